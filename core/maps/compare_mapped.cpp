@@ -15,7 +15,8 @@
 #include "core/formats/items.h"
 #include "core/maps/diagnose_rows.h"
 #include "core/maps/map_of_pair.h"
-#include "core/maps/map_values.h"
+#include "core/maps/moved_tensors.h"
+#include "core/maps/row_layout.h"
 #include "core/transform/named_entries.h"
 #include "core/transform/part_reader.h"
 
@@ -25,89 +26,17 @@ namespace {
 // Both sides of one tensor are held in memory.
 constexpr std::uint64_t kMostCompared = std::uint64_t{1} << 30;
 
-std::string counter_word(const std::string& counter) {
-  if (counter == "l") return "layer";
-  if (counter == "e") return "expert";
-  return counter;
-}
-
-// "q_proj" of "model.layers.{l}.self_attn.q_proj.weight".
-std::string module_word(const std::string& pattern) {
-  const std::size_t dot = pattern.rfind('.');
-  if (dot == std::string::npos || dot == 0) return pattern;
-  const std::size_t before = pattern.rfind('.', dot - 1);
-  return pattern.substr(before == std::string::npos ? 0 : before + 1,
-                        dot - (before == std::string::npos ? 0 : before + 1));
-}
-
-RowLayout layout_of(const ModelMap& map, const BoundRow& bound, std::int64_t head_dim) {
-  const MapRow& row = map.rows[bound.row];
-  RowLayout layout;
-  layout.lead = bound.lead.size();
-  layout.head_dim = head_dim;
-  for (const std::string& counter : counters_in(row.from.front())) {
-    if (!row.to.front().has(counter)) layout.counters.push_back(counter_word(counter));
-  }
-  for (const BoundOp& op : bound.ops) {
-    const bool joins = op.kind == MapOp::Kind::kJoin || op.kind == MapOp::Kind::kRegroup;
-    if (!joins && op.kind != MapOp::Kind::kUngroup) continue;
-    layout.dim = op.dim;
-    layout.parts = op.parts;
-    layout.pieces = op.kind == MapOp::Kind::kUngroup ? 1 : op.pieces;
-    layout.part_names.clear();
-    for (std::size_t i = 0; i < op.parts.size(); ++i)
-      layout.part_names.push_back(op.kind == MapOp::Kind::kJoin ? module_word(row.from[i].text)
-                                                                : fmt::format("part {}", i + 1));
-  }
-  if (layout.parts.empty() && bound.to_shapes.size() == 1 && !bound.to_shapes.front().empty()) {
-    layout.parts = {bound.to_shapes.front().front()};
-    layout.part_names = {module_word(row.from.front().text)};
-  }
-  return layout;
-}
-
-// Numbers in names, and what is around them.
-std::vector<std::int64_t> numbers_in(const std::string& name, std::string& around) {
-  std::vector<std::int64_t> out;
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    const bool is_digit = name[i] >= '0' && name[i] <= '9';
-    const bool begins = i == 0 || name[i - 1] < '0' || name[i - 1] > '9';
-    if (is_digit && begins) out.push_back(0);
-    if (is_digit && out.back() < 1'000'000) out.back() = out.back() * 10 + (name[i] - '0');
-    if (!is_digit) around += name[i];
-  }
-  return out;
-}
-
-// It holds what belongs to `of`: the same one of another layer or expert, or something else.
-std::string moved_text(const std::string& fqn, const std::string& of) {
-  std::string here, there;
-  const auto is = numbers_in(fqn, here), was = numbers_in(of, there);
-  if (here == there && is.size() == was.size()) {
-    for (std::size_t i = 0; i < is.size(); ++i) {
-      if (is[i] == was[i]) continue;
-      const char* what = i == 0 ? "layer" : "expert";
-      const std::int64_t shift = was[i] - is[i];
-      if (shift == 1 || shift == -1)
-        return fmt::format("every {0} holds what belongs to the {1} one: {0}s are off by one", what,
-                           shift > 0 ? "next" : "previous");
-      return fmt::format("{0}s stand in another order: {0} {1} holds what belongs to {0} {2}", what,
-                         is[i], was[i]);
-    }
-  }
-  return "it holds what belongs to " + of;
-}
-
 using Kind = MappedDifference::Kind;
 
 // What the map makes of one checkpoint, and another one that is in its world.
 class MappedPair {
  public:
   MappedPair(const TargetState& mapped, const Checkpoint& other, const BoundMap& bound,
-             const ModelMap& map, bool is_other_compared)
+             const ModelMap& map, const HeadSizes& heads, bool is_other_compared)
       : mapped_(mapped),
         other_(other),
         map_(map),
+        heads_(heads),
         is_other_compared_(is_other_compared),
         reader_(mapped) {
     for (const BoundRow& row : bound.rows) {
@@ -116,8 +45,8 @@ class MappedPair {
   }
 
   Result<MappedComparison> compare(const BoundMap& of_other, const MappedOptions& options,
-                                   std::int64_t head_dim, Progress* progress) {
-    head_dim_ = head_dim;
+                                   std::int64_t vocab, Progress* progress) {
+    vocab_ = vocab;
     reads_values_ = options.reads_values;
     names_ = saved_names(other_, of_other);
     for (std::size_t i = 0; i < mapped_.tensors.size(); ++i) {
@@ -136,10 +65,7 @@ class MappedPair {
       (is_other_compared_ ? out_.more : out_.missing).push_back({saved, {saved}});
     out_.reads_values = reads_values_;
     name_moved();
-    // Weights of another step differ everywhere: a tensor that is still as it began is no mistake.
-    if (out_.equal == 0) {
-      for (const std::size_t at : constant_) out_.differences[at].kind = Kind::kValues;
-    }
+    spare_untrained();
     return std::move(out_);
   }
 
@@ -197,8 +123,11 @@ class MappedPair {
     moved_.emplace(to_hex(hash_of(reference_of(made, held).bytes)), tensor.fqn);
     const bool is_equal =
         made.dtype == held.dtype && made.shape == held.shape && made.bytes == held.bytes;
+    const auto length = is_equal ? wrong_vocabulary(tensor.fqn) : std::nullopt;
     if (!is_equal)
       add_difference(tensor.fqn, saved, made, held);
+    else if (length)
+      add(tensor.fqn, saved, *length, Kind::kMistake);
     else if (is == was)
       ++out_.equal;
     else
@@ -218,23 +147,66 @@ class MappedPair {
     const HeldTensor &is = compared_of(made, held), &was = reference_of(made, held);
     auto row = rows_.find(fqn);
     const RowLayout layout =
-        row == rows_.end() ? RowLayout{} : layout_of(map_, *row->second, head_dim_);
+        row == rows_.end() ? RowLayout{} : layout_of(map_, *row->second, heads_);
+    const std::size_t lead = row == rows_.end() ? 0 : row->second->lead.size();
+    const std::set<CellPart> where = differing_parts(is, was, lead, layout);
     if (auto cause = wrong_conversion(is, was, layout)) {
-      add(fqn, saved, std::move(*cause), Kind::kMistake, differing_cells(is, was, layout.lead));
-      if (is_constant(is)) constant_.push_back(out_.differences.size() - 1);
+      add(fqn, saved, std::move(*cause), Kind::kMistake, where);
+      if (are_constant(is, lead, where)) constant_.push_back(out_.differences.size() - 1);
     } else if (is.shape != was.shape) {
       add(fqn, saved, shape_text(made, held), Kind::kShape);
     } else {
-      add(fqn, saved, values_text(is, was), Kind::kValues, differing_cells(is, was, layout.lead));
+      add(fqn, saved, values_text(is, was), Kind::kValues, where);
       moved_there_.emplace_back(out_.differences.size() - 1, to_hex(hash_of(is.bytes)));
     }
   }
 
-  static bool is_constant(const HeldTensor& one) {
+  // What is padded on the way has another number of rows than the model has words: rows that were
+  // cut off are padding to the other program, and rows of its padding are words to this one.
+  std::optional<std::string> wrong_vocabulary(const std::string& fqn) const {
+    const auto row = rows_.find(fqn);
+    if (is_other_compared_ || vocab_ <= 0 || row == rows_.end()) return std::nullopt;
+    for (const BoundOp& op : row->second->ops) {
+      if (op.kind != MapOp::Kind::kPad || op.size == vocab_) continue;
+      return fmt::format(
+          "it has {} rows, and the vocabulary has {}: the first {} are right, the "
+          "others were {}",
+          op.size, vocab_, std::min(op.size, vocab_),
+          op.size < vocab_ ? "cut off" : "added, as padding is");
+    }
+    return std::nullopt;
+  }
+
+  // Every cell that differs is of one value.
+  static bool are_constant(const HeldTensor& one, std::size_t lead,
+                           const std::set<CellPart>& where) {
+    const auto cells =
+        lead > one.shape.size()
+            ? 0
+            : static_cast<std::size_t>(volume(ExtentsView(one.shape).first(lead)).value_or(0));
+    const std::size_t length = cells == 0 ? 0 : one.bytes.size() / cells;
     const std::size_t width = size_of(one.dtype);
-    return one.bytes.size() <= width ||
-           std::equal(one.bytes.begin() + static_cast<std::ptrdiff_t>(width), one.bytes.end(),
-                      one.bytes.begin());
+    return !where.empty() && std::all_of(where.begin(), where.end(), [&](const CellPart& part) {
+      const BytesView cell = BytesView(one.bytes).subspan(part.first * length, length);
+      return cell.size() <= width || std::equal(cell.begin() + static_cast<std::ptrdiff_t>(width),
+                                                cell.end(), cell.begin());
+    });
+  }
+
+  // Weights of another step differ in ways that no mistake makes: a tensor that is still as it
+  // began is no mistake beside them.
+  void spare_untrained() {
+    std::size_t values = 0, mistakes = 0;
+    for (const MappedDifference& one : out_.differences) {
+      values += one.kind == Kind::kValues ? 1U : 0U;
+      mistakes += one.kind == Kind::kMistake ? 1U : 0U;
+    }
+    const bool is_other_step = values != 0 && mistakes == constant_.size();
+    if (out_.equal != 0 && !is_other_step) return;
+    for (const std::size_t at : constant_) {
+      out_.differences[at].kind = Kind::kValues;
+      out_.differences[at].cause = "all that differs is of one value, as before training";
+    }
   }
 
   // Numbers of two dtypes are compared as float32.
@@ -251,32 +223,19 @@ class MappedPair {
     return fmt::format("it is {}, and {} was expected", name(is_other_compared_ ? held : made),
                        name(is_other_compared_ ? made : held));
   }
-  // Cells of the leading dims that are not equal; empty: all of them count.
-  static std::vector<std::size_t> differing_cells(const HeldTensor& is, const HeldTensor& was,
-                                                  std::size_t lead) {
-    std::vector<std::size_t> out;
-    if (is.bytes.size() != was.bytes.size() || lead > is.shape.size()) return out;
-    const auto count =
-        static_cast<std::size_t>(volume(ExtentsView(is.shape).first(lead)).value_or(0));
-    const std::size_t length = count == 0 ? 0 : is.bytes.size() / count;
-    for (std::size_t i = 0; i < count; ++i) {
-      if (std::memcmp(is.bytes.data() + i * length, was.bytes.data() + i * length, length) != 0)
-        out.push_back(i);
-    }
-    return out;
-  }
-
   void add(const std::string& fqn, const std::string& saved, std::string cause, Kind kind,
-           const std::vector<std::size_t>& cells = {}) {
+           const std::set<CellPart>& where = {}) {
     MappedDifference difference{fqn, {}, std::move(cause), kind};
     auto row = rows_.find(fqn);
     if (is_other_compared_ || row == rows_.end()) {
       difference.subjects = {saved};
     } else {
       const auto& from = row->second->from;
-      for (std::size_t i = 0; i < from.size(); ++i) {
-        if (cells.empty() || std::find(cells.begin(), cells.end(), i) != cells.end())
-          difference.subjects.insert(difference.subjects.end(), from[i].begin(), from[i].end());
+      for (std::size_t cell = 0; cell < from.size(); ++cell) {
+        for (std::size_t part = 0; part < from[cell].size(); ++part) {
+          if (where.empty() || where.contains({cell, part}))
+            difference.subjects.push_back(from[cell][part]);
+        }
       }
     }
     out_.differences.push_back(std::move(difference));
@@ -332,20 +291,27 @@ class MappedPair {
 
   // A tensor that is another one of the reference.
   void name_moved() {
+    std::vector<MovedTensor> moved;
+    std::set<std::string> differing;
+    for (const MappedDifference& one : out_.differences) differing.insert(one.fqn);
     for (const auto& [at, hash] : moved_there_) {
       auto found = moved_.find(hash);
-      MappedDifference& difference = out_.differences[at];
-      if (found == moved_.end() || found->second == difference.fqn) continue;
-      difference.cause = moved_text(difference.fqn, found->second);
-      difference.kind = Kind::kMistake;
+      const std::string& fqn = out_.differences[at].fqn;
+      if (found != moved_.end() && found->second != fqn)
+        moved.push_back({at, fqn, found->second, !differing.contains(found->second)});
+    }
+    for (auto& [at, text] : moved_tensors_in_words(moved)) {
+      out_.differences[at].cause = std::move(text);
+      out_.differences[at].kind = Kind::kMistake;
     }
   }
 
   const TargetState& mapped_;
   const Checkpoint& other_;
   const ModelMap& map_;
+  const HeadSizes heads_;
   const bool is_other_compared_;
-  std::int64_t head_dim_ = 0;
+  std::int64_t vocab_ = 0;  // words of the model; 0: not said
   bool reads_values_ = true;
   PartReader reader_;
   std::map<std::string, const BoundRow*> rows_;
@@ -357,10 +323,39 @@ class MappedPair {
   MappedComparison out_;
 };
 
-std::int64_t head_dim_of(const ModelMap& map, const ModelFacts& facts) {
-  const std::vector<MapTensor> none;
-  const NumberedNames names;
-  return MapValues(map, facts, none, names).value("head_dim").value_or(0);
+// A head that the reference ties to the embedding is right where it is a copy of it.
+void add_untied_heads(const Checkpoint& compared, const MappedOptions& options,
+                      MappedComparison& out) {
+  if (!options.reads_values) return;
+  std::optional<TensorId> embedding;
+  for (const TensorId tensor : compared.tensors()) {
+    const std::string_view fqn = compared.fqn(tensor);
+    if (fqn.ends_with("embed_tokens.weight") || fqn.ends_with("word_embeddings.weight") ||
+        fqn.ends_with("tok_embeddings.weight"))
+      embedding = tensor;
+  }
+  if (!embedding) return;
+  for (const MappedAlone& alone : out.more) {
+    const bool is_head = alone.fqn.ends_with("lm_head.weight") ||
+                         alone.fqn.ends_with("output_layer.weight") ||
+                         alone.fqn.ends_with("output.weight");
+    const auto head = is_head ? compared.find(alone.fqn) : std::nullopt;
+    if (!head) continue;
+    const auto own = read_tensor(compared, *head, kMostCompared);
+    const auto tied = read_tensor(compared, *embedding, kMostCompared);
+    if (!own || !tied || own->bytes == tied->bytes) continue;
+    out.differences.push_back(
+        {alone.fqn,
+         {alone.fqn},
+         fmt::format("the reference ties the head to the embedding, and this head holds other "
+                     "numbers than {}: a model that ties the two never uses it",
+                     compared.fqn(*embedding)),
+         Kind::kMistake});
+  }
+  std::erase_if(out.more, [&](const MappedAlone& alone) {
+    return std::any_of(out.differences.begin(), out.differences.end(),
+                       [&](const MappedDifference& one) { return one.fqn == alone.fqn; });
+  });
 }
 
 }  // namespace
@@ -389,8 +384,13 @@ Result<std::optional<MappedComparison>> compare_mapped(
   const ModelFacts followed = facts_followed(map, of_one, *other, of_other, facts);
   SHW_TRY(MappedSteps steps, mapped_steps(*one, &map, map.to, followed, {{"*"}, true}));
   SHW_TRY(TargetState state, apply_steps(target_state_of(one), steps.steps, progress));
-  MappedPair both(state, *other, steps.bound.back(), map, !pair.is_first_from);
-  SHW_TRY(MappedComparison out, both.compare(of_other, options, head_dim_of(map, facts), progress));
+  MappedPair both(state, *other, steps.bound.back(), map, head_sizes(map, facts, of_one),
+                  !pair.is_first_from);
+  const auto vocab = facts.config.find("vocab_size");
+  SHW_TRY(
+      MappedComparison out,
+      both.compare(of_other, options, vocab == facts.config.end() ? 0 : vocab->second, progress));
+  add_untied_heads(*compared, options, out);
   out.from = steps.from;
   out.to = steps.to;
   out.map = map.name;

@@ -5,128 +5,36 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <numeric>
-#include <unordered_map>
 
-#include "core/maps/joined_rows.h"
+#include "core/base/words.h"
+#include "core/maps/diagnose_stack.h"
+#include "core/maps/order_words.h"
+#include "core/maps/two_sides.h"
 
 namespace shw {
 namespace {
 
 constexpr std::size_t kMostTurned = std::size_t{64} << 20;  // bytes of a cell
 constexpr std::size_t kShortestFound = 16;  // bytes of a row that is told from all others
+constexpr std::size_t kMostTexts = 4;
 
-// Pieces of equal length that lie one after the other, there and as expected.
-struct TwoSides {
-  BytesView there, expected;
-  std::size_t length = 0;  // of a piece
-
-  std::size_t count() const { return length == 0 ? 0 : there.size() / length; }
-  bool is(std::size_t here, std::size_t of) const {
-    return std::memcmp(there.data() + here * length, expected.data() + of * length, length) == 0;
-  }
-};
-
-// Every piece `i` there is the piece from[i] that was expected.
-bool fits(const TwoSides& sides, const RowOrder& from) {
+// Every piece `i` there is the piece from[i] that was expected. Of padding nothing is expected.
+bool fits(const TwoSides& sides, const RowOrder& from, std::int64_t padding_from) {
   if (sides.there.size() != sides.expected.size() || from.size() != sides.count()) return false;
   for (std::size_t i = 0; i < from.size(); ++i) {
-    if (!sides.is(i, static_cast<std::size_t>(from[i]))) return false;
+    const bool is_padding = padding_from > 0 && from[i] >= padding_from;
+    if (!is_padding && !sides.is(i, static_cast<std::size_t>(from[i]))) return false;
   }
   return !from.empty();
-}
-
-// Where each piece belongs, found by its bytes; empty where one is found nowhere.
-RowOrder found_order(const TwoSides& sides) {
-  std::unordered_map<std::string_view, std::int64_t> known;
-  auto text = [&](BytesView bytes, std::size_t i) {
-    return std::string_view(reinterpret_cast<const char*>(bytes.data()) + i * sides.length,
-                            sides.length);
-  };
-  RowOrder out;
-  if (sides.there.size() != sides.expected.size()) return out;
-  for (std::size_t i = 0; i < sides.count(); ++i)
-    known.emplace(text(sides.expected, i), static_cast<std::int64_t>(i));
-  for (std::size_t i = 0; i < sides.count(); ++i) {
-    auto found = known.find(text(sides.there, i));
-    if (found == known.end()) return {};
-    out.push_back(sides.is(i, i) ? static_cast<std::int64_t>(i) : found->second);
-  }
-  return out;
-}
-
-// The first piece that stands elsewhere; nothing where none does.
-std::optional<std::size_t> first_moved(const RowOrder& order) {
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    if (order[i] != static_cast<std::int64_t>(i)) return i;
-  }
-  return std::nullopt;
-}
-
-// --- cells: layers and experts
-
-// Cells are one further along `dim`; what stands at the end is not looked at.
-bool is_shifted(const TwoSides& cells, const Extents& dims, std::size_t dim, std::int64_t shift) {
-  const Extents strides = row_major_strides(dims);
-  bool moves = false;
-  for (std::size_t i = 0; i < cells.count(); ++i) {
-    const std::int64_t at = static_cast<std::int64_t>(i) / strides[dim] % dims[dim];
-    if (at + shift < 0 || at + shift >= dims[dim]) continue;
-    if (!cells.is(i, static_cast<std::size_t>(static_cast<std::int64_t>(i) + shift * strides[dim])))
-      return false;
-    moves = moves || !cells.is(i, i);
-  }
-  return moves;
-}
-
-std::string counter_at(const RowLayout& layout, std::size_t dim) {
-  return dim < layout.counters.size() ? layout.counters[dim] : "cell";
-}
-
-std::optional<std::string> wrong_cells(const TwoSides& cells, const Extents& dims,
-                                       const RowLayout& layout) {
-  for (std::size_t dim = dims.size(); dim-- > 0;) {
-    for (const std::int64_t shift : {std::int64_t{1}, std::int64_t{-1}}) {
-      if (is_shifted(cells, dims, dim, shift))
-        return fmt::format("every {} holds what belongs to the {} one: {}s are off by one",
-                           counter_at(layout, dim), shift > 0 ? "next" : "previous",
-                           counter_at(layout, dim));
-    }
-  }
-  const RowOrder order = found_order(cells);
-  const auto moved = first_moved(order);
-  if (!moved) return std::nullopt;
-  const Extents strides = row_major_strides(dims);
-  for (std::size_t dim = 0; dim < dims.size(); ++dim) {
-    const std::int64_t is = static_cast<std::int64_t>(*moved) / strides[dim] % dims[dim];
-    const std::int64_t was = order[*moved] / strides[dim] % dims[dim];
-    if (is != was)
-      return fmt::format("{0}s are stacked in another order: {0} {1} holds what belongs to {0} {2}",
-                         counter_at(layout, dim), is, was);
-  }
-  return std::nullopt;
-}
-
-// --- rows of one cell
-
-std::optional<std::string> known_rows(const TwoSides& rows, const RowLayout& layout) {
-  for (const KnownOrder& known : known_orders(layout)) {
-    if (fits(rows, known.from)) return known.text;
-  }
-  return std::nullopt;
 }
 
 std::optional<std::string> moved_rows(const TwoSides& rows) {
   // Single elements are found anywhere.
   if (rows.length < kShortestFound) return std::nullopt;
   const RowOrder order = found_order(rows);
-  const auto moved = first_moved(order);
-  if (!moved) return std::nullopt;
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < order.size(); ++i)
-    count += order[i] != static_cast<std::int64_t>(i) ? 1U : 0U;
-  return fmt::format("{} of {} rows stand elsewhere, beginning with row {}, which holds row {}",
-                     count, order.size(), *moved, order[*moved]);
+  return order.empty() ? std::nullopt : moved_in_words(order, "row");
 }
 
 // A matrix with its rows as columns.
@@ -140,36 +48,45 @@ Bytes turned_matrix(BytesView from, std::size_t rows, std::size_t columns, std::
   return out;
 }
 
-struct MatrixSize {
-  std::size_t rows = 0, columns = 0, width = 0;
+// One cell, as rows.
+struct Cell {
+  TwoSides rows;
+  Dtype dtype = Dtype::kUnknown;
+  std::size_t columns = 0;  // 0 where a row is not one line of elements
+
+  std::size_t width() const { return size_of(dtype); }
+  bool is_matrix() const { return columns > 1 && rows.there.size() <= kMostTurned; }
+  HeldTensor held(BytesView bytes) const {
+    const auto count = static_cast<std::int64_t>(rows.count());
+    const auto row = static_cast<std::int64_t>(rows.length / width());
+    return {dtype, {count, row}, Bytes(bytes.begin(), bytes.end())};
+  }
 };
 
-std::optional<std::string> wrong_columns(BytesView there, BytesView expected,
-                                         const MatrixSize& size) {
-  const Bytes is = turned_matrix(there, size.rows, size.columns, size.width);
-  const Bytes was = turned_matrix(expected, size.rows, size.columns, size.width);
-  const TwoSides columns{is, was, size.rows * size.width};
-  if (size.columns % 2 == 0) {
-    RowOrder halves(size.columns);
+std::optional<std::string> wrong_columns(const Cell& cell) {
+  if (!cell.is_matrix()) return std::nullopt;
+  const std::size_t rows = cell.rows.count();
+  const Bytes is = turned_matrix(cell.rows.there, rows, cell.columns, cell.width());
+  const Bytes was = turned_matrix(cell.rows.expected, rows, cell.columns, cell.width());
+  const TwoSides columns{is, was, rows * cell.width()};
+  if (cell.columns % 2 == 0) {
+    RowOrder halves(cell.columns);
     std::iota(halves.begin(), halves.end(), 0);
-    std::rotate(halves.begin(), halves.begin() + static_cast<std::ptrdiff_t>(size.columns / 2),
+    std::rotate(halves.begin(), halves.begin() + static_cast<std::ptrdiff_t>(cell.columns / 2),
                 halves.end());
-    if (fits(columns, halves)) return "the two halves of its columns are swapped";
+    if (fits(columns, halves, 0)) return "the two halves of its columns are swapped";
   }
   if (columns.length < kShortestFound) return std::nullopt;
   const RowOrder order = found_order(columns);
-  const auto moved = first_moved(order);
-  if (!moved) return std::nullopt;
-  return fmt::format("its columns stand in another order: column {} holds column {}", *moved,
-                     order[*moved]);
+  const auto text = order.empty() ? std::nullopt : moved_in_words(order, "column");
+  return text ? std::optional("its columns stand in another order: " + *text) : std::nullopt;
 }
 
-// The first cell that differs stands for the others: one converter wrote them all.
-std::optional<std::size_t> first_differing(const TwoSides& cells) {
-  for (std::size_t i = 0; i < cells.count(); ++i) {
-    if (!cells.is(i, i)) return i;
-  }
-  return std::nullopt;
+std::optional<std::string> turned_cell(const Cell& cell) {
+  if (!cell.is_matrix() || cell.columns != cell.rows.count()) return std::nullopt;
+  const Bytes turned = turned_matrix(cell.rows.expected, cell.columns, cell.columns, cell.width());
+  if (std::memcmp(turned.data(), cell.rows.there.data(), turned.size()) != 0) return std::nullopt;
+  return "it is transposed";
 }
 
 // The last two dims are those of a matrix, whatever is stacked before them.
@@ -177,89 +94,164 @@ std::optional<std::string> turned_cells(const HeldTensor& there, const HeldTenso
   if (expected.shape.size() < 2 || there.shape.size() != expected.shape.size() ||
       there.bytes.size() != expected.bytes.size())
     return std::nullopt;
-  const std::size_t lead = expected.shape.size() - 2;
-  const MatrixSize size{static_cast<std::size_t>(expected.shape[lead]),
-                        static_cast<std::size_t>(expected.shape[lead + 1]),
-                        size_of(expected.dtype)};
-  const std::size_t cell = size.rows * size.columns * size.width;
+  const std::size_t lead = expected.shape.size() - 2, width = size_of(expected.dtype);
+  const auto rows = static_cast<std::size_t>(expected.shape[lead]);
+  const auto columns = static_cast<std::size_t>(expected.shape[lead + 1]);
+  const std::size_t cell = rows * columns * width;
   for (std::size_t at = 0; cell > 0 && at < expected.bytes.size(); at += cell) {
-    const Bytes turned = turned_matrix(BytesView(expected.bytes).subspan(at, cell), size.rows,
-                                       size.columns, size.width);
+    const Bytes turned =
+        turned_matrix(BytesView(expected.bytes).subspan(at, cell), rows, columns, width);
     if (std::memcmp(turned.data(), there.bytes.data() + at, cell) != 0) return std::nullopt;
   }
   return cell == 0 ? std::nullopt : std::optional<std::string>("it is transposed");
 }
 
-std::optional<std::string> other_length(const HeldTensor& there, const HeldTensor& expected) {
+std::optional<std::string> other_length(const HeldTensor& there, const HeldTensor& expected,
+                                        const RowLayout& layout) {
   if (there.shape.size() != expected.shape.size() || there.shape.empty() ||
       there.shape.front() == expected.shape.front())
     return std::nullopt;
+  const std::int64_t is = there.shape.front(), was = expected.shape.front();
+  const std::int64_t needed = layout.padding_from > 0 ? layout.padding_from : was;
+  const std::size_t row =
+      expected.bytes.size() / static_cast<std::size_t>(std::max<std::int64_t>(was, 1));
   const std::size_t both = std::min(there.bytes.size(), expected.bytes.size());
-  if (std::memcmp(there.bytes.data(), expected.bytes.data(), both) != 0) return std::nullopt;
-  const bool is_cut = there.shape.front() < expected.shape.front();
+  if (std::memcmp(there.bytes.data(), expected.bytes.data(),
+                  std::min(both, static_cast<std::size_t>(needed) * row)) != 0)
+    return std::nullopt;
+  if (is < needed)
+    return fmt::format(
+        "it has {} rows, and {} were expected: the first {} are right, the others "
+        "were cut off",
+        is, needed, is);
   return fmt::format(
       "it has {} rows, and {} were expected: the first {} are right, the others "
-      "were {}",
-      there.shape.front(), expected.shape.front(),
-      std::min(there.shape.front(), expected.shape.front()), is_cut ? "cut off" : "added");
+      "were added, as padding of the vocabulary is",
+      is, was, std::min(is, was));
 }
 
-}  // namespace
+// One cell whose rows were joined as `layout` says: which mistake makes it so.
+class WrongCell {
+ public:
+  WrongCell(const RowLayout& layout, bool looks_into_parts = true)
+      : layout_(layout), orders_(known_orders(layout)), looks_into_parts_(looks_into_parts) {}
 
-namespace {
+  std::optional<std::string> text_of(const Cell& cell) const {
+    for (const KnownOrder& known : orders_) {
+      if (fits(cell.rows, known.from, layout_.padding_from)) return known.text;
+    }
+    if (auto text = wrong_values(cell.held(cell.rows.there), cell.held(cell.rows.expected)))
+      return text;
+    if (looks_into_parts_ && layout_.parts.size() > 1) {
+      if (auto text = wrong_parts(cell)) return text;
+    }
+    if (auto text = turned_cell(cell)) return text;
+    if (auto text = moved_rows(cell.rows)) return text;
+    return wrong_columns(cell);
+  }
 
-// One cell, as rows: the first that differs stands for the others, since one converter wrote them.
-struct OneCell {
-  TwoSides rows;
-  MatrixSize size;  // no columns where a row is not one line of elements
+ private:
+  // Each part by itself, as the other program has it.
+  std::optional<std::string> wrong_parts(const Cell& cell) const {
+    const std::vector<std::size_t> part_of = parts_of_rows(layout_);
+    if (part_of.size() != cell.rows.count()) return std::nullopt;
+    std::vector<Bytes> there(layout_.parts.size()), expected(layout_.parts.size());
+    for (std::size_t i = 0; i < part_of.size(); ++i) {
+      for (const bool is_there : {true, false}) {
+        const BytesView row = (is_there ? cell.rows.there : cell.rows.expected)
+                                  .subspan(i * cell.rows.length, cell.rows.length);
+        Bytes& part = (is_there ? there : expected)[part_of[i]];
+        part.insert(part.end(), row.begin(), row.end());
+      }
+    }
+    std::map<std::string, std::vector<std::string>> texts;
+    for (std::size_t k = 0; k < there.size(); ++k) {
+      if (there[k] == expected[k]) continue;
+      auto text = text_of_part(k, there, expected, cell);
+      if (!text) return std::nullopt;
+      texts[*text].push_back(layout_.part_names[k]);
+    }
+    std::string out;
+    for (const auto& [text, names] : texts)
+      out += fmt::format("{}in {}: {}", out.empty() ? "" : "; ", some_of(names, 4), text);
+    return out.empty() ? std::nullopt : std::optional(out);
+  }
+
+  std::optional<std::string> text_of_part(std::size_t k, const std::vector<Bytes>& there,
+                                          const std::vector<Bytes>& expected,
+                                          const Cell& cell) const {
+    for (std::size_t other = 0; other < expected.size(); ++other) {
+      if (other != k && there[k] == expected[other] && there[other] == expected[other])
+        return fmt::format("it is a copy of {}, and what belongs there is nowhere",
+                           layout_.part_names[other]);
+    }
+    RowLayout part{.part_names = {layout_.part_names[k]}, .parts = {layout_.parts[k]}};
+    // Values have no positions.
+    const bool turns = layout_.parts.size() == 3 && k < 2;
+    if (turns) part.head_dim = layout_.head_dim;
+    Cell alone = cell;
+    alone.rows.there = there[k];
+    alone.rows.expected = expected[k];
+    return WrongCell(part, false).text_of(alone);
+  }
+
+  const RowLayout& layout_;
+  std::vector<KnownOrder> orders_;
+  bool looks_into_parts_;
 };
 
-std::optional<OneCell> first_wrong_cell(const HeldTensor& there, const HeldTensor& expected,
-                                        std::size_t row_dim) {
+// What is wrong in each cell that differs, and in which cells.
+std::optional<std::string> wrong_cells(const HeldTensor& there, const HeldTensor& expected,
+                                       const RowLayout& layout) {
+  const std::size_t row_dim = layout.lead + layout.dim;
   if (row_dim >= expected.shape.size() || expected.shape[row_dim] == 0) return std::nullopt;
-  const auto count =
-      static_cast<std::size_t>(volume(ExtentsView(expected.shape).first(row_dim)).value_or(0));
+  const ExtentsView shape(expected.shape);
+  const auto count = static_cast<std::size_t>(volume(shape.first(row_dim)).value_or(0));
   if (count == 0) return std::nullopt;
   const TwoSides cells{there.bytes, expected.bytes, expected.bytes.size() / count};
-  const auto differing = first_differing(cells);
-  if (!differing) return std::nullopt;
-  const auto rows = static_cast<std::size_t>(expected.shape[row_dim]);
-  const std::size_t width = size_of(expected.dtype), at = *differing * cells.length;
-  OneCell out;
-  out.rows = {cells.there.subspan(at, cells.length), cells.expected.subspan(at, cells.length),
-              cells.length / rows};
-  if (expected.shape.size() == row_dim + 2 && cells.length <= kMostTurned)
-    out.size = {rows, out.rows.length / width, width};
+  const Extents lead(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(layout.lead));
+  const auto stacked = static_cast<std::size_t>(volume(lead).value_or(1));
+  const WrongCell wrong(layout);
+  std::map<std::string, std::vector<std::size_t>> texts;  // with the cells of the stack
+  std::size_t known = 0, unknown = 0;                     // cells
+  for (std::size_t i = 0; i < count; ++i) {
+    if (cells.is(i, i)) continue;
+    const std::size_t at = i * cells.length;
+    Cell cell{{cells.there.subspan(at, cells.length), cells.expected.subspan(at, cells.length),
+               cells.length / static_cast<std::size_t>(expected.shape[row_dim])},
+              expected.dtype};
+    if (expected.shape.size() == row_dim + 2)
+      cell.columns = cell.rows.length / size_of(expected.dtype);
+    const auto text = wrong.text_of(cell);
+    ++(text ? known : unknown);
+    auto& where = texts[text.value_or("elements differ, and no known mistake makes them so")];
+    if (where.empty() || where.back() != i / (count / stacked))
+      where.push_back(i / (count / stacked));
+  }
+  // Weights of another step are all ones or all zeros in a cell here and there.
+  if (known <= unknown) return std::nullopt;
+  std::string out;
+  std::size_t shown = 0;
+  for (const auto& [text, where] : texts) {
+    if (++shown > kMostTexts) break;
+    const std::string place = where_in_stack(where, lead, layout);
+    out += fmt::format("{}{}{}{}", shown == 1 ? "" : "; ", place, place.empty() ? "" : ": ", text);
+  }
+  if (texts.size() > kMostTexts) out += fmt::format("; and {} more", texts.size() - kMostTexts);
   return out;
-}
-
-std::optional<std::string> wrong_stack(const HeldTensor& there, const HeldTensor& expected,
-                                       const RowLayout& layout) {
-  const Extents lead(expected.shape.begin(),
-                     expected.shape.begin() + static_cast<std::ptrdiff_t>(layout.lead));
-  const auto count = static_cast<std::size_t>(volume(lead).value_or(0));
-  if (count == 0 || lead.empty()) return std::nullopt;
-  return wrong_cells({there.bytes, expected.bytes, expected.bytes.size() / count}, lead, layout);
 }
 
 }  // namespace
 
 std::optional<std::string> wrong_conversion(const HeldTensor& there, const HeldTensor& expected,
                                             const RowLayout& layout) {
-  if (there.dtype != expected.dtype || expected.bytes.empty()) return std::nullopt;
-  if (auto text = other_length(there, expected)) return text;
+  if (there.dtype != expected.dtype || expected.bytes.empty() || size_of(expected.dtype) == 0)
+    return std::nullopt;
+  if (auto text = other_length(there, expected, layout)) return text;
   if (auto text = turned_cells(there, expected)) return text;
   if (there.shape != expected.shape || layout.lead > expected.shape.size()) return std::nullopt;
   if (auto text = wrong_stack(there, expected, layout)) return text;
-  const auto cell = first_wrong_cell(there, expected, layout.lead + layout.dim);
-  if (cell) {
-    if (auto text = known_rows(cell->rows, layout)) return text;
-  }
-  if (auto text = wrong_values(there, expected)) return text;
-  if (!cell) return std::nullopt;
-  if (auto text = moved_rows(cell->rows)) return text;
-  if (cell->size.columns < 2) return std::nullopt;
-  return wrong_columns(cell->rows.there, cell->rows.expected, cell->size);
+  return wrong_cells(there, expected, layout);
 }
 
 }  // namespace shw

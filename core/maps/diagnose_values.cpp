@@ -9,6 +9,7 @@
 #include "core/base/words.h"
 #include "core/facts/values/value_reader.h"
 #include "core/maps/diagnose_rows.h"
+#include "core/tensor/cast.h"
 
 namespace shw {
 namespace {
@@ -68,6 +69,8 @@ double factor_of(const TwoValues& values) {
 }
 
 std::optional<std::string> multiplied(const TwoValues& values) {
+  // One or two numbers are a multiple of any others.
+  if (values.there.size() < 4) return std::nullopt;
   const double factor = factor_of(values);
   if (factor == 0) return std::nullopt;
   // Weights of the next steps differ as little.
@@ -95,6 +98,25 @@ std::optional<std::string> zero_rows(const TwoValues& values, const Extents& sha
       rows, shape.front() - 1);
 }
 
+// They are what the expected ones become in a dtype of fewer bits, to the bit.
+std::optional<std::string> rounded(const HeldTensor& there, const HeldTensor& expected) {
+  for (const Dtype narrow :
+       {Dtype::kBfloat16, Dtype::kFloat16, Dtype::kFloat8E4m3fn, Dtype::kFloat8E5m2}) {
+    if (narrow == expected.dtype || !can_cast(expected.dtype, narrow) ||
+        holds_all_of(narrow, expected.dtype))
+      continue;
+    const auto cast = cast_elements(expected.dtype, expected.bytes, narrow);
+    if (!cast) continue;
+    const auto back = cast_elements(narrow, *cast, expected.dtype);
+    if (back && std::equal(back->begin(), back->end(), there.bytes.begin(), there.bytes.end()))
+      return fmt::format(
+          "every element was rounded to {} on the way: what was rounded off is not "
+          "in this checkpoint",
+          name(narrow));
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::string> wrong_values(const HeldTensor& there, const HeldTensor& expected) {
@@ -106,6 +128,7 @@ std::optional<std::string> wrong_values(const HeldTensor& there, const HeldTenso
   if (auto text = never_written(values)) return text;
   if (auto text = wrong_by_one(values)) return text;
   if (auto text = zero_rows(values, there.shape)) return text;
+  if (auto text = rounded(there, expected)) return text;
   return multiplied(values);
 }
 

@@ -24,7 +24,10 @@ struct RowLayout {
   std::vector<std::string> part_names = {};  // "q_proj", for people
   Extents parts = {};                        // rows of each
   std::int64_t pieces = 1;
-  std::int64_t head_dim = 0;  // 0: not known
+  std::int64_t head_dim = 0;      // 0: not known
+  std::int64_t rotary_begin = 0;  // rows of each head that turn; none: all of them
+  std::int64_t rotary_rows = 0;
+  std::int64_t padding_from = 0;  // rows from here on are padding, of any value; 0: none are
 };
 
 }  // namespace shw

@@ -39,20 +39,63 @@ bool can_be_cut(const Extents& parts, std::int64_t pieces) {
                                    [&](std::int64_t part) { return part % pieces == 0; });
 }
 
-// Halves of each head in turns, or the reverse, in the parts that `turns` names.
-RowOrder rotary_order(const Extents& parts, const std::vector<bool>& turns, std::int64_t head_dim,
-                      bool is_reversed) {
+enum class HeadTurn : std::uint8_t { kInTurns, kKeptApart, kSwapped };
+
+std::int64_t turned_row(std::int64_t at, std::int64_t rows, HeadTurn turn) {
+  const std::int64_t half = rows / 2;
+  switch (turn) {
+    case HeadTurn::kInTurns:
+      return (at % 2) * half + at / 2;
+    case HeadTurn::kKeptApart:
+      return (at % half) * 2 + at / half;
+    case HeadTurn::kSwapped:
+      break;
+  }
+  return (at + half) % rows;
+}
+
+std::string_view text_of(HeadTurn turn) {
+  switch (turn) {
+    case HeadTurn::kInTurns:
+      return "are in turns, and were expected one after the other";
+    case HeadTurn::kKeptApart:
+      return "are kept apart, and were expected in turns";
+    case HeadTurn::kSwapped:
+      break;
+  }
+  return "are swapped";
+}
+
+// Halves of the rotary rows of each head, in the parts that `turns` names.
+RowOrder rotary_order(const RowLayout& layout, const std::vector<bool>& turns, HeadTurn turn) {
   RowOrder out;
   std::int64_t begin = 0;
-  const std::int64_t half = head_dim / 2;
-  for (std::size_t k = 0; k < parts.size(); ++k) {
-    for (std::int64_t r = 0; r < parts[k]; ++r) {
-      const std::int64_t head = r / head_dim, at = r % head_dim;
-      std::int64_t from = at;
-      if (turns[k]) from = is_reversed ? (at % half) * 2 + at / half : (at % 2) * half + at / 2;
-      out.push_back(begin + head * head_dim + from);
+  const std::int64_t head_dim = layout.head_dim, first = layout.rotary_begin;
+  const std::int64_t rows = layout.rotary_rows > 0 ? layout.rotary_rows : head_dim;
+  for (std::size_t k = 0; k < layout.parts.size(); ++k) {
+    for (std::int64_t r = 0; r < layout.parts[k]; ++r) {
+      const std::int64_t at = r % head_dim;
+      const bool is_turned = turns[k] && at >= first && at < first + rows;
+      out.push_back(begin + r - at + (is_turned ? first + turned_row(at - first, rows, turn) : at));
     }
-    begin += parts[k];
+    begin += layout.parts[k];
+  }
+  return out;
+}
+
+// The heads of the first part, dealt to the groups in turns.
+RowOrder dealt_heads(const RowLayout& layout) {
+  RowOrder out;
+  std::int64_t begin = 0;
+  const std::int64_t heads = layout.parts.front() / layout.head_dim;
+  const std::int64_t each = heads / layout.pieces;
+  for (std::int64_t h = 0; h < heads; ++h) {
+    const std::int64_t of = h % each * layout.pieces + h / each;
+    for (std::int64_t r = 0; r < layout.head_dim; ++r) out.push_back(of * layout.head_dim + r);
+  }
+  for (std::size_t k = 1; k < layout.parts.size(); ++k) {
+    begin += layout.parts[k - 1];
+    for (std::int64_t r = 0; r < layout.parts[k]; ++r) out.push_back(begin + r);
   }
   return out;
 }
@@ -70,6 +113,7 @@ class KnownOrders {
     add_pieces();
     add_swapped();
     add_rotary();
+    add_dealt_heads();
     add_rotated();
     return std::move(out_);
   }
@@ -144,7 +188,8 @@ class KnownOrders {
 
   void add_rotary() {
     const std::int64_t head = layout_.head_dim;
-    if (head <= 0 || head % 2 != 0) return;
+    const std::int64_t rows = layout_.rotary_rows > 0 ? layout_.rotary_rows : head;
+    if (head <= 0 || rows % 2 != 0 || layout_.rotary_begin > head - rows) return;
     for (std::int64_t part : layout_.parts) {
       if (part % head != 0) return;
     }
@@ -155,38 +200,57 @@ class KnownOrders {
     else if (layout_.parts.size() != 1)
       return;
     for (const std::vector<bool>& turns : choices) {
-      for (const bool is_reversed : {false, true})
-        add_turned(turns, rotary_order(layout_.parts, turns, head, is_reversed), is_reversed);
+      for (const HeadTurn turn : {HeadTurn::kInTurns, HeadTurn::kKeptApart, HeadTurn::kSwapped})
+        add_turned(turns, turn);
     }
   }
-  void add_turned(const std::vector<bool>& turns, const RowOrder& turned, bool is_reversed) {
+  void add_turned(const std::vector<bool>& turns, HeadTurn turn) {
     std::vector<std::size_t> names;
     for (std::size_t k = 0; k < turns.size(); ++k) {
       if (turns[k]) names.push_back(k);
     }
-    RowOrder from(turned.size());
-    for (std::size_t i = 0; i < turned.size(); ++i)
-      from[i] = place_[static_cast<std::size_t>(turned[static_cast<std::size_t>(expected_[i])])];
-    add(std::move(from),
-        fmt::format("the two halves of every head of {} are {}: this is another layout of rotary "
-                    "positions",
-                    listed(names),
-                    is_reversed ? "kept apart, and were expected in turns"
-                                : "in turns, and were expected one after the other"));
+    add_parts_order(rotary_order(layout_, turns, turn),
+                    fmt::format("the two halves of {} head of {} {}: this is another layout of "
+                                "rotary positions",
+                                layout_.rotary_rows > 0 ? "the rotary rows of every" : "every",
+                                listed(names), text_of(turn)));
+  }
+  void add_dealt_heads() {
+    const std::int64_t head = layout_.head_dim;
+    if (layout_.parts.size() != 3 || head <= 0 || layout_.parts.front() % head != 0 ||
+        layout_.parts.front() / head % layout_.pieces != 0)
+      return;
+    add_parts_order(dealt_heads(layout_),
+                    fmt::format("the heads of {} were dealt to the {} groups in turns: each group "
+                                "was expected to have heads that follow one another",
+                                layout_.part_names.front(), layout_.pieces));
+  }
+  // An order of the rows as the parts have them, one part after the other.
+  void add_parts_order(const RowOrder& parts, const std::string& text) {
+    RowOrder from(parts.size());
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      from[i] = place_[static_cast<std::size_t>(parts[static_cast<std::size_t>(expected_[i])])];
+    add(std::move(from), text);
   }
 
-  // What belongs at the end stands at the beginning.
+  // What belongs at the end stands at the beginning. Padding may turn with the rows, or stay.
   void add_rotated() {
     if (layout_.parts.size() != 1) return;
-    const std::int64_t rows = layout_.parts.front();
-    for (std::int64_t by : {std::int64_t{1}, rows - 1, rows / 2}) {
-      if (by <= 0 || by >= rows) continue;
-      RowOrder from(static_cast<std::size_t>(rows));
-      for (std::int64_t i = 0; i < rows; ++i) from[static_cast<std::size_t>(i)] = (i + by) % rows;
-      add(std::move(from),
-          by == rows / 2 ? std::string("its two halves are swapped")
-                         : fmt::format("every row stands one too {}", by == 1 ? "early" : "late"));
+    const std::int64_t all = layout_.parts.front(), padding = layout_.padding_from;
+    for (const std::int64_t rows : {all, padding}) {
+      if (rows <= 0 || rows > all) continue;
+      add_rotated(rows, 1, "every row stands one too early");
+      add_rotated(rows, rows - 1, "every row stands one too late");
+      if (rows % 2 == 0) add_rotated(rows, rows / 2, "its two halves are swapped");
     }
+    if (padding > 0 && padding < all)
+      add_rotated(all, padding, "the padding stands before the rows, and was expected behind them");
+  }
+  void add_rotated(std::int64_t rows, std::int64_t by, const std::string& text) {
+    RowOrder from(static_cast<std::size_t>(layout_.parts.front()));
+    std::iota(from.begin(), from.end(), std::int64_t{0});
+    for (std::int64_t i = 0; i < rows; ++i) from[static_cast<std::size_t>(i)] = (i + by) % rows;
+    add(std::move(from), text);
   }
 
   const RowLayout& layout_;
@@ -196,6 +260,16 @@ class KnownOrders {
 };
 
 }  // namespace
+
+std::vector<std::size_t> parts_of_rows(const RowLayout& layout) {
+  std::vector<std::size_t> out;
+  if (!can_be_cut(layout.parts, layout.pieces)) return out;
+  for (std::int64_t piece = 0; piece < layout.pieces; ++piece) {
+    for (std::size_t k = 0; k < layout.parts.size(); ++k)
+      out.insert(out.end(), static_cast<std::size_t>(layout.parts[k] / layout.pieces), k);
+  }
+  return out;
+}
 
 std::vector<KnownOrder> known_orders(const RowLayout& layout) {
   if (layout.parts.empty() || layout.part_names.size() != layout.parts.size() ||

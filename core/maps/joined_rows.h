@@ -18,4 +18,7 @@ struct KnownOrder {
 // None of them leaves every row where it is. Empty where the layout has no parts.
 std::vector<KnownOrder> known_orders(const RowLayout& layout);
 
+// By row of the joined tensor: the part that it is of. Empty where the parts cannot be cut so.
+std::vector<std::size_t> parts_of_rows(const RowLayout& layout);
+
 }  // namespace shw

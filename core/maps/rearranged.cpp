@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
-#include <numeric>
 #include <set>
 #include <tuple>
-#include <unordered_map>
 
 #include "core/base/checked.h"
 #include "core/base/hash.h"
@@ -14,6 +12,8 @@
 #include "core/facts/values/tensor_pieces.h"
 #include "core/formats/items.h"
 #include "core/maps/map_of_pair.h"
+#include "core/maps/reassembled.h"
+#include "core/maps/slice_order.h"
 #include "core/transform/named_entries.h"
 #include "core/transform/part_reader.h"
 
@@ -22,68 +22,7 @@ namespace {
 
 // Both sides of one tensor are held in memory.
 constexpr std::uint64_t kMostRearranged = std::uint64_t{1} << 30;
-
-// A tensor seen as [outer, count, inner]: what of it has one index along a dim.
-struct SlicedTensor {
-  std::size_t outer = 1, count = 1, inner = 1;  // inner: in bytes
-
-  SlicedTensor(const HeldTensor& tensor, std::size_t dim) : inner(size_of(tensor.dtype)) {
-    for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
-      const auto size = static_cast<std::size_t>(tensor.shape[d]);
-      (d < dim ? outer : d == dim ? count : inner) *= size;
-    }
-  }
-  std::string slice(BytesView bytes, std::size_t i) const {
-    RunningHash hash;
-    for (std::size_t o = 0; o < outer; ++o) hash.add(bytes.subspan((o * count + i) * inner, inner));
-    return hash.text();
-  }
-  bool is_equal(BytesView a, std::size_t i, BytesView b, std::size_t j) const {
-    for (std::size_t o = 0; o < outer; ++o) {
-      if (std::memcmp(a.data() + (o * count + i) * inner, b.data() + (o * count + j) * inner,
-                      inner) != 0)
-        return false;
-    }
-    return true;
-  }
-};
-
-// By slice that is expected: the slice that holds it. Each is used once; empty where one is
-// nowhere.
-Extents slice_order(const SlicedTensor& slices, BytesView there, BytesView expected) {
-  std::unordered_map<std::string, std::vector<std::int64_t>> free;
-  Extents order(slices.count, -1);
-  for (std::size_t i = slices.count; i-- > 0;) {
-    if (slices.is_equal(there, i, expected, i))
-      order[i] = static_cast<std::int64_t>(i);
-    else
-      free[slices.slice(there, i)].push_back(static_cast<std::int64_t>(i));
-  }
-  for (std::size_t i = 0; i < slices.count; ++i) {
-    if (order[i] >= 0) continue;
-    const auto found = free.find(slices.slice(expected, i));
-    if (found == free.end() || found->second.empty()) return {};
-    order[i] = found->second.back();
-    found->second.pop_back();
-    if (!slices.is_equal(there, static_cast<std::size_t>(order[i]), expected, i)) return {};
-  }
-  return order;
-}
-
-// The most rows that stay together everywhere.
-BlocksPermuted in_blocks(TensorId tensor, std::size_t dim, const Extents& order) {
-  const auto count = static_cast<std::int64_t>(order.size());
-  std::int64_t block = count;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t from = order[static_cast<std::size_t>(i)];
-    if (i == 0 || from != order[static_cast<std::size_t>(i - 1)] + 1)
-      block = std::gcd(std::gcd(block, i), from);
-  }
-  BlocksPermuted out{tensor, dim, block, {}};
-  for (std::int64_t i = 0; i < count; i += block)
-    out.order.push_back(order[static_cast<std::size_t>(i)] / block);
-  return out;
-}
+constexpr std::size_t kMostRetained = 1 << 16;  // boxes of which a tensor is put together
 
 bool is_turned(const HeldTensor& there, const HeldTensor& expected, const Extents& turned) {
   const auto rows = static_cast<std::size_t>(turned[turned.size() - 2]);
@@ -109,14 +48,15 @@ Extents with_last_turned(Extents shape) {
 }  // namespace
 
 std::optional<Diagnosis> rearranged(TensorId tensor, const HeldTensor& there,
-                                    const HeldTensor& expected) {
+                                    const HeldTensor& expected, std::int64_t padding_from) {
   const std::size_t ndim = there.shape.size();
   if (there.dtype != expected.dtype || there.bytes.size() != expected.bytes.size() ||
       there.bytes.empty() || size_of(there.dtype) == 0)
     return std::nullopt;
   if (there.shape == expected.shape) {
     for (std::size_t d = 0; d < ndim; ++d) {
-      const Extents order = slice_order(SlicedTensor(there, d), there.bytes, expected.bytes);
+      const Extents order =
+          slice_order(there, d, there.bytes, expected.bytes, d == 0 ? padding_from : 0);
       if (!order.empty()) return in_blocks(tensor, d, order);
     }
   }
@@ -175,6 +115,15 @@ struct MovedWhole {
   std::string there, expected;  // hashes
 };
 
+// The first row that is padding: nothing is expected there. 0 where there is none.
+std::int64_t padding_begin(const TargetTensor& wanted) {
+  for (const Part& part : wanted.parts) {
+    if (part.is_padding() && !part.box.offsets.empty() && part.box.offsets.front() > 0)
+      return part.box.offsets.front();
+  }
+  return 0;
+}
+
 class RepairSearch {
  public:
   RepairSearch(const Checkpoint& checkpoint, const TargetState& expected)
@@ -182,35 +131,55 @@ class RepairSearch {
 
   Status add(TensorId tensor, std::size_t entry) {
     SHW_TRY(const TargetTensor wanted, copy_of_entry(expected_, entry));
-    HeldTensor is{checkpoint_.dtype(tensor), copy_of(checkpoint_.shape(tensor)), {}};
-    HeldTensor was{wanted.dtype, wanted.shape, {}};
-    if (is.dtype != was.dtype || bytes_when_held(is.dtype, is.shape) > kMostRearranged ||
-        bytes_when_held(was.dtype, was.shape) != bytes_when_held(is.dtype, is.shape))
+    const Extents shape = copy_of(checkpoint_.shape(tensor));
+    if (checkpoint_.dtype(tensor) != wanted.dtype || !can_be_held(wanted.dtype, shape) ||
+        !can_be_held(wanted.dtype, wanted.shape))
       return {};
-    auto values = read_tensor(checkpoint_, tensor, kMostRearranged);
-    if (!values || values->uncovered != 0) return {};
-    is.bytes = std::move(values->bytes);
-    if (is.bytes.size() != bytes_when_held(is.dtype, is.shape)) return {};
-    if (is.shape == was.shape)
-      was.bytes = is.bytes;  // of padding no value is expected
-    else
-      was.bytes.resize(is.bytes.size());
-    SHW_CHECK(read_wanted(wanted, was));
-    if (is.shape == was.shape && is.bytes == was.bytes) return {};
-    if (auto found = rearranged(tensor, is, was))
+    auto is = held(tensor);
+    if (!is) return {};
+    SHW_TRY(const HeldTensor was, expected_of(wanted, *is));
+    if (is->shape == was.shape && is->bytes == was.bytes) return {};
+    if (auto found = rearranged(tensor, *is, was, padding_begin(wanted))) {
       found_.push_back(std::move(*found));
-    else if (is.shape == was.shape)
-      whole_.push_back(
-          {tensor, entry, is.shape, to_hex(hash_of(is.bytes)), to_hex(hash_of(was.bytes))});
+      return {};
+    }
+    rows_.add(others_.size(), *is);
+    others_.push_back({tensor, entry, is->shape, to_hex(hash_of(is->bytes)),
+                       is->shape == was.shape ? to_hex(hash_of(was.bytes)) : std::string()});
     return {};
   }
 
   Result<std::vector<Diagnosis>> take() {
     SHW_CHECK(exchange_whole());
+    for (std::size_t i = 0; i < others_.size(); ++i) {
+      if (!is_exchanged_.contains(i)) SHW_CHECK(reassemble(i));
+    }
     return std::move(found_);
   }
 
  private:
+  static bool can_be_held(Dtype dtype, const Extents& shape) {
+    return bytes_when_held(dtype, shape) <= kMostRearranged;
+  }
+  std::optional<HeldTensor> held(TensorId tensor) const {
+    auto values = read_tensor(checkpoint_, tensor, kMostRearranged);
+    HeldTensor out{checkpoint_.dtype(tensor), copy_of(checkpoint_.shape(tensor)), {}};
+    if (!values || values->uncovered != 0 ||
+        values->bytes.size() != bytes_when_held(out.dtype, out.shape) || values->bytes.empty())
+      return std::nullopt;
+    out.bytes = std::move(values->bytes);
+    return out;
+  }
+  // Padding is expected to be as it is.
+  Result<HeldTensor> expected_of(const TargetTensor& wanted, const HeldTensor& is) {
+    HeldTensor was{wanted.dtype, wanted.shape, {}};
+    if (is.shape == was.shape)
+      was.bytes = is.bytes;
+    else
+      was.bytes.resize(bytes_when_held(was.dtype, was.shape));
+    SHW_CHECK(read_wanted(wanted, was));
+    return was;
+  }
   Status read_wanted(const TargetTensor& wanted, HeldTensor& was) {
     Bytes bytes;
     const Extents strides = row_major_strides(was.shape);
@@ -227,27 +196,72 @@ class RepairSearch {
     return {};
   }
 
+  // Out of rows of all tensors that are wrong.
+  Status reassemble(std::size_t i) {
+    SHW_TRY(const TargetTensor wanted, copy_of_entry(expected_, others_[i].entry));
+    const auto is = held(others_[i].tensor);
+    if (!is) return {};
+    SHW_TRY(const HeldTensor was, expected_of(wanted, *is));
+    const auto moves = rows_.reassembled(i, *is, was);
+    if (!moves || !are_held(*moves, was)) return {};
+    PartlyLost out{others_[i].tensor, was.shape, {}, ""};
+    for (const BoxMove& move : *moves) add_retained(move, out);
+    if (out.retained_chunks.size() <= kMostRetained) found_.push_back(std::move(out));
+    return {};
+  }
+  // Equal hashes can be made by hand: the boxes are compared.
+  bool are_held(const std::vector<BoxMove>& moves, const HeldTensor& was) const {
+    std::map<std::size_t, std::vector<const BoxMove*>> by_source;
+    for (const BoxMove& move : moves) by_source[move.source].push_back(&move);
+    for (const auto& [source, boxes] : by_source) {
+      const auto from = held(others_[source].tensor);
+      if (!from || from->dtype != was.dtype) return false;
+      for (const BoxMove* box : boxes) {
+        if (!is_held(*box, *from, was)) return false;
+      }
+    }
+    return true;
+  }
+  void add_retained(const BoxMove& move, PartlyLost& out) const {
+    for (const ChunkId chunk : checkpoint_.chunks(others_[move.source].tensor)) {
+      const ExtentsView offsets = checkpoint_.offsets(chunk), sizes = checkpoint_.sizes(chunk);
+      RetainedChunk part{chunk, {move.from, move.from}, move.at};
+      bool is_there = true;
+      for (std::size_t d = 0; d < move.from.size() && is_there; ++d) {
+        const std::int64_t begin = std::max(move.from[d], offsets[d]);
+        const std::int64_t end = std::min(move.from[d] + move.sizes[d], offsets[d] + sizes[d]);
+        is_there = begin < end;
+        part.source.offsets[d] = begin - offsets[d];
+        part.source.sizes[d] = end - begin;
+        part.at[d] += begin - move.from[d];
+      }
+      if (is_there) out.retained_chunks.push_back(std::move(part));
+    }
+  }
+
   // Tensors that hold one another's elements: a tensor counts where its own are wanted by another.
   Status exchange_whole() {
     // By dtype, shape and hash: the tensors that hold it.
     std::map<std::tuple<Dtype, Extents, std::string>, std::vector<std::size_t>> holders;
-    for (std::size_t j = whole_.size(); j-- > 0;)
-      holders[{checkpoint_.dtype(whole_[j].tensor), whole_[j].shape, whole_[j].there}].push_back(j);
-    std::vector<std::size_t> source(whole_.size(), whole_.size());
-    for (std::size_t i = 0; i < whole_.size(); ++i) {
-      const auto found =
-          holders.find({checkpoint_.dtype(whole_[i].tensor), whole_[i].shape, whole_[i].expected});
+    for (std::size_t j = others_.size(); j-- > 0;)
+      holders[{checkpoint_.dtype(others_[j].tensor), others_[j].shape, others_[j].there}].push_back(
+          j);
+    std::vector<std::size_t> source(others_.size(), others_.size());
+    for (std::size_t i = 0; i < others_.size(); ++i) {
+      const auto found = holders.find(
+          {checkpoint_.dtype(others_[i].tensor), others_[i].shape, others_[i].expected});
       if (found == holders.end() || found->second.empty()) continue;
       // Equal hashes can be made by hand.
-      SHW_TRY(const bool is_held, holds(whole_[found->second.back()].tensor, whole_[i]));
+      SHW_TRY(const bool is_held, holds(others_[found->second.back()].tensor, others_[i]));
       if (!is_held) continue;
       source[i] = found->second.back();
       found->second.pop_back();
     }
-    for (std::size_t i = 0; i < whole_.size(); ++i) {
+    for (std::size_t i = 0; i < others_.size(); ++i) {
       if (!is_in_ring(i, source)) continue;
-      PartlyLost out{whole_[i].tensor, whole_[i].shape, {}, ""};
-      for (const ChunkId chunk : checkpoint_.chunks(whole_[source[i]].tensor))
+      is_exchanged_.insert(i);
+      PartlyLost out{others_[i].tensor, others_[i].shape, {}, ""};
+      for (const ChunkId chunk : checkpoint_.chunks(others_[source[i]].tensor))
         out.retained_chunks.push_back(
             {chunk, whole(copy_of(checkpoint_.sizes(chunk))), copy_of(checkpoint_.offsets(chunk))});
       found_.push_back(std::move(out));
@@ -257,14 +271,10 @@ class RepairSearch {
   // Whether `tensor` has every byte that is expected of another one.
   Result<bool> holds(TensorId tensor, const MovedWhole& other) {
     SHW_TRY(const TargetTensor wanted, copy_of_entry(expected_, other.entry));
-    auto values = read_tensor(checkpoint_, tensor, kMostRearranged);
-    if (!values || values->uncovered != 0) return false;
-    // Padding is expected to be as it is.
-    auto own = read_tensor(checkpoint_, other.tensor, kMostRearranged);
-    if (!own || own->uncovered != 0) return false;
-    HeldTensor was{wanted.dtype, wanted.shape, std::move(own->bytes)};
-    SHW_CHECK(read_wanted(wanted, was));
-    return was.bytes == values->bytes;
+    const auto is = held(tensor), own = held(other.tensor);
+    if (!is || !own) return false;
+    SHW_TRY(const HeldTensor was, expected_of(wanted, *own));
+    return was.bytes == is->bytes;
   }
   static bool is_in_ring(std::size_t first, const std::vector<std::size_t>& source) {
     std::size_t at = first;
@@ -280,7 +290,9 @@ class RepairSearch {
   const TargetState& expected_;
   PartReader reader_;
   std::vector<Diagnosis> found_;
-  std::vector<MovedWhole> whole_;
+  std::vector<MovedWhole> others_;  // not right in another order of their own
+  std::set<std::size_t> is_exchanged_;
+  RowPlaces rows_;
 };
 
 }  // namespace

@@ -132,7 +132,10 @@ Result<std::vector<std::string>> copy_model_files(const MapOptions& mapping,
       continue;
     SHW_TRY(auto source, from->open(entry.path));
     SHW_TRY(std::string text, read_whole_text(*source, kMostModelFile));
-    SHW_CHECK(write_text(*to, entry.path, text));
+    // The source's own config.json came along already: that of --config takes its place.
+    const std::string fresh = entry.path + ".new";
+    SHW_CHECK(write_text(*to, fresh, text));
+    SHW_CHECK(to->rename(fresh, entry.path));
     copied.push_back(entry.path);
   }
   SHW_CHECK(to->sync());

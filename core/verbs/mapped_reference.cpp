@@ -348,18 +348,23 @@ Result<std::optional<JudgedThroughMap>> judge_through_map(
   return std::optional(std::move(out));
 }
 
-void add_judged(const Checkpoint& checkpoint, JudgedThroughMap judged, CheckReport& report) {
-  for (Finding& finding : judged.findings) {
+void add_findings(const Checkpoint& checkpoint, std::vector<Finding> findings,
+                  CheckReport& report) {
+  for (Finding& finding : findings) {
     finding.consequence = consequence_of(finding, checkpoint);
     if (finding.severity > Severity::kInfo) report.verdict = Verdict::kFindings;
   }
+  report.findings.insert(report.findings.begin(), std::make_move_iterator(findings.begin()),
+                         std::make_move_iterator(findings.end()));
+  std::stable_sort(report.findings.begin(), report.findings.end(),
+                   [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
+}
+
+void add_judged(const Checkpoint& checkpoint, JudgedThroughMap judged, CheckReport& report) {
+  add_findings(checkpoint, std::move(judged.findings), report);
   // A reference was given and could not be compared: that nothing else was found is not the answer.
   if (report.verdict == Verdict::kClean && (!judged.is_compared || judged.has_unread))
     report.verdict = Verdict::kUndecided;
-  report.findings.insert(report.findings.begin(), std::make_move_iterator(judged.findings.begin()),
-                         std::make_move_iterator(judged.findings.end()));
-  std::stable_sort(report.findings.begin(), report.findings.end(),
-                   [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
   // What a check without a reference leaves open was answered through the map. What only a copy of
   // the same step answers was, if the reference is one.
   if (judged.is_compared) {

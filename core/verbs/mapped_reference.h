@@ -29,6 +29,8 @@ Result<std::optional<JudgedThroughMap>> judge_through_map(
     const std::shared_ptr<const Checkpoint>& checkpoint,
     const std::shared_ptr<const Checkpoint>& reference, const MapOptions& mapping,
     std::optional<Depth> depth, Progress* progress);
+// Findings before those of a report that are not worse, with what becomes of a run.
+void add_findings(const Checkpoint& checkpoint, std::vector<Finding> findings, CheckReport& report);
 // Adds it to what a check without the reference reported.
 void add_judged(const Checkpoint& checkpoint, JudgedThroughMap judged, CheckReport& report);
 

@@ -19,6 +19,7 @@
 #include "core/verbs/choose_tensors.h"
 #include "core/verbs/command_line.h"
 #include "core/verbs/mapped_reference.h"
+#include "core/verbs/same_program.h"
 
 namespace shw::verbs {
 
@@ -79,7 +80,11 @@ Result<CheckReport> check(const Opened& opened, std::optional<Depth> depth, Prog
   options.counted = counted;
   options.memory = opened.memory;
   SHW_TRY(CheckReport report, shw::check(*opened.checkpoint, options, progress));
-  if (judged) add_judged(*opened.checkpoint, std::move(*judged), report);
+  if (judged)
+    add_judged(*opened.checkpoint, std::move(*judged), report);
+  else if (opened.reference != nullptr)
+    name_wrong_conversions(opened.checkpoint, opened.reference, opened.mapping, depth, report,
+                           progress);
   if (opened.is_against_itself)
     report.unjudged.push_back(
         {"what only another checkpoint tells: the one of --against is this one",

@@ -100,6 +100,84 @@ TEST_CASE("wrong conversions: norms that are shifted by 1 and rows that were cut
   CHECK(says(wrong_conversion(there, expected, {}), "cut off"));
 }
 
+TEST_CASE("wrong conversions: the layers in which a mistake was made are named") {
+  const RowLayout stacked{
+      .lead = 1, .counters = {"layer"}, .part_names = {"gate_proj", "up_proj"}, .parts = {2, 2}};
+  const HeldTensor expected = counted({3, 4, 4});
+  const HeldTensor there = reordered(expected, 4, {0, 1, 2, 3, 6, 7, 4, 5, 8, 9, 10, 11});
+  const auto cause = wrong_conversion(there, expected, stacked);
+  CHECK(says(cause, "in layer 1: "));
+  CHECK(says(cause, "swapped"));
+  const HeldTensor all = reordered(expected, 4, {2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9});
+  CHECK_FALSE(says(wrong_conversion(all, expected, stacked), "in layer"));
+}
+
+TEST_CASE("wrong conversions: two layers that are swapped are not off by one") {
+  const RowLayout stacked{.lead = 1, .counters = {"layer"}};
+  const HeldTensor expected = counted({4, 6});
+  CHECK(says(wrong_conversion(reordered(expected, 6, {0, 2, 1, 3}), expected, stacked),
+             "layers 1 and 2 are swapped"));
+  CHECK(says(wrong_conversion(reordered(expected, 6, {2, 3, 0, 1}), expected, stacked),
+             "two halves of the layers are swapped"));
+  CHECK(says(wrong_conversion(reordered(expected, 6, {0, 0, 2, 3}), expected, stacked),
+             "layer 1 is a copy of layer 0"));
+}
+
+TEST_CASE("wrong conversions: a piece of a rank that was written twice is named with its rows") {
+  const HeldTensor expected = counted({6, 4});
+  CHECK(says(wrong_conversion(reordered(expected, 4, {0, 1, 2, 0, 1, 2}), expected, {}),
+             "rows 3 to 5 are a copy of rows 0 to 2"));
+  CHECK(says(wrong_conversion(reordered(expected, 4, {3, 4, 5, 0, 1, 2}), expected, {}),
+             "two halves are swapped"));
+}
+
+TEST_CASE("wrong conversions: rows of the vocabulary are found beside padding of any value") {
+  const RowLayout padded{.part_names = {"embed_tokens"}, .parts = {6}, .padding_from = 4};
+  HeldTensor expected = counted({6, 4});
+  const HeldTensor there = reordered(expected, 4, {1, 2, 3, 0, 4, 5});
+  CHECK(says(wrong_conversion(there, expected, padded), "one too early"));
+  // Padding in front; what stands where padding belongs is expected there.
+  const HeldTensor front = reordered(expected, 4, {4, 5, 0, 1, 2, 3});
+  std::copy(front.bytes.begin() + 64, front.bytes.end(), expected.bytes.begin() + 64);
+  CHECK(says(wrong_conversion(front, expected, padded), "padding stands before"));
+}
+
+TEST_CASE("wrong conversions: one part of a joined tensor is named alone") {
+  const RowLayout layout{.part_names = {"q_proj", "k_proj", "v_proj"}, .parts = {4, 2, 2}};
+  const HeldTensor expected = counted({8, 4});
+  HeldTensor there = expected;
+  for (std::size_t r = 0; r < 4; ++r) {
+    for (std::size_t c = 0; c < 4; ++c)
+      std::memcpy(there.bytes.data() + (c * 4 + r) * 4, expected.bytes.data() + (r * 4 + c) * 4, 4);
+  }
+  const auto cause = wrong_conversion(there, expected, layout);
+  CHECK(says(cause, "in q_proj: "));
+  CHECK(says(cause, "transposed"));
+  CHECK_FALSE(says(cause, "k_proj"));
+}
+
+TEST_CASE("wrong conversions: rotary rows at the end of every head are named") {
+  const RowLayout latent{.part_names = {"q_b_proj"},
+                         .parts = {12},
+                         .head_dim = 6,
+                         .rotary_begin = 2,
+                         .rotary_rows = 4};
+  const HeldTensor expected = counted({12, 5});
+  const HeldTensor there = reordered(expected, 5, {0, 1, 2, 4, 3, 5, 6, 7, 8, 10, 9, 11});
+  CHECK(says(wrong_conversion(there, expected, latent), "rotary rows of every head"));
+}
+
+TEST_CASE("wrong conversions: elements that were rounded on the way are named with the dtype") {
+  HeldTensor expected = counted({4, 4});
+  HeldTensor there = expected;
+  for (std::size_t i = 0; i < 16; ++i) {
+    const auto exact = static_cast<float>(i + 1) + 1.0F / 1024, rounded = static_cast<float>(i + 1);
+    std::memcpy(expected.bytes.data() + i * 4, &exact, 4);
+    std::memcpy(there.bytes.data() + i * 4, &rounded, 4);
+  }
+  CHECK(says(wrong_conversion(there, expected, {}), "rounded to bfloat16"));
+}
+
 TEST_CASE("wrong conversions: weights of a later step have no cause") {
   const HeldTensor expected = counted({8, 6});
   HeldTensor there = expected;

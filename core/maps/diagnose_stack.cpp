@@ -1,0 +1,158 @@
+#include "core/maps/diagnose_stack.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+#include <unordered_map>
+
+#include "core/base/words.h"
+#include "core/maps/order_words.h"
+#include "core/maps/two_sides.h"
+
+namespace shw {
+namespace {
+
+std::string counter_at(const RowLayout& layout, std::size_t dim) {
+  return dim < layout.counters.size() ? layout.counters[dim] : "cell";
+}
+
+std::int64_t counter_index(std::size_t cell, const Extents& dims, const Extents& strides,
+                           std::size_t dim) {
+  return static_cast<std::int64_t>(cell) / strides[dim] % dims[dim];
+}
+
+// Cells are one further along `dim`; what stands at the end is not looked at. The number of cells
+// that moved; 0 where one did not.
+std::size_t count_shifted(const TwoSides& cells, const Extents& dims, std::size_t dim,
+                          std::int64_t shift) {
+  const Extents strides = row_major_strides(dims);
+  std::size_t moved = 0;
+  for (std::size_t i = 0; i < cells.count(); ++i) {
+    const std::int64_t at = counter_index(i, dims, strides, dim);
+    if (at + shift < 0 || at + shift >= dims[dim]) continue;
+    if (!cells.is(i, static_cast<std::size_t>(static_cast<std::int64_t>(i) + shift * strides[dim])))
+      return 0;
+    moved += cells.is(i, i) ? 0U : 1U;
+  }
+  return moved;
+}
+
+std::optional<std::string> shifted(const TwoSides& cells, const Extents& dims,
+                                   const RowLayout& layout, std::size_t fewest) {
+  for (std::size_t dim = dims.size(); dim-- > 0;) {
+    for (const std::int64_t shift : {std::int64_t{1}, std::int64_t{-1}}) {
+      // Every line of cells along `dim` shows the shift.
+      const std::size_t lines = cells.count() / static_cast<std::size_t>(dims[dim]);
+      if (count_shifted(cells, dims, dim, shift) >= fewest * lines)
+        return fmt::format("every {0} holds what belongs to the {1} one: {0}s are off by one",
+                           counter_at(layout, dim), shift > 0 ? "next" : "previous");
+    }
+  }
+  return std::nullopt;
+}
+
+// The cells moved along one dim: their order, and in which lines of cells along it.
+std::optional<std::string> moved_along(const RowOrder& order, const Extents& dims, std::size_t dim,
+                                       const RowLayout& layout) {
+  const Extents strides = row_major_strides(dims);
+  std::map<std::size_t, RowOrder> lines;  // by the line's first cell
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const auto from = static_cast<std::size_t>(order[i]);
+    const std::int64_t at = counter_index(i, dims, strides, dim);
+    const std::int64_t of = counter_index(from, dims, strides, dim);
+    const auto line = static_cast<std::size_t>(static_cast<std::int64_t>(i) - at * strides[dim]);
+    if (static_cast<std::int64_t>(from) - of * strides[dim] != static_cast<std::int64_t>(line))
+      return std::nullopt;
+    lines[line].push_back(of);
+  }
+  std::map<std::string, std::vector<std::size_t>> texts;
+  for (const auto& [line, moves] : lines) {
+    if (auto text = counted_in_words(moves, counter_at(layout, dim))) texts[*text].push_back(line);
+  }
+  if (texts.empty()) return std::nullopt;
+  const auto& [text, where] = *texts.begin();
+  if (where.size() == lines.size() || dims.size() != 2) return text;
+  const std::size_t other = 1 - dim;
+  std::vector<std::string> names;
+  for (const std::size_t line : where)
+    names.push_back(std::to_string(counter_index(line, dims, strides, other)));
+  return fmt::format("{}, in {}{} {}", text, counter_at(layout, other),
+                     names.size() == 1 ? "" : "s", some_of(names, 4));
+}
+
+}  // namespace
+
+RowOrder found_order(const TwoSides& sides) {
+  auto text = [&](BytesView bytes, std::size_t i) {
+    return std::string_view(reinterpret_cast<const char*>(bytes.data()) + i * sides.length,
+                            sides.length);
+  };
+  if (sides.there.size() != sides.expected.size()) return {};
+  struct Known {
+    std::int64_t any = 0;
+    std::vector<std::int64_t> free = {};  // the last is used first
+  };
+  std::unordered_map<std::string_view, Known> known;
+  for (std::size_t i = sides.count(); i-- > 0;) {
+    Known& one = known[text(sides.expected, i)];
+    one.any = static_cast<std::int64_t>(i);
+    if (!sides.is(i, i)) one.free.push_back(one.any);
+  }
+  RowOrder out;
+  for (std::size_t i = 0; i < sides.count(); ++i) {
+    if (sides.is(i, i)) {
+      out.push_back(static_cast<std::int64_t>(i));
+      continue;
+    }
+    auto found = known.find(text(sides.there, i));
+    if (found == known.end()) return {};
+    Known& one = found->second;
+    out.push_back(one.free.empty() ? one.any : one.free.back());
+    if (!one.free.empty()) one.free.pop_back();
+  }
+  return out;
+}
+
+std::optional<std::string> wrong_stack(const HeldTensor& there, const HeldTensor& expected,
+                                       const RowLayout& layout) {
+  const Extents lead(expected.shape.begin(),
+                     expected.shape.begin() + static_cast<std::ptrdiff_t>(layout.lead));
+  const auto count = static_cast<std::size_t>(volume(lead).value_or(0));
+  if (count == 0 || lead.empty()) return std::nullopt;
+  const TwoSides cells{there.bytes, expected.bytes, expected.bytes.size() / count};
+  if (auto text = shifted(cells, lead, layout, 2)) return text;
+  const RowOrder order = found_order(cells);
+  for (std::size_t dim = 0; dim < lead.size() && !order.empty(); ++dim) {
+    if (auto text = moved_along(order, lead, dim, layout)) return text;
+  }
+  return shifted(cells, lead, layout, 1);
+}
+
+std::string where_in_stack(const std::vector<std::size_t>& cells, const Extents& lead,
+                           const RowLayout& layout) {
+  const auto count = static_cast<std::size_t>(volume(lead).value_or(0));
+  if (lead.empty() || cells.size() >= count) return {};
+  const Extents strides = row_major_strides(lead);
+  for (std::size_t dim = 0; dim < lead.size(); ++dim) {
+    std::set<std::int64_t> indices;
+    for (const std::size_t cell : cells) indices.insert(counter_index(cell, lead, strides, dim));
+    const std::size_t all = count / static_cast<std::size_t>(lead[dim]) * indices.size();
+    if (all != cells.size()) continue;
+    std::vector<std::string> names;
+    for (const std::int64_t index : indices) names.push_back(std::to_string(index));
+    return fmt::format("in {}{} {}", counter_at(layout, dim), names.size() == 1 ? "" : "s",
+                       some_of(names, 4));
+  }
+  std::string first;
+  for (std::size_t dim = 0; dim < lead.size(); ++dim)
+    first += fmt::format("{}{} {}", dim == 0 ? "" : ", ", counter_at(layout, dim),
+                         counter_index(cells.front(), lead, strides, dim));
+  return cells.size() == 1
+             ? fmt::format("in {}", first)
+             : fmt::format("in {} places of {}, the first in {}", cells.size(), count, first);
+}
+
+}  // namespace shw

@@ -1,0 +1,123 @@
+#include "core/maps/moved_tensors.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string_view>
+
+namespace shw {
+namespace {
+
+// A number in a name, and the word before it: "layers", 3.
+struct NumberInName {
+  std::string word;
+  std::int64_t value = 0;
+};
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+// Numbers in names, and what is around them.
+std::vector<NumberInName> numbers_in(const std::string& name, std::string& around) {
+  std::vector<NumberInName> out;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    if (!is_digit(name[i])) {
+      around += name[i];
+      continue;
+    }
+    if (i == 0 || !is_digit(name[i - 1])) {
+      const bool is_expert = std::string_view(name).substr(0, i).ends_with("experts.");
+      out.push_back({is_expert || !out.empty() ? "expert" : "layer"});
+    }
+    if (out.back().value < 1'000'000) out.back().value = out.back().value * 10 + (name[i] - '0');
+  }
+  return out;
+}
+
+// One counter that changed: "layer", from which number to which.
+struct CounterStep {
+  std::string word;
+  std::int64_t is = 0, was = 0;
+};
+
+std::optional<CounterStep> step_of(const MovedTensor& moved) {
+  std::string here, there;
+  const auto is = numbers_in(moved.fqn, here), was = numbers_in(moved.of, there);
+  if (here != there || is.size() != was.size()) return std::nullopt;
+  std::optional<CounterStep> out;
+  for (std::size_t i = 0; i < is.size(); ++i) {
+    if (is[i].value == was[i].value) continue;
+    if (out) return std::nullopt;
+    out = CounterStep{is[i].word, is[i].value, was[i].value};
+  }
+  return out;
+}
+
+// What all tensors of one counter did.
+struct CounterMoves {
+  std::map<std::int64_t, std::set<std::int64_t>> moves;  // from the number that is there
+
+  bool has(std::int64_t is, std::int64_t was) const {
+    const auto found = moves.find(is);
+    return found != moves.end() && found->second.contains(was);
+  }
+  // All went one further; the last one may hold the first.
+  bool is_off_by(std::int64_t shift) const {
+    std::size_t count = 0, others = 0;
+    for (const auto& [is, was] : moves) {
+      for (const std::int64_t of : was) ++(of - is == shift ? count : others);
+    }
+    return count > 1 && others <= 1;
+  }
+};
+
+std::string text_of(const MovedTensor& moved, const std::optional<CounterStep>& step,
+                    const std::map<std::string, CounterMoves>& all) {
+  if (!step && moved.is_copy)
+    return fmt::format(
+        "it is a copy of {}{}, and what belongs to it is nowhere", moved.of,
+        moved.of.find("embed") != std::string::npos ? ", as if the two were tied" : "");
+  if (!step) return "it holds what belongs to " + moved.of;
+  const CounterMoves& moves = all.at(step->word);
+  if (moved.is_copy)
+    return fmt::format("{0} {1} is a copy of {0} {2}, and what belongs to {0} {1} is nowhere",
+                       step->word, step->is, step->was);
+  for (const std::int64_t shift : {std::int64_t{1}, std::int64_t{-1}}) {
+    if (moves.is_off_by(shift))
+      return fmt::format("every {0} holds what belongs to the {1} one: {0}s are off by one",
+                         step->word, shift > 0 ? "next" : "previous");
+  }
+  const std::string example =
+      fmt::format("{0} {1} holds what belongs to {0} {2}", step->word, step->is, step->was);
+  if (!moves.has(step->was, step->is))
+    return fmt::format("{}s stand in another order: {}", step->word, example);
+  // One text for both.
+  const std::int64_t low = std::min(step->is, step->was), high = std::max(step->is, step->was);
+  return fmt::format(
+      "{0}s {1} and {2} are swapped: {0} {1} holds what belongs to {0} {2}, and the "
+      "other way round",
+      step->word, low, high);
+}
+
+}  // namespace
+
+std::map<std::size_t, std::string> moved_tensors_in_words(const std::vector<MovedTensor>& moved) {
+  std::map<std::string, CounterMoves> all;
+  std::vector<std::optional<CounterStep>> steps;
+  for (const MovedTensor& one : moved) {
+    steps.push_back(step_of(one));
+    if (steps.back() && !one.is_copy)
+      all[steps.back()->word].moves[steps.back()->is].insert(steps.back()->was);
+    else if (steps.back())
+      all.try_emplace(steps.back()->word);
+  }
+  std::map<std::size_t, std::string> out;
+  for (std::size_t i = 0; i < moved.size(); ++i)
+    out.emplace(moved[i].difference, text_of(moved[i], steps[i], all));
+  return out;
+}
+
+}  // namespace shw

@@ -1,0 +1,153 @@
+#include "core/maps/order_words.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+namespace shw {
+namespace {
+
+bool is_in_place(const RowOrder& order, std::size_t i) {
+  return order[i] == static_cast<std::int64_t>(i);
+}
+
+std::optional<std::size_t> first_moved(const RowOrder& order) {
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (!is_in_place(order, i)) return i;
+  }
+  return std::nullopt;
+}
+
+// How many pieces from `at` on came together.
+std::size_t run_at(const RowOrder& order, std::size_t at) {
+  std::size_t length = 1;
+  while (at + length < order.size() && !is_in_place(order, at + length) &&
+         order[at + length] == order[at] + static_cast<std::int64_t>(length))
+    ++length;
+  return length;
+}
+
+// A moved piece whose source is in its own place as well.
+std::optional<std::size_t> first_copy(const RowOrder& order) {
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (!is_in_place(order, i) && is_in_place(order, static_cast<std::size_t>(order[i]))) return i;
+  }
+  return std::nullopt;
+}
+
+bool uses_each_once(const RowOrder& order) {
+  std::vector<bool> used(order.size(), false);
+  for (const std::int64_t from : order) {
+    if (used[static_cast<std::size_t>(from)]) return false;
+    used[static_cast<std::size_t>(from)] = true;
+  }
+  return true;
+}
+
+// Without the pieces behind the last one that moved, as padding is.
+RowOrder without_end(RowOrder order) {
+  while (!order.empty() && is_in_place(order, order.size() - 1)) order.pop_back();
+  return order;
+}
+
+// By how many pieces all of them turned; 0 where they did not.
+std::size_t turned_by(const RowOrder& order) {
+  const auto count = static_cast<std::int64_t>(order.size());
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (order[static_cast<std::size_t>(i)] != (i + order.front()) % count) return 0;
+  }
+  return static_cast<std::size_t>(order.front());
+}
+
+// "row 3", "rows 3 to 5".
+std::string span_text(std::string_view what, std::size_t first, std::size_t count) {
+  return count == 1 ? fmt::format("{} {}", what, first)
+                    : fmt::format("{}s {} to {}", what, first, first + count - 1);
+}
+
+std::string copy_text(const RowOrder& order, std::size_t at, std::string_view what) {
+  const std::size_t length = run_at(order, at);
+  const auto from = static_cast<std::size_t>(order[at]);
+  return fmt::format(
+      "{} {} a copy of {}: one piece was written twice, and what belongs there is nowhere",
+      span_text(what, at, length), length == 1 ? "is" : "are", span_text(what, from, length));
+}
+
+// Two runs that changed places, and nothing else moved.
+std::optional<std::string> swap_text(const RowOrder& order, std::size_t at, std::string_view what) {
+  const std::size_t length = run_at(order, at);
+  const auto other = static_cast<std::size_t>(order[at]);
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    std::size_t expected = i;
+    if (i >= at && i < at + length) expected = i - at + other;
+    if (i >= other && i < other + length) expected = i - other + at;
+    if (order[i] != static_cast<std::int64_t>(expected)) return std::nullopt;
+  }
+  return fmt::format("{} and {} are swapped", span_text(what, at, length),
+                     span_text(what, other, length));
+}
+
+// The most pieces that stay together everywhere.
+std::size_t block_of(const RowOrder& order) {
+  auto block = static_cast<std::int64_t>(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (i == 0 || order[i] != order[i - 1] + 1)
+      block = std::gcd(std::gcd(block, static_cast<std::int64_t>(i)), order[i]);
+  }
+  return static_cast<std::size_t>(block);
+}
+
+}  // namespace
+
+std::optional<std::string> moved_in_words(const RowOrder& order, std::string_view what) {
+  const auto moved = first_moved(order);
+  if (!moved) return std::nullopt;
+  if (const auto copy = first_copy(order); copy && !uses_each_once(order))
+    return copy_text(order, *copy, what);
+  const RowOrder moving = without_end(order);
+  const std::size_t turned = turned_by(moving), count = moving.size();
+  if (turned != 0 && (turned * 2 == count || turned * 2 == count + 1))
+    return fmt::format(
+        "its two halves are swapped: {} hold what belongs to {}, as pieces of two "
+        "ranks in the wrong order",
+        span_text(what, 0, count - turned), span_text(what, turned, count - turned));
+  if (turned != 0)
+    return fmt::format("every {} stands {} too {}", what, std::min(turned, count - turned),
+                       turned * 2 < count ? "early" : "late");
+  if (auto text = swap_text(order, *moved, what)) return text;
+  const std::size_t block = block_of(order);
+  if (block > 1)
+    return fmt::format("pieces of {} {}s stand in another order: {} hold what belongs to {}", block,
+                       what, span_text(what, *moved, block),
+                       span_text(what, static_cast<std::size_t>(order[*moved]), block));
+  std::size_t elsewhere = 0;
+  for (std::size_t i = 0; i < order.size(); ++i) elsewhere += is_in_place(order, i) ? 0U : 1U;
+  return fmt::format("{} of {} {}s stand elsewhere, beginning with {} {}, which holds {} {}",
+                     elsewhere, order.size(), what, what, *moved, what, order[*moved]);
+}
+
+std::optional<std::string> counted_in_words(const RowOrder& order, std::string_view what) {
+  const auto moved = first_moved(order);
+  if (!moved) return std::nullopt;
+  const std::size_t turned = turned_by(order), count = order.size();
+  if (count > 2 && (turned == 1 || turned == count - 1))
+    return fmt::format("every {0} holds what belongs to the {1} one: {0}s are off by one", what,
+                       turned == 1 ? "next" : "previous");
+  if (const auto copy = first_copy(order); copy && !uses_each_once(order))
+    return fmt::format("{0} {1} is a copy of {0} {2}, and what belongs to {0} {1} is nowhere", what,
+                       *copy, order[*copy]);
+  const std::string example =
+      fmt::format("{0} {1} holds what belongs to {0} {2}", what, *moved, order[*moved]);
+  if (turned != 0 && turned * 2 == count && count > 2)
+    return fmt::format("the two halves of the {}s are swapped: {}", what, example);
+  if (swap_text(order, *moved, what) && run_at(order, *moved) == 1)
+    return fmt::format(
+        "{0}s {1} and {2} are swapped: {3}, and the other way round{4}", what, *moved,
+        order[*moved], example,
+        count == 2 ? fmt::format(" (of two {}s: off by one, too)", what) : std::string());
+  return fmt::format("{}s are stacked in another order: {}", what, example);
+}
+
+}  // namespace shw

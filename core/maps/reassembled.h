@@ -1,0 +1,50 @@
+// A tensor that is put together out of boxes of tensors that were converted wrongly.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/hash.h"
+#include "core/maps/held_tensor.h"
+
+namespace shw {
+
+// A box of the tensor number `source` that belongs at `at`.
+struct BoxMove {
+  std::size_t source = 0;
+  Extents from, sizes, at;
+};
+
+// True if `from` holds the elements that `was` has at the box's place.
+bool is_held(const BoxMove& move, const HeldTensor& from, const HeldTensor& was);
+
+class RowPlaces {
+ public:
+  // Numbered from 0 on.
+  void add(std::size_t number, const HeldTensor& tensor);
+  // How `was` is put together. `is`: the tensor `own`, as it is. Each of its matrices out of its
+  // own rows or columns, else out of rows of all. Found by hashes. Nothing where a row is nowhere.
+  std::optional<std::vector<BoxMove>> reassembled(std::size_t own, const HeldTensor& is,
+                                                  const HeldTensor& was) const;
+
+ private:
+  struct Place {
+    std::size_t tensor = 0, row = 0;
+  };
+  struct HashOfKey {
+    std::size_t operator()(const Hash128& hash) const { return static_cast<std::size_t>(hash.low); }
+  };
+
+  std::optional<std::vector<BoxMove>> of_rows(const HeldTensor& was, std::size_t first_row,
+                                              std::size_t count) const;
+  std::optional<std::vector<BoxMove>> of_elements(const HeldTensor& was) const;
+
+  std::unordered_map<Hash128, Place, HashOfKey> rows_;
+  std::vector<Extents> shapes_;
+  std::vector<std::pair<std::size_t, HeldTensor>> lines_;  // tensors of one dim
+  std::size_t line_elements_ = 0;
+};
+
+}  // namespace shw

@@ -1,0 +1,95 @@
+// Tensors that are put together out of boxes of several.
+#include "core/maps/reassembled.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+using namespace shw;
+
+namespace {
+
+// Rows of 16 bytes; row i holds `first` + i in all of them.
+HeldTensor rows_from(std::int64_t first, const Extents& shape) {
+  HeldTensor out{Dtype::kUint8, shape, {}};
+  const auto count = static_cast<std::int64_t>(volume(shape).value()) / 16;
+  for (std::int64_t i = 0; i < count; ++i)
+    out.bytes.insert(out.bytes.end(), 16, static_cast<std::byte>(first + i));
+  return out;
+}
+
+// Applies the moves to what is there.
+Bytes put_together(const std::vector<BoxMove>& moves, const std::vector<HeldTensor>& there,
+                   const HeldTensor& was) {
+  Bytes out(was.bytes.size());
+  const Extents strides = row_major_strides(was.shape);
+  for (const BoxMove& move : moves) {
+    const HeldTensor& from = there[move.source];
+    const Extents own = row_major_strides(from.shape);
+    for (std::int64_t i = 0; i < volume(move.sizes).value(); ++i) {
+      std::int64_t rest = i, source = 0, target = 0;
+      for (std::size_t d = move.sizes.size(); d-- > 0;) {
+        source += (move.from[d] + rest % move.sizes[d]) * own[d];
+        target += (move.at[d] + rest % move.sizes[d]) * strides[d];
+        rest /= move.sizes[d];
+      }
+      out[static_cast<std::size_t>(target)] = from.bytes[static_cast<std::size_t>(source)];
+    }
+    CHECK(is_held(move, from, was));
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("reassembled: rows that stand in another tensor are found there") {
+  // Two tensors that hold one another's odd rows.
+  std::vector<HeldTensor> expected{rows_from(0, {4, 16}), rows_from(10, {4, 16})};
+  std::vector<HeldTensor> there = expected;
+  for (const std::ptrdiff_t row : {1, 3})
+    std::swap_ranges(there[0].bytes.begin() + row * 16, there[0].bytes.begin() + row * 16 + 16,
+                     there[1].bytes.begin() + row * 16);
+  RowPlaces places;
+  for (std::size_t i = 0; i < 2; ++i) places.add(i, there[i]);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto moves = places.reassembled(i, there[i], expected[i]);
+    REQUIRE(moves.has_value());
+    CHECK(put_together(*moves, there, expected[i]) == expected[i].bytes);
+  }
+}
+
+TEST_CASE("reassembled: columns of one matrix in a stack go back, and the others stay") {
+  HeldTensor expected{Dtype::kUint8, {3, 4, 16}, Bytes(192)};
+  for (std::size_t i = 0; i < 192; ++i) expected.bytes[i] = static_cast<std::byte>(i);
+  std::vector<HeldTensor> there{expected};
+  for (std::ptrdiff_t row = 4; row < 8; ++row)
+    std::rotate(there[0].bytes.begin() + row * 16, there[0].bytes.begin() + row * 16 + 8,
+                there[0].bytes.begin() + row * 16 + 16);
+  RowPlaces places;
+  places.add(0, there[0]);
+  const auto moves = places.reassembled(0, there[0], expected);
+  REQUIRE(moves.has_value());
+  CHECK(put_together(*moves, there, expected) == expected.bytes);
+}
+
+TEST_CASE("reassembled: pieces of biases are found in other biases") {
+  HeldTensor expected{Dtype::kUint8, {16}, Bytes(16)};
+  for (std::size_t i = 0; i < 16; ++i) expected.bytes[i] = static_cast<std::byte>(i + 1);
+  std::vector<HeldTensor> there{expected, expected};
+  std::fill(there[0].bytes.begin() + 8, there[0].bytes.end(), std::byte{99});
+  std::fill(there[1].bytes.begin(), there[1].bytes.begin() + 8, std::byte{98});
+  RowPlaces places;
+  for (std::size_t i = 0; i < 2; ++i) places.add(i, there[i]);
+  const auto moves = places.reassembled(0, there[0], expected);
+  REQUIRE(moves.has_value());
+  CHECK(put_together(*moves, there, expected) == expected.bytes);
+}
+
+TEST_CASE("reassembled: a row that is nowhere leaves the tensor as it is") {
+  const HeldTensor expected = rows_from(0, {4, 16});
+  HeldTensor there = expected;
+  std::fill_n(there.bytes.begin() + 32, 16, std::byte{77});
+  RowPlaces places;
+  places.add(0, there);
+  CHECK_FALSE(places.reassembled(0, there, expected).has_value());
+}
