@@ -172,6 +172,9 @@ void append_subjects(std::string& out, const Finding& finding, std::size_t inden
 std::string command_for(const Finding& finding, bool is_whole, const TextOptions& options) {
   if (finding.severity == Severity::kInfo) return "";
   const bool gives_up = can_be_dropped(finding);
+  const auto* format = evidence<std::string>(finding, "convert_to");
+  if (format != nullptr && !finding.remedy && !gives_up && !options.checkpoint.empty())
+    return "shardwright convert " + shell_word(options.checkpoint) + " --to " + *format;
   // Repair refuses while files are missing, but shows its plan.
   std::string verb = finding.remedy && is_whole   ? "repair"
                      : finding.remedy || gives_up ? "plan"
@@ -189,6 +192,7 @@ void append_remedy(std::string& out, const Finding& finding, bool is_whole, std:
   if (!finding.remedy && finding.severity == Severity::kInfo) return;
   const auto* where = evidence<std::string>(finding, "where");
   const auto* undecided = evidence<std::string>(finding, "undecided");
+  const bool is_converted = evidence<std::string>(finding, "convert_to") != nullptr;
   std::string text =
       finding.remedy                            ? finding.remedy->text
       : where != nullptr && *where == "request" ? "Nothing to repair on disk."
@@ -196,6 +200,8 @@ void append_remedy(std::string& out, const Finding& finding, bool is_whole, std:
       : can_be_dropped(finding)
           ? "No safe remedy but the file itself: copy it here from where it was "
             "written. What is left without it:"
+      : is_converted
+          ? "Convert it into a folder that every loader finds. No element changes."
           : "No safe remedy. `shardwright explain " + finding.rule + "` says what can be done.";
   std::string command = command_for(finding, is_whole, options);
   std::string lines = wrapped(printable(text), indent, options.width);

@@ -395,6 +395,9 @@ std::vector<ModelPart> known_parts(const ModelConfig& config) {
   parts.push_back(
       {&whole, constraints, {constraints->roots.begin(), constraints->roots.end()}, {}});
   if (!constraints->head.empty()) parts.back().heads = {std::string(constraints->head)};
+  parts.back().classifies = config.architectures.size() == 1 &&
+                            (config.architectures.front().ends_with("ForSequenceClassification") ||
+                             config.architectures.front().ends_with("ForTokenClassification"));
   return parts;
 }
 
@@ -417,6 +420,25 @@ std::optional<ConfiguredSize> configured_size(const ModelPart& part, std::string
   if (expression.find_first_of("*+") != std::string_view::npos)
     said.words += fmt::format(" = {}", said.value);
   return said;
+}
+
+ConstraintsByName constraints_by_name(const std::vector<ModelPart>& parts) {
+  ConstraintsByName constraints;
+  for (const ModelPart& part : parts) {
+    for (const std::string& root : part.roots) {
+      for (const SizeConstraint& constraint : part.constraints->sizes)
+        constraints.emplace(root + std::string(constraint.name),
+                            ConstraintOfName{&part, constraint.extents});
+    }
+    // The head is like the embedding, the first constraint of every model with a head.
+    for (const std::string& head : part.heads)
+      constraints.emplace(head, ConstraintOfName{&part, part.constraints->sizes.front().extents});
+    if (!part.classifies) continue;
+    for (const char* head :
+         {"classifier", "score", "classifier.out_proj", "classification_head.out_proj"})
+      constraints.emplace(head + std::string(".weight"), ConstraintOfName{&part, {kLabelNames}});
+  }
+  return constraints;
 }
 
 std::string with_stars(std::string_view name) {

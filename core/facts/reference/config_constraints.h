@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "core/facts/reference/model_config.h"
@@ -46,8 +47,18 @@ struct ModelPart {
   const ModelConstraints* constraints = nullptr;
   std::vector<std::string> roots;
   std::vector<std::string> heads;  // possible names of the head
+  bool classifies = false;         // has a row of the head per name in kLabelNames
 };
 std::vector<ModelPart> known_parts(const ModelConfig& config);
+
+struct ConstraintOfName {
+  const ModelPart* part = nullptr;
+  std::array<std::string_view, 2> extents;
+};
+
+// Keys are names with * for numbers, including prefixes.
+using ConstraintsByName = std::unordered_map<std::string, ConstraintOfName>;
+ConstraintsByName constraints_by_name(const std::vector<ModelPart>& parts);
 
 // True for transformers' own class of `model_type`, judged by its suffix. Draft models for
 // speculation (LlamaForCausalLMEagle3) share the model_type but have other heads and layers.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <unordered_map>
 
 #include "core/base/cancellable_range.h"
 #include "core/facts/reference/config_constraints.h"
@@ -43,29 +42,6 @@ bool is_plain_float(Dtype dtype) {
 }
 
 // --- sizes
-
-struct ConstraintOfName {
-  const ModelPart* part = nullptr;
-  std::array<std::string_view, 2> extents;
-};
-
-// Keys are names with * for numbers, including prefixes.
-using ConstraintsByName = std::unordered_map<std::string, ConstraintOfName>;
-
-ConstraintsByName constraints_by_name(const std::vector<ModelPart>& parts) {
-  ConstraintsByName constraints;
-  for (const ModelPart& part : parts) {
-    for (const std::string& root : part.roots) {
-      for (const SizeConstraint& constraint : part.constraints->sizes)
-        constraints.emplace(root + std::string(constraint.name),
-                            ConstraintOfName{&part, constraint.extents});
-    }
-    // The head is like the embedding, the first constraint of every model with a head.
-    for (const std::string& head : part.heads)
-      constraints.emplace(head, ConstraintOfName{&part, part.constraints->sizes.front().extents});
-  }
-  return constraints;
-}
 
 class SizeChecks {
  public:

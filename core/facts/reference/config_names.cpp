@@ -117,7 +117,7 @@ class NamesOfClass {
         }
       }
     }
-    find_lost_routers(out);
+    find_lost_companions(out);
     std::sort(out.incomplete.begin(), out.incomplete.end());
     std::sort(out.absent.begin(), out.absent.end());
   }
@@ -161,18 +161,25 @@ class NamesOfClass {
     return false;
   }
 
-  // Experts without the router that chooses among them. Groups of layers that only some models have
-  // are not asked for otherwise.
-  void find_lost_routers(ConfigNames& out) const {
-    constexpr auto kRouters = std::to_array<std::string_view>({"gate.weight", "router.weight"});
+  // Experts without the router that chooses among them, and attention without the table of relative
+  // positions, which T5 and its like have in the first block alone. Groups of layers that only some
+  // models have are not asked for otherwise.
+  void find_lost_companions(ConfigNames& out) const {
+    struct Companion {
+      std::string_view name, beside;
+    };
+    constexpr auto kCompanions = std::to_array<Companion>({{"gate.weight", "experts."},
+                                                           {"router.weight", "experts."},
+                                                           {"relative_attention_bias.weight", ""}});
     for (std::size_t group = 0; group < seen_.size(); ++group) {
       const NameGroup& of = architecture_->groups[group];
       if (of.always || !seen_[group].empty()) continue;
       for (const std::string& name : of.names) {
-        for (std::string_view router : kRouters) {
-          if (!name.ends_with("." + std::string(router))) continue;
-          const std::string module = name.substr(0, name.size() - router.size());
-          if (is_seen_below(module + "experts.")) out.absent.push_back(as_written(name));
+        for (const Companion& one : kCompanions) {
+          if (!name.ends_with("." + std::string(one.name))) continue;
+          const std::string module = name.substr(0, name.size() - one.name.size());
+          if (is_seen_below(module + std::string(one.beside)))
+            out.absent.push_back(as_written(name));
         }
       }
     }

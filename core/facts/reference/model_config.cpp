@@ -59,6 +59,9 @@ ConfigPart part_in(const Json& object, std::string name) {
   for (const auto& [key, value] : object.items()) {
     if (value.is_boolean()) part.flags.emplace(key, value.get<bool>());
     if (auto size = size_in(value)) part.sizes.emplace(key, *size);
+    // transformers builds as many classes as there are names.
+    if (key == kLabelNames && value.is_object())
+      part.sizes.emplace(key, static_cast<std::int64_t>(value.size()));
   }
   part.derives_head_dim = !is_said(object, "head_dim");
   return part;

@@ -19,12 +19,14 @@
 namespace shw {
 
 inline constexpr const char* kConfigFile = "config.json";
+inline constexpr const char* kLabelNames = "id2label";
 
 // The top-level config or a nested part.
 struct ConfigPart {
   std::string name;  // "text_config"; empty: top level
   std::string model_type;
-  std::map<std::string, std::int64_t, std::less<>> sizes;  // non-negative integers
+  // Non-negative integers, and the number of names in kLabelNames.
+  std::map<std::string, std::int64_t, std::less<>> sizes;
   std::map<std::string, bool, std::less<>> flags;
   bool derives_head_dim = false;  // "head_dim" is null or missing
 };

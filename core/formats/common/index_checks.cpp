@@ -86,9 +86,7 @@ void add_misplaced(CheckpointBuilder& builder, const IndexedFiles& indexed,
   if (indexed.can_be_written)
     finding.remedy = Remedy{"rewrite-metadata", true, index_remedy(indexed, entries)};
   else
-    finding.evidence.emplace_back(
-        "what_to_do", std::string("`shardwright convert --to safetensors` writes a folder whose "
-                                  "index is right, or needs none"));
+    finding.evidence.emplace_back("convert_to", std::string("safetensors"));
   builder.add_finding(std::move(finding));
 }
 

@@ -60,11 +60,11 @@ Finding parts_without_index(const std::vector<std::string>& parts, const IndexNa
   Finding finding = bad_record(
       index, fmt::format("There is no {} beside the {} parts of this model ({}): transformers goes "
                          "by it and does not find the model; loaders that take every file do. All "
-                         "parts are there and were read, and `shardwright convert --to "
-                         "safetensors` writes a folder that both find.",
+                         "parts are there and were read.",
                          index, parts.size(), some_of(parts)));
   finding.severity = severity;
-  finding.evidence = {{"parts", static_cast<std::int64_t>(parts.size())}};
+  finding.evidence = {{"parts", static_cast<std::int64_t>(parts.size())},
+                      {"convert_to", std::string("safetensors")}};
   return finding;
 }
 

@@ -11,6 +11,8 @@ namespace {
 constexpr PickleCallArity kNeverCalled{1, 0};
 constexpr PickleCallArity kEnumeration{1, 1};
 
+using Takes = PickleCallArity::Takes;
+
 struct NamedCall {
   std::string_view module, name;
   PickleCallArity arity;
@@ -25,15 +27,30 @@ constexpr auto kCalls = std::to_array<NamedCall>({
     {"torch._utils", "_rebuild_wrapper_subclass", {8, 8}},
     {"torch._utils", "_rebuild_meta_tensor_no_storage", {4, 4}},
     {"torch._tensor", "_rebuild_from_type_v2", {4, 4}},
-    {"collections", "OrderedDict", {0, 1}},
+    {"collections", "OrderedDict", {0, 1, PickleCallArity::State::kAny, Takes::kSequence}},
+    {"torch", "Size", {0, 1, PickleCallArity::State::kNone, Takes::kSizes}},
     {"torch.distributed.checkpoint.metadata", "_MEM_FORMAT_ENCODING", kEnumeration},
     {"torch.distributed._shard.sharded_tensor.metadata", "MEM_FORMAT_ENCODING", kEnumeration},
     {"torch.distributed.checkpoint.planner", "WriteItemType", kEnumeration},
 });
-// DCP records, which are created empty and then filled.
-constexpr auto kByName = std::to_array<std::string_view>(
-    {"Metadata", "TensorStorageMetadata", "BytesStorageMetadata", "ChunkStorageMetadata",
-     "MetadataIndex", "StorageMeta", "_StorageInfo"});
+// DCP records, which are created empty and then filled, and the fields without a default.
+struct RecordFields {
+  std::string_view name;
+  std::uint32_t least;
+};
+constexpr auto kByName = std::to_array<RecordFields>({{"Metadata", 1},
+                                                      {"TensorStorageMetadata", 3},
+                                                      {"BytesStorageMetadata", 0},
+                                                      {"ChunkStorageMetadata", 2},
+                                                      {"MetadataIndex", 1},
+                                                      {"StorageMeta", 0},
+                                                      {"_StorageInfo", 3}});
+
+const RecordFields* find_record(std::string_view name) {
+  const auto found = std::find_if(kByName.begin(), kByName.end(),
+                                  [&](const RecordFields& one) { return one.name == name; });
+  return found == kByName.end() ? nullptr : &*found;
+}
 
 bool names_maker(const PickleTree& tree, std::span<const NodeId> items) {
   if (items.size() != 2 || tree.kind(items[0]) != NodeKind::kGlobal) return false;
@@ -44,8 +61,7 @@ bool names_maker(const PickleTree& tree, std::span<const NodeId> items) {
 
 bool is_dcp_record(const PickleGlobal& global) {
   return global.module.starts_with("torch.distributed.") &&
-         (global.name == "TensorProperties" ||
-          std::find(kByName.begin(), kByName.end(), global.name) != kByName.end());
+         (global.name == "TensorProperties" || find_record(global.name) != nullptr);
 }
 
 // Classes of the standard library whose values change, and have no hash.
@@ -80,6 +96,23 @@ bool has_hash_within(const PickleTree& tree, NodeId key, int depth) {
   const auto items = tree.items(key);
   return std::all_of(items.begin(), items.end(),
                      [&](NodeId item) { return has_hash_within(tree, item, depth + 1); });
+}
+
+// Whether Python can iterate over the first argument as the class does.
+bool takes_argument(const PickleTree& tree, const PickleCallArity& arity, NodeId argument) {
+  const auto cannot_iterate = [](NodeKind kind) {
+    return kind >= NodeKind::kNone && kind <= NodeKind::kFloat;
+  };
+  if (arity.takes == Takes::kAny) return true;
+  const NodeKind kind = tree.kind(argument);
+  if (cannot_iterate(kind)) return false;
+  if (arity.takes == Takes::kSequence || (kind != NodeKind::kTuple && kind != NodeKind::kList))
+    return true;
+  const auto items = tree.items(argument);
+  return std::none_of(items.begin(), items.end(), [&](NodeId item) {
+    const NodeKind of_item = tree.kind(item);
+    return of_item == NodeKind::kNone || (of_item >= NodeKind::kFloat && of_item <= NodeKind::kSet);
+  });
 }
 
 }  // namespace
@@ -125,8 +158,11 @@ PickleCallArity arity_of_call(std::string_view module, std::string_view name) {
   PickleCallArity arity;
   if (!module.starts_with("torch.distributed.")) return arity;
   if (name == "TensorProperties") arity.state = PickleCallArity::State::kItems;
-  if (std::find(kByName.begin(), kByName.end(), name) != kByName.end())
+  if (const RecordFields* record = find_record(name)) {
     arity.state = PickleCallArity::State::kByName;
+    arity.least = record->least;
+    arity.is_of_init = true;
+  }
   return arity;
 }
 
@@ -139,12 +175,25 @@ bool is_state_of(const PickleCallArity& arity, NodeKind state, std::size_t items
       return true;
     case PickleCallArity::State::kItems:
       return state != NodeKind::kDict || items / 2 == kProperties || items / 2 == kProperties + 1;
+    case PickleCallArity::State::kNone:
+      return state != NodeKind::kDict;
     case PickleCallArity::State::kByName:
       break;
   }
   // A pair contains the slots state.
   if (state == NodeKind::kTuple) return items == 2;
   return state == NodeKind::kDict || state == NodeKind::kNone || state > NodeKind::kSet;
+}
+
+const char* refused_call(const PickleTree& tree, const PickleCallArity& arity, NodeId arguments) {
+  const auto items = tree.items(arguments);
+  if (arity.least > arity.most) return "what names a dtype or a storage is called";
+  if (tree.kind(arguments) == NodeKind::kTuple &&
+      (items.size() < arity.least || items.size() > arity.most))
+    return "a call has too many arguments, or too few";
+  return items.size() == 1 && !takes_argument(tree, arity, items[0])
+             ? "a call has an argument that its class does not take"
+             : nullptr;
 }
 
 bool is_found_maker(const PickleTree& tree, NodeId callable) {

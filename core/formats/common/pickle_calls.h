@@ -12,8 +12,12 @@ namespace shw {
 struct PickleCallArity {
   // Where more are the least, it is nothing that can be called.
   std::uint32_t least = 0, most = ~std::uint32_t{0};
-  // Given item by item where the class sets its state itself, else by name.
-  enum class State : std::uint8_t { kAny, kByName, kItems } state = State::kAny;
+  // Given item by item where the class sets its state itself, else by name. torch.Size has none.
+  enum class State : std::uint8_t { kAny, kByName, kItems, kNone } state = State::kAny;
+  // Of the first argument, where there is one. kSizes: a sequence of integers.
+  enum class Takes : std::uint8_t { kAny, kSequence, kSizes } takes = Takes::kAny;
+  // REDUCE alone calls __init__: NEWOBJ and its like make an empty object of a dataclass.
+  bool is_of_init = false;
 };
 
 // A class as opposed to a function, by Python's own habit; nested names ("a.b") are attribute
@@ -31,6 +35,8 @@ std::size_t called_arguments(const PickleGlobal& global);
 PickleCallArity arity_of_call(std::string_view module, std::string_view name);
 // `items`: of the state, where it has any.
 bool is_state_of(const PickleCallArity& arity, NodeKind state, std::size_t items);
+// Why Python refuses the call; null where it does not.
+const char* refused_call(const PickleTree& tree, const PickleCallArity& arity, NodeId arguments);
 
 // The class of the persistent id ("module", class, source file, source); kAbsent for any other.
 NodeId class_in_id(const PickleTree& tree, NodeId id);

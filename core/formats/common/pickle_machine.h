@@ -301,14 +301,12 @@ class PickleMachine {
     if (!global.called_at) global.called_at = here;
     if (const std::size_t inside = called_arguments(global); inside != 0)
       note_called_inside(arguments, inside, here);
-    note_arity(callable, arguments);
+    if (call == NodeKind::kReduce || !arities_[node(callable).first].is_of_init)
+      note_arity(callable, arguments);
   }
   void note_arity(NodeId global, NodeId arguments) {
-    const PickleCallArity& arity = arities_[node(global).first];
-    const std::size_t count = tree_.items(arguments).size();
-    if (arity.least > arity.most) return note_refused("what names a dtype or a storage is called");
-    if (tree_.kind(arguments) == NodeKind::kTuple && (count < arity.least || count > arity.most))
-      note_refused("a call has too many arguments, or too few");
+    if (const char* why = refused_call(tree_, arities_[node(global).first], arguments))
+      note_refused(why);
   }
   // What is handed over is called as well.
   void note_called_inside(NodeId arguments, std::size_t most, std::uint64_t here) {
@@ -327,7 +325,7 @@ class PickleMachine {
   // Where Python asks what it made for its class.
   void note_state(NodeId object, NodeId state) {
     const NodeId made_of = tree_.callable(object);
-    if (tree_.kind(object) != NodeKind::kObject || tree_.kind(made_of) != NodeKind::kGlobal) return;
+    if (tree_.kind(made_of) != NodeKind::kGlobal) return;
     if (!is_state_of(arities_[node(made_of).first], tree_.kind(state), tree_.items(state).size()))
       note_refused("an object is given a state that is not of its class");
   }

@@ -15,6 +15,7 @@ namespace {
 
 // Vocabularies are padded to a multiple of this per rank (Megatron: 128, others: 64, 16).
 constexpr std::int64_t kPaddedTo = 16;
+constexpr std::int64_t kMostPadding = 512;  // rows per rank
 constexpr std::int64_t kMostParts = 1024;
 
 bool is_of_key(const SizeContradiction& one, std::string_view key) {
@@ -27,7 +28,11 @@ std::optional<std::int64_t> parts_of(std::int64_t saved, std::int64_t said, bool
   const std::int64_t parts = said / saved + (said % saved != 0 ? 1 : 0);
   if (parts < 2 || parts > kMostParts) return std::nullopt;
   const bool is_even = said % saved == 0;
-  const bool is_padded = is_vocabulary && saved % kPaddedTo == 0;
+  // A vocabulary of a few more rows than are saved grew in the config alone: 32,002 of 32,000 is
+  // not half of 64,000.
+  const std::int64_t padding = saved * parts - said;
+  const bool is_padded = is_vocabulary && saved % kPaddedTo == 0 && padding < saved / 2 &&
+                         padding / parts < kMostPadding;
   return is_even || is_padded ? std::optional(parts) : std::nullopt;
 }
 

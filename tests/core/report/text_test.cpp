@@ -242,3 +242,19 @@ TEST_CASE("visible controls: what a terminal would obey is spelled out, and JSON
   CHECK(shown != json);
   CHECK(nlohmann::json::parse(shown) == nlohmann::json::parse(json));
 }
+
+TEST_CASE("text: a finding that a conversion mends names the whole command") {
+  auto checkpoint = demo();
+  CheckReport report;
+  report.verdict = Verdict::kFindings;
+  Finding finding;
+  finding.rule = "bad-record";
+  finding.severity = Severity::kWarning;
+  finding.evidence = {{"convert_to", std::string("safetensors")}};
+  report.findings.push_back(finding);
+  TextOptions options;
+  options.checkpoint = "step 9000";
+  const std::string text = check_to_text(*checkpoint, report, options);
+  CHECK(text.find("shardwright convert 'step 9000' --to safetensors") != std::string::npos);
+  CHECK(text.find("No safe remedy") == std::string::npos);
+}

@@ -189,6 +189,19 @@ TEST_CASE("a call that Python cannot make is refused where it stands") {
       "\x80\x02"
       "ctorch.distributed.checkpoint.metadata\nTensorProperties\n)\x81}"
       "b."_p,
+      // a dataclass without its fields; a size of a number, of a text, and with a state
+      "\x80\x02"
+      "ctorch.distributed.checkpoint.filesystem\n_StorageInfo\n)R."_p,
+      "\x80\x02"
+      "ctorch\nSize\nK\x03\x85R."_p,
+      "\x80\x02"
+      "ctorch\nSize\n]U\x01"
+      "aa\x85R."_p,
+      "\x80\x02"
+      "ctorch\nSize\nK\x03\x85\x85R}"
+      "b."_p,
+      "\x80\x02"
+      "ccollections\nOrderedDict\nK\x03\x85R."_p,
       // a tuple in the place of a class, and a function that is called by another one
       "\x80\x02"
       ")]\x85\x81."_p,
@@ -214,6 +227,13 @@ TEST_CASE("a call that Python cannot make is refused where it stands") {
       "b."_p,
       "\x80\x02"
       "ctorch.distributed.checkpoint.metadata\nBytesStorageMetadata\n)\x81."_p,
+      "\x80\x02"
+      "ctorch.distributed.checkpoint.filesystem\n_StorageInfo\n)\x81}"
+      "b."_p,
+      "\x80\x02"
+      "ctorch\nSize\n)R."_p,
+      "\x80\x02"
+      "ctorch\nSize\nK\x03\x89\x86\x85R."_p,
       "\x80\x02"
       "ca.b\nC\n)\x81K\x01"
       "b."_p,

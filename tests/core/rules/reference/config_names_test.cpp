@@ -253,6 +253,34 @@ TEST_CASE("config names: experts without a router are told") {
   CHECK(finding.subjects == std::vector<std::string>{"model.layers.*.mlp.gate.weight"});
 }
 
+TEST_CASE("config names: attention without its table of relative positions is told") {
+  const auto t5 = architecture_named("T5ForConditionalGeneration");
+  REQUIRE(t5.has_value());
+  constexpr std::string_view kTable = "SelfAttention.relative_attention_bias.weight";
+  ConfigWeights weights;
+  for (const NameGroup& group : t5->groups) {
+    for (std::string name : group.names) {
+      if (!group.always && !name.ends_with(kTable)) continue;
+      for (std::size_t at; (at = name.find('*')) != std::string::npos;) name[at] = '0';
+      weights.shapes[name] = {4};
+    }
+  }
+  const std::string config = R"({"model_type": "t5", "is_encoder_decoder": true,)"
+                             R"("architectures": ["T5ForConditionalGeneration"]})";
+  CHECK(told_of(beside_config(weights, config)).empty());
+  for (const char* stack : {"encoder", "decoder"}) {
+    CAPTURE(stack);
+    ConfigWeights lost = weights;
+    REQUIRE(lost.shapes.erase(fmt::format("{}.block.0.layer.0.{}", stack, kTable)) == 1);
+    const CheckReport report = beside_config(lost, config);
+    auto told = told_of(report, Severity::kWarning);
+    REQUIRE(told.size() == 1);
+    CHECK(told.front()->rule == "config-names");
+    CHECK(told.front()->subjects ==
+          std::vector<std::string>{fmt::format("{}.block.*.layer.*.{}", stack, kTable)});
+  }
+}
+
 TEST_CASE("config names: a tied head of another name is not missed") {
   ConfigWeights weights;
   weights.shapes = {{"gpt_neox.embed_in.weight", {12, 8}},

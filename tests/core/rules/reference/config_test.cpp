@@ -241,6 +241,33 @@ TEST_CASE("config: rows of one rank of a padded vocabulary are told as one part"
   CHECK(report.verdict == Verdict::kFindings);
 }
 
+TEST_CASE("config: a vocabulary that is a few rows short is no rank's part") {
+  ConfigWeights weights = llama_weights();
+  for (const char* name : {"model.embed_tokens.weight", "lm_head.weight"})
+    weights.shapes[name] = {32000, 8};
+  const CheckReport report = beside_keys(weights, {{"vocab_size", "32002"}});
+  CHECK(names_all(only_one(report, "config-shape", Severity::kError).cause,
+                  {"vocab_size 32002", "32000 rows"}));
+  CHECK(std::none_of(report.findings.begin(), report.findings.end(), [](const Finding& finding) {
+    return finding.rule == "local-saved-as-global";
+  }));
+}
+
+TEST_CASE("config: the head of a classifier has a row per name in id2label") {
+  ConfigWeights weights = llama_weights();
+  weights.shapes.erase("lm_head.weight");
+  weights.shapes["score.weight"] = {3, 8};
+  Keys keys{{"architectures", "[\"LlamaForSequenceClassification\"]"},
+            {"id2label", R"({"0": "a", "1": "b", "2": "c"})"}};
+  CHECK(told_of(beside_keys(weights, keys)).empty());
+  keys["id2label"] = R"({"0": "a", "1": "b"})";
+  CHECK(names_all(only_one(beside_keys(weights, keys), "config-shape", Severity::kError).cause,
+                  {"id2label", "2", "score.weight [3, 8] has 3 rows"}));
+  // Without names the class has two, and older configs say num_labels.
+  keys.erase("id2label");
+  CHECK(told_of(beside_keys(weights, keys)).empty());
+}
+
 TEST_CASE("config: stacked experts with exchanged axes are told by the hidden size") {
   ConfigWeights weights = llama_weights();
   weights.shapes["model.layers.0.mlp.experts.gate_up_proj"] = {4, 12, 8};
