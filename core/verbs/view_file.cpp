@@ -97,11 +97,12 @@ Result<std::vector<PageView>> read_page_views(const Opened& opened, const VerbOp
   for (const std::string& file : files) {
     SHW_TRY(const SavedView view, read_view_file(file));
     if (resolved_path(view.checkpoint) != resolved_path(verb_options.checkpoint))
-      return fail(ErrorKind::kUsage, "is a view of another checkpoint: " + view.checkpoint, {file});
+      return fail(ErrorKind::kUsage, "is a view of another checkpoint: " + view.checkpoint,
+                  {absolute(file)});
     auto page = page_view(*opened.checkpoint, view);
     if (!page)
       return fail(ErrorKind::kUsage, "is a view of a tensor that is not in this checkpoint",
-                  {file, {}, view.tensor});
+                  {absolute(file), {}, view.tensor});
     pages.push_back(std::move(*page));
   }
   return pages;

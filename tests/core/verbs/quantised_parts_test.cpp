@@ -28,7 +28,7 @@ void check_parts_agree(const std::string& path, std::size_t least) {
     ++found;
     CHECK(parts->tensors.size() >= 2);
     CHECK_FALSE(parts->scheme.empty());
-    std::set<std::uint32_t> own;
+    std::set<std::size_t> own;
     for (TensorId part : parts->tensors) {
       own.insert(index_of(part));
       const auto of_part = verbs::quantised_parts_of(checkpoint, part);
