@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "core/report/text.h"
 #include "core/rules/consequence.h"
-#include "core/rules/rules.h"
 #include "views/text.h"
 
 namespace shw {
@@ -69,13 +69,9 @@ std::shared_ptr<const CheckpointCard> make_card(const Snapshot& snapshot) {
   if (traits.one_index_file) facts->files += " + " + std::string(traits.index_file);
   facts->bytes = human_bytes(checkpoint.tensor_bytes());
   if (snapshot.report != nullptr) {
-    facts->coverage_known = facts->complete = true;
-    for (const Finding& finding : snapshot.report->findings) {
-      if (rule_of(finding).coverage.text.empty() || finding.severity == Severity::kInfo) continue;
-      facts->complete = false;
-      facts->coverage = finding.rule;
-      break;
-    }
+    facts->coverage_known = true;
+    facts->coverage = unchecked_coverage_text(*snapshot.report);
+    facts->complete = facts->coverage.empty();
   }
   // A rank's shard saved as the whole tensor has full coverage too, so coverage alone is not enough
   // for green.

@@ -14,14 +14,19 @@
 #include "core/rules/damage.h"
 #include "core/session/session.h"
 #include "core/tiles/tile_set.h"
+#include "core/verbs/run_matrix.h"
 #include "views/color.h"
 #include "views/file_shares.h"
 #include "views/layer_matrix.h"
-#include "views/run_matrix.h"
 #include "views/tensor_modules.h"
 #include "views/tile_paint.h"
 
 namespace shw {
+
+using verbs::FirstOdd;
+using verbs::RunCell;
+using verbs::RunMatrix;
+using verbs::RunMatrixRow;
 
 // Rows of the list: tensors in snapshot order, grouped by module.
 struct ListGroup {

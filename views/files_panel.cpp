@@ -26,8 +26,20 @@ std::string file_tip(const FileShare& share) {
   return text;
 }
 
+float names_width(const Column& column) {
+  return std::floor(column.width() * 0.34f);
+}
+
+// Parts of a model differ in the middle of their names: "model-00001-of-00002.safetensors".
+std::vector<std::string> shown_names(const Frame& frame, const FileShares& shares, float width) {
+  std::vector<std::string_view> paths;
+  for (const FileShare& share : shares.files) paths.push_back(share.path);
+  const Measure mono = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
+  return elide_apart(paths, width - frame.px(18), mono);
+}
+
 void draw_file_row(Frame& frame, UiState& state, Column& column, const FileShare& share,
-                   std::uint64_t most, std::size_t number) {
+                   const std::string& name, std::uint64_t most, std::size_t number) {
   const float height = frame.px(24), middle = column.y + height / 2;
   const bool is_bad = share.mark > 1;
   ImGui::SetCursorScreenPos({column.left, column.y});
@@ -39,17 +51,15 @@ void draw_file_row(Frame& frame, UiState& state, Column& column, const FileShare
     state.filter = fmt::format("rank:{}", *share.rank);
     frame.emit(FilterCommand{state.filter});
   }
-  Measure mono = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
   const std::string said = state_text(share);
-  const float names = std::floor(column.width() * 0.34f);
+  const float names = names_width(column);
   const float bar_from = column.left + names + frame.px(10);
   const float bar_to =
       column.right - text_width(frame.fonts.small, "1,000 MB, 1,000 of 1,000 tiles lost");
   if (is_bad)
     draw_sign(frame, column.draw, {column.left + frame.px(6), middle}, frame.px(6), Sign::kBad);
   text_from(column.draw, frame.fonts.mono_small, column.left + frame.px(18), middle,
-            is_bad ? frame.theme.bad : mix(frame.theme.quiet, frame.theme.text, 0.6f),
-            elide_path(share.path, names - frame.px(18), mono));
+            is_bad ? frame.theme.bad : mix(frame.theme.quiet, frame.theme.text, 0.6f), name);
   const float part =
       most == 0 ? 0.0f
                 : static_cast<float>(static_cast<double>(share.bytes) / static_cast<double>(most));
@@ -73,8 +83,9 @@ void draw_file_shares(Frame& frame, UiState& state, Column& column) {
   const FileShares& shares = frame.digest.overview->files;
   if (shares.files.size() < 2) return;
   head(frame, column, "FILES AND RANKS");
+  const std::vector<std::string> names = shown_names(frame, shares, names_width(column));
   for (std::size_t i = 0; i < shares.files.size(); ++i)
-    draw_file_row(frame, state, column, shares.files[i], shares.most_bytes, i);
+    draw_file_row(frame, state, column, shares.files[i], names[i], shares.most_bytes, i);
   if (shares.more != 0) {
     std::string more = "and " + plural(shares.more, "other file");
     if (shares.more_damaged != 0)

@@ -222,7 +222,11 @@ void draw_facts(Frame& frame, Column& column, bool all) {
   row(frame, column, "format", facts.format, theme.text);
   row(frame, column, "files", facts.files, theme.text);
   row(frame, column, "bytes", facts.bytes, theme.text);
-  row(frame, column, "coverage", facts.coverage_known ? facts.coverage : "not yet checked",
+  // One row has one line: the height of this column is measured before.
+  const Measure mono = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
+  const std::string coverage = elide_end(facts.coverage_known ? facts.coverage : "not yet checked",
+                                         column.width() - mono("coverage") - frame.px(17), mono);
+  row(frame, column, "coverage", coverage,
       !facts.coverage_known ? theme.quiet
       : facts.sound         ? theme.ok
       : facts.complete      ? theme.text

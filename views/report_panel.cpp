@@ -46,7 +46,7 @@ void draw_report(Frame& frame, UiState& state) {
   Column& column = panel.content;
   paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
             "One page without outside references: what was found, what was not judged, what a "
-            "repair would do, and the tensor that is looked at.");
+            "repair would do, the tensor on the screen, and the places that were saved.");
   column.y += frame.px(12);
   paragraph(frame, column, frame.fonts.mono_small, frame.theme.text, printable(written.path));
   paragraph(frame, column, frame.fonts.small, frame.theme.quiet, human_bytes(written.bytes));

@@ -43,6 +43,13 @@ std::string outlook_of(const CheckReport& report, const Plan* plan, const FoundA
                         : losses + "The repair mends a part and " + does + leaves;
 }
 
+// A rule's title is about its errors: a warning of a rule can have words of its own.
+std::string_view title_words(const Finding& finding) {
+  const Rule& rule = rule_of(finding);
+  const bool is_mild = finding.severity == Severity::kWarning && !rule.words.as_warning.empty();
+  return is_mild ? rule.words.as_warning : rule.title;
+}
+
 VerdictText of_findings(const Snapshot& snapshot, const FoundAbout& about) {
   const CheckReport& report = *snapshot.report;
   VerdictText text;
@@ -56,8 +63,8 @@ VerdictText of_findings(const Snapshot& snapshot, const FoundAbout& about) {
   text.title = check_headline(*snapshot.checkpoint, report, about.affected);
   if (about.affected.causes == 1) {
     for (const Finding& finding : report.findings) {
-      if (const Rule* rule = find_rule(finding.rule); rule && finding.severity != Severity::kInfo)
-        text.detail = std::string(rule->title) + ". ";
+      if (find_rule(finding.rule) != nullptr && finding.severity != Severity::kInfo)
+        text.detail = sentence(title_words(finding)) + ". ";
     }
   }
   text.brief = outlook_of(report, snapshot.plan.get(), about);

@@ -90,13 +90,33 @@ void head(Frame& frame, Column& column, std::string_view text, std::string_view 
   column.y += font_size(font) + frame.px(8);
 }
 
+namespace {
+
+// imgui breaks between the dots of "...", one per line, where the word behind them is too long.
+const char* line_end(const ImFont* font, const char* at, const char* last, float width) {
+  const auto is_mark = [](char c) { return c == '.' || c == ','; };
+  const char* end = wrap_position(font, at, last, width);
+  if (end == at || end == last || !is_mark(end[-1]) || !is_mark(*end)) return end;
+  const auto fits = [&](const char* to) {
+    return text_width(font, {at, static_cast<std::size_t>(to - at)}) <= width;
+  };
+  while (end < last && *end != '\n' && fits(end + 1)) ++end;
+  const char* space = end;
+  while (space > at && *space != ' ' && *space != '\n') --space;
+  if (end < last && space > at) return space;
+  while (end < last && end > at && (static_cast<unsigned char>(*end) & 0xC0u) == 0x80u) --end;
+  return end;
+}
+
+}  // namespace
+
 void paragraph(Frame&, Column& column, const ImFont* font, Rgba colour, std::string_view text) {
   std::string buffer;
   text = shown_text(font, text, buffer, /*keeps_lines=*/true);
   float step = std::floor(font_size(font) * 1.2f);
   const char *at = begin_of(text), *last = end_of(text);
   while (at < last) {
-    const char* end = wrap_position(font, at, last, column.width());
+    const char* end = line_end(font, at, last, column.width());
     if (end == at) ++end;  // at least one letter, however narrow the column
     draw_text(column.draw, font, column.left, column.y, colour,
               {at, static_cast<std::size_t>(end - at)});

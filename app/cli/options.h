@@ -40,6 +40,7 @@ struct Options : VerbOptions {
   std::vector<std::string> inputs;   // check: further checkpoints; merge, average: what is added
   std::string weights;               // average: "0.5,0.5"
   std::int64_t lora_rank = 16;       // extract
+  std::vector<std::string> views;    // report: files of saved views
   std::vector<std::string> ignored;  // check: rule ids
   std::string upload;                // "s3://bucket/prefix"
   bool round_trip = false;           // convert: the way back is gone and compared
@@ -53,7 +54,8 @@ struct Options : VerbOptions {
   bool explain = false;      // explain the cost of a plan
   bool json = false;
   bool values = false;
-  bool places = false;  // of show --json: where elements lie
+  bool by_step = false;  // stats: every step of a run
+  bool places = false;   // of show --json: where elements lie
   bool yes = false;
   bool quiet = false;
   bool plain = false;

@@ -411,6 +411,14 @@ void add_positionals(CLI::App& verb, const std::string& name, Options& options,
           "FQN", options.names,
           "tensors: a name, a shell pattern in quotes, or words and terms as of ls; without: all");
     }
+    if (name == "report")
+      verb.add_option("--view", options.views,
+                      "a place that was saved on the desktop (.shardwright), drawn on the page; "
+                      "may be repeated; HTML only")
+          ->type_name("FILE");
+    if (name == "stats")
+      verb.add_flag("--by-step", options.by_step,
+                    "of a folder of steps: norm, change, NaN of each step, by module");
     if (name == "ls" || name == "convert") {
       verb.add_option(
           "WORDS", words,

@@ -9,6 +9,7 @@
 #include "core/report/report.h"
 #include "core/verbs/check_context.h"
 #include "core/verbs/output_place.h"
+#include "core/verbs/view_file.h"
 
 namespace shw::cli {
 namespace {
@@ -95,6 +96,13 @@ int run_tables(Context& context, const verbs::Opened& opened, const CheckReport&
   return code_of_report(options, found, asked);
 }
 
+Result<std::vector<PageView>> asked_views(const Options& options, const verbs::Opened& opened,
+                                          verbs::PageFormat format) {
+  if (!options.views.empty() && format != verbs::PageFormat::kHtml)
+    return fail(ErrorKind::kUsage, "only an HTML page draws --view", {}, "Add --out FILE.html");
+  return verbs::read_page_views(opened, options, options.views);
+}
+
 }  // namespace
 
 int fail_report(Context& context, const Error& error) {
@@ -129,6 +137,8 @@ int run_report(Context& context) {
     if (auto apart = verbs::check_output_place(*opened, options, options.out); !apart)
       return fail_report(context, apart.error());
   }
+  auto views = asked_views(options, *opened, format);
+  if (!views) return fail_report(context, views.error());
   // One pass over the bytes finds what is wrong with them and what they add up to.
   CountedChunks counted(*opened->checkpoint);
   auto found = check_now(context, *opened, shows_statistics(format) ? &counted : nullptr);
@@ -144,7 +154,7 @@ int run_report(Context& context) {
   auto statistics = shown_statistics(context, *opened, found->depth, format, counted);
   if (!statistics) return fail_report(context, statistics.error());
   std::string text = verbs::report(*opened, options, *found, plan ? &*plan : nullptr, format,
-                                   asked->context(options.checkpoint), *statistics);
+                                   asked->context(options.checkpoint), *statistics, *views);
   if (format == verbs::PageFormat::kJson) text = with_origin_of(context, std::move(text));
   // A page that was cut short is none.
   if (is_cancelled(&context.progress)) return fail_report(context, cancelled_error().value());

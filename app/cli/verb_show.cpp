@@ -2,6 +2,7 @@
 #include "core/report/entry_report.h"
 #include "core/report/report.h"
 #include "core/verbs/choose_tensors.h"
+#include "core/verbs/quantised_parts.h"
 
 namespace shw::cli {
 
@@ -21,6 +22,18 @@ int show_entry(Context& context, const Checkpoint& checkpoint, std::size_t objec
   else
     context.terminal.out(entry_to_text(checkpoint, object, style_of(context)));
   return kClean;
+}
+
+// "one FP8 weight of 2 tensors, model.layers.0.mlp.up_proj: ..."
+std::string quantised_text(const Checkpoint& checkpoint, TensorId tensor) {
+  const auto parts = verbs::quantised_parts_of(checkpoint, tensor);
+  if (!parts) return "";
+  std::string text = "one " + parts->scheme + " weight of " +
+                     plural(parts->tensors.size(), "tensor") + ": " + printable(parts->name) + "\n";
+  for (TensorId part : parts->tensors)
+    text += "  " + printable(checkpoint.fqn(part)) + "  " + to_text(checkpoint.shape(part)) + " " +
+            std::string(name(checkpoint.dtype(part))) + "\n";
+  return text;
 }
 
 }  // namespace
@@ -48,6 +61,7 @@ int run_show(Context& context) {
   }
   context.terminal.out(
       tensor_to_text(**checkpoint, *tensor, shown, options.limit, style_of(context)));
+  context.terminal.out(quantised_text(**checkpoint, *tensor));
   if (shown != nullptr && shown->uncovered > 0) {
     context.terminal.say(plural(static_cast<std::uint64_t>(shown->uncovered), "element") +
                          " of this tensor are in no tile; they are shown as 0");

@@ -32,7 +32,8 @@ constexpr VerbRow kVerbs[] = {
      "that is not a tensor its value is printed."},
     {"stats", "UyM", "What its numbers are like: NaN, least, greatest, mean, histogram",
      "shardwright stats step_9000\n"
-     "  shardwright stats step_9000 'model.layers.3.*' model.norm.weight --json",
+     "  shardwright stats step_9000 'model.layers.3.*' model.norm.weight --json\n"
+     "  shardwright stats runs/7 --by-step            where NaN begin, and what changes",
      "Elements, NaN, infinities, zeros, denormals, least and greatest, mean, standard "
      "deviation, histogram by power of two. Every byte is read once. Sums are exact, so "
      "that the answer depends neither on threads nor on tiles. Names may be shell patterns in "

@@ -128,6 +128,8 @@ void Tabs::close(std::size_t tab) {
   show(next);
   note(fmt::format("close-tab {}", tab));
   if (shown_ > tab) --shown_;
+  closing_.push_back(std::move(tabs_[tab].bench));
+  closing_.back()->stop_jobs();
   tabs_.erase(tabs_.begin() + static_cast<std::ptrdiff_t>(tab));
 }
 
@@ -174,6 +176,8 @@ void Tabs::follow_leaving() {
 
 void Tabs::draw(const Fonts& fonts, float scale, double now, std::span<const KeyPress> keys,
                 bool stable) {
+  // A read of a network disk can take seconds: the frame would wait for it.
+  std::erase_if(closing_, [](const auto& bench) { return !bench->busy(); });
   auto request = shown().draw(fonts, scale, now, keys, stable, described());
   UiState& desk = shown().desk();
   if (keeper_ != nullptr) desk.habits.settings_trouble = keeper_->keep(settings_of(desk));
@@ -182,10 +186,12 @@ void Tabs::draw(const Fonts& fonts, float scale, double now, std::span<const Key
 }
 
 bool Tabs::busy() const {
+  if (!closing_.empty()) return true;
   return std::any_of(tabs_.begin(), tabs_.end(), [](const Tab& tab) { return tab.bench->busy(); });
 }
 
 void Tabs::settle() {
+  closing_.clear();
   for (Tab& tab : tabs_) tab.bench->settle();
 }
 

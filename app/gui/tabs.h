@@ -22,7 +22,7 @@ class Tabs {
   // A new tab is shown. Nothing where there are kMostTabs.
   void add_empty();
   void show(std::size_t tab);
-  // Stops its job. Nothing where it is the only one.
+  // Stops its job, and waits for its end in later frames. Nothing where it is the only one.
   void close(std::size_t tab);
   // The checkpoints of the command line; the first one is shown.
   void open_all(const GuiOptions& options);
@@ -54,7 +54,8 @@ class Tabs {
   void note(std::string line);
 
   std::function<std::unique_ptr<Workbench>()> make_;
-  std::vector<Tab> tabs_;  // never empty
+  std::vector<Tab> tabs_;                            // never empty
+  std::vector<std::unique_ptr<Workbench>> closing_;  // their cancelled jobs still run
   std::size_t shown_ = 0;
   std::uint64_t next_id_ = 0;
   bool has_left_ = false;

@@ -51,6 +51,8 @@ class Workbench {
   bool busy() const;
   // A job that writes files is under way.
   bool writes() const;
+  // Cancels all jobs, without waiting for their ends.
+  void stop_jobs() { session_.apply(CancelCommand{}); }
   // As the strip of tabs shows it.
   OpenTab described() const;
 

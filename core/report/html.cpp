@@ -159,6 +159,31 @@ std::string looked_at_section(const ReportInput& input) {
          tiles_section(input, *input.looked_at);
 }
 
+// "tile [0:4096, 0:32], rank 3, in __3_0.distcp"
+std::string tile_words(const Checkpoint& checkpoint, ChunkId tile) {
+  std::string text = "tile " + to_text(box_of(checkpoint, tile));
+  if (auto writer = checkpoint.writer(tile)) text += ", rank " + std::to_string(*writer);
+  if (auto item = checkpoint.item(tile))
+    text += ", in " + checkpoint.files()[index_of(item->file)].path;
+  return text;
+}
+
+std::string views_section(const ReportInput& input) {
+  if (input.views.empty()) return "";
+  std::string html = "<h2>Saved views</h2>\n";
+  for (const PageView& view : input.views.first(std::min(input.views.size(), kMostViews))) {
+    html += "<section>";
+    if (!view.finding.empty())
+      html += "<p>finding <code>" + escaped(clipped(view.finding)) + "</code></p>";
+    if (view.tile)
+      html +=
+          "<p><code>" + escaped(clipped(tile_words(input.checkpoint, *view.tile))) + "</code></p>";
+    html += tiles_section(input, view.tensor) + "</section>\n";
+  }
+  const std::string more = and_more(input.views.size(), kMostViews);
+  return html + (more.empty() ? "" : "<p class=\"quiet\">" + more + "</p>\n");
+}
+
 std::string unjudged_section(const ReportInput& input) {
   if (input.check.unjudged.empty()) return "";
   std::string html =
@@ -262,6 +287,7 @@ std::string report_html(const ReportInput& input) {
   std::string html = head(input);
   html += findings(input);
   html += looked_at_section(input);
+  html += views_section(input);
   html += asked_section(input);
   html += unjudged_section(input);
   html += plan_section(input);

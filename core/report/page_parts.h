@@ -16,6 +16,7 @@ inline constexpr std::size_t kMostFindings = 50;
 inline constexpr std::size_t kMostSubjects = 40;
 inline constexpr std::size_t kMostRows = 1'000;      // of the tensor list
 inline constexpr std::size_t kMostPictured = 4;      // findings with pictures
+inline constexpr std::size_t kMostViews = 20;        // that were saved
 inline constexpr std::size_t kMostLetters = 400;     // of a name or a value
 inline constexpr std::size_t kMostDrawnTiles = 600;  // in one picture
 

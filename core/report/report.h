@@ -13,6 +13,7 @@
 #include "core/repair/plan/plan.h"
 #include "core/repair/proof/certificate.h"
 #include "core/repair/run/apply.h"
+#include "core/report/page_view.h"
 #include "core/rules/check.h"
 
 namespace shw {
@@ -51,6 +52,7 @@ struct ReportInput {
   std::span<const TensorStatistics> statistics = {};  // empty if no bytes were read
   const Certificate* certificate = nullptr;           // beside the checkpoint; may be null
   std::optional<TensorId> looked_at = {};  // drawn on the page, whatever was found; HTML only
+  std::span<const PageView> views = {};    // drawn on the page in this order; HTML only
 };
 std::string report_markdown(const ReportInput& input);
 // One self-contained page: no script that is needed to read it, no outside reference; tile maps as

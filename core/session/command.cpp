@@ -1,7 +1,7 @@
 #include "core/session/command.h"
 
 #include "core/io/remote/remote_path.h"
-#include "core/session/place_mark.h"
+#include "core/verbs/place_mark.h"
 
 namespace shw {
 

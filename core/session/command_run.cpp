@@ -7,8 +7,8 @@
 #include "core/io/remote/remote_path.h"
 #include "core/repair/run/in_place.h"
 #include "core/session/disk_run.h"
-#include "core/session/place_mark.h"
 #include "core/verbs/newest_step.h"
+#include "core/verbs/place_mark.h"
 #include "core/verbs/plan_file.h"
 #include "core/verbs/view_file.h"
 

@@ -1,5 +1,6 @@
 #include "core/session/habit_run.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/explain/message_kinds.h"
@@ -61,11 +62,31 @@ std::string print_report(const Command& command) {
   return as<ReportCommand>(command).path;
 }
 
+namespace {
+
+std::vector<PageView> views_of_what_is_open(const Snapshot& snapshot) {
+  std::vector<PageView> views;
+  if (snapshot.saved_views == nullptr) return views;
+  for (const verbs::SavedView& view : *snapshot.saved_views) {
+    if (view.checkpoint != snapshot.options.checkpoint) continue;
+    if (auto page = verbs::page_view(*snapshot.checkpoint, view)) views.push_back(std::move(*page));
+  }
+  return views;
+}
+
+}  // namespace
+
 Result<Change> run_report(const Snapshot& before, const Command& command, Progress*) {
   if (before.report == nullptr)
     return fail(ErrorKind::kUsage, "check it first: a report tells what a check has found");
-  verbs::UiReport wanted{opened_in(before), before.options, *before.report,
-                         before.plan.get(), before.tensor,  as<ReportCommand>(command).path};
+  const std::vector<PageView> views = views_of_what_is_open(before);
+  verbs::UiReport wanted{opened_in(before),
+                         before.options,
+                         *before.report,
+                         before.plan.get(),
+                         before.tensor,
+                         views,
+                         as<ReportCommand>(command).path};
   SHW_TRY(verbs::WrittenReport written, verbs::write_ui_report(posix_store(), wanted));
   return [made = std::make_shared<const verbs::WrittenReport>(std::move(written))](Snapshot& s) {
     s.written = made;
@@ -87,10 +108,14 @@ Result<Change> run_save_view(const Snapshot& before, const Command& command, Pro
                         std::move(here.mesh), before.options.depth,   std::move(here.tensor),
                         std::move(here.tile), std::move(here.finding)};
   SHW_TRY(verbs::WrittenReport written,
-          verbs::write_view_file(posix_store(), opened_in(before), before.options, std::move(view),
+          verbs::write_view_file(posix_store(), opened_in(before), before.options, view,
                                  as<SaveViewCommand>(command).path));
-  return [made = std::make_shared<const verbs::WrittenReport>(std::move(written))](Snapshot& s) {
+  return [made = std::make_shared<const verbs::WrittenReport>(std::move(written)),
+          view = std::move(view)](Snapshot& s) {
     s.saved_view = made;
+    auto views = s.saved_views ? *s.saved_views : std::vector<verbs::SavedView>{};
+    if (std::ranges::find(views, view) == views.end()) views.push_back(view);
+    s.saved_views = std::make_shared<const std::vector<verbs::SavedView>>(std::move(views));
   };
 }
 

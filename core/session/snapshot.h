@@ -28,6 +28,7 @@
 #include "core/verbs/tile_values.h"
 #include "core/verbs/ui_report.h"
 #include "core/verbs/verbs.h"
+#include "core/verbs/view_file.h"
 
 namespace shw {
 
@@ -105,6 +106,8 @@ struct Snapshot {
   std::shared_ptr<const verbs::WrittenReport> written;     // the last report; null: none
   std::shared_ptr<const verbs::SavedValues> saved_values;  // the last file; null: none
   std::shared_ptr<const verbs::WrittenReport> saved_view;  // the last file; null: none
+  // Of this session, in order; reports draw those of what is open. Null: none.
+  std::shared_ptr<const std::vector<verbs::SavedView>> saved_views;
   bool can_go_back = false, can_go_forward = false;
 };
 

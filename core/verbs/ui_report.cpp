@@ -18,6 +18,7 @@ Result<WrittenReport> write_ui_report(Store& store, const UiReport& wanted) {
   ReportInput input{*wanted.opened.checkpoint, wanted.found, wanted.plan, wanted.found.spec.get(),
                     commands};
   input.looked_at = wanted.looked_at;
+  input.views = wanted.views;
   std::string text = report_html(input);
   // Written under a temporary name and published only if the name is still free.
   TempFile half_made(path);

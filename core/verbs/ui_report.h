@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "core/io/store.h"
+#include "core/report/page_view.h"
 #include "core/verbs/verbs.h"
 
 namespace shw::verbs {
@@ -15,8 +17,9 @@ struct UiReport {
   Opened opened;
   const VerbOptions& options;
   const CheckReport& found;
-  const Plan* plan = nullptr;         // may be null
-  std::optional<TensorId> looked_at;  // on the screen
+  const Plan* plan = nullptr;            // may be null
+  std::optional<TensorId> looked_at;     // on the screen
+  std::span<const PageView> views = {};  // that were saved
   std::string path = {};  // a file that is not there yet, or a folder; empty: beside the checkpoint
 };
 struct WrittenReport {

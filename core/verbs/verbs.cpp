@@ -257,7 +257,7 @@ std::optional<std::string> failed_report(const VerbOptions& verb_options, PageFo
 
 std::string report(const Opened& opened, const VerbOptions& verb_options, const CheckReport& found,
                    const Plan* plan, PageFormat format, const CheckContext& context,
-                   std::span<const TensorStatistics> statistics) {
+                   std::span<const TensorStatistics> statistics, std::span<const PageView> views) {
   CheckContext with_command = context;
   with_command.command = command_line("check", verb_options);
   with_command.checkpoint = opened.checkpoint.get();
@@ -271,6 +271,7 @@ std::string report(const Opened& opened, const VerbOptions& verb_options, const 
   if (plan != nullptr && !plan->empty()) commands += "\n" + command_line("repair", mending);
   ReportInput input{*opened.checkpoint, found,    plan,      found.spec.get(),
                     commands,           &context, statistics};
+  input.views = views;
   auto certificate = certificate_beside(*opened.checkpoint);
   if (certificate) input.certificate = &*certificate;
   return format == PageFormat::kHtml ? report_html(input) : report_markdown(input);

@@ -19,6 +19,7 @@
 #include "core/repair/plan/plan.h"
 #include "core/repair/run/apply.h"
 #include "core/report/ci_forms.h"
+#include "core/report/page_view.h"
 #include "core/rules/check.h"
 #include "core/spec/spec.h"
 #include "core/verbs/map_options.h"
@@ -98,7 +99,8 @@ std::optional<PageFormat> page_format_of_word(std::string_view word);
 // `statistics` come with the page that shows them, HTML.
 std::string report(const Opened& opened, const VerbOptions& verb_options, const CheckReport& found,
                    const Plan* plan, PageFormat format, const CheckContext& context = {},
-                   std::span<const TensorStatistics> statistics = {});
+                   std::span<const TensorStatistics> statistics = {},
+                   std::span<const PageView> views = {});
 // What CI reads of a run that ended in an error; nothing for the forms that people read.
 std::optional<std::string> failed_report(const VerbOptions& verb_options, PageFormat format,
                                          const std::string& error);

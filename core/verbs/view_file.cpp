@@ -10,7 +10,9 @@
 #include "core/io/read_whole.h"
 #include "core/io/remote/remote_path.h"
 #include "core/verbs/free_place.h"
+#include "core/verbs/newest_step.h"
 #include "core/verbs/output_place.h"
+#include "core/verbs/place_mark.h"
 
 namespace shw::verbs {
 namespace {
@@ -79,6 +81,31 @@ Result<SavedView> read_view_file(const std::string& path) {
   }
   if (depth != json.end() && !view.depth) return no_view(path, "its depth is none");
   return view;
+}
+
+std::optional<PageView> page_view(const Checkpoint& checkpoint, const SavedView& view) {
+  const auto tensor = checkpoint.find(view.tensor);
+  if (!tensor) return std::nullopt;
+  PageView page{*tensor, {}, view.finding};
+  if (!view.tile.empty()) page.tile = tile_of_mark(checkpoint, *tensor, view.tile);
+  return page;
+}
+
+Result<std::vector<PageView>> read_page_views(const Opened& opened, const VerbOptions& verb_options,
+                                              std::span<const std::string> files) {
+  std::vector<PageView> pages;
+  for (const std::string& file : files) {
+    SHW_TRY(const SavedView view, read_view_file(file));
+    if (resolved_path(view.checkpoint) != resolved_path(verb_options.checkpoint))
+      return fail(ErrorKind::kUsage, "is a view of another checkpoint: " + view.checkpoint,
+                  {absolute(file)});
+    auto page = page_view(*opened.checkpoint, view);
+    if (!page)
+      return fail(ErrorKind::kUsage, "is a view of a tensor that is not in this checkpoint",
+                  {absolute(file), {}, view.tensor});
+    pages.push_back(std::move(*page));
+  }
+  return pages;
 }
 
 Result<WrittenReport> write_view_file(Store& store, const Opened& opened,

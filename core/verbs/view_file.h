@@ -8,8 +8,10 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/facts/depth.h"
 #include "core/io/store.h"
@@ -22,13 +24,20 @@ namespace shw::verbs {
 struct SavedView {
   std::string checkpoint, spec = {}, against = {}, mesh = {};
   std::optional<Depth> depth = {};
-  std::string tensor = {}, tile = {}, finding = {};  // marks: core/session/place_mark.h
+  std::string tensor = {}, tile = {}, finding = {};  // marks: core/verbs/place_mark.h
+  bool operator==(const SavedView&) const = default;
 };
 
 // A regular file with that ending: not a checkpoint.
 bool is_view_file(const std::string& path);
 // kDamaged with the place where it is no view.
 Result<SavedView> read_view_file(const std::string& path);
+
+// The view as a page draws it; nullopt without a tensor of this checkpoint.
+std::optional<PageView> page_view(const Checkpoint& checkpoint, const SavedView& view);
+// The views in these files. kUsage for a view of another checkpoint, or of no tensor of this one.
+Result<std::vector<PageView>> read_page_views(const Opened& opened, const VerbOptions& verb_options,
+                                              std::span<const std::string> files);
 
 // `path` as of PlaceAsked; absolute paths are written. Never over anything.
 Result<WrittenReport> write_view_file(Store& store, const Opened& opened,

@@ -186,6 +186,9 @@ def others():
         ask("error", words, (3,))
     with tempfile.TemporaryDirectory() as scratch:
         ask("demo", ["demo", os.path.join(scratch, "demo")])
+        for step in ("step_1", "step_2"):
+            shutil.copytree(healthy, os.path.join(scratch, "run", step))
+        ask("run_stats", ["stats", os.path.join(scratch, "run"), "--by-step"])
         ask("error", ["undo", os.path.join(scratch, "demo", "step_9000")], (3,))
         ask("verify", ["verify", os.path.join(scratch, "demo", "step_9000")], (2,))
 

@@ -76,3 +76,59 @@ TEST_CASE("stats of a checkpoint that lost a file tells the rest and exits 2") {
   CHECK(unread > 0);
   CHECK(elements > 0);
 }
+
+namespace {
+
+// Two steps of one run; the second lost the end of a file.
+void make_run(const Scratch& scratch) {
+  for (const char* step : {"/step_100", "/step_200"}) {
+    std::filesystem::create_directories(scratch / "run");
+    std::filesystem::copy(kWhole, scratch / "run" + step, std::filesystem::copy_options::recursive);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("stats --by-step counts every step of a run by module") {
+  Scratch scratch;
+  make_run(scratch);
+  Run run = shardwright({"stats", scratch / "run", "--by-step", "--json"});
+  CHECK(run.code == 0);
+  auto steps = parsed(run.out)["steps"];
+  REQUIRE(steps.size() == 2);
+  CHECK(steps[0]["step"] == "step_200");
+  CHECK(steps[1]["step"] == "step_100");
+  CHECK(steps[0]["change"] == 0.0);
+  CHECK(steps[1]["change"].is_null());
+  CHECK(steps[0]["norm"].get<double>() > 0);
+  CHECK(steps[0]["modules"].size() > 1);
+  std::uint64_t elements = 0;
+  for (const auto& module : steps[0]["modules"])
+    elements += module["elements"].get<std::uint64_t>();
+  CHECK(elements == steps[0]["elements"].get<std::uint64_t>());
+  Run text = shardwright({"stats", scratch / "run", "--by-step"});
+  CHECK(text.code == 0);
+  CHECK(contains(text.out, "step_100"));
+  CHECK(contains(text.out, "step_200"));
+}
+
+TEST_CASE("stats --by-step of a run with a step that cannot be read whole exits 2") {
+  Scratch scratch;
+  make_run(scratch);
+  std::filesystem::remove(scratch / "run" + "/step_200/__0_0.distcp");
+  Run run = shardwright({"stats", scratch / "run", "--by-step", "--json"});
+  CHECK(run.code == 2);
+  auto steps = parsed(run.out)["steps"];
+  REQUIRE(steps.size() == 2);
+  CHECK(steps[0]["unread"].get<std::uint64_t>() > 0);
+  CHECK(steps[1]["unread"] == 0);
+}
+
+TEST_CASE("stats --by-step refuses a single checkpoint and names of tensors") {
+  Scratch scratch;
+  make_run(scratch);
+  CHECK(shardwright({"stats", kWhole, "--by-step"}).code == 3);
+  CHECK(shardwright({"stats", scratch / "run", "model.*", "--by-step"}).code == 3);
+  Run one = shardwright({"stats", scratch / "run"});
+  CHECK(contains(one.err, "--by-step"));
+}

@@ -246,3 +246,48 @@ TEST_CASE("an error about what was opened names it once") {
   CHECK_FALSE(std::any_of(driver.marks.texts.begin(), driver.marks.texts.end(),
                           [](const TextMark& mark) { return mark.text == "file"; }));
 }
+
+namespace {
+
+// The demo with one finding more, about the tensor that is on the screen.
+std::shared_ptr<Snapshot> demo_with(Finding finding) {
+  auto snapshot = std::make_shared<Snapshot>(*make::demo_planned());
+  finding.subjects = {std::string(snapshot->checkpoint->fqn(*snapshot->tensor))};
+  auto report = std::make_shared<CheckReport>(*snapshot->report);
+  report->findings.insert(report->findings.begin(), std::move(finding));
+  snapshot->report = report;
+  snapshot->finding = 0;
+  return snapshot;
+}
+
+}  // namespace
+
+TEST_CASE("the box where a saved part belongs is not drawn as missing") {
+  Finding finding;
+  finding.rule = "local-saved-as-global";
+  const Box held{{0, 0, 0}, {9, 4096, 640}}, missing{{9, 0, 0}, {9, 4096, 640}};
+  finding.evidence = {{"belongs at", std::vector<Box>{held}},
+                      {"missing_boxes", std::vector<Box>{missing}}};
+  auto snapshot = demo_with(finding);
+  auto picture = make_picture(*snapshot, *make_about(*snapshot));
+  REQUIRE(picture != nullptr);
+  REQUIRE(picture->missing.size() == 1);
+  CHECK(picture->missing.front() == missing);
+}
+
+TEST_CASE("three dots in a text stay on one line, however long the word behind them is") {
+  Finding finding;
+  finding.rule = "local-saved-as-global";
+  finding.evidence = {
+      {"what to do", std::string("save again with every rank taking part: get_model_state_dict("
+                                 "..., StateDictOptions(full_state_dict=True)), or full_tensor() "
+                                 "of each DTensor")}};
+  Driver driver(demo_with(finding), {1280, 720});
+  driver.frame();
+  driver.frame();
+  CHECK(is_said(driver, "get_model_state_dict(...,"));
+  for (const TextMark& mark : driver.marks.texts) {
+    CHECK(mark.text != ".");
+    CHECK(mark.text != ",");
+  }
+}

@@ -1,5 +1,5 @@
 // The numbers of a run: the matrix of modules by steps, and what is said of it.
-#include "views/run_matrix.h"
+#include "core/verbs/run_matrix.h"
 
 #include <doctest/doctest.h>
 
@@ -8,6 +8,8 @@
 #include "views/verdict.h"
 
 using namespace shw;
+using verbs::RunCell;
+using verbs::RunMatrix;
 
 namespace {
 

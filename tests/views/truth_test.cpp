@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/fixtures.h"
@@ -16,6 +17,7 @@
 #include "core/temporary_folder.h"
 #include "core/verbs/filter.h"
 #include "views/digest.h"
+#include "views/driver.h"
 #include "views/text.h"
 #include "views/verdict.h"
 
@@ -93,6 +95,7 @@ void check_truth(const std::string& path, Depth depth = Depth::kHeaders) {
 
   const VerdictText banner = verdict_of(*snapshot, {}, *digest->about);
   const std::string text = check_to_text(*snapshot->checkpoint, *snapshot->report, {});
+  CHECK(truth_says(text, "coverage complete") == digest->facts->complete);
   if (affected["causes"] == 0) {
     CHECK(banner.tone != Tone::kBad);
     return;
@@ -170,5 +173,45 @@ TEST_CASE("truth: a file that is missing marks its tensors, ranks and elements")
     const VerdictText banner = verdict_of(*snapshot, {}, *digest->about);
     CHECK(banner.tone == Tone::kBad);
     CHECK(truth_says(banner.detail, "cannot be read"));
+  }
+}
+
+namespace {
+
+// A model of two files, each with one tensor of 16 bytes.
+void put_model_of_two_files(const std::string& folder) {
+  for (int file : {1, 2}) {
+    const std::string name = "layers." + std::to_string(file) + ".mlp.down_proj.weight";
+    std::string header =
+        R"({")" + name + R"(":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]}})";
+    header.resize((header.size() + 7) / 8 * 8, ' ');
+    std::ofstream out(folder + "/model-0000" + std::to_string(file) + "-of-00002.safetensors",
+                      std::ios::binary);
+    out << static_cast<char>(header.size()) << std::string(7, '\0') << header
+        << std::string(16, '\1');
+  }
+  std::ofstream(folder + "/config.json") << "{}";
+}
+
+}  // namespace
+
+TEST_CASE("truth: a model whose index is gone is not called damaged, and its files have names") {
+  TemporaryFolder folder;
+  put_model_of_two_files(folder.path());
+  auto snapshot = looked_at(folder.path(), Depth::kHeaders);
+  REQUIRE(snapshot != nullptr);
+  REQUIRE(snapshot->report->findings.size() >= 1);
+  CHECK(snapshot->report->findings.front().rule == "bad-record");
+  auto digest = make_digest(snapshot);
+  CHECK_FALSE(truth_says(verdict_of(*snapshot, {}, *digest->about).detail, "damaged"));
+  Driver driver(snapshot, {1280, 720});
+  driver.desk.summary_open = true;
+  driver.frame();
+  driver.frame();
+  for (const char* number : {"00001", "00002"}) {
+    CAPTURE(number);
+    CHECK(std::any_of(driver.marks.texts.begin(), driver.marks.texts.end(), [&](const auto& mark) {
+      return mark.text.starts_with("model-") && truth_says(mark.text, number);
+    }));
   }
 }

@@ -4,10 +4,12 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
-#include "core/session/place_mark.h"
 #include "core/session/session.h"
 #include "core/temporary_folder.h"
+#include "core/verbs/place_mark.h"
 
 using namespace shw;
 using namespace shw::test;
@@ -26,6 +28,11 @@ std::string text_of_place(const Snapshot& s) {
   return std::string(s.checkpoint->fqn(s.tensor.value())) + " | " +
          tile_mark(*s.checkpoint, s.chunk.value()) + " | " +
          finding_mark(s.report->findings[s.finding.value()]);
+}
+
+std::string text_of(const std::string& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 }  // namespace
@@ -105,4 +112,52 @@ TEST_CASE("what is no view is refused, and nothing else is read from it") {
   }
   put(folder / "v.shardwright", std::string(2 << 20, ' '));
   CHECK_FALSE(verbs::read_view_file(folder / "v.shardwright").has_value());
+}
+
+TEST_CASE(
+    "report: a view that was saved in the session is drawn with its tensor, tile and finding") {
+  TemporaryFolder folder;
+  const std::string data = std::string(SHW_TEST_DATA) + "/torch-2.14/s5_tp_axis_dropped/";
+  fs::copy(data + "ckpt", folder / "ckpt");
+  fs::copy(data + "spec.json", folder / "spec.json");
+  Session session;
+  auto now = ended(session, {OpenCommand{folder / "ckpt", folder / "spec.json"}, CheckCommand{},
+                             ReportCommand{folder / "before.html"}});
+  REQUIRE(now->written != nullptr);
+  const std::string fqn(now->checkpoint->fqn(TensorId{2}));
+  const ChunkId tile = now->checkpoint->chunks(TensorId{2})[1];
+  // A selection does not wait for a file to be written.
+  ended(session, {SelectTensorCommand{fqn}, SelectChunkCommand{tile}, SaveViewCommand{}});
+  ended(session, {SaveViewCommand{folder / "again.shardwright"}});
+  now = ended(session, {SelectTensorCommand{std::string(now->checkpoint->fqn(TensorId{0}))},
+                        ReportCommand{folder / "after.html"}});
+  REQUIRE(now->saved_views != nullptr);
+  CHECK(now->saved_views->size() == 1);  // the second one is of the same place
+  const std::string before = text_of(folder / "before.html"),
+                    after = text_of(folder / "after.html");
+  CHECK(before.find("Saved views") == std::string::npos);
+  const std::size_t section = after.find("Saved views");
+  REQUIRE(section != std::string::npos);
+  CHECK(after.find(tile_mark(*now->checkpoint, tile), section) != std::string::npos);
+  CHECK(after.find("Tiles of <code>" + fqn, section) != std::string::npos);
+}
+
+TEST_CASE("report: a view of another checkpoint is refused") {
+  TemporaryFolder folder;
+  const std::string data = std::string(SHW_TEST_DATA) + "/torch-2.14/s5_tp_axis_dropped/";
+  fs::copy(data + "ckpt", folder / "ckpt");
+  fs::copy(data + "ckpt", folder / "other");
+  Session session;
+  auto now = ended(session, {OpenCommand{folder / "ckpt"}, CheckCommand{}});
+  const std::string fqn(now->checkpoint->fqn(TensorId{0}));
+  now = ended(session, {SelectTensorCommand{fqn}, SaveViewCommand{}});
+  REQUIRE(now->saved_view != nullptr);
+  const std::vector<std::string> files{now->saved_view->path};
+  VerbOptions options;
+  options.checkpoint = folder / "ckpt";
+  auto views = verbs::read_page_views(opened_in(*now), options, files);
+  REQUIRE(views.has_value());
+  CHECK(views->size() == 1);
+  options.checkpoint = folder / "other";
+  CHECK_FALSE(verbs::read_page_views(opened_in(*now), options, files).has_value());
 }

@@ -1,4 +1,4 @@
-#include "core/session/place_mark.h"
+#include "core/verbs/place_mark.h"
 
 #include <algorithm>
 #include <charconv>

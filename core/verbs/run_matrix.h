@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "core/session/snapshot.h"
+#include "core/verbs/run_numbers.h"
 
-namespace shw {
+namespace shw::verbs {
 
 struct RunCell {
   enum class State : std::uint8_t { kNotCounted, kAbsent, kCounted, kFailed };
@@ -54,8 +54,8 @@ struct RunMatrix {
 };
 
 // No rows if nothing was counted.
-RunMatrix make_run_matrix(const verbs::RunSteps& run, const verbs::RunNumbers* numbers);
+RunMatrix make_run_matrix(const RunSteps& run, const RunNumbers* numbers);
 // "First NaN at step_300: layers.5.mlp, 12 elements", or that there is none; and what was not read.
-std::string first_odd_text(const verbs::RunSteps& run, const RunMatrix& matrix);
+std::string first_odd_text(const RunSteps& run, const RunMatrix& matrix);
 
-}  // namespace shw
+}  // namespace shw::verbs

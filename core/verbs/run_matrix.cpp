@@ -1,4 +1,4 @@
-#include "views/run_matrix.h"
+#include "core/verbs/run_matrix.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,15 +8,8 @@
 #include "core/base/natural_order.h"
 #include "core/base/words.h"
 
-namespace shw {
+namespace shw::verbs {
 namespace {
-
-using verbs::ModuleNumbers;
-using verbs::RunModule;
-using verbs::RunNumbers;
-using verbs::RunStep;
-using verbs::RunSteps;
-using verbs::StepNumbers;
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -190,4 +183,4 @@ std::string first_odd_text(const RunSteps& run, const RunMatrix& matrix) {
   return text + left;
 }
 
-}  // namespace shw
+}  // namespace shw::verbs
