@@ -1,5 +1,4 @@
-// Case conversion and comparison for A to Z only, independent of the locale. All other bytes are
-// left unchanged.
+// Letters and digits of ASCII, independent of the locale; all other bytes are left unchanged.
 #pragma once
 
 #include <string>
@@ -12,6 +11,9 @@ inline char lower(char c) {
 }
 inline char upper(char c) {
   return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+}
+constexpr bool is_digit(char c) {
+  return c >= '0' && c <= '9';
 }
 std::string lowered(std::string_view text);
 std::string uppered(std::string_view text);

@@ -1,11 +1,9 @@
 #include "core/base/natural_order.h"
 
+#include "core/base/letter_case.h"
+
 namespace shw {
 namespace {
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 std::string_view take_digits(std::string_view& text) {
   std::size_t zeros = 0;

@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/letter_case.h"
+
 namespace shw {
 
 // Normalised text: single spaces, "\n" line ends, no colours, no rank or time prefixes; also in
@@ -11,11 +13,6 @@ namespace shw {
 struct PastedText {
   std::string text, lower;
 };
-// ASCII digits, independent of the locale.
-inline bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
 PastedText pasted_text(std::string_view text);
 
 }  // namespace shw

@@ -3,14 +3,11 @@
 #include <algorithm>
 #include <array>
 
+#include "core/base/letter_case.h"
 #include "core/formats/common/top_file.h"
 
 namespace shw {
 namespace {
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 // "pytorch_model-00001-of-00003.bin": one part, of which others may be missing.
 bool is_one_of_several(std::string_view name) {

@@ -4,16 +4,13 @@
 #include <charconv>
 
 #include "core/base/checked.h"
+#include "core/base/letter_case.h"
 
 namespace shw {
 namespace {
 
 constexpr std::size_t kMostSlots = 32;
 constexpr std::size_t kLongestPattern = 1024;
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 // The number that a text begins with; nothing where it is none that fits.
 std::optional<std::int64_t> number_at(std::string_view text, std::size_t& length) {

@@ -7,6 +7,8 @@
 #include <set>
 #include <string_view>
 
+#include "core/base/letter_case.h"
+
 namespace shw {
 namespace {
 
@@ -15,10 +17,6 @@ struct NumberInName {
   std::string word;
   std::int64_t value = 0;
 };
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 // Numbers in names, and what is around them.
 std::vector<NumberInName> numbers_in(const std::string& name, std::string& around) {

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/base/letter_case.h"
 #include "core/base/words.h"
 
 namespace shw {
@@ -32,10 +33,6 @@ std::string words_of(int error) {
 
 // A new name is put together from words and from what groups matched; 0: the whole name.
 using Piece = std::variant<std::string, std::uint32_t>;
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 // As ECMAScript reads it: two digits where there is such a group, else one.
 std::optional<std::pair<std::uint32_t, std::size_t>> group_at(std::string_view to,

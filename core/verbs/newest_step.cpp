@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/base/encoder.h"
+#include "core/base/letter_case.h"
 #include "core/base/natural_order.h"
 #include "core/base/words.h"
 #include "core/facts/storage/filled.h"
@@ -54,10 +55,6 @@ std::optional<StepRequest> parse_request(std::string_view path) {
     at = end + 1;
   }
   return std::nullopt;
-}
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
 }
 
 // "epoch=3-step=9000.ckpt" becomes "epoch=#-step=#.ckpt"; empty if no number ends the name.

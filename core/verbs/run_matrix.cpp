@@ -5,15 +5,12 @@
 #include <numeric>
 #include <string_view>
 
+#include "core/base/letter_case.h"
 #include "core/base/natural_order.h"
 #include "core/base/words.h"
 
 namespace shw::verbs {
 namespace {
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 // Length of the first word that all modules share ("model."), as the list of tensors omits it.
 std::size_t common_first_word(const std::vector<RunModule>& modules) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/base/letter_case.h"
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
@@ -13,10 +14,6 @@
 
 namespace shw {
 namespace {
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 // "model.layers.0.mlp.experts.100.gate_proj.weight" for "...mlp.experts.gate_proj.weight100";
 // nullopt for other names. Megatron's own (linear_fc1.weight100) are correct.
