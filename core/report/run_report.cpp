@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::size_t kColumns = 8;
 using RunRow = std::array<std::string, kColumns>;
-constexpr std::array<const char*, kColumns> kTitles{"step", "written", "norm",   "change",
-                                                    "nan",  "inf",     "unread", "module"};
+constexpr std::array<const char*, kColumns> kRunColumns{"step", "written", "norm",   "change",
+                                                        "nan",  "inf",     "unread", "module"};
 constexpr std::size_t kUnread = 6;
 
 Json module_json(const RunModuleReport& module) {
@@ -96,7 +96,7 @@ std::string run_to_json(const RunReport& run) {
 
 std::string run_to_text(const RunReport& run, const TextStyle& style) {
   RunRow titles;
-  std::ranges::copy(kTitles, titles.begin());
+  std::ranges::copy(kRunColumns, titles.begin());
   std::vector<RunRow> rows;
   for (const RunStepReport& step : run.steps) rows.push_back(row_of(step));
   std::array<std::size_t, kColumns> widths{};

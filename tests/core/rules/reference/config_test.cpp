@@ -316,7 +316,7 @@ TEST_CASE("config: a file of a quantiser beside plain weights is a warning") {
            {"quant_config.json", R"({"w_bit": 4, "q_group_size": 128})"}}) {
     CAPTURE(file);
     CHECK(names_all(only_one(beside(file, text), "config-announces", Severity::kWarning).cause,
-                    {file, "none of the weights is quantised"}));
+                    {file.c_str(), "none of the weights is quantised"}));
   }
   CHECK(told_of(beside("hf_quant_config.json",
                        R"({"quantization": {"quant_algo": null, "kv_cache_quant_algo": "FP8"}})"))
