@@ -1,11 +1,14 @@
 #include "core/verbs/same_program.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "core/rules/reference/content_rules.h"
+#include "core/rules/rules.h"
 #include "core/verbs/mapped_reference.h"
 #include "core/verbs/mapped_view.h"
 
@@ -13,13 +16,12 @@ namespace shw::verbs {
 namespace {
 
 // What the rules say of tensors that differ from a reference of the same names.
-constexpr std::string_view kSaysLess[] = {
-    "blocks-permuted",   "content-moved",     "differs-from-reference",
-    "experts-exchanged", "layers-renumbered", "transposed",
-    "tiles-exchanged",   "router-rows",       "shape-mismatch"};
-
 bool says_less(const Finding& finding) {
-  return std::find(std::begin(kSaysLess), std::end(kSaysLess), finding.rule) != std::end(kSaysLess);
+  static const std::array<std::string_view, 9> kSaysLess = {
+      kBlocksPermuted.id,   kContentMoved.id,     kDiffersFromReference.id,
+      kExpertsExchanged.id, kLayersRenumbered.id, kTransposed.id,
+      kTilesExchanged.id,   kRouterRows.id,       kShapeMismatch.id};
+  return std::find(kSaysLess.begin(), kSaysLess.end(), finding.rule) != kSaysLess.end();
 }
 
 // The program in whose layout rows are joined, or taken apart.

@@ -10,6 +10,7 @@ are held to a length that can be read at one glance.
 
 import concurrent.futures
 import copy
+import http.server
 import json
 import os
 import pathlib
@@ -18,6 +19,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+import urllib.parse
 
 try:
     from jsonschema import Draft202012Validator
@@ -33,9 +36,9 @@ whole = Draft202012Validator({key: schema[key] for key in schema if key != "$id"
 problems, examples = [], {}
 
 
-def run(*words):
+def run(*words, env=None):
     done = subprocess.run([PROGRAM, *words, "--json"], stdin=subprocess.DEVNULL,
-                          capture_output=True, timeout=250)
+                          capture_output=True, timeout=250, env={**os.environ, **(env or {})})
     return done.returncode, done.stdout.decode()
 
 
@@ -76,8 +79,8 @@ def judge(kind, words, code, text, codes):
     return answer
 
 
-def ask(kind, words, codes=(0,)):
-    code, text = run(*words)
+def ask(kind, words, codes=(0,), env=None):
+    code, text = run(*words, env=env)
     return judge(kind, words, code, text, codes)
 
 
@@ -133,7 +136,7 @@ def transforms(folder, scratch):
     ask("error", ["plan", folder, "--plan", str(steps)], (2,))
 
 
-def fixture(case):
+def fixture(case, is_rewritten):
     folder = str(case / "ckpt")
     ask("info", ["info", folder])
     listed = ask("list", ["ls", folder])
@@ -147,6 +150,8 @@ def fixture(case):
         ask("check", ["check", folder, *spec, "--baseline", str(baseline), "--policy", str(policy)],
             (0, 1, 2))
     ask("plan", ["plan", folder, *spec], (0, 1))
+    if not is_rewritten:
+        return
     ask("stats", ["stats", folder], (0, 2))
     ask("hash", ["hash", folder], (0, 2))
     other = sorted(case.parent.glob("*/ckpt"))[0]
@@ -166,7 +171,45 @@ def fixture(case):
         transforms(folder, pathlib.Path(scratch))
 
 
+class Bucket(http.server.BaseHTTPRequestHandler):
+    """As much of S3 as takes a folder."""
+
+    objects = {}
+
+    def log_message(self, *words):
+        pass
+
+    def do_GET(self):
+        key = urllib.parse.unquote(self.path.split("?")[0]).removeprefix("/bucket/")
+        body = b""
+        if self.command == "PUT":
+            self.objects[key] = self.rfile.read(int(self.headers["Content-Length"]))
+        elif self.command == "DELETE":
+            self.objects.pop(key)
+        else:
+            body = "".join(f"<Contents><Key>{name}</Key><Size>{len(held)}</Size></Contents>"
+                           for name, held in self.objects.items())
+            body = f"<ListBucketResult>{body}</ListBucketResult>".encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_PUT = do_DELETE = do_GET
+
+
+def upload(folder):
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Bucket)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    env = {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{server.server_address[1]}",
+           "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
+    ask("uploaded", ["upload", folder, "s3://bucket/there"], env=env)
+    ask("error", ["upload", folder, "s3://bucket/there"], (3,), env=env)
+    server.shutdown()
+
+
 def others():
+    upload(str(pathlib.Path(DATA, "torch-2.14/healthy_grid/ckpt")))
     ask("version", ["--version"])
     rules = ask("rules", ["explain"])
     for rule in rules["rules"][:3]:
@@ -215,7 +258,8 @@ cases = sorted(path.parent for path in pathlib.Path(DATA).glob("*/*/ckpt"))
 if len(cases) < 40:
     problems.append(f"only {len(cases)} fixtures in {DATA}")
 with concurrent.futures.ThreadPoolExecutor(2) as pool:
-    list(pool.map(fixture, cases))
+    # All are looked at; what takes longer is asked of every third.
+    list(pool.map(fixture, cases, (i % 3 == 0 for i in range(len(cases)))))
 others()
 strictness()
 for kind in kinds:

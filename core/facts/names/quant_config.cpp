@@ -125,10 +125,12 @@ std::optional<QuantConfig> in_quantisation_file(const Directory& directory,
                                                 const std::string& path) {
   const auto tree = read_object(directory, path);
   if (!tree) return std::nullopt;
-  if (path == kQuantisationFiles[0]) return in_model_optimizer_file(*tree);
-  QuantConfig config = quant_config_in(*tree);
-  if (!config.bits) return std::nullopt;
-  if (config.method.empty()) config.method = path == kQuantisationFiles[1] ? "gptq" : "awq";
+  const bool is_of_model_optimizer = path == kQuantisationFiles[0];
+  auto config = is_of_model_optimizer ? in_model_optimizer_file(*tree)
+                                      : std::optional(quant_config_in(*tree));
+  if (!config || (!is_of_model_optimizer && !config->bits)) return std::nullopt;
+  if (config->method.empty()) config->method = path == kQuantisationFiles[1] ? "gptq" : "awq";
+  config->file = path;
   return config;
 }
 

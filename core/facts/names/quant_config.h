@@ -15,6 +15,7 @@ namespace shw {
 struct QuantConfig {
   // "fp8", "gptq", "awq", "compressed-tensors", "bitsandbytes", "mxfp4", "mlx", "modelopt"
   std::string method;
+  std::string file = "config.json";                  // that says all this
   std::optional<std::int64_t> bits, group;           // group -1: a whole row
   std::optional<std::array<std::int64_t, 2>> block;  // "weight_block_size"
   std::vector<std::string> unconverted;  // modules that are not quantised, by literal name

@@ -287,12 +287,13 @@ void report_unconverted(QuantCheck& check, const QuantFamily& family) {
     }
   }
   if (weights.empty()) return;
-  check.report(fmt::format("{} {} quantised, and config.json lists {} as not quantised ({}). A "
-                           "loader makes a plain module there and reads the packed numbers as "
-                           "weights, or stops.",
-                           plural(weights.size(), "weight"), weights.size() == 1 ? "is" : "are",
-                           weights.size() == 1 ? "it" : "them", details.front()),
-               weights, details);
+  check.report(
+      fmt::format("{} {} quantised, and {} lists {} as not quantised ({}). A "
+                  "loader makes a plain module there and reads the packed numbers as "
+                  "weights, or stops.",
+                  plural(weights.size(), "weight"), weights.size() == 1 ? "is" : "are",
+                  check.config->file, weights.size() == 1 ? "it" : "them", details.front()),
+      weights, details);
 }
 
 // True if config.json may say by a pattern, or for a fused sister, that the weight is left as it
@@ -315,8 +316,8 @@ std::int64_t layer_of(std::string_view fqn) {
 // Weights left as floats, though the same ones of other layers are quantised and no setting exempts
 // them: loaders build a quantised module for each.
 void report_left_plain(QuantCheck& check, const QuantFamily& family) {
-  constexpr auto kMethods =
-      std::to_array<std::string_view>({"compressed-tensors", "fp8", "fbgemm_fp8", "gptq", "awq"});
+  constexpr auto kMethods = std::to_array<std::string_view>(
+      {"compressed-tensors", "fp8", "fbgemm_fp8", "gptq", "awq", "modelopt"});
   if (!check.config || !family.is_said || check.config->has_overrides || check.config->has_patterns)
     return;
   if (std::find(kMethods.begin(), kMethods.end(), check.config->method) == kMethods.end()) return;
@@ -344,13 +345,13 @@ void report_left_plain(QuantCheck& check, const QuantFamily& family) {
     if (!has_scale(tensor) && !may_be_unconverted(*check.config, fqn)) plain.emplace_back(fqn);
   }
   if (plain.empty()) return;
-  check.report(
-      fmt::format("{} {} not quantised ({}), while the same of other layers {}, and "
-                  "config.json does not list {} as left out. A loader makes a quantised "
-                  "module there, finds no scale, and stops or computes nonsense.",
-                  plural(plain.size(), "weight"), plain.size() == 1 ? "is" : "are", some_of(plain),
-                  plain.size() == 1 ? "is" : "are", plain.size() == 1 ? "it" : "them"),
-      plain, plain);
+  check.report(fmt::format("{} {} not quantised ({}), while the same of other layers {}, and "
+                           "{} does not list {} as left out. A loader makes a quantised "
+                           "module there, finds no scale, and stops or computes nonsense.",
+                           plural(plain.size(), "weight"), plain.size() == 1 ? "is" : "are",
+                           some_of(plain), plain.size() == 1 ? "is" : "are", check.config->file,
+                           plain.size() == 1 ? "it" : "them"),
+               plain, plain);
 }
 
 // Routers add this bias to scores before selecting experts: in 16 bits close experts change places.
