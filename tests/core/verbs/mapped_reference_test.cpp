@@ -224,3 +224,43 @@ TEST_CASE("reference of another program: the map that is named is used") {
   opened.mapping.set = {"groups"};
   CHECK_FALSE(verbs::check(opened, std::nullopt, nullptr).has_value());
 }
+
+TEST_CASE("reference of the same program: a wrong conversion is named as beside another one") {
+  const auto right = open_side(kMappedPair + "hf");
+  const std::string fqn = "model.layers.1.self_attn.q_proj.weight";
+  TemporaryFolder folder;
+  // Rows of rotary pairs one behind the other, not in two halves of each head.
+  const auto wrong = changed_hf(folder, [&](std::string& file) {
+    const auto [at, size] = place_of(fqn);
+    const auto rows = static_cast<std::size_t>(right->shape(*right->find(fqn))[0]);
+    const std::size_t row = size / rows, head = 4;
+    const std::string was = file.substr(at, size);
+    for (std::size_t i = 0; i < rows; ++i) {
+      const std::size_t in_head = i % head;
+      const std::size_t from = i - in_head + in_head % 2 * (head / 2) + in_head / 2;
+      file.replace(at + i * row, row, was, from * row, row);
+    }
+  });
+  const CheckReport report = checked(wrong, right);
+  const auto named = of_conversion(report);
+  REQUIRE(named.size() == 1);
+  CHECK(named.front().subjects == std::vector<std::string>{fqn});
+  CHECK(named.front().cause.find("rotary") != std::string::npos);
+  // What said less of the same tensor is gone.
+  for (const Finding& finding : report.findings)
+    CHECK((finding.rule == named.front().rule || finding.subjects != named.front().subjects));
+  CHECK(of_conversion(checked_when_repaired(*wrong, report, right, folder / "mended")).empty());
+  CHECK(of_conversion(checked(right, right)).empty());
+}
+
+TEST_CASE("reference of the same program: weights of another step are no wrong conversion") {
+  const auto right = open_side(kMappedPair + "hf");
+  TemporaryFolder folder;
+  const auto later = changed_hf(folder, [&](std::string& file) {
+    for (const TensorId tensor : right->tensors()) {
+      const auto [at, size] = place_of(std::string(right->fqn(tensor)));
+      for (std::size_t i = 0; i < size; i += 4) file[at + i] = static_cast<char>(file[at + i] ^ 1);
+    }
+  });
+  CHECK(of_conversion(checked(later, right)).empty());
+}
