@@ -8,6 +8,7 @@
 
 #include "core/maps/joined_rows.h"
 #include "core/maps/map_values.h"
+#include "core/maps/read_tensors.h"
 
 namespace shw {
 namespace {

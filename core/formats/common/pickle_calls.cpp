@@ -128,6 +128,15 @@ bool finds_attribute(const PickleGlobal& global) {
          (global.module == "builtins" || global.module == "__builtin__");
 }
 
+bool is_surely_function(const PickleGlobal& global) {
+  // All that they have in lower case are functions, or classes that nobody pickles.
+  constexpr auto kOfFunctions = std::to_array<std::string_view>(
+      {"torch._utils", "torch._tensor", "torch.serialization", "copyreg", "_codecs"});
+  if (finds_attribute(global)) return true;
+  return !looks_like_class(global.name) &&
+         std::find(kOfFunctions.begin(), kOfFunctions.end(), global.module) != kOfFunctions.end();
+}
+
 NodeId class_in_id(const PickleTree& tree, NodeId id) {
   const auto items = tree.items(id);
   const bool is_module = items.size() == 4 && tree.text(items[0]) == "module" &&

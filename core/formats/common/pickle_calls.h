@@ -26,6 +26,8 @@ bool looks_like_class(std::string_view name);
 // What finds an attribute by its name: so Python 3.11.0 to 3.11.3 (Debian 12 has 3.11.2) pickle the
 // member of an enumeration, getattr(class, "NAME"); every other Python has class(value).
 bool finds_attribute(const PickleGlobal& global);
+// A function for sure, where NEWOBJ and its like need a class.
+bool is_surely_function(const PickleGlobal& global);
 // A class method that a class itself is pickled through, and that runs nothing but the class:
 // getattr(ZoneInfo, "_unpickle"), in newer protocols by the one name "ZoneInfo._unpickle".
 bool is_own_maker(std::string_view module, std::string_view class_name, std::string_view method);

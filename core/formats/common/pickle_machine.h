@@ -299,6 +299,8 @@ class PickleMachine {
       return;
     }
     if (!global.called_at) global.called_at = here;
+    if (call != NodeKind::kReduce && is_surely_function(global))
+      note_refused("an object is made of a function");
     if (const std::size_t inside = called_arguments(global); inside != 0)
       note_called_inside(arguments, inside, here);
     if (call == NodeKind::kReduce || !arities_[node(callable).first].is_of_init)

@@ -202,6 +202,11 @@ TEST_CASE("a call that Python cannot make is refused where it stands") {
       "b."_p,
       "\x80\x02"
       "ccollections\nOrderedDict\nK\x03\x85R."_p,
+      // a function in the place of a class
+      "\x80\x02"
+      "ctorch.serialization\n_get_layout\n)\x81."_p,
+      "\x80\x02"
+      "cbuiltins\ngetattr\n)\x81."_p,
       // a tuple in the place of a class, and a function that is called by another one
       "\x80\x02"
       ")]\x85\x81."_p,
