@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <bit>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -263,4 +264,29 @@ TEST_CASE("reference of the same program: weights of another step are no wrong c
     }
   });
   CHECK(of_conversion(checked(later, right)).empty());
+}
+
+TEST_CASE("reference of the same program: shifted norms are told once") {
+  const auto right = open_side(kMappedPair + "hf");
+  TemporaryFolder folder;
+  const auto wrong = changed_hf(folder, [&](std::string& file) {
+    for (const TensorId tensor : right->tensors()) {
+      const std::string fqn(right->fqn(tensor));
+      if (fqn.find("norm") == std::string::npos) continue;
+      const auto [at, size] = place_of(fqn);
+      for (std::size_t i = 0; i < size; i += 2) {  // bfloat16: the upper half of a float32
+        const auto byte = [&](std::size_t k) {
+          return std::uint32_t{static_cast<unsigned char>(file[k])};
+        };
+        std::uint32_t bits = byte(at + i) << 16U | byte(at + i + 1) << 24U;
+        bits = std::bit_cast<std::uint32_t>(std::bit_cast<float>(bits) + 1.0F) >> 16U;
+        file[at + i] = static_cast<char>(bits & 0xFFU);
+        file[at + i + 1] = static_cast<char>(bits >> 8U);
+      }
+    }
+  });
+  const CheckReport report = checked(wrong, right);
+  REQUIRE(of_conversion(report).size() == 1);
+  CHECK(of_conversion(report).front().cause.find("@norms:-1") != std::string::npos);
+  for (const Finding& finding : report.findings) CHECK(finding.rule != "norms-shifted");
 }
