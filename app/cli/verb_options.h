@@ -9,13 +9,16 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace shw::cli {
 
 // `words`: receives the words after the checkpoint of `ls`.
 void add_positionals(CLI::App& verb, const std::string& name, Options& options,
                      std::vector<std::string>& words);
+// Lets the option take one of these words, which help and completion name.
+CLI::Option* take_one_of(CLI::Option* option, std::vector<std::string> words);
 // What `convert --to` takes without a map of one's own.
 const std::vector<std::string>& convert_targets();
 // `shape`: VerbRow::options, one letter per option.

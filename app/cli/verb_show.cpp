@@ -24,7 +24,7 @@ int show_entry(Context& context, const Checkpoint& checkpoint, std::size_t objec
   return kClean;
 }
 
-// "one FP8 weight of 2 tensors, model.layers.0.mlp.up_proj: ..."
+// "one 8-bit weight of 2 tensors: model.layers.0.mlp.up_proj", and a line for each of them.
 std::string quantised_text(const Checkpoint& checkpoint, TensorId tensor) {
   const auto parts = verbs::quantised_parts_of(checkpoint, tensor);
   if (!parts) return "";

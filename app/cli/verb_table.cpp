@@ -14,7 +14,8 @@ namespace {
 // --columns of ls, h --integrity, H --paths and
 // --copy, T
 // --atol and --rtol, P --plain, u --device of what makes and --transport, U --device of what
-// counts, M --processes, B --map and --set, V --as of hash, F --fail-on of report.
+// counts, M --processes, B --map and --set, V --as of hash, F --fail-on of report,
+// Z --by-step of stats, E --view of report.
 constexpr VerbRow kVerbs[] = {
     {"info", "", "What it is: format, tensors, ranks, bytes",
      "shardwright info step_9000\n  shardwright info step_9000 --json"},
@@ -30,7 +31,7 @@ constexpr VerbRow kVerbs[] = {
      "  shardwright show step_9000 model.norm.weight --values --limit 8",
      "The two arguments may change places. FQN may be words that fit one tensor only. Of an entry "
      "that is not a tensor its value is printed."},
-    {"stats", "UyM", "What its numbers are like: NaN, least, greatest, mean, histogram",
+    {"stats", "UyMZ", "What its numbers are like: NaN, least, greatest, mean, histogram",
      "shardwright stats step_9000\n"
      "  shardwright stats step_9000 'model.layers.3.*' model.norm.weight --json\n"
      "  shardwright stats runs/7 --by-step            where NaN begin, and what changes",
@@ -216,7 +217,7 @@ constexpr VerbRow kVerbs[] = {
      "files are not sent again. Large files go in parts. .metadata, indexes and certificates go "
      "last, so that no loader takes a half-sent folder for a checkpoint. At the end the size of "
      "each object is compared."},
-    {"report", "sadmognebF",
+    {"report", "sadmognebFE",
      "Write what was found: a page (HTML, Markdown), JSON, tables, or a form for CI",
      "shardwright report step_9000 --spec spec.json --out report.html\n"
      "  shardwright report step_9000 --format sarif --out report.sarif    for CI: sarif, junit, "
