@@ -47,8 +47,8 @@ std::optional<std::string> wrong_by_one(const TwoValues& values) {
   }
   return fmt::format(
       "every element is {} by 1: a norm that multiplies by 1 + weight was taken for one that "
-      "multiplies by weight, or the other way round (PATH/@norms:{}1 is the checkpoint with the "
-      "other norms)",
+      "multiplies by weight, or the other way round (where all norms are so, PATH/@norms:{}1 "
+      "is the checkpoint as it should be)",
       shift > 0 ? "larger" : "smaller", shift > 0 ? "-" : "+");
 }
 
