@@ -3,7 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -82,6 +84,8 @@ struct FoundFiles {
   std::vector<std::string> variants = {};   // other forms of the model
   std::vector<std::string> steps = {};      // earlier steps of a training
   std::vector<std::string> not_there = {};  // files named by the index that are missing
+  // Headers by path, or what kept one from being read; errors count for files of the checkpoint.
+  std::map<std::string, Result<FileHeader>> headers = {};
 };
 
 void choose_named(FoundFiles& found, const Directory& directory) {
@@ -93,23 +97,6 @@ void choose_named(FoundFiles& found, const Directory& directory) {
   }
   found.finding = without_its_files(directory, kIndexNames, *found.index_path, *found.index);
   found.index.reset();
-}
-
-Result<FoundFiles> find_files(const Directory& directory) {
-  FoundFiles found;
-  SHW_TRY(found.paths, list_files(directory));
-  found.adapters = take_adapters(found.paths);
-  found.index_path = find_safetensors_index(directory);
-  if (!found.index_path) {
-    found.steps = take_steps(found.paths);
-    found.variants = take_variants(found.paths, directory);
-    return found;
-  }
-  found.index = read_weight_map(directory, *found.index_path, found.finding, &found.total);
-  if (!found.index) return found;
-  found.not_there = files_not_there(directory, *found.index);
-  if (found.not_there.empty()) choose_named(found, directory);
-  return found;
 }
 
 IndexedFile indexed_file(const FileHeader& file) {
@@ -127,40 +114,57 @@ std::vector<IndexedFile> indexed_files(const std::vector<FileHeader>& files) {
 
 // If files of the index are missing, other files with its tensors are read instead; if there are
 // none, only the existing ones.
-void choose_holders(FoundFiles& found, std::vector<Result<FileHeader>>& read,
-                    const Directory& directory) {
+void choose_holders(FoundFiles& found, const Directory& directory) {
   std::vector<IndexedFile> held;
-  for (const Result<FileHeader>& file : read) {
+  for (const std::string& path : found.paths) {
+    const Result<FileHeader>& file = found.headers.at(path);
     if (file) held.push_back(indexed_file(*file));
   }
-  const std::vector<std::string> all = found.paths;
   auto holders = files_that_hold(held, *found.index, single_beside(*found.index_path));
   if (holders.empty())
     choose_named(found, directory);
   else
     found.paths = std::move(holders);
-  const std::set<std::string_view> chosen(found.paths.begin(), found.paths.end());
-  std::vector<Result<FileHeader>> kept;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (chosen.contains(all[i])) kept.push_back(std::move(read[i]));
-  }
-  read = std::move(kept);
 }
 
-// Reads the headers of all files; errors are per file.
-Result<std::vector<Result<FileHeader>>> read_files(const Directory& directory,
-                                                   const std::vector<std::string>& paths,
-                                                   Progress* progress) {
-  if (progress != nullptr) progress->begin(Phase::kOpening, paths.size(), false);
-  std::vector<Result<FileHeader>> read(paths.size());
-  parallel_for_ranges(paths.size(), 1, [&](std::size_t i, std::size_t) {
+// Reads headers of files of `found` and calls `beside` once, all side by side.
+void read_headers(
+    FoundFiles& found, const Directory& directory, Progress* progress,
+    const std::function<void()>& beside = [] {}) {
+  if (progress != nullptr) progress->begin(Phase::kOpening, found.paths.size(), false);
+  std::vector<Result<FileHeader>> read(found.paths.size());
+  parallel_for_ranges(found.paths.size() + 1, 1, [&](std::size_t i, std::size_t) {
+    if (i == 0) return beside();
     if (is_cancelled(progress)) return;
-    read[i] = read_file(directory, paths[i], progress);
+    read[i - 1] = read_file(directory, found.paths[i - 1], progress);
     if (progress != nullptr) progress->add(1);
   });
-  if (!is_cancelled(progress)) return read;
-  destroy_in_background(std::move(read));
-  return cancelled_error();
+  for (std::size_t i = 0; i < read.size(); ++i)
+    found.headers.try_emplace(found.paths[i], std::move(read[i]));
+}
+
+// An index of a large model takes as long to read as the headers of its files.
+Result<FoundFiles> find_files(const Directory& directory, Progress* progress) {
+  FoundFiles found;
+  SHW_TRY(found.paths, list_files(directory));
+  found.adapters = take_adapters(found.paths);
+  found.index_path = find_safetensors_index(directory);
+  if (!found.index_path) {
+    found.steps = take_steps(found.paths);
+    found.variants = take_variants(found.paths, directory);
+    read_headers(found, directory, progress);
+    return found;
+  }
+  read_headers(found, directory, progress, [&] {
+    found.index = read_weight_map(directory, *found.index_path, found.finding, &found.total);
+  });
+  if (!found.index || is_cancelled(progress)) return found;
+  found.not_there = files_not_there(directory, *found.index);
+  if (found.not_there.empty())
+    choose_named(found, directory);
+  else
+    choose_holders(found, directory);
+  return found;
 }
 
 // Adds tensors that the index assigns to unreadable files, in one pass over the
@@ -183,20 +187,19 @@ void add_unread(CheckpointBuilder& builder, const std::vector<Error>& errors,
   }
 }
 
-// Readable files; others are reported. An error if none is readable.
-Result<std::vector<FileHeader>> readable_files(CheckpointBuilder& builder,
-                                               std::vector<Result<FileHeader>> read,
-                                               const WeightMap* index) {
+// Files of the checkpoint that are readable; others are reported. An error if none is readable.
+Result<std::vector<FileHeader>> readable_files(CheckpointBuilder& builder, FoundFiles& found) {
   std::vector<FileHeader> files;
   std::vector<Error> errors;
-  for (auto& file : read) {
+  for (const std::string& path : found.paths) {
+    Result<FileHeader>& file = found.headers.at(path);
     if (file)
       files.push_back(std::move(*file));
     else
       errors.push_back(std::move(file).error());
   }
   if (files.empty()) return tl::unexpected<Error>(std::move(errors.front()));
-  add_unread(builder, errors, index);
+  add_unread(builder, errors, found.index ? &*found.index : nullptr);
   return files;
 }
 
@@ -429,12 +432,13 @@ void check_files(CheckpointBuilder& builder, const FoundFiles& found,
 
 Result<std::shared_ptr<const Checkpoint>> open_safetensors(
     std::shared_ptr<const Directory> directory, Progress* progress) {
-  SHW_TRY(FoundFiles found, find_files(*directory));
-  SHW_TRY(auto read, read_files(*directory, found.paths, progress));
-  if (!found.not_there.empty()) choose_holders(found, read, *directory);
+  SHW_TRY(FoundFiles found, find_files(*directory, progress));
+  if (is_cancelled(progress)) {
+    destroy_in_background(std::move(found));
+    return cancelled_error();
+  }
   CheckpointBuilder builder;
-  SHW_TRY(std::vector<FileHeader> files,
-          readable_files(builder, std::move(read), found.index ? &*found.index : nullptr));
+  SHW_TRY(std::vector<FileHeader> files, readable_files(builder, found));
   const bool sharded = std::any_of(
       files.begin(), files.end(), [](const FileHeader& file) { return file.sharding.has_value(); });
   builder.set_format(sharded ? kHfShardedFormat : kSafetensorsFormat);
@@ -461,8 +465,9 @@ Result<std::shared_ptr<const Checkpoint>> open_safetensors(
   if (!found.steps.empty()) builder.add_finding(steps_beside(found.steps, found.paths.front()));
   std::shared_ptr<const Checkpoint> checkpoint;
   if (!is_cancelled(progress)) checkpoint = builder.finish(progress);
+  destroy_in_background(
+      std::tuple(std::move(builder), std::move(files), std::move(pieces), std::move(found)));
   if (!is_cancelled(progress)) return checkpoint;
-  destroy_in_background(std::tuple(std::move(builder), std::move(files), std::move(pieces)));
   destroy_in_background(std::move(checkpoint));
   return cancelled_error();
 }

@@ -12,6 +12,7 @@
 
 #include "core/io/place.h"
 #include "core/io/remote/block_cache.h"
+#include "core/io/remote/blocks_in_flight.h"
 
 namespace shw {
 namespace {
@@ -52,6 +53,7 @@ struct RemoteState {
   std::optional<Error> failed = {};
   std::mutex heads_guard = {};
   std::set<std::string> heads_of = {};  // folder and ending of files of which one head was read
+  BlocksInFlight in_flight = {};
 };
 
 // Fills `out` by requests that travel side by side.
@@ -117,9 +119,15 @@ class RemoteSource final : public ByteSource {
     std::uint64_t first = offset / kRemoteBlock;
     std::uint64_t end = (offset + out.size() - 1) / kRemoteBlock + 1;
     if (first == 0) SHW_CHECK(fetch_heads());
-    while (first < end && copy_cached(first, offset, out)) ++first;
-    while (first < end && copy_cached(end - 1, offset, out)) --end;
-    return first == end ? Status{} : fetch(first, end, offset, out);
+    while (true) {
+      while (first < end && copy_cached(first, offset, out)) ++first;
+      while (first < end && copy_cached(end - 1, offset, out)) --end;
+      if (first == end) return {};
+      const auto claim = state_->in_flight.claim_or_wait(known_.id, first, end);
+      // Somebody else's may have arrived between the two.
+      if (claim == nullptr || remote_blocks().find(known_.id, first) != nullptr) continue;
+      return fetch(*claim, first, end, offset, out);
+    }
   }
 
  private:
@@ -140,11 +148,13 @@ class RemoteSource final : public ByteSource {
                 out.begin() + static_cast<std::ptrdiff_t>(begin - offset));
   }
 
-  Status fetch(std::uint64_t first, std::uint64_t end, std::uint64_t offset,
-               std::span<std::byte> out) const {
+  Status fetch(BlocksInFlight::Claim& claim, std::uint64_t first, std::uint64_t end,
+               std::uint64_t offset, std::span<std::byte> out) const {
     const std::uint64_t begin = first * kRemoteBlock;
     std::uint64_t until = std::min(size(), end * kRemoteBlock);
-    until = std::min(size(), until + ahead_.beyond(begin, until));
+    const std::uint64_t wanted = std::min(size(), until + ahead_.beyond(begin, until));
+    if (wanted > until)
+      until = std::min(size(), claim.extend((wanted - 1) / kRemoteBlock + 1) * kRemoteBlock);
     Bytes bytes(until - begin);
     SHW_CHECK(read_by_requests(*state_, known_.file, begin, bytes));
     copy_part(bytes, begin, offset, out);

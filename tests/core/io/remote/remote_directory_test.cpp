@@ -2,8 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <map>
+#include <mutex>
+#include <thread>
 
 using namespace shw;
 
@@ -15,7 +19,7 @@ class CountingFiles final : public RemoteFiles {
   struct Counts {
     std::size_t calls = 0, ranges = 0;
     std::uint64_t bytes = 0;
-    bool fails = false;
+    bool fails = false, slow = false;
   };
   CountingFiles(std::map<std::string, Bytes> files, Counts& counts)
       : files_(std::move(files)), counts_(counts) {}
@@ -27,6 +31,8 @@ class CountingFiles final : public RemoteFiles {
   }
   Result<std::optional<RemoteFile>> find(const std::string&) override { return std::nullopt; }
   Status read(std::span<const RemoteRange> ranges) override {
+    if (counts_.slow) std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    std::lock_guard lock(guard_);
     ++counts_.calls;
     for (const RemoteRange& range : ranges) {
       ++counts_.ranges;
@@ -40,6 +46,7 @@ class CountingFiles final : public RemoteFiles {
   }
 
  private:
+  std::mutex guard_;
   std::map<std::string, Bytes> files_;
   Counts& counts_;
 };
@@ -105,6 +112,43 @@ TEST_CASE("remote directory: what was read is not asked for again") {
   const std::size_t before = counts.ranges;
   for (std::uint64_t at = 8; at < 4000; at += 8) REQUIRE((*source)->read(at, out));
   CHECK(counts.ranges == before);
+}
+
+TEST_CASE("remote directory: what several threads need at once is asked for once") {
+  CountingFiles::Counts counts;
+  counts.slow = true;
+  const Bytes all = counted_bytes(6 * kRemoteBlock);
+  auto directory = opened_with({{"f", all}}, counts);
+  auto source = directory->open("f");
+  REQUIRE(source);
+  std::atomic<int> same{0};
+  std::vector<std::thread> threads;
+  for (std::uint64_t i = 0; i < 8; ++i)
+    threads.emplace_back([&, at = 2 * kRemoteBlock + i * 16] {
+      Bytes out(kRemoteBlock);
+      if ((*source)->read(at, out) && same_bytes(out, BytesView(all).subspan(at, out.size())))
+        ++same;
+    });
+  for (std::thread& thread : threads) thread.join();
+  CHECK(same == 8);
+  CHECK(counts.bytes <= 4 * kRemoteBlock);
+}
+
+TEST_CASE("remote directory: where the line fails each reader is told, and none waits") {
+  CountingFiles::Counts counts;
+  counts.slow = counts.fails = true;
+  auto directory = opened_with({{"f", counted_bytes(6 * kRemoteBlock)}}, counts);
+  auto source = directory->open("f");
+  REQUIRE(source);
+  std::atomic<int> told{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] {
+      Bytes out(16);
+      if (!(*source)->read(2 * kRemoteBlock, out)) ++told;
+    });
+  for (std::thread& thread : threads) thread.join();
+  CHECK(told == 4);
 }
 
 TEST_CASE("remote directory: a reader that goes on is read ahead for") {
