@@ -17,7 +17,7 @@ constexpr Interpretation kOneRanksPart = {
     .weight = 0.4,
     .title = "one side is one rank's part, the other the whole tensor",
     .text =
-        "One size is a whole multiple of the other: a sharded tensor was saved by one rank "
+        "Where one size is a whole multiple of the other: a sharded tensor was saved by one rank "
         "without a gather, or a whole tensor is copied into one rank's shard.",
     .decide = "The ratio of the two sizes: the tensor-parallel or FSDP size speaks for it."};
 constexpr Interpretation kOtherSizes = {
@@ -41,6 +41,16 @@ constexpr Interpretation kOtherOptimizerOrder = {
         "in optimizer.step(), the parameters stand in another order than at the save.",
     .decide = "Whether the traceback goes through optimizer.step()."};
 
+// Sizes of which none is a multiple of the other, which one rank's part and the whole never are.
+bool are_no_multiples(const ErrorMessage& message) {
+  std::int64_t target = 0, source = 0;
+  for (const auto& [key, number] : message.numbers) {
+    if (key == "target") target = number;
+    if (key == "source") source = number;
+  }
+  return target > 0 && source > 0 && target % source != 0 && source % target != 0;
+}
+
 constexpr MessageKind kTensorMessages[] = {
     {.id = "not-about-a-checkpoint",
      .example = "torch.OutOfMemoryError: CUDA out of memory.",
@@ -60,6 +70,16 @@ constexpr MessageKind kTensorMessages[] = {
                     .command = "shardwright check CHECKPOINT"}}},
      .certainty = MessageCertainty::kThatItFailed},
     {.id = "size-of-tensors",
+     .example = "The size of tensor a (32000) must match the size of tensor b (32002) at "
+                "non-singleton dimension 0",
+     .patterns = {"the size of tensor a (<#target>) must match the size of tensor b (<#source>) at "
+                  "non-singleton dimension <#dim>",
+                  "the expanded size of the tensor (<#target>) must match the existing size "
+                  "(<#source>) at non-singleton dimension <#dim>"},
+     .meanings = {{kOtherSizes, kOtherOptimizerOrder}},
+     .accepts = are_no_multiples,
+     .loader = kTorchItself},
+    {.id = "size-of-tensors",
      .example = "The size of tensor a (4096) must match the size of tensor b (2048) at "
                 "non-singleton dimension 0",
      .patterns = {"the size of tensor a (<#target>) must match the size of tensor b (<#source>) at "
@@ -69,6 +89,31 @@ constexpr MessageKind kTensorMessages[] = {
                   "the expanded size of the tensor (<#target>) must match",
                   "doesn't match the broadcast shape", "inconsistent tensor size, expected tensor"},
      .meanings = {{kOneRanksPart, kOtherSizes, kOtherOptimizerOrder}},
+     .loader = kTorchItself},
+    {.id = "storage-too-small",
+     .example = "Trying to resize storage that is not resizable",
+     .patterns = {"trying to resize storage that is not resizable",
+                  "storage has wrong byte size: expected <#expected> got <#found>",
+                  "storage has wrong size: expected <#expected> got <#found>"},
+     .meanings = {{{.id = "freed-storage",
+                    .rule = &kStorageDangling,
+                    .wrong = kDisk,
+                    .weight = 0.6,
+                    .title = "a tensor in the file is larger than the bytes stored for it",
+                    .text = "FSDP1 frees the storage of a parameter that other ranks hold; "
+                            "state_dict() outside of a full or sharded state dict type then saves "
+                            "shapes without their bytes. Those values are not in this file: look "
+                            "for the sharded checkpoint of the same step.",
+                    .decide = "Whether most tensors of the file are so.",
+                    .command = "shardwright check CHECKPOINT"},
+                   {.id = "short-file",
+                    .rule = &kShortFile,
+                    .wrong = kDisk,
+                    .weight = 0.35,
+                    .title = "the file was damaged or written by another version",
+                    .text = "The description of a tensor and the length of its record do not "
+                            "agree.",
+                    .decide = "The size of the file where it was written."}}},
      .loader = kTorchItself},
     {.id = "concatenate-zero-dim",
      .example = "zero-dimensional tensor (at position 0) cannot be concatenated",

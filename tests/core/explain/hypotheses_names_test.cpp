@@ -36,6 +36,10 @@ TEST_CASE("names that one side lacks are read in every loader's words") {
       {"Some weights of the model checkpoint at /m were not used when initializing BertModel: "
        "['cls.predictions.bias']",
        "unexpected-key", "renamed", "cls.predictions.bias"},
+      {"NotFoundError: Key conv1/kernel not found in checkpoint", "missing-key", "renamed",
+       "conv1/kernel"},
+      {"ValueError: Tried to load 'layers.3.wq.weight' but it's not in the checkpoint",
+       "missing-key", "renamed", "layers.3.wq.weight"},
       {"score.weight | MISSING | ", "missing-key", "renamed", "score.weight"},
       {"cls.predictions.bias | UNEXPECTED | ", "unexpected-key", "renamed", "cls.predictions.bias"},
       {"KeyError: 'encoder.pooler.weight'", "tensor-key", "renamed", "encoder.pooler.weight"},

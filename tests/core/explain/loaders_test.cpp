@@ -65,6 +65,19 @@ TEST_CASE("explain: sentences of any program are known") {
        "", "quantisation-method", "quantised"},
       {"llama_model_load: error loading model: unknown model architecture: 'qwen3next'", "",
        "unknown-architecture", "older-program"},
+      {"RuntimeError: The size of tensor a (32000) must match the size of tensor b (32002) at "
+       "non-singleton dimension 0",
+       "torch", "size-of-tensors", "other-model"},
+      {"RuntimeError: Trying to resize storage that is not resizable", "torch", "storage-too-small",
+       "freed-storage"},
+      {"KeyError: \"filename 'storages' not found\"", "", "other-archive", "other-format"},
+      {"DataLossError: Unable to open table file ./model.ckpt: Data loss: not an sstable (bad "
+       "magic "
+       "number): perhaps your file is in a different file format",
+       "TensorFlow", "not-a-table", "other-format"},
+      {"ValueError: Qwen2ForCausalLM has no vLLM implementation and the Transformers "
+       "implementation is not compatible with vLLM.",
+       "", "unknown-architecture", "older-program"},
       {"KeyError: 'state_dict'", "", "checkpoint-part", "other-format"},
       {"KeyError: 'param_groups'", "", "optimizer-part", "no-optimizer-state"},
       {"KeyError: 0", "", "state-number", "optimizer-order"},
