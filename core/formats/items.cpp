@@ -130,7 +130,9 @@ Result<ItemHeaders> read_item_headers(const Checkpoint& checkpoint, Progress* pr
     for (std::size_t i = tasks[t].first; i < tasks[t].last; ++i) {
       if (is_cancelled(progress)) return;
       ChunkId chunk{order[i]};
-      if (auto place = checkpoint.item(chunk)) files.read_around(*place);
+      // A header that is none is not worth a request of a remote file.
+      auto place = checkpoint.item(chunk);
+      if (place && !checkpoint.codec(chunk).lies_bare) files.read_around(*place);
       auto item = open_item(files, checkpoint, chunk, ItemPart::kHeader, &how);
       headers.set(order[i], item ? Result<ItemHeader>(std::move(item->header))
                                  : tl::unexpected<Error>(std::move(item).error()));

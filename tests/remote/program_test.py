@@ -99,6 +99,23 @@ class Remote(unittest.TestCase):
         with Web(self.top) as url:
             self.same_as_local(url + "/model", self.model)
 
+    def test_check_asks_for_no_more_than_info(self):
+        """Scales between large weights have no header of their own."""
+        folder = os.path.join(self.top, "scales")
+        os.makedirs(folder, exist_ok=True)
+        header, end = {}, 0
+        for i in range(40):
+            for name, count in ((f"layers.{i}.weight", 32_768), (f"layers.{i}.weight_scale", 1)):
+                header[name] = {"dtype": "F32", "shape": [count], "data_offsets": [end, end + 4 * count]}
+                end += 4 * count
+        text = json.dumps(header).encode()
+        with open(os.path.join(folder, "model.safetensors"), "wb") as file:
+            file.write(struct.pack("<Q", len(text)) + text + struct.pack("<f", 0.5) * (end // 4))
+        with Web(self.top) as url:
+            where = f"{url}/scales/model.safetensors"
+            info, check = (answer(verb, where)["remote"]["requests"] for verb in ("info", "check"))
+            self.assertEqual(info, check)
+
     def test_https_dcp(self):
         with Web(self.top) as url:
             self.same_as_local(url + "/fsdp", os.path.join(self.top, "fsdp"))
