@@ -3,9 +3,10 @@
 # but glibc 2.28, a wheel of it for pip, a root for a container. Needs Python 3.9 or newer with venv,
 # CMake, Ninja, git, pkg-config and apt-get; of root nothing.
 #
-#   bash app/package.sh [--arch x86_64|aarch64]... [--deb]
+#   bash app/package.sh [--arch x86_64|aarch64]... [--test] [--deb]
 #
 #   --arch   x86_64 and aarch64 without
+#   --test   runs the tests of core too, as this compiler builds them for the architecture
 #   --deb    a .deb of this machine's release build too, with the desktop (as app/run.sh builds it)
 #
 # The compiler is ziglang from PyPI, the libraries are the distribution's source packages. All that is
@@ -15,12 +16,13 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD
 source app/setup.sh
 
-archs=() deb=no
+archs=() tests=no deb=no
 while [[ $# -gt 0 ]]; do
   case $1 in
     --arch) archs+=("${2:?an architecture}") && shift 2 ;;
+    --test) tests=yes && shift ;;
     --deb) deb=yes && shift ;;
-    *) say "usage: app/package.sh [--arch x86_64|aarch64]... [--deb]" && exit 3 ;;
+    *) say "usage: app/package.sh [--arch x86_64|aarch64]... [--test] [--deb]" && exit 3 ;;
   esac
 done
 [[ ${#archs[@]} -gt 0 ]] || archs=(x86_64 aarch64)
@@ -92,6 +94,15 @@ build() {
   python3 app/portable/wheel.py "$program" "$library" "$arch" dist ${shell:+"$shell"}
   bash app/portable/container.sh "$program" "$arch" dist "$work"
   if [[ -n $run ]]; then QEMU_LD_PREFIX=$work/$arch/container/root "$run" "$program" --version; fi
+  [[ $tests == no ]] || test_core
+}
+
+# With the loader that the container has; of this architecture without an emulator.
+test_core() {
+  [[ -n $run || $arch == "$(uname -m)" ]] || { say "package: qemu-user-static is needed for --test on $arch" && return 1; }
+  ninja -C "$work/$arch/build" -j"$(jobs)" --quiet core_tests >&2
+  say "package: the tests of core on $arch"
+  QEMU_LD_PREFIX=$work/$arch/container/root $run "$work/$arch/build/tests/core_tests"
 }
 
 for arch in "${archs[@]}"; do build "$arch"; done

@@ -6,14 +6,15 @@
 set -euo pipefail
 work=$1
 sources="fmtlib onetbb zlib libdeflate libzstd xxhash pcre2"
-headers="libexpected-dev nlohmann-json3-dev libcli11-dev"
-[[ ! -f $work/fetched ]] || exit 0
+headers="libexpected-dev nlohmann-json3-dev libcli11-dev doctest-dev"
+[[ $(cat "$work/fetched" 2>/dev/null) != "$sources $headers" ]] || exit 0
 
 . /etc/os-release
 archive=$({ cat /etc/apt/sources.list /etc/apt/sources.list.d/*.sources /etc/apt/sources.list.d/*.list 2>/dev/null || true; } |
   sed -nE 's/^(URIs:|deb( \[[^]]*\])?) *([^ ]+).*/\3/p' | grep -m1 -E '/(debian|ubuntu)/*$')
 components=main
 [[ $ID != ubuntu ]] || components="main universe"
+rm -rf "$work/src" "$work/headers" "$work/packages"
 mkdir -p "$work/apt/lists/partial" "$work/apt/cache/archives/partial" "$work/src" "$work/headers" "$work/packages"
 printf '%s %s %s %s\n' deb "$archive" "$VERSION_CODENAME" "$components" \
   deb-src "$archive" "$VERSION_CODENAME" "$components" >"$work/apt/sources.list"
@@ -35,4 +36,4 @@ cd "$work/packages"
 # shellcheck disable=SC2086
 apt-get -qq download $headers
 for package in *.deb; do dpkg-deb -x "$package" "$work/headers"; done
-touch "$work/fetched"
+echo "$sources $headers" >"$work/fetched"
