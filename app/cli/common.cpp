@@ -314,7 +314,7 @@ Result<SentResult> send_folder(Context& context, const std::string& folder,
   if (!sent && (sent.error().kind == ErrorKind::kIo || sent.error().kind == ErrorKind::kCancelled))
     sent.error().advice += (sent.error().advice.empty() ? "" : " ") +
                            ("`shardwright upload " + printable(folder) + " " +
-                            printable(without_secrets(target)) + "` goes on with it.");
+                            printable(without_secrets(target)) + "` sends what is missing.");
   if (!sent) return tl::unexpected<Error>(sent.error());
   return SentResult{without_secrets(target), sent->files, sent->bytes, sent->kept};
 }

@@ -221,6 +221,15 @@ class Buckets(unittest.TestCase):
             self.s3.abort_multipart_upload(Bucket="models", Key="killed/another",
                                            UploadId=left[0]["UploadId"])
 
+    def test_a_link_that_leads_nowhere_is_not_left_out(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = scratch + "/model"
+            base.write_shards(folder, shards=2)
+            os.symlink("../blobs/gone", folder + "/tokenizer.json")
+            refused = base.run("upload", folder, "s3://models/links", env=self.env, code=2)
+            self.assertIn("tokenizer.json", refused.stderr)
+            self.assertEqual(self.keys("links/"), [])
+
     def test_gs_speaks_the_same(self):
         env = {"STORAGE_EMULATOR_HOST": self.env["AWS_ENDPOINT_URL"], "GS_ACCESS_KEY_ID": "AKIAEXAMPLE",
                "GS_SECRET_ACCESS_KEY": "s"}

@@ -84,6 +84,11 @@ class BucketUpload {
 
   Result<Uploaded> send() {
     SHW_TRY(std::vector<Entry> listed, folder_.list(kMostFiles));
+    for (const Entry& entry : listed) {
+      if (entry.kind == EntryKind::kDanglingLink)
+        return fail(ErrorKind::kDamaged, "is a link to something that is not there", {entry.path},
+                    "Put back what it leads to, or delete the link: nothing is sent without it.");
+    }
     std::erase_if(listed, [](const Entry& entry) { return entry.kind != EntryKind::kFile; });
     const std::vector<Entry> files = upload_order(std::move(listed));
     Uploaded sent;
