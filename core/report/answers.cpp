@@ -1,21 +1,18 @@
 #include "core/report/answers.h"
 
-#include "core/rules/rules.h"
-
 #include <fmt/core.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "core/base/version.h"
+#include "core/report/json.h"
+#include "core/rules/rules.h"
 
 namespace shw {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 Json answer() {
-  return {{"schema", "shardwright/1"}};
+  return {{"schema", kSchema}};
 }
 
 std::string text_of(const Json& json) {
