@@ -414,6 +414,36 @@ TEST_CASE("run folder: a pipeline is opened where one file of all of it lies bes
   }));
 }
 
+TEST_CASE("run folder: a component of a pipeline that is not there is an error") {
+  const char* kIndex = R"({"_class_name": "StableDiffusionPipeline",
+                           "unet": ["diffusers", "UNet2DConditionModel"],
+                           "vae": ["diffusers", "AutoencoderKL"],
+                           "scheduler": ["diffusers", "DDIMScheduler"],
+                           "safety_checker": [null, null]})";
+  RunFiles files = {{"model_index.json", run_bytes(kIndex)},
+                    {"unet/diffusion_pytorch_model.safetensors", run_model("a")},
+                    {"vae/config.json", run_bytes("{}")},
+                    {"vae/diffusion_pytorch_model.safetensors", run_model("a")},
+                    {"scheduler/scheduler_config.json", run_bytes("{}")}};
+  const auto lacking = [](const RunFiles& made) {
+    Names names;
+    auto opened = open_run(made);
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+    for (const Finding& one : (*opened)->opening_findings()) {
+      if (one.severity == Severity::kError) names.push_back(one.subjects.front());
+    }
+    return names;
+  };
+  CHECK(lacking(files).empty());
+  files.erase(files.begin() + 3);
+  CHECK(lacking(files) == Names{"vae"});
+  files.erase(files.begin() + 2);
+  CHECK(lacking(files) == Names{"vae"});
+  files[1].first = "vae/diffusion_pytorch_model.safetensors";
+  files.pop_back();
+  CHECK(lacking(files) == Names{"scheduler", "unet"});
+}
+
 TEST_CASE("run folder: of a model's variants the one without a word is opened") {
   for (const char* other : {"model.fp16.safetensors", "model.fp16-00001-of-00001.safetensors",
                             "model.non_ema.safetensors"}) {

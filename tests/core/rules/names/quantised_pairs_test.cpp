@@ -266,7 +266,8 @@ TEST_CASE("quantised pairs: packed weights beside a config that does not say so 
   CHECK(announced("U8", kAbsmax, ""));
   CHECK(announced("I8", "model.layers.0.mlp.up_proj.SCB", ""));
   CHECK(announced("U32", "model.layers.0.mlp.up_proj.scales", ""));
-  CHECK_FALSE(announced("U8", "model.layers.0.mlp.up_proj.other", ""));
+  CHECK(announced("I8", "model.layers.0.mlp.up_proj.other", ""));
+  CHECK_FALSE(announced("U32", "model.layers.0.mlp.up_proj.other", ""));
   CHECK_FALSE(announced(
       "U8", kAbsmax,
       R"("quantization_config": {"quant_method": "bitsandbytes", "load_in_4bit": true}, )"));
