@@ -78,6 +78,15 @@ TEST_CASE("adapter: a rank pattern is the rank of its modules") {
   CHECK(rules_above_info(checked_adapter(tensors, config)).empty());
 }
 
+TEST_CASE("adapter: a config of another kind of adapter is reported") {
+  const std::string other = replaced(kConfig, "\"LORA\"", "\"IA3\"");
+  REQUIRE(other != kConfig);
+  CHECK_FALSE(rules_above_info(checked_adapter(adapter_tensors(), other)).empty());
+  const std::string alike = replaced(kConfig, "\"LORA\"", "\"ADALORA\"");
+  CHECK(all_causes(checked_adapter(adapter_tensors(), alike), "adapter-contradicts")
+            .find("peft_type") == std::string::npos);
+}
+
 TEST_CASE("adapter: a target module without a tensor is reported") {
   const std::string config = replaced(kConfig, "\"q_proj\"", R"("q_proj", "k_proj")");
   CHECK(all_causes(checked_adapter(adapter_tensors(), config), "adapter-contradicts")
