@@ -203,8 +203,8 @@ std::optional<Finding> missing_component(const std::string& folder, const std::s
   finding.rule = "config-announces";
   finding.severity = Severity::kError;
   finding.cause = fmt::format(
-      "model_index.json names {}, a {}, and {}. diffusers stops when it loads the pipeline.",
-      folder, type, found.is_there ? "no weights lie in that folder" : "that folder is not there");
+      "model_index.json names {} ({}), and {}. diffusers stops when it loads the pipeline.", folder,
+      type, found.is_there ? "no weights lie in that folder" : "that folder is not there");
   finding.subjects = {folder};
   finding.evidence = {{"key", std::string("model_index.json")}, {"count", std::int64_t{1}}};
   return finding;
