@@ -177,6 +177,39 @@ std::vector<Finding> other_shapes(const ListedModule& module, const DirectoryLoo
   return findings;
 }
 
+// What lies in the folder of a component.
+struct ComponentFolder {
+  bool has_config = false, has_other_files = false, is_there = false;
+};
+
+ComponentFolder component_folder(std::span<const Entry> entries, const std::string& folder) {
+  ComponentFolder found;
+  for (const Entry& entry : entries) {
+    if (!entry.path.starts_with(folder + "/")) continue;
+    found.is_there = true;
+    found.has_config = found.has_config || entry.path == folder + "/config.json";
+    found.has_other_files = found.has_other_files || !entry.path.ends_with(".json");
+  }
+  return found;
+}
+
+// Only models have a config.json of that name. Weights in forms that are not read are files too.
+std::optional<Finding> missing_component(const std::string& folder, const std::string& type,
+                                         std::span<const Entry> entries) {
+  const ComponentFolder found = component_folder(entries, folder);
+  const bool lacks_weights = found.has_config && !found.has_other_files;
+  if (found.is_there && !lacks_weights) return std::nullopt;
+  Finding finding;
+  finding.rule = "config-announces";
+  finding.severity = Severity::kError;
+  finding.cause = fmt::format(
+      "model_index.json names {} ({}), and {}. diffusers stops when it loads the pipeline.", folder,
+      type, found.is_there ? "no weights lie in that folder" : "that folder is not there");
+  finding.subjects = {folder};
+  finding.evidence = {{"key", std::string("model_index.json")}, {"count", std::int64_t{1}}};
+  return finding;
+}
+
 }  // namespace
 
 std::vector<ListedModule> listed_modules(const DirectoryLook& look) {
@@ -228,6 +261,25 @@ std::shared_ptr<const Checkpoint> with_module_findings(std::shared_ptr<const Che
   }
   for (Finding& finding : findings)
     opened = CheckpointBuilder::with_finding(*opened, std::move(finding));
+  return opened;
+}
+
+// {"vae": ["diffusers", "AutoencoderKL"], "safety_checker": [null, null], "_class_name": "..."}
+std::shared_ptr<const Checkpoint> with_component_findings(std::shared_ptr<const Checkpoint> opened,
+                                                          const DirectoryLook& look,
+                                                          std::span<const FormatRow> rows) {
+  const nlohmann::json json = json_of_list(look, "model_index.json");
+  auto entries = look.entries();
+  if (!json.is_object() || json.size() > kMostModules || !entries) return opened;
+  const std::vector<std::string> folders = folders_with_checkpoints(*entries, rows);
+  const std::set<std::string> with_weights(folders.begin(), folders.end());
+  for (const auto& [folder, named] : json.items()) {
+    const bool is_component = named.is_array() && named.size() == 2 && named[0].is_string() &&
+                              named[1].is_string() && is_safe_relative_path(folder);
+    if (!is_component || with_weights.contains(folder)) continue;
+    if (auto missing = missing_component(folder, named[1].get<std::string>(), *entries))
+      opened = CheckpointBuilder::with_finding(*opened, std::move(*missing));
+  }
   return opened;
 }
 

@@ -1,5 +1,6 @@
 // The modules of a sentence-transformers model: modules.json lists their folders, and
-// router_config.json those of a Router's branches.
+// router_config.json those of a Router's branches. The components of a pipeline of diffusers, which
+// model_index.json lists.
 #pragma once
 
 #include <span>
@@ -31,5 +32,10 @@ std::vector<FolderPart> module_parts(const DirectoryLook& look, std::span<const 
 std::shared_ptr<const Checkpoint> with_module_findings(std::shared_ptr<const Checkpoint> opened,
                                                        const DirectoryLook& look,
                                                        std::span<const FormatRow> rows);
+
+// The same for the components that model_index.json of diffusers names.
+std::shared_ptr<const Checkpoint> with_component_findings(std::shared_ptr<const Checkpoint> opened,
+                                                          const DirectoryLook& look,
+                                                          std::span<const FormatRow> rows);
 
 }  // namespace shw

@@ -251,6 +251,7 @@ OpenedCheckpoint open_pipeline(const std::shared_ptr<const Directory>& around,
   const auto parts = folder_parts(entries, rows);
   if (parts.empty()) return std::shared_ptr<const Checkpoint>();
   SHW_TRY(auto opened, open_parts(around, {}, parts, rows, progress));
+  opened = with_component_findings(std::move(opened), look, rows);
   auto aside = weights_at_top(entries, rows);
   return aside.empty() ? opened
                        : CheckpointBuilder::with_finding(*opened, told_aside(std::move(aside)));

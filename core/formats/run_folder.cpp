@@ -190,6 +190,12 @@ std::optional<ChosenStep> chosen_file(std::span<const Entry> entries) {
     files.checkpoints.insert(entry.path);
     if (!is_last) patterns.insert(step_pattern(entry.path));
   }
+  // SpeechBrain keeps a file per module and one of each thing that counts beside it.
+  if (files.checkpoints.size() > 1 && files.checkpoints.contains("model.ckpt")) {
+    ChosenStep model{"model.ckpt", "the model by its name"};
+    model.aside = all_but(files, model.folder);
+    return model;
+  }
   if (files.checkpoints.size() < 2 || patterns.size() != 1 || patterns.contains("")) return {};
   ChosenStep chosen{*files.checkpoints.rbegin(), "the newest step by its number"};
   if (has_last) chosen = {"last.ckpt", "the last one by its name"};

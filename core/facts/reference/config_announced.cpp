@@ -72,12 +72,27 @@ bool are_float8(const Checkpoint& c, const std::vector<TensorId>& tensors) {
                      [&](TensorId tensor) { return is_stored_as_float8(c.dtype(tensor)); });
 }
 
+// A matrix of bytes, with or without scales beside it, or the packed words of MLX.
+bool is_of_integers(const Checkpoint& c, TensorId tensor) {
+  const std::string fqn(c.fqn(tensor));
+  if (!fqn.ends_with(".weight") || c.shape(tensor).size() < 2) return false;
+  switch (c.dtype(tensor)) {
+    case Dtype::kUint8:
+    case Dtype::kInt8:
+      return true;
+    case Dtype::kUint32:
+      return c.find(fqn.substr(0, fqn.rfind('.')) + ".scales").has_value();
+    default:
+      return false;
+  }
+}
+
 // Only quantisers write such a weight.
 bool is_surely_packed(const Checkpoint& c, TensorId tensor) {
   const std::string_view fqn = c.fqn(tensor);
   return (is_stored_as_float8(c.dtype(tensor)) && c.shape(tensor).size() >= 2 &&
           fqn.ends_with("weight")) ||
-         fqn.ends_with(".qweight") || fqn.ends_with(".weight_packed");
+         fqn.ends_with(".qweight") || fqn.ends_with(".weight_packed") || is_of_integers(c, tensor);
 }
 
 std::string key_in(const ConfigPart& part, Words key) {

@@ -122,8 +122,11 @@ class NamesOfClass {
     std::sort(out.absent.begin(), out.absent.end());
   }
 
-  bool all_as_saved() const {
-    return of_ == NamesOf::kSaved && count_[static_cast<std::size_t>(Written::kWithPrefix)] == 0 &&
+  bool all_as_saved() const { return of_ == NamesOf::kSaved && all_with_own_prefix(); }
+
+  // Each has base_model_prefix where the class has it, in memory or when it is saved.
+  bool all_with_own_prefix() const {
+    return count_[static_cast<std::size_t>(Written::kWithPrefix)] == 0 &&
            count_[static_cast<std::size_t>(Written::kWithoutPrefix)] == 0;
   }
 
@@ -356,7 +359,7 @@ std::optional<ConfigNames> compare_names(const Checkpoint& checkpoint, const Mod
     std::erase_if(out.absent, is_tied_head);
     std::erase_if(out.incomplete, is_tied_head);
   } else if (std::string head;
-             is_said_untied(config) && out.are_as_saved && names->lacks_head(&head)) {
+             is_said_untied(config) && names->all_with_own_prefix() && names->lacks_head(&head)) {
     out.absent.push_back(std::move(head));
   }
   return out;

@@ -14,6 +14,6 @@ GgufDecode decode_gguf_q4_0, decode_gguf_q4_1, decode_gguf_q5_0, decode_gguf_q5_
 GgufDecode decode_gguf_nvfp4, decode_gguf_q1_0, decode_gguf_q2_0;
 // 256 elements in a block, with scales of their own for 16 or 32 of them.
 GgufDecode decode_gguf_q2_k, decode_gguf_q3_k, decode_gguf_q4_k, decode_gguf_q5_k, decode_gguf_q6_k,
-    decode_gguf_q8_k, decode_gguf_iq4_xs;
+    decode_gguf_q8_k, decode_gguf_iq4_xs, decode_gguf_tq1_0, decode_gguf_tq2_0;
 
 }  // namespace shw

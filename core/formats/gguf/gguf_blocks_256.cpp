@@ -120,4 +120,26 @@ void decode_gguf_iq4_xs(const std::byte* block, float* elements) {
   }
 }
 
+// Five codes of three values in a byte, as a fraction in base 3: 160 elements in 32 bytes, 80 in
+// 16, and four to a byte in 16 elements; scale
+void decode_gguf_tq1_0(const std::byte* block, float* elements) {
+  constexpr unsigned kPowers[] = {1, 3, 9, 27, 81};
+  const float scale = gguf_half(block + 52);
+  for (unsigned i = 0; i < kElements256; ++i) {
+    const unsigned begin = i < 160 ? 0 : i < 240 ? 160 : 240;
+    const unsigned bytes = i < 160 ? 32 : i < 240 ? 16 : 4;
+    const unsigned first = i < 160 ? 0 : i < 240 ? 32 : 48;
+    const unsigned at = i - begin;
+    const unsigned digits = gguf_byte(block + first + at % bytes) * kPowers[at / bytes] & 0xFF;
+    elements[i] = scale * static_cast<float>(static_cast<int>(digits * 3 >> 8) - 1);
+  }
+}
+
+// codes of two bits, scale
+void decode_gguf_tq2_0(const std::byte* block, float* elements) {
+  const float scale = gguf_half(block + 64);
+  for (unsigned i = 0; i < kElements256; ++i)
+    elements[i] = scale * static_cast<float>(static_cast<int>(quarter_of_128(block, i)) - 1);
+}
+
 }  // namespace shw

@@ -108,12 +108,13 @@ constexpr Codec kDecodedBlocks[] = {
     {"GGUF Q8_K", &kBlockReader<15>},   {"GGUF IQ4_NL", &kBlockReader<20>},
     {"GGUF IQ4_XS", &kBlockReader<23>}, {"GGUF MXFP4", &kBlockReader<39>},
     {"GGUF NVFP4", &kBlockReader<40>},  {"GGUF Q1_0", &kBlockReader<41>},
-    {"GGUF Q2_0", &kBlockReader<42>},
+    {"GGUF Q2_0", &kBlockReader<42>},   {"GGUF TQ1_0", &kBlockReader<34>},
+    {"GGUF TQ2_0", &kBlockReader<35>},
 };
 
 constexpr Codec kUnreadBlocks[] = {{"GGUF IQ2_XXS"}, {"GGUF IQ2_XS"}, {"GGUF IQ3_XXS"},
                                    {"GGUF IQ1_S"},   {"GGUF IQ3_S"},  {"GGUF IQ2_S"},
-                                   {"GGUF IQ1_M"},   {"GGUF TQ1_0"},  {"GGUF TQ2_0"}};
+                                   {"GGUF IQ1_M"}};
 
 constexpr GgufType plain(std::uint32_t id, std::string_view name, std::uint32_t bytes,
                          Dtype dtype) {
@@ -157,8 +158,8 @@ constexpr GgufType kTypes[] = {
     plain(28, "F64", 8, Dtype::kFloat64),
     unread(29, "IQ1_M", 56, 6),
     plain(30, "BF16", 2, Dtype::kBfloat16),
-    unread(34, "TQ1_0", 54, 7),
-    unread(35, "TQ2_0", 66, 8),
+    decoded(34, "TQ1_0", 256, 54, decode_gguf_tq1_0, 17),
+    decoded(35, "TQ2_0", 256, 66, decode_gguf_tq2_0, 18),
     decoded(39, "MXFP4", 32, 17, decode_gguf_mxfp4, 13),
     decoded(40, "NVFP4", 64, 36, decode_gguf_nvfp4, 14),
     decoded(41, "Q1_0", 128, 18, decode_gguf_q1_0, 15),

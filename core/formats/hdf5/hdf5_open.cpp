@@ -6,12 +6,15 @@
 #include <map>
 #include <string_view>
 
+#include "core/base/natural_order.h"
 #include "core/base/parallel.h"
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
+#include "core/formats/common/newest_file.h"
 #include "core/formats/hdf5/hdf5_columns.h"
 #include "core/formats/hdf5/hdf5_formats.h"
 #include "core/formats/hdf5/hdf5_shards.h"
+#include "core/formats/one_file.h"
 #include "core/model/builder.h"
 
 namespace shw {
@@ -196,6 +199,20 @@ std::map<std::string_view, std::vector<std::string>> groups_by_file(const KerasI
   return groups;
 }
 
+// Saves of one model side by side, as Keras's ModelCheckpoint leaves them; nullopt where the names
+// do not say which one is the newest.
+std::optional<OpenedCheckpoint> open_newest(const std::shared_ptr<const Directory>& directory,
+                                            std::vector<std::string> files, Progress* progress) {
+  std::sort(files.begin(), files.end(),
+            [](const auto& a, const auto& b) { return natural_less(a, b); });
+  const auto newest = newest_by_name(files);
+  if (!newest) return std::nullopt;
+  auto opened = open_hdf5(std::make_shared<OneFile>(directory, *newest), progress);
+  if (!opened) return opened;
+  std::erase(files, *newest);
+  return CheckpointBuilder::with_finding(**opened, told_newest(*newest, std::move(files)));
+}
+
 }  // namespace
 
 OpenedCheckpoint open_hdf5(std::shared_ptr<const Directory> directory, Progress* progress) {
@@ -240,7 +257,11 @@ OpenedCheckpoint open_hdf5(std::shared_ptr<const Directory> directory, Progress*
       pieces.push_back({shard.path, &**array});
     }
   }
-  SHW_CHECK(check_parts(tensors, *directory));
+  if (Status parts = check_parts(tensors, *directory); !parts) {
+    auto newest = open_newest(directory, listed.files, progress);
+    if (!newest) return tl::unexpected<Error>(std::move(parts).error());
+    return *newest;
+  }
   Hdf5Limits limits = hdf5_limits(shards);
   for (const std::string& fqn : order) add_hdf5_tensor(builder, fqn, tensors[fqn], limits);
   for (const Hdf5Shard& shard : shards) add_unread(builder, shard);

@@ -37,7 +37,8 @@ Result<bool> is_torch_archive(const DirectoryLook& look, const std::string& path
 
 NamedFile named_torch_file(std::string_view file) {
   if (file.ends_with(kTorchIndexSuffix)) return NamedFile::kCheckpoint;
-  constexpr auto kEndings = std::to_array<std::string_view>({".pt", ".pth", ".bin", ".ckpt"});
+  constexpr auto kEndings =
+      std::to_array<std::string_view>({".pt", ".pth", ".bin", ".ckpt", ".pth.tar", ".pt.tar"});
   bool is_named = std::any_of(kEndings.begin(), kEndings.end(),
                               [&](std::string_view ending) { return file.ends_with(ending); });
   return is_named ? NamedFile::kAlone : NamedFile::kNothing;

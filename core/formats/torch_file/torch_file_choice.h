@@ -9,7 +9,7 @@
 
 namespace shw {
 
-// By the endings that programs give it: .pt, .pth, .bin, .ckpt.
+// By the endings that programs give it: .pt, .pth, .bin, .ckpt, .pth.tar.
 NamedFile named_torch_file(std::string_view file);
 
 // By first bytes: other archives begin with another record.

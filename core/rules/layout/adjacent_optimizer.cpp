@@ -2,11 +2,13 @@
 
 #include <fmt/core.h>
 
+#include <map>
 #include <set>
 
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/states/adjacent_optimizer.h"
+#include "core/rules/names/name_rules.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -135,6 +137,36 @@ void add_named_beside(const Checkpoint& checkpoint, const AdjacentOptimizer& opt
   findings.push_back(std::move(finding));
 }
 
+// Adam multiplies its two moments element by element. Factored and quantised ones have other keys.
+void add_unequal_moments(const AdjacentOptimizer& optimizer, std::vector<Finding>& findings) {
+  std::map<std::string_view, const AdjacentState*> first;
+  std::vector<std::string> unequal;
+  std::size_t pairs = 0;
+  for (const AdjacentState& state : optimizer.states)
+    if (state.key == "exp_avg") first[state.parameter] = &state;
+  for (const AdjacentState& state : optimizer.states) {
+    const auto other = first.find(state.parameter);
+    if (state.key != "exp_avg_sq" || other == first.end()) continue;
+    ++pairs;
+    const Extents &moment = other->second->tensor.sizes, &square = state.tensor.sizes;
+    if (moment != square)
+      unequal.push_back(fmt::format("state.{}: exp_avg is {} and exp_avg_sq {}", state.parameter,
+                                    to_text(moment), to_text(square)));
+  }
+  if (unequal.empty()) return;
+  Finding finding;
+  finding.rule = kSideFile.id;
+  finding.severity = Severity::kWarning;
+  finding.subjects = {optimizer.path};
+  finding.cause = fmt::format(
+      "In {} the two moments of {} of {} have different shapes ({}). One was saved from one rank "
+      "alone or flattened, or they are of different parameters; the first step after a resume "
+      "stops, or mixes them up.",
+      optimizer.path, human_count(unequal.size()), plural(pairs, "parameter"), unequal.front());
+  finding.evidence = {{"states", capped(unequal)}, {"count", count_of(unequal.size())}};
+  findings.push_back(std::move(finding));
+}
+
 }  // namespace
 
 void find_adjacent_parts(const Facts& facts, std::vector<Finding>& findings) {
@@ -146,6 +178,7 @@ void find_adjacent_parts(const Facts& facts, std::vector<Finding>& findings) {
     add_named_beside(facts.checkpoint, optimizer, findings);
     if (findings.size() == before) add_cut_beside(facts.checkpoint, optimizer, findings);
     if (findings.size() == before) add_flat_beside(facts.checkpoint, optimizer, findings);
+    if (findings.size() == before) add_unequal_moments(optimizer, findings);
   }
 }
 

@@ -294,6 +294,21 @@ void report_magnitudes(const Facts& facts, const Adapter& adapter, std::vector<F
         with, with));
 }
 
+// Kinds whose tensors have other names than LoRA's.
+void report_other_type(const Adapter& adapter, std::vector<Finding>& findings) {
+  constexpr auto kTypes = std::to_array<std::string_view>(
+      {"IA3", "LOHA", "LOKR", "OFT", "BOFT", "HRA", "LN_TUNING", "FOURIERFT", "PREFIX_TUNING",
+       "PROMPT_TUNING", "P_TUNING", "ADAPTION_PROMPT"});
+  const std::string& said = adapter.config.peft_type;
+  if (std::find(kTypes.begin(), kTypes.end(), said) == kTypes.end()) return;
+  findings.push_back(adapter_finding(
+      fmt::format("adapter_config.json says peft_type {}, and {} {} LoRA's matrices. PEFT makes "
+                  "modules of the other kind and leaves every tensor out.",
+                  said, plural(adapter.modules.size(), "module"),
+                  adapter.modules.size() == 1 ? "has" : "have"),
+      {kAdapterConfigFile}, {}));
+}
+
 void find_adapter_names(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   if (c.directory() == nullptr || c.tensor_count() == 0) return;
@@ -317,6 +332,7 @@ void find_adapter_names(const Facts& facts, std::vector<Finding>& findings) {
   report_names_in_file(facts, adapter, findings);
   report_saved_modules(facts, adapter, findings);
   if (adapter.modules.empty()) return;
+  report_other_type(adapter, findings);
   report_halves(facts, adapter, findings);
   report_ranks(facts, adapter, findings);
   report_targets(facts, adapter, findings);

@@ -12,6 +12,7 @@
 #include "core/facts/facts.h"
 #include "core/facts/reference/reference_bytes.h"
 #include "core/facts/reference/repeated_parts.h"
+#include "core/facts/states/optimizer_states.h"
 #include "core/facts/values/value_reader.h"
 #include "core/rules/explained.h"
 #include "core/rules/reference/content_rules.h"
@@ -67,10 +68,12 @@ Result<std::vector<Repeated>> repeated_tensors(const Facts& facts,
   for (TensorId tensor : each_tensor(facts)) {
     if (!may_repeat(facts, tensor) || mended.contains(c.fqn(tensor))) continue;
     const std::int64_t rows = expected_rows(facts, tensor);
-    // Without an expected shape only floats with ordinary names are examined.
+    // Without an expected shape only floats with ordinary names are examined. The rows of a moment
+    // are equal where those of the gradient were.
     const bool is_asked =
-        rows != 0 || (facts.depth == Depth::kData && facts.spec == nullptr &&
-                      has_values(c.dtype(tensor)) && !repeats_by_design(c.fqn(tensor)));
+        rows != 0 ||
+        (facts.depth == Depth::kData && facts.spec == nullptr && has_values(c.dtype(tensor)) &&
+         !repeats_by_design(c.fqn(tensor)) && !parse_state_fqn(c.fqn(tensor)));
     if (!is_asked) continue;
     asked.push_back({tensor, rows});
     expected.push_back(rows != 0);

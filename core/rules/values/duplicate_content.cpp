@@ -197,6 +197,9 @@ std::map<std::string, std::uint32_t> repeating_experts(const DuplicateGroup& twi
   return repeating;
 }
 
+// Fewer may be made of one another.
+constexpr std::size_t kFewMembers = 4;
+
 // The twins reported in one finding.
 struct TwinsTold {
   Finding finding = {};
@@ -239,7 +242,11 @@ Status find_duplicate_content(const Facts& facts, std::vector<Finding>& findings
   for (const auto& [pair, tensors] : twins.pairs) {
     // One equal tensor may be chance or design; and if at least half of a family is in pairs, it
     // was made so: experts copied from one dense layer, or layers repeated to deepen a model.
-    const bool exception = in_pairs[pair.before].size() * 2 < twins.members.at(pair.before).size();
+    // A single pair of four is not.
+    const std::size_t alike_members = in_pairs[pair.before].size();
+    const std::size_t members = twins.members.at(pair.before).size();
+    const bool exception =
+        alike_members * 2 < members || (alike_members == 2 && members >= kFewMembers);
     TwinsTold& told = repeating.contains(pair.before)    ? repeated
                       : tensors.size() >= 2 && exception ? sure
                                                          : unsure;
@@ -275,8 +282,9 @@ const Rule kDuplicateContent = {
         "bytes in several tensors are one, saved twice: a rank that wrote its part under the "
         "number of another, and what that one held is gone. Tensors with 16 values or fewer (norms "
         "at one, adapters at zero) say nothing, and models that are made by copying (experts from "
-        "one dense layer, layers repeated) are alike in half of their members or more: that is "
-        "only said. Experts that repeat after a fixed number are a warning whatever their share: "
+        "one dense layer, layers repeated) are alike in half of their members or more, in more "
+        "than one pair: that is only said. Experts that repeat after a fixed number are a warning "
+        "whatever their share: "
         "one rank's experts stand under all numbers. Checksums are compared, so it costs no "
         "reading but for the tensors that are "
         "equal; where a format has none, what begins alike is read. Of two tiles of one tensor the "

@@ -66,6 +66,25 @@ std::int64_t zero_experts(const Checkpoint& c, TensorId tensor, const FloatCount
   return (counts.zero % expert) * 100 <= expert ? counts.zero / expert : 0;
 }
 
+// "bn2" of "layer1.0.bn2.weight": a module's own number is a part of its name, while "0",
+// "layers_0" and "layer1" count.
+bool has_own_number(std::string_view module) {
+  const std::size_t letters = module.find_last_not_of("0123456789");
+  return letters != std::string_view::npos && letters + 1 != module.size() &&
+         module[letters] != '_' && !module.starts_with("layer") && !module.starts_with("block") &&
+         !module.starts_with("expert");
+}
+
+// Tensors that do the same work in other layers or experts have one kind.
+std::string kind_of_name(std::string_view fqn, std::size_t ndim) {
+  const std::size_t dot = fqn.rfind('.');
+  const std::size_t before = dot == fqn.npos || dot == 0 ? fqn.npos : fqn.rfind('.', dot - 1);
+  const std::string vector = ndim == 1 ? " (1-D)" : "";
+  if (before == fqn.npos || !has_own_number(fqn.substr(before + 1, dot - before - 1)))
+    return without_numbers(fqn) + vector;
+  return without_numbers(fqn.substr(0, before)) + std::string(fqn.substr(before)) + vector;
+}
+
 struct ZeroFamily {
   std::size_t members = 0;
   std::vector<std::string_view> zero;
@@ -125,7 +144,7 @@ void report_all_zero(const Facts& facts, const std::map<std::string, ZeroFamily>
        "k_proj.weight", "v_proj.weight"});
   std::vector<std::string> subjects, details;
   for (const auto& [name, family] : families) {
-    const std::string_view whole = name;
+    const std::string_view whole = std::string_view(name).substr(0, name.find(" ("));
     const bool is_named =
         std::any_of(kNeverZero.begin(), kNeverZero.end(),
                     [&](std::string_view ending) { return whole.ends_with(ending); });
@@ -159,7 +178,7 @@ void find_zero_tensors(const Facts& facts, std::vector<Finding>& findings) {
     }
     if (counts->zero == counts->count && is_vocabulary(c.fqn(tensor)))
       vocabulary.emplace_back(c.fqn(tensor));
-    ZeroFamily& family = families[without_numbers(c.fqn(tensor))];
+    ZeroFamily& family = families[kind_of_name(c.fqn(tensor), c.shape(tensor).size())];
     ++family.members;
     if (counts->zero == counts->count) family.zero.push_back(c.fqn(tensor));
   }
@@ -342,13 +361,14 @@ void find_adapter_zeros(const Facts& facts, std::vector<Finding>& findings) {
   Finding finding;
   finding.rule = kZeroWeights.id;
   const bool all = seen.all_b.size() == seen.b;
-  // Possible without an error: the run may not have reached this layer.
-  finding.severity = Severity::kInfo;
+  // Some of them may be so without an error: the run may not have reached these layers.
+  finding.severity = all ? Severity::kWarning : Severity::kInfo;
   finding.cause =
       fmt::format("{} of {} of the adapter {} nothing but zeros, as LoRA starts them: {}.",
                   human_count(seen.all_b.size()), plural(seen.b, "lora_B or lora_up tensor"),
                   seen.all_b.size() == 1 ? "is" : "are",
-                  all ? "it was never trained, or what it learned was not saved"
+                  all ? "it changes nothing of its base; it was never trained, or what it learned "
+                        "was not saved"
                       : "these modules were never trained");
   finding.evidence = {{"count", count_of(seen.all_b.size())}, {"of", count_of(seen.b)}};
   finding.subjects = std::move(seen.all_b);

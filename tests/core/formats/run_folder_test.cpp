@@ -336,6 +336,10 @@ TEST_CASE("run folder: of several .ckpt files the newest is opened") {
   CHECK(says(told_in(**opened), "Opened last.ckpt"));
   files.emplace_back("other.ckpt", ckpt("other"));
   CHECK_FALSE(open_run(files).has_value());
+  files.emplace_back("model.ckpt", ckpt("model"));
+  opened = open_run(files);
+  REQUIRE(opened.has_value());
+  CHECK(says(told_in(**opened), "Opened model.ckpt, the model by its name"));
 }
 
 namespace {
@@ -362,6 +366,23 @@ TEST_CASE("run folder: steps of Lightning and of plain loops open from the folde
                           {"step_10/optimizer.pt", run_torch_model()}});
   REQUIRE_MESSAGE(newest.has_value(), newest.error().message);
   CHECK(told_in(**newest).subjects == Names{"step_9"});
+}
+
+TEST_CASE("run folder: of files of one model the newest by its name is opened") {
+  const Bytes more = run_bytes(
+      state_dict_file(pickled_dict({{"exp_avg", tensor_call({})}, {"weight", tensor_call({})}}),
+                      {{"m/data/0", std::string(24, '\1')}}));
+  const auto newest_of = [&](const char* first, const char* second) {
+    auto opened = open_run({{first, run_torch_model()}, {second, more}});
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+    return told_in(**opened).cause;
+  };
+  CHECK(newest_of("epoch_9.pth", "epoch_10.pth").starts_with("Opened epoch_10.pth,"));
+  CHECK(newest_of("checkpoint-3.pth.tar", "last.pth.tar").starts_with("Opened last.pth.tar,"));
+  CHECK(newest_of("ep0-ba10-rank0.pt", "latest-rank0.pt").starts_with("Opened latest-rank0.pt,"));
+  CHECK(newest_of("ep0-ba9-rank0.pt", "ep1-ba10-rank0.pt").starts_with("Opened ep1-ba10-rank0.pt"));
+  CHECK_FALSE(newest_of("model_rank1.pt", "model_rank2.pt").starts_with("Opened"));
+  CHECK_FALSE(newest_of("ep0.pt", "ep1.pt").starts_with("Opened"));
 }
 
 TEST_CASE("run folder: what training alone left below does not make a checkpoint") {
@@ -391,6 +412,36 @@ TEST_CASE("run folder: a pipeline is opened where one file of all of it lies bes
   CHECK(std::any_of(findings.begin(), findings.end(), [](const Finding& one) {
     return one.subjects == Names{"whole-v1.safetensors"};
   }));
+}
+
+TEST_CASE("run folder: a component of a pipeline that is not there is an error") {
+  const char* kIndex = R"({"_class_name": "StableDiffusionPipeline",
+                           "unet": ["diffusers", "UNet2DConditionModel"],
+                           "vae": ["diffusers", "AutoencoderKL"],
+                           "scheduler": ["diffusers", "DDIMScheduler"],
+                           "safety_checker": [null, null]})";
+  RunFiles files = {{"model_index.json", run_bytes(kIndex)},
+                    {"unet/diffusion_pytorch_model.safetensors", run_model("a")},
+                    {"vae/config.json", run_bytes("{}")},
+                    {"vae/diffusion_pytorch_model.safetensors", run_model("a")},
+                    {"scheduler/scheduler_config.json", run_bytes("{}")}};
+  const auto lacking = [](const RunFiles& made) {
+    Names names;
+    auto opened = open_run(made);
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+    for (const Finding& one : (*opened)->opening_findings()) {
+      if (one.severity == Severity::kError) names.push_back(one.subjects.front());
+    }
+    return names;
+  };
+  CHECK(lacking(files).empty());
+  files.erase(files.begin() + 3);
+  CHECK(lacking(files) == Names{"vae"});
+  files.erase(files.begin() + 2);
+  CHECK(lacking(files) == Names{"vae"});
+  files[1].first = "vae/diffusion_pytorch_model.safetensors";
+  files.pop_back();
+  CHECK(lacking(files) == Names{"scheduler", "unet"});
 }
 
 TEST_CASE("run folder: of a model's variants the one without a word is opened") {

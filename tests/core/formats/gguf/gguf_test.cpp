@@ -88,6 +88,11 @@ TEST_CASE("gguf: blocks of NVFP4, Q1_0 and Q2_0 read as ggml decodes them") {
   }
 }
 
+// Made by gguf-py 0.19 of random codes.
+TEST_CASE("gguf: blocks of TQ1_0 and TQ2_0 read as gguf-py decodes them") {
+  check_truth("ternary");
+}
+
 TEST_CASE("gguf: a few elements in the middle of blocks read as they do in the whole") {
   auto opened = open_checkpoint(kGgufData + "kinds/ckpt");
   REQUIRE(opened.has_value());

@@ -185,6 +185,18 @@ TEST_CASE("two files that hold the same names and say nothing of parts are two c
   CHECK(checkpoint.error().message.find("several checkpoints") != std::string::npos);
 }
 
+TEST_CASE("hdf5: of saves that a number tells apart the newest is opened") {
+  const Bytes bytes = file_bytes("h5py/latest.h5");
+  auto checkpoint = open_checkpoint(
+      memory_directory("memory", {{"model.10-0.3.h5", bytes}, {"model.09-0.4.h5", bytes}}));
+  REQUIRE(checkpoint.has_value());
+  CHECK((*checkpoint)->files()[0].path == "model.10-0.3.h5");
+  const auto told = (*checkpoint)->opening_findings();
+  CHECK(std::any_of(told.begin(), told.end(), [](const Finding& one) {
+    return one.rule == "how-read" && one.subjects == std::vector<std::string>{"model.09-0.4.h5"};
+  }));
+}
+
 TEST_CASE("a group of two names shows its datasets under both, and a way back ends") {
   auto checkpoint = opened("h5py/links.h5");
   for (const char* fqn : {"enc/w", "dec/w"})

@@ -200,6 +200,23 @@ TEST_CASE("optimizer beside weights: Adam's parameters without a state are repor
   }
 }
 
+TEST_CASE("optimizer beside weights: two moments of different shapes are reported") {
+  for (const bool is_flat : {false, true}) {
+    const std::string state =
+        pickled_dict({{"exp_avg", is_flat ? float_tensor("0", {4}) : float_tensor("0", {2, 2})},
+                      {"exp_avg_sq", float_tensor("1", {2, 2})}});
+    auto opened = open_checkpoint(memory_directory(
+        "ckpt", Files{{"pytorch_model.bin", weights_of({{2, 2}})},
+                      {"optimizer.pt",
+                       to_bytes(state_dict_file(pickled_dict({{"state", "}(K\1" + state + "u"}}),
+                                                {{"m/data/0", std::string(16, '\1')},
+                                                 {"m/data/1", std::string(16, '\1')}}))}}));
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+    const CheckReport report = checked(**opened);
+    CHECK((named(report, "side-file") != nullptr) == is_flat);
+  }
+}
+
 TEST_CASE("optimizer beside weights: Adam without a state is a warning once steps were made") {
   const std::string group =
       pickled_dict({{"betas", "G?\xec\xcc\xcc\xcc\xcc\xcc\xcdG?\xef\xf7\xce\xd9\x16\x87+\x86"},

@@ -78,6 +78,15 @@ TEST_CASE("adapter: a rank pattern is the rank of its modules") {
   CHECK(rules_above_info(checked_adapter(tensors, config)).empty());
 }
 
+TEST_CASE("adapter: a config of another kind of adapter is reported") {
+  const std::string other = replaced(kConfig, "\"LORA\"", "\"IA3\"");
+  REQUIRE(other != kConfig);
+  CHECK_FALSE(rules_above_info(checked_adapter(adapter_tensors(), other)).empty());
+  const std::string alike = replaced(kConfig, "\"LORA\"", "\"ADALORA\"");
+  CHECK(all_causes(checked_adapter(adapter_tensors(), alike), "adapter-contradicts")
+            .find("peft_type") == std::string::npos);
+}
+
 TEST_CASE("adapter: a target module without a tensor is reported") {
   const std::string config = replaced(kConfig, "\"q_proj\"", R"("q_proj", "k_proj")");
   CHECK(all_causes(checked_adapter(adapter_tensors(), config), "adapter-contradicts")
@@ -174,13 +183,19 @@ TEST_CASE("adapter: one rank's rows among zeros are reported") {
   CHECK(all_causes(report, "zero-weights").find("1 of 2 equal parts") != std::string::npos);
 }
 
-TEST_CASE("adapter: second matrices as LoRA starts them are only an info") {
+TEST_CASE("adapter: that all second matrices are as LoRA starts them is a warning") {
   NamedTensors tensors = adapter_tensors();
+  std::size_t left = 0;
+  for (auto& [name, tensor] : tensors) {
+    if (name.find("lora_B") != std::string::npos && left++ > 0) tensor.value = 0;
+  }
+  const CheckReport some = checked_adapter(tensors, kConfig, Depth::kData);
+  CHECK(rules_above_info(some).empty());
+  CHECK(find(some, "zero-weights") != nullptr);
   for (auto& [name, tensor] : tensors)
     if (name.find("lora_B") != std::string::npos) tensor.value = 0;
-  const CheckReport report = checked_adapter(tensors, kConfig, Depth::kData);
-  CHECK(rules_above_info(report).empty());
-  CHECK(find(report, "zero-weights") != nullptr);
+  const CheckReport all = checked_adapter(tensors, kConfig, Depth::kData);
+  CHECK(rules_above_info(all) == std::vector<std::string>{"zero-weights"});
 }
 
 TEST_CASE("adapter: beside its base the sizes and modules are compared") {
@@ -275,5 +290,5 @@ TEST_CASE("adapter: second matrices of zeros are told in kohya's names too") {
   }
   const CheckReport report = checked_tensors(tensors, {}, Depth::kData);
   REQUIRE(find(report, "zero-weights") != nullptr);
-  CHECK(find(report, "zero-weights")->severity == Severity::kInfo);
+  CHECK(find(report, "zero-weights")->severity == Severity::kWarning);
 }

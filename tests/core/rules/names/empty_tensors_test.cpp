@@ -130,3 +130,18 @@ TEST_CASE("zero weights: norms or queries of zeros in every layer are reported")
     CHECK(find(checked(R"({"model_type": "gemma2"})"), "zero-weights") == nullptr);
   }
 }
+
+TEST_CASE("zero weights: the last norm of each residual block may begin at zero") {
+  NamedTensors tensors;
+  for (const char* block : {"layer1.0", "layer1.1", "layer2.0", "layer2.1"}) {
+    for (const char* norm : {"bn1", "bn2", "bn3"}) {
+      const float value = norm == std::string_view("bn3") ? 0.0F : 1.0F;
+      tensors[fmt::format("{}.{}.weight", block, norm)] = {"F32", {64}, value};
+    }
+  }
+  CHECK(find(checked_tensors(tensors, {}, Depth::kData), "zero-weights") == nullptr);
+  tensors["layer2.1.bn2.weight"].value = 0;
+  const CheckReport report = checked_tensors(tensors, {}, Depth::kData);
+  REQUIRE(find(report, "zero-weights") != nullptr);
+  CHECK(find(report, "zero-weights")->subjects == std::vector<std::string>{"layer2.1.bn2.weight"});
+}

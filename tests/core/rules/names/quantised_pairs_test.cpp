@@ -252,3 +252,34 @@ TEST_CASE("quantised pairs: settings in a file beside config.json count as those
   CHECK_FALSE(is_reported(R"({"quant_algo": "MIXED_PRECISION", "quantized_layers": {}})"));
   CHECK_FALSE(is_reported(R"({"quant_algo": null, "kv_cache_quant_algo": "FP8"})"));
 }
+
+TEST_CASE("quantised pairs: packed weights beside a config that does not say so are a warning") {
+  const auto announced = [](const char* dtype, const char* scale, const std::string& more) {
+    NamedTensors tensors = llama_tensors(same_name);
+    tensors["model.layers.0.mlp.up_proj.weight"] = {dtype, {40, 1}};
+    tensors[scale] = {"F32", {2, 1}};
+    const CheckReport report =
+        checked_tensors(tensors, {{"config.json", "{" + more + kLlamaConfig.substr(1)}});
+    return find(report, "config-announces") != nullptr;
+  };
+  constexpr const char* kAbsmax = "model.layers.0.mlp.up_proj.weight.absmax";
+  CHECK(announced("U8", kAbsmax, ""));
+  CHECK(announced("I8", "model.layers.0.mlp.up_proj.SCB", ""));
+  CHECK(announced("U32", "model.layers.0.mlp.up_proj.scales", ""));
+  CHECK(announced("I8", "model.layers.0.mlp.up_proj.other", ""));
+  CHECK_FALSE(announced("U32", "model.layers.0.mlp.up_proj.other", ""));
+  CHECK_FALSE(announced(
+      "U8", kAbsmax,
+      R"("quantization_config": {"quant_method": "bitsandbytes", "load_in_4bit": true}, )"));
+}
+
+TEST_CASE("pair asymmetry: the text of bitsandbytes beside a weight is no half of a pair") {
+  const auto is_told = [](const std::string& ending) {
+    const std::string layer = "model.layers.0.mlp.";
+    const CheckReport report = checked_tensors({{layer + "gate_proj.weight" + ending, {"U8", {84}}},
+                                                {layer + "up_proj.weight" + ending, {"U8", {85}}}});
+    return find(report, "pair-asymmetry") != nullptr;
+  };
+  CHECK(is_told(""));
+  CHECK_FALSE(is_told(".quant_state.bitsandbytes__nf4"));
+}

@@ -38,3 +38,21 @@ TEST_CASE("repeated: copies of a buffer behind one another are told, and trimmed
   const std::string out = repaired_into(folder / "bad", report, folder / "mended");
   CHECK(count_above_info(held_against(out, folder / "good", Depth::kData)) == 0);
 }
+
+TEST_CASE("repeated: moments whose rows are all equal are no copies of ranks") {
+  const auto is_told = [](const std::string& before, const std::string& ending) {
+    Values values;
+    for (std::int64_t row = 0; row < 8; ++row) {
+      const Values one = numbers_from(100, 24);
+      values.insert(values.end(), one.begin(), one.end());
+    }
+    std::vector<MadeTensor> tensors;
+    for (const char* name : {"head", "tail"})
+      tensors.push_back(cut_in_rows(before + name + ending, {8 * 24}, values, 1));
+    TemporaryFolder folder;
+    write_checkpoint(folder / "made", tensors);
+    return first_of(held_against(folder / "made", "", Depth::kData), "axis-repeated") != nullptr;
+  };
+  CHECK(is_told("", ".weight"));
+  CHECK_FALSE(is_told("state.", ".weight.exp_avg"));
+}

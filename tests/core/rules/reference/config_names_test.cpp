@@ -148,9 +148,10 @@ ConfigWeights weights_of_class(bool in_memory, const std::string& before = "") {
   return weights;
 }
 
-CheckReport checked_class(const ConfigWeights& weights) {
-  return beside_config(weights, std::string(R"({"model_type": "gemma3", "architectures": [")") +
-                                    kRenaming + R"("], "tie_word_embeddings": true})");
+CheckReport checked_class(const ConfigWeights& weights, const char* is_tied = "true") {
+  return beside_config(weights, fmt::format(R"({{"model_type": "gemma3", "architectures": ["{}"],
+                                                "tie_word_embeddings": {}}})",
+                                            kRenaming, is_tied));
 }
 
 std::vector<std::string> rules_above_info(const CheckReport& report) {
@@ -171,6 +172,15 @@ TEST_CASE("config names: names of the running model are judged as those that are
   REQUIRE(weights.shapes.erase(lost) == 1);
   const Finding finding = only_one(checked_class(weights), "config-names", Severity::kError);
   CHECK(finding.subjects == std::vector<std::string>{lost});
+}
+
+TEST_CASE("config names: a head that is not tied is missed among names of the running model") {
+  ConfigWeights weights = weights_of_class(true);
+  const Finding finding =
+      only_one(checked_class(weights, "false"), "config-names", Severity::kWarning);
+  CHECK(finding.subjects == std::vector<std::string>{"lm_head.weight"});
+  weights.shapes["lm_head.weight"] = {2, 2};
+  CHECK(rules_above_info(checked_class(weights, "false")).empty());
 }
 
 TEST_CASE("wrapped names: a prefix before the saved names of a class that renames is told") {

@@ -81,6 +81,8 @@ TEST_CASE("a layer with the bytes of another is a warning, models made by copyin
   auto finding = found_in(*twins, "duplicate-content").at(0);
   CHECK(finding.subjects == std::vector<std::string>{"model.layers.5.mlp.up_proj.weight",
                                                      "model.layers.5.mlp.down_proj.weight"});
+  CHECK(said(*made(folder / "few", layers(4, 3, 2)), "duplicate-content") == Severity::kWarning);
+  CHECK(said(*made(folder / "two", layers(2, 1, 0)), "duplicate-content") == Severity::kInfo);
   MadeModel copied = layers(8);
   for (std::size_t i = 12; i < copied.tensors.size(); ++i)
     copied.tensors[i].values = copied.tensors[i - 12].values;

@@ -1,0 +1,109 @@
+#include "core/formats/common/newest_file.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string_view>
+
+#include "core/base/words.h"
+#include "core/formats/common/read_note.h"
+
+namespace shw {
+namespace {
+
+// Numbers behind these count parts, not steps.
+constexpr auto kPartWords = std::to_array<std::string_view>(
+    {"rank", "shard", "part", "world", "of", "tp", "pp", "mp", "dp", "ep", "stage", "layer",
+     "chunk", "consolidated", "worker", "gpu", "device", "fold"});
+constexpr auto kLastWords = std::to_array<std::string_view>({"last", "latest", "final"});
+
+// "epoch_#"; empty where there is no number.
+std::string pattern_of_stem(const std::string& stem) {
+  std::string pattern;
+  for (char c : stem) {
+    const bool is_digit = c >= '0' && c <= '9';
+    if (!is_digit) pattern += c;
+    if (is_digit && !pattern.ends_with('#')) pattern += '#';
+  }
+  return pattern.find('#') == std::string::npos ? std::string() : pattern;
+}
+
+std::vector<std::string> words_of_stem(const std::string& stem) {
+  std::vector<std::string> words(1);
+  for (char c : stem) {
+    const char small = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    if (small >= 'a' && small <= 'z')
+      words.back() += small;
+    else if (!words.back().empty())
+      words.emplace_back();
+  }
+  return words;
+}
+
+// Composer counts epochs and batches: "ep0-ba10".
+bool counts_batches(const std::string& stem) {
+  const auto own = words_of_stem(stem);
+  return !own.empty() && own.front() == "ep" &&
+         std::find(own.begin(), own.end(), "ba") != own.end();
+}
+
+template <std::size_t N>
+bool has_word(const std::string& stem, const std::array<std::string_view, N>& words) {
+  const auto own = words_of_stem(stem);
+  return std::any_of(own.begin(), own.end(), [&](const std::string& word) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+  });
+}
+
+// What a name says before its ending, without the rank if all are of the first one
+// ("ep1-rank0.pt").
+std::vector<std::string> stems_of(const std::vector<std::string>& paths) {
+  constexpr std::string_view kFirstRank = "rank0";
+  std::vector<std::string> stems;
+  for (const std::string& path : paths) stems.push_back(path.substr(0, path.rfind('.')));
+  const bool is_first_rank = std::all_of(stems.begin(), stems.end(), [&](const std::string& stem) {
+    return stem.ends_with(kFirstRank);
+  });
+  for (std::string& stem : stems) {
+    if (is_first_rank) stem.resize(stem.size() - kFirstRank.size());
+  }
+  return stems;
+}
+
+}  // namespace
+
+std::optional<std::string> newest_by_name(const std::vector<std::string>& paths) {
+  const std::vector<std::string> stems = stems_of(paths);
+  std::set<std::string> patterns;
+  std::string last, numbered;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    if (has_word(stems[i], kPartWords) && !counts_batches(stems[i])) return std::nullopt;
+    if (has_word(stems[i], kLastWords)) {
+      if (!last.empty()) return std::nullopt;
+      last = paths[i];
+    } else {
+      patterns.insert(pattern_of_stem(stems[i]));
+      numbered = paths[i];
+    }
+  }
+  // One that has no number is known beside the last: "best.pt".
+  if (!last.empty()) return last;
+  if (patterns.size() != 1 || patterns.contains("")) return std::nullopt;
+  return numbered;
+}
+
+Finding told_newest(const std::string& newest, std::vector<std::string> aside) {
+  Finding finding = read_note(
+      newest,
+      fmt::format("Opened {}, the last one by its name of {} files of one model. Not looked "
+                  "at: {}. A path to one of them opens that one.",
+                  newest, aside.size() + 1, some_of(aside)));
+  finding.evidence = {{"opened", std::int64_t{1}},
+                      {"left_aside", static_cast<std::int64_t>(aside.size())}};
+  finding.subjects = std::move(aside);
+  return finding;
+}
+
+}  // namespace shw
