@@ -323,6 +323,17 @@ std::optional<LoraPart> part_of_adapter(std::string_view fqn) {
   return name ? std::optional(name->part) : std::nullopt;
 }
 
+// Files that trainers leave beside what they trained: an adapter that was only made has none.
+bool lies_beside_a_training(const Checkpoint& c) {
+  const auto& directory = c.directory();
+  if (directory == nullptr) return false;
+  constexpr auto kFiles = std::to_array<const char*>(
+      {"trainer_state.json", "training_args.bin", "optimizer.pt", "optimizer.bin", "scheduler.pt"});
+  return std::any_of(kFiles.begin(), kFiles.end(), [&](const char* file) {
+    return directory->stat(file).kind == EntryKind::kFile;
+  });
+}
+
 void find_adapter_zeros(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   AdapterZeros seen;
@@ -361,8 +372,8 @@ void find_adapter_zeros(const Facts& facts, std::vector<Finding>& findings) {
   Finding finding;
   finding.rule = kZeroWeights.id;
   const bool all = seen.all_b.size() == seen.b;
-  // Some of them may be so without an error: the run may not have reached these layers.
-  finding.severity = all ? Severity::kWarning : Severity::kInfo;
+  // The run may not have reached some layers.
+  finding.severity = all && lies_beside_a_training(c) ? Severity::kWarning : Severity::kInfo;
   finding.cause =
       fmt::format("{} of {} of the adapter {} nothing but zeros, as LoRA starts them: {}.",
                   human_count(seen.all_b.size()), plural(seen.b, "lora_B or lora_up tensor"),

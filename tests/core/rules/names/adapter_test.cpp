@@ -183,7 +183,7 @@ TEST_CASE("adapter: one rank's rows among zeros are reported") {
   CHECK(all_causes(report, "zero-weights").find("1 of 2 equal parts") != std::string::npos);
 }
 
-TEST_CASE("adapter: that all second matrices are as LoRA starts them is a warning") {
+TEST_CASE("adapter: that a training left all second matrices as LoRA starts them is a warning") {
   NamedTensors tensors = adapter_tensors();
   std::size_t left = 0;
   for (auto& [name, tensor] : tensors) {
@@ -194,8 +194,16 @@ TEST_CASE("adapter: that all second matrices are as LoRA starts them is a warnin
   CHECK(find(some, "zero-weights") != nullptr);
   for (auto& [name, tensor] : tensors)
     if (name.find("lora_B") != std::string::npos) tensor.value = 0;
-  const CheckReport all = checked_adapter(tensors, kConfig, Depth::kData);
-  CHECK(rules_above_info(all) == std::vector<std::string>{"zero-weights"});
+  const CheckReport fresh = checked_adapter(tensors, kConfig, Depth::kData);
+  CHECK(rules_above_info(fresh).empty());
+  CHECK(find(fresh, "zero-weights") != nullptr);
+  CheckOptions options;
+  options.depth = Depth::kData;
+  const CheckReport trained =
+      looked(*opened_tensors(
+                 tensors, {{"adapter_config.json", kConfig}, {"trainer_state.json", "{}"}}, kFile),
+             options);
+  CHECK(rules_above_info(trained) == std::vector<std::string>{"zero-weights"});
 }
 
 TEST_CASE("adapter: beside its base the sizes and modules are compared") {
