@@ -121,6 +121,14 @@ float row_height(const Frame& frame, const PairedRow& row) {
   return frame.px(kNameLine) * static_cast<float>(lines) + frame.px(kRowPad);
 }
 
+// The end of a name, from a dot on; where that would be little more than "weight", both ends.
+std::string shortened(std::string_view name, float width, const Measure& measure) {
+  std::string text = elide_path(name, width, measure);
+  return text.size() == name.size() || measure(text) > width / 2
+             ? text
+             : elide_middle(name, width, measure);
+}
+
 // A curve between a name and the words in the middle.
 void draw_join(ImDrawList* draw, ImVec2 from, ImVec2 to, Rgba colour, float thick) {
   const float bend = (to.x - from.x) / 2;
@@ -134,7 +142,7 @@ void draw_names(Frame& frame, ImDrawList* draw, const std::vector<std::string>& 
   const Measure measure = [&](std::string_view t) { return text_width(mono, t); };
   float y = middle - frame.px(kNameLine) * static_cast<float>(names.size()) / 2;
   for (const std::string& name : names) {
-    const std::string text = elide_path(name, to - from, measure);
+    const std::string text = shortened(name, to - from, measure);
     const float line = y + frame.px(kNameLine) / 2;
     const float wide = text_from(draw, mono, from, line, colour, text);
     ends.push_back({is_right ? from - frame.px(8) : from + wide + frame.px(8), line});
@@ -214,7 +222,7 @@ void draw_tensor_name(Frame& frame, UiState& state, ImDrawList* draw, const std:
                       const std::string& id, ImVec2 at, float to, bool is_open) {
   const ImFont* mono = frame.fonts.mono_small;
   const Measure measure = [&](std::string_view t) { return text_width(mono, t); };
-  const std::string text = elide_path(fqn, to - at.x, measure);
+  const std::string text = shortened(fqn, to - at.x, measure);
   const float middle = at.y + frame.px(kNameLine) / 2;
   const float wide = std::max(1.0f, text_width(mono, text));
   bool lit = false;
