@@ -28,6 +28,8 @@ enum class Action : std::uint8_t {
   kCompare,
   kNextDifference,
   kPreviousDifference,
+  kNamesMap,
+  kLearnNames,
   kVerify,
   kOpenRepaired,
   kUndo,

@@ -1,4 +1,5 @@
 // Dispatches keys to actions: all of them in the main window, the suitable ones over panels.
+#include "views/action_rows.h"
 #include "views/actions.h"
 #include "views/habits.h"
 #include "views/look_panels.h"
@@ -10,6 +11,10 @@ namespace {
 // may have taken minutes to write.
 void take_back_one(UiState& state) {
   if (close_peeks(state.layout)) return;
+  if (state.names.open) {
+    state.names.open = false;
+    return;
+  }
   if (state.table.open) {
     state.table.open = false;
     return;
@@ -66,11 +71,20 @@ KeyPress as_told(KeyPress key) {
   return key;
 }
 
+// A key that does nothing would leave a person guessing.
+std::string why_not(const ActionRow& row) {
+  const char* why = row.is_possible == has_tensor       ? "choose a tensor first"
+                    : row.is_possible == has_checkpoint ? "nothing is open"
+                    : row.is_possible == has_findings   ? "there is no finding"
+                                                        : "not possible now";
+  return std::string(row.name) + ": " + why + ".";
+}
+
 }  // namespace
 
 void choose(Action action, Frame& frame, UiState& state) {
-  if (!is_possible(action, frame, state)) return;
   const ActionRow& row = row_of(action);
+  if (!is_possible(action, frame, state)) return show_toast(frame, state, why_not(row));
   const bool plan_is_in_sight = state.plan_open && !state.palette_open;
   if (row.overlay == OverlayPolicy::kNeedsRepairPanel && !plan_is_in_sight) {
     close_panels(state);

@@ -12,6 +12,7 @@ std::span<const ActionRow> finding_actions();
 std::span<const ActionRow> view_actions();
 std::span<const ActionRow> repair_actions();
 std::span<const ActionRow> look_actions();
+std::span<const ActionRow> names_actions();
 std::span<const ActionRow> browser_actions();
 std::span<const ActionRow> habit_actions();
 std::span<const ActionRow> tab_actions();

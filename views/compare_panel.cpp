@@ -6,6 +6,7 @@
 
 #include "views/actions.h"
 #include "views/browser.h"
+#include "views/look_panels.h"
 #include "views/parts.h"
 #include "views/text.h"
 
@@ -27,7 +28,7 @@ Sign sign_of_kind(DifferenceKind kind) {
   }
 }
 
-std::string verdict_text(const CheckpointDifference& difference) {
+std::string verdict_text(const CheckpointDifference& difference, bool is_mapped) {
   // Sorted by kind, most severe first, so that a frame does not count 250,000 rows.
   auto of_kind = [&](DifferenceKind kind) {
     const auto& all = difference.tensors;
@@ -45,10 +46,14 @@ std::string verdict_text(const CheckpointDifference& difference) {
   std::string text =
       difference.verdict == Sameness::kDifferent
           ? "Different: " +
-                (different != 0 ? plural(different, "tensor") : "entries that are no tensors") + "."
-          : "Cannot tell whether they are the same.";
+                (different != 0 ? plural(different, "tensor") : "entries that are not tensors") +
+                "."
+      : different == 0 && !difference.data ? "No difference was found so far."
+                                           : "Cannot tell whether they are the same.";
   if (open != 0) text += " Undecided: " + plural(open, "tensor") + ".";
-  if (!difference.data) text += " Names, shapes and tiles were compared, values were not.";
+  if (!difference.data)
+    text += is_mapped ? " Names and shapes were compared, values were not."
+                      : " Names, shapes and tiles were compared, values were not.";
   return text;
 }
 
@@ -96,6 +101,17 @@ void draw_side(Frame& frame, Column& column, const char* label,
       frame.theme.text);
 }
 
+// Two programs: the open checkpoint has these elements under other names, in other shapes.
+void draw_paired_sides(Frame& frame, const UiState& state, Column& column) {
+  const verbs::PairedTensors* pair = shown_pair(frame, state);
+  if (pair == nullptr) return;
+  const bool is_from = frame.snapshot.paired->is_first_from;
+  const auto& here = is_from ? pair->from : pair->to;
+  const auto& there = is_from ? pair->to : pair->from;
+  row(frame, column, "open", some_of(here), frame.theme.text);
+  row(frame, column, "other", some_of(there), frame.theme.text);
+}
+
 void draw_values(Frame& frame, Column& column, const ValueDifference& values) {
   const ElementDifference& elements = values.elements;
   const Rgba text = frame.theme.text;
@@ -114,13 +130,18 @@ void draw_values(Frame& frame, Column& column, const ValueDifference& values) {
       text);
 }
 
-void draw_selected(Frame& frame, Column& column, const TensorDifference& tensor) {
+void draw_selected(Frame& frame, const UiState& state, Column& column,
+                   const TensorDifference& tensor) {
   head(frame, column, "THIS DIFFERENCE");
   row(frame, column, "name", tensor.fqn, frame.theme.text);
   row(frame, column, "kind", name(tensor.kind), frame.theme.text);
   if (!tensor.other.empty()) row(frame, column, "there named", tensor.other, frame.theme.text);
-  draw_side(frame, column, "open", tensor.a, tensor.b);
-  draw_side(frame, column, "other", tensor.b, tensor.a);
+  if (frame.snapshot.paired != nullptr) {
+    draw_paired_sides(frame, state, column);
+  } else {
+    draw_side(frame, column, "open", tensor.a, tensor.b);
+    draw_side(frame, column, "other", tensor.b, tensor.a);
+  }
   if (tensor.values) draw_values(frame, column, *tensor.values);
   for (const std::string& why : tensor.why)
     paragraph(frame, column, frame.fonts.small, frame.theme.quiet, why);
@@ -128,6 +149,27 @@ void draw_selected(Frame& frame, Column& column, const TensorDifference& tensor)
     paragraph(frame, column, frame.fonts.small, frame.theme.bad,
               tensor.error->place.file + ": " + tensor.error->message);
   column.y += frame.px(12);
+}
+
+// Names of two programs: the map between them, or the way to find it.
+void draw_map_chip(Frame& frame, UiState& state, Column& column,
+                   const CheckpointDifference& difference) {
+  // Sorted by kind: those that only one of the two has come first.
+  const auto& all = difference.tensors;
+  const auto added = std::partition_point(all.begin(), all.end(), [](const TensorDifference& one) {
+    return one.kind < DifferenceKind::kAdded;
+  });
+  const bool may_be_renamed =
+      added != all.begin() && added != all.end() && added->kind == DifferenceKind::kAdded;
+  const bool is_paired = frame.snapshot.paired != nullptr;
+  if (is_paired ? state.names.open : !may_be_renamed) return;
+  const Action action = is_paired ? Action::kNamesMap : Action::kLearnNames;
+  float width = 0;
+  if (chip_button(frame, is_paired ? "compare/map" : "compare/learn", column.left,
+                  column.y + frame.px(11),
+                  is_paired ? "Show the map of names" : "Find the map of names", &width, action))
+    run(action, frame, state);
+  column.y += frame.px(34);
 }
 
 // Draws only the visible rows.
@@ -174,18 +216,20 @@ void draw_compare(Frame& frame, UiState& state, Region region) {
     paragraph(frame, column, frame.fonts.mono_small, frame.theme.quiet,
               frame.snapshot.compared_with);
     column.y += frame.px(6);
-    paragraph(frame, column, frame.fonts.text, frame.theme.text, verdict_text(difference));
+    paragraph(frame, column, frame.fonts.text, frame.theme.text,
+              verdict_text(difference, frame.snapshot.paired != nullptr));
     column.y += frame.px(4);
     for (const std::string& doubt : difference.doubts)
       paragraph(frame, column, frame.fonts.small, frame.theme.quiet, doubt);
     column.y += frame.px(12);
+    draw_map_chip(frame, state, column, difference);
     if (frame.snapshot.difference && *frame.snapshot.difference < difference.tensors.size())
-      draw_selected(frame, column, difference.tensors[*frame.snapshot.difference]);
+      draw_selected(frame, state, column, difference.tensors[*frame.snapshot.difference]);
     if (!difference.tensors.empty()) head(frame, column, "TENSORS");
     draw_differences(frame, column, difference.tensors);
     if (!difference.entries.empty())
       paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
-                "and entries that are no tensors: " + human_count(difference.entries.size()));
+                "and entries that are not tensors: " + human_count(difference.entries.size()));
   }
   close_column(frame, column);
   column.draw->AddLine({region.min.x, region.min.y}, {region.min.x, region.max.y},

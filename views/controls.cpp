@@ -23,12 +23,12 @@ void add_to_tab_order(const Frame& frame, ImGuiID id, bool is_text) {
   if (frame.tabs != nullptr) frame.tabs->add(id, is_text);
 }
 
-void finish_control(Frame& frame, std::string_view id, ImGuiID number, const Tip& tip,
-                    bool is_text) {
+void finish_control(Frame& frame, std::string_view id, ImGuiID number, const Tip& tip, bool is_text,
+                    bool shows_tip = true) {
   add_to_tab_order(frame, number, is_text);
   mark(frame, id);
   note_tip(frame, id, tip);
-  show_tip(frame, tip);
+  if (shows_tip) show_tip(frame, tip);
 }
 
 // A text input takes the keyboard if Tab came to it.
@@ -140,7 +140,8 @@ bool edit_line(Frame& frame, const char* id, std::string& text, const InputLook&
   take_turn(frame, ImGui::GetID(label.c_str()));
   const bool changed = ImGui::InputTextWithHint(label.c_str(), look.hint, &text, look.flags,
                                                 look.callback, look.user);
-  finish_control(frame, id, ImGui::GetID(label.c_str()), tip, true);
+  finish_control(frame, id, ImGui::GetID(label.c_str()), tip, true,
+                 !look.tip_by_mouse_only || mouse_is_over());
   focus_ring(frame, ImGui::GetWindowDrawList());
   return changed;
 }

@@ -70,6 +70,7 @@ struct InputLook {
   ImGuiInputTextFlags flags = 0;
   ImGuiInputTextCallback callback = nullptr;
   void* user = nullptr;
+  bool tip_by_mouse_only = false;  // where the tip would cover what the keys choose
 };
 // A line of text at the cursor, in the current font and colours.
 bool edit_line(Frame& frame, const char* id, std::string& text, const InputLook& look,

@@ -39,7 +39,9 @@ void draw_columns(Frame& frame, UiState& state, const Regions& regions) {
   if (!regions.left_rail) layout.left.peeked = false;
   if (!regions.right_rail) layout.right.peeked = false;
   draw_left_side(frame, state, regions);
-  if (state.table.open)
+  if (names_map_is_open(frame, state))
+    draw_names_map(frame, state, regions.centre);
+  else if (state.table.open)
     draw_tensor_table(frame, state, regions.centre);
   else
     draw_tensor(frame, state, regions.centre);

@@ -179,6 +179,8 @@ void draw_evidence(Frame& frame, Column& column, const Finding& finding) {
     picture = nullptr;
   for (const auto& [label, value] : finding.evidence) {
     if (only_for_programs(label)) continue;
+    const auto* left_out = std::get_if<std::int64_t>(&value);
+    if (label.ends_with("_left_out") && left_out != nullptr && *left_out == 0) continue;
     const auto* list = std::get_if<std::vector<std::string>>(&value);
     if (list != nullptr && list->empty()) continue;
     if (picture && (label == "saved" || label == "expected" || label == "tile")) {
@@ -195,7 +197,7 @@ void draw_evidence(Frame& frame, Column& column, const Finding& finding) {
     } else {
       bool correct = label.starts_with("correct");
       const float top = column.y;
-      row(frame, column, label_text(label), value_text(value),
+      row(frame, column, label_text(label), shown_words(value_text(value)),
           correct ? frame.theme.accent : frame.theme.text);
       const auto* name = std::get_if<std::string>(&value);
       if (list != nullptr && list->size() == 1) name = &list->front();
@@ -364,6 +366,7 @@ void draw_finding(Frame& frame, UiState& state, Column& column) {
   paragraph(frame, column, frame.fonts.text, frame.theme.text, finding.cause);
   column.y += frame.px(18);
   draw_look_chips(frame, state, column, true);
+  draw_names_chip(frame, state, column, finding);
   draw_evidence(frame, column, finding);
   draw_subjects(frame, state, column, finding);
   draw_remedy(frame, column, finding);
@@ -387,7 +390,7 @@ void draw_tensor_facts(Frame& frame, Column& column) {
   head(frame, column, "TENSOR");
   row(frame, column, "name", shown_name(checkpoint.fqn(tensor)), frame.theme.text);
   row(frame, column, "shape", to_text(checkpoint.shape(tensor)), frame.theme.text);
-  row(frame, column, "dtype", name(checkpoint.dtype(tensor)), frame.theme.text);
+  row(frame, column, "dtype", dtype_text(checkpoint, tensor), frame.theme.text);
   auto chunks = checkpoint.chunks(tensor);
   row(frame, column, "tiles", human_count(chunks.size()), frame.theme.text);
   if (auto elements = volume(checkpoint.shape(tensor))) {

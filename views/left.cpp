@@ -43,10 +43,11 @@ void draw_filter(Frame& frame, UiState& state, Column& column) {
   look.hint = "name  finding:*  dtype:  rank:";
   const Tip tip(
       "Lists only tensors that pass: parts of a name, ~letters in their order, finding:, "
-      "dtype:, rank:, ndim:, shape:. Esc clears it.",
+      "dtype:, rank:, ndim:, shape:. Enter goes to the first one, Esc clears it.",
       Action::kFilter);
   bool changed = edit_line(frame, "filter", state.filter, look, tip);
   bool active = ImGui::IsItemActive();
+  const bool is_entered = (active || ImGui::IsItemDeactivated()) && frame.pressed({Key::kEnter});
   ImGui::PopStyleColor();
   ImGui::PopStyleVar();
   ImGui::PopFont();
@@ -56,6 +57,10 @@ void draw_filter(Frame& frame, UiState& state, Column& column) {
     changed = true;
   }
   if (changed) frame.emit(FilterCommand{state.filter});
+  // The list may still be that of the text before: then the first one that passes is not known.
+  const ListModel& list = *frame.digest.list;
+  if (is_entered && frame.snapshot.filter == state.filter && list.size() != 0)
+    frame.emit(SelectTensorCommand{std::string(list.checkpoint->fqn(list.tensor(0)))});
   draw->AddRect(at, {column.right, at.y + height}, active ? frame.theme.quiet : frame.theme.control,
                 frame.px(4));
   if (!state.filter.empty()) {

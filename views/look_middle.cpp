@@ -52,6 +52,7 @@ void close_looks(Frame& frame, UiState& state) {
 
 void draw_look_chips(Frame& frame, UiState& state, Column& column, bool of_finding) {
   float width = 0;
+  if (!of_finding) column.y += frame.px(4);
   const char* id = of_finding ? "finding/bytes" : "tile/bytes";
   if (chip_button(frame, id, column.left, column.y + frame.px(11), "Show the bytes", &width,
                   of_finding ? Action::kShowFindingBytes : Action::kShowBytes))

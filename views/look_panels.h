@@ -25,6 +25,15 @@ void draw_bytes(Frame& frame, UiState& state, Region region);
 void show_values(Frame& frame, UiState& state);
 void draw_values(Frame& frame, UiState& state, Region region);
 
+// Which tensors are which of another program's checkpoint (names_map_panel.cpp). Opens it where a
+// comparison has found a new map.
+bool names_map_is_open(const Frame& frame, UiState& state);
+// The tensors that the shown difference is about; null where there is no map, or no row of it.
+const verbs::PairedTensors* shown_pair(const Frame& frame, const UiState& state);
+void draw_names_map(Frame& frame, UiState& state, Region region);
+// The way from a finding that was made through a map to that map.
+void draw_names_chip(Frame& frame, UiState& state, Column& column, const Finding& finding);
+
 // Switches the centre between map and tensor table; other looks are shown above it.
 void toggle_table(Frame& frame, UiState& state);
 void draw_tensor_table(Frame& frame, UiState& state, Region region);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/base/natural_order.h"
 #include "views/actions.h"
 #include "views/parts.h"
 #include "views/text.h"
@@ -54,6 +55,12 @@ std::string layer_in(std::string_view fqn) {
   return "";
 }
 
+// Megatron-core keeps all layers in one tensor: "decoder.layers.mlp.linear_fc1.weight".
+bool is_stacked(std::string_view fqn) {
+  const std::size_t at = fqn.find("layers.");
+  return at != fqn.npos && (at == 0 || fqn[at - 1] == '.');
+}
+
 struct Sums {
   std::map<std::string, SizeShare, std::less<>> by_name;
   void add(std::string_view name, std::string filter, double bytes) {
@@ -62,15 +69,33 @@ struct Sums {
     ++share.tensors;
     share.bytes += bytes;
   }
-  // Largest first; the rest is summed into one entry.
-  std::vector<SizeShare> sorted() {
+  std::vector<SizeShare> all() {
     std::vector<SizeShare> shares;
     for (auto& [name, share] : by_name) {
       share.name = name;
       shares.push_back(share);
     }
+    return shares;
+  }
+  // Largest first; the rest is summed into one entry.
+  std::vector<SizeShare> sorted() {
+    std::vector<SizeShare> shares = all();
     std::stable_sort(shares.begin(), shares.end(),
                      [](const SizeShare& a, const SizeShare& b) { return a.bytes > b.bytes; });
+    return cut(std::move(shares));
+  }
+  // By their numbers, as a person counts layers; where there are many, those with most tensors.
+  std::vector<SizeShare> in_order() {
+    std::vector<SizeShare> shares = all();
+    std::stable_sort(shares.begin(), shares.end(),
+                     [](const SizeShare& a, const SizeShare& b) { return a.tensors > b.tensors; });
+    shares = cut(std::move(shares));
+    const bool has_rest = by_name.size() > kShownShares;
+    std::sort(shares.begin(), shares.end() - (has_rest ? 1 : 0),
+              [](const SizeShare& a, const SizeShare& b) { return natural_less(a.name, b.name); });
+    return shares;
+  }
+  static std::vector<SizeShare> cut(std::vector<SizeShare> shares) {
     if (shares.size() <= kShownShares) return shares;
     SizeShare rest;
     for (std::size_t i = kShownShares - 1; i < shares.size(); ++i) {
@@ -157,13 +182,14 @@ std::shared_ptr<const Overview> make_overview(const Snapshot& snapshot,
     dtypes.add(dtype, "dtype:" + dtype, bytes);
     if (t < marks.size() && marks[t] > 1 && marks[t] != kMended) {
       std::string layer = layer_in(fqn);
-      layers.add(layer.empty() ? "outside of layers" : layer, "finding:*", bytes);
+      if (layer.empty()) layer = is_stacked(fqn) ? "stacked layers" : "outside of layers";
+      layers.add(layer, "finding:*", bytes);
     }
   }
   overview->modules = modules.sorted();
   overview->states = states.sorted();
   overview->dtypes = dtypes.sorted();
-  overview->layers = layers.sorted();
+  overview->layers = layers.in_order();
   if (list.names != nullptr) overview->matrices = make_matrices(snapshot, *list.names, marks);
   overview->files = make_file_shares(snapshot, about.files);
   return overview;
@@ -199,7 +225,9 @@ void draw_summary(Frame& frame, UiState& state, Region region) {
   // Where nothing is marked the sizes come first.
   const bool is_marked = !overview.layers.empty() || frame.snapshot.compared != nullptr;
   if (is_marked) draw_matrices(frame, state, column);
-  bool two = column.width() > frame.px(720);
+  // One file and no finding leave nothing for the column at the left.
+  const bool has_left = !overview.layers.empty() || overview.files.files.size() > 1;
+  bool two = has_left && column.width() > frame.px(720);
   Column left = column, right = column;
   if (two) {
     left.right = column.left + column.width() / 2 - frame.px(18);

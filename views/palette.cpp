@@ -99,6 +99,7 @@ void draw_field(Frame& frame, UiState& state, Column& column) {
   state.palette_wanted = false;
   InputLook look;
   look.hint = "A command, tensor, finding, rank or file";
+  look.tip_by_mouse_only = true;
   if (edit_line(frame, "palette/text", state.palette_text, look,
                 "A part of a name. Arrows choose a row, Enter takes it, Esc closes the list."))
     state.palette_row = state.palette_first = 0;

@@ -71,9 +71,11 @@ void draw_step_norm(const Frame& frame, ImDrawList* draw, std::size_t step, floa
   const RunCell& cell = frame.digest.run->cell(0, step);
   if (cell.state != RunCell::State::kCounted) return;
   Measure mono = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
+  // Of a step that could not be read whole the number is that of a part.
+  const std::string number = (cell.is_whole ? "" : "? ") + cell_number(cell);
   text_from(draw, frame.fonts.mono_small, x, middle,
             cell.is_odd() ? frame.theme.bad : frame.theme.text,
-            elide_end(cell_number(cell), end - x - frame.px(10), mono));
+            elide_end(number, end - x - frame.px(10), mono));
 }
 
 void draw_run_step(Frame& frame, ImDrawList* draw, std::size_t at, ImVec2 min, ImVec2 max) {

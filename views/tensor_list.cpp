@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "views/parts.h"
 #include "views/shown_text.h"
@@ -327,9 +328,11 @@ void follow_selection(Frame& frame, UiState& state, Region region) {
   float height = frame.px(24), room = region.max.y - region.min.y;
   float top = row ? static_cast<float>(*row) * height : 0, scroll = ImGui::GetScrollY();
   if (row && (top < scroll || top + height > scroll + room)) {
-    // By key: minimal scrolling; otherwise to the upper third.
-    float to = !state.rows_moved_by_key ? top - room / 3 : top < scroll ? top : top + height - room;
-    ImGui::SetScrollY(std::max(0.0f, to));
+    // By key: minimal scrolling; otherwise to the upper third. The first row is seen whole.
+    const float to = !state.rows_moved_by_key ? top - room / 3
+                     : top < scroll           ? top
+                                              : top + height - room;
+    ImGui::SetScrollY(std::max(0.0f, std::ceil(to / height) * height));
   }
   state.rows_moved_by_key = false;
 }

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "views/actions.h"
 #include "views/look_panels.h"
@@ -272,7 +273,7 @@ void follow_table_selection(Frame& frame, TableState& table, float room) {
   float top = row ? static_cast<float>(*row) * height : 0;
   if (row && (top < scroll || top + height > scroll + room)) {
     float to = !table.moved_by_key ? top - room / 3 : top < scroll ? top : top + height - room;
-    ImGui::SetScrollY(std::max(0.0f, to));
+    ImGui::SetScrollY(std::max(0.0f, std::ceil(to / height) * height));
   }
   table.moved_by_key = false;
 }

@@ -72,7 +72,7 @@ void follow_tensor(Frame& frame, UiState& state) {
 void draw_name(Frame& frame, ImDrawList* draw, const Picture& picture, Column& column) {
   const Checkpoint& checkpoint = *frame.snapshot.checkpoint;
   float middle = column.y + frame.px(12);
-  std::string dtype(name(checkpoint.dtype(picture.tensor)));
+  std::string dtype = dtype_text(checkpoint, picture.tensor);
   std::string tiles = plural(picture.saved->size(), "tile");
   float chips = text_width(frame.fonts.small, dtype) + text_width(frame.fonts.small, tiles) +
                 frame.px(32 + 20);

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdio>
 #include <map>
+
+#include "core/report/listing.h"
 
 namespace shw {
 namespace {
@@ -74,11 +77,61 @@ std::string sentence(std::string_view text) {
   return all;
 }
 
+std::string dtype_text(const Checkpoint& checkpoint, TensorId tensor) {
+  const std::string_view stored = stored_as(checkpoint, tensor);
+  return std::string(name(checkpoint.dtype(tensor))) +
+         (stored.empty() ? "" : ", stored as " + std::string(stored));
+}
+
 std::string times_text(ExtentsView shape) {
   if (shape.empty()) return "scalar";
   std::string text;
   for (std::int64_t extent : shape) text += fmt::format("{}{}", text.empty() ? "" : "×", extent);
   return text;
+}
+
+namespace {
+
+// "[12808, 14385)" at the front of `text`; its length, 0 where there is none.
+std::size_t range_in_front(std::string_view text, std::uint64_t& begin, std::uint64_t& end) {
+  const auto number = [&](std::size_t at, std::uint64_t& value) -> std::size_t {
+    auto [last, code] = std::from_chars(text.data() + at, text.data() + text.size(), value);
+    return code == std::errc{} ? static_cast<std::size_t>(last - text.data()) : 0;
+  };
+  if (!text.starts_with('[')) return 0;
+  std::size_t at = number(1, begin);
+  if (at == 0 || text.substr(at, 2) != ", ") return 0;
+  at = number(at + 2, end);
+  return at != 0 && at < text.size() && text[at] == ')' && begin < end ? at + 1 : 0;
+}
+
+std::string range_words(std::string_view before, std::uint64_t begin, std::uint64_t end) {
+  const bool is_counted = before.ends_with("rows ") || before.ends_with("row ") ||
+                          before.ends_with("columns ") || before.ends_with("elements ") ||
+                          before.ends_with("bytes ");
+  return (is_counted ? "" : "bytes ") + human_count(begin) +
+         (end - begin == 1 ? "" : " to " + human_count(end - 1));
+}
+
+}  // namespace
+
+std::string shown_words(std::string_view text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    std::uint64_t begin = 0, end = 0;
+    const std::size_t range = range_in_front(text.substr(at), begin, end);
+    const std::size_t closing = text[at] == '`' ? text.find('`', at + 1) : text.npos;
+    if (range != 0) {
+      out += range_words(out, begin, end);
+      at += range;
+    } else if (closing != text.npos) {
+      out += '"' + std::string(text.substr(at + 1, closing - at - 1)) + '"';
+      at = closing + 1;
+    } else {
+      out += text[at++];
+    }
+  }
+  return out;
 }
 
 std::string elide_middle(std::string_view text, float width, const Measure& measure) {

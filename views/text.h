@@ -8,14 +8,21 @@
 #include <vector>
 
 #include "core/base/words.h"
+#include "core/model/checkpoint.h"
 #include "core/tensor/shape.h"
 
 namespace shw {
 
 std::string duration_text(double seconds);  // "0.2 s", "45 s", "3 min", "2 h 10 min"
+// "float32, stored as GGUF Q4_0".
+std::string dtype_text(const Checkpoint& checkpoint, TensorId tensor);
 std::string times_text(ExtentsView shape);  // "288×8192×640"; "scalar" for no dims
 
 std::string sentence(std::string_view text);  // with a capital letter
+
+// Words of findings and errors as the desktop shows them: `x` becomes "x", and a half-open range
+// [12808, 14385) becomes "bytes 12,808 to 14,384", or "3 to 6" after "rows".
+std::string shown_words(std::string_view text);
 
 // Measures the width of a text in pixels.
 using Measure = std::function<float(std::string_view)>;

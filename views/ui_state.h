@@ -11,6 +11,7 @@
 #include "views/frame.h"
 #include "views/habits_state.h"
 #include "views/list_rows.h"
+#include "views/names_map_state.h"
 #include "views/palette_search.h"
 #include "views/plan_state.h"
 #include "views/run_state.h"
@@ -69,6 +70,7 @@ struct UiState {
   BrowserState browser;
   ValuesState values;
   TableState table;
+  NamesMapState names;
   RunState run;
   MatrixBy matrix_by = MatrixBy::kFindings;
 

@@ -198,15 +198,44 @@ void draw_statistics(Frame& frame, Column& column, const SliceValues& values) {
 
 }  // namespace
 
+namespace {
+
+// Of the longest text: a table of bfloat16 has more columns than one of float64.
+float table_cell_width(const ImFont* font, const SliceValues& values) {
+  constexpr std::size_t kLeast = 6, kMost = 13;  // letters
+  std::size_t longest = kLeast;
+  for (const std::string& text : values.table) longest = std::max(longest, text.size());
+  const std::int64_t last = values.first_column + values.table_columns;
+  longest = std::max(
+      longest, human_count(static_cast<std::uint64_t>(std::max<std::int64_t>(last, 0))).size());
+  return text_width(font, "0") * static_cast<float>(std::min(longest, kMost));
+}
+
+}  // namespace
+
 // A table with row and column indices, as large as fits.
 void draw_table(Frame& frame, ImDrawList* draw, const SliceValues& values, ImVec2 at, ImVec2 end) {
   const ImFont* font = frame.fonts.mono_small;
   float line = frame.px(19), index = text_width(font, "0,000,000") + frame.px(10);
-  float wide = text_width(font, "-0.0000000000") + frame.px(10);
+  float wide = table_cell_width(font, values) + frame.px(10);
   auto shown_columns = std::min<std::int64_t>(
       values.table_columns, static_cast<std::int64_t>((end.x - at.x - index) / wide));
   auto shown_rows = std::min<std::int64_t>(values.table_rows,
                                            static_cast<std::int64_t>((end.y - at.y) / line) - 1);
+  // A line below says what does not fit.
+  const bool is_cut = shown_columns < values.columns || shown_rows < values.rows;
+  if (is_cut && shown_rows > 2) {
+    --shown_rows;
+    const std::string said = fmt::format(
+        "{} × {} of {} × {} are shown. Ctrl and an arrow go on by a page.",
+        human_count(static_cast<std::uint64_t>(std::max<std::int64_t>(shown_rows, 0))),
+        human_count(static_cast<std::uint64_t>(std::max<std::int64_t>(shown_columns, 0))),
+        human_count(static_cast<std::uint64_t>(values.rows)),
+        human_count(static_cast<std::uint64_t>(values.columns)));
+    const Measure small = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
+    text_from(draw, frame.fonts.small, at.x, at.y + line * (static_cast<float>(shown_rows) + 1.6f),
+              frame.theme.quiet, elide_end(said, end.x - at.x, small));
+  }
   Measure measure = [&](std::string_view t) { return text_width(font, t); };
   for (std::int64_t c = 0; c < shown_columns; ++c)
     text_until(draw, font, at.x + index + wide * static_cast<float>(c + 1), at.y + line / 2,
@@ -326,7 +355,8 @@ void draw_numbers_of(Frame& frame, const SliceValues& values, Column column, flo
               std::string(name(values.dtype)) + " has no numbers to draw.");
     at.y = said.y + frame.px(8);
   }
-  draw_table(frame, column.draw, values, at, {right, bottom});
+  // Below the statistics the table has the whole width.
+  draw_table(frame, column.draw, values, at, {at.y >= facts.y ? column.right : right, bottom});
 }
 
 }  // namespace

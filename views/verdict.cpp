@@ -1,7 +1,9 @@
 #include "views/verdict.h"
 
 #include <algorithm>
+#include <limits>
 
+#include "core/base/checked.h"
 #include "core/rules/consequence.h"
 #include "core/rules/rules.h"
 #include "core/rules/unjudged.h"
@@ -12,8 +14,36 @@
 namespace shw {
 namespace {
 
+// Elements that findings count as lost or as saved by nobody.
+std::int64_t lost_elements_in(const std::vector<Finding>& findings) {
+  std::int64_t lost = 0;
+  for (const Finding& finding : findings) {
+    if (finding.severity == Severity::kInfo) continue;
+    for (const auto& [label, value] : finding.evidence) {
+      const auto* count = std::get_if<std::int64_t>(&value);
+      const bool is_loss = label == "lost elements" || label == "missing_elements";
+      if (count != nullptr && is_loss && *count > 0)
+        lost = checked_add(lost, *count).value_or(std::numeric_limits<std::int64_t>::max());
+    }
+  }
+  return lost;
+}
+
+// Without a plan the findings alone say what is lost.
+std::string outlook_without_plan(const CheckReport& report, const FoundAbout& about) {
+  std::string text = lost_data_text(report.findings, about.unreadable);
+  const std::int64_t lost = lost_elements_in(report.findings);
+  if (lost == 0) return text;
+  constexpr std::string_view kSomething = "Something is lost";
+  const std::string counted =
+      plural(static_cast<std::uint64_t>(lost), "element") + (lost == 1 ? " is lost" : " are lost");
+  if (const std::size_t at = text.find(kSomething); at != text.npos)
+    return text.replace(at, kSomething.size(), counted);
+  return counted + ". " + text;
+}
+
 std::string outlook_of(const CheckReport& report, const Plan* plan, const FoundAbout& about) {
-  if (plan == nullptr || plan->empty()) return lost_data_text(report.findings, about.unreadable);
+  if (plan == nullptr || plan->empty()) return outlook_without_plan(report, about);
   std::uint64_t moved = 0;
   std::int64_t lost = 0;
   for (const Operation& operation : plan->operations) {
@@ -80,6 +110,25 @@ VerdictText of_findings(const Snapshot& snapshot, const FoundAbout& about) {
   return text;
 }
 
+// Items without a checksum may hold other bytes than those that were written.
+std::string read_text(const CheckReport& report) {
+  const bool has_unproved = std::any_of(
+      report.unjudged.begin(), report.unjudged.end(),
+      [](const Unjudged& one) { return one.what.starts_with("whether the bytes of "); });
+  return has_unproved ? "Every byte of every tensor was read."
+                      : "Every byte of every tensor was read and agrees with its checksum.";
+}
+
+// The column at the side shows findings of severity info, and counts them: "No finding" alone would
+// contradict it.
+void add_notes(const CheckReport& report, VerdictText& text) {
+  const auto notes = static_cast<std::size_t>(
+      std::count_if(report.findings.begin(), report.findings.end(),
+                    [](const Finding& one) { return one.severity == Severity::kInfo; }));
+  if (notes != 0 && text.title.starts_with("No finding:"))
+    text.title.insert(text.title.find(':'), ", " + plural(notes, "note"));
+}
+
 VerdictText of_clean(const Snapshot& snapshot) {
   const CheckReport& report = *snapshot.report;
   VerdictText text{Tone::kOk, check_headline(*snapshot.checkpoint, report, {}), "", std::nullopt,
@@ -89,8 +138,9 @@ VerdictText of_clean(const Snapshot& snapshot) {
   text.detail = report.depth == Depth::kMetadata ? "The metadata and every file size agree."
                 : report.depth == Depth::kHeaders
                     ? "The metadata and the header of every item agree."
-                    : "Every byte of every tensor was read and agrees.";
+                    : read_text(report);
   if (report.verdict == Verdict::kUndecided) text.detail = report.deeper;
+  add_notes(report, text);
   if (report.depth != Depth::kData) {
     text.next = Action::kCheckData;
     text.next_label = "Check every byte";
@@ -301,6 +351,8 @@ static VerdictText verdict_as_opened(const Snapshot& snapshot, const JobState& j
 VerdictText verdict_of(const Snapshot& snapshot, const JobState& job, const FoundAbout& about) {
   VerdictText text = verdict_as_opened(snapshot, job, about);
   tell_changes_on_disk(snapshot, text);
+  text.detail = shown_words(text.detail);
+  text.unjudged = shown_words(text.unjudged);
   return text;
 }
 

@@ -111,7 +111,11 @@ const char* line_end(const ImFont* font, const char* at, const char* last, float
 }  // namespace
 
 void paragraph(Frame&, Column& column, const ImFont* font, Rgba colour, std::string_view text) {
-  std::string buffer;
+  std::string words, buffer;
+  if (text.find_first_of("`[") != text.npos) {
+    words = shown_words(text);
+    text = words;
+  }
   text = shown_text(font, text, buffer, /*keeps_lines=*/true);
   float step = std::floor(font_size(font) * 1.2f);
   const char *at = begin_of(text), *last = end_of(text);

@@ -159,6 +159,10 @@ struct SaveViewCommand {
 // Counts norms and NaN of every step of the run that is shown; steps that were counted before are
 // not read again.
 struct RunNumbersCommand {};
+// Finds which tensors of the open checkpoint are which of another one, by their elements.
+struct LearnCommand {
+  std::string path;
+};
 using Command =
     std::variant<OpenCommand, CheckCommand, MeshCommand, PlanCommand, RepairCommand, VerifyCommand,
                  UndoCommand, CancelCommand, SelectTensorCommand, SelectChunkCommand,
@@ -168,7 +172,7 @@ using Command =
                  ValuesCommand, BrowseCommand, GoCommand, CompareCommand, DifferenceCommand,
                  ExplainErrorCommand, ReportCommand, DemoCommand, TileValuesCommand, PauseCommand,
                  ContinueCommand, RunCommand, DiskCommand, SaveValuesCommand, SaveViewCommand,
-                 RunNumbersCommand>;
+                 RunNumbersCommand, LearnCommand>;
 
 // The command as type C, as guaranteed by its row.
 template <class C>

@@ -70,7 +70,9 @@ Result<Change> run_open(const Snapshot& before, const Command& command, Progress
   options.mesh = c.mesh;
   const std::string asked = options.checkpoint;
   SHW_TRY(std::vector<verbs::NewestStep> settled, verbs::resolve_newest_steps(options, progress));
-  if (verbs::is_run_folder(options.checkpoint)) return show_run(before, options);
+  // A spec or a reference is of one step: the one that the command line would take.
+  const bool judges_one = !options.spec.empty() || !options.against.empty();
+  if (!judges_one && verbs::is_run_folder(options.checkpoint)) return show_run(before, options);
   SHW_TRY(verbs::Opened opened, verbs::open(options, progress));
   auto disk = std::make_shared<const verbs::DiskState>(verbs::disk_state(*opened.checkpoint));
   bool can_undo = false;

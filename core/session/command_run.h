@@ -24,6 +24,7 @@ Result<Change> run_commit(const Snapshot& before, const Command& command, Progre
 
 // Handlers of comparisons; defined in compare_run.cpp.
 Result<Change> run_compare(const Snapshot& before, const Command& command, Progress* progress);
+Result<Change> run_learn(const Snapshot& before, const Command& command, Progress* progress);
 Result<Change> select_difference(const Snapshot& before, const Command& command,
                                  Progress* progress);
 

@@ -23,6 +23,8 @@ std::optional<Command> parse_sort(std::string_view rest);
 // Text of comparisons; defined in compare_run.cpp.
 std::optional<Command> parse_compare(std::string_view rest);
 std::optional<Command> parse_difference(std::string_view rest);
+std::optional<Command> parse_learn(std::string_view rest);
+std::string print_learn(const Command& command);
 std::string print_compare(const Command& command);
 std::string print_difference(const Command& command);
 

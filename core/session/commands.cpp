@@ -112,6 +112,8 @@ constexpr std::array<CommandRow, std::variant_size_v<Command>> kTable{{
      print_save_view, run_save_view},
     {"run-numbers", "run-numbers", "Counting norms and NaN of every step", Lane::kConcurrent,
      parse_bare<RunNumbersCommand>, print_nothing, run_run_numbers},
+    {"learn", "learn PATH", "Finding the map of names", Lane::kConcurrent, parse_learn, print_learn,
+     run_learn},
 }};
 
 bool is_verb(std::string_view word) {

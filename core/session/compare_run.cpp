@@ -1,7 +1,6 @@
 // Comparison with another checkpoint: execution and text.
 #include <charconv>
 
-#include "core/compare/compare.h"
 #include "core/formats/open.h"
 #include "core/session/command_run.h"
 #include "core/session/command_text.h"
@@ -10,6 +9,14 @@
 
 namespace shw {
 
+namespace {
+
+std::shared_ptr<const verbs::PairedNames> shared_names(std::optional<verbs::PairedNames> names) {
+  return names ? std::make_shared<const verbs::PairedNames>(std::move(*names)) : nullptr;
+}
+
+}  // namespace
+
 Result<Change> run_compare(const Snapshot& before, const Command& command, Progress* progress) {
   if (before.checkpoint == nullptr) return fail(ErrorKind::kUsage, "nothing is open");
   const auto& c = as<CompareCommand>(command);
@@ -17,15 +24,35 @@ Result<Change> run_compare(const Snapshot& before, const Command& command, Progr
   compared->a = before.checkpoint;
   SHW_TRY(verbs::NewestStep other, verbs::newest_step(verbs::expanded_path(c.path), progress));
   SHW_TRY(compared->b, open_to_compare(other.path, progress));
-  CompareOptions options;
-  options.data = c.data;
-  SHW_TRY(compared->difference, compare_checkpoints(*compared->a, *compared->b, options, progress));
+  verbs::DiffOptions options;
+  options.compare.data = c.data;
+  SHW_TRY(*compared, verbs::diff_opened(compared->a, compared->b, options, progress));
+  SHW_TRY(auto paired, verbs::pair_names(*compared->a, *compared->b));
+  if (paired) verbs::mark_differences(compared->difference, *paired);
   return [compared = std::shared_ptr<const verbs::ComparedCheckpoints>(compared),
+          paired = shared_names(std::move(paired)),
           path = other.asked == other.path ? c.path : other.path](Snapshot& s) {
     if (s.checkpoint != compared->a) return;
     s.compared = compared;
     s.compared_with = path;
+    s.paired = paired;
     s.difference.reset();
+  };
+}
+
+// Reads both checkpoints whole.
+Result<Change> run_learn(const Snapshot& before, const Command& command, Progress* progress) {
+  if (before.checkpoint == nullptr) return fail(ErrorKind::kUsage, "nothing is open");
+  const auto& path = as<LearnCommand>(command).path;
+  SHW_TRY(verbs::NewestStep newest, verbs::newest_step(verbs::expanded_path(path), progress));
+  SHW_TRY(std::shared_ptr<const Checkpoint> other, open_to_compare(newest.path, progress));
+  SHW_TRY(const LearnedMap learned, learn_map(before.checkpoint, other, progress));
+  SHW_TRY(verbs::PairedNames paired, verbs::pair_learned(*before.checkpoint, *other, learned));
+  return [of = before.checkpoint, paired = shared_names(std::move(paired)),
+          path = newest.asked == newest.path ? path : newest.path](Snapshot& s) {
+    if (s.checkpoint != of) return;
+    s.paired = paired;
+    s.compared_with = path;
   };
 }
 
@@ -52,6 +79,13 @@ std::optional<Command> parse_compare(std::string_view rest) {
   if (rest.empty()) return std::nullopt;
   compare.path = rest;
   return compare;
+}
+std::optional<Command> parse_learn(std::string_view rest) {
+  if (rest.empty()) return std::nullopt;
+  return LearnCommand{std::string(rest)};
+}
+std::string print_learn(const Command& command) {
+  return as<LearnCommand>(command).path;
 }
 std::string print_compare(const Command& command) {
   const auto& c = as<CompareCommand>(command);

@@ -19,6 +19,7 @@
 #include "core/verbs/certificate_list.h"
 #include "core/verbs/diff.h"
 #include "core/verbs/disk_state.h"
+#include "core/verbs/paired_names.h"
 #include "core/verbs/plan_file.h"
 #include "core/verbs/recent.h"
 #include "core/verbs/run_numbers.h"
@@ -86,7 +87,10 @@ struct Snapshot {
   std::string filter;
   // The comparison with another checkpoint; null: not requested.
   std::shared_ptr<const verbs::ComparedCheckpoints> compared;
-  std::string compared_with;                 // as the user named it
+  std::string compared_with;  // as the user named it
+  // Which of its tensors are which of the other checkpoint, where two programs named them; null:
+  // not known.
+  std::shared_ptr<const verbs::PairedNames> paired;
   std::optional<std::size_t> difference;     // selected index in its tensors
   std::optional<TensorId> tensor;            // selected
   std::optional<ChunkId> chunk;              // selected tile

@@ -56,6 +56,16 @@ Status compare_opened(const DiffOptions& options, Progress* progress, ComparedCh
 
 }  // namespace
 
+Result<ComparedCheckpoints> diff_opened(std::shared_ptr<const Checkpoint> a,
+                                        std::shared_ptr<const Checkpoint> b,
+                                        const DiffOptions& options, Progress* progress) {
+  ComparedCheckpoints out;
+  out.a = std::move(a);
+  out.b = std::move(b);
+  SHW_CHECK(compare_opened(options, progress, out));
+  return out;
+}
+
 Result<ComparedCheckpoints> diff(const std::string& a, const std::string& b,
                                  const DiffOptions& options, Progress* progress) {
   ComparedCheckpoints out;

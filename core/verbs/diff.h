@@ -23,6 +23,10 @@ struct DiffOptions {
   std::string only = {};    // words and terms as of ls; empty: everything
   MapOptions mapping = {};  // where the names are those of two programs
 };
+// Of two that are open already.
+Result<ComparedCheckpoints> diff_opened(std::shared_ptr<const Checkpoint> a,
+                                        std::shared_ptr<const Checkpoint> b,
+                                        const DiffOptions& options, Progress* progress = nullptr);
 // Errors about B show paths relative to the working directory.
 Result<ComparedCheckpoints> diff(const std::string& a, const std::string& b,
                                  const DiffOptions& options, Progress* progress = nullptr);

@@ -212,7 +212,7 @@ CheckpointDifference difference_of(const MappedComparison& comparison, const Che
                 : comparison.is_same() ? Sameness::kSame
                                        : Sameness::kUndecided;
   out.doubts.push_back(
-      fmt::format("A and B are named and laid out differently. They were compared through the map "
+      fmt::format("The two are named and laid out differently. They were compared through the map "
                   "{}, and tensors are counted as they are in {}.",
                   comparison.map, comparison.to));
   return out;

@@ -42,6 +42,7 @@ Status take_window(const Checkpoint& checkpoint, TensorId tensor, const ValuesAs
     if (range.shown) shown.push_back(static_cast<int>(d));
     if (!range.shown) range.last = range.first < shape[d] ? range.first + 1 : range.first;
     range.last = std::min(range.last, shape[d]);
+    if (shape[d] == 0) return refuse("has no elements: its shape is " + shw::to_text(shape));
     if (range.first < 0 || range.first >= range.last)
       return refuse(fmt::format("has no element at {} of dimension {}, which is {} long",
                                 range.first, d, shape[d]));

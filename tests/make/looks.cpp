@@ -53,4 +53,37 @@ std::shared_ptr<Snapshot> with_values(std::shared_ptr<Snapshot> snapshot) {
   return snapshot;
 }
 
+std::shared_ptr<Snapshot> with_names(std::shared_ptr<Snapshot> snapshot, std::size_t rows) {
+  auto names = std::make_shared<verbs::PairedNames>();
+  names->map = "hf-megatron";
+  names->from = "hf";
+  names->to = "torch_dist";
+  const Checkpoint& c = *snapshot->checkpoint;
+  for (std::size_t i = 0; i < rows; ++i) {
+    const std::string fqn(c.fqn(TensorId{static_cast<std::uint32_t>(i % c.tensor_count())}));
+    verbs::PairedRow row;
+    row.from = {fqn};
+    row.from_shapes = {"[64, 64]"};
+    row.to = {"decoder.layers.kind" + std::to_string(i) + ".weight"};
+    row.to_shapes = {"[2, 64, 64]"};
+    row.tensors = {{{fqn}, {"decoder.layers.kind" + std::to_string(i) + ".weight"}}};
+    row.from_count = row.to_count = 1;
+    if (i == 1) {
+      row.from = {"model.layers.{l}.self_attn.q_proj.weight",
+                  "model.layers.{l}.self_attn.k_proj.weight",
+                  "model.layers.{l}.self_attn.v_proj.weight"};
+      row.does = {"Join along dim 0, one after the other: 64, 32 and 32 rows.",
+                  "Stack 2 tensors over {l} along a new dim 0: [2, 128, 64]."};
+    }
+    if (i == 2) row.different = 1;
+    if (i == 3) row.missing = 1;
+    names->rows.push_back(std::move(row));
+  }
+  names->only_from = {{"model.rotary.inv_freq", "no row of the map takes it"}};
+  names->only_to = {{"rng_state", "left out: it is not a weight"}};
+  snapshot->paired = names;
+  snapshot->compared_with = "/runs/8/iter_0000100";
+  return snapshot;
+}
+
 }  // namespace shw::make

@@ -465,6 +465,7 @@ std::vector<State> all_states() {
           {"odd-shapes", odd_shapes(), none},
           {"many-tensors", many_tensors(20'000), none},
           {"many-tiles", many_tiles(120), none},
+          {"names", with_names(healthy()), none},
           {"run", run_of_steps(6, 12, false), none},
           {"run-numbers", run_of_steps(6, 12, true), none}};
 }

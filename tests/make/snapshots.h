@@ -34,6 +34,10 @@ std::shared_ptr<Snapshot> with_bytes(std::shared_ptr<Snapshot> snapshot,
 // A look at the values of the chosen tensor, one NaN and an infinity among them.
 std::shared_ptr<Snapshot> with_values(std::shared_ptr<Snapshot> snapshot);
 
+// Beside a checkpoint of another program, whose map names tensors of this one: a row that joins and
+// stacks, one that only renames, one whose tensor differs, and tensors without a row.
+std::shared_ptr<Snapshot> with_names(std::shared_ptr<Snapshot> snapshot, std::size_t rows = 6);
+
 // A folder of steps named step_100, step_200, ...; `counted`: with norms by module, and NaN that
 // begin at step_300 in layers.5.mlp.
 std::shared_ptr<Snapshot> run_of_steps(std::size_t steps, std::size_t layers, bool counted);

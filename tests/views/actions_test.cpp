@@ -19,6 +19,7 @@ enum class Given : std::uint8_t {
   kRepaired,  // and carried out
   kBytes,     // and looked into
   kCompared,
+  kNamed,     // compared with another program's, through a map
   kHalfMade,  // a repair was stopped
   kEdited,    // the plan was
   kBusy,      // a job runs
@@ -51,6 +52,7 @@ std::shared_ptr<Snapshot> given(Given what) {
     look->window->file_size = 64;
     s->bytes = look;
   }
+  if (what == Given::kNamed) s = make::with_names(s);
   if (what == Given::kCompared) {
     auto both = std::make_shared<verbs::ComparedCheckpoints>();
     both->a = both->b = s->checkpoint;
@@ -123,6 +125,8 @@ const Deed kDeeds[] = {
      [](const Driver& d) { return d.desk.certificate_open; }},
     {Action::kCompare, Given::kPlanned, "", [](const Driver& d) { return d.desk.compare_open; }},
     {Action::kNextDifference, Given::kCompared, "difference 0"},
+    {Action::kNamesMap, Given::kNamed, "", [](const Driver& d) { return d.desk.names.open; }},
+    {Action::kLearnNames, Given::kCompared, "learn /runs/7/step_8000"},
     {Action::kPreviousDifference, Given::kCompared, "difference 2"},
     {Action::kVerify, Given::kRepaired, "verify"},
     {Action::kOpenRepaired, Given::kRepaired, "filter"},
@@ -226,6 +230,7 @@ void set_up(Driver& driver, const Deed& deed) {
     desk.habits.settings.scale = 1.5;
   if (deed.action == Action::kPreviousSlice) std::ranges::fill(desk.map.slice.at, 1);
   if (deed.action == Action::kNextSlice) std::ranges::fill(desk.map.slice.at, 0);
+  if (deed.action == Action::kNamesMap) desk.names.open = false;
   if (deed.action == Action::kDarkTheme) desk.habits.settings.theme = verbs::UiTheme::kLight;
   if (deed.action == Action::kColourWriter) desk.colour_by = ColourBy::kFile;
   driver.tabs.tabs.resize(2);

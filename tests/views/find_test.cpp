@@ -179,3 +179,33 @@ TEST_CASE("names in the evidence of a finding lead to tensors and bytes") {
   CHECK(select->fqn == tensor);
   CHECK(driver.click("evidence/note").empty());
 }
+
+TEST_CASE(
+    "Enter in the filter goes to the first tensor that passes, and not to one of the list before") {
+  auto snapshot = make::demo();
+  snapshot->order = std::make_shared<std::vector<std::uint32_t>>(std::vector<std::uint32_t>{7, 9});
+  snapshot->filter = "norm";
+  Driver driver(snapshot, {1280, 720}, 1);
+  driver.frame();
+  driver.click("filter");
+  for (const char* text : {"other", "norm"}) {
+    driver.desk.filter = text;
+    driver.frame();
+    const auto commands = driver.frame({{Key::kEnter}});
+    const bool goes = std::any_of(commands.begin(), commands.end(), [&](const Command& command) {
+      const auto* select = std::get_if<SelectTensorCommand>(&command);
+      return select != nullptr && select->fqn == snapshot->checkpoint->fqn(TensorId{7});
+    });
+    CHECK(goes == (driver.desk.filter == "norm"));
+  }
+}
+
+TEST_CASE("a key that is not possible now says why") {
+  auto snapshot = make::healthy();
+  snapshot->tensor.reset();
+  snapshot->chunk.reset();
+  Driver driver(snapshot);
+  driver.frame();
+  driver.frame({{Key::kV, true, true, false}});
+  CHECK(driver.desk.toast.find("choose a tensor") != std::string::npos);
+}

@@ -111,7 +111,7 @@ TEST_CASE("what the desk looks like is what its settings say, and the other way 
 
 TEST_CASE("the panel that was open is opened again with the first tensor") {
   for (auto panel : {verbs::UiPanel::kBytes, verbs::UiPanel::kValues}) {
-    Driver driver(make::demo());
+    Driver driver(make::healthy());
     verbs::UiSettings settings;
     settings.panel = panel;
     use_settings(driver.desk, settings);
@@ -121,12 +121,14 @@ TEST_CASE("the panel that was open is opened again with the first tensor") {
     CHECK(std::holds_alternative<BytesCommand>(commands[0]) == (panel == verbs::UiPanel::kBytes));
     CHECK(driver.frame().empty());
   }
-  Driver driver(make::demo());
   verbs::UiSettings settings;
   settings.panel = verbs::UiPanel::kOverview;
-  use_settings(driver.desk, settings);
-  driver.frame();
-  CHECK(driver.desk.summary_open);
+  for (const bool is_broken : {false, true}) {
+    Driver driver(is_broken ? make::demo() : make::healthy());
+    use_settings(driver.desk, settings);
+    driver.frame();
+    CHECK(driver.desk.summary_open == !is_broken);  // what is wrong is to be seen
+  }
 }
 
 TEST_CASE("the settings say where they are kept, and why a file was not taken") {

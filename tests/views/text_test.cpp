@@ -77,3 +77,10 @@ TEST_CASE("a sentence that is too long loses its end") {
   CHECK(elide_end("Nothing is lost.", 100, ten_each) == "Nothing i…");
   CHECK(elide_end("möe", 20, ten_each) == "m…");
 }
+
+TEST_CASE("words of findings are shown without marks of code and without half-open ranges") {
+  CHECK(shown_words("run `shardwright check x` again") == "run \"shardwright check x\" again");
+  CHECK(shown_words("a.bin [12808, 14385)") == "a.bin bytes 12,808 to 14,384");
+  CHECK(shown_words("equals w rows [3, 7)") == "equals w rows 3 to 6");
+  CHECK(shown_words("one ` alone, [4, 8], [0:3, 1:2]") == "one ` alone, [4, 8], [0:3, 1:2]");
+}

@@ -59,3 +59,45 @@ TEST_CASE("steps that were passed over for the newest complete one stand below t
   CHECK(verdict_of(snapshot, {}, {}).unjudged ==
         "Passed over, since not complete: step_10000: files are gone. ");
 }
+
+namespace {
+
+Snapshot clean_with(std::vector<Finding> findings, std::vector<Unjudged> unjudged) {
+  Snapshot snapshot;
+  snapshot.checkpoint = std::make_shared<const Checkpoint>();
+  CheckReport report;
+  report.verdict = Verdict::kClean;
+  report.depth = Depth::kData;
+  report.findings = std::move(findings);
+  report.unjudged = std::move(unjudged);
+  snapshot.report = std::make_shared<const CheckReport>(std::move(report));
+  return snapshot;
+}
+
+}  // namespace
+
+TEST_CASE("a clean verdict counts the notes that the column at the side shows") {
+  Finding note = finding_of("value-statistics");
+  note.severity = Severity::kInfo;
+  CHECK(verdict_of(clean_with({note}, {}), {}, {}).title.find("1 note") != std::string::npos);
+  CHECK(verdict_of(clean_with({}, {}), {}, {}).title.find("note") == std::string::npos);
+}
+
+TEST_CASE("bytes without a checksum are read, and not said to agree with one") {
+  const Unjudged open{"whether the bytes of 13 items are those that were written",
+                      "checksums, which they do not have"};
+  CHECK(verdict_of(clean_with({}, {}), {}, {}).detail.find("checksum") != std::string::npos);
+  CHECK(verdict_of(clean_with({}, {open}), {}, {}).detail.find("agrees") == std::string::npos);
+}
+
+TEST_CASE("elements that no repair brings back are counted where there is no plan") {
+  Snapshot snapshot = planned({});
+  snapshot.plan = nullptr;
+  CheckReport report;
+  report.verdict = Verdict::kFindings;
+  report.findings = {finding_of("local-saved-as-global")};
+  report.findings[0].remedy.reset();
+  report.findings[0].evidence = {{"missing_elements", std::int64_t{3712}}};
+  snapshot.report = std::make_shared<const CheckReport>(std::move(report));
+  CHECK(verdict_of(snapshot, {}, {}).detail.find("3,712 elements are lost") != std::string::npos);
+}

@@ -1,6 +1,9 @@
 // What is open, held against another checkpoint.
 #include <doctest/doctest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "core/session/session.h"
 #include "core/temporary_folder.h"
 
@@ -54,4 +57,49 @@ TEST_CASE("a session compares what is open with another checkpoint, and with its
   session.wait();
   CHECK(session.snapshot()->error.has_value());
   CHECK(session.snapshot()->compared != nullptr);  // the old one stays
+}
+
+TEST_CASE("a session compares checkpoints of two programs through their map") {
+  const std::string pair = std::string(SHW_SOURCE_DIR) + "/tests/core/maps/data/llama3/";
+  Session session;
+  session.apply({OpenCommand{pair + "megatron"}, CompareCommand{pair + "hf", true}});
+  session.wait();
+  auto now = session.snapshot();
+  if (now->error) FAIL(now->error->message);
+  REQUIRE(now->compared != nullptr);
+  CHECK(now->compared->difference.verdict == Sameness::kSame);
+  CHECK(now->compared->difference.tensors.empty());
+  REQUIRE(now->paired != nullptr);
+  CHECK_FALSE(now->paired->rows.empty());
+
+  // Of one program: what the pair before had is not said of this one.
+  session.apply(CompareCommand{pair + "megatron", false});
+  session.wait();
+  CHECK(session.snapshot()->paired == nullptr);
+
+  session.apply(LearnCommand{pair + "hf"});
+  session.wait();
+  now = session.snapshot();
+  if (now->error) FAIL(now->error->message);
+  REQUIRE(now->paired != nullptr);
+  CHECK(now->paired->proved.has_value());
+}
+
+TEST_CASE("a run that is opened with a reference opens the step that it names") {
+  const std::string pair = std::string(SHW_SOURCE_DIR) + "/tests/core/maps/data/llama3/";
+  TemporaryFolder run;
+  std::filesystem::copy(pair + "megatron", run / "iter_0000001");
+  std::filesystem::copy(pair + "megatron", run / "iter_0000002");
+  std::ofstream(run / "latest_checkpointed_iteration.txt") << "2";
+  Session session;
+  session.apply(OpenCommand{run.path()});
+  session.wait();
+  CHECK(session.snapshot()->checkpoint == nullptr);  // all steps
+  session.apply({OpenCommand{run.path(), "", pair + "hf"}, CheckCommand{}});
+  session.wait();
+  auto now = session.snapshot();
+  if (now->error) FAIL(now->error->message);
+  REQUIRE(now->checkpoint != nullptr);
+  CHECK(now->report != nullptr);
+  CHECK(now->options.against == pair + "hf");
 }

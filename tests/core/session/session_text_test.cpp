@@ -59,6 +59,7 @@ TEST_CASE("every command reads back from its own text") {
                               CommitCommand{},
                               CompareCommand{"/runs/8/step 9"},
                               CompareCommand{"x", true},
+                              LearnCommand{"/runs/8/step 9"},
                               DifferenceCommand{12},
                               ExplainErrorCommand{"two\nlines"},
                               ReportCommand{},
