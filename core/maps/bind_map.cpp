@@ -269,7 +269,7 @@ class MapBinder {
     return {};
   }
 
-  // Each copy of this side, for every value of its counter.
+  // Each copy of this side, for every value of its counter, and what has to be written beside it.
   template <class Each>
   void each_copy(const MapCopy& copy, const Each& each) {
     if (values_.size(copy.where).value_or(0) == 0) return;
@@ -280,12 +280,12 @@ class MapBinder {
       if (!counters.empty()) at[counters.front()] = i;
       auto tensor = name_of(copy.tensor, at, value_of());
       auto of = name_of(copy.of, at, value_of());
-      if (tensor && of) each(*tensor, *of);
+      if (tensor && of) each(*tensor, *of, name_of(copy.with, at, value_of()).value_or(""));
     }
   }
   void leave_copies_out() {
     for (const MapCopy& copy : is_forward() ? map_.from_copies : map_.to_copies) {
-      each_copy(copy, [&](const std::string& tensor, const std::string& of) {
+      each_copy(copy, [&](const std::string& tensor, const std::string& of, std::string_view) {
         const auto at = names_.find(tensor);
         if (!at || !names_.find(of)) return;
         used_[*at] = true;
@@ -303,7 +303,7 @@ class MapBinder {
     }
   }
   void make_copies() {
-    std::set<std::string> made;
+    std::set<std::string, std::less<>> made;
     for (const BoundRow& row : bound_.rows) {
       if (is_forward()) made.insert(row.to.begin(), row.to.end());
       if (!is_forward()) {
@@ -311,7 +311,8 @@ class MapBinder {
       }
     }
     for (const MapCopy& copy : is_forward() ? map_.to_copies : map_.from_copies) {
-      each_copy(copy, [&](const std::string& tensor, const std::string& of) {
+      each_copy(copy, [&](const std::string& tensor, const std::string& of, std::string_view with) {
+        if (!with.empty() && !made.contains(with)) return;
         if (made.contains(of) && !made.contains(tensor)) bound_.copies.emplace_back(tensor, of);
       });
     }

@@ -79,8 +79,9 @@ struct MapRow {
 // written and no row made it.
 struct MapCopy {
   CounterPattern tensor, of;
-  std::string where = "1";  // an expression: 0 where there is no copy
-  std::string count = {};   // of a counter that `tensor` has: an expression
+  std::string where = "1";   // an expression: 0 where there is no copy
+  std::string count = {};    // of a counter that `tensor` has: an expression
+  CounterPattern with = {};  // a tensor that is written beside it; empty: any
 };
 
 struct MapForms {

@@ -250,11 +250,12 @@ std::vector<MapCopy> read_copies(EditedJson& in, const MapJson& sides, const cha
   std::vector<MapCopy> out;
   if (!EditedJson::has(sides, side)) return out;
   for (const MapJson& one : in.list(sides, side)) {
-    in.only(one, {"tensor", "of", "where", "count"});
+    in.only(one, {"tensor", "of", "where", "count", "with"});
     if (!in.ok() || out.size() == kMostListed) break;
     MapCopy copy{read_pattern(in, one, "tensor"), read_pattern(in, one, "of")};
     if (EditedJson::has(one, "where")) copy.where = read_size(in, in.member(one, "where"), "where");
     if (EditedJson::has(one, "count")) copy.count = read_size(in, in.member(one, "count"), "count");
+    if (EditedJson::has(one, "with")) copy.with = read_pattern(in, one, "with");
     if (counters_in(copy.tensor).size() != (copy.count.empty() ? 0U : 1U))
       in.complain("\"count\" stands where \"tensor\" has one counter");
     out.push_back(std::move(copy));

@@ -76,6 +76,7 @@ MapText copies_to_json(const std::vector<MapCopy>& copies) {
     MapText one{{"tensor", copy.tensor.text}, {"of", copy.of.text}};
     if (copy.where != "1") one["where"] = size_to_json(copy.where);
     if (!copy.count.empty()) one["count"] = size_to_json(copy.count);
+    if (!copy.with.text.empty()) one["with"] = copy.with.text;
     out.push_back(std::move(one));
   }
   return out;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/combine/shifted_norms.h"
 #include "core/rules/reference/content_rules.h"
 #include "core/rules/rules.h"
 #include "core/verbs/mapped_reference.h"
@@ -23,6 +24,12 @@ bool says_less(const Finding& finding) {
       kLayersRenumbered.id, kTransposed.id,   kTilesExchanged.id,       kRouterRows.id,
       kShapeMismatch.id,    kNormsShifted.id};
   return std::find(kSaysLess.begin(), kSaysLess.end(), finding.rule) != kSaysLess.end();
+}
+
+// Training moves more than the norms.
+bool is_of_norms_alone(const Finding& finding) {
+  return finding.rule == kDiffersFromReference.id && !finding.subjects.empty() &&
+         std::all_of(finding.subjects.begin(), finding.subjects.end(), is_norm_weight);
 }
 
 // The program in whose layout rows are joined, or taken apart.
@@ -83,7 +90,8 @@ void name_wrong_conversions(const std::shared_ptr<const Checkpoint>& checkpoint,
                             const MapOptions& mapping, std::optional<Depth> depth,
                             CheckReport& report, Progress* progress) {
   if (std::none_of(report.findings.begin(), report.findings.end(), [](const Finding& finding) {
-        return finding.severity > Severity::kInfo && says_less(finding);
+        return says_less(finding) &&
+               (finding.severity > Severity::kInfo || is_of_norms_alone(finding));
       }))
     return;
   const ModelFacts facts = facts_of_pair(*checkpoint, *reference);

@@ -167,6 +167,29 @@ TEST_CASE("maps: layers for several tokens get their copies of the embedding bac
   CHECK(shape_in(there, "mtp.layers.0.embed_tokens.weight").empty());
 }
 
+TEST_CASE("maps: Qwen3 keeps its layer for several tokens beside the model, without copies") {
+  Tensors tensors = llama();
+  for (MapTensor one : llama()) {
+    if (!one.fqn.starts_with("model.layers.0.")) continue;
+    one.fqn.replace(0, 15, "mtp.layers.0.");
+    tensors.push_back(one);
+  }
+  tensors.insert(tensors.end(), {{"mtp.layers.0.self_attn.q_norm.weight", {16}},
+                                 {"mtp.layers.0.self_attn.k_norm.weight", {16}},
+                                 {"mtp.pre_fc_norm_embedding.weight", {64}},
+                                 {"mtp.pre_fc_norm_hidden.weight", {64}},
+                                 {"mtp.fc.weight", {64, 128}},
+                                 {"mtp.norm.weight", {64}}});
+  ModelFacts facts = small_facts("qwen3");
+  const Tensors there = there_and_back("hf-megatron", tensors, facts);
+  CHECK(shape_in(there, "mtp.layers.0.eh_proj.weight") == Extents{64, 128});
+  CHECK(shape_in(there, "mtp.layers.0.transformer_layer.self_attention.linear_qkv.weight") ==
+        Extents{128, 64});
+  CHECK(shape_in(there, "mtp.layers.0.transformer_layer.mlp.linear_fc1.weight") == Extents{96, 64});
+  facts.said_forms = {"singleton"};
+  there_and_back("hf-megatron", tensors, facts);
+}
+
 TEST_CASE("maps: a value that nothing says is asked for by its name") {
   const Tensors there = through("hf-megatron", MapWay::kForward, llama(), small_facts("llama"));
   auto map = map_named("hf-megatron");

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "core/base/little_endian.h"
+#include "core/combine/shifted_norms.h"
 #include "core/formats/open.h"
 #include "core/repair/plan/plan.h"
 #include "core/repair/run/apply.h"
@@ -289,4 +290,17 @@ TEST_CASE("reference of the same program: shifted norms are told once") {
   REQUIRE(of_conversion(report).size() == 1);
   CHECK(of_conversion(report).front().cause.find("@norms:-1") != std::string::npos);
   for (const Finding& finding : report.findings) CHECK(finding.rule != "norms-shifted");
+}
+
+TEST_CASE("reference of the same program: shifted norms of stacked layers are named") {
+  const auto right = open_side(kMappedPair + "megatron");
+  const auto shifted = shifted_norms(right, 1.0F, nullptr);
+  REQUIRE(shifted.has_value());
+  const auto named = of_conversion(checked(*shifted, right));
+  REQUIRE(named.size() == 1);
+  CHECK(named.front().cause.find("larger by 1") != std::string::npos);
+  // Norms that were trained on beside frozen weights.
+  const auto trained = shifted_norms(right, 0.03F, nullptr);
+  REQUIRE(trained.has_value());
+  CHECK(of_conversion(checked(*trained, right)).empty());
 }
