@@ -95,7 +95,8 @@ struct EntryDifference {
 
 struct CheckpointDifference {
   Sameness verdict = Sameness::kUndecided;
-  bool data = false;  // values were read
+  bool data = false;       // values were read
+  bool is_mapped = false;  // of two programs: names and layouts of A as the map makes them
   std::uint64_t tensors_a = 0, tensors_b = 0, in_both = 0;
   std::uint64_t compared = 0;  // tensors whose elements were read, all that are in both
   std::uint64_t same = 0;      // of those in both: proved to be bitwise equal

@@ -56,6 +56,7 @@ class MappedPair {
         add_alone(mapped_.tensors[i].fqn);
         continue;
       }
+      ++out_.in_both;
       SHW_CHECK(compare_one(i, found->second));
       names_.erase(found);
     }
@@ -358,6 +359,37 @@ void add_untied_heads(const Checkpoint& compared, const MappedOptions& options,
   });
 }
 
+// Copies that the other program does without (tied heads, those of layers for several tokens) are
+// right where they hold what is right in their original.
+void add_wrong_copies(const Checkpoint& compared, const BoundMap& bound,
+                      const MappedOptions& options, MappedComparison& out) {
+  if (!options.reads_values || bound.left_copies.empty()) return;
+  const std::map<std::string, std::string> names = saved_names(compared, bound);
+  std::set<std::string> wrong;
+  for (const MappedDifference& one : out.differences)
+    if (one.kind == Kind::kMistake) wrong.insert(one.subjects.begin(), one.subjects.end());
+  for (const auto& [copy, of] : bound.left_copies) {
+    const auto saved = names.find(copy), original = names.find(of);
+    if (saved == names.end() || original == names.end()) continue;
+    const auto held = read_tensor(compared, *compared.find(saved->second), kMostCompared);
+    const auto right = read_tensor(compared, *compared.find(original->second), kMostCompared);
+    if (!held || !right) {
+      out.unread.push_back(saved->second);
+      continue;
+    }
+    const bool is_equal = held->dtype == right->dtype && held->bytes == right->bytes;
+    if (is_equal && !wrong.contains(original->second)) continue;
+    out.differences.push_back(
+        {saved->second,
+         {saved->second},
+         is_equal ? fmt::format("it is a copy of {}, and is wrong as that is", original->second)
+                  : fmt::format("the other program has {} alone in its place, and the two hold "
+                                "different numbers here",
+                                original->second),
+         is_equal ? Kind::kMistake : Kind::kValues});
+  }
+}
+
 }  // namespace
 
 bool needs_map(const Checkpoint& a, const Checkpoint& b, const ModelFacts& facts) {
@@ -391,6 +423,7 @@ Result<std::optional<MappedComparison>> compare_mapped(
       MappedComparison out,
       both.compare(of_other, options, vocab == facts.config.end() ? 0 : vocab->second, progress));
   add_untied_heads(*compared, options, out);
+  add_wrong_copies(*compared, pair.is_first_from ? steps.bound.back() : of_other, options, out);
   out.from = steps.from;
   out.to = steps.to;
   out.map = map.name;

@@ -36,7 +36,8 @@ struct MappedAlone {
 struct MappedComparison {
   std::string from, to;                   // worlds; tensors are compared as they are in `to`
   std::string map;                        // by name
-  std::uint64_t compared = 0, equal = 0;  // tensors, element by element
+  std::uint64_t in_both = 0;              // tensors
+  std::uint64_t compared = 0, equal = 0;  // of them, element by element
   std::vector<MappedDifference> differences;
   std::vector<MappedAlone> missing;      // that only the reference has
   std::vector<MappedAlone> more;         // that only the compared one has

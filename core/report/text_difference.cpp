@@ -267,7 +267,12 @@ std::string extent_words(const CheckpointDifference& difference) {
     return difference.in_both == 1 ? "the tensor that both have is the same to the bit"
                                    : "all " + both + " are the same to the bit";
   if (difference.tensors.empty() && !difference.data)
-    return "names, shapes, dtypes and tiles of " + both + " agree, values were not read";
+    return (difference.is_mapped ? "names, shapes and dtypes of "
+                                 : "names, shapes, dtypes and tiles of ") +
+           both + " agree, values were not read";
+  if (difference.same == 0 && !difference.data)
+    return plural(difference.in_both, "tensor") + (difference.in_both == 1 ? " is" : " are") +
+           " in both, values were not read";
   return "of " + both + " " + human_count(difference.same) +
          (difference.same == 1 ? " is" : " are") + " the same to the bit";
 }

@@ -177,7 +177,8 @@ CheckpointDifference difference_of(const MappedComparison& comparison, const Che
   out.data = comparison.reads_values;
   out.tensors_a = a.tensor_count();
   out.tensors_b = b.tensor_count();
-  out.in_both = comparison.compared;
+  out.is_mapped = true;
+  out.in_both = comparison.in_both;
   out.compared = comparison.compared;
   out.same = comparison.equal;
   for (const MappedDifference& one : comparison.differences) add_compared(one, b, out);
