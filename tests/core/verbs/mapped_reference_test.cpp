@@ -5,15 +5,18 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 
 #include "core/base/little_endian.h"
 #include "core/combine/shifted_norms.h"
+#include "core/fixtures.h"
 #include "core/formats/open.h"
 #include "core/repair/plan/plan.h"
 #include "core/repair/run/apply.h"
@@ -83,6 +86,30 @@ std::vector<Finding> of_conversion(const CheckReport& report) {
       out.push_back(finding);
   }
   return out;
+}
+
+// Adds a tensor with the bytes of another one, its rows moved on by `rows`, to a safetensors file.
+void add_moved_copy(std::string& file, const std::string& fqn, const std::string& of,
+                    std::size_t rows) {
+  const auto length =
+      static_cast<std::size_t>(load_little<std::uint64_t>(std::as_bytes(std::span(file))));
+  auto header = nlohmann::json::parse(file.substr(8, length));
+  const std::string data = file.substr(8 + length);
+  auto entry = header.at(of);
+  const std::size_t begin = entry["data_offsets"][0], end = entry["data_offsets"][1];
+  const auto height = entry["shape"][0].get<std::size_t>();
+  std::string bytes = data.substr(begin, end - begin);
+  std::rotate(bytes.begin(),
+              bytes.begin() + static_cast<std::ptrdiff_t>(bytes.size() / height * rows),
+              bytes.end());
+  entry["data_offsets"] = {data.size(), data.size() + bytes.size()};
+  header[fqn] = entry;
+  std::string text = header.dump();
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  const std::uint64_t size = text.size();
+  std::string head(sizeof(size), '\0');
+  std::memcpy(head.data(), &size, sizeof(size));
+  file = head + text + data + bytes;
 }
 
 // Exchanges the bytes of two tensors of one size.
@@ -225,6 +252,32 @@ TEST_CASE("reference of another program: the map that is named is used") {
   opened.mapping = {};
   opened.mapping.set = {"groups"};
   CHECK_FALSE(verbs::check(opened, std::nullopt, nullptr).has_value());
+}
+
+TEST_CASE("reference of another program: a copy is held against its original") {
+  const std::string copy = "model.layers.2.embed_tokens.weight", of = "model.embed_tokens.weight";
+  TemporaryFolder folder;
+  std::ifstream in(std::string(SHW_SOURCE_DIR) + "/assets/maps/hf-megatron.json");
+  auto map = nlohmann::json::parse(in);
+  map["name"] = "with-a-copy";
+  map["copies"]["from"] = {{{"tensor", copy}, {"of", of}}};
+  std::ofstream(folder / "map.json") << map.dump();
+  verbs::Opened opened;
+  opened.mapping.map = folder / "map.json";
+  opened.reference = open_side(kMappedPair + "megatron");
+  const auto told_with = [&](std::size_t rows) {
+    TemporaryFolder model;
+    opened.checkpoint =
+        changed_hf(model, [&](std::string& file) { add_moved_copy(file, copy, of, rows); });
+    auto report = verbs::check(opened, std::nullopt, nullptr);
+    REQUIRE_MESSAGE(report.has_value(), report.error().message);
+    return of_conversion(*report);
+  };
+  CHECK(told_with(0).empty());
+  const auto told = told_with(1);
+  REQUIRE(told.size() == 1);
+  CHECK(told[0].subjects == std::vector<std::string>{copy});
+  CHECK(told[0].cause.find(of) != std::string::npos);
 }
 
 TEST_CASE("reference of the same program: a wrong conversion is named as beside another one") {
