@@ -220,15 +220,20 @@ TEST_CASE("a tensor of nothing but NaN is a warning, a weight with one too, othe
     CHECK(with("nan", Numbers(64, kNan)) == Severity::kWarning);
     Numbers one = distinct(64);
     one[9] = kNan;
-    CHECK(with("one", one) == Severity::kInfo);
+    CHECK(with("one", one) == Severity::kWarning);
+    MadeModel buffer;
+    buffer.add("attn.kv_cache", dtype, {8, 8}, one);
+    CHECK(said(*made(folder / (before + "cache"), buffer), "value-statistics") == Severity::kInfo);
     one[9] = -std::numeric_limits<double>::infinity();
     CHECK(with("infinite", one) == Severity::kInfo);
     for (double broken : {kNan, std::numeric_limits<double>::infinity()}) {
       one[9] = broken;
-      MadeModel model;
-      model.add("fc.weight", dtype, {8, 8}, one);
-      const std::string kind = std::isnan(broken) ? "weight" : "infinite-weight";
-      CHECK(said(*made(folder / (before + kind), model), "value-statistics") == Severity::kWarning);
+      for (const char* fqn : {"fc.weight", "mlp.experts.down_proj"}) {
+        MadeModel model;
+        model.add(fqn, dtype, {8, 8}, one);
+        const std::string kind = before + fqn + (std::isnan(broken) ? "nan" : "infinite");
+        CHECK(said(*made(folder / kind, model), "value-statistics") == Severity::kWarning);
+      }
     }
   }
   MadeModel tiny;
