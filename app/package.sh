@@ -97,12 +97,14 @@ build() {
   [[ $tests == no ]] || test_core
 }
 
-# With the loader that the container has; of this architecture without an emulator.
+# With the loader that the container has; of this architecture without an emulator. qemu looks for
+# every path below the prefix first, so that it has the loader's folder alone.
 test_core() {
   [[ -n $run || $arch == "$(uname -m)" ]] || { say "package: qemu-user-static is needed for --test on $arch" && return 1; }
   ninja -C "$work/$arch/build" -j"$(jobs)" --quiet core_tests >&2
   say "package: the tests of core on $arch"
-  QEMU_LD_PREFIX=$work/$arch/container/root $run "$work/$arch/build/tests/core_tests"
+  mkdir -p "$work/$arch/loader" && ln -sfn "$work/$arch/container/root/lib" "$work/$arch/loader/lib"
+  QEMU_LD_PREFIX=$work/$arch/loader $run "$work/$arch/build/tests/core_tests"
 }
 
 for arch in "${archs[@]}"; do build "$arch"; done

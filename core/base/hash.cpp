@@ -10,6 +10,7 @@
 #endif
 
 #include <array>
+#include <utility>
 
 #include "core/base/sha256_plain.h"
 
@@ -93,9 +94,12 @@ struct RunningSha256::State {
 #else
 struct RunningSha256::State {
   PlainSha256 hash;
+  bool is_ended = false;
 
   void add(std::span<const std::byte> bytes) { hash.add(bytes); }
-  std::string text() { return sha256_text(hash.digest()); }
+  std::string text() {
+    return std::exchange(is_ended, true) ? std::string() : sha256_text(hash.digest());
+  }
 };
 #endif
 

@@ -35,19 +35,6 @@ bool is_computed_with(std::string_view fqn) {
                      [&](std::string_view ending) { return fqn.ends_with(ending); });
 }
 
-// A mask may be infinite and is never NaN; what else has several dimensions and may be anything is
-// named as such.
-bool may_not_be_nan(const Checkpoint& c, TensorId tensor) {
-  const std::string_view fqn = c.fqn(tensor);
-  if (is_computed_with(fqn)) return true;
-  constexpr auto kAnything =
-      std::to_array<std::string_view>({".bucket_idx_", "cache", "buffer", "amax", "mask"});
-  return c.shape(tensor).size() >= 2 &&
-         std::none_of(kAnything.begin(), kAnything.end(), [&](std::string_view word) {
-           return fqn.find(word) != std::string_view::npos;
-         });
-}
-
 struct ValueGroup {
   std::vector<std::string> subjects, how;
   std::int64_t elements = 0;
@@ -94,7 +81,7 @@ void find_odd_values(const Facts& facts, std::vector<Finding>& findings) {
     std::string_view fqn = c.fqn(tensor);
     if (seen.nan == seen.count && seen.count >= kEnough) {
       all_nan.add(fqn, seen.nan, seen.count);
-    } else if (seen.nan != 0 && may_not_be_nan(c, tensor)) {
+    } else if (seen.nan != 0 && is_computed_with(fqn)) {
       nan.add(fqn, seen.nan, seen.count);
     } else if (seen.infinite != 0 && is_computed_with(fqn) && !fqn.ends_with("bias")) {
       infinite.add(fqn, seen.infinite, seen.count);
