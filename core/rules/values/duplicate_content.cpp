@@ -188,10 +188,10 @@ std::map<std::string, std::uint32_t> repeating_experts(const DuplicateGroup& twi
     std::set<std::uint32_t> different;
     for (const auto& [expert, twin] : kind) different.insert(twin);
     const auto period = static_cast<std::uint32_t>(different.size());
-    const bool repeats =
-        period > 1 && count % period == 0 && std::all_of(kind.begin(), kind.end(), [&](auto one) {
-          return one.second == kind.at(one.first % period);
-        });
+    const bool repeats = period > 1 && count % period == 0 &&
+                         std::all_of(kind.begin(), kind.end(), [&, &kind = kind](auto one) {
+                           return one.second == kind.at(one.first % period);
+                         });
     if (repeats) repeating.emplace(before, period);
   }
   return repeating;
