@@ -4,6 +4,7 @@
 
 #include "views/action_rows.h"
 #include "views/actions.h"
+#include "views/controls.h"
 #include "views/habits.h"
 #include "views/look_panels.h"
 
