@@ -1,4 +1,4 @@
-// Destroys the data of a cancelled job on a separate thread: freeing a million small objects takes
+// Destroys what a job no longer needs on a separate thread: freeing a million small objects takes
 // 0.1 s, for which the user would have to wait.
 #pragma once
 

@@ -130,7 +130,7 @@ Result<ItemHeaders> read_item_headers(const Checkpoint& checkpoint, Progress* pr
     for (std::size_t i = tasks[t].first; i < tasks[t].last; ++i) {
       if (is_cancelled(progress)) return;
       ChunkId chunk{order[i]};
-      // A header that is none is not worth a request of a remote file.
+      // Elements without a header are left unread: each would be a request over the network.
       auto place = checkpoint.item(chunk);
       if (place && !checkpoint.codec(chunk).lies_bare) files.read_around(*place);
       auto item = open_item(files, checkpoint, chunk, ItemPart::kHeader, &how);

@@ -216,13 +216,11 @@ class PickleMachine {
   }
   // Two's complement, little-endian, any length.
   bool push_long(std::string_view digits) {
-    // char has no sign on Arm.
-    const auto is_negative = [](char high) { return static_cast<signed char>(high) < 0; };
     while (digits.size() > 8 &&
-           digits.back() == (is_negative(digits[digits.size() - 2]) ? '\xff' : '\0'))
+           digits.back() == ((*(digits.end() - 2) & 0x80) != 0 ? '\xff' : '\0'))
       digits.remove_suffix(1);
     if (digits.size() > 8) return push_text(NodeKind::kBigInt, digits);
-    std::int64_t value = !digits.empty() && is_negative(digits.back()) ? -1 : 0;
+    std::int64_t value = !digits.empty() && (digits.back() & 0x80) != 0 ? -1 : 0;
     std::memcpy(&value, digits.data(), digits.size());
     return push_integer(value);
   }

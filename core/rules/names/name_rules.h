@@ -6,6 +6,6 @@
 namespace shw {
 
 extern const Rule kRenamedTensors, kWrappedNames, kAdapterContradicts, kEmptyTensors, kSideFile,
-    kUnreadableJson, kZeroWeights, kQuantisedPairs, kFileDtype;
+    kUnreadableJson, kZeroWeights, kQuantisedPairs;
 
 }  // namespace shw

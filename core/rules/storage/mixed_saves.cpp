@@ -7,7 +7,8 @@
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
-#include "core/facts/names/name_families.h"
+#include "core/facts/names/float32_names.h"
+#include "core/facts/states/optimizer_states.h"
 #include "core/rules/rules.h"
 #include "core/tensor/cast.h"
 
@@ -18,19 +19,35 @@ constexpr std::size_t kEnoughFamilies = 3;
 
 struct FileDtypes {
   std::set<Dtype> floats;
-  std::set<std::string> families;  // names without numbers
+  std::set<std::string> families;
 };
+
+// "model.layers.*.mlp.up_proj.weight". Numbers beside letters name parts of a model that may each
+// have a dtype: "text_encoder_2".
+std::string family_of(std::string_view fqn) {
+  std::string family;
+  for (std::size_t begin = 0; begin <= fqn.size();) {
+    const std::size_t end = std::min(fqn.find('.', begin), fqn.size());
+    const std::string_view part = fqn.substr(begin, end - begin);
+    const bool is_number = part.find_first_not_of("0123456789") == part.npos;
+    family += (begin == 0 ? "" : ".") + (is_number ? std::string("*") : std::string(part));
+    begin = end + 1;
+  }
+  return family;
+}
 
 std::map<FileId, FileDtypes> dtypes_of_files(const Facts& facts) {
   const Checkpoint& c = facts.checkpoint;
   std::map<FileId, FileDtypes> files;
   for (TensorId tensor : each_tensor(facts)) {
+    const std::string_view fqn = c.fqn(tensor);
     if (!is_plain_float(c.dtype(tensor)) || c.chunks(tensor).empty()) continue;
+    if (stays_in_float32(fqn) || parse_state_fqn(fqn)) continue;
     const auto place = c.item(*c.chunks(tensor).begin());
     if (!place || place->file == FileId::kNone) continue;
     FileDtypes& file = files[place->file];
     file.floats.insert(c.dtype(tensor));
-    file.families.insert(without_numbers(c.fqn(tensor)));
+    file.families.insert(family_of(fqn));
   }
   return files;
 }
@@ -49,7 +66,7 @@ void find_mixed_saves(const Facts& facts, std::vector<Finding>& findings) {
   if (by_dtype.size() != 2) return;
   auto odd = by_dtype.begin(), usual = std::next(odd);
   if (odd->second.size() > usual->second.size()) std::swap(odd, usual);
-  if (odd->second.size() == usual->second.size()) return;
+  const bool is_tie = odd->second.size() == usual->second.size();
   std::set<std::string> elsewhere;
   for (FileId id : usual->second)
     elsewhere.insert(files.at(id).families.begin(), files.at(id).families.end());
@@ -63,14 +80,19 @@ void find_mixed_saves(const Facts& facts, std::vector<Finding>& findings) {
   Finding finding;
   finding.rule = kMixedSaves.id;
   finding.severity = Severity::kWarning;
+  const bool is_one = paths.size() == 1;
   finding.cause = fmt::format(
       "{} {} {} throughout, and the other {} {}, though they hold the same tensors of other layers "
-      "({}). {} from another save of the model, or {} converted alone. Loaders take {} without an "
-      "error.",
-      some_of(paths), paths.size() == 1 ? "is" : "are", name(odd->first),
-      plural(usual->second.size(), "file"), name(usual->first), some_of(shared),
-      paths.size() == 1 ? "It comes" : "They come", paths.size() == 1 ? "was" : "were",
-      paths.size() == 1 ? "it" : "them");
+      "({}). {} from another save of the model, or {} converted alone. Loaders take all of them "
+      "without an error.",
+      some_of(paths), is_one ? "is" : "are", name(odd->first), plural(usual->second.size(), "file"),
+      name(usual->first), some_of(shared),
+      is_tie   ? "One side comes"
+      : is_one ? "It comes"
+               : "They come",
+      is_one || is_tie ? "was" : "were");
+  if (is_tie)
+    for (FileId id : usual->second) paths.push_back(c.file(id).path);
   finding.evidence = {{"families", capped(shared)}, {"count", count_of(paths.size())}};
   finding.subjects = std::move(paths);
   findings.push_back(std::move(finding));

@@ -48,7 +48,28 @@ TEST_CASE("mixed saves: modules that a model keeps in more bits raise nothing") 
                                      layer_tensors(2, "BF16")};
   for (NamedTensors& part : mixed) part.begin()->second.dtype = "F32";
   CHECK(find(checked_parts(mixed), "mixed-saves") == nullptr);
-  // Half of each: neither is the odd one.
-  CHECK(find(checked_parts({layer_tensors(0, "BF16"), layer_tensors(1, "F32")}), "mixed-saves") ==
-        nullptr);
+  // Two text encoders, each in its own dtype.
+  std::vector<NamedTensors> encoders(2);
+  for (std::size_t i = 0; i < 2; ++i)
+    for (const char* name : {"q_proj", "k_proj", "v_proj"})
+      encoders[i][fmt::format("text_encoder_{}.{}.weight", i, name)] = {i == 0 ? "BF16" : "F32",
+                                                                        {8, 8}};
+  CHECK(find(checked_parts(encoders), "mixed-saves") == nullptr);
+}
+
+TEST_CASE("mixed saves: of two parts in two dtypes both are named") {
+  const CheckReport report = checked_parts({layer_tensors(0, "BF16"), layer_tensors(1, "F32")});
+  const Finding* finding = find(report, "mixed-saves");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->severity == Severity::kWarning);
+  CHECK(finding->subjects.size() == 2);
+}
+
+TEST_CASE("mixed saves: what belongs in float32 does not hide a part of another dtype") {
+  std::vector<NamedTensors> parts = {layer_tensors(0, "BF16"), layer_tensors(1, "F32"),
+                                     layer_tensors(2, "BF16")};
+  for (int layer : {0, 1, 2})
+    parts[static_cast<std::size_t>(layer)]
+         [fmt::format("model.layers.{}.mlp.gate.e_score_correction_bias", layer)] = {"F32", {8}};
+  CHECK(find(checked_parts(parts), "mixed-saves") != nullptr);
 }
