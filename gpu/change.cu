@@ -1,6 +1,5 @@
 // Casts and scalings, contiguous on both sides. A thread moves 16 bytes of the wider dtype at a
-// time, so that neighbours are contiguous on both sides, and loads 16 elements before it
-// writes.
+// time, so that neighbours are contiguous on both sides, and loads 16 elements before it writes.
 #include "gpu/change.cuh"
 
 namespace shw {

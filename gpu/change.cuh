@@ -58,7 +58,7 @@ struct Held {
   }
 };
 
-// Bits of a dtype to float32 and back.
+// Conversion steps between the bits of a dtype and float32.
 template <NarrowFloat form>
 struct NarrowSteps {
   static __device__ __forceinline__ float widen(std::uint64_t bits) {

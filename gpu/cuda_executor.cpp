@@ -154,7 +154,7 @@ class CudaExecutor final : public Executor {
     const Begun begun = std::move(under_way_.front());
     under_way_.pop_front();
     Lane& lane = lanes_[begun.lane];
-    // Also after a partial start: the started part may still access the slab.
+    // Needed after a failed start too, because the started part may still access the slab.
     auto done =
         begun.started ? end(lane) : Result<Fingerprint>(tl::unexpected(begun.started.error()));
     if (!done) {

@@ -14,7 +14,8 @@ class DeviceTables {
   Status launch(const std::byte* in, std::byte* out, cudaStream_t stream);
   // Starts the transfer of sums and counts to the host.
   Status fetch(cudaStream_t stream);
-  // After the stream is done: returns the fingerprint and stores the numbers where the tables say.
+  // Call after the stream is done: returns the fingerprint and stores the numbers where the tables
+  // say.
   Fingerprint sum() const;
   void add_numbers(const SlabTables& tables) const;
 

@@ -18,7 +18,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // How long to wait for other ranks' reasons after NCCL reports only that a peer left: ranks send
-// the reason before they leave. At most a quarter of the peers' timeout.
+// the reason before they leave. Must be at most a quarter of the peers' timeout.
 constexpr std::chrono::milliseconds kHearsay = std::chrono::milliseconds(100);
 
 // Checks that both ranks have equal versions and options, then exchanges the unique id.

@@ -199,10 +199,9 @@ std::string NcclTransport::under_way() const {
   return text;
 }
 
-// The timeout error. A rank that has never announced anything and should have
-// is surely silent. Otherwise an unfinished group does not tell who blocks it,
-// and a rank without `go` may itself be waiting. Receives are named before
-// sends.
+// The timeout error. A rank that has never announced anything although it should have is certainly
+// silent. Otherwise an unfinished group does not tell who blocks it, and a rank without `go` may
+// itself be waiting. Receives are named before sends.
 Error NcclTransport::late(const WaitStep& step) const {
   const NcclPiece* found = nullptr;
   std::set<int> have_spoken;
@@ -309,7 +308,7 @@ Status NcclTransport::announce_go() {
     if (piece->leads)
       SHW_CHECK(control_.send(piece->peer, piece->control_tag(), bytes_of(piece->told)));
   }
-  // Refused pieces never complete by themselves.
+  // Drops refused pieces, which never complete by themselves.
   std::erase_if(group_, [](const NcclPiece* piece) { return piece->told.number == kNotGiven; });
   return {};
 }

@@ -21,7 +21,7 @@ namespace shw {
 struct NumberShape {
   std::uint32_t width, powers;
 };
-// For numeric elements of 2, 4 and 8 bytes.
+// The shape for numeric elements of 2, 4 and 8 bytes.
 constexpr NumberShape number_shape(Dtype dtype) {
   switch (dtype) {
     case Dtype::kFloat16:
@@ -67,7 +67,7 @@ constexpr std::uint32_t groups_of(NumberShape shape) {
   return (shape.powers + 31) / 32;
 }
 
-// In table order.
+// Word offsets of the parts of a table, in table order.
 struct NumberPlaces {
   std::uint32_t least = 0, greatest = 1, counts = 2, sums = 0, end = 0;
 };

@@ -109,7 +109,7 @@ __device__ __forceinline__ void add_to_words(unsigned int* words, Wide value, st
   }
 }
 
-// The counts of one thread that are not flushed yet.
+// Counts of one thread that are not flushed yet.
 template <int kBytes, class Steps>
 struct ThreadCounts {
   static constexpr SumWords kOf = sum_words(kBytes);

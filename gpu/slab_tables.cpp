@@ -126,7 +126,7 @@ unsigned log_of(std::int64_t power) {
   return static_cast<unsigned>(std::countr_zero(static_cast<std::uint64_t>(power)));
 }
 
-// --- side by side on both sides
+// --- contiguous on both sides
 
 void add_rows(SlabTables& tables, const DeviceJob& job, Part part, std::int64_t element) {
   if (part.ndim == 0) part.dims[part.ndim++] = {1, element, element};
@@ -180,7 +180,7 @@ void add_change(SlabTables& tables, const DeviceJob& job, const Part& part) {
   add_elements(tables, job, rest);
 }
 
-// --- turned planes
+// --- transposed planes
 
 void set_tiles(DeviceJob& job, std::uint32_t along_source, std::uint32_t along_target) {
   const std::uint32_t sizes[2] = {along_source, along_target};
@@ -213,7 +213,7 @@ void add_turn_each(SlabTables& tables, DeviceJob job, const Part& part) {
 }
 
 // Separates interleaved parts, or interleaves them, in whole units; returns the remaining columns
-// or rows, which are all where the plane is no such thing.
+// or rows, which are all of them if the plane is not interleaved.
 Part add_interleaved(SlabTables& tables, DeviceJob job, Part part) {
   const PairDim rows = part.dims[part.ndim - 2], columns = part.last();
   const std::int64_t element = job.target_size;
@@ -322,8 +322,8 @@ bool is_in_step(const Part& part, std::int64_t word) {
   return true;
 }
 
-// Sums have no order: adjacent threads read along the slab, and each proceeds along the tensor for
-// one block of elements.
+// Sums have no order: adjacent threads read along the slab, and each thread proceeds along the
+// tensor for one block of elements.
 void add_scan_each(SlabTables& tables, DeviceJob job, Part part, std::int64_t words) {
   const std::int64_t each = static_cast<std::int64_t>(kFingerprintBlock) / words;
   const auto is_along = [&](const PairDim& dim) { return dim.target == words; };

@@ -12,7 +12,7 @@
 //   turn_each  (up to 8 bytes) the remainder of a transposed plane beside such squares, planes at
 //              odd addresses, and narrow ones: element by element, contiguous on both sides
 //   separate   2, 4 or 8 interleaved parts of elements of up to 8 bytes, in whole vectors
-//   interleave the way back
+//   interleave the inverse of separate
 //   change     casts and scalings, contiguous on both sides
 //   elements   everything else
 //   scan       fingerprint of elements contiguous in memory and in their tensor
@@ -74,9 +74,9 @@ struct Item {
   std::uint32_t job = 0, first = 0, count = 0;  // units of the job, or tiles
 };
 
-// clang-format off: a family a line
+// clang-format off: one family per line
 enum class Kernel : std::uint8_t {
-  // By bytes per unit.
+  // By bytes per unit:
   kRows1,
   kRows2,
   kRows4,
@@ -87,7 +87,7 @@ enum class Kernel : std::uint8_t {
   kFill4,
   kFill8,
   kFill16,
-  // By bytes per element.
+  // By bytes per element:
   kTurn1,
   kTurn2,
   kTurn4,
@@ -105,7 +105,7 @@ enum class Kernel : std::uint8_t {
   kInterleave2,
   kInterleave4,
   kInterleave8,
-  // By bytes per element before and after.
+  // By bytes per element before and after:
   kChange1To1,
   kChange1To2,
   kChange1To4,
@@ -123,12 +123,12 @@ enum class Kernel : std::uint8_t {
   kChange8To4,
   kChange8To8,
   kElements,
-  // By bytes per word.
+  // By bytes per word:
   kScan1,
   kScan2,
   kScan4,
   kScanEach,
-  // By bytes per element; 1-byte elements count every code.
+  // By bytes per element; 1-byte elements count every code:
   kNumbers1,
   kNumbers2,
   kNumbers4,
@@ -185,7 +185,7 @@ constexpr std::uint32_t turn_each_elements(std::uint32_t element) {
   return element < 4 ? kTurnEachElements : kTurnEachBytes / element;
 }
 
-// Where a NumberJob is counted: 64-bit words.
+// The count table of a NumberJob, in 64-bit words.
 struct NumberTable {
   std::uint64_t begin = 0, words = 0;
   Dtype dtype = Dtype::kUnknown;
@@ -214,7 +214,7 @@ void add_scans(SlabTables& tables, std::span<const TileJob> jobs);
 // Counting jobs on the input slab.
 void add_numbers(SlabTables& tables, std::span<const NumberJob> jobs);
 
-// All work on a slab.
+// Adds all work on a slab.
 void add_work(SlabTables& tables, const SlabWork& work);
 
 }  // namespace shw

@@ -11,9 +11,9 @@
 namespace shw {
 namespace {
 
-// What a rank has for NCCL, or what it lacks.
+// A rank's preconditions for NCCL.
 struct Has {
-  std::string lacks;  // empty: nothing
+  std::string lacks;  // why the rank cannot use NCCL; empty: it can
   std::string card;   // Gpu::id
 };
 
@@ -41,7 +41,7 @@ Result<Ready> ready_here(const TransportOptions& options, std::string& id) {
 }
 
 Result<std::vector<Has>> has_each(Transport& control, const Has& own, const WaitStep& step) {
-  // Two lines; neither contains a line end.
+  // Encoded as two lines; neither text contains a line end.
   const std::string text = own.lacks + "\n" + own.card;
   const auto bytes = std::as_bytes(std::span(text));
   SHW_TRY(auto told, gather_all(control, Bytes(bytes.begin(), bytes.end()), 1 << 20, step));
@@ -81,7 +81,7 @@ std::optional<TileTransport> parse_tile_transport(std::string_view text) {
 Result<ChosenTileTransport> choose_tile_transport(const TransportOptions& options,
                                                   Transport& control) {
   if (options.kind == TileTransport::kMpi) return ChosenTileTransport{nullptr, "it was asked for"};
-  // Slabs are read into host memory and written from it. Without a measurement a detour over two
+  // Slabs are read into host memory and written from it. Without a measurement the detour over two
   // GPUs is not assumed to be faster.
   if (options.kind == TileTransport::kAuto)
     return ChosenTileTransport{

@@ -15,7 +15,7 @@
 namespace shw {
 
 enum class TileTransport : std::uint8_t { kAuto, kMpi, kNccl };
-// "auto", "mpi", "nccl".
+// Parses "auto", "mpi" or "nccl".
 std::optional<TileTransport> parse_tile_transport(std::string_view text);
 
 struct TransportOptions {

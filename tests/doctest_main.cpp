@@ -1,5 +1,5 @@
-// doctest's main, but a filter that lets nothing through is a failure: ctest runs the cases of a
-// file by its path, and a path that is not met would otherwise pass without running.
+// doctest's main, except that a filter without matches is a failure: ctest runs the cases of a file
+// by its path, and a wrong path would otherwise pass without running.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 

@@ -105,12 +105,13 @@ inline constexpr std::size_t kActionCount = static_cast<std::size_t>(Action::kCl
 
 // Whether the key of an action works while a panel covers the window.
 enum class OverlayPolicy : std::uint8_t {
-  kBlocked,           // works only where no panel is open: the action touches what a panel hides
-  kRepairPanelOnly,   // works above the repair panel, to which the action belongs
-  kAlways,            // works above every panel: the effect stays visible
-  kReplaces,          // closes the open panel and shows its own
-  kNeedsRepairPanel,  // writes, so it works only with the repair panel and its numbers in sight;
-                      // from elsewhere it opens that panel
+  kBlocked,          // not while a panel is open: the action affects what panels hide
+  kRepairPanelOnly,  // also over the repair panel, to which the action belongs
+  kAlways,           // over every panel: the effect stays visible
+  kReplaces,         // closes the open panel and shows its own
+  // Writes files, so it works only while the repair panel shows the numbers; from elsewhere it
+  // opens that panel.
+  kNeedsRepairPanel,
 };
 
 // A row of the action table. The rows are grouped by topic in finding_actions.cpp,
@@ -123,7 +124,7 @@ struct ActionRow {
   bool (*is_possible)(const Frame& frame, const UiState& state);
   void (*run)(Frame& frame, UiState& state);
   OverlayPolicy overlay = OverlayPolicy::kBlocked;
-  // What the person is asked before it runs, in one or two sentences; empty: nothing to ask now.
+  // Question that the user must confirm first, in one or two sentences; empty: none.
   std::string (*question)(const Frame& frame) = nullptr;
 };
 

@@ -7,8 +7,8 @@
 namespace shw {
 namespace {
 
-// Escape outside of panels and text fields closes what was opened last. It keeps a filter, which
-// may have taken minutes to write.
+// Escape outside panels and text fields closes what was opened last. It keeps the filter, which may
+// have taken minutes to write.
 void take_back_one(UiState& state) {
   if (close_peeks(state.layout)) return;
   if (state.names.open) {
@@ -66,12 +66,12 @@ bool is_of_text(KeyPress key) {
 // The key as written in the action table.
 KeyPress as_told(KeyPress key) {
   if (key == KeyPress{Key::kZ, true, true, false}) return key_of(Action::kPlanRedo);
-  // On many keyboards plus is Shift and another key.
+  // On many keyboards plus is typed as Shift and another key.
   if (key == KeyPress{Key::kPlus, true, true, false}) return key_of(Action::kScaleUp);
   return key;
 }
 
-// A key that does nothing would leave a person guessing.
+// Explains why the key does nothing now.
 std::string why_not(const ActionRow& row) {
   const char* why = row.is_possible == has_tensor       ? "choose a tensor first"
                     : row.is_possible == has_checkpoint ? "nothing is open"

@@ -16,7 +16,7 @@ std::span<const ActionRow> names_actions();
 std::span<const ActionRow> browser_actions();
 std::span<const ActionRow> habit_actions();
 std::span<const ActionRow> tab_actions();
-// Nothing is asked where no job writes.
+// Empty if no job writes files.
 std::string question_before_stopping(const Frame& frame);
 
 constexpr KeyPress ctrl(Key key) {

@@ -14,8 +14,7 @@ void draw_recent(Frame& frame, ImDrawList* draw, const verbs::RecentPlace& recen
 void open_browser(Frame& frame, UiState& state, std::string folder);
 // Opens the browser to select a checkpoint for a comparison.
 void browse_to_compare(Frame& frame, UiState& state);
-// Opens and checks the selected checkpoint, or compares with it if the browser is for that.
-// A checkpoint that was opened before, with what was beside it then.
+// Reopens a recent checkpoint with the references that were given then.
 OpenCommand as_before(const verbs::RecentPlace& recent);
 void open_place(Frame& frame, UiState& state, OpenCommand what);
 // Handles a path dropped onto the window: opens a checkpoint, browses a folder. Requests a listing

@@ -11,7 +11,7 @@ struct BrowserState {
   bool in_new_tab = false;             // the selection is opened in a new tab
   bool wanted = false;                 // focus the text field in the next frame
   std::string text;                    // "/runs/7/step_"
-  std::optional<std::string> pending;  // new text for the field, which keeps a text of its own
+  std::optional<std::string> pending;  // new text for the field, which has its own copy of the text
   std::string replaces;                // text that `pending` replaces; later input is kept
   std::optional<std::string> asked;    // the folder of the last listing
   int row = -1;                        // selected row; -1: the typed text

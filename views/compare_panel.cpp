@@ -38,7 +38,7 @@ std::string verdict_text(const CheckpointDifference& difference, bool is_mapped)
                                     [&](const TensorDifference& one) { return one.kind == kind; });
     return static_cast<std::size_t>(end - begin);
   };
-  // Different tiles are not a difference, and an undecided tensor is not one yet.
+  // Different tiles alone are not a difference, and an undecided tensor may not be one.
   std::size_t open = of_kind(DifferenceKind::kUndecided);
   std::size_t different = difference.tensors.size() - open - of_kind(DifferenceKind::kRetiled);
   if (difference.verdict == Sameness::kSame)
@@ -101,7 +101,7 @@ void draw_side(Frame& frame, Column& column, const char* label,
       frame.theme.text);
 }
 
-// Two programs: the open checkpoint has these elements under other names, in other shapes.
+// Draws the same elements with the other program's names and shapes.
 void draw_paired_sides(Frame& frame, const UiState& state, Column& column) {
   const verbs::PairedTensors* pair = shown_pair(frame, state);
   if (pair == nullptr) return;
@@ -151,10 +151,10 @@ void draw_selected(Frame& frame, const UiState& state, Column& column,
   column.y += frame.px(12);
 }
 
-// Names of two programs: the map between them, or the way to find it.
+// Opens the map of names between two programs, or the way to find one.
 void draw_map_chip(Frame& frame, UiState& state, Column& column,
                    const CheckpointDifference& difference) {
-  // Sorted by kind: those that only one of the two has come first.
+  // Differences are sorted by kind, those that only one checkpoint has first.
   const auto& all = difference.tensors;
   const auto added = std::partition_point(all.begin(), all.end(), [](const TensorDifference& one) {
     return one.kind < DifferenceKind::kAdded;

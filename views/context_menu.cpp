@@ -9,7 +9,7 @@ namespace shw {
 
 namespace {
 
-// For the clicked tile, which is selected by the click.
+// Entries for the clicked tile; the click selects it.
 void offer_looks(Frame& frame, UiState& state) {
   struct {
     const char* label;
@@ -35,7 +35,7 @@ void draw_context_menu(Frame& frame, UiState& state) {
   if (menu.wanted && valid) ImGui::OpenPopup("context-menu");
   menu.wanted = false;
   push_font(frame.fonts.small);
-  // Rows large enough to hit.
+  // Rows are high enough to click easily.
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2{0, frame.px(8)});
   if (ImGui::BeginPopup("context-menu")) {
     auto offer = [&](const char* label, const char* tip, auto&& text) {

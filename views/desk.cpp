@@ -112,7 +112,7 @@ void draw_ui(Frame& frame, UiState& state) {
   ImGui::SetNextWindowSize(size);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2{0, 0});
   ImGui::PushStyleColor(ImGuiCol_WindowBg, frame.theme.background);
-  // Each tab has windows of its own, and so its own scrolling.
+  // Each tab has its own windows, so that each scrolls separately.
   const std::uint64_t tab = frame.open_tabs == nullptr ? 0 : frame.open_tabs->id;
   ImGui::Begin(fmt::format("##desk{}", tab).c_str(), nullptr,
                ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove |

@@ -41,7 +41,7 @@ std::shared_ptr<const std::vector<std::uint8_t>> make_marks(const Snapshot& snap
     const Finding& finding = snapshot.report->findings[about.finding_of[t] - 1];
     (*marks)[t] = static_cast<std::uint8_t>(static_cast<int>(finding.severity) + 1);
   }
-  // A copy was repaired: what is open keeps its marks.
+  // The repair wrote a copy, so the open checkpoint keeps its marks.
   if (is_repaired_elsewhere(snapshot)) return marks;
   if (snapshot.repaired != nullptr && snapshot.plan != nullptr) {
     for (const PlannedTensor& planned : snapshot.plan->tensors) {
@@ -98,7 +98,7 @@ std::shared_ptr<const Digest> make_digest(std::shared_ptr<const Snapshot> snapsh
                      : make_list(*snapshot, before != nullptr ? before->list.get() : nullptr);
   digest->mesh = same_spec && old->mesh == snapshot->mesh ? before->mesh : make_mesh(*snapshot);
   digest->facts = same_report ? before->facts : make_card(*snapshot);
-  // Tiles are looked at in batches: a large overview is not made again for each one.
+  // Statistics of tiles arrive in batches; a large overview is not recomputed for each.
   const bool is_large =
       snapshot->checkpoint != nullptr && snapshot->checkpoint->chunk_count() > 100'000;
   const bool same_matrix = same_marks && old->compared == snapshot->compared &&

@@ -54,7 +54,7 @@ struct ListModel {
   TensorId tensor(std::uint32_t row) const;
 };
 
-// What a rank has written, over all tensors.
+// Amounts that a rank has written, over all tensors.
 struct RankShare {
   std::uint32_t tensors = 0, tiles = 0;
   std::uint64_t bytes = 0;  // of the elements of its tiles
@@ -94,7 +94,7 @@ struct Picture {
   std::shared_ptr<const TileSet> saved;
   std::shared_ptr<const TileSet> after;  // null if no plan changes it
   std::vector<TileOrigin> origins;       // one per tile of `after`; empty: too many
-  std::string after_text;                // "12 of 24 elements kept", "mended seams in gold"
+  std::string after_text;                // such as "12 of 24 elements kept", "mended seams in gold"
   std::string fill_text;                 // "filled with zeros", for lost elements
   std::shared_ptr<const TileSet> expected_tiles;        // null if the spec has no layout
   std::vector<std::vector<AxisPlace>> expected_places;  // mesh coordinates of expected tiles
@@ -124,7 +124,7 @@ struct Overview {
 inline constexpr std::uint8_t kFilled = 2;  // mark: values were filled in; severity of a warning
 inline constexpr std::uint8_t kMended = 4;  // mark: changed by the repair
 
-// What findings are about, for every view: counts, and places.
+// What findings affect, for every view: counts and places.
 struct FoundAbout {
   std::vector<std::uint32_t> finding_of;  // per tensor: 1 + index of its worst finding, 0: none
   std::vector<std::uint8_t> files;        // per file: worst severity + 1, 0: no finding

@@ -41,7 +41,7 @@ std::string damaged_ranks_text(const std::vector<std::uint32_t>& damaged, std::u
   std::string text = fmt::format("{} {} of {} lost tiles", damaged.size() == 1 ? "Rank" : "Ranks",
                                  some_of(rank_runs(damaged), 6), human_count(all));
   if (damaged.size() >= all) return text + ".";
-  // Which ranks share a host is not recorded: the usual sizes are tried.
+  // Tries usual numbers of ranks per host, because checkpoints do not record hosts.
   for (std::uint32_t size : {16u, 8u, 4u}) {
     if (all % size != 0 || all == size || !are_whole_nodes(damaged, size)) continue;
     std::vector<std::string> nodes;

@@ -30,7 +30,7 @@ float names_width(const Column& column) {
   return std::floor(column.width() * 0.34f);
 }
 
-// Parts of a model differ in the middle of their names: "model-00001-of-00002.safetensors".
+// Shortens names. Files of one model differ in the middle: "model-00001-of-00002.safetensors".
 std::vector<std::string> shown_names(const Frame& frame, const FileShares& shares, float width) {
   std::vector<std::string_view> paths;
   for (const FileShare& share : shares.files) paths.push_back(share.path);

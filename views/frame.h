@@ -68,9 +68,9 @@ struct Marks {
   bool wants_texts = false;                          // record every drawn text
   std::vector<TextMark> texts;
   std::string tooltip;                                   // of the map, in the last frame
-  std::map<std::string, std::string, std::less<>> tips;  // what each control says of itself
+  std::map<std::string, std::string, std::less<>> tips;  // by control: its tooltip
   std::string focused;                                   // the control with the keyboard
-  bool has_ring = false;                                 // the control with the keyboard is framed
+  bool has_ring = false;                                 // the focus ring is visible
 };
 
 struct Frame {

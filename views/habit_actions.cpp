@@ -83,7 +83,7 @@ void restore_panel(Frame& frame, UiState& state) {
   if (s.report == nullptr || frame.job.running) return;
   verbs::UiPanel panel = *state.habits.restore;
   state.habits.restore.reset();
-  // What is wrong is seen on the map: another panel of yesterday would hide it.
+  // With findings the map is shown, because another restored panel would hide them.
   if (frame.digest.about->affected.causes != 0) return;
   state.summary_open = panel == verbs::UiPanel::kOverview;
   state.summary_for = s.tensor;

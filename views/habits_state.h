@@ -28,14 +28,14 @@ struct HabitsState {
   std::optional<verbs::UiPanel> restore;  // to be opened once a tensor is selected
 
   bool settings_open = false, errors_open = false, report_open = false;
-  bool expect_open = false, expect_wanted = false;  // as errors_wanted
+  bool expect_open = false, expect_wanted = false;  // see errors_wanted
   std::string expect_spec, expect_against;
   float expect_height = 400;
   bool errors_wanted = false;  // focus the text field in the next frame
   float settings_height = 480, errors_height = 420, report_height = 240;  // in the last frame
   std::string error_text, report_path;
   std::string lesson;       // rule to explain; empty: that of the finding
-  bool view_asked = false;  // the view was asked to be saved; the previous one
+  bool view_asked = false;  // saving a view was requested; the previous file
   std::weak_ptr<const verbs::WrittenReport> view_before;
   bool report_asked = false;  // a report was requested; the previous one
   std::weak_ptr<const verbs::WrittenReport> report_before;

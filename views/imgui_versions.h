@@ -30,7 +30,7 @@ inline ImFont* face(const ImFont* font) {
   return const_cast<ImFont*>(font);
 }
 
-// The end of a line of `width`.
+// End of a wrapped line of `width`.
 inline const char* wrap_position(const ImFont* font, const char* begin, const char* end,
                                  float width) {
 #if IMGUI_VERSION_NUM < 19200

@@ -47,7 +47,7 @@ struct FamilyBuilder {
   std::vector<std::uint32_t> tensors;
 };
 
-// Differences by tensor; empty if nothing is compared.
+// By tensor: its difference to the compared checkpoint; empty without a comparison.
 std::unordered_map<std::string_view, std::uint8_t> differences_of(const Snapshot& snapshot) {
   std::unordered_map<std::string_view, std::uint8_t> found;
   if (snapshot.compared == nullptr || snapshot.compared->a != snapshot.checkpoint) return found;
@@ -121,7 +121,7 @@ std::vector<LayerMatrix> make_matrices(const Snapshot& snapshot, const TensorMod
       order.push_back(f);
   }
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    // Weights before the states of an optimizer, whose names begin with more words.
+    // Sorts weights before optimizer states, whose names have more parts.
     const auto words = [&](std::size_t f) {
       return std::count(before[f].begin(), before[f].end(), '.');
     };

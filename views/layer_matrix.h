@@ -1,5 +1,5 @@
-// The checkpoint as a matrix: a row per layer, a column per kind of tensor in a layer. A cell holds
-// the tensors of that kind, such as all experts of a layer. Computed once per report.
+// The checkpoint as a matrix: a row per layer, a column per kind of tensor in a layer. A cell has
+// all tensors of that kind, such as the experts of a layer. Computed once per report.
 #pragma once
 
 #include <cstddef>
@@ -15,17 +15,18 @@ namespace shw {
 
 struct MatrixCell {
   std::uint32_t tensors = 0;
-  std::uint32_t first = 0;      // index of the tensor to go to: the worst one, else the first
-  std::uint8_t mark = 0;        // the worst, as in Digest::marks
-  std::uint8_t difference = 0;  // from the compared checkpoint: 1 + DifferenceKind; 0: none
-  std::uint64_t nan = 0;        // in tiles whose values were read
-  bool is_read = false;         // at least one tile
+  // Index of the tensor that a click selects: the worst, otherwise the first.
+  std::uint32_t first = 0;
+  std::uint8_t mark = 0;        // the worst mark, as in Digest::marks
+  std::uint8_t difference = 0;  // to the compared checkpoint: 1 + DifferenceKind; 0: none
+  std::uint64_t nan = 0;        // number in tiles whose values were read
+  bool is_read = false;         // at least one tile was read
   double bytes = 0;
 };
 
 // The layers of one family: "model.layers.", "optim.state.model.layers.".
 struct LayerMatrix {
-  std::string before;                 // the common start of the names
+  std::string before;                 // common prefix of the names
   std::vector<std::uint32_t> layers;  // numbers of the rows, ascending
   std::vector<std::string> kinds;     // titles of the columns: "self_attn.q_proj.weight"
   std::vector<MatrixCell> cells;      // row-major

@@ -57,7 +57,7 @@ void draw_filter(Frame& frame, UiState& state, Column& column) {
     changed = true;
   }
   if (changed) frame.emit(FilterCommand{state.filter});
-  // The list may still be that of the text before: then the first one that passes is not known.
+  // The list may still be filtered by an earlier text; then its first tensor is not the right one.
   const ListModel& list = *frame.digest.list;
   if (is_entered && frame.snapshot.filter == state.filter && list.size() != 0)
     frame.emit(SelectTensorCommand{std::string(list.checkpoint->fqn(list.tensor(0)))});
@@ -97,7 +97,7 @@ float draw_nothing_passes(Frame& frame, UiState& state, Column& column) {
   return column.y - from;
 }
 
-// At the top of the list if there is room beside the count.
+// Drawn at the top of the list if there is room beside the count.
 void draw_table_chip(Frame& frame, UiState& state, const Column& column, const std::string& shown) {
   const char* label = state.table.open ? "map" : "table";
   float width = text_width(frame.fonts.small, label) + frame.px(16);
@@ -227,7 +227,7 @@ void draw_facts(Frame& frame, Column& column, bool all) {
   row(frame, column, "format", facts.format, theme.text);
   row(frame, column, "files", facts.files, theme.text);
   row(frame, column, "bytes", facts.bytes, theme.text);
-  // One row has one line: the height of this column is measured before.
+  // A row must stay one line, because the column's height is measured before drawing.
   const Measure mono = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
   const std::string coverage = elide_end(facts.coverage_known ? facts.coverage : "not yet checked",
                                          column.width() - mono("coverage") - frame.px(17), mono);

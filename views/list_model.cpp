@@ -95,7 +95,7 @@ void fold_layers(ListModel& list) {
     std::uint32_t family = units[u].module->family, most = is_layer ? most_alike[family] : 0;
     ListRun run = run_of({units.data() + u, end - u});
     run.odd = is_layer && made_of[{family, units[u].likeness}] * 2 < most;
-    // Unique layers and other modules are not folded.
+    // Runs of a single layer, and other modules, are not folded.
     if (most < 2) run.layers = 0;
     any = any || run.layers > 1;
     list.runs.push_back(std::move(run));

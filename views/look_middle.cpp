@@ -18,7 +18,7 @@ bool look_is_open(const Frame& frame, UiState& state) {
   if (state.looked_into.lock() != frame.snapshot.checkpoint) {
     state.looked_into = frame.snapshot.checkpoint;
     state.bytes.open = state.values.open = false;
-    // The comparison was closed: its empty panel would hide the findings.
+    // A closed comparison also closes its panel, which would be empty and hide the findings.
     if (state.has_looked && frame.snapshot.compared == nullptr) state.compare_open = false;
     state.has_looked = frame.snapshot.checkpoint != nullptr;
   }
@@ -35,7 +35,7 @@ Region look_region(const Frame& frame, Region left, Region centre, Region right)
 
 void draw_look(Frame& frame, UiState& state, Region region) {
   state.map.hovered.reset();  // the map is hidden
-  // If both are open, the one requested last.
+  // If both are open, shows the one requested last.
   bool values = state.values.open || (!state.bytes.open && frame.snapshot.values != nullptr);
   if (values)
     draw_values(frame, state, region);

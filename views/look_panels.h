@@ -7,7 +7,7 @@
 
 namespace shw {
 
-// Closes looks that belong to another checkpoint.
+// True if a view of file contents is open; closes those of another checkpoint.
 bool look_is_open(const Frame& frame, UiState& state);
 // The centre, extended over the side columns if it is too narrow for rows of bytes.
 Region look_region(const Frame& frame, Region left, Region centre, Region right);
@@ -25,16 +25,16 @@ void draw_bytes(Frame& frame, UiState& state, Region region);
 void show_values(Frame& frame, UiState& state);
 void draw_values(Frame& frame, UiState& state, Region region);
 
-// Which tensors are which of another program's checkpoint (names_map_panel.cpp). Opens it where a
-// comparison has found a new map.
+// The map of names between two programs (names_map_panel.cpp). Opens it when a comparison has found
+// a new map.
 bool names_map_is_open(const Frame& frame, UiState& state);
-// The tensors that the shown difference is about; null where there is no map, or no row of it.
+// Tensors of the shown difference on both sides; null if there is no map or no row for it.
 const verbs::PairedTensors* shown_pair(const Frame& frame, const UiState& state);
 void draw_names_map(Frame& frame, UiState& state, Region region);
-// The way from a finding that was made through a map to that map.
+// A button that leads from a finding to the map by which it was found.
 void draw_names_chip(Frame& frame, UiState& state, Column& column, const Finding& finding);
 
-// Switches the centre between map and tensor table; other looks are shown above it.
+// Switches the centre between map and tensor table; views of file contents are drawn above both.
 void toggle_table(Frame& frame, UiState& state);
 void draw_tensor_table(Frame& frame, UiState& state, Region region);
 

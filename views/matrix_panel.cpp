@@ -1,5 +1,5 @@
-// The overview's matrix: kinds of tensors down, layers across, coloured by what was found, by
-// difference, NaN or bytes. A click goes to the tensor.
+// The overview's matrix: kinds of tensors down, layers across, coloured by findings, difference,
+// NaN or bytes. A click selects the tensor.
 #include <fmt/core.h>
 
 #include <imgui.h>
@@ -107,7 +107,7 @@ void draw_matrix(Frame& frame, UiState& state, Column& column, const LayerMatrix
                  std::size_t number) {
   const auto kinds = static_cast<float>(matrix.kinds.size());
   MatrixArea area;
-  // The matrices below the first one are there to be seen as a whole.
+  // Matrices after the first are small, so that each is visible as a whole.
   const float most_high = frame.px(number == 0 ? kMostHigh : kMostHighBelow);
   area.has_labels = frame.px(kLabelledRow) * kinds <= most_high;
   area.high =

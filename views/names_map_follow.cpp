@@ -1,4 +1,4 @@
-// When the map of names is shown, which of its rows is unfolded, and the actions that lead to it.
+// Decides when the map of names is shown and which row is unfolded; also its actions.
 #include <algorithm>
 #include <array>
 
@@ -15,7 +15,7 @@ using verbs::PairedNames;
 using verbs::PairedRow;
 using verbs::PairedTensors;
 
-// Findings about tensors of each row, once per check.
+// Computes the worst finding of each row, once per check.
 void mark_rows(const Frame& frame, NamesMapState& map, const PairedNames& names) {
   const auto& marks = frame.digest.marks;
   if (map.marks.size() == names.rows.size() && map.marks_of.lock() == marks) return;
@@ -33,8 +33,7 @@ void mark_rows(const Frame& frame, NamesMapState& map, const PairedNames& names)
   }
 }
 
-// The row that a person looks for first: one that differs or has a finding, else one that lacks a
-// tensor.
+// The most interesting row: one with a difference or a finding, otherwise one that lacks a tensor.
 std::optional<std::size_t> first_odd_row(const NamesMapState& map, const PairedNames& names) {
   const auto found = std::find(map.marks.begin(), map.marks.end(), kErrorMark);
   if (found != map.marks.end()) return static_cast<std::size_t>(found - map.marks.begin());
@@ -46,7 +45,7 @@ std::optional<std::size_t> first_odd_row(const NamesMapState& map, const PairedN
   return std::nullopt;
 }
 
-// Once per difference: a map may name 70,000 tensors.
+// Finds the row of a difference, once per difference: a map may name 70,000 tensors.
 void find_pair(NamesMapState& map, const PairedNames& names, const std::string& fqn) {
   map.pair_row.reset();
   for (std::size_t i = 0; i < names.rows.size(); ++i) {
@@ -62,7 +61,7 @@ void find_pair(NamesMapState& map, const PairedNames& names, const std::string& 
   }
 }
 
-// The row of the chosen tensor, else the first odd one.
+// The row of the selected tensor, otherwise the first interesting one.
 std::optional<std::size_t> row_to_show(const Frame& frame, NamesMapState& map,
                                        const PairedNames& names) {
   const Snapshot& s = frame.snapshot;
@@ -82,7 +81,8 @@ void find_shown_pair(const Frame& frame, NamesMapState& map, const PairedNames& 
     find_pair(map, names, s.compared->difference.tensors[*s.difference].fqn);
 }
 
-// Another difference unfolds its row; another tensor from elsewhere is to be seen itself.
+// Another difference unfolds its row. If another tensor is selected elsewhere, the map closes to
+// show it.
 void follow_choice(const Frame& frame, NamesMapState& map) {
   const Snapshot& s = frame.snapshot;
   const bool is_difference =
@@ -137,7 +137,7 @@ const PairedTensors* shown_pair(const Frame& frame, const UiState& state) {
   return &paired->rows[*map.pair_row].tensors[map.pair_index];
 }
 
-// A finding that was made through a map between two programs leads to that map.
+// Shown for findings that were made through a map between two programs.
 void draw_names_chip(Frame& frame, UiState& state, Column& column, const Finding& finding) {
   const bool has_map = std::any_of(finding.evidence.begin(), finding.evidence.end(),
                                    [](const auto& one) { return one.first == "map"; });
@@ -151,7 +151,7 @@ void draw_names_chip(Frame& frame, UiState& state, Column& column, const Finding
 
 namespace {
 
-// The reference of the check, where that is what a person has named.
+// Path of the other checkpoint, by default the reference of the check.
 std::string other_path(const Frame& frame) {
   if (frame.snapshot.compared != nullptr || frame.snapshot.paired != nullptr)
     return frame.snapshot.compared_with;

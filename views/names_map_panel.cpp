@@ -1,5 +1,5 @@
-// Which tensors of the open checkpoint are which of another program's: two columns of names, a line
-// per row of the map, and what happens to them on the way.
+// The map of names between the open checkpoint and another program's: two columns of names, a line
+// per row of the map, and its operations in between.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ std::string last_of_path(std::string path) {
   return path.substr(path.find_last_of('/') + 1);
 }
 
-// "join, stack"; the sentences of a row begin with their operation.
+// Operations of a row in short, such as "join, stack": each sentence begins with its operation.
 std::string short_words(const PairedRow& row) {
   std::string text;
   for (const std::string& sentence : row.does) {
@@ -51,7 +51,7 @@ std::string short_words(const PairedRow& row) {
   return text.empty() ? "rename" : text;
 }
 
-// The programs of the maps, as their users call them.
+// Name of a program as its users know it.
 std::string program_of(const std::string& world) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kPrograms{
       {{"hf", "Hugging Face"},
@@ -97,7 +97,7 @@ void draw_head(Frame& frame, UiState& state, Column& column, const PairedNames& 
   column.y += frame.px(14);
 }
 
-// "HF  llama-3-hf" above each column, and which of them is open.
+// Draws "HF  llama-3-hf" above each column, and marks the open checkpoint.
 void draw_sides(Frame& frame, const Column& column, const MapSpans& spans,
                 const PairedNames& names) {
   const std::string open = last_of_path(frame.snapshot.options.checkpoint);
@@ -121,7 +121,7 @@ float row_height(const Frame& frame, const PairedRow& row) {
   return frame.px(kNameLine) * static_cast<float>(lines) + frame.px(kRowPad);
 }
 
-// The end of a name, from a dot on; where that would be little more than "weight", both ends.
+// The end of a name from a dot on; if that would be little more than "weight", both ends.
 std::string shortened(std::string_view name, float width, const Measure& measure) {
   std::string text = elide_path(name, width, measure);
   return text.size() == name.size() || measure(text) > width / 2
@@ -129,13 +129,13 @@ std::string shortened(std::string_view name, float width, const Measure& measure
              : elide_middle(name, width, measure);
 }
 
-// A curve between a name and the words in the middle.
+// A curve between a name and the text in the middle.
 void draw_join(ImDrawList* draw, ImVec2 from, ImVec2 to, Rgba colour, float thick) {
   const float bend = (to.x - from.x) / 2;
   draw->AddBezierCubic(from, {from.x + bend, from.y}, {to.x - bend, to.y}, to, colour, thick);
 }
 
-// Names of one side, one below the other; returns where each stands.
+// Draws the names of one side below one another; `ends` gets their positions.
 void draw_names(Frame& frame, ImDrawList* draw, const std::vector<std::string>& names, float from,
                 float to, float middle, bool is_right, Rgba colour, std::vector<ImVec2>& ends) {
   const ImFont* mono = frame.fonts.mono_small;
@@ -217,7 +217,7 @@ std::string shapes_text(const std::vector<std::string>& shapes) {
   return text;
 }
 
-// A tensor by its name; a click goes to it where it is one of the open checkpoint.
+// Draws a tensor's name; a click selects it if it belongs to the open checkpoint.
 void draw_tensor_name(Frame& frame, UiState& state, ImDrawList* draw, const std::string& fqn,
                       const std::string& id, ImVec2 at, float to, bool is_open) {
   const ImFont* mono = frame.fonts.mono_small;
@@ -281,7 +281,7 @@ void draw_row_tensors(Frame& frame, UiState& state, Column& column, const MapSpa
   }
 }
 
-// What happens to the first tensors of the row, sentence by sentence, and which tensors it has.
+// Draws an unfolded row: its operations on the first tensors, and the names of all its tensors.
 void draw_map_detail(Frame& frame, UiState& state, Column& column, const MapSpans& spans,
                      const PairedNames& names, const PairedRow& row) {
   Column inner{column.draw, spans.left + frame.px(18), column.right, column.y + frame.px(4)};
@@ -341,7 +341,7 @@ void draw_unpaired(Frame& frame, UiState& state, Column& column, const MapSpans&
   column.y = std::max(left.y, right.y) + frame.px(12);
 }
 
-// Rows outside of the window are passed over.
+// Draws only the visible rows.
 void draw_rows(Frame& frame, UiState& state, Column& column, const MapSpans& spans,
                const PairedNames& names) {
   const float top = ImGui::GetWindowPos().y, bottom = top + ImGui::GetWindowHeight();

@@ -85,7 +85,7 @@ float end_panel_content(Frame& frame, OverlayPanel& panel) {
   close_column(frame, panel.content);
   bool scrolls = ImGui::GetScrollMaxY() > 0;
   end_region();
-  // A fade shows that the content continues below.
+  // A fade indicates that the content continues below.
   float edge = panel.all.bottom - frame.px(kPanelButtons);
   if (scrolls)
     panel.all.draw->AddLine({panel.all.left, edge}, {panel.all.right + frame.px(14), edge},

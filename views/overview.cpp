@@ -43,7 +43,7 @@ std::string_view state_of(std::string_view fqn) {
   return optimizer ? "other optimizer state" : "weights and the rest";
 }
 
-// "layers.3" of a name; empty if it has no layer.
+// The layer in a name, such as "layers.3"; empty if there is none.
 std::string layer_in(std::string_view fqn) {
   for (std::size_t at = 0; at < fqn.size();) {
     std::size_t end = std::min(fqn.find('.', at), fqn.size());
@@ -55,7 +55,7 @@ std::string layer_in(std::string_view fqn) {
   return "";
 }
 
-// Megatron-core keeps all layers in one tensor: "decoder.layers.mlp.linear_fc1.weight".
+// True for Megatron-core's tensors that stack all layers: "decoder.layers.mlp.linear_fc1.weight".
 bool is_stacked(std::string_view fqn) {
   const std::size_t at = fqn.find("layers.");
   return at != fqn.npos && (at == 0 || fqn[at - 1] == '.');
@@ -84,7 +84,7 @@ struct Sums {
                      [](const SizeShare& a, const SizeShare& b) { return a.bytes > b.bytes; });
     return cut(std::move(shares));
   }
-  // By their numbers, as a person counts layers; where there are many, those with most tensors.
+  // Sorted by layer number; if there are too many, those with most tensors.
   std::vector<SizeShare> in_order() {
     std::vector<SizeShare> shares = all();
     std::stable_sort(shares.begin(), shares.end(),
@@ -222,10 +222,10 @@ void draw_summary(Frame& frame, UiState& state, Region region) {
     paragraph(frame, column, frame.fonts.text, frame.theme.bad, overview.files.damaged_ranks);
     column.y += frame.px(14);
   }
-  // Where nothing is marked the sizes come first.
+  // If nothing is marked, sizes come first.
   const bool is_marked = !overview.layers.empty() || frame.snapshot.compared != nullptr;
   if (is_marked) draw_matrices(frame, state, column);
-  // One file and no finding leave nothing for the column at the left.
+  // With one file and no finding the left column would be empty.
   const bool has_left = !overview.layers.empty() || overview.files.files.size() > 1;
   bool two = has_left && column.width() > frame.px(720);
   Column left = column, right = column;

@@ -1,4 +1,4 @@
-// The command palette: actions by their names, and places of the checkpoint by theirs.
+// The command palette finds actions and places of the checkpoint by name.
 #include <fmt/core.h>
 
 #include <imgui.h>
@@ -15,7 +15,7 @@
 namespace shw {
 namespace {
 
-// An action, or a place.
+// Either an action or a place.
 struct PaletteRow {
   const ActionRow* action = nullptr;
   const FoundPlace* place = nullptr;
@@ -37,9 +37,9 @@ void add_actions(const Frame& frame, const UiState& state, bool called,
   });
 }
 
-// Actions whose title contains the typed text, then places with it in their name, then actions with
-// its letters in order: "ctf" finds "Colour the tiles by finding". Of actions those that are
-// possible come first.
+// Rows in this order: actions whose title contains the typed text, places whose name does, actions
+// with its letters in order ("ctf" finds "Colour the tiles by finding"). Possible actions come
+// first.
 std::vector<PaletteRow> matching(const Frame& frame, const UiState& state) {
   std::vector<PaletteRow> rows;
   add_actions(frame, state, true, rows);

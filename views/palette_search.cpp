@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kMostOfKind = 8;
 constexpr std::uint32_t kNamesPerFrame = 8192;
-constexpr std::size_t kFewestLetters = 2;  // one letter is in every name
+constexpr std::size_t kFewestLetters = 2;  // almost every name contains a given single letter
 
 std::optional<std::uint32_t> rank_in(std::string_view text) {
   for (std::string_view word : {"rank ", "rank:"}) {

@@ -1,5 +1,5 @@
-// Places that a text names: findings, tensors, ranks and files. Names are looked at some thousands
-// a frame, so that a million of them hold no frame up.
+// Finds findings, tensors, ranks and files by name. Tests some thousand names per frame, so that a
+// million do not delay a frame.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ struct FoundPlace {
 };
 
 struct PaletteSearch {
-  std::string text;  // searched for
+  std::string text;  // text that was searched for
   std::weak_ptr<const Checkpoint> checkpoint;
   std::weak_ptr<const CheckReport> report;
   std::uint32_t tensors_seen = 0, files_seen = 0;
@@ -33,10 +33,11 @@ struct PaletteSearch {
   const FoundPlace& operator[](std::size_t i) const;
 };
 
-// In any case of letters.
+// True if `text` contains `wanted`, ignoring case.
 bool is_called_so(std::string_view text, std::string_view wanted);
 
-// Goes on searching for `text`; begins anew where it, the checkpoint or the report changed.
+// Continues the search for `text`, or restarts it if the text, the checkpoint or the report has
+// changed.
 void go_on_searching(PaletteSearch& search, const Frame& frame, const std::string& text);
 
 }  // namespace shw

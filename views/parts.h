@@ -7,7 +7,7 @@
 
 namespace shw {
 
-// The strip of tabs; nothing where there is one tab.
+// Height and visibility of the tab strip; hidden for a single tab.
 bool tabs_are_shown(const Frame& frame);
 float tab_strip_height(const Frame& frame);
 void draw_tab_strip(Frame& frame, UiState& state, Region region);

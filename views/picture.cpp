@@ -109,7 +109,7 @@ void plan_tiles(const Checkpoint& checkpoint, const PlannedTensor& planned, Pict
   picture.after = std::move(tiles);
 }
 
-// The tensor of each box, where the evidence lists them beside the boxes ("missing_in").
+// The tensor of each box, if the evidence lists them beside the boxes ("missing_in").
 const std::vector<std::string>* tensors_of_boxes(const Finding& finding, std::size_t boxes) {
   for (const auto& [label, value] : finding.evidence) {
     const auto* names = std::get_if<std::vector<std::string>>(&value);
@@ -122,7 +122,7 @@ void collect_boxes(const Finding& finding, std::string_view fqn, std::size_t ndi
                    Picture& picture) {
   for (const auto& [label, value] : finding.evidence) {
     const auto* boxes = std::get_if<std::vector<Box>>(&value);
-    // Where a saved part belongs ("belongs at"), nothing is missing.
+    // Boxes with the label "belongs at" tell where saved parts belong, not what is missing.
     if (boxes == nullptr || label.starts_with("belongs")) continue;
     const std::vector<std::string>* inside = tensors_of_boxes(finding, boxes->size());
     bool overlap = rule_of(finding).boxes_overlap || label.find("overlap") != label.npos;
@@ -210,7 +210,7 @@ void expect_tiles(const SpecEntry& entry, std::uint32_t ranks, Picture& picture)
   picture.expected_tiles = std::move(tiles);
 }
 
-// The dims of the finding, else split dims, else the last two.
+// The dims in the finding, otherwise split dims, otherwise the last two.
 Slice best_slice(const Picture& picture, const Finding* finding) {
   const TileSet& tiles = *picture.saved;
   Slice slice;

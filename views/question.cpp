@@ -1,4 +1,4 @@
-// What a person is asked before something that cannot be taken back, or that stops a running job.
+// Asks for confirmation before an irreversible action or one that stops a running job.
 #include <imgui.h>
 
 #include "views/actions.h"
@@ -10,7 +10,7 @@ namespace shw {
 void draw_question(Frame& frame, UiState& state) {
   const ActionRow& row = row_of(*state.asked);
   const std::string question = row.question(frame);
-  // What was asked about may have come to its end meanwhile.
+  // Closes the question if its subject has ended meanwhile.
   if (question.empty() || !row.is_possible(frame, state)) return state.asked.reset();
   Column column;
   if (!begin_overlay(frame, "##question", {frame.px(520), frame.px(190)}, column))

@@ -15,7 +15,7 @@ bool is_to_be_repaired(const Frame& frame) {
   return s.plan != nullptr && !s.plan->empty() && s.repaired == nullptr;
 }
 
-// A path as it was meant: blanks around it are slips of the hand.
+// Removes accidental blanks around a path.
 std::string without_blanks(const std::string& path) {
   const std::size_t first = path.find_first_not_of(" \t");
   if (first == path.npos) return {};
@@ -35,7 +35,7 @@ bool can_apply(const Frame& frame, const UiState& state) {
   bool refused = target != nullptr && target->typed_path == state.out && target->refused;
   return is_to_be_repaired(frame) && is_idle(frame) && !refused;
 }
-// In place also requires that no job reads it.
+// Applying in place also requires that no job reads the checkpoint.
 bool can_apply_in_place(const Frame& frame, const UiState& /*state*/) {
   return is_to_be_repaired(frame) && !frame.anything_runs() && !frame.snapshot.not_in_place;
 }
@@ -97,7 +97,7 @@ bool compare_is_seen(const UiState& state) {
   return state.compare_open && (!state.right_rail || state.layout.right.peeked);
 }
 
-// The comparison takes the place of the findings; opens their column if collapsed.
+// Shows the comparison instead of the findings, and opens their column if collapsed.
 void show_compare(UiState& state, bool open) {
   state.compare_open = state.compare_wanted = open;
   if (open && state.right_rail && !state.layout.right.peeked) toggle(state.layout.right, true);

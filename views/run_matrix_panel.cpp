@@ -1,5 +1,5 @@
-// The numbers of a run: modules down, steps across with the oldest first. A cell is coloured by
-// NaN, or by how much the norm changed against the step before.
+// Statistics of a run: modules down, steps across, oldest first. Cells are coloured by NaN or by
+// the change of the norm since the previous step.
 #include <fmt/core.h>
 
 #include <imgui.h>
@@ -44,7 +44,7 @@ RunGrid run_grid_of(const Frame& frame, RunState& state, const RunMatrix& matrix
   return grid;
 }
 
-// From 0.01 % to 100 % of change.
+// Colour strength for a change from 0.01 % to 100 %.
 float strength(float change) {
   const float size = std::abs(change);
   return size <= 0 ? 0 : std::clamp(0.2f + 0.2f * (std::log10(size) + 4), 0.12f, 1.0f);
@@ -97,7 +97,7 @@ void draw_run_cell(const Frame& frame, ImDrawList* draw, const RunGrid& grid, co
   draw->AddRectFilled(min, max, fill_of(theme, cell));
   if (!cell.is_whole) draw->AddRectFilled({x, max.y - frame.px(3)}, max, theme.unknown);
   if (grid.wide >= frame.px(kWithNumber)) draw_cell_text(frame, draw, grid, cell, x, y);
-  // The first NaN of a row: what is to be found in a row of them.
+  // Frames the first NaN of a row.
   if (cell.begins)
     add_frame(draw, {x + 1, y + 1}, {max.x - 1, max.y - 1}, theme.text, 0, frame.px(2));
 }
@@ -127,7 +127,7 @@ std::string run_cell_text(const Frame& frame, const RunMatrix& matrix, std::size
   return text + "\nA click opens the step" + (tensor.empty() ? "." : " at " + tensor + ".");
 }
 
-// Only names with room are drawn: every second, every third, ... of narrow columns.
+// Draws only the names that fit: every second, every third, ... of narrow columns.
 void draw_step_names(const Frame& frame, ImDrawList* draw, const RunGrid& grid,
                      const RunMatrix& matrix, int chosen, float y) {
   const ImFont* font = frame.fonts.mono_small;
@@ -144,7 +144,7 @@ void draw_step_names(const Frame& frame, ImDrawList* draw, const RunGrid& grid,
   }
 }
 
-// The row on screen to the row of the matrix.
+// Converts a row on the screen to a row of the matrix.
 std::size_t shown_row(const RunMatrix& matrix, const RunState& state, std::size_t at) {
   return state.by_change ? matrix.by_change[at] : at;
 }
@@ -173,7 +173,7 @@ void draw_grid_row(Frame& frame, ImDrawList* draw, const UiState& state, const R
   }
 }
 
-// The cell under the mouse, or nothing.
+// The cell under the mouse; nullopt if there is none.
 std::optional<std::pair<std::size_t, std::size_t>> cell_under_mouse(const RunMatrix& matrix,
                                                                     const RunState& state,
                                                                     const RunGrid& grid,
@@ -221,7 +221,7 @@ std::optional<StepChoice> draw_module_grid(Frame& frame, UiState& state, const R
   auto under = hovered ? cell_under_mouse(matrix, state.run, grid, top) : std::nullopt;
   if (under && !frame.stable)
     tooltip(frame, run_cell_text(frame, matrix, under->first, under->second));
-  // Space opens what the keys chose.
+  // Space opens the cell selected by keys.
   if (by_key && state.run.module)
     under = std::pair(*state.run.module, static_cast<std::size_t>(state.run.row));
   if (under && (pressed || by_key))
@@ -230,7 +230,7 @@ std::optional<StepChoice> draw_module_grid(Frame& frame, UiState& state, const R
   return choice;
 }
 
-// The legend: what a colour means.
+// The legend of the colours.
 void draw_change_legend(const Frame& frame, ImDrawList* draw, float x, float right, float middle) {
   const Theme& theme = frame.theme;
   const std::array<std::pair<Rgba, const char*>, 4> parts{

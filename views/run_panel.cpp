@@ -1,5 +1,5 @@
-// The steps of a run: one row per checkpoint of the folder that was opened. A click opens a step,
-// Shift and a click compare it with the step before it.
+// The steps of a run: one row per checkpoint of the opened folder. A click opens a step; Shift and
+// a click compares it with the previous step.
 #include <fmt/core.h>
 
 #include <imgui.h>
@@ -41,7 +41,7 @@ RunColumns run_columns(const Frame& frame, float left, float right) {
   return columns;
 }
 
-// The worst of what the check and the numbers say.
+// The worse of the check's result and the statistics.
 Sign sign_of_step(const Frame& frame, std::size_t at) {
   const verbs::RunStep& step = frame.snapshot.run->steps[at];
   const RunCell* all = has_numbers(frame) ? &frame.digest.run->cell(0, at) : nullptr;
@@ -71,7 +71,7 @@ void draw_step_norm(const Frame& frame, ImDrawList* draw, std::size_t step, floa
   const RunCell& cell = frame.digest.run->cell(0, step);
   if (cell.state != RunCell::State::kCounted) return;
   Measure mono = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
-  // Of a step that could not be read whole the number is that of a part.
+  // A number from an incompletely read step is marked with "?".
   const std::string number = (cell.is_whole ? "" : "? ") + cell_number(cell);
   text_from(draw, frame.fonts.mono_small, x, middle,
             cell.is_odd() ? frame.theme.bad : frame.theme.text,
@@ -218,8 +218,8 @@ StepChoice chosen_by_keys(const Frame& frame, const UiState& state) {
   return choice;
 }
 
-// The button that counts the numbers of all steps, right-aligned; how much is to be read stands
-// beside it. Returns the left end.
+// The button that computes statistics of all steps, right-aligned, with the bytes to read beside
+// it. Returns the left end.
 float draw_count_button(Frame& frame, UiState& state, float right, float middle) {
   if (!is_possible(Action::kRunNumbers, frame, state)) return right;
   const RunMatrix& matrix = *frame.digest.run;

@@ -16,15 +16,15 @@ struct StepChoice {
   bool in_new_tab = false;
 };
 
-// The tensor of a row of the matrix: the one with NaN or infinite elements at that step, else the
-// first; empty: none.
+// The tensor to open for a row of the matrix: one with NaN or infinite elements at that step,
+// otherwise the first; empty: none.
 std::string tensor_to_open(const Snapshot& snapshot, const RunMatrix& matrix, std::size_t row,
                            std::size_t step);
-// What a step's norm or NaN is called in a cell: "124.6", "12 NaN", "3 infinite".
+// Text of a cell: "124.6", "12 NaN", "3 infinite".
 std::string cell_number(const RunCell& cell);
-// Modules by steps. Returns the cell that was clicked.
+// Draws modules by steps. Returns the clicked cell.
 std::optional<StepChoice> draw_run_matrix(Frame& frame, UiState& state, Region region);
-// The module above or below the chosen one, in the order of the rows on screen.
+// Selects the module above or below, in the order on the screen.
 void move_module(const RunMatrix& matrix, RunState& state, int by);
 
 }  // namespace shw

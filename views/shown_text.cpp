@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMostLetters = 8'192;  // rasterised at eight sizes: 40 MB of atlas at most
 
-// Drawing happens on one thread.
+// Not thread-safe: drawing happens on one thread.
 struct MissingLetters {
   std::set<ImWchar> known;  // reported once, whether a font was found or not
   std::vector<ImWchar> fresh;
@@ -52,9 +52,9 @@ std::string escape_of(std::uint32_t code) {
   return (code > 0xFFFF ? "\\U" : "\\u") + digits;
 }
 
-// Of signs that the desktop's own texts use, for a machine without fonts.
+// ASCII replacements for symbols in the desktop's own texts, for machines without fonts.
 std::string_view plain_form(std::uint32_t code) {
-  // The drawings of the rules: lines, corners, blocks.
+  // Drawings in explanations of rules use lines, corners and blocks.
   if (code == 0x2500 || code == 0x2501) return "-";
   if (code == 0x2502 || code == 0x2503) return "|";
   if (code > 0x2503 && code < 0x2580) return "+";

@@ -1,5 +1,5 @@
-// Text as a font can show it. Controls, marks that turn the order of letters around, bytes that are
-// not UTF-8 and letters that no font has are shown as escapes ("\n", "\x1b", "\u4e2d").
+// Replaces characters that a font cannot show: control characters, bidirectional marks, bytes that
+// are not UTF-8 and characters that no font has become escapes (" ", "\x1b", "\u4e2d").
 #pragma once
 
 #include <imgui.h>
@@ -9,16 +9,16 @@
 
 namespace shw {
 
-// `buffer` holds the text if anything had to be escaped. Letters that the font lacks are remembered
-// for take_missing_letters(). `keeps_lines`: line ends stay.
+// `buffer` holds the text if anything was escaped. Characters missing in the font are remembered
+// for take_missing_letters(). `keeps_lines`: keeps line breaks.
 std::string_view shown_text(const ImFont* font, std::string_view text, std::string& buffer,
                             bool keeps_lines = false);
 
-// Names in lists: an empty one is visible.
+// Name for a list; an empty name becomes visible text.
 std::string_view shown_name(std::string_view name);
 
-// The letters that were missing since the last call, each once, for a font that has them. A letter
-// is reported only once.
+// Characters that were missing since the last call, each reported only once ever, so that a font
+// for them can be loaded.
 std::vector<ImWchar> take_missing_letters();
 bool has_missing_letters();
 

@@ -4,8 +4,8 @@
 
 namespace shw {
 
-// Region by region, in each from line to line and from left to right: buttons at the right end of a
-// line are drawn from right to left.
+// Sorts by region, then by line, then from left to right: buttons at the right end of a line are
+// drawn from right to left.
 void TabOrder::sort_stops() {
   auto middle = [](const Stop& stop) { return (stop.min.y + stop.max.y) / 2; };
   std::stable_sort(stops_.begin(), stops_.end(), [&](const Stop& a, const Stop& b) {

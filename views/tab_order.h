@@ -1,5 +1,5 @@
-// Tab and Shift+Tab: every control in reading order. imgui 1.86 reaches text inputs alone, and in
-// the order of drawing.
+// Tab and Shift+Tab move through all controls in reading order. imgui 1.86 reaches only text
+// inputs, in drawing order.
 #pragma once
 
 #include <imgui.h>
@@ -13,26 +13,26 @@ class TabOrder {
  public:
   // Begins a frame. `steps`: 1 for Tab, -1 for Shift+Tab, 0 for neither.
   void begin(int steps);
-  // A panel covers what was drawn before: its controls are out of reach.
+  // Call when a panel covers everything drawn before: controls below it become unreachable.
   void cover();
-  // The last item is a control. Gives it the keyboard if it is its turn.
+  // Registers the last item as a control, and gives it the keyboard if it is next.
   void add(ImGuiID id, bool is_text);
-  // The last item is a row of a list. All rows of one window take one place, that of the chosen
-  // row, or of the first one.
+  // Registers the last item as a row of a list. All rows of one window count as one stop: the
+  // chosen row, or the first.
   void add_row(ImGuiID id, bool is_chosen);
-  // A text input that has its turn asks for the keyboard before it is drawn.
+  // True if a text input must request the keyboard before it is drawn.
   bool is_turn_of(ImGuiID id) const { return wanted_ == id; }
   ImGuiID focused() const { return focused_; }
-  // The control with the keyboard got it by Tab.
+  // True if the focused control was reached by Tab.
   bool is_reached() const { return reached_ != 0 && reached_ == focused_; }
   ImVec4 focused_box() const { return focused_box_; }         // x0 y0 x1 y1
-  const std::vector<ImGuiID>& ids() const { return order_; }  // of the last frame, in order
+  const std::vector<ImGuiID>& ids() const { return order_; }  // in order, of the last frame
 
  private:
   struct Stop {
     ImGuiID id = 0;
     ImVec2 min, max;
-    int region = 0;  // controls of one window that are drawn in a row
+    int region = 0;  // controls that are drawn consecutively in one window
     bool is_row = false;
   };
   Stop stop_here(ImGuiID id, bool is_row);

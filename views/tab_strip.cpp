@@ -1,4 +1,4 @@
-// The strip of tabs above the window, shown where there is more than one, and its actions.
+// The tab strip, visible if there are several tabs, and its actions.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -49,7 +49,7 @@ void draw_cross(ImDrawList* draw, ImVec2 middle, float arm, float thick, Rgba co
   draw->AddLine({middle.x - arm, middle.y + arm}, {middle.x + arm, middle.y - arm}, colour, thick);
 }
 
-// The shown tab can be asked about here; another one is shown for that.
+// Asks in the shown tab before closing; another tab is shown first for that.
 void close_tab(Frame& frame, UiState& state, std::size_t at) {
   if (at == frame.open_tabs->shown)
     choose(Action::kCloseTab, frame, state);
@@ -57,7 +57,7 @@ void close_tab(Frame& frame, UiState& state, std::size_t at) {
     ask(frame, TabRequest::Kind::kClose, at);
 }
 
-// The cross that closes a tab; returns its left end.
+// The close button of a tab; returns its left end.
 float draw_close(Frame& frame, UiState& state, std::size_t at, ImVec2 min, ImVec2 max) {
   const float side = frame.px(22);
   const ImVec2 middle{max.x - frame.px(6) - side / 2, std::floor((min.y + max.y) / 2)};

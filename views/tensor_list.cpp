@@ -81,7 +81,7 @@ Columns columns_of(const Frame& frame, const ListModel& list, const Visible& vis
     room -= wanted + frame.px(12);
     return wanted + frame.px(12);
   };
-  // If names are elided anyway, the shape keeps its room.
+  // Keeps room for the shape if names are shortened anyway.
   if (room < shapes + frame.px(12)) room = std::max(room, visible.width * 0.4f);
   columns.shape = take(shapes);
   if (columns.shape > 0) columns.dtype = take(text_width(font, "float8_e4m3"));
@@ -328,7 +328,8 @@ void follow_selection(Frame& frame, UiState& state, Region region) {
   float height = frame.px(24), room = region.max.y - region.min.y;
   float top = row ? static_cast<float>(*row) * height : 0, scroll = ImGui::GetScrollY();
   if (row && (top < scroll || top + height > scroll + room)) {
-    // By key: minimal scrolling; otherwise to the upper third. The first row is seen whole.
+    // Keys scroll minimally; other selections are scrolled to the upper third. The first row is
+    // always complete.
     const float to = !state.rows_moved_by_key ? top - room / 3
                      : top < scroll           ? top
                                               : top + height - room;

@@ -92,7 +92,8 @@ std::string times_text(ExtentsView shape) {
 
 namespace {
 
-// "[12808, 14385)" at the front of `text`; its length, 0 where there is none.
+// Parses a range such as "[12808, 14385)" at the front of `text`; returns its length, 0 if there is
+// none.
 std::size_t range_in_front(std::string_view text, std::uint64_t& begin, std::uint64_t& end) {
   const auto number = [&](std::size_t at, std::uint64_t& value) -> std::size_t {
     auto [last, code] = std::from_chars(text.data() + at, text.data() + text.size(), value);

@@ -20,7 +20,7 @@ std::string times_text(ExtentsView shape);  // "288×8192×640"; "scalar" for no
 
 std::string sentence(std::string_view text);  // with a capital letter
 
-// Words of findings and errors as the desktop shows them: `x` becomes "x", and a half-open range
+// Adapts the text of findings and errors to the desktop: `x` becomes "x", and a half-open range
 // [12808, 14385) becomes "bytes 12,808 to 14,384", or "3 to 6" after "rows".
 std::string shown_words(std::string_view text);
 

@@ -1,7 +1,7 @@
-// How the desktop is divided: pure arithmetic over the window's size.
+// Layout of the desktop, computed from the window's size.
 //
-// The map is what the room is for. The side columns take their part of the width; where too little
-// is left for the map they become rails, the list first, and open above the map when asked for.
+// The map has priority. Side columns take their fraction of the width. If too little is left for
+// the map they become rails, the list first, and open over the map on request.
 #pragma once
 
 #include "views/widgets.h"
@@ -9,31 +9,31 @@
 namespace shw {
 
 struct SideColumn {
-  bool wanted = true;   // false: the person made it a rail
-  bool peeked = false;  // a rail that is open above the map
-  float part = 0;       // of the window's width; 0: the standard one
+  bool wanted = true;   // false: the user made it a rail
+  bool peeked = false;  // a rail that is open over the map
+  float part = 0;       // of the window's width; 0: default
 };
 struct UiLayout {
   SideColumn left, right;
 };
 
-inline constexpr float kRailWidth = 28;  // units of Frame::px, as all below
-inline constexpr float kMapWants = 520;  // less: the list becomes a rail
-inline constexpr float kMapLeast = 400;  // less: the right column too
+inline constexpr float kRailWidth = 28;  // units of Frame::px, as for the constants below
+inline constexpr float kMapWants = 520;  // below this width the list becomes a rail
+inline constexpr float kMapLeast = 400;  // below this width the right column does too
 inline constexpr float kLeftLeast = 200, kRightLeast = 260;
 
 struct Regions {
   Region verdict, left, centre, right, job;
   bool left_rail = false, right_rail = false;
-  Region left_peek, right_peek;  // where an open rail's column lies
+  Region left_peek, right_peek;  // where an open rail's column is drawn
 };
-// `above`: the height of what stands above all regions.
+// `above`: height of the area above all regions.
 Regions regions_of(ImVec2 size, float scale, float job_height, const UiLayout& layout,
                    float above = 0);
 
-// Opens or closes a column: one that has no room opens above the map.
+// Opens or closes a column; a column without room opens over the map.
 void toggle(SideColumn& column, bool is_rail);
-// Closes what lies open above the map; true where there was something.
+// Closes columns that are open over the map; true if there were any.
 bool close_peeks(UiLayout& layout);
 
 }  // namespace shw

@@ -1,4 +1,4 @@
-// What a person sees and has not said: scroll, zoom, what is folded, which panel is open.
+// State of the view that is not part of a command: scrolling, zoom, folding, open panels.
 // Everything else is in the Session.
 #pragma once
 
@@ -24,48 +24,50 @@
 namespace shw {
 
 struct MapState {
-  std::weak_ptr<const TileSet> of;  // whose slice this is; weak, so that its address is not reused
+  // Tiles that the slice belongs to; weak, so that their address is not reused.
+  std::weak_ptr<const TileSet> of;
   Slice slice;
-  double zoom = 1, pan_row = 0, pan_column = 0;  // pan: elements at the upper left corner
+  double zoom = 1, pan_row = 0, pan_column = 0;  // elements at the upper left corner
   std::optional<ChunkId> hovered;                // under the mouse, by arithmetic
-  std::optional<ChunkId> pinned;                 // a replay's "hover tile N": stands for the mouse
-  std::size_t panels_hidden = 0;                 // in the last frame
-  std::size_t first_panel = 0;      // where not all pictures fit: which one comes first
+  std::optional<ChunkId> pinned;    // set by a replay's "hover tile N" instead of the mouse
+  std::size_t panels_hidden = 0;    // in the last frame
+  std::size_t first_panel = 0;      // if not all pictures fit: index of the first one shown
   std::optional<ChunkId> followed;  // the selection that last moved the slice
 };
 
-// What another tab shows of a tensor of the same shape, until that tensor is on the map here.
+// View of another tab, applied here once a tensor with that shape is on the map.
 struct WantedPlace {
   TensorId tensor{};
   Slice slice;
   double zoom = 1, pan_row = 0, pan_column = 0;
 };
 
-// What a right click asked for, until its menu is drawn; and whose menu that is.
+// Target of a right click, until its menu is drawn.
 struct MenuState {
   std::optional<TensorId> tensor;
-  std::optional<ChunkId> chunk;  // nothing: the tensor's row
+  std::optional<ChunkId> chunk;  // nullopt: the tensor's row
   bool wanted = false;
 };
 
 enum class Action : std::uint8_t;  // views/action.h
 
-// What the cells of the overview's matrix are coloured by.
+// Colouring of the overview's matrix.
 enum class MatrixBy : std::uint8_t { kFindings, kDifference, kNan, kBytes };
 
 struct UiState {
   std::string filter;
-  bool filter_wanted = false;                 // puts the keyboard into the filter at the next frame
-  std::set<std::string, std::less<>> folded;  // modules
-  std::set<std::string, std::less<>> unfolded;  // runs of layers, by their titles
+  bool filter_wanted = false;                   // focuses the filter in the next frame
+  std::set<std::string, std::less<>> folded;    // modules
+  std::set<std::string, std::less<>> unfolded;  // runs of layers, by title
   ListRows rows;
   bool rows_moved_by_key = false;  // the next selection comes from an arrow in the list
   std::optional<TensorId> shown;   // the row that was last scrolled to
   SortCommand sort;
   MapState map;
   std::optional<WantedPlace> place_wanted;
-  std::weak_ptr<const Checkpoint> looked_into;  // whose files the two below are of
-  bool has_looked = false;                      // at any
+  // The checkpoint that `has_looked` and `bytes` are about.
+  std::weak_ptr<const Checkpoint> looked_into;
+  bool has_looked = false;  // a view of its files was open
   BytesState bytes;
   BrowserState browser;
   ValuesState values;
@@ -74,51 +76,51 @@ struct UiState {
   RunState run;
   MatrixBy matrix_by = MatrixBy::kFindings;
 
-  PlanState plan;  // of the repair's panel
+  PlanState plan;  // of the repair panel
   bool certificate_open = false;
-  bool compare_open = false, compare_wanted = false;  // the keyboard goes into its line
+  bool compare_open = false, compare_wanted = false;  // compare_wanted focuses its text field
   std::string compare_path;
 
   UiLayout layout;
   bool left_rail = false, right_rail = false;  // in the last frame
-  bool summary_open = false;                   // the whole checkpoint in place of the tensor
-  std::optional<TensorId> summary_for;         // chosen when it was opened
-  bool subjects_open = false;                  // of the finding shown: all of them
-  const void* subjects_of = nullptr;           // compared, never followed
-  int colour_axis = -1;  // tiles are coloured by: -1 their writer, else a mesh axis
-  ColourBy colour_by = ColourBy::kWriter;   // beyond the writer
-  std::optional<TensorId> tiles_asked_for;  // whose values are being looked at
-  std::optional<std::uint32_t> isolated;    // the rank whose tiles stand out
+  bool summary_open = false;                   // shows the overview instead of the tensor
+  std::optional<TensorId> summary_for;         // the tensor selected when it was opened
+  bool subjects_open = false;                  // shows all subjects of the finding
+  const void* subjects_of = nullptr;           // only compared, never dereferenced
+  int colour_axis = -1;                        // -1: by writer; otherwise index of a mesh axis
+  ColourBy colour_by = ColourBy::kWriter;      // colourings other than by writer and axis
+  std::optional<TensorId> tiles_asked_for;     // tensor whose tile values are being read
+  std::optional<std::uint32_t> isolated;       // the highlighted rank
   MenuState menu;
-  bool map_has_keys = false;  // arrows move the tile, not the row
-  bool fill_open = false;     // another checkpoint to fill from is being named
+  bool map_has_keys = false;  // arrow keys select a tile instead of a row
+  bool fill_open = false;     // the checkpoint to fill from is being entered
   bool plan_open = false, palette_open = false, explain_open = false, mesh_open = false;
   std::string palette_text, out, fill_path, open_path, mesh_text;
-  int palette_row = 0, palette_first = 0;  // chosen, and the first that is seen
+  int palette_row = 0, palette_first = 0;  // selected and first visible row
   bool palette_wanted = false;
   PaletteSearch search;  // of the palette
   float plan_height = 420, explain_height = 360, mesh_height = 480,
-        certificate_height = 420;  // pixels that the panels took in the last frame
-  bool welcome_shown = false;      // in the last frame: its field had the keyboard once
+        certificate_height = 420;  // heights of panels in the last frame, in pixels
+  bool welcome_shown = false;      // in the last frame; its field gets the keyboard only once
   std::string toast;
   double toast_until = 0;
-  std::optional<Action> asked;  // the action whose question is on screen
-  bool quit_wanted = false;     // the window was told to close
+  std::optional<Action> asked;  // action whose confirmation is shown
+  bool quit_wanted = false;     // a request to close the window
   bool quit = false;
-  bool close_wanted = false;  // this tab was told to close
+  bool close_wanted = false;  // a request to close this tab
   HabitsState habits;
   TabOrder tabs;
 };
 
-// A panel lies above the desk; the palette, which may lie above that, is none.
+// True if a panel covers the window. The palette, which may be above it, does not count.
 bool panel_is_open(const UiState& state);
 void close_panels(UiState& state);
-// Either of them has the keys.
+// True if a panel or the palette has the keyboard.
 bool is_covered(const UiState& state);
 
-// What tiles are coloured by, of the mesh as it is known.
+// The colouring of tiles, using the known mesh.
 Colouring colouring_of(const Frame& frame, const UiState& state);
-// The chunk that the right column describes and every picture frames.
+// The chunk shown in the right column and framed in every picture.
 std::optional<ChunkId> current_tile(const Frame& frame, const UiState& state);
 
 }  // namespace shw

@@ -200,7 +200,7 @@ void draw_statistics(Frame& frame, Column& column, const SliceValues& values) {
 
 namespace {
 
-// Of the longest text: a table of bfloat16 has more columns than one of float64.
+// Width of the longest text: a table of bfloat16 has more columns than one of float64.
 float table_cell_width(const ImFont* font, const SliceValues& values) {
   constexpr std::size_t kLeast = 6, kMost = 13;  // letters
   std::size_t longest = kLeast;
@@ -222,7 +222,7 @@ void draw_table(Frame& frame, ImDrawList* draw, const SliceValues& values, ImVec
       values.table_columns, static_cast<std::int64_t>((end.x - at.x - index) / wide));
   auto shown_rows = std::min<std::int64_t>(values.table_rows,
                                            static_cast<std::int64_t>((end.y - at.y) / line) - 1);
-  // A line below says what does not fit.
+  // Leaves a line to state what does not fit.
   const bool is_cut = shown_columns < values.columns || shown_rows < values.rows;
   if (is_cut && shown_rows > 2) {
     --shown_rows;
@@ -355,7 +355,7 @@ void draw_numbers_of(Frame& frame, const SliceValues& values, Column column, flo
               std::string(name(values.dtype)) + " has no numbers to draw.");
     at.y = said.y + frame.px(8);
   }
-  // Below the statistics the table has the whole width.
+  // Below the statistics, the table can use the whole width.
   draw_table(frame, column.draw, values, at, {at.y >= facts.y ? column.right : right, bottom});
 }
 

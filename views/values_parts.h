@@ -15,15 +15,15 @@ void draw_heat_map(Frame& frame, ImDrawList* draw, const verbs::SliceValues& val
                    ImVec2 size, const char* id);
 void draw_table(Frame& frame, ImDrawList* draw, const verbs::SliceValues& values, ImVec2 at,
                 ImVec2 end);
-// A field that goes to an index, the next NaN, a copy for numpy; arrows and pages move the window.
+// Tools: an index field, the next NaN, a copy for numpy; arrow and page keys move the window.
 void draw_values_tools(Frame& frame, UiState& state, Column& column,
                        const verbs::SliceValues& values);
-// The slice with its window at an index: "[0, 4096, 32]"; nullopt if the tensor has no such one.
+// Moves the window to an index like "[0, 4096, 32]"; nullopt if the tensor has no such element.
 std::optional<verbs::ValuesAsk> parse_index(std::string_view text, ExtentsView shape,
                                             const verbs::ValuesAsk& now);
-// "np.array([[0, 1], [2, 3]], dtype=np.float32)  # w[0:2, 0:2] float32": the table.
+// The table as numpy code: "np.array([[0, 1], [2, 3]], dtype=np.float32)  # w[0:2, 0:2] float32".
 std::string numpy_text(const Checkpoint& checkpoint, const verbs::SliceValues& values);
-// The values of A, of B, and B - A.
+// Draws the values of A, of B, and B - A.
 void draw_side_by_side(Frame& frame, const ValuesLook& look, Column column, float bottom);
 
 }  // namespace shw

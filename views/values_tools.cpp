@@ -1,5 +1,5 @@
-// Ways through the values of a tensor: to an index, to the next NaN, on by a page; and a copy of
-// the table for numpy.
+// Navigation in the values of a tensor: to an index, to the next NaN, by pages; and a copy of the
+// table for numpy.
 #include <fmt/core.h>
 
 #include <imgui.h>
@@ -41,7 +41,7 @@ std::optional<ValuesAsk> shifted_ask(const Frame& frame, const SliceValues& valu
   return ask == values.ask ? std::nullopt : std::optional(std::move(ask));
 }
 
-// Ctrl and an arrow move on by a page of the table; plain arrows are the list's.
+// Ctrl and an arrow key move by a page of the table; plain arrow keys belong to the list.
 void follow_value_keys(Frame& frame, const UiState& state, const SliceValues& values) {
   if (is_covered(state)) return;
   for (KeyPress key : frame.keys) {
@@ -57,7 +57,7 @@ void follow_value_keys(Frame& frame, const UiState& state, const SliceValues& va
   }
 }
 
-// The window of the first cell with NaN behind the corner of what is shown.
+// A window at the next NaN after the current corner.
 std::optional<ValuesAsk> next_nan_ask(const Frame& frame, const SliceValues& values) {
   ExtentsView shape = frame.snapshot.checkpoint->shape(values.tensor);
   const std::int64_t cells = values.cell_rows * values.cell_columns;

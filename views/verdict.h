@@ -20,14 +20,14 @@ struct VerdictText {
   std::string brief = {};     // used if `detail` does not fit; empty: `detail`
   std::string unjudged = {};  // the line "Not judged: ..." below; may be empty
 };
-// `about`: of the snapshot.
+// `about` must belong to the snapshot.
 VerdictText verdict_of(const Snapshot& snapshot, const JobState& job, const FoundAbout& about);
 // Replaces option names by window terms: "a spec or another checkpoint" for "--spec or
 // --against".
 std::string on_desk(std::string text);
 // Title of the window: "step_9000 - Will not load: 1 cause, 3 tensors - Shardwright".
 std::string window_title(const Digest& digest, const JobState& job);
-// The job that the verdict describes: the long job, else the proof.
+// The job that the verdict describes: the long job, otherwise the proof.
 const JobState& told_job(const JobState& job, std::span<const JobState> concurrent_jobs);
 
 }  // namespace shw

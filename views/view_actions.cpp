@@ -28,7 +28,7 @@ void zoom_to_fit(Frame& /*frame*/, UiState& state) {
   state.map.pan_row = state.map.pan_column = 0;
 }
 
-// The dim across which the pictures are slices: the one that is split most.
+// The dim that the slice fixes and that is split into most parts.
 std::optional<std::size_t> across(const Frame& frame, const UiState& state) {
   const Picture* picture = frame.digest.picture.get();
   if (picture == nullptr || state.map.slice.at.size() != picture->saved->ndim())

@@ -26,7 +26,7 @@ Column middle_column(const Frame& frame, Region region, float width, float heigh
 bool path_line(Frame& frame, UiState& state, Column& column) {
   float height = frame.px(36);
   float wide = column.width() - button_size(frame, "Open").x - frame.px(10);
-  // The keyboard is in the field when the page appears.
+  // Focuses the field when the page appears.
   if (!state.welcome_shown && !is_covered(state)) ImGui::SetKeyboardFocusHere();
   state.welcome_shown = true;
   bool enter = text_field(frame, column.draw, "open/path", "/runs/7/step_9000",
@@ -61,7 +61,7 @@ void draw_formats(Frame& frame, Column& column, float bottom) {
   static const std::vector<verbs::KnownFormat> kKnown = verbs::known_formats();
   const float room = std::max(0.0f, bottom - frame.px(12) - column.y);
   const auto fit = 2 * static_cast<std::size_t>(room / line);
-  // The last place says how many more there are.
+  // The last position shows how many formats are left out.
   const std::size_t shown =
       kKnown.size() <= fit ? kKnown.size() : std::max<std::size_t>(fit, 1) - 1;
   for (std::size_t i = 0; i < shown; ++i) {
@@ -76,7 +76,7 @@ void draw_formats(Frame& frame, Column& column, float bottom) {
       text_until(column.draw, frame.fonts.mono_small, x + wide, middle, frame.theme.quiet,
                  format.sign);
   }
-  const std::size_t last_row = shown / 2;  // two in a row
+  const std::size_t last_row = shown / 2;  // two per row
   if (shown < kKnown.size() && fit > 0)
     text_from(column.draw, frame.fonts.small, column.left + wide + frame.px(24),
               column.y + line * static_cast<float>(last_row) + frame.px(9), frame.theme.quiet,

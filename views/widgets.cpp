@@ -19,8 +19,7 @@ const char* end_of(std::string_view text) {
   return text.data() + text.size();
 }
 
-// Where texts of this frame are recorded; thread-local, because text functions only get a draw
-// list.
+// Receives the texts of this frame; thread-local, because text functions only get a draw list.
 thread_local Marks* noted = nullptr;
 thread_local int noted_layer = 0;
 
@@ -92,7 +91,7 @@ void head(Frame& frame, Column& column, std::string_view text, std::string_view 
 
 namespace {
 
-// imgui breaks between the dots of "...", one per line, where the word behind them is too long.
+// imgui would break between the dots of "...", one per line, if the next word is too long.
 const char* line_end(const ImFont* font, const char* at, const char* last, float width) {
   const auto is_mark = [](char c) { return c == '.' || c == ','; };
   const char* end = wrap_position(font, at, last, width);
@@ -121,7 +120,7 @@ void paragraph(Frame&, Column& column, const ImFont* font, Rgba colour, std::str
   const char *at = begin_of(text), *last = end_of(text);
   while (at < last) {
     const char* end = line_end(font, at, last, column.width());
-    if (end == at) ++end;  // at least one letter, however narrow the column
+    if (end == at) ++end;  // at least one character, however narrow the column
     draw_text(column.draw, font, column.left, column.y, colour,
               {at, static_cast<std::size_t>(end - at)});
     column.y += step;
@@ -136,7 +135,7 @@ void row(Frame& frame, Column& column, std::string_view label, std::string_view 
   float used =
       text_from(column.draw, frame.fonts.mono_small, column.left, middle, frame.theme.quiet, label);
   float room = column.width() - used - frame.px(16);
-  // Sentences go below their label; paths and numbers are elided.
+  // Sentences are drawn below their label; paths and numbers are elided.
   bool words = value.find(' ') != value.npos;
   if (words && text_width(frame.fonts.mono_small, value) > room) {
     column.y += height - frame.px(2);
@@ -145,7 +144,7 @@ void row(Frame& frame, Column& column, std::string_view label, std::string_view 
     column.y = inside.y + frame.px(6);
     return;
   }
-  // Beside a long label the value gets a line of its own.
+  // After a long label the value gets its own line.
   if (room < frame.px(60) && text_width(frame.fonts.mono_small, value) > room) {
     column.y += height;
     middle += height;
@@ -282,7 +281,7 @@ void mark(Frame& frame, std::string_view name) {
 }
 
 void focus_ring(Frame& frame, ImDrawList* draw) {
-  // imgui hides its own mark of the focus where a text input has become active.
+  // imgui hides its focus mark once a text input has become active.
   const bool by_tab = frame.tabs != nullptr && frame.tabs->is_reached();
   if (!ImGui::IsItemFocused() || !(ImGui::GetIO().NavVisible || by_tab)) return;
   if (frame.marks != nullptr) frame.marks->has_ring = true;

@@ -9,7 +9,7 @@
 namespace shw::cli {
 namespace {
 
-// An input is a part of the path: what separates its parts is in no input.
+// Refuses an input that contains one of the path's separators.
 Status check_input(const std::string& path) {
   if (path.find(',') == std::string::npos && path.find("/@") == std::string::npos) return {};
   return fail(ErrorKind::kUsage, "the path of an input has a comma or /@ in it: " + path, {},

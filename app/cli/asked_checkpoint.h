@@ -1,5 +1,4 @@
-// What the options ask to be computed of the checkpoint that was named, as a path of it
-// (core/verbs/asked_path.h).
+// Turns options that ask for a computed checkpoint into a path (core/verbs/asked_path.h).
 #pragma once
 
 #include "app/cli/options.h"
@@ -7,9 +6,9 @@
 
 namespace shw::cli {
 
-// merge, average, delta, apply and extract: a checkpoint made of CHECKPOINT and the other inputs.
+// True for merge, average, delta, apply and extract: they combine CHECKPOINT and other inputs.
 bool combines_inputs(const Options& options);
-// Puts that path into options.checkpoint. kUsage where an input cannot stand in such a path.
+// Sets options.checkpoint to that path. kUsage if the path of an input cannot be part of it.
 Status ask_for_computed(Options& options);
 
 }  // namespace shw::cli

@@ -37,7 +37,7 @@ int exit_code(ErrorKind kind) {
 }
 
 Error seen_from_outside(Error error, const Options& options) {
-  // The step was not resolved yet.
+  // The path still stands for a step that was not resolved.
   if (verbs::stands_for_a_step(options.checkpoint)) return error;
   std::string& file = error.place.file;
   // The output folder, or its parent.
@@ -57,7 +57,7 @@ Error seen_from_outside(Error error, const Options& options) {
   std::string folder = options.checkpoint;
   if (folder.ends_with("/.metadata")) folder.resize(folder.size() - 10);
   if (!folder.ends_with('/')) folder += '/';
-  // A plan may name files of other checkpoints.
+  // A plan may name files of other checkpoints, which are not inside this folder.
   const Store& store = posix_store();
   if (file.find('/') != file.npos && store.exists(file) && !store.exists(folder + file))
     return error;
@@ -162,7 +162,7 @@ std::string with_origin_of(const Context& context, std::string json) {
 
 void print_answer(Context& context, std::string text) {
   if (context.options.json) text = with_origin_of(context, std::move(text));
-  // Of several checkpoints: printed as one list when all are through.
+  // With several checkpoints, answers are collected and printed as one list.
   if (context.options.json && context.answers != nullptr)
     context.answers->push_back(std::move(text));
   else
@@ -171,7 +171,7 @@ void print_answer(Context& context, std::string text) {
 
 int code_of_check(const CheckReport& report, const verbs::CheckAsked& asked,
                   const std::string& fail_on) {
-  // What is certain comes first: that something else could not be read does not take it back.
+  // Findings are certain, so they decide the exit code even if something else was undecided.
   if (verbs::fails(report, asked, fails_from(fail_on))) return kFindings;
   if (report.verdict == Verdict::kUndecided) return kUndecided;
   return verbs::is_open(report, asked) ? kUndecided : kClean;

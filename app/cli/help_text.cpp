@@ -1,4 +1,4 @@
-// What --help says.
+// The text of --help.
 #include "app/cli/options.h"
 #include "app/cli/verb_table.h"
 

@@ -89,7 +89,7 @@ std::int64_t monotonic_ms() {
   return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
 }
 
-// of several processes
+// for runs of several processes
 std::atomic<bool> is_first_process{true};
 std::atomic<pid_t> first_process{0};        // pid of rank 0 if it is on this machine
 std::atomic<bool> first_was_killed{false};  // before the launcher stopped all others
@@ -125,7 +125,7 @@ void cancel_on_signal(int signal) {
     return;
   }
   first_signal.store(signal);
-  // What is finished stays, and the error names the command that resumes.
+  // Keeps finished files after a cancellation; the error names the command that resumes.
   run_progress.keeps.store(true, std::memory_order_relaxed);
   stop_requests.fetch_add(1);
   run_progress.cancelled.store(true);
@@ -152,7 +152,7 @@ void install_signal_handlers() {
   struct sigaction ignore {};
   ignore.sa_handler = SIG_IGN;
   sigaction(SIGPIPE, &ignore, nullptr);
-  // Likewise a file beyond the limit of `ulimit -f`.
+  // Ignores the signal for a file beyond `ulimit -f` too.
   sigaction(SIGXFSZ, &ignore, nullptr);
 }
 
@@ -172,7 +172,7 @@ Status resolve_newest_steps(Context& context, Options& options) {
   return {};
 }
 
-// What a URL holds to sign in with is in no message, and in no answer.
+// Removes credentials in URLs from all messages and answers.
 void hide_secrets(Options& options) {
   options.checkpoint = without_secrets(options.checkpoint);
   options.against = without_secrets(options.against);
@@ -199,7 +199,8 @@ int run_verb(const Verb& verb, Context& context, Options& options) {
   return context.terminal.out_failed() ? kIo : code;
 }
 
-// Each process would do all the work and write to the same places.
+// Error for a verb that does not support several processes: each would do all the work and write to
+// the same places.
 Error does_not_run_in_several(const Context& context, const Launch& launch) {
   return {ErrorKind::kUsage,
           "`" + context.options.verb + "` does not run in several processes, and " +
@@ -209,7 +210,8 @@ Error does_not_run_in_several(const Context& context, const Launch& launch) {
               " away, and start it once."};
 }
 
-// srun without --mpi, or a launcher of another MPI: each process believes that it is alone.
+// Detects srun without --mpi, or a launcher of another MPI, which make each process believe that it
+// is alone.
 Status check_all_are_there(const MpiSession& session, const Launch& launch) {
   if (session.size() == launch.size && session.rank() == launch.rank) return {};
   return fail(ErrorKind::kUsage,

@@ -111,7 +111,7 @@ std::string place_text(const ArgumentUse& place) {
   return place.is_required ? text : "[" + text + "]";
 }
 
-// Options of nearly all verbs.
+// Options that nearly all verbs have.
 constexpr std::string_view kOfAll[] = {"--help", "--json", "--quiet", "--color", "--threads"};
 
 std::string verb_entry(const VerbUse& verb) {

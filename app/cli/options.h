@@ -25,7 +25,7 @@ struct Options : VerbOptions {
   std::string rows;                // explain: "4,8", rows of each FSDP rank to predict
   std::int64_t tensor_parallel = 1;
   std::string fail_on = "warning";
-  std::string report_fail_on;  // report: empty: 0 where it is written
+  std::string report_fail_on;  // report: as for check; empty: exit code 0 if it was written
   std::string processes;       // "mpi", "alone"; empty: SHARDWRIGHT_PROCESSES, or alone
   std::string format;          // report: format; empty: by file name
   std::string color = "auto";
@@ -37,14 +37,14 @@ struct Options : VerbOptions {
   std::string sort;                // ls: a column; empty: by name
   bool reverse = false;
   std::string columns;               // ls: "tensor,shape"; empty: all
-  std::vector<std::string> inputs;   // check: further checkpoints; merge, average: what is added
+  std::vector<std::string> inputs;   // check: further checkpoints; merge, average: the other inputs
   std::string weights;               // average: "0.5,0.5"
   std::int64_t lora_rank = 16;       // extract
   std::vector<std::string> views;    // report: files of saved views
   std::vector<std::string> ignored;  // check: rule ids
   std::string upload;                // "s3://bucket/prefix"
-  bool round_trip = false;           // convert: the way back is gone and compared
-  bool dequantise = false;           // convert: quantised weights are decoded
+  bool round_trip = false;           // convert: converts the result back and compares it
+  bool dequantise = false;           // convert: decodes quantised weights
   std::string as_world;              // hash: "hf"
   std::string quantise;              // convert: "fp8-block"
   bool copy = false;
@@ -55,7 +55,7 @@ struct Options : VerbOptions {
   bool json = false;
   bool values = false;
   bool by_step = false;  // stats: every step of a run
-  bool places = false;   // of show --json: where elements lie
+  bool places = false;   // show --json: also prints where elements are
   bool yes = false;
   bool quiet = false;
   bool plain = false;
@@ -73,7 +73,7 @@ struct EarlyExit {
 
 std::variant<Options, EarlyExit> parse_arguments(int argc, char** argv);
 
-// The text of `shardwright --help`; of `--version` the lines, and the answer with --json.
+// Output of `shardwright --help` and `--version`; with --json the latter is an answer.
 std::string help_text();
 std::string version_text();
 std::string version_json();

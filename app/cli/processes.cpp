@@ -18,7 +18,7 @@ const char* environment(const char* name) {
   return std::getenv(name);
 }
 
-// The programs that begin the processes of a job, as /proc names them (15 letters at most).
+// Launcher programs by their names in /proc (at most 15 letters).
 constexpr std::array<std::string_view, 9> kLauncherPrograms = {
     "mpirun", "mpiexec",         "orterun",       "orted",     "prterun",
     "prted",  "hydra_pmi_proxy", "mpiexec.hydra", "slurmstepd"};
@@ -35,7 +35,7 @@ bool writes_a_folder(const std::string& verb) {
   return verb == "repair" || verb == "reshard" || verb == "convert" || verb == "resume";
 }
 
-// "mpi", "alone" or nothing; the option stands above the variable.
+// "mpi", "alone" or empty; the option overrides the variable.
 std::string asked_processes(const Options& options) {
   if (!options.processes.empty()) return options.processes;
   const char* variable = environment(kProcessesVariable);

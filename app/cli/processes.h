@@ -1,5 +1,5 @@
-// Whether this process works together with others: where that was asked for, never because a
-// launcher's variables are there.
+// Decides if this process works together with others: only if the user asked for it, never just
+// because a launcher's variables are set.
 #pragma once
 
 #include <optional>
@@ -10,12 +10,12 @@
 
 namespace shw::cli {
 
-// Of --processes and its variable: this process among those that it joins.
+// This process among those that --processes or its variable make it join.
 Launch launch_to_join(const Options& options);
-// The same of words that could not be parsed.
+// Like launch_to_join() above, for a command line that could not be parsed.
 Launch launch_to_join(int argc, char** argv);
-// What was asked for and makes no sense, or would let several processes write one folder: each of
-// those that mpirun or srun begins with this program itself, where nobody asked for several.
+// Refuses options that make no sense, and processes that mpirun or srun started directly without
+// --processes: they would all write one folder.
 std::optional<Error> refuse_processes(const Options& options, const Launch& joined);
 
 }  // namespace shw::cli

@@ -14,7 +14,7 @@
 namespace shw::cli {
 namespace {
 
-// ssh's own exit code where it could not connect.
+// ssh's own exit code for a failed connection.
 constexpr int kSshFailed = 255;
 
 bool changes_checkpoint(const std::string& verb) {
@@ -32,7 +32,7 @@ bool is_same_machine(const RemotePlace& a, const RemotePlace& b) {
   return a.kind == b.kind && a.host == b.host && a.userinfo == b.userinfo && a.port == b.port;
 }
 
-// Files of this machine are not over there.
+// True if options name files of this machine, which the remote machine lacks.
 bool names_local_files(const Options& options, const RemotePlace& place) {
   for (const std::string* path : {&options.spec, &options.plan, &options.baseline, &options.policy,
                                   &options.placements, &options.against}) {
@@ -58,7 +58,7 @@ std::string quoted_for_shell(std::string_view word) {
   return out + "'";
 }
 
-// "/~/runs" lies in the home folder, where ssh begins.
+// The path on the remote machine: "/~/runs" is in the home folder, where ssh starts.
 std::string path_there(const RemotePlace& place) {
   if (place.path == "/~") return ".";
   return place.path.starts_with("/~/") ? "./" + place.path.substr(3) : place.path;
@@ -83,7 +83,7 @@ Result<bool> is_installed_there(const RemotePlace& place) {
               "Try `ssh " + place.host + " true`: it must work without a question.");
 }
 
-// All bytes would come here, so the person is asked first.
+// Asks the user first, because all bytes would be transferred.
 std::optional<int> ask_for_travel(Context& context) {
   auto checkpoint = open(context);
   if (!checkpoint) return fail_with(context, checkpoint.error());

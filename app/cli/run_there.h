@@ -1,5 +1,5 @@
-// What reads every byte of a checkpoint behind ssh, or changes it, runs on that machine where
-// shardwright is installed there: its answer travels, the bytes do not.
+// Runs verbs that read every byte of a checkpoint, or change it, on its own machine over ssh if
+// shardwright is installed there: only the answer is transferred.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@
 
 namespace shw::cli {
 
-// The exit code of the run over there; nothing where the verb is to run here. `words`: what was
-// typed behind the program's name.
+// The exit code of the remote run; nullopt if the verb must run here. `words`: the arguments that
+// the user typed.
 std::optional<int> run_there(Context& context, std::span<const std::string> words);
 
 }  // namespace shw::cli

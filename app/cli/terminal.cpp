@@ -85,7 +85,7 @@ int write_all(int descriptor, std::string_view text) {
   return 0;
 }
 
-// Every answer of one that was read from another machine: how much has travelled for it.
+// Adds the number of transferred bytes to the answer of a remote checkpoint.
 void add_remote(std::string& answer) {
   const std::size_t close = answer.rfind('}');
   if (!answer.starts_with('{') || close == answer.npos || close == 0) return;

@@ -73,14 +73,14 @@ int check_another(Context& context, const std::string& path) {
 
 namespace {
 
-// One document: the answers in the order in which the checkpoints were named.
+// One JSON list: the answers in the order of the checkpoints.
 std::string list_of(const std::vector<std::string>& answers) {
   std::string text = "[";
   for (const std::string& answer : answers) text += (text.size() == 1 ? "\n" : ",\n") + answer;
   return text + "\n]";
 }
 
-// The greatest of the exit codes, but 1 where one of the checkpoints has findings.
+// Checks several checkpoints. The exit code is 1 if any has findings, otherwise the greatest.
 int check_all(Context& context) {
   const Options& options = context.options;
   int code = check_one(context);

@@ -79,7 +79,7 @@ int refuse_rule(Context& context, const std::string& id) {
 
 // A few known messages as examples.
 std::string known_messages(bool json) {
-  constexpr std::size_t kShown = 1;  // per table
+  constexpr std::size_t kShown = 1;  // examples per table
   std::string text;
   for (auto part :
        {name_messages(), format_messages(), byte_messages(), file_messages(), megatron_messages(),

@@ -9,7 +9,7 @@
 
 namespace shw::cli {
 
-// Becomes the desktop program that lies beside this one.
+// Replaces this process by the desktop program, which is in the same folder.
 int run_gui(Context& context) {
   std::error_code code;
   auto self = std::filesystem::read_symlink("/proc/self/exe", code);

@@ -17,7 +17,7 @@ int run_learn(Context& context) {
   if (options.json) {
     print_answer(context, learned_to_json(*learned, paths));
   } else if (options.out.empty()) {
-    // The map is what is asked for: the rest goes beside it.
+    // Prints the map to stdout and everything else to stderr.
     if (!learned->rows.empty()) context.terminal.out(map_to_json(learned->map));
     std::string text = learned_to_text(*learned, paths);
     text.erase(text.find_last_not_of('\n') + 1);

@@ -17,9 +17,9 @@ namespace shw::cli {
 // `words`: receives the words after the checkpoint of `ls`.
 void add_positionals(CLI::App& verb, const std::string& name, Options& options,
                      std::vector<std::string>& words);
-// Lets the option take one of these words, which help and completion name.
+// Limits the option to these words, which help and completion list.
 CLI::Option* take_one_of(CLI::Option* option, std::vector<std::string> words);
-// What `convert --to` takes without a map of one's own.
+// Values of `convert --to` without --map.
 const std::vector<std::string>& convert_targets();
 // `shape`: VerbRow::options, one letter per option.
 void add_options(CLI::App& verb, std::string_view shape, Options& options);

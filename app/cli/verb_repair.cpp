@@ -1,4 +1,4 @@
-// plan, repair, verify, undo: what changes something, or says what it would change.
+// plan, repair, verify, undo: verbs that change a checkpoint or show what would change.
 #include <algorithm>
 
 #include "app/cli/verbs.h"
@@ -17,7 +17,7 @@ namespace shw::cli {
 
 namespace {
 
-// A deeper look, or one that knows more, may find what is to be repaired.
+// Notes that a deeper check, or one with a reference, may find more to repair.
 void print_depth_note(Context& context, const CheckReport& report) {
   const TextOptions options = text_options(context);
   std::string words = "No finding (depth " + std::string(name(report.depth)) + ").";
@@ -45,15 +45,15 @@ Result<Plan> plan_now(Context& context, const verbs::Opened& opened) {
 
 namespace {
 
-// A repair that only writes .metadata in another form mends nothing that was wrong.
+// True if the plan changes more than the form of .metadata.
 bool repairs_anything(const Plan& plan) {
   return std::any_of(plan.operations.begin(), plan.operations.end(), [](const Operation& one) {
     return one.kind != OperationKind::kRewriteMetadata;
   });
 }
 
-// What a repair into a new folder writes, next to what is free there, and the way that writes less.
-// Of millions of chunks it takes seconds to find out, and nobody asked.
+// The size of the result, the free space there, and the option that writes less. Skipped for
+// millions of chunks, because computing it takes seconds.
 std::string cost_in_words(const Options& options, const Checkpoint& checkpoint, const Plan& plan) {
   constexpr std::uint32_t kMostChunks = 200'000;
   const bool fits = static_cast<bool>(check_in_place(checkpoint, plan));
@@ -76,7 +76,7 @@ std::string cost_in_words(const Options& options, const Checkpoint& checkpoint, 
   return text;
 }
 
-// As the window says it under "what it takes".
+// Text of --explain, the same as in the window under "what it takes".
 std::string explained(const Plan& plan, const Result<RepairOutlook>& outlook) {
   std::string text = "\n" + in_words(plan) + "\n";
   if (!outlook)
@@ -87,8 +87,7 @@ std::string explained(const Plan& plan, const Result<RepairOutlook>& outlook) {
   return text;
 }
 
-// What --plan holds, what --fill asks for where files are gone, or what findings ask for; then the
-// steps of --then.
+// The plan of --plan, of --fill for missing files, or of the findings; then the steps of --then.
 Result<Plan> plan_asked_for(Context& context, const verbs::Opened& opened) {
   const Options& options = context.options;
   std::optional<Plan> without_files;
@@ -104,8 +103,7 @@ Result<Plan> plan_asked_for(Context& context, const verbs::Opened& opened) {
   return plan;
 }
 
-// Of files that are not there, as long as nobody said what shall stand in the place of what lay
-// in them.
+// Advises --fill if files are missing and no fill was given.
 void print_fill_advice(Context& context, const verbs::Opened& opened) {
   if (!context.options.fill.empty()) return;
   const auto steps = verbs::plan_dropping_missing_data(opened, "zero", &context.progress);
@@ -144,13 +142,13 @@ int run_plan(Context& context) {
       context.terminal.say("\nNothing was written, and nothing can be before every file is there.");
     if (!check_all_reachable(checkpoint)) print_fill_advice(context, *opened);
   }
-  // What nothing here mends is a finding that stays.
+  // Findings that the plan does not repair remain.
   return plan->undecided.empty() ? kClean : kFindings;
 }
 
 namespace {
 
-// Nothing is written unless a person, or --yes, said so.
+// Asks before anything is written, unless --yes was given.
 Status agree(Context& context, const Checkpoint& checkpoint, const Plan& plan,
              const std::string& output) {
   if (context.options.yes) return {};
@@ -172,8 +170,8 @@ Status agree(Context& context, const Checkpoint& checkpoint, const Plan& plan,
   return fail(ErrorKind::kCancelled, "nothing was written");
 }
 
-// Nothing to carry out. Good, where nothing was found: the checkpoint as it is is what to go on
-// with. An error, where something was.
+// Result of an empty plan: success if there are no findings, since the checkpoint can be used as it
+// is; otherwise an error.
 int nothing_to_repair(Context& context, const Plan& plan) {
   const Options& options = context.options;
   if (plan.undecided.empty()) {
@@ -224,7 +222,7 @@ std::string verdict_of(Context& context, const Plan& plan, const RepairResult& r
   return inked(style, result.lossless ? Ink::kGreen : Ink::kGold, "repaired") + ", " + loss;
 }
 
-// What is still wrong is said first.
+// Prints the result, beginning with the findings that remain.
 void print_result(Context& context, const Plan& plan, const RepairResult& result,
                   const std::vector<Finding>& remaining) {
   if (context.options.json) {
@@ -275,7 +273,7 @@ int run_repair(Context& context) {
   if (!plan) return fail_with(context, plan.error());
   if (plan->transforms()) return run_steps(context, *opened, *plan, "-repaired");
   if (plan->empty()) return nothing_to_repair(context, *plan);
-  // A sound checkpoint is not copied to have its metadata in another form.
+  // An undamaged checkpoint is not copied only to rewrite its metadata.
   if (!repairs_anything(*plan) && plan->undecided.empty() && options.plan.empty() &&
       options.out.empty() && !options.in_place)
     return nothing_but_metadata(context);

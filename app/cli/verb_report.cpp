@@ -14,8 +14,7 @@
 namespace shw::cli {
 namespace {
 
-// What the forms of CI begin with, and this program's name soon after: a file of that kind that an
-// earlier run made would stand for this one.
+// True for CI output of an earlier run of this program: it must not be taken for this run's.
 bool is_form_of_ours(const std::string& path) {
   constexpr std::uint64_t kBeginning = 4096;
   auto file = open_file(path, path);
@@ -29,14 +28,14 @@ bool is_form_of_ours(const std::string& path) {
          (text.empty() || text.starts_with("::") || text.find("shardwright") != text.npos);
 }
 
-// In place of the form that an earlier run left there, or where nothing is; never of another file.
+// Replaces the CI output of an earlier run, or writes a new file; never replaces other files.
 void write_failed_form(const Options& options, const std::string& text) {
   const auto target = output_target(options.out);
   if (!target || !verbs::check_output_apart(options.checkpoint, target->path)) return;
   const bool is_there = posix_store().exists(target->path);
   if (!target->is_special && is_there && !is_form_of_ours(target->path)) return;
   if (write_output_file(options.out, text) || target->is_special || !is_there) return;
-  // No room even for that: better none than one that says that all is well.
+  // No space to write it: deletes the old output, which may claim success.
   const std::string name = target->path.substr(target->path.rfind('/') + 1);
   if (auto folder = posix_store().edit_folder(parent_of(target->path)); folder)
     static_cast<void>((*folder)->remove(name));
@@ -48,7 +47,7 @@ verbs::PageFormat format_of(const Options& options) {
       .value_or(is_answer ? verbs::PageFormat::kJson : verbs::page_format(options.out));
 }
 
-// Where bytes may be read, and for the forms that show them.
+// True for formats that show statistics, if bytes may be read.
 bool shows_statistics(verbs::PageFormat format) {
   return format == verbs::PageFormat::kHtml || format == verbs::PageFormat::kMarkdown ||
          format == verbs::PageFormat::kHdf5;
@@ -63,14 +62,14 @@ Result<std::vector<TensorStatistics>> shown_statistics(Context& context,
   return verbs::stats(opened, {}, &context.progress, nullptr, &counted);
 }
 
-// A report that is written is a success, unless it was asked to exit as `check` does.
+// Exit code of a report: 0 if it was written, unless --fail-on asks for those of `check`.
 int code_of_report(const Options& options, const CheckReport& found,
                    const verbs::CheckAsked& asked) {
   if (options.report_fail_on.empty()) return kClean;
   return code_of_check(found, asked, options.report_fail_on);
 }
 
-// Tables go into a file only.
+// Writes tables, always into a file.
 int run_tables(Context& context, const verbs::Opened& opened, const CheckReport& found,
                const CountedChunks& counted, const verbs::CheckAsked& asked) {
   const Options& options = context.options;
@@ -125,7 +124,7 @@ int run_report(Context& context) {
   const auto format = format_of(options);
   auto asked = verbs::read_asked(options.baseline, options.policy);
   if (!asked) return fail_report(context, asked.error());
-  // Markdown under that name would open in nothing.
+  // Nothing could open a Markdown file with that name.
   if (options.format.empty() && options.out.ends_with(".pdf"))
     return fail_report(context, Error{ErrorKind::kUsage,
                                       "a report is never a PDF",
@@ -139,14 +138,14 @@ int run_report(Context& context) {
   }
   auto views = asked_views(options, *opened, format);
   if (!views) return fail_report(context, views.error());
-  // One pass over the bytes finds what is wrong with them and what they add up to.
+  // One pass over the bytes serves the check and the statistics.
   CountedChunks counted(*opened->checkpoint);
   auto found = check_now(context, *opened, shows_statistics(format) ? &counted : nullptr);
   if (!found) return fail_report(context, found.error());
   if (format == verbs::PageFormat::kHdf5)
     return run_tables(context, *opened, *found, counted, *asked);
   auto plan = verbs::plan(*opened, *found, options.fill, &context.progress);
-  // Without a plan the page says that nothing can be mended; what was said about fills is answered.
+  // Without a plan the page states that nothing can be repaired; an invalid --fill is an error.
   if (!plan && !options.fill.empty()) return fail_report(context, plan.error());
 
   auto judged = verbs::judge(*asked, *opened, found->depth == Depth::kData, &context.progress);
@@ -156,7 +155,7 @@ int run_report(Context& context) {
   std::string text = verbs::report(*opened, options, *found, plan ? &*plan : nullptr, format,
                                    asked->context(options.checkpoint), *statistics, *views);
   if (format == verbs::PageFormat::kJson) text = with_origin_of(context, std::move(text));
-  // A page that was cut short is none.
+  // An incomplete page is not written.
   if (is_cancelled(&context.progress)) return fail_report(context, cancelled_error().value());
   if (options.out.empty()) {
     context.terminal.out(text);

@@ -1,4 +1,4 @@
-// resume, commit: what becomes of work that was killed, and of what undo needs.
+// resume, commit: finish or remove killed work, and delete undo data.
 #include "app/cli/verbs.h"
 #include "core/io/store.h"
 #include "core/report/answers.h"

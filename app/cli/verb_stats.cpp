@@ -8,7 +8,8 @@
 namespace shw::cli {
 namespace {
 
-// Steps are read one after the other on the CPU, by this process.
+// Refuses options that --by-step lacks: it reads steps one after the other on the CPU of this
+// process.
 Status allows_by_step(const Context& context) {
   if (!context.options.names.empty())
     return fail(ErrorKind::kUsage, "--by-step counts all tensors by module", {},

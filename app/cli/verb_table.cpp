@@ -5,17 +5,14 @@
 namespace shw::cli {
 namespace {
 
-// Options: s --spec, a --against, d --data and --depth, m
-// --mesh, l --limit and --values, o --out, i --in-place and --yes, p --plan, --then and
-// --placements, f --fail-on, g
-// --fill, v --data alone, n --baseline and --policy, e --format, w --world, r --rows and --tp, b
-// --memory, k --roll-back, y --yes, c --placements, t --to and what else convert takes, A --against
-// of verify, W --weights of average, R --rank of extract, N --ignore, S --sort, --reverse and
-// --columns of ls, h --integrity, H --paths and
-// --copy, T
-// --atol and --rtol, P --plain, u --device of what makes and --transport, U --device of what
-// counts, M --processes, B --map and --set, V --as of hash, F --fail-on of report,
-// Z --by-step of stats, E --view of report.
+// Options: s --spec, a --against, d --data and --depth, m --mesh, l --limit and --values, o --out,
+// i --in-place and --yes, p --plan, --then and --placements, f --fail-on, g --fill, v --data alone,
+// n --baseline and --policy, e --format, w --world, r --rows and --tp, b --memory, k --roll-back, y
+// --yes, c --placements, t --to and the other options of convert, A --against of verify, W
+// --weights of average, R --rank of extract, N --ignore, S --sort, --reverse and --columns of ls, h
+// --integrity, H --paths and --copy, T --atol and --rtol, P --plain, u --device (computing) and
+// --transport, U --device (counting), M --processes, B --map and --set, V --as of hash, F --fail-on
+// of report, Z --by-step of stats, E --view of report.
 constexpr VerbRow kVerbs[] = {
     {"info", "", "What it is: format, tensors, ranks, bytes",
      "shardwright info step_9000\n  shardwright info step_9000 --json"},

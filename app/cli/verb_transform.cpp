@@ -1,4 +1,4 @@
-// reshard, convert, plans of steps, and what is computed of several checkpoints: written anew.
+// reshard, convert, plans of steps, and checkpoints computed from several: all write a new one.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -58,7 +58,7 @@ std::string in_words(const verbs::StepOutlook& outlook) {
          " kept as they are\n" + predicted_in_words(outlook.forecast);
 }
 
-// What it comes to, and whether it can be done, is worked out for somebody who has to be asked.
+// Shows the outlook and asks. The outlook is computed only if a user has to be asked.
 Status agree_to_write(Context& context, const verbs::Opened& opened, const Plan& plan,
                       const std::string& output) {
   if (context.options.yes) return {};
@@ -87,7 +87,7 @@ Status agree_to_write(Context& context, const verbs::Opened& opened, const Plan&
 
 }  // namespace
 
-// Nothing that is wrong may be made to look right.
+// Refuses a damaged source, because the result would look undamaged.
 Status refuse_broken(const std::vector<Finding>& findings, const std::string& checkpoint) {
   if (findings.empty()) return {};
   std::vector<std::string> rules;
@@ -197,7 +197,7 @@ int run_steps(Context& context, const verbs::Opened& opened, const Plan& plan,
   const int code = code_of_result(context, *opened.checkpoint, *remaining);
   if (code != kClean || !result->way_back) return code;
   if (!result->way_back->differ.empty()) return kFindings;
-  // Under other names nothing was compared.
+  // If all names differ, nothing was compared.
   return result->way_back->equal + result->way_back->padding.size() == 0 ? kUndecided : kClean;
 }
 
@@ -221,7 +221,7 @@ int print_steps_plan(Context& context, const verbs::Opened& opened, const Plan& 
 
 namespace {
 
-// What is broken is refused, and the steps are carried out else.
+// Applies the steps, unless findings must be repaired first.
 int write_result(Context& context, const verbs::Opened& opened, const Plan& plan,
                  const std::string& suffix) {
   auto wrong = [&] {
@@ -257,7 +257,7 @@ int convert_as(Context& context, const VerbOptions& said, const std::string& suf
   if (!made) return fail_with(context, made.error());
   if (made->is_empty) {
     context.terminal.say("Nothing was written: no entry fits \"" + printable(said.only) + "\".");
-    return kFindings;  // as ls and grep: nothing was found
+    return kFindings;  // like ls and grep: nothing was found
   }
   for (const std::string& note : made->notes) context.terminal.say(printable(note));
   if (options.verb == "extract")
@@ -288,10 +288,10 @@ int run_convert(Context& context) {
 
 namespace {
 
-// The first input is looked at as what the result is made of; the others are looked at here.
+// Checks the inputs after the first one, which is checked as the source of the result.
 Result<bool> inputs_are_clean(Context& context) {
   bool is_clean = true;
-  // An adapter is small: every byte is looked at.
+  // An adapter is small, so every byte is checked.
   std::optional<Depth> depth = context.options.depth;
   if (context.options.verb == "merge" && !depth) depth = Depth::kData;
   for (const std::string& path : context.options.inputs) {

@@ -68,15 +68,14 @@ int run_report(Context& context);
 int run_demo(Context& context);
 int run_gui(Context& context);
 
-// Carries out a plan with steps; without --out into "<checkpoint><suffix>".
+// Applies a plan with steps; the default output is "<checkpoint><suffix>".
 int run_steps(Context& context, const verbs::Opened& opened, const Plan& plan,
               const std::string& suffix);
 
-// Says what a plan with steps comes to.
+// Prints what a plan with steps would do.
 int print_steps_plan(Context& context, const verbs::Opened& opened, const Plan& plan);
 
-// What of a checkpoint is wrong and would be carried over into new tiles: an error, where anything
-// is.
+// Fails if the findings would be carried over into new tiles.
 Status refuse_broken(const std::vector<Finding>& findings, const std::string& checkpoint);
 
 // Fails for several processes, which cannot ask on a terminal.
@@ -103,10 +102,10 @@ int fail_with(Context& context, const Error& error);
 // lost elements fail the repair, with their share of the model, unless accepted.
 int code_of_result(Context& context, const Checkpoint& source,
                    const std::vector<Finding>& remaining);
-// As fail_with() for report: the output for CI contains the error; signals give the shell's exit
+// Like fail_with(), for report: the output for CI contains the error; signals give the shell's exit
 // code.
 int fail_report(Context& context, const Error& error);
-// As fail_with(), with an exit code specific to this verb.
+// Like fail_with(), with an exit code specific to this verb.
 int fail_with_code(Context& context, const Error& error, int code);
 // Prefixes files inside the checkpoint with its path: "step_9000/.metadata".
 Error seen_from_outside(Error error, const Options& options);
@@ -114,14 +113,14 @@ int exit_code(ErrorKind kind);
 TextStyle style_of(const Context& context);
 TextOptions text_options(const Context& context);
 
-// Before anything is made: whether the result can be sent where --upload says.
+// Checks before a run that --upload can receive the result.
 Status check_upload(const Context& context);
-// Sends a folder into a bucket, or goes on with an upload of it that was cut off.
+// Uploads a folder to a bucket, or resumes an interrupted upload.
 Result<SentResult> send_folder(Context& context, const std::string& folder,
                                const std::string& target);
-// Sends the result there, and says so in it; nothing without --upload.
+// Uploads the result and notes that in it; does nothing without --upload.
 Status upload_result(Context& context, RepairResult& result);
-// "  uploaded     s3://...\n"; empty where it was not.
+// "  uploaded     s3://... "; empty without an upload.
 std::string uploaded_to_text(const RepairResult& result);
 
 // Steps shared by several verbs.

@@ -1,4 +1,4 @@
-// docs/verbs.md: verbs and options as the command line has them, for people who read in a browser.
+// Generates docs/verbs.md from the verb table.
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What --version says: the commit, what this build can do, and the libraries that are in it.
+// The text of --version: the commit, features of this build, and its libraries.
 #include <fmt/core.h>
 
 #include <string>

@@ -22,7 +22,7 @@ constexpr std::array kMono{"/usr/share/fonts/truetype/jetbrains-mono/JetBrainsMo
                            "/usr/share/fonts/truetype/dejavu/DejaVuSansMono.ttf"};
 constexpr std::array kMonoBold{"/usr/share/fonts/truetype/jetbrains-mono/JetBrainsMono-Bold.ttf",
                                "/usr/share/fonts/truetype/dejavu/DejaVuSansMono-Bold.ttf"};
-// What Inter or JetBrains Mono lack is taken from here.
+// For characters that Inter or JetBrains Mono lack.
 constexpr std::array kSymbols{"/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf"};
 
 // Latin with its extensions, Greek, dashes, quotes, the ellipsis, arrows, mathematics, shapes.
@@ -44,7 +44,8 @@ const char* first_there(Paths paths) {
   return nullptr;
 }
 
-// imgui's size is ascent to descent; an em of Inter is 1 / 1.21 of it, of JetBrains Mono 1 / 1.32.
+// imgui's size is ascent to descent; an em is 1 / 1.21 of that in Inter, 1 / 1.32 in JetBrains
+// Mono.
 ImFont* load(Paths paths, float units, float scale, const Fallback& fallback) {
   ImFontAtlas& atlas = *ImGui::GetIO().Fonts;
   float size = std::floor(units * scale + 0.5f);

@@ -9,8 +9,8 @@
 
 namespace shw {
 
-// Builds the font atlas of the current imgui context; sizes are whole pixels.
-// `letters`: further ones, taken from whichever font of the system has them.
+// Builds the font atlas of the current imgui context; sizes are whole pixels. `letters`: further
+// characters, from any system font that has them.
 Fonts load_fonts(float scale, const std::vector<ImWchar>& letters = {});
 // The font files found, for --version and bug reports.
 std::string font_report();

@@ -60,7 +60,7 @@ const PaintedLayout* GlLayouts::show(int slot, PaintedLayout painted) {
   std::swap(shown, painted);
   painted.pixels.swap(shown.pixels);
   {
-    // Of a million tiles giving the memory back takes a millisecond: not in a frame.
+    // Freeing the memory of a million tiles takes a millisecond, so the layout thread does it.
     std::lock_guard lock(mutex_);
     done_with_.push_back(std::move(painted));
   }

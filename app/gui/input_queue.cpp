@@ -12,12 +12,12 @@ bool is_character(const InputEvent& event) {
   return event.key == 0;
 }
 
-// Arrows and pages move a list or a map, never the focus to a text field.
+// Arrow and page keys move in a list or map; they never focus a text field.
 bool is_walk(const KeyPress& press) {
   return press.key >= Key::kUp && press.key <= Key::kEnd;
 }
 
-// It may move the focus: all but what a text field takes for itself.
+// True for keys that may move the focus: all that a text field does not use itself.
 bool is_command(const KeyPress& press, bool takes_text) {
   if (press.key == Key::kNone || is_walk(press)) return false;
   if (!takes_text || press.ctrl || press.alt) return true;
@@ -44,7 +44,7 @@ std::vector<KeyPress> InputQueue::take(const Target& target) {
     const bool is_press = event.pressed.key != Key::kNone;
     if (waits && is_press && !is_walk(event.pressed)) {
       if (event.action != kRepeat) break;
-      // A key held down on a slow machine: commands do not pile up.
+      // Drops repeats, so that commands of a held key do not pile up on a slow machine.
       events_.pop_front();
       if (!events_.empty() && is_character(events_.front())) events_.pop_front();
       continue;
@@ -55,7 +55,7 @@ std::vector<KeyPress> InputQueue::take(const Target& target) {
     if (!is_press) continue;
     presses.push_back(event.pressed);
     if (!is_command(event.pressed, target.takes_text)) continue;
-    // The character of the key itself belongs to it: "/" does not stand in the field it opens.
+    // Drops the key's own character: "/" must not appear in the field that it opens.
     if (!events_.empty() && is_character(events_.front())) {
       target.character(events_.front().character);
       events_.pop_front();

@@ -46,7 +46,7 @@ Result<std::unique_ptr<Offscreen>> Offscreen::create(int width, int height) {
   EGLint count = 0;
   if (eglChooseConfig(display, wanted, &config, 1, &count) != EGL_TRUE || count == 0)
     return no_egl("EGL has no configuration for OpenGL");
-  // 3.2 or later: below it imgui cannot draw more than 65,536 vertices a window.
+  // Below 3.2 imgui cannot draw more than 65,536 vertices per window.
   const EGLint version[] = {EGL_CONTEXT_MAJOR_VERSION,
                             3,
                             EGL_CONTEXT_MINOR_VERSION,

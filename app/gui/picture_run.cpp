@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kFrames = 4;  // imgui needs two to lay out, popups a third
 
-// Of this thread alone: on a busy machine wall time measures the others.
+// CPU time of this thread: wall time would include other programs of a busy machine.
 double thread_seconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -49,8 +49,7 @@ class OffscreenHarness {
       bench->look_for_gpus_with(gpus);
       return bench;
     });
-    // A picture is the same on every desk: it has the person's settings only where they are asked
-    // for.
+    // Pictures must look the same everywhere, so user settings are used only if requested.
     harness->tabs_->keep_settings_in(options.settings);
     if (options.theme) harness->bench().desk().habits.settings.theme = *options.theme;
     return harness;
@@ -89,7 +88,8 @@ class OffscreenHarness {
     screen_->render();
     return write_png(path, screen_->read());
   }
-  // "map/saved 0.5 0.75": the mouse onto a named item, at parts of its width and height.
+  // "map/saved 0.5 0.75": moves the mouse to a named item, at these fractions of its width and
+  // height.
   bool point(const std::string& line) {
     std::size_t first = line.find(' '), second = line.find(' ', first + 1);
     if (first == line.npos || second == line.npos) return false;
@@ -182,7 +182,7 @@ Status play_line(OffscreenHarness& harness, const std::string& line) {
   } else if (line.starts_with("point ")) {
     if (!harness.point(rest("point "))) return usage(line);
   } else if (line.starts_with("where ")) {
-    // For a test that drives the window with a real mouse: the middle of a named item.
+    // For tests with a real mouse: prints the centre of a named item.
     auto found = harness.bench().marks().items.find(rest("where "));
     if (found == harness.bench().marks().items.end()) return usage(line);
     ImVec4 box = found->second;
@@ -236,8 +236,7 @@ void measure(OffscreenHarness& harness) {
 
 }  // namespace
 
-// The largest screen that is sold is 7680x4320. A picture is drawn on the processor: a larger one
-// takes minutes.
+// Limit of a picture: 7680x4320, the largest common screen. Larger ones take minutes on the CPU.
 constexpr int kMostPixelsAcross = 7680;
 constexpr std::int64_t kMostPixels = std::int64_t{7680} * 4320;
 
@@ -265,7 +264,8 @@ Status take_pictures(const GuiOptions& options) {
   if (options.frame_times) measure(*harness);
   auto snapshot = harness->bench().snapshot();
   if (snapshot->checkpoint == nullptr && snapshot->error)
-    return tl::unexpected<Error>(*snapshot->error);  // the picture shows it; the exit code says it
+    // The picture shows the error, and the exit code reports it.
+    return tl::unexpected<Error>(*snapshot->error);
   return {};
 }
 

@@ -9,7 +9,7 @@
 namespace shw {
 namespace {
 
-// A splitter that is dragged changes them sixty times a second.
+// Dragging a splitter changes settings sixty times a second.
 constexpr std::chrono::milliseconds kMoment{400};
 
 }  // namespace

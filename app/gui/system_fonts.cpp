@@ -16,10 +16,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMostFonts = 8;
-constexpr std::size_t kMostFontFiles = 5'000;       // looked at without fontconfig
+constexpr std::size_t kMostFontFiles = 5'000;       // limit without fontconfig
 constexpr std::uintmax_t kLargestFont = 64u << 20;  // Noto Sans CJK has 20 MB
 
-// The part of fontconfig's interface that is used; its types stay opaque.
+// The declarations of fontconfig that are used; its types stay opaque.
 struct FontSet {
   int count;
   int capacity;
@@ -72,7 +72,7 @@ void add_font(std::vector<SystemFont>& fonts, SystemFont font) {
   if (!is_there && is_outline_font(font.path, font.index)) fonts.push_back(std::move(font));
 }
 
-// True if the font has letters that are still missing; those are taken off the list.
+// True if the font has missing characters, which are then removed from `missing`.
 bool takes_letters(const Fontconfig& config, const void* font, std::vector<ImWchar>& missing) {
   void* letters = nullptr;
   if (config.letters_of(font, "charset", 0, &letters) != 0 || letters == nullptr) return false;
@@ -80,7 +80,7 @@ bool takes_letters(const Fontconfig& config, const void* font, std::vector<ImWch
              missing, [&](ImWchar letter) { return config.has_letter(letters, letter) != 0; }) != 0;
 }
 
-// The fonts in the order of fontconfig that have letters which those before lack.
+// Fonts in fontconfig's order, each with characters that the earlier ones lack.
 std::vector<SystemFont> from_fontconfig(const Fontconfig& config,
                                         const std::vector<ImWchar>& letters) {
   std::vector<SystemFont> fonts;
@@ -98,7 +98,7 @@ std::vector<SystemFont> from_fontconfig(const Fontconfig& config,
     int index = 0;
     if (config.text_of(sorted->patterns[i], "file", 0, &file) != 0 || file == nullptr) continue;
     if (config.number_of(sorted->patterns[i], "index", 0, &index) != 0) index = 0;
-    // The upper half names an instance of a variable font, which imgui does not know.
+    // The upper half is an instance of a variable font, which imgui does not support.
     const SystemFont font{reinterpret_cast<const char*>(file), index & 0xFFFF};
     if (is_outline_font(font.path, font.index) &&
         takes_letters(config, sorted->patterns[i], missing))
@@ -119,7 +119,7 @@ std::vector<std::string> font_folders() {
   return folders;
 }
 
-// Files whose names say that they cover many letters, in the order of these words.
+// Files whose names suggest that they cover many characters, in the order of these words.
 std::vector<SystemFont> from_folders() {
   constexpr std::array<std::string_view, 7> kWide = {
       "CJK", "DroidSansFallback", "wqy", "Arabic", "Hebrew", "NotoSans-", "unifont"};
@@ -161,7 +161,7 @@ bool is_outline_font(const std::string& path, int index) {
         in.read(static_cast<char*>(out), static_cast<std::streamsize>(length)));
   };
   if (!read(head.data(), head.size())) return false;
-  if (big_endian(head.data(), 4) == 0x74746366) {  // "ttcf": offsets of its fonts follow
+  if (big_endian(head.data(), 4) == 0x74746366) {  // "ttcf": followed by the offsets of its fonts
     std::array<unsigned char, 4> offset{};
     in.seekg(12 + 4 * index);
     if (!read(offset.data(), offset.size())) return false;

@@ -78,14 +78,13 @@ OpenTabs Tabs::described() const {
   described.shown = shown_;
   described.id = tabs_[shown_].id;
   described.tabs.resize(tabs_.size());
-  // A single tab has no strip.
+  // A single tab needs no tab strip.
   if (tabs_.size() == 1) return described;
   for (std::size_t t = 0; t < tabs_.size(); ++t) described.tabs[t] = tabs_[t].bench->described();
   return described;
 }
 
-// Theme, scale and columns are those of the window; the panel and the order of the list are those
-// of the tab.
+// Theme, scale and columns belong to the window; the panel and the sort order belong to the tab.
 void Tabs::show(std::size_t tab) {
   if (tab == shown_ || tab >= tabs_.size()) return;
   verbs::UiSettings settings = settings_of(shown().desk());
@@ -99,8 +98,8 @@ void Tabs::show(std::size_t tab) {
   note(fmt::format("tab {}", tab));
 }
 
-// The same tensor, where the other checkpoint has one of that name; the same slice and zoom, where
-// it has that shape too.
+// Selects the tensor with the same name in the other checkpoint, if it exists; also the same slice
+// and zoom if it has the same shape.
 void Tabs::show_same(std::size_t tab) {
   if (tab >= tabs_.size() || tab == shown_) return;
   const auto here = shown().snapshot();
@@ -147,7 +146,7 @@ void Tabs::carry_out(const TabRequest& request) {
     case TabRequest::Kind::kClose:
       if (request.tab >= tabs_.size()) return;
       if (request.tab != shown_ && tabs_[request.tab].bench->writes()) {
-        // It is asked about where it can be seen.
+        // Shows the tab about which the user is asked.
         show(request.tab);
         shown().desk().close_wanted = true;
         return;
@@ -156,7 +155,7 @@ void Tabs::carry_out(const TabRequest& request) {
   }
 }
 
-// Leaves once no tab is left whose job writes and was not asked about.
+// Quits once every tab with a writing job has been confirmed.
 void Tabs::follow_leaving() {
   UiState& desk = shown().desk();
   if (desk.quit) {
@@ -176,7 +175,7 @@ void Tabs::follow_leaving() {
 
 void Tabs::draw(const Fonts& fonts, float scale, double now, std::span<const KeyPress> keys,
                 bool stable) {
-  // A read of a network disk can take seconds: the frame would wait for it.
+  // Frees closed tabs only when idle: a read from a network disk could block the frame for seconds.
   std::erase_if(closing_, [](const auto& bench) { return !bench->busy(); });
   auto request = shown().draw(fonts, scale, now, keys, stable, described());
   UiState& desk = shown().desk();

@@ -1,4 +1,4 @@
-// The checkpoints that are open in one window: a workbench each, of which one is drawn.
+// The checkpoints that are open in one window: a workbench per tab, of which one is drawn.
 #pragma once
 
 #include <fstream>
@@ -14,29 +14,29 @@ namespace shw {
 
 class Tabs {
  public:
-  // `make`: a workbench as all of this window are. Begins with one.
+  // `make` creates the workbench of a new tab. Begins with one tab.
   explicit Tabs(std::function<std::unique_ptr<Workbench>()> make);
 
   Workbench& shown() { return *tabs_[shown_].bench; }
   std::size_t count() const { return tabs_.size(); }
-  // A new tab is shown. Nothing where there are kMostTabs.
+  // Adds a tab and shows it. Does nothing if there are kMostTabs.
   void add_empty();
   void show(std::size_t tab);
-  // Stops its job, and waits for its end in later frames. Nothing where it is the only one.
+  // Cancels the tab's job and lets it end during later frames. Does nothing for the only tab.
   void close(std::size_t tab);
-  // The checkpoints of the command line; the first one is shown.
+  // Opens the checkpoints of the command line and shows the first.
   void open_all(const GuiOptions& options);
   // Records all further commands, of all tabs, as lines for --replay.
   Status record_in(const std::string& file);
-  // Keeps the settings, which all tabs share, in this file; empty: nowhere.
+  // Stores the settings, which all tabs share, in this file; empty: not stored.
   void keep_settings_in(const std::string& file);
-  // Call between ImGui::NewFrame and ImGui::Render. Then does what was asked of the tabs.
+  // Call between ImGui::NewFrame and ImGui::Render. Also executes requests for tabs.
   void draw(const Fonts& fonts, float scale, double now, std::span<const KeyPress> keys,
             bool stable);
-  // The person wants to leave: jobs that write are asked about, one tab after the other.
+  // Requests to quit: asks about jobs that write files, one tab after the other.
   void leave() { shown().desk().quit_wanted = true; }
   bool has_left() const { return has_left_; }
-  // True while something runs in any tab that needs frames without events.
+  // True while any tab needs frames without events.
   bool busy() const;
   void settle();
 
@@ -44,7 +44,7 @@ class Tabs {
   struct Tab {
     std::uint64_t id = 0;
     std::unique_ptr<Workbench> bench;
-    bool may_end = false;  // the person wants to leave, also while its job runs
+    bool may_end = false;  // the user wants to quit even while this tab's job runs
   };
   void append();
   OpenTabs described() const;
@@ -55,7 +55,7 @@ class Tabs {
 
   std::function<std::unique_ptr<Workbench>()> make_;
   std::vector<Tab> tabs_;                            // never empty
-  std::vector<std::unique_ptr<Workbench>> closing_;  // their cancelled jobs still run
+  std::vector<std::unique_ptr<Workbench>> closing_;  // closed tabs whose cancelled jobs still run
   std::size_t shown_ = 0;
   std::uint64_t next_id_ = 0;
   bool has_left_ = false;

@@ -33,7 +33,7 @@ Window& of(GLFWwindow* handle) {
   return *static_cast<Window*>(glfwGetWindowUserPointer(handle));
 }
 
-// What the key prints under the person's layout, where it prints a letter or a digit.
+// The key by what it prints in the user's layout, for letters and digits.
 Key key_of(int key, int scancode) {
   constexpr std::pair<int, Key> kOthers[] = {{GLFW_KEY_UP, Key::kUp},
                                              {GLFW_KEY_DOWN, Key::kDown},
@@ -116,7 +116,7 @@ void listen(Window& window) {
   glfwSetWindowContentScaleCallback(
       handle, [](GLFWwindow* w, float, float) { of(w).scale_changed = true; });
   glfwSetWindowCloseCallback(handle, [](GLFWwindow* w) {
-    // The desktop decides: it may have to ask first.
+    // The desktop decides about closing, because it may have to ask first.
     glfwSetWindowShouldClose(w, GLFW_FALSE);
     of(w).close_wanted = true;
     of(w).pace.wake();
@@ -139,7 +139,8 @@ std::vector<KeyPress> feed_input(Window& window) {
     // Tab goes through the controls in reading order (views/tab_order.h); imgui 1.86 would go from
     // text input to text input.
     if (event.key == GLFW_KEY_TAB) return;
-    // Arrows and pages are the list's and the map's: imgui would walk its own focus away from them.
+    // Arrow and page keys belong to the list and the map: imgui would move its own focus away from
+    // them.
     const bool walks = event.key >= GLFW_KEY_RIGHT && event.key <= GLFW_KEY_END;
     const bool menu = ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup);
     if (walks && event.action != GLFW_RELEASE && !menu && !ImGui::GetIO().WantTextInput) return;

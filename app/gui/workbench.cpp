@@ -23,7 +23,8 @@ std::size_t watched_files(const Snapshot& snapshot) {
 Workbench::Workbench(std::function<void()> wake)
     : wake_(wake), layouts_(wake), digest_(make_digest(std::make_shared<const Snapshot>())) {
   session_.on_change([this] {
-    // Taken once: who has just looked and found nothing new is waiting by now, and hears it.
+    // Locks the mutex once, so that a thread that has just found nothing to do is waiting by now
+    // and receives the notification.
     { std::lock_guard lock(mutex_); }
     changed_.notify_all();
   });
@@ -43,14 +44,14 @@ Workbench::~Workbench() {
 
 void Workbench::watch_disk() {
   start_thread(watch_thread_, [this] {
-    // At most 1,000 files a second: the server of a cluster's disk answers others too.
+    // Limit of 1,000 files a second, to spare the file server of a cluster.
     constexpr std::size_t kFilesPerSecond = 1'000;
     std::chrono::seconds pause{2};
     std::unique_lock lock(mutex_);
     while (!changed_.wait_for(lock, pause, [&] { return stopping_; })) {
       lock.unlock();
       auto snapshot = session_.snapshot();
-      // A running job may write itself; a look that still runs would be begun again.
+      // Skipped while a job runs, because it may write files itself or would be restarted.
       const JobState job = session_.job();
       if (!job.running && !job.looking) {
         if (snapshot->checkpoint != nullptr) session_.apply(DiskCommand{});
@@ -64,7 +65,7 @@ void Workbench::watch_disk() {
 }
 
 void Workbench::open(const GuiOptions& what) {
-  // The list of another checkpoint begins with all of it.
+  // The list of another checkpoint starts without a filter.
   std::vector<Command> commands;
   if (!ui_.filter.empty()) commands.emplace_back(FilterCommand{});
   ui_.filter.clear();
@@ -79,7 +80,7 @@ void Workbench::drop(std::string path) {
   ui_.browser.drop_asked = false;
 }
 
-// Written before it is carried out: what brings a program down is the last line.
+// Recorded before execution, so that the last line is the command that crashed.
 void Workbench::apply(std::vector<Command> commands) {
   for (Command& command : commands) {
     if (record_ == nullptr) break;
@@ -110,7 +111,7 @@ void Workbench::make_digests() {
   }
 }
 
-// Once after each check.
+// Runs once after each check.
 void Workbench::follow_up(const Snapshot& snapshot) {
   if (snapshot.report == followed_) return;
   followed_ = snapshot.report;

@@ -37,10 +37,11 @@ class Workbench {
   void look_for_gpus_with(std::function<Gpus()> gpus) {
     session_.look_for_gpus_with(std::move(gpus));
   }
-  // Looks every two seconds whether someone else changed what is open, or saved a new step.
+  // Checks every two seconds whether another process changed the open checkpoint or saved a new
+  // step.
   void watch_disk();
   void remember_in(std::string file) { session_.remember_in(std::move(file)); }
-  // Call between ImGui::NewFrame and ImGui::Render. Returns what was asked of the tabs.
+  // Call between ImGui::NewFrame and ImGui::Render. Returns a request for tabs.
   std::optional<TabRequest> draw(const Fonts& fonts, float scale, double now,
                                  std::span<const KeyPress> keys, bool stable, const OpenTabs& tabs);
   // State after the last draw().
@@ -49,11 +50,11 @@ class Workbench {
   void settle();
   // True while something runs that needs frames without events.
   bool busy() const;
-  // A job that writes files is under way.
+  // True while a job that writes files is running.
   bool writes() const;
   // Cancels all jobs, without waiting for their ends.
   void stop_jobs() { session_.apply(CancelCommand{}); }
-  // As the strip of tabs shows it.
+  // State for the tab strip.
   OpenTab described() const;
 
   UiState& desk() { return ui_; }

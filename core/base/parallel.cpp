@@ -130,7 +130,7 @@ Status parallel_for(std::size_t count, const std::function<Status(std::size_t)>&
   std::mutex guard;
   std::optional<Error> first;
   std::size_t first_index = count;
-  // One task per thread, each taking the next index: indices start in order whatever they cost.
+  // One task per thread, each taking the next index: indices start in order whatever their cost.
   on_threads(std::min(worker_count(), count), [&] {
     for (std::size_t i = next++; i < count && !stop; i = next++) {
       Status done = work(i);

@@ -64,7 +64,7 @@ class Pool {
       auto found = std::find_if(idle_.begin(), idle_.end(), [](const Idle& idle) {
         return idle.had_by == std::this_thread::get_id();
       });
-      // Another thread's object only if every worker thread could already own one.
+      // Takes another thread's object only if every worker thread could already own one.
       if (found == idle_.end() && made_ >= worker_count()) found = idle_.begin();
       if (found != idle_.end()) {
         held = std::move(found->held);

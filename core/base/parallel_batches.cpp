@@ -10,7 +10,7 @@ namespace shw {
 Status parallel_for_batched(std::span<const std::uint64_t> costs,
                             const std::function<Status(std::size_t)>& work) {
   constexpr std::uint64_t kRunBytes = std::uint64_t{1} << 20;
-  // With few items every thread gets some.
+  // Batches are small if there are few items, so that every thread gets some.
   const std::size_t most = std::clamp<std::size_t>(costs.size() / (8 * worker_count()), 1, 256);
   std::vector<std::size_t> begins;
   std::uint64_t bytes = 0;

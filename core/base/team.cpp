@@ -20,11 +20,11 @@
 namespace shw {
 namespace {
 
-// Bytes of work per process and round: seconds of work, beside which the messages cost nothing.
+// Bytes of work per process and round. A round takes seconds, so its messages cost nothing.
 constexpr std::uint64_t kRoundBytes = std::uint64_t{1} << 30;
 constexpr std::size_t kRoundThings = 1 << 14;
 
-// Frequent enough that working processes are not taken for dead; the cost is negligible.
+// Heartbeat interval: short enough that working processes are not taken for dead, and cheap.
 constexpr std::chrono::seconds kBeat(2);
 constexpr std::chrono::seconds kStill(120);
 
@@ -101,8 +101,8 @@ Result<DecodedHeartbeats> decode_heartbeats(const std::vector<Bytes>& gathered,
   return decoded;
 }
 
-// Ends the own task because another process has stopped. A Ctrl-C during the wait sets the same
-// flag and must survive when the flag is cleared.
+// Ends this process's task because another process has stopped. A Ctrl-C during the wait sets the
+// same flag and must survive when the flag is cleared.
 void stop_waiting(std::future<Status>& work, Progress* progress) {
   if (progress == nullptr || is_cancelled(progress)) return work.wait();
   const unsigned before = stop_requests.load();
@@ -112,7 +112,8 @@ void stop_waiting(std::future<Status>& work, Progress* progress) {
   if (stop_requests.load() != before) progress->cancel();
 }
 
-// The error of a task that is stopped because of `why`: its own error takes precedence.
+// Returns the error of a task that is stopped because of `why`; the task's own error takes
+// precedence.
 Status stopped_work(std::future<Status>& work, Progress* progress, const Error& why) {
   const bool was_cancelled = is_cancelled(progress);
   stop_waiting(work, progress);

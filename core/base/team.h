@@ -33,7 +33,8 @@ class Team {
   // Sends `own` to all processes and returns the messages of all, by rank, equal on every process.
   // Blocks until all have sent; an error if a process is silent for too long.
   virtual Result<std::vector<Bytes>> allgather(Bytes own, const std::string& step) = 0;
-  // Sends to_each[r] to rank r; returns the received messages by rank. The own one is kept.
+  // Sends to_each[r] to rank r; returns the received messages by rank. A rank's message to itself
+  // is returned too.
   virtual Result<std::vector<Bytes>> exchange(std::vector<Bytes> to_each,
                                               const std::string& step) = 0;
   // Tells the other processes that this one stops, and why.
@@ -44,7 +45,7 @@ class Team {
 
 // Traffic of the team, with the bytes of all processes added up.
 Result<TeamTraffic> traffic_of_all(Team& team);
-// By rank: the lowest rank on the same machine.
+// For each rank, the lowest rank on its machine.
 Result<std::vector<std::uint32_t>> machines_of(Team& team);
 
 // Blocks until all processes have called it.
@@ -89,7 +90,7 @@ struct ScatterMapTask {
   Progress* progress = nullptr;  // may be null
   MemoryBudget budget = {};
 };
-// Each item is computed by one process. Works in rounds, so that a hung process is noticed.
+// Computes each item in one process, in rounds, so that a hung process is noticed.
 Status scatter_map_allgather(Team& team, const ScatterMapTask& work);
 
 // Computes one text per item in parallel; the processes of a team partition the items and all

@@ -1,6 +1,6 @@
-// Whether this process is one of several that a launcher started with the same command, and which
-// one. Reads only environment variables, so that it also works in a build without MPI, where four
-// processes would otherwise write one folder.
+// Detects whether this process is one of several that a launcher started with the same command, and
+// which one. Reads only environment variables, so that it also works in a build without MPI, where
+// four processes would otherwise write one folder.
 #pragma once
 
 #include <functional>
@@ -27,16 +27,16 @@ struct Launch {
 // may call this program from one of its ranks.
 inline constexpr const char* kAloneVariable = "SHARDWRIGHT_ALONE";
 
-// Several processes work together where that is asked for: by --processes mpi, or by this variable.
-// A job that mpirun began may call this program from one of its ranks, which must not wait for the
-// others. Its values are "mpi" and "alone".
+// Environment variable that makes processes work together, like --processes; its values are "mpi"
+// and "alone". Not the default, because a job that mpirun started may call this program from one of
+// its ranks, which must not wait for the others.
 inline constexpr const char* kProcessesVariable = "SHARDWRIGHT_PROCESSES";
 
-// `get` answers as std::getenv does.
+// `get` behaves like std::getenv.
 Launch launch_of(const std::function<const char*(const char*)>& get);
 Launch launch_of_this_process();
-// Of launch_of() what this process joins: nothing but where `asked`, or the variable without it, is
-// "mpi".
+// The launch that this process joins: launch_of() if `asked`, or otherwise the variable, is "mpi";
+// a single process if not.
 Launch joined_launch(std::string_view asked, const std::function<const char*(const char*)>& get);
 
 }  // namespace shw

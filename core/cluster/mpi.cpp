@@ -20,7 +20,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-// Tag of the note that a stopping rank sends to all others, on a communicator of its own.
+// Tag of the error message that a stopping rank sends to all others, on a separate communicator.
 constexpr int kNoteTag = 1;
 // Tags of the final reports, which are sent when the transports may have ended already.
 constexpr int kReportTag = 2, kConfirmTag = 3;
@@ -220,8 +220,8 @@ class MpiTransport final : public Transport {
     }
     const auto end = Clock::now() + kAftermath;
     Pause pause;
-    // Sends too: freeing a request while MPI still reads the buffer would let MPI read memory that
-    // the caller has released.
+    // Also waits for sends: freeing a request while MPI still reads the buffer would let MPI read
+    // memory that the caller has released.
     while (!pieces_.empty() && Clock::now() < end) {
       std::erase_if(pieces_, [](Piece& piece) {
         int done = 0;

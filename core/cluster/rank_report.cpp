@@ -41,8 +41,7 @@ Result<RankReport> decode_rank_report(BytesView bytes) {
 
 namespace {
 
-// Only rank 0 knows the advice, because it removes the output, whichever error the others
-// met.
+// Only rank 0 knows the advice, because it removes the output, whichever error the others had.
 void add_advice(const RankReport& first, std::vector<ErrorGroup>& out) {
   const std::string& advice = first.error->advice;
   if (advice.empty() || out.empty()) return;

@@ -1,4 +1,4 @@
-// The final reports of the ranks of a run. An error that all ranks met is printed once; an error of
+// The final reports of the ranks of a run. An error that all ranks had is printed once; an error of
 // some ranks is printed with their numbers. An error that a rank only received from another rank is
 // not counted as its own.
 #pragma once
@@ -26,8 +26,8 @@ struct ErrorGroup {
   bool of_all = false;
   RankReport report;
 };
-// `by_rank` holds nullopt for a rank that sent no report. Groups are in the order of their lowest
-// rank. If all errors were relayed from a rank that is gone, the first of them is used.
+// `by_rank` has nullopt for a rank that sent no report. Groups are in the order of their lowest
+// rank. If all errors were relayed from a rank that has died, the first of them is used.
 std::vector<ErrorGroup> group_errors(const std::vector<std::optional<RankReport>>& by_rank);
 
 // "worker 2", "workers 0, 3 and 5", "workers 0, 1, 2 and 509 more"

@@ -44,7 +44,7 @@ Status refuse_quantised(const Checkpoint& checkpoint) {
   return {};
 }
 
-// The tensors of that name in all of them.
+// Finds the tensor of one name in all checkpoints.
 Result<std::vector<ReadableTensor>> same_tensor(const Checkpoints& checkpoints, TensorId first) {
   const Checkpoint& own = *checkpoints.front();
   std::vector<ReadableTensor> all;

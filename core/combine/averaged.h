@@ -12,11 +12,11 @@
 
 namespace shw {
 
-// Floating tensors become sum(weights[i] * checkpoints[i]), summed in float64 (as float32 numbers
-// times float64 weights) and rounded once to the dtype of the first. Everything else is the
-// first's, and so is what `aside` names. Formats, tiles and dtypes may differ. kUnsupported, with
-// the tensor, where one has it and another has not, or in another shape, and where weights are
-// quantised.
+// Floating-point tensors become sum(weights[i] * checkpoints[i]), summed in float64 (float32
+// numbers times float64 weights) and rounded once to the dtype in the first checkpoint. All other
+// tensors, and those named by `aside`, are taken from the first. Formats, chunks and dtypes may
+// differ. kUnsupported, with the tensor, if a checkpoint lacks it or has another shape, or if
+// weights are quantised.
 Result<std::shared_ptr<const Checkpoint>> averaged(
     const std::vector<std::shared_ptr<const Checkpoint>>& checkpoints,
     const std::vector<double>& weights, const std::set<std::string, std::less<>>& aside,

@@ -5,7 +5,7 @@
 namespace shw {
 namespace {
 
-// Where names end alike: ends of the name that begin with one of its parts, the longest first.
+// Visits the suffixes of a name that begin at a part, longest first, until `take` returns false.
 template <class Take>
 void each_end(std::string_view name, Take take) {
   for (std::size_t at = 0; at != std::string_view::npos;) {
@@ -28,8 +28,8 @@ bool has_number(std::string_view name) {
   return false;
 }
 
-// Where the last end begins that says which tensor it is: the part before the first number, or the
-// last part but one.
+// Begin of the shortest suffix that can identify a tensor: from the part before the first number,
+// or from the last part but one.
 std::size_t last_telling_end(std::string_view name) {
   std::size_t before = 0, before_last = 0, begin = 0;
   while (true) {
@@ -72,7 +72,7 @@ std::optional<TensorId> BaseNames::find(std::string_view name) {
   const std::string_view own = base_.fqn(*tensor);
   const std::string before(name.substr(0, name.size() - alike));
   const std::string there(own.substr(0, own.size() - alike));
-  // A layer's number says which tensor it is: no prefix holds one.
+  // Layer numbers identify tensors, so a prefix must not contain one.
   if (has_number(before) || has_number(there)) return std::nullopt;
   const bool is_one_way = prefixes_.try_emplace(before, there).first->second == there &&
                           back_.try_emplace(there, before).first->second == before;

@@ -1,5 +1,5 @@
-// The tensor of a base model that an adapter means by a name. The two may be saved behind other
-// prefixes ("model.layers.0" and "model.language_model.layers.0").
+// Finds the tensor of a base model for an adapter's name. Names may have different prefixes
+// ("model.layers.0" and "model.language_model.layers.0").
 #pragma once
 
 #include <map>
@@ -15,14 +15,15 @@ namespace shw {
 class BaseNames {
  public:
   explicit BaseNames(const Checkpoint& base);
-  // The tensor of that name, else the only one whose name ends alike, from its layer's number on.
-  // Prefixes are exchanged in one way alone: nullopt where a name before was found by another way.
+  // The tensor of this name, or the only one with an equal suffix, at least from the layer's number
+  // on. The same prefix is always replaced by the same other one: nullopt if earlier names
+  // contradict that.
   std::optional<TensorId> find(std::string_view name);
 
  private:
   const Checkpoint& base_;
-  std::unordered_map<std::string, std::optional<TensorId>> by_end_;  // nullopt: of several
-  std::map<std::string, std::string> prefixes_, back_;  // of the adapter's name, of the base's
+  std::unordered_map<std::string, std::optional<TensorId>> by_end_;  // nullopt: not unique
+  std::map<std::string, std::string> prefixes_, back_;  // adapter to base prefix, and back
 };
 
 }  // namespace shw

@@ -21,7 +21,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kDeltaSchema = "shardwright/delta-1";
 constexpr std::uint64_t kMostDeltaFile = std::uint64_t{64} << 20;
-constexpr std::size_t kEqualRun = 256;  // bytes that are compared at once: whole elements
+constexpr std::size_t kEqualRun = 256;  // bytes compared at once; contains whole elements
 constexpr std::int64_t kComparedAtOnce = std::int64_t{4} << 20;  // elements
 
 // --- delta.json
@@ -51,11 +51,11 @@ std::optional<HashOfAll> hash_in(const Json& json, const char* key) {
 
 // --- what changed
 
-// Two tensors of one shape and dtype, cut into blocks of rows.
+// Two tensors of one shape and dtype, divided into blocks of rows.
 struct TensorPair {
   ReadableTensor before, after;
   std::int64_t volume = 0, row = 1, rows_at_once = 1;
-  std::vector<std::int64_t> changed_before;  // by block, and all of them at the end
+  std::vector<std::int64_t> changed_before;  // changes before each block, then the total
   std::int64_t changed() const { return changed_before.back(); }
   std::int64_t rows() const { return before.shape.empty() ? 1 : before.shape[0]; }
 };
@@ -75,7 +75,7 @@ struct ChangedElements {
   Bytes values;
 };
 
-// Whole runs that are equal from here on.
+// Skips whole runs that are equal from here on.
 std::size_t equal_bytes(const Bytes& a, const Bytes& b, std::size_t from) {
   std::size_t at = from;
   while (at + kEqualRun <= a.size() && std::memcmp(a.data() + at, b.data() + at, kEqualRun) == 0)
@@ -128,7 +128,7 @@ Dtype index_dtype(std::int64_t volume) {
   return volume <= std::numeric_limits<std::int32_t>::max() ? Dtype::kInt32 : Dtype::kInt64;
 }
 
-// The changed elements [first, first + count): their indices, or their values.
+// The indices, or the values, of changed elements [first, first + count).
 Result<Bytes> changes_at(const TensorPair& pair, std::int64_t first, std::int64_t count,
                          bool as_values) {
   const Dtype dtype = as_values ? pair.after.dtype : index_dtype(pair.volume);
@@ -205,7 +205,7 @@ Status add_tensor(const Checkpoint& base, const std::shared_ptr<const Checkpoint
   return {};
 }
 
-// --- the way back
+// --- applying a delta
 
 tl::unexpected<Error> does_not_fit(std::string why, std::string_view fqn) {
   return fail(ErrorKind::kDamaged, std::move(why), Place{.file = {}, .tensor = std::string(fqn)});
@@ -247,7 +247,7 @@ Status check_indices(const Changes& changes, std::string_view fqn) {
   return {};
 }
 
-// The first change at or behind this index.
+// Index of the first change at or after an element.
 Result<std::int64_t> first_change(const Changes& changes, std::int64_t index) {
   std::int64_t low = 0, high = changes.count();
   while (low < high) {

@@ -1,10 +1,10 @@
-// What makes one checkpoint of another one: the elements that changed, exactly. A delta is a
-// checkpoint itself, with delta.json beside it:
+// The changes between two checkpoints: exactly the elements that differ. A delta is a checkpoint
+// itself, with an additional delta.json:
 //
 //   NAME.delta_indices   [n] int32, int64 above 2^31 elements: row-major, increasing
-//   NAME.delta_values    [n] in the tensor's dtype: what stands there
-//   NAME.delta_whole     the tensor, where it is new, of another shape or dtype, or most of it
-//                        changed
+//   NAME.delta_values    [n] in the tensor's dtype: the new elements
+//   NAME.delta_whole     the new tensor, if the base lacks it, if shape or dtype differ, or if most
+//                        elements changed
 //   delta.json           {"schema", "base": {"hash", "tensors"}, "result": {"hash", "tensors"},
 //                        "dropped": [NAME, ...]}    hash: as `shardwright hash` gives it
 #pragma once
@@ -27,9 +27,9 @@ struct HashOfAll {
 };
 struct DeltaInfo {
   HashOfAll base, result;
-  std::vector<std::string> dropped;  // tensors of the base that the result does not have
+  std::vector<std::string> dropped;  // tensors of the base that the result lacks
 };
-// kUsage where the folder has no delta.json, kDamaged where it is another file.
+// kUsage if the folder has no delta.json, kDamaged if it is not a valid one.
 Result<DeltaInfo> read_delta_info(const Directory& folder);
 
 // Compares every element of both by its bits.
@@ -39,8 +39,8 @@ Result<std::shared_ptr<const Checkpoint>> delta_of(std::shared_ptr<const Checkpo
                                                    const HashOfAll& result_hash,
                                                    Progress* progress);
 
-// The base as the delta changes it; its hash has to be info.result's. kDamaged where
-// the delta does not fit it or its indices are no increasing ones.
+// The base with the delta applied; its hash must equal info.result's. kDamaged if the delta does
+// not fit the base or its indices do not increase.
 Result<std::shared_ptr<const Checkpoint>> with_delta(std::shared_ptr<const Checkpoint> base,
                                                      std::shared_ptr<const Checkpoint> delta,
                                                      const DeltaInfo& info, Progress* progress);

@@ -8,7 +8,7 @@
 namespace shw {
 namespace {
 
-// Of one expert: rows [first, first + count) of the parameter.
+// Rows [first, first + count) of one expert.
 struct ExpertRows {
   std::int64_t expert = 0, first = 0, count = 0;
 };
@@ -17,7 +17,8 @@ Box box_of(std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_
   return {{row, column}, {rows, columns}};
 }
 
-// A of the expert [rank, in] and B of all experts [out, rank * experts], as far as the rows ask.
+// A [rank, in] of the expert and B [out, rank * experts] of all experts, limited to the needed
+// rows.
 struct ExpertFactors {
   std::vector<float> a, b;
   std::size_t inputs = 0, outputs = 0;
@@ -37,7 +38,7 @@ Result<ExpertFactors> factors_of(const ExpertProduct& product, const ExpertRows&
   return factors;
 }
 
-// PEFT rounds the product to the dtype of the parameter before it is added.
+// PEFT rounds the product to the parameter's dtype before adding it.
 Status round_as(Dtype dtype, std::vector<float>& numbers) {
   if (dtype == Dtype::kFloat32) return {};
   SHW_TRY(const Bytes narrow, rounded_to(dtype, numbers));
@@ -46,7 +47,7 @@ Status round_as(Dtype dtype, std::vector<float>& numbers) {
   return {};
 }
 
-// Adds what A and B make of these rows to `sums`.
+// Adds the product of A and B for these rows to `sums`.
 Status add_product_to(const ExpertProduct& product, const ExpertRows& rows, float* sums) {
   SHW_TRY(const ExpertFactors factors, factors_of(product, rows));
   const auto scale = static_cast<float>(product.scale);

@@ -40,7 +40,7 @@ tl::unexpected<Error> not_extracted(std::string why, std::string_view fqn) {
               "`shardwright delta` writes what differs of any tensors, exactly.");
 }
 
-// A tensor of both.
+// A tensor that both models have.
 struct ModelPair {
   std::string fqn;
   ReadableTensor tuned, base;
@@ -94,7 +94,7 @@ Result<std::vector<ModelPair>> pairs_of(const std::shared_ptr<const Checkpoint>&
   return pairs;
 }
 
-// What becomes of each.
+// How each changed tensor is stored in the adapter.
 struct AdapterLayout {
   std::vector<const ModelPair*> matrices;  // all weights of modules that are targets
   std::vector<const ModelPair*> whole;
@@ -124,7 +124,7 @@ Result<AdapterLayout> layout_of(const std::vector<ModelPair>& pairs) {
                            pair.fqn);
     }
   }
-  // PEFT makes every module of these names.
+  // PEFT creates matrices for every module with a target's name.
   for (const ModelPair& pair : pairs) {
     const std::string module(last_part(module_of(pair.fqn)));
     if (layout.saved.contains(module))
@@ -142,7 +142,7 @@ Result<AdapterLayout> layout_of(const std::vector<ModelPair>& pairs) {
   return layout;
 }
 
-// Weights that are [in, out], as GPT-2's: their biases are as long as their rows.
+// True if weights are [in, out], as in GPT-2: their biases then have an element per column.
 bool are_turned(const std::vector<ModelPair>& pairs) {
   std::map<std::string_view, std::int64_t> biases;
   for (const ModelPair& pair : pairs) {
@@ -189,7 +189,7 @@ void add_pair(const ModelPair& pair, LowRank found, std::int64_t rank, bool is_t
               ComputedPart& part) {
   const std::string module = std::string(kPeftRoot) + std::string(module_of(pair.fqn));
   const std::int64_t rows = pair.tuned.shape[0], columns = pair.tuned.shape[1];
-  // W is B A, or where it is [in, out] its turned form: A^T B^T.
+  // The difference W is B A; for an [in, out] weight its transpose, A^T B^T.
   std::vector<float> a = std::move(found.right), b = std::move(found.left);
   if (is_turned) {
     const auto r = static_cast<std::size_t>(rank);

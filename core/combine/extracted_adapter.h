@@ -1,5 +1,5 @@
-// What a model learned beside its base, as a LoRA adapter of PEFT: the product of two thin matrices
-// that is nearest to the difference of each weight.
+// The difference between a tuned model and its base as a LoRA adapter of PEFT: for each weight the
+// nearest product of two thin matrices.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,19 @@
 
 namespace shw {
 
-// The adapter's own tensors with its adapter_config.json. Two-dimensional weights that differ
-// become pairs of matrices in float32 with scale 1; other tensors that differ are in it whole
-// (modules_to_save, biases). All are computed at once, and kept. kUnsupported, with the tensor,
-// where a difference has no place in an adapter.
+// Returns the adapter's tensors with its adapter_config.json. Changed two-dimensional weights
+// become pairs of float32 matrices with scale 1; other changed tensors are included whole
+// (modules_to_save, biases). All are computed at once and kept in memory. kUnsupported, with the
+// tensor, if a change cannot be represented in an adapter.
 //
-// Beside it lies extraction.json, which says for each pair how much of the change its product
-// leaves out: {"schema", "rank", "whole": [NAME, ...], "rest": {NAME: share, ...}}.
+// The folder also has extraction.json, with the share of the change that each pair loses:
+// {"schema", "rank", "whole": [NAME, ...], "rest": {NAME: share, ...}}.
 Result<std::shared_ptr<const Checkpoint>> extracted_adapter(std::shared_ptr<const Checkpoint> tuned,
                                                             std::shared_ptr<const Checkpoint> base,
                                                             std::int64_t rank, Progress* progress);
 
 inline constexpr const char* kExtractionFile = "extraction.json";
-// That file in words; empty where there is none.
+// A summary of extraction.json in words; empty if the file is missing.
 std::string extraction_in_words(const Directory& folder);
 
 }  // namespace shw

@@ -12,7 +12,7 @@ std::int64_t row_length(ExtentsView shape) {
   return length;
 }
 
-// The two factors of the rows of a product: `left` is [rows, r], `right` [r, length].
+// Two factors of the rows of a product: `left` is [rows, r], `right` [r, length].
 struct Factors {
   std::vector<float> left, right;
 };
@@ -46,7 +46,7 @@ void scale_rows(std::vector<float>& sums, const std::vector<float>& magnitudes,
   }
 }
 
-// Of an [in, out] weight, which is here as a whole: the output's weights are a column.
+// Scales the outputs of a whole [in, out] weight: the weights of one output are a column.
 void scale_columns(std::vector<float>& sums, const std::vector<float>& magnitudes) {
   const std::size_t columns = magnitudes.size();
   std::vector<float> rows = turned_matrix(sums, sums.size() / columns, columns);

@@ -8,13 +8,13 @@
 namespace shw {
 namespace {
 
-constexpr std::int64_t kMoreColumns = 8;                     // than the rank asks for
+constexpr std::int64_t kMoreColumns = 8;                     // additional columns for accuracy
 constexpr std::int64_t kReadAtOnce = std::int64_t{4} << 20;  // elements
-constexpr double kNoLength = 1e-12;                          // of a column, beside the longest
+constexpr double kNoLength = 1e-12;                          // zero below this share of the longest
 constexpr int kMostSweeps = 60;
 constexpr double kIsOrthogonal = 1e-14;
 
-// Column after column, each `length` long.
+// Columns in sequence, each of `length` numbers.
 struct Columns {
   std::size_t length = 0, count = 0;
   std::vector<double> values;
@@ -29,7 +29,7 @@ double dot(const double* a, const double* b, std::size_t length) {
   return sum;
 }
 
-// Numbers that look random and are the same each time.
+// Reproducible pseudo-random numbers.
 Columns random_columns(std::size_t length, std::size_t count) {
   Columns columns(length, count);
   std::uint64_t state = 0x9E3779B97F4A7C15u;
@@ -42,8 +42,8 @@ Columns random_columns(std::size_t length, std::size_t count) {
   return columns;
 }
 
-// The columns become orthogonal, of length 1 or, where they are sums of those before, 0. Gives R,
-// so that what they were is they times R; row-major, count x count.
+// Orthonormalises the columns; a column that depends on previous ones becomes 0. Returns R with old
+// columns = new columns x R; row-major, count x count.
 std::vector<double> orthogonalise(Columns& columns) {
   const std::size_t n = columns.count;
   std::vector<double> r(n * n);
@@ -52,7 +52,7 @@ std::vector<double> orthogonalise(Columns& columns) {
     double* own = columns.at(j);
     const double before = std::sqrt(dot(own, own, columns.length));
     longest = std::max(longest, before);
-    // Twice is enough (Giraud, Langou 2005).
+    // Two passes suffice (Giraud, Langou 2005).
     for (int pass = 0; pass < 2; ++pass) {
       for (std::size_t k = 0; k < j; ++k) {
         const double part = dot(columns.at(k), own, columns.length);
@@ -80,7 +80,7 @@ Status each_block(const MatrixRows& matrix, Take take) {
   return {};
 }
 
-// matrix x columns
+// Computes matrix x columns.
 Result<Columns> times(const MatrixRows& matrix, const Columns& right) {
   Columns product(static_cast<std::size_t>(matrix.rows), right.count);
   std::vector<double> by_row(right.values.size());
@@ -103,7 +103,7 @@ Result<Columns> times(const MatrixRows& matrix, const Columns& right) {
   return product;
 }
 
-// The matrix turned x columns; `squares` becomes the sum of its squares.
+// Computes transposed matrix x columns; `squares` becomes the sum of squares of the matrix.
 Result<Columns> turned_times(const MatrixRows& matrix, const Columns& left, double& squares) {
   Columns product(static_cast<std::size_t>(matrix.columns), left.count);
   squares = 0;
@@ -122,7 +122,7 @@ Result<Columns> turned_times(const MatrixRows& matrix, const Columns& left, doub
   return product;
 }
 
-// Turns columns p and q of both in the plane that makes those of `a` orthogonal. Whether it did.
+// Rotates columns p and q of both so that those of `a` become orthogonal; false if they were.
 bool turn_pair(Columns& a, Columns& v, std::size_t p, std::size_t q) {
   const double pp = dot(a.at(p), a.at(p), a.length), qq = dot(a.at(q), a.at(q), a.length);
   const double pq = dot(a.at(p), a.at(q), a.length);
@@ -142,7 +142,8 @@ bool turn_pair(Columns& a, Columns& v, std::size_t p, std::size_t q) {
   return true;
 }
 
-// One-sided Jacobi: a x v has orthogonal columns, whose lengths are the singular values.
+// One-sided Jacobi: rotates `a` to orthogonal columns, whose lengths are the singular values.
+// Returns the rotations v.
 Columns turn_until_orthogonal(Columns& a) {
   Columns v(a.count, a.count);
   for (std::size_t i = 0; i < a.count; ++i) v.at(i)[i] = 1;
@@ -156,7 +157,7 @@ Columns turn_until_orthogonal(Columns& a) {
   return v;
 }
 
-// The sum of the columns times their weights.
+// Writes the weighted sum of the columns.
 void add_columns(const Columns& columns, const double* weights, double factor, float* to,
                  std::size_t stride) {
   for (std::size_t i = 0; i < columns.length; ++i) {
@@ -203,7 +204,7 @@ Result<LowRank> low_rank_of(const MatrixRows& matrix, std::int64_t rank) {
     if (length <= kNoLength * order[0].first) break;
     kept += length * length;
     const double half = std::sqrt(length);
-    // r^T turns = U S: `small` holds U S, and `turns` the other side.
+    // r^T x turns = U S: `small` holds U S, and `turns` the right singular vectors.
     add_columns(left, small.at(j), half / length, found.left.data() + k, wanted);
     add_columns(right, turns.at(j), half, found.right.data() + k * right.length, 1);
   }

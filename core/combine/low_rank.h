@@ -1,4 +1,4 @@
-// The product of two thin matrices that is nearest to a matrix.
+// Approximates a matrix by the nearest product of two thin matrices.
 #pragma once
 
 #include <cstdint>
@@ -9,23 +9,23 @@
 
 namespace shw {
 
-// [rows, columns], read a few rows at a time.
+// A matrix [rows, columns] that is read a few rows at a time.
 struct MatrixRows {
   std::int64_t rows = 0, columns = 0;
   std::function<Result<std::vector<float>>(std::int64_t first, std::int64_t count)> read;
 };
 
-// left [rows, rank] x right [rank, columns], row-major. Columns of `left` and rows of `right`
-// beyond the matrix's own rank are zero.
+// left [rows, rank] x right [rank, columns], row-major. If the matrix has a lower rank, the
+// remaining columns of `left` and rows of `right` are zero.
 struct LowRank {
   std::vector<float> left, right;
-  double norm = 0;  // of the matrix (Frobenius)
-  double rest = 0;  // of what the product leaves out
+  double norm = 0;  // Frobenius norm of the matrix
+  double rest = 0;  // Frobenius norm of the part that the product omits
 };
 
-// By subspace iteration from a fixed random start (Halko, Martinsson, Tropp 2011, algorithm 4.4):
-// the rest is that of the truncated singular value decomposition, or little more. The matrix is
-// read 2 * kPowerSteps + 2 times and never held.
+// Subspace iteration from a fixed random start (Halko, Martinsson, Tropp 2011, algorithm 4.4): the
+// rest is that of the truncated singular value decomposition, or slightly more. The matrix is read
+// 2 * kPowerSteps + 2 times and never held in memory.
 inline constexpr int kPowerSteps = 3;
 Result<LowRank> low_rank_of(const MatrixRows& matrix, std::int64_t rank);
 

@@ -32,11 +32,11 @@ tl::unexpected<Error> not_merged(std::string why, std::string_view fqn = {},
               Place{.file = {}, .tensor = std::string(fqn)}, std::move(advice));
 }
 
-// What an adapter holds: matrices by module, and the rest by the name that the base has for it.
+// The tensors of an adapter: matrices by module, others by their name in the base.
 struct AdapterTensors {
   std::map<std::string, Parts> modules;
   std::map<std::string, TensorId> biases;       // lora_B.bias, by module
-  std::map<std::string, TensorId> base_layers;  // weights that PEFT saves beside their matrices
+  std::map<std::string, TensorId> base_layers;  // base weights that PEFT saves with their matrices
   std::map<std::string, TensorId> whole;
 };
 
@@ -49,13 +49,13 @@ std::string whole_name(std::string_view fqn) {
   return name;
 }
 
-// With trained biases PEFT saves a module of modules_to_save up to three times: as its own, under
-// the wrapper's name, and as it was before.
+// With trained biases PEFT saves a module of modules_to_save up to three times: under its own name,
+// under the wrapper's name, and in its original state. Lower ranks are preferred.
 int rank_of_copy(std::string_view fqn) {
   if (fqn.find(".original_module.") != std::string_view::npos) return 2;
   return fqn.find(".modules_to_save.") != std::string_view::npos ? 1 : 0;
 }
-// False where another copy of the rank is there.
+// False if the adapter has another copy of the same rank.
 bool add_whole_copy(const Checkpoint& adapter, TensorId tensor, AdapterTensors& tensors) {
   const auto [found, is_new] = tensors.whole.emplace(whole_name(adapter.fqn(tensor)), tensor);
   if (is_new) return true;
@@ -86,7 +86,7 @@ Result<AdapterTensors> tensors_of(const Checkpoint& adapter) {
                         "Save each adapter alone with save_pretrained(), and merge one after the "
                         "other.");
   }
-  // An embedding with matrices is saved too, since its rows may be more than the base's.
+  // PEFT also saves an embedding that has matrices, because it may have more rows than the base's.
   for (const auto& [module, parts] : tensors.modules) {
     if (auto found = tensors.whole.extract(module + ".weight"))
       tensors.base_layers.emplace(module, found.mapped());
@@ -149,7 +149,8 @@ class AdapterMerge {
  private:
   ReadableTensor own(TensorId tensor) const { return readable(adapter_, tensor); }
 
-  // Shapes of a product in which A is [r, in] and B is [out, r].
+  // True if the shapes match a product of A [r, in] and B [out, r]; `turned`: for an [in, out]
+  // weight.
   bool fits(const Parts& parts, ExtentsView weight, bool turned) const {
     const auto a = parts.find(LoraPart::kA), b = parts.find(LoraPart::kB);
     if (a == parts.end() || b == parts.end() || weight.size() < 2) return false;
@@ -163,7 +164,7 @@ class AdapterMerge {
            std::equal(in.begin() + 1, in.end(), weight.begin() + 1);
   }
 
-  // Modules of GPT-2 are [in, out], which their config may not say.
+  // Detects [in, out] modules as in GPT-2, which the config may not declare.
   bool any_fits_turned_alone(const AdapterTensors& tensors) {
     return std::any_of(tensors.modules.begin(), tensors.modules.end(), [&](const auto& module) {
       const auto weight = names_.find(module.first + ".weight");
@@ -180,7 +181,7 @@ class AdapterMerge {
                       "check ADAPTER --against BASE` says more.");
   }
 
-  // `saved`: the adapter's own copy of the weight.
+  // `saved`: the adapter's own copy of the base weight.
   Status add_product(const std::string& module, const Parts& parts, std::optional<TensorId> saved,
                      bool turned) {
     const TensorId any = parts.begin()->second;
@@ -299,7 +300,7 @@ class AdapterMerge {
                    });
   }
 
-  // base.bias + scale * lora_B.bias
+  // Adds the tensor base.bias + scale * lora_B.bias.
   Status add_bias(const std::string& module, TensorId tensor, const AdapterTensors& tensors) {
     const auto parts = tensors.modules.find(module);
     if (parts == tensors.modules.end() || !parts->second.contains(LoraPart::kA))
@@ -327,7 +328,7 @@ class AdapterMerge {
     });
   }
 
-  // The base had another head than the one that was trained, or one of other labels.
+  // Records a trained head that the base lacks, or that has other labels.
   void note_head(const std::string& name, ExtentsView shape, bool is_new) {
     constexpr auto kHeads = std::to_array<std::pair<std::string_view, std::string_view>>(
         {{"SEQ_CLS", "SequenceClassification"},
@@ -340,7 +341,7 @@ class AdapterMerge {
     changes_.labels = shape[0];
   }
 
-  // Weight and bias have a row for each label.
+  // True for the head's weight and bias, which have a row per label.
   bool is_of_labels(const std::string& name) const {
     const std::string weight = std::string(module_of(name)) + ".weight";
     return (config_.task == "SEQ_CLS" || config_.task == "TOKEN_CLS") && is_label_layer(weight) &&
@@ -354,7 +355,7 @@ class AdapterMerge {
                                [&](std::string_view layer) { return ends_in_module(name, layer); });
   }
 
-  // A tensor that the adapter holds whole, in the dtype of the base's.
+  // Adds a tensor that the adapter stores whole, in the dtype of the base's tensor.
   Status add_whole(const std::string& name, TensorId tensor) {
     const auto found = names_.find(name);
     if (!found && !is_saved_module(name)) return base_tensor(name, tensor).map([](TensorId) {});
@@ -388,7 +389,8 @@ class AdapterMerge {
     return {};
   }
 
-  // A vocabulary may have grown: embedding and head have other rows, and the config says so.
+  // Records a vocabulary of another size: embedding and head have other rows, and config.json must
+  // follow.
   Status note_rows(TensorId weight, ExtentsView shape, TensorId tensor) {
     const ExtentsView before = base_->shape(weight);
     if (std::ranges::equal(before, shape)) return {};
@@ -406,7 +408,7 @@ class AdapterMerge {
   const AdapterConfig config_;
   BaseNames names_;
   ComputedPart part_;
-  std::optional<std::pair<std::int64_t, std::int64_t>> rows_;  // of the vocabulary: before, now
+  std::optional<std::pair<std::int64_t, std::int64_t>> rows_;  // vocabulary sizes: before, after
   ModelChanges changes_;
 };
 

@@ -23,7 +23,7 @@ bool set_vocabulary(Json& object, std::int64_t before, std::int64_t now) {
   return true;
 }
 
-// "LlamaForCausalLM" becomes "LlamaForSequenceClassification".
+// Replaces the head in the class name: "LlamaForCausalLM" becomes "LlamaForSequenceClassification".
 bool set_head(Json& config, const std::string& head) {
   const auto classes = config.find("architectures");
   if (classes == config.end() || !classes->is_array() || classes->size() != 1 ||
@@ -56,7 +56,7 @@ bool set_labels(Json& config, std::int64_t labels) {
   return true;
 }
 
-// Null where it is not there or no JSON.
+// Null if the file is missing or not JSON.
 Json config_of(const Directory& folder) {
   if (folder.stat(kModelConfig).kind != EntryKind::kFile) return {};
   auto source = folder.open(kModelConfig);

@@ -1,4 +1,4 @@
-// Files beside the weights of a Hugging Face folder, as they have to be for changed weights.
+// Files of a Hugging Face folder that must be adapted to changed weights.
 #pragma once
 
 #include <cstdint>
@@ -12,23 +12,23 @@
 
 namespace shw {
 
-// What an adapter changes of the model that config.json describes.
+// Changes by an adapter to the model that config.json describes.
 struct ModelChanges {
-  std::optional<std::pair<std::int64_t, std::int64_t>> vocabulary;  // its size: before, now
-  std::string head = {};    // a new one: "SequenceClassification", of class names
-  std::int64_t labels = 0;  // that the head tells apart; 0: as before
+  std::optional<std::pair<std::int64_t, std::int64_t>> vocabulary;  // size: before, after
+  std::string head = {};    // part of the class name of a new head: "SequenceClassification"
+  std::int64_t labels = 0;  // number of labels of the head; 0: unchanged
 };
-// config.json with these changes; null where it cannot be read or stays as it is.
+// config.json with these changes; null if it cannot be read or does not change.
 std::shared_ptr<const ByteSource> config_with_changes(const Directory& folder,
                                                       const ModelChanges& changes);
-// config.json with this key, whose value is JSON; null where there is no config that can be read.
+// config.json with this key set to a JSON value; null if there is no readable config.
 std::shared_ptr<const ByteSource> config_with(const Directory& folder, const std::string& key,
                                               const std::string& value);
 // True if config.json names a class that ends in ForCausalLM.
 bool is_causal_model(const Directory& folder);
-// A file of this text.
+// An in-memory file with this text.
 std::shared_ptr<const ByteSource> text_file(const std::string& name, const std::string& text);
-// The tokenizer's files in the folder.
+// The tokenizer files in the folder.
 std::vector<std::shared_ptr<const ByteSource>> tokenizer_files(const Directory& folder);
 
 }  // namespace shw

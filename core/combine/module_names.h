@@ -1,12 +1,12 @@
-// Parts of the names of weights: "model.layers.0.q_proj.weight" is of the module that ends in
-// "q_proj".
+// Parts of weight names: "model.layers.0.q_proj.weight" belongs to the module
+// "model.layers.0.q_proj", whose last part is "q_proj".
 #pragma once
 
 #include <string_view>
 
 namespace shw {
 
-// Without the last part; the name itself where it has one part.
+// The name without its last part; the name itself if it has one part.
 inline std::string_view module_of(std::string_view fqn) {
   return fqn.substr(0, fqn.rfind('.'));
 }

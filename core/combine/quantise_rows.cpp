@@ -15,13 +15,13 @@ constexpr float kLargestFp8 = 448, kLargestFp4 = 6;
 constexpr std::size_t kGroup = 32;
 constexpr std::uint32_t kExponent = 0x7F800000u, kMantissa = 0x007FFFFFu;
 
-// The factor that numbers are multiplied with, and its inverse, which is stored.
+// The factor by which numbers are multiplied, and its inverse, which is stored.
 struct BlockScale {
   float factor = 1, inverse = 1;
 };
 BlockScale scale_of(float largest, bool power_of_two) {
   BlockScale scale;
-  // As torch divides a number by a tensor: by its reciprocal.
+  // torch divides a number by a tensor by multiplying with the reciprocal; so does this code.
   if (largest > 0) scale.factor = 1.0f / largest * kLargestFp8;
   scale.inverse = 1.0f / scale.factor;
   if (!power_of_two) return scale;
@@ -31,7 +31,7 @@ BlockScale scale_of(float largest, bool power_of_two) {
   return scale;
 }
 
-// Of 0, 0.5, 1, 1.5, 2, 3, 4 and 6 the nearest one, of two the larger; with the sign in bit 3.
+// Rounds to the nearest of 0, 0.5, 1, 1.5, 2, 3, 4 and 6, ties up; the sign is bit 3.
 unsigned fp4_of(float number) {
   constexpr std::array<float, 7> kFrom{0.25f, 0.75f, 1.25f, 1.75f, 2.5f, 3.5f, 5.0f};
   const float size = std::abs(number);
@@ -57,7 +57,7 @@ Result<Fp8Rows> quantise_fp8(std::span<const float> numbers, std::size_t columns
         const float* from = numbers.data() + begin + r * columns;
         for (std::size_t c = 0; c < block_columns; ++c) {
           const float size = std::abs(from[c]);
-          // As amax: a NaN is the largest.
+          // Like torch's amax: a NaN is the maximum.
           if (size > largest || std::isnan(size)) largest = size;
         }
       }
@@ -84,7 +84,7 @@ Fp4Rows quantise_fp4(std::span<const float> numbers, std::size_t inputs, std::si
       float largest = 0;
       for (std::size_t i = 0; i < kGroup; ++i)
         largest = std::max(largest, std::abs(from[i * outputs]));
-      // The least power of two under which the largest number is no more than 6.
+      // The least power of two for which the scaled maximum is at most 6.
       const auto bits = std::bit_cast<std::uint32_t>(largest / kLargestFp4);
       const std::uint32_t rounded = (bits + kMantissa) & kExponent;
       const float factor = rounded == 0 ? 0.0f : 1.0f / std::bit_cast<float>(rounded);

@@ -1,4 +1,4 @@
-// Numbers of a weight in fewer bits, with their scales.
+// Quantises rows of a weight to fewer bits, with scales.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace shw {
 
-// Of a run of rows that are whole blocks: elements in float8_e4m3fn, and a scale for each block
-// with which they are multiplied to give the numbers again. A block of zeros has the scale 1.
+// Rows that are whole blocks: elements in float8_e4m3fn, and one scale per block (number = element
+// * scale). A block of zeros has the scale 1.
 struct Fp8Rows {
   Bytes elements;
   std::vector<float> scales;
@@ -19,9 +19,8 @@ struct Fp8Rows {
 Result<Fp8Rows> quantise_fp8(std::span<const float> numbers, std::size_t columns,
                              std::size_t block_rows, std::size_t block_columns, bool powers_of_two);
 
-// Of one matrix [inputs, outputs], whose inputs are a multiple of 32: bytes [outputs, inputs / 2]
-// of two numbers each, the low half first, and scales [outputs, inputs / 32] as exponents of two
-// plus 127.
+// One matrix [inputs, outputs], with inputs a multiple of 32: bytes [outputs, inputs / 2] of two
+// numbers each, low half first, and scales [outputs, inputs / 32] as exponents of two plus 127.
 struct Fp4Rows {
   Bytes blocks, scales;
 };

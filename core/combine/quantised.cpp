@@ -36,7 +36,7 @@ tl::unexpected<Error> not_quantised(std::string why, std::string advice = {}) {
   return fail(ErrorKind::kUnsupported, std::move(why), {}, std::move(advice));
 }
 
-// Modules that loaders keep: embeddings, heads and routers.
+// True for modules that loaders do not quantise: embeddings, heads and routers.
 bool is_kept_module(std::string_view module) {
   constexpr auto kHeads = std::to_array<std::string_view>(
       {"lm_head", "output", "embed_out", "score", "classifier", "gate", "router"});
@@ -80,7 +80,7 @@ struct Fp8Weight {
   }
 };
 
-// Powers of two in float8_e8m0fnu, which is their exponent.
+// Encodes powers of two as float8_e8m0fnu, which stores only the exponent.
 Bytes exponents_of(const std::vector<float>& powers) {
   Bytes bytes(powers.size());
   std::ranges::transform(powers, bytes.begin(), [](float power) {
@@ -108,7 +108,7 @@ void add_fp8(const std::string& fqn, const Fp8Weight& weight, ComputedPart& part
                         .dtype = scale_dtype,
                         .shape = {shape[0] / wanted.block_rows, shape[1] / wanted.block_columns},
                         .make = {}};
-  // One row of blocks at a time, however many scales are asked for.
+  // Computes one row of blocks at a time, to bound memory.
   scales.make = [weight, powers](std::int64_t first, std::int64_t count) -> Result<Bytes> {
     std::vector<float> all;
     for (std::int64_t row = first; row < first + count; ++row) {
@@ -127,7 +127,8 @@ Result<Json> quantise_to_fp8(const std::shared_ptr<const Checkpoint>& checkpoint
   std::vector<std::string> kept;
   for (TensorId tensor : checkpoint->tensors()) {
     const std::string fqn(checkpoint->fqn(tensor));
-    // Stacked experts have more dimensions: their loaders would ask for scales too.
+    // Tensors with more dimensions (stacked experts) are kept and listed by name, because their
+    // loaders would otherwise expect scales for them.
     if (aside.contains(fqn) || checkpoint->shape(tensor).size() < 2) continue;
     const std::string module(module_of(fqn));
     const Fp8Weight weight{readable(checkpoint, tensor), wanted};

@@ -1,6 +1,6 @@
-// Norm weights with 1 added or taken off. Gemma and its kind multiply by 1 + weight and store the
-// weight (Megatron: apply_layernorm_1p, layernorm_zero_centered_gamma); other programs store the
-// factor itself.
+// Adds or subtracts 1 from norm weights. Gemma and similar models multiply by 1 + weight and store
+// the weight (Megatron: apply_layernorm_1p, layernorm_zero_centered_gamma); other programs store
+// the factor itself.
 #pragma once
 
 #include <memory>
@@ -12,15 +12,16 @@
 
 namespace shw {
 
-// "model.layers.0.input_layernorm.weight", "...linear_qkv.layer_norm_weight": a name whose last
-// parts say that it is the weight of a norm.
+// True if the last parts of a name mark the weight of a norm:
+// "model.layers.0.input_layernorm.weight", "...linear_qkv.layer_norm_weight".
 bool is_norm_weight(std::string_view fqn);
 
-// A norm weight, or the float32 master of one. Moments stay: the gradient of w is that of 1 + w.
+// True for a norm weight or its float32 master. Moments do not change: the gradient of w is that of
+// 1 + w.
 bool is_shifted_with_norms(std::string_view fqn);
 
-// Every floating norm weight and its master plus `shift`, in float32, rounded once to its dtype.
-// kUnsupported where there is none.
+// Adds `shift` to every floating-point norm weight and its master, in float32, rounded once to its
+// dtype. kUnsupported if there is none.
 Result<std::shared_ptr<const Checkpoint>> shifted_norms(
     std::shared_ptr<const Checkpoint> checkpoint, float shift, Progress* progress);
 

@@ -1,4 +1,4 @@
-// Rows of a tensor as float32 numbers, whatever tiles and floating dtype it has.
+// Reads rows of a tensor as float32, for any chunks and floating-point dtype.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace shw {
 
-// A tensor that can be read, with the checkpoint that it is of.
+// A readable tensor and its checkpoint.
 struct ReadableTensor {
   std::shared_ptr<const Checkpoint> checkpoint;
   TensorId tensor{};
@@ -20,13 +20,13 @@ struct ReadableTensor {
 };
 ReadableTensor readable(std::shared_ptr<const Checkpoint> checkpoint, TensorId tensor);
 
-// The elements of the box, row-major. kDamaged where they cannot all be read; kUnsupported where
-// they are no floating-point numbers.
+// The elements of the box, row-major. kDamaged if they cannot all be read, kUnsupported if they are
+// not floating-point numbers.
 Result<std::vector<float>> read_floats(const ReadableTensor& tensor, const Box& box);
-// As stored.
+// The elements of the box in the stored dtype.
 Result<Bytes> read_stored(const ReadableTensor& tensor, const Box& box);
 
-// [rows, columns] becomes [columns, rows].
+// Transposes [rows, columns] to [columns, rows].
 std::vector<float> turned_matrix(const std::vector<float>& from, std::size_t rows,
                                  std::size_t columns);
 

@@ -14,14 +14,14 @@ namespace shw {
 namespace {
 
 constexpr std::string_view kInner = ".base_layer";
-constexpr std::size_t kMostOfModule = 4;  // parameters: all orders of them are tried
+constexpr std::size_t kMostOfModule = 4;  // parameters per module: all their orders are tried
 
 tl::unexpected<Error> not_wrapped(std::string why, std::string_view fqn) {
   return fail(ErrorKind::kUnsupported, std::move(why),
               Place{.file = {}, .tensor = std::string(fqn)});
 }
 
-// A parameter as the model has it, and the tensors of the base that hold it.
+// A parameter of the model, and the tensors of the base that contain it.
 struct Parameter {
   struct Piece {
     TensorId weight{};
@@ -35,10 +35,10 @@ struct Parameter {
   std::int64_t experts() const { return shape.size() == 3 ? shape[0] : 1; }
 };
 
-// Matrices of each expert that make one parameter, one below the other.
+// Matrices of each expert that form one parameter, stacked along the rows.
 struct JoinedExperts {
   std::string_view parameter;
-  std::array<std::string_view, 2> parts;  // an empty one is none
+  std::array<std::string_view, 2> parts;  // an empty text is unused
 };
 constexpr auto kJoinedExperts = std::to_array<JoinedExperts>({
     {"gate_up_proj", {"gate_proj", "up_proj"}},
@@ -47,7 +47,7 @@ constexpr auto kJoinedExperts = std::to_array<JoinedExperts>({
     {"down_proj", {"w2", ""}},
 });
 
-// Files of Mixtral name the block otherwise than its model.
+// Mixtral's files use another name for the block than its model.
 std::optional<TensorId> find_in_block(BaseNames& names, const std::string& name) {
   constexpr std::string_view kInModel = ".mlp.", kInFile = ".block_sparse_moe.";
   if (auto found = names.find(name)) return found;
@@ -62,7 +62,7 @@ class WrappedModules {
                  const std::shared_ptr<const Checkpoint>& adapter, BaseNames& names)
       : base_(base), adapter_(adapter), names_(names) {}
 
-  // `levels`: the outermost first.
+  // `levels`: matrices by nesting level, outermost first.
   Status add(const std::string& module, const std::vector<std::string>& parameters,
              std::vector<LoraParts> levels) {
     const TensorId any = levels.front().begin()->second;
@@ -114,7 +114,7 @@ class WrappedModules {
   }
 
  private:
-  using Order = std::vector<std::size_t>;  // of parameters, by level
+  using Order = std::vector<std::size_t>;  // order of the parameters, by nesting level
   struct Module {
     std::string name;
     std::vector<Parameter> parameters;
@@ -152,7 +152,7 @@ class WrappedModules {
     return std::nullopt;
   }
 
-  // Of matrices [out, in] of each expert, all of one shape.
+  // A parameter formed from matrices [out, in] of each expert, all of one shape.
   std::optional<Parameter> joined_parameter(const std::string& name, const JoinedExperts& joined) {
     const std::string experts(module_of(name));
     Parameter made{name, {0, 0, 0}, {}};
@@ -224,7 +224,7 @@ class WrappedModules {
   std::vector<Module> modules_;
 };
 
-// Parameters of a module that target_parameters names: "gate_up_proj".
+// The parameters in target_parameters that belong to a module: "gate_up_proj".
 std::vector<std::string> parameters_of(const AdapterConfig& config, const std::string& module) {
   std::vector<std::string> found;
   for (const std::string& target : config.parameters) {
@@ -242,7 +242,7 @@ Result<std::vector<ParameterProduct>> take_wrapped_parameters(
     const std::shared_ptr<const Checkpoint>& base, const std::shared_ptr<const Checkpoint>& adapter,
     const AdapterConfig& config, BaseNames& names, std::map<std::string, LoraParts>& modules) {
   if (config.parameters.empty()) return std::vector<ParameterProduct>();
-  std::map<std::string, std::map<std::size_t, LoraParts>> wrapped;  // by module and depth
+  std::map<std::string, std::map<std::size_t, LoraParts>> wrapped;  // by module and nesting depth
   for (auto it = modules.begin(); it != modules.end();) {
     std::string module = it->first;
     std::size_t depth = 0;

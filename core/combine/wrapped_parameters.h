@@ -1,11 +1,11 @@
-// Parameters that an adapter of PEFT wraps by name (target_parameters), most of them stacked
-// experts: which matrices are of which parameter, and which tensors of the base it is made of.
+// Parameters that a PEFT adapter wraps by name (target_parameters), mostly stacked experts: assigns
+// matrices to parameters, and finds the tensors of the base that form them.
 //
-//   M.lora_A, M.lora_B                        of one parameter of module M
-//   M.base_layer.lora_A, M.base_layer.lora_B  of one that was wrapped before it, and so on
+//   M.lora_A, M.lora_B                        matrices of one parameter of module M
+//   M.base_layer.lora_A, M.base_layer.lora_B  of a parameter wrapped before it, and so on
 //
-// No name says which parameter is meant: shapes do. A base may hold a parameter as one tensor or,
-// as files of most models do, one matrix for each expert.
+// Names do not tell which parameter is meant; shapes do. A base may store a parameter as one tensor
+// or, in most models' files, as one matrix per expert.
 #pragma once
 
 #include <map>
@@ -22,12 +22,12 @@ using LoraParts = std::map<LoraPart, TensorId>;
 
 struct ParameterProduct {
   std::string parameter;  // "model.layers.0.mlp.experts.gate_up_proj"
-  TensorId weight{};      // of the base
-  ExpertProduct product;  // its scale is not known here
+  TensorId weight{};      // in the base
+  ExpertProduct product;  // without its scale, which the caller sets
 };
 
-// Takes the matrices of wrapped parameters out of `modules`. kUnsupported where no parameter of the
-// base fits them, or more than one.
+// Removes the matrices of wrapped parameters from `modules`. kUnsupported if no parameter of the
+// base matches them, or several do.
 Result<std::vector<ParameterProduct>> take_wrapped_parameters(
     const std::shared_ptr<const Checkpoint>& base, const std::shared_ptr<const Checkpoint>& adapter,
     const AdapterConfig& config, BaseNames& names, std::map<std::string, LoraParts>& modules);

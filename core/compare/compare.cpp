@@ -60,7 +60,7 @@ class Comparison {
   Progress* progress_;
   FilledReport filled_a_, filled_b_;
   Hiding hides_;
-  std::set<std::string_view> named_a_, named_b_;  // of which only names are known
+  std::set<std::string_view> named_a_, named_b_;  // FQNs without data
   std::vector<Matched> matched_;
   std::vector<TensorId> only_a_, only_b_;
   std::vector<RenamedPair> renamed_;
@@ -263,13 +263,13 @@ bool Comparison::asks_for_entries() const {
   return has_one(both_.a) || has_one(both_.b);
 }
 
-// Differences may be in what opening could not read.
+// Unreadable parts may contain differences.
 void Comparison::doubt_openings() {
   constexpr std::size_t kMost = 8;
   auto add = [&](const Checkpoint& checkpoint, const FilledReport& filled, const char* side) {
     for (const Finding& finding : checkpoint.opening_findings()) {
       const Rule& rule = rule_of(finding);
-      // Infos concern bytes that are not read here, or an unused total.
+      // Infos concern bytes that are not read here, or a total that is not used.
       const bool damaged = rule.damages_bytes && finding.severity > Severity::kInfo;
       if ((damaged || rule.leaves_undecided) && out_.doubts.size() < kMost)
         out_.doubts.push_back(std::string("in ") + side + " " + finding.cause);
@@ -368,7 +368,7 @@ void Comparison::choose_verdict() {
   bool different = false, open = !out_.doubts.empty() || unproved_ != 0 || entries_open_ != 0;
   for (const TensorDifference& tensor : out_.tensors) {
     different = different || (decides(tensor.kind) && !tensor.within);
-    // What could not be read may lie further apart than what could.
+    // Unread elements may differ by more than the tolerance.
     const bool is_partly_read =
         tensor.within && (tensor.error || !tensor.why.empty() || tensor.values->unread != 0);
     open = open || is_open(tensor.kind) || is_partly_read;

@@ -27,7 +27,7 @@ using ComparedNames = std::set<std::string, std::less<>>;
 struct CompareOptions {
   bool data = false;
   std::uint64_t memory = kDefaultMemory;
-  std::optional<Tolerance> tolerance = {};  // within it values are no difference
+  std::optional<Tolerance> tolerance = {};  // smaller differences count as equal
   const ComparedNames* only = nullptr;      // null: all
 };
 

@@ -47,7 +47,7 @@ std::string_view name(DifferenceKind kind);  // "missing"
 enum class Sameness : std::uint8_t { kSame, kDifferent, kUndecided };
 std::string_view name(Sameness verdict);
 
-// A tensor's record in one checkpoint.
+// A tensor's properties in one checkpoint.
 struct TensorSide {
   Dtype dtype = Dtype::kUnknown;
   Extents shape;
@@ -58,10 +58,10 @@ struct TensorSide {
 
 struct FirstDifference {
   Extents index;
-  std::string a, b;  // formatted as by `show --values`
+  std::string a, b;  // text as in `show --values`
 };
 
-// Of elements that exist and are readable on both sides.
+// For elements that exist and are readable on both sides.
 struct ValueDifference {
   std::uint64_t compared = 0;
   std::uint64_t unread = 0;  // unreadable on at least one side
@@ -79,10 +79,10 @@ struct TensorDifference {
   bool retiled = false;                        // also set for other kinds
   std::string other = {};                      // renamed: the other name
   std::optional<ValueDifference> values = {};  // if elements were compared
-  std::optional<bool> same_elements = {};      // reshaped: equal elements in row-major order
-  std::vector<std::string> why = {};           // undecided: reasons
+  std::optional<bool> same_elements = {};      // for kReshaped: equal elements in row-major order
+  std::vector<std::string> why = {};           // for kUndecided: reasons
   std::optional<Error> error = {};             // the first read error
-  char error_in = 'a';                         // the side of that file
+  char error_in = 'a';                         // side of the error: 'a' or 'b'
 };
 
 // A non-tensor entry that differs.
@@ -96,7 +96,7 @@ struct EntryDifference {
 struct CheckpointDifference {
   Sameness verdict = Sameness::kUndecided;
   bool data = false;       // values were read
-  bool is_mapped = false;  // of two programs: names and layouts of A as the map makes them
+  bool is_mapped = false;  // A was converted through a map to the names and layouts of B's program
   std::uint64_t tensors_a = 0, tensors_b = 0, in_both = 0;
   std::uint64_t compared = 0;  // tensors whose elements were read, all that are in both
   std::uint64_t same = 0;      // of those in both: proved to be bitwise equal
@@ -104,7 +104,7 @@ struct CheckpointDifference {
   std::optional<Tolerance> tolerance = {};
   std::vector<TensorDifference> tensors;  // by kind in display order; then in order of A, then B
   std::vector<EntryDifference> entries;
-  std::vector<std::string> doubts;  // why the checkpoints cannot be called the same: sentences
+  std::vector<std::string> doubts;  // reasons against calling the checkpoints equal: sentences
   std::vector<Unjudged> unjudged;
 };
 

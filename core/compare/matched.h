@@ -25,7 +25,7 @@ struct Matched {
   std::vector<std::string> doubts = {};  // why values are undecided
 };
 
-// Parts that did not open and may contain more of it.
+// Sides with unreadable parts that may contain more of the tensor.
 struct Hiding {
   bool a = false, b = false;
 };

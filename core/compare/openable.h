@@ -15,7 +15,7 @@ class OpenableFiles {
   explicit OpenableFiles(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {}
   // Why the file cannot be opened; empty if it can.
   const std::optional<Error>& error_of(FileId file);
-  // For the first tile whose file cannot be opened.
+  // The error for the first tile whose file cannot be opened.
   std::optional<Error> error_of(TensorId tensor);
 
  private:

@@ -122,7 +122,7 @@ class ValuePass {
   Result<std::vector<SeenPair>> run();
 
  private:
-  // The tiles of a pair in the readers' form.
+  // The checkpoints and dtypes of the two tiles of a pair.
   struct Sides {
     const Checkpoint &a, &b;
     Dtype a_dtype, b_dtype;

@@ -92,7 +92,7 @@ std::vector<Shift> set_apart(std::span<const Run> runs) {
 // Header sizes stay multiples of the widest element.
 constexpr std::uint64_t kHeaderStep = 8;
 
-// The shift of a whole file that shares the most bytes; the least of several.
+// The shift of a whole file that shares the most bytes; the smallest if several do.
 std::uint64_t best_move(std::span<const Run> runs) {
   std::array<std::uint64_t, kShareBlock / kHeaderStep> bytes{};
   for (const Run& run : runs) {

@@ -70,7 +70,7 @@ CopyHasher::CopyHasher(const Checkpoint& source, std::span<const std::string> fi
     std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) {
       return std::pair(a.offset, a.length) < std::pair(b.offset, b.length);
     });
-    // Of overlapping or identical items the first is kept.
+    // Keeps the first of overlapping or identical items.
     std::uint64_t end = 0;
     std::erase_if(items, [&](const Item& item) {
       if (item.offset < end) return true;

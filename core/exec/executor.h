@@ -30,7 +30,7 @@ struct SlabWork {
   std::span<const TileJob> tiles;  // copies and conversions from `in` to `out`
   // Jobs for the fingerprint of `in`, each element with its converted value; their targets are
   // element indices in the tensor. They are derived independently of `tiles`, so that the proof
-  // compares two ways to one number.
+  // compares two computations of one number.
   std::span<const TileJob> elements;
   std::span<std::byte> out;
   // Runs of `in` to be counted as they are. The sums are updated only if the run

@@ -47,8 +47,8 @@ std::vector<Need> needs_of(const FolderRun& run, const std::vector<bool>& there,
   return needs;
 }
 
-// Of the ranks that need at least half as much as the largest need, the one that reads least; of
-// all ranks if those already read more than their part.
+// The rank that reads a source: among the ranks that need at least half as much as the largest
+// need, the one that reads least; among all ranks if those already read more than their part.
 std::uint32_t reader_of(std::span<const Need> needs, const std::vector<std::uint64_t>& reads,
                         double share) {
   std::uint64_t most = 0;

@@ -30,7 +30,7 @@ FileWriter::FileWriter(const FileWriting& with, const FileDone& done)
       checksums_(laid_out_.made.size()),
       sealed_(laid_out_.made.size()),
       files_(laid_out_.files.size()) {
-  // With many parts nearly all have one piece.
+  // Nearly all parts are a single piece.
   parts_.reserve(count_of_parts(laid_out_));
   pieces_.reserve(laid_out_.made.size());
 }

@@ -53,8 +53,8 @@ struct FolderRun {
 struct WrittenFolder {
   const Checkpoint& result;
   WritableDirectory& folder;
-  // Checksums of what was read for each written chunk, by index in LaidOut::made, from this run or
-  // the one that it resumes.
+  // Checksums of the source elements of each written chunk, by index in LaidOut::made, from this
+  // run or the one that it resumes.
   std::span<const std::optional<ElementSums>> made;
   // Hashes of the items in copied files.
   const CopyHasher& copied_items;

@@ -63,7 +63,7 @@ class SharedFiles {
   std::map<std::pair<const Directory*, std::string>, bool> shared_;
 };
 
-// What is counted, and the rules for it.
+// Input of counting the needed disk space.
 struct Counting {
   const FolderRun& run;
   const MemoryShares& shares;

@@ -27,7 +27,7 @@ std::optional<JobPart> part_of(const Program& program, const ProgramJob& job, co
 // order, or must be decoded.
 std::optional<std::uint64_t> begin_of_run(const Program& program, const JobPart& part);
 
-// The conversion of each element. Reads the four bytes of a scale if there is one.
+// The conversion of each element. Reads the four bytes of a scale if the job has one in a file.
 Result<TileJob> tile_of(const ProgramJob& job, Storages& storages);
 
 // Adds the elements to the checksums, each at its index in the whole tensor. `bytes` is null for

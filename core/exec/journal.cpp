@@ -81,7 +81,7 @@ std::string line_of(const JournalHeader& header) {
 }
 
 std::string line_of(const DurableFile& file) {
-  // One string: a tree would have a node per chunk.
+  // One string for all chunks: a JSON tree would have a node per chunk.
   std::string elements;
   elements.reserve(kHashDigits * file.elements.size());
   Json out_of_range = Json::array();
@@ -258,7 +258,7 @@ Status Journal::add(const DurableFile& file) {
   std::string line = line_of(file);
   std::unique_lock lock(guard_);
   pending_ += line;
-  if (writing_) return {};  // the writing thread takes the new lines along
+  if (writing_) return {};  // the thread that is writing also writes the new lines
   writing_ = true;
   Status status;
   while (!pending_.empty() && status) {

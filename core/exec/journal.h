@@ -37,8 +37,8 @@ struct JournalHeader {
 struct DurableFile {
   std::string path;
   std::uint64_t size = 0;
-  // Checksums of what was read for each chunk of the file, in file order, so that a resumed run can
-  // prove the chunks without reading their sources.
+  // Checksums of the source elements of each chunk in the file, in file order, so that a resumed
+  // run can prove the chunks without reading their sources.
   std::vector<ElementSums> elements = {};
 };
 
@@ -47,7 +47,7 @@ struct JournalText {
   std::vector<DurableFile> files;
 };
 
-// Reads the journal of a folder, which anybody may have written.
+// Reads the journal of a folder. It is untrusted.
 Result<JournalText> read_journal(const Directory& folder);
 
 // Writes a journal.

@@ -45,7 +45,7 @@ struct RunState {
   std::set<std::string> there{};                   // paths of durable files
   std::vector<std::optional<ElementSums>> made{};  // WrittenFolder::made
   CopyHasher copied_items{};                       // WrittenFolder::copied_items
-  std::unique_ptr<SourceChecksumVerifier> sums{};  // verifies what is read
+  std::unique_ptr<SourceChecksumVerifier> sums{};  // verifies source checksums
   bool is_written = false;                         // all files written, the proof is next
   bool is_published = false;
   bool resumed = false;   // resumed an earlier run

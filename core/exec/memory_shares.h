@@ -10,7 +10,7 @@
 namespace shw {
 
 struct MemoryShares {
-  Limits limits;                    // slabs per thread
+  Limits limits;                    // slab sizes of each thread
   std::uint64_t decoded_bytes = 0;  // for DecodedItems
   SpillPlan decoded;                // items that are decoded to disk instead
   // Bytes that a rank receives from all others per round; 0 for a single process.

@@ -133,7 +133,7 @@ Result<JournalHeader> header_of(const Store& store, const FolderRun& run) {
     if (watched.entry.kind == EntryKind::kFile && !is_made)
       header.inputs[watched.input].files.push_back(watched.entry);
   }
-  // What is computed has inputs of its own.
+  // An input that is computed while reading depends on files of other folders.
   for (const Checkpoint* input : run.inputs) {
     if (input->directory() == nullptr) continue;
     for (FilesOfFolder& one : input->directory()->made_of()) {

@@ -14,8 +14,8 @@ namespace shw {
 
 class Storages {
  public:
-  // `inputs`: indexed by the input number of sources; must outlive this object. `sums` is told of
-  // all reads; may be null.
+  // `inputs`: indexed by the input number of sources; must outlive this object. `sums` receives all
+  // reads; may be null.
   Storages(const Program& program, std::vector<const Checkpoint*> inputs,
            std::shared_ptr<DecodedItems> decoded, std::shared_ptr<SpillFiles> on_disk = nullptr,
            SourceChecksumVerifier* sums = nullptr);

@@ -133,7 +133,7 @@ class PayloadPart {
     written_.crc = work.crc ? crc32_joined(written_.crc, *work.crc, bytes.size())
                             : crc32_of(bytes, written_.crc);
     std::uint64_t begin = work.begin;
-    // In pieces: finds holes, and a cancelled run does not wait for a slow disk.
+    // Written in pieces, to find holes and so that a cancelled run does not wait for a slow disk.
     for (std::uint64_t at = begin_ + offset_of(work.block); !bytes.empty();) {
       if (is_cancelled(progress_)) return cancelled_error();
       BytesView piece = bytes.first(std::min(bytes.size(), kWritten));

@@ -293,7 +293,7 @@ Status CollectiveWriter::write_round(const std::vector<Bytes>& come, std::size_t
   });
 }
 
-// While a round is written the next one is read and sent.
+// Reads and sends the next round while the current one is written.
 Status CollectiveWriter::write_all() {
   std::vector<Bytes> next;
   Bytes left;  // reports of this rank for the owners of shared files

@@ -14,7 +14,7 @@
 
 namespace shw {
 
-// As write_files(), on every rank of the team; `journal` is told of every file, and all ranks
+// Like write_files(), on every rank of the team; `journal` receives every file, and all ranks
 // receive all hashes of copied items.
 Result<MadeElements> write_in_team(const FileWriting& with, TeamJournal& journal);
 

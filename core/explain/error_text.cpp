@@ -144,7 +144,7 @@ ErrorText parse_error_text(std::string_view text) {
   drop_vague(result.messages);
   if (!result.messages.empty()) return result;
   if (const std::string key = with_key_error(pasted); !key.empty()) return parse_error_text(key);
-  // Unknown prose: single words are not sufficient.
+  // For unknown prose, single words are not enough evidence.
   for (ErrorMessage& message : read_general(pasted, kMaxMessages))
     collector.add(std::move(message));
   return result;

@@ -66,7 +66,7 @@ void add_hypotheses_from_program(const ErrorMessage& message, std::vector<Hypoth
   add_hypotheses_from_kind(message, all);
 }
 
-// For one message with two shapes.
+// Adds hypotheses for one message with two shapes.
 void add_hypotheses_from_shapes(const ErrorMessage& message, std::optional<Worlds> worlds,
                                 std::vector<Hypothesis>& all) {
   ShapeCase shapes{message, traits_of(message.name), worlds,

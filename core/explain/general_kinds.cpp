@@ -17,14 +17,14 @@ constexpr Words kRefusal = {"missing",     "expected",    "mismatch",      "not 
                             "unsupported", "not support", "supports only", "only support",
                             "failed",      "must match",  "cannot",        "no optimizer state",
                             "not found",   "invalid",     "not present",   "not implemented"};
-// A save that failed says nothing of what a load finds.
+// Words of messages about a failed save, which tell nothing about loading.
 constexpr Words kSaving = {"to save",   "not save",  "saving",   "to write", "not write",
                            "to upload", "uploading", "to store", "writing"};
 
 struct GeneralKind {
   Words one, two;  // a word of each group is in the sentence
   MessageKind kind;
-  bool of_load = false;  // not of a sentence about a save
+  bool of_load = false;  // true: not for messages about a save
 };
 
 constexpr GeneralKind kGeneralKinds[] = {

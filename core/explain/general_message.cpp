@@ -125,7 +125,8 @@ std::vector<GeneralShape> shapes_in(std::string_view text) {
 
 enum class Side : std::uint8_t { kUnknown, kFile, kLoader };
 
-// By the following words ("(4, 8) in the checkpoint"), else by the last telling word before.
+// The side that a shape belongs to: by the following words ("(4, 8) in the checkpoint"), otherwise
+// by the last word before it that names a side.
 Side side_of(std::string_view text, const GeneralShape& shape, std::size_t from) {
   std::string_view after = text.substr(std::min(text.size(), shape.end), 18);
   for (std::string_view lead : {" in the ", " in ", " from the ", " from "}) {
@@ -254,7 +255,8 @@ constexpr MessageKind kGeneralPlace = {
                    .decide = "Whether an earlier step opens.",
                    .command = "shardwright check CHECKPOINT"}}}};
 
-// From the last "...Error:" on, or else the last lines: words of a log before it mean nothing.
+// The text from the last "...Error:" on, otherwise the last lines: earlier words of a log mean
+// nothing.
 std::string_view error_sentence(std::string_view text) {
   constexpr std::size_t kLongestSentence = 600;
   std::size_t begin = 0;
@@ -270,7 +272,7 @@ std::string first_name(std::string_view text) {
   return names.empty() ? std::string() : names.front().name;
 }
 
-// Of two shapes with one known side, the other is of the other side.
+// If the side (file or loader) of only one shape is known, the other shape is from the other side.
 void complete(Side& one, Side& two) {
   auto other = [](Side side) { return side == Side::kFile ? Side::kLoader : Side::kFile; };
   if (one == Side::kUnknown) {
@@ -282,7 +284,7 @@ void complete(Side& one, Side& two) {
 
 std::optional<ErrorMessage> general_shapes(const PastedText& pasted) {
   auto shapes = shapes_in(pasted.lower);
-  // "(8)" alone is a number in brackets, and "[0, 1]" can be a list of anything.
+  // Without words about shapes, "(8)" or "[0, 1]" may be anything.
   const bool speaks_of_shapes =
       general_find(pasted.lower, kShapeWords) != std::string::npos && !shapes.empty();
   if (!speaks_of_shapes) return std::nullopt;

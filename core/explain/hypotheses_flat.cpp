@@ -1,5 +1,5 @@
-// Hypotheses where one side is not the model's tensor: a placeholder, a flat vector, packed bits,
-// concatenated copies, or an adapter of another rank.
+// Hypotheses in which one side is not the model's tensor: a placeholder, a flat vector, packed
+// bits, concatenated copies, or an adapter of another rank.
 #include <fmt/core.h>
 
 #include <algorithm>

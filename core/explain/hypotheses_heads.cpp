@@ -1,5 +1,5 @@
-// Hypotheses that a tensor's name and two sizes decide: heads, position tables, an axis of length
-// one, blocks of GGUF that were not decoded.
+// Hypotheses from a tensor's name and two sizes: heads, position tables, an axis of length one,
+// blocks of GGUF that were not decoded.
 #include <fmt/core.h>
 
 #include <algorithm>

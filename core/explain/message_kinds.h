@@ -1,15 +1,17 @@
-// The table of the messages that are understood: how a loader words each one, and what it can mean.
-// A message more is a row more here and a row more in its test.
+// The table of known messages: how a loader words each one, and what it can mean. To add a message,
+// add a row here and a row in its test.
 //
 // A pattern is lower-case text in which a space stands for any white space, and
-//   <saved> <current>  a shape: "torch.Size([64, 2])", "(64, 2)", "[64]"
-//   <ggml_saved> <ggml_current>  a shape as llama.cpp prints it: "4096, 32000, 1, 1", innermost
-//   first <numel>            a number of elements, for a saved shape of one dimension <name> a
-//   name, in quotes or up to the next space; <before>: the word before <names>            a list of
-//   names; each makes a message of its own <for>              "for NAME", "tensor for key NAME", or
-//   nothing
-//   <#key>             a number, kept under `key`
-//   ~                  a few characters of anything, without numbers before a shape or a number
+//   <saved> <current>            a shape: "torch.Size([64, 2])", "(64, 2)", "[64]"
+//   <ggml_saved> <ggml_current>  a shape as llama.cpp prints it: "4096, 32000", innermost dim first
+//   <numel>                      a number of elements, for a saved shape of one dimension
+//   <name>                       a name, in quotes or up to the next space
+//   <before>                     the word before the pattern
+//   <names>                      a list of names; each makes a message of its own
+//   <for>                        "for NAME", "tensor for key NAME", or nothing
+//   <#key>                       a number, kept under `key`
+//   ~                            a few characters of anything, without numbers before a shape or
+//                                a number
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Messages of programs that read a form of their own: MLX, CTranslate2, ONNX, TensorRT-LLM.
+// Messages of programs with formats of their own: MLX, CTranslate2, ONNX, TensorRT-LLM.
 #include <algorithm>
 #include <initializer_list>
 
@@ -88,7 +88,7 @@ constexpr MessageKind kEngineMessages[] = {
                     .decide = "The shapes of weight, scales and biases of one layer.",
                     .command = "shardwright ls CHECKPOINT"}}},
      .loader = kMlx},
-    // CTranslate2 takes the first four bytes for a number: "vers", "PK\3\4", "<!do", "<htm".
+    // CTranslate2 parses the first four bytes as a number: "vers", "PK\3\4", "<!do", "<htm".
     {.id = "ctranslate-lfs",
      .example = "Unsupported model binary version ... but the model has binary version v1936876918",
      .patterns = {"but the model has binary version v<#version>"},

@@ -21,7 +21,7 @@ struct Facts : CheckInput {
   std::vector<OtherOrder> other_orders;  // only with a spec
   UnlistedTiles unlisted;                // from Depth::kHeaders on: reads chunk headers
   OptimizerSettings optimizer_settings;  // from Depth::kHeaders on: reads entries
-  std::optional<ConfigFit> config_fit;   // set if a config.json is beside the weights
+  std::optional<ConfigFit> config_fit;   // set if a config.json exists next to the weights
   ValueLooks looks;                      // at Depth::kData, on request of look_at_values()
 };
 

@@ -27,7 +27,7 @@ std::int64_t byte_of_box(std::int64_t first, const Box& box, ExtentsView strides
   return first;
 }
 
-// According to the item, whose view open_item() has checked.
+// The storage as the item's own header describes it; open_item() has checked the view.
 ChunkStorage storage_of_item(const ItemHeader& header, const ItemPlace& place) {
   ChunkStorage storage;
   storage.file = place.file;
@@ -94,7 +94,7 @@ std::vector<std::size_t> header_tasks(const Checkpoint& checkpoint, std::span<co
   return begins;
 }
 
-// In the item's own shape, independent of the record.
+// Reads a whole item in the item's own shape, whatever the chunk's record says.
 Result<Bytes> read_whole_item(const Checkpoint& checkpoint, ChunkId chunk) {
   ItemFiles files(checkpoint);
   SHW_TRY(OpenItem item, open_item(files, checkpoint, chunk, part_to_read(checkpoint, chunk)));
@@ -254,7 +254,7 @@ bool BoxReader::is_hole(ChunkId chunk, const Box& box) {
   if (!storage.is_stored || !lies_inside(box.offsets, box.sizes, header.sizes)) return false;
   auto inside = stored(storage);
   if (!inside) return false;
-  // From the first to the last byte, gaps included.
+  // Reads from the first to the last byte of the box, gaps included.
   std::int64_t first = byte_of_box(storage.first, box, storage.strides), last = first;
   for (std::size_t d = 0; d < box.sizes.size(); ++d) {
     std::int64_t reach = (box.sizes[d] - 1) * storage.strides[d];

@@ -12,10 +12,9 @@
 
 namespace shw {
 
-// Where the elements of a chunk are stored, so that a box can be read alone: element [0, 0, ..] is
-// at byte `first` of the storage, strides in bytes. Chunks that are not stored in this form
-// (compressed, another byte order, conjugated or negated) are decoded as a whole; the storage is
-// then the result of read_chunk().
+// Position of a chunk's elements, for reading a box alone: element [0, 0, ..] is at byte `first` of
+// the storage, strides are in bytes. Chunks in another form (compressed, another byte order,
+// conjugated or negated) are decoded as a whole; the storage is then the result of read_chunk().
 struct ChunkStorage {
   bool is_stored = true;
   FileId file = FileId::kNone;

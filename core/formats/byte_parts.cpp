@@ -15,9 +15,9 @@ constexpr std::uint32_t kLocalSign = 0x04034b50, kEntrySign = 0x02014b50, kEndSi
 constexpr std::uint32_t kWideEndSign = 0x06064b50, kLocatorSign = 0x07064b50;
 constexpr std::uint32_t kDescriptorSign = 0x08074b50;
 constexpr std::uint64_t kLocalBytes = 30, kEntryBytes = 46;
-// torch's directory takes 66 bytes per record: enough for 60,000 tensors.
+// Limit of a zip directory: torch's takes 66 bytes per record, so this suffices for 60,000 tensors.
 constexpr std::uint64_t kMostDirectory = 4 << 20;
-// Without an end record: torch's headers are in the first 704 bytes of an item.
+// Bytes scanned without an end record: torch's headers are in the first 704 bytes of an item.
 constexpr std::uint64_t kMostScanned = 64 << 10;
 
 std::uint32_t sign_at(BytesView bytes, std::uint64_t at) {

@@ -1,4 +1,4 @@
-// Which of several steps was opened, and what was left aside.
+// Records which of several saved steps was opened.
 #pragma once
 
 #include <optional>
@@ -10,12 +10,12 @@
 namespace shw {
 
 struct ChosenStep {
-  std::string folder;                    // of the top
+  std::string folder;                    // relative to the opened folder
   std::string why;                       // "which latest names"
-  std::vector<std::string> aside = {};   // the other steps, in natural order
-  std::optional<std::string> gone = {};  // the folder that a tracker names, where it is not there
+  std::vector<std::string> aside = {};   // the steps that were not opened, in natural order
+  std::optional<std::string> gone = {};  // missing folder named by a tracker file
 };
-// Of the opened step, for its report.
+// The finding that tells which step was opened.
 Finding told_chosen(const ChosenStep& chosen);
 
 }  // namespace shw

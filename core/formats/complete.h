@@ -1,5 +1,5 @@
-// What a loader asks for beside the tensors, where they come from a checkpoint of another format:
-// entries and files that no tensor makes.
+// Adds entries and files that loaders of a format require besides the tensors, for checkpoints
+// converted from another format.
 #pragma once
 
 #include <string_view>
@@ -9,9 +9,9 @@
 
 namespace shw {
 
-// Adds the entries to `outputs`, and gives the files.
+// Adds the entries to `outputs` and returns the files.
 Result<SmallFiles> complete_outputs(const Format& format, Outputs& outputs);
-// Whether complete_outputs() may have added an entry of that name.
+// True if complete_outputs() may have added an entry of this name.
 bool is_added_entry(const Format& format, std::string_view fqn);
 
 }  // namespace shw

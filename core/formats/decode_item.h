@@ -17,7 +17,7 @@ namespace shw {
 Result<std::shared_ptr<const ByteSource>> decode_item(const Checkpoint& checkpoint, ChunkId chunk,
                                                       std::shared_ptr<ScratchFile> scratch,
                                                       const Progress* progress);
-// As above in memory, about `length` bytes.
+// Decodes the elements into memory, about `length` bytes.
 Result<Bytes> decode_item(const Checkpoint& checkpoint, ChunkId chunk, std::uint64_t length,
                           const Progress* progress);
 

@@ -11,7 +11,7 @@
 namespace shw {
 namespace {
 
-// For views with gaps.
+// Bytes per read of a view with gaps.
 constexpr std::int64_t kSlab = 8 << 20;
 
 // True if the elements form one byte run without gaps: row-major in some order of dims.
@@ -75,7 +75,7 @@ Result<std::int64_t> ElementPasses::pass(ChunkId chunk, ElementRange range,
                                          const ExtentVisitor& parts, Progress* progress,
                                          const ConstantRunSink& alike) {
   const Checkpoint& checkpoint = checkpoint_;
-  // Decompressing for the header alone would be the whole work.
+  // Skips compressed items, because reading the header alone means decompressing the item.
   if (range.first != 0 && !checkpoint.transforms(chunk).empty()) return 0;
   if (auto place = checkpoint.item(chunk)) files_->read_around(*place);
   SHW_TRY(OpenItem item, open_item(*files_, checkpoint, chunk, ItemPart::kPassing));

@@ -66,7 +66,7 @@ Box first_box(const Extents& shape, std::int64_t count) {
 
 Result<TensorValues> read_first_elements(const Checkpoint& checkpoint, TensorId tensor,
                                          std::uint64_t count) {
-  // Smaller tensors are read completely.
+  // Tensors up to this size are read completely.
   constexpr std::uint64_t kFewBytes = std::uint64_t{64} << 20;
   SHW_TRY(const std::uint64_t bytes, tensor_size(checkpoint, tensor, UINT64_MAX));
   const std::size_t size = size_of(checkpoint.dtype(tensor));

@@ -55,8 +55,8 @@ bool is_model_name(std::string_view name) {
   return false;
 }
 
-// Names under which people save models in forms that other programs use too: "model.pt",
-// "epoch=3.ckpt". What training saves beside a model is not one.
+// True for names of models that other programs use too: "model.pt", "epoch=3.ckpt". False for other
+// files of a training run.
 bool is_common_model_name(std::string_view name) {
   constexpr std::string_view kModelEndings[] = {".pt", ".pth", ".ckpt", ".bin"};
   const bool ends = std::any_of(std::begin(kModelEndings), std::end(kModelEndings),
@@ -86,7 +86,8 @@ FoldersBelow kinds_below(std::span<const Entry> entries, std::span<const FormatR
   return kinds;
 }
 
-// Folders whose names of files say it; else those with files that are models by their endings.
+// Folders with specific file names; if there are none, folders with files that have suffixes of
+// models.
 FoldersBelow likely_kinds_below(std::span<const Entry> entries, std::span<const FormatRow> rows) {
   FoldersBelow kinds = kinds_below(entries, rows);
   return kinds.empty() ? kinds_below(entries, rows, is_common_model_name) : kinds;

@@ -19,7 +19,7 @@ namespace shw {
 // (safetensors)".
 std::vector<std::string> checkpoints_below(std::span<const Entry> entries,
                                            std::span<const FormatRow> rows);
-// As above, without the format.
+// Subfolders that are checkpoints, in natural order, without their format.
 std::vector<std::string> folders_with_checkpoints(std::span<const Entry> entries,
                                                   std::span<const FormatRow> rows);
 // Subfolders of another format than the opened checkpoint, which were not examined.
@@ -47,7 +47,7 @@ Result<FolderKind> kind_of_folder(std::shared_ptr<const Directory> directory,
                                   std::size_t most = 2048,
                                   std::span<const FormatRow> rows = formats());
 
-// True if a file with this name is a checkpoint by itself: a .safetensors file, one of torch.save.
+// True if a file with this name is a checkpoint by itself: a .safetensors or torch.save file.
 bool is_file_of_checkpoint(std::string_view name, std::span<const FormatRow> rows = formats());
 
 }  // namespace shw

@@ -40,11 +40,11 @@ enum class NamedFile : std::uint8_t {
   kPart,        // a data file that needs the files beside it
 };
 
-// Of FormatRow::noted_additions one without which loaders read other numbers, or nothing.
+// A noted addition (FormatRow::noted_additions) that loaders need to read the right numbers.
 struct NeededAddition {
-  std::string name;                       // as noted_additions names it
+  std::string name;                       // as in noted_additions
   std::string why;                        // "diffusers scales the matrices by it"
-  std::vector<std::string> tensors = {};  // that have to stay as they are for it
+  std::vector<std::string> tensors = {};  // tensors that must not change while it applies
 };
 
 using OpenedCheckpoint = Result<std::shared_ptr<const Checkpoint>>;

@@ -103,7 +103,7 @@ struct LaidOut {
   struct File {
     std::string path;  // a new path, or a source file that is rewritten
     std::uint64_t size = 0;
-    bool is_beside = false;  // holds no tensor: the writer did not lay it out and does not seal it
+    bool is_beside = false;  // contains no tensor: the writer neither lays it out nor seals it
   };
   std::vector<File> files;
   std::vector<MadeTile> made;  // in the order of Outputs
@@ -138,10 +138,10 @@ struct FormatWriter {
   // True if items may be moved apart to align them for block sharing: readers locate items by
   // metadata only.
   bool may_have_gaps = false;
-  // Otherwise: lengthens the header of a file by `by` bytes, a multiple of 8, without changing its
-  // meaning; false if readers would reject it.
+  // Lengthens the header of a file by `by` bytes, a multiple of 8, without changing its meaning;
+  // false if readers would reject it. Used for alignment if may_have_gaps is false.
   bool (*widen_header)(Bytes& header, std::uint64_t by) = nullptr;
-  // As seal_file() for some chunks of a file (indices in LaidOut::made, one checksum each), so
+  // Like seal_file() for some chunks of a file (indices in LaidOut::made, one checksum each), so
   // that small chunks are written together with their checksums. Null if files are sealed as a
   // whole.
   Status (*seal_tiles)(const Outputs& outputs, const LaidOut& laid_out,

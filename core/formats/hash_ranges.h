@@ -18,7 +18,7 @@ struct ByteRange {
 // Hash of the concatenated ranges, holes included.
 Result<Hash128> hash_of_ranges(const ByteSource& source, std::span<const ByteRange> ranges,
                                Progress* progress);
-// As 32 hex digits.
+// Returns the hash as 32 hex digits.
 Result<std::string> hash_ranges(const ByteSource& source, std::span<const ByteRange> ranges,
                                 Progress* progress);
 

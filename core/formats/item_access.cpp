@@ -198,8 +198,8 @@ Result<ItemRange> find_item(ItemFiles& files, const ItemPlace& place) {
               {source->name(), static_cast<std::uint64_t>(place.offset)});
 }
 
-// Decompresses twice, the first time only to locate the elements: holding a large item with its
-// archive would need two or three times the memory.
+// Decides to decompress large items twice, first only to locate the elements: holding an item with
+// its archive would need two or three times the memory.
 ItemPart part_to_read(const Checkpoint& checkpoint, ChunkId chunk) {
   constexpr std::int64_t kLargeItem = 4 << 20;
   const std::int64_t width = size_of(checkpoint.dtype(checkpoint.tensor_of(chunk)));

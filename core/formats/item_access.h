@@ -50,7 +50,7 @@ Result<OpenItem> open_item(ItemFiles& files, const Checkpoint& checkpoint, Chunk
 // How to open an item whose elements will all be read.
 ItemPart part_to_read(const Checkpoint& checkpoint, ChunkId chunk);
 
-// "the payload is [4] of float32, but the chunk is recorded as [8] of float32"
+// Formats as "the payload is [4] of float32, but the chunk is recorded as [8] of float32".
 Error not_as_recorded(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeader& header);
 
 // Byte strides of the elements; 0 for dimensions of size 1, whose stride is never
@@ -83,7 +83,7 @@ Result<std::uint64_t> tensor_size(const Checkpoint& checkpoint, TensorId tensor,
 bool is_as_recorded(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeader& header);
 // True if the payload consists of the elements, each byte once. Ignores sign flags.
 bool lies_as_it_is(const ItemHeader& header);
-// As above for the decompressed payload.
+// True if the decompressed payload consists of the elements, each byte once. Ignores sign flags.
 bool passes_as_it_is(const ItemHeader& header);
 
 // Adds the tensor name to the place of an error.

@@ -176,7 +176,7 @@ Result<DataCheck> check_object_data(const Checkpoint& checkpoint, std::size_t ob
                                     Progress* progress) {
   const NonTensorEntry& row = checkpoint.objects()[object];
   auto check = [&]() -> Result<DataCheck> {
-    // Its pickle was verified on opening.
+    // The pickle that contains an inlined value was verified on opening.
     if (row.inlined) return DataCheck{};
     if (!row.item) return fail(ErrorKind::kDamaged, "no storage record says where its bytes are");
     SHW_TRY(DataCheck first, check_object_item(checkpoint, *row.item, row.transforms, progress));

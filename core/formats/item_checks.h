@@ -15,7 +15,7 @@ class ItemChecks {
  public:
   explicit ItemChecks(const Checkpoint& checkpoint);
   ~ItemChecks();
-  // The result of check_item_data().
+  // Same result as check_item_data().
   Result<DataCheck> check(ChunkId chunk, Progress* progress, const ItemHeader* header,
                           ItemNumbers* numbers);
 

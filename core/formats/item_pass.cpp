@@ -100,7 +100,7 @@ Result<std::string> mismatch_in(Error error) {
                      error.message);
 }
 
-// For items that must be decoded, in a separate pass.
+// Verifies items that must be decoded, in a separate pass.
 Result<std::string> mismatch_in_decoded(const ItemReader& reader, const ItemRange& range,
                                         std::span<const std::string> transforms,
                                         Progress* progress) {

@@ -45,7 +45,7 @@ class ItemHasher {
   ~ItemHasher();
   // kDamaged if the item does not match its chunk's record.
   Result<ItemPass> hash_and_fingerprint(ChunkId chunk, Progress* progress);
-  // The result of hash_item().
+  // Returns the same hash as hash_item().
   Result<Hash128> hash(const ItemPlace& place, Progress* progress);
   // Hash and checksum verification of a chunk's or an entry's item. Reads no byte twice except
   // headers and items that must be decoded.

@@ -76,7 +76,7 @@ struct ItemNumbers {
 Result<DataCheck> check_item_data(const Checkpoint& checkpoint, ChunkId chunk, Progress* progress,
                                   const ItemHeader* header = nullptr,
                                   ItemNumbers* numbers = nullptr);
-// As above for the item of a BYTES entry.
+// Verifies the checksums of the item of a BYTES entry.
 Result<DataCheck> check_object_data(const Checkpoint& checkpoint, std::size_t object,
                                     Progress* progress);
 

@@ -96,7 +96,7 @@ class FolderJoin {
                         view ? view->strides : ExtentsView{});
       return;
     }
-    // Chunks that share an item are few; each gets a copy of its place.
+    // Only a few chunks share an item, so each stores its own copy of the place.
     builder_.set_item(copy, placed(part, *from.item(chunk)));
     if (auto own = from.transforms(chunk); !own.empty())
       builder_.set_transforms(copy, {own.begin(), own.end()});

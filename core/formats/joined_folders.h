@@ -15,15 +15,15 @@ struct JoinedPart {
   std::shared_ptr<const Checkpoint> checkpoint;
   std::string folder;                // "" for the top folder
   std::string prefix;                // prefix of its tensor names
-  std::set<TensorId> left_out = {};  // of its tensors
+  std::set<TensorId> left_out = {};  // of its tensors, those to omit
   std::set<std::size_t> left_out_objects = {};
 };
 
 // kUnsupported if two parts have a tensor of the same name.
 OpenedCheckpoint join_folders(std::shared_ptr<const Directory> around,
                               const std::vector<JoinedPart>& parts);
-// As above, of one format whose items are those of torch.save, with the provenance of the first
-// part.
+// Opens the parts as one checkpoint of `format`, whose items are those of torch.save, with the
+// provenance of the first part.
 OpenedCheckpoint join_folders_as(const Format& format, std::shared_ptr<const Directory> around,
                                  const std::vector<JoinedPart>& parts);
 

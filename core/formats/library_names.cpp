@@ -21,11 +21,11 @@ constexpr std::string_view kDiffusersLora = "pytorch_lora_weights";
 constexpr std::string_view kPeft = "adapter_model";
 constexpr std::string_view kSafetensors = ".safetensors";
 
-// A stem that one library alone looks for.
+// A file stem that only one library looks for.
 struct KnownStem {
   std::string_view stem;
   std::string_view torch_ending = ".bin";
-  bool is_of_names = false;  // of those that its tensors have in that program
+  bool is_of_names = false;  // this library's tensors have their own names
 };
 constexpr auto kKnownStems = std::to_array<KnownStem>({
     {kDiffusers},
@@ -57,7 +57,7 @@ std::vector<std::string_view> weight_files(const Checkpoint& source, const std::
   return names;
 }
 
-// The stem that all of the files have.
+// The library's stem that all files have.
 std::optional<LibraryNames> stem_at_hand(const std::vector<std::string_view>& files,
                                          bool names_stay) {
   for (const KnownStem& one : kKnownStems) {
@@ -70,7 +70,8 @@ std::optional<LibraryNames> stem_at_hand(const std::vector<std::string_view>& fi
   return std::nullopt;
 }
 
-// "unet.mid_block.to_q.lora_A.weight": load_lora_weights of diffusers takes a file of such names.
+// True for names like "unet.mid_block.to_q.lora_A.weight", which diffusers' load_lora_weights
+// accepts.
 bool is_lora_of_pipeline(const Checkpoint& source) {
   constexpr auto kModels = std::to_array<std::string_view>(
       {"unet.", "transformer.", "text_encoder.", "text_encoder_2."});
@@ -85,7 +86,7 @@ bool is_lora_of_pipeline(const Checkpoint& source) {
   return source.tensor_count() > 0;
 }
 
-// Of a single file that no library knows ("my_lora.safetensors").
+// Keeps the name of a single file that no library looks for ("my_lora.safetensors").
 std::optional<LibraryNames> names_as_they_are(const Checkpoint& source,
                                               const std::vector<std::string_view>& files) {
   if (!source.format().traits.one_piece || files.size() != 1 ||
@@ -96,7 +97,7 @@ std::optional<LibraryNames> names_as_they_are(const Checkpoint& source,
       kKnownStems, [&](const KnownStem& one) { return has_stem(files.front(), one.stem); });
   const bool is_part = stem.empty() || stem.find("-of-") != std::string_view::npos ||
                        stem.starts_with("shard-") || has_stem(files.front(), "model");
-  if (is_known) return std::nullopt;  // but for the names of its tensors
+  if (is_known) return std::nullopt;  // stem of a library, but its tensor names were changed
   if (is_part) return std::nullopt;
   return own_names(stem, ".pt");
 }

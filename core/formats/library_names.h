@@ -1,6 +1,6 @@
-// Under which names the libraries of a model look for its weights, as what lies in the source's
-// folder tells: transformers, diffusers and PEFT each know one name. A file that no library knows
-// is loaded by the name that it has, which stays.
+// Chooses the file names under which libraries look for a model's weights, from the files in the
+// source's folder: transformers, diffusers and PEFT each look for one name. A file with another
+// name is loaded by that name, which is kept.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 namespace shw {
 
 struct LibraryNames {
-  std::string stem = "model";           // of .safetensors files
-  std::string torch_file = "model.pt";  // of torch.save
+  std::string stem = "model";           // stem of .safetensors files
+  std::string torch_file = "model.pt";  // name of a torch.save file
 };
-// `folder`: of the source's folder, "unet/"; empty: its top. `source` may be null. `names_stay`: no
-// tensor gets the name of another program.
+// `folder`: a subfolder of the source ("unet/"), or empty. `source` may be null. `names_stay`: no
+// tensor gets the name that another program uses.
 LibraryNames library_names(const Checkpoint* source, const std::string& folder = {},
                            bool names_stay = true);
 

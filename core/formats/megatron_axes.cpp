@@ -26,7 +26,7 @@ bool is_layer(std::string_view name, const std::array<std::string_view, N>& laye
   return std::find(layers.begin(), layers.end(), name) != layers.end();
 }
 
-// The last part of a dotted name, which is taken off it.
+// Removes the last part of a dotted name and returns it.
 std::string_view take_last(std::string_view& name) {
   const std::size_t dot = name.rfind('.');
   const std::string_view last = dot == std::string_view::npos ? name : name.substr(dot + 1);
@@ -34,7 +34,7 @@ std::string_view take_last(std::string_view& name) {
   return last;
 }
 
-// "weight", "weight12", "bias"
+// True for "weight" and "weight12" if `word` is "weight".
 bool is_numbered_word(std::string_view text, std::string_view word) {
   if (!text.starts_with(word)) return false;
   text.remove_prefix(word.size());
@@ -52,7 +52,7 @@ TensorCut tensor_cut(std::string_view name, std::optional<bool> is_gated) {
   if (layer.find("norm") != std::string_view::npos ||
       parameter.find("norm") != std::string_view::npos || is_layer(layer, kReplicatedLayers))
     return TensorCut::kReplicated;
-  if (parameter == "inv_freq") return TensorCut::kReplicated;  // of rotary embeddings
+  if (parameter == "inv_freq") return TensorCut::kReplicated;  // belongs to rotary embeddings
   if (!is_weight && !is_bias) return TensorCut::kUnknown;
   if (is_layer(layer, kRowLayers)) return TensorCut::kRows;
   if (is_layer(layer, kGatedLayers)) {

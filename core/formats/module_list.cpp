@@ -20,7 +20,7 @@ constexpr std::string_view kModuleList = "modules.json", kRouterList = "router_c
 constexpr std::uint64_t kMostListBytes = std::uint64_t{1} << 20;
 constexpr std::size_t kMostModules = 256;
 
-// What sentence-transformers cannot load a module without.
+// Files and tensors that sentence-transformers requires for a type of module.
 struct ModuleKind {
   std::string_view type;
   bool has_weights = false;
@@ -44,7 +44,7 @@ constexpr auto kModuleKinds = std::to_array<ModuleKind>({
     {"WordWeights", false, "config.json"},
 });
 
-// A tensor of a module, and the numbers of its config.json that are its extents.
+// A tensor of a module type, and the keys in config.json that give its extents.
 struct ConfiguredShape {
   std::string_view type, tensor;
   std::array<const char*, 2> extents;  // null: no such dimension
@@ -75,7 +75,7 @@ std::string text_in(const nlohmann::json& object, const char* key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-// "Dense" of "sentence_transformers.models.Dense"
+// "Dense" for "sentence_transformers.models.Dense".
 std::string class_of(const std::string& path) {
   return path.substr(path.rfind('.') + 1);
 }
@@ -86,7 +86,7 @@ void add_listed(ListedModule module, std::vector<ListedModule>& modules) {
   if (is_safe && modules.size() < kMostModules) modules.push_back(std::move(module));
 }
 
-// The branches of a Router lie in folders of its own: "query_0_StaticEmbedding".
+// Adds the branches of a Router, which have subfolders: "query_0_StaticEmbedding".
 void add_branches(const DirectoryLook& look, const std::string& folder,
                   std::vector<ListedModule>& modules) {
   const std::string before = folder.empty() ? "" : folder + "/";
@@ -105,7 +105,7 @@ const ModuleKind* kind_of_module(const std::string& type) {
   return found == kModuleKinds.end() ? nullptr : &*found;
 }
 
-// A prefix of names: "0_Router/query_0_Dense" is "0_Router.query_0_Dense.".
+// Prefix of tensor names: "0_Router.query_0_Dense." for the folder "0_Router/query_0_Dense".
 std::string prefix_of_folder(std::string folder) {
   std::ranges::replace(folder, '/', '.');
   return folder + ".";
@@ -135,7 +135,7 @@ std::optional<Finding> missing_files(const ListedModule& module, const Directory
   return finding;
 }
 
-// nullopt where config.json does not say all of them.
+// nullopt if config.json lacks one of the extents.
 std::optional<Extents> configured_extents(const nlohmann::json& config,
                                           const ConfiguredShape& shape) {
   Extents extents;
@@ -177,7 +177,7 @@ std::vector<Finding> other_shapes(const ListedModule& module, const DirectoryLoo
   return findings;
 }
 
-// What lies in the folder of a component.
+// Kinds of files in the folder of a component.
 struct ComponentFolder {
   bool has_config = false, has_other_files = false, is_there = false;
 };
@@ -193,7 +193,8 @@ ComponentFolder component_folder(std::span<const Entry> entries, const std::stri
   return found;
 }
 
-// Only models have a config.json of that name. Weights in forms that are not read are files too.
+// Only models have a config.json of this name. Weights in unsupported formats count as existing
+// files.
 std::optional<Finding> missing_component(const std::string& folder, const std::string& type,
                                          std::span<const Entry> entries) {
   const ComponentFolder found = component_folder(entries, folder);
@@ -264,7 +265,7 @@ std::shared_ptr<const Checkpoint> with_module_findings(std::shared_ptr<const Che
   return opened;
 }
 
-// {"vae": ["diffusers", "AutoencoderKL"], "safety_checker": [null, null], "_class_name": "..."}
+// Reads {"vae": ["diffusers", "AutoencoderKL"], "safety_checker": [null, null], "_class_name": ..}.
 std::shared_ptr<const Checkpoint> with_component_findings(std::shared_ptr<const Checkpoint> opened,
                                                           const DirectoryLook& look,
                                                           std::span<const FormatRow> rows) {

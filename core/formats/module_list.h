@@ -1,6 +1,6 @@
-// The modules of a sentence-transformers model: modules.json lists their folders, and
-// router_config.json those of a Router's branches. The components of a pipeline of diffusers, which
-// model_index.json lists.
+// The modules of a sentence-transformers model (modules.json lists their folders,
+// router_config.json those of a Router's branches), and the components of a diffusers pipeline
+// (model_index.json).
 #pragma once
 
 #include <span>
@@ -19,21 +19,21 @@ struct ListedModule {
   std::string list;    // the file that names it
 };
 
-// Empty where there is no modules.json, or none that can be read.
+// Empty if modules.json is missing or unreadable.
 std::vector<ListedModule> listed_modules(const DirectoryLook& look);
 
-// Folders of modules that hold weights. Where modules.json cannot be read, the top folders whose
-// name begins with a number.
+// Folders of modules with weights. If modules.json is unreadable: top folders whose name begins
+// with a number.
 std::vector<FolderPart> module_parts(const DirectoryLook& look, std::span<const Entry> entries,
                                      std::span<const FormatRow> rows);
 
-// The checkpoint with a finding for each module whose files are not there, or whose weights have
-// another shape than its config.json says.
+// Adds a finding for each module whose files are missing, or whose weights differ in shape from its
+// config.json.
 std::shared_ptr<const Checkpoint> with_module_findings(std::shared_ptr<const Checkpoint> opened,
                                                        const DirectoryLook& look,
                                                        std::span<const FormatRow> rows);
 
-// The same for the components that model_index.json of diffusers names.
+// Adds such findings for the components that model_index.json of diffusers names.
 std::shared_ptr<const Checkpoint> with_component_findings(std::shared_ptr<const Checkpoint> opened,
                                                           const DirectoryLook& look,
                                                           std::span<const FormatRow> rows);

@@ -22,10 +22,10 @@ struct NumberedNames {
 };
 constexpr auto kNumberedNames =
     std::to_array<NumberedNames>({{"model", ".safetensors"}, {"pytorch_model", ".bin"}});
-// GANs and distillation have two or three.
+// Limit; GANs and distillation have two or three models.
 constexpr std::size_t kMostModels = 64;
 
-// "model" and "model_1" of both files; empty where the second is not there.
+// The stems "model" and "model_1", ...; empty if there is no second model.
 std::vector<std::string> numbered_stems(std::span<const Entry> entries,
                                         const NumberedNames& names) {
   auto has = [&](const std::string& path) {

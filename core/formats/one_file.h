@@ -30,7 +30,7 @@ class OneFile final : public Directory {
   std::string file_;
 };
 
-// Files that usually belong beside it are then not missing.
+// True for such a view: other files of the folder are then invisible, not missing.
 inline bool is_one_file(const Directory& directory) {
   return dynamic_cast<const OneFile*>(&directory) != nullptr;
 }

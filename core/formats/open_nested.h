@@ -1,5 +1,5 @@
-// Files inside of a checkpoint, opened as a checkpoint of their own format. Defined in open.cpp,
-// which knows all formats; declared here for formats that hold files of others.
+// Opens files inside of a checkpoint as a checkpoint of their own format. Defined in open.cpp,
+// which knows all formats; used by container formats.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ namespace shw {
 
 OpenedCheckpoint open_nested(const std::shared_ptr<const Directory>& directory,
                              const std::string& path);
-// All that is inside, an archive's files for example.
+// `inside`: all contained files, for example those of an archive.
 OpenedCheckpoint open_nested(std::shared_ptr<const Directory> inside, Progress* progress);
 
 }  // namespace shw

@@ -28,7 +28,7 @@ struct OutputTile {
   std::shared_ptr<const OutputTileMore> more = {};
 };
 
-// A sequence with value semantics: `for (const OutputTile& tile : tiles)`.
+// A sequence of OutputTile values: `for (const OutputTile& tile : tiles)`.
 class OutputTiles {
  public:
   class Iterator {

@@ -24,8 +24,8 @@ PartHome home_of(const Checkpoint* source, const std::string& folder, std::size_
   return {folder, std::move(names.stem), std::move(names.torch_file), prefix};
 }
 
-// A module whose config.json names no library is one of sentence-transformers, which looks for the
-// name that transformers uses.
+// A module whose config.json names no library belongs to sentence-transformers, which looks for
+// transformers' file name.
 PartHome home_of_module(const Checkpoint* source, const std::string& folder, std::size_t prefix) {
   PartHome home = home_of(source, folder, prefix);
   if (home.torch_file == LibraryNames().torch_file) home.torch_file = "pytorch_model.bin";
@@ -47,7 +47,7 @@ std::string top_folder(std::string_view path) {
   return is_below_one ? std::string(path.substr(0, slash + 1)) : std::string();
 }
 
-// Folders at the top that hold weights.
+// Top-level folders that contain weights.
 std::set<std::string> folders_of_parts(const Checkpoint& source) {
   std::set<std::string> folders;
   for (const FileRow& file : source.files()) {
@@ -57,14 +57,14 @@ std::set<std::string> folders_of_parts(const Checkpoint& source) {
   return folders;
 }
 
-// A Router has all its weights in folders.
+// False for a Router, whose weights are all in subfolders.
 bool has_weights_at_top(const Checkpoint& source) {
   return std::ranges::any_of(source.files(), [](const FileRow& file) {
     return file.referenced && file.path.find('/') == std::string::npos;
   });
 }
 
-// Where the weights of all parts lie together, the folders that hold the config of one.
+// If the source has all weights in one folder: subfolders with a config, one per part.
 std::set<std::string> folders_of_configs(const Outputs& outputs) {
   std::set<std::string> folders;
   auto entries = outputs.source->directory()->list();

@@ -1,5 +1,6 @@
-// A pipeline's parts (a model of diffusers, the modules of sentence-transformers) lie in folders of
-// their own, and names of tensors begin with the folder's. Where a first save puts each tensor.
+// File names for the parts of a pipeline (a diffusers model, modules of sentence-transformers):
+// each part has its own folder, whose name is the prefix of its tensors. Chooses the file of each
+// tensor in a new checkpoint.
 #pragma once
 
 #include <string>
@@ -10,10 +11,10 @@
 namespace shw {
 
 struct PartHome {
-  std::string folder;      // "unet/"; empty: the top
-  std::string stem;        // of its files: "diffusion_pytorch_model"
-  std::string torch_file;  // of torch.save: "diffusion_pytorch_model.bin"
-  std::size_t prefix = 0;  // so many characters of the FQN are the folder's: "unet."
+  std::string folder;      // "unet/"; empty: the top folder
+  std::string stem;        // stem of its files: "diffusion_pytorch_model"
+  std::string torch_file;  // name of its torch.save file: "diffusion_pytorch_model.bin"
+  std::size_t prefix = 0;  // length of the folder's prefix in the FQN ("unet.")
 };
 struct PartHomes {
   std::vector<PartHome> homes;           // at least one
@@ -21,9 +22,9 @@ struct PartHomes {
 
   const PartHome& of(std::size_t tensor) const { return homes[of_tensor[tensor]]; }
 };
-// All at the top where the source has no parts, or where a name does not say which part it is of.
+// A single home at the top if the source has no parts, or if a tensor's name belongs to none.
 PartHomes part_homes(const Outputs& outputs);
-// The name of a tensor in the file that holds it.
+// The name of a tensor within its file.
 std::string name_in_file(const OutputTensor& tensor, const PartHome& home);
 
 }  // namespace shw

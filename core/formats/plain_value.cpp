@@ -193,7 +193,7 @@ auto of_object(const Checkpoint& checkpoint, std::size_t object, const Read& rea
 Result<CarriedValue> carried_item(ItemRange range, const std::string& file, Progress* progress) {
   std::array<std::byte, 4> magic{};
   if (range.length >= magic.size()) SHW_CHECK(range.source->read(range.offset, magic));
-  // Of an uncompressed archive only the pickle is read completely.
+  // In an uncompressed archive only the pickle is read completely.
   const bool is_archive = load_little<std::uint32_t>(magic) == kZipMagic;
   const std::uint64_t limit = is_archive ? range.length : kMostPlain;
   SHW_TRY(ItemPickle item, read_item_pickle(std::move(range), limit, kMostPlain));

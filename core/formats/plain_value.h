@@ -1,4 +1,4 @@
-// What an entry that is no tensor says, where it is plain data. Read from its pickle, never run.
+// The value of a non-tensor entry, if it is plain data. Parsed from its pickle, never executed.
 //
 //   item   = torch.save archive with data.pkl | pickle, either of them in a zstd frame
 //   value  = None | bool | int | float | text | bytes | list | tuple | set | dict

@@ -1,4 +1,4 @@
-// Chunks of a tensor that several files of torch.save hold in pieces, one file per rank.
+// Adds the chunks of a tensor whose parts are in several torch.save files, one per rank.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +11,22 @@
 
 namespace shw {
 
-// What one rank's file holds of a tensor.
+// The part of a tensor in one rank's file.
 struct RankPiece {
   std::uint32_t rank = 0;
   FileId file = FileId::kNone;
   SideTensor tensor = {};
-  const Codec* codec = nullptr;  // null: the format's
+  const Codec* codec = nullptr;  // null: the format's codec
 };
 
 class RankChunks {
  public:
   explicit RankChunks(CheckpointBuilder& builder) : builder_(builder) {}
 
-  // What follows is of the tensor that the builder has added last.
+  // Following calls refer to the tensor last added to the builder.
   void begin_tensor() { seen_.clear(); }
-  // The boxes that a piece is made of, in the order in which it holds them along the axis that is
-  // cut. A box that an earlier piece had is a replica. kUnsupported: why the piece is not these.
+  // Adds the boxes that form a piece, in their order along the split axis. A box of an earlier
+  // piece becomes a replica. kUnsupported tells why the piece does not consist of these boxes.
   Status add(const RankPiece& piece, const std::vector<Box>& boxes);
 
  private:

@@ -124,7 +124,7 @@ Status check_copy(const Checkpoint& checkpoint, const Replica& replica, Progress
               {range.source->name(), done.record_offset});
 }
 
-// First character of a result text.
+// First character of a result text, which encodes its kind.
 constexpr char kDiffers = '!', kUnread = '?', kDamaged = '#';
 
 ReplicaMismatch::Kind kind_of(char letter) {
@@ -135,7 +135,7 @@ ReplicaMismatch::Kind kind_of(char letter) {
 std::string words_of_unread(const Error& error) {
   if (error.kind != ErrorKind::kDamaged)
     return kUnread + ("a copy of a tile cannot be read: " + error.message);
-  // The rank that saved it loads this copy.
+  // The rank that saved this copy loads it.
   return kDamaged + ("a copy of a tile in " + error.place.file + " is damaged: " + error.message);
 }
 
@@ -157,7 +157,7 @@ std::uint64_t cost_of(const NonTensorEntry& row) {
   return bytes;
 }
 
-// By bytes, because torch pickles equal values equally.
+// Compares bytes, because torch pickles equal values equally.
 Result<bool> ranks_say_the_same(const Checkpoint& checkpoint, const NonTensorEntry& row,
                                 Progress* progress) {
   for (const ItemPlace& other : row.of_other_ranks) {

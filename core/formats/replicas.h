@@ -14,26 +14,25 @@
 
 namespace shw {
 
-// How a copy differs from its chunk, judged by bytes; empty if equal; an error if one cannot be
-// read.
+// Tells how a copy's bytes differ from its chunk; empty if equal; an error if one cannot be read.
 Result<std::string> mismatch_of(const Checkpoint& checkpoint, const Replica& replica,
                                 Progress* progress);
 
-// By tensor, why its copies do not settle what it holds: one is damaged, they differ, or one cannot
-// be read. The worst last.
+// Reason why the copies of a tensor do not determine its values: one is damaged, they differ, or
+// one cannot be read. Kinds in ascending severity.
 struct ReplicaMismatch {
   enum class Kind : std::uint8_t { kUnread, kDiffers, kDamaged };
   Kind kind = Kind::kUnread;
   std::string words;
 };
-// A team compares each copy once.
+// Returns the mismatches by tensor. A team compares each copy once.
 Result<std::map<TensorId, ReplicaMismatch>> doubtful_replicas(const Checkpoint& checkpoint,
                                                               Progress* progress,
                                                               Team* team = nullptr);
 
-// Where each rank has an index of its own: entries that are no tensors and of which another rank
-// did not save what the lowest one did, or cannot be read. Of those that take more than `most`
-// bytes to compare together only the number is told.
+// If each rank has its own index: non-tensor entries where another rank's value differs from the
+// lowest rank's or cannot be read. Entries that take more than `most` bytes to compare in total are
+// only counted.
 struct OwnEntries {
   std::vector<std::string> differing;
   std::size_t not_compared = 0;
@@ -41,11 +40,12 @@ struct OwnEntries {
 Result<OwnEntries> own_entries(const Checkpoint& checkpoint, std::uint64_t most,
                                Progress* progress);
 
-// The same of tensors, then of other entries. What is made of the checkpoint lacks those.
+// Names of tensors and entries whose copies differ between ranks. A new checkpoint made from this
+// one keeps only one copy.
 Result<std::vector<std::string>> entries_of_other_ranks(const Checkpoint& checkpoint,
                                                         Progress* progress, Team* team = nullptr);
 
-// The same without what is dropped: of that nothing is said to come along.
+// The result of entries_of_other_ranks() for one process, without names in `dropped`.
 Result<std::vector<std::string>> left_behind(const Checkpoint& checkpoint,
                                              const std::vector<std::string>& dropped,
                                              Progress* progress);

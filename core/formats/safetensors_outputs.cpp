@@ -10,7 +10,7 @@
 namespace shw {
 namespace {
 
-// All of them: whoever converts has to know what is in the way, not the first of it.
+// Joins all names, because the user of a conversion needs the complete list.
 std::string joined_all(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
@@ -41,7 +41,7 @@ Status check_safetensors_can_say(const Outputs& outputs, bool sharded) {
   add(unspellable, "named in what is no UTF-8, and a header of safetensors is");
   add(reserved, "named as a header of safetensors names its own metadata");
   add(pieces, "in pieces, and a safetensors file holds whole tensors");
-  // No file would be written, and a folder without one opens as nothing.
+  // No file would be written, and a folder without files is not a checkpoint.
   if (what.empty() && outputs.tensors.empty()) what = "there is no tensor";
   if (what.empty()) return {};
   return fail(

@@ -1,4 +1,4 @@
-// Files that are written beside tensors.
+// Small files that are written in addition to tensors.
 #pragma once
 
 #include <string>

@@ -1,8 +1,8 @@
-// The formats that are opened, one row each. Those that are only told by name: unread.h.
+// The supported formats, one row each. Formats that are only recognised by name are in unread.h.
 //
-// A row stands in its format's folder and is listed in table.cpp; that, and its tests, is all that
-// a new format takes. What a checkpoint of it is like is said by its Format (core/model/format.h),
-// how its bytes are reached by its Codec (core/formats/common/item_reader.h).
+// A row is defined in its format's folder and listed in table.cpp; a new format needs only this and
+// tests. Its Format (core/model/format.h) describes its checkpoints, its Codec
+// (core/formats/common/item_reader.h) how to read its bytes.
 #pragma once
 
 #include <span>
@@ -14,7 +14,7 @@ namespace shw {
 // The first row that recognises a directory opens it.
 std::span<const FormatRow> formats();
 
-// FormatRow::noted_additions of the checkpoint's format; empty where nothing is.
+// FormatRow::noted_additions of the checkpoint's format; empty if the format has none.
 std::vector<std::string> noted_additions(const Checkpoint& checkpoint);
 std::vector<NeededAddition> needed_additions(const Checkpoint& checkpoint);
 

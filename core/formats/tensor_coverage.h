@@ -1,4 +1,4 @@
-// Which elements of a tensor have been filled.
+// Records which elements of a tensor have been filled.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace shw {
 
-// One bit each.
+// One bit per element.
 class Coverage {
  public:
   explicit Coverage(std::int64_t elements)
       : elements_(elements), bits_((static_cast<std::size_t>(elements) + 7) / 8) {}
   void add(const Box& box, ExtentsView strides) {
-    // The innermost extent is a run; the others are counted through.
+    // The innermost extent is a run of bits; the outer ones are iterated.
     std::size_t ndim = box.sizes.size();
     std::int64_t run = ndim == 0 ? 1 : box.sizes[ndim - 1];
     Extents at = box.offsets;

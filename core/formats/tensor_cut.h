@@ -1,4 +1,4 @@
-// How ranks of tensor parallelism hold a tensor, where names or shapes tell it.
+// How tensor-parallel ranks split a tensor, as derived from names or shapes.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,19 @@
 namespace shw {
 
 enum class TensorCut : std::uint8_t {
-  kUnknown,     // nothing tells it
-  kReplicated,  // the same on every rank
+  kUnknown,     // not derivable
+  kReplicated,  // equal on every rank
   kRows,        // axis 0
-  kGatedRows,   // axis 0, of two halves: gate and up, each cut by itself
+  kGatedRows,   // axis 0 of two halves, gate and up, each split separately
   kColumns,     // axis 1
 };
 
-// Which boxes of the whole a rank's part is, and the shape of the whole.
+// The boxes of the whole tensor that a rank's part consists of, and the shape of the whole.
 struct CutPart {
   Extents shape;
   std::vector<Box> boxes;
 };
-// Nothing where a part of that shape cannot be cut so.
+// nullopt if a part of that shape is impossible.
 std::optional<CutPart> part_of_cut(TensorCut cut, const Extents& local, std::uint32_t rank,
                                    std::uint32_t ranks);
 

@@ -1,4 +1,4 @@
-// Formats that are only told by name.
+// Formats that are recognised by name but not supported.
 #pragma once
 
 #include <span>
@@ -6,15 +6,16 @@
 
 namespace shw {
 
-// Recognised and not read.
+// A recognised format that cannot be read.
 struct UnreadFormat {
   std::string_view title;  // "an Orbax checkpoint (JAX)"
   bool (*matches)(std::string_view path, std::string_view name);
   std::string_view advice;
-  // A file of torch.save in the same folder is a checkpoint nevertheless, or this is one itself.
+  // If true, a torch.save file in the same folder is still a checkpoint, or this file itself is
+  // one.
   bool lies_beside = false;
 };
-// The first that matches names it.
+// Ordered: the first match determines the name.
 std::span<const UnreadFormat> unread_formats();
 
 }  // namespace shw

@@ -10,7 +10,7 @@
 
 namespace shw {
 
-// As hid_t, so that headers do not include the library.
+// A hid_t, declared here so that headers do not include the library.
 class Hdf5Handle {
  public:
   Hdf5Handle() = default;

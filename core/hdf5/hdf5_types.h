@@ -9,7 +9,7 @@
 
 namespace shw {
 
-// Little-endian, of the dtype's size. Unsigned bytes for types that HDF5 cannot express
+// The little-endian type of the dtype's size. Unsigned bytes for types that HDF5 cannot express
 // (float8_e4m3fn: HDF5 reads exponents of ones as infinity).
 Hdf5Handle hdf5_type(Dtype dtype);
 

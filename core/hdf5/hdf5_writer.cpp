@@ -36,7 +36,7 @@ struct Hdf5Writer::State {
   Status add_attribute(hid_t object, const Hdf5Attribute& attribute) const;
   Status add_attributes(hid_t object, const Hdf5Attributes& attributes) const;
   Result<Hdf5Handle> make(const Hdf5Dataset& dataset, const Hdf5Handle& space, hid_t creation);
-  // Elements are buffered until a dataset is closed.
+  // Closes a dataset, which writes its buffered elements and can therefore fail.
   Status finished(Hdf5Handle& dataset, const std::string& path) const {
     if (!dataset.close()) return failed("cannot write the dataset", path);
     return {};
@@ -72,7 +72,8 @@ Hdf5Handle selection_of(const Hdf5Part& part) {
   return space;
 }
 
-// Nobody else knows the file yet, and parallel file systems reject locks.
+// File locks are disabled: no other process knows the file yet, and parallel file systems reject
+// locks.
 Hdf5Handle file_access() {
   Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS));
 #if H5_VERSION_GE(1, 12, 1) || (H5_VERS_MAJOR == 1 && H5_VERS_MINOR == 10 && H5_VERS_RELEASE >= 7)
@@ -81,7 +82,7 @@ Hdf5Handle file_access() {
   return access;
 }
 
-// A million cells at once: little memory, and few calls into the library.
+// Rows per batch: some million cells need little memory and few calls into the library.
 constexpr std::uint64_t kRowsAtOnce = 1 << 16;
 
 // Cells of 8 bytes in the order of the compound type; texts are pointers.
@@ -181,7 +182,7 @@ Status Hdf5Writer::State::add_attributes(hid_t object, const Hdf5Attributes& att
 
 Status Hdf5Writer::set_attributes(const std::string& group, const Hdf5Attributes& attributes) {
   hid_t file = state_->file.get();
-  // The root, or a group created by an earlier call.
+  // Opens the root, or a group created by an earlier call.
   Hdf5Handle object(H5Oopen(file, group.c_str(), H5P_DEFAULT));
   if (!object) {
     H5Eclear2(H5E_DEFAULT);
@@ -231,7 +232,7 @@ hid_t Hdf5Writer::State::folder_of(const char*& left) {
 
 Status Hdf5Writer::add_external(const Hdf5Dataset& dataset, std::span<const Hdf5Segment> segments) {
   Hdf5Handle creation(H5Pcreate(H5P_DATASET_CREATE));
-  // Otherwise fill values would be written into the checkpoint.
+  // Never write fill values, because HDF5 would write them into the checkpoint's files.
   H5Pset_fill_time(creation.get(), H5D_FILL_TIME_NEVER);
   for (const Hdf5Segment& segment : segments) {
     if (H5Pset_external(creation.get(), segment.file.c_str(), static_cast<off_t>(segment.offset),

@@ -21,7 +21,7 @@
 
 namespace shw {
 
-// Measured with 1.10.8: more do not fit into an object header.
+// Measured with 1.10.8: larger counts do not fit into an object header.
 inline constexpr std::size_t kHdf5MostSegments = 2729;
 inline constexpr std::size_t kHdf5MostDims = 32;
 
@@ -34,7 +34,8 @@ struct Hdf5Attribute {
 };
 using Hdf5Attributes = std::vector<Hdf5Attribute>;
 
-// Common to all datasets of tensors. `path` in the file; groups are created as needed.
+// Properties common to all datasets of tensors. `path` is in the file; groups are created as
+// needed.
 struct Hdf5Dataset {
   std::string path;
   Dtype dtype = Dtype::kUnknown;
@@ -42,7 +43,8 @@ struct Hdf5Dataset {
   Hdf5Attributes attributes = {};
 };
 
-// Bytes of another file. They are not checked when read: beyond the end HDF5 reads zeros.
+// A byte range of another file. HDF5 does not check it when reading: beyond the file's end it reads
+// zeros.
 struct Hdf5Segment {
   std::string file;
   std::uint64_t offset = 0, length = 0;
@@ -95,20 +97,22 @@ class Hdf5Writer {
   ~Hdf5Writer();  // a file that was not closed is incomplete
 
   Status set_attributes(const std::string& group, const Hdf5Attributes& attributes);
-  // Its elements are the concatenated bytes of the segments.
+  // Adds a dataset whose elements are the concatenated bytes of the segments.
   Status add_external(const Hdf5Dataset& dataset, std::span<const Hdf5Segment> segments);
-  // Uncovered elements read as a marker: NaN or the least integer.
+  // Adds a dataset that is `stack[index]` of a dataset in the same file, which stacks `count` of
+  // its shape.
   Status add_virtual(const Hdf5Dataset& dataset, std::span<const Hdf5Part> parts);
   // The dataset is `stack[index]` of a dataset in the same file, of `count` of its shape.
   Status add_one_of(const Hdf5Dataset& dataset, const std::string& stack, std::int64_t count,
                     std::int64_t index);
-  // Has no elements, or those that `write` adds box by box; on failure the dataset is removed.
+  // Adds a dataset without elements, or with those that `write` adds box by box; on failure it is
+  // removed.
   using WriteBox = std::function<Status(const Box& box, BytesView bytes)>;
   Status add_copied(const Hdf5Dataset& dataset,
                     const std::function<Status(const WriteBox& write)>& write);
-  // One dataset per column in a group.
+  // Adds a group with one dataset per column.
   Status add_columns(const std::string& group, std::span<const Hdf5Column> columns);
-  // Units of fields are the attribute `units`. Rows are requested while writing.
+  // Adds a table; units of fields become the attribute `units`. Rows are requested while writing.
   Status add_table(const Hdf5Table& table, Progress* progress);
   // Completes the file; nothing can be added afterwards.
   Status close();

@@ -5,7 +5,7 @@ namespace {
 
 constexpr std::string_view kNever{"\0", 1};
 
-// HDF5 ignores "" and "." between slashes.
+// True if the name has a part "" or ".", which HDF5 ignores between slashes.
 bool has_lost_parts(std::string_view fqn) {
   while (true) {
     std::size_t slash = fqn.find('/');

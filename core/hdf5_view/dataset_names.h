@@ -17,7 +17,7 @@ class DatasetNames {
   std::string refusal(std::string_view fqn) const;
 
  private:
-  std::set<std::string_view> fqns_;  // all tensors', if some contain a '/'
+  std::set<std::string_view> fqns_;  // names of all tensors, if some contain a '/'
 };
 
 }  // namespace shw

@@ -76,8 +76,8 @@ class Export {
   std::map<std::string, std::vector<std::string>, std::less<>> rules_;  // by FQN
   std::set<FileId> mapped_files_;
   std::set<std::string> sources_;
-  std::map<TensorId, PlaceInStack> stacked_;  // of this batch
-  std::size_t stacks_ = 0;                    // of all batches
+  std::map<TensorId, PlaceInStack> stacked_;  // in the current batch
+  std::size_t stacks_ = 0;                    // in all batches
   Exported exported_;
 };
 
@@ -112,8 +112,8 @@ std::vector<Hdf5Segment> Export::segments_of(const std::vector<ByteRun>& runs) {
   return segments;
 }
 
-// The whole file as elements of the dtype, aligned like `offset`. Cached, because a dataset per
-// tile would take four times as much space as the tensors.
+// A dataset that maps a whole file as elements of the dtype, aligned like `offset`. Cached, because
+// a dataset per tile would take four times as much space as the tensors.
 Result<Hdf5Part> Export::part_of_file(FileId file, std::uint64_t offset, Dtype dtype) {
   const std::uint64_t element = size_of(dtype), residue = offset % element;
   const std::uint64_t elements = (checkpoint_.file(file).size - residue) / element;
@@ -128,7 +128,7 @@ Result<Hdf5Part> Export::part_of_file(FileId file, std::uint64_t offset, Dtype d
   return part;
 }
 
-// For each tile its place in the tensor, and its elements in a file's dataset.
+// For each tile its box in the tensor, and its elements in a file's dataset.
 Result<std::vector<Hdf5Part>> Export::parts_of(TensorId tensor, Dtype dtype,
                                                const std::vector<MappedTile>& tiles) {
   std::vector<Hdf5Part> parts;
@@ -171,7 +171,7 @@ Status Export::add_in_place(TensorId tensor, const MappedTensor& mapped) {
   return writer_.add_external(dataset, segments_of(mapped.segments));
 }
 
-// Tensors that turn out to be unreadable are omitted as damaged.
+// Copies a tensor; if it turns out to be unreadable, it is omitted as damaged.
 Status Export::add_copy(TensorId tensor, const MappedTensor& mapped) {
   Hdf5Dataset dataset = dataset_of(tensor, "/tensors/");
   dataset.attributes.push_back({"copied", "its elements are a copy: " + mapped.why});
@@ -243,7 +243,7 @@ Status Export::add(TensorId tensor, const MappedTensor& mapped) {
   return {};
 }
 
-// Information that readers need before they use the rest.
+// Writes information that readers need before they use the rest.
 Status Export::add_about() {
   Hdf5Attributes about{{"schema", "shardwright/1"},
                        {"checkpoint", checkpoint_.directory()->name()},

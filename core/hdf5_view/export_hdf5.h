@@ -30,17 +30,18 @@ struct ExportOptions {
   Hdf5Paths paths = Hdf5Paths::kAbsolute;
   bool copy = false;                   // copies what cannot be mapped in place
   std::vector<Finding> findings = {};  // included with the tensors that they name
-  // By FQN, a clause why mappable elements are not trusted; these tensors are omitted.
+  // Tensors that are omitted because their elements are not trusted: FQN, and the reason as a
+  // clause.
   std::map<std::string, std::string, std::less<>> doubts = {};
 };
 
 struct LeftOut {
   std::string fqn;
   std::string why;          // one clause
-  bool is_damaged = false;  // otherwise HDF5 cannot express the layout
+  bool is_damaged = false;  // damage; otherwise HDF5 cannot express the layout
   bool can_be_copied = false;
   bool is_in_part = false;   // under /partial
-  std::int64_t missing = 0;  // elements
+  std::int64_t missing = 0;  // number of elements
 };
 
 struct Exported {

@@ -24,7 +24,7 @@ MappedTensor refused(std::string why) {
   return out;
 }
 
-// One chunk with elements per box: of equal boxes the first.
+// For each distinct box, the first chunk with elements.
 struct ChosenChunks {
   std::vector<ChunkId> chunks;
   EqualBoxes copies;    // further chunks of the same boxes
@@ -112,11 +112,11 @@ bool make_segments(ExtentsView shape, MappedTensor& out) {
   return true;
 }
 
-// What prevents mapping a tensor in place, over all its tiles.
+// Reasons why tiles of a tensor cannot be mapped in place.
 struct Obstacles {
-  std::string lies_elsewhere, is_not_there;  // the first reason of each kind
-  std::int64_t unmapped = 0;                 // of both kinds
-  std::size_t others = 0;                    // tiles of which a replica is mapped
+  std::string lies_elsewhere, is_not_there;  // first reason of each kind
+  std::int64_t unmapped = 0;                 // elements of both kinds
+  std::size_t others = 0;                    // tiles that are mapped from a replica
 };
 
 Obstacles map_tiles(const Checkpoint& checkpoint, const ChosenChunks& chosen,

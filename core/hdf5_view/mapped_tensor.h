@@ -17,8 +17,8 @@ enum class Mapping : std::uint8_t {
   kSegments,  // `segments` are the whole tensor in row-major order; none if it has no elements
   kTiles,
   kNotInPlace,  // complete, but HDF5 cannot express its layout
-  kPartly,      // `tiles` are the existing ones; may be none
-  kRefused,     // HDF5 cannot hold it at all
+  kPartly,      // `tiles` are the readable ones; may be empty
+  kRefused,     // HDF5 cannot represent it at all
 };
 
 struct MappedTensor {

@@ -25,7 +25,7 @@ struct NoMapping {
   std::string why;
 };
 std::variant<MappedTile, NoMapping> map_tile(const Checkpoint& checkpoint, ChunkId chunk);
-// The same for a replica of the tile.
+// Maps a replica of the tile.
 std::variant<MappedTile, NoMapping> map_copy(const Checkpoint& checkpoint, ChunkId chunk,
                                              const ItemPlace& place);
 

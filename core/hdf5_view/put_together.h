@@ -1,4 +1,4 @@
-// Elements of a tensor box by box, for copying; part of export_hdf5.cpp.
+// Reads a tensor box by box, for copying; part of export_hdf5.cpp.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace shw {
 
-// `unreadable`: the error is from reading, not writing.
+// `unreadable`: receives an error of reading; a returned error is from writing.
 Status put_together(const Checkpoint& checkpoint, const std::vector<ChunkId>& chunks,
                     const Hdf5Writer::WriteBox& write, std::optional<Error>& unreadable,
                     Progress* progress);

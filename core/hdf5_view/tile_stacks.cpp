@@ -21,7 +21,7 @@ class Stacker {
   std::vector<TileStack> run() const;
 
  private:
-  // Hash of what tensors in one stack have in common; different ones may collide.
+  // Hash of the properties that tensors in one stack share; different ones may collide.
   struct Candidate {
     std::uint64_t form = 0, offset = 0;
     std::size_t tensor = 0;
@@ -74,8 +74,8 @@ bool Stacker::have_one_form(std::size_t one, std::size_t other) const {
                     });
 }
 
-// Distances in elements of the tiles of `to` from those of `from`; empty if not whole, or if they
-// would overlap.
+// Distances in elements from the tiles of `from` to those of `to`; empty if they are not whole
+// elements, or if the stacked tiles would overlap.
 std::optional<std::vector<std::int64_t>> Stacker::steps(std::size_t from, std::size_t to) const {
   std::vector<std::int64_t> steps;
   const std::uint64_t size = element(from);
@@ -114,7 +114,7 @@ std::vector<TileStack> Stacker::run() const {
       stacks.push_back(std::move(stack));
       next = last + 1;
     } else {
-      next = std::max(last, next + 1);  // the last may start another stack
+      next = std::max(last, next + 1);  // tensor `last` may start another stack
     }
   }
   return stacks;

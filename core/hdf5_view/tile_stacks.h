@@ -17,7 +17,7 @@ struct TileStack {
   std::vector<std::int64_t> steps;   // for every tile, elements from one tensor to the next
 };
 
-// For tensors whose tiles have one run each. `first`: id of the first given one.
+// Finds stacks of tensors whose tiles have one run each. `first`: id of the first given tensor.
 std::vector<TileStack> find_stacks(const Checkpoint& checkpoint, TensorId first,
                                    std::span<const MappedTensor> tensors);
 

@@ -46,7 +46,7 @@ std::optional<AskedEnd> asked_end(const std::string& path) {
     if (!found->others.empty()) return found;
     if (!last) last = std::move(found);
   }
-  // A word without others that stands before something else is a part of that path.
+  // A word without "=PATH" in the middle of a path is an ordinary part of that path.
   return last && to_path(*last) == path ? last : std::nullopt;
 }
 

@@ -1,8 +1,9 @@
-// The end of a path that asks for what is computed of the folder before it, of other folders too:
+// The suffix of a path that asks for a checkpoint computed from the folder before it, and
+// possibly from other folders:
 //
 //   BEFORE/@WORD[:NUMBERS][=PATH[,PATH...]]
 //
-// Which words there are, and what they mean, is in core/verbs/asked_path.h.
+// core/verbs/asked_path.h lists the words and their meanings.
 #pragma once
 
 #include <optional>
@@ -12,14 +13,14 @@
 namespace shw {
 
 struct AskedEnd {
-  std::string before;                    // may have such an end itself
+  std::string before;                    // may end in such a suffix itself
   std::string word;                      // "average"
   std::string numbers = {};              // "0.5,0.5"
-  std::vector<std::string> others = {};  // may have one where it takes no others
+  std::vector<std::string> others = {};  // may have suffixes of their own, without "=PATH"
 };
 
-// The last end of the path that takes others, and else the one that it ends in; nothing where the
-// path has none.
+// Returns the last suffix that has "=PATH"; if there is none, the suffix at the end of the path;
+// nullopt if the path has no suffix.
 std::optional<AskedEnd> asked_end(const std::string& path);
 std::string to_path(const AskedEnd& end);
 

@@ -29,7 +29,7 @@ Result<std::vector<std::string>> names_of_stream(DIR* stream, const std::string&
   return names;
 }
 
-// The first parts of all paths below.
+// The distinct first parts of all paths in the remote place.
 Result<std::vector<std::string>> names_in_remote(const std::string& path) {
   SHW_TRY(const OpenedRemote opened, open_remote(path));
   SHW_TRY(const std::vector<Entry> entries, opened.directory->list());

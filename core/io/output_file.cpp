@@ -22,7 +22,8 @@ namespace {
 
 constexpr int kMostLinks = 40;  // the limit of the kernel
 
-// For /dev/stdout and /proc/self/fd/1 the open file is meant, not the name.
+// True for links such as /dev/stdout or /proc/self/fd/1, which refer to an open file and not to a
+// name.
 bool is_open_file_of_process(const std::string& link) {
   struct statfs system {};
   return ::statfs(parent_of(link).c_str(), &system) == 0 && system.f_type == PROC_SUPER_MAGIC;

@@ -203,7 +203,7 @@ bool is_dead_process(std::string_view text) {
 
 OwnerState owner_state(const Store& store, const std::string& path) {
   std::string text = owner_of(store, path);
-  // No owner file, or one torn by a crash.
+  // The owner file is missing or torn by a crash: the folder's name may name the owner.
   if (parsed(text).start.empty()) {
     if (std::string named = owner_in_name(path); !named.empty()) text = std::move(named);
   }

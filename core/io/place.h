@@ -11,7 +11,7 @@ inline constexpr const char* kPartialMark = ".shardwright-partial-";
 
 // True if `inner` equals `outer` or is below it; both must be resolved paths.
 bool is_within(const std::string& inner, const std::string& outer);
-// "a/b/" becomes "a/b"; "/" is unchanged.
+// Removes trailing slashes: "a/b/" becomes "a/b"; "/" is unchanged.
 std::string without_trailing_slashes(std::string path);
 std::string parent_of(const std::string& path);
 

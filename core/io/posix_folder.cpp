@@ -70,8 +70,8 @@ class PosixFile final : public OutputFile {
     if (fd_ < 0) return was_finished();
     if (source.descriptor() < 0) return false;
     const int code = share_range(fd_, offset, source, begin, length);
-    // Many errno values mean "not supported": other file system, no sharing, other block size, swap
-    // file.
+    // Other errno values mean "not supported": other file system, no sharing, other block size,
+    // swap file.
     if (code == EIO || code == ENOSPC || code == EDQUOT || code == EFBIG)
       return fail(ErrorKind::kIo, std::string("cannot share bytes: ") + std::strerror(code),
                   {name_, offset});
@@ -260,7 +260,7 @@ class PosixWritableDirectory final : public WritableDirectory {
 
 bool can_share_into_posix_folder(const std::string& path, const ByteSource& source) {
   if (source.descriptor() < 0 || source.size() < kShareBlock) return false;
-  // File systems with block sharing support O_TMPFILE.
+  // Uses O_TMPFILE, which every file system with block sharing supports.
   const int file = ::open(path.c_str(), O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
   if (file < 0) return false;
   const int code = share_range(file, 0, source, 0, kShareBlock);

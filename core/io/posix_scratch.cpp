@@ -64,7 +64,7 @@ class PosixScratch final : public ScratchFile {
   std::atomic<std::uint64_t> size_{0};
 };
 
-// Without O_TMPFILE: creates a named file and unlinks it at once.
+// Creates a named file and unlinks it at once, for file systems without O_TMPFILE.
 int create_and_unlink(int folder) {
   static std::atomic<unsigned> made{0};
   for (int tries = 0; tries < 1000; ++tries) {

@@ -200,7 +200,7 @@ class PosixDirectory final : public Directory {
   Result<std::shared_ptr<const ByteSource>> open(const std::string& path) const override {
     if (!is_safe_relative_path(path))
       return fail(ErrorKind::kDamaged, "the path leaves the checkpoint", {path});
-    // O_NONBLOCK: opening a named pipe must not hang.
+    // O_NONBLOCK, because opening a named pipe must not hang.
     int fd = ::openat(fd_.get(), path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) {
       int code = errno;

@@ -49,7 +49,8 @@ Status check_is_not_shared(const std::string& path, const struct stat& status) {
               kLookFirst);
 }
 
-// A private folder protects the files in it.
+// Checks owner and permissions of a file; in a private folder (`is_shielded`) permissions do not
+// matter.
 Status check_file_is_own(const std::string& path, bool is_shielded) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0)

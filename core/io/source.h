@@ -76,14 +76,14 @@ class Directory {
  public:
   virtual ~Directory() = default;
   virtual const std::string& name() const = 0;  // as the user wrote it
-  // All files below the folder, depth first, sorted by path, without the directories themselves. At
-  // most `limit` entries.
+  // Lists all files below the folder, depth first, sorted by path, without the directories
+  // themselves; at most `limit` entries.
   virtual Result<std::vector<Entry>> list(std::size_t limit = 2'000'000) const = 0;
   virtual Entry stat(const std::string& path) const = 0;
   virtual Result<std::shared_ptr<const ByteSource>> open(const std::string& path) const = 0;
-  // True if open() gives other bytes than lie under name() + "/" + path.
+  // True if open() returns computed bytes that differ from the file name() + "/" + path.
   virtual bool is_made([[maybe_unused]] const std::string& path) const { return false; }
-  // Files of other folders, or of this one, that such bytes are computed of.
+  // The files, in this or other folders, from which the computed bytes of is_made() are derived.
   virtual std::vector<FilesOfFolder> made_of() const { return {}; }
 };
 

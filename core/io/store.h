@@ -58,7 +58,7 @@ class Store {
   virtual Result<std::string> resolved(const std::string& path) const = 0;
   // Free bytes for this user on the file system of `path`.
   virtual Result<std::uint64_t> free_bytes(const std::string& path) const = 0;
-  // Whether a new file in the folder can share blocks with `source` (OutputFile::share_at). Tries
+  // True if a new file in the folder can share blocks with `source` (OutputFile::share_at). Tries
   // it with a temporary file.
   virtual bool can_share(const std::string& folder, const ByteSource& source) const = 0;
   // Names of all entries of a folder; empty if it cannot be read.

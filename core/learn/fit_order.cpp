@@ -10,14 +10,14 @@ namespace {
 
 constexpr std::size_t kNowhere = std::numeric_limits<std::size_t>::max();
 constexpr std::size_t kMostAxes = 6;
-// A map lists so many parts that are put in another order, and so many where their sizes differ.
+// Limits of a map: parts of equal size in a reorder, and parts of unequal size.
 constexpr std::size_t kMostReordered = 4096, kMostUnequalParts = 250;
 
 std::int64_t signed_size(std::size_t size) {
   return static_cast<std::int64_t>(size);
 }
 
-// Where each line of `to` stands in `from`; kNowhere where it is not there or stands there twice.
+// By line of `to`: its index in `from`; kNowhere if it is missing or occurs there twice.
 std::vector<std::size_t> places_in(const LineSequence& from, const LineSequence& to) {
   std::unordered_map<std::uint64_t, std::size_t> places;
   places.reserve(from.size());
@@ -29,7 +29,7 @@ std::vector<std::size_t> places_in(const LineSequence& from, const LineSequence&
   for (std::size_t i = 0; i < to.size(); ++i) {
     if (auto found = places.find(to[i]); found != places.end()) out[i] = found->second;
   }
-  // Lines that stand there several times go on where the lines beside them stand.
+  // A line that occurs several times is placed next to its neighbour's place.
   for (std::size_t i = 1; i < to.size(); ++i) {
     const std::size_t next = out[i - 1] == kNowhere ? kNowhere : out[i - 1] + 1;
     if (out[i] == kNowhere && next < from.size() && from[next] == to[i]) out[i] = next;
@@ -41,13 +41,13 @@ std::vector<std::size_t> places_in(const LineSequence& from, const LineSequence&
   return out;
 }
 
-// One axis of a dim as the result runs through it.
+// An axis of a dim, with its stride in the source.
 struct ViewAxis {
   std::size_t size = 0, stride = 0;
 };
 
-// The axes of an order that is a view with other strides, the slowest first; empty where it is
-// none. Only places that are known decide; a caller tests the others.
+// Axes, slowest first, if the order is a strided view, otherwise empty. Unknown places are not
+// tested here; callers test them.
 std::vector<ViewAxis> axes_of(const std::vector<std::size_t>& places) {
   std::vector<ViewAxis> inner;
   std::size_t block = 1;
@@ -59,7 +59,7 @@ std::vector<ViewAxis> axes_of(const std::vector<std::size_t>& places) {
     std::size_t count = 2;
     while (count * block < places.size() && places[count * block] == places[0] + count * stride)
       ++count;
-    // The next axis begins where steps change: a count that does not divide is too large.
+    // `count` must divide the rest, because the next axis begins where steps change.
     while (count > 1 && (places.size() / block) % count != 0) --count;
     if (count == 1) return {};
     inner.push_back({count, stride});
@@ -91,7 +91,7 @@ std::optional<BoundOp> permute_of(const std::vector<std::size_t>& places) {
   return op;
 }
 
-// Lengths of runs of lines that stand side by side there.
+// Lengths of runs of lines that are adjacent in the source.
 struct PlaceRun {
   std::size_t first = 0, count = 0;
 };
@@ -107,8 +107,8 @@ std::vector<PlaceRun> runs_of(const std::vector<std::size_t>& places) {
   return runs;
 }
 
-// Parts of unequal sizes one after the other, joined by pieces: runs repeat with a period, which
-// has one run of each part.
+// Fits a regroup: parts of unequal sizes cut into pieces and interleaved. Runs then repeat with a
+// period that has one run per part.
 std::optional<BoundOp> regroup_of(const std::vector<std::size_t>& places) {
   const std::vector<PlaceRun> runs = runs_of(places);
   for (std::size_t period = 2; period * 2 <= runs.size() && period <= 16; ++period) {
@@ -133,7 +133,7 @@ std::optional<BoundOp> regroup_of(const std::vector<std::size_t>& places) {
   return std::nullopt;
 }
 
-// Runs in any order.
+// Fits runs in any order.
 std::optional<BoundOp> reorder_of(const std::vector<std::size_t>& places) {
   const std::vector<PlaceRun> runs = runs_of(places);
   if (runs.size() < 2 || runs.size() > kMostReordered) return std::nullopt;
@@ -165,7 +165,7 @@ std::vector<std::size_t> inverse(const std::vector<std::size_t>& places) {
   return out;
 }
 
-// Pieces of one part after the other, or piece by piece.
+// Joins the parts: piece 0 of each, then piece 1 of each, and so on.
 LineSequence joined_lines(std::span<const LineSequence> from, std::size_t pieces) {
   LineSequence out;
   for (std::size_t i = 0; i < pieces; ++i) {
@@ -243,7 +243,7 @@ std::optional<BoundOp> order_of_one(const LineSequence& from, const LineSequence
   return fits(op) ? op : std::nullopt;
 }
 
-// In how many pieces each of them may be cut: the divisors that all sizes share.
+// Possible numbers of pieces: the common divisors of all sizes.
 std::vector<std::size_t> pieces_to_try(std::span<const LineSequence> from) {
   std::size_t common = 0;
   for (const LineSequence& part : from) common = std::gcd(common, part.size());
@@ -257,8 +257,7 @@ std::vector<std::size_t> pieces_to_try(std::span<const LineSequence> from) {
   return out;
 }
 
-// Whether `to` begins with the parts joined by so many pieces: seen at the first lines of each
-// piece before anything is copied.
+// True if `to` begins with the parts interleaved in so many pieces.
 bool begins_joined(std::span<const LineSequence> from, std::size_t pieces, const LineSequence& to) {
   std::size_t at = 0;
   for (std::size_t i = 0; i < pieces; ++i) {
@@ -274,7 +273,7 @@ bool begins_joined(std::span<const LineSequence> from, std::size_t pieces, const
   return true;
 }
 
-// The order in which they first stand in `to`.
+// Order in which the sequences first occur in `to`.
 std::vector<std::size_t> order_in(std::span<const LineSequence> from, const LineSequence& to) {
   std::unordered_map<std::uint64_t, std::size_t> owner;
   for (std::size_t i = 0; i < from.size(); ++i) {
@@ -312,7 +311,7 @@ BoundOp join_of(std::span<const LineSequence> parts, std::size_t pieces) {
   return op;
 }
 
-// The parts one after the other, and then in another order.
+// Fits a join followed by another order of the whole.
 std::optional<FittedOrder> fit_blocks(std::span<const LineSequence> parts, std::size_t used,
                                       const LineSequence& to, FittedOrder fitted) {
   const LineSequence begin(to.begin(), to.begin() + static_cast<std::ptrdiff_t>(used));

@@ -1,5 +1,5 @@
-// Which operation of a map makes one sequence of lines of others. Lines are numbers that are equal
-// where the lines are.
+// Finds the map operation that makes one sequence of lines from others. Equal lines have equal
+// numbers.
 #pragma once
 
 #include <cstdint>
@@ -13,23 +13,24 @@ namespace shw {
 
 using LineSequence = std::vector<std::uint64_t>;
 
-// What was found. `ops` have no dim yet: it is that along which the lines are counted.
+// The operations that fit. Their `dim` is not set yet: it is the dim that the lines are counted
+// along.
 struct FittedOrder {
-  std::vector<std::size_t> from;  // the sequences, in the order in which they are joined
+  std::vector<std::size_t> from;  // indices of the sequences in the order in which they are joined
   std::vector<BoundOp> ops;
-  // Lines at the end of the result that come from no sequence: padding.
+  // Number of padding lines at the end of the result, which come from no sequence.
   std::size_t padded = 0;
 };
 
-// Sequences of which none is empty, each of them used whole. Of several operations that fit, the
-// first of: as it is, permute, regroup, ungroup, reorder; for several sequences join, and join with
-// one of the others. Padding comes last.
+// The first fit, tried in this order: unchanged, permute, regroup, ungroup, reorder; for several
+// sequences a join, then a join with one of these. Padding comes last. No sequence may be empty,
+// and each is used whole.
 std::optional<FittedOrder> fit_order(std::span<const LineSequence> from, const LineSequence& to);
 
-// The operation that undoes a permute, a regroup, an ungroup or a reorder.
+// The inverse of a permute, regroup, ungroup or reorder.
 BoundOp undone(const BoundOp& op);
 
-// What these operations make of the sequences; padding is left out.
+// Applies these operations to the sequences, without padding.
 LineSequence ordered_by(std::span<const LineSequence> from, const std::vector<BoundOp>& ops);
 
 }  // namespace shw

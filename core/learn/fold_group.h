@@ -1,4 +1,4 @@
-// Rows that differ in numbers alone, as one row with counters.
+// Folds rows that differ only in numbers into one row with counters.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace shw {
 
-// The values of a map that its patterns add to a counter, by number: "{m+shift_a}".
+// Constants of a map that patterns add to a counter, by number: "{m+shift_a}".
 class CounterShifts {
  public:
   const std::string& name_of_shift(std::int64_t shift);
@@ -22,8 +22,8 @@ class CounterShifts {
   std::map<std::int64_t, std::string> names_;
 };
 
-// Rows of one group have names of one key each, and the same operations. Nothing where no counters
-// say their numbers. One row alone has no counters but those that are stacked.
+// Rows of a group have the same operations, and names with one key each. nullopt if counters cannot
+// express their numbers. A single row has counters only for stacked dims.
 std::optional<MapRow> fold_group(const LearnSide& from, const LearnSide& to,
                                  std::span<const FoundRow* const> rows, CounterShifts& shifts);
 

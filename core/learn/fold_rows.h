@@ -1,5 +1,5 @@
-// What was learned tensor by tensor as the rows of a map: patterns with counters, and which names
-// tell rows with the same names apart.
+// Folds learned rows, which are per tensor, into rows of a map: patterns with counters, and the
+// names that distinguish rows with equal patterns.
 #pragma once
 
 #include "core/learn/folded_map.h"

@@ -1,4 +1,4 @@
-// A map with what its rows were learned from.
+// A folded map with the rows that it was learned from.
 #pragma once
 
 #include <vector>
@@ -9,9 +9,9 @@ namespace shw {
 
 struct FoldedMap {
   ModelMap map;
-  // By row of the map, in its order: the rows of LearnedRows that it stands for.
+  // By row of the map: indices of its rows in LearnedRows.
   std::vector<std::vector<std::size_t>> learned;
-  // Rows of LearnedRows that no pattern says: layers or experts in another order.
+  // Indices of LearnedRows that no pattern expresses: layers or experts in another order.
   std::vector<std::size_t> not_said;
 };
 

@@ -1,4 +1,4 @@
-// The map between two checkpoints of the same weights: found in their elements, folded into
+// Learns the map between two checkpoints of the same weights: found in their elements, folded into
 // patterns and proved on every byte.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace shw {
 
-// One tensor of B, or of A, that the map does not explain, and what is known of it.
+// A tensor of A or B that the map does not explain, with what is known about it.
 struct UnexplainedTensor {
   std::string fqn;
   std::string why;
@@ -19,21 +19,21 @@ struct UnexplainedTensor {
 
 struct ExplainedRow {
   std::size_t row = 0;          // in ModelMap::rows
-  std::size_t tensors = 0;      // of B that it makes
-  bool is_by_name = false;      // several tensors have these elements: names decided
+  std::size_t tensors = 0;      // number of tensors of B that it makes
+  bool is_by_name = false;      // several tensors have these elements, so names decided
   bool is_cast = false;         // the dtypes of the two sides differ
-  bool leaves_padding = false;  // rows that pad it are not in A
+  bool leaves_padding = false;  // its padding rows are not in A
 };
 
 struct LearnedMap {
   ModelMap map;
-  MapWay way = MapWay::kForward;  // that makes B of A
-  bool needs_way = false;         // both are of one format: convert has to be told which way to go
+  MapWay way = MapWay::kForward;  // direction that makes B from A
+  bool needs_way = false;         // both have one format, so convert needs the direction
   std::vector<ExplainedRow> rows;
-  std::size_t tensors = 0;                     // of B
-  std::size_t proved = 0;                      // of them, equal to the bit
+  std::size_t tensors = 0;                     // number of tensors of B
+  std::size_t proved = 0;                      // number of them that are equal to the bit
   std::vector<UnexplainedTensor> unexplained;  // of B
-  std::vector<std::string> unused;             // of A: no tensor of B is made of them
+  std::vector<std::string> unused;             // of A: the map uses them for no tensor of B
   bool is_all_explained() const { return unexplained.empty(); }
 };
 

@@ -14,9 +14,9 @@
 namespace shw {
 namespace {
 
-// Biases and their like: what is read whole to be compared element by element.
+// Limit per tensor: biases and the like are read whole and compared by element.
 constexpr std::uint64_t kMostBiasBytes = std::uint64_t{64} << 20;
-// Of all of them together.
+// Limit for all such tensors together.
 constexpr std::size_t kMostHeldElements = std::size_t{1} << 27;
 
 Extents index_of_cell(const Extents& lead, std::size_t cell) {
@@ -29,7 +29,8 @@ Extents index_of_cell(const Extents& lead, std::size_t cell) {
   return at;
 }
 
-// "decoder.layers.3." and the index of a cell: what lies there belongs to one layer or expert.
+// "decoder.layers.3." and the index of a cell: tensors with this place belong to one layer or
+// expert.
 std::string place_of_cell(const std::string& name, const Extents& lead, std::size_t cell) {
   return numbered_prefix(name) + "|" + to_text(index_of_cell(lead, cell));
 }
@@ -77,7 +78,7 @@ class NameLearner {
         key_pairs_.insert({to_.patterns[t].key, from_.patterns[row.from.front().front()].key});
     }
   }
-  // Tensors that are left and lie where those do that made what lies beside the cell.
+  // Unexplained tensors with the same place as those that made the cell's neighbours.
   std::vector<std::size_t> left_beside(std::size_t t, const Extents& lead, std::size_t cell) const {
     std::vector<std::size_t> out;
     auto linked = links_.find(place_of_cell(to_.names[t], lead, cell));
@@ -96,7 +97,7 @@ class NameLearner {
     return out;
   }
 
-  // --- operations of a weight
+  // --- operations of a neighbouring weight
 
   const LineSequence& elements_of(LearnSide& side, std::map<std::size_t, LineSequence>& kept,
                                   std::size_t i) {
@@ -114,7 +115,7 @@ class NameLearner {
     return at->second;
   }
 
-  // Whether its last dim is as long as the rows of the weight are many.
+  // True if its last dim equals the number of rows of the weight.
   bool has_extent_of(std::size_t t, const FoundRow& weight) const {
     const Extents& made = to_.shapes[weight.to.front()];
     const Extents& shape = to_.shapes[t];
@@ -144,7 +145,7 @@ class NameLearner {
       return std::nullopt;
     const std::size_t ndim = shape.size() - lead;
     FoundRow row{.to = {t}, .lead = weight.lead, .from = {}};
-    Extents sizes;  // of the tensors that are taken, along their last dim
+    Extents sizes;  // sizes of the used tensors along their last dim
     for (BoundOp op : weight.ops) {
       if (op.kind == MapOp::Kind::kTranspose) continue;
       op.dim = ndim - 1;
@@ -165,7 +166,7 @@ class NameLearner {
     }
     return row;
   }
-  // For each tensor of the weight the one beside it whose name is most like its name.
+  // For each tensor of the weight, the tensor with the same place and the most similar name.
   std::optional<std::vector<std::size_t>> parts_for(std::size_t t, const FoundRow& weight,
                                                     const Extents& sizes, std::size_t cell,
                                                     const std::vector<BoundOp>& ops) {
@@ -247,7 +248,7 @@ class NameLearner {
       pairs.push_back(std::move(pair));
     }
   }
-  // One row for each name of the tensors that its cells are equal to.
+  // Adds rows whose cells all equal tensors of `from`, one row per name pattern.
   void add_equal_rows(std::size_t t, std::size_t lead, std::map<std::string, EqualPair>& by_key) {
     const Extents& shape = to_.shapes[t];
     const Extents stacked(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(lead));
@@ -279,7 +280,7 @@ class NameLearner {
       const LineCell here = cell_of_lines(b.hashes, b.dims, lead, cell);
       return std::equal(a.hashes.begin(), a.hashes.end(), here.hashes.begin(), here.hashes.end());
     }
-    // Short lines are merged over what is stacked.
+    // Short lines may span stacked dims, so elements are compared instead.
     const LineSequence &one = elements_of(from_, from_elements_, f),
                        &other = elements_of(to_, to_elements_, t);
     if (one.empty() || other.empty()) return false;
@@ -299,9 +300,9 @@ class NameLearner {
   LearnSide& from_;
   LearnSide& to_;
   std::vector<LearnedRow>& rows_;
-  std::vector<std::size_t> templates_;  // in rows_
+  std::vector<std::size_t> templates_;  // indices in rows_
   std::map<std::string, std::set<std::string>> links_;
-  std::set<std::pair<std::string, std::string>> key_pairs_;  // of `to` and of `from`
+  std::set<std::pair<std::string, std::string>> key_pairs_;  // key in `to`, key in `from`
   std::map<std::string, std::vector<std::size_t>> by_place_, groups_;
   std::map<std::size_t, LineSequence> from_elements_, to_elements_;
   std::size_t held_ = 0;

@@ -1,6 +1,6 @@
-// Tensors whose lines do not tell where they come from. Biases that were joined have the operations
-// of a weight beside them, which their elements confirm. Tensors of one value, such as norms of
-// ones, are matched by the names of what lies beside them: several tensors have their elements.
+// Matches tensors whose lines do not tell their origin. Joined biases follow the operations of the
+// weight beside them, confirmed by their elements. Tensors of one value, such as norms of ones, are
+// matched by the names of their neighbours, because several tensors have the same elements.
 #pragma once
 
 #include <vector>

@@ -11,7 +11,7 @@
 namespace shw {
 namespace {
 
-// The shorter name stands for the others.
+// The tensor with the shorter name represents the others.
 bool stands_first(const LearnSide& side, std::size_t a, std::size_t b) {
   if (side.names[a].size() != side.names[b].size())
     return side.names[a].size() < side.names[b].size();
@@ -98,7 +98,7 @@ Result<LearnSide> learn_side(std::shared_ptr<const Checkpoint> checkpoint, bool 
   for (TensorId tensor : checkpoint->tensors()) {
     const std::string fqn(checkpoint->fqn(tensor));
     side.names.push_back(is_source ? name_as_read(fqn) : fqn);
-    // A name with braces, brackets or the mark of a number is no pattern: it is not explained.
+    // A name with braces, brackets or a hash sign cannot be a pattern, so it stays unexplained.
     const bool is_plain = side.names.back().find_first_of("{}[]") == std::string::npos;
     auto pattern = parse_counter_pattern(side.names.back());
     side.patterns.push_back(is_plain && pattern ? std::move(*pattern) : CounterPattern{});

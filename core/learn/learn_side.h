@@ -1,5 +1,5 @@
-// One of the two checkpoints from which a map is learned: its tensors in columns, and which of them
-// are explained already.
+// One of the two checkpoints from which a map is learned: its tensors as columns, and which of them
+// are explained.
 #pragma once
 
 #include <memory>
@@ -15,31 +15,31 @@ namespace shw {
 struct LearnSide {
   std::shared_ptr<const Checkpoint> checkpoint;
   std::vector<std::string> names;
-  std::vector<CounterPattern> patterns;  // of the names: numbers are slots
+  std::vector<CounterPattern> patterns;  // of the names; numbers are slots
   std::vector<Extents> shapes;
   std::vector<Dtype> dtypes;
   std::vector<std::size_t> ndims;
   std::vector<LineHashes> rows;  // as they are stored
   std::vector<bool> explained;
-  // For tensors with the contents of another one: which one stands for them. Else the own number.
+  // By tensor: the one that represents all with equal content, otherwise itself.
   std::vector<std::size_t> same_as;
 
   std::size_t size() const { return names.size(); }
 };
 
-// Reads every byte once. `is_source`: the map is to be applied to it, so that its names are those
-// that maps read. An error only if cancelled.
+// Reads every byte once. `is_source`: the map will be applied to it, so names are normalised as
+// maps read them. An error only if cancelled.
 Result<LearnSide> learn_side(std::shared_ptr<const Checkpoint> checkpoint, bool is_source,
                              Progress* progress);
 
-// Whether a line of it tells it from other tensors: those of norms of ones do not.
+// True if a line distinguishes the tensor from others, unlike in norms of ones.
 bool has_telling_lines(const LearnSide& side, std::size_t tensor);
 
-// A name up to its last part that is a number: "model.layers.3." of
-// "model.layers.3.mlp.linear_fc1.weight", nothing of "model.norm.weight".
+// Prefix of a name up to its last numeric part: "model.layers.3." for
+// "model.layers.3.mlp.linear_fc1.weight", empty for "model.norm.weight".
 std::string numbered_prefix(const std::string& name);
 
-// How alike two names are: the larger, the more of their words they share.
+// Similarity of two names: grows with the number of common words.
 std::size_t likeness_of_names(const std::string& a, const std::string& b);
 
 }  // namespace shw

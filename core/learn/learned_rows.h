@@ -1,4 +1,4 @@
-// What makes tensors of one side of tensors of the other, tensor by tensor.
+// Rows that make the tensors of one side from those of the other, tensor by tensor.
 #pragma once
 
 #include <utility>
@@ -10,13 +10,13 @@ namespace shw {
 
 struct LearnedRow {
   FoundRow row;
-  bool is_cast = false;     // elements have another dtype on the two sides
-  bool is_by_name = false;  // several tensors have these elements: names decided
+  bool is_cast = false;     // dtypes of the two sides differ
+  bool is_by_name = false;  // several tensors have these elements, so names decided
 };
 
 struct LearnedRows {
   std::vector<LearnedRow> rows;
-  // Tensors with the contents of another one of their side: the copy, and what it is a copy of.
+  // Tensors with equal content on one side: the copy and its original.
   std::vector<std::pair<std::size_t, std::size_t>> from_copies, to_copies;
 };
 

@@ -1,4 +1,4 @@
-// The lines of one cell of a stacked tensor, or of a whole tensor.
+// Lines of a whole tensor, or of one cell of a stacked tensor.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct LineCell {
   ExtentsView dims;
 };
 
-// The lines that share an index of dim `d`, as one number per index.
+// One number per index of dim `d`, from all lines with that index.
 LineSequence lines_along(const LineCell& cell, std::size_t d);
 
 // Cell number `cell` of the first `lead` dims.

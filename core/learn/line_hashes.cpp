@@ -14,13 +14,13 @@ namespace shw {
 namespace {
 
 constexpr std::int64_t kLeastLineBytes = 16;
-// What a thread holds of a tensor, and what one task reads of it.
+// Bytes of a tensor in a thread's memory, and bytes that one task reads.
 constexpr std::int64_t kLineBlockBytes = std::int64_t{4} << 20;
 constexpr std::uint64_t kLineTaskBytes = std::uint64_t{64} << 20;
-// A checkpoint with more lines is not searched: their hashes and the table of them would take 4
-// GiB.
+// Limit on lines: more hashes with their table would take over 4 GiB, so further tensors are not
+// searched.
 constexpr std::int64_t kMostLines = std::int64_t{1} << 26;
-// A line is held in one piece. Longer ones are not searched.
+// Limit on the length of a line, which must be in memory as a whole.
 constexpr std::int64_t kMostLineBytes = std::int64_t{256} << 20;
 
 std::uint64_t hash_of_line(BytesView line, std::size_t width) {
@@ -30,7 +30,7 @@ std::uint64_t hash_of_line(BytesView line, std::size_t width) {
   return is_constant ? hash & ~std::uint64_t{1} : hash | 1;
 }
 
-// Blocks of [first, last) of one tensor, by their number.
+// Blocks [first, last) of a tensor.
 struct LineTask {
   std::size_t asked = 0;
   std::uint64_t first = 0, last = 0;
@@ -64,7 +64,7 @@ class LinePass {
     return asked_[i].dtype == Dtype::kUnknown ? checkpoint_.dtype(asked_[i].tensor)
                                               : asked_[i].dtype;
   }
-  // The blocks that are read one after the other: contiguous rows, or columns of one matrix.
+  // Blocks in reading order: contiguous rows, or columns of one matrix.
   Blocks blocks_of(std::size_t i) const {
     const Extents shape = copy_of(shape_of(i));
     const auto width = static_cast<std::int64_t>(size_of(dtype_of(i)));
@@ -92,7 +92,7 @@ class LinePass {
     const std::size_t width = size_of(dtype_of(i));
     const Extents shape = copy_of(shape_of(i));
     const bool has_columns = shape.size() >= 2;
-    // Nothing of an empty tensor is to be read.
+    // An empty tensor needs no reading.
     if (elements == 0 && width != 0) out_[i] = {copy_of(shape_of(i)), {}, true};
     if (!elements || *elements == 0 || width == 0) return;
     if (asked_[i].kind == LineKind::kColumns && !has_columns) return;
@@ -102,8 +102,7 @@ class LinePass {
     else
       dims.erase(dims.end() - 2);
     const std::int64_t count = volume(dims).value_or(kMostLines);
-    // A tensor whose lines are as many as its elements is recorded by its shape alone: only what
-    // has bytes behind it is given memory.
+    // The shape alone may claim many lines, so memory is allocated only for tensors with data.
     if (count > kMostLines - lines ||
         *elements / std::max<std::int64_t>(count, 1) >
             kMostLineBytes / static_cast<std::int64_t>(width) ||
@@ -120,7 +119,7 @@ class LinePass {
     for (std::uint64_t at = 0; at < blocks; at += step)
       tasks_.push_back({i, at, std::min(blocks, at + step)});
   }
-  // Whether a box of it can be read alone.
+  // True if boxes of all its chunks can be read separately.
   bool is_stored(TensorId tensor) const {
     BoxReader reader(checkpoint_, 0);
     for (ChunkId chunk : checkpoint_.chunks(tensor)) {
@@ -185,7 +184,7 @@ class LinePass {
   Progress* progress_;
   std::vector<LineHashes> out_;
   std::vector<LineTask> tasks_;
-  std::uint64_t bytes_ = 0;  // that are read
+  std::uint64_t bytes_ = 0;  // total to read
 };
 
 }  // namespace

@@ -18,26 +18,26 @@ enum class LineKind : std::uint8_t { kRows, kColumns };
 
 struct AskedLines {
   TensorId tensor{};
-  Dtype dtype = Dtype::kUnknown;  // to which elements are cast; kUnknown: none
+  Dtype dtype = Dtype::kUnknown;  // to which elements are cast; kUnknown: not cast
   LineKind kind = LineKind::kRows;
 };
 
 struct LineHashes {
-  Extents dims;                       // that count the lines
+  Extents dims;                       // dims without those inside a line
   std::vector<std::uint64_t> hashes;  // row-major over `dims`
   bool is_read = false;               // false: the tensor has gaps, or cannot be read
 };
 
-// A line whose elements are all equal, as in norms of ones: many tensors have it.
+// True if all elements of the line are equal, as in norms of ones: many tensors have such lines.
 inline bool is_constant_line(std::uint64_t hash) {
   return (hash & 1) == 0;
 }
 
-// How many dims at the end of a shape are one line. Lines of fewer than 16 bytes would be found by
-// chance, so that such dims are merged.
+// Number of trailing dims that form one line. Lines under 16 bytes would match by chance, so short
+// dims are merged.
 std::size_t dims_in_line(ExtentsView shape, std::size_t width);
 
-// One answer for each of `asked`. An error only if cancelled.
+// One result per element of `asked`. An error only if cancelled.
 Result<std::vector<LineHashes>> line_hashes(const Checkpoint& checkpoint,
                                             std::span<const AskedLines> asked, Progress* progress);
 

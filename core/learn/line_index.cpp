@@ -11,7 +11,7 @@ LineIndex::LineIndex(std::size_t lines) {
   tensors_.assign(places, kFree);
 }
 
-// Lines are hashes already: their lowest bits alone say whether a line is constant.
+// The line is already a hash; its lowest bit only marks constant lines.
 std::size_t LineIndex::place_of(std::uint64_t line) const {
   std::size_t at = static_cast<std::size_t>(line >> 1) & mask_;
   while (tensors_[at] != kFree && lines_[at] != line) at = (at + 1) & mask_;

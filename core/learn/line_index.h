@@ -1,4 +1,4 @@
-// In which tensor a line stands: an open table of 12 bytes per place, half of them free.
+// Maps a line to its tensor: an open-addressing table of 12 bytes per slot, half full.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@ namespace shw {
 class LineIndex {
  public:
   explicit LineIndex(std::size_t lines);
-  // A line of two tensors belongs to neither.
+  // A line that is added for two tensors belongs to neither.
   void add(std::uint64_t line, std::uint32_t tensor);
-  // Nothing where no tensor has it, or several have.
+  // nullopt if no tensor or several tensors have the line.
   std::optional<std::uint32_t> tensor_of(std::uint64_t line) const;
 
  private:

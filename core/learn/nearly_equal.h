@@ -1,5 +1,5 @@
-// What is known of a tensor that no operation of a map makes: how it differs from one of the other
-// side that lies where its counterpart would.
+// Describes a tensor that no map operation makes, by its difference to the likely counterpart on
+// the other side.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace shw {
 
-// In words; empty where nothing is known. `candidates`: tensors of the other side that are not
-// explained. Small tensors alone are read.
+// Text; empty if nothing is known. `candidates` are unexplained tensors of the other side. Reads
+// only small tensors.
 std::string nearly_equal_words(const LearnSide& side, std::size_t tensor, const LearnSide& other,
                                const std::vector<std::size_t>& candidates);
 

@@ -15,9 +15,9 @@
 namespace shw {
 namespace {
 
-// Of each side at a time.
+// Bytes per side that are compared at a time.
 constexpr std::int64_t kProvedBlockBytes = std::int64_t{2} << 20;
-// Of decoded items, of all threads together.
+// Limit on decoded items of all threads together.
 constexpr std::uint64_t kProvedDecodedBytes = std::uint64_t{512} << 20;
 
 class MapProver {
@@ -63,7 +63,7 @@ class MapProver {
     SHW_TRY(const ProvedTensor once_more, compare(tensor, saved, *rounded, reader));
     return once_more == ProvedTensor::kEqual ? ProvedTensor::kEqualRounded : proved;
   }
-  // The dtype in which the elements are saved, where the tensor's own has all of its numbers.
+  // The dtype of the saved elements, if the tensor's dtype represents all its numbers.
   static Dtype narrower_source(const TargetTensor& tensor) {
     for (const Part& part : tensor.parts) {
       const bool is_cast = !part.is_padding() && part.saved != tensor.dtype;
@@ -73,7 +73,7 @@ class MapProver {
     return tensor.dtype;
   }
 
-  // `there` as elements of `dtype`.
+  // Compares the tensor with `there` as elements of `dtype`.
   Result<ProvedTensor> compare(const TargetTensor& tensor, Dtype dtype, const PiecedTensor& there,
                                PartReader& reader) {
     if (tensor.dtype != dtype && !can_cast(tensor.dtype, dtype)) return ProvedTensor::kDiffers;

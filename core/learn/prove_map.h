@@ -1,5 +1,5 @@
-// Applies a learned map to one checkpoint and holds every element of what it makes against the
-// other. What hashes found is a candidate until then.
+// Applies a learned map to one checkpoint and compares every element with the other. Matches from
+// hashes are only candidates before that.
 #pragma once
 
 #include <string>
@@ -12,20 +12,20 @@
 namespace shw {
 
 enum class ProvedTensor : std::uint8_t {
-  kNotMade,       // the map makes no such tensor, or another shape
+  kNotMade,       // the map makes no such tensor, or makes it with another shape
   kEqual,         // every element
-  kEqualButPads,  // every element but those that pad it, which come from nowhere
-  // Elements are widened, and equal once both are rounded to what the source has: it holds more.
+  kEqualButPads,  // every element except padding, which has no origin
+  // Elements were widened and are equal after rounding to the source's dtype.
   kEqualRounded,
   kDiffers,
 };
 
 struct MapProof {
-  std::vector<ProvedTensor> tensors;  // by tensor of the checkpoint that is made
-  std::vector<std::string> surplus;   // names that the map makes and that it does not have
+  std::vector<ProvedTensor> tensors;  // by tensor of `made`
+  std::vector<std::string> surplus;   // FQNs that the map makes but `made` lacks
 };
 
-// An error where the map does not fit the source, or on cancellation.
+// An error if the map does not fit the source, or if cancelled.
 Result<MapProof> prove_map(const ModelMap& map, MapWay way,
                            const std::shared_ptr<const Checkpoint>& source, const Checkpoint& made,
                            Progress* progress);

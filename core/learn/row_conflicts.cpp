@@ -8,7 +8,7 @@
 namespace shw {
 namespace {
 
-// One side of all rows: the names that patterns are matched with.
+// One side of all rows, with the names that patterns are matched against.
 struct ConflictSide {
   const LearnSide& side;
   bool is_from = true;
@@ -36,7 +36,7 @@ class RowSeparator {
     for (std::size_t r = 0; r < folded_.map.rows.size(); ++r) {
       const bool is_apart = tell_apart(from_, r, from_used) && tell_apart(to_, r, to_used);
       if (!is_apart && write_out(r)) {
-        // The names that were written out come next.
+        // Continue with the rows that replaced this one.
         --r;
         continue;
       }
@@ -54,7 +54,7 @@ class RowSeparator {
     };
   }
 
-  // The first tensors of the names of a row.
+  // Tensors of the row's first name pattern.
   void own_tensors(const ConflictSide& side, std::size_t r, std::set<std::size_t>& own) const {
     for (std::size_t i : folded_.learned[r]) {
       const FoundRow& row = learned_.rows[i].row;
@@ -73,7 +73,7 @@ class RowSeparator {
     });
   }
 
-  // Whether the row takes its own tensors alone, if need be by names beside them.
+  // True if the row matches only its own tensors, after adding a required name if needed.
   bool tell_apart(const ConflictSide& side, std::size_t r, const std::set<std::size_t>& used) {
     MapRow& row = folded_.map.rows[r];
     const std::vector<CounterPattern>& patterns = side.patterns(row);
@@ -98,7 +98,7 @@ class RowSeparator {
     }
     return false;
   }
-  // Patterns of other rows with the counters of this one.
+  // Patterns of all rows that use only this pattern's counters.
   std::vector<CounterPattern> marks(const ConflictSide& side, const CounterPattern& of) const {
     std::vector<CounterPattern> out;
     for (const MapRow& row : folded_.map.rows) {
@@ -112,7 +112,7 @@ class RowSeparator {
     return out;
   }
 
-  // A row without stacks as one row per tensor that it makes, in its place.
+  // Replaces a row without stacks by one row per tensor that it makes.
   bool write_out(std::size_t r) {
     const std::vector<std::size_t> rows = folded_.learned[r];
     if (rows.size() < 2 || !learned_.rows[rows.front()].row.lead.empty()) return false;

@@ -1,5 +1,5 @@
-// Rows whose patterns fit the same names: dense layers and those with experts have one norm that
-// goes to two places. Names that only the layers of one row have tell them apart.
+// Resolves rows whose patterns match the same names: dense layers and MoE layers have one norm that
+// has two destinations. Names that only one row's layers have distinguish them.
 #pragma once
 
 #include "core/learn/folded_map.h"
@@ -8,8 +8,8 @@
 
 namespace shw {
 
-// Gives rows `from_with` and `to_with`, or writes their names out one by one, until each takes the
-// tensors that it was learned from.
+// Sets `from_with` and `to_with` of rows, or lists names one by one, until each row matches exactly
+// the tensors that it was learned from.
 void separate_rows(const LearnSide& from, const LearnSide& to, const LearnedRows& learned,
                    FoldedMap& folded);
 

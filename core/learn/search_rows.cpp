@@ -84,7 +84,8 @@ class RowSearch {
     return count;
   }
 
-  // Tensors whose lines stand there, the first one first; those of a few lines are chance.
+  // Tensors that have many of these lines, in order of their first line; a few common lines would
+  // be chance.
   Tensors owners(std::size_t t, std::span<const std::uint64_t> lines) const {
     Tensors order;
     std::map<std::size_t, std::size_t> counts;
@@ -137,7 +138,7 @@ class RowSearch {
     finish_ops(*dim, counted, from_.ndims[row.from.front().front()], row);
     out_.rows.push_back(std::move(row));
   }
-  // Of the first lines that are known: what decides how many dims are stacked.
+  // Owners of the first lines that are known, to decide how many dims are stacked.
   Tensors owners_of_some(std::size_t t) const {
     for (const std::uint64_t line : to_.lines[t].hashes) {
       if (is_constant_line(line)) continue;
@@ -168,7 +169,7 @@ class RowSearch {
     return true;
   }
 
-  // Dims of operations are those of the tensors; a transpose comes last.
+  // Sets the dims of operations to those of the tensors; a transpose comes last.
   void finish_ops(std::size_t dim, std::size_t counted, std::size_t ndim, FoundRow& row) const {
     for (BoundOp& op : row.ops) op.dim = dim_of_op(from_.kind, dim, counted, ndim);
     if (from_.kind != to_.kind) row.ops.push_back(transposed(ndim));
@@ -181,9 +182,9 @@ class RowSearch {
     return op;
   }
 
-  // Tensors of which several are made: they are the join of those.
+  // Tensors from which several others are made by a split.
   void add_splits() {
-    std::map<Tensors, std::map<std::size_t, FoundRow>> by_tensors;  // and by their cell
+    std::map<Tensors, std::map<std::size_t, FoundRow>> by_tensors;  // then by cell
     for (auto& [f, parts] : splits_) {
       std::sort(parts.begin(), parts.end());
       parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
@@ -204,7 +205,7 @@ class RowSearch {
     }
     for (auto& [tensors, cells] : by_tensors) add_split(tensors, cells);
   }
-  // The join that makes `f`, the other way round.
+  // Inverse of the join that makes `f`: splits it.
   std::vector<BoundOp> split_ops(const CellFit& fit, std::size_t f, std::size_t counted) const {
     const std::size_t ndim = from_.ndims[f];
     std::vector<BoundOp> ops;

@@ -1,5 +1,5 @@
-// Finds which tensors of one checkpoint make each tensor of another, from hashes of their lines
-// alone. What is found is a candidate: prove_map.h holds it against the bytes.
+// Finds which tensors of one checkpoint make each tensor of another, from hashes of their lines.
+// The results are candidates: prove_map.h compares the bytes.
 #pragma once
 
 #include <span>
@@ -10,30 +10,30 @@
 
 namespace shw {
 
-// The lines of one side's tensors, by the number of the tensor.
+// Lines of one side's tensors, by tensor number.
 struct SideLines {
   LineKind kind = LineKind::kRows;
   std::span<const LineHashes> lines;
-  std::span<const Dtype> dtypes;                // of the elements that were hashed
+  std::span<const Dtype> dtypes;                // of the hashed elements
   std::span<const std::size_t> ndims;           // of the tensors
-  const std::vector<bool>* left_out = nullptr;  // tensors that are not searched
+  const std::vector<bool>* left_out = nullptr;  // by tensor: true if it is not searched
 };
 
-// Tensors by their numbers; `from` by cell of `lead`, as in BoundRow.
+// Tensors by number; `from` by cell of `lead`, as in BoundRow.
 struct FoundRow {
   std::vector<std::size_t> to;
   Extents lead = {};
   std::vector<std::vector<std::size_t>> from;
   std::vector<BoundOp> ops = {};
-  std::size_t padded = 0;        // lines of padding of each cell
-  bool is_plain_padding = true;  // each of them is one value
+  std::size_t padded = 0;        // number of padding lines per cell
+  bool is_plain_padding = true;  // true: each of them has one value
 };
 
 struct RowSearchResult {
   std::vector<FoundRow> rows;
-  // Tensors of `to` that are slices of stacked tensors of `from`: the other way round they stack.
+  // Number of tensors of `to` that are slices of stacked tensors of `from`: the reverse map stacks.
   std::size_t finer = 0;
-  // Tensors of `to` that are a part of one of `from`: the other way round that is padded.
+  // Number of tensors of `to` that are a part of a tensor of `from`: the reverse map pads.
   std::size_t shorter = 0;
 };
 

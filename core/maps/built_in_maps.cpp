@@ -5,7 +5,7 @@
 namespace shw {
 namespace {
 
-// One text per file of assets/maps, which the build puts here.
+// One text per file of assets/maps, which the build includes here.
 constexpr std::string_view kMapTexts[] = {
 #include "model_maps.inc"
 };

@@ -1,4 +1,4 @@
-// The maps that come with the program.
+// The maps that are part of Shardwright.
 #pragma once
 
 #include <vector>
@@ -7,9 +7,9 @@
 
 namespace shw {
 
-// Those inside the program. Each is read when it is first asked for.
+// The built-in maps. Each is parsed on first use.
 const std::vector<ModelMap>& built_in_maps();
-// A file, or the name of a map that comes with the program.
+// Reads a map file, or finds a built-in map by its name.
 Result<ModelMap> map_named(const std::string& name);
 
 }  // namespace shw

@@ -1,6 +1,6 @@
-// Optimizer states that go through a map with their weights: each state of a weight's shape takes
-// the row of its weight. Values that a row changes (a cast, padding that is not zero) are those of
-// weights, and are not applied to moments.
+// Converts optimizer states together with their weights: each state of a weight's shape uses the
+// weight's row. Operations that change values (a cast, padding that is not zero) are meant for
+// weights and are not applied to moments.
 #pragma once
 
 #include <map>
@@ -13,23 +13,24 @@
 
 namespace shw {
 
-// By kind ("exp_avg"), then by the name of the weight: the name of the state, both as they are now.
+// By kind ("exp_avg"), then by name of the weight: the name of the state, both as in the source.
 struct CarriedStates {
   std::map<std::string, std::map<std::string, std::string>> by_kind = {};
-  std::vector<std::string> left_out = {};  // states that do not go through
+  std::vector<std::string> left_out = {};  // FQNs of states that are not converted
 };
 
-// The states that have a place in a program of that form, with a weight of their shape beside them.
-// `leave_out`: shell patterns of those that stay behind.
+// Finds the states that the target program can store and whose weight with the same shape exists.
+// `leave_out`: shell patterns of states to skip.
 CarriedStates find_states(std::span<const MapTensor> tensors, const MapStates& target,
                           const std::vector<std::string>& leave_out);
 
-// The rows of the states, one map for each kind. `states` are then named as behind the map: by the
-// form of `target`, or by one of their own where that is null.
+// Binds one map per kind of state. Afterwards `states` has their new names: in the form of
+// `target`, or in an intermediate form if that is null.
 std::vector<BoundMap> bind_states(const ModelMap& map, const BoundMap& weights,
                                   const MapStates* target, CarriedStates& states);
 
-// Steps that make float32 masters of the weights, where the program needs them and none is carried.
+// Steps that make float32 master weights from the weights, if the program needs masters and none
+// are converted.
 std::vector<Step> masters_of_weights(const ModelMap& map, MapWay way, const MapStates& target,
                                      CarriedStates& states);
 

@@ -14,7 +14,7 @@
 namespace shw {
 namespace {
 
-// One map and the way that it is gone.
+// A map with its direction.
 struct MapLeg {
   const ModelMap* map = nullptr;
   MapWay way = MapWay::kForward;
@@ -43,7 +43,7 @@ tl::unexpected<Error> no_way(const std::string& from, const std::string& to) {
               {}, "give a map of your own with --map FILE; docs/maps.md says how one is written");
 }
 
-// By which maps a checkpoint of one world becomes one of another.
+// The maps that lead from one world to another.
 Result<std::vector<MapLeg>> way_between(const std::string& from, const std::string& to) {
   for (const MapLeg& leg : all_legs()) {
     if (world_before(leg) == from && world_behind(leg) == to) return std::vector<MapLeg>{leg};
@@ -58,7 +58,7 @@ Result<std::vector<MapLeg>> way_between(const std::string& from, const std::stri
   return no_way(from, to);
 }
 
-// The way of one map: that which more names have rows of.
+// The direction of a map in which more names have rows.
 Result<MapLeg> way_of(const ModelMap& map, const std::string& to,
                       std::span<const MapTensor> tensors, const ModelFacts& facts) {
   if (to == map.to) return MapLeg{&map, MapWay::kForward};
@@ -71,7 +71,7 @@ Result<MapLeg> way_of(const ModelMap& map, const std::string& to,
   return MapLeg{&map, forward >= back ? MapWay::kForward : MapWay::kBack};
 }
 
-// Scales stand beside weights that are quantised.
+// True if scales of quantised weights exist.
 bool are_quantised(const std::vector<std::string>& names) {
   return std::any_of(names.begin(), names.end(), [](const std::string& name) {
     return name.ends_with("_scales") || name.ends_with("_scale_inv") || name.ends_with("_scale");
@@ -122,8 +122,8 @@ const MapStates& states_behind(const MapLeg& leg) {
   return leg.way == MapWay::kForward ? leg.map->to_states : leg.map->from_states;
 }
 
-// The states of the weights that were bound last. `is_last`: they get the names of the program.
-// Returns the tensors that are made.
+// Adds the states of the last bound weights. `is_last`: they get the program's names. Returns the
+// resulting tensors.
 std::vector<MapTensor> add_states(const MapLeg& leg, bool is_last, CarriedStates& states,
                                   MappedSteps& out) {
   std::vector<MapTensor> made;
@@ -138,7 +138,7 @@ std::vector<MapTensor> add_states(const MapLeg& leg, bool is_last, CarriedStates
   return made;
 }
 
-// Master weights where the program needs them, and how many states of each kind there are.
+// Adds master weights if the program needs them, and counts the states of each kind.
 void finish_states(const MapLeg& last, CarriedStates& states, std::vector<MapTensor> made,
                    MappedSteps& out) {
   std::map<std::string, const MapTensor*> weights;
@@ -158,7 +158,7 @@ void finish_states(const MapLeg& last, CarriedStates& states, std::vector<MapTen
                      std::make_move_iterator(made.end()));
 }
 
-// All but the states that go through the map.
+// Removes the converted states from the tensors, so that weights remain.
 void keep_weights(const CarriedStates& states, std::vector<MapTensor>& tensors) {
   std::set<std::string> carried;
   for (const auto& [kind, by_weight] : states.by_kind) {

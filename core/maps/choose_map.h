@@ -1,5 +1,5 @@
-// Which map is meant, and what it makes of a checkpoint: from its world to another one, through
-// Hugging Face's names where no map joins the two directly.
+// Chooses maps and makes their steps: from the layout of one program ("world") to another, through
+// Hugging Face's names if no map joins the two directly.
 #pragma once
 
 #include <map>
@@ -13,31 +13,31 @@ namespace shw {
 
 struct MappedSteps {
   std::vector<Step> steps;
-  std::vector<MapTensor> tensors;  // that they make
+  std::vector<MapTensor> tensors;  // result of the steps
   std::string from, to;            // worlds
-  std::vector<std::string> maps;   // by name, in their order
+  std::vector<std::string> maps;   // names of the maps in the order of use
   std::vector<std::string> left_out;
-  std::vector<std::string> left_entries;           // of the optimizer, which are not tensors
+  std::vector<std::string> left_entries;           // FQNs of optimizer entries that are not tensors
   std::vector<BoundMap> bound;                     // by map
   std::vector<BoundMap> of_states = {};            // by map and kind of optimizer state
-  std::map<std::string, std::size_t> states = {};  // tensors that are made, by kind
-  std::size_t made_masters = 0;                    // master weights that are copies of weights
+  std::map<std::string, std::size_t> states = {};  // number of resulting states, by kind
+  std::size_t made_masters = 0;  // number of master weights that are copies of weights
 };
 
-// What does not go through a map.
+// Tensors that are not converted.
 struct LeaveOut {
   std::vector<std::string> patterns = {};  // shell patterns of names
   bool states = false;                     // optimizer states
 };
 
 std::vector<MapTensor> named_shapes(const Checkpoint& checkpoint);
-// The world that most of the tensors have names of; empty where they have those of none.
+// The world whose names most tensors have; empty if none has.
 std::string world_of(std::span<const MapTensor> tensors, const ModelFacts& facts);
-// The worlds of the maps of this program.
+// The worlds of the built-in maps.
 std::vector<std::string> known_worlds();
 
-// `map`: null: of this program's. `to`: a world; empty: the other side of the map. kUnsupported
-// where tensors have no row that `leave_out` does not name.
+// `map`: null means the built-in ones. `to`: a world; empty: the map's other side. kUnsupported if
+// tensors have neither a row nor a match in `leave_out`.
 Result<MappedSteps> mapped_steps(const Checkpoint& checkpoint, const ModelMap* map,
                                  const std::string& to, const ModelFacts& facts,
                                  const LeaveOut& leave_out);

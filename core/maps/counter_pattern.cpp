@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kMostSlots = 32;
 constexpr std::size_t kLongestPattern = 1024;
 
-// The number that a text begins with; nothing where it is none that fits.
+// Parses the number at the start of a text; nullopt if there is none or it is too large.
 std::optional<std::int64_t> number_at(std::string_view text, std::size_t& length) {
   length = 0;
   while (length < text.size() && is_digit(text[length])) ++length;
@@ -41,8 +41,8 @@ struct KeyOfName {
   std::vector<std::int64_t> numbers;
 };
 
-// Numbers with zeros before them stay text: a counter has none. Nothing for a name with '#', which
-// stands for a number in keys.
+// Numbers with leading zeros stay text, because counters have none. nullopt for a name with '#',
+// which marks numbers in keys.
 std::optional<KeyOfName> key_of_name(std::string_view name) {
   KeyOfName out;
   if (name.find('#') != std::string_view::npos) return std::nullopt;
@@ -152,7 +152,7 @@ std::optional<std::size_t> NumberedNames::find(std::string_view name) const {
 
 namespace {
 
-// The counters of a name whose key is the pattern's; nothing where its numbers do not fit.
+// Counter values of a name whose key equals the pattern's; nullopt if its numbers contradict.
 std::optional<Counters> counters_of(const CounterPattern& pattern,
                                     const std::vector<std::int64_t>& numbers,
                                     const ValueOf& value) {

@@ -20,15 +20,15 @@
 namespace shw {
 
 using Counters = std::map<std::string, std::int64_t, std::less<>>;
-// A value of a map by its name; nothing where it is not known.
+// Looks up a value of the map by name; nullopt if unknown.
 using ValueOf = std::function<std::optional<std::int64_t>(std::string_view)>;
 
 struct CounterPattern {
   struct Slot {
-    std::string counter;      // empty: the number is part of the text
-    std::string plus = {};    // the value that is added
-    std::int64_t number = 0;  // of a part of the text
-    std::size_t zeros = 0;    // that stand before it there
+    std::string counter;      // empty: the number is literal text
+    std::string plus = {};    // name of the value to add
+    std::int64_t number = 0;  // of literal text
+    std::size_t zeros = 0;    // number of leading zeros in it
   };
   std::string text;  // as it was written
   std::string key;   // numbers replaced by '#'
@@ -38,13 +38,13 @@ struct CounterPattern {
 };
 
 Result<CounterPattern> parse_counter_pattern(std::string_view text);
-// In the order in which they first stand there.
+// Counters in the order of their first use.
 std::vector<std::string> counters_in(const CounterPattern& pattern);
-// The name for these counters; nothing where a counter or a value is missing.
+// The name for these counter values; nullopt if a counter or value is missing.
 std::optional<std::string> name_of(const CounterPattern& pattern, const Counters& counters,
                                    const ValueOf& value);
 
-// Names by their key: of 18,867 names and 60 patterns nobody compares each with each.
+// Names indexed by key, so that 18,867 names and 60 patterns need no pairwise matching.
 class NumberedNames {
  public:
   void add(std::string_view name, std::size_t index);
@@ -52,9 +52,9 @@ class NumberedNames {
     Counters counters;
     std::size_t index = 0;
   };
-  // In the order of their numbers.
+  // Sorted by the numbers in the names.
   std::vector<Match> matches(const CounterPattern& pattern, const ValueOf& value) const;
-  // The indices of `matches`, in the order in which names were added.
+  // Indices of the matching names, in the order of insertion.
   std::vector<std::size_t> indices(const CounterPattern& pattern, const ValueOf& value) const;
   std::optional<std::size_t> find(std::string_view name) const;
 

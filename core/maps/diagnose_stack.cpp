@@ -24,8 +24,8 @@ std::int64_t counter_index(std::size_t cell, const Extents& dims, const Extents&
   return static_cast<std::int64_t>(cell) / strides[dim] % dims[dim];
 }
 
-// Cells are one further along `dim`; what stands at the end is not looked at. The number of cells
-// that moved; 0 where one did not.
+// Number of cells that moved by `shift` along `dim`; 0 if any did not. The cells at the end are
+// ignored.
 std::size_t count_shifted(const TwoSides& cells, const Extents& dims, std::size_t dim,
                           std::int64_t shift) {
   const Extents strides = row_major_strides(dims);
@@ -44,7 +44,7 @@ std::optional<std::string> shifted(const TwoSides& cells, const Extents& dims,
                                    const RowLayout& layout, std::size_t fewest) {
   for (std::size_t dim = dims.size(); dim-- > 0;) {
     for (const std::int64_t shift : {std::int64_t{1}, std::int64_t{-1}}) {
-      // Every line of cells along `dim` shows the shift.
+      // The shift must show in every line of cells along `dim`.
       const std::size_t lines = cells.count() / static_cast<std::size_t>(dims[dim]);
       if (count_shifted(cells, dims, dim, shift) >= fewest * lines)
         return fmt::format("every {0} holds what belongs to the {1} one: {0}s are off by one",
@@ -54,7 +54,7 @@ std::optional<std::string> shifted(const TwoSides& cells, const Extents& dims,
   return std::nullopt;
 }
 
-// The cells moved along one dim: their order, and in which lines of cells along it.
+// Describes cells that moved along one dim: the order, and which lines of cells it affects.
 std::optional<std::string> moved_along(const RowOrder& order, const Extents& dims, std::size_t dim,
                                        const RowLayout& layout) {
   const Extents strides = row_major_strides(dims);
@@ -93,7 +93,7 @@ RowOrder found_order(const TwoSides& sides) {
   if (sides.there.size() != sides.expected.size()) return {};
   struct Known {
     std::int64_t any = 0;
-    std::vector<std::int64_t> free = {};  // the last is used first
+    std::vector<std::int64_t> free = {};  // used from the back
   };
   std::unordered_map<std::string_view, Known> known;
   for (std::size_t i = sides.count(); i-- > 0;) {

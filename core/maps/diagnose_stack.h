@@ -1,4 +1,4 @@
-// Cells of a stacked tensor, which are layers and experts: which one holds another one's elements.
+// Finds cells of a stacked tensor (layers or experts) that have another cell's elements.
 #pragma once
 
 #include <optional>
@@ -9,12 +9,12 @@
 
 namespace shw {
 
-// Layers or experts that stand in another order. Nothing where they do not, or where a cell holds
-// what belongs to none.
+// Describes layers or experts in a wrong order; nullopt if the order is right or a cell has foreign
+// content.
 std::optional<std::string> wrong_stack(const HeldTensor& there, const HeldTensor& expected,
                                        const RowLayout& layout);
 
-// "in layer 1", "in layers 0 and 2"; empty where it is every cell. `cells`: in rising order.
+// "in layer 1", "in layers 0 and 2"; empty for all cells. `cells` must be sorted.
 std::string where_in_stack(const std::vector<std::size_t>& cells, const Extents& lead,
                            const RowLayout& layout);
 

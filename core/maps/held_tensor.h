@@ -16,18 +16,18 @@ struct HeldTensor {
   Bytes bytes;  // row-major
 };
 
-// How the rows of one cell were joined of several tensors; no parts where they were not.
+// How the rows of one cell were joined from several tensors; `parts` is empty if they were not.
 struct RowLayout {
-  std::size_t lead = 0;                      // leading dims that stack cells
-  std::vector<std::string> counters = {};    // of these dims: "layer", "expert"
-  std::size_t dim = 0;                       // that is joined, behind `lead`
-  std::vector<std::string> part_names = {};  // "q_proj", for people
-  Extents parts = {};                        // rows of each
+  std::size_t lead = 0;                      // number of leading dims that stack cells
+  std::vector<std::string> counters = {};    // names of these dims: "layer", "expert"
+  std::size_t dim = 0;                       // the joined dim, after `lead`
+  std::vector<std::string> part_names = {};  // "q_proj", for messages
+  Extents parts = {};                        // number of rows of each part
   std::int64_t pieces = 1;
-  std::int64_t head_dim = 0;      // 0: not known
-  std::int64_t rotary_begin = 0;  // rows of each head that turn; none: all of them
+  std::int64_t head_dim = 0;      // 0: unknown
+  std::int64_t rotary_begin = 0;  // first row of each head with rotary positions
   std::int64_t rotary_rows = 0;
-  std::int64_t padding_from = 0;  // rows from here on are padding, of any value; 0: none are
+  std::int64_t padding_from = 0;  // rows from here on are padding with any value; 0: no padding
 };
 
 }  // namespace shw

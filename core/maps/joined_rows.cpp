@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::size_t kMostPermutedParts = 3;
 
-// Row numbers of join(parts in `order`, pieces), where the rows of part k begin behind those of the
-// parts before it.
+// Rows of a join of the parts in `order`. The rows of part k are numbered after those of the parts
+// before it.
 RowOrder joined_order(const Extents& parts, const std::vector<std::size_t>& order,
                       std::int64_t pieces) {
   Extents begins(parts.size(), 0);
@@ -66,7 +66,7 @@ std::string_view text_of(HeadTurn turn) {
   return "are swapped";
 }
 
-// Halves of the rotary rows of each head, in the parts that `turns` names.
+// Reorders the halves of the rotary rows of each head, in the parts that `turns` selects.
 RowOrder rotary_order(const RowLayout& layout, const std::vector<bool>& turns, HeadTurn turn) {
   RowOrder out;
   std::int64_t begin = 0;
@@ -83,7 +83,7 @@ RowOrder rotary_order(const RowLayout& layout, const std::vector<bool>& turns, H
   return out;
 }
 
-// The heads of the first part, dealt to the groups in turns.
+// Distributes the heads of the first part round-robin to the groups.
 RowOrder dealt_heads(const RowLayout& layout) {
   RowOrder out;
   std::int64_t begin = 0;
@@ -119,7 +119,8 @@ class KnownOrders {
   }
 
  private:
-  // `made` was written where the layout was expected, or was read as if it were the layout.
+  // Adds both errors: `made` was written instead of the layout, or was read as if it were the
+  // layout.
   void add_join(const RowOrder& made, const std::string& text) {
     RowOrder written(made.size()), read(made.size());
     const RowOrder back = reversed_order(made);
@@ -193,7 +194,7 @@ class KnownOrders {
     for (std::int64_t part : layout_.parts) {
       if (part % head != 0) return;
     }
-    // Queries and keys; one of them alone; whatever stands alone.
+    // Rotary parts: queries and keys together, one of them, or a single part.
     std::vector<std::vector<bool>> choices{{true}};
     if (layout_.parts.size() == 3)
       choices = {{true, true, false}, {true, false, false}, {false, true, false}};
@@ -225,7 +226,7 @@ class KnownOrders {
                                 "was expected to have heads that follow one another",
                                 layout_.part_names.front(), layout_.pieces));
   }
-  // An order of the rows as the parts have them, one part after the other.
+  // Adds an order that is given for the parts one after the other.
   void add_parts_order(const RowOrder& parts, const std::string& text) {
     RowOrder from(parts.size());
     for (std::size_t i = 0; i < parts.size(); ++i)
@@ -233,7 +234,7 @@ class KnownOrders {
     add(std::move(from), text);
   }
 
-  // What belongs at the end stands at the beginning. Padding may turn with the rows, or stay.
+  // Adds rotations of a single part, with or without its padding.
   void add_rotated() {
     if (layout_.parts.size() != 1) return;
     const std::int64_t all = layout_.parts.front(), padding = layout_.padding_from;
@@ -255,7 +256,7 @@ class KnownOrders {
 
   const RowLayout& layout_;
   std::vector<std::size_t> as_listed_;
-  RowOrder expected_, place_;  // by row in the layout: its number in the parts; and the reverse
+  RowOrder expected_, place_;  // by row of the layout: its number in the parts; and the inverse
   std::vector<KnownOrder> out_;
 };
 

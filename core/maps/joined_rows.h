@@ -1,4 +1,4 @@
-// Orders that the rows of a joined tensor have after known mistakes of converters.
+// Row orders that known mistakes of converters produce in a joined tensor.
 #pragma once
 
 #include <string>
@@ -8,17 +8,17 @@
 
 namespace shw {
 
-using RowOrder = std::vector<std::int64_t>;  // by row that is there: the row that was expected
+using RowOrder = std::vector<std::int64_t>;  // by saved row: the row that was expected there
 
 struct KnownOrder {
   RowOrder from;
-  std::string text;  // what happened, for people
+  std::string text;  // describes the mistake for users
 };
 
-// None of them leaves every row where it is. Empty where the layout has no parts.
+// Orders that move at least one row. Empty if the layout has no parts.
 std::vector<KnownOrder> known_orders(const RowLayout& layout);
 
-// By row of the joined tensor: the part that it is of. Empty where the parts cannot be cut so.
+// By row of the joined tensor: its part. Empty if the parts cannot be split this way.
 std::vector<std::size_t> parts_of_rows(const RowLayout& layout);
 
 }  // namespace shw

@@ -17,7 +17,7 @@ const ModelMap* map_between(const std::string& a, const std::string& b) {
   return nullptr;
 }
 
-// Padding is compared at the size that the other one has.
+// Uses the padded size of the other checkpoint, so that both have the same shape.
 void follow_padding(const Checkpoint& other, const BoundMap& bound, const ModelMap& map,
                     ModelFacts& facts) {
   for (const BoundRow& row : bound.rows) {
@@ -29,7 +29,7 @@ void follow_padding(const Checkpoint& other, const BoundMap& bound, const ModelM
   }
 }
 
-// How many of the names that the map makes the other one has; nothing where the map does not fit.
+// Number of names made by the map that the other checkpoint has; 0 if the map does not fit.
 std::size_t names_in_common(const ModelMap& map, std::span<const MapTensor> one,
                             const std::set<std::string>& other, const ModelFacts& facts) {
   auto bound = bind_map(map, MapWay::kForward, one, facts);
@@ -41,7 +41,7 @@ std::size_t names_in_common(const ModelMap& map, std::span<const MapTensor> one,
   return count;
 }
 
-// The forms in which most names are those of the other one.
+// Chooses the forms for which most names are in the other checkpoint.
 void follow_forms(const ModelMap& map, std::span<const MapTensor> one,
                   const std::set<std::string>& other, ModelFacts& facts) {
   for (const MapForms& forms : map.forms) {
@@ -65,7 +65,8 @@ bool has_rows_for(const ModelMap& map, MapWay way, const std::vector<MapTensor>&
   return !tensors.empty() && fit_of(map, way, tensors, facts).tensors * kShare >= tensors.size();
 }
 
-// Refused where the two are not of its two programs: all would be missing on either side.
+// Refuses checkpoints that are not of the map's two programs: everything would be missing on both
+// sides.
 Result<MapOfPair> named_map_of(const ModelMap& map, const std::vector<MapTensor>& first,
                                const std::vector<MapTensor>& second, const ModelFacts& facts) {
   for (const bool is_first_from : {true, false}) {
@@ -95,7 +96,7 @@ Result<MapOfPair> map_of_pair(const std::vector<MapTensor>& first,
   return MapOfPair{map, from == map->from};
 }
 
-// What a person said, and the forms and the padding of the one that is not mapped.
+// Facts from the user, plus the forms and the padding of `other`.
 ModelFacts facts_followed(const ModelMap& map, const std::vector<MapTensor>& shapes,
                           const Checkpoint& other, const BoundMap& of_other,
                           const ModelFacts& facts) {

@@ -1,4 +1,4 @@
-// The rows of a bound map as steps of a plan: the one place where maps meet the grammar of steps.
+// Translates a bound map into steps of a plan; the only code that knows both.
 #pragma once
 
 #include <vector>
@@ -8,11 +8,11 @@
 
 namespace shw {
 
-// `objects`: entries that are not tensors; none of them has a place on the other side.
-// `first`: the number that the first name between two steps gets.
+// `objects`: non-tensor entries, which the steps drop because the other side has no place for them.
+// `first`: number of the first intermediate name.
 std::vector<Step> steps_of(const BoundMap& bound, const std::vector<std::string>& objects,
                            std::size_t first = 0);
-// The tensors that the steps make.
+// The tensors that result from the steps.
 std::vector<MapTensor> tensors_after(const BoundMap& bound);
 
 }  // namespace shw

@@ -30,7 +30,8 @@ Size MapValues::value(std::string_view name) {
   if (name.starts_with("config.")) return found_in(facts_.config, name.substr(7));
   if (name.starts_with("args.")) return found_in(facts_.args, name.substr(5));
   if (auto found = known_.find(name); found != known_.end()) return found->second;
-  // While it is worked out it has no value: one that needs itself has none.
+  // Blocks recursion: while a value is computed it has none, so a cyclic definition has none
+  // either.
   known_.emplace(name, std::nullopt);
   const Size value = work_out(name);
   known_[std::string(name)] = value;
@@ -54,7 +55,7 @@ Size MapValues::size(std::string_view expression) {
   return size_of_expression(expression, names);
 }
 
-// dim(NAME, K): the K-th dim of a tensor that is there, from the end where K has a minus.
+// dim(NAME, K): the K-th dim of an existing tensor; a negative K counts from the end.
 Size MapValues::dim_of(std::string_view text) const {
   const std::size_t comma = text.rfind(',');
   if (comma == std::string_view::npos) return std::nullopt;
@@ -95,7 +96,7 @@ Size MapValues::call(std::string_view function, std::string_view text) {
 
 Result<std::int64_t> MapValues::needed(std::string_view expression) {
   if (Size value = size(expression)) return *value;
-  // Which of its names has no value, for people.
+  // Finds a name without a value for the message.
   std::string missing;
   const SizeNames names{
       [&](std::string_view name) {

@@ -1,4 +1,4 @@
-// The values of a map for one checkpoint: each is worked out when it is first asked for.
+// Values of a map for one checkpoint, each computed on first use.
 #pragma once
 
 #include <map>
@@ -18,10 +18,10 @@ class MapValues {
             const NumberedNames& names)
       : map_(map), facts_(facts), tensors_(tensors), names_(names) {}
 
-  // Nothing where nothing says it.
+  // nullopt if the value is unknown.
   std::optional<std::int64_t> value(std::string_view name);
   std::optional<std::int64_t> size(std::string_view expression);
-  // kUsage: which value is missing.
+  // Like value() and size(); the kUsage error names the missing value.
   Result<std::int64_t> needed(std::string_view expression);
   Result<Extents> needed(const std::vector<std::string>& expressions);
 
@@ -33,7 +33,7 @@ class MapValues {
 
   const ModelMap& map_;
   const ModelFacts& facts_;
-  const std::vector<MapTensor>& tensors_;  // which may still be filled
+  const std::vector<MapTensor>& tensors_;  // may still grow
   const NumberedNames& names_;
   std::map<std::string, std::optional<std::int64_t>, std::less<>> known_;
 };

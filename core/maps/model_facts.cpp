@@ -53,7 +53,7 @@ void add_arguments(const PickleTree& tree, ModelFacts& facts) {
     const auto value = tree.integer(items[i + 1]);
     if (key && value) add_number(std::string(*key), *value, facts.args);
   }
-  // Without grouped queries Megatron's num_query_groups is a default that nothing uses.
+  // Without grouped queries Megatron ignores num_query_groups, which then has a default.
   auto grouped = facts.args.find("group_query_attention");
   if (grouped != facts.args.end() && grouped->second == 0) facts.args.erase("num_query_groups");
 }
@@ -113,7 +113,7 @@ ModelFacts facts_beside(const Checkpoint& checkpoint) {
   if (checkpoint.directory() == nullptr) return facts;
   const Directory& directory = *checkpoint.directory();
   if (!read_config(directory, "config.json", facts)) {
-    // A run keeps it beside its steps.
+    // Training runs keep config.json beside their step folders.
     auto around = open_directory(directory.name() + "/..");
     if (around && (*around)->stat("config.json").kind == EntryKind::kFile)
       (void)read_config(**around, "config.json", facts);

@@ -1,4 +1,4 @@
-// Whole tensors that hold what belongs to another one of the reference, in words.
+// Describes tensors that have the content of another tensor of the reference.
 #pragma once
 
 #include <map>
@@ -8,13 +8,13 @@
 namespace shw {
 
 struct MovedTensor {
-  std::size_t difference = 0;  // its number, for the one who asks
-  std::string fqn, of;         // what it holds belongs to `of`
-  bool is_copy = false;        // `of` holds it as well
+  std::size_t difference = 0;  // the caller's number for it
+  std::string fqn, of;         // `fqn` has the content of `of`
+  bool is_copy = false;        // `of` has it as well
 };
 
-// By number. Layers or experts that changed places are looked at together: off by one, swapped, or
-// in another order.
+// Descriptions by number. Layers or experts that changed places are described together: off by one,
+// swapped, or in another order.
 std::map<std::size_t, std::string> moved_tensors_in_words(const std::vector<MovedTensor>& moved);
 
 }  // namespace shw

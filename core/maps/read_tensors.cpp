@@ -3,7 +3,7 @@
 namespace shw {
 namespace {
 
-// Segments that wrappers put anywhere into names.
+// Segments that wrappers insert anywhere in names.
 constexpr std::string_view kWrappers[] = {"_orig_mod.", "_fsdp_wrapped_module.",
                                           "_checkpoint_wrapped_module."};
 

@@ -1,5 +1,5 @@
-// Tensors under the names by which a map reads them: without what wrappers such as torch.compile
-// put in, and without a prefix.
+// Tensors with the names by which a map reads them: without what wrappers such as torch.compile
+// add, and without a prefix.
 #pragma once
 
 #include <span>
@@ -15,11 +15,11 @@ namespace shw {
 struct ReadTensors {
   std::vector<MapTensor> tensors;
   NumberedNames names;                                             // by index in `tensors`
-  std::vector<std::pair<std::string, std::string>> stripped = {};  // as saved, and as read
+  std::vector<std::pair<std::string, std::string>> stripped = {};  // saved name, and name as read
 };
 ReadTensors read_tensors(std::span<const MapTensor> tensors, const std::string& prefix);
 
-// The name under which a map reads a tensor, without what wrappers put in.
+// The name without what wrappers add.
 std::string name_as_read(std::string name);
 
 }  // namespace shw

@@ -8,17 +8,17 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostKnownRows = std::size_t{1} << 21;     // that are known by their hash
+constexpr std::size_t kMostKnownRows = std::size_t{1} << 21;     // limit on rows in the hash table
 constexpr std::size_t kShortestRow = 16;                         // bytes
-constexpr std::size_t kMostLineElements = std::size_t{1} << 20;  // of tensors of one dim
-constexpr std::size_t kMostLineRuns = 256;                       // of one of them
-constexpr std::size_t kShortestRun = 4;  // elements: fewer are found anywhere
+constexpr std::size_t kMostLineElements = std::size_t{1} << 20;  // limit on tensors with one dim
+constexpr std::size_t kMostLineRuns = 256;                       // limit on runs in such a tensor
+constexpr std::size_t kShortestRun = 4;  // elements: shorter runs match by chance
 
 std::size_t row_bytes(const HeldTensor& tensor) {
   return static_cast<std::size_t>(tensor.shape.back()) * size_of(tensor.dtype);
 }
 
-// The offsets of a row, counted over all dims but the last one.
+// Offsets of a row, which is numbered over all dims but the last.
 Extents offsets_of(std::size_t row, const Extents& shape) {
   Extents out(shape.size(), 0);
   for (std::size_t d = shape.size() - 1; d-- > 0;) {
@@ -28,7 +28,7 @@ Extents offsets_of(std::size_t row, const Extents& shape) {
   return out;
 }
 
-// `count` rows that follow one another in one matrix.
+// A move of `count` consecutive rows of one matrix.
 BoxMove rows_moved(std::size_t source, const Extents& source_shape, std::size_t from,
                    const Extents& shape, std::size_t at, std::size_t count) {
   BoxMove move{source, offsets_of(from, source_shape), Extents(shape.size(), 1),
@@ -38,7 +38,7 @@ BoxMove rows_moved(std::size_t source, const Extents& source_shape, std::size_t 
   return move;
 }
 
-// A matrix in an order of its own rows or columns, in runs that stay together.
+// Adds moves for the order of a matrix's own rows or columns, merged into runs.
 void add_runs(std::size_t own, const HeldTensor& was, std::size_t first_row, std::size_t dim,
               const Extents& order, std::vector<BoxMove>& moves) {
   const std::size_t ndim = was.shape.size(), axis = ndim - 2 + dim;
@@ -59,7 +59,7 @@ void add_runs(std::size_t own, const HeldTensor& was, std::size_t first_row, std
   }
 }
 
-// The order of a matrix's own rows, or else of its columns.
+// Finds the order of a matrix's own rows, otherwise of its columns.
 bool add_own_order(std::size_t own, const HeldTensor& is, const HeldTensor& was,
                    std::size_t first_row, std::size_t rows, std::vector<BoxMove>& moves) {
   const std::size_t begin = first_row * row_bytes(was), length = rows * row_bytes(was);
@@ -75,7 +75,7 @@ bool add_own_order(std::size_t own, const HeldTensor& is, const HeldTensor& was,
   return false;
 }
 
-// Each row of a matrix in an order of its own elements.
+// Finds an order of the elements within each row.
 bool add_own_elements(std::size_t own, const HeldTensor& is, const HeldTensor& was,
                       std::size_t first_row, std::size_t rows, std::vector<BoxMove>& moves) {
   constexpr std::size_t kMostElements = 1 << 16;
@@ -168,7 +168,7 @@ std::optional<std::vector<BoxMove>> RowPlaces::of_rows(const HeldTensor& was, st
   return moves;
 }
 
-// The longest run of elements first, wherever it is.
+// Takes the longest run of elements first, wherever it is.
 std::optional<std::vector<BoxMove>> RowPlaces::of_elements(const HeldTensor& was) const {
   std::vector<BoxMove> moves;
   const std::size_t width = size_of(was.dtype), count = was.bytes.size() / width;

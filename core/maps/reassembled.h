@@ -1,4 +1,4 @@
-// A tensor that is put together out of boxes of tensors that were converted wrongly.
+// Reassembles a tensor from boxes of tensors that were converted wrongly.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,22 @@
 
 namespace shw {
 
-// A box of the tensor number `source` that belongs at `at`.
+// A box of tensor number `source` that belongs at offset `at`.
 struct BoxMove {
   std::size_t source = 0;
   Extents from, sizes, at;
 };
 
-// True if `from` holds the elements that `was` has at the box's place.
+// True if the box in `from` has the elements of `was` at its new place.
 bool is_held(const BoxMove& move, const HeldTensor& from, const HeldTensor& was);
 
 class RowPlaces {
  public:
-  // Numbered from 0 on.
+  // Tensors are numbered from 0.
   void add(std::size_t number, const HeldTensor& tensor);
-  // How `was` is put together. `is`: the tensor `own`, as it is. Each of its matrices out of its
-  // own rows or columns, else out of rows of all. Found by hashes. Nothing where a row is nowhere.
+  // Moves that build `was`. `is` is the current content of tensor `own`. Each matrix is built from
+  // its own rows or columns, otherwise from rows of all tensors. Found by hashes; nullopt if a row
+  // is missing.
   std::optional<std::vector<BoxMove>> reassembled(std::size_t own, const HeldTensor& is,
                                                   const HeldTensor& was) const;
 
@@ -43,7 +44,7 @@ class RowPlaces {
 
   std::unordered_map<Hash128, Place, HashOfKey> rows_;
   std::vector<Extents> shapes_;
-  std::vector<std::pair<std::size_t, HeldTensor>> lines_;  // tensors of one dim
+  std::vector<std::pair<std::size_t, HeldTensor>> lines_;  // tensors with one dim
   std::size_t line_elements_ = 0;
 };
 

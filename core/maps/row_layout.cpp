@@ -19,7 +19,7 @@ std::string counter_word(const std::string& counter) {
   return counter;
 }
 
-// "q_proj" of "model.layers.{l}.self_attn.q_proj.weight".
+// Module name: "q_proj" from "model.layers.{l}.self_attn.q_proj.weight".
 std::string module_word(const std::string& pattern) {
   const std::size_t dot = pattern.rfind('.');
   if (dot == std::string::npos || dot == 0) return pattern;
@@ -55,8 +55,8 @@ void add_joined_parts(const MapRow& row, const BoundRow& bound, RowLayout& layou
   }
 }
 
-// Parts of one tensor that no operation of the map moves: halves of a gated projection, and rows of
-// heads in latent attention.
+// Parts inside one tensor that the map keeps together: the halves of a gated projection, and rows
+// of heads in latent attention.
 void add_kept_parts(const MapRow& row, std::int64_t rows, const HeadSizes& heads,
                     RowLayout& layout) {
   layout.parts = {rows};
@@ -111,7 +111,7 @@ RowLayout layout_of(const ModelMap& map, const BoundRow& bound, const HeadSizes&
   add_joined_parts(row, bound, layout);
   if (bound.to_shapes.size() != 1 || bound.to_shapes.front().empty()) return layout;
   const Extents& shape = bound.to_shapes.front();
-  // Experts that both sides stack.
+  // True if both sides stack experts in one tensor.
   const bool has_experts = row.to.front().text.find(".experts.") != std::string::npos &&
                            !row.from.front().has("e") && !row.to.front().has("e") &&
                            shape.size() > 1 && (layout.parts.empty() || layout.dim > 0);

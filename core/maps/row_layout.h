@@ -1,4 +1,4 @@
-// How the rows of a tensor that a map makes were joined, and which of its parts differ.
+// How a map joined the rows of a tensor, and which of its parts differ.
 #pragma once
 
 #include <set>
@@ -12,19 +12,20 @@
 
 namespace shw {
 
-// Rows of a head; 0 where nothing says.
+// Numbers of rows per head; 0 if unknown.
 struct HeadSizes {
   std::int64_t head_dim = 0;
-  std::int64_t nope = 0, rope = 0, value = 0;  // of MLA: without positions, with, and of values
+  // For MLA: without rotary positions, with them, and of values.
+  std::int64_t nope = 0, rope = 0, value = 0;
 };
 HeadSizes head_sizes(const ModelMap& map, const ModelFacts& facts,
                      std::span<const MapTensor> tensors);
 
 RowLayout layout_of(const ModelMap& map, const BoundRow& bound, const HeadSizes& heads);
 
-// A cell of the stack, and a part of its joined rows: one tensor of the map's left side.
+// A cell of the stack and a part of its joined rows: one tensor on the map's left side.
 using CellPart = std::pair<std::size_t, std::size_t>;
-// Those that are not equal; empty where the shapes differ: all of them count. `stacked`: leading
+// The parts that differ; empty if the shapes differ, which means all. `stacked`: number of leading
 // dims.
 std::set<CellPart> differing_parts(const HeldTensor& is, const HeldTensor& was, std::size_t stacked,
                                    const RowLayout& layout);

@@ -20,10 +20,10 @@ struct SizeNames {
   std::function<std::optional<std::int64_t>(std::string_view function, std::string_view text)> call;
 };
 
-// Nothing where it is not an expression, where a name has no value, or where a result is negative
-// or does not fit 64 bits.
+// nullopt if it is not an expression, a name has no value, or a result is negative or exceeds 64
+// bits.
 std::optional<std::int64_t> size_of_expression(std::string_view text, const SizeNames& names);
-// Whether it can be read at all.
+// True if the expression can be parsed.
 bool is_size_expression(std::string_view text);
 
 }  // namespace shw

@@ -12,7 +12,7 @@
 namespace shw {
 namespace {
 
-// A tensor seen as [outer, count, inner]: what of it has one index along a dim.
+// A tensor viewed as [outer, count, inner], to address a slice along a dim.
 struct SlicedTensor {
   std::size_t outer = 1, count = 1, inner = 1;  // inner: in bytes
 
@@ -65,7 +65,7 @@ Extents slice_order(const HeldTensor& shaped, std::size_t dim, BytesView there, 
     used[static_cast<std::size_t>(order[i])] = true;
     if (!slices.is_equal(there, static_cast<std::size_t>(order[i]), expected, i)) return {};
   }
-  // What is left over is padding.
+  // Slices that were not used become padding.
   std::size_t next = 0;
   for (std::size_t i = needed; i < slices.count; ++i) {
     while (used[next]) ++next;

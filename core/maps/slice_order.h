@@ -1,4 +1,4 @@
-// The order in which the slices of a tensor along one dim stand.
+// Finds the order of a tensor's slices along one dim.
 #pragma once
 
 #include "core/maps/held_tensor.h"
@@ -6,13 +6,13 @@
 
 namespace shw {
 
-// By slice that is expected: the slice that holds it. Each is used once; empty where one is
-// nowhere. `shaped` says shape and dtype of both. From `padding_from` on any slice will do; 0:
-// none.
+// By expected slice: the saved slice with its content. Each saved slice is used once; empty if one
+// is missing. `shaped` has the shape and dtype of both. From `padding_from` on any slice fits; 0:
+// no padding.
 Extents slice_order(const HeldTensor& shaped, std::size_t dim, BytesView there, BytesView expected,
                     std::int64_t padding_from = 0);
 
-// In blocks of the most slices that stay together everywhere.
+// Groups the order into the largest blocks that stay together everywhere.
 BlocksPermuted in_blocks(TensorId tensor, std::size_t dim, const Extents& order);
 
 }  // namespace shw

@@ -1,4 +1,4 @@
-// Pieces of equal length that lie one after the other, as they are and as they were expected.
+// Contiguous pieces of equal length, as saved and as expected.
 #pragma once
 
 #include <cstring>
@@ -18,8 +18,8 @@ struct TwoSides {
   }
 };
 
-// Where each piece belongs, found by its bytes: every expected piece is used once where that is
-// possible. Empty where a piece is found nowhere.
+// By saved piece: the expected piece with the same bytes. Every expected piece is used once if
+// possible. Empty if a saved piece matches none.
 RowOrder found_order(const TwoSides& sides);
 
 }  // namespace shw

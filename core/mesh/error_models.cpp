@@ -28,7 +28,7 @@ std::optional<std::size_t> dim_of(const Placement& placement, std::size_t ndim) 
 
 Status check_arguments(ExtentsView shape, const Mesh& mesh,
                        const std::vector<Placement>& placements, std::int64_t rank) {
-  // Larger than any cluster, and small enough for 64-bit arithmetic below.
+  // A limit larger than any cluster, and small enough for the 64-bit arithmetic below.
   if (mesh.size() > (std::int64_t{1} << 31))
     return fail(ErrorKind::kUsage, "the mesh " + to_text(mesh) + " has more than 2^31 ranks");
   for (const Placement& placement : placements) {
@@ -90,7 +90,7 @@ struct ByIndex {
   }
 };
 
-// Left to right on index lists; only the first row and the count are recorded.
+// The first row and the count, from splits applied left to right to index lists.
 Result<Box> first_row(ExtentsView shape, const Mesh& mesh, const std::vector<Placement>& placements,
                       std::int64_t rank) {
   std::vector<std::int64_t> coordinates = mesh.coordinates(rank);
@@ -142,7 +142,7 @@ Result<Box> first_row(ExtentsView shape, const Mesh& mesh, const std::vector<Pla
 // or several axes may do so (FSDP over experts and their tensor ranks).
 struct StridedAxis {
   std::size_t axis = 0;
-  std::int64_t pieces = 1;  // so far
+  std::int64_t pieces = 1;  // number of pieces so far
 };
 
 // Axis `cut` has split: adds the axes that waited for it, innermost first.
@@ -154,7 +154,7 @@ void place_behind(const Mesh& mesh, const std::vector<Placement>& placements, st
     if (placements[axis].dim != placements[cut].dim) continue;
     waiting[w].pieces =
         checked_mul(waiting[w].pieces, pieces).value_or(std::numeric_limits<std::int64_t>::max());
-    // An axis of one rank splits nothing, whatever its factor.
+    // An axis of one rank does not split, whatever its factor is.
     if (placements[axis].split_factor != waiting[w].pieces && mesh.axes[axis].size != 1) continue;
     pieces = checked_mul(pieces, mesh.axes[axis].size)
                  .value_or(std::numeric_limits<std::int64_t>::max());
@@ -185,7 +185,8 @@ Result<std::vector<std::size_t>> order_of_cuts(const Mesh& mesh,
         return fail(ErrorKind::kUnsupported,
                     fmt::format("{} does not match the {} pieces that later axes cut",
                                 to_text(placement), strided.pieces));
-      // Alone with factor 1 it is a plain split; otherwise the previous splits are unknown.
+      // If no other axis splits the dimension, factor 1 means a plain split; other factors refer to
+      // unknown splits.
       if (placement.split_factor != 1)
         return fail(ErrorKind::kUnsupported,
                     to_text(placement) + " has no plain shard of its dimension behind it");

@@ -15,7 +15,8 @@ namespace shw {
 enum class OffsetModel : std::uint8_t {
   kByIndex,        // torch 2.5 to 2.7: sizes left to right, offset = local size * shard index
   kExplicitOrder,  // torch 2.8 and 2.9: splits in execution order; exact
-  kFirstRow,       // since 2.10: left to right, strided splits piecewise; first row and length
+  kFirstRow,       // since 2.10: left to right, strided splits piecewise; records only first row
+                   // and length
 };
 
 // The chunk that this torch generation records for `rank`. kUnsupported if it rejects the

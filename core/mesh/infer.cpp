@@ -106,7 +106,7 @@ class Choices {
       std::size_t dim = (digits_[i] - 1) % ndim_;
       out[i] = {Placement::Kind::kShard, static_cast<std::int64_t>(dim), 1};
       if (digits_[i] <= ndim_) continue;
-      // Strided by the factor of the nearest later axis.
+      // A strided split whose factor is the product of later axes that split the dimension.
       out[i].kind = Placement::Kind::kStridedShard;
       out[i].split_factor = 1;
       for (std::size_t j = i + 1; j < out.size(); ++j) {
@@ -162,7 +162,7 @@ void each_fitting(const Mesh& mesh, const Cutting& cutting, Take take) {
 std::optional<std::vector<Placement>> find_placements(const Mesh& mesh, const Cutting& cutting) {
   std::optional<std::vector<Placement>> found;
   each_fitting(mesh, cutting, [&](std::vector<Placement> placements) {
-    // Plain placements before strided ones.
+    // Prefers plain placements to strided ones.
     bool is_plain = as_plain(placements) == placements;
     if (!found || is_plain) found = std::move(placements);
     return is_plain;
@@ -219,7 +219,7 @@ std::int64_t ranks_of(const Checkpoint& c) {
   return ranks;
 }
 
-// Prefers more explained tensors, then fewer axes.
+// True if the guess explains more tensors, or as many with fewer axes.
 bool better(const MeshGuess& a, const MeshGuess& b) {
   if (a.confidence != b.confidence) return a.confidence > b.confidence;
   return a.mesh.axes.size() < b.mesh.axes.size();
@@ -237,7 +237,8 @@ std::vector<MeshGuess> guess_from_chunks(const Checkpoint& c, const std::vector<
     for (std::size_t i = 0; i < factors.size(); ++i)
       guess.mesh.axes.push_back({fmt::format("axis{}", i), factors[i]});
     judge(c, cuttings, progress, guess);
-    // Not named by user or spec: another mesh with more axes would predict the same.
+    // A mesh that neither user nor spec names is less certain: one with more axes would predict the
+    // same.
     guess.confidence *= 0.95;
     if (guess.explained != 0) guesses.push_back(std::move(guess));
   }

@@ -45,7 +45,7 @@ struct Placement {
 std::optional<Placement> parse_placement(std::string_view text);
 std::string to_text(const Placement& placement);
 std::string to_text(const std::vector<Placement>& placements);  // "Shard(2), Shard(0)"
-// "dp=4,tp=2" or "dp:4,tp:2".
+// Parses "dp=4,tp=2" or "dp:4,tp:2".
 Result<Mesh> parse_mesh(std::string_view text);
 std::string to_text(const Mesh& mesh);   // "dp 4 x tp 2"
 std::string typed_as(const Mesh& mesh);  // "dp=4,tp=2": what parse_mesh() reads

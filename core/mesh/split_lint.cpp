@@ -13,7 +13,7 @@ namespace {
 
 using Outcome = SplitForecast::Outcome;
 
-// More rows than any weight has, and small enough for 64-bit arithmetic.
+// A limit of more rows than any weight has, and small enough for 64-bit arithmetic.
 constexpr std::int64_t kMost = std::int64_t{1} << 40;
 
 std::int64_t overlap(std::int64_t a_begin, std::int64_t a_end, std::int64_t b_begin,
@@ -21,7 +21,7 @@ std::int64_t overlap(std::int64_t a_begin, std::int64_t a_end, std::int64_t b_be
   return std::max<std::int64_t>(0, std::min(a_end, b_end) - std::max(a_begin, b_begin));
 }
 
-// In units of 1/(2 T) row, so that half of the wrong length is an integer.
+// Rows in units of 1/(2 T), so that half of the wrong length is an integer.
 struct Split {
   std::span<const std::int64_t> rows;
   std::int64_t tp;

@@ -39,7 +39,7 @@ std::string_view name(SplitForecast::Outcome outcome);  // "silent", "odd-rows",
 // Parses "4,8", the value of an option. kUsage if it is not a list of numbers.
 Result<std::vector<std::int64_t>> parse_rows(std::string_view text);
 
-// "silent: 1 row of 4 is saved, the others are lost without a message".
+// Formats as "silent: 1 row of 4 is saved, the others are lost without a message".
 std::string to_text(const SplitForecast& forecast);
 
 }  // namespace shw

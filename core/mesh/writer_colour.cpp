@@ -29,7 +29,7 @@ struct Linear {
   }
 };
 
-// Ottosson's OKLab matrices.
+// Converts by Ottosson's OKLab matrices.
 Linear oklch_to_linear(float lightness, float chroma, float hue) {
   float radians = hue * 3.14159265f / 180.0f;
   float a = chroma * std::cos(radians), b = chroma * std::sin(radians);

@@ -42,7 +42,7 @@ class CheckpointBuilder {
   TensorId add_tensor(std::string fqn, Dtype dtype, ExtentsView shape, bool requires_grad = false);
   // Adds a chunk to the last tensor. Its storage may be set later with set_item.
   ChunkId add_chunk(ExtentsView offsets, ExtentsView sizes, ItemPlace item = {});
-  // As above with interned coordinates, for readers of millions of chunks.
+  // Adds a chunk with interned coordinates, for readers of millions of chunks.
   ChunkId add_chunk(Handle offsets, Handle sizes);
   void set_item(ChunkId chunk, ItemPlace item);
   Handle chunk_offsets(ChunkId chunk) const {

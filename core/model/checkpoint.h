@@ -65,11 +65,11 @@ struct FileRow {
 // One part of a path in the state dict: a key or a list index.
 using PathPart = std::variant<std::string, std::int64_t>;
 
-// A value inside a pickle that holds more than this value.
+// A value inside another value's pickle, i.e. without an item of its own.
 struct InlinedValue {
   std::string opcodes;    // pickle opcodes that rebuild the value (formats/common/plain_pickle.h)
-  std::string not_plain;  // the class that prevents it, e.g. "argparse.Namespace"
-  // False if the opcodes lose something: shared sub-objects or the exact class.
+  std::string not_plain;  // the class that prevents encoding, e.g. "argparse.Namespace"
+  // False if the opcodes omit something: shared sub-objects or the exact class.
   bool is_all = true;
 };
 
@@ -78,7 +78,8 @@ struct NonTensorEntry {  // an entry that is not a tensor (BYTES in DCP)
   std::optional<ItemPlace> item;
   std::vector<std::string> transforms = {};  // as Checkpoint::transforms()
   std::optional<InlinedValue> inlined = {};  // set: the entry has no item of its own
-  // Copies of other ranks, which each load their own, if every rank has its own metadata.
+  // Items of other ranks for this entry, if every rank has its own metadata and loads its own
+  // value.
   std::vector<ItemPlace> of_other_ranks = {};
 };
 
@@ -94,7 +95,7 @@ struct UnclaimedStorageRecord {
 struct Provenance {
   std::string torch;  // "2.14" or "2.7 to 2.8", derived from the recorded fields
   std::string
-      path_class;       // the pickled class of checkpoint_id: "pathlib._local.PosixPath", "str", ""
+      path_class;       // pickled class of checkpoint_id: "pathlib._local.PosixPath", "str", or ""
   std::string version;  // Metadata.version
   int properties_arity = 0;  // 5, or 6 since torch 2.15; 0 if unknown
   int pickle_protocol = 0;
@@ -184,7 +185,7 @@ class Checkpoint {
 
  private:
   friend class CheckpointBuilder;
-  using Coordinates = std::uint32_t;  // index into pool_: dimension count, then coordinates
+  using Coordinates = std::uint32_t;  // index in pool_: dimension count, coordinates
 
   ExtentsView coordinates(Coordinates at) const {
     return {pool_.data() + at + 1, static_cast<std::size_t>(pool_[at])};
@@ -225,13 +226,13 @@ class Checkpoint {
 
   std::vector<Coordinates> chunk_offsets_, chunk_sizes_;
   std::vector<StorageId> chunk_storage_;     // empty: storage i belongs to chunk i
-  std::vector<std::uint32_t> chunk_writer_;  // empty or kWriterOfFile: the writer of its file
+  std::vector<std::uint32_t> chunk_writer_;  // empty or kWriterOfFile: the file's writer
   std::vector<ViewRow> views_;               // by chunk; chunks without a row use the whole storage
   std::vector<Replica> replicas_;            // by chunk
 
   std::vector<FileId> storage_file_;  // kNone: no storage record
   std::vector<std::int64_t> storage_offset_, storage_length_;
-  std::vector<std::uint8_t> storage_coding_;  // empty: all use the first
+  std::vector<std::uint8_t> storage_coding_;  // index in codings_; empty: all 0
   std::vector<Coding> codings_{1};
 
   std::vector<std::vector<PathPart>> tensor_path_, object_path_;

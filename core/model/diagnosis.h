@@ -72,8 +72,8 @@ struct RestoredFromSide {
   std::vector<ExternalPiece> pieces;
 };
 
-// The records of two chunks name the same bytes, and the right bytes of these chunks are in items
-// that no record names (rule shared-storage). Boxes and bytes do not change.
+// Two chunks with records of the same bytes, whose correct bytes are in items without a record
+// (rule shared-storage). Boxes and bytes do not change.
 struct NewPlace {
   ChunkId chunk{};
   FileId file = FileId::kNone;
@@ -111,8 +111,8 @@ struct Transposed {
 struct Renamed {
   TensorId tensor{};
   std::string fqn;  // correct name in the checkpoint's spelling
-  // Non-tensor entries of the same layers (_extra_state, param_groups) as index into objects() and
-  // new name. Stored with the first of the tensors that are renamed together.
+  // Non-tensor entries of these layers (_extra_state, param_groups): index into objects() and new
+  // name. Stored with the first of the tensors that are renamed together.
   std::vector<std::pair<std::size_t, std::string>> objects;
 };
 

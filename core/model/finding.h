@@ -31,7 +31,7 @@ struct Remedy {
   std::string text;  // one sentence: what will be done and what is lost
 };
 
-// A non-tensor entry is to be replaced by the value of another one, by changing its record.
+// A non-tensor entry whose value is to be replaced by another entry's, by changing its record.
 struct EntryTaken {
   std::string fqn;
   std::string from;
@@ -39,16 +39,16 @@ struct EntryTaken {
 };
 
 struct Finding {
-  std::string rule;  // "placement-axis-moved": stable
+  std::string rule;  // "placement-axis-moved"; never renamed
   Severity severity = Severity::kError;
   std::vector<std::string> subjects;                            // FQNs, or paths of files
   std::string cause;                                            // what is wrong, in one sentence
   std::vector<std::pair<std::string, EvidenceValue>> evidence;  // in display order
-  std::optional<Remedy> remedy;                                 // none: "no safe remedy"
+  std::optional<Remedy> remedy;                                 // empty: "no safe remedy"
   std::vector<Diagnosis> diagnoses;  // input of the repair; at most one per tensor
   std::string link;  // "NeMo AutoModel #1691": a public report of the cause; may be empty
   Consequence consequence = Consequence::kNone;  // set by the engine from the fields above
-  std::vector<EntryTaken> entries = {};          // as `diagnoses`, for non-tensor entries
+  std::vector<EntryTaken> entries = {};          // like `diagnoses`, for non-tensor entries
 };
 
 }  // namespace shw

@@ -17,10 +17,10 @@ struct FormatWriter;  // core/formats/format_writer.h
 struct Codec {
   std::string_view name;               // "torch-zip", "raw"
   const ItemReader* reader = nullptr;  // null in checkpoints without data
-  bool lies_bare = false;              // only elements: the item has no header
+  bool lies_bare = false;              // items contain only elements, without a header
 };
 
-// Each trait names the code that uses it. The defaults are the cautious answers.
+// Each trait names the code that uses it. The defaults are the conservative choice.
 struct FormatTraits {
   // --- where names, boxes and places are recorded
 
@@ -31,7 +31,7 @@ struct FormatTraits {
   bool one_index_file = false;
   // Every save writes the index last: newer data files belong to another save.
   bool index_comes_last = false;
-  std::string_view index_file = {};  // name of the index for messages; the first of several
+  std::string_view index_file = {};  // name of the index in messages; the first of several
   // The name of a rank's index, if every rank has its own.
   std::string (*index_of_rank)(std::uint32_t rank) = nullptr;
 
@@ -49,7 +49,7 @@ struct FormatTraits {
     std::vector<std::string> missing = {};
   };
   Unlisted (*unlisted_files)(const std::vector<std::string_view>& files) = nullptr;
-  // Suffix of files that hold only items: a file without references is a leftover.
+  // Suffix of files that contain only items: an unreferenced file with it is a leftover.
   std::string_view data_suffix = {};
   // Every item of such a file is recorded: bytes between items are leftovers too.
   bool records_every_item = false;
@@ -58,7 +58,7 @@ struct FormatTraits {
 
   // A tensor is one piece in one file; the original chunks cannot be restored.
   bool one_piece = false;
-  // The first part of every name is an item of the state dict, as "model".
+  // The first part of every name is an item of the state dict, such as "model".
   bool names_have_items = false;
 };
 
@@ -72,7 +72,7 @@ enum class Rewrite : std::uint8_t {
 struct Format {
   std::string_view name = "unknown";          // the name in JSON: "dcp", "safetensors"
   std::string_view title = "unknown format";  // for people: "DCP"
-  const Codec* codec = nullptr;               // of storages without a codec of their own
+  const Codec* codec = nullptr;               // default for storages without their own codec
   const FormatWriter* writer = nullptr;       // null: the format is read only
   Rewrite rewrite = Rewrite::kNone;
   FormatTraits traits = {};

@@ -6,7 +6,8 @@
 
 namespace shw {
 
-// Length of the module part: "layers.3.mlp" of "layers.3.mlp.down_proj.weight". 0: no module.
+// Length of the module part: that of "layers.3.mlp" in "layers.3.mlp.down_proj.weight"; 0 without
+// module.
 inline std::size_t module_length(std::string_view fqn) {
   const std::size_t last = fqn.rfind('.');
   if (last == fqn.npos || last == 0) return 0;

@@ -51,7 +51,7 @@ bool is_megatron_master(std::string_view first, std::string_view after) {
   return first == kMegatronMaster && !is_known_kind(last) && last != "step";
 }
 
-// "optimizer.layers.0.weight.exp_avg": without "state", the kind identifies it as a state.
+// In "optimizer.layers.0.weight.exp_avg", without the part "state", the kind identifies a state.
 std::optional<StatePath> state_by_kind(std::string_view fqn) {
   std::string_view first = next_part(fqn);
   std::size_t dot = fqn.rfind('.');

@@ -11,7 +11,7 @@
 
 namespace shw {
 
-// "state.0.exp_avg"
+// Joins the parts: "state.0.exp_avg".
 std::string dotted_path(std::span<const PathPart> path);
 
 // Splits the new name into path parts as the old one was split; an index stays an index. nullopt if

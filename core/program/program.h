@@ -33,9 +33,9 @@ enum class SourceForm : std::uint8_t {
 
 enum class ElementOp : std::uint8_t {
   kCopy,
-  kCast,  // through the dtypes of `via`
+  kCast,  // casts through the dtypes of `via`
   kConstant,
-  kScale,  // to float32, times the float32 `factor`, then as kCast
+  kScale,  // converts to float32, multiplies by the float32 `factor`, then casts as kCast does
 };
 
 // The dtypes of a conversion in sequence, ended by kUnknown.
@@ -125,7 +125,7 @@ class ProgramBuilder {
   // `box` is relative to the output. Byte strides; `first` is the byte of the first element.
   void add_copy(OutputId output, const Box& box, SourceId source, Dtype from, std::int64_t first,
                 ExtentsView strides);
-  // As add_copy(), with conversion: a cast, preceded by a scale if there is a factor.
+  // Conversion for add_changed(): a cast, preceded by a scale if `is_scaled`.
   struct Change {
     Hops via{};
     bool is_scaled = false;
@@ -152,7 +152,7 @@ class ProgramBuilder {
   std::map<std::string, std::uint32_t, std::less<>> by_name_;
 };
 
-// Sorts and merges all rows: two programs that do the same work on the same bytes become equal,
+// Sorts and merges all rows, so that two programs with the same effect on the same bytes are equal,
 // whoever lowered them. `moved[i]`: new id of output i.
 Program canonical(Program program, std::vector<OutputId>* moved = nullptr);
 

@@ -42,7 +42,7 @@ std::string demo_to_json(const std::string& checkpoint, const std::string& spec)
 std::string with_origin(std::string json, const AnswerOrigin& origin) {
   Json more = Json::object();
   auto add = [&](const char* key, Json value) {
-    // A key of the answer itself stands behind two spaces.
+    // Keys at the top level of the answer are indented by two spaces.
     if (json.find(fmt::format("\n  \"{}\":", key)) == json.npos) more[key] = std::move(value);
   };
   if (!origin.path.empty()) add("path", origin.path);

@@ -11,7 +11,7 @@
 namespace shw {
 
 std::string demo_to_json(const std::string& checkpoint, const std::string& spec);
-// What every answer says beside its own. What is empty is left out, and so is what the answer says
+// Facts about a run that are added to every answer, except empty ones and keys that the answer has
 // itself.
 struct AnswerOrigin {
   std::string path;    // of the checkpoint, as resolved
@@ -22,7 +22,7 @@ std::string with_origin(std::string json, const AnswerOrigin& origin);
 std::string written_to_json(const std::string& path, std::size_t size);  // {"file", "bytes"}
 // {"rule", "title", "depth", "text", "drawing", "remedy", "link"}
 std::string rule_to_json(const Rule& rule);
-std::string rules_to_json();  // {"rules": [the same, ...]}
+std::string rules_to_json();  // {"rules": [...]}, each as in rule_to_json()
 std::string undone_to_json(const std::string& checkpoint);
 std::string committed_to_json(const std::string& checkpoint);
 std::string rolled_back_to_json(const std::vector<std::string>& folders);

@@ -156,7 +156,7 @@ bool has_no_new_counts(const std::string& now, const std::set<std::string>& befo
   });
 }
 
-// Checks that what is lost or wrong is within the boxes of the accepted finding.
+// Checks that lost or wrong elements are within the boxes of the accepted finding.
 struct IsPlaced {
   const AcceptedFinding& accepted;
   const std::string& key;

@@ -38,7 +38,7 @@ Result<Baseline> baseline_from_json(std::string_view text, const std::string& so
 
 // True if one accepted finding of the same rule covers all subjects, with at least the same
 // severity, consequence and counts in its evidence, and contains every box and item. So more, or
-// other, lost elements of the same tensor are not known. Counts of what is good or was read may
+// other, lost elements of the same tensor are not known. Counts of intact or read elements may
 // grow.
 bool is_known(const Baseline& baseline, const Finding& finding);
 std::size_t known_count(const Baseline& baseline, const std::vector<Finding>& findings);

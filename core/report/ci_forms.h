@@ -36,8 +36,8 @@ std::string report_junit(const CheckReport& report, const CheckContext& context)
 // "::error file=PATH,title=RULE::cause", one line per finding; warnings for what was not checked.
 std::string report_github(const CheckReport& report, const CheckContext& context);
 
-// The same forms for a run that failed. They contain only the error, so that no older form is taken
-// for this run's.
+// The same formats for a run that failed. They contain only the error, so that an older file is not
+// taken for this run's.
 std::string failed_sarif(const std::string& error, const CheckContext& context);
 std::string failed_junit(const std::string& error, const CheckContext& context);
 std::string failed_github(const std::string& error, const CheckContext& context);

@@ -143,7 +143,7 @@ std::string findings(const ReportInput& input) {
   return html;
 }
 
-// What the user was viewing, unless a finding above already shows it.
+// The tensor that the user was viewing, unless a finding above already shows it.
 std::string looked_at_section(const ReportInput& input) {
   if (!input.looked_at) return "";
   const auto& list = input.check.findings;

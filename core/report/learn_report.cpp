@@ -66,7 +66,7 @@ std::string learned_notes_text(const LearnedMap& learned) {
   return out;
 }
 
-// " --to dcp", where names alone may not say the way.
+// " --to dcp", if names alone do not determine the direction.
 std::string to_option(const LearnedMap& learned) {
   if (!learned.needs_way) return {};
   return " --to " + (learned.way == MapWay::kForward ? learned.map.to : learned.map.from);

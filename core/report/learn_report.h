@@ -7,7 +7,7 @@
 
 namespace shw {
 
-// What `learn` compared, and where the map went; `out` is empty where it went nowhere.
+// Inputs of `learn`, and the file for the map; `out` is empty if none was written.
 struct LearnedPaths {
   std::string a, b, out;
 };

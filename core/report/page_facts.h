@@ -32,7 +32,7 @@ std::vector<FileLine> file_lines(const Checkpoint& checkpoint);
 std::string fates_line(const Certificate& certificate);
 // "nothing was lost"; true if that is good.
 std::pair<std::string, bool> seal_words(const Certificate& certificate);
-// What was done and lost, in order: pairs of a verb and its object.
+// Changes and losses in order: pairs of a verb and its object.
 std::vector<std::pair<std::string, std::string>> certificate_lines(const Certificate& certificate);
 
 }  // namespace shw

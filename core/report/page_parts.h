@@ -60,7 +60,7 @@ struct PlanSum {
   std::int64_t elements_lost = 0;
 };
 PlanSum sum_of(const Plan& plan);
-// Entries of other ranks may still be left out.
+// True if no element is lost. Entries of other ranks may still be left out.
 bool loses_no_element(const Plan& plan);
 
 }  // namespace shw

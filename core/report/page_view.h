@@ -1,4 +1,4 @@
-// A place that a person saved on the desktop, as an HTML report draws it.
+// A view that the user saved in the desktop, as drawn by the HTML report.
 #pragma once
 
 #include <optional>

@@ -7,7 +7,7 @@
 namespace shw {
 namespace {
 
-// Darker than on the dark desk and lighter than on the light one: a page may be either.
+// Tones between those of the dark and the light desktop, because a page may be either.
 constexpr WriterTones kPageTones{0.53f, 0.635f, 0.14f, 0.09f};
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The numbers of each step of a run, for programs and for people.
+// Statistics of each step of a run, as JSON and text.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,14 @@
 
 namespace shw {
 
-// Of the float tensors of one module at one step.
+// Sums over the float tensors of one module at one step.
 struct RunModuleReport {
   std::string module;          // "layers.5.mlp"
-  std::uint64_t elements = 0;  // that were read
-  std::uint64_t unread = 0;    // missing, or not readable
+  std::uint64_t elements = 0;  // number of elements read
+  std::uint64_t unread = 0;    // number of elements that are missing or unreadable
   std::uint64_t nan = 0, infinite = 0;
-  double norm = 0;                    // L2, of the finite elements
-  std::optional<double> change = {};  // of the norm against the step before: 0.1 is 10 % more
+  double norm = 0;                    // L2 norm of the finite elements
+  std::optional<double> change = {};  // change of the norm since the previous step: 0.1 is 10 %
 };
 
 struct RunStepReport {
@@ -33,7 +33,7 @@ struct RunStepReport {
 
 struct RunReport {
   std::vector<RunStepReport> steps;  // newest first
-  std::string summary;               // where NaN begin, and what was not read
+  std::string summary;               // the first NaN, and what was not read
 };
 
 // {"steps": [{"step", "path", "written", "norm", "change", "elements", "nan", "inf", "unread",

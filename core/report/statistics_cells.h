@@ -1,4 +1,4 @@
-// A line of numbers about a tensor, in words: what the table at a terminal and the page share.
+// Statistics of a tensor as text cells, shared by the terminal table and the HTML page.
 #pragma once
 
 #include <array>
@@ -11,20 +11,20 @@
 
 namespace shw {
 
-// In the order in which columns stand.
+// In the order of the columns.
 enum StatisticsColumn { kDtype, kElements, kNan, kInf, kZero, kDenormal, kMin, kMax, kMean, kStd };
 inline constexpr std::size_t kStatisticsColumns = 10;
 inline constexpr const char* kStatisticsTitles[kStatisticsColumns] = {
     "dtype", "elements", "nan", "inf", "zero", "denormal", "min", "max", "mean", "std"};
 using StatisticsCells = std::array<std::string, kStatisticsColumns>;
 
-// "-" where there is no such number.
+// "-" for a number that does not exist.
 StatisticsCells statistics_cells(const TensorStatistics& tensor);
-// What a person has to know before the numbers; empty where they are the tensor's.
+// Warning to show before the numbers; empty if they cover the whole tensor.
 std::string statistics_caveat(const TensorStatistics& tensor);
-// 0 is not whole, 1 has NaN, 2 infinities, 3 is mostly denormal, 4 is nothing odd.
+// 0: not whole, 1: NaN, 2: infinities, 3: mostly denormal, 4: nothing unusual.
 int anomaly_rank(const TensorStatistics& tensor);
-// Which of them stand first.
+// Indices of the tensors, the most severe first.
 std::vector<std::size_t> gravest_first(std::span<const TensorStatistics> tensors);
 
 }  // namespace shw

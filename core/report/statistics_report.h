@@ -1,4 +1,4 @@
-// What the numbers of tensors are like, for programs and for people.
+// Statistics of tensors as JSON and text.
 #pragma once
 
 #include <span>
@@ -12,17 +12,16 @@ namespace shw {
 struct DeviceUse;
 
 // {"tensors": {fqn: {"dtype", "shape", "elements", "nan", "inf", "zero", "denormal", "min", "max",
-//                    "mean", "std", "histogram": [{"sign", "exponent", "count"}]}}}, null where
-// there is no such number; "min" and "max" to the bit, as doubles; "missing", "unread", "repeated",
-// "at_least", "error" only where the numbers are not those of the whole tensor, "note" where the
-// dtype has none. And "device": what counted them; null: nobody says. "unread" where there
-// are any: what tensors they hold nobody knows.
+//                    "mean", "std", "histogram": [{"sign", "exponent", "count"}]}}}
+// Numbers that do not exist are null; "min" and "max" are exact, as doubles. A tensor has
+// "missing", "unread", "repeated", "at_least" and "error" only if not all of it was read, and
+// "note" if its dtype has no numbers. "device" computed them; null: not stated. "unread", if any:
+// files and records with unknown tensors.
 std::string statistics_to_json(std::span<const TensorStatistics> tensors,
                                const DeviceUse* device = nullptr,
                                std::span<const std::string> unread = {});
 
-// A line a tensor, as wide as the terminal: first those that are not whole or hold what no healthy
-// tensor holds.
+// One line per tensor, as wide as the terminal. Tensors that are not whole or unhealthy come first.
 std::string statistics_to_text(std::span<const TensorStatistics> tensors, const TextStyle& style,
                                std::span<const std::string> unread = {});
 

@@ -1,5 +1,5 @@
-// Tile maps as inline SVG: saved, expected and after side by side at one scale. Colours come from
-// the page's style sheet, those of writers excepted.
+// Tile maps as inline SVG: saved, expected and after, side by side at one scale. Colours come from
+// the page's style sheet, except those of ranks.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace shw {
 
-// Text as it stands in HTML and SVG: & < > " ' escaped, control bytes shown as \xNN.
+// Escapes text for HTML and SVG: & < > " ' as entities, control bytes as \xNN.
 std::string escaped(std::string_view text);
 
-// <figure> elements for one tensor: the three pictures, and the overview where there is one.
+// <figure> elements for one tensor: the three pictures, and the overview if there is one.
 std::string svg_pictures(const TensorPictures& pictures, const Palette& palette);
 
 }  // namespace shw

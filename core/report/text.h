@@ -1,4 +1,4 @@
-// A check as a person reads it at a terminal (spec/look.md). Plain UTF-8; colour only when asked.
+// The text of a check for terminals. Plain UTF-8; colour only if requested.
 #pragma once
 
 #include <cstddef>
@@ -13,25 +13,26 @@ namespace shw {
 struct TextOptions {
   bool colour = false;
   std::size_t width = 100;           // columns at which sentences wrap
-  std::string checkpoint;            // as the person typed it: for the command to type next
-  std::string spec;                  // likewise, may be empty
-  std::string mesh;                  // likewise
-  std::string against;               // likewise
-  std::optional<Depth> depth = {};   // likewise
-  bool all_subjects = false;         // otherwise 8 a finding, and how many more
-  Severity least = Severity::kInfo;  // findings below are only counted
+  std::string checkpoint;            // as typed by the user: for the suggested command
+  std::string spec;                  // as typed; may be empty
+  std::string mesh;                  // as typed; may be empty
+  std::string against;               // as typed; may be empty
+  std::optional<Depth> depth = {};   // as typed
+  bool all_subjects = false;         // false: at most 8 per finding, and the number of others
+  Severity least = Severity::kInfo;  // findings below it are only counted
 };
 
 // "DCP, torch 2.14 · 1,142 tensors · 64 ranks · 3.02 GB"
 std::string headline(const Checkpoint& checkpoint);
-// "coverage has gaps, files are gone"; empty where every tile and its bytes are there as recorded.
+// "coverage has gaps, files are gone"; empty if all tiles and their bytes exist as recorded.
 std::string unchecked_coverage_text(const CheckReport& report);
 // Headline with the coverage, findings, and the closing line.
 std::string check_to_text(const Checkpoint& checkpoint, const CheckReport& report,
                           const TextOptions& options);
-// An error that ends a run: "step_9000/.metadata: cut off at byte 48,213: ...", and what to do.
+// Text of an error that ends a run: "step_9000/.metadata: cut off at byte 48,213: ...", with
+// advice.
 std::string error_to_text(const Error& error, const TextOptions& options = {});
-// `explain ID`.
+// Text of `explain ID`.
 std::string rule_to_text(const Rule& rule, const TextOptions& options = {});
 
 }  // namespace shw

@@ -233,7 +233,7 @@ void append_entries(const CheckpointDifference& difference, std::size_t width,
            "\n";
 }
 
-// "3 only in A, 12 other values": of the kinds that there are; empty where there is none.
+// "3 only in A, 12 other values": counts of the kinds that occur; empty if there are none.
 std::string counts_words(const CheckpointDifference& difference) {
   std::vector<std::uint64_t> counts(kDifferenceKinds);
   for (const TensorDifference& tensor : difference.tensors)

@@ -1,5 +1,5 @@
-// What a plan loses, by tensor and box, shown before confirmation; and values that a cast could not
-// represent.
+// Text about elements that a plan loses, by tensor and box, shown before confirmation; and about
+// values that a cast cannot represent.
 #include "core/base/words.h"
 #include "core/report/listing.h"
 #include "core/report/page_parts.h"

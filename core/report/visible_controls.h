@@ -1,4 +1,4 @@
-// The last look at a text before a terminal obeys it.
+// Escapes control characters just before text is written to a terminal.
 #pragma once
 
 #include <string>
@@ -6,9 +6,9 @@
 
 namespace shw {
 
-// DEL, the controls U+0080 to U+009F and the marks that turn the order of letters around, each as
-// \uXXXX, which JSON reads as the same letter. A byte of 0x80 to 0x9F that is not UTF-8 as well.
-// Line ends, tabs and the colours of our own (ESC) stay.
+// Writes DEL, the controls U+0080 to U+009F and bidirectional marks as \uXXXX, which JSON reads as
+// the same character, and bytes 0x80 to 0x9F that are not UTF-8 likewise. Line ends, tabs and our
+// own colours (ESC) stay.
 std::string with_visible_controls(std::string_view text);
 
 }  // namespace shw

@@ -37,7 +37,7 @@ std::size_t rank_of(std::string_view rule) {
   return static_cast<std::size_t>(found - rules.begin());
 }
 
-// Items that have a header of their own: the elements of others lie bare.
+// Number of items with their own header; other formats store bare elements.
 std::uint64_t headed_items(const Checkpoint& checkpoint) {
   std::uint64_t items = checkpoint.objects().size();
   for (std::uint32_t i = 0; i < checkpoint.chunk_count(); ++i)
@@ -249,7 +249,7 @@ CheckInput input_of(const Checkpoint& checkpoint, const CheckOptions& options, D
   return input;
 }
 
-// Findings from opening, and about given options that do not fit.
+// Adds findings from opening, and findings about given options that do not fit.
 void begin_findings(const Checkpoint& checkpoint, Expectation& expected, CheckInput& input,
                     std::vector<Finding>& findings) {
   auto opened = checkpoint.opening_findings();
@@ -261,7 +261,7 @@ void begin_findings(const Checkpoint& checkpoint, Expectation& expected, CheckIn
 Status run_all(const Facts& facts, CheckReport& report) {
   std::uint64_t judged = 0;
   for (const Rule& rule : all_rules()) {
-    // A rule that reads shows its own amount meanwhile.
+    // A rule that reads data shows its own progress meanwhile.
     if (facts.progress != nullptr) {
       facts.progress->begin(Phase::kCheckingMetadata, all_rules().size(), /*bytes=*/false);
       facts.progress->add(judged++);
@@ -281,7 +281,7 @@ void conclude(const Facts& facts, CheckReport& report) {
   report.unjudged = unjudged_of(facts, report.findings);
 }
 
-// Opened by themselves, and checked as deeply as the checkpoint that they lie beside.
+// Opens a trainer's files in the checkpoint's folder, and checks each as deeply as the checkpoint.
 Result<SideFiles> side_files_beside(const Checkpoint& checkpoint, const CheckOptions& options,
                                     const CheckReport& report, Progress* progress) {
   CheckOptions alone;

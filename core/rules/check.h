@@ -1,5 +1,4 @@
-// Checks a checkpoint with a list of rules, each a pure function of what was
-// opened.
+// Checks a checkpoint with a list of rules, each a pure function of the opened checkpoint.
 #pragma once
 
 #include <memory>

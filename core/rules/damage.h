@@ -1,5 +1,5 @@
-// Which tensors and files each finding is about. Every count, mark, list and filter asks here, so
-// that none is more hopeful than the findings.
+// Finds the tensors and files that each finding affects. Every count, mark, list and filter uses
+// this, so that none is more optimistic than the findings.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,11 @@ namespace shw {
 class FindingPlaces {
  public:
   explicit FindingPlaces(const Checkpoint& checkpoint);
-  // Its subjects. Of a file: the tensors whose items there cannot be read; for an error in a file
-  // that can be read, all tensors in it. Sorted, each once.
+  // The finding's subjects that are tensors. For a file: the tensors whose items there cannot be
+  // read; for an error in a readable file, all tensors in it. Sorted, each once.
   std::vector<TensorId> tensors(const Finding& finding);
-  // Its subjects, and the files of unreadable items of subject tensors. Sorted, each once.
+  // The finding's subjects that are files, and the files of unreadable items of subject tensors.
+  // Sorted, each once.
   std::vector<FileId> files(const Finding& finding);
 
  private:
@@ -56,7 +57,7 @@ std::string affected_words(const AffectedCounts& counts);
 std::string check_headline(const Checkpoint& checkpoint, const CheckReport& report,
                            const AffectedCounts& counts);
 
-// As unreadable_in(findings), with each tensor counted once.
+// Like unreadable_in(findings), with each tensor counted once.
 Unreadable unreadable_in(const Checkpoint& checkpoint, const std::vector<Finding>& findings);
 
 }  // namespace shw

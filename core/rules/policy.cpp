@@ -111,7 +111,7 @@ Result<PolicyAnswer> judge_finite(const Checkpoint& checkpoint, bool data, Progr
                        "no NaN and no infinity in " + plural(told.size(), "tensor"));
 }
 
-// States by parameter, whatever their spelling.
+// Optimizer states by parameter, with normalised names.
 struct StatesSeen {
   std::map<std::string, std::set<std::string>> kinds;  // by parameter key
   std::set<TensorId> parameters;                       // with at least one state

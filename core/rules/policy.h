@@ -15,12 +15,13 @@
 
 namespace shw {
 
-//   coverage            each element of each tensor lies in exactly one tile, its bytes are there
-//   finite              no NaN and no infinity in any float tensor; open without --data
-//   optimizer-complete  each parameter that is trained has all states that its optimizer keeps;
-//                       open where nobody says which are trained, or which states are kept
+// Names of the policies:
+//   coverage            each element of each tensor is in exactly one tile, and its bytes exist
+//   finite              no NaN and no infinity in any float tensor; undecided without --data
+//   optimizer-complete  each trained parameter has all states that its optimizer keeps; undecided
+//                       if it is unknown which are trained, or which states are kept
 //
-// None is met over a file or record that could not be opened.
+// A policy is never met if a file or record could not be opened.
 inline constexpr std::string_view kPolicies[] = {"coverage", "finite", "optimizer-complete"};
 
 enum class PolicyVerdict : std::uint8_t { kMet, kBroken, kUndecided };

@@ -37,11 +37,11 @@ enum class RunOutcome : std::uint8_t {
   kNone,           // wrong options, not a wrong checkpoint
 };
 
-// Which symptoms of the same tensors become infos after an error of this rule.
+// Symptoms on the same tensors that become infos after an error of this rule.
 enum class CauseOf : std::uint8_t { kNothing, kTiles, kTilesOnceMended, kTilesAndItems };
 enum class SymptomIn : std::uint8_t { kNothing, kTiles, kItems };
 
-// Which repairs are unsafe after a finding above info.
+// Repairs that are unsafe after a finding above info.
 enum class Blocking : std::uint8_t {
   kNothing,
   kReading,   // reads of the subjects: metadata repairs are still possible
@@ -49,7 +49,7 @@ enum class Blocking : std::uint8_t {
   kWholeFile  // all tensors in a metadata file among the subjects
 };
 
-// What repairs a finding besides its own diagnoses.
+// Means that repair a finding besides its own diagnoses.
 enum class MendedBy : std::uint8_t {
   kNothing,
   kTiles,         // concerns boxes only: repaired once the planned chunks are exact

@@ -28,7 +28,7 @@ constexpr std::size_t kMostOpened = 32;  // one random state per rank is a file 
 struct SideFile {
   std::string path;
   bool is_optimizer = false;
-  bool is_of_rank = false;  // a rank's part of an optimizer: told only where it is damaged
+  bool is_of_rank = false;  // a rank's part of an optimizer: reported only if damaged
   std::uint64_t size = 0;
 };
 
@@ -47,8 +47,8 @@ std::vector<SideFile> side_files_of(const Checkpoint& checkpoint) {
 
 enum class Begins { kAsArchive, kAsNoPickle, kOtherwise };
 
-// Pickles without an archive around them have no end that could be missed. None begins with zeros,
-// as a page, or as a pointer of git-lfs does.
+// Classifies the first bytes. A pickle without an archive has no end that could be missing. No
+// pickle begins with zeros, like a page, or like a pointer of git-lfs.
 Begins begin_of(const Directory& directory, const std::string& path) {
   auto source = directory.open(path);
   if (!source || (*source)->size() < 2) return Begins::kOtherwise;
@@ -81,17 +81,17 @@ Finding damaged_side_file(const SideFile& file, const Error& error) {
   return finding;
 }
 
-// What a rule reports of the file alone. The checkpoint has none of its tensors, so that nothing of
-// it can be planned.
+// Wraps a finding about the file alone. The checkpoint lacks the file's tensors, so the finding has
+// no remedy.
 Finding told_of(const SideFile& file, const Finding& inner) {
   Finding finding = side_finding(file.path, inner.severity, "In " + file.path + ": " + inner.cause);
   finding.evidence = {{"rule", inner.rule}, {"names", inner.subjects}};
   return finding;
 }
 
-// No shape of a matrix is one of the weights'. Adapters and a new head have such shapes too: they
-// have far fewer elements and matrices than the weights, or two matrices for each. What ranks cut
-// is reported elsewhere.
+// Reports an optimizer in which no matrix has the shape of a weight. Adapters and a new head have
+// other shapes too, but far fewer elements and matrices than the weights, or two matrices for each.
+// Parts of single ranks are reported elsewhere.
 std::optional<Finding> of_another_model(const Checkpoint& checkpoint,
                                         const AdjacentOptimizer& optimizer) {
   constexpr std::size_t kFewestMatrices = 3;
@@ -126,7 +126,7 @@ std::optional<Finding> of_another_model(const Checkpoint& checkpoint,
           optimizer.path, matrices.size(), to_text(matrices.front()), checkpoint.tensor_count()));
 }
 
-// The step that trainer_state.json of transformers' Trainer says; 0 without it.
+// The step in trainer_state.json of transformers' Trainer; 0 without that file.
 std::int64_t step_of_trainer(const Directory& directory) {
   constexpr std::uint64_t kMostTrainerState = std::uint64_t{64} << 20;
   const Entry entry = directory.stat("trainer_state.json");
@@ -141,7 +141,7 @@ std::int64_t step_of_trainer(const Directory& directory) {
   return step != parsed.tree.end() && step->is_number_integer() ? step->get<std::int64_t>() : 0;
 }
 
-// What Adam's groups list, and what of it has no state.
+// Parameters in Adam's groups, and those without states.
 struct ListedParameters {
   std::size_t listed = 0;
   std::vector<std::string> lacking;
@@ -161,9 +161,9 @@ ListedParameters listed_in(const Checkpoint& opened) {
   return out;
 }
 
-// Adam keeps two moments of every parameter from its first step on. A save before that looks the
-// same: without a step that is known it is said, and is no warning. A parameter that never had a
-// gradient has no moments either: one or two of a model (a mask's embedding, a pooler).
+// Reports parameters without moments: Adam keeps two per parameter from its first step on. A save
+// before that looks the same, so it is only an info if the step is unknown. A parameter that never
+// had a gradient has no moments either: one or two per model (a mask's embedding, a pooler).
 std::optional<Finding> without_states(const SideFile& file, const Checkpoint& opened,
                                       std::int64_t step) {
   constexpr std::size_t kShare = 20;
@@ -176,8 +176,8 @@ std::optional<Finding> without_states(const SideFile& file, const Checkpoint& op
     why = step > 0 ? fmt::format("trainer_state.json says step {}.", step)
                    : "A save before the first step looks the same.";
   }
-  // AdamW(model.parameters()) lists frozen ones too, as where a head alone is trained. Trainer
-  // lists what is trained.
+  // AdamW(model.parameters()) lists frozen parameters too, for example if only a head is trained.
+  // Trainer lists only trained ones.
   const bool may_be_frozen = step == 0 && 2 * lacking.size() >= listed;
   const bool is_told = none ? step > 0 : lacking.size() * kShare >= listed && !may_be_frozen;
   Finding finding = side_finding(
@@ -193,16 +193,16 @@ std::optional<Finding> without_states(const SideFile& file, const Checkpoint& op
   return finding;
 }
 
-// Of transformers' Trainer (trainer_state.json): it loads the states of optimizer and scheduler
-// both or not at all, and says nothing (Trainer._load_optimizer_and_scheduler). No warning: either
-// may have been left out on purpose, as people publish such folders.
+// Reports a half-saved state of transformers' Trainer (trainer_state.json): it loads the states of
+// optimizer and scheduler both or not at all, silently (Trainer._load_optimizer_and_scheduler).
+// Only an info, because people publish folders without one of them on purpose.
 std::optional<Finding> half_of_trainer(const Checkpoint& checkpoint) {
   const Directory& directory = *checkpoint.directory();
   const auto is_there = [&](const char* name) {
     return directory.stat(name).kind == EntryKind::kFile;
   };
   if (!is_there("trainer_state.json")) return std::nullopt;
-  // FSDP and DeepSpeed keep an optimizer in a folder.
+  // FSDP and DeepSpeed store an optimizer in a folder.
   const bool in_folder =
       std::any_of(checkpoint.files().begin(), checkpoint.files().end(), [](const FileRow& file) {
         const std::string_view path = file.path;
@@ -276,7 +276,7 @@ class SideFileChecks {
   Status check_optimizer(const SideFile& file, const Checkpoint& opened) {
     SHW_TRY(std::vector<Finding> findings, check_alone_(opened));
     for (const Finding& finding : findings) {
-      // Without a weight it is no model, as it should be.
+      // An optimizer has no weights, so their absence is not reported.
       const bool is_told = finding.rule != kEmptyTensors.id && finding.severity > Severity::kInfo;
       if (is_told && !is_known(file, finding)) out_.findings.push_back(told_of(file, finding));
     }
@@ -293,7 +293,7 @@ class SideFileChecks {
     }
   }
 
-  // The rule has compared the file with the weights, and says more.
+  // True if a rule has already compared the file with the weights and reported more.
   bool is_known(const SideFile& file, const Finding& finding) const {
     return std::any_of(known_.begin(), known_.end(), [&](const Finding& one) {
       return one.rule == finding.rule && one.subjects == std::vector<std::string>{file.path};
@@ -352,7 +352,7 @@ const Rule kSideFile = {
                          "--weights-only` leaves it out."},
     .words = {.text = "a run cannot go on from it", .as_warning = "a run goes on wrongly from it"},
     .outcome = RunOutcome::kNone,
-    .outlasts_writing = true,  // and touches no tensor of what is written
+    .outlasts_writing = true,  // does not change tensors of the result
 };
 
 }  // namespace shw

@@ -1,6 +1,6 @@
-// Files that a trainer keeps beside the weights: its optimizer's states (optimizer.pt,
-// optimizer.bin) and what else a run needs to go on (scheduler, scaler, random states). They are no
-// part of the checkpoint that was opened; each is opened by itself.
+// Files that a trainer keeps beside the weights: optimizer states (optimizer.pt, optimizer.bin) and
+// other state for resuming (scheduler, scaler, random states). They do not belong to the opened
+// checkpoint; each is opened separately.
 #pragma once
 
 #include <functional>
@@ -16,15 +16,15 @@
 namespace shw {
 
 struct SideFiles {
-  std::vector<Finding> findings;  // about a file each, with its path as the subject
+  std::vector<Finding> findings;  // about one file each, with its path as the subject
   std::vector<Unjudged> unjudged;
 };
 
-// What check() says of a checkpoint alone, at the same depth.
+// Checks a checkpoint by itself, at the same depth.
 using CheckAlone = std::function<Result<std::vector<Finding>>(const Checkpoint&)>;
 
-// Whether each file opens, at any depth that reads headers; and for optimizers what `check_alone`
-// says of them. `known`: what rules have reported already.
+// Checks that each file opens, at any depth that reads headers, and runs `check_alone` on
+// optimizers. `known`: findings that rules have reported already.
 Result<SideFiles> check_side_files(const Checkpoint& checkpoint, Depth depth,
                                    std::span<const Finding> known, const CheckAlone& check_alone,
                                    Progress* progress);

@@ -21,16 +21,17 @@ struct OpenCommand {
   std::string against = {};
   std::string mesh = {};    // "dp=4,tp=2"
   std::string tensor = {};  // tensor to select; may be empty or missing
-  // Of that tensor, and of the next check: marks (place_mark.h); may be empty or missing.
+  // Marks (place_mark.h) of a tile of that tensor and of a finding of the next check; may be empty
+  // or missing.
   std::string tile = {}, finding = {};
-  // From a list or a file: a spec or reference that is gone is left aside, and said.
+  // True for a command from a list or a file: a missing spec or reference is skipped with a note.
   bool remembered = false;
 };
 struct CheckCommand {
   std::optional<Depth> depth = {};
 };
 struct MeshCommand {
-  std::string text;  // "dp=4,tp=2"; empty: as inferred
+  std::string text;  // "dp=4,tp=2"; empty: inferred
 };
 struct PlanCommand {
   std::string fill = {};  // "zero", "cast", "from:CHECKPOINT"; empty: as advised
@@ -87,8 +88,9 @@ struct ResumeCommand {
 struct RollBackCommand {
   std::string folder;
 };
-struct CommitCommand {};  // accepts a repair in place and gives up its undo data
-// Shows bytes of a file: of the selected tile, at a place, one step on; or closes the view.
+struct CommitCommand {};  // accepts a repair in place and deletes its undo data
+// Shows bytes of a file: of the selected tile or finding, at an offset, of the next or previous
+// record; or closes the view.
 struct BytesCommand {
   enum class Go : std::uint8_t { kClose, kTile, kFinding, kAt, kNext, kPrevious };
   Go go = Go::kTile;
@@ -146,20 +148,21 @@ struct PauseCommand {
 struct ContinueCommand {
   std::string verb = {};
 };
-// Lists the steps of a run and examines them one by one; empty: those of the run that is shown.
+// Lists the steps of a run and examines them one by one; empty: the run that is shown.
 struct RunCommand {
   std::string folder = {};
 };
-// Looks whether the files of what is open were changed by someone else.
+// Checks whether another process changed the files of the open checkpoint.
 struct DiskCommand {};
-// Saves the place that is looked at (verbs/view_file.h).
+// Saves the current view (verbs/view_file.h).
 struct SaveViewCommand {
   std::string path = {};  // a file or folder; empty: beside the checkpoint
 };
-// Counts norms and NaN of every step of the run that is shown; steps that were counted before are
+// Computes norms and NaN of every step of the run that is shown; steps that were already read are
 // not read again.
 struct RunNumbersCommand {};
-// Finds which tensors of the open checkpoint are which of another one, by their elements.
+// Finds, by their elements, which tensors of the open checkpoint correspond to which of another
+// one.
 struct LearnCommand {
   std::string path;
 };
@@ -184,8 +187,8 @@ const C& as(const Command& command) {
 // A modification of the snapshot.
 using Change = std::function<void(Snapshot&)>;
 
-// The command with paths as they may be shown and recorded: without passwords and signatures, which
-// stay known to this process.
+// The command with paths that may be shown and recorded: passwords and signatures are removed and
+// remembered in this process.
 Command without_passwords(Command command);
 
 // Reopens the checkpoint, or opens a related one (the repaired one), with the same

@@ -35,7 +35,7 @@ std::vector<std::string> passed_over_for(const std::string& asked,
   return {};
 }
 
-// A remote one is not asked: opening it says what is wrong.
+// Remote inputs are not tested here: opening them reports what is wrong.
 std::vector<std::string> leave_aside_what_is_gone(OpenCommand& open) {
   std::vector<std::string> left;
   for (std::string* path : {&open.spec, &open.against}) {
@@ -70,7 +70,7 @@ Result<Change> run_open(const Snapshot& before, const Command& command, Progress
   options.mesh = c.mesh;
   const std::string asked = options.checkpoint;
   SHW_TRY(std::vector<verbs::NewestStep> settled, verbs::resolve_newest_steps(options, progress));
-  // A spec or a reference is of one step: the one that the command line would take.
+  // A spec or reference applies to one step, so the command line's choice of step is opened.
   const bool judges_one = !options.spec.empty() || !options.against.empty();
   if (!judges_one && verbs::is_run_folder(options.checkpoint)) return show_run(before, options);
   SHW_TRY(verbs::Opened opened, verbs::open(options, progress));
@@ -100,11 +100,11 @@ Result<Change> run_open(const Snapshot& before, const Command& command, Progress
 }
 
 Result<Change> run_check(const Snapshot& before, const Command& command, Progress* progress) {
-  // The steps of a run are checked one by one (RunCommand).
+  // The steps of a run are checked one by one by RunCommand.
   if (before.checkpoint == nullptr && before.run != nullptr) return Change([](Snapshot&) {});
   if (before.checkpoint == nullptr) return fail(ErrorKind::kUsage, "nothing is open");
   std::optional<Depth> depth = as<CheckCommand>(command).depth;
-  // What was opened says how deep, until somebody asks otherwise.
+  // The depth given when opening applies until the user chooses another one.
   if (!depth && before.report == nullptr) depth = before.options.depth;
   SHW_TRY(CheckReport made, verbs::check(opened_in(before), depth, progress));
   return [depth, report = shared(std::move(made))](Snapshot& s) {

@@ -1,7 +1,7 @@
 // Every command has a text form: one line of a replay script, a bug report, or the command palette.
 //
-//   line    = word { " " argument }         a path or FQN is the rest of the line up to a keyword
-//   in brackets in its row's `form` (commands.cpp)
+//   line    = word { " " argument }         a path or FQN extends up to the next keyword
+//   keywords are those in brackets in the row's `form` (commands.cpp)
 #include "core/session/command_text.h"
 
 #include <array>

@@ -18,7 +18,7 @@ namespace shw {
 enum class Lane : std::uint8_t {
   kNow,         // the caller, at once: changes of the selection
   kJob,         // the thread of long jobs, in order
-  kQuick,       // as kJob, but shown only if it takes noticeably long
+  kQuick,       // like kJob, but shown only if it takes noticeably long
   kList,        // the list thread: only the latest filter and sort order matter
   kConcurrent,  // a thread of its own, concurrent with the long job: only reads
   kLook,        // the thread for file contents: only the latest of each kind matters

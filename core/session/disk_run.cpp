@@ -10,8 +10,8 @@
 namespace shw {
 namespace {
 
-// These commands are repeated while the window is idle: a look that brings nothing publishes no
-// snapshot, so that nothing is drawn.
+// Returned if nothing changed. These commands run again and again while the window is idle, so no
+// snapshot is published then and nothing is redrawn.
 tl::unexpected<Error> nothing_new() {
   return cancelled_error();
 }

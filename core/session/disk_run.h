@@ -1,4 +1,4 @@
-// Commands about what lies on disk: the steps of a run, and files that someone else changed.
+// Commands about files on disk: the steps of a run, and changes by other processes.
 #pragma once
 
 #include <optional>
@@ -13,12 +13,12 @@ namespace shw {
 
 std::optional<Command> parse_run(std::string_view rest);
 std::string print_run(const Command& command);
-// First call: the names. Further calls: one step each.
+// The first call lists names; each further call examines one step.
 Result<Change> run_steps(const Snapshot& before, const Command& command, Progress* progress);
-// Opens a folder of steps: nothing is checked but its steps are shown.
+// Opens a folder of steps without checking it; the steps are shown.
 Change show_run(const Snapshot& before, const VerbOptions& options);
 
-// Counts one step per call. Cancellation is not an error: what was counted stays.
+// Reads one step per call. Cancellation is not an error: results so far stay.
 Result<Change> run_run_numbers(const Snapshot& before, const Command& command, Progress* progress);
 
 Result<Change> run_disk(const Snapshot& before, const Command& command, Progress* progress);

@@ -10,7 +10,7 @@ namespace shw {
 Result<Change> run_byte_look(const Snapshot& before, const Command& command, Progress* progress);
 Result<Change> run_value_look(const Snapshot& before, const Command& command, Progress* progress);
 Result<Change> run_save_values(const Snapshot& before, const Command& command, Progress* progress);
-// First call: names in the folder. Further calls: the kinds of the next few entries.
+// The first call lists names in the folder; further calls examine a few entries each.
 Result<Change> run_browse(const Snapshot& before, const Command& command, Progress* progress);
 // Reads the next unread tiles of the tensor.
 Result<Change> run_tile_values(const Snapshot& before, const Command& command, Progress* progress);

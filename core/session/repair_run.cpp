@@ -22,7 +22,7 @@ Result<Change> look_at_result(const Snapshot& before, RepairResult made, Progres
   auto repaired = std::make_shared<const RepairResult>(std::move(made));
   auto left = std::make_shared<const std::vector<Finding>>(std::move(wrong));
   auto list = std::make_shared<const verbs::CertificateList>(std::move(certificate));
-  // What was written in place is our own change.
+  // Files written in place are our own change, so their new state is recorded.
   std::shared_ptr<const verbs::DiskState> disk = before.disk;
   if (in_place)
     disk = std::make_shared<const verbs::DiskState>(verbs::disk_state(*before.checkpoint));

@@ -65,7 +65,7 @@ struct Snapshot {
   std::optional<Mesh> mesh;  // given by the user
   // Newer steps skipped by RUN/@latest-complete: "step_10000: files are gone".
   std::vector<std::string> passed_over;
-  // Of what was to be opened beside it: gone, and left aside.
+  // Inputs that were missing and skipped when opening.
   std::vector<std::string> left_aside;
   std::shared_ptr<const CheckReport> report;          // null: not checked
   std::shared_ptr<const Plan> plan;                   // null: not planned
@@ -88,17 +88,16 @@ struct Snapshot {
   // The comparison with another checkpoint; null: not requested.
   std::shared_ptr<const verbs::ComparedCheckpoints> compared;
   std::string compared_with;  // as the user named it
-  // Which of its tensors are which of the other checkpoint, where two programs named them; null:
-  // not known.
+  // Corresponding tensors of both checkpoints if two programs wrote them; null: unknown.
   std::shared_ptr<const verbs::PairedNames> paired;
-  std::optional<std::size_t> difference;     // selected index in its tensors
-  std::optional<TensorId> tensor;            // selected
-  std::optional<ChunkId> chunk;              // selected tile
-  std::optional<std::size_t> finding;        // selected index in report->findings
-  std::string wanted_finding;                // its mark (place_mark.h): the next check selects it
-  std::optional<Error> error;                // of the last failed command
-  std::shared_ptr<const BytesLook> bytes;    // null: not shown
-  std::shared_ptr<const ValuesLook> values;  // null: not shown
+  std::optional<std::size_t> difference;  // selected index in its tensors
+  std::optional<TensorId> tensor;         // selected
+  std::optional<ChunkId> chunk;           // selected tile
+  std::optional<std::size_t> finding;     // selected index in report->findings
+  std::string wanted_finding;  // mark of a finding (place_mark.h) that the next check selects
+  std::optional<Error> error;  // of the last failed command
+  std::shared_ptr<const BytesLook> bytes;                  // null: not shown
+  std::shared_ptr<const ValuesLook> values;                // null: not shown
   std::shared_ptr<const TileValuesOf> tile_values;         // null: none
   std::shared_ptr<const verbs::FolderListing> folder;      // null: browser is closed
   std::shared_ptr<const verbs::RecentPlaces> recent;       // null: not kept
@@ -110,7 +109,7 @@ struct Snapshot {
   std::shared_ptr<const verbs::WrittenReport> written;     // the last report; null: none
   std::shared_ptr<const verbs::SavedValues> saved_values;  // the last file; null: none
   std::shared_ptr<const verbs::WrittenReport> saved_view;  // the last file; null: none
-  // Of this session, in order; reports draw those of what is open. Null: none.
+  // Views saved in this session, in order; reports draw those of the open checkpoint. Null: none.
   std::shared_ptr<const std::vector<verbs::SavedView>> saved_views;
   bool can_go_back = false, can_go_forward = false;
 };
@@ -121,7 +120,7 @@ const verbs::TileValues* tile_values_of(const Snapshot& snapshot, TensorId tenso
 // The snapshot without a checkpoint, for opening another one.
 Snapshot blank(const Snapshot& before);
 
-// True if the repair wrote another checkpoint: what is open is as damaged as before.
+// True if the repair wrote another checkpoint, so that the open one is still damaged.
 bool is_repaired_elsewhere(const Snapshot& snapshot);
 
 // Converts to the arguments of verbs.

@@ -11,7 +11,8 @@
 namespace shw {
 namespace {
 
-// Tensors of one shape in a layer: a module has at most a dozen, and experts are numbered.
+// Limit of tensors with one shape in a layer: a module has at most a dozen, and experts are
+// numbered.
 constexpr std::size_t kMostAlike = 64;
 
 using Parts = std::vector<std::string_view>;
@@ -61,7 +62,8 @@ std::string loose_name(std::string_view name) {
   return out;
 }
 
-// "3.12" of "layers.3.experts.12.w" and the shape: numbers must be equal, words may differ.
+// Key of a tensor: "3.12" for "layers.3.experts.12.w", and the shape. Numbers must be equal, words
+// may differ.
 std::string numbers_and_shape(const NamedShape& tensor) {
   std::string key;
   for (char c : tensor.name) {
@@ -151,7 +153,8 @@ class AlikeNames {
     return words;
   }
 
-  // Not a rename if both models use both words: each lost one of two sibling tensors.
+  // True if both models use both words: then each lost one of two sibling tensors, and nothing was
+  // renamed.
   static bool are_sisters(const NameChange& change, const std::unordered_set<std::string>& here,
                           const std::unordered_set<std::string>& there) {
     auto all_in = [](std::string_view text, const std::unordered_set<std::string>& words) {

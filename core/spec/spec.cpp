@@ -1,10 +1,9 @@
-// What is accepted (assets/spec.schema.json):
+// Accepted JSON (assets/spec.schema.json):
 //   spec  = { fqn: entry, ... }
 //   entry = { "shape": [int, ...], "dtype": text | null, "mesh": {axis: int, ...} | null,
-//             "placements": [text, ...] | null, "role": text | null, anything else: kept as it is }
-// Beside the entries "$schema", "_comment" and "//" may stand with whatever is no object.
-// Axes of a mesh count in the order of the text, which JSON libraries like to lose: it is taken
-// down while parsing.
+//             "placements": [text, ...] | null, "role": text | null, other keys: kept unchanged }
+// The keys "$schema", "_comment" and "//" may have any value except an object. The order of a
+// mesh's axes matters, but JSON libraries do not keep it: it is recorded while parsing.
 #include "core/spec/spec.h"
 
 #include <fmt/core.h>
@@ -78,7 +77,7 @@ Result<Json> parse(Reader& reader) {
     }
     return true;
   };
-  // The parser would treat a zero byte as the end.
+  // The parser would treat a zero byte as the end of the text.
   if (const std::size_t zero = reader.text.find('\0'); zero != reader.text.npos)
     return fail(ErrorKind::kDamaged, "not JSON: there is a zero byte", Place{reader.source, zero});
   const TextUntilCancelled text(reader.text, reader.progress);

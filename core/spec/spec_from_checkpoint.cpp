@@ -39,7 +39,7 @@ std::optional<TensorId> find_in(const ByName& names, const std::string& name) {
   return found == names.end() ? std::nullopt : found->second;
 }
 
-// All splits of a name at a dot, longest rest first, then the whole name.
+// Visits all splits of a name at a dot, longest rest first, then the whole name.
 template <class Visit>
 void each_cut(const std::string& name, Visit visit) {
   visit(std::string(), name);
@@ -55,7 +55,7 @@ struct Replacement {
   auto operator<=>(const Replacement&) const = default;
 };
 
-// "layers.3." and "layers.30.": members of one family.
+// True for "layers.3." and "layers.30.", which are members of one family.
 bool differ_in_numbers_alone(const std::string& a, const std::string& b) {
   auto without_digits = [](std::string text) {
     std::erase_if(text, [](char ch) { return ch >= '0' && ch <= '9'; });

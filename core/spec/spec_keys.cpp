@@ -9,7 +9,7 @@ namespace shw {
 
 namespace {
 
-// If the entry has the known key too, the other key means something else.
+// True if the entry has the known key too, so that the other key means something else.
 bool is_given(const SpecEntry& entry, std::string_view key) {
   return key == "shape" || (key == "dtype" && entry.dtype) || (key == "mesh" && entry.mesh) ||
          (key == "placements" && !entry.placements.empty()) ||

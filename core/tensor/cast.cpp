@@ -75,7 +75,7 @@ void to_float32(const float* in, std::byte* out, std::int64_t count) {
   std::memcpy(out, in, static_cast<std::size_t>(count) * sizeof(float));
 }
 
-// --- what is out of range
+// --- out-of-range checks
 
 template <NarrowFloat form>
 SHW_CPU_CLONES void note_floats(const float* in, std::uint8_t* out_of_range, std::int64_t count) {
@@ -192,7 +192,7 @@ void cast_row(Dtype from, const std::byte* source, std::int64_t source_stride, D
     }
     reader.widen(in, values.data(), now);
     if (out_of_range != nullptr) {
-      // By way of float, to float64 too: float64 to float64 is never cast.
+      // Checked against float even if the target is float64: doubles also pass through float.
       if (from == Dtype::kFloat64) note_doubles(in, out_of_range + done, now);
       if (writer.note != nullptr) writer.note(values.data(), out_of_range + done, now);
     }

@@ -13,7 +13,7 @@
 namespace shw {
 
 bool can_cast(Dtype from, Dtype to);
-// Of 16 to 64 bits: its values need no scale beside them.
+// True for floats of 16 to 64 bits, which need no separate scale factors.
 bool is_plain_float(Dtype dtype);
 // Casts `count` elements with strides in bytes; elements may be unaligned. Requires can_cast() and
 // different dtypes. If `out_of_range` is not null, it holds one byte per element, which is set to 1

@@ -52,8 +52,7 @@ struct DtypeInfo {
   std::string_view name;           // "bfloat16": the name in torch, in specs and in our JSON
   std::uint32_t size;              // bytes per stored element
   std::string_view safetensors;    // "BF16"; empty if safetensors lacks the type
-  std::string_view storage_class;  // "BFloat16Storage", the legacy class (v2 rebuild); empty
-                                   // if the type exists only in v3
+  std::string_view storage_class;  // legacy class of _rebuild_tensor_v2; empty if there is none
 };
 
 const DtypeInfo& info(Dtype dtype);

@@ -25,7 +25,7 @@ struct Numbers {
 // Codes of floats are ordered by magnitude; the sign bit comes first.
 std::uint64_t steps(std::uint64_t a, std::uint64_t b, std::uint64_t sign) {
   std::uint64_t x = a & ~sign, y = b & ~sign;
-  // Different signs: the way leads through zero. Both magnitudes are below 2^63.
+  // Different signs: the distance is the sum of the distances to zero. Both are below 2^63.
   if ((a & sign) != (b & sign)) return x + y;
   return x < y ? y - x : x - y;
 }
@@ -47,7 +47,7 @@ std::size_t first_apart(const std::byte* a, const std::byte* b, std::size_t widt
   return static_cast<std::size_t>(std::mismatch(a, a + bytes, b).first - a) / width;
 }
 
-// Element by element, for blocks with a NaN or an infinity.
+// Handles blocks with a NaN or an infinity element by element.
 template <class Bits>
 void add_odd_floats(std::uint64_t sign, const std::byte* a, const std::byte* b,
                     const Numbers& numbers, std::size_t count, ElementDifference& out) {
@@ -72,7 +72,7 @@ struct PlainFloats {
   Step differing = 0, bits_only = 0, max_steps = 0;
 };
 
-// Zero is the only value with two codes.
+// Codes are compared as integers, because zero is the only value with two codes.
 template <class Bits, class Step>
 [[gnu::always_inline]] inline PlainFloats<Step> compare_plain(Step sign, const std::byte* a,
                                                               const std::byte* b) {
@@ -130,7 +130,7 @@ template <class Bits>
 void add_floats(Dtype dtype, const std::byte* a, const std::byte* b, const Numbers& numbers,
                 std::size_t count, ElementDifference& out) {
   const std::uint64_t sign = sign_of_codes(dtype);
-  // Incomplete blocks use the plain loop.
+  // Incomplete blocks, and blocks with non-finite elements, use the plain loop.
   if (count != kTogether || !are_finite(numbers))
     return add_odd_floats<Bits>(sign, a, b, numbers, count, out);
   out.max_abs = std::max(out.max_abs, largest_distance(numbers));
@@ -152,7 +152,7 @@ void add_whole(const std::byte* a, const std::byte* b, std::size_t count, Elemen
     Whole x = code_at<Whole>(a, i), y = code_at<Whole>(b, i);
     if (x == y) continue;
     ++out.differing;
-    // Larger minus smaller modulo 2^64 fits for every pair.
+    // Larger minus smaller modulo 2^64 is the exact difference of any two int64.
     auto high = static_cast<std::uint64_t>(std::max(x, y));
     auto low = static_cast<std::uint64_t>(std::min(x, y));
     out.max_whole = std::max(out.max_whole, high - low);

@@ -39,9 +39,9 @@ std::vector<Box> subtract(const Box& a, const Box& b);
 Box whole(ExtentsView shape);
 // Row-major strides in elements.
 Extents row_major_strides(ExtentsView sizes);
-// "[288, 8192, 640]"
+// Formats as "[288, 8192, 640]".
 std::string to_text(ExtentsView extents);
-// "[0:9, 4096:8192, 0:640]"
+// Formats as "[0:9, 4096:8192, 0:640]".
 std::string to_text(const Box& box);
 
 }  // namespace shw

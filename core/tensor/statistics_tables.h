@@ -38,7 +38,7 @@ class Float32Table {
  public:
   Float32Table() : entries_(kTables * kStride), buckets_(kCodes) {}
   void clear();
-  // At most 2^16 elements per call.
+  // Adds at most 2^16 elements per call.
   void add(BytesView bytes, StatisticsSums& sums);
   void move_to(StatisticsSums& sums);
 
@@ -75,7 +75,7 @@ class Float64Table {
   std::size_t pending_ = 0;
 };
 
-// For int32, int64, uint32 and uint64.
+// Adds elements of int32, int64, uint32 or uint64.
 void add_integers(BytesView bytes, StatisticsSums& sums);
 
 }  // namespace shw

@@ -72,7 +72,7 @@ WideInteger product(const WideInteger& a, const WideInteger& b) {
   for (std::size_t i = 0; i < a.words.size(); ++i) {
     std::uint64_t carry = 0;
     for (std::size_t j = 0; j < b.words.size(); ++j) {
-      // At most (2^64 - 1)^2 + 2 (2^64 - 1), which fits in 128 bits.
+      // The sum is at most (2^64 - 1)^2 + 2 (2^64 - 1), which fits in 128 bits.
       Uint128 sum = Uint128{a.words[i]} * b.words[j] + out.words[i + j] + carry;
       out.words[i + j] = static_cast<std::uint64_t>(sum);
       carry = static_cast<std::uint64_t>(sum >> kWordBits);

@@ -167,7 +167,7 @@ std::vector<TensorTiling> judge_tilings(const Checkpoint& checkpoint, const Prog
 void merge_boxes(std::vector<Box>& boxes) {
   if (boxes.size() < 2 || boxes.front().offsets.empty()) return;
   std::size_t ndim = boxes.front().offsets.size();
-  // From the last dimension on: rows become planes. Another round merges what became equal.
+  // Merges boxes from the last dimension on: rows become planes. Repeats while boxes become equal.
   for (std::size_t before = boxes.size() + 1; boxes.size() < before && boxes.size() > 1;) {
     before = boxes.size();
     for (std::size_t d = ndim; d-- > 0;) {

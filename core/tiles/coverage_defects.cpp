@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kFew = 8;              // boxes whose pairs are all compared: 28 comparisons
 constexpr std::size_t kSample = 64;          // boxes sampled to choose a split
-constexpr std::uint64_t kBudget = 1u << 26;  // box visits: about a second, and 32 more per box
+constexpr std::uint64_t kBudget = 1u << 26;  // box visits: about a second, and 32 per box
 constexpr std::int64_t kMostElements = std::numeric_limits<std::int64_t>::max();
 constexpr int kRounds = 24;             // bisection steps over about 128 borders
 constexpr std::size_t kMaxDepth = 512;  // 20 levels halve a million boxes
@@ -228,7 +228,7 @@ std::optional<Cut> Halving::choose(const Region& region, std::size_t first, std:
   std::optional<Cut> best;
   borders_.resize(2 * ((last - first) / step + 1));
   for (std::size_t d = 0; d < ndim_; ++d) {
-    // Branch-free, here and below: the comparisons are unpredictable.
+    // Branch-free, as below: the comparisons are unpredictable.
     std::size_t count = 0;
     const std::int64_t begin = region.low[d], end = region.high[d];
     for (std::size_t i = first; i < last; i += step) {

@@ -131,7 +131,7 @@ bool are_disjoint(std::span<const Box> boxes) {
   if (sorted.size() < 2) return true;
   std::size_t ndim = sorted.front().offsets.size();
   if (ndim == 0) return false;
-  // Sweep along the dimension with the most distinct begins, which keeps the fewest boxes open.
+  // Sweeps along the dimension with the most distinct begins, which keeps the fewest boxes open.
   std::size_t along = 0, most = 0;
   for (std::size_t d = 0; d < ndim; ++d) {
     std::vector<std::int64_t> begins;
@@ -172,7 +172,7 @@ bool tiles_exactly(std::span<const Box> boxes, ExtentsView shape) {
   }
   Box all = whole(shape);
   if (is_empty(all)) return kept.empty();
-  // Cheap, and bounds the number of overlaps before corners are computed.
+  // A cheap test that also bounds the number of overlaps before corners are computed.
   if (total_volume(kept) != volume(shape)) return false;
   std::vector<std::size_t> cut = cut_dims(kept, shape);
   if (is_cut_by_slices(kept, cut, shape)) return true;

@@ -84,7 +84,7 @@ TileSlice cut(const LaidTensor& tiling, const Slice& slice, std::size_t limit) {
     for (std::size_t d = 0; d < tiling.shape.size() && inside; ++d) {
       if (slice.shows(d)) continue;
       std::int64_t at = d < slice.at.size() ? slice.at[d] : 0;
-      // No addition, because a hostile offset may be 2^62.
+      // Subtracts instead of adding, because a hostile offset may be 2^62.
       inside = tile.box.offsets[d] <= at && at - tile.box.offsets[d] < tile.box.sizes[d];
     }
     if (!inside) continue;

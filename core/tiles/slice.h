@@ -54,7 +54,7 @@ Slice choose_slice(const LaidTensor& saved, const LaidTensor* expected);
 std::optional<Slice> overview_of(const LaidTensor& saved, const Slice& slice);
 TileSlice cut(const LaidTensor& tiling, const Slice& slice, std::size_t limit = 4096);
 
-// "rows dim 1, columns dim 2, at dim 0 = 17"
+// Formats as "rows dim 1, columns dim 2, at dim 0 = 17".
 std::string to_text(const Slice& slice);
 
 }  // namespace shw

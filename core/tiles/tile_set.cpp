@@ -14,7 +14,7 @@ std::int64_t end_of(std::int64_t offset, std::int64_t size) {
   return checked_add(offset, size).value_or(std::numeric_limits<std::int64_t>::max());
 }
 
-// Cells per tile at most; a sparser table means that the tiles are not a grid.
+// Maximum number of cells per tile; a sparser table means that the tiles are not a grid.
 constexpr std::size_t kCellsPerTile = 4;
 
 }  // namespace

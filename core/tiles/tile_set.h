@@ -1,4 +1,4 @@
-// The tiles of one picture of one tensor, with a lookup by position. Built once per tensor and not
+// The tiles of one picture of a tensor, with a lookup by position. Built once per tensor and not
 // per frame.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Steps that say which element stands where: lists of boxes that move.
+// Steps that change where elements are: lists of boxes that move.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -14,10 +14,10 @@
 namespace shw {
 namespace {
 
-// The most blocks that a dim is cut into: what comes after works on each of them.
+// Limit on the blocks of a dim: later passes visit each of them.
 constexpr std::size_t kMostBlocks = 1 << 20;
 
-// What goes along whatever becomes of the boxes.
+// Copies everything of a tensor except its boxes.
 TargetTensor metadata_copy_of(const TargetTensor& tensor) {
   TargetTensor out;
   out.fqn = tensor.fqn;
@@ -80,7 +80,7 @@ Box rows_of(ExtentsView shape, std::size_t dim, std::int64_t begin, std::int64_t
   return box;
 }
 
-// Its elements, but for those that a step of this plan put around them.
+// Number of elements, without the padding that a step of this plan added.
 std::int64_t unpadded_elements(const TargetTensor& tensor) {
   std::int64_t elements = volume(tensor.shape).value_or(0);
   for (const Part& part : tensor.parts) {
@@ -89,8 +89,9 @@ std::int64_t unpadded_elements(const TargetTensor& tensor) {
   return elements;
 }
 
-// What no tile covers becomes tiles: where no saved tile may stand for what it was, kept items
-// would be told by old boxes. `frame`: all of that, where the tiles cover what it stands around.
+// Turns boxes that no tile covers into new tiles. Otherwise old boxes would describe items that are
+// kept for a tensor whose tiles moved. If the tiles cover the unpadded tensor, `frame` is all that
+// is left.
 void add_rest_as_tiles(TargetTensor& tensor, bool is_covered, const std::vector<Box>& frame) {
   std::vector<Box> boxes;
   if (!is_covered) {
@@ -192,7 +193,7 @@ Status apply(TargetState& all, const SplitStep& step) {
 
 namespace {
 
-// Shape and dtype of what is put together; where each begins is counted along `dim`.
+// Shape and dtype of the concatenated tensor; fails if the inputs do not fit along `dim`.
 Status begin_concat(const ConcatStep& step, const TargetTensor& first, std::size_t& dim,
                     TargetTensor& into) {
   into = metadata_copy_of(first);
@@ -327,7 +328,7 @@ Status apply(TargetState& all, const ReshardStep& step) {
     return fail(ErrorKind::kUsage, fmt::format("{} placements are named, and the mesh has {} axes",
                                                step.placements.size(), step.mesh.axes.size()));
   }
-  // Whatever the format that is written makes of tiles.
+  // Partial cannot be saved in any format.
   for (std::size_t entry : entries)
     SHW_CHECK(check_no_partial(step.placements, all.tensors[entry].fqn));
   auto mesh = static_cast<std::uint32_t>(all.meshes.size());
@@ -339,8 +340,8 @@ Status apply(TargetState& all, const ReshardStep& step) {
 
 namespace {
 
-// What earlier repairs filled of a saved tile, whichever tensor it is taken from, is as foreign
-// where the tile goes.
+// Carries over what earlier repairs filled in a saved tile: it is still not the saved value at its
+// new place, whichever tensor the tile came from.
 void add_earlier_loss(const TargetState& all, ChunkId chunk, const Box& to, TargetTensor& into) {
   const Checkpoint& source = all.source();
   auto found = all.losses.find(std::string(source.fqn(source.tensor_of(chunk))));
@@ -389,7 +390,7 @@ Status apply(TargetState& all, const RelabelStep& step) {
   if (!are_disjoint(boxes))
     return bad_step(step.tensor, "two of its \"tiles\" would hold the same elements of " +
                                      to_text(tensor.shape));
-  // What it held and is in none of these tiles is left behind.
+  // Counts old elements that none of the new tiles uses.
   for (const Part& part : old.parts) {
     const auto* from = std::get_if<FromChunk>(&part.from);
     bool stays = from != nullptr && from->input == 0 &&

@@ -1,4 +1,4 @@
-// Steps that say what entries are called, or that they go.
+// Steps that rename, copy or drop entries.
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -23,7 +23,7 @@ class NewNames {
     return names;
   }
 
-  // Nothing where it keeps its name.
+  // The new name; nullopt if it does not change.
   Result<std::optional<std::string>> of(const std::string& name) const {
     if (pattern_) return pattern_->renamed(name);
     return name == step_.from ? std::optional(step_.to) : std::nullopt;
@@ -35,14 +35,14 @@ class NewNames {
   std::optional<NamePattern> pattern_;
 };
 
-// The path cut as it was, or the name as one key where it cannot be.
+// The new path, split like the old one; the name as one key if that is impossible.
 std::vector<PathPart> new_path(const std::vector<PathPart>& path, const std::string& before,
                                const std::string& after) {
   if (path.empty()) return {};
   return path_after(path, before, after).value_or(std::vector<PathPart>{after});
 }
 
-// Tensors and objects that a step looks at: all, or the one of that name.
+// Tensors and other entries that a step visits: all, or those with one name.
 struct Looked {
   std::vector<std::size_t> tensors, objects;
 };
@@ -58,7 +58,7 @@ Looked looked_all(TargetState& all) {
 
 Looked looked_called(TargetState& all, const std::string& name) {
   const EntryNames& names = names_of(all);
-  // What was saved under one name twice is only refused after the first step.
+  // If names occur twice, visit all entries: check_names_differ() refuses them only after a step.
   if (!names.all_differ()) return looked_all(all);
   Looked looked;
   if (auto tensor = names.find(NamedKind::kTensor, name)) looked.tensors = {*tensor};
@@ -104,7 +104,7 @@ Status apply(TargetState& all, const CopyStep& step) {
   copy.fqn = step.to;
   copy.path.clear();
   copy.before = {};
-  // Both stand where the one stood.
+  // Puts the original and its copy in the place of the original.
   TargetEntry first = all.tensors[entry], second;
   first.made = std::make_shared<const PackedTensor>(std::move(tensor));
   second.fqn = step.to;
@@ -117,7 +117,7 @@ Status apply(TargetState& all, const CopyStep& step) {
 Status apply(TargetState& all, const DropStep& step) {
   if (step.tensors.empty()) return fail(ErrorKind::kUsage, "no entry is named");
   for (const std::string& pattern : step.tensors) {
-    // As everywhere, a name that is there is that name, whatever else it might match.
+    // Anywhere in a plan, an existing name means that entry, even if it is also a shell pattern.
     const bool is_name = names_of(all).has(pattern) || all.nowhere.contains(pattern);
     auto matches = [&](const std::string& fqn) {
       return is_name ? pattern == fqn : matches_pattern(pattern, fqn);
@@ -141,7 +141,7 @@ Status apply(TargetState& all, const DropStep& step) {
       it = goes ? all.nowhere.erase(it) : is_name ? all.nowhere.end() : std::next(it);
     }
     if (all.dropped.size() != before) continue;
-    SHW_CHECK(entries_named(all, {pattern}));  // which names are near
+    SHW_CHECK(entries_named(all, {pattern}));  // suggests similar names
   }
   return {};
 }

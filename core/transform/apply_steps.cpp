@@ -12,18 +12,18 @@
 namespace shw {
 namespace {
 
-// One that is saved without a name, as torch may, is found by nobody who asks for a name.
+// True if an entry without a name exists, which torch may save: a search by name cannot find it.
 bool has_nameless(const Checkpoint& source) {
   const auto objects = source.objects();
   return source.find("") || std::any_of(objects.begin(), objects.end(),
                                         [](const NonTensorEntry& row) { return row.fqn.empty(); });
 }
 
-// Two entries of one name would be one entry for whoever loads them.
+// Refuses duplicate names: a loader would see only one of the entries.
 Status check_names_differ(TargetState& all, bool may_be_empty) {
   const EntryNames& known = names_of(all);
   if (known.all_differ() && (may_be_empty || !known.has(""))) return {};
-  in_order(all);  // which one it is, as they stand
+  in_order(all);  // so that the error names the right entry
   std::set<std::string_view> names;
   auto is_new = [&](const std::string& fqn) -> Status {
     if (fqn.empty() && !may_be_empty) return fail(ErrorKind::kUsage, "an entry needs a name");
@@ -43,7 +43,7 @@ bool are_counts(const PadStep& step) {
          std::all_of(step.after.begin(), step.after.end(), is_count);
 }
 
-// Adds `next` to `step` where it stands around the same tensors with the same value.
+// Merges `next` into `step` if both pad the same tensors with the same value.
 bool join_pads(PadStep& step, const PadStep& next) {
   const bool same_value =
       std::bit_cast<std::uint64_t>(step.value) == std::bit_cast<std::uint64_t>(next.value);
@@ -62,7 +62,7 @@ bool join_pads(PadStep& step, const PadStep& next) {
   return true;
 }
 
-// One step after the other that pad the same are one: each would leave parts and tiles around those
+// Merges consecutive pad steps of the same tensors: otherwise each would wrap the parts and tiles
 // of the one before, and 200 of them took 2 s.
 struct PadRun {
   PadStep step;

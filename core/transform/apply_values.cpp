@@ -1,4 +1,4 @@
-// Steps that say what an element is.
+// Steps that change the values of elements.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace shw {
 namespace {
 
-// A number that a step says must not become another one.
+// Casts a constant; fails if the number that the user gave would change.
 Status cast_constant(const TargetTensor& tensor, Dtype to, FromConstant& constant) {
   const Dtype from = tensor.dtype;
   FromConstant made;
@@ -56,7 +56,7 @@ Status cast_tensor(TargetTensor& tensor, Dtype to) {
   return {};
 }
 
-// The dim along which most of the boxes begin at places of their own.
+// The dim with the most different box offsets.
 std::size_t dim_of_boxes(const std::vector<Box>& boxes) {
   std::size_t best = 0, most = 0;
   for (std::size_t d = 0; d < boxes.front().sizes.size(); ++d) {
@@ -70,8 +70,8 @@ std::size_t dim_of_boxes(const std::vector<Box>& boxes) {
   return best;
 }
 
-// What is left of a part without those of the boxes that it meets, taken out in the order in which
-// they begin along the dim: what ends before the next one is done with.
+// Adds what remains of `part` without the boxes in `near`. They are subtracted in the order of
+// their offsets along `dim`, so that pieces that end before the next box are finished early.
 void add_rest(Part part, const std::vector<Box>& boxes, std::vector<std::uint32_t>& near,
               std::size_t dim, std::vector<Part>& out) {
   std::stable_sort(near.begin(), near.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -96,10 +96,10 @@ void add_rest(Part part, const std::vector<Box>& boxes, std::vector<std::uint32_
   std::move(rest.begin(), rest.end(), std::back_inserter(out));
 }
 
-// Takes the boxes out of what the tensor is made of.
+// Removes the boxes from the tensor's parts.
 void clear_boxes(TargetTensor& tensor, const std::vector<Box>& boxes) {
   if (boxes.empty()) return;
-  if (tensor.shape.empty()) {  // the one element of a scalar
+  if (tensor.shape.empty()) {  // a scalar
     tensor.parts.clear();
     return;
   }
@@ -116,7 +116,7 @@ void clear_boxes(TargetTensor& tensor, const std::vector<Box>& boxes) {
   tensor.parts = std::move(left);
 }
 
-// The boxes count as lost from now on, as far as they do not yet.
+// Marks the boxes as lost, unless they already are.
 Status add_loss(TargetTensor& tensor, const std::vector<Box>& boxes, const std::string& fill,
                 const std::string& fill_from, const std::string& fill_checkpoint) {
   if (boxes.empty()) return {};
@@ -127,7 +127,7 @@ Status add_loss(TargetTensor& tensor, const std::vector<Box>& boxes, const std::
   return {};
 }
 
-// The parts of `box` whose own saved elements it has.
+// Boxes inside `box` that still have their own saved elements.
 std::vector<Box> saved_in(const TargetTensor& tensor, const Box& box) {
   std::vector<Box> saved;
   for (const Part& part : tensor.parts) {
@@ -138,8 +138,8 @@ std::vector<Box> saved_in(const TargetTensor& tensor, const Box& box) {
   return saved;
 }
 
-// Boxes that may meet, as boxes that do not. All of them, or an error: what is left out would
-// neither be given up nor told.
+// Splits boxes that may overlap into disjoint boxes. Returns all or an error, because elements of
+// an omitted box would be neither filled nor reported.
 Result<std::vector<Box>> disjoint(const TargetTensor& tensor, const std::vector<Box>& boxes) {
   std::vector<Box> out;
   std::size_t looks = 20'000'000;
@@ -156,7 +156,7 @@ bool is_gone(const Checkpoint& source, const FillStep& step, ChunkId chunk) {
   return found != step.left->end() && !range_in_file(*item, found->second);
 }
 
-// Leaves holes where tiles of the checkpoint cannot be read any more.
+// Leaves holes where the files of tiles are missing or too short.
 void clear_gone(const Checkpoint& source, const FillStep& step, TargetTensor& tensor) {
   std::erase_if(tensor.parts, [&](const Part& part) {
     const auto* from = std::get_if<FromChunk>(&part.from);
@@ -179,7 +179,7 @@ Status put_constant(TargetTensor& tensor, const std::vector<Box>& boxes, double 
   return {};
 }
 
-// The same boxes of a tensor of another input.
+// Fills the boxes from the same boxes of a tensor of another input.
 Status put_from(const TargetState& all, std::uint32_t input, const std::string& fqn,
                 TargetTensor& tensor, const std::vector<Box>& boxes) {
   auto id = all.inputs[input]->find(fqn);
@@ -273,7 +273,7 @@ Status apply(TargetState& all, const MaskStep& step) {
 
 namespace {
 
-// A factor for every block of the tensor.
+// Checks that there is a factor for every block of the tensor.
 Status check_factors(const TargetTensor& tensor, const TargetTensor& factors,
                      const Extents& block) {
   bool fits = block.size() == tensor.shape.size() && factors.shape.size() == block.size();
@@ -296,7 +296,7 @@ Status check_factors(const TargetTensor& tensor, const TargetTensor& factors,
   return {};
 }
 
-// What is multiplied by a factor that is not its own is not its own either.
+// Marks elements as lost if their factor is lost.
 Status add_loss_of_factors(TargetTensor& tensor, const TargetTensor& factors,
                            const Extents& block) {
   std::vector<Box> boxes;
@@ -343,7 +343,7 @@ Status apply(TargetState& all, const DequantiseStep& step) {
   SHW_TRY(auto entries, entries_named(all, step.tensors));
   std::vector<std::string> used;
   for (std::size_t entry : entries) {
-    // Of "*.weight*" the factors themselves match too.
+    // A pattern like "*.weight*" also matches the factors themselves.
     if (all.tensors[entry].fqn.ends_with(step.suffix)) continue;
     SHW_CHECK(dequantise(all, step, entry));
     used.push_back(all.tensors[entry].fqn + step.suffix);

@@ -1,6 +1,6 @@
-// Boxes by where they lie along one dim, so that those that may meet another are found without
-// going through all of them. Boxes of like length stand together: one that is long, the padding
-// behind a thousand rows, would else be near to everything.
+// Index of boxes by their range along one dim, to find overlaps without visiting all boxes. Boxes
+// are grouped by length, because one long box (the padding behind a thousand rows) would otherwise
+// be a candidate for every query.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ class BoxIndex {
     of_length_[static_cast<std::size_t>(std::bit_width(size))].push_back(
         {box.offsets[dim_], box.sizes[dim_], index});
   }
-  // After the last add().
+  // Must be called after the last add().
   void sort() {
     auto before = [](const Begin& a, const Begin& b) { return a.at < b.at; };
     for (auto& boxes : of_length_) {
@@ -29,13 +29,13 @@ class BoxIndex {
         std::stable_sort(boxes.begin(), boxes.end(), before);
     }
   }
-  // Calls visit(index) for those that meet the box along the dim, until it is true.
+  // Calls visit(index) for boxes that overlap `box` along the dim, until it returns true.
   template <class Visit>
   bool any_near(const Box& box, Visit&& visit) const {
     const std::int64_t begin = box.offsets[dim_], end = begin + box.sizes[dim_];
     for (std::size_t bits = 0; bits < of_length_.size(); ++bits) {
       const auto& boxes = of_length_[bits];
-      // Of 2^bits elements at the most, that one left out.
+      // Boxes of this group are shorter than 2^bits.
       auto ends_before = [&](const Begin& one) {
         return one.at <= begin && static_cast<std::uint64_t>(begin - one.at) >> bits != 0;
       };
@@ -46,7 +46,7 @@ class BoxIndex {
     }
     return false;
   }
-  // The same into `found`, from the first that was added to the last.
+  // Collects the indices of boxes that overlap `box` along the dim, in the order of add().
   void near(const Box& box, std::vector<std::uint32_t>& found) const {
     found.clear();
     any_near(box, [&](std::uint32_t index) {

@@ -5,7 +5,7 @@
 namespace shw {
 namespace {
 
-// The byte where an element of the part begins, by what the part says.
+// Byte offset of an element of the part, computed from the part alone.
 std::int64_t wanted_byte(const Part& part, const Extents& at, const PartStorage& storage) {
   std::int64_t byte = storage.lies.first;
   Extents coordinate = part.first;

@@ -1,6 +1,6 @@
-// Holds a program against the parts that it was lowered from. Both say of every element of a part
-// where it comes from, in steps of one size along each dim: they agree everywhere if they agree on
-// its first element, on the next one along each dim, and on its last.
+// Checks a program against the parts that it was lowered from. Both are linear in each dim, so they
+// agree everywhere if they agree on a part's first element, the next one along each dim, and its
+// last.
 #pragma once
 
 #include <string_view>
@@ -12,19 +12,19 @@
 
 namespace shw {
 
-// The elements of a chunk, or of a payload in a file, as parts count them.
+// Storage of a chunk, or of a range in a file, with strides in the part's coordinates.
 struct PartStorage {
   std::uint32_t input = 0;
-  std::string_view file;  // of the checkpoint, or of the part
+  std::string_view file;  // name in the checkpoint, or in the part
   ChunkStorage lies;
-  std::uint32_t chunk = 0;  // where it has to be decoded
+  std::uint32_t chunk = 0;  // if it must be decoded
 };
 
-// `part` lies in the tile `tile`, which is the output of the jobs. `storage`: null for a constant.
-// An error is a mistake of ours, and names the tensor.
+// `part` lies in `tile`, which is the output of `jobs`. `storage` is null for a constant. An error
+// is a bug of ours and names the tensor.
 Status check_origins(const Program& program, JobRange jobs, const Part& part, const Box& tile,
                      const PartStorage* storage, std::string_view fqn);
-// The same of a program that is complete.
+// Checks one output of a complete program.
 Status check_origins(const Program& program, OutputId output, const Part& part, const Box& tile,
                      const PartStorage* storage, std::string_view fqn);
 

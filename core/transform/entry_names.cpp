@@ -39,7 +39,7 @@ std::vector<std::size_t> EntryNames::order(NamedKind kind, std::size_t count) co
   for (const auto& [index, instead] : gone)
     std::fill_n(is_instead.begin() + static_cast<std::ptrdiff_t>(instead.first), instead.count,
                 true);
-  std::vector<std::size_t> order, open;  // the next one last
+  std::vector<std::size_t> order, open;  // next one last
   for (std::size_t i = 0; i < count; ++i) {
     if (is_instead[i]) continue;
     for (open.push_back(i); !open.empty();) {

@@ -15,13 +15,12 @@
 namespace shw {
 namespace {
 
-// Tensors that one thread goes through side by side, first tile by first tile. Their rows stand
-// beside each other in the program, file by file: one tensor after the other, each row would be a
-// miss of the cache and of the table of pages. Few, since a tile takes 600 bytes meanwhile.
+// Number of tensors that one thread lowers together, tile by tile. The program orders rows by file,
+// so lowering tensor by tensor would miss the cache and the TLB at each row. Few, because a tile
+// takes 600 bytes until it is written.
 constexpr std::size_t kTensorsAtOnce = 8, kTilesAtOnce = 16384;
 
-// Chunks that are needed, as they lie: by the name of their file, then by their place in it. So
-// they stand in the program too.
+// Needed chunks in the order of file name and offset, which is also their order in the program.
 std::vector<ChunkId> on_disk(const Checkpoint& checkpoint,
                              const std::vector<std::uint8_t>& needed) {
   std::vector<std::uint32_t> by_name(checkpoint.file_count()), rank(checkpoint.file_count());
@@ -30,7 +29,7 @@ std::vector<ChunkId> on_disk(const Checkpoint& checkpoint,
     return checkpoint.file(FileId{a}).path < checkpoint.file(FileId{b}).path;
   });
   for (std::uint32_t i = 0; i < by_name.size(); ++i) rank[by_name[i]] = i;
-  // What has no item comes last, and is refused when it is read.
+  // A chunk without an item comes last and is refused when it is read.
   auto rank_of = [&](ChunkId chunk) {
     auto item = checkpoint.item(chunk);
     return item ? rank[index_of(item->file)] : checkpoint.file_count();
@@ -86,7 +85,7 @@ class Filling {
       const OutputId output = lowered_.made[i];
       frame.fill(output, tensor.tensor().shape, box, scratch.jobs);
       if (progress_ != nullptr) progress_->add(1);
-      // As it stands in the program from now on: a second walk over it would find the same.
+      // Checks the rows in the program itself, so no second pass is needed.
       return parts_.check(frame.program(), frame.jobs_of(output), fqn, parts, box);
     };
     SHW_CHECK(each_made(groups_, fill_tile));
@@ -95,7 +94,7 @@ class Filling {
   }
 
  private:
-  // The tiles of one tensor that are made: [first, last) of laid_out.made.
+  // Written tiles of one tensor: [first, last) of laid_out.made.
   struct MadeGroup {
     std::uint32_t tensor = 0;
     std::size_t first = 0, last = 0;
@@ -116,20 +115,20 @@ class Filling {
     }
   }
 
-  // A thread's own, for its room.
+  // Buffers of one thread.
   struct Scratch {
     std::vector<Part> parts = {};
     std::vector<NewJob> jobs = {};
   };
 
-  // What a tile is made of; in `scratch`, where it is not a part of the tensor as it stands.
+  // Parts of a tile; stored in `scratch` unless the tile is a whole part of the tensor.
   static std::span<const Part> parts_of(const PartIndex& tensor, const Box& tile,
                                         Scratch& scratch) {
     const Part* whole_tile = tensor.parts_of_tile(tile, scratch.parts);
     return whole_tile == nullptr ? std::span<const Part>(scratch.parts) : std::span(whole_tile, 1);
   }
 
-  // Those that one thread takes at once.
+  // Groups that one thread lowers together.
   static std::vector<std::span<const MadeGroup>> blocks_of(std::span<const MadeGroup> groups) {
     std::vector<std::span<const MadeGroup>> blocks;
     while (!groups.empty()) {
@@ -143,8 +142,8 @@ class Filling {
     return blocks;
   }
 
-  // visit(index in laid_out.made, its tensor, scratch) by all threads. The error is that of the
-  // first group with one.
+  // Calls visit(index in laid_out.made, its tensor, scratch) on all threads. Returns the error of
+  // the first group that fails.
   template <class Visit>
   Status each_made(std::span<const MadeGroup> groups, Visit visit) const {
     const std::vector<std::span<const MadeGroup>> blocks = blocks_of(groups);
@@ -168,7 +167,7 @@ class Filling {
         auto done = visit(block[g].first + tile, tensors[g]->index, scratch);
         if (done) continue;
         first = std::move(done);
-        tensors.resize(g);  // an error in one of these would still be the first
+        tensors.resize(g);  // earlier groups must still run: one may have the first error
       }
     }
     return first;
@@ -192,7 +191,7 @@ class Filling {
     return names;
   }
 
-  // How many jobs each tile that is made takes.
+  // Number of jobs for each written tile.
   Result<std::vector<std::uint32_t>> jobs_of_tiles(const NeededParts& needed) const {
     std::vector<std::uint32_t> counts(made().size(), 1);
     std::vector<MadeGroup> unsure;

@@ -1,6 +1,5 @@
-// From tiles that were laid out to the program that makes them: the headers of what they are made
-// of are read, then each tile is lowered to the rows that it has in the program, which are held
-// against its parts as they stand there; then all of it is proved.
+// Builds the program for tiles that were laid out: reads the headers of their inputs, lowers each
+// tile into its rows of the program, checks those rows against its parts, and validates the whole.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +10,15 @@
 
 namespace shw {
 
-// What tiles that are made are taken from, and no other.
+// The chunks that written tiles are computed from.
 struct NeededParts {
-  std::vector<std::vector<std::uint8_t>> chunks;  // by input and chunk: whether it is needed
+  std::vector<std::vector<std::uint8_t>> chunks;  // by input and chunk: true if needed
   std::vector<FromFile> files = {};
-  // By tensor: every tile that is made is one part, and so one job.
+  // By tensor: true if every written tile is a single part, and so a single job.
   std::vector<std::uint8_t> is_one_job = {};
 };
 
-// Fills in the program, and where its outputs are, of what is laid out.
+// Fills in the program and its outputs for all tiles that were laid out.
 Status fill_program(const TargetState& all, const WantedForm& form, const NeededParts& needed,
                     LoweredTarget& lowered, Progress* progress);
 

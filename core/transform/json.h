@@ -1,5 +1,5 @@
-// JSON that a person may have edited, read so that nothing in it is passed over: every object says
-// which keys it has, and the first that is wrong is named.
+// Reads JSON that a user may have edited. Nothing is ignored: every object lists its keys, and the
+// first wrong one is reported.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,8 @@
 
 namespace shw {
 
-// Before it is written: every text in it as text_of_name() has it, because names of tensors and
-// files may be no UTF-8. EditedJson gives them back.
+// Call it before writing: replaces every text by text_of_name(), because names of tensors and files
+// may contain invalid UTF-8. EditedJson reverses that.
 template <class AnyJson>
 void write_names_as_text(AnyJson& json) {
   if (json.is_string()) {
@@ -29,8 +29,8 @@ void write_names_as_text(AnyJson& json) {
   }
 }
 
-// Getters leave the first complaint and go on with a harmless value; whoever reads looks at
-// `error` before using any of it.
+// Getters keep the first complaint and return a harmless value; callers check `error` before they
+// use any value.
 class EditedJson {
  public:
   using Json = nlohmann::ordered_json;
@@ -42,7 +42,7 @@ class EditedJson {
   }
   void at(std::string where) { where_ = std::move(where); }
 
-  // Every key of the object is one of these.
+  // Complains of any other key.
   void only(const Json& object, std::initializer_list<std::string_view> keys) {
     if (!object.is_object()) return complain("an object is expected");
     for (const auto& [key, value] : object.items()) {
@@ -111,7 +111,7 @@ class EditedJson {
     complain(std::string("\"") + key + "\" is no list");
     return kEmpty;
   }
-  // At most so many numbers.
+  // Reads at most `most` numbers.
   Extents extents(const Json& object, const char* key, std::size_t most = kMaxDims) {
     const Json& values = list(object, key);
     Extents out;
@@ -153,11 +153,11 @@ class EditedJson {
   std::string error_, where_;
 };
 
-// --- steps as a person writes them down: {"step": "cast", "tensors": ["*.weight"], ...}
+// --- steps as users write them: {"step": "cast", "tensors": ["*.weight"], ...}
 
-// Names in it are not written as text yet (write_names_as_text).
+// Names are not escaped yet (write_names_as_text).
 nlohmann::ordered_json json_of_step(const Step& step);
-// Complains of a key that the step does not have: no key is passed over.
+// Complains of a key that the step does not have, so that no typo is ignored.
 Step read_step(EditedJson& in, const nlohmann::ordered_json& json);
 
 }  // namespace shw

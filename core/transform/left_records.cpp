@@ -10,8 +10,8 @@
 namespace shw {
 namespace {
 
-// Records that still belong to nothing. Two under one key would be one of them; those that lead out
-// of the checkpoint are left.
+// Adds records that belong to no entry. Of two with one key only one can be written; links out of
+// the checkpoint are skipped.
 void add_strays(const Checkpoint& source, Outputs& outputs) {
   if (source.unclaimed_records().empty() || source.format().rewrite != Rewrite::kIndex) return;
   using Key = std::pair<std::string_view, std::optional<Extents>>;
@@ -34,7 +34,7 @@ void add_strays(const Checkpoint& source, Outputs& outputs) {
   }
 }
 
-// What was never saved is missing in the result as well.
+// Adds names that were never saved: they are missing in the result too.
 void add_only_in_planner(const Provenance& provenance, Outputs& outputs) {
   if (provenance.only_in_planner.empty()) return;
   std::set<std::string_view> there;

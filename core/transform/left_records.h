@@ -1,4 +1,4 @@
-// What the metadata of a source says beside tensors and entries.
+// Parts of a source's metadata that are neither tensors nor entries.
 #pragma once
 
 #include <string>
@@ -9,11 +9,10 @@
 
 namespace shw {
 
-// But for the record of what is filled, which is written anew.
+// All attributes except the record of filled elements, which is written anew.
 std::vector<std::pair<std::string, std::string>> other_attributes(const Checkpoint& source);
 
-// Where files of the source stay: records of its index that belong to no entry, and names that were
-// never saved.
+// If files are kept: adds index records that belong to no entry, and names that were never saved.
 void add_left_records(const Checkpoint& source, Outputs& outputs);
 
 }  // namespace shw

@@ -1,5 +1,5 @@
-// The jobs of one tile: from parts in the terms of chunks to strides of bytes in storages. First it
-// is told all that parts are taken from, then tiles are lowered, by all threads at once.
+// Lowers the parts of tiles to jobs: from chunk coordinates to byte strides in storages. First
+// register all inputs, then lower tiles on all threads.
 #pragma once
 
 #include <map>
@@ -21,43 +21,42 @@ class PartLowering {
  public:
   explicit PartLowering(const TargetState& all);
 
-  // Reads the headers of chunks of an input, on every core. Once an input.
+  // Reads the headers of chunks of an input, in parallel. Call it once per input.
   Status prepare(std::uint32_t input, const std::vector<ChunkId>& chunks, Progress* progress);
-  // A run of a file of input 0 that parts are taken from.
+  // Registers a range of a file of input 0.
   void add_file(const FromFile& from);
-  // Files of all these, each once or more.
+  // Adds the names of all registered files; names may repeat.
   void add_names(std::vector<std::string>& names) const;
-  // All of these as sources. Nothing can be added any more.
+  // Adds all inputs to the program as sources. Afterwards nothing can be registered.
   void set_sources(ProgramFrame& frame);
 
-  // What makes a tile of a tensor of that name, whose elements are an output, of its parts: `jobs`
-  // become those of it.
+  // Replaces `jobs` by those that compute a tile of tensor `fqn` from its parts.
   Status jobs_of(std::string_view fqn, std::span<const Part> parts, const Box& tile,
                  std::vector<NewJob>& jobs) const;
-  // Holds what stands in the program now against what it was made of.
+  // Checks rows of the program against the parts that they were lowered from.
   Status check(const Program& program, JobRange jobs, std::string_view fqn,
                std::span<const Part> parts, const Box& tile) const;
 
  private:
-  // A storage whose elements jobs read, and where they lie in it, by dim of the chunk. Sources are
-  // told apart by chunk until the end: two that are the same bytes are no neighbours for that.
+  // A source with the strides of its elements, per dim of the chunk. Until the end every chunk is a
+  // source of its own, so jobs of two chunks with the same bytes are not merged.
   struct Held {
     SourceId source{};
     PartStorage storage;
   };
-  // What is kept of it: a checkpoint may have millions of chunks.
+  // Compact form of a source, because there may be millions of chunks.
   struct Row {
     std::uint64_t offset = 0, length = 0;
     std::int64_t first = 0;
     FileId file{};
-    std::uint32_t strides = 0;  // in strides_
+    std::uint32_t strides = 0;  // index in strides_
     std::uint16_t ndim = 0;
     bool is_stored = true;
   };
-  // The rows of one input, which stand side by side.
+  // Rows of one input, which are adjacent.
   struct RowsOfInput {
     std::size_t first = 0;
-    std::vector<std::uint32_t> of_chunk = {};  // in rows_, kNoRow where there is none
+    std::vector<std::uint32_t> of_chunk = {};  // in rows_, kNoRow if there is none
   };
   using FileRun = std::tuple<std::string, std::uint64_t, std::uint64_t>;  // name, offset, length
 
@@ -80,10 +79,10 @@ class PartLowering {
   std::vector<Row> rows_{};
   std::vector<std::int64_t> strides_{};
   std::map<FileRun, SourceId> files_{};
-  std::vector<SourceId> moved_{};  // by row, then by file: in the program; empty: the same number
+  std::vector<SourceId> moved_{};  // by row, then by file: number in the program; empty: unchanged
 };
 
-// The factors that a part with a scaling takes, as a box of the tensor of factors.
+// Box of the scaling factors that a part needs, in the tensor of factors.
 Box factors_of(const Part& part);
 
 }  // namespace shw

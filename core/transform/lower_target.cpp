@@ -23,7 +23,7 @@
 namespace shw {
 namespace {
 
-// Holds of what goes out that every element has exactly one origin.
+// Checks that every element has exactly one origin.
 Status check_is_whole(const TargetTensor& tensor) {
   SHW_TRY(std::vector<Box> holes, holes_in(tensor));
   if (holes.empty()) return {};
@@ -38,7 +38,7 @@ Status check_is_whole(const TargetTensor& tensor) {
       "repair it first, or add a step that fills it");
 }
 
-// The chunk that a tile is, whole and as it lies there; nothing where its elements are made.
+// The chunk that a tile keeps whole and unchanged; nullopt if elements must be computed.
 std::optional<ChunkId> kept_chunk(const TargetState& all, const TargetTensor& tensor,
                                   const Part& part, const Box& tile) {
   const auto* from = std::get_if<FromChunk>(&part.from);
@@ -48,14 +48,15 @@ std::optional<ChunkId> kept_chunk(const TargetState& all, const TargetTensor& te
   bool same_box =
       same(source.sizes(from->chunk), tile.sizes) && part.order == same_order(tile.sizes.size()) &&
       std::all_of(part.first.begin(), part.first.end(), [](std::int64_t at) { return at == 0; });
-  // An item says of itself what it is: a view into a longer storage says more than the tile.
+  // An item describes itself, so a view into a longer storage cannot be kept: it would contain more
+  // than the tile.
   bool own_item = same_box && source.item(from->chunk) && !source.view(from->chunk) &&
                   source.dtype(source.tensor_of(from->chunk)) == tensor.dtype;
   return own_item ? std::optional(from->chunk) : std::nullopt;
 }
 
-// As it stands inside a checkpoint: with fewer boxes where there are very many. Empty where nothing
-// is lost.
+// Record for the checkpoint's attributes, with merged boxes if there are very many; empty if
+// nothing is lost.
 std::string filled_attribute(const FilledRecord& record) {
   if (record.empty()) return "";
   constexpr std::size_t kMostBoxes = 500'000;  // 50 MB of text
@@ -124,8 +125,8 @@ class Lowering {
   LoweredTarget take() { return std::move(lowered_); }
 
  private:
-  // The value of an entry, for a format that takes no item of the source. What cannot be said
-  // without code is left for the writer to refuse: it names all that it has no place for.
+  // Decodes an entry's value for a format that does not keep source items. A value that cannot be
+  // expressed as plain data is left to the writer, which refuses all such entries together.
   Status add_value(const TargetNonTensorEntry& object, OutputObject& out) {
     if (form_.keeps_files || (keeps_ && all_.source().objects()[object.object].item)) return {};
     auto value = values_.of(object.object);
@@ -142,8 +143,8 @@ class Lowering {
     return {};
   }
 
-  // Nothing stands in for an entry that is no tensor: the step that leaves all of those behind that
-  // are gone is said, to be copied.
+  // Checks that all entries are readable, because nothing can replace them. The advice contains a
+  // step that drops all unreadable ones, ready to copy.
   Status check_objects() const {
     const Checkpoint& source = all_.source();
     std::vector<std::string> gone;
@@ -206,7 +207,7 @@ class Lowering {
     return {};
   }
 
-  // Whether it is a saved item after all, or what will be read to make it.
+  // Decides if a tile keeps a saved item, otherwise notes what will be read for it.
   Status describe_tile(std::size_t at, const PartIndex& index, std::vector<Part>& parts,
                        OutputTile& tile) {
     const TargetTensor& tensor = index.tensor();
@@ -223,7 +224,7 @@ class Lowering {
     return {};
   }
 
-  // The saved chunk that holds no element at that place either.
+  // The saved empty chunk with the same box.
   std::optional<ChunkId> empty_chunk(const TargetTensor& tensor, const Box& tile) const {
     if (!tensor.before) return std::nullopt;
     for (ChunkId chunk : all_.source().chunks(*tensor.before)) {
@@ -238,7 +239,7 @@ class Lowering {
                         : "elements of it are lost, and what fills them has to be written");
   }
 
-  // What they are taken from will be read. A tensor has chunks to itself, or nearly.
+  // Notes the chunks that the parts read. Most tensors share no chunks with others.
   Status need(std::span<const Part> parts) {
     for (const Part& part : parts) {
       if (const auto* chunk = std::get_if<FromChunk>(&part.from)) {
@@ -313,12 +314,14 @@ class Lowering {
   bool keeps_ = false;
   std::mutex guard_;
   NeededParts needed_;
-  SmallFiles complements_;  // what the format's readers ask for beside what is carried over
-  std::map<std::string, Error> unsaid_;  // entries whose value is more than plain data
+  SmallFiles complements_;  // files that readers of the format expect, beside copied ones
+  // Entries whose value is more than plain data, with the reason.
+  std::map<std::string, Error> unsaid_;
   LoweredTarget lowered_;
 };
 
-// A checkpoint without them would look whole. Where files stay, so do these.
+// Refuses missing tensors: a result without them would look complete. If files are kept, the index
+// still lists them.
 Status check_none_is_nowhere(const TargetState& all) {
   if (all.nowhere.empty()) return {};
   const std::vector<std::string> names(all.nowhere.begin(), all.nowhere.end());

@@ -15,7 +15,8 @@
 namespace shw {
 namespace {
 
-// A name takes some hundred steps; these take some ten milliseconds. PCRE2 counts memory in KiB.
+// A name takes a few hundred steps; this limit is some ten milliseconds. PCRE2 counts memory in
+// KiB.
 constexpr std::uint32_t kMostTries = 1'000'000, kMostKiB = 32 << 10;
 
 constexpr std::uint32_t kEcmaScript =
@@ -31,10 +32,10 @@ std::string words_of(int error) {
   return reinterpret_cast<const char*>(words.data());
 }
 
-// A new name is put together from words and from what groups matched; 0: the whole name.
+// Part of a replacement: text, or the number of a group (0: the whole name).
 using Piece = std::variant<std::string, std::uint32_t>;
 
-// As ECMAScript reads it: two digits where there is such a group, else one.
+// The group after a dollar, as in ECMAScript: two digits if such a group exists, otherwise one.
 std::optional<std::pair<std::uint32_t, std::size_t>> group_at(std::string_view to,
                                                               std::uint32_t groups) {
   if (to.empty() || !is_digit(to[0])) return std::nullopt;

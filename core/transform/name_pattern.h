@@ -1,6 +1,6 @@
-// A regular expression over whole names, and what it makes of them. By PCRE2 with the options that
-// make it ECMAScript's dialect: std::regex backtracks without a limit, so that "(([a-z]+\.?)+)x" in
-// a plan was busy for ever.
+// A regular expression over whole names with a replacement. Uses PCRE2 with the options of
+// ECMAScript's dialect, because std::regex backtracks without a limit: "(([a-z]+\.?)+)x" in a plan
+// never finished.
 #pragma once
 
 #include <memory>
@@ -13,13 +13,13 @@ namespace shw {
 
 class NamePattern {
  public:
-  // `to` with $1 to $99 for what groups matched, $& for the whole name and $$ for a dollar. kUsage
-  // where `from` is no expression, or `to` names a group that it does not have.
+  // In `to`, $1 to $99 are groups, $& is the whole name and $$ a dollar. kUsage if `from` is not a
+  // valid expression or `to` has an unknown group.
   static Result<NamePattern> from(const std::string& from, const std::string& to);
   ~NamePattern();
   NamePattern(NamePattern&&) noexcept;
 
-  // Nothing where the name does not match. kUsage where the answer takes too many steps.
+  // The new name; nullopt if the name does not match. kUsage if matching takes too many steps.
   Result<std::optional<std::string>> renamed(const std::string& name) const;
 
  private:

@@ -111,7 +111,8 @@ Result<std::size_t> entry_named(TargetState& all, const std::string& fqn) {
 
 namespace {
 
-// Where each is a name, and their indices tell how they stand.
+// Entries with exactly these names, sorted by index; nullopt if a name is a pattern or indices do
+// not give the order.
 std::optional<std::vector<std::size_t>> entries_called(TargetState& all, const Patterns& names) {
   const EntryNames& known = names_of(all);
   if (names.size() > 1 && known.any_moved()) return std::nullopt;
@@ -161,7 +162,8 @@ Result<TargetTensor> copy_of_entry(const TargetState& all, std::size_t entry) {
 
 void put_entry(TargetState& all, std::size_t entry, TargetTensor tensor) {
   std::string& fqn = all.tensors[entry].fqn;
-  // By many threads where it keeps its name (change_each): nothing that they share is written.
+  // Only a renamed tensor changes shared state, so others may be put from many threads
+  // (change_each).
   if (fqn != tensor.fqn) {
     EntryNames& names = names_of(all);
     names.forget(NamedKind::kTensor, fqn, entry);

@@ -1,4 +1,4 @@
-// The entries that a step names.
+// Finds and changes the entries that a step names.
 #pragma once
 
 #include <functional>
@@ -9,34 +9,34 @@
 
 namespace shw {
 
-// Made where they are not there yet.
+// Built on the first call.
 EntryNames& names_of(TargetState& all);
-// Takes out the entries that are gone and puts the others in their order: before all of them are
-// looked at, and after the last step.
+// Removes dropped entries and sorts the others: call it before visiting all of them, and after the
+// last step.
 void in_order(TargetState& all);
 
-// Indices in all.tensors of what the patterns match, in their order. kUsage where one matches
-// nothing, with names that are near.
+// Indices in all.tensors of the matching tensors, in their order. kUsage with similar names if a
+// pattern matches nothing.
 Result<std::vector<std::size_t>> entries_named(TargetState& all, const Patterns& patterns);
 Result<std::size_t> entry_named(TargetState& all, const std::string& fqn);
 
-// A tensor as it stands, to be changed. Its tiles are those that it has now.
+// A copy of the current tensor with its current tiles, to be changed.
 Result<TargetTensor> copy_of_entry(const TargetState& all, std::size_t entry);
 void put_entry(TargetState& all, std::size_t entry, TargetTensor tensor);
 void rename_object(TargetState& all, std::size_t object, std::string name);
-// Other entries keep their indices; `instead` stands where it stood.
+// Removes an entry, which `instead` replaces; other entries keep their indices.
 void remove_entry(TargetState& all, std::size_t entry, std::vector<TargetEntry> instead = {});
 void remove_object(TargetState& all, std::size_t object);
-// Every tensor that the patterns match, changed by `change`: by all threads, each tensor by one.
-// The error is that of the first that has one.
+// Applies `change` to every matching tensor, in parallel. Returns the error of the first tensor
+// that fails.
 Status change_each(TargetState& all, const Patterns& patterns,
                    const std::function<Status(TargetTensor&)>& change);
 
-// A dim that may count from the end. kUsage where the tensor does not have it.
+// A dim that may count from the end. kUsage if it is out of range.
 Result<std::size_t> dim_of(const TargetTensor& tensor, std::int64_t dim);
-// The element of that value, as the dtype has it. kUsage where the dtype has no such number.
+// The number as an element of the dtype. kUsage if the dtype cannot represent it.
 Result<FromConstant> constant_of(Dtype dtype, double value);
-// `boxes` are boxes of the tensor.
+// Checks that the boxes lie in the tensor.
 Status check_boxes(const TargetTensor& tensor, const std::vector<Box>& boxes);
 
 tl::unexpected<Error> bad_step(std::string_view fqn, std::string why);

@@ -1,9 +1,9 @@
-// A number is zigzag (0, -1, 1, -2, ...) in groups of seven bits, the low ones first, the high bit
-// set on all but the last: nearly all of what boxes are made of takes one to three bytes.
+// Numbers are zigzag (0, -1, 1, -2, ...) in groups of seven bits, low ones first, with the high bit
+// set on all but the last: nearly all numbers of boxes take one to three bytes.
 //
 //   tensor  = count keeps tile* count part*
-//   keeps   = 1 where a tile has kept or more, else 0
-//   tile    = box writer [kept + 1, 0 where it has none; 1 where it has more, else 0]
+//   keeps   = 1 if any tile has kept or more, else 0
+//   tile    = box writer [kept + 1, or 0 without kept; 1 if it has more, else 0]
 //   box     = ndim offset* size*
 //   part    = box origin numbers:first numbers:order saved count cast* scaling
 //   origin  = 0 input chunk | 1 text offset length numbers:sizes | 2 bits bits is_padding
@@ -74,7 +74,7 @@ class TensorEncoder {
   std::string& out_;
 };
 
-// Reads what a Packer wrote, and nothing else: it never left this process.
+// Reads what Packer wrote. Needs no checks: the bytes never left this process.
 class Decoder {
  public:
   explicit Decoder(std::string_view in) : in_(in) {}

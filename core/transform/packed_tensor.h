@@ -1,6 +1,5 @@
-// An arranged tensor as it waits between two steps: the same numbers in some 26 bytes a tile, where
-// the boxes and parts that steps work on take 512. Of 3.5 million tiles only those of the tensors
-// that are being worked on are ever unpacked.
+// A target tensor packed between two steps: about 26 bytes per tile, while unpacked boxes and parts
+// take 512. Of 3.5 million tiles only those of the current tensors are ever unpacked.
 #pragma once
 
 #include <memory>
@@ -19,8 +18,8 @@ class PackedTensor {
 
  private:
   TargetTensor without_tiles_;  // and without parts
-  std::string tiles_;           // then parts, as numbers (packed_tensor.cpp)
-  std::vector<std::shared_ptr<const OutputTileMore>> more_;  // of tiles that have it, in order
+  std::string tiles_;           // then the parts, as numbers (packed_tensor.cpp)
+  std::vector<std::shared_ptr<const OutputTileMore>> more_;  // for tiles that have it, in order
 };
 
 }  // namespace shw

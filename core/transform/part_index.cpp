@@ -5,20 +5,20 @@
 namespace shw {
 namespace {
 
-// Fewer than this are looked at one by one as fast as they are found.
+// Fewer parts are searched linearly as fast.
 constexpr std::size_t kFew = 8;
 
 std::int64_t begin_of(const Part& part, std::size_t dim) {
   return part.box.offsets[dim];
 }
 
-// In how many places something begins. In the order of a tensor most of them rise.
+// Number of different values. In a tensor's order most are sorted.
 std::size_t distinct(std::vector<std::int64_t>& begins) {
   if (!std::is_sorted(begins.begin(), begins.end())) std::sort(begins.begin(), begins.end());
   return static_cast<std::size_t>(std::unique(begins.begin(), begins.end()) - begins.begin());
 }
 
-// The dim with the most places where a part begins.
+// The dim with the most different part offsets.
 std::size_t most_cut(const TargetTensor& tensor) {
   std::size_t best = 0, most = 0;
   std::vector<std::int64_t> begins;

@@ -1,5 +1,5 @@
-// The parts of a tensor by where they lie, so that a tile finds those that it is made of without
-// going through all of them: a thousand tiles of a thousand parts would be a million looks.
+// Index of a tensor's parts by position, so that a tile finds its parts without visiting all: a
+// thousand tiles of a thousand parts would be a million visits.
 #pragma once
 
 #include <optional>
@@ -13,24 +13,25 @@ namespace shw {
 
 class PartIndex {
  public:
-  // `tensor` must stay as it is for as long as this does.
+  // `tensor` must outlive the index unchanged.
   explicit PartIndex(const TargetTensor& tensor);
   const TargetTensor& tensor() const { return tensor_; }
-  // What parts_of_tile() says.
+  // See parts_of_tile() in target_state.h.
   std::vector<Part> parts_of_tile(const Box& tile) const;
-  // The same into `parts`; where the tile is one part as it stands, that one, and nothing there.
+  // Writes into `parts`, unless the tile is exactly one part of the tensor: returns that part then,
+  // otherwise null.
   const Part* parts_of_tile(const Box& tile, std::vector<Part>& parts) const;
-  // Parts that may meet the tile, in the tensor's order: all that do, and few others.
+  // Parts that may overlap the tile, in the tensor's order: all that do and few others.
   std::vector<const Part*> near(const Box& tile) const;
 
  private:
   const Part* whole_at(const Box& tile) const;
 
   const TargetTensor& tensor_;
-  std::optional<BoxIndex> index_;  // along the dim that is cut most often; none: all are near
+  std::optional<BoxIndex> index_;  // along the dim with most cuts; nullopt: too few parts to index
 };
 
-// A tensor with its index: it stays where it is made.
+// A tensor with its index, which points into it.
 struct IndexedTensor {
   explicit IndexedTensor(TargetTensor arranged) : tensor(std::move(arranged)), index(tensor) {}
   IndexedTensor(const IndexedTensor&) = delete;

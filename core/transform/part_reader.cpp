@@ -28,7 +28,7 @@ Result<BoxReader*> PartReader::reader(std::uint32_t input) {
   return readers_[input].get();
 }
 
-// The same box where it is saved: dims that do not come along are of one element.
+// The box in the saved chunk; dims that the part does not have get one element.
 Box PartReader::saved_box(const Part& part, const Box& box) {
   Box saved{part.first, Extents(part.first.size(), 1)};
   for (std::size_t d = 0; d < box.sizes.size(); ++d) {
@@ -45,7 +45,7 @@ bool PartReader::is_hole(const Part& part, const Box& box) {
   if (chunk == nullptr || part.scaling) return false;
   auto holder = reader(chunk->input);
   if (!holder || !(*holder)->is_hole(chunk->chunk, saved_box(part, box))) return false;
-  // What a cast makes of zero: not every dtype has one.
+  // Casts zero, because not every dtype can represent it.
   Bytes zero(size_of(part.saved));
   Dtype now = part.saved;
   for (Dtype to : part.casts) {

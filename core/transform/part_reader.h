@@ -1,5 +1,5 @@
-// The elements of parts, read box by box and in the plainest way: what the engine made is held
-// against this, and it shares nothing with how that was lowered. For one thread.
+// Reads elements of parts box by box in the simplest way. Proofs compare the engine's result with
+// this, so it shares no code with lowering. For one thread.
 #pragma once
 
 #include <cstdint>
@@ -14,22 +14,21 @@ namespace shw {
 
 class PartReader {
  public:
-  // `decoded_bytes`: of all readers of inputs together (BoxReader).
+  // `decoded_bytes` limits all readers of inputs together (BoxReader).
   explicit PartReader(const TargetState& all, std::uint64_t decoded_bytes = kDecodedForBoxes)
       : all_(all), decoded_bytes_(decoded_bytes) {}
-  // Of `box`, which lies in the part's: row-major, of the dtype that the part ends in. Of
-  // `out_of_range`, a byte an element, those become 1 whose number is lost on the way
-  // (is_out_of_range in core/tensor/convert.h); null: nobody asks.
-  // The memory that `to` holds is used again.
+  // Reads `box`, which lies in the part's box: row-major, in the dtype after all casts. If
+  // `out_of_range` is not null, it has a byte per element that becomes 1 if the dtype cannot
+  // represent the number (is_out_of_range in core/tensor/convert.h). Reuses the memory of `to`.
   Status read(const Part& part, const Box& box, Bytes& to, std::uint8_t* out_of_range = nullptr);
-  // What reads chunks of that input.
+  // The reader of an input's chunks.
   Result<BoxReader*> reader(std::uint32_t input);
-  // read() would give nothing but zero bytes, since what it would read is a hole.
+  // True if read() would return zeros because the file has a hole there.
   bool is_hole(const Part& part, const Box& box);
 
  private:
   static Box saved_box(const Part& part, const Box& box);
-  // Gives the strides by dim of the box, in bytes.
+  // Returns strides per dim of the box, in bytes.
   Result<Extents> read_raw(const Part& part, const Box& box, Bytes& to);
   Status scale(const Scaling& scaling, const Part& part, const Box& box, Bytes& values,
                std::uint8_t* out_of_range);

@@ -15,12 +15,12 @@ namespace {
 
 Loss loss_of(const FilledTensor& filled, ExtentsView shape) {
   Loss loss{filled.boxes, filled.fill, filled.fill_from, filled.fill_checkpoint};
-  // Whatever is not known element by element is lost as a whole.
+  // If single elements cannot be tracked, the whole tensor counts as lost.
   if (!filled.all_boxes) loss.boxes = {whole(shape)};
   return loss;
 }
 
-// The part takes its elements from where those of it in `box` begin.
+// Moves the part's start in its origin to the start of `box`.
 void begin_later(Part& part, const Box& box) {
   Extents skipped(part.box.offsets.size());
   for (std::size_t d = 0; d < skipped.size(); ++d)
@@ -45,7 +45,7 @@ tl::unexpected<Error> cannot_make_target(std::string_view fqn, std::string why,
 
 namespace {
 
-// Files that hold nothing that was read.
+// By file: true if nothing was read from it.
 std::vector<bool> without_contents(const Checkpoint& source) {
   std::vector<bool> empty(source.file_count(), true);
   auto take = [&](const std::optional<ItemPlace>& item) {
@@ -59,7 +59,7 @@ std::vector<bool> without_contents(const Checkpoint& source) {
 
 using Nowhere = std::set<std::string, std::less<>>;
 
-// Records of an index whose entry is gone from it: what is made without them would look whole.
+// Adds records of an index whose entry is missing: a result without them would look complete.
 void add_without_entry(const Checkpoint& source, Nowhere& nowhere) {
   std::set<std::string_view> objects;
   if (!source.unclaimed_records().empty()) {
@@ -72,7 +72,7 @@ void add_without_entry(const Checkpoint& source, Nowhere& nowhere) {
 }
 
 void add_nowhere(const Checkpoint& source, Nowhere& nowhere) {
-  // An index says what each file holds.
+  // With an index, the content of each file is known.
   if (source.format().traits.has_index) return add_without_entry(source, nowhere);
   for (const UnclaimedStorageRecord& unclaimed : index_only_tensors(source)) {
     if (!source.find(unclaimed.fqn)) nowhere.insert(unclaimed.fqn);
@@ -222,7 +222,7 @@ std::vector<Part> part_without(const Part& part, const Box& box) {
 
 namespace {
 
-// The first dim in which a move takes less than all.
+// The first dim along which a mapping does not take everything.
 std::size_t dim_of_moves(const TargetTensor& tensor, std::span<const BoxMapping> moves) {
   for (const BoxMapping& move : moves) {
     for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
@@ -232,8 +232,8 @@ std::size_t dim_of_moves(const TargetTensor& tensor, std::span<const BoxMapping>
   return 0;
 }
 
-// What of `things` each move takes along: thousands of moves of thousands of parts would be
-// millions of looks.
+// Calls `take` for the pairs of mapping and box that overlap: testing thousands of mappings against
+// thousands of parts would be millions of tests.
 template <class Thing, class BoxOf, class Take>
 void take_moved(const std::vector<Thing>& things, const BoxOf& box_of,
                 std::span<const BoxMapping> moves, std::size_t dim, const Take& take) {

@@ -1,5 +1,4 @@
-// What steps make of a checkpoint, as a checkpoint whose elements are read where they lie when they
-// are asked for: nothing is written.
+// A target as a checkpoint: elements are read from their origin on demand, nothing is written.
 #pragma once
 
 #include <memory>
@@ -10,8 +9,8 @@
 
 namespace shw {
 
-// Entries that are no tensors are left out, and so are the source's files. kUnsupported where parts
-// of a tensor overlap.
+// Without non-tensor entries and without the source's files. kUnsupported if parts of a tensor
+// overlap.
 Result<std::shared_ptr<const Checkpoint>> target_view(std::shared_ptr<const TargetState> all,
                                                       Progress* progress);
 

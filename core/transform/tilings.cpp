@@ -12,10 +12,10 @@
 namespace shw {
 namespace {
 
-// Nobody writes a list in a list there, and a deep one takes the stack of whoever prints it.
+// Limit on nesting: no such list is nested, and printing a deep one would overflow the stack.
 constexpr int kMaxNesting = 8;
 
-// Another rank, the same but for axes along which all hold the same, has the same tiles.
+// True if an earlier rank, which differs only on replicated axes, has the same tiles.
 bool is_copy(const Mesh& mesh, const std::vector<Placement>& placements, std::int64_t rank) {
   const std::vector<std::int64_t> at = mesh.coordinates(rank);
   for (std::size_t axis = 0; axis < at.size() && axis < placements.size(); ++axis) {
@@ -41,7 +41,7 @@ Result<std::vector<TargetChunk>> mesh_tiles(const Mesh& mesh, const MeshTiling& 
       tiles.push_back({std::move(box), static_cast<std::uint32_t>(rank)});
     }
   }
-  // Of nothing, one tile of nothing: the entry must not lose its record.
+  // An empty tensor gets one empty tile, so that the entry keeps a record.
   if (tiles.empty()) tiles.push_back({whole(tensor.shape), 0});
   return tiles;
 }

@@ -1,4 +1,4 @@
-// How a tensor is cut into tiles: by a mesh and placements, or not at all.
+// Splits a tensor into tiles: by a mesh and placements, or not at all.
 #pragma once
 
 #include <string>
@@ -10,26 +10,26 @@
 
 namespace shw {
 
-// The tiles that `tiling` asks for. A tile that several ranks hold is written by the first of them,
-// as torch's DCP does; a rank without rows writes none.
+// Tiles for `tiling`. A tile that several ranks have is written by the first of them, as in torch's
+// DCP; a rank without rows writes none.
 Result<std::vector<TargetChunk>> tiles_of(const TargetState& all, const NewTiling& tiling,
                                           const TargetTensor& tensor);
 
-// kUnsupported where one of them is Partial, which cannot be saved.
+// kUnsupported for Partial, which cannot be saved.
 Status check_no_partial(const std::vector<Placement>& placements, std::string_view fqn);
 
-// An entry as it stands now, its tiles included.
+// The current tensor of an entry, including its tiles.
 Result<TargetTensor> tensor_of(const TargetState& all, const TargetEntry& entry);
 
-// Which placements a tensor gets, by its name: the first shell pattern that matches counts.
+// Placements by tensor name: the first matching shell pattern counts.
 struct PlacementRules {
   std::vector<std::pair<std::string, std::vector<Placement>>> rules = {};
 };
-// {"*.weight": ["Shard(0)", "Replicate"], ...}, in the order of the file. One placement a mesh
-// axis. kUsage with the pattern that is wrong.
+// Reads {"*.weight": ["Shard(0)", "Replicate"], ...} in the order of the file, with one placement
+// per mesh axis. kUsage with the wrong pattern.
 Result<PlacementRules> placement_rules_from_json(std::string_view json, const std::string& source,
                                                  const Mesh& mesh);
-// Shard(0) on the first axis and Replicate on the others where no rule says anything; a tensor
+// Default without a matching rule: Shard(0) on the first axis and Replicate on the others; a tensor
 // without dims is replicated.
 std::vector<Placement> placements_of(const PlacementRules& rules, std::string_view fqn,
                                      std::size_t ndim, const Mesh& mesh);

@@ -35,8 +35,8 @@ std::vector<std::string> missing_entries_of(const Checkpoint& c) {
   return missing;
 }
 
-// Elements that the other moments of a parameter lost: Adam divides one moment by the root of the
-// other, so a row of one moment alone does harm.
+// Chunks to drop because another moment of the parameter lost the same elements: Adam divides one
+// moment by the root of the other, so rows of only one moment would do harm.
 MissingChunks lost_by_other_moments(const Checkpoint& c, const MissingChunks& missing,
                                     const Progress* progress) {
   std::map<std::string, std::vector<TensorId>> of_parameters;
@@ -105,7 +105,8 @@ struct Filling {
 
 void add_fills(const Filling& filling, const MissingChunks& missing, const MissingChunks& more,
                Plan& plan) {
-  std::map<std::string, FillStep> alike;  // one step for all tensors filled from one checkpoint
+  // Shared by all tensors that are filled from one checkpoint.
+  std::map<std::string, FillStep> alike;
   for (const auto& [tensor, boxes] : missing) {
     FillStep step;
     step.gone = true;

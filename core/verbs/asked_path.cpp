@@ -116,7 +116,7 @@ tl::unexpected<Error> other_base(const std::string& path, const HashOfAll& wante
               {path}, "`shardwright hash` gives the number of any checkpoint.");
 }
 
-// The hash of the result is enough: what comes to it was made of the right base.
+// Checks the hash of the result only: a matching result needs the right base.
 Result<std::shared_ptr<const Checkpoint>> open_applied(const AskedEnd& end, const Opening& open,
                                                        Progress* progress) {
   SHW_TRY(auto base, open(end.before, progress));
@@ -178,7 +178,7 @@ Result<std::shared_ptr<const Checkpoint>> open_end(const AskedEnd& end, const Op
   return merged_adapter(std::move(stored), std::move(adapter), progress);
 }
 
-// An end of ours; others are names of folders.
+// True for a known ending; others are names of folders.
 bool is_known(const AskedEnd& end) {
   if (end.word == kDequantised) return end.others.empty() && end.numbers.empty();
   if (end.word == kQuantised || end.word == kAs || end.word == kNorms) return end.others.empty();

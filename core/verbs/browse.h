@@ -17,15 +17,15 @@ enum class PlaceKind : std::uint8_t { kFolder, kCheckpoint, kFile };
 struct ListedPlace {
   std::string name;
   PlaceKind kind = PlaceKind::kFolder;   // kFile: a checkpoint file
-  bool looked = false;                   // false: `what` is unknown
+  bool looked = false;                   // false: not examined, so `what` is unknown
   std::string what;                      // "DCP", "3 checkpoints inside"; may be empty
   std::optional<std::uint64_t> tensors;  // if it is cheap to know
-  bool holds_steps = false;              // a folder with checkpoints inside
+  bool holds_steps = false;              // true: a folder with checkpoints inside
   bool is_openable() const { return kind != PlaceKind::kFolder; }
 };
 
 struct FolderListing {
-  std::string asked;                // as typed: "~/runs/"
+  std::string asked;                // as typed by the user: "~/runs/"
   std::string path;                 // "/home/me/runs"
   ListedPlace here;                 // the folder itself
   std::vector<ListedPlace> places;  // in natural order: step_9000 before step_10000
@@ -38,7 +38,7 @@ struct FolderListing {
 // Expands "~"; relative paths refer to the working directory.
 std::string expanded(std::string_view path, std::string_view home);
 
-// Names only.
+// Lists names without examining them.
 FolderListing list_folder(const std::string& asked);
 // Examines the next few entries; may fail with kCancelled.
 Result<FolderListing> look_closer(FolderListing listing, Progress* progress);

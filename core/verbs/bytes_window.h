@@ -1,5 +1,5 @@
-// A few rows of a file's bytes, with the owner of every byte and values in several types. Also for
-// damaged files, with what is missing.
+// A few rows of a file's bytes, with the owner of every byte and values in several types. Works for
+// damaged files too, and lists what is missing.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct BytesWindow {
   std::string path;  // relative to the checkpoint
   std::uint64_t file_size = 0;
   std::uint64_t at = 0;     // the requested byte
-  std::uint64_t first = 0;  // of `bytes`; a multiple of 16
+  std::uint64_t first = 0;  // offset of `bytes`, a multiple of 16
   Bytes bytes;
   std::optional<BytesRecord> record;            // the record that contains `at` or was requested
   std::vector<BytePart> parts;                  // parts that intersect the window, in order
@@ -56,7 +56,7 @@ Result<BytesWindow> bytes_of(const Checkpoint& checkpoint, ChunkId chunk,
 
 // The element of the window's dtype that begins at this byte, as text; empty if none.
 std::string value_at(const BytesWindow& window, std::uint64_t offset);
-// Its index in the whole tensor: "[9, 4096, 12]"; empty if unknown.
+// Index of that element in the whole tensor: "[9, 4096, 12]"; empty if unknown.
 std::string index_at(const BytesWindow& window, std::uint64_t offset);
 // Rows in the format of `hexdump -C`.
 std::string hex_text(const BytesWindow& window, std::uint64_t first, std::uint64_t last);

@@ -36,7 +36,7 @@ bool is_pattern(const std::string& name) {
 
 namespace {
 
-// Tensors for one name, pattern or filter (as in `ls`); an error if there are none.
+// Tensors for a name, pattern or filter (as in `ls`); an error if there are none.
 Result<std::vector<std::uint32_t>> tensors_of(const Checkpoint& checkpoint,
                                               const std::string& name) {
   if (auto tensor = checkpoint.find(name)) return std::vector{static_cast<std::uint32_t>(*tensor)};

@@ -26,11 +26,11 @@
 namespace shw::verbs {
 namespace {
 
-constexpr const char* kWrappers = "wrappers";  // of --strip: whatever wrappers there are
+constexpr const char* kWrappers = "wrappers";  // for --strip: all known wrappers
 
 using NameSet = std::set<std::string, std::less<>>;
 
-// Of all entries the ones that VerbOptions::only does not fit.
+// All entries that VerbOptions::only does not match.
 Result<std::vector<std::string>> not_chosen(const Checkpoint& checkpoint, const std::string& only,
                                             Progress* progress) {
   std::vector<std::string> names;
@@ -55,12 +55,12 @@ bool is_left_by(const std::vector<std::string>& patterns, const std::string& fqn
   });
 }
 
-// Names that stay, and what every question about them is asked of.
+// State while a conversion is planned: the options, and which entries remain.
 struct Converting {
   const Checkpoint& checkpoint;
   const VerbOptions& said;
   ConvertPlan& out;
-  NameSet gone = {};            // tensors and entries
+  NameSet gone = {};            // FQNs of dropped tensors and entries
   NotWeights not_weights = {};  // with --weights-only
   std::vector<NeededAddition> needed = {};
 
@@ -95,7 +95,7 @@ void drop_gone(Converting& converting) {
   const VerbOptions& said = converting.said;
   std::vector<Step>& steps = converting.out.plan.steps;
   Patterns patterns = said.leave_out;
-  // A step drops entries; one that only consents to the loss of an addition has none to drop.
+  // A pattern may only allow the loss of an addition; the drop step must not contain it.
   std::erase_if(patterns, [&](const std::string& pattern) {
     return is_of_needed(converting, pattern) && !is_of_entry(converting.checkpoint, pattern);
   });
@@ -114,7 +114,7 @@ Result<Dtype> weights_dtype(const std::string& option, const std::string& said) 
               "it is bf16, fp16, fp32 or fp64; 8 bits and fewer need scales beside the weights");
 }
 
-// Scales and the like beside quantised weights.
+// Scales and other companions of quantised weights.
 NameSet companions_of_quantised(const Checkpoint& checkpoint) {
   const CheckInput input{
       .checkpoint = checkpoint, .headers = {}, .data = {}, .object_data = {}, .tilings = {}};
@@ -148,7 +148,7 @@ Status cast_weights(Converting& converting) {
   return {};
 }
 
-// Of ECMAScript.
+// Escapes text for an ECMAScript pattern.
 std::string escaped_for_pattern(std::string_view text) {
   std::string out;
   for (char c : text) {
@@ -158,7 +158,7 @@ std::string escaped_for_pattern(std::string_view text) {
   return out;
 }
 
-// Adds the step and renames `names` as it will.
+// Adds the step and renames `names` as the step will.
 Status add_rename(std::vector<std::string>& names, RenameStep step, std::vector<Step>& steps) {
   SHW_TRY(const NamePattern pattern, NamePattern::from(step.from, step.to));
   for (std::string& one : names) {
@@ -174,7 +174,7 @@ bool has_part(std::string_view fqn, std::string_view part) {
   return fqn.starts_with(inside.substr(1)) || fqn.find(inside) != std::string_view::npos;
 }
 
-// A wrapper puts its part into a name wherever it wraps a module.
+// Removes a wrapper's segment, which may occur several times in a name.
 Status strip_part(std::vector<std::string>& names, std::string_view part,
                   std::vector<Step>& steps) {
   constexpr int kMostNested = 64;
@@ -221,7 +221,7 @@ Status strip_prefix(std::vector<std::string>& names, const std::string& prefix,
   return add_rename(names, {escaped_for_pattern(prefix) + "(.+)", "$1", true}, steps);
 }
 
-// REGEX=TO: the last "=" parts them.
+// Parses REGEX=TO, split at the last "=".
 Result<RenameStep> rename_of(const std::string& text) {
   const std::size_t at = text.rfind('=');
   if (at == std::string::npos || at == 0)
@@ -230,8 +230,8 @@ Result<RenameStep> rename_of(const std::string& text) {
   return RenameStep{text.substr(0, at), text.substr(at + 1), true};
 }
 
-// torch_checkpointing keeps tensors by items, the first keys of a nested state dict. A model alone
-// has no such key: its names get the item "model".
+// True if names need an item: torch_checkpointing groups tensors by items, the first keys of a
+// nested state dict. Names of a model alone get the item "model".
 bool lacks_items(const Converting& converting) {
   const Format* written = format_named(converting.said.to);
   const Checkpoint& source = converting.checkpoint;
@@ -260,7 +260,7 @@ Status rename_all(Converting& converting) {
   return lacks ? add_rename(names, {"(?!optimizer\\.)(.+)", "model.$1", true}, steps) : Status{};
 }
 
-// Said before anything is written: the file is whole, and yet its reader will not take it.
+// Warns before anything is written that torch.load will refuse entries of the result.
 void note_refused(Converting& converting, const Format* format, Progress* progress) {
   const Format* torch = format_named("torch");
   if (torch == nullptr || format->writer != torch->writer) return;
@@ -272,7 +272,7 @@ void note_refused(Converting& converting, const Format* format, Progress* progre
   if (!refused.entries.empty()) converting.out.notes.push_back(in_words(refused));
 }
 
-// What a loader of the model's own names would not find.
+// Notes a key before all names that a loader of the model does not expect.
 void note_model_key(Converting& converting) {
   const std::string& key = converting.not_weights.model_key;
   if (key.empty() || !converting.said.weights_only || !converting.said.strip.empty() ||
@@ -284,8 +284,9 @@ void note_model_key(Converting& converting) {
                   key));
 }
 
-// What stands beside the entries, and without which loaders read other numbers or nothing: only
-// the format that has it keeps it, and of tensors that are cast or renamed it holds no more.
+// Refuses to lose additions, which are beside the entries and without which loaders read wrong
+// numbers or fail. They survive only in the same format, and those for certain tensors only if no
+// step changes tensors.
 Status refuse_to_lose_additions(const Converting& converting, const Format* written) {
   const Checkpoint& source = converting.checkpoint;
   const bool stays = written != nullptr && written->writer == source.format().writer;

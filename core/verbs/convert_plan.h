@@ -1,4 +1,4 @@
-// What `convert` is asked for, as steps: what goes, what its elements become, what it is called.
+// Turns the options of `convert` into steps: what to drop, cast and rename.
 #pragma once
 
 #include <string>
@@ -10,32 +10,32 @@ namespace shw::verbs {
 
 struct ConvertPlan {
   Plan plan;
-  std::vector<std::string> notes = {};  // a line each: what is left out, cast, and stays
-  bool is_empty = false;                // VerbOptions::only fits nothing
+  std::vector<std::string> notes = {};  // one line each: what is dropped, cast or kept
+  bool is_empty = false;                // true: VerbOptions::only matches nothing
 };
 Result<ConvertPlan> plan_of_convert(const Opened& opened, const VerbOptions& said,
                                     Progress* progress);
 
-// The format of what lies at a path, whatever is computed of it, where it can be written, else
+// The format of the checkpoint at a path (also of a computed one), if it can be written, otherwise
 // safetensors.
 Result<std::string> format_to_keep(const std::string& path, Progress* progress);
 
-// Of an adapter as `extract` makes it: how much its matrices leave out.
+// For an adapter made by `extract`: text about how much of the difference its matrices miss.
 std::string extraction_note(const Checkpoint& adapter);
 
-// A tensor as steps before a cast leave it.
+// A tensor after the steps before a cast.
 struct CastCandidate {
   std::string fqn;
   Dtype dtype = Dtype::kUnknown;
 };
-// Which of them a cast of the weights changes. States of an optimizer, scales, what is quantised
-// and what loaders keep in float32 stay; `note` says how many and why.
+// The tensors that a cast of the weights changes. Optimizer states, scales, quantised tensors, and
+// tensors that loaders keep in float32 are not cast; `note` counts them with the reason.
 struct CastChoice {
   Dtype to = Dtype::kUnknown;
   std::vector<std::string> tensors = {};
   std::string note = {};
 };
-// kUsage where `dtype` is none that weights are cast to. `option`: what asks for it.
+// kUsage if `dtype` is not one that weights can be cast to. `option` is named in errors.
 Result<CastChoice> choose_casts(const Checkpoint& checkpoint,
                                 const std::vector<CastCandidate>& candidates,
                                 const std::string& option, const std::string& dtype);

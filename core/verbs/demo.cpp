@@ -131,7 +131,7 @@ Status write_checkpoint(const DemoModel& model, WritableDirectory& directory, Pr
 
 namespace fs = std::filesystem;
 
-// A demo inside a checkpoint would be read as part of it.
+// Refuses a folder inside a checkpoint, where the demo would be read as part of it.
 Status check_is_none(const std::string& folder) {
   if (!posix_store().exists(folder)) return {};
   SHW_TRY(const std::vector<std::string> names, names_in(folder));

@@ -13,7 +13,8 @@ namespace shw::verbs {
 
 namespace {
 
-// Names that the filter fits in either: a term may fit one of two tensors of a name.
+// Names that the filter matches in either checkpoint: a term may match one of two tensors with the
+// same name.
 Result<ComparedNames> names_asked_for(const Checkpoint& a, const Checkpoint& b,
                                       const std::string& only, Progress* progress) {
   ComparedNames names;
@@ -28,7 +29,7 @@ Result<ComparedNames> names_asked_for(const Checkpoint& a, const Checkpoint& b,
   return names;
 }
 
-// `out` has the two checkpoints.
+// Compares the two checkpoints of `out`.
 Status compare_opened(const DiffOptions& options, Progress* progress, ComparedCheckpoints& out) {
   CompareOptions compare = options.compare;
   ComparedNames names;

@@ -15,15 +15,15 @@ namespace shw::verbs {
 struct ComparedCheckpoints {
   std::shared_ptr<const Checkpoint> a, b;
   CheckpointDifference difference;
-  bool is_empty = false;  // DiffOptions::only fits no name of either
+  bool is_empty = false;  // DiffOptions::only matches no name of either
 };
 
 struct DiffOptions {
   CompareOptions compare = {};
-  std::string only = {};    // words and terms as of ls; empty: everything
-  MapOptions mapping = {};  // where the names are those of two programs
+  std::string only = {};    // words and terms as in `ls`; empty: everything
+  MapOptions mapping = {};  // used if two programs wrote the checkpoints
 };
-// Of two that are open already.
+// Compares two open checkpoints.
 Result<ComparedCheckpoints> diff_opened(std::shared_ptr<const Checkpoint> a,
                                         std::shared_ptr<const Checkpoint> b,
                                         const DiffOptions& options, Progress* progress = nullptr);

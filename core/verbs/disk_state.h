@@ -1,4 +1,4 @@
-// The files of an opened checkpoint as they lie on disk, to notice that someone else changed them.
+// The state of an opened checkpoint's files on disk, to notice changes by other processes.
 #pragma once
 
 #include <cstdint>

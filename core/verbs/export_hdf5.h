@@ -6,8 +6,8 @@
 
 namespace shw::verbs {
 
-// Empty `options.out`: CHECKPOINT.h5. Never inside the checkpoint. Findings of a check are added to
-// their tensors.
+// Writes to `options.out`, by default CHECKPOINT.h5; never into the checkpoint. Findings of a check
+// are added to their tensors.
 Result<Exported> export_hdf5(const Opened& opened, const VerbOptions& verb_options,
                              ExportOptions options, Progress* progress = nullptr);
 

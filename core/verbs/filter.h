@@ -1,11 +1,11 @@
-// The filter line over the list of tensors: words that all must occur in the FQN (case is ignored),
-// and terms:
+// The filter for the list of tensors. It has words, which must all occur in the FQN (ignoring
+// case), and terms:
 //   finding:*  finding:RULE   dtype:bfloat16   rank:17   ndim:3   shape:[288,*,640]
-// and shell patterns of the whole name: *.weight
-// and letters that begin parts of a name, or follow one another in it, in that order:
+// A shell pattern matches the whole name: *.weight
+// Letters after "~" must begin parts of the name, or follow one another in it, in this order:
 //   ~l3dp  finds layers.3.mlp.down_proj.weight
-// A dtype may be spelt as people do (bf16, fp32, float). A shape has as many dimensions as are
-// named; one whose bracket is still open, while it is typed, matches the leading ones.
+// Dtypes have short names too (bf16, fp32, float). A shape must have as many dims as given; while
+// its bracket is not closed yet, it matches the leading dims.
 #pragma once
 
 #include <cstdint>

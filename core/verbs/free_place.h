@@ -1,4 +1,4 @@
-// Names for files that the desktop writes: none of them replaces a file.
+// Names for files that the desktop writes; they never replace an existing file.
 #pragma once
 
 #include <string>
@@ -9,16 +9,16 @@
 namespace shw::verbs {
 
 struct PlaceAsked {
-  std::string checkpoint;  // that is open
+  std::string checkpoint;  // the opened checkpoint
   std::string path;        // a file that does not exist, or a folder; empty: beside the checkpoint
-  std::string name;        // behind the checkpoint's: "report" for "step_9000-report.html"
+  std::string name;        // added to the checkpoint's name: "report" for "step_9000-report.html"
   std::string ending;      // ".html"
 };
-// In a folder the first free name: "step_9000-report.html", "step_9000-report-2.html". kUsage for a
-// named file that exists.
+// A free path. In a folder the first free name: "step_9000-report.html", "step_9000-report-2.html".
+// kUsage for a named file that exists.
 Result<std::string> free_place(const Store& store, const PlaceAsked& asked);
 
-// Letters, digits, dots and dashes of a tensor's name, for a file's name; at most 100.
+// A file name from the letters, digits, dots and dashes of an FQN; at most 100 characters.
 std::string file_name_of(std::string_view fqn);
 
 }  // namespace shw::verbs

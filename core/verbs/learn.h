@@ -8,8 +8,8 @@
 
 namespace shw::verbs {
 
-// Any formats that open. `out`: a file for the map, which is written where something was found; may
-// be empty.
+// Learns from checkpoints of any readable formats. `out`: file for the map, written if something
+// was found; may be empty.
 Result<LearnedMap> learn(const std::string& a, const std::string& b, const std::string& out,
                          Progress* progress = nullptr);
 

@@ -1,4 +1,4 @@
-// "~l3dp" finds layers.3.mlp.down_proj.weight.
+// Search by initial letters: "~l3dp" finds layers.3.mlp.down_proj.weight.
 #pragma once
 
 #include <algorithm>
@@ -65,7 +65,7 @@ class LettersInNames {
   std::vector<LettersInOrder::Seen> seen_;  // state after each of its characters
 };
 
-// Ignores case.
+// Case-insensitive.
 bool has_letters_in_order(std::string_view name, std::string_view letters);
 
 }  // namespace shw

@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t kMappedShardBytes = 5'000'000'000;
 constexpr std::uint64_t kMostModelFile = std::uint64_t{64} << 20;
 
-// One chunk per tensor; of one that stacks layers or experts one per layer.
+// Splits tensors that stack layers or experts into one chunk per layer; others get one chunk.
 void add_tiles(const std::vector<MapTensor>& tensors, std::vector<Step>& steps) {
   std::map<Extents, Patterns> stacked;
   Patterns whole_ones;
@@ -73,7 +73,8 @@ bool asks_for_map(const VerbOptions& said, const MapOptions& mapping) {
 
 namespace {
 
-// Options of a conversion that no map reads: refused, so that nobody takes them for carried out.
+// Refuses options that a conversion through a map does not support, so that none is ignored
+// silently.
 Status check_options_of_map(const VerbOptions& said) {
   const std::pair<bool, const char*> unread[] = {{!said.dtype.empty(), "--dtype"},
                                                  {!said.strip.empty(), "--strip"},
@@ -132,7 +133,7 @@ Result<std::vector<std::string>> copy_model_files(const MapOptions& mapping,
       continue;
     SHW_TRY(auto source, from->open(entry.path));
     SHW_TRY(std::string text, read_whole_text(*source, kMostModelFile));
-    // The source's own config.json came along already: that of --config takes its place.
+    // Replaces the source's config.json, which was copied before, by that of --config.
     const std::string fresh = entry.path + ".new";
     SHW_CHECK(write_text(*to, fresh, text));
     SHW_CHECK(to->rename(fresh, entry.path));

@@ -1,4 +1,4 @@
-// What a person says of the map between the names of two programs.
+// Options for the map between the names of two programs.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 namespace shw::verbs {
 
 struct MapOptions {
-  std::string map = {};               // --map FILE, or the name of one of the program's maps
+  std::string map = {};               // --map FILE, or the name of a built-in map
   std::vector<std::string> set = {};  // --set NAME=VALUE: values of the map
-  std::string config = {};            // --config FOLDER: with the model's config.json
+  std::string config = {};            // --config FOLDER that has the model's config.json
 };
 
-// Adds what --config and --set say; --config replaces what lies beside the checkpoint.
+// Adds --config and --set; --config replaces the config.json beside the checkpoint.
 Status add_map_options(const MapOptions& mapping, ModelFacts& facts);
 
 }  // namespace shw::verbs

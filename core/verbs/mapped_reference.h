@@ -1,5 +1,5 @@
-// check and diff of two checkpoints that two programs name differently: Megatron-core's beside one
-// of Hugging Face. They are compared through a map (core/maps).
+// check and diff for checkpoints of two programs, such as Megatron-core and Hugging Face. They are
+// compared through a map (core/maps).
 #pragma once
 
 #include <optional>
@@ -13,28 +13,28 @@
 
 namespace shw::verbs {
 
-// What both checkpoints and files beside them say of the model's sizes.
+// The model's sizes from both checkpoints and the files beside them.
 ModelFacts facts_of_pair(const Checkpoint& a, const Checkpoint& b);
 
 struct JudgedThroughMap {
-  bool is_compared = false;  // else `unjudged` says why not
-  bool is_same = false;      // every tensor was compared, and is equal to the bit
-  bool has_unread = false;   // a tensor of either could not be read
+  bool is_compared = false;  // false: `unjudged` has the reason
+  bool is_same = false;      // all tensors were compared and are equal to the bit
+  bool has_unread = false;   // some tensor could not be read
   std::vector<Finding> findings;
   std::vector<Unjudged> unjudged;
 };
-// The checkpoint beside a reference with names of another program; nothing where both have names of
-// one program, or of none that is known, and --map names no map.
+// Compares the checkpoint with a reference of another program; nullopt if both belong to one
+// program or to no known one, and --map is not given.
 Result<std::optional<JudgedThroughMap>> judge_through_map(
     const std::shared_ptr<const Checkpoint>& checkpoint,
     const std::shared_ptr<const Checkpoint>& reference, const MapOptions& mapping,
     std::optional<Depth> depth, Progress* progress);
-// Findings before those of a report that are not worse, with what becomes of a run.
+// Adds findings to the report, before others of equal severity, with their effect on a load.
 void add_findings(const Checkpoint& checkpoint, std::vector<Finding> findings, CheckReport& report);
-// Adds it to what a check without the reference reported.
+// Adds the comparison to the report of a check without reference.
 void add_judged(const Checkpoint& checkpoint, JudgedThroughMap judged, CheckReport& report);
 
-// The same for diff.
+// Like judge_through_map(), for diff.
 Result<std::optional<CheckpointDifference>> difference_through_map(
     const std::shared_ptr<const Checkpoint>& a, const std::shared_ptr<const Checkpoint>& b,
     const MapOptions& mapping, bool reads_values, Progress* progress);

@@ -15,7 +15,7 @@
 namespace shw::verbs {
 namespace {
 
-// Which model it is decides names that the tensors alone leave open.
+// kUsage if the model is unknown, because some names depend on it.
 Status check_model_is_known(const MappedSteps& mapped, const ModelFacts& facts) {
   if (mapped.to != "hf" || mapped.from == "hf" || !facts.model_type.empty()) return {};
   return fail(ErrorKind::kUsage,
@@ -26,7 +26,7 @@ Status check_model_is_known(const MappedSteps& mapped, const ModelFacts& facts) 
               "phi3 and others have names of their own)");
 }
 
-// What --config and --set say, and what lies beside the checkpoint.
+// Facts from --config, --set and the files beside the checkpoint.
 Result<ModelFacts> facts_said(const Checkpoint& checkpoint, const MapOptions& mapping) {
   ModelFacts facts = facts_beside(checkpoint);
   SHW_CHECK(add_map_options(mapping, facts));
@@ -40,7 +40,7 @@ const ModelMap* built_in_map_to(const std::string& world) {
   return nullptr;
 }
 
-// With the forms and the padding of `like`, which is a checkpoint of the program `to`.
+// Adds the forms and the padding of `like`, a checkpoint of program `to`.
 Result<ModelFacts> facts_like(const Checkpoint& checkpoint, const std::string& to,
                               const ModelMap* map, const Checkpoint& like, ModelFacts facts) {
   const ModelMap* last = map == nullptr ? built_in_map_to(to) : map;
@@ -54,7 +54,7 @@ Result<ModelFacts> facts_like(const Checkpoint& checkpoint, const std::string& t
   return facts_followed(*last, shapes, like, bound, facts);
 }
 
-// Gemma's norms multiply by 1 + weight.
+// True for models that multiply by 1 + weight: Gemma.
 bool are_norms_centred(const ModelFacts& facts) {
   return facts.model_type.starts_with("gemma");
 }

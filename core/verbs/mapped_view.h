@@ -1,4 +1,5 @@
-// A checkpoint as another program has it: what the steps of a map make of it, read where it lies.
+// A checkpoint in the layout of another program: the steps of a map, computed on demand while
+// reading.
 #pragma once
 
 #include <memory>
@@ -11,24 +12,24 @@
 
 namespace shw::verbs {
 
-// "hf", "torch_dist", "titan", "fsdp_dtensor".
+// True for "hf", "torch_dist", "titan", "fsdp_dtensor".
 bool names_a_program(const std::string& word);
 
-// The steps of the map that options or names choose. `to`: a program, or any word where --map is
-// given. kUsage says what has to be told beside: a map, a size that nothing says.
+// Steps of the map that options or names select. `to`: a program, or anything if --map is given.
+// kUsage names a missing map or size.
 struct MappedByOptions {
   MappedSteps steps;
-  bool names_world = false;  // `to` is one of the map's two sides
+  bool names_world = false;  // `to` is one of the map's two worlds
   ModelFacts facts = {};
 };
-// `like`: a checkpoint of that program whose forms and padding the result gets; may be null.
+// `like`: a checkpoint of the target program, whose forms and padding the result gets; may be null.
 Result<MappedByOptions> mapped_by(const Checkpoint& checkpoint, const std::string& to,
                                   const MapOptions& mapping, const LeaveOut& leave_out,
                                   const Checkpoint* like = nullptr);
-// A line each: by which map, what is left out, what the other program must be told.
+// One line each: the maps, what is dropped, and options that the other program needs.
 std::vector<std::string> notes_on(const MappedByOptions& made);
-// kUnsupported where Megatron's arguments say that norms hold the factor, and the model's own hold
-// the factor less 1.
+// kUnsupported if Megatron's arguments say that norms store the factor, but this model's norms
+// store the factor minus 1.
 Status check_norms(const Checkpoint& checkpoint, const MappedByOptions& made);
 
 struct MappedView {

@@ -38,7 +38,7 @@ struct StepRequest {
   bool complete = false;
 };
 
-// The first path part that is @latest or @latest-complete.
+// Finds the first path part that is @latest or @latest-complete.
 std::optional<StepRequest> parse_request(std::string_view path) {
   for (std::size_t at = 0; at < path.size();) {
     const std::size_t end = std::min(path.find('/', at), path.size());
@@ -84,7 +84,7 @@ bool holds_checkpoint(const std::string& path) {
   return kind && (kind->format != nullptr || kind->below > 0);
 }
 
-// Newest first.
+// Step folders of the run, newest first.
 Result<std::vector<StepFolder>> steps_of(const StepRequest& request, Progress* progress) {
   SHW_TRY(auto directory, open_directory(request.run));
   SHW_TRY(const std::vector<std::string> names, names_in(request.run));
@@ -147,7 +147,7 @@ Status keep_matching_steps(const StepRequest& request, std::vector<StepFolder>& 
   return {};
 }
 
-// Empty if the step is complete.
+// Reason why the step is incomplete; empty if it is complete.
 Result<std::string> incomplete_reason(const std::string& path, Progress* progress) {
   auto opened = open_checkpoint(path, progress);
   if (!opened) {

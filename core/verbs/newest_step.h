@@ -1,7 +1,6 @@
 // Paths for the newest step of a run: "runs/llama/@latest", "runs/llama/@latest-complete",
 // optionally with a subfolder ("runs/llama/@latest/model"). Three trainers took the newest folder
 // although its save had not finished (vllm/speculators #739, RLinf #1469, VeOmni #1172).
-// save had not finished (vllm/speculators #739, RLinf #1469, VeOmni #1172).
 #pragma once
 
 #include <string>
@@ -15,7 +14,7 @@
 
 namespace shw::verbs {
 
-// A folder with exactly that name takes precedence.
+// True for such a path, unless a folder with exactly that name exists.
 bool stands_for_a_step(std::string_view path);
 
 struct NewestStep {
@@ -32,8 +31,8 @@ struct NewestStep {
 // listing.
 Result<NewestStep> newest_step(const std::string& path, Progress* progress = nullptr);
 
-// Absolute and without links or passwords, for answers; empty for an empty path, and for one that
-// still stands for a step.
+// The absolute path without links or passwords, for output; empty if `path` is empty or still has
+// an unresolved step.
 std::string resolved_path(const std::string& path);
 
 // Resolves CHECKPOINT, --against and --fill from:CHECKPOINT. The ranks of a team use rank 0's

@@ -21,10 +21,10 @@ struct VerbOptions {
   std::string plan;                    // --plan FILE; empty: made from findings
   std::string out;                     // --out FOLDER; empty: beside the checkpoint
   bool in_place = false;               // --in-place
-  std::vector<std::string> then = {};  // --then STEP: what follows, in the same pass
-  std::vector<std::string> leave_out = {};  // --leave-out PATTERN: entries not to copy
-  bool weights_only = false;                // --weights-only: tensors of the model alone
-  std::vector<std::string> strip = {};      // --strip PREFIX, or "wrappers"
+  std::vector<std::string> then = {};  // --then STEP: further steps in the same pass
+  std::vector<std::string> leave_out = {};  // --leave-out PATTERN: entries that are not copied
+  bool weights_only = false;                // --weights-only: only tensors of the model
+  std::vector<std::string> strip = {};      // --strip PREFIX or "wrappers"
   std::vector<std::string> rename = {};     // --rename REGEX=TO
   std::string dtype = {};                   // --dtype: of floating weights; empty: unchanged
   std::string only = {};                    // words and terms as of ls; empty: all entries

@@ -12,7 +12,7 @@ namespace shw::verbs {
 // checkpoint of one file the surrounding folder is allowed.
 Status check_output_place(const Opened& opened, const VerbOptions& options, const std::string& out);
 
-// As above by names only, if nothing could be opened.
+// Like check_output_place(), but by names only, for when nothing could be opened.
 Status check_output_apart(const std::string& checkpoint, const std::string& out);
 
 }  // namespace shw::verbs

@@ -19,8 +19,8 @@ std::string own_file(const char* xdg, const char* home, std::string_view otherwi
                      std::string_view name);
 // The whole file. kIo if unreadable, kDamaged if larger than kMostOwnBytes.
 Result<std::string> read_own_file(const std::string& file);
-// Under another name first, then renamed: somebody who reads meanwhile sees the old or the new.
-// Folders that are missing are made on the way.
+// Writes a temporary file and renames it, so that concurrent readers see the old or the new
+// content. Creates missing folders.
 Status write_own_file(Store& store, const std::string& file, std::string_view text);
 
 }  // namespace shw::verbs

@@ -13,13 +13,13 @@ namespace {
 
 using Names = std::map<std::string, std::string>;
 
-// The two sides of a map, each with its names as the map reads them and as they are saved.
+// Both sides of a map, with names as the map reads them and as saved.
 struct PairSides {
   const ModelMap& map;
   const Checkpoint& one;    // in the world `from`
   const Checkpoint& other;  // in the world `to`
-  BoundMap bound;           // of `one`
-  BoundMap of_other;        // back; may be empty
+  BoundMap bound;           // from `one`
+  BoundMap of_other;        // from `other`, in reverse; may be empty
   Names saved_one, saved_other;
 };
 
@@ -67,7 +67,7 @@ PairedRow begin_row(const PairSides& sides, const BoundRow& bound, const PairedT
   return row;
 }
 
-// Rows of the bound map by their row of the map, in its order.
+// Adds the rows of the bound map, grouped by their row of the map, in its order.
 void add_rows(const PairSides& sides, PairedNames& out, std::set<std::string>& made,
               std::map<std::size_t, std::size_t>& number_of) {
   for (const BoundRow& bound : sides.bound.rows) {

@@ -1,5 +1,5 @@
-// Two checkpoints of one model that two programs wrote: which tensors of one belong to which of the
-// other, row by row of the map between them.
+// Pairs the tensors of two checkpoints that different programs wrote, row by row of the map between
+// them.
 #pragma once
 
 #include <cstdint>
@@ -14,48 +14,49 @@
 
 namespace shw::verbs {
 
-// Tensors as they are saved: `to` is made of `from`.
+// Saved names: tensors `to` are made from tensors `from`.
 struct PairedTensors {
   std::vector<std::string> from, to;
 };
 
 struct PairedRow {
   std::vector<std::string> from, to;  // patterns: "model.layers.{l}.mlp.up_proj.weight"
-  std::vector<std::string> from_shapes, to_shapes;  // of the first of its tensors, by pattern
-  std::vector<std::string> does;                    // what happens to them: sentences with shapes
+  std::vector<std::string> from_shapes, to_shapes;  // of the row's first tensors, by pattern
+  std::vector<std::string> does;                    // operations as sentences with shapes
   std::vector<PairedTensors> tensors;
-  std::size_t from_count = 0, to_count = 0;  // tensors
-  std::size_t missing = 0;                   // of those that it makes: the other side has none
-  std::size_t different = 0;                 // of both sides, where they were compared
-  std::string doubt;                         // of a learned row: what names alone decided
+  std::size_t from_count = 0, to_count = 0;  // numbers of tensors
+  std::size_t missing = 0;                   // number of results that the other side lacks
+  std::size_t different = 0;  // number of differing tensors of both sides, if compared
+  std::string doubt;          // for a learned row: what only names decided
 };
 
-// A tensor without a row.
+// A tensor that no row covers.
 struct UnpairedTensor {
   std::string fqn;
   std::string why;
 };
 
 struct PairedNames {
-  std::string map;            // its name; empty: learned from the elements
-  std::string from, to;       // the programs, as maps name them: "hf", "torch_dist"
-  bool is_first_from = true;  // the first checkpoint is in the world `from`
+  std::string map;            // name of the map; empty: learned from the elements
+  std::string from, to;       // programs by their names in maps: "hf", "torch_dist"
+  bool is_first_from = true;  // true: the first checkpoint is in world `from`
   std::vector<PairedRow> rows;
   std::vector<UnpairedTensor> only_from, only_to;
-  // Learned: tensors of the second checkpoint, and how many of them are equal to the bit.
+  // For a learned map: number of tensors of the second checkpoint, and of those that are equal to
+  // the bit.
   std::optional<std::size_t> tensors, proved;
 };
 
-// Nothing where both have names of one program, or of none that is known.
+// nullopt if the names belong to one program or to no known one.
 Result<std::optional<PairedNames>> pair_names(const Checkpoint& first, const Checkpoint& second);
-// Through a map that was learned from the two.
+// Pairs names through a map that was learned from the two checkpoints.
 Result<PairedNames> pair_learned(const Checkpoint& first, const Checkpoint& second,
                                  const LearnedMap& learned);
 
-// Counts the tensors of each row that a comparison of the two names.
+// Counts the tensors of each row that the comparison found different.
 void mark_differences(const CheckpointDifference& difference, PairedNames& names);
 
-// What a row does to its first tensors, in words. Empty: the same elements under another name.
+// Operations of a row on its first tensors, as text; empty for a rename only.
 std::vector<std::string> row_words(const ModelMap& map, const BoundRow& row);
 
 }  // namespace shw::verbs

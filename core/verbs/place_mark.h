@@ -20,7 +20,7 @@ std::optional<ChunkId> tile_of_mark(const Checkpoint& checkpoint, TensorId tenso
                                     std::string_view mark);
 
 std::string finding_mark(const Finding& finding);
-// The finding with this rule and subject, else the first one of the rule.
+// The finding with this rule and subject, otherwise the first of the rule.
 std::optional<std::size_t> finding_of_mark(std::span<const Finding> findings,
                                            std::string_view mark);
 

@@ -22,7 +22,7 @@ std::string expanded_path(std::string path);
 // into the opened checkpoint.
 Status save_plan(Store& store, const Opened& opened, const VerbOptions& options, const Plan& plan,
                  const std::string& path);
-// kUnsupported where a plan does more than a repair, which a view of repairs would not show.
+// kUnsupported if the plan has steps, which a view of repairs does not show.
 Status check_is_shown(const Plan& plan);
 // Parses JSON that a user typed.
 Result<Plan> read_plan_text(const Opened& opened, std::string_view json);

@@ -14,7 +14,7 @@
 namespace shw::verbs {
 namespace {
 
-// What is read at a time, so that memory does not grow with the box.
+// Elements per read, so that memory does not grow with the box.
 constexpr std::int64_t kMostElements = 16 << 20;
 constexpr std::size_t kMostGaps = 16;
 

@@ -1,5 +1,5 @@
-// The elements of a box of a tensor, from whatever chunks hold them: local or remote, decoded or
-// computed.
+// Reads the elements of a box of a tensor from the chunks that have them: local or remote, decoded
+// or computed.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace shw::verbs {
 
-// Row-major, little-endian, as stored. kUsage if the box is not inside the tensor or `out` has
-// another size; kDamaged if some of its elements are in no chunk; and the errors of reading.
+// The result is row-major, little-endian, in the stored dtype. kUsage if the box is outside the
+// tensor or `out` has another size; kDamaged if elements are in no chunk; also errors of reading.
 Status read_elements(const Checkpoint& checkpoint, TensorId tensor, const Box& box,
                      std::span<std::byte> out, Progress* progress = nullptr);
 

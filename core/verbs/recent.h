@@ -1,5 +1,4 @@
-// What was opened before, with its last verdict: a file of the person's own, that anybody may have
-// written.
+// Recently opened checkpoints with their last verdict. The user's file is untrusted.
 #pragma once
 
 #include <string>
@@ -14,23 +13,24 @@ namespace shw::verbs {
 struct RecentPlace {
   std::string path, spec, against, mesh;
   std::string verdict =
-      {};  // "clean", "warnings", "findings" (errors), "undecided"; empty: not known
+      {};  // "clean", "warnings", "findings" (errors), "undecided"; empty: unknown
   std::string summary = {};  // "3 findings; 1,142 tensors"
   friend bool operator==(const RecentPlace&, const RecentPlace&) = default;
 };
-using RecentPlaces = std::vector<RecentPlace>;  // the last first
+using RecentPlaces = std::vector<RecentPlace>;  // the last opened first
 
 inline constexpr std::size_t kMostRecent = 30;
 
-// "$XDG_STATE_HOME/shardwright/recent.json"; empty where neither folder is said.
+// "$XDG_STATE_HOME/shardwright/recent.json"; empty if neither folder is set.
 std::string recent_file(const char* state_home, const char* home);
-// Whatever of it makes sense; nothing where it cannot be read.
+// The valid entries; empty if the file cannot be read.
 RecentPlaces read_recent(const std::string& file);
 RecentPlaces parse_recent(std::string_view text);
 std::string to_text(const RecentPlaces& places);
-// The place first, without what was said of it before.
+// Puts the place first and removes its older entry.
 RecentPlaces with_place(RecentPlaces places, RecentPlace place);
-// Under another name first, then renamed: somebody who reads meanwhile sees the old or the new.
+// Writes a temporary file and renames it, so that concurrent readers see the old or the new
+// content.
 Status write_recent(Store& store, const std::string& file, const RecentPlaces& places);
 
 }  // namespace shw::verbs

@@ -1,5 +1,5 @@
-// Entries of a file of torch.save that torch.load refuses unless it is told to run what the file
-// names: numpy's numbers, an argparse.Namespace.
+// Entries of a torch.save file that torch.load refuses by default because they need other code,
+// such as numpy scalars or an argparse.Namespace.
 #pragma once
 
 #include <string>
@@ -12,13 +12,13 @@ namespace shw::verbs {
 
 struct RefusedByTorch {
   std::vector<std::string> entries;
-  std::string first_name;  // "argparse.Namespace", in the first of them
+  std::string first_name;  // name of the first refused class: "argparse.Namespace"
 };
-// Of the objects of these indices, as a conversion would write them.
+// Checks the entries with these indices, as a conversion would write them.
 RefusedByTorch refused_by_torch(const Checkpoint& checkpoint,
                                 const std::vector<std::size_t>& objects, Progress* progress);
 
-// What will happen, and what leaves it out; empty where nothing is refused.
+// Text about the consequence and the option that omits the entries; empty if none is refused.
 std::string in_words(const RefusedByTorch& refused);
 
 }  // namespace shw::verbs

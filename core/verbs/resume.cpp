@@ -33,7 +33,7 @@ Result<RepairResult> resume_repair(ResumeOrder order, Progress* progress) {
   return apply_plan(order.store, *checkpoint, plan, options, progress);
 }
 
-// Every verb that makes a new folder.
+// Verbs that create a folder.
 constexpr ResumeRow kRows[] = {{"repair", resume_repair}};
 
 tl::unexpected<Error> nothing_to_resume(const std::string& folder) {
@@ -80,7 +80,7 @@ struct Begun {
   JournalText journal;
 };
 
-// The one with the most progress; otherwise the reason why none can be resumed.
+// The unfinished run with the most progress; otherwise the reason why none can be resumed.
 Result<Begun> find_begun(const Store& store, const std::string& folder) {
   std::optional<Begun> best;
   std::optional<Error> why;
@@ -136,7 +136,7 @@ Result<RepairResult> resume_repair_in_place(Store& store, Begun begun, const Res
               {begun.partial + "/" + kJournalFile});
 }
 
-// For an existing folder: a repair in place, or a finished result.
+// Handles an existing folder: a repair in place, or a finished result.
 Result<Resumed> resume_there(Store& store, const std::string& folder, Progress* progress) {
   SHW_TRY(auto directory, store.read_folder(folder));
   SHW_TRY(InPlace state, in_place_state(*directory));

@@ -14,7 +14,7 @@ class Store;
 
 namespace shw::verbs {
 
-// What a killed run left, and its request.
+// The leftovers of a killed run, and its request.
 struct ResumeOrder {
   Store& store;
   std::string request;  // FolderRun::request, from the journal
@@ -35,7 +35,7 @@ struct ResumeRow {
 struct ResumeLimits {
   std::uint64_t memory = kDefaultMemory;
   DeviceOptions device = {};
-  Team* team = nullptr;  // of processes that resume together, whatever the previous number
+  Team* team = nullptr;  // processes that resume together; their number may differ from before
 };
 
 struct Resumed {

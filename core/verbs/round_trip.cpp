@@ -30,7 +30,7 @@ void add_unpadded_rows(const BoundRow& row, std::map<std::string, std::int64_t>&
   }
 }
 
-// Of tensors of the source that the map cuts: the rows that are not padding.
+// For tensors that the map cuts: number of rows without padding.
 std::map<std::string, std::int64_t> rows_without_padding(const MappedSteps& steps) {
   std::map<std::string, std::int64_t> rows;
   for (const auto& maps : {steps.bound, steps.of_states}) {
@@ -42,7 +42,7 @@ std::map<std::string, std::int64_t> rows_without_padding(const MappedSteps& step
   return rows;
 }
 
-// Some rows of both at a time.
+// Compares the first rows of both, some at a time.
 Result<bool> first_rows_are_equal(const Checkpoint& own, const Checkpoint& back, const Pair& pair,
                                   std::int64_t rows) {
   constexpr std::int64_t kMostBytes = 64 << 20;

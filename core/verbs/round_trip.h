@@ -1,5 +1,4 @@
-// The way back from what a conversion wrote: its tensors under the names and in the layout of the
-// source, beside the source's own.
+// Converts a conversion's result back and compares it with the source.
 #pragma once
 
 #include <string>
@@ -13,8 +12,8 @@
 
 namespace shw::verbs {
 
-// Reads every byte of both sides. `said`, `mapping`: of the conversion. Errors: the way back cannot
-// be gone, because no map leads there or a size that it needs is said nowhere.
+// Reads every byte of both sides. `said` and `mapping` are the options of the conversion. An error
+// if no map leads back or a size is unknown.
 Result<WayBack> way_back(const Opened& source, const VerbOptions& said, const MapOptions& mapping,
                          const std::string& output, Progress* progress = nullptr,
                          Team* team = nullptr);

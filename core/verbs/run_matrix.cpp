@@ -12,7 +12,7 @@
 namespace shw::verbs {
 namespace {
 
-// Length of the first word that all modules share ("model."), as the list of tensors omits it.
+// Length of the first word if all modules share it ("model."); the list of tensors omits it too.
 std::size_t common_first_word(const std::vector<RunModule>& modules) {
   if (modules.empty()) return 0;
   const std::string_view first = modules[0].tensor;
@@ -24,7 +24,7 @@ std::size_t common_first_word(const std::vector<RunModule>& modules) {
   return is_common ? word.size() : 0;
 }
 
-// Length of what all step names begin with, without digits at its end: "step_".
+// Length of the common prefix of all step names, without digits at its end: "step_".
 std::size_t common_beginning(const RunSteps& run) {
   std::string_view common = run.steps.empty() ? std::string_view() : run.steps[0].name;
   for (const RunStep& step : run.steps) {
@@ -74,7 +74,7 @@ RunCell cell_of(const StepNumbers* step, const RunMatrixRow& row) {
   return cell;
 }
 
-// Only norms of as many finite elements compare.
+// Norms are only comparable over the same number of finite elements.
 void compare_with_before(RunCell& cell, const ModuleNumbers* now, const ModuleNumbers* before) {
   if (now == nullptr || before == nullptr || before->elements != now->elements) return;
   if (cell.is_odd() || before->nan + before->infinite != 0) return;

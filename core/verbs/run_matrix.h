@@ -16,10 +16,10 @@ struct RunCell {
   enum class State : std::uint8_t { kNotCounted, kAbsent, kCounted, kFailed };
   State state = State::kNotCounted;
   bool is_whole = true;     // every element of the module was read
-  bool has_change = false;  // the step before was counted with as many elements
-  bool begins = false;      // the first step of the row with a NaN or infinite element
-  float change = 0;         // of the norm against the step before: 0.1 is 10 % more
-  double norm = 0;          // L2, of the finite elements
+  bool has_change = false;  // true: the previous step was counted, with the same number of elements
+  bool begins = false;      // true: the first step of the row with a NaN or infinite element
+  float change = 0;         // change of the norm since the previous step: 0.1 is 10 %
+  double norm = 0;          // L2 norm of the finite elements
   std::uint64_t nan = 0, infinite = 0;
   bool is_odd() const { return nan != 0 || infinite != 0; }
 };
@@ -27,25 +27,26 @@ struct RunCell {
 struct RunMatrixRow {
   std::string name;                     // "layers.5.mlp"; the first row: "all modules"
   std::optional<std::uint32_t> module;  // index in RunNumbers::modules; nullopt: all modules
-  float most_change = 0;                // the largest magnitude
+  float most_change = 0;                // largest magnitude of its changes
 };
 
-// Where NaN, or else infinite elements, begin.
+// The first step with NaN, or otherwise with infinite elements.
 struct FirstOdd {
   std::size_t step = 0;  // index in RunSteps::steps
-  std::size_t row = 0;   // with the most such elements at that step
-  std::size_t rows = 0;  // with such elements at that step, without "all modules"
+  std::size_t row = 0;   // the row with most such elements at that step
+  std::size_t rows = 0;  // number of rows with such elements at that step, without "all modules"
   bool is_nan = true;
-  bool is_proved = false;  // all older steps were read whole
+  bool is_proved = false;  // all older steps were read completely
 };
 
 struct RunMatrix {
   std::vector<RunMatrixRow> rows;       // "all modules", then by name
-  std::vector<std::size_t> by_change;   // rows, the most changed first
-  std::vector<std::string> step_names;  // without their common beginning, by step
+  std::vector<std::size_t> by_change;   // row indices, the most changed first
+  std::vector<std::string> step_names;  // by step, without their common prefix
   std::vector<RunCell> cells;           // row-major, in the order of RunSteps::steps
-  std::size_t counted = 0, failed = 0, incomplete = 0;  // steps; `counted` has the other two
-  std::uint64_t bytes_left = 0;  // of the files of steps that are not counted
+  // Numbers of steps; `counted` includes the other two.
+  std::size_t counted = 0, failed = 0, incomplete = 0;
+  std::uint64_t bytes_left = 0;  // total size of files of steps that are not counted
   std::optional<FirstOdd> first_odd;
   std::size_t steps() const { return step_names.size(); }
   const RunCell& cell(std::size_t row, std::size_t step) const {
@@ -53,9 +54,10 @@ struct RunMatrix {
   }
 };
 
-// No rows if nothing was counted.
+// Without rows if nothing was counted.
 RunMatrix make_run_matrix(const RunSteps& run, const RunNumbers* numbers);
-// "First NaN at step_300: layers.5.mlp, 12 elements", or that there is none; and what was not read.
+// Text about the first NaN, "First NaN at step_300: layers.5.mlp, 12 elements", or that there is
+// none; and about unread steps.
 std::string first_odd_text(const RunSteps& run, const RunMatrix& matrix);
 
 }  // namespace shw::verbs

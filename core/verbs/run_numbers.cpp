@@ -13,7 +13,7 @@
 namespace shw::verbs {
 namespace {
 
-// Names of all steps' modules, to which a step may add some.
+// Module names of all steps; a step may add some.
 class ModuleNames {
  public:
   explicit ModuleNames(const RunNumbers& numbers) {
@@ -43,7 +43,7 @@ ModuleNumbers numbers_of_tensor(const TensorStatistics& tensor) {
   numbers.repeated = static_cast<std::uint64_t>(std::max<std::int64_t>(0, tensor.repeated));
   numbers.nan = s.nan;
   numbers.infinite = s.infinite;
-  // The mean square is the square of the mean plus the variance.
+  // The sum of squares follows from mean and variance.
   if (s.mean && s.std)
     numbers.squares = static_cast<double>(s.elements - s.nan - s.infinite) *
                       (*s.mean * *s.mean + *s.std * *s.std);
@@ -58,7 +58,7 @@ std::vector<TensorId> float_tensors(const Checkpoint& checkpoint) {
   return tensors;
 }
 
-// Fails only with kCancelled; another error becomes part of the numbers.
+// Fails only with kCancelled; other errors are stored in `numbers`.
 Status count_step(const RunStep& step, ModuleNames& names, StepNumbers& numbers,
                   Progress* progress) {
   auto opened = open_checkpoint(step.path, progress);

@@ -16,12 +16,12 @@
 
 namespace shw::verbs {
 
-// Of the float tensors of one module at one step.
+// Sums over the float tensors of one module at one step.
 struct ModuleNumbers {
   std::uint32_t tensors = 0;   // 0: the step has no float tensor of the module
-  std::uint64_t elements = 0;  // that were read
-  std::uint64_t unread = 0;    // that no chunk holds, or whose bytes cannot be read
-  std::uint64_t repeated = 0;  // among those that were read: further copies of an element
+  std::uint64_t elements = 0;  // number of elements read
+  std::uint64_t unread = 0;    // number of elements in no chunk or with unreadable bytes
+  std::uint64_t repeated = 0;  // number of elements read more than once, included in `elements`
   std::uint64_t nan = 0, infinite = 0;
   double squares = 0;   // sum over the finite elements
   double norm() const;  // L2 norm of the finite elements

@@ -9,8 +9,8 @@
 
 namespace shw::verbs {
 
-// Reads every float element of every step. Errors: kUsage where the folder has no steps;
-// kCancelled. A step that cannot be opened is part of the report.
+// Reads every float element of every step. kUsage if the folder has no steps; kCancelled. The
+// report mentions steps that cannot be opened.
 Result<RunReport> run_statistics(const std::string& path, Progress* progress);
 
 }  // namespace shw::verbs

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kMostSteps = 1'000;
 
-// What is known of a step's files without opening one.
+// Sets properties of a step's files that are known without opening them.
 void stamp_files(RunStep& step, const std::string& run, const ListedPlace& place) {
   auto directory = open_directory(place.kind == PlaceKind::kFile ? run : step.path);
   if (!directory) return;
@@ -94,7 +94,7 @@ std::vector<ListedPlace> steps_among(FolderListing listing, std::size_t& not_rea
   return steps;
 }
 
-// The examined row of a step if nothing was written into it since; else null.
+// The examined row of a step if its files have not changed; otherwise null.
 const RunStep* known_step(const RunSteps& before, const RunStep& step) {
   auto found = std::ranges::find(before.steps, step.name, &RunStep::name);
   const bool is_same = found != before.steps.end() && found->is_known && found->stamp == step.stamp;
@@ -105,7 +105,7 @@ bool is_oldest(const RunSteps& before, const std::string& name) {
   return !before.steps.empty() && before.steps.back().name == name;
 }
 
-// True if `older` was the next row, with the files that it has now.
+// True if `older` was already the next row, with the files that it has now.
 bool is_followed_by(const RunSteps& before, const std::string& name, const RunStep& older) {
   auto found = std::ranges::find(before.steps, name, &RunStep::name);
   if (found == before.steps.end() || std::next(found) == before.steps.end()) return false;
@@ -158,7 +158,7 @@ void cannot_open(RunStep& step, const Error& error) {
   step.headline += error.message;
 }
 
-// nullptr if it cannot be opened, which the row says.
+// Null if it cannot be opened, which the row then states.
 Result<std::shared_ptr<const Checkpoint>> examine(RunStep& step, Progress* progress) {
   auto opened = open_checkpoint(step.path, progress);
   if (!opened && opened.error().kind == ErrorKind::kCancelled) return cancelled_error();
@@ -186,7 +186,7 @@ Result<std::shared_ptr<const Checkpoint>> examine(RunStep& step, Progress* progr
   return std::move(*opened);
 }
 
-// The row above compares itself with the step that was examined now.
+// The row above compares itself with the step that was just examined.
 void compare_with_last(RunSteps& run, std::size_t at, const Checkpoint* older) {
   if (at == 0 || run.last == nullptr) return;
   RunStep& newer = run.steps[at - 1];
@@ -232,7 +232,7 @@ RunSteps list_run(const std::string& path, const RunSteps* before) {
   if (before == nullptr || before->path != run.path) return run;
   for (std::size_t i = 0; i < run.steps.size(); ++i) {
     const RunStep* known = known_step(*before, run.steps[i]);
-    // A row also says what differs from the step before it.
+    // The row depends on the step before it too, through `differs`.
     const bool is_same_below = i + 1 == run.steps.size()
                                    ? is_oldest(*before, run.steps[i].name)
                                    : is_followed_by(*before, run.steps[i].name, run.steps[i + 1]);
@@ -250,7 +250,7 @@ Result<RunSteps> look_at_next_step(RunSteps run, Progress* progress) {
   compare_with_last(run, at, opened.get());
   run.last = std::move(opened);
   run.last_name = next->name;
-  // Where the step before was examined earlier, it is opened again to be compared with.
+  // Reopens the previous step if it was examined earlier, to compare with it.
   if (run.last == nullptr || at + 1 >= run.steps.size() || !run.steps[at + 1].is_known) return run;
   auto older = open_checkpoint(run.steps[at + 1].path, progress);
   if (!older) return run;

@@ -1,5 +1,5 @@
-// check of two checkpoints that one program names: what differs is looked at once more in the
-// layout of another program, where known mistakes of converters have names.
+// Explains differences between two checkpoints of one program: compares them in the layout of
+// another program too, where known conversion mistakes can be recognised.
 #pragma once
 
 #include <memory>
@@ -11,8 +11,8 @@
 
 namespace shw::verbs {
 
-// Takes the place of findings that say less of the same tensors. Leaves the report as it is where
-// nothing differs from the reference, no map knows the names, or sizes of the model are not known.
+// Replaces less specific findings about the same tensors. Does nothing if the checkpoints are
+// equal, no map knows the names, or sizes of the model are unknown.
 void name_wrong_conversions(const std::shared_ptr<const Checkpoint>& checkpoint,
                             const std::shared_ptr<const Checkpoint>& reference,
                             const MapOptions& mapping, std::optional<Depth> depth,

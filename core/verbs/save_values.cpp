@@ -64,7 +64,8 @@ std::string npy_head(const SliceValues& slice, bool transposed) {
 
 std::string cell_text(Dtype dtype, BytesView bytes, std::size_t index) {
   std::string text = element_text(dtype, bytes, index);
-  return text.find(',') == text.npos ? text : '"' + text + '"';  // complex
+  // A complex number contains a comma.
+  return text.find(',') == text.npos ? text : '"' + text + '"';
 }
 
 class ValuesWriter {
@@ -89,7 +90,7 @@ class ValuesWriter {
   }
 
  private:
-  // The slice is read in the tensor's own order, so that blocks are contiguous.
+  // Reads the slice in the tensor's own order, so that blocks are contiguous.
   Status add_numbers(const SliceLooker::Block& block, std::int64_t without) {
     const Dtype dtype = dtype_in_file(slice_.dtype);
     Bytes bytes(block.bytes.begin(), block.bytes.end());
@@ -197,7 +198,7 @@ Result<SavedValues> save_values(Store& store, const SaveValues& wanted, Progress
   const Checkpoint& checkpoint = *wanted.opened.checkpoint;
   ValuesAsk ask = wanted.ask;
   const bool is_npy = wanted.kind == ValuesFile::kNpy;
-  if (is_npy) ask.transposed = false;  // the file says in which order its elements are
+  if (is_npy) ask.transposed = false;  // the .npy header states the order of elements
   SHW_TRY(SliceValues slice, slice_window(checkpoint, wanted.tensor, ask));
   SHW_CHECK(check_dtype(wanted, slice));
   SaveValues exact = wanted;

@@ -1,4 +1,4 @@
-// Writes a slice of a tensor as a file for numpy or as text.
+// Writes a slice of a tensor to a file for numpy or as text.
 //
 //   .npy   version 1.0 of numpy's format: rows are the first shown dimension. Types that numpy
 //          lacks (bfloat16, float8) become float32, which represents each of their values.
@@ -22,21 +22,21 @@ struct SaveValues {
   TensorId tensor{};
   ValuesAsk ask;
   ValuesFile kind = ValuesFile::kNpy;
-  std::string path = {};  // as PlaceAsked::path
+  std::string path = {};  // see PlaceAsked::path
 };
 struct SavedValues {
   std::string path;
   std::uint64_t bytes = 0;
   std::int64_t rows = 0, columns = 0;
-  std::string dtype;         // in the file
-  std::int64_t missing = 0;  // elements without a value: NaN, or empty cells
+  std::string dtype;         // dtype in the file
+  std::int64_t missing = 0;  // number of elements without a value: NaN, or empty cells
 };
 
 // The dtype of numpy that represents all values, as .npy names it: "<f4"; empty if there is none.
 std::string npy_dtype(Dtype dtype);
 
-// Refuses (kUnsupported) .npy for a dtype that numpy lacks, and (kDamaged) for elements without a
-// value where the dtype has no NaN.
+// Refuses .npy if numpy lacks the dtype (kUnsupported), or if elements have no value and the dtype
+// no NaN (kDamaged).
 Result<SavedValues> save_values(Store& store, const SaveValues& wanted,
                                 Progress* progress = nullptr);
 

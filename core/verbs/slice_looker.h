@@ -1,5 +1,5 @@
-// Reads a slice of a tensor box by box and counts it into a SliceValues; or two of them, and counts
-// how they differ.
+// Reads a slice of a tensor box by box and summarises it in a SliceValues; or two slices and their
+// difference.
 #pragma once
 
 #include <functional>
@@ -18,33 +18,33 @@ namespace shw::verbs {
 class SliceLooker {
  public:
   SliceLooker(const Checkpoint& checkpoint, TensorId tensor, SliceValues& out, Progress* progress);
-  // Of B less A, as doubles into `out.values`: the same slice of tensors of one shape.
+  // Differences B - A as doubles into `out.values`, for the same slice of tensors with one shape.
   SliceLooker(SliceLooker& a, SliceLooker& b, ValuesDifference& out, Progress* progress);
 
   Status look();
   Status fill_table();
 
-  // Some elements of the slice, read. Element (r, c) of the block has the index
-  // r * row_stride + c * column_stride.
+  // State of an element; a block has some elements of the slice. Element (r, c) of the block has
+  // the index r * row_stride + c * column_stride.
   enum : std::uint8_t { kMissing, kThere, kUnread };
   struct Block {
     std::int64_t rows = 0, columns = 0, row_stride = 1, column_stride = 1;
-    bool ends_row = true;  // the row's last column is in it
+    bool ends_row = true;  // the block contains the row's last column
     BytesView bytes;
-    std::span<const std::uint8_t> state;  // of each element
+    std::span<const std::uint8_t> state;  // one per element
   };
-  // All elements, row by row: blocks of whole rows, or several blocks for one wide row.
+  // Visits all elements row by row, in blocks of whole rows, or several blocks per wide row.
   Status each_block(std::int64_t most_elements, const std::function<Status(const Block&)>& visit);
 
  private:
   struct Run {
     std::int64_t first = 0, last = 0;
   };
-  // A box of the tensor, put together from the chunks that cross it.
+  // A box of the tensor, assembled from the chunks that overlap it.
   struct Patch {
     Box box;
     Bytes bytes;
-    std::vector<std::uint8_t> state;  // an element each
+    std::vector<std::uint8_t> state;  // one per element
   };
 
   static std::vector<Run> spaced_runs(std::int64_t extent, std::int64_t wanted,
@@ -57,7 +57,7 @@ class SliceLooker {
   void count(const Patch& patch, Run rows, Run columns);
   ValueCell& cell(std::int64_t row, std::int64_t column);
 
-  const Checkpoint* checkpoint_ = nullptr;  // null: of a difference
+  const Checkpoint* checkpoint_ = nullptr;  // null: for a difference
   std::optional<BoxReader> reader_;
   SliceLooker *a_ = nullptr, *b_ = nullptr;
   ValuesDifference* difference_ = nullptr;

@@ -29,7 +29,7 @@ struct ValuesAsk {
   bool transposed = false;     // second dimension downwards
   friend bool operator==(const ValuesAsk&, const ValuesAsk&) = default;
 };
-// Several elements: the one of greatest magnitude, and whether any is not finite.
+// Combines several elements: the one of greatest magnitude, and whether any is not finite.
 struct ValueCell {
   float value = 0;
   bool seen = false, nan = false, infinite = false, missing = false, unread = false;

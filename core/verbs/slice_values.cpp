@@ -169,7 +169,7 @@ SideBySideValues side_by_side_values(const Checkpoint& a, TensorId tensor, const
   SliceLooker looker_a(a, tensor, from, progress), looker_b(b, *other, to, progress);
   SliceLooker looker(looker_a, looker_b, difference, progress);
   Status looked = looker.look();
-  difference.counts = false;  // the table's elements are counted already
+  difference.counts = false;  // the table's elements are already counted
   if (looked) looked = looker.fill_table();
   if (looked)
     beside.difference = std::move(difference);

@@ -1,6 +1,6 @@
-// What the numbers of a slice of a tensor are: a heat map, what they are like together, and a table
-// of the first of them. Read box by box with a bound, so that a look at a terabyte takes as long as
-// one at a megabyte; what was looked at is said.
+// Values of a slice of a tensor: a heat map, statistics, and a table of the first elements. Reads a
+// bounded number of elements, so that a terabyte takes as long as a megabyte; the result states how
+// many.
 #pragma once
 
 #include <cstdint>
@@ -15,23 +15,23 @@
 
 namespace shw::verbs {
 
-// "[17, 0:4096, 0:1280]", with " transposed" behind it; nothing where it cannot be read.
+// "[17, 0:4096, 0:1280]", followed by " transposed" if set; nullopt if it cannot be parsed.
 std::string to_text(const ValuesAsk& ask);
 std::optional<ValuesAsk> parse_values_ask(std::string_view text);
 
-// The window of a slice, clipped to the tensor; nothing is read. kUsage where the tensor has no
-// such slice.
+// The window of a slice, clipped to the tensor; reads nothing. kUsage if the tensor has no such
+// slice.
 Result<SliceValues> slice_window(const Checkpoint& checkpoint, TensorId tensor,
                                  const ValuesAsk& ask);
 Result<SliceValues> slice_values(const Checkpoint& checkpoint, TensorId tensor,
                                  const ValuesAsk& ask, Progress* progress = nullptr);
 
-// The same slice of another checkpoint, and what differs.
+// The same slice of another checkpoint, and the differences.
 struct SideBySideValues {
   std::optional<SliceValues> values;
   std::optional<ValuesDifference> difference;
-  std::string note;            // why there is none, or how they were compared; may be empty
-  std::optional<Error> error;  // kCancelled too
+  std::string note;            // why there are no values, or how they were compared; may be empty
+  std::optional<Error> error;  // may be kCancelled
 };
 SideBySideValues side_by_side_values(const Checkpoint& a, TensorId tensor, const Checkpoint& b,
                                      const SliceValues& values, Progress* progress = nullptr);

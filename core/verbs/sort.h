@@ -15,11 +15,11 @@ enum class SortKey : std::uint8_t {
   kBytes,
   kChunks,
   kFindings,
-  kShape,  // by the first extent, then by the next
+  kShape,  // by the first extent, then the next
   kDtype   // by its name
 };
 
-// Stable. `report` may be null; kFindings puts tensors with the gravest finding first.
+// Stable sort. `report` may be null; kFindings puts tensors with the most severe finding first.
 void sort_tensors(const Checkpoint& checkpoint, const CheckReport* report, SortKey key,
                   bool descending, std::vector<std::uint32_t>& order);
 

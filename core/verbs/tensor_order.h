@@ -1,5 +1,5 @@
-// The list of a checkpoint while somebody types: names are folded once, a text that was typed on
-// looks at what the shorter one let through, and an order is made once for each way to sort.
+// The list of tensors while the user types a filter: names are folded to lower case once, an
+// extended text searches only earlier matches, and each sort order is computed once.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,10 @@ struct ListOptions {
   bool descending = false;
 };
 
-// Of one thread.
+// Not thread-safe.
 class TensorOrder {
  public:
-  // What filter_tensors() and sort_tensors() give, one after the other; nothing if cancelled.
+  // Result of filter_tensors() followed by sort_tensors(); an error only if cancelled.
   Result<std::vector<std::uint32_t>> list(const ListOptions& options, Progress* progress);
 
  private:
@@ -35,7 +35,7 @@ class TensorOrder {
   std::shared_ptr<const Checkpoint> checkpoint_;
   std::shared_ptr<const CheckReport> report_;
   FoldedNames names_;
-  std::optional<std::string> text_;    // of `passed_`
+  std::optional<std::string> text_;    // filter that gave `passed_`
   std::vector<std::uint32_t> passed_;  // in recorded order
   std::optional<SortKey> sorted_by_;
   bool sorted_down_ = false;

@@ -1,5 +1,4 @@
-// --then: what is done to a checkpoint after what findings ask for, in the same pass over its
-// bytes.
+// --then: steps after the repairs, in the same pass over the bytes.
 #include <fmt/core.h>
 
 #include <map>
@@ -22,7 +21,7 @@ constexpr const char* kForms =
     "write reshard:dp=8,tp=2, convert:dcp|safetensors|torch, cast:bfloat16, drop:PATTERN, or "
     "a step as JSON: '{\"step\": \"rename\", \"from\": \"a\", \"to\": \"b\"}'";
 
-// A tensor as the plan leaves it so far.
+// A tensor after the plan's steps so far.
 struct LeftTensor {
   std::string fqn;
   std::size_t ndim = 0;
@@ -53,7 +52,7 @@ Result<PlacementRules> placement_rules(const VerbOptions& options, const Mesh& m
   return placement_rules_from_json(text, options.placements, mesh);
 }
 
-// One step for all tensors of the same placements.
+// Adds one step per group of tensors with equal placements.
 void add_reshard(const std::vector<LeftTensor>& tensors, const Mesh& mesh,
                  const PlacementRules& rules, Plan& plan) {
   std::map<std::string, std::size_t> step_of;  // by placements
@@ -65,7 +64,7 @@ void add_reshard(const std::vector<LeftTensor>& tensors, const Mesh& mesh,
   }
 }
 
-// The weights alone: the states of an optimizer, its step among them, stay as they are.
+// Casts only weights: optimizer states and step counters stay.
 Result<std::string> add_cast(const Opened& opened, const std::vector<LeftTensor>& tensors,
                              const std::string& dtype, Plan& plan) {
   std::vector<CastCandidate> candidates;
@@ -86,7 +85,7 @@ Status add_json(const std::string& text, Plan& plan) {
   return {};
 }
 
-// The format that the last conversion asks for, else the one that the plan has; null: what is read.
+// The format of the last conversion, otherwise the plan's; null: the format that is read.
 const Format* last_format(const std::vector<std::string>& then, const Plan& plan) {
   constexpr std::string_view kConvert = "convert:";
   std::string name = plan.format;
@@ -110,7 +109,7 @@ Result<Plan> plan_reshard(const Opened& opened, const VerbOptions& options) {
     tensors.push_back({std::string(checkpoint.fqn(tensor)), checkpoint.shape(tensor).size(),
                        checkpoint.dtype(tensor)});
   Plan plan = plan_for(opened);
-  // Where a tensor is one piece no tile of it could be told from another.
+  // A format that stores tensors in one piece cannot store tiles.
   if (checkpoint.format().traits.one_piece) plan.format = "dcp";
   add_reshard(tensors, mesh, rules, plan);
   return plan;

@@ -22,7 +22,7 @@
 namespace shw::verbs {
 namespace {
 
-// What a job costs depends on which of these it is.
+// Class of a job, which determines its cost.
 const char* class_of(const Program& program, const ProgramJob& job) {
   switch (job.op) {
     case ElementOp::kCast:
@@ -177,7 +177,7 @@ Result<StepOutlook> look_ahead(const Opened& opened, const Plan& plan, std::uint
 
 namespace {
 
-// Not what a new folder has right of its own accord, nor what no repair takes away.
+// True for errors that writing anew does not repair and that a repair could remove.
 bool speaks_against(const Finding& finding) {
   const MendedBy by = rule_of(finding).mended_by;
   return finding.severity == Severity::kError && !is_only_filled(finding) &&

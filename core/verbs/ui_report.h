@@ -1,5 +1,5 @@
-// The page that one shortcut of the desk writes: what was found, what a repair would do, and the
-// tensor that is looked at.
+// The page that a shortcut of the desktop writes: findings, planned repairs, and the selected
+// tensor.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +18,17 @@ struct UiReport {
   const VerbOptions& options;
   const CheckReport& found;
   const Plan* plan = nullptr;            // may be null
-  std::optional<TensorId> looked_at;     // on the screen
-  std::span<const PageView> views = {};  // that were saved
-  std::string path = {};  // a file that is not there yet, or a folder; empty: beside the checkpoint
+  std::optional<TensorId> looked_at;     // the tensor on the screen
+  std::span<const PageView> views = {};  // saved views
+  std::string path = {};                 // a new file, or a folder; empty: beside the checkpoint
 };
 struct WrittenReport {
   std::string path;
   std::uint64_t bytes = 0;
 };
 
-// Never over anything: beside the checkpoint, and in a folder, the first name that is free
-// ("step_9000-report.html", "step_9000-report-2.html"); a file that is named and there is refused.
+// Never replaces a file: uses the first free name in the folder ("step_9000-report.html",
+// "step_9000-report-2.html") and refuses a named file that exists.
 Result<WrittenReport> write_ui_report(Store& store, const UiReport& wanted);
 
 }  // namespace shw::verbs

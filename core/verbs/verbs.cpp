@@ -140,7 +140,7 @@ Result<HashedTensors> hash(const Opened& opened, std::span<const std::string> na
 
 namespace {
 
-// Noted in the plan before writing, and later in the certificate.
+// Notes in the plan, and so later in the certificate, which entries ranks saved differently.
 Status note_other_ranks(const Checkpoint& checkpoint, Plan& plan, Progress* progress, Team* team) {
   if (!plan.repairs() || checkpoint.directory() == nullptr) return {};
   SHW_TRY(plan.of_other_ranks, entries_of_other_ranks(checkpoint, progress, team));
@@ -235,7 +235,8 @@ std::optional<PageFormat> page_format_of_word(std::string_view word) {
 
 namespace {
 
-// Read only; verify checks its contents. An unreadable one is a finding.
+// Reads the certificate beside the checkpoint; verify checks its contents. An unreadable
+// certificate is a finding.
 std::optional<Certificate> certificate_beside(const Checkpoint& checkpoint) {
   const auto& directory = checkpoint.directory();
   if (directory == nullptr) return std::nullopt;
@@ -267,7 +268,7 @@ std::string report(const Opened& opened, const VerbOptions& verb_options, const 
   if (format == PageFormat::kGithub) return report_github(found, context);
   std::string commands = with_command.command;
   VerbOptions mending = verb_options;
-  mending.out.clear();  // the path of this report
+  mending.out.clear();  // this report's path must not become the repair's
   if (plan != nullptr && !plan->empty()) commands += "\n" + command_line("repair", mending);
   ReportInput input{*opened.checkpoint, found,    plan,      found.spec.get(),
                     commands,           &context, statistics};

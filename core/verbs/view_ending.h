@@ -1,4 +1,4 @@
-// How the names of saved views end (view_file.h).
+// File name extension of saved views (view_file.h).
 #pragma once
 
 #include <string_view>

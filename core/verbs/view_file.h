@@ -1,5 +1,5 @@
-// A place on the desk as a small JSON file: what is open beside what, which tensor, tile and
-// finding. A colleague opens it, and sees the same.
+// A view of the desktop as a small JSON file: the open checkpoints, tensor, tile and finding, so
+// that a colleague who opens it sees the same.
 //
 //   {"schema": "shardwright-view/1", "checkpoint": PATH, "spec": PATH, "against": PATH,
 //    "mesh": "dp=4,tp=2", "depth": "data", "tensor": FQN, "tile": MARK, "finding": MARK}
@@ -30,7 +30,7 @@ struct SavedView {
 
 // A regular file with that ending: not a checkpoint.
 bool is_view_file(const std::string& path);
-// kDamaged with the place where it is no view.
+// kDamaged with the position if it is not a view.
 Result<SavedView> read_view_file(const std::string& path);
 
 // The view as a page draws it; nullopt without a tensor of this checkpoint.
@@ -39,7 +39,7 @@ std::optional<PageView> page_view(const Checkpoint& checkpoint, const SavedView&
 Result<std::vector<PageView>> read_page_views(const Opened& opened, const VerbOptions& verb_options,
                                               std::span<const std::string> files);
 
-// `path` as of PlaceAsked; absolute paths are written. Never over anything.
+// `path` is as in PlaceAsked; the view contains absolute paths. Never replaces a file.
 Result<WrittenReport> write_view_file(Store& store, const Opened& opened,
                                       const VerbOptions& verb_options, SavedView view,
                                       const std::string& path);

@@ -1,5 +1,5 @@
-// Every command that check, plan and repair advise is tried on the checkpoint that it was advised
-// for: whole ones, and ones that lack a file or the end of one.
+// Runs every command that check, plan and repair advise on the checkpoint that it was advised for.
+// Some of these checkpoints are whole, others lack a file or the end of one.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -31,7 +31,8 @@ std::vector<std::string> words_of(const std::string& command) {
   return words;
 }
 
-// A sentence may go on behind a command: ", or --fill from:CHECKPOINT" and "says what can be done".
+// Text may follow a command in the same sentence: ", or --fill from:CHECKPOINT" and "says what can
+// be done".
 bool is_for_this_checkpoint(const std::vector<std::string>& words, const std::string& path) {
   return words.size() > 1 && (words[1] == path || words[0] == "explain");
 }

@@ -1,4 +1,4 @@
-// What the program said, taken apart.
+// Parses the program's output.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,7 +10,7 @@ inline bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-// Discarded where it is no JSON.
+// Returns a discarded value if the text is not JSON.
 inline nlohmann::json parsed(const std::string& text) {
   return nlohmann::json::parse(text, nullptr, false);
 }

@@ -1,4 +1,4 @@
-// What CI reads, run as a process: baselines, policies, SARIF, JUnit, annotations.
+// Output for CI, from the program as a process: baselines, policies, SARIF, JUnit, annotations.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -45,7 +45,7 @@ TEST_CASE("what a baseline knows stays a finding and does not fail") {
   CHECK(answer["baseline"]["new"] == 0);
   CHECK(answer["baseline"]["gone"].empty());
   for (const auto& finding : answer["findings"]) CHECK(finding["known"] == true);
-  // One subject less, or a milder word: no longer known.
+  // A finding with another severity than in the baseline is not known.
   auto milder = parsed(before.out);
   milder["findings"][0]["severity"] = "info";
   write(scratch / "milder.json", milder.dump());
@@ -58,7 +58,7 @@ TEST_CASE("what a baseline knows stays a finding and does not fail") {
                           scratch / "known.json", "--json"});
   CHECK(gone.code == 0);
   CHECK_FALSE(parsed(gone.out)["baseline"]["gone"].empty());
-  // Without the spec nobody asked.
+  // Without the spec these checks did not run.
   Run unasked = shardwright({"check", kHealthy, "--baseline", scratch / "known.json", "--json"});
   CHECK(parsed(unasked.out)["baseline"]["gone"].empty());
   write(scratch / "no.json", "[1, 2]");
@@ -77,8 +77,8 @@ TEST_CASE("what could not be looked at is exit 2 whatever is known and from wher
 }
 
 TEST_CASE("what is certain to be broken is exit 1 though something else could not be looked at") {
-  // A link into another file is not followed: nothing above info, and undecided. A NaN is put into
-  // what can be read: dec/w, at byte 2,048.
+  // A link into another file is not followed: no finding above info, and undecided. A NaN is put
+  // into readable data: dec/w, at byte 2,048.
   std::string bytes = text_of(std::string(SHW_TEST_DATA) + "/h5py/links.h5");
   bytes.replace(2048, 4, std::string("\x00\x00\xc0\x7f", 4));
   Scratch scratch;
@@ -117,7 +117,7 @@ TEST_CASE("a mistake in a baseline or a policy is told of the file as typed and 
   Scratch scratch;
   write(scratch / "b.json", "[]");
   write(scratch / "p", "require: coverge\n");
-  // From the folder of both files, as a job types them.
+  // Run in the folder of both files, with relative paths as in a CI job.
   auto there = [&](const std::string& words) {
     return shell("cd '" + scratch / "" + "' && \"$SHARDWRIGHT\" " + words);
   };
@@ -127,7 +127,7 @@ TEST_CASE("a mistake in a baseline or a policy is told of the file as typed and 
       Run refused = there(verb + kHealthy + " " + file);
       CHECK(refused.code == 3);
       CHECK_FALSE(contains(refused.err, kHealthy));
-      // Before the checkpoint is looked for.
+      // The output path is checked before the checkpoint is opened.
       CHECK(there(verb + "nowhere " + file).code == 3);
     }
   }
@@ -157,7 +157,7 @@ TEST_CASE("a policy is met or broken or open and the exit code says so") {
   Run typo = asked("typo", {});
   CHECK(typo.code == 3);
   CHECK(contains(typo.out, "coverage"));
-  // What lies nowhere breaks it, whatever the rules say of it.
+  // Missing bytes break the policy, whatever the rules report about them.
   std::filesystem::copy(kHealthy, scratch / "torn", std::filesystem::copy_options::recursive);
   for (const auto& entry : std::filesystem::directory_iterator(scratch / "torn")) {
     if (entry.path().extension() == ".distcp") std::filesystem::resize_file(entry.path(), 10);

@@ -1,4 +1,4 @@
-// What shells complete and what man shows, read by those shells and by groff.
+// Shell completion and the man page, interpreted by real shells and by groff.
 #include <doctest/doctest.h>
 
 #include <fstream>
@@ -26,7 +26,7 @@ std::string written(const Scratch& scratch, const std::string& form) {
   return scratch / form;
 }
 
-// What bash would offer for the last word.
+// The words that bash would offer for the last word.
 std::string offered(const std::string& script, const std::string& words,
                     const std::string& folder = "/") {
   Run run = shell("cd " + folder + " && bash -c '. " + script +
@@ -44,7 +44,7 @@ std::vector<std::string> options_in(const std::string& help) {
   while ((at = help.find("--", at)) != std::string::npos) {
     std::size_t end = help.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-", at);
     std::size_t line = help.rfind('\n', at);
-    // At the beginning of its line, or after its letter.
+    // Options at the beginning of a line or after their short form.
     if (at - line <= 6) names.push_back(help.substr(at, end - at));
     at = end;
   }
@@ -100,7 +100,7 @@ TEST_CASE("zsh, fish and groff read what is made for them without a complaint") 
         shell("HOME=" + (scratch / ".") + " fish -c '. " + script +
               "; complete -C \"shardwright check --depth \"' | cut -f1 | sort | tr '\\n' ' '");
     CHECK(run.out == "data headers metadata ");
-    // Words that fish cannot read are told when they are asked for.
+    // Values that fish would misread must be offered without an error.
     for (const char* asked : {"repair x --device ", "repair x --fill ", "report x --format "}) {
       run = shell("HOME=" + (scratch / ".") + " fish -c '. " + script +
                   "; complete -C \"shardwright " + asked + "\"'");

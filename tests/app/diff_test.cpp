@@ -19,7 +19,7 @@ void copy_folder(const std::string& from, const std::string& to) {
   std::filesystem::copy(from, to, std::filesystem::copy_options::recursive);
 }
 
-// The last byte of a tensor's first tile; what stands there is flipped.
+// Flips the last byte of a tensor's first tile.
 void flip_a_byte(const std::string& folder, const std::string& fqn) {
   Run shown = shardwright({"show", folder, fqn, "--json"});
   auto chunk = parsed(shown.out)["chunks"][0];
@@ -31,7 +31,7 @@ void flip_a_byte(const std::string& folder, const std::string& fqn) {
   file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   std::size_t record = bytes.find("data/0");
   REQUIRE(record != std::string::npos);
-  // After the name and its padding ("FB", a length, Z's): the first byte that is none of them.
+  // The payload begins at the first byte after the name and its padding ("FB", a length, Z's).
   std::size_t padding = bytes.find("FB", record);
   std::size_t at = bytes.find_first_not_of('Z', padding + 4) + 1;
   bytes[at] = static_cast<char>(bytes[at] ^ 1);

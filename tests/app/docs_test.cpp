@@ -1,5 +1,5 @@
-// README, CONTRIBUTING and docs/: docs/verbs.md is what the program prints, every page is as short
-// in its sentences as the rules for words ask, and every link leads somewhere.
+// Tests README, CONTRIBUTING and docs/: docs/verbs.md equals the program's output, sentences are
+// short, and every link leads somewhere.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -74,7 +74,7 @@ std::size_t words_in(const std::string& text) {
   return count;
 }
 
-// Where a sentence ends: "." and the like before a space.
+// Splits at the ends of sentences: "." and the like before a space.
 std::vector<std::string> sentences_of(const std::string& paragraph) {
   std::vector<std::string> all(1);
   for (std::size_t i = 0; i < paragraph.size(); ++i) {

@@ -124,7 +124,7 @@ TEST_CASE("what ranks saved alike is exported once, and left out where they diff
     return answer;
   };
   auto alike = exported("alike.h5");
-  // The mask has no last part, and is there in part; the tiles are deflated.
+  // The mask lacks its last part and is exported in part; the tiles are compressed with deflate.
   CHECK(alike["left_out"] == nlohmann::json({"mask", "tiles"}));
   CHECK(alike["tensors"] == 2);
   CHECK(alike["partial"] == nlohmann::json({"mask"}));
@@ -153,7 +153,7 @@ TEST_CASE("a tensor that check calls an error does not look whole in an export")
   Scratch scratch;
   fs::copy(std::string(SHW_TEST_DATA) + "/h5py/ranks/ckpt", scratch / "ckpt");
   CHECK(shardwright({"export-hdf5", scratch / "ckpt", "--out", scratch / "a.h5"}).code == 0);
-  // Another file than the one that its maker hashed.
+  // A file whose hash differs from the recorded one.
   std::ofstream(scratch / "ckpt/integrity.json")
       << R"({"algorithm": "sha256", "files": {"shard_rank0.h5": ")" << std::string(64, '0')
       << "\"}}";
@@ -165,7 +165,7 @@ TEST_CASE("a tensor that check calls an error does not look whole in an export")
   REQUIRE_FALSE(answer["reasons"].empty());
   CHECK(answer["reasons"][0]["damaged"] == true);
   CHECK(contains(answer["reasons"][0]["why"], "file-hash"));
-  // Rows that stand in the wrong order are all there: they are shown as they were recorded.
+  // Rows in a wrong order are complete, so they are exported as recorded.
   Run rows =
       shardwright({"export-hdf5", std::string(SHW_TEST_DATA) + "/torch-2.14/s2_swiglu_t1/ckpt",
                    "--out", scratch / "c.h5", "--json"});

@@ -1,4 +1,4 @@
-// `hash`: short lists by which two checkpoints that lie far apart are compared.
+// `hash`: short lists to compare two checkpoints on different machines.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -39,7 +39,7 @@ TEST_CASE("a list of hashes has a line a tensor, and the total behind them") {
   const Run some = shardwright({"hash", kSource, "*bias*"});
   CHECK(all.code == 0);
   CHECK(contains(all.out, "  total of "));
-  // Each line stands for itself.
+  // Lines are independent of each other.
   std::string lines = some.out.substr(0, some.out.rfind('\n', some.out.size() - 2) + 1);
   CHECK_FALSE(lines.empty());
   for (std::size_t at = 0; at < lines.size();) {
@@ -83,7 +83,7 @@ TEST_CASE("a file that nobody could read leaves hashes and statistics open") {
     const Run text = shardwright({verb, scratch / "hf"});
     CHECK(text.code == 2);
     CHECK(contains(text.out, cut + ": what it holds is not known"));
-    // Of what is named nothing is open.
+    // The named tensors have no undecided part.
     CHECK(shardwright({verb, scratch / "hf", "model.0.bias"}).code == 0);
   }
   CHECK(shardwright({"export-hdf5", scratch / "hf", "--out", scratch / "hf.h5"}).code == 2);

@@ -1,4 +1,4 @@
-// The program is killed at moments that nobody chose. SHW_KILLS says how often.
+// Kills the program at random moments. SHW_KILLS is the number of rounds.
 #include <doctest/doctest.h>
 
 #include <chrono>
@@ -91,7 +91,7 @@ struct Killing {
     make_checkpoint(checkpoint);
     std::ofstream(scratch / "plan.json") << plan_of(checkpoint);
     making = {"repair", checkpoint, "--plan", scratch / "plan.json"};
-    // A file a tensor, and hashes of all files.
+    // One file per tensor, and hashes of all files.
     if (what == Making::kConversion)
       making = {"convert", checkpoint, "--to", "safetensors", "--shard-size", "4M", "--integrity"};
     making.insert(making.end(), {"--out", out, "--yes", "--quiet"});
@@ -123,18 +123,18 @@ struct Killing {
     CHECK(made == wanted);
   }
 
-  // By the command that the person would type.
+  // Resumes with the command that the user would type.
   void go_on() {
     bool again = dice() % 3 == 0;
     if (again) {
-      // It is killed once more.
+      // Kills the resumed run too.
       shardwright_killed({"resume", out, "--quiet"}, some_time());
     }
     bool was_there = fs::exists(out);
     Run run = shardwright({"resume", out, "--json"});
     CAPTURE(run.out);
     if (run.code == 3) {
-      // It had not begun, or nothing but an empty folder.
+      // The killed run had not begun, or left only an empty folder.
       CHECK_FALSE(was_there);
       ++nothing_left;
       REQUIRE(shardwright(making).code == 0);
@@ -179,7 +179,7 @@ struct Killing {
     }
     if (fs::exists(out)) CHECK(shardwright({"verify", out, "--against", checkpoint}).code == 0);
     CHECK(files_below(checkpoint) == source);
-    // A folder that was not even named yet is all that may be left: roll-back takes it away.
+    // At most an unnamed folder may be left; --roll-back deletes it.
     if (!half_made().empty()) shardwright({"resume", "--roll-back", out});
     CHECK(half_made().empty());
     fs::remove_all(out);
@@ -241,7 +241,7 @@ TEST_CASE("a file that may not grow is an error with words, and goes on where it
   Killing killing(Making::kConversion);
   std::string words;
   for (const std::string& word : killing.making) words += " '" + word + "'";
-  // In KiB: tensors of 4 MiB do not fit.
+  // Limit in KiB: tensors of 4 MiB do not fit.
   Run run = shell("ulimit -f 2000; $SHARDWRIGHT" + words);
   CHECK(run.code == 4);
   CHECK(run.err.find("File too large") != std::string::npos);

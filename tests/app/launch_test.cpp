@@ -1,4 +1,4 @@
-// The program as one of several processes that a launcher began.
+// The program as one of several processes of a launcher.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -26,7 +26,7 @@ TEST_CASE("Several processes of a verb for one refuse, and write nothing") {
   CHECK(contains(parsed(first.out)["error"]["message"].get<std::string>(), "mpirun has begun 4"));
   Run third = shardwright(words, kThird);
   CHECK(third.code == 3);
-  CHECK(third.out.empty());  // all know it alike, and the first one says it
+  CHECK(third.out.empty());  // all processes know the result, and only the first prints it
   CHECK(third.err.empty());
   CHECK_FALSE(std::filesystem::exists(out));
 }

@@ -13,7 +13,7 @@ namespace {
 
 const std::string kLearnedMoe = std::string(SHW_TEST_DATA) + "/torch-2.14/healthy_moe_ep/ckpt";
 
-// The same weights under other names.
+// A checkpoint with the same weights under other names.
 std::string renamed_copy(Scratch& scratch) {
   const std::string copy = scratch / "renamed";
   Run run = shardwright({"convert", kLearnedMoe, "--to", "safetensors", "--rename",
@@ -38,7 +38,7 @@ TEST_CASE("learn finds other names, and convert makes the same tensors by its ma
       {"convert", kLearnedMoe, "--map", map, "--to", "safetensors", "--out", made, "--yes"});
   CHECK(converted.code == 0);
   CHECK(shardwright({"diff", made, copy, "--data"}).code == 0);
-  // The map alone on stdout, and what it comes to beside it.
+  // Only the map is on stdout; the summary is on stderr.
   Run printed = shardwright({"learn", kLearnedMoe, copy});
   CHECK(printed.code == 0);
   CHECK(parsed(printed.out)["schema"] == "shardwright-map/1");

@@ -1,4 +1,4 @@
-// Whether a message names what is at fault, as it was typed, and nothing else.
+// Checks that a message names the faulty input as it was typed, and no other.
 #include <doctest/doctest.h>
 
 #include <cstdint>
@@ -22,8 +22,8 @@ void write_words(const std::string& path, const std::string& words) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << words;
 }
 
-// One weight of 64 rows in blocks of eight: one that is neither fused nor square, so that headers
-// and the first 4 KiB say nothing of their order.
+// One weight of 64 rows in blocks of eight, neither fused nor square, so that headers and the first
+// 4 KiB do not reveal the order.
 void write_blocks(const std::string& path, const std::vector<int>& order) {
   constexpr int kWide = 1024, kTall = 8;
   const std::string header =

@@ -1,4 +1,4 @@
-// RUN/@latest and RUN/@latest-complete in the place of a checkpoint.
+// RUN/@latest and RUN/@latest-complete in place of a checkpoint.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -13,7 +13,7 @@ namespace {
 
 const std::string kTorch = std::string(SHW_TEST_DATA) + "/torch-2.14/";
 
-// Steps 900 and 1000; the save of the newer one did not finish.
+// Steps 900 and 1000; the save of step 1000 did not finish.
 struct TrainingRun {
   TrainingRun() {
     fs::create_directory(run);
@@ -59,7 +59,7 @@ TEST_CASE("a repair of the newest step lies beside that step") {
                                   kTorch + "s1_placement_not_transposed/spec.json", "--yes"});
   CHECK(repair.code == 0);
   CHECK(fs::exists(training.run + "/step_900-repaired/certificate.json"));
-  // What was repaired is no step that training saved.
+  // A repaired copy is not a step that training saved.
   CHECK(contains(shardwright({"info", training.run + "/@latest-complete"}).err,
                  "is " + training.run + "/step_900;"));
 }
@@ -86,11 +86,11 @@ TEST_CASE("a step held against itself is no witness, under whatever name it is g
     auto answer = parsed(run.out);
     CHECK(answer["verdict"] == alone["verdict"]);
     CHECK(answer["findings"] == alone["findings"]);
-    // All that is open without a reference is open, and that it was none.
+    // The same questions are open as without a reference, and one more: that it was not used.
     REQUIRE(answer["unjudged"].size() == alone["unjudged"].size() + 1);
     CHECK(contains(answer["unjudged"].back()["what"], "is this one"));
   }
-  // Two files of one folder, and a copy, are others.
+  // Two files of one folder, or a file and its copy, are different checkpoints.
   const std::string truth = kTorch + "s1_placement_not_transposed/truth.safetensors";
   for (const char* name : {"/one.safetensors", "/two.safetensors"})
     fs::copy(truth, training.run + name);

@@ -1,5 +1,5 @@
-// Where a verb may leave the file that it makes, never in the checkpoint that was opened, and what
-// becomes of it on a full disk.
+// Where a verb may write its output file (never into the opened checkpoint), and the behaviour on a
+// full disk.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -51,7 +51,7 @@ TEST_CASE("a report of any form is never written into the checkpoint that was op
   }
   check_refused({"report", scratch / "link", "--json", "--out", scratch / "ckpt/r.html"});
   CHECK(contents_of(scratch / "ckpt") == before);
-  // Beside it is no part of it.
+  // A path beside the checkpoint is allowed.
   CHECK(shardwright({"report", scratch / "ckpt", "--out", scratch / "r.html"}).code == 0);
 }
 
@@ -101,7 +101,7 @@ TEST_CASE("what is made of one file without --out is named after the file and li
     CHECK(fs::exists(scratch / name + "/.metadata"));
   }
   CHECK_FALSE(fs::exists(scratch / "in-dcp"));
-  // Of the folder it is the folder that is named.
+  // For a checkpoint that is a folder, the default output is named after the folder.
   CHECK(shardwright({"convert", scratch / "in", "--to", "dcp", "--yes"}).code == 0);
   CHECK(fs::exists(scratch / "in-dcp"));
 }
@@ -116,7 +116,7 @@ TEST_CASE("a file of the checkpoint that lies elsewhere is not replaced by a rep
   CHECK(fs::file_size(scratch / "blob") == size);
 }
 
-// What a disk that is full does, on every machine: no file may grow beyond the limit.
+// A limit on file sizes acts like a full disk on every machine.
 TEST_CASE("a file that cannot be written whole is not published, and named as it was asked for") {
   const std::string copied = std::string(SHW_TEST_DATA) + "/torch-2.14/healthy_zstd/ckpt";
   const std::pair<const char*, std::string> kVerbs[] = {

@@ -20,7 +20,7 @@ std::string in_temporary_folder() {
   return mkdtemp(name.data()) == nullptr ? std::string() : name;
 }
 
-// Reads both ends until both are closed, so that neither can fill up and block the child.
+// Reads both pipes until both are closed, so that neither can fill up and block the child.
 void drain(int out, int err, Run& run) {
   std::array<pollfd, 2> ends{pollfd{out, POLLIN, 0}, pollfd{err, POLLIN, 0}};
   while (ends[0].fd >= 0 || ends[1].fd >= 0) {

@@ -7,21 +7,21 @@
 namespace shw::test {
 
 struct Run {
-  int code = -1;  // exit code; 128 + signal where one ended it
+  int code = -1;  // exit code; 128 + signal if a signal ended it
   std::string out, err;
 };
 
-// stdin is empty; stdout and stderr are no terminals. `environment`: "NAME=value", on top of ours.
+// stdin is empty; stdout and stderr are not terminals. `environment`: additional "NAME=value".
 Run shardwright(const std::vector<std::string>& arguments,
                 const std::vector<std::string>& environment = {});
-// The same, where what reads stdout set the pipe not to wait, and comes to it late.
+// Like shardwright(), with a stdout pipe that is non-blocking and read late.
 Run shardwright_into_full_pipe(const std::vector<std::string>& arguments);
-// The same, killed so many microseconds after it was begun, unless it has ended before.
+// The same, but killed after so many microseconds, unless it has ended by then.
 Run shardwright_killed(const std::vector<std::string>& arguments, unsigned microseconds);
-// The same through a shell: pipes and redirections. $SHARDWRIGHT is the program.
+// Runs a shell command with pipes and redirections; $SHARDWRIGHT is the program.
 Run shell(const std::string& command);
 
-// A folder of its own for one test, gone with it.
+// A folder for one test, deleted with the object.
 class Scratch {
  public:
   Scratch();
@@ -34,8 +34,7 @@ class Scratch {
   std::string path_;
 };
 
-// The demo, made once for all tests (by ctest, or by a process of its own), and not to be changed
-// by any.
+// The demo, made once for all tests (by ctest, or per process). Tests must not change it.
 const std::string& demo();
 
 }  // namespace shw::test

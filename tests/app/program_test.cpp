@@ -1,4 +1,4 @@
-// The program as a process: what stands on stdout and stderr, and with which code it ends.
+// The program as a process: its stdout, stderr and exit codes.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -221,7 +221,7 @@ TEST_CASE("command line: ls takes patterns, an order and columns") {
   CHECK(run.code == 0);
   CHECK(contains(run.out, "gate_proj.weight  "));
   CHECK_FALSE(contains(run.out, "bfloat16"));
-  CHECK_FALSE(contains(run.out, "tensor  "));  // no head where no person reads it
+  CHECK_FALSE(contains(run.out, "tensor  "));  // no table head if the output is not a terminal
   Run sorted = shardwright({"ls", step(), "--sort", "bytes", "--reverse", "--columns", "bytes"});
   Run ascending = shardwright({"ls", step(), "--sort", "bytes", "--columns", "bytes"});
   CHECK(sorted.out != ascending.out);
@@ -456,7 +456,7 @@ TEST_CASE("a full disk behind stdout is an I/O error") {
 TEST_CASE("the demo is the same every time and refuses a folder that is not its own") {
   Scratch scratch;
   REQUIRE(shardwright({"demo", scratch / "d", "--quiet"}).code == 0);
-  // The names of all files, two small ones whole, and the beginnings of some sparse ones: reading
+  // Names of all files, contents of two small ones, and the beginnings of some sparse ones: reading
   // 10 GB of holes takes minutes.
   Run same = shell("cd '" + (scratch / "d") +
                    "' && diff <(find . | sort) <(cd \"$DEMO\" && find . | sort) && "
@@ -610,7 +610,7 @@ TEST_CASE("tables are as wide as who reads them says, and have a line a tensor i
       CHECK_MESSAGE((columns(line) <= 60 || line.find(' ') == line.npos), line);
       whole = whole || line == kDown;
     }
-    CHECK(whole);  // names are never cut: they are what is typed next
+    CHECK(whole);  // names are never cut, since users copy them
   }
   Run wide = shardwright({"ls", step()});
   CHECK(contains(wide.out, "lm_head.weight   "));

@@ -1,4 +1,4 @@
-// What is said before, while and after something is repaired: words, JSON and exit codes.
+// Output before, during and after a repair: text, JSON and exit codes.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -32,8 +32,8 @@ Json finding_of(const Json& answer, const std::string& rule) {
   return {};
 }
 
-// A checkpoint with a hole that nothing mends and a .metadata that is not portable: the spec wants
-// one row more of a vector than there is.
+// A checkpoint with a hole that cannot be repaired and a .metadata that is not portable: the spec
+// requires one more row of a vector than was saved.
 std::string spec_that_wants_more(const Scratch& scratch) {
   Json spec = parsed([&] {
     std::ifstream file(kLossy + "/spec.json");
@@ -170,7 +170,7 @@ TEST_CASE("the device that makes elements is said, chosen by name, and never mad
   CHECK(parsed(run("auto", "auto").out)["device"]["used"] == "cpu");
   CHECK(parsed(cpu.out)["transport"].is_null());
   CHECK(run("gpu", "wrong").code == 3);
-  // No machine has that many of them.
+  // No machine has a GPU with this index.
   Run missing = run("cuda:4095", "missing");
   CHECK(missing.code == 4);
   CHECK(contains(parsed(missing.out)["error"]["message"].get<std::string>(), "GPU"));

@@ -1,5 +1,4 @@
-// How a report ends where something goes wrong: what is written through, what CI finds, and what a
-// limit on threads does.
+// Reports that fail: writing to special files, files for CI, and a limit on threads.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -64,7 +63,7 @@ TEST_CASE(
     CHECK(contains(told.out, ".metadata"));
   }
   CHECK(contains(shardwright({"report", scratch / "ckpt", "--format", "github"}).out, "::error "));
-  // Another file than a form of ours stays, and so does what lies in the checkpoint.
+  // Other existing files are not replaced, and neither are files in the checkpoint.
   std::ofstream(scratch / "other.xml") << "mine";
   CHECK(shardwright({"report", scratch / "ckpt", "--out", scratch / "other.xml"}).code == 2);
   CHECK(read_all(scratch / "other.xml") == "mine");

@@ -1,11 +1,11 @@
-// A line for each bar of the desktop, so that what several programs measure is one table.
+// Prints one line per target value of the desktop, so that several programs fill one table.
 #pragma once
 
 #include <time.h>
 #include <cstdio>
 #include <string>
 
-// CPU of this thread: on a busy machine wall time measures the others.
+// CPU time of this thread: on a busy machine wall time measures other processes.
 inline double thread_milliseconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -14,7 +14,7 @@ inline double thread_milliseconds() {
 
 inline int bars_missed = 0;
 
-// "map by file        1.22 ms   bar 4 ms   met      median 0.4": desk.sh has the head of the table.
+// Prints a row of the table whose head desk.sh prints: "map by file  1.22 ms  bar 4 ms  met".
 inline void tell_bar(const std::string& what, double value, double bar, const char* unit,
                      const std::string& more = {}) {
   bool missed = value > bar;

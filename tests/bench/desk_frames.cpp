@@ -1,6 +1,6 @@
-// What a frame of every view costs on a checkpoint of 250,000 tensors and a million tiles, and on
-// one tensor of a million tiles in every colouring; what the views keep in memory; and what a
-// keystroke in the filter takes. tests/bench/desk.sh runs it.
+// Measures the frame time of every view for a checkpoint of 250,000 tensors and a million tiles,
+// and for one tensor of a million tiles in every colouring; also the memory of the views and the
+// time of a keystroke in the filter. tests/bench/desk.sh runs it.
 //
 //   bench_desk_frames [TENSORS]
 #include <imgui.h>
@@ -32,7 +32,7 @@ double megabytes_in_use() {
   struct mallinfo2 info = mallinfo2();
   return static_cast<double>(info.uordblks + info.hblkhd) * 1e-6;
 }
-// Until it is done once; the CPU of this thread in milliseconds.
+// CPU milliseconds of this thread for one call.
 template <class Work>
 double cost_of(Work work) {
   double begin = thread_milliseconds();
@@ -50,7 +50,7 @@ struct Measured {
   Offscreen& screen;
   Fonts& fonts;
 
-  // A hand that never rests: the mouse wanders over everything, the wheel turns.
+  // Constant input: the mouse moves over everything, and the wheel turns.
   void measure(const View& view) {
     GlLayouts layouts(nullptr);
     auto digest = make_digest(view.snapshot);
@@ -90,8 +90,8 @@ struct Measured {
   double most_kept = 0;
 };
 
-// As a hand types it, letter by letter, and then takes it back at once: the worst of its
-// keystrokes, each with the rows that it leads to.
+// Types a text letter by letter and deletes it again. Measures the slowest key press, including the
+// rows that it shows.
 void measure_keys(const Snapshot& snapshot, const char* text, SortKey sort, const Digest* before) {
   TensorOrder list;
   ListOptions wish{snapshot.checkpoint, snapshot.report, "", sort, false};
@@ -128,7 +128,7 @@ void measure_keys(const Snapshot& snapshot, const char* text, SortKey sort, cons
            kKeyBar, "ms", more);
 }
 
-// Half of the tiles looked at, of every kind there is.
+// Half of the tiles have values, of every kind.
 std::shared_ptr<Snapshot> looked_at(std::shared_ptr<Snapshot> snapshot) {
   auto values = std::make_shared<verbs::TileValues>(
       verbs::untouched_tiles(*snapshot->checkpoint, *snapshot->tensor));

@@ -1,8 +1,8 @@
-// How soon a job of the desktop is gone that was cancelled, and how long the longest frame was
-// while jobs ran: the desk is drawn sixty times a second without a window, as a person would see
-// it. tests/bench/desk.sh makes the checkpoints and runs it.
+// Measures how soon a cancelled job of the desktop ends, and the longest frame while jobs run: the
+// desktop is drawn sixty times a second without a window. tests/bench/desk.sh makes the checkpoints
+// and runs it.
 //
-//   bench_desk_jobs FOLDER      with whole, other, moved and moved.json in it
+//   bench_desk_jobs FOLDER      FOLDER has whole, other, moved and moved.json
 #include <imgui.h>
 #include <algorithm>
 #include <chrono>
@@ -49,8 +49,8 @@ struct Desk {
     worst_cpu = std::max(worst_cpu, thread_milliseconds() - cpu);
     worst_wall = std::max(worst_wall, milliseconds(Clock::now() - begin));
   }
-  // Draws until nothing is under way, or `most` has passed; how long that took. A job that was
-  // just asked for, or is asked for by the result of another, begins a moment later.
+  // Draws until no job runs, or for at most `most` seconds; returns the time. A requested job, or
+  // one that follows another, begins a moment later.
   double draw_while_busy(double most = 1e9) {
     auto begin = Clock::now(), busy = begin;
     while (milliseconds(Clock::now() - busy) < 150 && milliseconds(Clock::now() - begin) < most) {
@@ -60,7 +60,7 @@ struct Desk {
     }
     return milliseconds(busy - begin);
   }
-  // Without a pause between looks: it is measured to the millisecond.
+  // Milliseconds until the command is done; polls often, to be precise.
   double until_gone(const char* verb) {
     auto begin = Clock::now();
     bench.apply(*parse_command(verb));
@@ -72,7 +72,7 @@ struct Desk {
 struct Job {
   const char* name;
   std::vector<std::string> before, job;
-  std::string made = {};  // what it leaves, taken away after each time
+  std::string made = {};  // its output, deleted after each run
 };
 
 void apply(Desk& desk, const std::vector<std::string>& lines) {
@@ -101,7 +101,7 @@ void measure(Offscreen& screen, Fonts& fonts, const Job& job) {
     Desk desk(screen, fonts);
     for (const std::string& line : job.before) {
       apply(desk, {line});
-      desk.draw_while_busy();  // a choice in what is being opened would be none
+      desk.draw_while_busy();  // nothing can be selected before the checkpoint is open
     }
     desk.worst_cpu = desk.worst_wall = 0;
     apply(desk, job.job);

@@ -1,4 +1,4 @@
-// A store in memory whose reads of data files are counted, where they are asked through it.
+// A store in memory that counts reads of data files.
 #pragma once
 
 #include <atomic>

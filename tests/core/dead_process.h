@@ -1,4 +1,4 @@
-// The owner texts of a process that runs no more, and of another one that runs.
+// Owner files of a process that has ended, and of another one that runs.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -12,7 +12,8 @@
 
 namespace shw::test {
 
-// What a child wrote about itself before it ended; it is waited for, so that its pid is free.
+// Written by a child about itself before it ended; the child was waited for, so that its pid is
+// free.
 inline std::string dead_process() {
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
@@ -32,7 +33,7 @@ inline std::string dead_process() {
   return text;
 }
 
-// Another process, as long as this object lives.
+// Another process that runs as long as this object exists.
 class LiveProcess {
  public:
   LiveProcess() {
@@ -45,7 +46,7 @@ class LiveProcess {
       const std::string text = this_process();
       char none = 0;
       const bool told = ::write(ends[1], text.data(), text.size()) != 0;
-      const bool ended = ::read(until[0], &none, 1) == 0;  // when the other end is closed
+      const bool ended = ::read(until[0], &none, 1) == 0;  // returns when the other end is closed
       ::_exit(told && ended ? 0 : 1);
     }
     ::close(ends[1]);

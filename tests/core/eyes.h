@@ -1,4 +1,5 @@
-// How far two colours are apart for eyes with all their cones, and for those that lack one kind.
+// How different two colours look, to people with normal colour vision and to people who lack one
+// kind of cone.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +11,8 @@
 
 namespace shw::test {
 
-// What an eye without one of its three kinds of cones sees of a colour: Machado, Oliveira and
-// Fernandes 2009, severity 1, on linear light.
+// Colour as seen without one of the three kinds of cones: Machado, Oliveira and Fernandes 2009,
+// severity 1, on linear light.
 using Matrix3 = std::array<std::array<double, 3>, 3>;
 struct Eye {
   const char* name;
@@ -65,7 +66,7 @@ inline Triple oklab_of(Triple light) {
   return times(kLab, cones);
 }
 
-// In OKLab; letters begin to be told apart from their ground at 0.02.
+// Distance in OKLab; text starts to be readable on its background at 0.02.
 inline double apart(Srgb a, Srgb b, const Eye& eye) {
   Triple x = oklab_of(times(eye.sees, linear_of(a))), y = oklab_of(times(eye.sees, linear_of(b)));
   return std::hypot(x[0] - y[0], x[1] - y[1], x[2] - y[2]);

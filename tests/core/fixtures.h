@@ -1,4 +1,4 @@
-// Where the checkpoints that real torch wrote lie, and what should be in them.
+// Paths of checkpoints that real torch wrote, with their expected contents.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace shw::test {
 
-// Full path of every case folder whose name begins with `prefix`, sorted; empty where the fixtures
-// are not there. SHARDWRIGHT_FIXTURES names them, else the copies in tests/data.
+// Full path of every case folder whose name begins with `prefix`, sorted; empty if there are no
+// fixtures. SHARDWRIGHT_FIXTURES names their folder, otherwise tests/data has copies.
 inline std::vector<std::string> fixture_cases(const std::string& prefix) {
   std::vector<std::string> cases;
   const char* given = std::getenv("SHARDWRIGHT_FIXTURES");

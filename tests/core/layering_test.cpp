@@ -1,5 +1,5 @@
-// design: what a folder may include, and that no files include each other in a circle. The CMake
-// targets keep most of the first; this keeps all of it.
+// Tests which folders a folder may include, and that includes have no cycles. The CMake targets
+// enforce most of the first; this test enforces all of it.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -26,8 +26,8 @@ const Words kRooms = {"base",    "tensor",    "io",      "hdf5",    "model",    
 
 struct Layer {
   std::string folder;
-  Words own;      // of our folders, what it may include
-  Words foreign;  // prefixes of libraries' headers that it must not
+  Words own;      // headers of our folders that it may include
+  Words foreign;  // prefixes of libraries' headers that it must not include
 };
 
 // nlohmann_json and its like may be used by core, but never by its headers: see kInSourcesOnly.
@@ -42,7 +42,7 @@ const std::vector<Layer> kLayers = {
       "unistd.h", "fcntl.h"}},
     {"app", {"app/", "core/", "gpu/", "views/"}, {}},
 };
-// Of core, what views may not include although the rest of core is open to them.
+// Parts of core that views may not include, although they may include the rest.
 const Words kClosedToViews = {"core/io/sink.h", "core/io/store.h", "core/formats/open.h",
                               "core/formats/dcp/", "core/formats/common/"};
 const Words kInSourcesOnly = {"nlohmann/", "zlib.h",  "libdeflate.h", "zstd.h", "fmt/",
@@ -57,7 +57,7 @@ bool is_ours(const std::string& include) {
   return starts_with_any(include, {"core/", "gpu/", "views/", "app/", "tests/"});
 }
 
-// The rank of the room that a path of core lies in; nothing for other paths.
+// Rank of the room that a path of core belongs to; nullopt for other paths.
 std::optional<std::size_t> room_rank(const std::string& path) {
   if (!path.starts_with("core/")) return std::nullopt;
   std::string room = path.substr(5, path.find('/', 5) - 5);
@@ -66,7 +66,8 @@ std::optional<std::size_t> room_rank(const std::string& path) {
   return static_cast<std::size_t>(found - kRooms.begin());
 }
 
-// Of "core/formats/dcp/dcp_read.h": "dcp"; empty for what lies in core/formats itself.
+// The format's folder: "dcp" for "core/formats/dcp/dcp_read.h"; empty for files in core/formats
+// itself.
 std::string format_folder(const std::string& path) {
   std::size_t slash = path.find('/', 13);
   return path.starts_with("core/formats/") && slash != std::string::npos
@@ -74,7 +75,7 @@ std::string format_folder(const std::string& path) {
              : "";
 }
 
-// What formats share knows none of them, and no format knows another one.
+// True if shared code of formats includes a format, or a format includes another one.
 bool crosses_formats(const std::string& file, const std::string& include) {
   if (!file.starts_with("core/formats/") || !include.starts_with("core/formats/")) return false;
   std::string from = format_folder(file), to = format_folder(include);
@@ -82,15 +83,15 @@ bool crosses_formats(const std::string& file, const std::string& include) {
   return from == "common" || (to != "common" && !to.empty());
 }
 
-// Whoever is no format asks for traits, codec and writer, and never for one of them. The demo is
-// written as DCP.
+// True if code outside formats includes a format instead of traits, codec and writer. The demo may,
+// because it writes DCP.
 bool names_a_format(const std::string& file, const std::string& include) {
   std::string to = format_folder(include);
   return !to.empty() && to != "common" && !file.starts_with("core/formats/") &&
          !file.starts_with("core/verbs/demo");
 }
 
-// What is wrong with one include of one file; empty where nothing is.
+// Reason why an include is forbidden; empty if it is allowed.
 std::string violation(const Layer& layer, const std::string& file, const std::string& include) {
   if (is_ours(include) && !starts_with_any(include, layer.own)) return "may not be included here";
   if (starts_with_any(include, layer.foreign)) return "belongs to another layer";
@@ -106,7 +107,7 @@ std::string violation(const Layer& layer, const std::string& file, const std::st
   return {};
 }
 
-// What a line includes; empty where it is another line.
+// The included path; empty if the line is not an include.
 std::string included_by(const std::string& line) {
   std::size_t at = line.find_first_not_of(" \t");
   if (at == std::string::npos || line.compare(at, 1, "#") != 0) return {};
@@ -131,7 +132,7 @@ Words violations_in(const Layer& layer, const std::string& file, std::istream& l
   return found;
 }
 
-// A header and its source are one: by their path without the ending, those that each includes.
+// The includes of a header and its source together, by their path without the ending.
 using Includes = std::map<std::string, std::set<std::string>>;
 
 std::string without_ending(const std::string& path) {
@@ -147,7 +148,7 @@ void add_includes(const std::string& file, std::istream& lines, Includes& includ
   }
 }
 
-// Goes down from `file`, which `way` leads to, and says every circle that it meets.
+// Visits the includes of `file`, which was reached by `way`, and adds every cycle that it finds.
 void walk(const std::string& file, const Includes& includes, Words& way,
           std::set<std::string>& finished, Words& circles) {
   if (auto met = std::find(way.begin(), way.end(), file); met != way.end()) {
@@ -164,7 +165,7 @@ void walk(const std::string& file, const Includes& includes, Words& way,
   finished.insert(file);
 }
 
-// None where the files have an order from the ground up.
+// Empty if there is no cycle.
 Words circles_in(const Includes& includes) {
   Words circles, way;
   std::set<std::string> finished;

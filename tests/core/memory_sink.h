@@ -1,4 +1,4 @@
-// A sink that keeps what is written; holes are zeros and are counted.
+// A sink that stores written bytes; holes are zeros and are counted.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ class MemorySink final : public ByteSink {
   std::uint64_t skipped = 0;
 };
 
-// And a file from byte `begin` on; what is never written is zeros.
+// An output file from byte `begin` on; unwritten bytes are zeros.
 class MemoryFile final : public OutputFile {
  public:
   explicit MemoryFile(std::uint64_t begin = 0) : begin_(begin) {}

@@ -1,4 +1,4 @@
-// A folder of the disk, in a store that lives in memory.
+// Copies a folder from the disk into a store in memory.
 #pragma once
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Reading all that a checkpoint holds.
+// Reads all contents of a checkpoint.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -30,7 +30,7 @@ inline void check_elements(const Checkpoint& checkpoint,
   }
 }
 
-// Whatever the bytes are: opening and reading them ends, and an error says something.
+// For any bytes: opening and reading end, and an error has a message.
 inline void check_is_answered(OpenedCheckpoint opened) {
   if (!opened) {
     CHECK_FALSE(opened.error().message.empty());

@@ -1,4 +1,4 @@
-// A folder of its own for one test, removed with all below when the test ends.
+// A folder for one test, deleted with its contents when the test ends.
 #pragma once
 
 #include <fcntl.h>
@@ -45,7 +45,7 @@ inline void put(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
-// Whether two files of the folder's file system may share their bytes, which nobody sees then.
+// True if two files on the folder's file system may share blocks, whose bytes a copy does not read.
 inline bool shares_bytes(const TemporaryFolder& folder) {
   put(folder / "shared-from", std::string(1 << 16, 'x'));
   const int from = ::open((folder / "shared-from").c_str(), O_RDONLY | O_CLOEXEC);

@@ -1,4 +1,4 @@
-// Items, files and records as DCP has them, without what else is known of DCP.
+// A format with items, files and records like DCP's, without its other properties.
 #pragma once
 
 #include "core/formats/common/codecs.h"

@@ -1,4 +1,4 @@
-// Any bytes as a `.metadata`: the reader with shortcuts and the one without must say the same.
+// Any bytes as a `.metadata`: the readers with and without shortcuts must give the same result.
 #include <cstdlib>
 
 #include "core/formats/dcp/dcp_read.h"

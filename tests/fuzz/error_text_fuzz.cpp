@@ -1,4 +1,4 @@
-// Any text as an error message: read in time, and shares that make no more than a whole.
+// Any text as an error message: it is read in time, and the shares add up to at most 1.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

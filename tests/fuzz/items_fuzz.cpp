@@ -1,4 +1,4 @@
-// metadata.pkl and a rank's file of torch_checkpointing of arbitrary bytes, one behind the other:
+// Arbitrary bytes as metadata.pkl and a rank's file of torch_checkpointing, one after the other:
 // opened, read whole, checked.
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Two ranks' files of Megatron's torch format of arbitrary bytes, one behind the other: opened,
-// read whole, checked. Files before zip come this way too.
+// Arbitrary bytes as files of two ranks in Megatron's torch format, one after the other: opened,
+// read whole, checked. Covers files before zip too.
 #include <cstddef>
 #include <cstdint>
 

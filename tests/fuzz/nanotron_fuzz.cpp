@@ -1,4 +1,4 @@
-// The slices and shape that a file of nanotron says of its part: arbitrary text.
+// Arbitrary text as the slices and shape in the metadata of a nanotron file.
 #include <cstddef>
 #include <cstdint>
 

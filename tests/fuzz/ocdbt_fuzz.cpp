@@ -1,5 +1,5 @@
-// A database of OCDBT of arbitrary bytes: half of them are the body of its manifest, half that of a
-// node. Their heads and checksums are made right, since they stop all else.
+// An OCDBT database of arbitrary bytes: half of them are the body of its manifest, half that of a
+// node. Headers and checksums are made valid, because readers would stop at them.
 #include <cstddef>
 #include <cstdint>
 #include <string>

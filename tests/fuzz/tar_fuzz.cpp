@@ -1,4 +1,4 @@
-// A tar archive of arbitrary bytes, its files listed and the checkpoint in it opened.
+// A tar archive of arbitrary bytes: its files are listed, and the checkpoint in it is opened.
 #include <cstddef>
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// A torch.save file of arbitrary bytes: opened, read whole, checked, its objects written again.
+// A torch.save file of arbitrary bytes: opened, read whole, checked, and its objects written again.
 #include <cstddef>
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// A model states file and an optimizer states file of DeepSpeed of arbitrary bytes, one behind the
+// Arbitrary bytes as a model states file and an optimizer states file of DeepSpeed, one after the
 // other: opened, read whole, checked.
 #include <cstddef>
 #include <cstdint>

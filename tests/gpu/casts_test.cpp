@@ -1,6 +1,6 @@
-// Casts by the kernels, on the rig, beside the CPU's: every code of 8 and 16 bits to every dtype,
-// and floats that hold every exponent and what lies around each rounding. Real cards do all 2^32
-// (tests/gpu/run.sh).
+// Casts by the kernels on the simulated GPU (the rig), compared with the CPU's: every code of 8 and
+// 16 bits to every dtype, and floats with every exponent and all values near each rounding. Real
+// GPUs test all 2^32 (tests/gpu/run.sh).
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -13,7 +13,7 @@ using namespace shw::test;
 
 namespace {
 
-// Side by side in one slab; one job, which is scaled by `factor` where there is one.
+// Casts contiguous elements in one slab; one job, scaled by `factor` if it is given.
 void check_cast(Dtype from, Dtype to, const std::vector<std::byte>& codes,
                 const float* factor = nullptr) {
   const auto count = static_cast<std::int64_t>(codes.size() / size_of(from));
@@ -43,14 +43,13 @@ std::vector<std::byte> bytes_of(const std::vector<std::uint32_t>& bits) {
   return bytes;
 }
 
-// SHARDWRIGHT_RIG_FLOATS: how many beside those around roundings; 2^24 take seven seconds.
+// SHARDWRIGHT_RIG_FLOATS: how many floats besides those around roundings; 2^24 take seven seconds.
 std::uint64_t floats() {
   const char* asked = std::getenv("SHARDWRIGHT_RIG_FLOATS");
   return asked == nullptr ? std::uint64_t{1} << 15 : std::strtoull(asked, nullptr, 10);
 }
 
-// Of every sign and exponent: halves of each number of bits that are kept, and what lies beside
-// them.
+// Floats of every sign and exponent: ties for each number of mantissa bits, and their neighbours.
 std::vector<std::uint32_t> some_floats() {
   std::vector<std::uint32_t> bits;
   const std::uint64_t step = (std::uint64_t{1} << 32) / floats();
@@ -93,7 +92,7 @@ TEST_CASE("doubles become what the CPU makes of them, NaNs with their payload") 
   SlabDice dice(5);
   for (int i = 0; i < 20000; ++i) {
     std::uint64_t bits = dice.bits();
-    // Half of them where floats are, or are not quite any more.
+    // Half of the doubles are inside or just outside the range of float.
     if (i % 2 == 0)
       bits = (bits & ~(std::uint64_t{0x7FF} << 52)) |
              static_cast<std::uint64_t>(dice.pick(870, 1155)) << 52;

@@ -1,5 +1,5 @@
-// The counters of `stats --device` on the rig: slabs under way through its streams, and a card that
-// is lost at any operation, on several threads.
+// The counters of `stats --device` on the rig: slabs in flight in its streams, and a GPU that fails
+// at any operation, on several threads.
 #include <doctest/doctest.h>
 
 #include <random>
@@ -31,7 +31,7 @@ Executors on_rig_cards(OnDeviceError on_error = OnDeviceError::kCpu) {
   return *executors;
 }
 
-// Whether a counter comes to what a core comes to.
+// True if a counter's result equals that of a CPU core.
 bool counts_alike(NumberCounter& counter, Dtype dtype, std::uint64_t seed) {
   const Bytes bytes = drawn_bytes(4800, seed);
   StatisticsCounter alone;

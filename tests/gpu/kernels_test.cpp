@@ -1,4 +1,4 @@
-// Every kernel on the rig, beside the CPU's executor and beside loops over elements.
+// Compares every kernel on the rig with the CPU's executor and with loops over elements.
 #include <doctest/doctest.h>
 
 #include <array>
@@ -12,7 +12,7 @@ using namespace shw::test;
 
 namespace {
 
-// SHARDWRIGHT_RIG_SLABS: how many; a thousand take a minute.
+// SHARDWRIGHT_RIG_SLABS: number of slabs; a thousand take a minute.
 std::uint64_t slabs() {
   const char* asked = std::getenv("SHARDWRIGHT_RIG_SLABS");
   return asked == nullptr ? 100 : std::strtoull(asked, nullptr, 10);

@@ -1,5 +1,5 @@
-// Slabs on their way through three streams of a card that is made up: each stream does what it was
-// given at random moments, so that only events and waits keep an order.
+// Slabs in three streams of a simulated GPU: each stream runs its work at random moments, so that
+// only events and waits keep the order.
 #include <doctest/doctest.h>
 
 #include <deque>
@@ -15,7 +15,7 @@ using namespace shw::test;
 
 namespace {
 
-// One that is under way, and where it goes.
+// A slab in flight, and its destination.
 struct Travelling {
   SlabCase slab;
   std::vector<std::byte> wanted, made;
@@ -47,7 +47,7 @@ struct Travelled {
   std::size_t right = 0, wrong = 0, failed = 0;
 };
 
-// As write_blocks() does it: as many as may be under way, then the oldest is waited for.
+// Works like write_blocks(): waits for the oldest slab when as many as allowed are in progress.
 Travelled travel(Executor& executor, std::uint64_t seed, std::size_t slabs) {
   Travelled all;
   std::deque<Travelling> under_way;
@@ -121,7 +121,7 @@ TEST_CASE(
     CHECK(rig::memory_held() == before + 5000);
   }
   CHECK(rig::memory_held() == before);
-  {  // on a thread that has used no device, and with another one in mind
+  {  // on a thread that has not used this device and has another one set
     auto second = cuda_executor(1);
     REQUIRE(second.has_value());
     const std::size_t of_second = rig::memory_held(1);

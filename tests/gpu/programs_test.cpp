@@ -1,6 +1,6 @@
-// Whole programs, lowered from random plans on random checkpoints, made block by block: by the
-// kernels on the rig and by the CPU's executor, to the same bytes, checksums, fingerprints and
-// statistics, and to what loops over elements give.
+// Programs lowered from random plans on random checkpoints, executed block by block on the rig and
+// on the CPU: bytes, checksums, fingerprints and statistics must be equal, also to those of loops
+// over elements.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -23,14 +23,14 @@ using namespace shw::test;
 
 namespace {
 
-// SHARDWRIGHT_PROGRAMS: how many.
+// SHARDWRIGHT_PROGRAMS: number of programs.
 int programs() {
   const char* asked = std::getenv("SHARDWRIGHT_PROGRAMS");
   return asked == nullptr ? 60 : std::atoi(asked);
 }
 
-// Runs each slab on the rig, and on the CPU beside it: a run asks no executor for fingerprints, so
-// that here the elements of every slab are added up at the places where the tiles put them.
+// Runs each slab on the rig and on the CPU. A run requests no fingerprints from executors, so the
+// elements of every slab are summed here by their places in the tiles.
 class RigBesideCpu final : public Executor {
  public:
   Result<Fingerprint> run(const SlabWork& work) override {
@@ -66,7 +66,7 @@ class RigBesideCpu final : public Executor {
   std::unique_ptr<Executor> cpu_ = cpu_executor();
 };
 
-// Keeps what it is lent.
+// Keeps the executor that it was given.
 class Lent final : public Executor {
  public:
   explicit Lent(Executor& to) : to_(to) {}
@@ -76,7 +76,7 @@ class Lent final : public Executor {
   Executor& to_;
 };
 
-// As random_tensors(), with a side now and then that takes a kernel's whole vectors and tiles.
+// Like random_tensors(), but some sides fit a kernel's whole vectors and tiles.
 PlainCheckpoint wide_tensors(Dice& dice) {
   PlainCheckpoint all = random_tensors(dice);
   for (auto& [fqn, tensor] : all) {
@@ -113,7 +113,7 @@ DrawnProgram drawn_program(unsigned seed) {
 }
 
 struct LoweredProgram {
-  TargetState all;  // holds what `made` reads
+  TargetState all;  // has the tensors that `made` reads
   LoweredTarget made;
 };
 
@@ -150,7 +150,7 @@ RigTile tile_by(std::unique_ptr<Executor> executor, const LoweredTarget& lowered
   return {file.bytes, crc_of_all(std::span(&*written, 1), output.length), written->elements};
 }
 
-// Of a program all that is made, with what loops over elements give for it.
+// Visits every computed tile of a program with the result of loops over elements.
 template <class Visit>
 void each_made_tile(const DrawnProgram& drawn, const LoweredTarget& lowered, Visit visit) {
   std::size_t made = 0;
@@ -197,7 +197,7 @@ TEST_CASE("random programs come to the same with blocks on their way to a card a
     const LoweredProgram program = lowered_program(drawn);
     const LoweredTarget& lowered = program.made;
     rig::begin_streams(seed);
-    // Of every other one the card is lost under way.
+    // In every other program the GPU fails during the run.
     if (i % 2 == 1) rig::fail_from(1 + seed % 40);
     auto executors =
         choose_executors({DeviceKind::kCuda, 0, OnDeviceError::kCpu, cuda_gpus}, lowered.program);

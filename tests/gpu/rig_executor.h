@@ -1,4 +1,4 @@
-// The kernels of gpu/ behind the interface of an executor, run by the rig: for tests alone.
+// The kernels of gpu/ behind the interface of an executor, run by the rig; only for tests.
 #pragma once
 
 #include <cstring>
@@ -10,7 +10,7 @@
 
 namespace shw::test {
 
-// Memory as the device gives it: at multiples of 256 bytes, and no byte more.
+// Memory as a device allocates it: at multiples of 256 bytes, and not one byte more.
 class DeviceRoom {
  public:
   explicit DeviceRoom(std::size_t bytes)

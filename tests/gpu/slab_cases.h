@@ -1,5 +1,5 @@
-// Slabs with random jobs, and what they must become, worked out one element after the other.
-// Without doctest: tests/gpu/device.cpp runs the same on a real card.
+// Slabs with random jobs and their results, computed element by element. Without doctest, because
+// tests/gpu/device.cpp runs the same on a real GPU.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ struct SlabCase {
   std::vector<std::byte> in, out;
   std::vector<TileJob> tiles, elements;
   std::vector<NumberJob> numbers;
-  std::vector<StatisticsSums> counted;  // what each of them comes to
+  std::vector<StatisticsSums> counted;  // expected statistics of each job
 
   SlabWork work(std::vector<std::byte>& made) const { return {in, tiles, elements, made}; }
 };
@@ -49,7 +49,7 @@ inline Dtype any_float(SlabDice& dice) {
   return kFloats[dice.pick(0, std::size(kFloats) - 1)];
 }
 
-// What happens to elements: copies mostly, then casts by way of others, scalings, constants.
+// Random changes of elements: mostly copies, then casts over other dtypes, scalings, constants.
 inline TileJob random_change(SlabDice& dice) {
   TileJob job;
   if (!dice.one_in(3)) {
@@ -83,11 +83,11 @@ inline TileJob random_change(SlabDice& dice) {
 
 struct Strides {
   std::vector<std::int64_t> strides;
-  std::int64_t first = 0, reach = 0;  // bytes or elements from the lowest to beyond the highest
+  std::int64_t first = 0, reach = 0;  // bytes or elements from the lowest to after the highest
 };
 
-// Dims in any order, with gaps; of a source some run backwards and some repeat. Plain ones have the
-// order alone.
+// Dims in any order, with gaps; sources may also run backwards or repeat. Plain ones are only in
+// another order.
 inline Strides random_strides(const std::vector<std::int64_t>& sizes, std::int64_t element,
                               bool is_source, bool plain, SlabDice& dice) {
   std::vector<std::size_t> order(sizes.size());
@@ -128,7 +128,7 @@ inline void add_job(SlabCase& slab, SlabDice& dice, std::int64_t most) {
                                                      : dice.one_in(2) ? 130
                                                                       : 5));
     if (plain || dice.one_in(3)) size = (size + 15) / 16 * 16;
-    // Interleaved parts.
+    // A small outer dim, for interleaved parts.
     if (sizes.size() > 1 && dice.one_in(8)) size = std::int64_t{1} << dice.pick(1, 3);
     count *= size;
   }
@@ -158,7 +158,7 @@ inline void add_job(SlabCase& slab, SlabDice& dice, std::int64_t most) {
                       });
 }
 
-// Bits at random are seldom special: some words are made of what casts stumble over.
+// Random bits are rarely special values, so some words consist of values that are hard to cast.
 inline void fill_slab(std::vector<std::byte>& bytes, SlabDice& dice) {
   const bool special = dice.one_in(3);
   for (std::size_t at = 0; at < bytes.size(); at += 4) {
@@ -173,7 +173,7 @@ inline void fill_slab(std::vector<std::byte>& bytes, SlabDice& dice) {
   }
 }
 
-// One element after the other.
+// Counts element by element.
 inline StatisticsSums count_slowly(const std::byte* at, Dtype dtype, std::uint64_t count) {
   StatisticsSums sums(dtype);
   const std::size_t size = size_of(dtype);
@@ -190,7 +190,7 @@ inline StatisticsSums count_slowly(const std::byte* at, Dtype dtype, std::uint64
   return sums;
 }
 
-// A part of what was read, as if it held elements of any dtype, wherever they begin.
+// A part of the input, as elements of a random dtype at a random offset.
 inline void add_numbers(SlabCase& slab, SlabDice& dice, std::int64_t most) {
   const auto bytes = static_cast<std::int64_t>(slab.in.size());
   Dtype dtype;
@@ -218,7 +218,7 @@ inline SlabCase random_slab(std::uint64_t seed, std::int64_t most_elements) {
   return slab;
 }
 
-// One element at a time.
+// Runs the slab element by element.
 inline Fingerprint run_slowly(const SlabCase& slab, std::vector<std::byte>& out) {
   Fingerprint sum;
   std::byte made[16];
@@ -249,7 +249,7 @@ inline Fingerprint run_slowly(const SlabCase& slab, std::vector<std::byte>& out)
 
 inline constexpr std::byte kPoison{0xA5};
 
-// What an executor makes beside what was wanted; empty where they are the same.
+// Differences between an executor's result and the expected one; empty if there are none.
 inline std::string difference(Executor& executor, const SlabCase& slab,
                               const std::vector<std::byte>& wanted, const Fingerprint& sum) {
   std::vector<std::byte> made(slab.out.size(), kPoison);

@@ -1,4 +1,4 @@
-// How jobs are dealt to kernels, and what a machine without a GPU is told.
+// Assignment of jobs to kernels, and messages on a machine without a GPU.
 #include <doctest/doctest.h>
 
 #include "gpu/cuda_executor.h"

@@ -1,5 +1,5 @@
-// What decides the speed on a card, counted on the rig: sectors of 32 bytes that a warp's access
-// touches beside the bytes that its threads asked for, and what shared memory's banks take.
+// Counts on the rig what determines the speed on a GPU: 32-byte sectors touched by a warp's access
+// relative to the requested bytes, and bank conflicts of shared memory.
 #include <doctest/doctest.h>
 
 #include <bit>
@@ -22,7 +22,7 @@ struct Counted {
   double read = 0, written = 0;  // touched beside needed
 };
 
-// One job; `needed` bytes on each side are what the job's elements hold.
+// Counts one job; `needed` is the number of bytes of its elements on each side.
 Counted counted(TileJob job, const Sizes& sizes, const Sizes& source, const Sizes& target,
                 Kernel expected, bool scan = false) {
   SlabCase slab;
@@ -66,7 +66,7 @@ TileJob copy_of_size(int log) {
 
 TEST_CASE("rows touch what they hold and no more") {
   CHECK(counted(copy_of_size(0), {300000}, {1}, {1}, Kernel::kRows16).read <= 1.05);
-  // Rows of 32 bytes are gathers.
+  // Short rows, down to 32 bytes, are gathered.
   for (std::int64_t run : {4096, 512, 128, 32}) {
     CAPTURE(run);
     Counted all =
@@ -163,7 +163,7 @@ TEST_CASE("numbers are counted with what they hold read once and little beside i
     for (bool alike : {false, true}) {
       CAPTURE(name(dtype));
       CAPTURE(alike);
-      // Numbers as weights are: most within a few powers of two. Or one number again and again.
+      // Numbers like weights, most within a few powers of two; or one number repeated.
       const std::size_t count = std::size_t{1} << 17, size = size_of(dtype);
       std::vector<std::byte> in(count * size);
       std::mt19937 random(3);
@@ -191,21 +191,21 @@ TEST_CASE("numbers are counted with what they hold read once and little beside i
       CHECK(static_cast<double>(all.read_touched) <= 1.05 * needed);
       CHECK(static_cast<double>(all.added_touched) <= 0.05 * needed);
       CHECK(all.written_touched == 0);
-      // One number again and again is told once a thread and a block.
+      // A repeated number is added once per thread and block.
       if (alike) CHECK(all.add_turns <= count / 16);
     }
   }
 }
 
 TEST_CASE("the rig sees what touches too much") {
-  // Every eighth element of 4 bytes: a sector each.
+  // Every eighth element of 4 bytes is in a sector of its own.
   Counted all = counted(copy_of_size(2), {4096}, {32}, {4}, Kernel::kElements);
   CHECK(all.read > 7.9);
 }
 
 namespace {
 
-// Each thread writes its place and reads its neighbour's; a barrier stands between, or none.
+// Each thread writes its place and reads its neighbour's, with or without a barrier in between.
 void neighbours(bool with_barrier) {
   __shared__ unsigned int room[64];
   store_room(&room[threadIdx.x], threadIdx.x);

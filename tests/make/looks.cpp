@@ -1,4 +1,4 @@
-// What a person who looks into a file sees.
+// Snapshots that show file contents.
 #include <utility>
 
 #include "make/snapshots.h"

@@ -9,7 +9,7 @@
 namespace shw::make {
 namespace {
 
-// As the session notes it beside a plan.
+// Adds the plan's in-place information as the session does.
 void note_in_place(const std::shared_ptr<Snapshot>& snapshot) {
   auto possible = check_in_place(*snapshot->checkpoint, *snapshot->plan);
   if (!possible) snapshot->not_in_place = possible.error();
@@ -21,7 +21,7 @@ std::string file_of(std::int64_t rank) {
   return "__" + std::to_string(rank) + "_0.distcp";
 }
 
-// Items one after the other in each rank's file.
+// Items in sequence in each rank's file.
 struct Writer {
   CheckpointBuilder& builder;
   std::vector<std::int64_t> at = std::vector<std::int64_t>(kRanks, 0);

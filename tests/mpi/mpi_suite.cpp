@@ -1,5 +1,5 @@
-// Under mpirun: MPI against the suite of every transport, with pieces of 1,000 bytes. With --die
-// one of the processes is killed in the middle of it: the others have to end as well.
+// Runs under mpirun: the suite of all transports on MPI, with pieces of 1,000 bytes. With --die one
+// process is killed in the middle, and the others must end as well.
 #include <csignal>
 #include <cstdio>
 #include <string_view>

@@ -1,4 +1,5 @@
-// A library that says that it was loaded: tests/start/runpath.sh puts it where no program may look.
+// A library that reports that it was loaded; tests/start/runpath.sh puts it where no program may
+// look.
 #include <unistd.h>
 
 namespace {

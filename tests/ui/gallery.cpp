@@ -1,5 +1,5 @@
-// Draws one hand-made state into a PNG, without a session: gallery STATE OUT.png [WIDTH HEIGHT
-// SCALE OVERLAY THEME]. Exits 77 where EGL is missing, which ctest counts as skipped.
+// Draws one prepared state into a PNG, without a session: gallery STATE OUT.png [WIDTH HEIGHT SCALE
+// OVERLAY THEME]. Exits with 77 without EGL, which ctest counts as skipped.
 #include <imgui.h>
 #include <algorithm>
 #include <chrono>

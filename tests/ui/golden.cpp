@@ -1,9 +1,9 @@
-// Pictures of every view, held against those that were kept: drawn without X in the letters that
-// imgui brings, so that no font of the machine matters, and looked at in cells of 16 pixels (32 of
-// the larger screens), so that it does not matter which Mesa drew them.
+// Pictures of every view, compared with kept ones. They are drawn without X and with imgui's
+// built-in font, so that the machine's fonts do not matter, and compared in cells of 16 pixels (32
+// for larger screens), so that the Mesa version does not matter.
 //
-//   golden check KEPT MADE     1 where a view has changed: MADE/VIEW.png has both
-//   golden make KEPT [VIEW]    after a change that was meant: all, or those whose name begins so
+//   golden check KEPT MADE     1 if a view has changed: MADE/VIEW.png has both
+//   golden make KEPT [VIEW]    after an intended change: all, or those whose name begins so
 #include <imgui.h>
 #include <stb_image.h>
 #include <algorithm>
@@ -30,10 +30,10 @@ struct Screen {
 constexpr std::array<Screen, 4> kScreens{
     {{960, 540, 16, 1}, {1280, 720, 16, 1}, {1920, 1080, 32, 2}, {2560, 1440, 32, 1}}};
 constexpr int kFrames = 5;  // imgui needs two to lay out, panels a third
-// A cell of one letter more or less differs by 20; antialiasing of another Mesa by 2.
+// A cell with one letter more or less differs by 20; antialiasing of another Mesa version by 2.
 constexpr int kTolerance = 8;
 constexpr int kCellsAllowed = 2;  // of some thousands
-constexpr int kEnlarged = 8;      // in the picture of a failure
+constexpr int kEnlarged = 8;      // in the picture of a failed test
 
 struct View {
   std::string name;
@@ -124,7 +124,7 @@ std::vector<View> all_views() {
   return views;
 }
 
-// The mean of each cell; what is cut by the edge is left out.
+// Mean of each cell; cells cut by the edge are omitted.
 Image in_cells(const Image& image, int cell) {
   Image cells{image.width / cell, image.height / cell, {}};
   for (int y = 0; y < cells.height; ++y) {
@@ -145,7 +145,7 @@ Image in_cells(const Image& image, int cell) {
   return cells;
 }
 
-// Screens of one view under each other.
+// Puts the screens of a view below each other.
 void put_below(Image& all, const Image& more) {
   Image both{std::max(all.width, more.width), all.height + more.height, {}};
   both.pixels.assign(static_cast<std::size_t>(both.width * both.height), 0xff000000u);
@@ -180,7 +180,7 @@ int difference(Rgba a, Rgba b) {
   return most;
 }
 
-// What was kept, what is drawn now, and where they differ, from left to right.
+// The kept picture, the current one, and their differences, from left to right.
 Image side_by_side(const Image& kept, const Image& now) {
   int width = std::max(kept.width, now.width), height = std::max(kept.height, now.height);
   Image all{width * 3 * kEnlarged, height * kEnlarged, {}};
@@ -200,7 +200,7 @@ Image side_by_side(const Image& kept, const Image& now) {
   return all;
 }
 
-// Letters that are the same on every machine; of another scale they are made anew.
+// Letters that are equal on all machines, made anew for another scale.
 Fonts own_letters(float scale) {
   ImFontConfig config;
   config.SizePixels = 13 * scale;

@@ -1,5 +1,5 @@
-// Every command of the palette, one row each: what it asks of the session, or what it changes on
-// the desk. A command that has no row here, or whose row does nothing, fails.
+// Every command of the palette, one row each: the session command that it emits, or its change of
+// the desktop. A command without a row, or whose row does nothing, fails.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -13,18 +13,18 @@ using namespace shw;
 
 namespace {
 
-// What has to be there before it can be done.
+// Precondition of a command.
 enum class Given : std::uint8_t {
-  kPlanned,   // the demo, checked and planned
+  kPlanned,   // the demo, checked, with a plan
   kRepaired,  // and carried out
   kBytes,     // and looked into
   kCompared,
-  kNamed,     // compared with another program's, through a map
+  kNamed,     // compared with a checkpoint of another program through a map
   kHalfMade,  // a repair was stopped
   kEdited,    // the plan was
   kBusy,      // a job runs
   kMany,      // layers that fold
-  kRun,       // a step of a run, whose folder was opened before
+  kRun,       // a step of a run, opened after its folder
   kSteps,     // the steps of a run
 };
 
@@ -39,7 +39,7 @@ std::shared_ptr<Snapshot> given(Given what) {
     run->path = "/runs/7";
     s->run = run;
   }
-  if (what == Given::kMany) s->tensor.reset();  // whose fold would be open
+  if (what == Given::kMany) s->tensor.reset();  // so that no fold is open
   if (what == Given::kRepaired) {
     s->can_undo = true;
     s->certificate = std::make_shared<const verbs::CertificateList>();
@@ -80,8 +80,8 @@ using Sees = bool (*)(const Driver&);
 struct Deed {
   Action action;
   Given given;
-  const char* asks = "";  // what the first command's text begins with; empty: nothing is asked
-  Sees sees = nullptr;    // after it, and not before it
+  const char* asks = "";  // beginning of the first command's text; empty: no command
+  Sees sees = nullptr;    // true afterwards and false before
 };
 
 bool copied(std::string_view text) {
@@ -109,7 +109,7 @@ const Deed kDeeds[] = {
     {Action::kNextFinding, Given::kPlanned, "finding 0"},
     {Action::kPreviousFinding, Given::kPlanned, "finding 0"},
     {Action::kReview, Given::kPlanned, "target", [](const Driver& d) { return d.desk.plan_open; }},
-    // What writes only opens the panel that says what it would write (safety_test.cpp).
+    // Commands that write only open the panel that shows what they would write (safety_test.cpp).
     {Action::kApply, Given::kPlanned, "target", [](const Driver& d) { return d.desk.plan_open; }},
     {Action::kApplyInPlace, Given::kPlanned, "target",
      [](const Driver& d) { return d.desk.plan_open; }},
@@ -219,7 +219,7 @@ const Deed kDeeds[] = {
     {Action::kRunNumbers, Given::kSteps, "run-numbers"},
 };
 
-// The desk before the command: nothing of what it brings about is there yet.
+// The desktop before the command, without any of its effects.
 void set_up(Driver& driver, const Deed& deed) {
   UiState& desk = driver.desk;
   desk.habits.cache_folder = "/tmp/cache";
@@ -248,7 +248,7 @@ std::vector<Command> choose(Driver& driver, const ActionRow& row) {
   return all;
 }
 
-// Where it has a key, it may be asked for by that instead.
+// Triggers commands by their key too, if they have one.
 void check_deed(const Deed& deed, const ActionRow& row, bool by_key) {
   CAPTURE(row.name);
   CAPTURE(by_key);
@@ -263,7 +263,7 @@ void check_deed(const Deed& deed, const ActionRow& row, bool by_key) {
   driver.frame();
   if (deed.sees != nullptr) CHECK_FALSE(deed.sees(driver));
   auto commands = by_key ? driver.frame({row.key}) : choose(driver, row);
-  for (int i = 0; i < 3; ++i) driver.frame();  // a field gets the keyboard two frames later
+  for (int i = 0; i < 3; ++i) driver.frame();  // a field gets the keyboard focus two frames later
   std::string said = commands.empty() ? "" : to_text(commands.front());
   std::string asks = deed.asks;
   if (asks.empty())
@@ -283,7 +283,7 @@ TEST_CASE("every command of the palette does what its name says, and by its key 
         *std::find_if(all_actions().begin(), all_actions().end(),
                       [&](const ActionRow& each) { return each.action == deed.action; });
     CHECK_MESSAGE(driven.insert(deed.action).second, row.name);
-    // The palette cannot be asked for what it is already.
+    // The palette cannot open itself.
     if (deed.action != Action::kPalette) check_deed(deed, row, false);
     if (row.key.key != Key::kNone) check_deed(deed, row, true);
   }

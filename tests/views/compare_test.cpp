@@ -1,4 +1,4 @@
-// Another checkpoint beside what is open, driven without a window.
+// The view of a comparison, driven without a window.
 #include <doctest/doctest.h>
 
 #include "make/snapshots.h"
@@ -41,7 +41,7 @@ TEST_CASE("another checkpoint is compared by its path, without its values or wit
   driver.frame();
   driver.frame({{Key::kK, true, false, false}});
   CHECK(driver.desk.compare_open);
-  CHECK(driver.click("compare/go").empty());  // no path, nothing to compare with
+  CHECK(driver.click("compare/go").empty());  // without a path there is nothing to compare with
   driver.desk.compare_path = "/runs/8/step_9000";
   auto commands = driver.click("compare/go");
   REQUIRE(lone<CompareCommand>(commands));

@@ -1,4 +1,4 @@
-// Controls say what they do, and Tab reaches them in reading order.
+// Controls have tips, and Tab reaches them in reading order.
 #include "views/controls.h"
 
 #include <doctest/doctest.h>
@@ -35,7 +35,7 @@ const std::array kControlPanels{
     OpenPanel{"expect", [](UiState& desk) { desk.habits.expect_open = true; }},
     OpenPanel{"errors", [](UiState& desk) { desk.habits.errors_open = true; }}};
 
-// Every control's tip, of all states and panels.
+// The tips of all controls, in all states and panels.
 std::map<std::string, std::string, std::less<>> all_tips() {
   std::map<std::string, std::string, std::less<>> tips;
   auto add = [&](const Driver& driver) {
@@ -64,7 +64,7 @@ std::map<std::string, std::string, std::less<>> all_tips() {
   return tips;
 }
 
-// Where the control with the keyboard stands among all of them.
+// Index of the focused control among all controls.
 std::optional<std::size_t> place_of_focus(const Driver& driver) {
   const std::vector<ImGuiID>& ids = driver.desk.tabs.ids();
   auto found = std::find(ids.begin(), ids.end(), driver.desk.tabs.focused());
@@ -72,8 +72,8 @@ std::optional<std::size_t> place_of_focus(const Driver& driver) {
   return static_cast<std::size_t>(found - ids.begin());
 }
 
-// Presses Tab until every control had its turn. A map that has the keyboard tells of its tile, so
-// that the number of controls may change meanwhile.
+// Presses Tab until every control had the focus. The map shows details of its tile while focused,
+// so that the number of controls may change meanwhile.
 void walk(Driver& driver, KeyPress key) {
   for (int i = 0; i < 3; ++i) driver.frame();
   std::size_t count = driver.desk.tabs.ids().size();

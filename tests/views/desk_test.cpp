@@ -190,7 +190,7 @@ TEST_CASE("pointing at a tile finds it by arithmetic, in every picture") {
     driver.frame();
     return driver.desk.map.hovered;
   };
-  // The slice stands at rank 33's tile: rank 1 above, rank 33 below; side by side afterwards.
+  // The slice is at rank 33's tile: rank 1 above, rank 33 below; side by side afterwards.
   CHECK(at(saved, 0.5f, 0.25f) == ChunkId{first + 1});
   CHECK(at(saved, 0.5f, 0.75f) == ChunkId{first + 33});
   CHECK(at(after, 0.25f, 0.5f) == ChunkId{first + 1});
@@ -324,7 +324,7 @@ TEST_CASE("a cell of the mesh isolates its rank, and tiles are coloured by a mes
   Colouring only{0, 0, 5};
   CHECK(tile_colour(5, grid, only) == writer_colour(5, grid, {}));
   CHECK(tile_colour(6, grid, only) != writer_colour(6, grid, {}));
-  driver.click("colour");  // "only rank N" is pressed away
+  driver.click("colour");  // turns off "only rank N"
   CHECK_FALSE(driver.desk.isolated.has_value());
   driver.click("colour");
   driver.click("colour/ep_shard");

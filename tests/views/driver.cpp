@@ -13,8 +13,8 @@
 namespace shw {
 namespace {
 
-// Nothing is drawn, but imgui wants its letters taken over: at once until 1.91, after each frame
-// since.
+// Nothing is drawn, but imgui requires its font atlas to be uploaded: at once until 1.91, after
+// each frame since.
 void start_null_renderer() {
 #if IMGUI_VERSION_NUM < 19200
   unsigned char* pixels = nullptr;
@@ -51,7 +51,7 @@ Driver::Driver(std::shared_ptr<const Snapshot> snapshot, ImVec2 size, float scal
   io.BackendFlags |= ImGuiBackendFlags_RendererHasVtxOffset;
   io.ConfigFlags |= ImGuiConfigFlags_NavEnableKeyboard;
   take_own_input();
-  // Real faces where it matters what is cut off or overprinted; they take 0.2 s to rasterise.
+  // Real fonts, for tests of elided or overlapping text; they take 0.2 s to rasterise.
   ImFont* font = scale > 0 ? nullptr : io.Fonts->AddFontDefault();
   fonts_ = {font, font, font, font, font, font, font, font};
   if (scale > 0) fonts_ = load_fonts(scale);
@@ -142,7 +142,7 @@ std::vector<std::string> Driver::text_faults() const {
       continue;
     }
     if (box.x < clip.x - slack || box.z > clip.z + slack) say("cut off", mark, "");
-    float bearing = (box.w - box.y) * 0.2f;  // letters do not reach the ends of their line
+    float bearing = (box.w - box.y) * 0.2f;  // glyphs do not fill the whole height of their line
     if (!mark.scrolls && (box.y < clip.y - bearing || box.w > clip.w + bearing))
       say("cut off below or above", mark, "");
     seen.push_back(mark);

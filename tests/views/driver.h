@@ -16,16 +16,16 @@ namespace shw {
 class Driver {
  public:
   explicit Driver(std::shared_ptr<const Snapshot> snapshot, ImVec2 size = {1440, 900},
-                  float scale = 0);  // scale 0: 1, in the letters that imgui brings
+                  float scale = 0);  // scale 0: 1, with imgui's own font
   ~Driver();
   void show(std::shared_ptr<const Snapshot> snapshot, JobState job = {},
             std::vector<JobState> beside = {});
   std::vector<Command> frame(std::vector<KeyPress> keys = {});
   std::vector<Command> click(const std::string& name);
   std::vector<Command> type(const std::string& text);
-  // Presses at one place and lets go at another, in so many frames.
+  // Presses at one place and releases at another, in so many frames.
   void drag(ImVec2 from, ImVec2 to);
-  // What is wrong with the texts of the last frame: cut off, or standing on one another.
+  // Texts of the last frame that are cut off or overlap.
   std::vector<std::string> text_faults() const;
   ImVec2 middle(const std::string& name) const;
 

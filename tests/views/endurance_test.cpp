@@ -1,5 +1,5 @@
-// Random hands on a real session: commands, keys, clicks. SHARDWRIGHT_ENDURANCE says how many
-// steps; few here, 100,000 before a release, with ASan.
+// Random input to a real session: commands, keys, clicks. SHARDWRIGHT_ENDURANCE sets the number of
+// steps: few here, 100,000 before a release, with ASan.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -34,13 +34,14 @@ class Hands {
     driver_.desk.quit = false;
     driver_.desk.out = folder_ / "out" + std::to_string(pick(3));
     driver_.desk.habits.report_path = pick(2) == 0 ? "" : folder_ / "reports";
-    // A file: nothing can be made in it, and the demo is ten gigabytes to check.
+    // A file instead of a folder, so that no demo is made: checking its ten gigabytes takes too
+    // long.
     driver_.desk.habits.cache_folder = folder_ / "b/__0_0.distcp";
     std::vector<Command> safe;
     for (Command& command : commands) {
       auto again = parse_command(to_text(command));
       if (again) CHECK(to_text(*again) == to_text(command));
-      // Whatever was typed, nothing is written elsewhere.
+      // Whatever is typed, nothing may be written to other places.
       if (auto* repair = std::get_if<RepairCommand>(&command); repair && !repair->options.in_place)
         repair->options.out = driver_.desk.out;
       safe.push_back(std::move(command));
@@ -51,7 +52,7 @@ class Hands {
  private:
   unsigned pick(unsigned of) { return static_cast<unsigned>(random_()) % of; }
 
-  // Onto something that has a name, more often than not.
+  // Mostly moves the mouse onto a named item.
   void move() {
     const auto& items = driver_.marks.items;
     ImVec2 to{static_cast<float>(pick(1400)) - 50, static_cast<float>(pick(800)) - 30};
@@ -83,7 +84,7 @@ class Hands {
         "torch.Size([64]) and current: torch.Size([8])",
         "explain-error \\\\n\\n what?", "report", "report " + (folder_ / "reports"),
         "report " + (folder_ / "a/.metadata"),
-        // Refused: it is not the demo's.
+        // Refused, since it is not the demo's folder.
         "demo " + (folder_ / "a/.metadata")};
     if (pick(4) == 0) {
       auto snapshot = session_.snapshot();

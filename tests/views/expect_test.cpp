@@ -1,4 +1,4 @@
-// What a checkpoint is held against is said on the desk.
+// The panel for spec and reference.
 #include <doctest/doctest.h>
 
 #include "make/snapshots.h"
@@ -44,7 +44,7 @@ TEST_CASE("what was said of the expectation stands in its lines, and is taken ba
   REQUIRE(commands.size() == 2);
   CHECK(std::get<OpenCommand>(commands[0]).spec.empty());
   CHECK(std::get<OpenCommand>(commands[0]).against.empty());
-  CHECK_FALSE(std::get<OpenCommand>(commands[0]).tensor.empty());  // the one that is looked at
+  CHECK_FALSE(std::get<OpenCommand>(commands[0]).tensor.empty());  // the selected tensor
 }
 
 TEST_CASE("while something writes nothing is opened again, whatever is said") {

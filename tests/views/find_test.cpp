@@ -1,4 +1,4 @@
-// What a person finds who knows the letters and not the name: tensors, commands.
+// Searching tensors and commands by some of their letters.
 #include <doctest/doctest.h>
 
 #include <algorithm>

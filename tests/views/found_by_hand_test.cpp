@@ -1,4 +1,4 @@
-// Defects that were met by working at the desk with a real mouse, each held here.
+// Defects that were found by using the desktop with a real mouse.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -66,7 +66,7 @@ TEST_CASE("the tooltip at a tile tells its checksum, and a finding only where it
   driver.frame();
   CHECK(driver.marks.tooltip.find("CRC-32 see bad-record") != std::string::npos);
 
-  // What could not be read matches nothing, and a file that is not there has no good tile.
+  // Unreadable items do not show a matching checksum, and missing files no good tile.
   auto says = [&](const char* rule, Severity severity, const std::string& subject,
                   const char* wanted) {
     CAPTURE(rule);
@@ -215,7 +215,7 @@ TEST_CASE("the bytes say what they are in words, and no number that reaches beyo
   CHECK(is_said(driver, "byte 24 of local header of archive/data/0"));
   CHECK(is_said(driver, "recorded at byte 1,000, 280 bytes"));
   CHECK(is_said(driver, "u64 "));
-  driver.desk.bytes.chosen = 2045;  // three bytes before the last that is there
+  driver.desk.bytes.chosen = 2045;  // three bytes before the end
   driver.frame();
   CHECK(is_said(driver, "as u8 253, u16 65277"));
   CHECK_FALSE(is_said(driver, "u32 "));
@@ -249,7 +249,7 @@ TEST_CASE("an error about what was opened names it once") {
 
 namespace {
 
-// The demo with one finding more, about the tensor that is on the screen.
+// The demo with an additional finding about the tensor on the screen.
 std::shared_ptr<Snapshot> demo_with(Finding finding) {
   auto snapshot = std::make_shared<Snapshot>(*make::demo_planned());
   finding.subjects = {std::string(snapshot->checkpoint->fqn(*snapshot->tensor))};

@@ -1,4 +1,4 @@
-// What the desk does with itself: themes, scale, settings.
+// Settings of the desktop: themes, scale, settings file.
 #include "views/habits.h"
 
 #include <doctest/doctest.h>
@@ -56,22 +56,22 @@ TEST_CASE("the scale is stepped between 100 and 300 percent by keys and in the s
   CHECK(scale() == 1);
   driver.frame({larger});
   CHECK(scale() == doctest::Approx(1.1));
-  driver.frame({{Key::kPlus, true, true, false}});  // as a keyboard of the US types it
+  driver.frame({{Key::kPlus, true, true, false}});  // as typed on a US keyboard
   CHECK(scale() == doctest::Approx(1.25));
   for (int i = 0; i < 12; ++i) driver.frame({larger});
   CHECK(scale() == 3);
   driver.frame({{Key::k0, true, false, false}});
   CHECK(scale() == 1);
-  CHECK(driver.desk.map.zoom == 1);  // the keys without Ctrl are the map's
+  CHECK(driver.desk.map.zoom == 1);  // keys without Ctrl zoom the map
   driver.frame({{Key::kComma, true, false, false}});
   driver.click("settings/larger");
   CHECK(scale() == doctest::Approx(1.1));
-  driver.frame({larger});  // with the panel open, too
+  driver.frame({larger});  // also while the panel is open
   CHECK(scale() == doctest::Approx(1.25));
   driver.click("settings/smaller");
   driver.click("settings/standard");
   CHECK(scale() == 1);
-  CHECK(stepped_scale(1.3, 1) == 1.5);  // a file may say what no step is
+  CHECK(stepped_scale(1.3, 1) == 1.5);  // a file may have a scale that is not a step
   CHECK(stepped_scale(1.3, -1) == 1.25);
 }
 
@@ -104,7 +104,7 @@ TEST_CASE("what the desk looks like is what its settings say, and the other way 
   CHECK(settings_of(driver.desk) == kept);
   driver.frame({{Key::kComma, true, false, false}});
   auto commands = driver.click("settings/reset");
-  REQUIRE(commands.size() == 1);  // the list goes back to its order
+  REQUIRE(commands.size() == 1);  // the list returns to its order
   CHECK(std::get<SortCommand>(commands[0]).key == SortKey::kRecorded);
   CHECK(settings_of(driver.desk) == verbs::UiSettings{});
 }
@@ -127,7 +127,7 @@ TEST_CASE("the panel that was open is opened again with the first tensor") {
     Driver driver(is_broken ? make::demo() : make::healthy());
     use_settings(driver.desk, settings);
     driver.frame();
-    CHECK(driver.desk.summary_open == !is_broken);  // what is wrong is to be seen
+    CHECK(driver.desk.summary_open == !is_broken);  // open if there is something wrong
   }
 }
 
@@ -162,7 +162,7 @@ TEST_CASE("settings are written beside the frames, once they have settled") {
       settings.left.part = 0.2 + i * 0.01;
       keeper.keep(settings);
     }
-  }  // what is not yet written is written now
+  }  // pending settings are written now
   HabitsState habits;
   SettingsKeeper keeper(file, habits);
   CHECK(keeper.read() == settings);
@@ -285,7 +285,7 @@ TEST_CASE("the demo is offered where nothing is open, and leads into the tour on
   Driver driver(std::make_shared<Snapshot>());
   driver.frame();
   driver.frame();
-  CHECK_FALSE(driver.marks.items.contains("open/demo"));  // there is no place to make it in
+  CHECK_FALSE(driver.marks.items.contains("open/demo"));  // there is no folder to make it in
   driver.desk.habits.cache_folder = "/cache";
   auto commands = driver.click("open/demo");
   REQUIRE(commands.size() == 2);
@@ -303,7 +303,7 @@ TEST_CASE("the demo is offered where nothing is open, and leads into the tour on
   driver.show(make::demo());
   driver.frame();
   CHECK_FALSE(tour_is_on(driver.desk));
-  driver.frame({{Key::kF2}});  // asked for, it comes again
+  driver.frame({{Key::kF2}});  // shown again on request
   driver.frame();
   CHECK(tour_is_on(driver.desk));
 }

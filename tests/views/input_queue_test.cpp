@@ -9,7 +9,7 @@ using namespace shw;
 
 namespace {
 
-// A window with a search field that Ctrl+F focuses: imgui gives it the focus in the frame after.
+// A window with a search field that Ctrl+F focuses; imgui gives it the focus in the next frame.
 struct SearchWindow {
   InputQueue queue;
   std::string field, shortcuts;

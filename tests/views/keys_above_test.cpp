@@ -1,5 +1,4 @@
-// Keys above the desk and around it: none is dead where it was shown, and none does unseen things
-// behind a panel.
+// Keys while panels are open: every shown key works, and none has invisible effects behind a panel.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -44,7 +43,7 @@ const OverlayRegion kPanels[] = {
      [](const UiState& d) { return d.certificate_open; }},
 };
 
-// With all that the panels show of it: an error that was explained, a report, a certificate.
+// The demo with all that panels can show: an explained error, a report, a certificate.
 std::shared_ptr<Snapshot> full() {
   auto snapshot = make::demo_explained("/runs/7/step_9000-report.html");
   auto certificate = std::make_shared<verbs::CertificateList>();

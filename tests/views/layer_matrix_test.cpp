@@ -1,4 +1,4 @@
-// The overview as a matrix, and files with their ranks.
+// The overview as a matrix, and the list of files with their ranks.
 #include "views/layer_matrix.h"
 
 #include <doctest/doctest.h>

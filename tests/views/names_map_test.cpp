@@ -40,7 +40,8 @@ TEST_CASE(
   REQUIRE(driver.desk.names.row == 0u);
   driver.frame();
   CHECK(driver.marks.items.contains("names/from/0/0"));
-  CHECK_FALSE(driver.marks.items.contains("names/to/0/0"));  // of the other one: not a link
+  // Names of the other checkpoint are not links.
+  CHECK_FALSE(driver.marks.items.contains("names/to/0/0"));
   auto commands = driver.click("names/from/0/0");
   REQUIRE(only_command<SelectTensorCommand>(commands));
   CHECK(only_command<SelectTensorCommand>(commands)->fqn ==

@@ -8,7 +8,7 @@ namespace {
 
 using Sleep = Pace::Sleep;
 
-// Frames until the window would sleep for good.
+// Frames until the window sleeps without a timeout.
 int frames_until_sleep(Pace& pace, bool busy) {
   for (int frames = 0; frames < 100; ++frames) {
     if (pace.next(busy) == Sleep::kUntilWoken) return frames;

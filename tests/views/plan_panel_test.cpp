@@ -1,4 +1,4 @@
-// The panel in which a repair is reviewed, driven without a window.
+// The panel for reviewing a repair, driven without a window.
 #include <doctest/doctest.h>
 
 #include "core/session/plan_edits.h"
@@ -14,7 +14,7 @@ const T* sole(const std::vector<Command>& commands) {
   return commands.size() == 1 ? std::get_if<T>(&commands[0]) : nullptr;
 }
 
-// As the session notes a plan.
+// Adds the plan's edits as the session does.
 std::shared_ptr<Snapshot> with_edits(std::shared_ptr<Snapshot> snapshot, StepsOff off = {},
                                      int edits = 1) {
   PlanEdit edit;
@@ -133,7 +133,7 @@ TEST_CASE("the place that a repair would go to is asked about as soon as it is t
   CHECK(driver.frame().empty());  // once
   driver.desk.out = "there";
   REQUIRE(sole<TargetCommand>(driver.frame()));
-  // What is there already cannot be applied over.
+  // An existing output folder cannot be overwritten.
   auto refused = std::make_shared<Snapshot>(*snapshot);
   verbs::RepairTarget target{"there"};
   target.refused = Error{ErrorKind::kUsage, "is there already, and is never replaced"};

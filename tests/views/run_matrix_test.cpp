@@ -1,4 +1,4 @@
-// The numbers of a run: the matrix of modules by steps, and what is said of it.
+// Statistics of a run: the matrix of modules by steps, and its text.
 #include "core/verbs/run_matrix.h"
 
 #include <doctest/doctest.h>
@@ -24,7 +24,7 @@ RunMatrix matrix_of(const Snapshot& snapshot) {
   return make_run_matrix(*snapshot.run, snapshot.run_numbers.get());
 }
 
-// The snapshot without the numbers of a step.
+// The snapshot without the numbers of one step.
 std::shared_ptr<Snapshot> not_counted(const Snapshot& snapshot, const std::string& step) {
   auto changed = std::make_shared<Snapshot>(snapshot);
   auto numbers = std::make_shared<verbs::RunNumbers>(*snapshot.run_numbers);

@@ -1,4 +1,4 @@
-// The steps of a run as a table.
+// The table of a run's steps.
 #include <doctest/doctest.h>
 
 #include "make/snapshots.h"

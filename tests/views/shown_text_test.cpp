@@ -1,4 +1,4 @@
-// Text as a font can show it.
+// Makes text that a font can show.
 #include "views/shown_text.h"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
-// Every size works: columns that can be dragged, hidden and reached again, and no text that is cut
-// off or stands on another one.
+// All window sizes work: columns can be resized, hidden and reopened, and no text is cut off or
+// overlaps another.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The strip of tabs: what it shows, and what it asks of the window.
+// The tab strip: its contents, and its requests to the window.
 #include <doctest/doctest.h>
 
 #include "make/snapshots.h"
@@ -91,12 +91,12 @@ TEST_CASE("tabs: a tab whose job writes is asked about before it closes") {
   driver.frame({key_of(Action::kCloseTab)});
   CHECK(driver.desk.asked == Action::kCloseTab);
   CHECK_FALSE(driver.tab_request);
-  driver.frame({{Key::kEnter}});  // no key answers it with yes
+  driver.frame({{Key::kEnter}});  // no key confirms it
   CHECK_FALSE(driver.tab_request);
   driver.click("question/yes");
   CHECK(asks(driver, TabRequest::Kind::kClose, 0));
   driver.tab_request.reset();
-  driver.desk.close_wanted = true;  // the cross of a tab that was not shown
+  driver.desk.close_wanted = true;  // the close button of a tab in the background
   driver.frame();
   CHECK(driver.desk.asked == Action::kCloseTab);
 }
@@ -138,7 +138,7 @@ TEST_CASE("tabs: the place that another tab shows is taken over with its tensor"
   driver.frame();
   CHECK(driver.desk.map.zoom == 3);
   CHECK_FALSE(driver.desk.place_wanted);
-  // Of another tensor it waits.
+  // For another tensor the view is applied later.
   place.tensor = TensorId{place.tensor == TensorId{0} ? 1u : 0u};
   place.zoom = 2;
   driver.desk.place_wanted = place;

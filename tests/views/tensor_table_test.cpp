@@ -1,4 +1,4 @@
-// The flat table of tensors: what its head sorts, how wide its columns are, what its rows choose.
+// The flat table of tensors: sorting by its header, column widths, selecting rows.
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
@@ -48,9 +48,9 @@ const SortCommand* sort_in(const std::vector<Command>& commands) {
 TEST_CASE("the table takes the place of the map by its key and its chip, and gives it back") {
   TableDriver driver;
   CHECK(driver.desk.table.open);
-  // It is where the selected tensor is.
+  // The selected tensor is visible.
   CHECK(driver.marks.items.contains(fmt::format("table/row/{}", index_of(*unfiltered()->tensor))));
-  CHECK(driver.marks.items.contains("filter"));  // what it shows is filtered beside it
+  CHECK(driver.marks.items.contains("filter"));  // its rows are filtered by the list's filter
   CHECK_FALSE(driver.marks.items.contains("map/saved"));
   driver.frame({{Key::kEscape}});
   driver.frame();
@@ -94,7 +94,7 @@ TEST_CASE("a border is dragged, pressed twice to fit, and remembered") {
   verbs::UiSettings kept = settings_of(driver.desk);
   CHECK(kept.columns == driver.desk.table.widths);
 
-  // Neither to nothing nor over the names.
+  // The column is neither closed nor drawn over the names.
   at = driver.middle("table/border/1");
   driver.drag(at, {at.x + 900, at.y});
   CHECK(driver.width(1) >= 30);

@@ -8,7 +8,7 @@
 using namespace shw;
 
 namespace {
-// Every byte that begins a character is ten pixels wide.
+// Every first byte of a character is ten pixels wide.
 float ten_each(std::string_view text) {
   float width = 0;
   for (char byte : text) width += (static_cast<unsigned char>(byte) & 0xC0u) != 0x80u ? 10.f : 0.f;

@@ -61,15 +61,15 @@ TEST_CASE("signs and borders that say something reach 3 to 1 in each theme") {
     CAPTURE(verbs::name(name));
     const Theme& t = theme_of(name);
     for (Rgba back : {t.background, t.side, t.field}) {
-      CHECK(contrast(t.control, back) >= 3);  // the edge of a field, of a box to tick
-      CHECK(contrast(t.frame, back) >= 3);    // the focus and the selected tile
+      CHECK(contrast(t.control, back) >= 3);  // borders of fields and check boxes
+      CHECK(contrast(t.frame, back) >= 3);    // focus and selection
       CHECK(contrast(t.nobody, back) >= 3);
     }
-    CHECK(contrast(t.bad, t.bad_back) >= 3);  // the sign of the verdict on its bar
+    CHECK(contrast(t.bad, t.bad_back) >= 3);  // the icon of the verdict on its bar
     CHECK(contrast(t.warn, t.warn_back) >= 3);
     CHECK(contrast(t.ok, t.ok_back) >= 3);
     CHECK(contrast(t.unknown, t.unknown_back) >= 3);
-    CHECK(contrast(t.accent, t.tile_line) >= 3);  // a mended seam on its halo
+    CHECK(contrast(t.accent, t.tile_line) >= 3);  // a repaired border on its halo
     for (Rgba sign : {t.warn, t.ok})
       CHECK(contrast(readable_on(sign, t.dark_ink, t.light_ink), sign) >= 3);
   }
@@ -107,8 +107,8 @@ TEST_CASE("eight ranks are eight colours to every eye in each theme") {
         for (std::size_t b = a + 1; b < ranks.size(); ++b)
           least = std::min(least, apart(ranks[a], ranks[b], *eye));
       }
-      CHECK(least >= 0.02);  // of OKLab; letters begin to be told apart from their ground there
-      // In two rows: whoever is beside, above or below.
+      CHECK(least >= 0.02);  // in OKLab; from there letters are visible on their background
+      // In two rows: neighbours beside, above and below.
       auto rows = colours_of({2, 8}, palette);
       for (std::size_t column = 0; column < 8; ++column) {
         CHECK(apart(rows[column], rows[column + 8], *eye) >= 0.05);

@@ -30,7 +30,7 @@ bool has_text(const Driver& driver, std::string_view part) {
   return false;
 }
 
-// `looked` of the tiles were looked at: one holds NaN, one infinity, the others grow.
+// Statistics of the first `looked` tiles: one has NaN, one infinity, the others grow.
 std::shared_ptr<Snapshot> with_tile_values(std::shared_ptr<Snapshot> snapshot,
                                            std::uint32_t looked) {
   auto values = std::make_shared<verbs::TileValues>(
@@ -130,7 +130,7 @@ TEST_CASE("tiles that a finding names stand out by its letter, and the rest is q
   std::uint32_t tiles = 0;
   for (const PaintGroup& group : paint->groups) tiles += group.tiles;
   CHECK(tiles == digest->picture->saved->size());
-  // Boxes that overlap name the tiles that claim them, and no other.
+  // Overlapping boxes name the tiles that claim them, and no others.
   const Finding* boxed = nullptr;
   for (const Finding& finding : snapshot->report->findings) {
     for (const auto& [label, value] : finding.evidence) {

@@ -23,7 +23,7 @@ TileSet grid(std::int64_t side, std::int64_t tile, std::optional<std::int64_t> b
 }
 const Slice kRowsColumns{0, 1, {0, 0}};
 
-// The slow and obvious way.
+// The slow way.
 std::optional<std::uint32_t> find_slowly(const TileSet& tiles, ExtentsView point) {
   for (std::uint32_t t = 0; t < tiles.size(); ++t) {
     bool inside = true;

@@ -1,6 +1,6 @@
-// Nothing that the desktop shows is more hopeful than a finding: over every checkpoint in
-// tests/data, as it is and with a data file missing or cut off, the banner, the list, the overview,
-// the plan and `check --json` agree on lost elements, tensors and files.
+// The desktop is never more optimistic than a finding: for every checkpoint in tests/data, intact
+// and with a data file missing or truncated, the banner, the list, the overview, the plan and
+// `check --json` agree on lost elements, tensors and files.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -49,7 +49,7 @@ std::shared_ptr<const Snapshot> looked_at(const std::string& path, Depth depth) 
   return snapshot;
 }
 
-// Tensors that the list, the overview and the filter mark.
+// Checks which tensors the list, the overview and the filter mark.
 void check_marks(const Snapshot& snapshot, const Digest& digest, std::size_t affected) {
   const auto marked = static_cast<std::size_t>(
       std::count_if(digest.marks->begin(), digest.marks->end(), [](auto m) { return m > 1; }));
@@ -113,7 +113,7 @@ void check_truth(const std::string& path, Depth depth = Depth::kHeaders) {
   CHECK(truth_says(text, unreadable_words(digest->about->unreadable)));
 }
 
-// A copy of a folder of which the `which`-th of the largest files is removed or cut in half.
+// Copies a folder and removes the `which`-th largest file, or cuts it in half.
 void check_damaged(const std::string& folder, std::size_t which, bool is_cut) {
   TemporaryFolder copy;
   std::error_code error;

@@ -1,4 +1,4 @@
-// Ways through the values of a tensor.
+// Navigation in the values of a tensor.
 #include <doctest/doctest.h>
 
 #include "make/snapshots.h"

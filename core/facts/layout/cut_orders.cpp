@@ -101,7 +101,7 @@ bool is_damage(const OtherOrder& item) {
                                     std::is_sorted(item.saved.begin(), item.saved.end()));
 }
 
-// Without boxes: the order is known, but item sizes are unknown or wrong.
+// Finds the saved order; the boxes are empty if item sizes are unknown or wrong.
 std::optional<OtherOrder> other_order(const CheckInput& input, TensorId tensor) {
   const Checkpoint& c = input.checkpoint;
   if (c.chunks(tensor).size() < 2 || !c.writers_are_owners(tensor)) return std::nullopt;
@@ -137,7 +137,7 @@ bool is_cut_by_one_axis(const Checkpoint& c, TensorId tensor, std::int64_t ranks
 }
 
 // True if all tensors outside the spec that several ranks wrote are split by one axis of all ranks.
-// With several axes some tensor would show one of them.
+// If the saver's mesh had several axes, some tensor would show one of them.
 bool rest_knows_one_axis(const CheckInput& input, const Mesh& mesh) {
   constexpr int kTensors = 200;
   const Checkpoint& c = input.checkpoint;

@@ -21,7 +21,7 @@ struct OtherOrder {
 // Only orders that mean damage: none without a spec, none if another mesh saved all tensors.
 std::vector<OtherOrder> find_other_orders(const CheckInput& input);
 
-// "edp, then ep"
+// Formats as "edp, then ep".
 std::string order_text(const Mesh& mesh, const std::vector<std::size_t>& order);
 
 }  // namespace shw

@@ -20,7 +20,7 @@ struct UndersizedTensor {
   TensorId tensor{};
   const SpecEntry* entry = nullptr;
   std::size_t dim = 0;              // the first dim that is too short
-  bool only_one_dim_short = true;   // no other one is
+  bool only_one_dim_short = true;   // no other dim is too short
   std::vector<std::size_t> order;   // axes in split order
   std::vector<ChunkId> chunks;      // non-empty chunks
   std::vector<std::int64_t> ranks;  // ranks of their writers; empty if one is unknown
@@ -90,8 +90,8 @@ Cut part_of(const UndersizedTensor& tensor, std::size_t axis, std::int64_t coord
 }
 
 struct LayoutInterpretation {
-  bool by_part = false;  // each writer split the part of its own coordinate
-                         // (uneven parts differ), not the saved shape
+  bool by_part = false;  // each writer split the part of its own coordinate (uneven parts differ),
+                         // not the saved shape
   bool plain = false;    // plain splits: a saver that drops an axis may drop the strides too
 };
 
@@ -106,7 +106,7 @@ bool gives_every_chunk(const Checkpoint& c, const UndersizedTensor& tensor, CutB
   }
   for (std::size_t i = 0; i < tensor.empty.size(); ++i) {
     auto [shape, box] = cut_by(tensor.empty_ranks[i]);
-    // An offset behind the assumed shape is impossible.
+    // An offset beyond the assumed shape is impossible.
     bool behind = c.offsets(tensor.empty[i])[tensor.dim] > shape[tensor.dim];
     if (behind || !box || volume(box->sizes) != 0) return false;
   }
@@ -386,7 +386,7 @@ std::size_t choose(const Checkpoint& c, const Suspect& item,
     bool fits = item.tensor.entry->mesh->axes[axis].size == factor;
     return 2 * mine.at(axis) + (fits ? 1 : 0);
   };
-  // On ties the last, innermost axis, as expert and tensor axes are.
+  // On ties chooses the last axis, because expert and tensor axes are innermost.
   std::size_t best = item.axes.front();
   for (std::size_t axis : item.axes) {
     if (score(axis) > score(best) || (score(axis) == score(best) && axis > best)) best = axis;

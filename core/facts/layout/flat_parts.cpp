@@ -37,7 +37,8 @@ std::string product(const Extents& shape) {
   return text;
 }
 
-// The number of ranks if each tensor is one rank's part of it: ceil(expected / ranks) elements.
+// The number of ranks if each tensor is one rank's part of the model's: ceil(expected / ranks)
+// elements.
 std::optional<std::int64_t> ranks_of_each(const Shapes& shapes) {
   std::int64_t least = 2, most = kMostRanks;
   for (const OtherShape* shape : shapes) {

@@ -17,7 +17,7 @@ bool are_zeros(BytesView bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
 }
 
-// What the rows read so far have in common.
+// Properties shared by all rows read so far.
 struct RowsSeen {
   bool zeros = true, alike = true;
   Bytes first = {};

@@ -49,7 +49,7 @@ struct OrderQuestion {
   std::vector<RankMap> maps;  // one per order
   bool reordered = false;     // the spec's order differs from the believed one
   bool supported = false;     // a tensor matches the believed order and not the spec's
-  bool proved = false;        // and also not with any other split order
+  bool proved = false;        // no other split order matches either
   std::size_t last = 1;       // the order that the previous tensor matched
   OrderContradicted found = {};
 };
@@ -176,7 +176,7 @@ class RankOrderVotes {
     ++count_;
     for (std::size_t i = 0; i < lies.size(); ++i) fits_[i] = fits_[i] && lies[i];
   }
-  // A single tensor may be the damaged one.
+  // A single tensor is not enough evidence, because it may be the damaged one.
   std::optional<Mesh> agreed() const {
     if (count_ < 2 || std::count(fits_.begin(), fits_.end(), true) != 1) return std::nullopt;
     const auto found = std::find(fits_.begin(), fits_.end(), true) - fits_.begin();
@@ -194,7 +194,7 @@ class OrderQuestions {
  public:
   explicit OrderQuestions(const CheckInput& input) : input_(input) {}
 
-  // At most two: with the spec's sizes, and with the user's.
+  // Returns at most two questions: with the spec's sizes, and with the user's.
   std::vector<std::size_t> on(const Mesh& of_spec) {
     auto known = std::find_if(known_.begin(), known_.end(),
                               [&](const auto& one) { return one.first == of_spec; });

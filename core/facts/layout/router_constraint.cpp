@@ -191,7 +191,7 @@ bool contradicts(const Candidate& candidate, const PerRankMasters& masters) {
       if (!candidate.fsdp || !tensor.sharding) continue;
       const std::vector<std::int64_t>& group = tensor.sharding->mesh.ranks;
       auto parts = static_cast<std::size_t>(candidate.mesh.axes[*candidate.fsdp].size);
-      // Other parameters have other groups.
+      // Skips the groups of other parameters.
       if (group.size() != parts || rank >= candidate.mesh.size()) continue;
       auto mine = candidate.mesh.coordinates(rank);
       for (std::size_t i = 0; i < parts; ++i) {

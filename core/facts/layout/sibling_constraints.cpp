@@ -176,7 +176,7 @@ bool is_known(const CheckInput& input, const Mesh& mesh, std::size_t axis) {
   return looked == 0;
 }
 
-// All matrices, if the user's mesh has an axis that splits no tensor.
+// Suspects all matrices if the user's mesh has an axis that splits no tensor.
 Suspects unknown_axis(const CheckInput& input, const std::vector<SiblingMatrix>& all) {
   Suspects out;
   auto axis = tensor_axis(*input.mesh);
@@ -185,7 +185,7 @@ Suspects unknown_axis(const CheckInput& input, const std::vector<SiblingMatrix>&
   for (const SiblingMatrix& matrix : all) {
     bool is_row = matrix.name.kind == ParallelKind::kRow;
     if (is_row && matrix.name.is_bias()) continue;
-    // With a single chunk the repaired tensor would look unchanged.
+    // Gives up: with a single chunk the repaired tensor would look unchanged.
     if (filled_chunks(input.checkpoint, matrix.tensor) < 2) return {};
     columns = columns || !is_row;
     rows = rows || is_row;

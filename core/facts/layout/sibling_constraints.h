@@ -7,9 +7,8 @@
 namespace shw {
 
 // Either evidence is sufficient:
-// - one matrix beside intact siblings: the second matrix of the layer is split into T parts along
-// its
-//   contracted dimension, and the first has 1/T of the expected rows;
+// - one matrix next to intact siblings: the second matrix of the layer is split into T parts along
+//   its contracted dimension, and the first has 1/T of the expected rows;
 // - a tensor-parallel axis of the user's mesh (--mesh) that splits no tensor of the checkpoint.
 // If all matrices are too short alike (TE before #2713) their sizes agree with one another: without
 // a mesh only the writers hint at it (rule writer-mosaic).

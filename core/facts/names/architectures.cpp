@@ -9,8 +9,8 @@
 namespace shw {
 namespace {
 
-// A group or a class on each line: only the lines that are needed are parsed.
-// A megabyte is more than a compiler has to take; those that build this program do.
+// The text has one group or class per line, so that only needed lines are parsed. It is longer than
+// the C++ standard guarantees for a literal, but supported compilers accept it.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverlength-strings"
 constexpr char kLetters[] =
@@ -21,7 +21,7 @@ constexpr std::string_view kText(kLetters, sizeof(kLetters) - 1);
 
 using Lines = std::vector<std::string_view>;
 
-// Without the comma that follows a value.
+// Removes the comma after a value.
 std::string_view without_comma(std::string_view line) {
   if (line.ends_with(',')) line.remove_suffix(1);
   return line;

@@ -1,5 +1,5 @@
-// What the model classes of transformers save: assets/architectures.json, which
-// tests/tools/architectures.py writes.
+// Tensor names that the model classes of transformers save, from assets/architectures.json (written
+// by tests/tools/architectures.py).
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace shw {
 
-// Names with * for numbers, of one row: all of them are there for a number, or none.
+// Names of which a model has all or none for each number; * stands for numbers.
 struct NameGroup {
   std::vector<std::string> names;
   bool always = false;  // in every model of the class
@@ -19,12 +19,13 @@ struct NameGroup {
 struct Architecture {
   std::string prefix;  // "model": base_model_prefix, which loaders add and drop
   std::vector<NameGroup> groups;
-  std::vector<std::string> ignored;  // parts of names that transformers passes over in silence
-  // transformers renames nothing when it loads the class: other names are passed over in silence.
+  std::vector<std::string> ignored;  // parts of names that transformers ignores without a warning
+  // True if transformers renames nothing when loading the class; it then ignores unknown names
+  // without a warning.
   bool is_exact = false;
-  // Beginnings of names in a running model, and what save_pretrained makes of each, the longest
-  // first: "model.language_model." and "language_model.model.". A state_dict() that was saved as it
-  // was has the first.
+  // Prefixes of names in a running model and the prefixes that save_pretrained writes for them,
+  // longest first: "model.language_model." and "language_model.model.". A plain state_dict() has
+  // the former.
   std::vector<std::pair<std::string, std::string>> in_memory;
 };
 

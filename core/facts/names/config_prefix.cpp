@@ -38,8 +38,8 @@ bool is_root(const ModelPart& part, std::string_view prefix) {
   return std::find(part.roots.begin(), part.roots.end(), prefix) != part.roots.end();
 }
 
-// Megatron-core's names or torchtitan's: they load by names of their own, and a config.json beside
-// them says what the model is.
+// True for names of Megatron-core or torchtitan: their loaders expect them, and config.json only
+// describes the model.
 bool has_names_of_trainer(const Checkpoint& checkpoint) {
   constexpr std::string_view kEmbeddings[] = {"embedding.word_embeddings.weight",
                                               "tok_embeddings.weight"};
@@ -97,7 +97,7 @@ std::optional<ConfigPrefix> wrong_config_prefix(const Checkpoint& checkpoint,
   if (auto added = added_prefix(checkpoint, **config, progress))
     return without_added(checkpoint, *added, (*config)->parts.front().model_type, progress);
   const std::vector<ModelPart> parts = known_parts(**config);
-  // With several parts each has a prefix of its own.
+  // A single prefix can only be right for a model of one part.
   if (parts.size() != 1 || parts.front().config != &(*config)->parts.front()) return std::nullopt;
   const ModelPart& part = parts.front();
   const auto layers = layer_names(part);

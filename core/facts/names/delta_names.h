@@ -1,4 +1,4 @@
-// Tensors of a delta: what makes one checkpoint of another (core/combine/delta.h).
+// Tensor names of a delta, the changes between two checkpoints (core/combine/delta.h).
 #pragma once
 
 #include <string_view>
@@ -9,7 +9,7 @@ inline constexpr std::string_view kDeltaIndices = ".delta_indices";
 inline constexpr std::string_view kDeltaValues = ".delta_values";
 inline constexpr std::string_view kDeltaWhole = ".delta_whole";
 
-// True where the shape says how much changed, and nothing of the model.
+// True if the tensor's shape is a number of changes and unrelated to the model's shapes.
 inline bool lists_changes(std::string_view fqn) {
   return fqn.ends_with(kDeltaIndices) || fqn.ends_with(kDeltaValues);
 }

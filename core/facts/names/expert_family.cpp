@@ -102,7 +102,7 @@ std::optional<HiddenSize> hidden_size(const CheckInput& input) {
     ExtentsView shape = checkpoint.shape(tensor);
     if (!dim || shape.size() != *dim + 1) continue;
     if (!found) found = HiddenSize{shape[*dim], std::string(fqn)};
-    // Two tensors disagree (an image tower beside the text model): unknown.
+    // Unknown, because two tensors disagree (an image tower and the text model).
     if (found->size != shape[*dim]) return std::nullopt;
   }
   return found;

@@ -1,16 +1,16 @@
-// Tensors that loaders keep in 32 bits whatever the dtype of the model is.
+// Tensors that loaders keep in float32 whatever the model's dtype is.
 #pragma once
 
 #include <string_view>
 
 namespace shw {
 
-// The bias that a router adds to scores before it chooses: in fewer bits experts with close scores
-// change places.
+// True for the bias that a router adds to scores before choosing experts: with lower precision,
+// experts with close scores may change their order.
 bool is_router_bias(std::string_view fqn);
 
-// That bias, the frequencies of rotary embeddings, and the decay and step of state space models:
-// what transformers lists in _keep_in_fp32_modules(_strict) of several models.
+// True for a router bias, frequencies of rotary embeddings, and decay and step of state space
+// models: the tensors in _keep_in_fp32_modules(_strict) of several transformers models.
 bool stays_in_float32(std::string_view fqn);
 
 }  // namespace shw

@@ -10,7 +10,7 @@
 
 namespace shw {
 
-// "layers.3.mlp.experts.0.w1" becomes "layers.*.mlp.experts.*.w1".
+// Replaces numbers: "layers.3.mlp.experts.0.w1" becomes "layers.*.mlp.experts.*.w1".
 inline std::string without_numbers(std::string_view fqn) {
   std::string out;
   bool in_number = false;

@@ -29,7 +29,7 @@ std::optional<std::int64_t> quant_size(const Json& object, const char* key) {
   return size > 0 && size <= kLargestGroup ? std::optional(size) : std::nullopt;
 }
 
-// Names of modules that are not quantised.
+// Adds names of modules that are not quantised.
 void add_names_in(const Json& object, const char* key, QuantConfig& config) {
   auto found = object.find(key);
   if (found == object.end() || !found->is_array()) return;
@@ -43,7 +43,8 @@ void add_names_in(const Json& object, const char* key, QuantConfig& config) {
   }
 }
 
-// compressed-tensors quantises the modules that its groups name: all "Linear" ones, or some.
+// True if compressed-tensors quantises only some modules: the default group targets all of
+// "Linear".
 bool has_narrow_targets(const Json& object) {
   const Json* groups = object_in(object, "config_groups");
   if (groups == nullptr) return false;
@@ -107,8 +108,8 @@ std::optional<QuantConfig> in_config_json(const Json& tree) {
   return config;
 }
 
-// {"quantization": {"quant_algo": "NVFP4", "group_size": 16, "exclude_modules": [...]}}; of
-// MIXED_PRECISION each module has an algorithm of its own. Null: only the cache is quantised.
+// Reads {"quantization": {"quant_algo": "NVFP4", "group_size": 16, "exclude_modules": [...]}}. With
+// MIXED_PRECISION each module has its own algorithm. Null: only the cache is quantised.
 std::optional<QuantConfig> in_model_optimizer_file(const Json& tree) {
   const Json* said = object_in(tree, "quantization");
   if (said == nullptr) return std::nullopt;

@@ -1,4 +1,4 @@
-// Reads the quantisation settings of config.json, or of the file that quantisers write beside it.
+// Reads the quantisation settings of config.json, or of a separate file that quantisers write.
 #pragma once
 
 #include <array>
@@ -13,24 +13,24 @@
 namespace shw {
 
 struct QuantConfig {
-  // "fp8", "gptq", "awq", "compressed-tensors", "bitsandbytes", "mxfp4", "mlx", "modelopt"
+  // "fp8", "gptq", "awq", "compressed-tensors", "bitsandbytes", "mxfp4", "mlx" or "modelopt".
   std::string method;
-  std::string file = "config.json";                  // that says all this
+  std::string file = "config.json";                  // the file with these settings
   std::optional<std::int64_t> bits, group;           // group -1: a whole row
   std::optional<std::array<std::int64_t, 2>> block;  // "weight_block_size"
   std::vector<std::string> unconverted;  // modules that are not quantised, by literal name
-  bool has_patterns = false;             // some are named by a pattern, which is not read here
+  bool has_patterns = false;             // patterns also exclude modules
   bool has_overrides = false;            // some modules have their own bits or groups
-  bool has_whole_zeros = false;          // GPTQ: zero points as they are, not one less
+  bool has_whole_zeros = false;          // GPTQ: stored zero points are not decremented by one
 };
 
-// Of TensorRT Model Optimizer, AutoGPTQ and AutoAWQ, which leave config.json as it was.
+// Files of TensorRT Model Optimizer, AutoGPTQ and AutoAWQ, which do not change config.json.
 inline constexpr std::array<const char*, 3> kQuantisationFiles{
     "hf_quant_config.json", "quantize_config.json", "quant_config.json"};
 
-// nullopt if there are none or they cannot be read.
+// nullopt if there are no settings or they cannot be read.
 std::optional<QuantConfig> read_quant_config(const Directory& directory);
-// The one of kQuantisationFiles that says that weights are quantised.
+// The file of kQuantisationFiles that declares quantised weights.
 std::optional<std::string> quantisation_file(const Directory& directory);
 
 }  // namespace shw

@@ -34,7 +34,7 @@ bool is_byte_column(Dtype dtype, ExtentsView shape) {
 bool is_int8_matrix(Dtype dtype, ExtentsView shape) {
   return shape.size() == 2 && dtype == Dtype::kInt8;
 }
-// The packed forms are narrower than their bytes and words.
+// torchao's packed weights use bytes or 32-bit words.
 bool is_of_torchao(Dtype dtype, ExtentsView shape) {
   return is_float8_or_int8(dtype, shape) || is_bytes(dtype, shape) || is_int32(dtype, shape);
 }
@@ -46,7 +46,7 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
   return a / b + (a % b != 0 ? 1 : 0);
 }
 
-// Per block of the last two axes; any scale is accepted if the config has no block size.
+// One scale per block of the last two axes; any shape is accepted if the config has no block size.
 Shape scale_of_blocks(const QuantConfig& config, ExtentsView weight, ExtentsView) {
   if (!config.block || weight.size() < 2) return std::nullopt;
   Extents shape(weight.begin(), weight.end());
@@ -57,8 +57,8 @@ Shape scale_of_blocks(const QuantConfig& config, ExtentsView weight, ExtentsView
   return shape;
 }
 
-// Beside weights of blocks a checkpoint may have others with an exponent for each 32 elements of a
-// row, of one byte each (MXFP8) or two to a byte (FP4 as int8).
+// One exponent per 32 elements of a row: one byte per element (MXFP8) or per two (FP4 as int8). A
+// checkpoint may have such weights besides block-scaled ones.
 Shape scale_of_bytes(const QuantConfig& config, ExtentsView weight, ExtentsView companion) {
   const bool are_rows = !weight.empty() && companion.size() == weight.size() &&
                         std::equal(companion.begin(), companion.end() - 1, weight.begin());
@@ -78,7 +78,7 @@ Shape single_number(const QuantConfig&, ExtentsView, ExtentsView companion) {
   return volume(companion) == 1 ? std::nullopt : Shape(Extents{});
 }
 
-// GPTQ packs 32 / bits rows into one.
+// One number per unpacked row: GPTQ packs 32 / bits rows into one.
 Shape one_per_row_of_gptq(const QuantConfig& config, ExtentsView weight, ExtentsView) {
   if (!config.bits || config.has_overrides || weight.size() != 2) return std::nullopt;
   auto bits = checked_mul(weight[0], std::int64_t{32});
@@ -120,7 +120,7 @@ Shape zeros_of_groups(const QuantConfig& config, ExtentsView weight, ExtentsView
                         : grouped(*unpacked / bits, ceil_div(*packed, 32), config);
 }
 
-// MLX packs columns; modules may override bits and group size, so only the rows are checked.
+// MLX packs columns. Modules may override bits and group size, so only the rows are checked.
 Shape scales_of_mlx(const QuantConfig& config, ExtentsView weight, ExtentsView companion) {
   Extents shape(weight.begin(), weight.end());
   const bool says =
@@ -133,7 +133,7 @@ Shape scales_of_mlx(const QuantConfig& config, ExtentsView weight, ExtentsView c
   return shape;
 }
 
-// One per block of elements, two of which share a byte; block sizes are powers of two.
+// One number per block of elements; two elements share a byte, and block sizes are powers of two.
 Shape absmax_of_blocks(const QuantConfig&, ExtentsView weight, ExtentsView companion) {
   const auto elements = checked_mul(weight[0], std::int64_t{2});
   if (!elements) return std::nullopt;
@@ -159,7 +159,7 @@ Shape exact_or_padded(ExtentsView elements, std::int64_t group, ExtentsView comp
   Extents exact = shape_of_groups(elements, group);
   return is_padded(companion, exact) ? std::nullopt : Shape(std::move(exact));
 }
-// Two elements share a byte.
+// Shape of the elements: two share a byte.
 Extents elements_of_fp4(ExtentsView weight) {
   Extents elements(weight.begin(), weight.end());
   elements.back() = checked_mul(elements.back(), std::int64_t{2}).value_or(0);
@@ -177,7 +177,7 @@ Shape scale_of_nvfp4(const QuantConfig&, ExtentsView weight, ExtentsView compani
 
 bool is_mxfp8(const Checkpoint& c, TensorId weight, TensorId scale) {
   if (c.dtype(scale) == Dtype::kUint8) return true;
-  // float8_e8m0fnu is a scale of blocks of 128 x 128 too.
+  // float8_e8m0fnu is also used for scales of 128 x 128 blocks.
   return c.dtype(scale) == Dtype::kFloat8E8m0fnu &&
          same(c.shape(scale), shape_of_groups(c.shape(weight), kMxGroup));
 }
@@ -186,7 +186,7 @@ bool is_mxfp4(const Checkpoint& c, TensorId weight, TensorId scale) {
   const ExtentsView bytes = c.shape(weight), shape = c.shape(scale);
   const Extents elements = elements_of_fp4(bytes);
   if (same(shape, shape_of_groups(elements, kMxGroup))) return true;
-  // MXFP8 whose elements are stored as bytes, and NVFP4 whose scales are, are neither.
+  // Excludes MXFP8 with elements stored as bytes, and NVFP4 with scales stored as bytes.
   return !same(shape, shape_of_groups(bytes, kMxGroup)) &&
          !same(shape, shape_of_groups(elements, kNvGroup));
 }
@@ -205,7 +205,7 @@ constexpr QuantCompanion kScaled[] = {
     {".weight_scale_inv|.weight_scale|.scale_weight|.scale", kAlways, true, scale_of_bytes},
     {".input_scale|.activation_scale", kAsOthers, true, nullptr},
 };
-// Fused experts are parameters, not modules.
+// Names for fused experts, which are parameters and not modules.
 constexpr QuantCompanion kScaledParameter[] = {
     {"_scale_inv|_scale", kAlways, true, scale_of_bytes},
 };
@@ -241,7 +241,7 @@ constexpr QuantCompanion kMxBlocks[] = {{"_scales", kAlways, false, scale_of_mx_
 constexpr QuantCompanion kMxFp8[] = {
     {".weight_scale|.weight_scale_inv", kAlways, false, scale_of_mxfp8},
 };
-// torchao takes a weight apart: NAME.weight is NAME._weight_qdata and NAME._weight_scale.
+// torchao splits NAME.weight into NAME._weight_qdata and NAME._weight_scale.
 constexpr QuantCompanion kTorchaoMxFp8[] = {{"_scale", kAlways, false, scale_of_mxfp8}};
 constexpr QuantCompanion kMxFp4[] = {{".weight_scale", kAlways, false, scale_of_mxfp4}};
 constexpr QuantCompanion kTwoLevels[] = {
@@ -249,7 +249,7 @@ constexpr QuantCompanion kTwoLevels[] = {
     {".weight_scale_2", kAlways, true, single_number},
     {".input_scale", kAsOthers, true, nullptr},
 };
-// Of the parameter W in the files of transformers: _W_qdata, _W_scale, _W_zero_point.
+// transformers' names for a parameter W: _W_qdata, _W_scale, _W_zero_point.
 constexpr QuantCompanion kTorchao[] = {
     {"_scale", kAsOthers, true, nullptr},
     {"_zero_point", kAsOthers, false, nullptr},
@@ -355,9 +355,9 @@ bool can_be_weight(const CheckInput& input, const QuantScheme& scheme, TensorId 
          scheme.is_weight(c.dtype(tensor), c.shape(tensor)) && !is_companion_ending(scheme, fqn);
 }
 
-// A scheme is in use if a weight has its marker, or if the config names it. A weight that only its
-// scale tells from those of another scheme counts with its own scheme; without companions, with the
-// first one that is in use.
+// A scheme is in use if a weight has its marker or the config names it. If only its scale
+// distinguishes a weight, it belongs to the scheme of that scale; without companions, to the first
+// scheme in use.
 QuantFamily family_of(const CheckInput& input, const QuantScheme& scheme, bool is_said,
                       const std::set<TensorId>& taken) {
   const Checkpoint& c = input.checkpoint;
@@ -389,14 +389,14 @@ QuantFamily family_of(const CheckInput& input, const QuantScheme& scheme, bool i
   return family;
 }
 
-// Endings that only quantised checkpoints have.
+// True for name suffixes that only quantised checkpoints have.
 bool is_of_quantised_alone(std::string_view ending) {
   constexpr auto kEndings = std::to_array<std::string_view>(
       {".weight_scale_inv", ".qzeros", ".weight.quant_map", ".SCB", ".weight_scale_2"});
   return std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end();
 }
 
-// Names that other tensors have too: logit_scale of CLIP, the scale of a norm.
+// Suffixes that other tensors have too: logit_scale of CLIP, the scale of a norm.
 bool is_common_ending(std::string_view ending) {
   return ending == ".scale" || ending == "_scale";
 }
@@ -451,7 +451,7 @@ std::vector<QuantFamily> quant_families(const CheckInput& input,
     for (const QuantPair& pair : family.pairs) taken.insert(pair.weight);
     families.push_back(std::move(family));
   }
-  std::set<TensorId> told;  // reported or paired already, in any scheme
+  std::set<TensorId> told;  // reported or already paired in any scheme
   for (const QuantFamily& family : families) {
     for (const QuantPair& pair : family.pairs)
       for (const auto& one : pair.beside)

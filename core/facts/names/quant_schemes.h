@@ -30,25 +30,25 @@ struct QuantCompanion {
                                   ExtentsView companion) = nullptr;
 };
 
-// How the numbers of a weight are made of what is stored (core/facts/values/quant_forms.h).
+// How a quantised weight is decoded (core/facts/values/quant_forms.h).
 enum class QuantForm {
-  kScaled,            // times the scale of its block, row or tensor
-  kInt8Rows,          // times the scale of its row, divided by 127
-  kMx,                // FP4 with a power of two per group, stacked as gpt-oss has it
-  kMxRows,            // the same row by row
-  kTwoLevels,         // FP4 with a float8 scale per group, times one number
-  kTwoLevelsDivided,  // divided by it
-  kGrouped,           // GPTQ and AWQ
-  kNf,                // bitsandbytes, codes into a table
+  kScaled,            // code * scale of its block, row or tensor
+  kInt8Rows,          // code * scale of its row / 127
+  kMx,                // FP4 with a power of two per group, stacked as in gpt-oss
+  kMxRows,            // as kMx, in rows of a matrix
+  kTwoLevels,         // FP4 with a float8 scale per group, multiplied by one number per tensor
+  kTwoLevelsDivided,  // as kTwoLevels, divided by that number
+  kGrouped,           // GPTQ and AWQ: words of packed codes, scales and zero points per group
+  kNf,                // bitsandbytes: codes into a table
   kMlx,               // a scale and a bias per group
-  kPacked,            // compressed-tensors, in words of 32 bits
+  kPacked,            // compressed-tensors: packed in 32-bit words
   kMx8,               // FP8 with a power of two per group
-  kMxSwizzled,        // the same as kMx8, with scales in the order of a GPU kernel
-  kScaledBytes,       // as kScaled, with elements of FP8 that are stored as uint8
-  kAffine,            // torchao: less its zero point, times its scale
+  kMxSwizzled,        // as kMx8, with scales in the order of a GPU kernel
+  kScaledBytes,       // as kScaled, with FP8 elements stored as uint8
+  kAffine,            // torchao: (code - zero point) * scale
 };
 
-// Columns that share a scale.
+// Number of columns that share a scale.
 inline constexpr std::int64_t kMxGroup = 32, kNvGroup = 16;
 // `elements` is the shape of the decoded weight.
 Extents shape_of_groups(ExtentsView elements, std::int64_t group);
@@ -61,8 +61,8 @@ struct QuantScheme {
   std::span<const QuantCompanion> companions;
   std::string_view marker = {};  // a companion that identifies the scheme; empty: the dtype does
   QuantForm form = QuantForm::kScaled;
-  // Whether the first companion tells that a weight is of this scheme, where others have weights of
-  // such names and dtypes too. Null: every weight is.
+  // True if the first companion shows that a weight belongs to this scheme, when other schemes have
+  // weights of the same names and dtypes. Null: all weights belong.
   bool (*is_of_scale)(const Checkpoint& checkpoint, TensorId weight, TensorId scale) = nullptr;
 };
 

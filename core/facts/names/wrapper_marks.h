@@ -22,7 +22,7 @@ struct Unwrapped {
 // names begin with them.
 Unwrapped without_wrappers(std::string_view name, bool with_front);
 
-// "`_orig_mod.` (torch.compile)"
+// Formats as "`_orig_mod.` (torch.compile)".
 std::string mark_text(const WrapperMark& mark);
 
 // Prefix of the names in a model wrapped by PEFT.

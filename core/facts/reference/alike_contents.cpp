@@ -67,7 +67,7 @@ std::vector<EqualParts> equal_slices(const CheckInput& input, TensorId tensor) {
   auto begin = [&](std::int64_t i) -> std::optional<std::string> {
     auto start = boxes.start_of(slice(i));
     if (input.progress != nullptr) input.progress->add(kLookedAt);
-    // Unwritten zeros are equal without meaning anything.
+    // Excludes unwritten zeros, whose equality means nothing.
     return start && !holes.is_hole(tensor, slice(i)) ? start : std::nullopt;
   };
   return equal_among({c.shape(tensor)[0],

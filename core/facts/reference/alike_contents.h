@@ -11,8 +11,9 @@
 
 namespace shw {
 
-// For tensors whose begin equals that of another one of the same dtype and shape: a text that is
-// equal for equal contents. Of all others only 4 KiB are read. The ranks of a team share the reads.
+// A text per tensor that is equal for equal contents, for tensors whose begin equals that of
+// another one of the same dtype and shape. Of all others only 4 KiB are read. The ranks of a team
+// share the reads.
 Result<std::map<TensorId, std::string>> contents_of_alike(const CheckInput& input,
                                                           const std::vector<TensorId>& tensors);
 
@@ -26,8 +27,8 @@ using EqualPartsOfEach = std::vector<std::vector<EqualParts>>;
 // The ranks of a team share the reads.
 Result<EqualPartsOfEach> equal_slices_of(const CheckInput& input,
                                          const std::vector<TensorId>& tensors);
-// As equal_slices_of() for chunks, by index in the tensor: only adjacent chunks that are not one
-// repeated row.
+// For each of `tensors`: chunks that equal an adjacent chunk, by index in the tensor; chunks that
+// repeat one row are skipped.
 Result<EqualPartsOfEach> equal_tiles_of(const CheckInput& input,
                                         const std::vector<TensorId>& tensors);
 

@@ -90,7 +90,7 @@ class SlicesAlong {
     return splitmix64(static_cast<std::uint64_t>(place) * kGolden + kGolden);
   }
 
-  // An element of several words takes several positions.
+  // Adds words at consecutive positions; an element of several words takes several positions.
   template <class Word>
   void add_words(const Extents& at, BytesView row, std::size_t words = 1) {
     const std::int64_t first = at[dim_], outside = index_at(at, strides_);

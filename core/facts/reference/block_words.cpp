@@ -100,7 +100,7 @@ RowKind row_kind_of(std::string_view fqn, std::size_t ndim, std::size_t dim) {
       ".w3", "glu",     ".wi",     "w_in",   "dense_h_to_4h", "mlp1",    "c_fc", "ffn_gate"};
   const std::string name = lowered(fqn);
   if (ndim >= 3 && dim == 0 && name.find("expert") != name.npos) return RowKind::kExperts;
-  // In these tensors the columns are heads.
+  // In output projections the columns are heads, not the rows.
   if (contains_any(name, kBehindHeads)) return RowKind::kOther;
   if (contains_any(name, kHeads)) return RowKind::kHeads;
   return contains_any(name, kGateUp) ? RowKind::kGateUp : RowKind::kOther;

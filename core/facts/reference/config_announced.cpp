@@ -72,7 +72,7 @@ bool are_float8(const Checkpoint& c, const std::vector<TensorId>& tensors) {
                      [&](TensorId tensor) { return is_stored_as_float8(c.dtype(tensor)); });
 }
 
-// A matrix of bytes, with or without scales beside it, or the packed words of MLX.
+// True for a matrix of bytes, with or without scales, or for MLX's packed words.
 bool is_of_integers(const Checkpoint& c, TensorId tensor) {
   const std::string fqn(c.fqn(tensor));
   if (!fqn.ends_with(".weight") || c.shape(tensor).size() < 2) return false;
@@ -87,7 +87,7 @@ bool is_of_integers(const Checkpoint& c, TensorId tensor) {
   }
 }
 
-// Only quantisers write such a weight.
+// True for a weight that only quantisers write.
 bool is_surely_packed(const Checkpoint& c, TensorId tensor) {
   const std::string_view fqn = c.fqn(tensor);
   return (is_stored_as_float8(c.dtype(tensor)) && c.shape(tensor).size() >= 2 &&

@@ -16,13 +16,14 @@ namespace shw {
 
 struct ConfigAnnounced {
   std::vector<std::string> absent_parts;  // "vision_config"
-  // "num_nextn_predict_layers", and its value.
+  // "num_nextn_predict_layers" and its value, if these layers are missing.
   std::optional<std::pair<std::string, std::int64_t>> absent_predictors;
-  // transformers' own classes have no such layers, and save_pretrained keeps the key.
+  // True if the class drops these layers: transformers' own classes have none, but save_pretrained
+  // keeps the key.
   bool drops_predictors = false;
   std::optional<SaidQuantisation> left_quantisation;  // announced, but no weight is quantised
   std::vector<TensorId> packed_weights;               // quantised, but not announced
-  std::vector<TensorId> bare_float8;                  // without any scale: a plain cast, or lost
+  std::vector<TensorId> bare_float8;                  // without any scale: a cast, or lost scales
   // "tie_word_embeddings" is set, but head and embedding are both stored.
   std::optional<std::pair<TensorId, TensorId>> tied;
 };

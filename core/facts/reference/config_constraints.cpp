@@ -16,7 +16,7 @@ using Words = std::string_view;
 constexpr auto kLlamaTypes = std::to_array<Words>(
     {"llama", "mistral", "qwen2", "phi3", "olmo2", "starcoder2", "stablelm", "granite", "cohere",
      "mixtral", "qwen2_moe", "qwen2_vl_text", "qwen2_vl"});
-// With a default head size of their own.
+// Model types with a default head size of their own.
 constexpr auto kHeadDimTypes =
     std::to_array<Words>({"qwen3", "qwen3_moe", "gemma", "gemma2", "gemma3_text", "glm4_moe"});
 constexpr auto kLatentTypes = std::to_array<Words>({"deepseek_v2", "deepseek_v3"});

@@ -75,7 +75,7 @@ std::optional<ConfiguredSize> configured_size(const ModelPart& part, std::string
 // Splits a text at each `mark`.
 std::vector<std::string_view> split_at(std::string_view text, char mark);
 
-// "layers.3.mlp.fc1.weight" becomes "layers.*.mlp.fc1.weight".
+// Replaces numbers: "layers.3.mlp.fc1.weight" becomes "layers.*.mlp.fc1.weight".
 std::string with_stars(std::string_view name);
 
 }  // namespace shw

@@ -27,7 +27,8 @@ bool stores_in_by_out(const ModelConfig& config) {
   return is_any_of(config, kTypes);
 }
 
-// Both orders were published: transformers 5 writes the other one than 4 and reads both.
+// True for models published in both orders: transformers 5 writes another one than version 4 and
+// reads both.
 bool stores_either_way(const ModelConfig& config) {
   constexpr auto kTypes = std::to_array<std::string_view>(
       {"qwen3_vl_moe", "qwen3_vl_moe_text", "qwen3_omni_moe", "dbrx"});
@@ -39,7 +40,7 @@ struct StackedExperts {
   bool reads_hidden = true;
 };
 
-// "model.layers.0.mlp.experts.gate_up_proj", with or without ".weight".
+// Parses "model.layers.0.mlp.experts.gate_up_proj", with or without ".weight".
 std::optional<StackedExperts> stacked_experts_of(std::string_view fqn) {
   constexpr std::string_view kExpertsPart = ".experts.", kWeight = ".weight";
   if (fqn.ends_with(kWeight)) fqn.remove_suffix(kWeight.size());

@@ -49,7 +49,7 @@ class SizeChecks {
   void look_at(TensorId tensor, const ConstraintOfName& constraint) {
     const ExtentsView shape = c_.shape(tensor);
     if (!is_plain_float(c_.dtype(tensor))) return;
-    // Vectors stored with one more axis, and flattened tensors of trainers, are not judged.
+    // Skips vectors stored with an additional axis, and flattened tensors of trainers.
     const std::size_t said = constraint.extents[1].empty() ? 1 : 2;
     const bool is_vector = constraint.extents[1].empty() && constraint.extents[0].empty();
     if (is_vector || shape.size() < said || note_exchanged(tensor, constraint)) return;
@@ -250,7 +250,7 @@ void add_counts(const StackSeen& stack, const std::string& row,
                 std::vector<CountContradiction>& out) {
   const auto said = configured_size(*stack.part, stack.constraint->count);
   if (stack.layers.empty() || !said) return;
-  // Prediction layers: by their names, or by the key that counts them.
+  // Numbers of prediction layers, known by their names or by the key that counts them.
   CountedNumbers allowed = stack.predicting;
   const auto more = configured_size(*stack.part, stack.constraint->more);
   for (auto at = stack.layers.lower_bound(said->value); more && at != stack.layers.end(); ++at) {
@@ -343,16 +343,16 @@ bool compare_parts(const Checkpoint& c, const ModelConfig& config, std::vector<M
   return true;
 }
 
-// In unknown architectures a key may mean something else for some layers: drops contradictions that
-// no tensor supports, and head counts unless queries match.
-// Their own embeddings have rows beyond vocab_size (transformers 5.23): for images, for the first
-// token.
+// Embedding rows beyond vocab_size: 8 for images in mllama, 1 for the first token in moshi
+// (transformers 5.23).
 std::int64_t rows_beyond_vocabulary(const ModelConfig& config) {
   const std::string& type = config.parts.front().model_type;
   if (type == "mllama" || type == "mllama_text_model") return 8;
   return type == "moshi" ? 1 : 0;
 }
 
+// In unknown architectures a key may mean something else for some layers: drops contradictions that
+// no tensor supports, and head counts unless queries match.
 void keep_general(const Checkpoint& c, const ModelConfig& config,
                   std::vector<SizeContradiction>& sizes) {
   const std::int64_t beyond = rows_beyond_vocabulary(config);
@@ -396,7 +396,7 @@ std::vector<std::int64_t> said_expert_counts(const ModelConfig& config) {
   return counts;
 }
 
-// nullopt in the same cases as fit_config.
+// nullopt in the cases in which fit_config() returns nullopt.
 std::optional<ModelConfig> config_beside(const Checkpoint& c) {
   if (!holds_pretrained(c)) return std::nullopt;
   auto config = read_model_config(*c.directory());

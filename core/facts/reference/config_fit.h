@@ -40,12 +40,12 @@ struct CountContradiction {
   std::int64_t said = 0;
   std::int64_t there = 0;
   std::vector<NumberRange> missing, extra;
-  std::vector<std::string> rows;  // all such lists: experts of each layer
+  std::vector<std::string> rows;  // all lists with this contradiction: experts of each layer
 };
 
 struct ConfigFit {
   std::optional<Error> unusable;  // config.json exists but cannot be read
-  std::string unknown_model;      // its model_type if that is not known, so nothing was compared
+  std::string unknown_model;      // model_type if it is unknown, so that nothing was compared
   bool has_own_code = false;      // custom code: the model may be built differently
   std::vector<SizeContradiction> sizes;
   std::vector<CountContradiction> counts;

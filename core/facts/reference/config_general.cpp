@@ -49,7 +49,7 @@ constexpr SizeConstraint kGeneralSizes[] = {
 };
 constexpr ModelConstraints kGeneral = {{}, {}, kGeneralStacks, kGeneralSizes, "lm_head.weight"};
 
-// Towers of Qwen and GLM count their blocks as "depth".
+// The vision towers of Qwen and GLM count their blocks as "depth".
 constexpr StackConstraint kVisionStacks[] = {{"blocks.", "depth"}};
 constexpr ModelConstraints kVision = {{}, {}, kVisionStacks, {}};
 
@@ -58,7 +58,7 @@ bool holds_any(std::string_view text, std::span<const Words> words) {
                      [&](Words word) { return text.find(word) != std::string_view::npos; });
 }
 
-// "model.language_model." of "model.language_model.layers.3.mlp.up_proj.weight".
+// The prefix "model.language_model." in "model.language_model.layers.3.mlp.up_proj.weight".
 std::optional<std::string_view> root_in(std::string_view fqn) {
   for (Words stack : {Words("layers."), Words("h."), Words("blocks.")}) {
     for (std::size_t at = fqn.find(stack); at != Words::npos; at = fqn.find(stack, at + 1)) {

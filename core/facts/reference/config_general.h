@@ -17,10 +17,10 @@ bool follows_text_model(std::string_view fqn);
 // The config of the text model: config.json itself, or the part nested in it.
 const ConfigPart& text_part_of(const ModelConfig& config);
 
-// The text model if its class is one of transformers and all layers share a prefix.
+// The text model, if its class is one of transformers and all layers share a prefix.
 std::vector<ModelPart> general_parts(const Checkpoint& checkpoint, const ModelConfig& config,
                                      Progress* progress);
-// The tower of a vision_config that counts its blocks as "depth", where there is one.
+// Adds the tower of a vision_config that counts its blocks as "depth", if there is one.
 void add_vision_tower(const ModelConfig& config, std::vector<ModelPart>& parts);
 
 }  // namespace shw

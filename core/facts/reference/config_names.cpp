@@ -14,12 +14,13 @@
 namespace shw {
 namespace {
 
-// Buffers that older versions saved, and layers that only other programs read.
+// Names that are not weights of the class: buffers that older versions saved, and layers that only
+// other programs read.
 constexpr auto kOfNoWeight = std::to_array<std::string_view>(
     {"inv_freq", ".masked_bias", "position_ids", ".attn.bias", ".attention.bias",
      "num_batches_tracked", "_extra_state", "mtp."});
 
-// Which numbers each name of a group has been seen with: "3" or "3.7".
+// For the numbers in a name ("3" or "3.7"): which names of the group exist.
 using SeenByNumbers = std::unordered_map<std::string, std::vector<bool>>;
 
 struct PlaceInGroup {
@@ -56,7 +57,7 @@ bool is_number_of_name(std::string_view part) {
          std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// Endings that transformers renames for every class.
+// Renames suffixes that transformers renames for every class.
 std::string with_new_ending(std::string name) {
   constexpr std::pair<std::string_view, std::string_view> kEndings[] = {
       {".gamma", ".weight"},
@@ -94,7 +95,7 @@ class NamesOfClass {
     }
   }
 
-  // False if the class has no such name.
+  // Records a name; false if the class has no such name.
   bool note(std::string_view fqn) {
     const std::string name = as_saved(with_stars(fqn));
     if (note_as(name, fqn) || note_as(with_new_ending(name), fqn)) return true;
@@ -124,20 +125,21 @@ class NamesOfClass {
 
   bool all_as_saved() const { return of_ == NamesOf::kSaved && all_with_own_prefix(); }
 
-  // Each has base_model_prefix where the class has it, in memory or when it is saved.
+  // True if every name has base_model_prefix exactly where the class has it, in memory or when
+  // saved.
   bool all_with_own_prefix() const {
     return count_[static_cast<std::size_t>(Written::kWithPrefix)] == 0 &&
            count_[static_cast<std::size_t>(Written::kWithoutPrefix)] == 0;
   }
 
-  // All that were noted have base_model_prefix in front of a name that has none when it is saved.
+  // True if every name has an additional base_model_prefix compared with what the class saves.
   bool all_with_prefix() const {
     return of_ == NamesOf::kSaved && count_[static_cast<std::size_t>(Written::kAsSaved)] == 0 &&
            count_[static_cast<std::size_t>(Written::kWithoutPrefix)] == 0 &&
            count_[static_cast<std::size_t>(Written::kWithPrefix)] > 0;
   }
 
-  // A head that is not tied is saved by every class that has one.
+  // True if an untied head is missing: every class with one saves it.
   bool lacks_head(std::string* head) const {
     for (std::size_t group = 0; group < seen_.size(); ++group) {
       const NameGroup& of = architecture_->groups[group];
@@ -164,9 +166,8 @@ class NamesOfClass {
     return false;
   }
 
-  // Experts without the router that chooses among them, and attention without the table of relative
-  // positions, which T5 and its like have in the first block alone. Groups of layers that only some
-  // models have are not asked for otherwise.
+  // Finds routers that are missing although their experts exist, and T5's table of relative
+  // positions, which only the first block has. Other optional groups of layers are not required.
   void find_lost_companions(ConfigNames& out) const {
     struct Companion {
       std::string_view name, beside;
@@ -217,8 +218,8 @@ class NamesOfClass {
     return true;
   }
 
-  // "q_proj.qweight", "q_proj.weight.absmax" and "down_proj_scales" stand for a weight. That none
-  // of its parts is lost is judged elsewhere.
+  // Accepts "q_proj.qweight", "q_proj.weight.absmax" and "down_proj_scales" in place of a weight.
+  // Missing parts of a quantised weight are reported by another rule.
   bool note_as_quantised(const std::string& name, std::string_view fqn) {
     for (std::string_view ending : {"_blocks", "_scales"}) {
       if (name.ends_with(ending) && note_as(name.substr(0, name.size() - ending.size()), fqn))
@@ -229,7 +230,7 @@ class NamesOfClass {
            note_as(name.substr(0, weight != std::string::npos ? weight : dot) + ".weight", fqn);
   }
 
-  // As most names of the folder are written.
+  // Converts a name to the form in which most names of the folder are written.
   std::string as_written(std::string name) const {
     if (of_ == NamesOf::kMemory) {
       const std::pair<std::string, std::string>* longest = nullptr;
@@ -262,7 +263,7 @@ std::optional<Architecture> class_of(const ModelConfig& config) {
   return architecture_named(config.architectures.front());
 }
 
-// Nothing if the class has not one of the names.
+// nullopt if the class lacks one of the names.
 std::optional<NamesOfClass> all_noted(const Checkpoint& checkpoint, const ModelConfig& config,
                                       const Architecture& architecture, NamesOf of,
                                       const Progress* progress) {
@@ -280,8 +281,8 @@ bool is_tied(const ModelConfig& config) {
   });
 }
 
-// Said by the config itself and by every part of it that says something. T5 and others that encode
-// and decode fill a head that is not there from the shared table all the same.
+// True if the config and all its parts that contain the flag say "not tied". False for T5 and other
+// encoder-decoder models, which fill a missing head from the shared table anyway.
 bool is_said_untied(const ModelConfig& config) {
   const auto& flags = config.parts.front().flags;
   const auto encodes = flags.find("is_encoder_decoder");
@@ -302,7 +303,7 @@ bool is_tied_head(std::string_view fqn) {
   });
 }
 
-// "3" of a layer's tensor; "model" of "model.norm.weight", which has no number.
+// "3" for a tensor of layer 3; "model" for "model.norm.weight", which has no number.
 std::string place_of_name(std::string_view fqn) {
   if (std::string numbers = numbers_in(fqn); !numbers.empty()) return numbers;
   const std::size_t last = fqn.rfind('.');
@@ -310,8 +311,8 @@ std::string place_of_name(std::string_view fqn) {
   return std::string(fqn.substr(0, before == fqn.npos ? 0 : before));
 }
 
-// Tensors that a layer lacks where it has others that the class does not have: parts that were
-// joined or renamed for another program.
+// Missing tensors of layers that also have names unknown to the class: parts that were joined or
+// renamed for another program.
 std::optional<ConfigNames> replaced_names(const Checkpoint& checkpoint, const ModelConfig& config,
                                           const Architecture& architecture,
                                           const Progress* progress) {

@@ -1,4 +1,4 @@
-// Compares the names of a Hugging Face folder with those that its class of transformers saves
+// Compares the tensor names of a Hugging Face folder with those that its transformers class saves
 // (names/architectures.h).
 #pragma once
 
@@ -14,29 +14,29 @@ namespace shw {
 
 struct ConfigNames {
   std::string architecture;  // "LlamaForCausalLM"
-  // Absent although other tensors of their layer, or the same tensors of other layers, are there.
+  // Missing names although other tensors of the layer, or the same tensors of other layers, exist.
   std::vector<std::string> incomplete;
-  // Absent as a whole; * for numbers: "visual.blocks.*.attn.qkv.weight".
+  // Groups that are missing completely; * for numbers: "visual.blocks.*.attn.qkv.weight".
   std::vector<std::string> absent;
-  // Names that the class does not have. If there are any, `incomplete` has tensors of their layers
-  // alone, and `absent` none.
+  // Names unknown to the class. If there are any, `incomplete` only lists tensors of their layers,
+  // and `absent` is empty.
   std::vector<std::string> others;
-  // No name with a number is one of the class: layers of another model, or all renamed. Then the
-  // other lists are not complete.
+  // True if no numbered name belongs to the class: layers of another model, or all renamed. Then
+  // the other lists are incomplete.
   bool has_no_layer = false;
-  // Every name is written as save_pretrained writes it, with no prefix added or left out.
+  // True if every name is written as save_pretrained writes it, without an added or missing prefix.
   bool are_as_saved = false;
 };
 
-// nullopt unless one known class is named, and every name that is there is one of its own: a name
-// that it does not have may be a renamed absent one. Of classes for which transformers renames
-// nothing a minority may be others. `checkpoint` must be complete.
-// Names may be those that the class saves or those of its state_dict().
+// nullopt unless the config names one known class, and every existing name belongs to it: an
+// unknown name may be a renamed missing one. For classes that transformers loads without renaming,
+// a minority of names may be unknown. `checkpoint` must be complete. Names may be those that the
+// class saves or those of its state_dict().
 std::optional<ConfigNames> compare_names(const Checkpoint& checkpoint, const ModelConfig& config,
                                          Progress* progress);
 
-// "model." where every name is one that the class saves with this in front, and the class has no
-// such name in memory either. Of classes that rename while they save: transformers searches for
+// "model." if every name is one that the class saves with this added prefix, and the class has no
+// such name in memory either. Only for classes that rename when saving: transformers searches for
 // parts of these names, and finds some.
 std::optional<std::string> added_prefix(const Checkpoint& checkpoint, const ModelConfig& config,
                                         const Progress* progress);

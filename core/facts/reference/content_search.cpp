@@ -30,7 +30,7 @@ std::string form_text(const Checkpoint& c, TensorId tensor) {
   return std::string(name(c.dtype(tensor))) + to_text(c.shape(tensor));
 }
 
-// Shape, dtype and leading bytes; empty if unreadable.
+// A key of shape, dtype and leading bytes per tensor; empty if unreadable.
 Result<std::vector<std::string>> starts_of(const CheckInput& input, const Checkpoint& c,
                                            const std::vector<TensorId>& tensors) {
   const std::vector<ComparisonCost> costs(tensors.size(), {kSearchStartBytes, kSearchStartBytes});
@@ -53,8 +53,8 @@ std::vector<TensorId> of_these_forms(const Checkpoint& reference, const Checkpoi
   return out;
 }
 
-// A tensor here and one of the reference, whose rows are held together byte for byte: hashes can
-// be made to agree.
+// A tensor whose rows are compared byte for byte with another tensor's, because equal hashes can be
+// constructed.
 class RowsBeside {
  public:
   RowsBeside(const CheckInput& input, TensorId here)
@@ -67,8 +67,8 @@ class RowsBeside {
         boxes_(reference, there, reference.dtype(there), input.progress, decoded_for_places(input)),
         shape_(copy_of(reference.shape(there))) {}
 
-  // Rows [from, from + count) of this one beside those from `at` on of the other, which have one
-  // width and dtype. False where one of them cannot be read.
+  // True if rows [from, from + count) equal the other tensor's rows from `at` on; both have one
+  // width and dtype. False if they differ or cannot be read.
   bool has_rows_of(RowsBeside& other, std::int64_t from, std::int64_t at, std::int64_t count) {
     const std::int64_t elements = volume(shape_).value_or(0) / std::max<std::int64_t>(1, shape_[0]);
     const std::int64_t at_once =
@@ -96,7 +96,7 @@ class RowsBeside {
   Extents shape_;
 };
 
-// Of tensors of one form. A single number is no content that tells anything.
+// Compares tensors of one form completely; false for scalars, which may be equal by chance.
 bool same_bytes(const CheckInput& input, TensorId here, TensorId there) {
   RowsBeside ours(input, here), theirs(input, *input.reference, there);
   return ours.rows() != 0 && ours.rows() == theirs.rows() &&
@@ -338,7 +338,7 @@ Result<std::vector<std::vector<RowsFound>>> find_rows(
 
 namespace {
 
-// "q_proj.bias" of "q_proj.weight".
+// The bias of a weight: "q_proj.bias" for "q_proj.weight".
 std::optional<TensorId> bias_of(const Checkpoint& c, TensorId weight) {
   constexpr std::string_view kWeight = ".weight", kBias = ".bias";
   std::string fqn(c.fqn(weight));

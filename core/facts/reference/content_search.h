@@ -18,8 +18,8 @@ struct ContentFound {
   TensorId here{}, there{};  // `there` is in the reference and is not the counterpart of `here`
   bool is_only = true;       // no other tensor of the reference has equal contents
 };
-// Those of `tensors` whose bytes equal another tensor of the reference of the same dtype and shape.
-// Of all others 4 KiB are read.
+// Returns those of `tensors` whose bytes equal another tensor of the reference of the same dtype
+// and shape. Of all others 4 KiB are read.
 Result<std::vector<ContentFound>> find_contents(const CheckInput& input,
                                                 const std::vector<TensorId>& tensors);
 
@@ -39,8 +39,8 @@ struct RowsFound {
 Result<std::vector<std::vector<RowsFound>>> find_rows(
     const CheckInput& input, const std::vector<std::vector<TensorId>>& groups);
 
-// The biases of such matrices, if their elements lie as the rows do, byte for byte as in the
-// reference. Empty if one of them does not, or is missing.
+// The biases of these matrices, if their elements moved as the rows did, byte for byte as in the
+// reference. Empty if one differs or is missing.
 std::vector<RowsFound> biases_of_rows(const CheckInput& input, const std::vector<RowsFound>& rows);
 
 // The repair that gives `target` the contents of `source`, which has the same form. For formats

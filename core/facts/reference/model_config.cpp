@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// The longest on the Hub list class names: about 100 kB.
+// Size limit: the longest config on the Hub lists class names and has about 100 kB.
 constexpr std::uint64_t kMostConfigBytes = std::uint64_t{4} << 20;
 constexpr int kDeepestConfig = 64;  // real ones nest 4 levels; the parser keeps a row per level
 constexpr std::int64_t kLargestSize = std::int64_t{1} << 40;
@@ -59,7 +59,7 @@ ConfigPart part_in(const Json& object, std::string name) {
   for (const auto& [key, value] : object.items()) {
     if (value.is_boolean()) part.flags.emplace(key, value.get<bool>());
     if (auto size = size_in(value)) part.sizes.emplace(key, *size);
-    // transformers builds as many classes as there are names.
+    // transformers creates as many classes as there are names.
     if (key == kLabelNames && value.is_object())
       part.sizes.emplace(key, static_cast<std::int64_t>(value.size()));
   }
@@ -83,7 +83,7 @@ bool quantises_weights(const Json& said) {
 }
 
 std::optional<SaidQuantisation> quantisation_in(const Json& part, const std::string& before) {
-  // The last two are used by MLX and compressed-tensors.
+  // "quantization" is used by MLX, "compression_config" by compressed-tensors.
   for (const char* key : {"quantization_config", "quantization", "compression_config"}) {
     if (!is_said(part, key)) continue;
     const Json& said = part.at(key);

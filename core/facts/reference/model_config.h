@@ -31,11 +31,11 @@ struct ConfigPart {
   bool derives_head_dim = false;  // "head_dim" is null or missing
 };
 
-// The settings in "quantization_config", wherever it is nested, or of a file of their own.
+// The settings in "quantization_config", wherever it is nested, or in a separate file.
 struct SaidQuantisation {
-  std::string key;       // "text_config.quantization_config"; empty: a file of their own
+  std::string key;       // "text_config.quantization_config"; empty: a separate file
   std::string method;    // "gptq"; empty: not given
-  bool is_whole = true;  // applies to weights, and not only to the key-value cache
+  bool is_whole = true;  // false: applies only to the key-value cache
   std::string file = "config.json";
 };
 

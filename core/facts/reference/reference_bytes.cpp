@@ -37,7 +37,7 @@ bool is_cut_by_its_writers(const Checkpoint& checkpoint, TensorId tensor) {
 }  // namespace
 
 bool is_read_whole(const CheckInput& input, TensorId tensor) {
-  // Smaller tensors cost less than opening their file.
+  // Tensors up to this size cost less to read than opening their file.
   constexpr std::uint64_t kSmallBytes = 64 << 10;
   const Checkpoint& c = input.checkpoint;
   if (bytes_of_elements(c, tensor) <= kSmallBytes) return true;

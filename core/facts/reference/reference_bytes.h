@@ -26,7 +26,7 @@ Result<std::vector<std::string>> find_together(
     const CheckInput& input, const std::string& step, const std::vector<ComparisonCost>& costs,
     const std::function<Result<std::string>(std::size_t)>& find);
 
-// Bytes of its elements; a huge number for invalid shapes.
+// Bytes of the tensor's elements; a huge number for invalid shapes.
 std::uint64_t bytes_of_elements(const Checkpoint& checkpoint, TensorId tensor);
 // Memory for the pieces of a tensor (pieces_of).
 std::uint64_t held_of_pieces(const Checkpoint& checkpoint, TensorId tensor);
@@ -44,7 +44,7 @@ std::vector<std::string> states_left(const CheckInput& input, const std::set<Ten
 // cannot be compared.
 bool is_beyond_comparison(const CheckInput& input, TensorId tensor, TensorId other);
 
-// The same tensor in the reference; nullopt if missing, not comparable, or of another
+// The counterpart of a tensor in the reference; nullopt if missing, not comparable, or of another
 // dtype.
 std::optional<TensorId> counterpart(const CheckInput& input, TensorId tensor);
 

@@ -25,7 +25,7 @@ std::vector<std::int64_t> lengths_of(std::int64_t rows, std::int64_t known, bool
   }
   std::vector<std::int64_t> lengths;
   for (std::int64_t parts : {64, 32, 16, 12, 8, 7, 6, 5, 4, 3, 2}) {
-    // Some matrices begin with equal rows.
+    // Requires several rows per part, because some matrices begin with equal rows.
     if (rows % parts == 0 && rows / parts >= (is_vector ? 8 : 2)) lengths.push_back(rows / parts);
   }
   return lengths;

@@ -17,7 +17,7 @@ struct RepeatedParts {
   std::int64_t rows = 0;   // per part
   bool tells = false;      // a part has more than a few distinct values
 };
-// One answer per tensor. Of tensors that do not repeat only a few KiB are read.
+// One answer per tensor. Only a few KiB are read of tensors that do not repeat.
 Result<std::vector<RepeatedParts>> find_repeated_parts(const CheckInput& input,
                                                        const std::vector<AskedRepeats>& asked);
 

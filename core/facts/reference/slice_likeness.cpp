@@ -258,7 +258,7 @@ std::uint64_t bytes_to_liken_slices(ExtentsView shape) {
     if (auto elements = elements_at_once(shape, dim))
       most = std::max(most, volume(part_inside(shape, *elements, 0, dim).sizes).value_or(0));
   }
-  // For both sides, for the leading and one further part.
+  // Memory for both sides, each with the leading and one further part.
   return 4 * sizeof(float) * static_cast<std::uint64_t>(most);
 }
 

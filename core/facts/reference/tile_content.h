@@ -40,7 +40,7 @@ class TensorBoxes {
   std::optional<Bytes> start(const Box& box);
   std::optional<std::string> start_of(const Box& box);
   std::optional<BoxContent> content_of(const Box& box);
-  // As above for a chunk's own item, wherever its record places it.
+  // Leading elements, and their hash, of a chunk's own item, wherever its record places it.
   std::optional<Bytes> start(ChunkId chunk, const Extents& sizes);
   std::optional<std::string> start_of(ChunkId chunk, const Extents& sizes);
   std::optional<BoxContent> content_of(ChunkId chunk, const Extents& sizes);

@@ -16,7 +16,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::uint64_t kMostConfig = std::uint64_t{16} << 20;
-// tokenizer.json lists added tokens before its vocabulary.
+// Bytes read of tokenizer.json: it lists added tokens before its vocabulary.
 constexpr std::uint64_t kMostOfTokenizer = std::uint64_t{4} << 20;
 constexpr std::size_t kMostTokenIds = 1 << 16;
 
@@ -69,7 +69,7 @@ std::optional<std::int64_t> id_in(const Json& value) {
                                     : std::optional(value.get<std::int64_t>());
 }
 
-// A key holds one id, or a list of them.
+// Adds the ids of a config; a key has one id or a list.
 void add_special(const Json& object, const std::string& file, std::vector<NamedTokenId>& ids) {
   for (std::string_view key : kSpecial) {
     const auto found = object.find(std::string(key));
@@ -83,7 +83,7 @@ void add_special(const Json& object, const std::string& file, std::vector<NamedT
   }
 }
 
-// "added_tokens": [{"id": 32000, "content": "<pad>", ...}, ...]; stops behind it.
+// Reads "added_tokens": [{"id": 32000, "content": "<pad>", ...}, ...], and stops after it.
 class AddedTokens : public nlohmann::json_sax<Json> {
  public:
   explicit AddedTokens(std::vector<NamedTokenId>& ids) : ids_(ids) {}

@@ -1,6 +1,6 @@
-// Token ids that files beside the weights name (config.json, generation_config.json,
-// tokenizer.json, added_tokens.json), against the rows of the embedding. None of the files is
-// trusted; one that cannot be read names nothing.
+// Compares token ids in files next to the weights (config.json, generation_config.json,
+// tokenizer.json, added_tokens.json) with the rows of the embedding. The files are not trusted;
+// unreadable ones are ignored.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,13 @@ struct NamedTokenId {
 struct TokenIdsBeyond {
   TensorId embedding{};
   std::int64_t rows = 0;
-  std::vector<NamedTokenId> special = {};  // of the two configs: beginning, end, padding
-  std::vector<NamedTokenId> added = {};    // of a tokenizer
+  std::vector<NamedTokenId> special = {};  // from both configs: begin, end, padding
+  std::vector<NamedTokenId> added = {};    // from a tokenizer
 };
 
-// The ids that no row of the largest input embedding has. Tokens of images, audio and video are
-// passed over: models replace them before they look up a row, and Gemma 3 without vision lists one.
-// nullopt without such ids, or where no embedding of its own name is there.
+// Ids beyond the rows of the largest input embedding. Tokens of images, audio and video are
+// ignored: models replace them before the look-up, and Gemma 3 without vision lists one. nullopt if
+// there are no such ids, or no embedding with a known name.
 std::optional<TokenIdsBeyond> token_ids_beyond(const Checkpoint& checkpoint,
                                                const Progress* progress);
 

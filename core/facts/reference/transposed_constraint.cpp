@@ -110,7 +110,7 @@ class OrientationPass {
     const std::size_t element = size_of(truth.dtype);
     true_.emplace(matrix_.rows, matrix_.columns, matrix_.step, element);
     crossed_.emplace(matrix_.columns, matrix_.rows, matrix_.step, element);
-    // In square matrices equal positions use the same grid.
+    // In square matrices both readings use one grid, because positions are equal.
     if (!is_square_) straight_.emplace(matrix_.rows, matrix_.columns, matrix_.step, element);
     uses_constraint_ = has_values(truth.dtype) && matrix_.rows * matrix_.columns >= kLeastCompared;
     found_.sampled = uses_constraint_ && matrix_.step > 1;
@@ -126,7 +126,7 @@ class OrientationPass {
   }
 
  private:
-  // For matrices of the grid's size.
+  // The number of matrices that are held at once, by the grid's size.
   std::int64_t most_at_once() const {
     return std::max<std::int64_t>(
         1, kMostElementsCompared / std::max<std::int64_t>(matrix_.seen(), 1));
@@ -267,7 +267,7 @@ class OrientationPass {
   OrientationFound found_;
 };
 
-// For shapes that are not transposes of each other.
+// Compares tensors whose shapes are not transposes of each other.
 std::optional<OrientationFound> are_the_same(const PiecedTensor& image, const PiecedTensor& truth) {
   OrientationFound found;
   if (image.dtype != truth.dtype || !same(image.shape, truth.shape)) return found;
@@ -302,7 +302,7 @@ std::optional<OrientationFound> find_orientation(const PiecedTensor& image,
 
 std::uint64_t bytes_to_orient(ExtentsView shape, Dtype dtype) {
   const auto elements = static_cast<std::uint64_t>(volume(shape).value_or(0));
-  // Three grids per matrix, whole or a few thousand elements.
+  // Memory for three grids per matrix, each whole or a few thousand elements.
   return 3 * size_of(dtype) * std::min(elements, std::uint64_t{kMostElementsCompared});
 }
 

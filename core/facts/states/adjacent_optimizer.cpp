@@ -12,7 +12,7 @@ namespace shw {
 namespace {
 
 constexpr std::size_t kMostOptimizers = 8;  // files
-// Models have about ten distinct shapes; with more nothing is reported.
+// Limit: models have about ten distinct shapes; above it nothing is reported.
 constexpr std::size_t kMostShapes = 256;
 constexpr std::int64_t kMostStateParts = 1024;  // ranks per tensor
 
@@ -102,7 +102,7 @@ class StateFlow {
     return true;
   }
 
-  // The states matched to weights of another shape.
+  // The states that were matched to weights of another shape.
   CutStates cut(std::int64_t parts, std::map<Extents, std::size_t>& cut_shapes) const {
     CutStates out;
     out.parts = parts;

@@ -122,7 +122,7 @@ class Places {
     return known->second;
   }
 
-  // By the spec; nullopt if unknown or if the spec has another size.
+  // The box by the spec; nullopt if unknown or if the spec has another size.
   std::optional<Box> by_spec(const SpecEntry* entry, const LocalState& local) const {
     if (entry == nullptr || !same(entry->shape, local.expected)) return std::nullopt;
     auto rank = rank_on(input_, *entry->mesh, local.writer);
@@ -231,8 +231,7 @@ void place_by_spec(Places& places, const SpecEntry* entry, const std::optional<B
   }
 }
 
-// Of ranks with equal coordinates one wrote the chunk for all: its place is
-// theirs.
+// The box of a replica: of ranks with equal coordinates, one wrote the chunk for all.
 std::optional<Box> of_replica(const CheckInput& input, TensorId parameter, const SpecEntry* entry,
                               const std::vector<Box>& boxes, const LocalState& local) {
   const Checkpoint& c = input.checkpoint;
@@ -253,7 +252,7 @@ std::optional<Box> of_replica(const CheckInput& input, TensorId parameter, const
   return found && same(found->sizes, c.sizes(local.chunk)) ? found : std::nullopt;
 }
 
-// Spec and chunks must agree.
+// Compares the box by the spec with the writer's chunks, which must agree.
 void check_against_chunks(const Box& held, const OwnChunks& own, const std::optional<Box>& replica,
                           LocalState& local) {
   const bool own_agrees = std::find(own.alike.begin(), own.alike.end(), held) != own.alike.end();
@@ -354,7 +353,7 @@ std::optional<LocalState> by_parameter(const CheckInput& input, const OptimizerS
   return is_a_shard ? std::optional(std::move(local)) : std::nullopt;
 }
 
-// A checkpoint with only the optimizer: the spec gives the size of the state.
+// Handles a checkpoint with only the optimizer, where the spec gives the size of the state.
 std::optional<LocalState> by_spec(const CheckInput& input, const OptimizerState& state,
                                   Places& places) {
   const Checkpoint& c = input.checkpoint;
@@ -376,7 +375,7 @@ std::optional<LocalState> by_spec(const CheckInput& input, const OptimizerState&
   return local;
 }
 
-// The spec expects this small size.
+// True if the spec expects the state's small size.
 bool is_as_expected(const CheckInput& input, TensorId state) {
   const SpecEntry* entry =
       input.spec == nullptr ? nullptr : input.spec->find(input.checkpoint.fqn(state));
@@ -385,9 +384,8 @@ bool is_as_expected(const CheckInput& input, TensorId state) {
 
 }  // namespace
 
-// Other wrong plain tensors of one kind contradict this cause: factored or
-// quantised optimizers have other shapes by design. Tensors in several chunks are
-// not plain.
+// Other wrong plain tensors of a kind contradict this cause: factored or quantised optimizers have
+// other shapes by design. Tensors in several chunks are not plain.
 std::vector<LocalState> local_states(const CheckInput& input) {
   const Checkpoint& c = input.checkpoint;
   std::set<TensorId> split = split_locally(input);

@@ -24,7 +24,7 @@ struct LocalState {
 };
 
 std::vector<LocalState> local_states(const CheckInput& input);
-// All states of these tensors.
+// The names of all tensors that have such states.
 std::set<TensorId> saved_as_global(const CheckInput& input);
 
 }  // namespace shw

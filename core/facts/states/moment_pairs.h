@@ -9,7 +9,7 @@
 namespace shw {
 
 struct MomentPair {
-  std::string prefix;  // of the optimizer: "optimizer."
+  std::string prefix;  // prefix of the optimizer: "optimizer."
   std::string key;     // parameter name without wrappers
   TensorId mean{}, square{};
 };

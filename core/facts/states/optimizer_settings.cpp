@@ -213,7 +213,7 @@ SavedOptimizer Reader::finish(Draft draft) {
   for (auto& [name, group] : draft.named) {
     if (out.by_parameter && !out.keys.contains(name) && group.values.contains("lr"))
       out.without_states.push_back(name);
-    // "0.scheduler" and the like: values that belong to no parameter.
+    // Skips values such as "0.scheduler", which belong to no parameter.
     if (!out.by_parameter || !out.keys.contains(name)) continue;
     group.name = name;
     group.params = {name};
@@ -270,7 +270,7 @@ namespace {
 const ParamGroup* group_with(const SavedOptimizer& optimizer, std::string_view key) {
   auto found = optimizer.group_of.find(bare_name(key));
   if (found != optimizer.group_of.end()) return &optimizer.groups[found->second];
-  // Not listed: a single group is still unambiguous.
+  // A parameter that no group lists belongs to the only group, if there is just one.
   return optimizer.groups.size() == 1 ? &optimizer.groups.front() : nullptr;
 }
 

@@ -1,7 +1,8 @@
-// What an optimizer saves beside its states: parameter groups, their hyper-parameters, and steps.
+// The contents of an optimizer besides its states: parameter groups with hyper-parameters, and
+// steps.
 //
 //   optimizer.param_groups                  one list of dicts (torch up to 2.3)
-//   optimizer.param_groups.0.betas          one entry a value
+//   optimizer.param_groups.0.betas          one entry per value
 //   optim.param_groups.<fqn>.betas          flattened by parameter
 //   optimizer.param_to_group_meta.<fqn>.lr  Megatron-FSDP
 //   optimizer.state.<key>.step              a tensor of one number, or an object
@@ -23,7 +24,7 @@ namespace shw {
 
 // The step counter in one entry of the checkpoint.
 struct SavedStep {
-  std::string fqn;                    // of the entry, or of the list that contains it
+  std::string fqn;                    // FQN of the entry, or of the list that contains it
   std::optional<TensorId> tensor;     // set if the entry is a tensor
   std::optional<std::size_t> object;  // set if the entry is an object with nothing else
   std::optional<double> step;         // nullopt: None

@@ -118,7 +118,7 @@ bool are_in_order_of_model(const Checkpoint& checkpoint, const std::vector<Tenso
   return !is_by_rank;
 }
 
-// What an index refers to: one tensor, or one of several that are split alike.
+// The tensor that an index refers to; not sure if several are split alike.
 struct Fitting {
   std::optional<TensorId> parameter;
   bool is_sure = false;
@@ -193,7 +193,7 @@ void match_by_shape(const Checkpoint& checkpoint, const std::vector<TensorId>& m
     }
     return shapes;
   };
-  // By shapes and offsets: few, because layers are alike.
+  // By shapes and offsets of chunks: few groups, because layers are alike.
   std::map<std::set<std::vector<std::int64_t>>, Fitting> by_shapes;
   std::map<TensorId, std::size_t> claims;
   std::vector<const Fitting*> found;

@@ -263,9 +263,9 @@ StepCheck check_steps(const CheckInput& input, const SavedOptimizer& optimizer,
     return std::pair(is_count(*a.step), is_count(*a.step) ? a.step->step.value_or(0) : 0) <
            std::pair(is_count(*b.step), is_count(*b.step) ? b.step->step.value_or(0) : 0);
   });
-  // per parameter
+  // Counts of steps per parameter.
   std::int64_t wrong = remove_implausible_steps(steps, earlier, out), right = 0;
-  // After one step no counter can be behind.
+  // Up to one step no counter can be behind, so moments are compared from the second step on.
   const bool compared = out.latest && *out.latest >= 2;
   std::size_t judged = 0;
   for (const Covered& covered : steps) {

@@ -19,7 +19,7 @@ namespace {
 // experts.
 constexpr std::int64_t kCompared = 4096;
 
-// "optimizer_rank_3.pt" gives 3.
+// The rank in a file name: 3 for "optimizer_rank_3.pt".
 std::optional<std::int64_t> rank_of_file(std::string_view path) {
   std::size_t dot = path.rfind('.');
   if (dot == std::string_view::npos) return std::nullopt;
@@ -183,7 +183,7 @@ std::optional<SideRestore> restore_from_rank_files(const CheckInput& input,
       restore.compared += *count;
     }
     if (!equal) continue;
-    // Two masters with equal values: ambiguous.
+    // Ambiguous, because two masters have equal values.
     if (found) return std::nullopt;
     for (const Part& part : *parts) {
       const PerRankMasters::RankFile& file = masters.ranks.at(part.rank);

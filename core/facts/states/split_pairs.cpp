@@ -92,7 +92,7 @@ bool has_all_ranks(const CheckInput& input, const SplitPair& pair) {
   });
 }
 
-// Both halves are too small by the same factor of at least 2 T.
+// nullopt unless both halves are too small by the same factor of at least 2 T.
 std::optional<SplitPair> broken_pair(const CheckInput& input, const SplitHalf& w,
                                      const SplitHalf& v) {
   const Checkpoint& c = input.checkpoint;

@@ -27,7 +27,7 @@ struct SplitPair {
 };
 
 std::vector<SplitPair> split_pairs(const CheckInput& input);
-// All states of these tensors.
+// The names of all tensors that have such states.
 std::set<TensorId> split_locally(const CheckInput& input);
 
 }  // namespace shw

@@ -76,7 +76,7 @@ bool is_short_of_parameter(const Checkpoint& c, const OptimizerState& state) {
 
 namespace {
 
-// One of the two may have lost an axis.
+// True if the spec applies to the state: equal chunks, or one of state and parameter lost an axis.
 bool is_held_to(const Checkpoint& c, const OptimizerState& state, const SpecEntry& entry) {
   if (has_equal_chunks(c, state.state, *state.parameter)) return true;
   if (same(c.shape(*state.parameter), entry.shape)) return is_short_of_parameter(c, state);

@@ -107,7 +107,7 @@ Status check_each(Team* team, const std::string& step, const std::vector<std::ui
   return {};
 }
 
-// As above for few items, with results in order.
+// Checks a few items and returns the results in order.
 Result<std::vector<Result<DataCheck>>> check_few(
     Team* team, const std::string& step, const std::vector<std::uint64_t>& costs,
     Progress* progress, const std::function<Result<DataCheck>(std::size_t)>& check) {

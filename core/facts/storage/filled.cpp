@@ -120,7 +120,7 @@ void compare(const std::vector<Source>& sources, const FilledByTensor& all,
   for (const auto& [id, tensor] : cancellable_range(all, progress)) {
     for (std::size_t i = 0; i < sources.size(); ++i) {
       if (report.disagreements.size() == kMaxDisagreements) return;
-      // One of several files describes only its own tensors.
+      // Safetensors headers describe only the tensors of their own file.
       if (sources[i].name == kInHeaders) continue;
       auto found = said[i].find(tensor.fqn);
       std::int64_t lost = found == said[i].end() ? 0 : found->second;

@@ -7,9 +7,8 @@
 //                      "lost_boxes": [{"offsets", "sizes"}], "more_boxes": true}},
 //    "entries": [{"fqn", "from"}]}
 //
-// Only tensors with losses; kept + lost = total. Without "fill" the loss is an older hole that the
-// repair left. A certificate is read as the same record.
-// that was there before and that nothing mends. A certificate reads as the same and more.
+// Only tensors with losses are listed; kept + lost = total. Without "fill" the loss is an older
+// hole that the repair left. A certificate has the same members and more.
 #pragma once
 
 #include <cstddef>
@@ -92,7 +91,7 @@ FilledText filled_inside(const Checkpoint& checkpoint);
 // Adds `box` to disjoint boxes. Returns false if the budget `looks` is exhausted; then only a part
 // is added.
 bool add_disjoint(std::vector<Box>& boxes, const Box& box, std::size_t& looks);
-// As above for many boxes, which may overlap; disjoint ones use no budget.
+// Adds many boxes, which may overlap; disjoint ones use no budget.
 bool add_all_disjoint(std::vector<Box>& boxes, std::span<const Box> more, std::size_t& looks);
 
 // Merges the fills of lost elements from two records. `first`: there was none before.
@@ -108,7 +107,7 @@ void join_fill(Into& into, const From& from, bool first) {
 
 // "zeros", "the cast of model.norm.weight": what replaces the lost data.
 std::string fill_words(const FilledTensor& tensor);
-// "24 of 32 elements are not its own: filled with zeros".
+// Formats as "24 of 32 elements are not its own: filled with zeros".
 std::string filled_words(const FilledTensor& tensor);
 
 }  // namespace shw

@@ -220,7 +220,7 @@ class WantedJson final : public nlohmann::json_sax<In> {
   std::size_t looks_ = 20'000'000;
 };
 
-// By name; duplicates: the last one wins, as usual in JSON.
+// Tensors sorted by name; of duplicates the last one counts, as usual in JSON.
 std::vector<FilledTensor> WantedJson::take_tensors() {
   std::vector<std::uint32_t> order(tensors_.size());
   std::iota(order.begin(), order.end(), 0u);

@@ -14,7 +14,7 @@
 namespace shw {
 namespace {
 
-// 100 bytes per file: more than 600,000 files.
+// Limit of the list: with 100 bytes per file more than 600,000 files.
 constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;
 constexpr std::size_t kSha256Digits = 64;
 

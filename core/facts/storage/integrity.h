@@ -32,17 +32,17 @@ struct Integrity {
   std::vector<std::string> missing;   // listed files that do not exist
   std::vector<FileHash> differing;
   std::vector<std::string> unread;    // files that could not be read completely
-  std::vector<std::string> unlisted;  // in use, and not named
-  std::size_t not_hashed = 0;         // there and named, at less depth than data
+  std::vector<std::string> unlisted;  // files in use that the list lacks
+  std::size_t not_hashed = 0;         // listed files that were not hashed, below Depth::kData
   std::uint64_t hashed_bytes = 0;
 };
 
-// Nothing where no such list lies there. Hashes are taken at Depth::kData, files side by side on
-// all cores and by all members of a team. An error only where somebody stopped it.
+// nullopt if there is no such list. Hashes are computed at Depth::kData, several files at once on
+// all cores and by all members of a team. The only error is cancellation.
 Result<std::optional<Integrity>> read_integrity(const Checkpoint& checkpoint, Depth depth,
                                                 Progress* progress, Team* team = nullptr);
 
-// Such a list of files of a folder, as Megatron-LM writes it. Hashes as above.
+// Creates such a list for files of a folder, as Megatron-LM writes it.
 Result<std::string> integrity_of(const Directory& folder, const std::vector<std::string>& files,
                                  Progress* progress);
 

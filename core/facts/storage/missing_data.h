@@ -1,4 +1,4 @@
-// What is recorded and cannot be read: tiles whose file is not there or ends before them.
+// Recorded data that cannot be read: chunks whose file is missing or ends before them.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace shw {
 
-// Why the bytes of a chunk are not where its record says; empty where they can be.
+// The reason why a chunk's bytes are missing; empty if they exist.
 std::string_view missing_data_reason(const Checkpoint& checkpoint, ChunkId chunk);
 std::uint64_t missing_chunk_count(const Checkpoint& checkpoint, TensorId tensor);
-std::uint64_t missing_chunk_count(const Checkpoint& checkpoint);  // of all tensors
+std::uint64_t missing_chunk_count(const Checkpoint& checkpoint);  // in all tensors
 
 // True if the item is recorded in a file that is missing or ends before it.
 bool is_in_missing_file(const Checkpoint& checkpoint, const std::optional<ItemPlace>& item);

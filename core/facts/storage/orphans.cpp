@@ -94,7 +94,7 @@ std::map<std::size_t, std::vector<UnclaimedRange>> find_orphans(const CheckInput
   const Checkpoint& checkpoint = input.checkpoint;
   std::string_view suffix = checkpoint.format().traits.data_suffix;
   if (suffix.empty()) return {};
-  // Sums first: only items of files that may have gaps are sorted.
+  // Computes sums first, because only items of files that may have gaps need sorting.
   std::vector<Used> used(checkpoint.file_count());
   parallel_for_ranges(input, [&](std::size_t file, const UnclaimedRange& range) {
     Used& of = used[file];

@@ -1,4 +1,4 @@
-// Folders below a checkpoint that hold an index of its format: other checkpoints.
+// Subfolders of a checkpoint with an index of its format, which are other checkpoints.
 #pragma once
 
 #include <set>
@@ -8,9 +8,9 @@
 
 namespace shw {
 
-// "old/", of every "old/.metadata" that the opened index does not refer to.
+// Folders such as "old/" for every "old/.metadata" that the opened index does not refer to.
 std::set<std::string, std::less<>> folders_with_own_index(const Checkpoint& checkpoint);
-// Whether a file lies in one of them, at any depth.
+// True if a file is in one of these folders, at any depth.
 bool lies_in(const std::set<std::string, std::less<>>& folders, std::string_view path);
 
 }  // namespace shw

@@ -14,7 +14,7 @@
 namespace shw {
 namespace {
 
-// Each is a file read. One tensor of 8,192 ranks has as many.
+// Limit of items read: a tensor of 8,192 ranks has as many.
 constexpr std::size_t kMostRead = 65'536;
 
 using ByTensor = std::map<TensorId, std::vector<std::size_t>>;  // indices in unclaimed_records()

@@ -19,14 +19,14 @@
 namespace shw {
 namespace {
 
-// Raw elements, told apart by their address.
+// Codecs of raw elements; their addresses distinguish exact from rounded tensors.
 const Codec kExactCodec{"computed", kRawCodec.reader, true};
 const Codec kRoundedCodec{"computed", kRawCodec.reader, true};
 constexpr Format kComputedFormat = {
     .name = "computed", .title = "computed tensors", .codec = &kExactCodec};
 constexpr std::int64_t kComputedAtOnce = std::int64_t{4} << 20;  // elements
 
-// The elements of one tensor: the rows that were computed last are kept.
+// Computes the elements of one tensor while reading; keeps the last computed rows.
 class ComputedSource final : public ByteSource {
  public:
   ComputedSource(std::string name, ComputedTensor tensor, std::uint64_t size)
@@ -76,24 +76,24 @@ class ComputedSource final : public ByteSource {
   const std::uint64_t size_;
   std::uint64_t row_bytes_ = 1;
   std::int64_t step_ = 1;
-  mutable std::mutex guard_;  // of what follows
+  mutable std::mutex guard_;  // guards the members below
   mutable Bytes kept_;
   mutable std::int64_t first_ = 0;
 };
 
-// A folder with other files in the place of some of its own, or with those alone.
+// A folder in which some files are replaced by computed ones, or with only these.
 class ComputedFolder final : public Directory {
  public:
   ComputedFolder(std::string name, std::shared_ptr<const Directory> rest)
       : name_(std::move(name)), rest_(std::move(rest)) {}
-  // `is_listed`: as a file that a copy of the folder has too.
+  // `is_listed`: also appears in listings, as a file that a copy of the folder must contain.
   void add(std::shared_ptr<const ByteSource> source, bool is_listed) {
     const std::string path = source->name();
     if (is_listed) listed_.insert(path);
     sources_.insert_or_assign(path, std::move(source));
   }
   void set_made_of(std::vector<FilesOfFolder> made_of) { made_of_ = std::move(made_of); }
-  // Files that are not there any more.
+  // Hides files that are no longer part of the folder.
   void hide(std::set<std::string> paths) { hidden_ = std::move(paths); }
   const std::string& name() const override { return name_; }
   Result<std::vector<Entry>> list(std::size_t limit) const override {
@@ -189,7 +189,7 @@ Result<std::shared_ptr<const Checkpoint>> computed_in(std::shared_ptr<ComputedFo
   return builder.finish(progress);
 }
 
-// Files whose every tensor is replaced, and the index of all of them.
+// Data files whose tensors are all replaced, and the index of such a checkpoint.
 std::set<std::string> files_without_use(const Checkpoint& checkpoint,
                                         const std::set<TensorId>& replaced) {
   std::set<std::string> files{std::string(checkpoint.format().traits.index_file)};

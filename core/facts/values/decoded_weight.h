@@ -1,4 +1,4 @@
-// A quantised weight as the numbers that it stands for, made when they are asked for.
+// A quantised weight that is decoded to numbers on request.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@ namespace shw {
 struct DecodedWeight {
   std::string fqn;
   Extents shape;
-  // Rows along the first dimension that are made together: all of them where the weight is stored
-  // the other way round.
+  // Number of rows (first dimension) that are decoded together: all of them if the weight is stored
+  // transposed.
   std::int64_t rows_at_once = 1;
-  // Elements of rows [first, first + count), row-major.
+  // Returns the elements of rows [first, first + count), row-major.
   std::function<Result<std::vector<float>>(std::int64_t first, std::int64_t count)> decode;
-  std::vector<TensorId> used;  // of the checkpoint: the weight and all that only it needs
+  std::vector<TensorId> used;  // the weight and the companions that only it needs
 };
 
 }  // namespace shw

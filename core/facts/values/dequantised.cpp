@@ -19,7 +19,8 @@ namespace {
 constexpr std::string_view kModelConfig = "config.json";
 constexpr std::uint64_t kMostConfig = std::uint64_t{16} << 20;
 
-// A loader that finds the method there looks for scales that are not there any more.
+// Removes the quantisation method from config.json, because loaders would look for the removed
+// scales.
 std::shared_ptr<const ByteSource> config_without_quantisation(const Directory& folder) {
   const std::string path(kModelConfig);
   if (folder.stat(path).kind != EntryKind::kFile) return nullptr;
@@ -39,7 +40,7 @@ std::shared_ptr<const ByteSource> config_without_quantisation(const Directory& f
   return memory_source(path, Bytes(view.begin(), view.end()));
 }
 
-// What most of the weights that are not quantised have; float32 where there are none.
+// The most frequent dtype of the weights that are not quantised; float32 if there are none.
 Dtype dtype_of_others(const Checkpoint& c, const std::set<TensorId>& used) {
   std::map<Dtype, std::size_t> counts;
   for (TensorId tensor : c.tensors()) {
@@ -59,7 +60,7 @@ Dtype dtype_of_others(const Checkpoint& c, const std::set<TensorId>& used) {
 
 struct DecodedWeights {
   std::vector<DecodedWeight> weights;
-  std::map<std::string, std::vector<std::string>> not_decoded;  // by why
+  std::map<std::string, std::vector<std::string>> not_decoded;  // weight names by reason
 };
 
 DecodedWeights decode_families(const std::shared_ptr<const Checkpoint>& checkpoint) {

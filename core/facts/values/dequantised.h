@@ -1,6 +1,5 @@
-// A checkpoint whose quantised weights read as the numbers that they stand for: under the name that
-// the model has for the weight, in the dtype of the model's other weights. Nothing is decoded
-// before it is read.
+// A checkpoint whose quantised weights are decoded while reading, under the model's names for them
+// and in the dtype of the model's other weights.
 #pragma once
 
 #include <memory>
@@ -11,8 +10,8 @@
 
 namespace shw {
 
-// kUnsupported where no weight of it is quantised in a form that is decoded. A weight that cannot
-// be decoded stays as it is stored, and a finding says why.
+// kUnsupported if no weight is quantised in a supported form. A weight that cannot be decoded stays
+// as it is stored, and a finding tells why.
 Result<std::shared_ptr<const Checkpoint>> dequantised(std::shared_ptr<const Checkpoint> checkpoint,
                                                       Progress* progress);
 

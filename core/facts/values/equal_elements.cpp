@@ -72,7 +72,7 @@ bool is_permuted(const Bytes& image, const Bytes& truth, ExtentsView sizes, std:
   return true;
 }
 
-// For dimensions too large for memory: block by block.
+// Compares block by block, for dimensions too large for memory.
 std::optional<bool> are_permuted_blocks(const PiecedTensor& image, const PiecedTensor& truth,
                                         std::size_t dim, std::int64_t block,
                                         const std::vector<std::int64_t>& order) {

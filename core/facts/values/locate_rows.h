@@ -27,11 +27,11 @@ struct Located {
 // or at several places, or without such a cast.
 std::optional<Located> locate_rows(const TensorValues& part, const TensorValues& whole);
 
-// For tensors of one shape: runs of rows of `part` (first axis) that equal other rows of `whole`.
-// Rows in place and rows that occur twice are left out.
+// Runs of rows (first axis) of `part` that equal other rows of `whole`, for tensors of one shape.
+// Rows in place and repeated rows are omitted.
 std::vector<RowRun> moved_rows(const TensorValues& part, const TensorValues& whole);
 
-// "[6, 8)"
+// Formats as "[6, 8)".
 std::string rows_text(std::int64_t at, std::int64_t count);
 
 }  // namespace shw

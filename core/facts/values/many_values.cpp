@@ -84,7 +84,7 @@ class ManyValues {
       costs.push_back(static_cast<std::uint64_t>(part.range.last - part.range.first) *
                       size_of(input_.checkpoint.dtype(tensors_[part.tensor])));
     Pool<ElementPasses> passes([&] { return std::make_unique<ElementPasses>(input_.checkpoint); });
-    // Only cancellation makes it fail.
+    // The loop only fails if it is cancelled.
     static_cast<void>(parallel_for_batched(costs, [&](std::size_t i) -> Status {
       if (is_cancelled(input_.progress)) return cancelled_error();
       read(parts[i], *passes.take());

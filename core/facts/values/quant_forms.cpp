@@ -16,15 +16,15 @@
 namespace shw {
 namespace {
 
-// Of 8 bits; int8 with exponents beside it is FP4, two numbers to a byte.
+// Weights with 8-bit elements; int8 with exponents as scales is FP4, two numbers per byte.
 Result<DecodedWeight> byte_form(const QuantSource& from) {
   const bool is_fp4 = from.c().dtype(from.pair.weight) == Dtype::kInt8 && has_exponents(from);
   return is_fp4 ? mx_rows_form(from, std::string(from.c().fqn(from.pair.weight)))
                 : scaled_form(from, std::nullopt, 1.0f);
 }
 
-// torchao packs the parameter W of a module into _W_qdata and what lies beside it. What has no
-// element to a byte is not decoded.
+// torchao packs the parameter W of a module into _W_qdata and companions. Only forms with one
+// element per byte are decoded.
 Result<DecodedWeight> affine_form(const QuantSource& from) {
   const std::size_t part = from.pair.stem.rfind('.') + 1;
   const Dtype dtype = from.c().dtype(from.pair.weight);
@@ -36,8 +36,8 @@ Result<DecodedWeight> affine_form(const QuantSource& from) {
   return scaled_form(from, from.beside(1), 1.0f);
 }
 
-// NVFP4: two halves to a byte, a float8 scale for each group of a row, and one number for all.
-// `divides`: the one number is what scales were multiplied with (compressed-tensors).
+// NVFP4: two elements per byte, a float8 scale per group of a row, and one number per tensor.
+// `divides`: scales are divided by that number (compressed-tensors).
 Result<DecodedWeight> two_level_form(const QuantSource& from, std::size_t companion, bool divides) {
   const ExtentsView shape = from.weight();
   const auto scale = from.beside(0), one = from.beside(companion);
@@ -71,7 +71,7 @@ Result<DecodedWeight> two_level_form(const QuantSource& from, std::size_t compan
   return decoded;
 }
 
-// GPTQ packs 32 / bits rows into one and AWQ as many columns, in an order of its own; both hold the
+// GPTQ packs 32 / bits rows into one; AWQ packs as many columns, in its own order. Both store the
 // matrix with inputs as rows, and zero points packed along columns.
 Result<DecodedWeight> grouped_form(const QuantSource& from) {
   const QuantConfig& config = from.config;
@@ -125,7 +125,7 @@ Result<DecodedWeight> grouped_form(const QuantSource& from) {
         return fail(ErrorKind::kDamaged, "names a group of scales that is not there");
       for (std::size_t n = 0; n < n_out; ++n) {
         const std::size_t place = is_awq ? n / 8 * 8 + kAwqOrder[n % 8] : n;
-        // Of a column of words, or of a row of them.
+        // The word is in a column (GPTQ) or a row (AWQ) of packed words.
         const std::byte* word = is_awq ? packed.data() + k * (n_out / per_word) * 4
                                        : packed.data() + (k / per_word * n_out + n) * 4;
         const auto code = packed_number(word, is_awq ? place : k % per_word, width);
@@ -141,8 +141,8 @@ Result<DecodedWeight> grouped_form(const QuantSource& from) {
   return decoded;
 }
 
-// bitsandbytes: blocks of 4-bit codes into a table of 16 numbers, high halves first; the largest
-// numbers of the blocks may be quantised themselves.
+// bitsandbytes: blocks of 4-bit codes into a table of 16 numbers, high halves first. The maxima of
+// the blocks may be quantised themselves.
 struct NfState {
   Extents shape;
   std::int64_t block = 0, nested_block = 0;
@@ -220,7 +220,7 @@ Result<DecodedWeight> nf_form(const QuantSource& from) {
   return decoded;
 }
 
-// MLX: codes along a row, lowest bits first, times the scale of their group, plus its bias.
+// MLX: codes along a row, lowest bits first; number = code * scale of the group + bias.
 Result<DecodedWeight> mlx_form(const QuantSource& from) {
   const ExtentsView shape = from.weight();
   const auto scale = from.beside(0), bias = from.beside(1);
@@ -262,7 +262,7 @@ Result<DecodedWeight> mlx_form(const QuantSource& from) {
   return decoded;
 }
 
-// compressed-tensors, pack-quantized: codes of 4 or 8 bits along a row, of which the middle is 0.
+// compressed-tensors, pack-quantized: codes of 4 or 8 bits along a row; the middle code is 0.
 Result<DecodedWeight> packed_form(const QuantSource& from) {
   const Checkpoint& c = from.c();
   const ExtentsView shape = from.weight();
@@ -308,7 +308,8 @@ Result<DecodedWeight> decoded_weight(std::shared_ptr<const Checkpoint> checkpoin
                                      const QuantFamily& family, const QuantPair& pair,
                                      const QuantConfig& config) {
   const QuantSource from{std::move(checkpoint), pair, config, family.is_said};
-  // So that no extent, times the numbers in a word, leaves 64 bits, and none is 0.
+  // Limit, so that extents multiplied by the numbers per word fit in 64 bits; excludes empty
+  // weights.
   constexpr std::int64_t kMostElements = std::int64_t{1} << 45;
   const auto elements = volume(from.weight());
   if (!elements || *elements < 1 || *elements > kMostElements)

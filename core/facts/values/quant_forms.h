@@ -1,6 +1,5 @@
-// Quantised weights as the numbers that they stand for, form by form: what is read of the weight
-// and of the tensors beside it, and the arithmetic of the form's reference implementation in
-// float32.
+// Decoding of quantised weights by form: reads the weight and its companions, and computes in
+// float32 as the form's reference implementation does.
 #pragma once
 
 #include <memory>
@@ -12,7 +11,7 @@
 
 namespace shw {
 
-// kUnsupported says what of the pair is not decoded.
+// kUnsupported names the part of the pair that cannot be decoded.
 Result<DecodedWeight> decoded_weight(std::shared_ptr<const Checkpoint> checkpoint,
                                      const QuantFamily& family, const QuantPair& pair,
                                      const QuantConfig& config);

@@ -9,7 +9,7 @@
 namespace shw {
 namespace {
 
-// Both halves of a byte, times 2^(exponent - 127).
+// Decodes both FP4 halves of a byte, times 2^(exponent - 127).
 std::pair<float, float> numbers_of(std::byte both, std::byte exponent) {
   const auto codes = std::to_integer<unsigned>(both);
   const int power = std::to_integer<int>(exponent) - 127;

@@ -1,4 +1,4 @@
-// FP4 with a power of two for each group.
+// Decodes FP4 with a power of two per group.
 #pragma once
 
 #include <string>
@@ -7,12 +7,13 @@
 
 namespace shw {
 
-// gpt-oss: [experts, rows, groups, 16] bytes; the model has rows and columns the other way round.
+// gpt-oss stores [experts, rows, groups, 16] bytes; the model's parameter has rows and columns
+// swapped.
 Result<DecodedWeight> mx_form(const QuantSource& from);
-// Any number of rows of two numbers to a byte, low halves first, as the model has them. `fqn`: of
-// the decoded weight.
+// Decodes rows of two numbers per byte, low halves first, in the model's orientation. `fqn`: name
+// of the decoded weight.
 Result<DecodedWeight> mx_rows_form(const QuantSource& from, std::string fqn);
-// Whether the scale beside the weight holds exponents: F8_E8M0, or the same as a byte.
+// True if the scale companion holds exponents: F8_E8M0, or the same as bytes.
 bool has_exponents(const QuantSource& from);
 
 }  // namespace shw

@@ -26,7 +26,7 @@ Result<Bytes> box_as(const Checkpoint& checkpoint, TensorId tensor, const Box& b
   return out;
 }
 
-// Casts are between floats alone.
+// Reads a whole tensor of integers: casts exist only between floats.
 template <class Number>
 Result<std::vector<float>> whole_numbers(const Checkpoint& checkpoint, TensorId tensor,
                                          const Box& box) {

@@ -1,4 +1,4 @@
-// Boxes of tensors as numbers, for what is computed of them: decoded weights, sums.
+// Reads boxes of tensors as numbers for computations: decoded weights, sums.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 
 namespace shw {
 
-// Elements of a box, row-major, as they are stored, or cast to float32. kDamaged where they cannot
-// all be read, or are more than 4 GiB.
+// Elements of a box, row-major, as stored or cast to float32. kDamaged if they cannot all be read
+// or exceed 4 GiB.
 Result<Bytes> bytes_in_box(const Checkpoint& checkpoint, TensorId tensor, const Box& box);
 Result<std::vector<float>> floats_in_box(const Checkpoint& checkpoint, TensorId tensor,
                                          const Box& box);
 
-// Rows [first, first + count) of the first dimension; all of a tensor without dimensions.
+// The box of rows [first, first + count) of the first dimension; the whole box of a 0-d tensor.
 Box rows_box(ExtentsView shape, std::int64_t first, std::int64_t count);
 
-// Number `index` of a row of words of 32 bits that hold `bits` each, lowest bits first.
+// Number `index` in a sequence of 32-bit words with `bits` per number, lowest bits first.
 inline std::uint32_t packed_number(const std::byte* words, std::size_t index, unsigned bits) {
   const std::size_t bit = index * bits;
   std::uint32_t word = 0;

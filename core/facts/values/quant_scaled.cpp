@@ -9,7 +9,7 @@
 namespace shw {
 namespace {
 
-// How many elements of an axis share a scale, where `scales` of them stand for all.
+// Number of elements per scale along an axis with `scales` scales; nullopt if ambiguous.
 std::optional<std::int64_t> step_of_axis(std::int64_t extent, std::int64_t scales,
                                          std::optional<std::int64_t> said) {
   if (scales < 1 || extent < 1) return std::nullopt;
@@ -22,7 +22,8 @@ std::optional<std::int64_t> step_of_axis(std::int64_t extent, std::int64_t scale
   return std::nullopt;
 }
 
-// The step of each axis of the weight; a scale of fewer axes is for the first ones.
+// Elements per scale along each axis of the weight; a scale with fewer axes applies to the first
+// ones.
 std::optional<Extents> steps_of_scale(const QuantSource& from, ExtentsView scale) {
   const ExtentsView weight = from.weight();
   if (volume(scale) == 1) return copy_of(weight);
@@ -39,7 +40,7 @@ std::optional<Extents> steps_of_scale(const QuantSource& from, ExtentsView scale
   return steps;
 }
 
-// Weights are floats, or bytes that are E4M3.
+// Reads weights as floats; `as_bytes`: bytes that contain E4M3.
 QuantFloats elements_in(const Checkpoint& c, TensorId weight, const Box& box, bool as_bytes) {
   if (!as_bytes) return floats_in_box(c, weight, box);
   SHW_TRY(const Bytes codes, bytes_in_box(c, weight, box));
@@ -53,18 +54,18 @@ QuantFloats elements_in(const Checkpoint& c, TensorId weight, const Box& box, bo
 struct ScaledWeight {
   TensorId weight{}, scale{};
   Extents steps;                      // elements per scale along each axis of the weight
-  std::optional<TensorId> zero = {};  // of the scale's shape
+  std::optional<TensorId> zero = {};  // zero points, with the scale's shape
   float divided_by = 1.0f;
   bool as_bytes = false;
 };
 
-// Rows [first, first + count), each element times the scale of its block.
+// Rows [first, first + count), each element multiplied by the scale of its block.
 QuantFloats scaled_rows(const Checkpoint& c, const ScaledWeight& from, std::int64_t first,
                         std::int64_t count) {
   const ExtentsView shape = c.shape(from.weight);
   SHW_TRY(std::vector<float> out,
           elements_in(c, from.weight, rows_box(shape, first, count), from.as_bytes));
-  // Only of these rows: of MXFP8 all scales are a 32nd of the weight.
+  // Reads only the scales of these rows, because MXFP8's scales are 1/32 of the weight.
   const std::int64_t first_cell = first / from.steps[0];
   const std::int64_t cell_rows =
       count == 0 ? 0 : (first + count - 1) / from.steps[0] - first_cell + 1;
@@ -92,7 +93,7 @@ QuantFloats scaled_rows(const Checkpoint& c, const ScaledWeight& from, std::int6
   return out;
 }
 
-// "0._weight_qdata" of torchao is "0.weight" of the model.
+// The model's name for torchao's "0._weight_qdata" is "0.weight".
 std::string decoded_name(const QuantSource& from) {
   const std::string fqn(from.c().fqn(from.pair.weight));
   const std::size_t dot = from.pair.stem.rfind('.') + 1;

@@ -1,4 +1,4 @@
-// What the forms of quant_forms.cpp are decoded from.
+// The input for decoding a quantised weight (quant_forms.cpp).
 #pragma once
 
 #include <memory>
@@ -16,7 +16,6 @@ namespace shw {
 
 using QuantFloats = Result<std::vector<float>>;
 
-// What a form is decoded from.
 struct QuantSource {
   std::shared_ptr<const Checkpoint> checkpoint;
   const QuantPair& pair;

@@ -19,7 +19,7 @@ namespace {
 // Work unit of a thread; evaluating its tables afterwards (0.1 ms) takes about 1 % of the time.
 constexpr std::int64_t kPartBytes = 32 << 20;
 constexpr std::uint32_t kPartChunks = 256;
-// Per chunk; bounds invented shapes too.
+// Limit per chunk, which also bounds invalid shapes.
 constexpr std::int64_t kMostRanges = 4096;
 
 // Chunks [first, last) of a tensor; if only one, a range of its elements.
@@ -234,7 +234,7 @@ std::uint64_t StatisticsPass::bytes_of(const StatisticsPart& part) const {
   return static_cast<std::uint64_t>(elements) * size_of(checkpoint_.dtype(tensor));
 }
 
-// By file position of the first items.
+// Indices of the parts, sorted by file position of their first items.
 std::vector<std::uint32_t> StatisticsPass::parts_as_they_lie() const {
   std::vector<ChunkId> chunks;
   chunks.reserve(parts_.size());
@@ -243,7 +243,7 @@ std::vector<std::uint32_t> StatisticsPass::parts_as_they_lie() const {
   return order_on_disk(checkpoint_, chunks);
 }
 
-// Sums are exact in any order, and errors are chosen by position.
+// Results do not depend on the order: sums are exact, and errors are chosen by position.
 Status StatisticsPass::look_with_team() {
   std::vector<std::uint64_t> costs;
   for (const StatisticsPart& part : parts_) costs.push_back(bytes_of(part));

@@ -85,7 +85,7 @@ void count_casts(const PairPiece& piece, CastCount& out) {
     std::uint32_t code = bits_at<std::uint16_t>(piece.b, i);
     if (to_narrow<form>(value) == code || std::isnan(value)) continue;
     double saved = from_narrow<form>(code);
-    // -0 equals 0.
+    // A saved zero equals a value that rounds to zero, whatever the sign.
     if (saved == 0 && to_narrow<form>(std::abs(value)) == 0) continue;
     ++out.differing;
     if (!(std::abs(saved - value) <= 0.25 * std::max(std::abs(saved), std::abs(double{value}))))

@@ -78,7 +78,7 @@ std::vector<ChunkId> by_offsets(const Checkpoint& c, TensorId tensor) {
   return chunks;
 }
 
-// The chunk with that box; `sorted` by offsets.
+// The chunk of another tensor with the box of `wanted`; `sorted`: chunks sorted by offsets.
 std::optional<ChunkId> with_box(const Checkpoint& c, const std::vector<ChunkId>& sorted,
                                 ChunkId wanted) {
   const ExtentsView offsets = c.offsets(wanted);
@@ -164,7 +164,7 @@ bool PairPass::add_tiles(std::size_t pair) {
   return true;
 }
 
-// In file order of the tiles of `a`.
+// Adds the work in file order of the tiles of `a`.
 void PairPass::add_all_tiles() {
   seen_.is_read.resize(work_.pairs.size());
   looked_at_.resize(work_.pairs.size());
@@ -298,7 +298,7 @@ Result<std::string> PairPass::look(const PairPart& part) const {
 }
 
 Status PairPass::receive(const std::vector<std::string>& told) {
-  // Complete for every pair before visitors are called.
+  // The first pass completes is_read, so that the second one delivers readable pairs only.
   for (const bool is_second : {false, true}) {
     for (const std::string& text : told) {
       Decoder payload(std::as_bytes(std::span(text)));

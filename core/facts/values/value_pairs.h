@@ -18,7 +18,7 @@ struct ValuePair {
   TensorId a{}, b{};  // of one shape
 };
 
-// The same elements of both tensors, little-endian.
+// One range of elements, read from both tensors, little-endian.
 struct PairPiece {
   Dtype a_dtype = Dtype::kUnknown, b_dtype = Dtype::kUnknown;
   BytesView a, b;
@@ -47,8 +47,8 @@ struct PairWork {
 };
 
 struct PairsSeen {
-  // By pair: false if a requested part could not be read, or if compressed chunks of the two
-  // tensors have different boxes.
+  // One flag per pair: false if a requested part could not be read, or if compressed chunks of the
+  // two tensors have different boxes.
   std::vector<bool> is_read;
   std::uint64_t elements = 0, looked_at = 0;  // per side
 };

@@ -27,7 +27,7 @@ Result<AlikeItems> AlikeItems::of(Dtype dtype, ExtentsView sizes, std::uint64_t 
   AroundHoles sink;
   SHW_TRY(items.length_, write_torch_item(sink, dtype, sizes, hole_of(length, 0), &items.marks_));
   const auto hole = static_cast<std::ptrdiff_t>(sink.holes.front());
-  // With an empty hole the archive is a single part.
+  // With an empty payload the archive is a single part.
   Bytes all;
   for (const AroundHoles::Part& part : sink.parts)
     all.insert(all.end(), part.bytes.begin(), part.bytes.end());
@@ -47,7 +47,7 @@ BytesView AlikeItems::behind(std::uint32_t crc) {
   };
   put_crcs(marks_.crc, crc);
   std::uint64_t mixed = marks_.mixed_before;
-  // Empty payloads are not part of the id.
+  // The id of an archive does not include empty payloads.
   if (payload_length_ != 0) mix_crc(mixed, crc);
   for (std::uint32_t other : marks_.crcs_behind) mix_crc(mixed, other);
   put_digits(mixed, at(marks_.id + kIdDigits, kIdDigits));

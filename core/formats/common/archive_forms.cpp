@@ -9,7 +9,7 @@
 namespace shw {
 namespace {
 
-// Chunks of a dense layer have seven shapes, other layers a few more.
+// Limit of kept forms: chunks of a dense layer have seven shapes, other layers a few more.
 constexpr std::size_t kMostForms = 32;
 constexpr std::uint64_t kCrcLength = 4;
 constexpr std::uint64_t kFlagsAt = 6;  // in a local header

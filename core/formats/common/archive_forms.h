@@ -1,7 +1,7 @@
-// Items of tiles of one shape are archives that differ in the bytes of the tile and in checksums of
-// them, and in nothing else. What one of them said of itself therefore holds of each that is the
-// same wherever that one was looked at: comparing 1 KB takes 30 ns, reading seven records and a
-// pickle 3 us. A checkpoint has millions of items and some ten shapes of tiles.
+// Cache of parsed archive headers. Items of chunks of one shape are archives that differ only in
+// the payload and its checksums. If all other bytes equal those of a parsed archive, its header
+// applies: comparing 1 KB takes 30 ns, parsing seven records and a pickle 3 us. A checkpoint has
+// millions of items but some ten chunk shapes.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace shw {
 
-// For one thread.
+// Not thread-safe.
 class ArchiveForms {
  public:
-  // The header of the archive at that place, where one like it was kept. What was read of it is in
-  // `ends` then, and otherwise too: whoever reads it need not read that again.
+  // Returns the header of the archive at `base` if a matching one was kept. In any case the bytes
+  // read are in `ends`, so that the caller need not read them again.
   Result<std::optional<ItemHeader>> find(const ByteSource& source, std::uint64_t base,
                                          std::uint64_t length, ZipEnds& ends) const;
-  // An archive whose header was read; one of which more than its two ends was needed is not kept.
+  // Keeps the header of a parsed archive, unless parsing needed bytes outside of its two ends.
   void keep(const TorchItem& item);
 
  private:
@@ -31,8 +31,8 @@ class ArchiveForms {
     std::uint64_t length = 0;      // of the archive
     ItemHeader header;             // its payload_offset counts from the archive's first byte
     std::uint64_t crc_at = 0;      // in the archive: the payload's checksum
-    std::vector<Part> parts = {};  // all that was looked at
-    Bytes bytes = {};              // what stood there
+    std::vector<Part> parts = {};  // all byte ranges that parsing depends on
+    Bytes bytes = {};              // their contents
 
     bool add(const ZipReader& zip, std::uint64_t begin, std::uint64_t end);
     bool says_of_tail(BytesView tail) const;
@@ -41,7 +41,7 @@ class ArchiveForms {
   static std::optional<Form> form_of(const TorchItem& item);
 
   std::vector<Form> forms_;
-  std::size_t next_ = 0;  // to be replaced, where there are many
+  std::size_t next_ = 0;  // index of the form to replace once the cache is full
 };
 
 }  // namespace shw

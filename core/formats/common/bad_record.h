@@ -1,4 +1,4 @@
-// The finding of a part of a file that cannot be read, or that loaders refuse.
+// Findings about parts of files that cannot be read or that loaders refuse.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ namespace shw {
 Finding bad_record(std::string subject, std::string cause,
                    std::optional<std::uint64_t> at = std::nullopt);
 
-// Of a whole data file that cannot be read, beside others that can. `names`: what an
-// index places in it, tensors or whatever `noun` says.
+// Finding about an unreadable data file in a checkpoint with readable ones. `names`: the tensors
+// (or what `noun` says) that an index places in the file.
 Finding unread_file(const std::string& path, const Error& error, std::vector<std::string> names,
                     std::string_view noun);
 

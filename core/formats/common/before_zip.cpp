@@ -15,14 +15,14 @@
 namespace shw {
 namespace {
 
-// The opcode LONG1, its length and the number; text of it in protocols 0 and 1.
+// The magic number as opcode LONG1, its length and the number; protocols 0 and 1 write it as text.
 constexpr auto kMagicNumber = std::to_array<unsigned char>(
     {0x8a, 0x0a, 0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19});
 constexpr std::string_view kMagicText = "L119547037146038801333356L\n.";
-// Protocol 4 and later have the length of a frame in front of it.
+// The magic number begins within these bytes: protocols 4 and later put a frame header before it.
 constexpr std::size_t kMagicReach = 32;
 constexpr std::int64_t kOldProtocol = 1001;
-// A state dict of 100,000 parameters takes some 20 MB of pickles.
+// Limits of the pickles: a state dict of 100,000 parameters takes some 20 MB.
 constexpr std::uint64_t kFirstWindow = 1 << 20, kMostPickled = std::uint64_t{1} << 28;
 constexpr PickleLimits kOldLimits{1u << 27, 200, 1u << 14};
 
@@ -30,7 +30,7 @@ struct OldStorage {
   std::uint64_t count = 0, unit = 0;
 };
 
-// What stands in front of the storages.
+// The pickles before the storages.
 struct OldHead {
   std::uint64_t object_at = 0, object_end = 0, end = 0;
   std::vector<std::string> keys = {};
@@ -74,7 +74,7 @@ class HeadReader {
     return tree;
   }
 
-  // Those that are named in any other form are told where their tensors are read.
+  // Storages named in another form are reported when their tensors are read.
   Status take_storages(const PickleTree& tree, OldHead& head) const {
     for (std::uint32_t i = 0; i < tree.node_count(); ++i) {
       const auto ids = tree.kind(NodeId{i}) == NodeKind::kPersistentId ? tree.items(NodeId{i})
@@ -118,7 +118,8 @@ class HeadReader {
   std::uint64_t at_ = 0, begin_ = 0;
 };
 
-// Where the pickles end is known when they are read: more of the file is read until they do.
+// The end of the pickles is only known after parsing: reads more of the file until they are
+// complete.
 Result<OldHead> read_head(const ByteSource& source) {
   for (std::uint64_t window = kFirstWindow;; window *= 4) {
     const std::uint64_t length = std::min(window, source.size());
@@ -129,7 +130,7 @@ Result<OldHead> read_head(const ByteSource& source) {
   }
 }
 
-// The count in front of a storage; nothing where the file ends before it.
+// The element count before a storage; nullopt if the file ends first.
 Result<std::optional<std::uint64_t>> count_at(const ByteSource& source, std::uint64_t at) {
   if (at > source.size() || source.size() - at < sizeof(std::uint64_t)) return std::nullopt;
   SHW_TRY(Bytes bytes, read_bytes(source, at, sizeof(std::uint64_t)));
@@ -181,12 +182,12 @@ Result<ZipReader> read_before_zip(std::shared_ptr<const ByteSource> source) {
                               "count in front of it: torch.load stops there",
                               key.substr(0, 80), storage.count, *count),
                   {source->name(), at});
-    // What is longer is missed where it is read.
+    // A storage with elements is reported as missing when it is read.
     if (!count && storage.count == 0)
       return fail(ErrorKind::kDamaged,
                   fmt::format("is cut off in front of the storage \"{}\"", key.substr(0, 80)),
                   {source->name(), source->size()});
-    // Of a class that is not known what follows cannot be found.
+    // The position of the next storage depends on this one's element size.
     if (storage.unit == 0)
       return fail(ErrorKind::kUnsupported,
                   fmt::format("the storage \"{}\" is of a class that is not known, and where the "

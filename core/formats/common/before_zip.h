@@ -1,5 +1,5 @@
-// A file of torch.save in the form before zip: what torch wrote up to 1.5, and what
-// _use_new_zipfile_serialization=False still asks for.
+// A torch.save file in the format before zip: the only one up to torch 1.5, and still written with
+// _use_new_zipfile_serialization=False.
 //
 //   file     = magic protocol system object keys storage*
 //   magic    = pickle of 0x1950a86a20f9469cfc6c      protocol = pickle of 1001
@@ -19,15 +19,15 @@
 
 namespace shw {
 
-// By first bytes, of any protocol.
+// Recognises the format by the first bytes, in any pickle protocol.
 bool is_before_zip(BytesView first);
 Result<bool> is_before_zip(const ByteSource& source);
-// The tar archive of before torch 0.1.10.
+// Recognises the tar archive that torch before 0.1.10 wrote.
 bool is_tar_of_torch(BytesView first);
 
-// The object as the record data.pkl, each storage as data/KEY. A storage that the file is too short
-// for is there as long as its pickle says. kDamaged: the five pickles, the keys and the counts
-// contradict each other or torch.
+// Presents the object as the record data.pkl and each storage as data/KEY. A storage beyond the end
+// of a truncated file keeps the length from its pickle. kDamaged if pickles, keys and counts
+// contradict each other or torch's format.
 Result<ZipReader> read_before_zip(std::shared_ptr<const ByteSource> source);
 
 }  // namespace shw

@@ -1,4 +1,4 @@
-// Bytes put together from numbers and text, little-endian.
+// Assembles bytes from numbers and text, little-endian.
 #pragma once
 
 #include <array>

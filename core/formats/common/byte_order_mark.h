@@ -1,5 +1,5 @@
-// Python's json and other strict readers stop at a byte order mark, which nlohmann_json passes
-// over.
+// Detects a byte order mark, at which Python's json and other strict readers fail but which
+// nlohmann_json ignores.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
-// Bytes that a decoder makes from front to back, and the source that they are while they are read
-// in this order: a payload of any length then takes a few MiB.
+// A decoder's output as a sequential stream, and as a source for readers that go forward: a payload
+// of any length then needs a few MiB.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +16,19 @@ namespace shw {
 class ByteStream {
  public:
   virtual ~ByteStream() = default;
-  // Fills `out`. Less of it only where the stream ends, whose end was then seen to be one.
+  // Fills `out`; returns fewer bytes only at the end of the stream, after checking that it is
+  // complete.
   virtual Result<std::size_t> read(std::span<std::byte> out) = 0;
 };
 
 using StartStream = std::function<Result<std::unique_ptr<ByteStream>>()>;
 
-// How far back a read may begin without starting the stream anew: gather() reads ahead no further.
+// A read may begin this many bytes before the last one's end without restarting the stream;
+// gather() never goes back further.
 inline constexpr std::size_t kStreamKept = std::size_t{1} << 20;
 
-// The first `size` bytes of what a stream gives. A read that begins further back than the last ones
-// starts it anew, which costs as much as all that lies before. Threads take turns.
+// The first `size` bytes of a stream as a source. A read further back than kStreamKept restarts the
+// stream, and decodes everything before it again. Thread-safe: reads are serialised.
 std::shared_ptr<const ByteSource> streamed_source(std::string name, std::uint64_t size,
                                                   StartStream start);
 

@@ -173,7 +173,7 @@ class CarriedEncoder {
     return true;
   }
 
-  // As Python's protocol 2 encodes what later protocols have opcodes for.
+  // Encodes sets as Python does in protocol 2, which has no opcodes for them.
   bool set(NodeId node, int depth) {
     constexpr std::uint8_t kFrozenSet = 0x91;
     raw(opcode_of(node) == kFrozenSet ? "c__builtin__\nfrozenset\n(](" : "c__builtin__\nset\n(](");
@@ -184,7 +184,7 @@ class CarriedEncoder {
     return true;
   }
 
-  // Python accepts lone surrogates, which are not UTF-8.
+  // Accepts lone surrogates, which Python's unpickler allows although they are not UTF-8.
   bool text(NodeId node) {
     const std::string_view value = *tree_.text(node);
     if (!is_pickled_text(value)) return refuse("holds text that Python cannot read");
@@ -221,7 +221,7 @@ class CarriedEncoder {
     auto [found, added] = storages_.try_emplace(
         std::string(*key), static_cast<std::uint32_t>(out_.storage_keys.size()));
     if (added) out_.storage_keys.emplace_back(*key);
-    // The form before zip has a sixth word, which is None.
+    // The storage id of the format before zip has a sixth item, None, which is dropped.
     const auto id = tree_.items(tree_.items(node)[0]).first(5);
     raw("(");
     for (std::size_t i = 0; i < id.size(); ++i) {

@@ -1,5 +1,5 @@
-// Values of a pickle written back as opcodes with all that they are: classes that are known, what
-// they hold twice, the storages of tensors. Nothing of it is run.
+// Re-encodes values of a pickle as opcodes without loss: known classes, shared objects, storages of
+// tensors. Nothing is executed.
 //
 //   value = None | bool | int | float | str | bytes | bytearray | tuple | list | dict | set
 //         | a known class or function, called or not, with its state (pickle_safety.h)
@@ -16,32 +16,32 @@
 
 namespace shw {
 
-// Protocol 2 without PROTO and STOP. Memo numbers begin at 0; where a storage is named stands
-// kStorageHole with its number. Of plain data that holds nothing twice these are the opcodes that
-// plain_pickle() gives.
+// Opcodes of protocol 2 without PROTO and STOP; memo numbers begin at 0. A storage is represented
+// by kStorageHole and its number. For plain data without shared objects they equal plain_pickle().
 struct CarriedPickle {
   std::string opcodes;
-  std::vector<std::string> storage_keys;  // of the archive it was in, by number
+  std::vector<std::string> storage_keys;  // keys in the source archive, by number
 };
 
-// No opcode of Python's: four bytes follow.
+// A marker that is not an opcode of Python; a 4-byte storage number follows.
 inline constexpr char kStorageHole = '\x01';
 
-// `pickle` and `base` as they were decoded. kUnsupported: what is in the way, in words.
+// `pickle` and `base`: the arguments of decode_pickle(). kUnsupported names the value that cannot
+// be encoded.
 Result<CarriedPickle> carried_pickle(const PickleTree& tree, NodeId value, BytesView pickle,
                                      std::uint64_t base, std::size_t budget);
 
-// Every node that a value is made of, once.
+// All nodes of a value, each once.
 std::vector<NodeId> nodes_of(const PickleTree& tree, NodeId value);
 
-// Whether something in it, that has an identity or is long, is there twice.
+// True if a mutable or long object occurs more than once in the value.
 bool holds_twice(const PickleTree& tree, NodeId value);
 
-// The same opcodes in the middle of a pickle that has used so many memo numbers, and in an archive
-// that has so many storages.
+// Opcodes renumbered for a pickle and an archive that already use `first_memo` memo numbers and
+// `first_storage` storages.
 struct PlacedOpcodes {
   std::string opcodes;
-  std::uint32_t memo = 0;  // numbers that they take
+  std::uint32_t memo = 0;  // number of memo numbers used
 };
 Result<PlacedOpcodes> placed_opcodes(std::string_view opcodes, std::uint32_t first_memo,
                                      std::uint32_t first_storage);

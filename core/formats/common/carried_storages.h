@@ -34,8 +34,8 @@ struct CarriedFrom {
   std::string file = {};
 };
 
-// Reads the storages and verifies their checksums. kDamaged: a tensor in it is damaged.
-// kUnsupported: what cannot be copied.
+// Reads the storages and verifies their checksums. kDamaged if a tensor in the value is damaged,
+// kUnsupported if a part of it cannot be copied.
 Result<CarriedValue> carry_value(const CarriedFrom& from, NodeId value, std::size_t budget,
                                  Progress* progress);
 

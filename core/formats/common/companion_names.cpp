@@ -49,10 +49,10 @@ constexpr auto kCompanions = std::to_array<std::string_view>({
 });
 constexpr auto kCompanionEndings =
     std::to_array<std::string_view>({".jinja", ".tiktoken", ".spm", ".py"});
-// With or without an ending.
+// These files exist with and without a suffix.
 constexpr auto kCompanionBeginnings =
     std::to_array<std::string_view>({"LICENSE", "NOTICE", "USE_POLICY"});
-// Of DeepSpeed, which copies it into every checkpoint: it is for another format.
+// A script that DeepSpeed copies into every checkpoint. It reads only DeepSpeed's format.
 constexpr std::string_view kRecoveryScript = "zero_to_fp32.py";
 
 bool is_one_of_names(auto& names, std::string_view name) {

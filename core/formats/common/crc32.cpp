@@ -7,7 +7,7 @@
 
 namespace shw {
 
-// libdeflate cannot combine two CRCs.
+// Uses libdeflate for the bytes and zlib to combine CRCs, which libdeflate cannot.
 std::uint32_t crc32_of(BytesView bytes, std::uint32_t crc) {
   constexpr std::size_t kWorthFolding = 1024;
   if (bytes.size() >= kWorthFolding && can_fold_crc32()) return crc32_folded(bytes, crc);

@@ -21,7 +21,7 @@ class CrcChange {
   explicit CrcChange(std::uint64_t length) : length_(length) {}
   // The run must be inside the payload; each byte may be added once.
   void add(std::uint64_t at, BytesView run) { add(at, run.size(), crc32_of(run)); }
-  // As above for a run with known CRC.
+  // Adds a run whose CRC is already known.
   void add(std::uint64_t at, std::uint64_t length, std::uint32_t crc);
   std::uint32_t value() const;
 

@@ -67,7 +67,7 @@ constexpr std::size_t kAtOnce = 4 * kVector;
   return out;
 }
 
-// By cpuid itself: the runtime library behind __builtin_cpu_supports is missing from zig.
+// Uses cpuid directly, because zig lacks the runtime library behind __builtin_cpu_supports.
 // Intel's Software Developer's Manual, volume 1, 14.3: the system must save the wide registers too.
 [[gnu::target("xsave")]] bool has_wide_products() {
   unsigned a = 0, b = 0, c = 0, d = 0;

@@ -1,4 +1,4 @@
-// CRC-32C (Castagnoli, reflected 0x82F63B78), as OCDBT and zarr have it.
+// CRC-32C (Castagnoli, reflected 0x82F63B78), as used by OCDBT and zarr.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace shw {
 
-// Of what came before (0 at the start), carried on over `bytes`.
+// Continues the CRC of earlier bytes (0 at the start) over `bytes`.
 std::uint32_t crc32c_of(BytesView bytes, std::uint32_t crc = 0);
 
 }  // namespace shw

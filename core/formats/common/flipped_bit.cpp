@@ -40,7 +40,7 @@ struct Power {
   std::uint32_t exponent = 0;
 };
 
-// x^0 to x^(kStride - 1), sorted by value.
+// The powers x^0 to x^(kStride - 1), sorted by value.
 const std::vector<Power>& first_powers() {
   static const std::vector<Power> kPowers = [] {
     std::vector<Power> powers(kStride);

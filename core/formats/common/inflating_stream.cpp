@@ -66,7 +66,7 @@ class InflatingStream final : public ByteStream {
     return damaged("is damaged");
   }
 
-  // All announced bytes are decoded: checks that no more follow.
+  // After all announced bytes are decoded, checks that no more follow.
   Status see_its_end() {
     std::byte beyond{};
     zlib_.next_out = reinterpret_cast<Bytef*>(&beyond);

@@ -12,7 +12,7 @@
 namespace shw {
 namespace {
 
-// More repetitions mean an invalid shape.
+// Limit: a view that repeats elements more often has an invalid shape.
 constexpr std::uint64_t kMaxRepeats = 16;
 constexpr std::uint64_t kSmall = 1 << 20;
 

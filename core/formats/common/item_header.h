@@ -1,5 +1,4 @@
-// Header and check result of an
-// item.
+// The header of an item, and the result of checking its data.
 #pragma once
 
 #include <cstdint>

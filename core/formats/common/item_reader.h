@@ -37,8 +37,8 @@ struct ItemRange {
   const Decompression* decompression = nullptr;
 };
 
-// What will be read of an item. With kPassing the payload is read sequentially, so that it is never
-// held as a whole.
+// The part of an item that will be read. With kPassing the payload is read sequentially, so that it
+// is never in memory as a whole.
 enum class ItemPart : std::uint8_t { kHeader, kPayload, kPassing };
 
 // An open item: its header and the source of its payload.
@@ -81,11 +81,11 @@ struct ItemReader {
   // result per entry; null if all entries have items.
   Status (*check_inlined)(const Checkpoint& checkpoint, std::vector<Result<DataCheck>>& objects,
                           Progress* progress) = nullptr;
-  // The runs that `check` covers, for code that reads all bytes anyway; nullopt if some must be
-  // decoded. Only for items without transforms; null: use `check`.
+  // The checksummed runs of an item, so that code that reads all bytes anyway can verify them;
+  // nullopt if some must be decoded. Only for items without transforms; null: use `check`.
   Result<std::optional<std::vector<SummedRun>>> (*sums)(const ItemRange& range) = nullptr;
-  // Values without an item of their own that need more than opcodes, by entry, in a form that other
-  // files can store (carried_values.h); null if all entries have items.
+  // Values of entries without an item of their own for which opcodes are not enough, by entry, in a
+  // form that other files can store (carried_values.h); null if all entries have items.
   Status (*carry_inlined)(const Checkpoint& checkpoint,
                           std::map<std::size_t, Result<CarriedValue>>& values,
                           Progress* progress) = nullptr;

@@ -13,13 +13,13 @@
 namespace shw {
 namespace {
 
-// Numbers behind these count parts, not steps.
+// Numbers after these words are counts of parts, not steps.
 constexpr auto kPartWords = std::to_array<std::string_view>(
     {"rank", "shard", "part", "world", "of", "tp", "pp", "mp", "dp", "ep", "stage", "layer",
      "chunk", "consolidated", "worker", "gpu", "device", "fold"});
 constexpr auto kLastWords = std::to_array<std::string_view>({"last", "latest", "final"});
 
-// "epoch_#"; empty where there is no number.
+// Replaces numbers by "#" ("epoch_#"); empty if there are none.
 std::string pattern_of_stem(const std::string& stem) {
   std::string pattern;
   for (char c : stem) {
@@ -42,7 +42,7 @@ std::vector<std::string> words_of_stem(const std::string& stem) {
   return words;
 }
 
-// Composer counts epochs and batches: "ep0-ba10".
+// True for Composer's names, which count epochs and batches: "ep0-ba10".
 bool counts_batches(const std::string& stem) {
   const auto own = words_of_stem(stem);
   return !own.empty() && own.front() == "ep" &&
@@ -57,8 +57,7 @@ bool has_word(const std::string& stem, const std::array<std::string_view, N>& wo
   });
 }
 
-// What a name says before its ending, without the rank if all are of the first one
-// ("ep1-rank0.pt").
+// File names without suffix, and without "rank0" if all end in it ("ep1-rank0.pt").
 std::vector<std::string> stems_of(const std::vector<std::string>& paths) {
   constexpr std::string_view kFirstRank = "rank0";
   std::vector<std::string> stems;
@@ -88,7 +87,7 @@ std::optional<std::string> newest_by_name(const std::vector<std::string>& paths)
       numbered = paths[i];
     }
   }
-  // One that has no number is known beside the last: "best.pt".
+  // With a "last" file, a file without a number such as "best.pt" is a known companion.
   if (!last.empty()) return last;
   if (patterns.size() != 1 || patterns.contains("")) return std::nullopt;
   return numbered;

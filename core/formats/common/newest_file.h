@@ -1,4 +1,4 @@
-// Of several files that hold one model, the newest by its name.
+// Chooses the newest of several files of one model by name.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace shw {
 
-// "last", "latest" or "final", or the greatest number of names equal up to numbers. `paths` are in
-// natural order; nullopt where the names do not say that they are steps or copies.
+// The file called "last", "latest" or "final", or the one with the greatest number if the names are
+// equal except for numbers. `paths` are in natural order. nullopt if the names do not tell.
 std::optional<std::string> newest_by_name(const std::vector<std::string>& paths);
 
 Finding told_newest(const std::string& newest, std::vector<std::string> aside);

@@ -1,4 +1,4 @@
-// A finding of what a checkpoint holds and this program does not read.
+// The finding that a checkpoint contains data that this program does not read.
 #pragma once
 
 #include <string>

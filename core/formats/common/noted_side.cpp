@@ -25,8 +25,8 @@ namespace {
 
 constexpr std::size_t kMostReasons = 32;
 
-// Tensors that are there and cannot be read because of damage: one finding for each reason. They
-// are taken out of `file`, where those stay that are only beyond this program.
+// Reports tensors that are unreadable because of damage, one finding per reason, and removes them
+// from `file.unreadable`; unsupported tensors stay in it.
 bool note_damaged(SideFile& file, const std::string& path, PickleNotes& notes) {
   std::map<std::string, std::pair<std::vector<std::string>, std::optional<std::uint64_t>>> damaged;
   for (const SideUnreadable& one : file.unreadable) {

@@ -1,4 +1,4 @@
-// One file of torch.save among several, with what its pickle and its records give to report.
+// Opens one torch.save file of several and collects findings about its pickle and records.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@ namespace shw {
 
 Result<OpenedSide> open_noted_side(const Directory& directory, const std::string& path,
                                    PickleNotes& notes);
-// Its tensors. Those that damage keeps from being read are reported and not in `unreadable`; of
-// storages that are not as they should be the first is reported where no tensor shows it.
+// Reads its tensors. Damaged ones are reported and not listed in `unreadable`. If all tensors are
+// readable, the first bad storage is reported.
 Result<SideFile> noted_tensors_of(const OpenedSide& side, const std::string& path,
                                   PickleNotes& notes);
 Result<SideFile> read_noted_side(const Directory& directory, const std::string& path,

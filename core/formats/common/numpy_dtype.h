@@ -1,4 +1,4 @@
-// numpy's codes of element types: "<f4", "|b1", ">i8".
+// Parses numpy's codes of element types: "<f4", "|b1", ">i8".
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,7 @@
 namespace shw {
 
 struct NumpyDtype {
-  Dtype dtype = Dtype::kUnknown;  // of a type that torch has not
+  Dtype dtype = Dtype::kUnknown;  // kUnknown for types that torch lacks
   bool is_big_endian = false;
 };
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kDigits =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-// As fast as reading; higher levels take minutes for a plan of a million chunks.
+// This level is as fast as reading; higher levels take minutes for a plan of a million chunks.
 constexpr int kLevel = 3;
 
 std::string to_base64(std::string_view bytes) {

@@ -1,4 +1,4 @@
-// Looks at a payload's bytes while somebody else reads them.
+// Observes a payload's bytes while another reader reads them.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ namespace shw {
 struct PayloadWatch {
   std::uint64_t offset = 0, length = 0;  // of the payload, in the source
   FloatCounter counter;
-  StatisticsCounter* numbers = nullptr;  // in place of `counter`, where all is asked for
-  bool seen = false;                     // all of it
+  StatisticsCounter* numbers = nullptr;  // replaces `counter` for full statistics
+  bool seen = false;                     // true once all bytes were observed
 
   void add(BytesView bytes) { numbers != nullptr ? numbers->add(bytes) : counter.add(bytes); }
   void add_zeros(std::uint64_t bytes) {

@@ -1,4 +1,5 @@
-// Pickles, read without running anything. Protocols 0 to 5, all opcodes except out-of-band buffers.
+// Decodes pickles without executing anything: protocols 0 to 5, all opcodes except out-of-band
+// buffers.
 #pragma once
 
 #include <string>
@@ -8,8 +9,8 @@
 
 namespace shw {
 
-// `file` and `base` say where the bytes lie, for errors and for offsets. kDamaged: cut off, or no
-// pickle; kUnsupported: beyond the limits. Bytes behind STOP are the caller's business (end()).
+// `file` and `base`: position of the bytes, for errors and offsets. kDamaged if truncated or not a
+// pickle, kUnsupported beyond the limits. The caller must check bytes after STOP (end()).
 Result<PickleTree> decode_pickle(BytesView bytes, const std::string& file, std::uint64_t base = 0,
                                  const PickleLimits& limits = {});
 

@@ -33,7 +33,7 @@ constexpr auto kCalls = std::to_array<NamedCall>({
     {"torch.distributed._shard.sharded_tensor.metadata", "MEM_FORMAT_ENCODING", kEnumeration},
     {"torch.distributed.checkpoint.planner", "WriteItemType", kEnumeration},
 });
-// DCP records, which are created empty and then filled, and the fields without a default.
+// DCP's dataclasses: created empty, then filled. Lists the fields without a default.
 struct RecordFields {
   std::string_view name;
   std::uint32_t least;
@@ -64,7 +64,7 @@ bool is_dcp_record(const PickleGlobal& global) {
          (global.name == "TensorProperties" || find_record(global.name) != nullptr);
 }
 
-// Classes of the standard library whose values change, and have no hash.
+// Classes of the standard library that are mutable and thus not hashable.
 bool is_mutable_container(const PickleGlobal& global) {
   constexpr auto kOfCollections =
       std::to_array<std::string_view>({"OrderedDict", "defaultdict", "Counter", "deque"});
@@ -87,7 +87,7 @@ bool has_hash_within(const PickleTree& tree, NodeId key, int depth) {
     if (made_of == nullptr) return true;
     if (is_mutable_container(*made_of)) return false;
     if (!is_dcp_record(*made_of)) return true;
-    // The others are dataclasses that may change, and have no hash.
+    // The other records are mutable dataclasses, which are not hashable.
     return made_of->name == "MetadataIndex" &&
            (has_hash_within(tree, tree.attribute(key, "fqn"), kDeepestKey) &&
             has_hash_within(tree, tree.attribute(key, "offset"), kDeepestKey - 1));
@@ -98,7 +98,7 @@ bool has_hash_within(const PickleTree& tree, NodeId key, int depth) {
                      [&](NodeId item) { return has_hash_within(tree, item, depth + 1); });
 }
 
-// Whether Python can iterate over the first argument as the class does.
+// True if Python can iterate over the first argument where the class requires it.
 bool takes_argument(const PickleTree& tree, const PickleCallArity& arity, NodeId argument) {
   const auto cannot_iterate = [](NodeKind kind) {
     return kind >= NodeKind::kNone && kind <= NodeKind::kFloat;
@@ -129,7 +129,7 @@ bool finds_attribute(const PickleGlobal& global) {
 }
 
 bool is_surely_function(const PickleGlobal& global) {
-  // All that they have in lower case are functions, or classes that nobody pickles.
+  // Lower-case names in these modules are functions, or classes that are never pickled.
   constexpr auto kOfFunctions = std::to_array<std::string_view>(
       {"torch._utils", "torch._tensor", "torch.serialization", "copyreg", "_codecs"});
   if (finds_attribute(global)) return true;
@@ -176,8 +176,8 @@ PickleCallArity arity_of_call(std::string_view module, std::string_view name) {
 }
 
 bool is_state_of(const PickleCallArity& arity, NodeKind state, std::size_t items) {
-  // dtype, layout, requires_grad, memory_format, pin_memory, and since torch 2.15 strides: of a
-  // dict the keys would be used.
+  // The properties dtype, layout, requires_grad, memory_format, pin_memory, and since torch 2.15
+  // strides. If the state is a dict, Python unpacks its keys, so only their number matters.
   constexpr std::size_t kProperties = 5;
   switch (arity.state) {
     case PickleCallArity::State::kAny:

@@ -1,7 +1,7 @@
-// The machine behind decode_pickle: one pass over the opcodes, a stack, a memo, no recursion.
-// A reader of large files gives a Shortcut, which may take whole entries at once (dcp_shortcut.h).
-// What it has taken can still be referred to: `recall` makes the nodes then, and where that cannot
-// be done exactly the shortcut gives up and the whole file is read again without it.
+// The machine behind decode_pickle: one pass over the opcodes, a stack, a memo, no recursion. A
+// reader of large files passes a Shortcut, which may parse whole entries at once (dcp_shortcut.h).
+// Later opcodes may refer to values inside them: `recall` then creates the nodes. If that is not
+// possible exactly, the shortcut gives up and the whole file is read again without it.
 #pragma once
 
 #include <algorithm>
@@ -37,12 +37,12 @@ class PickleMachine {
         base_(base),
         limits_(limits),
         shortcut_(shortcut) {
-    // Of real pickles every value takes three bytes and more; a file of one-byte dicts would take
-    // forty times its size.
+    // Values of real pickles take at least three bytes. A hostile file of one-byte dicts would need
+    // forty times its size in nodes.
     limits_.nodes = static_cast<std::uint32_t>(
         std::min<std::uint64_t>(limits_.nodes, kNodesOfAny + bytes.size() / 2));
-    // Room for a value per byte: pages that are not written cost nothing, and a list that doubles
-    // is there three times while it is copied.
+    // Reserves a node per byte: untouched pages cost nothing, and a growing vector would briefly
+    // need three times the memory.
     tree_.nodes_.reserve(std::min<std::size_t>(bytes.size(), kMostReserved));
   }
 
@@ -88,13 +88,13 @@ class PickleMachine {
                   "cut off at byte " + human_count(offset(opcode_)) + ": " + what);
   }
 
-  // Python stops here; what the file says otherwise is still worth reading.
+  // Records that Python stops here; the rest of the file is still parsed.
   void note_refused(const char* what) {
     if (!tree_.refused_) tree_.refused_ = PickleTree::Refused{offset(opcode_), what};
   }
 
-  // Every pickler ends a frame where an opcode ends. Python reads a frame at once: an opcode that
-  // reaches beyond its frame is put together of other bytes, or ends the load.
+  // Picklers end a frame at the end of an opcode. Python reads a frame at once: an opcode that
+  // crosses its end gets wrong bytes or fails.
   bool begin_frame(std::uint64_t length) {
     if (length > left())
       return cut_off("a frame of " + human_count(length) + " bytes was announced, " +
@@ -206,7 +206,7 @@ class PickleMachine {
     if (!is_pickled_text(text)) note_refused("a string is not UTF-8");
     return push_text(NodeKind::kString, text);
   }
-  // Python 2's str: pickle.load takes ASCII and torch.load UTF-8.
+  // Python 2's str: pickle.load accepts only ASCII, torch.load UTF-8.
   bool push_old_text(std::string_view text) {
     if (!is_utf8(text)) note_refused("a string is not UTF-8");
     return push_text(NodeKind::kString, text);
@@ -214,7 +214,7 @@ class PickleMachine {
   bool push_owned(NodeKind kind, std::string text) {
     return push_text(kind, tree_.texts_.emplace_back(std::move(text)));
   }
-  // Two's complement, little-endian, any length.
+  // Decodes a two's complement, little-endian number of any length.
   bool push_long(std::string_view digits) {
     while (digits.size() > 8 &&
            digits.back() == ((*(digits.end() - 2) & 0x80) != 0 ? '\xff' : '\0'))
@@ -225,7 +225,7 @@ class PickleMachine {
     return push_integer(value);
   }
 
-  // Of a dict every second one is a key.
+  // Checks that keys are hashable. In a list of dict items every second node is a key (`step` 2).
   void note_keys(std::span<const NodeId> keys, std::size_t step) {
     for (std::size_t i = 0; i < keys.size(); i += step) {
       if (!has_hash(tree_, keys[i]))
@@ -250,7 +250,7 @@ class PickleMachine {
     if (count > std::numeric_limits<std::uint32_t>::max())
       return refuse(ErrorKind::kUnsupported, "more than 4,294,967,295 values in one container");
     if (count > target.capacity && target.first + target.capacity != pool.size()) {
-      // Moved to the end with room to double, so that growing stays linear.
+      // Moves the items to the end with room to double, so that growing takes linear time in total.
       std::uint64_t first = pool.size();
       pool.resize(pool.size() + target.count);
       std::copy_n(pool.begin() + static_cast<std::ptrdiff_t>(target.first), target.count,
@@ -258,7 +258,8 @@ class PickleMachine {
       target.first = first;
     }
     if (count > target.capacity) {
-      // A tuple is made once; a list of one batch of 1000 is often all there is.
+      // Tuples never grow, and one batch of 1000 is often a whole list, so no room is reserved at
+      // first.
       std::uint64_t room =
           target.count == 0 ? count : std::max<std::uint64_t>(count, 2 * target.count);
       room = std::min<std::uint64_t>(room, std::numeric_limits<std::uint32_t>::max());
@@ -311,28 +312,28 @@ class PickleMachine {
     if (const char* why = refused_call(tree_, arities_[node(global).first], arguments))
       note_refused(why);
   }
-  // What is handed over is called as well.
+  // Marks functions that the call receives as arguments and calls itself.
   void note_called_inside(NodeId arguments, std::size_t most, std::uint64_t here) {
     const auto items = tree_.items(arguments);
     for (NodeId item : items.first(std::min(most, items.size()))) {
       if (tree_.kind(item) == NodeKind::kGlobal) {
         auto& inside = tree_.globals_[node(item).first];
         if (!inside.called_at) inside.called_at = here;
-        // _rebuild_from_type_v2(function, class, arguments, state).
+        // Checks the inner call in _rebuild_from_type_v2(function, class, arguments, state).
         if (item == items[0] && most == 2 && items.size() == 4) note_arity(item, items[2]);
       } else if (item == items[0] && !tree_.odd_call_at_) {
         tree_.odd_call_at_ = here;
       }
     }
   }
-  // Where Python asks what it made for its class.
+  // Checks the state as the class's __setstate__ would.
   void note_state(NodeId object, NodeId state) {
     const NodeId made_of = tree_.callable(object);
     if (tree_.kind(made_of) != NodeKind::kGlobal) return;
     if (!is_state_of(arities_[node(made_of).first], tree_.kind(state), tree_.items(state).size()))
       note_refused("an object is given a state that is not of its class");
   }
-  // What is found in a class is the class's own: who changes it changes the program that loads.
+  // A member found in a class belongs to the program: changing it changes the running program.
   void note_changed(NodeId object) {
     if (tree_.kind(tree_.callable(object)) != NodeKind::kGlobal) return;
     auto& global = tree_.globals_[node(tree_.callable(object)).first];
@@ -375,7 +376,8 @@ class PickleMachine {
     stack_.pop_back();
     return top;
   }
-  // Everything above the mark; the mark is gone, the values stay on the stack until `drop`.
+  // Finds the values above the mark and removes the mark; the values stay on the stack until
+  // drop().
   bool above_mark(std::size_t& first) {
     if (marks_.empty()) return damaged("an opcode needs a mark and there is none");
     first = marks_.back();
@@ -403,7 +405,7 @@ class PickleMachine {
     stack_.resize(stack_.size() - count);
     return push(id);
   }
-  // SETITEMS, APPENDS, ADDITEMS: what lies from `first` on goes into the container below it.
+  // Puts the values from `first` on into the container below them: SETITEMS, APPENDS, ADDITEMS.
   bool put_into(std::size_t first, NodeKind kind) {
     if (first == 0 || first <= floor()) return damaged("items without a container");
     if (kind == NodeKind::kDict && (stack_.size() - first) % 2 != 0)
@@ -440,7 +442,8 @@ class PickleMachine {
     if (index > static_cast<std::uint64_t>(end_ - begin_))
       return damaged("memo number " + human_count(index) + " is larger than the file");
     if constexpr (Shortcut::kEnabled) {
-      // Python numbers densely. Whatever does not may overwrite what a shortcut relies on.
+      // Python numbers densely. Another numbering may overwrite entries that the shortcut relies
+      // on.
       if (index != memo_.length() && !shortcut_.irregular()) return false;
     }
     memo_.put(index, stack_.back());
@@ -480,7 +483,7 @@ class PickleMachine {
   const std::uint8_t* begin_;
   const std::uint8_t* at_;
   const std::uint8_t* end_;
-  const std::uint8_t* frame_end_;  // end_ where no frame is open
+  const std::uint8_t* frame_end_;  // end_ if no frame is open
   const std::uint8_t* opcode_ = nullptr;
   const std::string& file_;
   std::uint64_t base_;
@@ -492,7 +495,7 @@ class PickleMachine {
   std::vector<std::size_t> marks_;
   PickleMemo memo_;
   std::unordered_map<std::string, std::size_t> global_ids_;
-  std::vector<PickleCallArity> arities_;  // of every global
+  std::vector<PickleCallArity> arities_;  // for every global
   std::optional<Error> error_;
   bool stopped_ = false;
   bool is_framed_ = false;

@@ -1,4 +1,4 @@
-// What a pickle has stored under numbers, to be referred to again.
+// The memo of a pickle: values that are stored by number for later references.
 #pragma once
 
 #include <algorithm>
@@ -32,10 +32,11 @@ class PickleMemo {
     if (slot == NodeId::kAbsent) ++length_;
     slot = node;
   }
-  // What MEMOIZE writes next: CPython counts the entries, it does not look at their numbers.
+  // The number that MEMOIZE uses next: CPython counts the entries instead of looking at their
+  // numbers.
   std::uint64_t length() const { return length_; }
   void skip(std::uint64_t count) { length_ += count; }
-  // A number that was skipped gets its node after all.
+  // Sets the node of a number that was skipped.
   void fill(std::uint64_t index, NodeId node) {
     put(index, node);
     --length_;

@@ -1,4 +1,4 @@
-// Whose a name in a pickle is, and whether making an object of it can do more than hold data.
+// The origin of a name in a pickle, and whether creating an object of it has side effects.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@ enum class NameHome : std::uint8_t {
 };
 NameHome home_of_module(std::string_view module);
 
-// The module starts programs, opens files or connections, or evaluates text.
+// True if the module starts programs, opens files or connections, or evaluates text.
 bool is_acting_module(std::string_view module);
-// A class that does so when it is made, whichever module it is imported through: Popen, ZipFile.
-// A dotted name that walks through a module ("os.system") is one as well.
+// True if constructing the class has such effects, whatever module it is imported through (Popen,
+// ZipFile), and for dotted names through a module ("os.system").
 bool is_acting_name(std::string_view name);
-// Every part of a dotted name looks like a class: "Outer.Inner".
+// True if every part of a dotted name looks like a class: "Outer.Inner".
 bool is_path_of_classes(std::string_view name);
 
-// Of Python, torch and numpy: it runs nothing but what puts data together.
+// True for names of Python, torch and numpy that only construct data.
 bool is_made_of_data(std::string_view module, std::string_view name);
 
 }  // namespace shw

@@ -1,5 +1,5 @@
-// What the pickles of many files of one checkpoint would do, each said once: a thousand ranks write
-// the same classes.
+// Findings about the pickles of many files of one checkpoint, each reported once: a thousand ranks
+// write the same classes.
 #pragma once
 
 #include <set>
@@ -17,10 +17,10 @@ struct PickleNotes {
   std::vector<Finding> findings = {};
 };
 
-// Imports that are not data, and what Python refuses.
+// Reports imports that are not data, and content that Python refuses.
 void note_pickle(const PickleTree& tree, const std::string& path, PickleNotes& notes);
-// The first storage that the pickle of a file of torch.save names, and that is not in it as it
-// should be: torch.load makes all of them, whether or not a tensor keeps them.
+// Reports the first storage that the pickle names but that is missing or wrong in the file:
+// torch.load creates all of them, even if no tensor uses them.
 void note_storages(const ZipReader& zip, const PickleTree& tree, const std::string& path,
                    PickleNotes& notes);
 

@@ -10,7 +10,7 @@
 
 namespace shw {
 
-// What every stock file consists of comes first.
+// The frequent opcodes of a state dict come first.
 template <class Shortcut>
 bool PickleMachine<Shortcut>::step(std::uint8_t opcode) {
   switch (opcode) {
@@ -115,7 +115,7 @@ bool PickleMachine<Shortcut>::step_text(std::uint8_t opcode) {
       return counted<std::uint32_t>("string", text) && push_unicode(text);
     case 0x8d:
       return counted<std::uint64_t>("string", text) && push_unicode(text);
-    case 'U':  // SHORT_BINSTRING, BINSTRING: Python 2's str, text in all that we read
+    case 'U':  // SHORT_BINSTRING, BINSTRING: Python 2's str, which is text in checkpoints
       return counted<std::uint8_t>("string", text) && push_old_text(text);
     case 'T': {
       std::int32_t length = 0;
@@ -164,7 +164,7 @@ bool PickleMachine<Shortcut>::step_call(std::uint8_t opcode) {
       NodeId made = make_call(NodeKind::kObject, pop(), arguments);
       return push(made) && set_part(made, 3, keywords);
     }
-    case 'b': {  // BUILD; on what can have no state Python stops, we go on without it
+    case 'b': {  // BUILD; Python stops if the object cannot have state, this parser continues
       if (!need(2)) return false;
       NodeId state = pop();
       NodeKind kind = tree_.kind(stack_.back());
@@ -172,7 +172,7 @@ bool PickleMachine<Shortcut>::step_call(std::uint8_t opcode) {
         if (kind == NodeKind::kShortcut) return shortcut_.give_up();
       }
       if (kind != NodeKind::kObject && kind != NodeKind::kReduce) {
-        // What is imported is changed in the program that loads.
+        // BUILD on an imported name changes the running program.
         if (kind == NodeKind::kGlobal && !tree_.odd_call_at_) tree_.odd_call_at_ = offset(opcode_);
         if (kind != NodeKind::kGlobal)
           note_refused("a plain value is given the state of an object");
@@ -186,7 +186,7 @@ bool PickleMachine<Shortcut>::step_call(std::uint8_t opcode) {
   }
 }
 
-// What moves the stack, or stands once in a file.
+// Opcodes that move the stack or occur once per file.
 template <class Shortcut>
 bool PickleMachine<Shortcut>::step_stack(std::uint8_t opcode) {
   switch (opcode) {
@@ -196,7 +196,7 @@ bool PickleMachine<Shortcut>::step_stack(std::uint8_t opcode) {
       return make_from_mark(NodeKind::kList);
     case 0x91:
       return make_from_mark(NodeKind::kSet);
-    case '0':  // POP: takes the mark where nothing lies above it
+    case '0':  // POP: removes the mark if nothing is above it
       if (!marks_.empty() && marks_.back() == stack_.size()) {
         marks_.pop_back();
         return true;
@@ -235,7 +235,7 @@ bool PickleMachine<Shortcut>::step_stack(std::uint8_t opcode) {
   }
 }
 
-// Classes by other ways than a stock file takes.
+// Unusual opcodes that create classes.
 template <class Shortcut>
 bool PickleMachine<Shortcut>::step_rare(std::uint8_t opcode) {
   switch (opcode) {
@@ -261,7 +261,7 @@ bool PickleMachine<Shortcut>::step_rare(std::uint8_t opcode) {
     case 'Q': {  // BINPERSID
       if (!need(1)) return false;
       NodeId id = pop();
-      // Before its zip form torch.save named the classes of modules so, beside their source text.
+      // The format before zip named the classes of modules this way, with their source text.
       if (NodeId named = class_in_id(tree_, id); named != NodeId::kAbsent) {
         if (!tree_.module_id_at_) tree_.module_id_at_ = offset(opcode_);
         return push(named);
@@ -274,7 +274,7 @@ bool PickleMachine<Shortcut>::step_rare(std::uint8_t opcode) {
       NodeId id = pop();
       return push(make_group(NodeKind::kPersistentId, std::span(&id, 1)));
     }
-    case 0x82:  // EXT1, EXT2, EXT4: a name by number in a registry of the process that wrote it
+    case 0x82:  // EXT1, EXT2, EXT4: a name by number in the registry of the writing process
     case 0x83:
     case 0x84: {
       std::string_view code;
@@ -292,7 +292,7 @@ bool PickleMachine<Shortcut>::step_rare(std::uint8_t opcode) {
   }
 }
 
-// Protocol 0: everything in lines of text.
+// Opcodes of protocol 0, which are lines of text.
 template <class Shortcut>
 bool PickleMachine<Shortcut>::step_old(std::uint8_t opcode) {
   std::string_view text;

@@ -164,7 +164,7 @@ bool is_known(std::string_view module, std::string_view name) {
   // module a byte of the file has changed.
   if (name == "_StorageInfo" && module.find("checkpoint") != std::string_view::npos)
     return !is_bent(module, "torch.distributed.checkpoint.filesystem");
-  // Their dataclasses and enums; functions of these packages are not data.
+  // Dataclasses and enums of these packages are data; functions are not.
   if (module.starts_with("megatron.") || module.starts_with("transformer_engine.") ||
       module.starts_with("bytecheckpoint.") || module.starts_with("torch.distributed._shard."))
     return looks_like_class(name);
@@ -200,7 +200,7 @@ bool is_of_python(std::string_view full) {
                      [&](std::string_view module) { return full.starts_with(module); });
 }
 
-// Whose names they are, for what is said of those that only need a program.
+// The owner of the names, for the text about names that need a program.
 enum class NamesOf : std::uint8_t { kTorch, kPython, kProgram };
 
 NamesOf whose_name(const std::string& full) {
@@ -208,7 +208,7 @@ NamesOf whose_name(const std::string& full) {
   return is_of_python(full) ? NamesOf::kPython : NamesOf::kProgram;
 }
 
-// What follows the names.
+// The rest of the sentence after the names.
 std::string harmless_text(NamesOf whose, bool one) {
   if (whose == NamesOf::kTorch)
     return fmt::format(

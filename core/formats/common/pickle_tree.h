@@ -1,4 +1,4 @@
-// What a pickle says, without running it: what Python would import or call is a node of a tree.
+// The contents of a pickle as a tree, without executing it: imports and calls are nodes.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@ namespace shw {
 enum class NodeId : std::uint32_t { kAbsent = 0xFFFFFFFFu };
 
 enum class NodeKind : std::uint8_t {
-  kAbsent,  // of NodeId::kAbsent, so that chains of look-ups need no tests between
+  kAbsent,  // kind of NodeId::kAbsent, so that look-ups can be chained without tests
   kNone,
   kBool,
   kInt,
   kBigInt,  // does not fit 64 bits
   kFloat,
   kBytes,   // bytes and bytearray
-  kString,  // as it lies in the file: UTF-8, not checked
+  kString,  // bytes of the file, not checked to be UTF-8
   kTuple,
   kList,
   kDict,
@@ -34,16 +34,16 @@ enum class NodeKind : std::uint8_t {
   kObject,        // class(*arguments), then state: NEWOBJ, INST, OBJ
   kReduce,        // callable(*arguments), then state: REDUCE
   kPersistentId,  // one item: the id
-  kShortcut,      // stands for rows that a reader has already taken; decode_pickle never makes it
+  kShortcut,      // stands for rows that a shortcut has parsed; decode_pickle never creates it
 };
 
-// A name that the pickle asks Python to import. `called_at`: where it is first called, if it is.
+// A name that the pickle asks Python to import. `called_at`: byte of its first call, if any.
 struct PickleGlobal {
   std::string module;
   std::string name;
   std::uint64_t at = 0;
   std::optional<std::uint64_t> called_at = std::nullopt;
-  // It is getattr and looks up members of enumerations (pickle_calls.h), which is no call.
+  // True if the name is getattr used to look up enumeration members (pickle_calls.h), not a call.
   bool finds_members = false;
 };
 
@@ -53,12 +53,12 @@ struct PickleLimits {
   std::uint32_t globals = 1u << 16;
 };
 
-// The tree is a graph: nodes may be shared, and a list may hold itself. Whoever walks it keeps its
-// own limit. Strings and bytes are views of the bytes that were decoded, which must outlive it.
+// The tree is a graph: nodes may be shared, and a list may contain itself, so code that walks it
+// needs its own limit. Strings and bytes are views of the decoded bytes, which must outlive it.
 class PickleTree {
  public:
   NodeId root() const { return root_; }
-  // Where the pickle ends: behind STOP, counted from the first byte given.
+  // Number of bytes of the pickle, including STOP.
   std::uint64_t end() const { return end_; }
   int protocol() const { return protocol_; }
   std::size_t node_count() const { return nodes_.size(); }
@@ -68,28 +68,28 @@ class PickleTree {
       return id == NodeId::kAbsent ? NodeKind::kAbsent : NodeKind::kShortcut;
     return nodes_[static_cast<std::uint32_t>(id)].kind;
   }
-  // The opcode that made it: absolute in its file.
+  // Byte offset in the file of the opcode that created the node.
   std::uint64_t at(NodeId id) const { return is_plain(id) ? node(id).at : 0; }
 
-  std::optional<std::int64_t> integer(NodeId id) const;   // of kInt, and of kBool
-  std::optional<double> real(NodeId id) const;            // of kFloat
-  std::optional<std::string_view> text(NodeId id) const;  // of kString
-  // Of kBytes; of kBigInt its two's complement, little-endian.
+  std::optional<std::int64_t> integer(NodeId id) const;   // for kInt and kBool
+  std::optional<double> real(NodeId id) const;            // for kFloat
+  std::optional<std::string_view> text(NodeId id) const;  // for kString
+  // For kBytes the bytes; for kBigInt its two's complement, little-endian.
   std::optional<BytesView> bytes(NodeId id) const;
 
   // Elements of a tuple, list or set; key, value, key, value of a dict; the id of a kPersistentId.
-  // Empty for all others.
+  // Empty for other kinds.
   std::span<const NodeId> items(NodeId id) const;
-  // The value of that key in a dict, the last one where it is there twice, as in Python.
+  // The value of a key in a dict; for duplicates the last one, as in Python.
   NodeId find(NodeId dict, std::string_view key) const;
 
-  // Of kGlobal.
+  // The imported name of a kGlobal node; null for other kinds.
   const PickleGlobal* global(NodeId id) const;
   bool is_global(NodeId id, std::string_view module, std::string_view name) const;
 
-  // Of kObject and kReduce. `callable` is the class or function, `arguments` a tuple; `state` what
-  // BUILD gave; `contents` a dict or list of what was put in item by item (OrderedDict, a subclass
-  // of list), or NEWOBJ_EX's keyword arguments.
+  // Parts of a kObject or kReduce node: `callable` is the class or function, `arguments` a tuple,
+  // `state` the argument of BUILD, `contents` a dict or list of items added one by one
+  // (OrderedDict, a subclass of list), or NEWOBJ_EX's keyword arguments.
   NodeId callable(NodeId id) const { return part(id, 0); }
   NodeId arguments(NodeId id) const { return part(id, 1); }
   NodeId state(NodeId id) const { return part(id, 2); }
@@ -98,21 +98,21 @@ class PickleTree {
   NodeId attributes(NodeId id) const;
   NodeId attribute(NodeId id, std::string_view name) const { return find(attributes(id), name); }
 
-  // Every name that would be imported, in order of appearance.
+  // All imported names, in order of appearance.
   std::span<const PickleGlobal> globals() const { return globals_; }
-  // Where something that is no plain name is called: the result of a call, a value.
+  // Byte of the first call of something other than a name: a call's result or a value.
   std::optional<std::uint64_t> odd_call_at() const { return odd_call_at_; }
-  // Where a class is named by the id of a module, as the form before zip does; it is the class
-  // here.
+  // Byte of the first class that is named by a module id, as in the format before zip. The tree has
+  // the class at this place.
   std::optional<std::uint64_t> module_id_at() const { return module_id_at_; }
-  // The first thing that was read on over and that Python's unpickler stops at.
+  // The first content at which Python's unpickler stops but this parser continues.
   struct Refused {
     std::uint64_t at;
     const char* what;
   };
   const std::optional<Refused>& refused() const { return refused_; }
-  // The first opcode that torch's own unpickler does not read (weights_only.h), where a pickle is
-  // decoded without a shortcut.
+  // The first opcode that torch's own unpickler (weights_only.h) rejects; only known if the pickle
+  // was decoded without a shortcut.
   struct OddOpcode {
     std::uint64_t at;
     std::uint8_t opcode;
@@ -134,7 +134,7 @@ class PickleTree {
       std::int64_t integer;
       double real;
       const char* text;
-      std::uint64_t first;  // child, or global
+      std::uint64_t first;  // index of the first child, or of the global
     };
     Node() : integer(0) {}
   };
@@ -145,7 +145,7 @@ class PickleTree {
 
   std::vector<Node> nodes_;
   std::vector<NodeId> children_;
-  std::deque<std::string> texts_;  // strings that had escapes
+  std::deque<std::string> texts_;  // unescaped strings
   std::vector<PickleGlobal> globals_;
   std::optional<std::uint64_t> odd_call_at_, module_id_at_;
   std::optional<Refused> refused_;
@@ -155,8 +155,8 @@ class PickleTree {
   int protocol_ = 0;
 };
 
-// raw-unicode-escape: "\u00e9" and "\U0001F600" become UTF-8, all else stays.
-// `is_cut`: of one the digits are missing, or too large.
+// Decodes raw-unicode-escape: "\u00e9" and "\U0001F600" become UTF-8, all else stays. `is_cut`: set
+// if an escape has too few digits or a value out of range.
 std::string unescape_unicode(std::string_view text, bool* is_cut = nullptr);
 
 }  // namespace shw

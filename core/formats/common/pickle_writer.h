@@ -1,6 +1,6 @@
-// Opcodes of protocol 2, through a buffer. Text and names are stored in the memo when first written
-// and referred to from then on; nothing else is, which is what makes a .metadata half as long as
-// torch's and quick to load.
+// Writes opcodes of protocol 2 through a buffer. Only text and names are stored in the memo, when
+// first written, and referred to later: this makes a .metadata half as long as torch's and fast to
+// load.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@
 
 namespace shw {
 
-// Names must outlive it; texts need not, since millions of tiles say where they lie while they are
-// written. No two modules may share a name.
+// Names must outlive the writer; texts need not, because the paths of millions of chunks are
+// created while writing. No two modules may share a name.
 class PickleWriter {
  public:
   explicit PickleWriter(ByteSink& sink) : sink_(sink) { buffer_.reserve(kBuffer + 4096); }
@@ -40,7 +40,7 @@ class PickleWriter {
     buffer_.append(name).push_back('\n');
     put();
   }
-  // Without a state; `{(` ... `ub` follows where there is one.
+  // Writes an empty object; for an object with state `{(` ... `ub` follows.
   void object(std::string_view module, std::string_view name) {
     global(module, name);
     raw(")\x81");
@@ -71,13 +71,14 @@ class PickleWriter {
     constexpr std::string_view kClosing[] = {")", "\x85", "\x86", "\x87"};
     raw(extents.size() > 3 ? "t" : kClosing[extents.size()]);
   }
-  // Between two pairs of a dict or two items of a list, with its mark set: `closing` is u or e.
+  // Call between items of a list or pairs of a dict, with the mark set: ends a batch after 1000
+  // items. `closing` is u or e.
   void batch(std::uint64_t count, char closing) {
     if (count == 0 || count % 1000 != 0) return;
     buffer_.push_back(closing);
     buffer_.push_back('(');
   }
-  // Of opcodes that are given raw and have memo numbers of their own, from this one on.
+  // For raw opcodes that use memo numbers from this one on.
   std::uint32_t next_memo() const { return next_; }
   void skip_memo(std::uint32_t count) { next_ += count; }
   Status flush_if_full() { return buffer_.size() < kBuffer ? Status{} : flush(); }
@@ -118,7 +119,7 @@ class PickleWriter {
 
   ByteSink& sink_;
   std::string buffer_;
-  std::deque<std::string> kept_;  // what texts_ looks at
+  std::deque<std::string> kept_;  // storage of the texts in texts_
   std::unordered_map<std::string_view, std::uint32_t> texts_, globals_;
   std::uint32_t next_ = 0;
 };

@@ -1,5 +1,5 @@
-// JSON as Python writes and reads it: NaN, Infinity and -Infinity stand where a number may. Such an
-// index loads everywhere that Python's json reads it, and no parser of JSON takes it.
+// JSON as Python writes and reads it, with NaN, Infinity and -Infinity as numbers. Python's json
+// loads such an index, but standard JSON parsers reject it.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace shw {
 
-// The same text with each of them as null.
+// Replaces each of these numbers by null.
 std::string replace_non_json_floats(std::string_view text);
-// As the text "\u0000NaN", which no name of a file or tensor is, and back: for a rewrite.
+// Replaces them by the text "\u0000NaN", which no name contains, and restores them after a rewrite.
 std::string quote_non_json_numbers(std::string_view text);
 std::string unquote_non_json_numbers(std::string text);
 

@@ -1,4 +1,4 @@
-// A finding that tells how the files were read where they leave a choice; an info.
+// An info finding that tells how files were read where several readings are possible.
 #pragma once
 
 #include <string>

@@ -34,8 +34,7 @@ Result<std::optional<std::uint32_t>> crc_behind(const ItemRange& range) {
   return fits && crc != 0 ? Crc(crc) : Crc{};
 }
 
-// The record in the archive's directory: slow, used only without a
-// descriptor.
+// Looks up the record in the archive's directory: slow, used only without a descriptor.
 Result<std::optional<ZipEntry>> entry_of(const ItemRange& range) {
   SHW_TRY(bool is_bare, is_before_zip(*range.source));
   if (is_bare) return std::nullopt;
@@ -52,7 +51,7 @@ Result<std::optional<ZipEntry>> entry_of(const ItemRange& range) {
                                                                  : std::nullopt;
 }
 
-// From the descriptor or the directory.
+// The CRC of a record from its descriptor or the archive's directory.
 Result<std::optional<std::uint32_t>> crc_of_record(const ItemRange& range) {
   SHW_TRY(auto crc, crc_behind(range));
   if (crc) return crc;

@@ -1,4 +1,4 @@
-// Storages of torch.save files, read where they lie: elements, and behind them the zip record's
+// Reads storages of torch.save files in place: the elements, followed by the zip record's
 // descriptor with their CRC. Parts of an ItemReader (item_reader.h).
 #pragma once
 
@@ -15,7 +15,7 @@ Result<DataCheck> check_record(const ItemRange& range, std::span<const std::stri
                                std::uint64_t limit, Progress* progress, PayloadWatch* watch);
 Result<std::optional<std::vector<SummedRun>>> sums_of_record(const ItemRange& range);
 
-// Of checkpoints of several such files.
+// For checkpoints of several torch.save files.
 extern const Codec kZipRecordCodec;
 extern const Codec kZipRecordBigCodec;  // written on a big-endian machine
 

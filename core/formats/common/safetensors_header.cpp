@@ -51,7 +51,8 @@ class Events : public nlohmann::json_sax<Json> {
                    const nlohmann::detail::exception& error) override {
     position_ = position;
     std::string_view text = error.what();
-    // "[json.exception.parse_error.101] parse error at line 1, column 3: syntax error while ..."
+    // Removes the prefix of "[json.exception.parse_error.101] parse error at line 1, column 3:
+    // syntax error while ...".
     std::size_t colon = text.find(": ");
     message_ = "is no JSON: " + std::string(colon == text.npos ? text : text.substr(colon + 2));
     return false;

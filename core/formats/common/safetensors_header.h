@@ -5,8 +5,8 @@
 //               "data_offsets": [begin, end)}, ... }        offsets count from the end of the
 //               header
 //
-// Of equal names, of tensors or in the metadata, only the last counts, as in the reference reader
-// (safetensors 0.8).
+// If names repeat, of tensors or in the metadata, only the last one counts, as in the reference
+// reader (safetensors 0.8).
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ struct SafetensorsProblem {
   bool is_unread = false;   // intact, but its dtype has no equivalent in torch
   // Unowned bytes from `at` on, between tensors or after the last, in an otherwise valid header.
   bool is_unowned = false;
-  std::uint64_t unowned = 0;  // their number, also if the header has other errors
+  std::uint64_t unowned = 0;  // number of these bytes, also if the header has other errors
 };
 
 struct SafetensorsHeader {

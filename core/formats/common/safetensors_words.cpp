@@ -6,7 +6,7 @@
 namespace shw {
 namespace {
 
-// As the enum of safetensors 0.8 has them (tensor.rs).
+// Order of the dtype enum in safetensors 0.8 (tensor.rs).
 constexpr auto kOrder = std::to_array<std::string_view>(
     {"BOOL",    "F4",          "F6_E2M3",     "F6_E3M2", "U8",  "I8",  "F8_E5M2", "F8_E4M3",
      "F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ", "I16",     "U16", "F16", "BF16",    "I32",
@@ -15,7 +15,7 @@ constexpr auto kOrder = std::to_array<std::string_view>(
 }  // namespace
 
 std::string_view safetensors_word(Dtype dtype) {
-  // torch packs two elements of F4 into one of its own.
+  // safetensors counts single elements of F4, of which torch packs two into one.
   return dtype == Dtype::kFloat4E2m1fnX2 ? "F4" : info(dtype).safetensors;
 }
 

@@ -1,4 +1,4 @@
-// The words that safetensors files have for dtypes.
+// Names of dtypes in safetensors files.
 #pragma once
 
 #include <cstddef>
@@ -8,10 +8,10 @@
 
 namespace shw {
 
-// "BF16"; empty where safetensors has no word for it.
+// The dtype's name, such as "BF16"; empty if safetensors has none.
 std::string_view safetensors_word(Dtype dtype);
-// Where the reference implementation puts the tensors of a dtype: of higher ones first, then by
-// name. 0 for a word that it does not have.
+// Rank of a dtype in the reference implementation's order of tensors: higher ranks first, then by
+// name. 0 for an unknown name.
 std::size_t safetensors_order(std::string_view dtype_text);
 
 }  // namespace shw

@@ -1,5 +1,5 @@
-// The records of an archive that torch turns into text or a number before it reads a tensor. Where
-// the writer left checksums out, their form is all that can be looked at.
+// Checks the records of an archive that torch parses before it reads a tensor. If the writer
+// omitted checksums, only the form of these records can be checked.
 #pragma once
 
 #include <array>
@@ -9,18 +9,17 @@
 
 namespace shw {
 
-// torch opens no archive that does not say which version of the form it has, has records in more
-// than one folder, or none where the directory has one that torch reads; one with constants.pkl is
-// TorchScript's, which is no state of anything.
+// Fails if torch.load would refuse the archive: no format version, records in more than one folder,
+// a bad local header of a record that torch parses, or constants.pkl, which marks TorchScript.
 Status check_is_of_torch_save(const ZipReader& zip);
 
-// The record that torch reads the version from; null where it has none.
+// The record from which torch reads the format version; null if there is none.
 const ZipEntry* find_version(const ZipReader& zip);
 
-// What torch.load reads besides before any tensor; null where there is none.
+// Other records that torch.load parses before any tensor; null where missing.
 std::array<const ZipEntry*, 3> said_records(const ZipReader& zip);
 
-// An error names the record that torch.load stops at.
+// The error names the record at which torch.load stops.
 Status check_said_records(const ZipReader& zip);
 
 }  // namespace shw

@@ -17,12 +17,12 @@ namespace {
 // A state dict of 100,000 parameters takes about 60 MB of pickle.
 constexpr std::uint64_t kMaxPickle = std::uint64_t{1} << 30;
 constexpr PickleLimits kSideLimits{1u << 26, 200, 1u << 14};
-// Shared nodes are visited once: some hundred bytes of pickle can form 2^64 paths, so the walk is
-// bounded by the number of nodes.
+// Depth limit. Shared nodes are visited once: some hundred bytes of pickle can form 2^64 paths, so
+// the walk is also bounded by the number of nodes.
 constexpr int kMaxSideDepth = 64;
 constexpr std::uint64_t kMaxMesh = 1 << 22;
 
-// Text, the name of a dtype or a class, or those of a tuple; nothing of anything else.
+// Text for a key that is a string, a dtype, a class or a tuple of these; nullopt for other keys.
 std::optional<std::string> key_words(const PickleTree& tree, NodeId key) {
   constexpr std::size_t kMostWords = 8;
   if (auto text = tree.text(key)) return std::string(*text);
@@ -103,7 +103,7 @@ Status SideWalk::visit(NodeId node, int depth) {
       }
       [[fallthrough]];
     case NodeKind::kObject:
-      // OrderedDict and other containers: contents and attributes.
+      // OrderedDict and other containers have contents and attributes.
       if (tree_.contents(node) != NodeId::kAbsent)
         SHW_CHECK(visit(tree_.contents(node), depth + 1));
       if (tree_.attributes(node) != NodeId::kAbsent)
@@ -155,8 +155,8 @@ Result<SideTensor> SideWalk::read_plain(NodeId node) const {
   return tensor;
 }
 
-// _rebuild_from_type_v2(_rebuild_wrapper_subclass, DTensor, (DTensor, dtype, size, ...), state),
-// where state is (None, {"_local_tensor", "_spec"}) or the dict alone.
+// For _rebuild_from_type_v2(_rebuild_wrapper_subclass, DTensor, (DTensor, dtype, size, ...),
+// state): `state` is (None, {"_local_tensor", "_spec"}) or the dict alone.
 NodeId SideWalk::dtensor_state(NodeId node) const {
   auto given = tree_.items(tree_.arguments(node));
   if (!is_class(tree_.callable(node), "_rebuild_from_type_v2") || given.size() < 4 ||
@@ -301,7 +301,7 @@ std::string SideWalk::placement(NodeId node) const {
   return type->name + "()";
 }
 
-// A tuple of numbers, its torch.Size, or a single number.
+// Sizes from a tuple of numbers, a torch.Size, or a single number.
 Extents SideWalk::extents(NodeId node) const {
   if (tree_.kind(node) == NodeKind::kReduce && is_class(tree_.callable(node), "Size")) {
     auto arguments = tree_.items(tree_.arguments(node));

@@ -31,7 +31,7 @@ Status carry_side_values(const Checkpoint& checkpoint,
     if (is_cancelled(progress)) return cancelled_error();
     SHW_TRY(auto source, checkpoint.directory()->open(file.path));
     auto side = open_side_file(std::move(source));
-    if (!side) continue;  // of a file that cannot be read a finding says so
+    if (!side) continue;  // a finding reports that the file is unreadable
     SHW_TRY(std::uint64_t pickle_at, side->zip.data_offset(*side->zip.find("data.pkl")));
     const CarriedFrom from{side->tree, side->pickle, pickle_at, &side->zip, file.path};
     const NodeId root = side->tree.root();

@@ -1,4 +1,4 @@
-// Entries without tensors at the top of torch.save files that hold tensors too: "args",
+// Non-tensor values at the top level of torch.save files that also contain tensors: "args",
 // "lr_scheduler".
 #pragma once
 
@@ -12,8 +12,8 @@ namespace shw {
 
 struct Progress;
 
-// ItemReader::carry_inlined of checkpoints of several such files: an entry is the value of the key
-// that is named like it, in the first file that has one.
+// Implements ItemReader::carry_inlined for checkpoints of several torch.save files: an entry's
+// value is that of the key of the same name, in the first file that has it.
 Status carry_side_values(const Checkpoint& checkpoint,
                          std::map<std::size_t, Result<CarriedValue>>& values, Progress* progress);
 

@@ -18,7 +18,7 @@ std::optional<Finding> StepsOfFiles::finding(std::string_view noun) const {
   const auto usual = std::max_element(
       files_.begin(), files_.end(),
       [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
-  // Two saves with as many files each: neither is the odd one.
+  // If two steps have equally many files, neither can be called the wrong one.
   const bool is_clear = std::none_of(files_.begin(), files_.end(), [&](const auto& one) {
     return one.first != usual->first && one.second.size() == usual->second.size();
   });

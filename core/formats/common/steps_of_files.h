@@ -16,7 +16,7 @@ namespace shw {
 class StepsOfFiles {
  public:
   void add(const std::string& path, std::optional<std::int64_t> step);
-  // Of the rule "mixed-saves"; nullopt if all agree. `noun`: "iteration".
+  // Finding of the rule "mixed-saves"; nullopt if all files agree. `noun`: "iteration".
   std::optional<Finding> finding(std::string_view noun) const;
 
  private:

@@ -7,7 +7,7 @@
 namespace shw {
 namespace {
 
-// torchao nests two: the weight, and how its layout packs it.
+// torchao nests two subclasses: the weight, and the packed layout inside it.
 constexpr int kMostNestedSubclasses = 4;
 constexpr std::size_t kMostWrapped = 64;
 
@@ -16,7 +16,7 @@ NodeId inside_parameter(const PickleTree& tree, NodeId node) {
   return is_parameter_call(tree, node) && !given.empty() ? given[0] : node;
 }
 
-// The dict of attributes; kAbsent where `node` is no call that makes a subclass.
+// The dict of attributes; kAbsent if `node` is not a call that creates a subclass.
 NodeId subclass_state(const PickleTree& tree, NodeId node) {
   if (tree.kind(node) != NodeKind::kReduce ||
       !tree.is_global(tree.callable(node), "torch._tensor", "_rebuild_from_type_v2"))

@@ -1,12 +1,13 @@
 // A pickled tensor subclass that wraps other tensors: torchao's int8, int4 and float8 weights, its
-// 8-bit and 4-bit optimizer states. Nothing is made of the class; the tensors that it wraps are
-// read by their attributes.
+// 8-bit and 4-bit optimizer states. The class is not instantiated; the wrapped tensors are read by
+// attribute.
 //
 //   call  = _rebuild_from_type_v2(_rebuild_wrapper_subclass, CLASS, arguments, state)
 //         | _rebuild_parameter(call, requires_grad, hooks)
 //   state = {attribute: tensor | call | value} | (None, {...})
 //
-// DTensor is made so too, and is none: its local tensor is a part of it (side_tensors.h).
+// DTensor uses such a call too but is excluded, because its local tensor is only a part of it
+// (side_tensors.h).
 #pragma once
 
 #include <string>
@@ -26,7 +27,7 @@ struct TensorSubclass {
   std::string type;                    // "torchao.quantization.Int8Tensor"
   std::vector<WrappedTensor> tensors;  // in the order of the attributes
 };
-// Without tensors where `node` is no such call, or wraps none.
+// Has no tensors if `node` is not such a call or wraps none.
 TensorSubclass tensor_subclass(const PickleTree& tree, NodeId node);
 
 }  // namespace shw

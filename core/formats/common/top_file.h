@@ -1,4 +1,4 @@
-// Files of the checkpoint's own folder, where those below it say nothing.
+// Selects files at the top level of the checkpoint's folder, ignoring subfolders.
 #pragma once
 
 #include <string_view>

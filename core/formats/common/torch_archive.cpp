@@ -43,7 +43,7 @@ class ArchiveWriter {
     record.descriptor_at = position();
     SHW_CHECK(write_descriptor(record));
     record.mixed_before = crc_hash_;
-    // Empty records are not part of the id.
+    // The serialization id does not include empty records.
     record.is_mixed = counts && length != 0;
     if (record.is_mixed) mix_crc(crc_hash_, record.crc);
     records_.push_back(std::move(record));
@@ -204,7 +204,7 @@ PayloadWriter hole_of(std::uint64_t length, std::uint32_t crc) {
           length};
 }
 
-// c10::hash_combine
+// Implements c10::hash_combine.
 void mix_crc(std::uint64_t& hash, std::uint32_t crc) {
   hash ^= crc + std::uint64_t{0x9e3779b9} + (hash << 6) + (hash >> 2);
 }

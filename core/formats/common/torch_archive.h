@@ -1,5 +1,5 @@
-// The zip archive that torch 2.7 and later write around a pickle and its storages: every record at
-// a multiple of 64, stored, with real CRCs (spec/dcp-format.md 3.2, 3.7).
+// Writes the zip archive that torch 2.7 and later put around a pickle and its storages: records
+// aligned to 64 bytes, not compressed, with real CRCs (spec/dcp-format.md 3.2, 3.7).
 #pragma once
 
 #include <cstdint>
@@ -19,32 +19,32 @@ struct PayloadWriter {
   std::function<Result<std::uint32_t>(ByteSink&)> write;
   std::uint64_t length = 0;
 };
-PayloadWriter payload_of(BytesView bytes);  // which must outlive it
-// Bytes that somebody else writes.
+PayloadWriter payload_of(BytesView bytes);  // `bytes` must outlive it
+// A gap for bytes that are written later by other code.
 PayloadWriter hole_of(std::uint64_t length, std::uint32_t crc);
 
 struct TorchArchive {
-  std::string top = "archive";  // the folder of all records: on a stream this, else the file's stem
+  std::string top = "archive";  // folder of all records; for files the stem of the name
   PayloadWriter pickle;
   std::vector<PayloadWriter> storages = {};                    // data/0, data/1, ...
-  std::vector<std::pair<std::string, std::string>> more = {};  // names that torch passes over
+  std::vector<std::pair<std::string, std::string>> more = {};  // records that torch ignores
 };
-// What an archive of one storage says of that storage's bytes, and where, in bytes of the archive.
+// Byte positions in a one-storage archive that depend on the storage's bytes.
 struct StorageMarks {
-  std::vector<std::uint64_t> crc;  // four bytes each
-  std::uint64_t id = 0;            // the serialization id, whose last twenty digits are of all CRCs
+  std::vector<std::uint64_t> crc;  // offsets of its CRCs, four bytes each
+  std::uint64_t id = 0;            // offset of the serialization id, which hashes all CRCs
   std::vector<std::uint64_t> id_crc;
-  std::uint64_t mixed_before = 0;  // of the records in front of it
+  std::uint64_t mixed_before = 0;  // hash of the CRCs of all records before the storage
   std::vector<std::uint32_t> crcs_behind;
 };
-// Returns its length; the sink must stand where it begins. `marks`: null where nobody asks.
+// Returns the archive's length; the sink must be at the archive's begin. `marks` may be null.
 Result<std::uint64_t> write_torch_archive(ByteSink& sink, const TorchArchive& archive,
                                           StorageMarks* marks = nullptr);
 
-// Into a serialization id's hash of the CRCs of records, one after the other.
+// Adds a record's CRC to the hash in a serialization id; call in order of records.
 void mix_crc(std::uint64_t& hash, std::uint32_t crc);
 
-// Keeps what is written around the holes.
+// A sink that stores written bytes in memory and only the positions of skipped ranges (holes).
 class AroundHoles final : public ByteSink {
  public:
   struct Part {
@@ -57,7 +57,7 @@ class AroundHoles final : public ByteSink {
   Status finish() override { return {}; }
 
   std::vector<Part> parts;
-  std::vector<std::uint64_t> holes;  // where each begins
+  std::vector<std::uint64_t> holes;  // offset of each hole
 
  private:
   std::uint64_t end_ = 0;

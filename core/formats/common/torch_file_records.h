@@ -13,20 +13,20 @@
 
 namespace shw {
 
-// What repairs filled (common/filled_attribute.h), in a record of its own: torch passes over it.
+// A record of filled data (common/filled_attribute.h), written by repairs; torch ignores it.
 inline constexpr std::string_view kFilledRecord = "shardwright_filled";
 
-// The records of a file of torch.save in any of its forms: of a zip archive, or bare
-// (before_zip.h). By its first bytes: what else it is, is said.
+// Opens the records of a torch.save file in any form: a zip archive, or bare (before_zip.h). The
+// error for another file names the format found by its first bytes.
 Result<ZipReader> open_torch_records(std::shared_ptr<const ByteSource> source);
 
-// Records that torch.load needs and that are gone or changed.
+// Findings about records that torch.load needs and that are missing or changed.
 std::vector<Finding> record_findings(const ZipReader& zip, const std::string& file);
 
 Result<std::optional<std::string>> read_filled_record(const ZipReader& zip);
 
-// The names of entries that are one value although it is a dict, or a list that holds one: torch's
-// flatten_state_dict=False saves such. Without the record they are taken apart, as torch does.
+// Names of entries that are one value although they are a dict, or a list with a dict, as torch's
+// flatten_state_dict=False saves. Without this record they are flattened, as torch does.
 //
 //   record = (length ":" name)*, the length in digits
 inline constexpr std::string_view kWholeRecord = "shardwright_whole";

@@ -65,7 +65,7 @@ Result<Extents> extents_of(const Reader& in, NodeId node, std::string_view what)
   return extents;
 }
 
-// The modules in which torch finds storage classes; others make its load fail.
+// Modules in which torch looks up storage classes; torch.load fails for other modules.
 bool is_module_of_storages(std::string_view module) {
   return module == "torch" || module == "torch.storage" || module == "torch.cuda";
 }
@@ -77,8 +77,8 @@ Status read_storage(const Reader& in, NodeId node, bool untyped_dtype_follows,
     return in.damaged(node, "the tensor has no storage in this archive");
   auto ids = tree.items(node);
   auto id = ids.size() == 1 ? tree.items(ids[0]) : std::span<const NodeId>{};
-  // torch takes the four behind the word apart, and stops at a fifth. Before zip there was one: of
-  // which storage this one is a view.
+  // torch unpacks exactly four items after the word "storage". The format before zip has a fifth:
+  // the storage of which this one is a view.
   if (id.size() < 5 || id.size() > 6 || tree.text(id[0]) != "storage")
     return in.damaged(node, "the tensor's storage is named in a form that torch does not write");
   const PickleGlobal* storage_class = tree.global(id[1]);
@@ -115,7 +115,7 @@ Status read_storage(const Reader& in, NodeId node, bool untyped_dtype_follows,
   return {};
 }
 
-// torch ignores false values.
+// Flags with false values are ignored, as torch does.
 Status read_flags(const Reader& in, NodeId node, PickledTensor& tensor) {
   const PickleTree& tree = in.tree;
   const NodeKind kind = tree.kind(node);
@@ -140,7 +140,7 @@ Status read_requires_grad(const Reader& in, NodeId node, PickledTensor& tensor) 
   return {};
 }
 
-// Only floats and complex numbers can.
+// Only floats and complex numbers can require gradients.
 bool can_require_grad(Dtype dtype) {
   constexpr auto kWhole = std::to_array<Dtype>({Dtype::kBool, Dtype::kUint8, Dtype::kInt8,
                                                 Dtype::kUint16, Dtype::kInt16, Dtype::kUint32,
@@ -277,7 +277,7 @@ Result<PickledTensor> pickled_tensor(const PickleTree& tree, NodeId node, const 
 }
 
 namespace {
-// Each form of the file has its own form of the name.
+// The storage id has five items in a zip archive and six in the format before zip.
 Status check_storage_words(const ZipReader& zip, const PickledTensor& tensor) {
   if (tensor.has_view_word == zip.is_bare()) return {};
   return zip.damaged(0, "the tensor's storage is named in a form that torch does not write");

@@ -1,5 +1,5 @@
 // One tensor saved by torch.save: the archive of an item, and the pickled call that rebuilds the
-// tensor. Nothing is rebuilt: the call is read.
+// tensor. The call is parsed, not executed.
 //
 //   tensor   = _rebuild_tensor_v2(storage, offset, sizes, strides, grad, hooks [, {conj, neg}])
 //            | _rebuild_tensor_v3(storage, offset, sizes, strides, grad, hooks, dtype [, {..}])
@@ -22,7 +22,7 @@
 
 namespace shw {
 
-// What a rebuild call says.
+// The parsed arguments of a rebuild call.
 struct PickledTensor {
   Dtype dtype = Dtype::kUnknown;
   Extents sizes;
@@ -30,41 +30,41 @@ struct PickledTensor {
   std::int64_t storage_offset = 0;  // in elements
   std::string storage_key;          // "0": the record data/0
   std::uint64_t storage_bytes = 0;
-  std::uint64_t storage_unit = 1;  // bytes of what the storage itself is said to hold
+  std::uint64_t storage_unit = 1;  // bytes per element of the storage's class
   bool requires_grad = false;
-  // It requires grad by the word of _rebuild_tensor_v3 itself, which cannot make such a tensor:
-  // torch.load stops there (torch 2.6 and 2.15).
+  // True if the requires_grad argument of _rebuild_tensor_v3 is set: that function cannot create
+  // such a tensor, so torch.load fails (torch 2.6 and 2.15).
   bool stops_torch = false;
   bool conjugate = false;
   bool negative = false;
-  bool has_view_word = false;  // of the form before zip
-  bool is_untyped = false;     // its storage
-  // Of one item alone: its pickle names other storages as well, which torch makes all the same.
+  bool has_view_word = false;  // the storage id has a sixth item (format before zip)
+  bool is_untyped = false;     // the storage is untyped
+  // True if the item's pickle names other storages as well, which torch.load also creates.
   bool names_other_storages = false;
 };
 
-// True for a call that makes a tensor, or wraps one: what pickled_tensor() is worth trying on.
+// True for a call that creates or wraps a tensor, i.e. that pickled_tensor() may parse.
 bool is_tensor_call(const PickleTree& tree, NodeId node);
-// One that wraps a tensor as a torch.nn.Parameter.
+// True for a call that wraps a tensor as a torch.nn.Parameter.
 bool is_parameter_call(const PickleTree& tree, NodeId node);
 
-// The attributes that such a call gives its tensor; kAbsent where it gives none.
+// The attributes that such a call sets on its tensor; kAbsent if none.
 NodeId tensor_attributes(const PickleTree& tree, NodeId node);
 
-// The key of a storage's persistent id; nothing for any other node.
+// The key in a storage's persistent id; nullopt for other nodes.
 std::optional<std::string_view> storage_key(const PickleTree& tree, NodeId node);
 
-// kUnsupported names the class of a tensor that is no plain one; kDamaged says what is impossible
-// in it.
+// kUnsupported names the tensor's class if it is not a plain tensor; kDamaged tells the impossible
+// value.
 Result<PickledTensor> pickled_tensor(const PickleTree& tree, NodeId node, const std::string& file);
 
 // Finds the storage record of a pickled tensor and checks that it holds what the view needs.
 Result<ItemHeader> header_of(const ZipReader& zip, const PickledTensor& tensor, bool big_endian);
 
-// Every storage that a pickle refers to has a record, as long as it is said to be.
+// Checks that every storage in the pickle has a record of the recorded length.
 Status check_storages(const ZipReader& zip, const PickleTree& tree);
 
-// data.pkl, and the byteorder record: absent means little.
+// Reads data.pkl, and the byteorder record: without one, elements are little-endian.
 Result<Bytes> read_pickle_record(const ZipReader& zip, std::uint64_t limit);
 Result<bool> is_big_endian(const ZipReader& zip);
 
@@ -73,7 +73,7 @@ struct TorchItem {
   ItemHeader header;
   std::string storage_key;
 };
-// `read`: what of its ends is there already (ZipReader::open).
+// `read`: bytes of the archive's ends that were already read (ZipReader::open).
 Result<TorchItem> open_torch_item(std::shared_ptr<const ByteSource> source, std::uint64_t base,
                                   std::uint64_t length, ZipEnds read = {});
 

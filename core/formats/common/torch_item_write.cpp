@@ -49,7 +49,7 @@ class TensorPickle {
 
  private:
   void memoize() {
-    // At most 13 objects.
+    // The memo has at most 13 objects, so that one-byte numbers suffice.
     out_.text("q").number(memo_++);
   }
   void global(std::string_view module, std::string_view name) {

@@ -15,7 +15,7 @@ namespace shw {
 // Returns the item's length; the sink must stand where the item begins.
 Result<std::uint64_t> write_torch_item(ByteSink& sink, Dtype dtype, ExtentsView sizes,
                                        const PayloadWriter& payload, StorageMarks* marks = nullptr);
-// The payload given whole.
+// Writes an item whose payload is in memory.
 Result<std::uint64_t> write_torch_item(ByteSink& sink, Dtype dtype, ExtentsView sizes,
                                        BytesView payload);
 

@@ -8,12 +8,12 @@ namespace {
 
 constexpr auto kEndings =
     std::to_array<std::string_view>({".pt", ".pth", ".bin", ".pkl", ".ckpt", ".safetensors"});
-// May be followed by a number of an optimizer or rank.
+// These names may be followed by the number of an optimizer or rank.
 constexpr auto kOthers = std::to_array<std::string_view>(
     {"scheduler", "lr_scheduler", "rng_state", "random_states", "scaler", "training_args",
      "sampler", "dl_state_dict", "custom_checkpoint", "train_state", "trainer_state"});
 
-// "optimizer", "optimizer_0", "optimizer-12"
+// True for "optimizer", "optimizer_0", "optimizer-12" if `word` is "optimizer".
 bool is_numbered(std::string_view stem, std::string_view word) {
   if (!stem.starts_with(word)) return false;
   stem.remove_prefix(word.size());

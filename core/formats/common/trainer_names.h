@@ -1,4 +1,4 @@
-// Names of what trainers (transformers, accelerate, torch's examples) leave beside the weights.
+// Names of files that trainers (transformers, accelerate, torch's examples) save with the weights.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,14 @@ namespace shw {
 enum class TrainerFile : std::uint8_t {
   kNone,
   kOptimizer,  // "optimizer.pt", "optimizer.bin", "optimizer_1.bin"
-  kOther,      // the scheduler, random states, the scaler, the arguments of the run
+  kOther,      // scheduler, random states, scaler, arguments of the run
 };
 
-// `path`: its last part tells.
+// Only the last part of `path` matters.
 TrainerFile trainer_file(std::string_view path);
 
-// "optimizer_rank_3.pt": one rank's part of an optimizer, which MLite saves beside DCP.
+// True for "optimizer_rank_3.pt": one rank's part of an optimizer, saved by MLite next to DCP
+// files.
 bool is_optimizer_of_rank(std::string_view path);
 
 }  // namespace shw

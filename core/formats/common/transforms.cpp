@@ -5,7 +5,7 @@
 namespace shw {
 namespace {
 
-// Kept for the header of a compressed item: local headers, data.pkl and directory.
+// Bytes kept for the header of a compressed item: local headers, data.pkl and directory.
 constexpr std::uint64_t kKeptEnds = 64 << 10;
 
 }  // namespace

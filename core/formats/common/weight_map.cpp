@@ -21,7 +21,7 @@ constexpr std::uint64_t kMostIndex = 256 << 20;
 class IndexEvents final : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit IndexEvents(WeightMap& map) : map_(map) {}
-  // Entries whose value is not a file name.
+  // Names whose value in the index is not a file name.
   const std::vector<std::string>& without_file() const { return without_file_; }
   bool has_metadata() const { return has_metadata_; }
   std::size_t maps() const { return maps_; }
@@ -46,7 +46,7 @@ class IndexEvents final : public nlohmann::json_sax<nlohmann::json> {
       inside_ = text == "weight_map";
       if (inside_) begin_map();
       at_metadata_ = text == "metadata";
-      if (at_metadata_) has_metadata_ = false;  // for duplicates the last one wins
+      if (at_metadata_) has_metadata_ = false;  // metadata is repeated: the last one counts
     }
     if (depth_ == 2) key_ = text;
     return true;
@@ -63,7 +63,7 @@ class IndexEvents final : public nlohmann::json_sax<nlohmann::json> {
   }
 
  private:
-  // Python keeps the last duplicate.
+  // Python keeps the last of repeated keys.
   void begin_map() {
     ++maps_;
     map_.clear();
@@ -157,7 +157,7 @@ std::optional<WeightMap> read_weight_map(const Directory& directory, const std::
   IndexEvents events(map);
   const std::string text =
       replace_non_json_floats({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
-  // The parser accepts it, Python does not.
+  // The parser accepts a byte order mark, Python's json does not.
   if (begins_with_byte_order_mark(*bytes)) {
     finding = bad_record(path,
                          "The index begins with a byte order mark (EF BB BF at byte 0), at which "

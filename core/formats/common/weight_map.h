@@ -1,5 +1,5 @@
-// What the index beside several files of one model says (model.safetensors.index.json,
-// pytorch_model.bin.index.json), read as Python reads it, and who goes by it.
+// The index of a multi-file model (model.safetensors.index.json, pytorch_model.bin.index.json),
+// parsed as Python does, and which loaders use it.
 #pragma once
 
 #include <cstdint>
@@ -16,26 +16,26 @@ namespace shw {
 
 using WeightMap = std::vector<std::pair<std::string, std::string>>;  // FQN, file
 
-// What transformers looks for: an index of that name, and before it the one file.
+// Names that transformers looks for: an index, and before it a single file.
 struct IndexNames {
   std::string_view usual, single;
 };
 
-// Nothing where there is no index, or one that cannot be used; then `finding` says why. `total`:
-// metadata.total_size, where it is a whole number.
+// nullopt if there is no index or an unusable one, which `finding` then explains. `total`:
+// metadata.total_size, if it is an integer.
 std::optional<WeightMap> read_weight_map(const Directory& directory, const std::string& path,
                                          std::optional<Finding>& finding,
                                          std::optional<std::uint64_t>* total = nullptr);
 
-// Whether transformers looks for one file before the index, and that file lies here.
+// True if transformers finds a single file in the folder and therefore ignores the index.
 bool is_passed_over(const Directory& directory, const IndexNames& names, const std::string& index);
-// The files that it names and that are not there.
+// The files that the index names but that do not exist.
 std::vector<std::string> files_not_there(const Directory& directory, const WeightMap& map);
 
-// An index that names nothing of what lies here.
+// Finding about an index that names none of the existing files.
 Finding without_its_files(const Directory& directory, const IndexNames& names,
                           const std::string& index, const WeightMap& map);
-// One that transformers never opens, because the one file lies beside it.
+// Reports an index that transformers ignores because the single file exists.
 void check_passed_over(CheckpointBuilder& builder, const IndexNames& names,
                        const std::string& index, const WeightMap& map, const Directory& directory);
 

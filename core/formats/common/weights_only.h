@@ -1,6 +1,6 @@
-// What torch's own unpickler reads (torch/_weights_only_unpickler.py): the opcodes of protocol 2
-// that torch.save writes, and no others. torch.distributed.checkpoint loads tensors with it since
-// torch 2.4, entries that are no tensors with Python's.
+// Opcodes that torch's own unpickler supports (torch/_weights_only_unpickler.py): those of protocol
+// 2 that torch.save writes. torch.distributed.checkpoint loads tensors with it since torch 2.4, but
+// non-tensor entries with Python's unpickler.
 #pragma once
 
 #include <array>
@@ -27,11 +27,11 @@ inline constexpr std::array<bool, 256> kIsWeightsOnly = [] {
   return is;
 }();
 
-// "MEMOIZE", of those that are none of them; empty where it is no opcode.
+// The name of an opcode that torch's unpickler lacks ("MEMOIZE"); empty for unknown opcodes.
 std::string_view name_of_opcode(std::uint8_t opcode);
 
-// Names that it imports without being told to (torch.serialization.add_safe_globals), by
-// torch 2.15. torch.load has it as its default since 2.6.
+// True for names that torch 2.15 imports without torch.serialization.add_safe_globals. weights_only
+// is the default of torch.load since 2.6.
 bool is_loaded_by_default(std::string_view module, std::string_view name);
 
 }  // namespace shw

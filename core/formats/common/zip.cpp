@@ -183,7 +183,7 @@ Result<ZipReader::End> ZipReader::widen_end(End end) const {
   if (room) {
     SHW_TRY(BytesView locator, view(locator_at, kLocator64Size, scratch));
     if (load_little<std::uint32_t>(locator) == kLocator64Signature) {
-      // Further reads overwrite the bytes of `locator`.
+      // Loads all values first, because further reads overwrite the bytes of `locator`.
       auto at = load_little<std::uint64_t>(locator, 8);
       auto disks = load_little<std::uint32_t>(locator, 16);
       if (at > locator_at - kEnd64Size)

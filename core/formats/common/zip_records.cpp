@@ -1,4 +1,4 @@
-// The records of a zip archive: where one begins, and what is in it. zip.cpp reads the directory.
+// The records of a zip archive: their positions and contents. zip.cpp reads the directory.
 #include <fmt/core.h>
 
 #include "core/base/little_endian.h"
@@ -57,7 +57,7 @@ Result<std::uint64_t> ZipReader::data_offset(const ZipEntry& entry) const {
       method != (entry.deflated ? 8 : 0))
     return damaged(entry.header_offset,
                    "the local header of \"" + entry.name + "\" contradicts the directory");
-  // With a data descriptor these three are zero, as torch writes them.
+  // With a data descriptor, CRC and both lengths are zero here, as torch writes them.
   auto crc = load_little<std::uint32_t>(local, 14);
   auto stored = load_little<std::uint32_t>(local, 18);
   if ((flags & kFlagDescriptor) == 0 &&

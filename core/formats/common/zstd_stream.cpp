@@ -14,7 +14,7 @@ namespace {
 // Level 19 uses windows of 8 MiB; --long=27 uses 128 MiB, zstd's default limit.
 constexpr int kMaxWindowLog = 27;
 
-// Bytes per write: the system call is then negligible.
+// Bytes per write, so that the cost of system calls is negligible.
 constexpr std::size_t kWrittenAtOnce = std::size_t{1} << 20;
 
 using Take = std::function<void(BytesView)>;
@@ -39,7 +39,8 @@ class ZstdStream final : public ByteStream {
   Result<std::size_t> read(std::span<std::byte> out) override {
     ZSTD_outBuffer output{out.data(), out.size(), 0};
     while (output.pos < output.size) {
-      // A frame that has ended keeps nothing back; one that filled all that there was may.
+      // Reads more input if the frame has ended, or if zstd left room in the output: otherwise it
+      // may still hold decoded bytes.
       const bool wants_more = input_.pos == input_.size && (pending_ == 0 || !is_full_);
       if (wants_more && read_ == length_) break;
       if (wants_more) SHW_CHECK(read_on());
@@ -58,7 +59,7 @@ class ZstdStream final : public ByteStream {
                 {source_->name(), offset_ + length_});
   }
 
-  std::uint64_t taken() const { return read_; }  // of the compressed bytes
+  std::uint64_t taken() const { return read_; }  // number of compressed bytes read
 
  private:
   Place place() const { return {source_->name(), offset_}; }
@@ -90,8 +91,9 @@ class ZstdStream final : public ByteStream {
   Bytes in_;
   ZSTD_inBuffer input_{nullptr, 0, 0};
   std::uint64_t read_ = 0, made_ = 0;
-  std::size_t pending_ = 1;  // not 0 inside of a frame
-  bool is_full_ = false;     // the last output: there may be more of the same input
+  std::size_t pending_ = 1;  // 0 between frames
+  bool is_full_ = false;     // the last output buffer was filled, so zstd may hold more decoded
+                             // bytes
 };
 
 Status decompress(std::shared_ptr<const ByteSource> source, std::uint64_t offset,
@@ -110,12 +112,12 @@ Status decompress(std::shared_ptr<const ByteSource> source, std::uint64_t offset
   return {};
 }
 
-// It is only lent: for as long as it is read.
+// A non-owning pointer; the source must outlive its use.
 std::shared_ptr<const ByteSource> lent(const ByteSource& source) {
   return {std::shared_ptr<void>(), &source};
 }
 
-// The two ends of something too large to keep, and how the rest of it is read.
+// A source of which only the two ends are in memory; the middle is streamed from `rest_`.
 class EndsSource final : public ByteSource {
  public:
   EndsSource(std::string name, std::uint64_t keep) : name_(std::move(name)), keep_(keep) {}
@@ -156,7 +158,7 @@ class EndsSource final : public ByteSource {
   std::uint64_t keep_;
   std::uint64_t size_ = 0;
   Bytes head_, tail_;
-  std::shared_ptr<const ByteSource> rest_;  // all of it, from front to back
+  std::shared_ptr<const ByteSource> rest_;  // the whole content as a sequential source
 };
 
 }  // namespace

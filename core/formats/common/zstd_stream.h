@@ -1,4 +1,4 @@
-// Undoes torch's "stream.zstd" transform, with a bound on what may come out.
+// Undoes torch's "stream.zstd" transform, with a limit on the decompressed size.
 #pragma once
 
 #include <cstdint>
@@ -13,29 +13,29 @@
 
 namespace shw {
 
-// Nothing, or kUnsupported naming the transform: only "stream.zstd" of version 1 is known.
+// kUnsupported, naming the transform, for anything but "stream.zstd" version 1.
 Status check_transforms(std::span<const std::string> transforms, const std::string& file);
 
-// Decompressed while they are read from front to back; more than `limit` of them is kUnsupported.
+// Decompresses while reading sequentially; kUnsupported above `limit` bytes.
 Result<std::unique_ptr<ByteStream>> zstd_stream(std::shared_ptr<const ByteSource> source,
                                                 std::uint64_t offset, std::uint64_t length,
                                                 std::uint64_t limit);
 
-// The decompressed bytes of [offset, offset + length). More than `limit` of them is kUnsupported,
-// before they are made where the frame announces it.
+// Decompresses [offset, offset + length). kUnsupported above `limit` bytes, before decompressing if
+// the frame announces its size.
 Result<Bytes> read_zstd(const ByteSource& source, std::uint64_t offset, std::uint64_t length,
                         std::uint64_t limit, Progress* progress = nullptr);
 
-// The same into a file, from its front; how many bytes that were.
+// Decompresses into the front of a file; returns the number of bytes.
 Result<std::uint64_t> zstd_into(std::shared_ptr<const ByteSource> source, std::uint64_t offset,
                                 std::uint64_t length, std::uint64_t limit, ScratchFile& to,
                                 const Progress* progress);
 
-// What lies between the two ends of something: nothing that can be read, or what is decompressed
-// anew while it is read from front to back.
+// How the middle of a source is handled: not readable, or decompressed again in each sequential
+// read.
 enum class Between : std::uint8_t { kNothing, kStreamed };
-// A source with the decompressed size of which the first and the last `keep` bytes are held: enough
-// for the header of an item, whatever its size. `asked` may stop it, and hears nothing of it.
+// A source with the decompressed size that keeps only the first and last `keep` bytes: enough for
+// the header of an item of any size. `asked` can cancel it but does not count its progress.
 Result<std::shared_ptr<const ByteSource>> read_zstd_ends(std::shared_ptr<const ByteSource> source,
                                                          std::uint64_t offset, std::uint64_t length,
                                                          std::uint64_t limit, std::uint64_t keep,

@@ -75,7 +75,7 @@ class Interpreter {
   Extents scratch_;
   // Chunks of a tensor by offset, built only for tensors whose hints are wrong.
   std::unordered_map<std::uint32_t, std::vector<std::pair<ExtentsHandle, ChunkId>>> by_offset_;
-  std::uint64_t text_budget_ = 0;  // of copies: names of a megabyte may be referenced by two bytes
+  std::uint64_t text_budget_ = 0;  // limits copies of long names that are referenced often
   std::uint64_t duplicates_ = 0, first_duplicate_ = 0;
   std::size_t arity_ = 0;  // number of fields of TensorProperties
   bool old_properties_ = false;
@@ -128,7 +128,7 @@ Status Interpreter::run() {
 
 Status Interpreter::read_entries(NodeId entries) {
   std::span<const NodeId> pairs = tree_.items(entries);
-  // As in Python, a repeated key keeps its first position and its last value.
+  // For a repeated key, keeps the first position and the last value, as Python does.
   std::vector<std::pair<std::uint32_t, NodeId>> values;
   std::vector<std::uint32_t> position;
   for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
@@ -244,7 +244,7 @@ Status Interpreter::add_chunks(NodeId chunks, std::string_view fqn) {
   return {};
 }
 
-// From torch.Size((a, b)), a tuple or a list.
+// Parses extents from torch.Size((a, b)), a tuple or a list.
 std::optional<ExtentsHandle> Interpreter::extents_of(NodeId id) {
   if (NodeKind kind = tree_.kind(id); kind == NodeKind::kReduce || kind == NodeKind::kObject) {
     const PickleGlobal* root_class = tree_.global(tree_.callable(id));
@@ -326,7 +326,7 @@ void Interpreter::read_paths(NodeId planner_data) {
 
 std::optional<DcpKeyRow> Interpreter::key_of(NodeId id) {
   if (const DcpKeyRow* row = rows_.key(id)) return *row;
-  // Of torch's classes Python accepts only MetadataIndex as a key.
+  // Python accepts only MetadataIndex of torch's classes as a key.
   if (is_other_record(id, "MetadataIndex")) return std::nullopt;
   DcpKeyRow key;
   auto fqn = tree_.text(tree_.attribute(id, "fqn"));

@@ -35,8 +35,8 @@ constexpr FormatTraits rank_local_traits() {
   return traits;
 }
 
-// What a subclass wraps or a pickled dict holds lies inside of an item, between bytes that no chunk
-// names.
+// Tensors wrapped by a subclass or inside a pickled dict are in an item, between bytes that no
+// chunk refers to.
 constexpr FormatTraits kInsideItems = {
     .has_index = true,
     .index_file = kDcpMetadataName,

@@ -8,10 +8,10 @@
 namespace shw {
 
 extern const Format kDcpFormat, kDcpRankLocalFormat, kMegatronFormat;
-// Read only, because a record of .metadata is of all that a tensor subclass wraps: writing the
-// index from what is shown would lose the class (dcp_subclasses.h).
+// Read only: a record of .metadata covers all tensors that a subclass wraps, so writing the index
+// from the single tensors would lose the class (dcp_subclasses.h).
 extern const Format kDcpWrappedFormat;
-// Read only, because a record of .metadata is of a whole dict (pickled_dicts.h).
+// Read only: a record of .metadata covers a whole dict (pickled_dicts.h).
 extern const Format kDcpPickledFormat;
 
 }  // namespace shw

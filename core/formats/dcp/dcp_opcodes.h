@@ -13,7 +13,7 @@ namespace shw {
 // Never used as an index, so it can mean "none yet".
 inline constexpr std::uint32_t kNoMemoIndex = 0xFFFFFFFFu;
 
-// BINGET or LONG_BINGET of another index
+// Parses BINGET or LONG_BINGET of another index.
 inline bool take_memo_index(const std::uint8_t*& at, std::uint32_t& index) {
   if (*at == 'h') {
     index = at[1];

@@ -14,7 +14,7 @@ bool is_encoding(const PickleGlobal* global) {
   return global != nullptr && global->name.ends_with("MEM_FORMAT_ENCODING");
 }
 
-// class(value), or getattr(class, "NAME") by Python 3.11.0 to 3.11.3.
+// True for class(value), or for getattr(class, "NAME") by Python 3.11.0 to 3.11.3.
 bool is_memory_format(const PickleTree& tree, NodeId node) {
   constexpr std::string_view kNames[] = {"TORCH_CONTIGUOUS_FORMAT", "TORCH_CHANNELS_LAST",
                                          "TORCH_PRESERVE_FORMAT"};

@@ -1,4 +1,4 @@
-// Which software wrote a .metadata.
+// Determines which software wrote a .metadata.
 #pragma once
 
 #include <cstdint>

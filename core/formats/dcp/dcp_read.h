@@ -1,4 +1,4 @@
-// PyTorch DCP metadata: one `.metadata`, or one `__R.metadata` a rank.
+// PyTorch DCP metadata: one `.metadata`, or one `__R.metadata` per rank.
 //
 //   Metadata { state_dict_metadata: {fqn: TensorStorageMetadata | BytesStorageMetadata},
 //              planner_data: {fqn: path} | None,

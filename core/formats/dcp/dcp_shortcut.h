@@ -69,7 +69,7 @@ class DcpShortcut {
     std::string_view text;
     ExtentsHandle extents;
   };
-  // Up to 64 contiguous entries.
+  // A group of up to 64 contiguous entries.
   struct Segment {
     std::uint64_t at;
     std::uint64_t memo;
@@ -86,7 +86,7 @@ class DcpShortcut {
     }
     ++c.memo;
   }
-  // EMPTY_TUPLE NEWOBJ EMPTY_DICT MARK
+  // Parses EMPTY_TUPLE NEWOBJ EMPTY_DICT MARK.
   template <bool kRecall>
   bool begin(Cursor& c) {
     if (c.at[0] != ')' || c.at[1] != 0x81) return false;

@@ -20,25 +20,25 @@
 namespace shw {
 namespace {
 
-// An item of a plain tensor is 1,132 to 1,626 bytes longer than its elements (torch 2.1 to 2.15).
-// Shorter or longer ones are looked into.
+// Bytes around the elements of a plain tensor's item: 1,132 to 1,626 (torch 2.1 to 2.15). Other
+// items are inspected for subclasses.
 constexpr std::int64_t kLeastAround = 1000, kMostAround = 1900;
-// Of items that hold no subclass, without any that does.
+// Number of inspected items without a subclass after which the search ends.
 constexpr std::size_t kMostInVain = 32;
-// Tables that all ranks have alike, such as the 256 values of 8 bits, take 1 KiB.
+// Limit of a table that is equal on all ranks: the 256 values of an 8-bit code take 1 KiB.
 constexpr std::uint64_t kMostTable = 64 << 10;
 
 struct WrappedBox {
-  ChunkId chunk;  // of the tensor that stands for it
+  ChunkId chunk;  // of the tensor that .metadata records
   Box box;
   const WrappedPart* part = nullptr;
-  bool is_copy = false;  // of the first
+  bool is_copy = false;  // a replica of the first box
 };
 struct WrappedRows {
   std::vector<WrappedBox> boxes;
   Extents shape;
 };
-using ItemsOfTensor = std::vector<std::pair<ChunkId, WrappedItem>>;  // by place along one dimension
+using ItemsOfTensor = std::vector<std::pair<ChunkId, WrappedItem>>;  // sorted by offset
 
 bool is_candidate(const Checkpoint& checkpoint, TensorId tensor, bool any) {
   const auto chunks = checkpoint.chunks(tensor);
@@ -56,7 +56,7 @@ bool is_candidate(const Checkpoint& checkpoint, TensorId tensor, bool any) {
   return any || !bytes || around < kLeastAround || around > kMostAround;
 }
 
-// The dimension that the chunks cut; nothing where they cut several, or leave or repeat rows.
+// The dimension that the chunks split; nullopt if they split several, or have gaps or overlaps.
 std::optional<std::size_t> cut_dimension(const Checkpoint& checkpoint, TensorId tensor,
                                          std::vector<ChunkId>& chunks) {
   const ExtentsView shape = checkpoint.shape(tensor);
@@ -120,7 +120,7 @@ class Unwrapping {
     out_.add_finding(told_classes());
     JoinedPart plain{whole_, "", "", left_out_}, wrapped{out_.finish(progress_), "", ""};
     auto joined = join_folders_as(kDcpWrappedFormat, from_.directory(), {plain, wrapped});
-    // Two tensors of one name: what the metadata says stands.
+    // Joining fails if two tensors have one name; then only those of .metadata are shown.
     return joined ? with_findings(*joined) : with_findings(whole_);
   }
 
@@ -155,7 +155,8 @@ class Unwrapping {
     wrapped_ += rows.size();
   }
 
-  // Of every item, along the dimension that the ranks cut; or a table that all of them have.
+  // Places each item's part along the dimension that the ranks split; a table gets the same box
+  // from all.
   std::optional<WrappedRows> place(const ItemsOfTensor& items, std::size_t part, std::size_t ndim,
                                    std::size_t cut) {
     WrappedRows rows;
@@ -182,7 +183,8 @@ class Unwrapping {
     return rows;
   }
 
-  // The same bytes from every rank. Scales that are all zero are equal too and are none.
+  // True if the bytes are equal on all ranks. Constant bytes do not count, because all-zero scales
+  // are equal too.
   bool is_table(const ItemsOfTensor& items, std::size_t part, bool may_be_constant) {
     std::optional<Bytes> first;
     for (const auto& [chunk, item] : items) {

@@ -1,7 +1,7 @@
 // Tensor subclasses in items of DCP: torchao's int8 and float8 weights, its 8-bit and 4-bit
-// optimizer states. .metadata records the shape and dtype that such a tensor stands for; its item
-// holds the tensors that the class wraps (common/tensor_subclass.h). Each of these becomes a tensor
-// of its own: "w" with "qdata" and "scale" becomes "w.qdata" and "w.scale".
+// optimizer states. .metadata records the shape and dtype of the represented tensor; its item
+// contains the wrapped tensors (common/tensor_subclass.h). Each of them becomes a tensor: "w" with
+// "qdata" and "scale" becomes "w.qdata" and "w.scale".
 #pragma once
 
 #include "core/base/progress.h"
@@ -9,9 +9,9 @@
 
 namespace shw {
 
-// The checkpoint itself where no item holds a subclass. Only the headers of items whose length does
-// not fit their elements are read, and after a first subclass those of one item per tensor.
-// Tensors whose items do not give one box of each wrapped tensor stay as they are.
+// Returns the checkpoint itself if no item contains a subclass. Only reads headers of items whose
+// length does not match their elements, and after the first subclass those of one item per tensor.
+// Tensors whose wrapped tensors do not form boxes are left unchanged.
 OpenedCheckpoint with_wrapped_tensors(std::shared_ptr<const Checkpoint> checkpoint,
                                       Progress* progress);
 

@@ -19,7 +19,7 @@ inline constexpr const char* kCommonState = "common.pt";
 void note_megatron_files(const Directory& directory, bool has_common_object,
                          CheckpointBuilder& builder);
 
-// The same for a folder without metadata.json whose .metadata, like torch_dist's, has no nested
+// Reports on a folder without metadata.json whose .metadata, like torch_dist's, has no nested
 // dicts: recognised by Megatron's other files.
 void note_missing_marker(const Directory& directory, bool has_common_object,
                          CheckpointBuilder& builder);

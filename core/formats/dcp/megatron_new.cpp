@@ -25,7 +25,7 @@ bool is_digit_at(std::string_view text, std::size_t at) {
   return at < text.size() && text[at] >= '0' && text[at] <= '9';
 }
 
-// Sizes of the leading dims that stack layers and experts, as the name tells.
+// Sizes of the leading dims that stack layers and experts, derived from the name.
 Extents stacked_dims(const OutputTensor& tensor) {
   const std::string_view name = tensor.fqn;
   std::size_t count = 0;
@@ -38,7 +38,7 @@ Extents stacked_dims(const OutputTensor& tensor) {
   return {tensor.shape.begin(), tensor.shape.begin() + static_cast<std::ptrdiff_t>(count)};
 }
 
-// "1.3_2.4" of cell 7 of [2, 4]; "0_1" where nothing is stacked.
+// "1.3_2.4" for cell 7 of [2, 4]; "0_1" if nothing is stacked.
 std::string shard_text(const Extents& dims, std::int64_t cell) {
   std::string at, of;
   for (std::size_t d = dims.size(); d-- > 0;) {
@@ -63,7 +63,7 @@ class ExtraStates {
       if (dot == std::string::npos || is_optimizer_state(tensor)) continue;
       const Extents dims = stacked_dims(tensor);
       SHW_CHECK(add(tensor.fqn.substr(0, dot), dims));
-      // A module without weights.
+      // Also adds core_attention, a module without weights.
       const std::size_t attention = tensor.fqn.find(".self_attention.");
       if (attention != std::string::npos)
         SHW_CHECK(add(tensor.fqn.substr(0, attention) + ".self_attention.core_attention", dims));
@@ -106,7 +106,7 @@ std::string pickled_int(std::int64_t value) {
 
 using Argument = std::pair<const char*, std::string>;
 
-// What the config.json beside the source says, under Megatron's names.
+// Megatron's arguments derived from the config.json next to the source.
 std::vector<Argument> arguments_of(const Outputs& outputs) {
   std::vector<Argument> out{{"tensor_model_parallel_size", pickled_int(1)},
                             {"pipeline_model_parallel_size", pickled_int(1)},
@@ -155,7 +155,8 @@ bool has_optimizer_states(const Outputs& outputs) {
   return std::any_of(outputs.tensors.begin(), outputs.tensors.end(), is_optimizer_state);
 }
 
-// {"args": Namespace, "checkpoint_version": 3.0, "iteration": 0, "content_metadata": {...}}
+// The pickle of {"args": Namespace, "checkpoint_version": 3.0, "iteration": 0, "content_metadata":
+// {...}}.
 std::string common_pickle(const Outputs& outputs) {
   std::string pickle = "\x80\x02}(" + pickled_key("args") + "cargparse\nNamespace\n)\x81}(";
   for (const auto& [key, value] : arguments_of(outputs)) pickle += pickled_key(key) + value;
@@ -163,7 +164,7 @@ std::string common_pickle(const Outputs& outputs) {
   pickle += std::string("G\x40\x08\x00\x00\x00\x00\x00\x00", 9);  // 3.0, big-endian
   pickle += pickled_key("iteration") + pickled_int(0) + pickled_key("content_metadata") + "}(";
   pickle += pickled_key("singleton_local_shards") + (has_singletons(outputs) ? "\x88" : "\x89");
-  // Without the word Megatron-core takes its optimizer states for those of another layout.
+  // Without this key Megatron-core expects optimizer states in another layout.
   if (has_optimizer_states(outputs))
     pickle += pickled_key("distrib_optim_sharding_type") + pickled_key("fully_reshardable");
   return pickle + "uu.";

@@ -1,11 +1,11 @@
-// What megatron-core asks for beside the tensors of a torch_dist checkpoint that another program
-// made (tried with 0.16.1 and 0.19.2, default strictness):
+// Entries and files that megatron-core requires besides the tensors of a torch_dist checkpoint made
+// by another program (tried with 0.16.1 and 0.19.2, default strictness):
 //
 //   metadata.json                        names the backend; a load begins with it
 //   common.pt                            a dict; the trainer asks for args, iteration, version
 //   <module>._extra_state/shard_I_N      [None], one per layer and expert of every linear module
 //
-// An entry that no module asks for does no harm.
+// Entries that no module requests are harmless.
 #pragma once
 
 #include <string_view>

@@ -22,10 +22,10 @@
 namespace shw {
 namespace {
 
-// Of entries that hold no tensor, the longest first.
+// Number of inspected entries without tensors, longest first, after which the search ends.
 constexpr std::size_t kMostEntriesInVain = 32;
 
-// One item of a data file, as a file of its own at the top.
+// Presents one item of a data file as the only file of a directory.
 class ItemDirectory final : public Directory {
  public:
   ItemDirectory(std::shared_ptr<const Directory> around, std::string file, ItemPlace place,
@@ -60,8 +60,8 @@ class ItemDirectory final : public Directory {
   const std::string shown_;
 };
 
-// "__0_0.distcp (model)", for messages: not a name of DCP's data files, which would be looked for
-// with their .metadata.
+// "__0_0.distcp (model)", for messages. Not a name of a DCP data file, because readers would look
+// for its .metadata.
 std::string shown_name(std::string_view file, std::string fqn) {
   std::ranges::replace(fqn, '/', '.');
   return fmt::format("{} ({})", file.substr(file.rfind('/') + 1), fqn);
@@ -69,7 +69,7 @@ std::string shown_name(std::string_view file, std::string fqn) {
 
 bool can_be_pickled_dict(const Checkpoint& checkpoint, std::size_t index) {
   const NonTensorEntry& object = checkpoint.objects()[index];
-  // A flattened state dict has a path for each leaf.
+  // A dict that torch flattened has a path for each leaf, so an entry with a path is not a dict.
   return object.item && object.item->file != FileId::kNone && object.item->offset >= 0 &&
          object.item->length > 0 && object.transforms.empty() && object.of_other_ranks.empty() &&
          checkpoint.object_path(index).empty();
@@ -109,12 +109,12 @@ class PickledDicts {
     out_.add_finding(told_dicts());
     const JoinedPart rest{whole_, "", "", {}, taken_}, dicts{out_.finish(progress_), "", ""};
     auto joined = join_folders_as(kDcpPickledFormat, from_.directory(), {rest, dicts});
-    // Two tensors of one name: what .metadata says stands.
+    // Joining fails if two tensors have one name; then only those of .metadata are shown.
     return joined ? *joined : whole_;
   }
 
  private:
-  // Null where the item is not a file of torch.save that can be read.
+  // Returns null if the item is not a readable torch.save file.
   std::shared_ptr<const Checkpoint> open_entry(std::size_t index) const {
     const ItemPlace place = *from_.objects()[index].item;
     const std::string& file = from_.file(place.file).path;

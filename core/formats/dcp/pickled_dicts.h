@@ -9,7 +9,7 @@
 
 namespace shw {
 
-// The checkpoint itself where no such entry holds a tensor.
+// Returns the checkpoint itself if no such entry contains a tensor.
 OpenedCheckpoint with_pickled_tensors(std::shared_ptr<const Checkpoint> checkpoint,
                                       Progress* progress);
 

@@ -12,9 +12,9 @@
 namespace shw {
 namespace {
 
-// The pickle of a subclass of two tensors takes 600 bytes.
+// Size limit: the pickle of a subclass of two tensors takes 600 bytes.
 constexpr std::uint64_t kMostSubclassPickle = 1 << 20;
-// version, byteorder and the like have at most 40 bytes.
+// Size limit: the records version, byteorder and similar have at most 40 bytes.
 constexpr std::uint64_t kMostSmallRecord = 4096;
 constexpr std::uint32_t kZipDescriptor = 0x08074b50;
 
@@ -58,8 +58,8 @@ Error changed_record(const ZipReader& zip, const ZipEntry& entry) {
           {zip.source().name(), zip.base() + entry.header_offset}};
 }
 
-// The checksum behind a record, which is what its bytes are checked by, against that of the
-// directory, which is what torch checks them by.
+// True if the checksum after the record, which this program verifies, equals the one in the
+// directory, which torch verifies.
 bool are_checksums_alike(const ZipReader& zip, const ZipEntry& entry) {
   const auto data = zip.data_offset(entry);
   if (!data || entry.length == 0) return data.has_value();
@@ -68,8 +68,8 @@ bool are_checksums_alike(const ZipReader& zip, const ZipEntry& entry) {
                     load_little<std::uint32_t>(*behind, 4) == entry.crc);
 }
 
-// torch.load reads version and byteorder and refuses them where their checksum differs. Records of
-// elements are checked with the tensors that they are.
+// torch.load refuses the archive if the checksum of version or byteorder differs. Records of
+// elements are checked with their tensors.
 std::optional<Error> damage_around_elements(const ZipReader& zip) {
   if (zip.crcs_absent()) return std::nullopt;
   for (const ZipEntry& entry : zip.entries()) {

@@ -1,4 +1,4 @@
-// What one item of DCP holds of a tensor subclass.
+// The tensors that one DCP item of a tensor subclass contains.
 #pragma once
 
 #include <map>
@@ -21,9 +21,9 @@ struct WrappedPart {
 };
 struct WrappedItem {
   std::string type;                   // "torchao.quantization.Int8Tensor"
-  std::optional<Extents> stands_for;  // the sizes that the class tells, where it does
+  std::optional<Extents> stands_for;  // sizes that the class reports; nullopt if it does not
   std::vector<WrappedPart> parts;
-  // Of a record that holds no elements (version, byteorder, ...): what is wrong with it.
+  // Damage of a record without elements (version, byteorder, ...).
   std::optional<Error> damage;
 };
 
@@ -32,9 +32,9 @@ class WrappedItems {
  public:
   explicit WrappedItems(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {}
 
-  // Nothing where the item holds no subclass, or cannot be read.
+  // nullopt if the item contains no subclass or cannot be read.
   std::optional<WrappedItem> read(ChunkId chunk);
-  // The elements of a part; nothing where they are more than `limit` bytes or no dense storage.
+  // The elements of a part; nullopt above `limit` bytes or if it is not the whole storage in order.
   std::optional<Bytes> elements(ChunkId chunk, const WrappedPart& part, std::uint64_t limit);
 
  private:
@@ -44,7 +44,7 @@ class WrappedItems {
   std::map<FileId, std::shared_ptr<const ByteSource>> files_;
 };
 
-// All of its storage, in row-major order.
+// True if the tensor is its whole storage in row-major order.
 bool is_dense(const ItemHeader& header);
 
 }  // namespace shw

@@ -1,5 +1,5 @@
-// How the two are told and opened. Both are told by the names of their files, which nobody else
-// uses: their pickles are read when they are opened.
+// Detects and opens the two formats. File names alone identify them, because no other program uses
+// these names: pickles are read only when a checkpoint is opened.
 #include "core/formats/deepspeed/deepspeed_table.h"
 
 #include <algorithm>

@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kUniversalFolder = "zero/";
 constexpr std::string_view kUniversalBooks = "zero/optimizer_state.pt";
 
-// "layers.0.weight" and "exp_avg" of zero/layers.0.weight/exp_avg.pt.
+// The parts "layers.0.weight" and "exp_avg" of zero/layers.0.weight/exp_avg.pt.
 struct UniversalName {
   std::string parameter, kind;
 };
@@ -62,13 +62,13 @@ class UniversalReading {
     notes_.findings.push_back(std::move(finding));
   }
 
-  // The weights as the modules have them, of one model-parallel rank each.
+  // Adds the weights as the modules have them; each model-parallel rank has its own.
   Status read_weights(std::span<const Entry> entries, Progress* progress) {
     ZeroStep step = zero_step_of(entries);
     for (auto& [mp_rank, files] : step.by_mp_rank) {
       files.optimizers.clear();
       SHW_TRY(ZeroWorld world, read_zero_world(builder_, directory_, files, notes_, progress));
-      world.stage = 0;  // nothing of it is cut any more
+      world.stage = 0;  // no partitions: the weights are whole
       if (world.model) {
         for (const auto& group : world.model->groups)
           for (const ZeroShape& shape : group) expected_.push_back(shape.name);
@@ -108,7 +108,7 @@ class UniversalReading {
       storages_.add_value({"optimizer.param_groups", file->value(groups)});
   }
 
-  // Parameters that the model's file names and that no folder is of.
+  // Reports parameters that the model's file names but that have no folder.
   void note_missing() {
     std::vector<std::string> missing;
     for (const std::string& name : expected_) {
@@ -125,8 +125,8 @@ class UniversalReading {
     notes_.findings.push_back(std::move(finding));
   }
 
-  // A parameter that has only some of the states that others have. Optimizers of several kinds
-  // (Muon beside Adam) give theirs states of which neither has all of the other's.
+  // Reports parameters that lack states which others have. If there are several kinds of optimizers
+  // (Muon and Adam), neither kind has all states of the other.
   void note_lacking_states() {
     std::set<std::set<std::string>> all;
     for (const auto& [parameter, kinds] : kinds_) all.insert(kinds);
@@ -158,7 +158,7 @@ class UniversalReading {
   CheckpointBuilder& builder_;
   ZeroStorages storages_;
   ZeroNotes notes_;
-  std::map<std::string, std::set<std::string>> kinds_;  // of each parameter
+  std::map<std::string, std::set<std::string>> kinds_;  // by parameter
   std::vector<std::string> expected_;
   std::set<std::string> masters_;
 };

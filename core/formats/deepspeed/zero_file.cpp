@@ -15,10 +15,10 @@
 namespace shw {
 namespace {
 
-// Metadata of 100,000 parameters takes some 20 MB of pickle.
+// Size limit: metadata of 100,000 parameters takes some 20 MB of pickle.
 constexpr std::uint64_t kMaxZeroPickle = std::uint64_t{1} << 30;
 constexpr PickleLimits kZeroLimits{1u << 27, 200, 1u << 14};
-// No optimizer's state is nested deeper.
+// Depth limit, deeper than the state of any optimizer.
 constexpr int kDeepestZero = 32;
 constexpr std::size_t kMostZeroFindings = 64;
 
@@ -132,7 +132,8 @@ Result<ZeroTensor> ZeroFile::tensor(NodeId node) const {
 
 InlinedValue ZeroFile::value(NodeId node) const {
   InlinedValue value;
-  // Plain values are written out where the pickle refers to one a thousand times.
+  // The size limit allows for values that are referenced a thousand times and written out each
+  // time.
   auto opcodes = plain_pickle(tree_, node, 4 * tree_.end() + (1 << 16));
   // Groups share tuples (betas), which are the same values when each has its own.
   value.is_all = opcodes.has_value();
@@ -143,8 +144,8 @@ InlinedValue ZeroFile::value(NodeId node) const {
   return value;
 }
 
-// A shared node is reached once for each path to it: a pickle of some hundred bytes can name 2^64
-// paths, and one long key can stand in all of them.
+// Limits on names: a shared node is visited once per path, a pickle of some hundred bytes can form
+// 2^64 paths, and one long key can be in all of them.
 struct ZeroFile::Taking {
   std::vector<NamedZeroTensor>& tensors;
   std::vector<NamedZeroValue>& values;

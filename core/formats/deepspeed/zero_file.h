@@ -22,7 +22,7 @@ struct ZeroTensor {
   Dtype dtype = Dtype::kUnknown;
   Extents sizes = {};
   Extents strides = {};
-  std::int64_t element = 0;  // its first element in the storage
+  std::int64_t element = 0;  // index of its first element in the storage
   ItemPlace place = {};
   bool big_endian = false;
   bool is_flat = false;  // one-dimensional and contiguous
@@ -61,7 +61,7 @@ class ZeroFile {
   std::string text(NodeId node) const;
   // The value of an int or an integer enumeration.
   std::optional<std::int64_t> integer(NodeId node) const;
-  // From a torch.Size, tuple or list of non-negative numbers without overflow.
+  // Parses a torch.Size, tuple or list of non-negative numbers; nullopt on overflow.
   std::optional<Extents> shape(NodeId node) const;
   bool is_tensor(NodeId node) const;
   Result<ZeroTensor> tensor(NodeId node) const;

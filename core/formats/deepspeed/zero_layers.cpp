@@ -16,7 +16,7 @@
 namespace shw {
 namespace {
 
-// More ranks than a tensor is cut for.
+// Limit, above any real number of tensor-parallel ranks.
 constexpr std::uint32_t kMostTensorRanks = 256;
 
 std::string layer_file_name(const std::string& prefix, std::uint32_t rank) {
@@ -79,8 +79,8 @@ class ZeroLayers {
       unread_[one.error.message].push_back(layer.prefix + dotted_path(one.path));
   }
 
-  // The output matrix of attention is square in these models, and each rank has some columns of it:
-  // so the files of one rank alone tell how many there were.
+  // Derives the number of ranks from one rank's files: the output matrix of attention is square in
+  // these models, and each rank has some columns of it.
   std::uint32_t ranks_by_shape() const {
     for (const std::string& fqn : order_) {
       const Extents& sizes = pieces_.at(fqn).front().tensor.sizes;
@@ -92,8 +92,8 @@ class ZeroLayers {
     return 1;
   }
 
-  // Whether the first matrix of the MLP is gate and up: it has as many rows as the second has
-  // columns, or twice as many.
+  // True if the first MLP matrix combines gate and up: it then has twice as many rows as the second
+  // has columns; otherwise equally many.
   std::optional<bool> is_gated(const std::string& fqn) const {
     constexpr std::string_view kFirst = ".dense_h_to_4h.", kSecond = ".dense_4h_to_h.";
     const std::size_t at = fqn.find(kFirst);
@@ -132,7 +132,7 @@ class ZeroLayers {
     begin(fqn, first.dtype, whole_of->shape);
     for (const RankPiece& piece : pieces) {
       const auto part = part_of_cut(cut, first.sizes, piece.rank, ranks_);
-      // The boxes are those of the part itself.
+      // The chunk's boxes relative to its own part.
       if (part) (void)chunks_.add(piece, part->boxes);
     }
     ++joined_;
@@ -181,7 +181,7 @@ class ZeroLayers {
   std::uint32_t ranks_ = 1;
   std::unordered_map<std::string, std::vector<RankPiece>> pieces_;
   std::vector<std::string> order_, unknown_;
-  std::map<std::string, std::vector<std::string>> unread_;  // names, by why
+  std::map<std::string, std::vector<std::string>> unread_;  // names, by reason
   std::size_t joined_ = 0;
 };
 

@@ -1,6 +1,6 @@
-// The layers of a DeepSpeed pipeline (layer_NN-model_MM-model_states.pt), under layer_NN.NAME.
-// Where several tensor-parallel ranks saved, their parts are joined along the axis that Megatron's
-// layers are cut along, as GPT-NeoX and Megatron-DeepSpeed have them: by name, no file says it.
+// The layers of a DeepSpeed pipeline (layer_NN-model_MM-model_states.pt), named layer_NN.NAME.
+// Parts of several tensor-parallel ranks are joined along the axis that Megatron splits in GPT-NeoX
+// and Megatron-DeepSpeed: by the tensor's name, since no file records it.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace shw {
 
-// What no rule joins is a tensor of its rank: mp_rank_MM.layer_NN.NAME.
+// A tensor without a known axis is kept per rank: mp_rank_MM.layer_NN.NAME.
 void add_zero_layers(CheckpointBuilder& builder, ZeroStorages& storages, const Directory& directory,
                      std::span<const ZeroLayer> layers, ZeroNotes& notes);
 

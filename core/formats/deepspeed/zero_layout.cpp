@@ -10,7 +10,7 @@ ZeroLayout lay_out_partitions(std::span<const ZeroShape> shapes,
                               std::span<const std::int64_t> alignment, std::uint32_t group,
                               std::int64_t ranks, std::int64_t partition) {
   ZeroLayout layout;
-  std::int64_t begin = 0;  // of the parameter in the whole group
+  std::int64_t begin = 0;  // of the parameter, in the concatenated group
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     ZeroParameter parameter{shapes[i].name, shapes[i].shape, group};
     const std::int64_t count = volume(shapes[i].shape).value_or(0);
@@ -35,8 +35,8 @@ ZeroLayout lay_out_partitions(std::span<const ZeroShape> shapes,
 ZeroLayout lay_out_cuts(std::span<const ZeroShape> shapes, std::span<const std::int64_t> lengths,
                         std::uint32_t first_group, std::int64_t ranks) {
   ZeroLayout layout;
-  std::uint32_t group = 0;       // where `begin` lies
-  std::int64_t group_begin = 0;  // all that lies before it
+  std::uint32_t group = 0;       // group that contains `begin`
+  std::int64_t group_begin = 0;  // total length of the groups before it
   std::int64_t begin = 0;
   for (const ZeroShape& shape : shapes) {
     const std::int64_t count = volume(shape.shape).value_or(0);

@@ -20,7 +20,7 @@ struct ZeroPart {
 struct ZeroParameter {
   std::string name;
   Extents shape;
-  std::uint32_t group = 0;  // its states are those of this group; the first, if it is in several
+  std::uint32_t group = 0;  // the group of its states; the first one if the parameter spans several
   std::vector<ZeroPart> parts = {};
 };
 

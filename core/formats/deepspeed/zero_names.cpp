@@ -40,8 +40,8 @@ std::optional<ZeroName> parse_zero_rank(std::string_view name) {
   return out;
 }
 
-// "layer_03-model_states.pt" of a pipeline, "layer_03-model_01-model_states.pt" where tensors are
-// cut too, "layer_0_expert_2_mp_rank_00_model_states.pt"
+// "layer_03-model_states.pt" of a pipeline, "layer_03-model_01-model_states.pt" if tensors are
+// split too, "layer_0_expert_2_mp_rank_00_model_states.pt".
 std::optional<ZeroName> parse_zero_layer(std::string_view name) {
   ZeroName out{.kind = ZeroFileKind::kPart};
   std::uint32_t number = 0;

@@ -22,14 +22,15 @@ struct ZeroName {
   ZeroFileKind kind = ZeroFileKind::kOther;
   std::uint32_t rank = 0;     // R, data parallel
   std::uint32_t mp_rank = 0;  // MM, tensor and pipeline parallel
-  std::string prefix = {};    // of a part: "layer_03."
-  bool is_layer = false;      // a part that is a layer of a pipeline
+  std::string prefix = {};    // prefix of tensor names: "layer_03."
+  bool is_layer = false;      // true for the file of a pipeline layer
 };
 
 // Parses a name without folders. Empty if it is not a file of DeepSpeed.
 std::optional<ZeroName> parse_zero_name(std::string_view name);
 
-// The same file's name for another rank: replaces the first number of "zero_pp_rank_".
+// The name of the corresponding file of another rank: replaces the first number after
+// "zero_pp_rank_".
 std::string zero_name_of_rank(std::string_view name, std::uint32_t rank);
 
 // The rank that wrote a file, from its path.

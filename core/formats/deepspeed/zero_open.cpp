@@ -21,7 +21,7 @@ Finding zero_info(std::string subject, std::string cause) {
   return finding;
 }
 
-// Files of experts: whole tensors of one rank.
+// Adds files of experts, which contain whole tensors of one rank.
 void add_zero_parts(CheckpointBuilder& builder, ZeroStorages& storages, const Directory& directory,
                     const std::vector<std::pair<std::string, std::string>>& parts,
                     const std::string& prefix, ZeroNotes& notes) {
@@ -42,7 +42,7 @@ void add_zero_parts(CheckpointBuilder& builder, ZeroStorages& storages, const Di
   }
 }
 
-// What a model states file says when it is opened without the others.
+// Finding for a model states file that is opened without the optimizer files.
 Finding told_alone(const ZeroWorld& world) {
   const ZeroModel& model = *world.model;
   const auto ranks = static_cast<std::uint64_t>(model.ranks.value_or(0));
@@ -65,7 +65,7 @@ Finding told_alone(const ZeroWorld& world) {
                   model.path, world.stage, from));
 }
 
-// The weights are whole, and training cannot go on.
+// Finding: weights are complete, but training cannot resume without the optimizer files.
 Finding without_optimizer(const ZeroWorld& world) {
   Finding finding = bad_record(
       world.model->path,
@@ -78,7 +78,7 @@ Finding without_optimizer(const ZeroWorld& world) {
   return finding;
 }
 
-// Of stage 3 they hold the weights.
+// Finding: in stage 3 the optimizer files hold the weights, and they are missing.
 Finding without_weights(const ZeroWorld& world) {
   Finding finding = bad_record(
       world.model->path,
@@ -108,10 +108,10 @@ void note_world(const ZeroWorld& world, const ZeroFiles& files, bool alone, Zero
   }
 }
 
-// More than any run has: what says so is damaged.
+// Limit, above any real number of ranks: a larger number is damage.
 constexpr std::int64_t kMostModelRanks = 4096;
 
-// Files of model-parallel ranks that are not there, by what those that are there say.
+// Adds missing files of model-parallel ranks, according to the existing files.
 std::size_t add_missing_ranks(CheckpointBuilder& builder, const ZeroStep& step,
                               std::int64_t mp_ranks) {
   for (std::uint32_t rank = 0; std::int64_t{rank} < mp_ranks; ++rank) {

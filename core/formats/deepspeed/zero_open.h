@@ -1,4 +1,4 @@
-// Opens a DeepSpeed step of any ZeRO stage, or one model states file of it.
+// Opens a DeepSpeed step of any ZeRO stage, or a single model states file.
 #pragma once
 
 #include "core/formats/format_row.h"

@@ -40,7 +40,7 @@ std::vector<std::int64_t> zero_numbers(const ZeroFile& file, NodeId node) {
   return out;
 }
 
-// What this reader has taken apart, or what is nothing but DeepSpeed's own books.
+// Keys that this reader parses, or that contain only DeepSpeed's own bookkeeping.
 constexpr auto kModelKeys = std::to_array<std::string_view>(
     {"module", "buffer_names", "param_shapes", "frozen_param_shapes", "shared_params",
      "frozen_param_fragments"});
@@ -73,7 +73,7 @@ void take_states(const ZeroFile& file, NodeId states, ZeroGroup& group, ZeroNote
   if (group.values.size() == 1 && group.values[0].fqn.empty()) group.values.clear();
   for (NamedZeroTensor& one : tensors)
     group.states.emplace_back(std::move(one.fqn), std::move(one.tensor));
-  // Without a tensor among them all values were taken as one.
+  // If the dict holds no tensor, all its values were read as one entry.
   if (!tensors.empty()) return;
   const auto pairs = file.pairs(states);
   for (std::size_t i = 0; i + 1 < pairs.size(); i += 2)
@@ -193,7 +193,7 @@ Result<ZeroOptimizer> read_zero_optimizer(const ZeroFile& file, std::uint32_t ra
     base = file.find(books, "optimizer_state_dict");
   }
   SHW_CHECK(read_groups(file, books, file.list(flat), out));
-  // Of an elastic checkpoint a list, one entry per group.
+  // In elastic checkpoints a list with one item per group.
   const auto listed = file.list(base);
   const NodeId state = file.find(base, "state");
   const NodeId first = listed.empty() ? file.find(state, std::int64_t{0}) : listed.front();

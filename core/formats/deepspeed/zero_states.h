@@ -27,19 +27,19 @@ struct ZeroModel {
   std::vector<NamedZeroTensor> module = {};
   std::vector<std::vector<ZeroShape>> groups = {};  // param_shapes
   std::vector<ZeroShape> frozen = {};
-  std::map<std::string, ZeroTensor> fragments = {};  // of frozen parameters
+  std::map<std::string, ZeroTensor> fragments = {};  // parts of frozen parameters
   std::vector<std::pair<std::string, std::string>> shared =
-      {};                                  // a name, and the name of the tensor that it shares
+      {};                                  // name, and name of the tensor that it shares
   std::optional<std::int64_t> ranks = {};  // dp_world_size
   std::int64_t mp_ranks = 1;               // mp_world_size
   std::optional<std::int64_t> stage = {};  // in ds_config
   std::optional<std::int64_t> step = {};   // global_steps
   std::vector<NamedZeroTensor> more_tensors =
-      {};  // of the optimizer and of the trainer's additions
+      {};  // tensors of the optimizer and of the trainer's own additions
   std::vector<NamedZeroValue> values = {};
 };
 
-// A parameter's part of the rank's own partition.
+// A parameter's part of this rank's partition.
 struct ZeroSlice {
   std::string name;
   std::int64_t first = 0, count = 0;
@@ -65,7 +65,7 @@ struct ZeroOptimizer {
   std::int64_t ranks() const;  // the maximum over groups
 };
 
-// `whole`: everything in it; else only what is specific to a rank other than the first.
+// `whole`: reads everything; otherwise only what differs between ranks.
 Result<ZeroModel> read_zero_model(const ZeroFile& file, bool whole, ZeroNotes& notes);
 Result<ZeroOptimizer> read_zero_optimizer(const ZeroFile& file, std::uint32_t rank,
                                           ZeroNotes& notes);

@@ -14,10 +14,10 @@ namespace shw {
 namespace {
 
 constexpr std::string_view kMasterKind = "fp32";
-// At 4,096 ranks of 1,000 parameters there are 4 million.
+// Limit: 4,096 ranks with 1,000 parameters have 4 million parts.
 constexpr std::uint64_t kMostZeroParts = std::uint64_t{1} << 26;
 
-// The flat tensor of a kind; null where the rank has none.
+// The flat tensor of a kind; null if the rank has none.
 const ZeroTensor* flat_of(const ZeroOptimizer& optimizer, std::size_t group,
                           std::string_view kind) {
   if (group >= optimizer.groups.size()) return nullptr;
@@ -48,7 +48,7 @@ class ZeroTensors {
  private:
   // --- weights --------------------------------------------------------------------------------
 
-  // Of stage 3 the parameters are empty there, and only buffers are not.
+  // Adds the module's tensors. In stage 3 its parameters are empty and only buffers have data.
   void add_module(const ZeroModel& model) {
     std::set<std::string> elsewhere;
     if (world_.stage == 3) {
@@ -67,7 +67,8 @@ class ZeroTensors {
     for (const ZeroShape& frozen : model.frozen) {
       if (world_.stage != 3) {
         auto whole = model.fragments.find(frozen.name);
-        // The module has it as well, unless it was told to leave such out.
+        // The module also contains the tensor, unless DeepSpeed was configured to exclude frozen
+        // ones.
         if (whole != model.fragments.end() && same(whole->second.sizes, frozen.shape))
           storages_.add_whole(prefix_ + frozen.name, whole->second);
         continue;
@@ -96,7 +97,7 @@ class ZeroTensors {
     }
   }
 
-  // Tied weights: one of the names is in the groups.
+  // Tied weights: the groups contain only one of the names.
   void add_shared(const ZeroModel& model) {
     for (const auto& [name, whose] : model.shared) {
       auto parameter = weights_.find(whose);
@@ -155,7 +156,7 @@ class ZeroTensors {
     note_nameless(nameless);
   }
 
-  // Elements per rank, with the padding that is left out of the master.
+  // Elements per rank, including the padding that DeepSpeed omits from the master.
   std::int64_t partition_of(std::size_t group) const {
     return group < lengths_.size() ? lengths_[group] : 0;
   }
@@ -192,7 +193,7 @@ class ZeroTensors {
   void add_state(const ZeroParameter& parameter, const std::string& fqn, const std::string& kind) {
     const ZeroTensor& tensor = *flat_of(lead(), parameter.group, kind);
     if (is_partition(tensor, parameter.group)) return add_parts(parameter, fqn, kind);
-    // One number for all of the group, as its step.
+    // A single number for the whole group, such as its step.
     if (tensor.count() == 1) return (void)storages_.add_whole(fqn, tensor, lead().rank);
     add_odd_state(parameter.group, kind);
   }
@@ -203,7 +204,7 @@ class ZeroTensors {
                               (master != nullptr && tensor.count() == master->count()));
   }
 
-  // A state that is not cut as the parameters are.
+  // Adds a state that is not partitioned like the parameters, as one flat tensor per rank.
   void add_odd_state(std::size_t group, const std::string& kind) {
     for (const auto& [rank, optimizer] : world_.optimizers) {
       if (const ZeroTensor* tensor = flat_of(optimizer, group, kind))
@@ -261,8 +262,8 @@ class ZeroTensors {
     });
   }
 
-  // What a file that is not there held: as much as the files of the other ranks hold. Its place in
-  // that file is not known, and nothing is ever read there.
+  // Adds chunks for a missing file, with the sizes that the other ranks' files have. Their offsets
+  // in the file are invented and never read.
   void add_lost(const Extents& shape, const ZeroPart& part, std::string_view kind,
                 const ZeroTensor& like) {
     auto path = world_.lost.find(part.rank);
@@ -285,7 +286,7 @@ class ZeroTensors {
     notes_.findings.push_back(bad_record(std::move(subject), std::move(cause)));
   }
 
-  // As DeepSpeed's own zero_to_fp32 asks: of stages 1 and 2 up to the alignment of a group.
+  // Same tolerance as DeepSpeed's zero_to_fp32: in stages 1 and 2 up to the alignment of a group.
   void note_size(const ZeroLayout& layout, std::span<const std::int64_t> lengths) {
     std::int64_t there = 0;
     for (std::int64_t length : lengths) there += length;
@@ -293,7 +294,7 @@ class ZeroTensors {
     if (world_.stage != 3) {
       there *= world_.ranks;
       slack = 2 * world_.ranks - 1;
-      // What is behind the last parameter.
+      // Padding after the last parameter.
       const auto& groups = lead().groups;
       const std::size_t group = layout.parameters.empty() ? 0 : layout.parameters.back().group;
       if (group < groups.size() && !groups[group].alignment.empty())
@@ -347,7 +348,7 @@ class ZeroTensors {
     notes_.findings.push_back(std::move(finding));
   }
 
-  // Every rank also says itself which parameters lie in its partition.
+  // Compares with each rank's own record of the parameters in its partition.
   void check_slices(const ZeroLayout& layout) {
     if (world_.stage == 3) return;
     std::map<std::pair<std::uint32_t, std::string_view>, const ZeroPart*> parts;
@@ -383,7 +384,7 @@ class ZeroTensors {
   const std::string& prefix_;
   ZeroNotes& notes_;
   std::vector<std::int64_t> lengths_;             // of partitions, by group
-  std::map<std::string, ZeroParameter> weights_;  // of stage 3
+  std::map<std::string, ZeroParameter> weights_;  // stage 3 only
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::string>, StorageId> lost_;
   std::map<std::uint32_t, std::int64_t> lost_end_;
   std::vector<std::string> short_, other_slices_;

@@ -15,7 +15,7 @@
 namespace shw {
 namespace {
 
-// More ranks than any run has: what says so is damaged.
+// Limit, above any real number of ranks: a larger number is damage.
 constexpr std::int64_t kMostZeroRanks = 1 << 16;
 constexpr std::size_t kMostUnreadFindings = 16;
 
@@ -78,7 +78,7 @@ class WorldReading {
 
   Status read_models() {
     std::map<std::uint32_t, std::string> paths = files_.rank_models;
-    // A stray file of stages 1 and 2 beside those of stage 3 is not theirs.
+    // A leftover file of stage 1 or 2 next to files of stage 3 belongs to another save.
     if (files_.model && paths.empty()) paths.emplace(0, *files_.model);
     for (const auto& [rank, path] : paths) {
       SHW_CHECK(step());
@@ -138,7 +138,8 @@ class WorldReading {
     world_.ranks = std::max<std::int64_t>(world_.ranks, 1);
   }
 
-  // Files of a save by more ranks than this one, or by another number of them.
+  // Ignores and reports files of ranks that this save does not have, and files of a save by another
+  // number of ranks.
   void leave_others_aside() {
     std::vector<std::string> beyond, other;
     std::erase_if(world_.optimizers, [&](const auto& at) {
@@ -177,7 +178,7 @@ class WorldReading {
     notes_.findings.push_back(std::move(finding));
   }
 
-  // Files left aside are not of this save.
+  // Only compares steps of files that were not ignored.
   void note_steps() {
     StepsOfFiles models, optimizers;
     for (const auto& [rank, saved] : model_steps_) {
@@ -191,7 +192,7 @@ class WorldReading {
   }
 
   void find_lost() {
-    // One file alone, or stage 0, of which nothing lies with the ranks.
+    // A single file, or stage 0, has no data per rank.
     if (is_one_file(directory_) || (files_.optimizers.empty() && world_.stage != 3)) return;
     std::string like;
     if (!files_.optimizers.empty()) like = files_.optimizers.begin()->second;
@@ -217,7 +218,7 @@ class WorldReading {
   ZeroWorld world_ = {};
   std::uint32_t model_rank_ = 0;
   std::map<std::uint32_t, std::pair<std::string, std::optional<std::int64_t>>>
-      model_steps_;  // by rank: the file, and the step that it records
+      model_steps_;  // by rank: the file, and its recorded step
 };
 
 }  // namespace

@@ -10,13 +10,13 @@ struct ZeroFiles {
   std::optional<std::string> model = {};                  // stages 0, 1, 2
   std::map<std::uint32_t, std::string> rank_models = {};  // stage 3
   std::map<std::uint32_t, std::string> optimizers = {};
-  std::vector<std::pair<std::string, std::string>> parts = {};  // path and prefix of names
+  std::vector<std::pair<std::string, std::string>> parts = {};  // path, and prefix of tensor names
 };
 
-// A layer of a pipeline: one file for each tensor-parallel rank.
+// Layer of a pipeline, with one file per tensor-parallel rank.
 struct ZeroLayer {
   std::string path;
-  std::string prefix;  // of names: "layer_03."
+  std::string prefix;  // prefix of tensor names: "layer_03."
   std::uint32_t rank = 0;
 };
 
@@ -25,21 +25,21 @@ struct ZeroStep {
   std::vector<std::string> others = {};
   std::vector<ZeroLayer> layers = {};
 };
-// From the files at the top.
+// Sorts the files at the top of the folder by their names.
 ZeroStep zero_step_of(std::span<const Entry> entries);
 
 struct ZeroWorld {
   std::int64_t stage = 0;
   std::int64_t ranks = 0;
   bool stage_is_known = false;
-  std::optional<ZeroModel> model = {};                  // of the lowest rank that can be read
-  std::map<std::uint32_t, ZeroModel> rank_models = {};  // the others, where parameters are frozen
+  std::optional<ZeroModel> model = {};                  // of the lowest readable rank
+  std::map<std::uint32_t, ZeroModel> rank_models = {};  // other ranks, if parameters are frozen
   std::map<std::uint32_t, ZeroOptimizer> optimizers = {};
-  std::set<std::string> unread = {};               // files that are there and damaged
-  std::map<std::uint32_t, std::string> lost = {};  // optimizer files that are not there, by rank
-  std::optional<Error> error = {};                 // the first
+  std::set<std::string> unread = {};               // damaged files
+  std::map<std::uint32_t, std::string> lost = {};  // missing optimizer files, by rank
+  std::optional<Error> error = {};                 // the first error
 };
-// Findings go to `notes`, files that are not there to `builder`.
+// Adds findings to `notes` and missing files to `builder`.
 Result<ZeroWorld> read_zero_world(CheckpointBuilder& builder, const Directory& directory,
                                   const ZeroFiles& files, ZeroNotes& notes, Progress* progress);
 

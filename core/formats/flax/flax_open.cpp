@@ -21,7 +21,7 @@
 namespace shw {
 namespace {
 
-// "checkpoint_100": flax.training.checkpoints writes steps without an ending.
+// "checkpoint_100": flax.training.checkpoints writes steps without a file suffix.
 bool is_step_name(std::string_view path) {
   constexpr std::string_view kFlaxStep = "checkpoint_";
   if (!path.starts_with(kFlaxStep)) return false;
@@ -35,7 +35,7 @@ struct FlaxPaths {
   std::vector<std::string> aside;  // earlier steps
 };
 
-// A file of one name alone is taken by its bytes.
+// A file with an unspecific name is recognised by its first bytes.
 Result<FlaxPaths> flax_paths(const DirectoryLook& look) {
   constexpr std::uint64_t kFlaxBegin = 64;
   SHW_TRY(auto entries, look.entries());

@@ -1,5 +1,5 @@
-// Trees of arrays that flax.serialization wrote: flax_model.msgpack of transformers, in one file or
-// several, and checkpoint_N of flax.training.checkpoints.
+// Opens trees of arrays written by flax.serialization: transformers' flax_model.msgpack, in one or
+// several files, and checkpoint_N of flax.training.checkpoints.
 #pragma once
 
 #include <memory>

@@ -19,7 +19,7 @@ constexpr Format kFlaxFormat = {
     .traits = {.one_piece = true},
 };
 
-// Datasets and caches are msgpack too.
+// File names are not specific, because datasets and caches use msgpack too.
 constexpr FormatRow kFlaxRow = {
     .format = &kFlaxFormat,
     .sign = kFlaxSuffix,

@@ -13,7 +13,8 @@ namespace {
 
 constexpr int kDeepestTree = 64;
 constexpr std::uint64_t kLongestKey = 4096, kLongestValue = 1 << 16;
-// Names are keys of the way put together: a file of some kilobytes must not make gigabytes of them.
+// Limit of all names, which join the keys on their paths: a file of some kilobytes could form
+// gigabytes of names.
 constexpr std::uint64_t kMostNameBytes = std::uint64_t{256} << 20;
 constexpr std::string_view kChunkedKey = "__msgpack_chunked_array__";
 constexpr std::int8_t kArrayType = 1, kComplexType = 2, kScalarType = 3;
@@ -24,7 +25,7 @@ void put_little(std::string& out, std::uint64_t value, int bytes) {
   for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i) & 0xff);
 }
 
-// Opcodes of a plain value.
+// Pickle opcodes of a plain value.
 std::string flax_opcodes(const MsgpackHead& head, const std::string& text) {
   std::string out;
   switch (head.kind) {
@@ -139,7 +140,7 @@ class FlaxWalk {
     return {};
   }
 
-  // [shape, dtype, elements], which fill the extension.
+  // Parses [shape, dtype, elements], which must fill the extension.
   Result<FlaxArray> ndarray(const std::string& name, const MsgpackHead& outer, std::uint64_t end) {
     FlaxArray array;
     array.name = name;
@@ -189,7 +190,7 @@ class FlaxWalk {
     return shape;
   }
 
-  // Behind the key that says so: its value, and two more pairs.
+  // Parses a chunked array after its marker key: the marker's value and two more pairs.
   Status chunked(const MsgpackHead& head, const std::string& name) {
     FlaxArray whole;
     whole.name = name;

@@ -1,5 +1,5 @@
-// The tree of arrays in a file of flax.serialization (msgpack). Elements are passed over: only what
-// stands around them is read.
+// The tree of arrays in a file of flax.serialization (msgpack). Elements are skipped: only the
+// bytes around them are read.
 //
 //   file    = map
 //   value   = map | array of msgpack | text | number | bool | nil | bytes | EXT 1 ndarray
@@ -8,7 +8,8 @@
 //   chunked = {"__msgpack_chunked_array__": true, "shape": {"0": N, ...},
 //              "chunks": {"0": EXT 1 ndarray of one dimension, ...}}     arrays above 1 GiB
 //
-// A name is the keys on the way, joined by dots. Elements are row-major, of the machine's order.
+// Names are the keys on the path, joined by dots. Elements are row-major, in the writer's byte
+// order.
 #pragma once
 
 #include <string>
@@ -29,20 +30,20 @@ struct FlaxRun {
 };
 struct FlaxArray {
   std::string name;
-  std::string type;  // "bfloat16", as the file has it
+  std::string type;  // "bfloat16", as in the file
   Dtype dtype = Dtype::kUnknown;
   Extents shape;
   std::vector<FlaxRun> runs;
   std::uint64_t at = 0;
-  std::string problem = {};  // why it is not read
+  std::string problem = {};  // why it cannot be read
 };
 struct FlaxTree {
   std::vector<FlaxArray> arrays;
-  std::vector<std::pair<std::string, std::string>> values;  // opcodes, by name
+  std::vector<std::pair<std::string, std::string>> values;  // pickle opcodes, by name
 };
 
 Result<FlaxTree> read_flax_tree(const ByteSource& source);
-// Whether a file begins as such a tree: a map whose first key is a text.
+// True if the bytes begin such a tree: a map whose first key is text.
 bool begins_as_flax(BytesView first);
 
 }  // namespace shw

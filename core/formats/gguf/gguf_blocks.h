@@ -1,4 +1,4 @@
-// Blocks of GGUF, decoded to float32 exactly as gguf-py (quants.py) and ggml-quants.c do it: each
+// Decodes blocks of GGUF to float32 exactly as gguf-py (quants.py) and ggml-quants.c do: each
 // product and sum is rounded to float32.
 #pragma once
 
@@ -10,9 +10,9 @@ using GgufDecode = void(const std::byte* block, float* elements);
 
 GgufDecode decode_gguf_q4_0, decode_gguf_q4_1, decode_gguf_q5_0, decode_gguf_q5_1, decode_gguf_q8_0,
     decode_gguf_iq4_nl, decode_gguf_mxfp4;
-// 64 elements in a block, or 128 of Q1_0.
+// Blocks of 64 elements; 128 for Q1_0.
 GgufDecode decode_gguf_nvfp4, decode_gguf_q1_0, decode_gguf_q2_0;
-// 256 elements in a block, with scales of their own for 16 or 32 of them.
+// Blocks of 256 elements, with a scale per 16 or 32 elements.
 GgufDecode decode_gguf_q2_k, decode_gguf_q3_k, decode_gguf_q4_k, decode_gguf_q5_k, decode_gguf_q6_k,
     decode_gguf_q8_k, decode_gguf_iq4_xs, decode_gguf_tq1_0, decode_gguf_tq2_0;
 

@@ -1,4 +1,5 @@
-// Blocks of 256 elements. Codes of four elements or two that stand far apart share a byte.
+// Decodes blocks of 256 elements. A byte holds the codes of two or four elements that are not
+// adjacent.
 #include "core/formats/gguf/gguf_blocks.h"
 #include "core/formats/gguf/gguf_numbers.h"
 
@@ -10,7 +11,7 @@ constexpr unsigned kElements256 = 256;
 struct ScaleAndLeast {
   float scale, least;
 };
-// Of the eight parts of 32: two numbers of six bits each, in twelve bytes.
+// Unpacks scale and minimum of one of eight parts: two 6-bit numbers per part, in twelve bytes.
 ScaleAndLeast of_part(const std::byte* packed, unsigned part, float scale, float least) {
   unsigned d = 0, m = 0;
   if (part < 4) {
@@ -23,17 +24,17 @@ ScaleAndLeast of_part(const std::byte* packed, unsigned part, float scale, float
   return {scale * static_cast<float>(d), least * static_cast<float>(m)};
 }
 
-// 64 elements in 32 bytes: the low halves first.
+// 4-bit code: 64 elements per 32 bytes, the first 32 in the low halves.
 unsigned nibble_of_64(const std::byte* codes, unsigned i) {
   const unsigned both = gguf_byte(codes + i / 64 * 32 + i % 32);
   return i % 64 < 32 ? both & 0xF : both >> 4;
 }
-// 128 elements in 32 bytes: four times two bits.
+// 2-bit code: 128 elements per 32 bytes, in four groups of 32.
 unsigned quarter_of_128(const std::byte* codes, unsigned i) {
   return gguf_byte(codes + i / 128 * 32 + i % 32) >> (i % 128 / 32 * 2) & 3;
 }
 
-// Of 16 numbers of six bits in twelve bytes, which 32 is taken off.
+// Unpacks one of 16 6-bit scales in twelve bytes; the stored value is 32 greater.
 int scale_of_q3(const std::byte* packed, unsigned part) {
   const unsigned both = gguf_byte(packed + part % 8);
   const unsigned low = part < 8 ? both & 0xF : both >> 4;
@@ -43,7 +44,7 @@ int scale_of_q3(const std::byte* packed, unsigned part) {
 
 }  // namespace
 
-// 16 scales with least numbers, codes, scale, least
+// Layout: 16 scales with minimums, codes, scale, minimum.
 void decode_gguf_q2_k(const std::byte* block, float* elements) {
   const float scale = gguf_half(block + 80), least = gguf_half(block + 82);
   for (unsigned i = 0; i < kElements256; ++i) {
@@ -54,7 +55,7 @@ void decode_gguf_q2_k(const std::byte* block, float* elements) {
   }
 }
 
-// third bits, codes, scales, scale
+// Layout: third bits, codes, scales, scale.
 void decode_gguf_q3_k(const std::byte* block, float* elements) {
   const float scale = gguf_half(block + 108);
   for (unsigned i = 0; i < kElements256; ++i) {
@@ -65,7 +66,7 @@ void decode_gguf_q3_k(const std::byte* block, float* elements) {
   }
 }
 
-// scale, least, their parts', codes
+// Layout: scale, minimum, scales and minimums of the parts, codes.
 void decode_gguf_q4_k(const std::byte* block, float* elements) {
   const float scale = gguf_half(block), least = gguf_half(block + 2);
   for (unsigned i = 0; i < kElements256; ++i) {
@@ -75,7 +76,7 @@ void decode_gguf_q4_k(const std::byte* block, float* elements) {
   }
 }
 
-// as Q4_K, with fifth bits before the codes
+// Layout: as Q4_K, with the fifth bits before the codes.
 void decode_gguf_q5_k(const std::byte* block, float* elements) {
   const float scale = gguf_half(block), least = gguf_half(block + 2);
   for (unsigned i = 0; i < kElements256; ++i) {
@@ -86,7 +87,7 @@ void decode_gguf_q5_k(const std::byte* block, float* elements) {
   }
 }
 
-// low four bits, high two bits, 16 scales, scale
+// Layout: low four bits, high two bits, 16 scales, scale.
 void decode_gguf_q6_k(const std::byte* block, float* elements) {
   const float scale = gguf_half(block + 208);
   for (unsigned i = 0; i < kElements256; ++i) {
@@ -98,7 +99,7 @@ void decode_gguf_q6_k(const std::byte* block, float* elements) {
   }
 }
 
-// scale as float32, codes, sums of 16 codes
+// Layout: scale as float32, codes, sums of 16 codes.
 void decode_gguf_q8_k(const std::byte* block, float* elements) {
   float scale = 0;
   std::memcpy(&scale, block, sizeof scale);
@@ -106,7 +107,7 @@ void decode_gguf_q8_k(const std::byte* block, float* elements) {
     elements[i] = scale * static_cast<float>(gguf_signed(block + 4 + i));
 }
 
-// scale, high bits of scales, their low bits, codes
+// Layout: scale, high bits of the scales, low bits of the scales, codes.
 void decode_gguf_iq4_xs(const std::byte* block, float* elements) {
   const float scale = gguf_half(block);
   const unsigned high = gguf_u16(block + 2);
@@ -120,8 +121,8 @@ void decode_gguf_iq4_xs(const std::byte* block, float* elements) {
   }
 }
 
-// Five codes of three values in a byte, as a fraction in base 3: 160 elements in 32 bytes, 80 in
-// 16, and four to a byte in 16 elements; scale
+// Layout: base-3 codes, scale. A byte holds five codes as a fraction in base 3: 160 elements in 32
+// bytes, then 80 in 16; the last 16 elements are four per byte.
 void decode_gguf_tq1_0(const std::byte* block, float* elements) {
   constexpr unsigned kPowers[] = {1, 3, 9, 27, 81};
   const float scale = gguf_half(block + 52);
@@ -135,7 +136,7 @@ void decode_gguf_tq1_0(const std::byte* block, float* elements) {
   }
 }
 
-// codes of two bits, scale
+// Layout: 2-bit codes, scale.
 void decode_gguf_tq2_0(const std::byte* block, float* elements) {
   const float scale = gguf_half(block + 64);
   for (unsigned i = 0; i < kElements256; ++i)

@@ -1,4 +1,5 @@
-// Blocks of 32 elements with one scale: the low halves of the bytes are the first 16 elements.
+// Decodes blocks of 32 elements with one scale: the low halves of the bytes are the first 16
+// elements.
 #include <bit>
 
 #include "core/formats/gguf/gguf_blocks.h"
@@ -13,12 +14,12 @@ unsigned nibble(const std::byte* codes, unsigned i) {
   const unsigned both = gguf_byte(codes + i % kHalfBlock);
   return i < kHalfBlock ? both & 0xF : both >> 4;
 }
-// The fifth bit of each element stands in a mask of 32 bits.
+// Adds the fifth bit of an element, from a mask of 32 bits.
 unsigned code_of_five(const std::byte* mask, const std::byte* codes, unsigned i) {
   return nibble(codes, i) | gguf_bit(mask, i) << 4;
 }
 
-// 2^(code - 128): half of what the scale says, as the numbers below are doubled.
+// 2^(code - 128): half of the stored scale, because the table of numbers is doubled.
 float half_of_e8m0(unsigned code) {
   const std::uint32_t bits = code < 2 ? 0x00200000u << code : (code - 1) << 23;
   return std::bit_cast<float>(bits);

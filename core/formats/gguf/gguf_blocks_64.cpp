@@ -1,4 +1,4 @@
-// Blocks of 64 and 128 elements.
+// Decodes blocks of 64 and 128 elements.
 #include <cmath>
 
 #include "core/formats/gguf/gguf_blocks.h"
@@ -10,8 +10,8 @@ namespace {
 constexpr unsigned kElements64 = 64, kElements128 = 128;
 constexpr unsigned kFp4Group = 16, kFp4Groups = kElements64 / kFp4Group;
 
-// Half of an unsigned E4M3, as kGgufFp4Doubled is doubled. ggml ignores the sign bit of a scale,
-// and takes 0x7F for 0.
+// Half of an unsigned E4M3 scale, because kGgufFp4Doubled is doubled. Like ggml, ignores the sign
+// bit and reads 0x7F as 0.
 float half_of_e4m3(unsigned code) {
   if (code == 0 || code == 0x7F) return 0;
   const int exponent = static_cast<int>(code >> 3 & 0xF);
@@ -21,7 +21,8 @@ float half_of_e4m3(unsigned code) {
 
 }  // namespace
 
-// a scale for each 16 elements, codes of each 16 with the first eight in the low halves
+// Layout: a scale per 16 elements, then codes; of 16 elements the first eight are in the low
+// halves.
 void decode_gguf_nvfp4(const std::byte* block, float* elements) {
   for (unsigned i = 0; i < kElements64; ++i) {
     const unsigned group = i / kFp4Group;
@@ -32,14 +33,14 @@ void decode_gguf_nvfp4(const std::byte* block, float* elements) {
   }
 }
 
-// scale, signs
+// Layout: scale, signs.
 void decode_gguf_q1_0(const std::byte* block, float* elements) {
   const float scale = gguf_half(block);
   for (unsigned i = 0; i < kElements128; ++i)
     elements[i] = gguf_bit(block + 2, i) != 0 ? scale : -scale;
 }
 
-// scale, codes of two bits
+// Layout: scale, 2-bit codes.
 void decode_gguf_q2_0(const std::byte* block, float* elements) {
   const float scale = gguf_half(block);
   for (unsigned i = 0; i < kElements64; ++i) {

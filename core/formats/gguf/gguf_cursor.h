@@ -1,4 +1,4 @@
-// Numbers and texts of a GGUF header from front to back, read from the file in pieces.
+// Reads numbers and texts of a GGUF header sequentially, from the file in pieces.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace shw {
 
-// After the first error every number is 0, and `error` says where the file ends.
+// After the first error every number is 0, and `error` tells where the file ends.
 class GgufCursor {
  public:
   explicit GgufCursor(const ByteSource& source) : source_(source) {}
@@ -20,7 +20,7 @@ class GgufCursor {
     const BytesView bytes = take_bytes(sizeof(T));
     return bytes.empty() ? T{} : load_little<T>(bytes);
   }
-  // Of at most that many bytes.
+  // Reads a text; longer ones than `most` bytes are an error.
   std::string take_text(std::uint64_t most) {
     const auto length = take<std::uint64_t>();
     if (length > most) stop(ErrorKind::kDamaged, "a name is too long to be one");

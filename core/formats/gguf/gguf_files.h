@@ -1,4 +1,4 @@
-// Which GGUF files of a folder are one model.
+// Finds the GGUF files of a folder that form one model.
 #pragma once
 
 #include <map>
@@ -19,12 +19,12 @@ struct GgufFile {
 };
 
 struct GgufFiles {
-  std::vector<GgufFile> files;       // of the model, parts in their order
-  std::vector<std::string> missing;  // parts that names promise
-  std::vector<std::string> aside;    // other files of GGUF: a projector, an adapter
+  std::vector<GgufFile> files;       // files of the model, in order of parts
+  std::vector<std::string> missing;  // parts that the names imply but that do not exist
+  std::vector<std::string> aside;    // other GGUF files: a projector, an adapter
 };
 
-// kUnsupported where several models lie there.
+// kUnsupported if the folder has several models.
 Result<GgufFiles> find_gguf_files(const Directory& directory, Progress* progress);
 
 }  // namespace shw

@@ -12,7 +12,7 @@
 namespace shw {
 namespace {
 
-// llama.cpp takes names of 63 bytes and four dimensions; other programs' files may have more.
+// Generous limits: llama.cpp allows names of 63 bytes and four dimensions, other programs more.
 constexpr std::uint64_t kMostName = 4096;
 constexpr std::uint32_t kMostDims = 8;
 constexpr int kMostNested = 4;
@@ -34,7 +34,7 @@ enum ValueType : std::uint32_t {
   kFloat64,
   kValueTypes
 };
-// Bytes of a value; 0 for a text and an array, which say their own.
+// Bytes per value type; 0 for texts and arrays, which store their own length.
 constexpr std::uint64_t kValueBytes[kValueTypes] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
 
 void skip_array(GgufCursor& cursor, const Progress* progress, int depth) {
@@ -48,7 +48,8 @@ void skip_array(GgufCursor& cursor, const Progress* progress, int depth) {
     const auto all = checked_mul(bytes, count);
     return cursor.skip(all.value_or(~std::uint64_t{0}));
   }
-  // Each takes eight bytes at least: the file's end stops a count that was made up.
+  // Texts and arrays take at least eight bytes each, so an invalid `count` stops at the file's end.
+  // byte.
   for (std::uint64_t i = 0; i < count && cursor.ok() && !is_cancelled(progress); ++i) {
     if (type == kText)
       cursor.skip(cursor.take<std::uint64_t>());
@@ -146,7 +147,7 @@ Status check_version(GgufCursor& cursor, std::uint32_t version) {
   return cursor.error();
 }
 
-// Where offsets count from, and what they are in the file.
+// Computes the alignment and the absolute offset of each tensor.
 Status place_tensors(const ByteSource& source, std::uint64_t end, GgufHeader& header) {
   header.alignment = header.number("general.alignment").value_or(header.alignment);
   if (!std::has_single_bit(header.alignment) || header.alignment > std::uint64_t{1} << 30)

@@ -5,9 +5,9 @@
 //   tensor  = text ndim(u32) extent(u64)* type(u32) offset(u64)
 //   text    = length(u64) bytes
 //
-// The data begin at the next multiple of general.alignment (32 where nothing is said), and offsets
-// count from there. Extents stand innermost first. llama.cpp reads a file only where each tensor
-// begins where the one before it ends, filled up to the alignment.
+// Data begins at the next multiple of general.alignment (default 32), and offsets are relative to
+// it. Extents are stored innermost first. llama.cpp requires that each tensor begins where the
+// previous one ends, padded to the alignment.
 #pragma once
 
 #include <cstdint>
@@ -28,12 +28,12 @@ inline constexpr std::uint32_t kGgufMagic = 0x46554747;  // "GGUF"
 
 struct GgufTensor {
   std::string name;
-  Extents shape;  // outermost first, as torch has it
+  Extents shape;  // outermost first, as in torch
   std::uint32_t type_id = 0;
-  const GgufType* type = nullptr;  // null for a number that is not known
-  std::uint64_t offset = 0;        // absolute in the file; as recorded, it may lie past its end
-  std::uint64_t described_at = 0;  // where its description stands
-  // Nothing where the shape makes no whole blocks, or the type is not known.
+  const GgufType* type = nullptr;  // null for an unknown type number
+  std::uint64_t offset = 0;        // absolute in the file, as recorded: may be past its end
+  std::uint64_t described_at = 0;  // offset of its description
+  // Bytes; nullopt if the rows are not whole blocks or the type is unknown.
   std::optional<std::uint64_t> length = {};
 };
 
@@ -42,16 +42,16 @@ struct GgufHeader {
   std::uint64_t alignment = 32;
   std::uint64_t data_begin = 0;
   std::vector<GgufTensor> tensors;
-  std::vector<std::string> keys;             // of the pairs
+  std::vector<std::string> keys;             // keys of the pairs
   std::map<std::string, std::string> texts;  // "general.architecture", "general.type"
-  // "split.no", "split.count", "split.tensors.count" and other single whole numbers.
+  // Values of "split.no", "split.count", "split.tensors.count" and other single integers.
   std::map<std::string, std::uint64_t> numbers;
 
   std::optional<std::uint64_t> number(const std::string& key) const;
-  std::string text(const std::string& key) const;  // empty where there is none
+  std::string text(const std::string& key) const;  // empty if missing
 };
 
-// kDamaged with file and byte where the header cannot be read to its end.
+// kDamaged with file and byte if the header cannot be read completely.
 Result<GgufHeader> read_gguf_header(const ByteSource& source, const Progress* progress);
 
 }  // namespace shw

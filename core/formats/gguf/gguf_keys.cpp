@@ -13,13 +13,13 @@
 namespace shw {
 namespace {
 
-// Names of the tensors of each block: "blk.3.ffn_up.weight" is "ffn_up.weight" of 3.
+// Tensor names by block number: "blk.3.ffn_up.weight" is "ffn_up.weight" of block 3.
 using NamesByBlock = std::map<std::uint64_t, std::set<std::string>>;
 
 struct GgufModel {
   std::string architecture;                      // "llama"
-  std::map<std::string, std::uint64_t> numbers;  // "block_count", without the architecture
-  std::set<std::string> keys;                    // likewise
+  std::map<std::string, std::uint64_t> numbers;  // "block_count", without the architecture prefix
+  std::set<std::string> keys;                    // without the architecture prefix
   std::map<std::string, Extents> tensors;
   NamesByBlock blocks;
 
@@ -36,13 +36,14 @@ void add_block(std::string_view name, NamesByBlock& blocks) {
   std::uint64_t number = 0;
   const auto [end, code] = std::from_chars(name.data(), name.data() + name.size(), number);
   if (code != std::errc{} || end == name.data() + name.size() || *end != '.') return;
-  // Scales of NVFP4: llama.cpp loads a block without them too, as its weights are not quantised.
+  // Ignores NVFP4 scales: llama.cpp also loads blocks without them, whose weights are not
+  // quantised.
   if (name.ends_with(".scale") || name.ends_with(".input_scale")) return;
   blocks[number].emplace(name.substr(static_cast<std::size_t>(end - name.data()) + 1));
 }
 
-// nullopt unless all parts of one language model lie there: projectors, adapters and matrices of
-// importance have keys of their own.
+// nullopt unless all parts of one language model exist: projectors, adapters and importance
+// matrices have other keys.
 std::optional<GgufModel> model_in(const GgufFiles& found) {
   if (!found.missing.empty()) return std::nullopt;
   GgufModel model;
@@ -108,7 +109,7 @@ class GgufKeys {
       return report(
           where + ": llama.cpp finds more tensors than it asks for, and refuses the file.",
           {fmt::format("blk.{}", *said)}, key("block_count"));
-    // A converter counts the layers for multi-token prediction that it leaves out.
+    // The key also counts layers for multi-token prediction that a converter omits.
     const bool predicts = model_.keys.contains("nextn_predict_layers");
     report(
         where +
@@ -140,7 +141,7 @@ class GgufKeys {
         {"token_embd.weight"}, key("embedding_length"));
   }
 
-  // Rows of attn_k of the first block that has one.
+  // Rows of attn_k in the first block that has it.
   void compare_heads() {
     const auto heads = model_.number("attention.head_count"),
                groups = model_.number("attention.head_count_kv"),
@@ -167,8 +168,8 @@ class GgufKeys {
            std::move(subjects), key("attention.head_count_kv"));
   }
 
-  // A block that is like all others but for tensors that it lacks. Of blocks of several kinds
-  // nothing is said, nor where the first block has others by design (RWKV).
+  // Reports a block that lacks tensors of otherwise equal blocks. Models with several kinds of
+  // blocks are skipped, as are those with a different first block by design (RWKV).
   void find_lost_in_blocks() {
     if (model_.blocks.size() < 2 || model_.architecture.find("rwkv") != std::string::npos) return;
     std::map<std::set<std::string>, std::vector<std::uint64_t>> kinds;
@@ -185,7 +186,8 @@ class GgufKeys {
     const auto& there = one_is_less ? one : other;
     std::vector<std::string> lost;
     for (const std::string& name : more) {
-      // A bias of the first block alone, and what predicts further tokens, are no rule for others.
+      // Biases only in the first block and tensors for multi-token prediction are not expected
+      // elsewhere.
       if (name.starts_with("nextn.") || name.starts_with("attn_rel_b")) return;
       if (!there.contains(name)) lost.push_back(fmt::format("blk.{}.{}", less.front(), name));
     }

@@ -1,5 +1,5 @@
-// The keys of a GGUF file's header against the tensors in it: llama.cpp builds the model by the
-// keys and then asks for its tensors by name and size.
+// Compares the keys in a GGUF header with the tensors: llama.cpp builds the model from the keys,
+// then looks up its tensors by name and size.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace shw {
 
-// Nothing unless all parts of one language model were read.
+// Empty unless all parts of one language model were read.
 std::vector<Finding> compare_gguf_keys(const GgufFiles& found);
 
 }  // namespace shw

@@ -1,4 +1,4 @@
-// Numbers in blocks of GGUF.
+// Numbers and tables for decoding GGUF blocks.
 #pragma once
 
 #include <cstddef>
@@ -21,15 +21,15 @@ inline unsigned gguf_u16(const std::byte* at) {
 inline float gguf_half(const std::byte* at) {
   return from_narrow<kFloat16Form>(gguf_u16(at));
 }
-// Bit `bit` of a mask, of which the lowest bits stand in the first byte.
+// Bit `bit` of a mask; the first byte holds the lowest bits.
 inline unsigned gguf_bit(const std::byte* mask, unsigned bit) {
   return gguf_byte(mask + bit / 8) >> (bit % 8) & 1;
 }
 
-// The 16 numbers of a code of four bits (llama.cpp, kvalues_iq4nl).
+// The 16 values of a non-linear 4-bit code (llama.cpp, kvalues_iq4nl).
 inline constexpr std::int8_t kGgufNonLinear[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                                    1,    13,   25,  38,  53,  69,  89,  113};
-// Twice the 16 numbers of FP4 (e2m1).
+// The 16 values of FP4 (e2m1), doubled to be integers.
 inline constexpr std::int8_t kGgufFp4Doubled[16] = {0, 1,  2,  3,  4,  6,  8,  12,
                                                     0, -1, -2, -3, -4, -6, -8, -12};
 

@@ -17,7 +17,7 @@
 namespace shw {
 namespace {
 
-// Names that were seen, each with its file.
+// Tensor names, each with the file that has it.
 using SeenNames = std::unordered_map<std::string, std::string>;
 
 void report_not_read(CheckpointBuilder& builder, const std::string& path, const GgufTensor& tensor,
@@ -31,7 +31,7 @@ void report_not_read(CheckpointBuilder& builder, const std::string& path, const 
   builder.add_finding(std::move(finding));
 }
 
-// Nothing can be said of where its elements are.
+// Reports a tensor whose position is unknown.
 void report_no_place(CheckpointBuilder& builder, const std::string& path,
                      const GgufTensor& tensor) {
   builder.add_unclaimed_record({tensor.name,
@@ -79,7 +79,7 @@ void add_gguf_tensor(CheckpointBuilder& builder, const std::string& path, const 
   }
 }
 
-// Blocks of these types need tables that are not here.
+// Reports block types that this program cannot decode.
 void report_unread_types(CheckpointBuilder& builder, const GgufFile& file) {
   std::map<std::string_view, std::vector<std::string>> by_type;
   for (const GgufTensor& tensor : file.header->tensors) {
@@ -98,7 +98,7 @@ void report_unread_types(CheckpointBuilder& builder, const GgufFile& file) {
   }
 }
 
-// What a loader checks of where tensors begin: one after the other, filled up to the alignment.
+// Checks the loader's requirement that tensors follow each other, padded to the alignment.
 void check_offsets(CheckpointBuilder& builder, const GgufFile& file) {
   const GgufHeader& header = *file.header;
   std::uint64_t expected = header.data_begin;
@@ -117,7 +117,7 @@ void check_offsets(CheckpointBuilder& builder, const GgufFile& file) {
       }
       names.push_back(tensor.name);
     }
-    if (!tensor.length) return;  // where the next one is to begin is not known
+    if (!tensor.length) return;  // the next tensor's expected begin is unknown
     const auto end = checked_add(tensor.offset, *tensor.length);
     const auto padded = end ? checked_add(*end, header.alignment - 1) : std::nullopt;
     if (!padded) return;
@@ -141,7 +141,7 @@ void report_split(CheckpointBuilder& builder, const std::string& path, std::stri
   builder.add_finding(bad_record(path, std::move(cause)));
 }
 
-// What the parts of a split file say of each other.
+// Compares the metadata of the parts of a split file.
 void check_split(CheckpointBuilder& builder, const GgufFiles& found, std::size_t tensors,
                  bool is_alone) {
   std::size_t whole = 0;

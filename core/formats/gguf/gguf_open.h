@@ -1,4 +1,4 @@
-// The weights of a GGUF file, or of all files of a split one, as one checkpoint.
+// Opens the weights of a GGUF file, or of all parts of a split one, as one checkpoint.
 #pragma once
 
 #include <memory>

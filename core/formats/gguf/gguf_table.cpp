@@ -28,7 +28,7 @@ NamedFile named_gguf(std::string_view file) {
   return file.ends_with(kGgufSuffix) ? NamedFile::kAlone : NamedFile::kNothing;
 }
 
-// The tokenizer, the architecture and all else that llama.cpp needs beside the weights.
+// Header keys that only GGUF keeps: tokenizer, architecture, and other data that llama.cpp needs.
 std::vector<std::string> pairs_of_header(const Checkpoint& checkpoint) {
   std::set<std::string> names;
   if (checkpoint.directory() == nullptr) return {};

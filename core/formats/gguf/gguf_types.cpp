@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint32_t kMostElements = 256;  // of a block
 
-// The elements of blocks, made while they are read: those of one block take no other.
+// Decodes blocks while reading; every block can be decoded alone.
 class DecodedBlocks final : public ByteSource {
  public:
   DecodedBlocks(ItemRange range, const GgufType& type, std::uint64_t size)

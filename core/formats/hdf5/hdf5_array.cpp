@@ -95,7 +95,7 @@ Hdf5Type enumeration(Hdf5Cursor cursor, std::uint32_t bits, std::uint32_t size, 
   if ((kind & 15) != 0) return kOtherType;
   const Hdf5Type beneath = whole_number(cursor, bits_beneath, size_beneath);
   if (!beneath.ok || beneath.unread != Hdf5Unread::kNothing) return beneath;
-  cursor.skip(4);  // its offset and precision
+  cursor.skip(4);  // offset and precision of the base type
   std::string names[kMembers];
   for (std::string& name : names) {
     for (char c = cursor.take<char>(); c != 0 && cursor.ok(); c = cursor.take<char>()) name += c;
@@ -107,7 +107,7 @@ Hdf5Type enumeration(Hdf5Cursor cursor, std::uint32_t bits, std::uint32_t size, 
   return {Dtype::kBool};
 }
 
-// class and version, 3 bytes of bits, size, properties
+// Layout: class and version, 3 bytes of bits, size, properties.
 Hdf5Type hdf5_type_of(BytesView body) {
   Hdf5Cursor cursor(body);
   const auto kind = cursor.take<std::uint8_t>();
@@ -142,7 +142,7 @@ Hdf5Space hdf5_space_of(BytesView body) {
                        (rank == 0 && kind == kNull);
   for (int d = 0; d < rank; ++d)
     space.shape.push_back(static_cast<std::int64_t>(cursor.take<std::uint64_t>()));
-  // No extent exceeds its maximum.
+  // Checks that no extent exceeds its maximum.
   bool fits = true;
   for (std::size_t d = 0; has_limits && d < space.shape.size(); ++d)
     fits = static_cast<std::uint64_t>(space.shape[d]) <= cursor.take<std::uint64_t>() && fits;
@@ -183,7 +183,7 @@ struct Hdf5NamedExtents {
 std::optional<Hdf5NamedExtents> attribute_of(BytesView body) {
   Hdf5Cursor cursor(body);
   const auto version = cursor.take<std::uint8_t>();
-  const bool is_shared = (cursor.take<std::uint8_t>() & 3) != 0;  // its type or shape
+  const bool is_shared = (cursor.take<std::uint8_t>() & 3) != 0;  // type or shape stored elsewhere
   const std::size_t name_size = cursor.take<std::uint16_t>(),
                     type_size = cursor.take<std::uint16_t>(),
                     space_size = cursor.take<std::uint16_t>();
@@ -211,8 +211,8 @@ std::optional<Hdf5NamedExtents> attribute_of(BytesView body) {
   return out;
 }
 
-// version, count, then id, length of the name, flags, count of numbers, name, numbers. False for
-// filters other than deflate, and shuffle before it.
+// Layout: version, count; per filter: id, length of the name, flags, count of numbers, name,
+// numbers. False for filters other than deflate, and shuffle before it.
 bool read_filters(BytesView body, Hdf5Array& array) {
   constexpr std::uint16_t kDeflate = 1, kShuffle = 2;
   constexpr std::uint32_t kHardest = 9;
@@ -229,7 +229,7 @@ bool read_filters(BytesView body, Hdf5Array& array) {
     const auto number = numbers == 0 ? 0 : cursor.take<std::uint32_t>();
     cursor.skip(numbers == 0 ? 0 : (numbers - 1) * 4);
     cursor.skip(version == 1 && numbers % 2 != 0 ? 4 : 0);
-    // Each takes one number: the element's size, and the compression level.
+    // Each supported filter has one number: the element's size, or the compression level.
     if (numbers != 1) return false;
     if (id == kShuffle && !array.is_shuffled && !array.is_deflated) {
       array.is_shuffled = true;
@@ -319,7 +319,7 @@ Status Hdf5Objects::add_attribute(const Hdf5Message& message, Hdf5Array& array) 
   return {};
 }
 
-// version 3: class and its properties; versions 4 and 5 are equal for contiguous data
+// Layout in version 3: class and its properties; versions 4 and 5 are equal for contiguous data.
 Status Hdf5Objects::place_array(const Hdf5Message& message, Hdf5Array& array) {
   auto elements = volume(array.shape);
   auto bytes = elements ? checked_mul(static_cast<std::uint64_t>(*elements),

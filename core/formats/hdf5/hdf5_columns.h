@@ -20,7 +20,7 @@ struct Hdf5Piece {
 // Limits shared by all tensors of a checkpoint.
 struct Hdf5Limits {
   std::size_t fill_tiles = 0;             // remaining number of unwritten tiles
-  std::uint64_t fill_bytes = 0;           // and their bytes: a few bytes can declare any shape
+  std::uint64_t fill_bytes = 0;           // remaining bytes of unwritten tiles
   std::set<std::int64_t> tile_rows = {};  // kTileRows in use
 };
 Hdf5Limits hdf5_limits(const std::vector<Hdf5Shard>& shards);

@@ -55,7 +55,7 @@ Result<OpenItem> open_value(const Checkpoint& checkpoint, ChunkId chunk, ItemRan
   return open_filled(checkpoint, chunk, std::move(range), std::move(value));
 }
 
-// Nothing is stored that could be damaged.
+// Fill values are always intact: there is no stored data that could be damaged.
 Result<DataCheck> check_filled(const ItemRange&, std::span<const std::string>, std::uint64_t,
                                Progress*, PayloadWatch*) {
   return DataCheck{};
@@ -68,8 +68,9 @@ constexpr Codec kValueCodec{"hdf5-fill-value", &kValueReader};
 
 }  // namespace
 
-// old message: size, value. New message, versions 1 and 2: time of allocation, time of filling,
-// whether defined, size, value; version 3: the same as bits, and a size only with a value.
+// Layout of the old message: size, value. New message, versions 1 and 2: time of allocation, time
+// of filling, whether defined, size, value; version 3: the same as bits, and a size only with a
+// value.
 std::optional<Hdf5Fill> read_fill(const Hdf5Message& message) {
   constexpr unsigned kNeverFilled = 1;
   Hdf5Cursor cursor(message.body);
@@ -114,7 +115,7 @@ std::vector<Box> never_written(const Hdf5Array& array, std::size_t most) {
       (array.fill.value.empty() || array.fill.value.size() == size_of(array.dtype));
   if (!is_known || !elements || *elements == 0 || array.offset || most == 0) return {};
   if (!array.is_tiled) return {whole(array.shape)};
-  // Tiles of the grid, from front to back, beside those that are there.
+  // Lists tiles of the grid in order, except the written ones.
   std::set<Extents> written;
   for (const Hdf5Tile& tile : array.tiles) written.insert(tile.offsets);
   std::vector<Box> boxes;

@@ -14,7 +14,7 @@ namespace shw {
 // Parses the old or the new fill value message; empty if invalid.
 std::optional<Hdf5Fill> read_fill(const Hdf5Message& message);
 
-// Its items are the value's bytes, or for zeros any byte of the file.
+// Codec whose items are the value's bytes, or for zeros any byte of the file.
 const Codec& fill_codec(bool is_zero);
 
 // Boxes of unwritten elements; empty if there are more than `most`, or if their value is

@@ -8,7 +8,7 @@
 namespace shw {
 namespace {
 
-// "shard_rank3.h5", "rank_00003.h5", "rank-3.h5": the number behind the last "rank".
+// The number after the last "rank" in "shard_rank3.h5", "rank_00003.h5", "rank-3.h5".
 std::optional<std::uint32_t> rank_in_name(std::string_view path) {
   std::string_view name = path.substr(path.rfind('/') + 1);
   std::size_t at = name.rfind("rank");

@@ -118,9 +118,9 @@ Status Hdf5Objects::add_symbols(std::uint64_t tree, Hdf5Heap& names, int depth,
   return {};
 }
 
-// version, flags, [kind], [order], [character set], length of the name, name; then an address for
-// hard links, or a length and: for soft links the path; for external ones flags, file, 0, object,
-// 0
+// Layout: version, flags, [kind], [order], [character set], length of the name, name; then an
+// address for hard links, or a length and: for soft links the path; for external ones flags, file,
+// 0, object, 0.
 Result<Hdf5Link> Hdf5Objects::link_of(const Hdf5Message& message) const {
   constexpr std::uint8_t kHard = 0, kSoft = 1, kExternal = 64, kFlagsKnown = 31, kUtf8 = 1;
   Hdf5Cursor cursor(message.body);

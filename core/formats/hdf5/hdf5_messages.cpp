@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint16_t kHdf5OldTime = 0x0E, kHdf5Time = 0x12, kHdf5Uses = 0x16;
 
-// version, flags, optional fields according to flags, addresses
+// Layout: version, flags, optional fields according to flags, addresses.
 bool is_version_0(BytesView body, std::size_t per_flag, std::size_t addresses) {
   constexpr std::uint8_t kKnown = 3;
   Hdf5Cursor cursor(body);
@@ -19,7 +19,7 @@ bool is_version_0(BytesView body, std::size_t per_flag, std::size_t addresses) {
   return cursor.ok() && version == 0 && (flags & ~kKnown) == 0;
 }
 
-// "20261125160000", and two ignored bytes.
+// True for a time such as "20261125160000", followed by two ignored bytes.
 bool is_old_time(BytesView body) {
   constexpr std::size_t kDigits = 14, kSize = 16;
   return body.size() >= kSize && std::all_of(body.begin(), body.begin() + kDigits, [](std::byte b) {

@@ -23,7 +23,7 @@ inline constexpr std::uint32_t kHdf5LastSymbolKind = 2;
 // validated where they are parsed.
 bool is_message(std::uint16_t type, BytesView body, bool is_old);
 
-// For a name including its groups, and for soft links.
+// Limit for a name including its groups, and for the path of a soft link.
 inline constexpr std::size_t kLongestHdf5Path = 4096;
 
 bool is_hdf5(BytesView first_bytes);

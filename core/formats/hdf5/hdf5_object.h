@@ -74,7 +74,7 @@ struct Hdf5Tile {
 
 // The value of unwritten elements.
 struct Hdf5Fill {
-  bool is_defined = true;    // else undefined
+  bool is_defined = true;    // false: undefined
   std::uint64_t offset = 0;  // in the file
   Bytes value = {};          // of one element; empty: zeros
 };
@@ -93,7 +93,7 @@ struct Hdf5Array {
   // Offset of contiguous row-major elements; empty if they were never written.
   std::optional<std::uint64_t> offset = {};
   std::uint64_t length = 0;
-  // Otherwise written tiles.
+  // Written tiles, if the dataset is not contiguous.
   bool is_tiled = false;
   Extents tile_shape = {};
   std::vector<Hdf5Tile> tiles = {};

@@ -135,7 +135,8 @@ void add_unread(CheckpointBuilder& builder, const Hdf5Shard& shard) {
                    shard.begin + shard.size));
 }
 
-// Two files with equal names that do not say which parts they are: separate checkpoints.
+// Fails if files have equal names but do not record which parts they are: they are separate
+// checkpoints.
 Status check_parts(const std::map<std::string, std::vector<Hdf5Piece>>& tensors,
                    const Directory& directory) {
   for (const auto& [fqn, pieces] : tensors) {
@@ -199,8 +200,8 @@ std::map<std::string_view, std::vector<std::string>> groups_by_file(const KerasI
   return groups;
 }
 
-// Saves of one model side by side, as Keras's ModelCheckpoint leaves them; nullopt where the names
-// do not say which one is the newest.
+// Opens the newest of several saves of one model in a folder, as Keras's ModelCheckpoint writes
+// them; nullopt if names do not tell which is the newest.
 std::optional<OpenedCheckpoint> open_newest(const std::shared_ptr<const Directory>& directory,
                                             std::vector<std::string> files, Progress* progress) {
   std::sort(files.begin(), files.end(),

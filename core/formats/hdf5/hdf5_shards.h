@@ -26,7 +26,7 @@ struct Hdf5Files {
   KerasIndex index;  // empty if there is none
 };
 
-// By the files at the top of the directory, or by its index.
+// Lists the files at the top of the directory, or those of its index.
 Result<Hdf5Files> list_hdf5_files(const Directory& directory);
 
 struct Hdf5Shard {

@@ -14,8 +14,8 @@ namespace {
 
 constexpr int kMostTileLevels = 32;
 
-// size, mask of skipped filters, offsets, and a byte offset within the element: 0 for tiles,
-// anything in the last key of a node, which is not a tile.
+// Layout: size, mask of skipped filters, offsets, and a byte offset within the element: 0 for
+// tiles, anything in the last key of a node, which is not a tile.
 struct Hdf5TileKey {
   std::uint32_t length = 0, left_out = 0;
   Extents at;
@@ -49,7 +49,7 @@ bool is_before(const Extents& a, const Extents& b) {
 
 }  // namespace
 
-// dimensions + 1, address of the B-tree, then extents (4 bytes each)
+// Layout: dimensions + 1, address of the B-tree, then extents (4 bytes each).
 Status Hdf5Objects::place_tiles(const Hdf5Message& message, Hdf5Array& array) {
   Hdf5Cursor cursor(message.body, 2);
   const std::size_t ndim = array.shape.size();

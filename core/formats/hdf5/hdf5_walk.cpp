@@ -145,7 +145,7 @@ void Hdf5Walker::find_overlaps() {
            std::tie(b.run.begin, b.run.end, b.dataset);
   });
   std::set<std::uint32_t> told;
-  const Hdf5Owned* reach = nullptr;  // of the previous ones, the one with the greatest end
+  const Hdf5Owned* reach = nullptr;  // the previous range with the greatest end
   for (const Hdf5Owned& one : owned) {
     const bool meets = reach != nullptr && one.run.begin < reach->run.end;
     auto who = one.dataset ? one.dataset : reach != nullptr ? reach->dataset : std::nullopt;

@@ -24,7 +24,7 @@ LegacyArgs legacy_args(const PickleTree& tree, NodeId args) {
   };
   LegacyArgs out;
   out.tensor = number("tensor_model_parallel_size");
-  // Of Megatron before its pipelines.
+  // Argument of Megatron versions before pipeline parallelism.
   if (!out.tensor) out.tensor = number("model_parallel_size");
   out.pipeline = number("pipeline_model_parallel_size");
   out.expert = number("expert_model_parallel_size");

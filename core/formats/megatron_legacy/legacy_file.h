@@ -1,4 +1,4 @@
-// One rank's file of Megatron's `torch` format, without a byte of a tensor.
+// One rank's file of Megatron's `torch` format, parsed without reading tensor data.
 //
 //   file = {"args": Namespace, "model": nested | "model0": nested, "model1": ..., "iteration",
 //           "checkpoint_version", "optimizer", "opt_param_scheduler", "rng_state", ...}
@@ -17,7 +17,7 @@
 
 namespace shw {
 
-// What args say; nothing where they do not.
+// Values from args; nullopt if missing there.
 struct LegacyArgs {
   std::optional<std::uint32_t> tensor = {}, pipeline = {}, expert = {}, world = {}, experts = {};
   std::optional<std::uint32_t> expert_tensor = {};
@@ -34,12 +34,13 @@ struct LegacyFile {
   std::optional<std::int64_t> iteration = {};
   std::vector<SideTensor> tensors = {};
   std::vector<SideUnreadable> unreadable = {};
-  std::vector<LegacyValue> values = {};  // entries of the top that hold no tensor
+  std::vector<LegacyValue> values = {};  // top-level entries without tensors
 };
 Result<LegacyFile> read_legacy_file(const Directory& directory, const std::string& path,
                                     PickleNotes& notes);
 
-// "model", 0 of "model"; "model", 3 of "model3"; nothing of another key.
+// Splits a key into "model" and chunk number: 0 for "model", 3 for "model3"; nullopt for other
+// keys.
 std::optional<std::uint32_t> model_chunk(const PathPart& key);
 
 }  // namespace shw

@@ -36,7 +36,7 @@ void LegacyLayers::add(std::string_view name, std::uint32_t chunk, std::uint32_t
 
 void LegacyLayers::finish(std::uint32_t chunks, std::uint32_t stages) {
   for (auto& [before, own] : stages_) {
-    // Numbers that go on from stage to stage are those of the whole already.
+    // If numbers continue from stage to stage, they already refer to the whole model.
     const bool is_numbered =
         std::any_of(own.begin(), own.end(), [](const auto& one) { return one.second.first != 0; });
     if (is_numbered) continue;
@@ -46,7 +46,7 @@ void LegacyLayers::finish(std::uint32_t chunks, std::uint32_t stages) {
       for (std::uint32_t s = 0; s < stages; ++s) {
         auto found = own.find({c, s});
         if (found != own.end()) found->second.before = count;
-        // A stage that is there may have none: of the embedding alone.
+        // An existing stage without such layers adds none; it may contain only the embedding.
         if (found != own.end())
           count += found->second.end;
         else if (!there_.contains(s))

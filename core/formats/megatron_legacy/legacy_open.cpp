@@ -85,7 +85,7 @@ class LegacyReading {
                      {}});
   }
 
-  // By args, and never fewer than there are folders.
+  // Sizes of the parallel groups from args, at least as large as the existing folders require.
   void find_sizes() {
     sizes_ = {args_.tensor.value_or(1), args_.pipeline.value_or(1), args_.expert.value_or(1)};
     for (LegacyRankFile& file : read_) {
@@ -98,7 +98,7 @@ class LegacyReading {
 
   void add_missing() {
     const std::uint64_t all = std::uint64_t{sizes_.tensor} * sizes_.pipeline * sizes_.expert;
-    // What args say is no more than a few times what there is, or is not believed.
+    // Numbers in args that exceed the existing folders by far are not trusted.
     if (all > 64 * folders_.size() + 1024) return;
     const bool is_apart = std::any_of(folders_.begin(), folders_.end(), [](const auto& folder) {
       const auto& names = folder.second;

@@ -1,12 +1,10 @@
-// Megatron's `torch` format, which it wrote before its distributed checkpoints and still writes
-// with
+// Megatron's `torch` format, the only one before distributed checkpoints and still written with
 // --ckpt-format torch: mp_rank_TT[_PPP][_EEE]/model_optim_rng.pt, one per model-parallel rank.
 //
-//   model.NAME            a parameter, of the parts of all tensor-parallel ranks, with the number
-//                         that its layer and its expert have in the whole model
-//   mp_rank_TT_PPP.NAME   what a rank has of its own, or what no rule joins: states of random
-//                         numbers, of the optimizer, and parameters of a name that is not
-//                         Megatron's
+//   model.NAME            a parameter, joined from all tensor-parallel ranks; layers and experts
+//                         have their numbers in the whole model
+//   mp_rank_TT_PPP.NAME   a tensor of one rank: random states, optimizer states, and parameters
+//                         whose name is not one of Megatron's
 #pragma once
 
 #include "core/formats/format_row.h"

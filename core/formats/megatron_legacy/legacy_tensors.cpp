@@ -43,7 +43,7 @@ void LegacyTensors::gather(std::size_t index) {
   for (SideTensor& tensor : file.tensors) {
     const auto chunk =
         tensor.path.empty() || !file.is_model ? std::nullopt : model_chunk(tensor.path.front());
-    // What is not the model's is each rank's own.
+    // Tensors outside of the model belong to the rank alone.
     std::string fqn =
         chunk ? model_name(tensor, file, *chunk) : file.prefix + dotted_path(tensor.path);
     auto [known, is_new] = pieces_.try_emplace(std::move(fqn));
@@ -74,7 +74,7 @@ void LegacyTensors::add_model_tensor(const std::string& fqn, Pieces& pieces) {
 
 bool LegacyTensors::add_joined(const std::string& fqn, const Pieces& pieces) {
   const bool is_expert = fqn.find(".experts.") != std::string::npos;
-  // Experts may be cut by other groups of ranks than the rest.
+  // Experts may be split over another group of ranks than other layers.
   const std::uint32_t ranks =
       is_expert ? args_.expert_tensor.value_or(sizes_.tensor) : sizes_.tensor;
   if (ranks != sizes_.tensor && ranks != 1) return false;
@@ -91,7 +91,7 @@ bool LegacyTensors::add_joined(const std::string& fqn, const Pieces& pieces) {
   for (const Piece& piece : pieces) {
     const LegacyRankFile& file = files_[piece.file];
     const auto part = part_of_cut(cut, first.sizes, file.place.tensor, ranks);
-    // The boxes are those of the part itself.
+    // Relative to the rank's part.
     if (part) (void)chunks_.add({rank_of(file.place), file.file, *piece.tensor}, part->boxes);
   }
   ++joined_;
@@ -106,8 +106,8 @@ void LegacyTensors::add_own(const std::string& name, Piece& piece) {
   (void)chunks_.add({rank_of(file.place), file.file, std::move(*piece.tensor)}, {box});
 }
 
-// Megatron counts ranks along tensor, expert and data parallelism before the pipeline; the first of
-// a data-parallel group saves.
+// Global rank: Megatron numbers ranks along tensor, expert and data parallelism before the
+// pipeline, and the first rank of a data-parallel group saves.
 std::uint32_t LegacyTensors::rank_of(const LegacyPlace& place) const {
   const std::uint64_t folders = std::uint64_t{sizes_.tensor} * sizes_.pipeline;
   const std::uint64_t world = args_.world.value_or(0);

@@ -1,4 +1,4 @@
-// The files of all ranks as the tensors of one model.
+// Joins the files of all ranks into the tensors of one model.
 #pragma once
 
 #include <map>
@@ -15,8 +15,8 @@
 namespace shw {
 
 struct LegacyRankFile {
-  std::string name;    // of the folder
-  std::string prefix;  // of what is the rank's own: "mp_rank_00_001.distrib_optim."
+  std::string name;    // folder of the rank
+  std::string prefix;  // for tensors of the rank alone: "mp_rank_00_001.distrib_optim."
   LegacyFolder folder;
   FileId file = FileId::kNone;
   bool is_model = false;
@@ -30,7 +30,7 @@ class LegacyTensors {
       : builder_(builder), args_(args), sizes_(sizes), chunks_(builder) {}
 
   void add(LegacyRankFile file) { files_.push_back(std::move(file)); }
-  // All tensors go into the builder, and what is said of them.
+  // Adds all tensors and findings to the builder.
   void finish();
 
  private:
@@ -57,7 +57,7 @@ class LegacyTensors {
   RankChunks chunks_;
   LegacyLayers layers_;
   std::uint32_t model_chunks_ = 1;
-  std::uint32_t experts_here_ = 0;  // of one rank
+  std::uint32_t experts_here_ = 0;  // per rank
   std::vector<LegacyRankFile> files_;
   std::unordered_map<std::string, Pieces> pieces_;
   std::vector<std::string> order_, unknown_;

@@ -72,7 +72,7 @@ class MetaReading {
     for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
       if (is_cancelled(progress)) return cancelled_error();
       auto path = files_.find(rank);
-      // Found to be missing by its name.
+      // Adds the file as missing under its expected name.
       if (path == files_.end())
         builder_.file(meta_file_name(rank));
       else
@@ -114,22 +114,22 @@ class MetaReading {
     }
   }
 
-  // Of a norm, which every rank has whole.
+  // The width of the model, from a norm, which every rank stores completely.
   void find_width() {
     auto norm = pieces_.find("norm.weight");
     if (norm == pieces_.end() || norm->second.front().tensor.sizes.size() != 1) return;
     width_ = norm->second.front().tensor.sizes[0];
   }
 
-  // How many ranks there were, by the shapes of one rank's parts: files of higher numbers may be
-  // missing without a gap between those that are there.
+  // The number of ranks, from the shapes of one rank's parts, because the last files may be missing
+  // without a visible gap.
   void find_ranks() {
     const std::uint32_t wanted = std::max(ranks_of_embedding(), ranks_of_heads());
     for (; ranks_ < wanted; ++ranks_) builder_.file(meta_file_name(ranks_));
     knows_ranks_ = wanted != 0;
   }
 
-  // Llama 2 cuts the embedding's width; 0 where it does not say.
+  // Llama 2 splits the embedding's width; 0 if the number of ranks is unknown.
   std::uint32_t ranks_of_embedding() const {
     const SideTensor* embedding = first_of("tok_embeddings.weight");
     if (embedding == nullptr || embedding->sizes.size() != 2 || !width_) return 0;
@@ -137,8 +137,8 @@ class MetaReading {
     return columns < *width_ ? times(*width_, columns) : 0;
   }
 
-  // A rank's columns of wo are its heads, and params.json says how many there are; 0 where one of
-  // them does not say.
+  // The columns of wo on a rank are its heads, and params.json records their total; 0 if one is
+  // unknown.
   std::uint32_t ranks_of_heads() const {
     const SideTensor* heads = first_of("layers.0.attention.wo.weight");
     const auto all = heads_in_params();
@@ -156,7 +156,7 @@ class MetaReading {
     return found == pieces_.end() ? nullptr : &found->second.front().tensor;
   }
 
-  // Elements of all heads together.
+  // Total elements of all heads.
   std::optional<std::int64_t> heads_in_params() const {
     if (directory_.stat(std::string(kMetaParams)).kind != EntryKind::kFile) return std::nullopt;
     auto source = directory_.open(std::string(kMetaParams));
@@ -172,7 +172,7 @@ class MetaReading {
     };
     const std::int64_t width = number("dim"), heads = number("n_heads"), each = number("head_dim");
     if (each > 0 && heads > 0) return checked_mul(heads, each);
-    // Without head_dim the heads share the width.
+    // Without head_dim the heads divide the width.
     return width > 0 ? std::optional(width) : std::nullopt;
   }
 
@@ -242,7 +242,7 @@ class MetaReading {
   bool knows_ranks_ = false;
 };
 
-// One of several, which may be the only one that is left.
+// True if any of the files exists, because others may be missing.
 Result<bool> recognises_meta(const DirectoryLook& look) {
   SHW_TRY(auto entries, look.entries());
   const MetaFiles files = meta_files(entries);

@@ -1,6 +1,6 @@
-// A Llama in the form that Meta gives it to people: one torch.save file per tensor-parallel rank,
-// consolidated.00.pth, consolidated.01.pth, ... A file alone is of this form where params.json lies
-// beside it, and a file of torch.save elsewhere.
+// A Llama model in Meta's own format: one torch.save file per tensor-parallel rank,
+// consolidated.00.pth, consolidated.01.pth, ... A single file has this format if params.json is
+// next to it, and is an ordinary torch.save file otherwise.
 #pragma once
 
 #include "core/formats/format_row.h"
@@ -8,11 +8,10 @@
 
 namespace shw {
 
-// "consolidated.03.pth"
+// The rank in "consolidated.03.pth"; nullopt for other names.
 std::optional<std::uint32_t> parse_meta_file(std::string_view name);
-// By the layer that a parameter is of (llama/model.py: ColumnParallelLinear cuts axis 0,
-// RowParallelLinear axis 1). Of the embedding it follows from the shapes: Llama 2 cuts its width,
-// Llama 3 its words.
+// Axis by layer (llama/model.py: ColumnParallelLinear splits axis 0, RowParallelLinear axis 1). For
+// the embedding it follows from the shapes: Llama 2 splits its width, Llama 3 its vocabulary.
 TensorCut meta_cut(std::string_view name, const Extents& local, std::optional<std::int64_t> width,
                    std::uint32_t ranks);
 

@@ -27,10 +27,10 @@ constexpr std::string_view kOptimizerFile = "optimizer/optimizer_";
 constexpr std::string_view kSafetensorsEnd = ".safetensors";
 constexpr std::uint32_t kMostTensorRanks = 1 << 16;
 
-// The parts of "model/decoder/0/model_weight_pp-rank-0-of-1_tp-rank-1-of-2.safetensors".
+// Parts of a name such as "model/decoder/0/model_weight_pp-rank-0-of-1_tp-rank-1-of-2.safetensors".
 struct NanotronName {
   std::string fqn;
-  std::string before;  // of the rank, and behind it: for the names of the others
+  std::string before;  // texts before and after the rank, to form names of other ranks
   std::string after;
   std::uint32_t rank = 0, ranks = 1;
 };
@@ -143,9 +143,9 @@ class NanotronOpening {
     }
   }
 
-  // What a file has of its tensor.
+  // The part of a tensor in one file.
   struct Part {
-    Extents shape;  // of the whole
+    Extents shape;  // of the whole tensor
     SideTensor tensor;
     std::vector<Box> boxes;
   };
@@ -193,7 +193,7 @@ class NanotronOpening {
     builder_.add_finding(std::move(finding));
   }
 
-  // "optimizer.pp-0-of-1_tp-0-of-2.state.0.exp_avg" of a tensor in optimizer/optimizer_pp-0....pt.
+  // "optimizer.pp-0-of-1_tp-0-of-2.state.0.exp_avg" for a tensor in optimizer/optimizer_pp-0....pt.
   static std::string state_name(const std::string& path, const std::vector<PathPart>& parts) {
     std::string name =
         "optimizer." + path.substr(kOptimizerFile.size(), path.size() - kOptimizerFile.size() - 3);

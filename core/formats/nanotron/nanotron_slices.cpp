@@ -38,7 +38,7 @@ tl::unexpected<Error> no_slices(std::string what) {
   return fail(ErrorKind::kDamaged, std::move(what), {});
 }
 
-// "0,4,None" of an axis of `size`.
+// Parses "0,4,None" for an axis of `size`.
 bool take_slice(std::string_view text, std::int64_t size, Box& box) {
   const auto parts = parts_between(text, ',');
   if (parts.size() != 3) return false;
@@ -84,7 +84,7 @@ Result<std::vector<Box>> nanotron_boxes(std::string_view pairs, const Extents& s
                                         const Extents& whole) {
   const auto texts = parts_between(pairs, ';');
   if (texts.size() > kMostPairs) return no_slices("there are too many slices");
-  std::vector<std::pair<Box, Box>> boxes;  // of the part, of the whole
+  std::vector<std::pair<Box, Box>> boxes;  // in the part, in the whole tensor
   for (std::string_view text : texts) {
     const auto sides = parts_between(text, '#');
     if (sides.size() != 2) return no_slices("the slices are not pairs");

@@ -1,4 +1,4 @@
-// Where the part in a file of nanotron lies in the whole tensor.
+// Parses where the part in a nanotron file lies in the whole tensor.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace shw {
 
-// "(8, 6)"; nothing where it is not a tuple of sizes.
+// Parses "(8, 6)"; nullopt if it is not a tuple of sizes.
 std::optional<Extents> nanotron_shape(std::string_view text);
-// The boxes of the whole that a part of `sizes` is made of, in its order along the axis that is
-// cut. kDamaged, without a place, where the slices are not that.
+// The boxes of the whole tensor that form a part of `sizes`, in their order along the split axis.
+// kDamaged, without a place, if the slices do not form such a part.
 Result<std::vector<Box>> nanotron_boxes(std::string_view pairs, const Extents& sizes,
                                         const Extents& whole);
 

@@ -14,7 +14,7 @@ tl::unexpected<Error> damaged_npy(std::string what) {
   return fail(ErrorKind::kDamaged, std::move(what));
 }
 
-// What stands behind a key of the dictionary.
+// The text after a key of the dictionary.
 std::string_view value_of(std::string_view text, std::string_view key) {
   for (char quote : {'\'', '"'}) {
     const std::string quoted = quote + std::string(key) + quote;
@@ -33,7 +33,7 @@ std::string quoted_text(std::string_view text) {
   return end == std::string_view::npos ? std::string() : std::string(text.substr(1, end - 1));
 }
 
-// "(3, 4)", "(3,)", "()"
+// Parses "(3, 4)", "(3,)", "()".
 std::optional<Extents> shape_in(std::string_view text) {
   if (!text.starts_with('(')) return std::nullopt;
   Extents shape;

@@ -14,15 +14,15 @@
 namespace shw {
 
 struct NpyHeader {
-  std::string descr;  // "<f4"; empty where it is a list of fields
+  std::string descr;  // "<f4"; empty for a structured dtype
   bool is_column_major = false;
   Extents shape;
-  std::uint64_t length = 0;  // bytes before the data
+  std::uint64_t length = 0;  // header bytes before the data
 };
 
 inline constexpr std::uint64_t kMostNpyHeader = std::uint64_t{64} << 10;
 
-// `bytes`: the beginning of the array, as much as kMostNpyHeader where there is so much.
+// `bytes`: the first kMostNpyHeader bytes of the array, or all of a shorter one.
 Result<NpyHeader> parse_npy_header(BytesView bytes);
 
 }  // namespace shw

@@ -33,7 +33,7 @@ Result<ItemHeader> npz_header(const Checkpoint& checkpoint, ChunkId chunk, const
   return header;
 }
 
-// The elements of a deflated record, behind the header of the array.
+// Inflates a record and skips the array's header, to the elements.
 Result<std::unique_ptr<ByteStream>> elements_of_record(const ItemRange& range) {
   auto begin = [&] {
     return inflating_stream(range.source, {"the deflated array", range.offset, range.length});

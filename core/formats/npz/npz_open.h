@@ -11,7 +11,7 @@ inline constexpr std::string_view kNpzSuffix = ".npz", kNpySuffix = ".npy";
 
 extern const Format kNpzFormat;
 OpenedCheckpoint open_npz(std::shared_ptr<const Directory> directory, Progress* progress);
-// The CRCs of all records of an archive.
+// Verifies the CRCs of all records of an archive.
 Result<DataCheck> check_npz(const std::shared_ptr<const ByteSource>& file, Progress* progress);
 
 }  // namespace shw

@@ -31,7 +31,7 @@ constexpr Format kNpzFormat = {
     .traits = {.one_piece = true},
 };
 
-// Training leaves other arrays beside its checkpoints: indices of data, embeddings of words.
+// Names are common, because training saves other arrays too: indices of data, word embeddings.
 constexpr FormatRow kNpzRow = {
     .format = &kNpzFormat,
     .sign = kNpzSuffix,

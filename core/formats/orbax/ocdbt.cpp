@@ -14,17 +14,17 @@ namespace shw {
 namespace {
 
 constexpr std::uint32_t kManifestMagic = 0x0CDB3A2A, kNodeMagic = 0x0CDB20DE;
-// tensorstore's own limit of a decoded node is 100 MB.
+// tensorstore itself limits a decoded node to 100 MB.
 constexpr std::uint64_t kMostNodeBytes = std::uint64_t{256} << 20;
 constexpr std::uint64_t kMostKey = 4096;
 constexpr unsigned kMostHeight = 32;
-constexpr std::size_t kHead = 14, kTail = 4;  // with a version and a compression of a byte each
+constexpr std::size_t kHead = 14, kTail = 4;  // bytes before and after a body
 
 tl::unexpected<Error> damaged_at(const std::string& file, std::uint64_t offset, std::string what) {
   return fail(ErrorKind::kDamaged, std::move(what), {file, offset});
 }
 
-// What stands between the head and the checksum, decompressed.
+// The bytes between the file's head and its checksum, decompressed.
 Result<Bytes> body_of(const ByteSource& source, std::uint64_t offset, std::uint64_t length,
                       std::uint32_t magic) {
   const std::string& file = source.name();
@@ -56,7 +56,7 @@ Result<Bytes> body_of(const ByteSource& source, std::uint64_t offset, std::uint6
   return Bytes(all.begin() + kHead, all.end() - kTail);
 }
 
-// A text that begins as the one before it.
+// Reads a text that shares a prefix with the previous one.
 bool take_joined(OcdbtCursor& cursor, std::uint64_t shared, std::uint64_t rest, std::string& text) {
   if (shared > text.size() || rest > kMostKey || shared + rest > kMostKey) {
     cursor.fail();
@@ -74,7 +74,7 @@ std::vector<std::uint64_t> shared_of(OcdbtCursor& cursor, std::uint64_t count) {
   return shared;
 }
 
-// Paths of data files; those of a database inside of another begin with where that lies.
+// Paths of data files; paths of a nested database begin with its folder.
 struct OcdbtFiles {
   std::vector<std::string> paths, bases;
 };
@@ -108,7 +108,7 @@ class OcdbtReader {
   OcdbtReader(const Directory& directory, const Progress* progress)
       : directory_(directory), progress_(progress) {}
 
-  // The root of the newest version; nothing where the database is empty.
+  // The root of the newest version; nullopt if the database is empty.
   Result<std::optional<OcdbtPlace>> root() {
     const std::string file(kOcdbtManifest);
     SHW_TRY(auto source, directory_.open(file));
@@ -168,7 +168,7 @@ class OcdbtReader {
  private:
   struct Keys {
     std::vector<std::string> keys;
-    std::vector<std::uint64_t> left_out;  // of its own key by a child's keys
+    std::vector<std::uint64_t> left_out;  // number of key bytes that a child's keys omit
   };
 
   Keys take_keys(OcdbtCursor& cursor, bool is_interior) {

@@ -1,4 +1,4 @@
-// OCDBT, the B+tree of keys and values in which tensorstore keeps small files for Orbax.
+// OCDBT, the B+tree of keys and values in which tensorstore stores small files for Orbax.
 //
 //   file      = magic(u32 BE) length(u64) version(varint) compression(varint) body crc32c(u32)
 //   manifest  = magic 0cdb3a2a; its body: config files versions ...
@@ -10,8 +10,8 @@
 //   leaf      = value lengths, kinds(u8), for values of kind 1: file, offset; values of kind 0
 //   interior  = columns: file, offset, length, keys, tree bytes, value bytes
 //
-// All numbers are varints where nothing else is said; body may be a zstd frame. Source:
-// tensorstore, kvstore/ocdbt/format.
+// Numbers are varints unless noted; a body may be a zstd frame. Source: tensorstore,
+// kvstore/ocdbt/format.
 #pragma once
 
 #include <map>
@@ -29,24 +29,24 @@ inline constexpr std::string_view kOcdbtManifest = "manifest.ocdbt";
 
 struct OcdbtValue {
   std::string key;
-  std::string file;  // relative to the database; of a small value the name of its decoded node
+  std::string file;  // relative to the database; for a value inside a node, the decoded node's name
   std::uint64_t offset = 0, length = 0;
 };
 
-// A node of the tree, whose values lie inside of it.
+// A node of the tree that contains values.
 struct OcdbtNode {
   std::string file;
   std::uint64_t offset = 0, length = 0;
-  std::uint64_t decoded = 0;  // bytes of its body
+  std::uint64_t decoded = 0;  // bytes of its decoded body
 };
 
 struct OcdbtDatabase {
   std::vector<OcdbtValue> values;          // sorted by key
-  std::map<std::string, OcdbtNode> nodes;  // by the name under which values lie in them
+  std::map<std::string, OcdbtNode> nodes;  // by the file name that their values use
 };
 
-// The newest version of the database that lies in `directory`. Checksums of the manifest and of all
-// nodes are checked.
+// Reads the newest version of the database in `directory`. Verifies the checksums of the manifest
+// and of all nodes.
 Result<OcdbtDatabase> read_ocdbt(const Directory& directory, const Progress* progress);
 
 // The decoded body of a node.

@@ -1,4 +1,4 @@
-// Numbers out of the body of an OCDBT file, from front to back.
+// Reads numbers from the body of an OCDBT file sequentially.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace shw {
 
-// Past the end everything is 0 and `ok` is false: asked once, after the last number.
+// Past the end numbers are 0 and `ok` is false, so one check after the last number suffices.
 class OcdbtCursor {
  public:
   explicit OcdbtCursor(BytesView bytes) : bytes_(bytes) {}
@@ -28,7 +28,7 @@ class OcdbtCursor {
     const BytesView one = take(1);
     return one.empty() ? 0 : std::to_integer<unsigned>(one[0]);
   }
-  // Each takes a byte at least, so that no more are made room for than there are bytes.
+  // Every number takes at least a byte, which limits the memory reserved here.
   std::vector<std::uint64_t> numbers(std::uint64_t count) {
     std::vector<std::uint64_t> all;
     if (!has(count)) return all;

@@ -15,7 +15,7 @@ const OrbaxJson* find_member(const OrbaxJson& object, const char* name) {
   return found == object.end() ? nullptr : &*found;
 }
 
-// Keys of dictionaries and numbers of lists, joined by dots as Orbax joins them.
+// Keys of dictionaries and indices of lists, joined by dots as Orbax does.
 std::string leaf_name(const OrbaxJson& leaf) {
   std::string name;
   const OrbaxJson* keys = find_member(leaf, "key_metadata");
@@ -51,7 +51,7 @@ Result<OrbaxTree> parse_orbax_tree(BytesView json) {
     const std::string word =
         type != nullptr && type->is_string() ? type->get<std::string>() : std::string();
     const bool is_array = word == "jax.Array" || word == "np.ndarray" || word == "scalar";
-    // Nodes without children, as optax's EmptyState: nothing was saved of them.
+    // Nodes without children, such as optax's EmptyState, have no saved data.
     const bool is_empty = word == "Dict" || word == "List" || word == "Tuple" || word == "None";
     std::string name = leaf_name(leaf);
     if (name.empty() || is_empty) continue;

@@ -1,4 +1,4 @@
-// What Orbax says of a save beside its arrays, in JSON.
+// Orbax's JSON files about a save, other than arrays.
 #pragma once
 
 #include <map>
@@ -16,17 +16,17 @@ inline constexpr std::string_view kOrbaxMetadata = "_METADATA",
 
 // `_METADATA`: the leaves of the tree.
 struct OrbaxTree {
-  std::vector<std::string> arrays;  // "opt_state.0.mu.kernel", of leaves that are stored as arrays
-  std::vector<std::string> texts;   // their values are in _strings.json
-  std::vector<std::string> others;  // of types that are not read
-  // store_array_data_equal_to_fill_value: every chunk was written, whatever it holds.
+  std::vector<std::string> arrays;  // leaves that are stored as arrays: "opt_state.0.mu.kernel"
+  std::vector<std::string> texts;   // leaves whose values are in _strings.json
+  std::vector<std::string> others;  // leaves of types that are not supported
+  // store_array_data_equal_to_fill_value: chunks of only fill values were written too.
   bool has_all_chunks = false;
 };
 Result<OrbaxTree> parse_orbax_tree(BytesView json);
-// The texts of a tree by their names, from _strings.json; empty where that cannot be read.
+// The values of _strings.json by leaf name; empty if it cannot be parsed.
 std::map<std::string, std::string> parse_orbax_texts(BytesView json);
 
-// `_CHECKPOINT_METADATA` says that a save began, and has no time at which it was committed.
+// True if `_CHECKPOINT_METADATA` records the begin of a save but no commit time.
 bool is_uncommitted(BytesView json);
 
 }  // namespace shw

@@ -23,7 +23,7 @@ bool has_file(std::span<const Entry> entries, const std::string& path) {
                      [&](const Entry& entry) { return entry.path == path; });
 }
 
-// A file of that name in a folder: the folder, "" for the top; nothing of another file.
+// The folder of a file with this name, "" for the top; nullopt for other files.
 std::optional<std::string> folder_with(std::string_view path, std::string_view file) {
   if (path == file) return std::string();
   if (!path.ends_with(file) || path[path.size() - file.size() - 1] != '/') return std::nullopt;
@@ -41,7 +41,7 @@ Result<Bytes> small_file(const Directory& directory, const std::string& path) {
   return read_bytes(*source, 0, source->size());
 }
 
-// A Python tree says which leaves it has; what is not stored was lost.
+// Reports leaves of the recorded Python tree that are not stored.
 void check_tree(CheckpointBuilder& builder, const std::string& path, const OrbaxTree& tree,
                 const std::string& prefix, const std::vector<std::string>& there) {
   const std::set<std::string_view> stored(there.begin(), there.end());
@@ -64,7 +64,7 @@ void check_tree(CheckpointBuilder& builder, const std::string& path, const Orbax
 
 constexpr std::string_view kOrbaxTexts = "_strings.json";
 
-// "X", four bytes of length, UTF-8: pickle's opcode of a text.
+// pickle's opcode of a text: "X", four bytes of length, UTF-8.
 std::string opcodes_of_text(const std::string& text) {
   std::string opcodes = "X";
   for (int shift = 0; shift < 32; shift += 8)
@@ -72,8 +72,7 @@ std::string opcodes_of_text(const std::string& text) {
   return opcodes + text;
 }
 
-// Texts of the tree become entries that are no tensors. One without a value is left to
-// report_others.
+// Adds texts of the tree as non-tensor entries. report_others() reports those without a value.
 void add_texts(CheckpointBuilder& builder, FolderWithNodes& folder, const std::string& item,
                const std::string& prefix, std::span<const Entry> entries, OrbaxTree& tree) {
   if (tree.texts.empty()) return;
@@ -94,7 +93,7 @@ void add_texts(CheckpointBuilder& builder, FolderWithNodes& folder, const std::s
   }
 }
 
-// Leaves of other types than arrays and texts.
+// Reports leaves that are neither arrays nor texts.
 void report_others(CheckpointBuilder& builder, const std::string& path, const OrbaxTree& tree,
                    const std::string& prefix) {
   if (tree.others.empty()) return;
@@ -171,7 +170,7 @@ std::vector<std::string> orbax_items(std::span<const Entry> entries) {
   for (const Entry& entry : entries) {
     for (std::string_view file : {kOrbaxMetadata, kOcdbtManifest}) {
       const auto folder = folder_with(entry.path, file);
-      // The databases of single processes are parts of the one above.
+      // Databases of single processes are parts of the joined one.
       if (folder && folder->find(kOcdbtOfProcess) == std::string::npos &&
           std::count(folder->begin(), folder->end(), '/') <= 1)
         with_tree.insert(*folder);

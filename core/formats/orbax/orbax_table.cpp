@@ -11,8 +11,8 @@
 namespace shw {
 namespace {
 
-// By its metadata, or by arrays in the folder itself or in those at its top. A folder of steps has
-// them further down, and is no checkpoint itself.
+// True if there is Orbax metadata, or an array in the folder or a direct subfolder. A folder of
+// steps has arrays further down and is not a checkpoint.
 Result<bool> is_orbax(const DirectoryLook& look) {
   for (std::string_view file : {kOrbaxCheckpointMetadata, kOrbaxMetadata, kOcdbtManifest}) {
     if (look.entry(file).kind == EntryKind::kFile) return true;

@@ -1,4 +1,5 @@
-// The keys of an Orbax folder and where their values lie: files, or entries of an OCDBT database.
+// The keys of an Orbax folder and the positions of their values: files, or entries of an OCDBT
+// database.
 #pragma once
 
 #include <memory>
@@ -11,8 +12,8 @@
 
 namespace shw {
 
-// A folder with one file more for each node of its databases that holds values: small values lie in
-// nodes that are compressed. The file is the decoded node.
+// A directory with an additional virtual file per database node that contains values: small values
+// are inside compressed nodes. The file is the decoded node.
 class FolderWithNodes final : public Directory {
  public:
   explicit FolderWithNodes(std::shared_ptr<const Directory> folder) : folder_(std::move(folder)) {}
@@ -30,11 +31,11 @@ class FolderWithNodes final : public Directory {
 
 struct StoredKey {
   std::string key;   // "params.kernel/0.1"
-  std::string path;  // from the top of the folder
+  std::string path;  // relative to the top of the folder
   std::uint64_t offset = 0, length = 0;
 };
 
-// Of the folder below `item` ("" or "state/"), sorted by key. Nodes of its database are added to
+// Keys of the folder below `item` ("" or "state/"), sorted. Adds the nodes of its database to
 // `folder`.
 Result<std::vector<StoredKey>> stored_keys(FolderWithNodes& folder, const std::string& item,
                                            std::span<const Entry> entries,

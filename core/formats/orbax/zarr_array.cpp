@@ -54,7 +54,7 @@ Status take_grid(const Json& shape, const Json& chunk, ZarrArray& array) {
   return {};
 }
 
-// "<f4", "|b1", "bfloat16": numpy's code, or the name where numpy has none.
+// Parses numpy's code ("<f4", "|b1"), or a name where numpy has no code ("bfloat16").
 Status take_zarr_two_dtype(const Json& value, ZarrArray& array) {
   const std::string text = text_of(value);
   const NumpyDtype numpy = numpy_dtype(text);
@@ -107,7 +107,7 @@ Result<std::optional<ZarrArray>> parse_zarr_two(const Json& json) {
   return std::optional(std::move(array));
 }
 
-// Of a list of codecs what makes bytes of elements, and bytes of bytes.
+// Parses the codecs from elements to bytes and from bytes to bytes.
 Status take_codecs(const Json& codecs, ZarrArray& array, bool is_inside);
 
 Status take_shards(const Json& configuration, ZarrArray& array) {

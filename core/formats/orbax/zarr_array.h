@@ -1,5 +1,5 @@
-// What `.zarray` (zarr 2) or `zarr.json` (zarr 3) says of an array, in as far as it is read: a
-// regular grid of chunks, elements side by side, compressed by zstd, gzip or zlib or not at all.
+// Metadata of an array in `.zarray` (zarr 2) or `zarr.json` (zarr 3). Supported: a regular grid of
+// chunks, dense elements, compression by zstd, gzip, zlib or none.
 #pragma once
 
 #include <optional>
@@ -17,25 +17,23 @@ namespace shw {
 struct ZarrArray {
   Dtype dtype = Dtype::kUnknown;
   Extents shape, chunk;
-  bool is_sharded = false;  // a chunk is a shard: pieces, and an index of where they lie
-  Extents inner = {};       // of such a piece
+  bool is_sharded = false;  // a grid chunk is a shard: inner chunks, and an index of them
+  Extents inner = {};       // shape of an inner chunk
   bool index_at_end = true;
   bool index_has_checksum = false;
   ZarrPipe pipe = {};
   bool is_column_major = false;
-  bool fill_is_zero = false;  // nothing that was said counts as zero
+  bool fill_is_zero = false;  // also if no fill value is given
   char separator = '.';
-  bool begins_with_c = false;  // keys of chunks: "c/0/1" in place of "0.1"
+  bool begins_with_c = false;  // chunk keys are "c/0/1" instead of "0.1"
 };
 
 inline constexpr std::string_view kZarrTwo = ".zarray", kZarrThree = "zarr.json";
 
-// Nothing where it is a group and not an array. kUnsupported names a form that is not read,
-// kDamaged what cannot be.
+// nullopt for a group. kUnsupported names an unsupported form, kDamaged an impossible value.
 Result<std::optional<ZarrArray>> parse_zarr_array(BytesView json, bool is_version_three);
 
-// The place in the grid that a chunk's key stands for, behind the array's own name; nothing where
-// it is no key of a chunk.
+// The grid position in a chunk's key, without the array's name; nullopt if it is not a chunk key.
 std::optional<Extents> zarr_chunk_index(const ZarrArray& array, std::string_view key);
 
 }  // namespace shw

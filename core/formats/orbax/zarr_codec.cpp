@@ -18,12 +18,12 @@
 namespace shw {
 namespace {
 
-// A chunk past the end of its array has elements that nobody reads: its stream may be longer than
-// what is read of it, by any factor.
+// A chunk past the end of its array contains unused elements: its stream may be longer than the
+// part that is read, by any factor.
 constexpr std::uint64_t kAnyLength = std::uint64_t{1} << 46;
 constexpr std::uint64_t kChecksum = 4;
 
-// Flags and fields of RFC 1952 before the deflated bytes.
+// Length of the gzip header (RFC 1952) before the deflated bytes.
 Result<std::uint64_t> gzip_head(const ItemRange& range) {
   constexpr std::uint64_t kFixed = 10, kMostHead = 4096;
   SHW_TRY(Bytes head, read_bytes(*range.source, range.offset, std::min(range.length, kMostHead)));
@@ -40,7 +40,7 @@ Result<std::uint64_t> gzip_head(const ItemRange& range) {
     if (head.size() < at + 2) return damaged();
     at += 2u + load_little<std::uint16_t>(head, at);
   }
-  for (unsigned text : {8u, 16u}) {  // name, comment
+  for (unsigned text : {8u, 16u}) {  // file name, comment
     if ((flags & text) == 0) continue;
     while (at < head.size() && head[at] != std::byte{0}) ++at;
     ++at;
@@ -60,7 +60,7 @@ Result<std::unique_ptr<ByteStream>> chunk_stream(const ItemRange& range, const Z
     default:
       break;
   }
-  constexpr std::uint64_t kBehind = 8;  // a checksum and the length
+  constexpr std::uint64_t kBehind = 8;  // checksum and length after the data
   SHW_TRY(std::uint64_t head, gzip_head(range));
   if (range.length < head + kBehind)
     return fail(ErrorKind::kDamaged, "the gzip stream is cut off",
@@ -70,7 +70,7 @@ Result<std::unique_ptr<ByteStream>> chunk_stream(const ItemRange& range, const Z
                      std::nullopt, DeflateForm::kBare});
 }
 
-// Without the checksum behind it, which is right.
+// Verifies the checksum and returns the range without it.
 Result<ItemRange> checked_range(ItemRange range) {
   constexpr std::uint64_t kPiece = std::uint64_t{1} << 20;
   if (range.length < kChecksum)

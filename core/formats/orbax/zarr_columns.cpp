@@ -16,7 +16,8 @@ namespace shw {
 namespace {
 
 constexpr std::uint64_t kMostZarrJson = std::uint64_t{1} << 20;
-// Of chunks that were not written and read as zeros: of one array, beside as many as there are.
+// Limit of unwritten chunks per array that read as zeros, in addition to the number of written
+// ones.
 constexpr std::int64_t kMostAbsent = 1 << 16;
 
 // An array and the keys of its chunks.
@@ -28,7 +29,7 @@ struct FoundArray {
 };
 using FoundArrays = std::map<std::string, FoundArray, std::less<>>;
 
-// "params.kernel" of "params.kernel/.zarray"; nothing of another key.
+// The array's name in a key: "params.kernel" for "params.kernel/.zarray"; nullopt for other keys.
 std::optional<std::string_view> array_of(std::string_view key, std::string_view file) {
   if (key == file) return std::string_view();
   if (!key.ends_with(file) || key[key.size() - file.size() - 1] != '/') return std::nullopt;
@@ -45,7 +46,7 @@ FoundArrays arrays_in(const std::vector<StoredKey>& keys) {
     }
   }
   for (const StoredKey& key : keys) {
-    // The nearest array above it.
+    // Searches the nearest enclosing array.
     for (std::size_t end = key.key.rfind('/'); end != std::string::npos;
          end = end == 0 ? std::string::npos : key.key.rfind('/', end - 1)) {
       const auto found = arrays.find(std::string_view(key.key).substr(0, end));
@@ -72,7 +73,7 @@ Extents clipped(const ZarrArray& array, const Extents& offsets, const Extents& s
   return out;
 }
 
-// One array on its way into the columns.
+// Adds one array to the checkpoint.
 class ArrayColumns {
  public:
   ArrayColumns(CheckpointBuilder& builder, const ZarrStore& store, const FoundArray& found,
@@ -132,8 +133,8 @@ class ArrayColumns {
       add_chunk(piece.offsets, array_.inner, {key.key, key.path, piece.offset, piece.length});
   }
 
-  // Chunks of the grid, or pieces of shards, that were not written. What does not count as zeros is
-  // a gap, which a rule says.
+  // Adds unwritten chunks of the grid, or inner chunks of shards, if they read as zeros. Others are
+  // gaps, which a rule reports.
   void add_absent() {
     const bool are_zeros =
         store_.absent == AbsentChunks::kAreZeros && array_.fill_is_zero && !has_damage_;
@@ -179,7 +180,7 @@ class ArrayColumns {
   const FoundArray& found_;
   const ZarrArray& array_;
   std::string fqn_;
-  std::set<Extents> written_;  // where chunks begin
+  std::set<Extents> written_;  // offsets of written chunks
   bool has_damage_ = false;
 };
 

@@ -1,5 +1,4 @@
-// Arrays of zarr as tensors of a checkpoint: a chunk of the grid, or a piece of a shard, is a
-// chunk.
+// Adds zarr arrays as tensors: a chunk of the grid, or an inner chunk of a shard, becomes a chunk.
 #pragma once
 
 #include <string>
@@ -11,20 +10,20 @@
 
 namespace shw {
 
-// What may be taken for granted of chunks that are not there.
+// Meaning of a missing chunk.
 enum class AbsentChunks : std::uint8_t {
-  kAreLost,   // all chunks were written: `store_array_data_equal_to_fill_value`
-  kAreZeros,  // one whose elements are all the fill value was not
+  kAreLost,   // all chunks were written (`store_array_data_equal_to_fill_value`), so it is lost
+  kAreZeros,  // chunks of only the fill value are not written
 };
 
 struct ZarrStore {
   const FolderWithNodes& folder;
   std::vector<StoredKey> keys;  // sorted
-  std::string prefix;           // before the names of tensors
+  std::string prefix;           // prefix of tensor names
   AbsentChunks absent = AbsentChunks::kAreZeros;
 };
 
-// The names of the arrays that were added, or of which something was said.
+// Returns the names of the arrays that were added or reported.
 Result<std::vector<std::string>> add_zarr_arrays(CheckpointBuilder& builder, const ZarrStore& store,
                                                  const Progress* progress);
 

@@ -1,8 +1,8 @@
-// The index of a shard: where its pieces lie.
+// The index of a shard: positions of its inner chunks (pieces).
 //
 //   index = { offset(u64) length(u64) } for each piece, row-major [crc32c(u32)]
 //
-// A piece that was not written has 2^64 - 1 for both.
+// An unwritten inner chunk has 2^64 - 1 for both.
 #pragma once
 
 #include <vector>
@@ -14,10 +14,10 @@ namespace shw {
 
 struct ShardPiece {
   Extents offsets;                       // in the array
-  std::uint64_t offset = 0, length = 0;  // in the file of the shard
+  std::uint64_t offset = 0, length = 0;  // in the shard's file
 };
 
-// Of the shard that begins at `offsets` of the array.
+// Inner chunks of the shard at `offsets` of the array.
 Result<std::vector<ShardPiece>> shard_pieces(const ByteSource& source, const StoredKey& shard,
                                              const ZarrArray& array, const Extents& offsets);
 

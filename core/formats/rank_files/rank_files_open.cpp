@@ -43,7 +43,7 @@ class RankFilesReading {
       for (std::uint32_t rank = 0; rank < files_.ranks; ++rank) {
         if (is_cancelled(progress)) return cancelled_error();
         auto path = paths.find(rank);
-        // Found to be missing by its name.
+        // Adds the file as missing under its expected name.
         if (path == paths.end())
           builder_.file(rank_file_name({kind, files_.ranks, rank}));
         else
@@ -72,8 +72,7 @@ class RankFilesReading {
       return;
     }
     is_read_ = true;
-    // What is not the model's or the optimizer's is each rank's own: states of
-    // random numbers.
+    // Tensors outside of model and optimizer belong to one rank alone: random states.
     std::string prefix = kind == "model" ? "" : kind + ".";
     if (kind != "model" && kind != "optim") prefix += fmt::format("rank_{}.", rank);
     for (SideTensor& tensor : file->tensors) {

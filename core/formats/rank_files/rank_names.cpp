@@ -11,7 +11,7 @@ namespace shw {
 namespace {
 
 constexpr std::string_view kWorldMark = "_world_size_";
-// Greater numbers are not ranks.
+// Numbers from this limit on are not ranks.
 constexpr std::uint32_t kMostFileRanks = 1 << 16;
 
 }  // namespace

@@ -1,8 +1,6 @@
-// Names of per-rank files of a sharded save, as in
-// verl.
+// Names of per-rank files of a sharded save, as in verl.
 //
-//   file = KIND_world_size_W_rank_R.pt      KIND = model | optim | extra_state
-//   | ...
+//   file = KIND_world_size_W_rank_R.pt      KIND = model | optim | extra_state | ...
 #pragma once
 
 #include <cstdint>
@@ -28,11 +26,10 @@ std::optional<std::uint32_t> rank_of_file(std::string_view path);
 // Files of one save.
 struct RankFiles {
   std::uint32_t ranks = 0;
-  std::map<std::string, std::map<std::uint32_t, std::string>> by_kind = {};  // "model": rank: path
-  std::vector<std::string> others = {};  // of saves by another number of ranks
+  std::map<std::string, std::map<std::uint32_t, std::string>> by_kind = {};  // kind: rank: path
+  std::vector<std::string> others = {};  // files of saves by another number of ranks
 };
-// Among saves by different numbers of ranks, the one with the fewest missing
-// files.
+// If there are saves by different numbers of ranks, chooses the one with the fewest missing files.
 RankFiles rank_files_of(std::span<const Entry> entries);
 
 }  // namespace shw

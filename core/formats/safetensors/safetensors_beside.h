@@ -1,5 +1,5 @@
-// Several models in one folder: an adapter beside its model, one model in two forms, or the steps
-// of a training.
+// Several models in one folder: an adapter and its model, one model in two forms, or the steps of a
+// training.
 #pragma once
 
 #include <optional>
@@ -16,18 +16,18 @@ namespace shw {
 std::vector<std::string> take_adapters(std::vector<std::string>& paths);
 Finding beside_model(const std::vector<std::string>& adapters);
 
-// An error if files of several programs are each a whole model.
+// An error if files of several programs each contain a whole model.
 std::optional<Error> find_other_models(const Directory& directory,
                                        const std::vector<std::string>& paths);
 
-// Removes other forms of a model that lies here too, which its loader takes only when asked:
-// "model.fp16.safetensors" beside model.safetensors, and of a folder of transformers
+// Removes other forms of an existing model, which loaders read only on request:
+// "model.fp16.safetensors" next to model.safetensors, and in a folder of transformers
 // consolidated.safetensors.
 std::vector<std::string> take_variants(std::vector<std::string>& paths, const Directory& directory);
 Finding variants_beside(const std::vector<std::string>& variants, const std::string& opened);
 
-// Removes steps of mlx-lm's training ("0000100_adapters.safetensors") beside the final adapters;
-// where those are not there, all steps but the newest.
+// Removes mlx-lm's training steps ("0000100_adapters.safetensors") if the final adapters exist;
+// otherwise all steps except the newest.
 std::vector<std::string> take_steps(std::vector<std::string>& paths);
 Finding steps_beside(const std::vector<std::string>& steps, const std::string& opened);
 

@@ -1,5 +1,5 @@
-// safetensors files laid out: those of the source that change, with the bytes that they keep, and
-// new ones. The index follows at the end.
+// Lays out safetensors files: changed files of the source, with the bytes that they keep, and new
+// ones. The index is written last.
 #include "core/formats/safetensors/safetensors_format_writer.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace shw {
 namespace {
 
-// What loaders ask for in every file: "pt", or what the files of the source say ("mlx").
+// The "format" value that loaders require in every file: "pt", or that of the source ("mlx").
 std::string format_word(const Outputs& outputs) {
   constexpr const char* kTorch = "pt";
   const Checkpoint* source = outputs.source;
@@ -36,7 +36,7 @@ std::string format_word(const Outputs& outputs) {
 
 using MetadataEntries = std::map<std::string, std::string>;
 
-// What headers of new files begin with.
+// Metadata for the headers of new files.
 struct FirstMetadata {
   std::string word;                                        // format_word
   std::map<std::string, MetadataEntries, std::less<>> of;  // by folder
@@ -47,8 +47,8 @@ std::string_view folder_of_file(std::string_view path) {
   return slash == std::string_view::npos ? std::string_view() : path.substr(0, slash);
 }
 
-// Entries may name tensors and say how they are packed (torchao): they hold where no tensor has
-// another name, dtype or shape than in the source.
+// Metadata entries may name tensors and describe how they are packed (torchao). They stay valid
+// only if no tensor changes name, dtype or shape.
 bool tensors_are_as_before(const Outputs& outputs) {
   return std::all_of(outputs.tensors.begin(), outputs.tensors.end(),
                      [&](const OutputTensor& tensor) {
@@ -60,8 +60,8 @@ bool tensors_are_as_before(const Outputs& outputs) {
                      });
 }
 
-// What the source's files of a folder say beside their tensors ("lora_adapter_metadata" of
-// diffusers) is said by the new files there. Of a key with several values nothing.
+// Copies metadata of the source's files in a folder ("lora_adapter_metadata" of diffusers) to the
+// new files there, except keys with several different values.
 FirstMetadata metadata_of_source(const Outputs& outputs) {
   FirstMetadata first{format_word(outputs), {}};
   const Checkpoint* source = outputs.source;
@@ -97,7 +97,7 @@ const Checkpoint* source_of(const Outputs& outputs, bool sharded) {
   return source_in_form(outputs, sharded ? kHfShardedWriter : kSafetensorsWriter);
 }
 
-// A file of the metadata alone: what a first save begins with.
+// A source with only metadata, on which the files of a first save are based.
 std::shared_ptr<const ByteSource> first_file(const FirstMetadata& first, const std::string& path,
                                              bool sharded) {
   std::string text = first_metadata(first, folder_of_file(path), sharded);
@@ -109,7 +109,7 @@ std::shared_ptr<const ByteSource> first_file(const FirstMetadata& first, const s
   return memory_source(path, std::move(bytes));
 }
 
-// A new file has the metadata of the one it begins as, and none of its tensors.
+// A new file copies the metadata of a source file but none of its tensors.
 Status drop_all_others(const ByteSource& source, SafetensorsChange& change) {
   SHW_TRY(SafetensorsHeader header, read_safetensors_header(source));
   for (const SafetensorsEntry& entry : header.entries) {
@@ -141,7 +141,7 @@ Status add_file(const Outputs& outputs, bool sharded, const PlacedTiles& placed,
   return {};
 }
 
-// Of all tensors, by which the totals of the index move, and where each is.
+// The change of the index: file of every tensor, and the totals.
 IndexChange index_change(const Checkpoint& source, const Outputs& outputs,
                          const LaidOut& laid_out) {
   IndexChange change;
@@ -169,8 +169,8 @@ IndexChange index_change(const Checkpoint& source, const Outputs& outputs,
   return change;
 }
 
-// All of it lies in the one file that loaders look for without an index, and nothing else that an
-// index would tell apart from it lies there: the index would only be wrong again.
+// True if all tensors are in the single file that loaders look for without an index, and there are
+// no other files. Then an index could only become wrong.
 bool needs_no_index(const Directory& directory, const std::string& index,
                     const IndexChange& change) {
   const std::string single = single_beside(index);
@@ -188,10 +188,10 @@ bool needs_no_index(const Directory& directory, const std::string& index,
 }
 
 struct NewIndex {
-  std::string path, text;  // empty: there is none any more
+  std::string path, text;  // empty text: the file is deleted
 };
 
-// Of a first save: one for each folder that has several files.
+// Indexes of a first save: one for each folder with several files.
 std::vector<NewIndex> first_indexes(const Outputs& outputs, const LaidOut& laid_out) {
   std::vector<NewIndex> indexes;
   const PartHomes homes = part_homes(outputs);

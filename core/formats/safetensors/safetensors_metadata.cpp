@@ -12,10 +12,10 @@
 namespace shw {
 namespace {
 
-constexpr const char* kPartNames = "_tensor_data_names";  // torchao's
+constexpr const char* kPartNames = "_tensor_data_names";  // key of torchao
 constexpr std::uint64_t kMostPackedText = std::uint64_t{1} << 20;
 
-// Whether it says a name of a tensor between quotes, as JSON does.
+// True if the text contains a tensor's name in double quotes, as JSON does.
 bool quotes_tensor(const Checkpoint& checkpoint, std::string_view text) {
   for (std::size_t at = text.find('"'); at != std::string_view::npos;) {
     const std::size_t end = text.find('"', at + 1);
@@ -74,7 +74,7 @@ bool has_stale_packing(const Checkpoint& checkpoint) {
 
 bool describes_tensors(const Checkpoint& checkpoint, const std::string& key,
                        const std::string& text) {
-  // Of kohya's scripts and of ModelSpec.
+  // Keys of kohya's scripts and of ModelSpec.
   constexpr auto kHashes = std::to_array<std::string_view>(
       {"sshs_model_hash", "sshs_legacy_hash", "modelspec.hash_sha256"});
   return std::find(kHashes.begin(), kHashes.end(), key) != kHashes.end() || key == "tensor_names" ||

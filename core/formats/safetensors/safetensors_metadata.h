@@ -1,4 +1,4 @@
-// Entries of __metadata__ in the headers of a checkpoint's files, and what they say of tensors.
+// Entries of __metadata__ in the headers of a checkpoint's files, and their references to tensors.
 #pragma once
 
 #include <functional>
@@ -10,27 +10,27 @@
 
 namespace shw {
 
-// What diffusers writes beside a LoRA: the config of its PEFT adapters, with their lora_alpha.
+// The config of PEFT adapters, with lora_alpha, that diffusers writes for a LoRA.
 inline constexpr std::string_view kLoraMetadata = "lora_adapter_metadata";
 
-// Of every .safetensors file that the checkpoint was opened from and that can be read.
+// Visits every readable .safetensors file of the checkpoint.
 void each_metadata(const Checkpoint& checkpoint,
                    const std::function<void(const std::string& file, const std::string& key,
                                             const std::string& text)>& take);
 
-// True for what the format itself keeps there: it is made anew for every file.
+// True for entries of the format itself, which are written anew for every file.
 bool is_metadata_of_format(std::string_view key);
 
 // torchao writes one entry for each parameter ("a.weight") that it packs into several tensors
-// ("a._weight_qdata"). Those of the checkpoint; empty for other entries.
+// ("a._weight_qdata"). Returns those tensors of the checkpoint; empty for other entries.
 std::vector<std::string> packed_parts(const Checkpoint& checkpoint, const std::string& key,
                                       const std::string& text);
 
-// True if entries of torchao say how parameters are packed that are not packed any more.
+// True if torchao's entries describe the packing of parameters that are no longer packed.
 bool has_stale_packing(const Checkpoint& checkpoint);
 
-// True for an entry that holds only while no tensor changes: a hash of their bytes, or one that
-// names tensors and says how they are packed.
+// True for an entry that becomes invalid when a tensor changes: a hash of their bytes, or one that
+// names tensors and describes their packing.
 bool describes_tensors(const Checkpoint& checkpoint, const std::string& key,
                        const std::string& text);
 

@@ -24,7 +24,7 @@ std::uint64_t tensor_bytes(const OutputTensor& tensor) {
 
 namespace {
 
-// Cuts the tensors of one folder, in their order, into files of at most `most` bytes.
+// Divides the tensors of one folder, in their order, into files of at most `most` bytes.
 void split_one(const Outputs& outputs, const PartHome& home, std::vector<std::size_t> tensors,
                std::vector<std::string>& paths) {
   const std::uint64_t most = outputs.shard_bytes == 0 ? UINT64_MAX : outputs.shard_bytes;
@@ -37,7 +37,7 @@ void split_one(const Outputs& outputs, const PartHome& home, std::vector<std::si
   };
   for (std::size_t t : tensors) {
     std::uint64_t bytes = tensor_bytes(outputs.tensors[t]);
-    if (bytes > most) {  // alone, and the file that is being filled goes on
+    if (bytes > most) {  // a file of its own; the current file is continued
       shards.push_back({t});
       continue;
     }

@@ -1,4 +1,4 @@
-// A plain checkpoint that is new: which file holds each tensor, and the index over them.
+// Layout of a new plain checkpoint: the file of each tensor, and the index.
 #pragma once
 
 #include <string>
@@ -10,14 +10,14 @@
 
 namespace shw {
 
-// The file of each tensor: "model.safetensors" (of its home's stem), or
-// "model-00001-of-00002.safetensors" and so on. Filled as Hugging Face's libraries fill them: in
-// the order of the tensors, each file until the next one would take it beyond `shard_bytes`; a
-// tensor that is larger alone.
+// The file of each tensor: "model.safetensors" (with its home's stem), or
+// "model-00001-of-00002.safetensors" and so on. As in Hugging Face's libraries, files are filled in
+// the order of tensors, each until the next tensor would exceed `shard_bytes`; a larger tensor gets
+// a file of its own.
 std::vector<std::string> split_into_files(const Outputs& outputs, const PartHomes& homes);
 
-// "model.safetensors.index.json" of one home as Hugging Face's libraries write it; empty for one
-// file.
+// "model.safetensors.index.json" of one home as Hugging Face's libraries write it; empty if there
+// is only one file.
 std::string new_safetensors_index(const Outputs& outputs, const LaidOut& laid_out,
                                   const PartHomes& homes, const PartHome& home);
 

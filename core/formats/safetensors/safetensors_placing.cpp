@@ -22,13 +22,13 @@ struct Placing {
   const Outputs& outputs;
   bool sharded = false;
   const Checkpoint* source = nullptr;       // null: a first save
-  PartHomes homes = {};                     // of a plain first save
-  std::vector<std::string> new_files = {};  // of such a one: by tensor
-  std::vector<std::string> paths = {};      // those that hold tensors, in the order of the source
-  std::set<std::string> everything = {};    // also what only lies there
+  PartHomes homes = {};                     // for a plain first save
+  std::vector<std::string> new_files = {};  // for a plain first save: by tensor
+  std::vector<std::string> paths = {};      // files with tensors, in the order of the source
+  std::set<std::string> everything = {};    // all existing files
   PlacedTiles placed = {};
 
-  // Where an item lies; empty where it has none.
+  // The file of an item; empty if it has none.
   std::string file_of(ChunkId chunk) const {
     auto item = source->item(chunk);
     return item ? source->file(item->file).path : std::string();
@@ -38,7 +38,7 @@ struct Placing {
     return known ? source->chunks(*tensor.before) : Checkpoint::ChunkRange{};
   }
 
-  // A name like the others', with the first number that no file has.
+  // A name like that of the first file, with the first unused number.
   std::string new_path() const {
     const std::string& like = paths.front();
     std::string folder = like.substr(0, like.rfind('/') + 1);
@@ -75,7 +75,7 @@ struct Placing {
     return path;
   }
 
-  // Of a first save: one file a rank, or as many as all of it takes.
+  // In a first save: one file per rank, or as many as needed.
   std::string in_new_files(std::uint32_t t, const OutputTile& tile) {
     std::string path =
         sharded ? shard_file(tile.writer + 1, "-model-00001-of-00001.safetensors") : new_files[t];
@@ -134,7 +134,8 @@ struct Placing {
     return {};
   }
 
-  // A file that safetensors refuses for bytes of no tensor is written without them.
+  // Rewrites files that safetensors rejects because of bytes outside all tensors, without these
+  // bytes.
   void drop_unowned() {
     for (const std::string& path : paths) {
       auto file = source->directory()->open(path);
@@ -144,7 +145,7 @@ struct Placing {
     }
   }
 
-  // Tensors may exchange their names: what one leaves the other writes.
+  // Tensors may exchange names: a name that one drops may be written by the other.
   void keep_written() {
     for (auto& [path, change] : placed.changes) {
       std::erase_if(change.dropped, [&written = change.written](const auto& name) {
@@ -153,7 +154,7 @@ struct Placing {
     }
   }
 
-  // Every file that changes says anew what is filled in the tensors that it holds.
+  // Records in every changed file which of its tensors contain filled data.
   void note_filled() {
     if (outputs.filled.empty()) return;
     std::set<std::string> filled(outputs.filled.begin(), outputs.filled.end());

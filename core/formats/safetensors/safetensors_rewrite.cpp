@@ -19,7 +19,7 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-// Unlike core/base/json.h, nlohmann's own parser searches each key linearly.
+// Parses in linear time, because nlohmann's parser searches each key of an ordered object linearly.
 OrderedJson parse_in_order(const char* first, const char* last) {
   auto keeps = [](int, OrderedJson::parse_event_t, const OrderedJson&) { return true; };
   return parse_json<OrderedJson>(first, last, keeps).tree;
@@ -80,7 +80,7 @@ Result<std::string> header_with(const ByteSource& source, const SafetensorsHeade
   return json.dump();
 }
 
-// Length, text, and spaces for alignment.
+// A header of `length` bytes: its length, the text, and spaces for alignment.
 Bytes padded_header(const std::string& text, std::uint64_t length) {
   Bytes out(8 + static_cast<std::size_t>(length), static_cast<std::byte>(' '));
   std::memcpy(out.data(), &length, sizeof length);
@@ -131,7 +131,7 @@ std::vector<HeaderPart> parts_of(const SafetensorsHeader& header, const Safetens
   return parts;
 }
 
-// F4 counts single elements; here two are one.
+// F4 counts single elements, of which torch packs two into one.
 Extents shape_in_header(const std::string& dtype_text, Extents shape) {
   if (dtype_text == "F4" && !shape.empty()) shape.back() *= 2;
   return shape;

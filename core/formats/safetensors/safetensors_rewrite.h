@@ -21,7 +21,7 @@ struct SafetensorsTensor {
 struct SafetensorsChange {
   std::set<std::string> dropped;
   std::map<std::string, SafetensorsTensor> written;  // new, or replacing one of that name
-  std::map<std::string, Extents> saved_offsets;      // of shards; others keep theirs
+  std::map<std::string, Extents> saved_offsets;      // new offsets of shards; others are kept
   std::string filled = {};     // kFilledAttribute for __metadata__; empty: unchanged
   bool drops_unowned = false;  // removes bytes that belong to no tensor
   bool empty() const {
@@ -40,7 +40,7 @@ struct SafetensorsLayout {
   };
   Bytes header;  // including its length
   std::vector<Copy> copies;
-  std::map<std::string, std::uint64_t> written;  // their offsets
+  std::map<std::string, std::uint64_t> written;  // offsets of the written tensors
   std::uint64_t size = 0;
 };
 

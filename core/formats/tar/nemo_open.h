@@ -1,4 +1,4 @@
-// A .nemo file of NeMo 1 and 2: a tar archive with the checkpoint in it.
+// Opens a .nemo file of NeMo 1 or 2: a tar archive that contains the checkpoint.
 #pragma once
 
 #include "core/formats/format_row.h"

@@ -56,7 +56,7 @@ std::string_view tar_field(BytesView block, std::size_t at, std::size_t length) 
   return {text, static_cast<std::size_t>(std::find(text, text + length, '\0') - text)};
 }
 
-// Octal digits, or base 256 where the first bit is set.
+// Parses octal digits, or base 256 if the first bit is set.
 std::optional<std::uint64_t> tar_number(BytesView block, std::size_t at, std::size_t length) {
   std::uint64_t value = 0;
   if ((std::to_integer<unsigned>(block[at]) & 0x80) != 0) {
@@ -74,7 +74,7 @@ std::optional<std::uint64_t> tar_number(BytesView block, std::size_t at, std::si
   return value;
 }
 
-// The sum of all bytes, with spaces where it stands itself.
+// True if the checksum equals the sum of all bytes, with its own field read as spaces.
 bool has_tar_checksum(BytesView block) {
   constexpr std::size_t kAt = 148, kLength = 8;
   std::uint64_t sum = kLength * std::uint64_t{' '};
@@ -143,7 +143,7 @@ class TarWalk {
     return {};
   }
 
-  // Lines "LENGTH KEY=VALUE\n".
+  // Parses lines "LENGTH KEY=VALUE\n".
   Status take_pax(std::uint64_t at, std::uint64_t length) {
     if (length > kLongestTarName) return damaged(at, "has a header too long for a file");
     SHW_TRY(Bytes bytes, read_bytes(source_, at, length));

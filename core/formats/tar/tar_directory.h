@@ -12,7 +12,7 @@
 
 namespace shw {
 
-// Only headers are read. Links and devices in it are passed over.
+// Reads only headers. Links and devices are skipped.
 Result<std::shared_ptr<const Directory>> open_tar(std::shared_ptr<const ByteSource> source,
                                                   std::string name);
 

@@ -21,7 +21,7 @@ FilesByItem files_by_name(std::span<const Entry> entries) {
   return found;
 }
 
-// Of one item, by its layouts or by the names that the library gives.
+// Adds the files of one item, from its layouts or from the library's usual names.
 void add_item(const std::string& item, const SavedItem* saved,
               const std::map<std::uint32_t, std::string>& named, const std::set<std::string>& all,
               SavedFiles& out) {
@@ -37,12 +37,12 @@ void add_item(const std::string& item, const SavedItem* saved,
       continue;
     }
     file.is_there = all.contains(file.path);
-    // An item that no resharder has need not be on every rank.
+    // An item without a resharder need not exist on every rank.
     if (file.is_there || saved != nullptr) out.files.push_back(std::move(file));
   }
 }
 
-// A file of safetensors has none but whole tensors, each at its place.
+// Files of safetensors contain only whole tensors.
 Result<ItemTensors> read_safetensors_item(const std::shared_ptr<const Directory>& directory,
                                           const std::string& path, PickleNotes& notes) {
   SHW_TRY(auto opened, open_nested(directory, path));
@@ -83,7 +83,7 @@ SavedFiles find_item_files(std::span<const Entry> entries, const ItemsMetadata* 
     for (const auto& [item, files] : named)
       out.ranks = std::max(out.ranks, files.rbegin()->first + 1);
   }
-  // No more than a few times the files that lie there.
+  // Limits the number of ranks to a few times the number of existing files.
   out.ranks = std::min<std::uint32_t>(
       out.ranks,
       static_cast<std::uint32_t>(64 * std::min<std::size_t>(entries.size(), 1 << 14) + 1024));

@@ -1,4 +1,4 @@
-// The files of all items and ranks, read as far as their tensors.
+// Finds the files of all items and ranks, and reads their tensors' descriptions.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace shw {
 
-// Where the file of an item and rank is, and whether metadata.pkl has the item.
+// The file of an item and rank, and whether metadata.pkl lists the item.
 struct SavedFile {
   std::string item;
   std::uint32_t rank = 0;
@@ -22,14 +22,14 @@ struct SavedFile {
 
 struct SavedFiles {
   std::uint32_t ranks = 0;
-  std::vector<SavedFile> files = {};      // by item and rank
-  std::vector<std::string> extra = {};    // of ranks that the save did not have
-  std::vector<std::string> outside = {};  // paths that lead out of the folder
+  std::vector<SavedFile> files = {};      // sorted by item and rank
+  std::vector<std::string> extra = {};    // of ranks beyond those of the save
+  std::vector<std::string> outside = {};  // recorded paths that leave the folder
 };
-// By metadata, and by names where there is none; `metadata` null: it is not there.
+// Uses metadata, or names if it is null (missing).
 SavedFiles find_item_files(std::span<const Entry> entries, const ItemsMetadata* metadata);
 
-// The tensors of one file, whichever form it has. `codec`: of its storages, null for torch.save's.
+// The tensors of one file of any form. `codec`: of its storages, null for torch.save's.
 struct ItemTensors {
   std::vector<SideTensor> tensors = {};
   std::vector<SideUnreadable> unreadable = {};

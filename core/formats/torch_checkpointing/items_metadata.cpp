@@ -17,14 +17,14 @@ constexpr PickleLimits kItemsLimits{1u << 27, 64, 64};
 constexpr std::int64_t kMostItemRanks = 1 << 20;
 constexpr std::size_t kMostProblems = 32;
 
-// '["state",0,"exp_avg"]' as "state.0.exp_avg"; nothing where it is no such list.
+// Converts '["state",0,"exp_avg"]' to "state.0.exp_avg"; nullopt for other text.
 std::optional<std::string> dotted_of_json(std::string_view text) {
   const auto keys = nlohmann::json::parse(text, nullptr, false);
   if (!keys.is_array()) return std::nullopt;
   std::string dotted;
   for (const auto& key : keys) {
     if (!dotted.empty()) dotted += '.';
-    // A tuple that was a key is a list here, which the library cannot read back.
+    // A tuple key became a list in JSON, which the library cannot convert back.
     dotted += key.is_string() ? key.get<std::string>() : key.is_structured() ? "?" : key.dump();
   }
   return dotted;
@@ -64,7 +64,7 @@ class ItemsReader {
     if (out_.problems.size() < kMostProblems) out_.problems.push_back(std::move(text));
   }
 
-  // The library's own has no class. It is read by pickle.loads on every rank that reshards.
+  // The library's own file contains no class. Every rank that reshards reads it with pickle.loads.
   Status check_plain() const {
     if (tree_.globals().empty()) return {};
     const PickleGlobal& first = tree_.globals().front();
@@ -96,7 +96,7 @@ class ItemsReader {
     return {};
   }
 
-  // The first key of each path is the item.
+  // In version 1.0 the first key of each path is the item.
   Status read_first_version(NodeId all, NodeId by_rank) {
     SHW_CHECK(read_paths(all, nullptr));
     const auto ranks = tree_.items(by_rank);
@@ -183,7 +183,7 @@ class ItemsReader {
     return out;
   }
 
-  // False for a rank that is none.
+  // False if the node is not a rank.
   bool take_layout(NodeId rank_node, NodeId node, SavedItem& item) {
     const auto rank = tree_.integer(rank_node);
     if (!rank || *rank < 0 || *rank >= out_.ranks) return false;

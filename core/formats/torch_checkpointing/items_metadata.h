@@ -1,5 +1,5 @@
-// metadata.pkl of torch_checkpointing (0.1): plain dicts, lists, tuples, texts and numbers, with
-// not one class in it.
+// metadata.pkl of torch_checkpointing (0.1): plain dicts, lists, tuples, texts and numbers, without
+// any class.
 //
 //   root   = {"metadata": {ITEM: item}, "world_size": int, "version": "2.0"}
 //   item   = {"nested_path_to_metadata": {PATH: [group, ...]}, "rank_to_layout_info": {rank:
@@ -8,8 +8,8 @@
 //             "dtype", "stride", "mesh_spec", "placements"}}, "ranks": (rank, ...)}
 //   layout = {"file_path": text, "serialization_format": {"type": text, ...}} | None
 //
-// Version 1.0 has one dict of paths, the item first in each, and the layouts of all items by rank
-// beside it ("rank_to_layout_info_mappings": {rank: {ITEM: layout}}).
+// Version 1.0 has a single dict of paths, with the item as first key of each, and next to it the
+// layouts of all items by rank ("rank_to_layout_info_mappings": {rank: {ITEM: layout}}).
 #pragma once
 
 #include <map>
@@ -20,7 +20,7 @@
 
 namespace shw {
 
-// One description of a tensor, and the ranks that have a part of it.
+// Description of a tensor, and the ranks that hold parts with this description.
 struct ItemGroup {
   Dtype dtype = Dtype::kUnknown;
   SideSharding sharding;
@@ -34,23 +34,23 @@ struct ItemLayout {
 };
 struct SavedItem {
   std::map<std::string, std::vector<ItemGroup>> tensors = {};  // by dotted path
-  std::map<std::uint32_t, ItemLayout> layouts = {};            // without those that are None
-  std::vector<std::string> twice = {};                         // dotted paths that two paths have
+  std::map<std::uint32_t, ItemLayout> layouts = {};            // without ranks whose layout is None
+  std::vector<std::string> twice = {};                         // dotted form of several paths
 };
 struct ItemsMetadata {
   std::uint32_t ranks = 0;
   std::map<std::string, SavedItem> items = {};
-  std::vector<std::string> problems = {};  // in words, what contradicts itself
+  std::vector<std::string> problems = {};  // contradictions, as texts
 };
 
 inline constexpr const char* kItemsMetadata = "metadata.pkl";
 
-// By first bytes.
+// Recognises the file by its first bytes.
 bool is_items_metadata(BytesView first);
-// kUnsupported: a class, or a version that is not known. kDamaged: no such pickle.
+// kUnsupported: a class, or an unknown version. kDamaged: not such a pickle.
 Result<ItemsMetadata> read_items_metadata(const Directory& directory);
 
-// "model_3.pt": the item and the rank.
+// Item and rank in "model_3.pt".
 struct ItemFileName {
   std::string item;
   std::uint32_t rank = 0;

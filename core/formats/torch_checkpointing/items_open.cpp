@@ -24,7 +24,7 @@ constexpr Format kItemsFormat = {
     .traits = {.names_have_items = true},
 };
 
-// What is written, of whole tensors; the rank files that are read hold parts.
+// The written form has whole tensors; rank files that are read contain parts.
 constexpr Format kItemsNewFormat = {
     .name = "torch-checkpointing",
     .title = "torch_checkpointing",
@@ -65,7 +65,7 @@ class ItemsReading {
  private:
   void read_file(const SavedFile& file) {
     const FileId id = builder_.file(file.path);
-    // Found to be missing by its name; of JSON and bytes nothing is read.
+    // Adds the file as missing if it does not exist; JSON and raw bytes are not read.
     const bool is_read = file.path.ends_with(".pt") || file.path.ends_with(".safetensors");
     if (!file.is_there || !is_read) return;
     auto tensors = read_item_file(directory_, file.path, notes_);
@@ -125,7 +125,8 @@ class ItemsReading {
                        item));
   }
 
-  // Version 0.1.0 moved a second save to one name into the first one.
+  // Reports a save inside a save: version 0.1.0 moved a second save of the same name into the
+  // first.
   void note_saved_inside(std::span<const Entry> entries) {
     for (const Entry& entry : entries) {
       const std::size_t slash = entry.path.find('/');
@@ -173,16 +174,17 @@ class ItemsReading {
   PickleNotes notes_;
   std::optional<Error> error_;
   bool is_read_ = false;
-  std::set<std::string> sharded_unrecorded_;  // items
+  std::set<std::string> sharded_unrecorded_;  // names of items
 };
 
-// Without metadata.pkl: a rank's file whose first record, the pickle, names DTensors.
+// Recognises rank files without metadata.pkl: the pickle, which is the first record, names
+// DTensors.
 Result<bool> has_dtensor_files(const DirectoryLook& look) {
   constexpr std::uint64_t kPickleBegin = 16 << 10;
   SHW_TRY(auto entries, look.entries());
   for (const Entry& entry : entries) {
     const auto name = is_top_file(entry) ? parse_item_file(entry.path) : std::nullopt;
-    // The name of verl's files is theirs alone.
+    // Excludes file names that only verl uses.
     if (!name || name->rank != 0 || !entry.path.ends_with(".pt") ||
         name->item.find("_world_size_") != std::string::npos)
       continue;

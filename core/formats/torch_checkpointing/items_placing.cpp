@@ -39,7 +39,7 @@ std::string key_of_path(const std::vector<PathPart>& path) {
   return key;
 }
 
-// The names that the opener gives are ITEM.PATH: those of the source.
+// Names from the opener are ITEM.PATH, as in the source.
 Result<PlacedItemTensor> item_of(const OutputTensor& tensor) {
   std::vector<PathPart> path = tensor.path;
   const auto* first = path.size() > 1 ? std::get_if<std::string>(&path.front()) : nullptr;
@@ -66,7 +66,8 @@ std::uint64_t item_bytes(const OutputTensor& tensor) {
   return bytes;
 }
 
-// Opcodes of protocol 4 without a memo: the library's own has one, and its loader asks for none.
+// Writes opcodes of protocol 4 without a memo; the library writes one, but its loader does not need
+// it.
 class ItemsPickle {
  public:
   void raw(std::string_view opcodes) { out_ += opcodes; }

@@ -1,4 +1,4 @@
-// Which item and which rank's file of a new checkpoint of torch_checkpointing a tensor goes to.
+// Chooses the item and the rank file of each tensor in a new torch_checkpointing checkpoint.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@ namespace shw {
 struct PlacedItemTensor {
   std::string item;
   std::string path;  // JSON text of the keys below the item: ["state",0,"exp_avg"]
-  std::string key;   // the same joined by dots, as the file has it
+  std::string key;   // the keys joined by dots, as in the file
   std::uint32_t rank = 0;
 };
 struct PlacedItems {
@@ -20,12 +20,12 @@ struct PlacedItems {
   std::vector<std::string> items;         // sorted
   std::uint32_t ranks = 1;
 };
-// kUnsupported: two tensors of one key in one item, of which the library would lose one.
+// kUnsupported if two tensors have one key in an item, because the library would lose one.
 Result<PlacedItems> place_items(const Outputs& outputs);
 
 std::string item_file(const std::string& item, std::uint32_t rank);
 
-// metadata.pkl.
+// Contents of metadata.pkl.
 std::string items_pickle(const Outputs& outputs, const PlacedItems& placed);
 
 }  // namespace shw

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMostItemFindings = 32;
 
-// A submesh in a file has the ranks of its root, so that these are not compared.
+// Ignores the ranks of the mesh, because a saved submesh contains those of its root.
 bool is_same_sharding(const SideSharding& a, const SideSharding& b) {
   return a.global_shape == b.global_shape && a.placements == b.placements &&
          a.mesh.shape == b.mesh.shape;
@@ -32,7 +32,7 @@ void ItemsTensors::add(const ItemSource& source, ItemTensors tensors) {
   for (SideTensor& tensor : tensors.tensors) {
     const std::string path = dotted_path(tensor.path);
     if (tensor.sharding) look_at_rank(source, tensor);
-    // Without metadata nobody says that plain tensors are copies of one.
+    // Without metadata, plain tensors of several ranks cannot be known to be copies of one.
     const bool is_own = !tensor.sharding && !source.is_recorded;
     std::string fqn =
         source.item + "." + (is_own ? fmt::format("rank_{}.", source.rank) : std::string()) + path;
@@ -50,8 +50,8 @@ void ItemsTensors::add(const ItemSource& source, ItemTensors tensors) {
     unread_[one.error.message].emplace_back(source.item + "." + dotted_path(one.path), source.path);
 }
 
-// Every DTensor says who wrote it. Python's hash of a mesh is one number in one process: another
-// one in a file of the same rank is of another run of the program.
+// Checks the rank that every DTensor records. Python's hash of a mesh is constant in a process:
+// another hash in a file of the same rank comes from another run of the program.
 void ItemsTensors::look_at_rank(const ItemSource& source, const SideTensor& tensor) {
   const SideSharding& sharding = *tensor.sharding;
   if (sharding.rank && *sharding.rank != source.rank)
@@ -131,7 +131,7 @@ void ItemsTensors::add_piece(const std::string& fqn, const Named& named, std::si
          fqn, file);
 }
 
-// In a file, and not in metadata.pkl: a reshard loses it.
+// Reports a tensor that is in a file but not in metadata.pkl: resharding loses it.
 void ItemsTensors::check_recorded(const std::string& fqn, const Named& named) {
   if (metadata_ == nullptr) return;
   auto item = metadata_->items.find(named.item);
@@ -139,7 +139,7 @@ void ItemsTensors::check_recorded(const std::string& fqn, const Named& named) {
     unrecorded_.push_back(fqn);
 }
 
-// In metadata.pkl, and in no file that could be read: what a rank held is not known.
+// Reports tensors of metadata.pkl that no readable file contains.
 void ItemsTensors::add_lost(std::uint32_t) {
   std::vector<std::string> lost;
   for (const auto& [item, saved] : metadata_->items) {

@@ -1,4 +1,4 @@
-// The tensors of all items, of the parts that the ranks' files hold, held against metadata.pkl.
+// Joins the parts in the ranks' files into tensors, and compares them with metadata.pkl.
 #pragma once
 
 #include <map>
@@ -23,14 +23,14 @@ class ItemsTensors {
   explicit ItemsTensors(CheckpointBuilder& builder) : builder_(builder), chunks_(builder) {}
 
   void add(const ItemSource& source, ItemTensors tensors);
-  // All go into the builder, and what does not fit.
+  // Adds all tensors and findings to the builder.
   void finish(const ItemsMetadata* metadata, std::uint32_t ranks);
 
  private:
   struct Named {
     std::string item, path;  // dotted
     std::vector<RankPiece> pieces;
-    std::vector<std::string> files;  // of the pieces
+    std::vector<std::string> files;  // files of its pieces
   };
 
   void look_at_rank(const ItemSource& source, const SideTensor& tensor);
@@ -48,7 +48,7 @@ class ItemsTensors {
   const ItemsMetadata* metadata_ = nullptr;
   std::unordered_map<std::string, Named> named_;
   std::vector<std::string> order_, unrecorded_;
-  std::map<std::string, std::pair<std::int64_t, std::string>> hashes_;  // by rank and mesh
+  std::map<std::string, std::pair<std::int64_t, std::string>> hashes_;  // rank and mesh: hash, file
   std::map<std::string, std::string> swapped_, stale_;                  // by file
   std::map<std::string, std::vector<std::pair<std::string, std::string>>> wrong_, unread_;
 };

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kHeaderAlignment = 8;
 
-// The length and the JSON, padded.
+// The header of a safetensors file: length and padded JSON.
 Bytes header_bytes(const nlohmann::ordered_json& header) {
   std::string text = header.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   while (text.size() % kHeaderAlignment != 0) text += ' ';
@@ -26,7 +26,7 @@ Bytes header_bytes(const nlohmann::ordered_json& header) {
   return bytes;
 }
 
-// One item of one rank, with these tensors.
+// Adds the file of one item and rank with these tensors.
 Status add_item_file(const Outputs& outputs, const PlacedItems& placed, const std::string& item,
                      std::uint32_t rank, const std::vector<std::uint32_t>& tensors, LaidOut& out) {
   const auto file = static_cast<std::uint32_t>(out.files.size());
@@ -75,7 +75,7 @@ Result<LaidOut> lay_out_items(const Outputs& outputs) {
   return out;
 }
 
-// Last, so that a folder without it is no checkpoint yet.
+// Writes metadata.pkl last: without it the folder is not a checkpoint.
 Status seal_items(Outputs outputs, const LaidOut&, const CreateFile& create) {
   SHW_TRY(PlacedItems placed, place_items(outputs));
   const std::string text = items_pickle(outputs, placed);

@@ -13,10 +13,10 @@
 namespace shw {
 namespace {
 
-// The opcodes of one value.
+// Limit for the opcodes of one value.
 constexpr std::size_t kMostCarried = std::size_t{64} << 20;
 
-// The storages that a value refers to, however deep. Every node is looked at once: a pickle may
+// The storages that a value refers to at any depth. Visits every node once, because a pickle may
 // refer to one a thousand times.
 std::set<std::string> storage_keys(const PickleTree& tree, NodeId value) {
   std::set<std::string> keys;
@@ -42,7 +42,7 @@ class Records {
  public:
   Records(const ZipReader& zip, Progress* progress) : zip_(zip), progress_(progress) {}
 
-  // Success, or what is wrong with one of them.
+  // Success, or the first error.
   Status check(const std::set<std::string>& keys) {
     for (const std::string& key : keys) {
       auto known = known_.find(key);
@@ -71,7 +71,7 @@ Status check_records_in(const Checkpoint& checkpoint, const std::string& path,
                         const std::map<std::string_view, std::size_t>& opaque,
                         std::vector<Result<DataCheck>>& objects, Progress* progress) {
   auto state = open_state(*checkpoint.directory(), path);
-  if (!state) return {};  // of a file that cannot be read opening has told
+  if (!state) return {};  // opening has reported the unreadable file
   SHW_TRY(std::vector<StateEntry> entries, entries_of(*state, path));
   Records records(state->zip, progress);
   for (const StateEntry& entry : entries) {

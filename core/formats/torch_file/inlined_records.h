@@ -1,5 +1,5 @@
-// Bytes of a file of torch.save that no tensor of the checkpoint views, but that belong to what is
-// in it: a tensor in a tuple (torch takes a tuple for one value), a sparse or a quantised one.
+// Bytes of a torch.save file that no tensor of the checkpoint views but that belong to entries: a
+// tensor in a tuple (a single value for torch), a sparse or a quantised tensor.
 #pragma once
 
 #include <map>
@@ -12,12 +12,12 @@
 
 namespace shw {
 
-// The checksums of their records, asked once each. The pickle is read again for it: that costs
-// nothing beside the bytes, and a checkpoint need not remember them.
+// Verifies the checksums of these records, each once. Parses the pickle again, which costs little
+// compared with the data.
 Status check_inlined_records(const Checkpoint& checkpoint, std::vector<Result<DataCheck>>& objects,
                              Progress* progress);
 
-// The values of objects whose opcodes do not say all that they are, with their storages.
+// Values, with their storages, of entries that plain opcodes cannot represent.
 Status carry_inlined_records(const Checkpoint& checkpoint,
                              std::map<std::size_t, Result<CarriedValue>>& values,
                              Progress* progress);

@@ -1,4 +1,4 @@
-// What is said of modules that were pickled whole.
+// Findings about pickled modules and tensor subclasses.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,12 @@
 
 namespace shw {
 
-// `modules`: each with how many tensors it has.
+// `modules`: number of tensors by module.
 std::vector<Finding> module_findings(const PickleTree& tree,
                                      const std::map<NodeId, std::size_t>& modules,
                                      const std::string& path);
 
-// Of tensors whose class is a program's own: they are read as the tensors that they wrap.
+// Finding about tensors of a program's own class, which are read as the tensors that they wrap.
 std::optional<Finding> subclass_finding(const PickleTree& tree,
                                         const std::map<NodeId, std::size_t>& subclasses,
                                         const std::string& path);

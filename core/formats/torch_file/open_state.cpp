@@ -6,7 +6,7 @@
 namespace shw {
 namespace {
 
-// A state dict of 100,000 parameters takes some 20 MB of pickle.
+// Size limit: a state dict of 100,000 parameters takes some 20 MB of pickle.
 constexpr std::uint64_t kMaxStatePickle = std::uint64_t{1} << 30;
 constexpr PickleLimits kStateLimits{1u << 27, 200, 1u << 14};
 
@@ -30,7 +30,7 @@ Result<OpenedState> open_state(const Directory& directory, const std::string& pa
 }
 
 Result<std::vector<StateEntry>> entries_of(const OpenedState& state, const std::string& path) {
-  // torch.jit.save's archive has a data.pkl as well, of the program's objects.
+  // torch.jit.save's archive also has a data.pkl, which contains objects of the program.
   if (state.zip.find("constants.pkl") != nullptr && !is_state_mapping(state.tree))
     return is_a_program(path);
   return flatten_state_dict(state.tree, path, state.whole);

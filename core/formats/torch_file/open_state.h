@@ -1,4 +1,4 @@
-// A file of torch.save, opened as far as its pickle.
+// Opens a torch.save file and decodes its pickle.
 #pragma once
 
 #include <set>
@@ -12,16 +12,16 @@
 
 namespace shw {
 
-// The archive and the state dict in it, whose texts point into `pickle`.
+// The archive and the state dict in it; texts of the tree refer to `pickle`.
 struct OpenedState {
   ZipReader zip;
   Bytes pickle;
   PickleTree tree;
-  std::set<std::string> whole;  // kWholeRecord
+  std::set<std::string> whole;  // names in kWholeRecord
 };
 Result<OpenedState> open_state(const Directory& directory, const std::string& path);
 
-// Its leaves (state_dict.h).
+// The leaves of the state dict (state_dict.h).
 Result<std::vector<StateEntry>> entries_of(const OpenedState& state, const std::string& path);
 
 }  // namespace shw

@@ -11,7 +11,7 @@
 namespace shw {
 namespace {
 
-// "Shard(0)", or "Shard(0), Replicate()"
+// Formats as "Shard(0)" or "Shard(0), Replicate()".
 std::string placements_text(const SideSharding& sharding) {
   std::string text;
   for (const std::string& placement : sharding.placements)
@@ -23,7 +23,7 @@ std::string rank_text(const SideSharding& sharding) {
   return sharding.rank ? fmt::format("rank {}", *sharding.rank) : std::string("one rank");
 }
 
-// "model_world_size_4_rank_1.pt": one of several by its own word.
+// True for "model_world_size_4_rank_1.pt": the name marks the file as one of several.
 bool is_named_for_rank(const std::string& path) {
   constexpr std::string_view kRank = "rank";
   std::size_t at = path.rfind(kRank);

@@ -1,4 +1,4 @@
-// DTensors in a file of torch.save: each is the part of one rank, and says of what.
+// DTensors in a torch.save file: each is the part of one rank and records its global tensor.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@ namespace shw {
 
 struct HeldPart {
   SideSharding sharding;
-  Box box;                // of the whole
-  bool is_placed = true;  // false: its size alone is known
+  Box box;                // in the global tensor
+  bool is_placed = true;  // false: only its size is known
 };
 
-// Not placed where mesh and placements give no box of that size (rows of tensor and data parallel
-// ranks, cut in strides). Nothing where it is no part either.
+// A part without a box (not placed) if mesh and placements give none of that size, such as strided
+// rows of tensor and data parallel ranks. nullopt if the tensor is not a part.
 std::optional<HeldPart> held_part(SideSharding sharding, ExtentsView local);
 
-// Those of one file that are not the whole.
+// Collects the tensors of one file that are only parts.
 class PartsHeld {
  public:
   void add(const std::string& fqn, const HeldPart& part);

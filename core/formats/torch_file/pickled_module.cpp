@@ -7,7 +7,7 @@
 namespace shw {
 namespace {
 
-// torch's own recursion ends at 1000; no model is nested deeper than some dozens.
+// Depth limit: real models are nested some dozens deep, and torch's own recursion fails at 1000.
 constexpr int kDeepestModule = 128;
 
 NodeId pickled_mapping(const PickleTree& tree, NodeId node) {
@@ -81,7 +81,7 @@ class ModuleWalk {
   std::set<std::string_view> transient(NodeId module) const {
     std::set<std::string_view> names;
     NodeId set = tree_.attribute(module, "_non_persistent_buffers_set");
-    // set([...]), as protocols before 4 say it.
+    // set([...]), as protocols before 4 write it.
     if (is_pickled_object(tree_, set)) {
       const auto given = tree_.items(tree_.arguments(set));
       set = given.empty() ? NodeId::kAbsent : given[0];
@@ -102,7 +102,7 @@ bool is_pickled_module(const PickleTree& tree, NodeId node) {
   if (!is_pickled_object(tree, node)) return false;
   for (std::string_view part : {"_parameters", "_buffers", "_modules"}) {
     const NodeId held = tree.attribute(node, part);
-    // An OrderedDict without an entry is the call alone.
+    // An empty OrderedDict is pickled as a call without items.
     if (pickled_mapping(tree, held) == NodeId::kAbsent && tree.kind(held) != NodeKind::kReduce)
       return false;
   }
@@ -111,7 +111,7 @@ bool is_pickled_module(const PickleTree& tree, NodeId node) {
 
 std::string class_of_pickled(const PickleTree& tree, NodeId node) {
   const PickleGlobal* named = tree.global(tree.callable(node));
-  // copyreg._reconstructor(class, object, None), of protocols 0 and 1.
+  // copyreg._reconstructor(class, object, None), as protocols 0 and 1 write it.
   const auto given = tree.items(tree.arguments(node));
   if (named != nullptr && named->name == "_reconstructor" && !given.empty())
     named = tree.global(given[0]);

@@ -1,11 +1,11 @@
-// A torch.nn.Module that torch.save wrote whole: an object of a program's own class, whose tensors
-// are in its attributes. Nothing is made of it; the names are those of its state_dict().
+// A torch.nn.Module that torch.save pickled whole: an object of a program's own class with tensors
+// in its attributes. It is not instantiated; names are those of its state_dict().
 //
 //   module = object with the attributes _parameters, _buffers, _modules
 //            {name: tensor | None}, {name: tensor | None}, {name: module | None}
 //
-// Buffers that _non_persistent_buffers_set names are no part of a state_dict(). Tensors that are
-// attributes by themselves are not either, but nothing else has them: they are read.
+// Buffers in _non_persistent_buffers_set are not part of a state_dict(). Neither are tensors in
+// other attributes, but these are read, because they are stored nowhere else.
 #pragma once
 
 #include <string>
@@ -18,14 +18,14 @@
 namespace shw {
 
 bool is_pickled_module(const PickleTree& tree, NodeId node);
-// "models.resnet.ResNet"; "an unknown class" where the pickle does not name it.
+// "models.resnet.ResNet"; "an unknown class" if the pickle does not name it.
 std::string class_of_pickled(const PickleTree& tree, NodeId node);
 
 struct ModuleTensors {
   std::vector<std::pair<std::string, NodeId>> tensors = {};  // in the order of state_dict()
-  std::vector<std::string> left_out = {};                    // buffers that are not persistent
+  std::vector<std::string> left_out = {};                    // non-persistent buffers
 };
-// kUnsupported where the modules are nested or shared beyond a small multiple of the pickle.
+// kUnsupported if modules are nested or shared beyond a small multiple of the pickle.
 Result<ModuleTensors> module_tensors(const PickleTree& tree, NodeId module,
                                      const std::string& file);
 

@@ -11,22 +11,22 @@
 namespace shw {
 namespace {
 
-// What is deeper was made to be: the flattening of a file that is read ends sooner.
+// Limit against hostile input; reading a file stops at a lower depth.
 constexpr std::size_t kDeepestPath = 100;
-// None stands where a list has no entry; more of them than this were made up.
+// Missing list indices are written as None; more than this many are not plausible.
 constexpr std::int64_t kMostMissing = 1 << 20;
 
 struct StateNode {
   enum class Kind : std::uint8_t { kTensor, kObject, kDict, kList };
   Kind kind = Kind::kDict;
-  std::uint32_t index = 0;  // of Outputs
+  std::uint32_t index = 0;  // in Outputs
   bool has_number_key = false;
   bool has_word_key = false;
-  bool is_ordered = false;                                            // of a dict
-  bool is_parameter = false;                                          // of a tensor
-  const std::string* rare_key = nullptr;                              // opcodes of its own
-  const std::string* attributes = nullptr;                            // opcodes of their dict
-  std::vector<std::pair<const PathPart*, std::uint32_t>> items = {};  // of a dict or list, in order
+  bool is_ordered = false;                                            // for dicts
+  bool is_parameter = false;                                          // for tensors
+  const std::string* rare_key = nullptr;                              // opcodes of its key
+  const std::string* attributes = nullptr;                            // opcodes of attributes
+  std::vector<std::pair<const PathPart*, std::uint32_t>> items = {};  // children, in order
   std::unordered_map<std::string, std::uint32_t> by_key = {};
 };
 
@@ -43,7 +43,7 @@ class StateTree {
   }
   const StateNode& node(std::uint32_t i) const { return nodes_[i]; }
 
-  // `path` must outlive it.
+  // `path` must outlive the node.
   Status put(const std::vector<PathPart>& path, const std::string& fqn, StateNode leaf) {
     auto contradicts = [&](const char* how) {
       return fail(ErrorKind::kUnsupported, how, Place{.file = {}, .tensor = fqn});
@@ -84,7 +84,7 @@ class StateTree {
     return {};
   }
 
-  // Items of lists by their indices.
+  // Sorts items of lists by index.
   Status sort_lists() {
     for (StateNode& node : nodes_) {
       if (node.kind != StateNode::Kind::kList) continue;
@@ -99,7 +99,7 @@ class StateTree {
   }
 
  private:
-  // Whether the first parts of a path are.
+  // True if the first parts of a path are in `paths`.
   static bool is_one_of(const StateForms::Paths& paths, const std::vector<PathPart>& path,
                         std::size_t parts) {
     if (paths.empty()) return false;
@@ -147,7 +147,7 @@ class StatePickle {
         tensor(node);
         return out_.flush_if_full();
       case StateNode::Kind::kObject:
-        // A mapping without an entry.
+        // This object is an empty mapping.
         if (node.is_ordered) return dict(node);
         return object(node.index);
       case StateNode::Kind::kDict:
@@ -180,12 +180,12 @@ class StatePickle {
       SHW_CHECK(value(tree_.node(child)));
     }
     out_.raw("u");
-    // A plain dict has none.
+    // Plain dicts have no attributes.
     if (node.is_ordered && node.attributes != nullptr) out_.raw(*node.attributes + "b");
     return {};
   }
 
-  // Text of a number or a word was made of it.
+  // Writes a key as the number or word from which its text was made.
   void key(const PathPart& part, const StateNode& of) {
     const auto* text = std::get_if<std::string>(&part);
     if (text == nullptr)
@@ -219,7 +219,8 @@ class StatePickle {
   void tensor(const StateNode& node) {
     const OutputTensor& made = outputs_.tensors[node.index];
     const bool requires_grad = made.requires_grad && can_have_grad(made.dtype);
-    // _rebuild_tensor_v3 cannot make one that requires grad: torch.load stops there (2.6 to 2.15).
+    // torch.load cannot create a tensor that requires grad through _rebuild_tensor_v3 (2.6 to
+    // 2.15).
     const bool is_wrapped = requires_grad && !is_legacy(node.index);
     if (node.is_parameter || is_wrapped) return parameter(node, made.requires_grad);
     if (node.attributes == nullptr) return tensor(node.index, requires_grad);
@@ -284,7 +285,7 @@ class StatePickle {
     out_.raw("t");
   }
 
-  // Python refuses it of others.
+  // True for dtypes for which Python allows requires_grad.
   static bool can_have_grad(Dtype dtype) {
     return name(dtype).starts_with("float") || dtype == Dtype::kBfloat16 ||
            name(dtype).starts_with("complex");
@@ -294,7 +295,7 @@ class StatePickle {
   const std::vector<std::string>& plain_;
   const StateTree& tree_;
   std::vector<std::string> storage_keys_;
-  std::vector<std::uint32_t> first_storage_;  // by object
+  std::vector<std::uint32_t> first_storage_;  // index of each object's first storage
   AroundHoles sink_;
   PickleWriter out_;
 };

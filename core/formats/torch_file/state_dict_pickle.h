@@ -1,4 +1,4 @@
-// The pickle of a state dict that is to be written: nested as its entries' paths say.
+// Writes the pickle of a state dict, nested by its entries' paths.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,10 @@
 
 namespace shw {
 
-// Dicts keyed by what is text in the paths, lists where they have indices, as torch's set_element
-// builds them. The storage of tensor i is data/i, all of it and row-major. `plain`: the opcodes of
-// every object. `forms`: keys whose text is written as the number or word (True, False, None)
-// that it tells, and what is no plain dict or tensor. kUnsupported where two entries contradict
-// each other.
+// Text keys form dicts, indices form lists, as torch's set_element does. The storage of tensor i is
+// data/i, complete and row-major. `plain`: the opcodes of every object. `forms`: keys that are
+// written as numbers or words (True, False, None), and containers and tensors that are not plain.
+// kUnsupported if two entries contradict each other.
 Result<Bytes> pickle_state_dict(const Outputs& outputs, const std::vector<std::string>& plain,
                                 const StateForms& forms = {});
 

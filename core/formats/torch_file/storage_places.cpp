@@ -15,12 +15,13 @@ namespace {
 
 enum class PlaceKind : std::uint8_t { kTorch, kBackend, kUnknown };
 
-// torch.serialization registers these itself (2.6 to 2.15); one that the machine has not got is
-// told by torch in its own words. Those without a number are compared whole: "cpu:0" is unknown.
+// Devices that torch.serialization registers itself (2.6 to 2.15); if a device is missing on the
+// machine, torch's own error is clear. Names without a number are compared whole: "cpu:0" is
+// unknown.
 constexpr auto kWithoutNumber = std::to_array<std::string_view>({"cpu", "meta"});
 constexpr auto kWithNumber =
     std::to_array<std::string_view>({"cuda", "hpu", "xpu", "mtia", "privateuseone"});
-// Backends that packages beside torch register under a name of their own.
+// Backends that packages outside of torch register under their own names.
 constexpr auto kBackends = std::to_array<std::string_view>(
     {"npu", "mlu", "musa", "gcu", "sdaa", "supa", "ipu", "maia", "spyre", "openreg"});
 
@@ -29,14 +30,14 @@ bool is_one_of(std::string_view word, const std::array<std::string_view, N>& wor
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// "cuda:1" as torch.device reads it: no sign, no leading zero.
+// True for the number in "cuda:1" as torch.device parses it: no sign, no leading zero.
 bool is_device_number(std::string_view text) {
   if (text.empty() || text.size() > 3 || (text.size() > 1 && text[0] == '0')) return false;
   return std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
 PlaceKind kind_of_place(std::string_view place) {
-  // torch looks no further than these letters.
+  // torch only compares this prefix.
   if (is_one_of(place, kWithoutNumber) || place.starts_with("mps")) return PlaceKind::kTorch;
   const std::size_t colon = place.find(':');
   const std::string_view device = place.substr(0, colon);
@@ -46,7 +47,7 @@ PlaceKind kind_of_place(std::string_view place) {
   return is_one_of(device, kBackends) ? PlaceKind::kBackend : PlaceKind::kUnknown;
 }
 
-// The text of a storage's persistent id, and where it stands.
+// The location text in a storage's persistent id, and its offset.
 std::optional<std::pair<std::string_view, std::size_t>> place_in(const PickleTree& tree,
                                                                  NodeId node) {
   if (tree.kind(node) != NodeKind::kPersistentId) return std::nullopt;
@@ -59,7 +60,7 @@ std::optional<std::pair<std::string_view, std::size_t>> place_in(const PickleTre
 }
 
 struct Places {
-  std::map<std::string_view, std::int64_t> storages = {};  // of each word
+  std::map<std::string_view, std::int64_t> storages = {};  // number of storages by location
   std::size_t first_at = 0;
 };
 

@@ -1,5 +1,5 @@
-// Where the storages of a file of torch.save say that they lay: "cpu", "cuda:0". torch.load without
-// map_location puts each back there, and stops at a word that it does not know.
+// Devices recorded for the storages of a torch.save file: "cpu", "cuda:0". torch.load without
+// map_location moves each storage back there, and fails for an unknown device.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace shw {
 
-// One finding for the words that no torch knows by itself, one for those of known backends that are
-// no part of torch. Bytes are whole in both cases, and read here.
+// One finding for devices unknown to torch itself, one for known backends outside of torch. The
+// data is intact in both cases and can be read here.
 std::vector<Finding> storage_place_findings(const PickleTree& tree, const std::string& path);
 
 }  // namespace shw

@@ -40,13 +40,13 @@ constexpr std::size_t kMostFindings = 32;
 struct StateTensor {
   StateEntry entry;
   PickledTensor pickled;
-  std::optional<ItemHeader> header;   // nothing: its storage is not what it says
-  std::optional<HeldPart> part = {};  // of a DTensor that is not all here
+  std::optional<ItemHeader> header;   // nullopt: the storage differs from its description
+  std::optional<HeldPart> part = {};  // for a DTensor that is only a part
 };
 
 class TorchFileReader {
  public:
-  // `named`: what an index beside it names.
+  // `named`: tensor names in the index.
   TorchFileReader(CheckpointBuilder& builder, std::string path, const OpenedState& state,
                   bool big_endian, const std::set<std::string>& named)
       : builder_(builder),
@@ -56,11 +56,11 @@ class TorchFileReader {
         zip_(state.zip),
         tree_(state.tree),
         codec_(big_endian ? &kTorchRecordBigCodec : nullptr),
-        // Plain values are written out where the pickle refers to one a thousand times.
+        // Values are written out where the pickle refers to one a thousand times, so their size is
+        // limited.
         plain_left_(16 * state.tree.end() + (1 << 20)) {}
 
-  // All of it goes into the builder. `taken`: entries of the files before it, which are passed
-  // over.
+  // Adds everything to the builder, except entries in `taken`, which earlier files had.
   Status read(std::set<std::string>& taken, Provenance& provenance, Progress* progress) {
     file_ = builder_.file(path_);
     SHW_TRY(std::vector<StateEntry> entries, entries_of(state_, path_));
@@ -93,7 +93,7 @@ class TorchFileReader {
       builder_.add_finding(std::move(finding));
     }
     if (unreadable_.empty()) {
-      // torch makes every storage that the pickle names, whether or not a tensor keeps it.
+      // torch.load creates every storage that the pickle names, even if no tensor uses it.
       if (auto all = check_storages(zip_, tree_); !all)
         builder_.add_finding(bad_record(path_, "In " + path_ + ": " + all.error().message + ".",
                                         all.error().place.offset.value_or(0)));
@@ -106,11 +106,11 @@ class TorchFileReader {
     return {};
   }
 
-  // Names, and the bytes that each has in the file: of tied ones the first has them all.
+  // Names and their bytes in the file; bytes of tied tensors count for the first name.
   IndexedFile take_indexed() { return std::move(indexed_); }
 
  private:
-  // A tensor, or an object: the first are put aside until it is known which storages they share.
+  // Adds an object at once; tensors are collected until it is known which of them share storages.
   void take(StateEntry entry) {
     if (entry.module != NodeId::kAbsent) ++modules_[entry.module];
     if (entry.subclass != NodeId::kAbsent) ++subclasses_[entry.subclass];
@@ -159,8 +159,8 @@ class TorchFileReader {
     return header;
   }
 
-  // Keys of the dict itself are what an index names: of an optimizer's, as ColossalAI saves it in
-  // parts, "0" is all that lies below it.
+  // The index names keys of the top-level dict: in an optimizer that ColossalAI split, "0" covers
+  // all entries below it.
   void add_indexed(const StateEntry& entry, std::uint64_t bytes) {
     const std::string* name = &entry.fqn;
     if (entry.path.size() > 1 && !named_.contains(entry.fqn)) {
@@ -193,7 +193,7 @@ class TorchFileReader {
                         std::move(entry.path));
   }
 
-  // Nothing of it is known but its name: it stays in the list, and no conversion passes over it.
+  // Adds an unreadable tensor by name, so that listings show it and conversions stop at it.
   void add_unread_tensor(StateEntry entry, Error error) {
     add_indexed(entry, 0);
     InlinedValue value{{}, "a tensor that " + error.message};
@@ -243,7 +243,8 @@ class TorchFileReader {
     names.push_back(fqn);
   }
 
-  // One finding a reason. What is beyond us leaves a check undecided, what cannot be is damage.
+  // Reports unreadable tensors, one finding per reason: damage as an error, unsupported data as an
+  // info.
   void add_unreadable() {
     std::size_t added = 0;
     for (auto& [key, seen] : unreadable_) {
@@ -264,7 +265,7 @@ class TorchFileReader {
     }
   }
 
-  // torch.save writes them all the same. Their bytes are whole, and read here.
+  // Reports tensors that torch.save writes but torch.load cannot create; their bytes are intact.
   void add_stopping() {
     if (stopping_.empty()) return;
     Finding finding;
@@ -280,7 +281,8 @@ class TorchFileReader {
     builder_.add_finding(std::move(finding));
   }
 
-  // As torch 2.15 itself writes them: 'UntypedStorage' object has no attribute 'dtype'.
+  // Reports untyped storages in the format before zip, which torch 2.15 itself writes and then
+  // fails to load ('UntypedStorage' object has no attribute 'dtype').
   void add_untyped() {
     if (untyped_.empty()) return;
     Finding finding = bad_record(
@@ -295,7 +297,7 @@ class TorchFileReader {
     builder_.add_finding(std::move(finding));
   }
 
-  // Loaders take one file after the other, and so the last value.
+  // Reports repeated names: loaders read one file after the other and keep the last value.
   void add_repeated() {
     if (repeated_.empty()) return;
     Finding finding = bad_record(
@@ -320,7 +322,7 @@ class TorchFileReader {
   const OpenedState& state_;
   const ZipReader& zip_;
   const PickleTree& tree_;
-  const Codec* codec_;  // null: the format's
+  const Codec* codec_;  // null: the format's codec
   std::uint64_t plain_left_;
   FileId file_ = FileId::kNone;
   std::vector<StateTensor> tensors_;
@@ -328,17 +330,17 @@ class TorchFileReader {
   std::unordered_map<std::string, StorageId> storages_;
   std::map<std::pair<ErrorKind, std::string>, std::pair<Error, std::vector<std::string>>>
       unreadable_;
-  std::map<NodeId, std::size_t> modules_;     // pickled whole, each with how many tensors
-  std::map<NodeId, std::size_t> subclasses_;  // calls, each with how many tensors it wraps
+  std::map<NodeId, std::size_t> modules_;     // number of tensors, by pickled module
+  std::map<NodeId, std::size_t> subclasses_;  // number of wrapped tensors, by call
   PartsHeld parts_;
-  std::vector<std::string> stopping_;  // PickledTensor::stops_torch
+  std::vector<std::string> stopping_;  // tensors with PickledTensor::stops_torch
   std::vector<std::string> untyped_, repeated_;
   IndexedFile indexed_{path_, {}};
   std::unordered_map<std::string, std::size_t> place_in_index_;
-  std::set<std::string> counted_;  // storages
+  std::set<std::string> counted_;  // storages already counted
 };
 
-// A file that is named is opened whatever it holds and is called.
+// A file named by the user is opened whatever its name and contents are.
 Result<std::string> find_torch_file(const Directory& directory) {
   const DirectoryLook look(directory);
   SHW_TRY(auto entries, look.entries());
@@ -348,11 +350,11 @@ Result<std::string> find_torch_file(const Directory& directory) {
   return *found;
 }
 
-// The files that are read, and what an index beside them says.
+// The files to read, and the contents of their index.
 struct TorchFiles {
   std::vector<std::string> paths;
   std::optional<TorchIndex> index = {};
-  bool lack_index = false;  // several, by their names alone
+  bool lack_index = false;  // several parts by name, without index
   std::optional<TorchSeveral> several = {};
 };
 
@@ -399,7 +401,8 @@ Status read_part(CheckpointBuilder& builder, const Directory& directory, const s
   return {};
 }
 
-// What is beyond us, as the form of before torch 1.6, leaves a check undecided and is no damage.
+// Unsupported data, such as the format before torch 1.6, is reported as not checked instead of
+// damage.
 Finding unread_part(const std::string& path, const Error& error) {
   Finding finding = bad_record(path, "The file " + path + " cannot be read: " + error.message + ".",
                                error.place.offset);
@@ -411,7 +414,7 @@ Finding unread_part(const std::string& path, const Error& error) {
 
 void add_index(CheckpointBuilder& builder, const Directory& directory, TorchIndex index,
                std::vector<IndexedFile> files) {
-  if (index.map.empty()) {  // one that cannot be used
+  if (index.map.empty()) {  // an unusable index
     for (const std::string& path : index.missing) builder.file(path);
     return builder.add_finding(std::move(*index.finding));
   }

@@ -3,8 +3,8 @@
 //   file    = zip archive (common/zip.h) with data.pkl, byteorder, data/N, version
 //   data.pkl = a state dict (state_dict.h)
 //
-// A tensor is one chunk that views its storage, tied tensors share one. What is no tensor is an
-// object whose value goes with it where it is plain data. Read, never run.
+// A tensor is one chunk that views its storage; tied tensors share a storage. Other values become
+// objects, which conversions keep if they are plain data. Nothing is executed.
 #pragma once
 
 #include <memory>
@@ -13,9 +13,9 @@
 
 namespace shw {
 
-// Of a directory with one such file at the top. A tensor that cannot be looked at (sparse,
-// quantised, a program's own class) is an object and an opening finding. Errors: kUnsupported (of
-// before zip, no dict), kDamaged, with file and offset.
+// Opens a directory with one such file at the top. An unsupported tensor (sparse, quantised, a
+// program's own class) becomes an object and an opening finding. Errors: kUnsupported (not a state
+// dict), kDamaged, with file and offset.
 OpenedCheckpoint open_torch_file(std::shared_ptr<const Directory> directory, Progress* progress);
 
 }  // namespace shw

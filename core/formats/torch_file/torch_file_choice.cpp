@@ -15,7 +15,7 @@
 namespace shw {
 namespace {
 
-// In the order in which they are looked for.
+// Names of models, in order of priority.
 constexpr auto kModelNames =
     std::to_array<std::string_view>({kTorchIndexNames.single, "diffusion_pytorch_model.bin",
                                      "adapter_model.bin", "pytorch_model_fsdp.bin"});
@@ -56,11 +56,11 @@ Result<std::optional<std::string>> torch_file_in(const DirectoryLook& look) {
     if (is_archive) archives.push_back(entry.path);
   }
   if (archives.empty()) return std::nullopt;
-  // One that is no archive is meant all the same, and the others are not it.
+  // A file with a model's name is chosen even if it is not an archive.
   for (std::string_view name : kModelNames) {
     if (std::find(named.begin(), named.end(), name) != named.end()) return std::string(name);
   }
-  // What training leaves beside the weights is not the model, where something else is.
+  // Files of training (optimizer.pt, training_args.bin) are ignored if there is another file.
   std::vector<std::string> weights;
   std::copy_if(archives.begin(), archives.end(), std::back_inserter(weights),
                [](const std::string& path) { return trainer_file(path) == TrainerFile::kNone; });

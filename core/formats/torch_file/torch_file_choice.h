@@ -1,4 +1,4 @@
-// Which file of a folder is the one of torch.save that it is about.
+// Chooses the torch.save file of a folder that contains the model.
 #pragma once
 
 #include <optional>
@@ -9,15 +9,15 @@
 
 namespace shw {
 
-// By the endings that programs give it: .pt, .pth, .bin, .ckpt, .pth.tar.
+// True for the usual suffixes: .pt, .pth, .bin, .ckpt, .pth.tar.
 NamedFile named_torch_file(std::string_view file);
 
-// By first bytes: other archives begin with another record.
+// Reads the first bytes: other archives begin with another record.
 Result<bool> is_torch_archive(const DirectoryLook& look, const std::string& path);
 
-// The one at the top that begins as such a file does. Of several that of the name under which
-// transformers and PEFT keep a model beside what training leaves (training_args.bin, optimizer.pt);
-// else nothing, for nobody says which is meant.
+// The torch.save file at the top of the folder. If there are several: the one whose name
+// transformers or PEFT use for a model, or the only one that is not a file of training
+// (training_args.bin, optimizer.pt). nullopt if the choice is not clear.
 Result<std::optional<std::string>> torch_file_in(const DirectoryLook& look);
 
 }  // namespace shw

@@ -1,4 +1,4 @@
-// One file of torch.save in its zip form, with a state dict in it.
+// The format of a single torch.save file (zip form) with a state dict.
 #pragma once
 
 #include "core/model/format.h"

@@ -16,7 +16,7 @@
 namespace shw {
 namespace {
 
-// What is a part of another format's checkpoint stays one: a rank's file is not the whole.
+// True for a part of another format's checkpoint: a rank's file is not a whole model.
 bool is_unread(const Entry& entry) {
   auto others = unread_formats();
   return std::any_of(others.begin(), others.end(), [&](const UnreadFormat& other) {
@@ -26,14 +26,14 @@ bool is_unread(const Entry& entry) {
   });
 }
 
-// All parts of one model, of which the first is what it is called.
+// True if all parts of one model exist.
 Result<bool> has_all_parts(const DirectoryLook& look, std::span<const Entry> entries) {
   const TorchParts parts = torch_parts_among(entries);
   if (parts.files.empty() || !parts.missing.empty()) return false;
   return is_torch_archive(look, parts.files.front());
 }
 
-// Some of them: what the others hold is not known, and no index says it.
+// The error if some parts are missing and no index tells their contents.
 std::optional<Error> lacking_parts(std::span<const Entry> entries) {
   const TorchParts parts = torch_parts_among(entries);
   if (parts.missing.empty()) return std::nullopt;

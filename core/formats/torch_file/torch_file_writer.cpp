@@ -1,6 +1,6 @@
-// A whole state dict as one file of torch.save, "model.pt" or what the model's library looks for:
-// every tensor is made and has a storage of its own. Parts of a pipeline get a file each. Only what
-// follows the storages' bytes knows their CRCs.
+// Writes a whole state dict as one torch.save file, "model.pt" or the name that the model's library
+// looks for: every tensor gets its own storage. Parts of a pipeline get a file each. The CRCs are
+// written after the storages' bytes.
 #include "core/formats/torch_file/torch_file_writer.h"
 
 #include <fmt/core.h>
@@ -25,14 +25,14 @@
 namespace shw {
 namespace {
 
-constexpr const char* kModelFile = "model.pt";  // as errors call it
+constexpr const char* kModelFile = "model.pt";  // name in errors
 
-// A quantised tensor has scales beside its elements, which no checkpoint that is read keeps.
+// Quantised tensors have scales in addition to elements, which no opened checkpoint keeps.
 bool has_torch_word(Dtype dtype) {
   return dtype != Dtype::kUnknown && !name(dtype).starts_with("q");
 }
 
-// The value of every object; all that cannot be said is named in one error.
+// The opcodes of every object; one error names all objects that cannot be written.
 Result<std::vector<std::string>> values_of(const Outputs& outputs) {
   std::vector<std::string> values, refused;
   for (const OutputTensor& tensor : outputs.tensors) {
@@ -65,7 +65,7 @@ Result<std::vector<std::string>> values_of(const Outputs& outputs) {
                           plural(refused.size(), "entry"), names));
 }
 
-// Of every file of torch.save that the checkpoint is made of, where it can be read again.
+// Visits the forms of every readable torch.save file of the checkpoint.
 void each_form(const Checkpoint& checkpoint, const std::function<void(StateForms&)>& take) {
   for (const FileRow& file : checkpoint.files()) {
     if (!file.referenced) continue;
@@ -75,9 +75,8 @@ void each_form(const Checkpoint& checkpoint, const std::function<void(StateForms
   }
 }
 
-// Of what comes out of files of torch.save: an optimizer finds its states by these numbers, and
-// passes over those that are text without a word. The pickle is read again for it, as
-// inlined_records.h does.
+// Types of keys, containers and attributes of a torch.save source: an optimizer finds its states by
+// integer keys and silently ignores text keys. Parses the pickle again, as inlined_records.h does.
 Result<StateForms> forms_of(const Outputs& outputs) {
   const Checkpoint* source = outputs.source;
   StateForms all;
@@ -101,7 +100,7 @@ Result<StateForms> forms_of(const Outputs& outputs) {
   return all;
 }
 
-// The objects that a reader would not find under their names.
+// Objects that a reader would not find under their names.
 Result<std::set<std::string>> objects_apart(const Outputs& outputs, const PickleTree& tree,
                                             const std::set<std::string>& whole) {
   SHW_TRY(std::vector<StateEntry> read, flatten_state_dict(tree, kModelFile, whole));
@@ -114,15 +113,16 @@ Result<std::set<std::string>> objects_apart(const Outputs& outputs, const Pickle
   return apart;
 }
 
-// A dict that lies in one entry (torch's flatten_state_dict=False) would be read back as the
-// entries that it has, each with a name of its own: another checkpoint than the one that was asked
-// for. Which those are is said beside the pickle, where torch passes over it.
+// Names of entries that are dicts (torch's flatten_state_dict=False) and that a reader would
+// flatten into several entries. They are listed in a record next to the pickle, which torch
+// ignores.
 Result<std::set<std::string>> whole_entries(const Outputs& outputs, BytesView pickle) {
   if (outputs.objects.empty()) return std::set<std::string>();
   SHW_TRY(PickleTree tree, decode_pickle(pickle, kModelFile));
   auto whole = objects_apart(outputs, tree, {});
   if (whole && whole->empty()) return whole;
-  // One taken apart has a name of another entry.
+  // Reading fails if a flattened dict yields the name of another entry: then all objects are
+  // listed.
   if (!whole) whole.emplace();
   if (whole->empty()) {
     for (const OutputObject& object : outputs.objects) whole->insert(object.fqn);
@@ -137,7 +137,7 @@ Result<std::set<std::string>> whole_entries(const Outputs& outputs, BytesView pi
               {}, "leave them out (convert --leave-out PATTERN)");
 }
 
-// One of the files, and which of the tensors it holds.
+// One output file and its tensors.
 struct ModelFile {
   std::string path;
   Outputs outputs;
@@ -152,8 +152,8 @@ Outputs without_tensors(const Outputs& all) {
   return outputs;
 }
 
-// One file for each part that has tensors. Entries that are not tensors say nothing of parts, so
-// that with them all lies in one file.
+// One file for each part with tensors. Entries that are not tensors belong to no part; with such
+// entries there is only one file.
 std::vector<ModelFile> model_files(const Outputs& all) {
   const PartHomes homes = part_homes(all);
   if (homes.homes.size() == 1) return {{homes.homes.front().torch_file, all}};
@@ -176,8 +176,8 @@ std::vector<ModelFile> model_files(const Outputs& all) {
   return files;
 }
 
-// As torch.save writes the file: its name without the ending is what the records lie under.
-// Storages: those of the tensors, then those of values.
+// The archive as torch.save writes it: its top folder is the file's stem. Storages: those of the
+// tensors, then those of values.
 Result<TorchArchive> archive_of_model(const ModelFile& file, BytesView pickle) {
   const Outputs& outputs = file.outputs;
   const std::string name = file.path.substr(file.path.rfind('/') + 1);
@@ -197,7 +197,7 @@ void add_value_storages(const Outputs& outputs, TorchArchive& archive) {
   }
 }
 
-// Keeping tensors of one file in another is a repair's business; this form is only converted to.
+// This writer only creates new files; keeping data in existing ones is not supported.
 Status check_nothing_is_kept(const Outputs& outputs) {
   for (const OutputTensor& tensor : outputs.tensors) {
     for (const OutputTile& tile : tensor.tiles) {

@@ -6,8 +6,8 @@ namespace shw {
 
 extern const FormatWriter kTorchFileWriter;
 
-// Attributes of the state dict and of its tensors, and keys that are no text: only this writer
-// keeps them.
+// Names of what only this writer keeps: attributes of the state dict and its tensors, and non-text
+// keys.
 std::vector<std::string> said_in_forms(const Checkpoint& checkpoint);
 
 }  // namespace shw

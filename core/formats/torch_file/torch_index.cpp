@@ -47,7 +47,7 @@ TorchParts parts_by_name(std::span<const Entry> entries) {
   return found;
 }
 
-// The names in a file, as an index has them: those of entries, and the keys of the dict itself.
+// The names in a file as an index uses them: entries, and keys of the top-level dict.
 std::optional<IndexedFile> names_in(const Directory& directory, const std::string& path) {
   auto state = open_state(directory, path);
   auto entries = state ? entries_of(*state, path)
@@ -65,7 +65,7 @@ std::optional<IndexedFile> names_in(const Directory& directory, const std::strin
   return file;
 }
 
-// Files that the index names are not there: those that hold its tensors all the same.
+// If files of the index are missing, chooses other files that contain all its tensors.
 void choose_torch_holders(const Directory& directory, const std::vector<std::string>& all,
                           TorchIndex& index) {
   std::vector<std::string> not_there = files_not_there(directory, index.map);

@@ -1,5 +1,5 @@
-// The index beside several files of torch.save that are one model, as transformers wrote them up to
-// its version 4: pytorch_model.bin.index.json and pytorch_model-00001-of-00003.bin.
+// The index of a model in several torch.save files, as transformers up to version 4 wrote it:
+// pytorch_model.bin.index.json with pytorch_model-00001-of-00003.bin.
 #pragma once
 
 #include <optional>
@@ -18,26 +18,27 @@ struct TorchIndex {
   std::string path;
   WeightMap map;
   std::vector<std::string> files =
-      {};  // that it names, or that are parts of the same, and lie there
+      {};  // existing files that the index names, or that are parts of the same save
   std::optional<std::uint64_t> total = {};
   std::optional<Finding> finding = {};
-  // Of one that cannot be used, whose map is empty: parts that the names of the others promise.
+  // For an unusable index, whose map is empty: parts that the other names imply but that do not
+  // exist.
   std::vector<std::string> missing = {};
-  // That it names, where others that lie there hold all of its tensors: `files` are those.
+  // Missing files of the index, if `files` are others that contain all its tensors.
   std::vector<std::string> not_there = {};
 };
 
-// Nothing where there is none, or where there are several and none has the usual name. Of one that
-// cannot be used its finding, and the parts that lie beside it by their names.
+// nullopt if there is no index, or several without the usual name. For an unusable index: its
+// finding, and the parts by file name.
 Result<std::optional<TorchIndex>> find_torch_index(const Directory& directory);
 
-// Parts without an index ("pytorch_model-00001-of-00003.bin"), by their names.
+// Parts without an index, found by their names ("pytorch_model-00001-of-00003.bin").
 struct TorchParts {
-  std::vector<std::string> files = {};    // those that lie there, in their order
-  std::vector<std::string> missing = {};  // and the others that their names promise
+  std::vector<std::string> files = {};    // existing parts, in order
+  std::vector<std::string> missing = {};  // parts that the names imply but that do not exist
 };
-// Of several families of names that of transformers; empty where none of two is it, and where there
-// is an index.
+// With several families of names, chooses the one that transformers uses. Empty if there is no such
+// choice, or if there is an index.
 TorchParts torch_parts_among(std::span<const Entry> entries);
 
 }  // namespace shw

@@ -1,5 +1,5 @@
-// The codecs of a torch.save file's storages: elements as they lie, and behind them the zip
-// record's descriptor with their CRC.
+// Codecs of a torch.save file's storages: uncompressed elements, followed by the zip record's
+// descriptor with their CRC.
 #pragma once
 
 #include "core/model/format.h"

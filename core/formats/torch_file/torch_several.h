@@ -1,9 +1,9 @@
-// A folder of several files of torch.save without an index: one checkpoint all the same.
+// Opens a folder of several torch.save files without an index:
 //
-//   names that no two files share       the files are parts of one: model.pt beside optimizer.pt
-//   names that are alike, and files     steps or copies of one model: the last one by its name is
-//   that are alike but for a number     opened, the others are said
-//   anything else                       every file's tensors, with its name in front
+//   names that no two files share       the files are parts of one: model.pt and optimizer.pt
+//   equal names, and file names that    steps or copies of one model: opens the last one by name,
+//   differ only in a number             reports the others
+//   otherwise                           the tensors of all files, prefixed by the file's name
 #pragma once
 
 #include <optional>
@@ -15,19 +15,18 @@
 namespace shw {
 
 struct TorchSeveral {
-  std::vector<std::string> paths = {};  // to be read
-  bool is_prefixed = false;             // each with its stem in front of its names
-  std::vector<std::string> aside = {};  // the other steps
+  std::vector<std::string> paths = {};  // files to read
+  bool is_prefixed = false;             // tensor names get the file's stem as prefix
+  std::vector<std::string> aside = {};  // other steps
 };
-// Nothing where there are fewer than two files of weights. Files that cannot be opened have no
-// names.
+// nullopt if there are fewer than two weight files. Unreadable files have no names.
 Result<std::optional<TorchSeveral>> torch_several_in(const DirectoryLook& look);
-// The same by names alone, without opening one.
+// True if there are several, judged by file names and first bytes without reading pickles.
 Result<bool> has_torch_several(const DirectoryLook& look);
 
-// "model" of "model.pt".
+// The file's stem: "model" for "model.pt".
 std::string torch_stem(const std::string& path);
-// What was opened and why, of more than one.
+// Finding about which of several files were opened, and why.
 Finding told_several(const TorchSeveral& several);
 
 }  // namespace shw

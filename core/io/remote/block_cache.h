@@ -1,4 +1,4 @@
-// Blocks of remote files that were read, the least recently used of them given up first.
+// Cache of blocks read from remote files; evicts the least recently used ones.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ class BlockCache {
  public:
   explicit BlockCache(std::uint64_t most_bytes = std::uint64_t{256} << 20) : most_(most_bytes) {}
 
-  // Bytes of a file from a place inside of its block, or null.
+  // Returns the block, or null if it is not cached.
   std::shared_ptr<const Bytes> find(std::uint64_t file, std::uint64_t block);
-  // Whole blocks (the last one of a file may be short), beginning with block `first`.
+  // Stores whole blocks, beginning with block `first`; the last block of a file may be short.
   void put(std::uint64_t file, std::uint64_t first, BytesView bytes);
 
  private:

@@ -1,5 +1,5 @@
-// Which blocks of remote files are being fetched, so that threads that need the same ones wait for
-// one request instead of sending their own.
+// Records which blocks of remote files are being fetched, so that threads that need the same block
+// wait for one request instead of sending their own.
 #pragma once
 
 #include <condition_variable>
@@ -13,7 +13,7 @@ namespace shw {
 
 class BlocksInFlight {
  public:
-  // Blocks [first, end) of a file, which no other thread fetches while it lives.
+  // Ownership of blocks [first, end) of a file: no other thread fetches them while the Claim lives.
   class Claim {
    public:
     Claim(BlocksInFlight& in, std::uint64_t file, std::uint64_t first, std::uint64_t end)
@@ -21,8 +21,8 @@ class BlocksInFlight {
     ~Claim();
     Claim(const Claim&) = delete;
     Claim& operator=(const Claim&) = delete;
-    // Takes blocks that follow too, at most up to `most` and no further than what others fetch.
-    // The new end.
+    // Extends the claim to at most block `most`, but not into blocks claimed by other threads.
+    // Returns the new end.
     std::uint64_t extend(std::uint64_t most);
 
    private:
@@ -30,7 +30,8 @@ class BlocksInFlight {
     std::uint64_t file_, first_, end_;
   };
 
-  // Null where another thread was fetching one of them and has ended: they may be there now.
+  // Returns null if it had to wait for another thread, which may have fetched the blocks: look in
+  // the cache again.
   std::unique_ptr<Claim> claim_or_wait(std::uint64_t file, std::uint64_t first, std::uint64_t end);
 
  private:

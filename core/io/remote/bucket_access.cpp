@@ -22,7 +22,7 @@ std::string aws_profile() {
   return profile.empty() ? "default" : profile;
 }
 
-// ~/.aws/config calls all profiles but the default one "profile NAME".
+// ~/.aws/config names the section of a profile "profile NAME", except for the default one.
 std::map<std::string, std::string> aws_config() {
   std::string path = environment_text("AWS_CONFIG_FILE");
   if (path.empty()) path = home_folder() + "/.aws/config";
@@ -55,7 +55,7 @@ std::string with_scheme(std::string endpoint) {
   return endpoint;
 }
 
-// Of those alone the name can stand before the host: a dot leaves the server's certificate.
+// Only such a name can be a subdomain of the host: the server's certificate covers no further dot.
 bool is_host_name(const std::string& bucket) {
   return std::all_of(bucket.begin(), bucket.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
@@ -124,7 +124,7 @@ HttpRequest BucketAccess::request(const std::string& method, const std::string& 
     request.headers.push_back("Authorization: Bearer " + bearer_);
   } else if (!keys_.empty()) {
     request.sign = [to_sign, keys = keys_](HttpRequest& one) mutable {
-      // What was added since stays, a signature of an earlier try does not.
+      // Keeps headers added since the last try, but removes the signature of an earlier try.
       std::erase_if(one.headers, [](const std::string& header) {
         return header.starts_with("x-amz-") || header.starts_with("Authorization:");
       });

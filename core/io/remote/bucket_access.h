@@ -1,4 +1,4 @@
-// Who asks for a bucket, and where it is: from the usual variables and files.
+// Credentials, endpoint and region for a bucket, from the usual environment variables and files.
 #pragma once
 
 #include <mutex>
@@ -16,14 +16,14 @@ using QueryPairs = std::vector<std::pair<std::string, std::string>>;
 
 class BucketAccess {
  public:
-  // Of s3: AWS_ENDPOINT_URL(_S3), AWS_REGION, AWS_ACCESS_KEY_ID, ..., or ~/.aws of AWS_PROFILE. Of
-  // gs: STORAGE_EMULATOR_HOST, GOOGLE_OAUTH_ACCESS_TOKEN, or interoperability keys in
-  // GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY. Without any of these: anonymous.
+  // Reads for s3: AWS_ENDPOINT_URL(_S3), AWS_REGION, AWS_ACCESS_KEY_ID, ..., or ~/.aws of
+  // AWS_PROFILE; for gs: STORAGE_EMULATOR_HOST, GOOGLE_OAUTH_ACCESS_TOKEN, or interoperability keys
+  // in GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY. Without any of these, access is anonymous.
   explicit BucketAccess(const RemotePlace& place);
 
-  // `key`: of an object; empty: the bucket.
+  // A request for the object `key`, or for the bucket if `key` is empty.
   HttpRequest request(const std::string& method, const std::string& key, QueryPairs query) const;
-  // A bucket of another region says so once.
+  // Sets the region, after the server has answered that the bucket is in another one.
   void move_to(const std::string& region);
   std::string region() const;
   bool is_anonymous() const { return keys_.empty() && bearer_.empty(); }
@@ -32,7 +32,7 @@ class BucketAccess {
  private:
   RemotePlace place_;
   AwsKeys keys_;
-  std::string bearer_, endpoint_;  // the endpoint is empty where AWS' own is meant
+  std::string bearer_, endpoint_;  // an empty endpoint means AWS
   mutable std::mutex guard_;
   std::string region_;
 };

@@ -29,7 +29,7 @@ class BucketFiles final : public RemoteFiles {
     for (std::size_t page = 0; page < kMostBucketPages; ++page) {
       SHW_TRY(const BucketPage listed, list_page(access_, place_, {above_, token, is_deep_}));
       for (const BucketObject& object : listed.objects) {
-        // A key that ends in a slash stands for a folder and holds nothing.
+        // A key that ends in a slash is a placeholder for a folder and holds no data.
         if (!object.key.starts_with(above_) || object.key.ends_with('/')) continue;
         if (files.size() == limit) return too_many();
         files.push_back({object.key.substr(above_.size()), object.size, object.etag});

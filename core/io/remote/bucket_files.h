@@ -1,4 +1,4 @@
-// A prefix of a bucket: S3, Google Cloud Storage, and what speaks as they do.
+// Files below a prefix of a bucket: S3, Google Cloud Storage, and compatible servers.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace shw {
 
-// `is_deep`: with what lies in its folders; else only what lies beside each other in it.
+// `is_deep`: includes the files in subfolders; otherwise only the files directly in the folder.
 std::unique_ptr<RemoteFiles> bucket_files(RemotePlace place, bool is_deep);
 
 }  // namespace shw

@@ -8,7 +8,7 @@
 namespace shw {
 namespace {
 
-// What lies between <name> and </name>, the first time; `xml` goes on behind it.
+// Returns the text of the first element <name> and removes everything up to its end from `xml`.
 std::optional<std::string_view> take_element(std::string_view& xml, std::string_view name) {
   const std::string open = "<" + std::string(name) + ">", close = "</" + std::string(name) + ">";
   const std::size_t begin = xml.find(open);

@@ -1,10 +1,10 @@
-// The XML with which S3, and what speaks as it does, lists a bucket:
+// Parses the XML that lists a bucket, as S3 and compatible servers send it:
 //
 //   <ListBucketResult> <IsTruncated>true</IsTruncated> <NextContinuationToken>T</...>
 //     <Contents> <Key>K</Key> <Size>N</Size> <ETag>"E"</ETag> </Contents> ... </ListBucketResult>
 //
-// Other elements are passed over. There is no nesting but this, and no entity but the five of XML
-// and numbers.
+// Other elements are ignored. No other nesting occurs, and no entities except the five of XML and
+// numeric ones.
 #pragma once
 
 #include <string>
@@ -26,10 +26,11 @@ struct BucketPage {
   std::string next;  // the token of the next page
 };
 
-// `keys_are_encoded`: as with encoding-type=url. kDamaged where it is not such a listing.
+// `keys_are_encoded`: the request had encoding-type=url. kDamaged if the text is not such a
+// listing.
 Result<BucketPage> parse_bucket_page(std::string_view xml, bool keys_are_encoded);
 
-// What the first <name> holds, without its entities; empty where there is none.
+// The content of the first <name> element with entities decoded; empty if there is none.
 std::string xml_text(std::string_view xml, std::string_view name);
 
 }  // namespace shw

@@ -5,7 +5,7 @@
 namespace shw {
 namespace {
 
-// A page lists 1,000 objects, whose keys have at most 1,024 bytes.
+// Limit for one answer: a page lists 1,000 objects, whose keys have at most 1,024 bytes.
 constexpr std::uint64_t kMostBucketPage = std::uint64_t{16} << 20;
 
 Result<HttpAnswer> ask_page(const BucketAccess& access, const PageAsked& asked) {

@@ -1,4 +1,4 @@
-// Asks for the listing of a bucket, page by page.
+// Requests the listing of a bucket, page by page.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@ namespace shw {
 
 struct PageAsked {
   std::string prefix;
-  std::string token = {};  // of the page before; empty: the first one
-  bool is_deep = true;     // false: what lies below a folder of the prefix is left out
+  std::string token = {};  // continuation token from the previous page; empty: the first page
+  bool is_deep = true;     // false: omits objects in subfolders of the prefix
 };
-// A bucket of another region is asked there; `access` then knows the region.
+// If the bucket is in another region, repeats the request there and records the region in `access`.
 Result<BucketPage> list_page(BucketAccess& access, const RemotePlace& place,
                              const PageAsked& asked);
 

@@ -15,14 +15,14 @@
 namespace shw {
 namespace {
 
-// Parts of S3 have 5 MiB at least and are 10,000 at most.
+// S3 requires parts of at least 5 MiB, and at most 10,000 of them.
 constexpr std::uint64_t kPartBytes = std::uint64_t{16} << 20, kMostParts = 10'000;
 constexpr std::size_t kPartsAtOnce = 4;  // in memory
 constexpr std::size_t kMostFiles = 1'000'000;
 constexpr std::uint64_t kMostAnswer = std::uint64_t{1} << 20;
 constexpr std::size_t kMostUploadPages = 4'000;
-// Lies below the prefix from the first file on until all are there: what is sent, by a hash of
-// names, sizes and times. With it an upload that was cut off can be gone on with.
+// Object that exists below the prefix during an upload: a hash of the names, sizes and times of the
+// sent files. It allows an interrupted upload to be resumed.
 constexpr std::string_view kUploadNote = ".shardwright-upload";
 
 bool is_marker(const std::string& path) {
@@ -119,8 +119,8 @@ class BucketUpload {
  private:
   using Objects = std::map<std::string, std::uint64_t>;  // sizes by key
 
-  // What lies below the prefix already of an upload of these files, in a prefix that is free
-  // nothing.
+  // Returns the objects that an interrupted upload of these files has already sent; empty if the
+  // prefix is unused.
   Result<Objects> begin(const std::vector<Entry>& files) {
     const std::string note = note_text(files);
     SHW_TRY(Objects there, objects_below());
@@ -154,8 +154,8 @@ class BucketUpload {
     return {};
   }
 
-  // Parts that a killed upload left cost money and are seen by nobody. Who may not list them leaves
-  // them to the bucket's own rules.
+  // Deletes the invisible parts of a killed upload, which cost money. If listing them is not
+  // permitted, they are left to the bucket's lifecycle rules.
   void drop_parts(const std::string& path) {
     HttpRequest list = access_.request("GET", "", {{"prefix", above_ + path}, {"uploads", ""}});
     list.shown = path;
@@ -207,7 +207,7 @@ class BucketUpload {
       return fail(ErrorKind::kIo, "the server's answer does not begin an upload", {path});
     Status done = send_parts(source, path, id);
     if (done) return done;
-    // What was sent of it costs money until it is taken back.
+    // Aborts the upload: stored parts cost money until then.
     (void)ask(request_for("DELETE", path, {{"uploadId", id}}));
     return done;
   }
@@ -243,7 +243,7 @@ class BucketUpload {
     HttpRequest end = request_for("POST", path, {{"uploadId", id}});
     end.upload = {reinterpret_cast<const std::byte*>(complete.data()), complete.size()};
     SHW_TRY(const HttpAnswer answer, ask(std::move(end)));
-    // 200 comes before the parts are joined; an error stands in the body then.
+    // The server answers 200 before it joins the parts; the body then reports errors.
     if (text_of(answer).find("<CompleteMultipartUploadResult") == std::string_view::npos)
       return fail(ErrorKind::kIo,
                   "the server did not join the parts: " + xml_text(text_of(answer), "Code"),

@@ -1,5 +1,5 @@
-// Sends a folder into a bucket (s3://, gs://): large files in parts, and what makes a loader take
-// the folder for a checkpoint last, so that a half-sent one is none.
+// Uploads a folder to a bucket (s3://, gs://), large files in parts. The files by which a loader
+// recognises a checkpoint are sent last, so that a partial upload is not taken for one.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,18 @@ namespace shw {
 struct Uploaded {
   std::size_t files = 0;
   std::uint64_t bytes = 0;
-  std::size_t kept = 0;  // of the files, those that an upload which was cut off had sent
+  std::size_t kept = 0;  // number of files that an interrupted upload had already sent
 };
 
-// Files of `folder`, in the order in which they are sent: .metadata, indexes and certificates last.
+// Sorts files into the order of sending: .metadata, indexes and certificates last.
 std::vector<Entry> upload_order(std::vector<Entry> files);
 
-// kUsage where `target` names no bucket, or where something lies below it; but an upload of the
-// same folder that was cut off is gone on with. Each file is read once. At the end the bucket is
-// listed, and every size compared. What was sent stays after an error.
+// kUsage if `target` names no bucket or if anything exists below it, except an interrupted upload
+// of the same folder, which is resumed. Reads each file once. At the end it lists the bucket and
+// compares every size. After an error the objects already sent are kept.
 Result<Uploaded> upload_folder(const Directory& folder, const std::string& target,
                                Progress* progress = nullptr);
-// Of a folder that is still to be made: kUsage where anything lies below `target`.
+// Checks a target before the folder exists: kUsage if there are objects below `target`.
 Status check_upload_target(const std::string& target);
 
 }  // namespace shw

@@ -1,13 +1,13 @@
-// libcurl, loaded when the first URL is opened: the program starts without it, and its thirty
-// libraries cost nothing where no URL is opened. The numbers are curl's ABI, which never changes
-// them; curl_library_test.cpp compares them with curl's header where there is one.
+// libcurl, loaded when the first URL is opened: without URLs its thirty dependent libraries cost
+// nothing and may be missing. The option numbers belong to curl's ABI, which never changes;
+// curl_library_test.cpp compares them with curl's header if it is installed.
 #pragma once
 
 #include "core/base/result.h"
 
 namespace shw {
 
-// As CURLMsg of curl/multi.h.
+// Layout of CURLMsg in curl/multi.h.
 struct CurlMessage {
   int kind = 0;  // kCurlDone
   void* easy = nullptr;
@@ -18,7 +18,7 @@ struct CurlMessage {
 };
 inline constexpr int kCurlDone = 1;
 
-// Options, by their names in curl/curl.h.
+// Option numbers, named as in curl/curl.h.
 namespace curl_option {
 inline constexpr int kWriteData = 10001, kUrl = 10002, kReadData = 10009, kUserAgent = 10018;
 inline constexpr int kHttpHeader = 10023, kHeaderData = 10029, kCustomRequest = 10036;
@@ -54,7 +54,7 @@ struct CurlLibrary {
   CurlMessage* (*multi_read)(void*, int*) = nullptr;
 };
 
-// kUnsupported where it is not installed.
+// kUnsupported if libcurl is not installed.
 Result<const CurlLibrary*> curl_library();
 
 }  // namespace shw

@@ -21,11 +21,11 @@
 namespace shw {
 namespace {
 
-// Side by side, of one call: 16 requests of 4 MiB fill 10 Gbit/s over 50 ms.
+// Concurrent requests per call: 16 requests of 4 MiB saturate 10 Gbit/s at 50 ms latency.
 constexpr std::size_t kTransfersAtOnce = 16;
 constexpr int kMostTries = 5;
 
-// A multi handle keeps its connections, so it is used again.
+// A curl multi handle, reused because it keeps its connections open.
 struct CurlSession {
   explicit CurlSession(const CurlLibrary& library) : curl(library), multi(library.multi_init()) {}
   CurlSession(const CurlSession&) = delete;
@@ -64,7 +64,7 @@ class CurlSessions {
   std::vector<std::unique_ptr<CurlSession>> idle_;
 };
 
-// Never destroyed: the program may end while a thread still reads.
+// Never destroyed, because a thread may still be reading when the program ends.
 CurlSessions& curl_sessions() {
   static auto* sessions = new CurlSessions;
   return *sessions;
@@ -81,7 +81,7 @@ bool is_busy(long status) {
   return status == 408 || status == 429 || status == 500 || (status >= 502 && status <= 504);
 }
 
-// 0.2 s, 0.4 s, 0.8 s, 1.6 s, or what the server asks for, at most 30 s.
+// Waits 0.2 s, 0.4 s, 0.8 s, 1.6 s, or as long as the server asks, at most 30 s.
 std::chrono::milliseconds pause_before(int tries, const HttpAnswer& answer) {
   std::chrono::milliseconds pause(200 << (tries - 1));
   unsigned seconds = 0;
@@ -92,7 +92,7 @@ std::chrono::milliseconds pause_before(int tries, const HttpAnswer& answer) {
   return pause;
 }
 
-// All requests of one call, through one session.
+// Runs all requests of one call in one session.
 class HttpBatch {
  public:
   HttpBatch(CurlSession& session, std::span<HttpRequest> requests, std::span<HttpAnswer> answers)
@@ -170,7 +170,7 @@ class HttpBatch {
     return {};
   }
 
-  // Done, to be tried again, or an error.
+  // Finishes the transfer, schedules another try, or returns an error.
   Status settle(HttpTransfer& transfer, int code) {
     HttpAnswer& answer = *transfer.answer;
     if (auto lie = transfer.lie(); !lie) return lie;
@@ -181,7 +181,7 @@ class HttpBatch {
       waiting_.push_back({&transfer, Clock::now() + pause_before(transfer.tries, answer)});
       return {};
     }
-    if (code == 0 && !cut) return {};  // a busy server's last word
+    if (code == 0 && !cut) return {};  // tries are used up: returns the busy status
     return fail(ErrorKind::kIo, transfer.why(session_.curl, code, cut), {transfer.request->shown},
                 transfer.advice(code));
   }
@@ -192,7 +192,7 @@ class HttpBatch {
   std::vector<HttpTransfer*> running_;
 };
 
-// <Code>NoSuchKey</Code> of an answer of S3.
+// Extracts "NoSuchKey" from <Code>NoSuchKey</Code> in an error body of S3.
 std::string code_in(BytesView body) {
   const std::string text(reinterpret_cast<const char*>(body.data()), body.size());
   const std::size_t begin = text.find("<Code>");

@@ -1,6 +1,5 @@
-// Requests over HTTP that travel side by side, with retries. What comes back is hostile: lengths
-// are held against what was asked, bodies have a limit, redirects are bounded and never leave
-// HTTPS.
+// Concurrent HTTP requests with retries. Answers are untrusted: lengths are compared with the
+// request, bodies are limited, redirects are bounded and never leave HTTPS.
 #pragma once
 
 #include <span>
@@ -11,12 +10,12 @@
 
 namespace shw {
 
-// Sends all of them, some at once. An Error where one cannot be had at all; a status that refuses
-// (403, 404, 412) is an answer. Busy servers (429, 5xx), cuts and stalls are tried again.
+// Sends all requests concurrently. Returns an Error if one gets no answer; a refusing status (403,
+// 404, 412) is an answer. Busy servers (429, 5xx), cut connections and stalls are retried.
 Status http_fetch(std::span<HttpRequest> requests, std::span<HttpAnswer> answers);
 Result<HttpAnswer> http_fetch(HttpRequest request);
 
-// What a refusing status means, with the code that S3 puts into its body.
+// Converts a refusing status to an Error, with the error code from S3's body.
 Error http_error(const HttpRequest& request, const HttpAnswer& answer, const std::string& advice);
 
 }  // namespace shw

@@ -11,7 +11,7 @@
 namespace shw {
 namespace {
 
-// What formats look for in a folder before they know the names of data files.
+// File names that formats probe in a folder before they know the names of data files.
 constexpr std::array<std::string_view, 16> kUsualNames = {
     ".metadata",
     "model.safetensors.index.json",
@@ -30,7 +30,7 @@ constexpr std::array<std::string_view, 16> kUsualNames = {
     "model.pt",
     "consolidated.00.pth"};
 constexpr std::string_view kIndexEnding = ".index.json";
-// An index of 4 million tensors takes 400 MB.
+// Size limit of an index: one of 4 million tensors takes 400 MB.
 constexpr std::uint64_t kMostHttpIndex = std::uint64_t{512} << 20;
 
 constexpr const char* kHttpAdvice =
@@ -58,13 +58,13 @@ HttpRequest head_request(const RemotePlace& place, const std::string& path) {
   return request;
 }
 
-// The file that the answer to head_request() is of; nothing where there is none.
+// Converts the answer to head_request() into a file; nullopt if the file does not exist.
 Result<std::optional<RemoteFile>> file_of(const HttpRequest& request, const HttpAnswer& answer,
                                           const std::string& path) {
   if (answer.status == 404 || answer.status == 410) return std::nullopt;
   RemoteFile file{path};
   file.version = answer.etag;
-  // An empty file has no range.
+  // Servers answer 416 to a range request for an empty file.
   if (answer.status == 416 && answer.total.value_or(0) == 0) return file;
   if (answer.status != 200 && answer.status != 206)
     return tl::unexpected<Error>(http_error(request, answer, kHttpAdvice));
@@ -126,7 +126,8 @@ class HttpFiles final : public RemoteFiles {
   }
 
  private:
-  // Some servers answer 403 for what is not there, and some send a page for every name.
+  // Learns how the server answers for a missing file: some servers send 403, some send a page for
+  // every name.
   Status learn_what_missing_is() {
     HttpRequest request = head_request(place_, ".shardwright-is-not-there");
     SHW_TRY(const HttpAnswer answer, http_fetch(request));
@@ -140,7 +141,7 @@ class HttpFiles final : public RemoteFiles {
   }
 
   Result<std::vector<RemoteFile>> find_all(const std::vector<std::string>& names) {
-    // Heads of 256 files take 16 MiB at once.
+    // 256 requests at once: the first 64 KiB of each file take 16 MiB.
     constexpr std::size_t kHeadsPerRound = 256;
     std::vector<RemoteFile> files;
     for (std::size_t begin = 0; begin < names.size(); begin += kHeadsPerRound) {
@@ -161,7 +162,8 @@ class HttpFiles final : public RemoteFiles {
     return files;
   }
 
-  // What "weight_map" leads to. Whether it is a good index is the format's to say.
+  // The file names in "weight_map". Errors in the index are reported by the format reader, not
+  // here.
   Result<std::vector<std::string>> names_in_index(const RemoteFile& file) {
     std::vector<std::string> names;
     if (file.size > kMostHttpIndex) return names;
@@ -197,7 +199,7 @@ Result<bool> is_http_file(const RemotePlace& place) {
   HttpRequest request = head_request(place, "");
   SHW_TRY(const HttpAnswer answer, http_fetch(request));
   if (answer.status == 404 || answer.status == 403 || answer.status == 410) return false;
-  if (answer.type.starts_with("text/html")) return false;  // the page that lists a folder
+  if (answer.type.starts_with("text/html")) return false;  // the server's listing page of a folder
   SHW_TRY(const auto file, file_of(request, answer, place.path));
   return file.has_value();
 }

@@ -1,5 +1,5 @@
-// A folder on a web server. HTTP lists nothing: what lies there is found by the names that
-// checkpoints usually have, and by what an index names.
+// A folder on a web server. HTTP cannot list folders, so files are found by the usual names in
+// checkpoints and by the names in an index.
 #pragma once
 
 #include <memory>
@@ -9,10 +9,10 @@
 
 namespace shw {
 
-// `named`: a file that is known to be meant, or empty.
+// `named`: a file in the folder that must be included; may be empty.
 std::unique_ptr<RemoteFiles> http_files(RemotePlace folder, std::string named);
 
-// Whether the URL itself is a file. kIo where the server refuses.
+// True if the URL itself is a file. kIo if the server refuses.
 Result<bool> is_http_file(const RemotePlace& place);
 
 }  // namespace shw

@@ -1,4 +1,4 @@
-// Reads ranges of files over HTTP, and holds every answer against the file that was listed.
+// Reads ranges of files over HTTP and checks every answer against the listed file.
 #pragma once
 
 #include <functional>
@@ -13,14 +13,15 @@ namespace shw {
 
 class HttpRanges {
  public:
-  // What asks for a file, without a range.
+  // Makes the request for a file, without a range.
   using RequestOf = std::function<HttpRequest(const RemoteFile&)>;
   HttpRanges(RequestOf request_of, std::string advice)
       : request_of_(std::move(request_of)), advice_(std::move(advice)) {}
 
-  // An answer of another version of the file is kDamaged: bytes of two versions are never mixed.
+  // Fails with kDamaged if the file has changed since it was listed: bytes of two versions are
+  // never mixed.
   Status read(std::span<const RemoteRange> ranges);
-  // What the first answer for a file said of its version.
+  // Records the file's version (ETag, time) from the first answer, to compare with later ones.
   Status remember(const RemoteFile& file, const HttpAnswer& answer);
 
  private:
@@ -30,7 +31,7 @@ class HttpRanges {
   Status judge(const HttpRequest& request, const RemoteFile& file, const HttpAnswer& answer);
 
   RequestOf request_of_;
-  std::string advice_;  // for an answer that refuses
+  std::string advice_;  // added to the error if the server refuses
   std::mutex guard_;
   std::map<std::string, Version> versions_;  // by path
 };

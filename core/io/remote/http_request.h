@@ -1,4 +1,4 @@
-// What is asked of a server over HTTP, and what it answered.
+// A request to an HTTP server, and its answer.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,14 @@ struct HttpRequest {
   std::string shown;    // the file in messages, without anything secret
   std::string userpwd;  // "user:password" of a URL
   std::vector<std::string> headers = {};
-  // Called before each try: what signs a request holds the time of day.
+  // Signs the request; called before each try, because a signature contains the current time.
   std::function<void(HttpRequest&)> sign = nullptr;
-  // A range of a file, which must come back whole; or a body of at most `most` bytes.
+  // If `out` is not empty: reads exactly this range of a file. Otherwise: reads a body of at most
+  // `most` bytes.
   std::optional<std::uint64_t> offset = {};
   std::span<std::byte> out = {};
   std::uint64_t most = 0;
-  // With `most`: only the first `most` bytes of a file are asked for.
+  // Requests only the first `most` bytes of a file.
   bool head_only = false;
   BytesView upload = {};
 };
@@ -33,8 +34,8 @@ struct HttpAnswer {
   long status = 0;
   std::string etag, modified, link, region, retry_after, type;
   std::optional<std::uint64_t> length = {};             // of the body
-  std::optional<std::uint64_t> first = {}, total = {};  // of Content-Range
-  Bytes body = {};  // of what is no range; of an error its first 64 KiB
+  std::optional<std::uint64_t> first = {}, total = {};  // from Content-Range
+  Bytes body = {};  // if the request has no range; on errors at most 64 KiB
   long redirects = 0;
 };
 

@@ -19,7 +19,7 @@ namespace option = curl_option;
 constexpr std::uint64_t kMostErrorBody = std::uint64_t{64} << 10;
 constexpr long kMostRedirects = 5;
 
-// Seconds without a byte until a request is given up, and tried again.
+// Seconds without a received byte after which a request is aborted and retried.
 long stall_seconds() {
   constexpr long kUsual = 20;
   const char* said = std::getenv("SHARDWRIGHT_REMOTE_TIMEOUT");
@@ -93,7 +93,7 @@ void HttpTransfer::begin(const CurlLibrary& curl) {
     break;
   }
   if (!request->userpwd.empty()) curl.easy_setopt(easy, option::kUserPwd, request->userpwd.c_str());
-  // What is written is never sent to another place than the one that was named.
+  // Data is never sent to another host than the named one: only reads follow redirects.
   const bool reads = request->method == "GET" || request->method == "HEAD";
   curl.easy_setopt(easy, option::kFollowLocation, reads ? 1L : 0L);
   if (request->method == "HEAD") curl.easy_setopt(easy, option::kNoBody, 1L);
@@ -121,7 +121,7 @@ std::size_t HttpTransfer::take_header(char* data, std::size_t size, std::size_t 
 }
 
 void HttpTransfer::read_header(std::string_view line) {
-  // Of a redirect, or of "100 Continue", another answer follows.
+  // A status line begins a new answer: after a redirect or "100 Continue" another one follows.
   if (line.starts_with("HTTP/")) {
     *answer = HttpAnswer{};
     return;

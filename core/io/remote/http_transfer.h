@@ -1,5 +1,5 @@
-// One request on its way through libcurl: what is asked, and how what comes back is held against
-// it. Part of http_client.cpp.
+// One request in progress in libcurl, with checks of the answer against the request. Part of
+// http_client.cpp.
 #pragma once
 
 #include <string>
@@ -17,9 +17,9 @@ class HttpTransfer {
   void begin(const CurlLibrary& curl);  // sets up `easy`
   void end(const CurlLibrary& curl);
   void read_status(const CurlLibrary& curl);
-  // An error where the server answers something else than what was asked.
+  // Returns an error if the server's answer does not match the request.
   Status lie() const;
-  // Fewer bytes came than were asked for.
+  // True if fewer bytes arrived than were requested.
   bool is_short() const;
   std::string why(const CurlLibrary& curl, int code, bool cut) const;
   std::string advice(int code) const;

@@ -15,14 +15,14 @@ namespace {
 
 using Json = nlohmann::json;
 
-// A page of the listing holds 1,000 files of about 300 bytes.
+// Limit of one page of the listing, which holds 1,000 files of about 300 bytes.
 constexpr std::uint64_t kMostHubPage = std::uint64_t{64} << 20;
 constexpr std::size_t kMostHubPages = 10'000;
 
 constexpr const char* kHubAdvice =
     "Look at the spelling. For a private or gated repository set HF_TOKEN, or run `hf auth login`.";
 
-// HF_TOKEN, or what `hf auth login` has written.
+// The token from HF_TOKEN, or from the file that `hf auth login` writes.
 std::string hub_token() {
   std::string token = environment_text("HF_TOKEN");
   if (token.empty()) token = environment_text("HUGGING_FACE_HUB_TOKEN");
@@ -42,7 +42,7 @@ std::string hub_endpoint() {
   return endpoint;
 }
 
-// The page that an answer's "Link: <URL>; rel="next"" leads to, if it is of the same server.
+// The next page, from an answer's header Link: <URL>; rel="next". Empty if on another server.
 std::string next_page(const std::string& link, const std::string& endpoint) {
   if (link.find("rel=\"next\"") == link.npos || !link.starts_with('<')) return {};
   std::string url = link.substr(1, link.find('>') - 1);

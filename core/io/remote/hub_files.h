@@ -1,5 +1,5 @@
-// A repository of the Hugging Face hub, or of what speaks as it does (HF_ENDPOINT). The revision is
-// resolved to a commit first, so that all files are of one commit.
+// A repository on the Hugging Face hub or a compatible server (HF_ENDPOINT). The revision is first
+// resolved to a commit, so that all files are from one commit.
 #pragma once
 
 #include <memory>

@@ -22,7 +22,7 @@ OpenedPlaces& opened_places() {
   return places;
 }
 
-// Splits "a/b/c" into "a/b" and "c", in the path and in what is shown of it.
+// Splits off the last part ("a/b/c" becomes "a/b" and "c"), in both `path` and `shown`.
 std::string take_last_part(RemotePlace& place) {
   const std::size_t slash = place.path.rfind('/');
   std::string last = place.path.substr(slash == place.path.npos ? 0 : slash + 1);
@@ -58,7 +58,8 @@ Result<std::shared_ptr<const RemoteDirectory>> listed(const RemotePlace& place,
   return remote_directory(place.shown, std::move(files));
 }
 
-// HTTP does not say what is a folder: the name does, then the server.
+// HTTP does not distinguish folders from files: the name is used as a hint, then the server's
+// answer.
 Result<OpenedRemote> open_http(RemotePlace place, bool is_typed_as_folder) {
   RemotePlace above = place;
   const std::string last = place.path.empty() ? std::string() : take_last_part(above);
@@ -67,7 +68,8 @@ Result<OpenedRemote> open_http(RemotePlace place, bool is_typed_as_folder) {
     SHW_TRY(is_file, is_http_file(place));
   }
   OpenedRemote opened;
-  // Some servers answer the name of a folder with a page that is not HTML.
+  // Some servers answer a folder's URL with a page that is not HTML, so it is also tried as a
+  // folder.
   if (!is_file || !is_named_like_a_file(last)) {
     auto folder = listed(place, http_files(place, {}));
     if (folder) {
@@ -81,7 +83,7 @@ Result<OpenedRemote> open_http(RemotePlace place, bool is_typed_as_folder) {
   return opened;
 }
 
-// A prefix under which nothing lies may be a file.
+// Opens a prefix as a folder; an empty prefix is an error.
 Result<OpenedRemote> open_listed(RemotePlace place) {
   OpenedRemote opened;
   SHW_TRY(auto files, files_of(place, true));
@@ -90,7 +92,7 @@ Result<OpenedRemote> open_listed(RemotePlace place) {
   return fail(ErrorKind::kIo, "there is no such file or folder", {place.shown});
 }
 
-// A file lies in a folder that may be a home: only its own names are listed.
+// A file's folder may be a home directory, so only its direct entries are listed.
 Result<OpenedRemote> open_ssh(RemotePlace place) {
   SHW_TRY(const auto found, sftp_look(place));
   if (!found) return fail(ErrorKind::kIo, "there is no such file or folder", {place.shown});
@@ -104,7 +106,7 @@ Result<OpenedRemote> open_ssh(RemotePlace place) {
 Result<OpenedRemote> open_place(RemotePlace place, bool is_typed_as_folder) {
   if (place.kind == RemoteKind::kSsh) return open_ssh(std::move(place));
   if (place.kind == RemoteKind::kHttp) return open_http(std::move(place), is_typed_as_folder);
-  // The folder above lists the file, and what lies beside it.
+  // If the name looks like a file, opens its folder, so that files next to it are found too.
   RemotePlace above = place;
   const bool may_be_file =
       !is_typed_as_folder && !place.path.empty() && is_named_like_a_file(place.path);
@@ -122,7 +124,7 @@ Result<OpenedRemote> open_place(RemotePlace place, bool is_typed_as_folder) {
   return open_listed(std::move(place));
 }
 
-// A directory that is open already, or a file in one.
+// Finds an open directory that is the path or contains it as a file.
 OpenedRemote already_open(OpenedPlaces& places, const std::string& shown) {
   std::lock_guard lock(places.guard);
   for (std::size_t end = shown.size(); end != shown.npos && end > 0;

@@ -1,4 +1,4 @@
-// Opens what parse_remote() understands, for reading.
+// Opens paths of other machines (see parse_remote) for reading.
 #pragma once
 
 #include <memory>
@@ -10,10 +10,10 @@ namespace shw {
 
 struct OpenedRemote {
   std::shared_ptr<const RemoteDirectory> directory;
-  std::string file;  // in it: what the path names, where that is a file; else empty
+  std::string file;  // if the path names a file: its path in `directory`; else empty
 };
 
-// The same directory while it is in use: a place is listed once.
+// Returns an already open directory while it is in use, so that a place is listed only once.
 Result<OpenedRemote> open_remote(const std::string& path);
 
 }  // namespace shw

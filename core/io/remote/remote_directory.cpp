@@ -17,12 +17,12 @@
 namespace shw {
 namespace {
 
-// As many folders below each other as a local folder is looked into.
+// Maximum depth of subfolders, as for local folders.
 constexpr std::ptrdiff_t kMaxRemoteDepth = 5;
 constexpr std::size_t kMostRemoteFiles = 2'000'000;
-// The heads of shards that are fetched side by side: 32 of 64 KiB are 2 MiB.
+// Number of shard headers fetched concurrently: 32 of 64 KiB take 2 MiB.
 constexpr std::size_t kHeadsAtOnce = 32;
-// What is read in one piece and longer is read once, as a rule, and passes the cache by.
+// Longer reads bypass the cache, because their bytes are rarely read twice.
 constexpr std::uint64_t kMostThroughCache = std::uint64_t{32} << 20;
 constexpr std::uint64_t kMostAhead = std::uint64_t{16} << 20;
 
@@ -46,17 +46,17 @@ struct RemoteState {
       : shown(std::move(name)), files(std::move(of)) {}
   std::string shown;
   std::unique_ptr<RemoteFiles> files;
-  mutable std::mutex guard = {};                // of what follows
+  mutable std::mutex guard = {};                // guards the members below
   std::map<std::string, KnownFile> known = {};  // never erased: sources point into it
   std::set<std::string> folders = {};
   std::set<std::string> missing = {};
   std::optional<Error> failed = {};
   std::mutex heads_guard = {};
-  std::set<std::string> heads_of = {};  // folder and ending of files of which one head was read
+  std::set<std::string> heads_of = {};  // folder and suffix of files of which one header was read
   BlocksInFlight in_flight = {};
 };
 
-// Fills `out` by requests that travel side by side.
+// Fills `out` by concurrent requests.
 Status read_by_requests(RemoteState& state, const RemoteFile& file, std::uint64_t offset,
                         std::span<std::byte> out) {
   std::vector<RemoteRange> ranges;
@@ -69,8 +69,8 @@ Status read_by_requests(RemoteState& state, const RemoteFile& file, std::uint64_
   return state.files->read(ranges);
 }
 
-// How far beyond what is asked a file is read: nothing at first, twice as much each time that a
-// reader comes back for what follows.
+// Number of bytes to read beyond a requested range: 0 at first, doubled each time a reader
+// continues where its last read ended.
 class ReadAhead {
  public:
   std::uint64_t beyond(std::uint64_t begin, std::uint64_t end) {
@@ -124,7 +124,7 @@ class RemoteSource final : public ByteSource {
       while (first < end && copy_cached(end - 1, offset, out)) --end;
       if (first == end) return {};
       const auto claim = state_->in_flight.claim_or_wait(known_.id, first, end);
-      // Somebody else's may have arrived between the two.
+      // Another thread may have fetched the block between the cache lookup and the claim.
       if (claim == nullptr || remote_blocks().find(known_.id, first) != nullptr) continue;
       return fetch(*claim, first, end, offset, out);
     }
@@ -138,7 +138,8 @@ class RemoteSource final : public ByteSource {
     return true;
   }
 
-  // What of `bytes`, which begin at `at` of the file, lies in the range that `out` is for.
+  // Copies the overlap of `bytes` (at file offset `at`) and the range [offset, offset +
+  // out.size()).
   static void copy_part(BytesView bytes, std::uint64_t at, std::uint64_t offset,
                         std::span<std::byte> out) {
     const std::uint64_t begin = std::max(at, offset);
@@ -162,8 +163,8 @@ class RemoteSource final : public ByteSource {
     return {};
   }
 
-  // A reader of a second file of a kind reads all of them: 163 shards one after the
-  // other over 50 ms take 8 s.
+  // When a second file with the same suffix is read, fetches the headers of all: one after another,
+  // 163 shards at 50 ms latency take 8 s.
   Status fetch_heads() const {
     std::lock_guard one_at_a_time(state_->heads_guard);
     if (remote_blocks().find(known_.id, 0) != nullptr) return {};
@@ -177,7 +178,7 @@ class RemoteSource final : public ByteSource {
       heads.emplace_back(std::min(known->file.size, kRemoteBlock));
       ranges.push_back({&known->file, 0, heads.back()});
     }
-    // Another file's error is for who reads that file.
+    // A failure here is reported when the affected file is read.
     if (!state_->files->read(ranges)) return {};
     for (std::size_t i = 0; i < wanted.size(); ++i) remote_blocks().put(wanted[i]->id, 0, heads[i]);
     return {};
@@ -225,7 +226,7 @@ class ListedDirectory final : public RemoteDirectory {
     if (state_->failed) return tl::unexpected<Error>(*state_->failed);
     std::vector<Entry> entries;
     for (const auto& [path, known] : state_->known) {
-      // A folder is listed for what it is only where nothing of it is known.
+      // A folder is listed as an entry only if no file in it is known.
       if (known.file.kind == EntryKind::kDirectory && state_->folders.contains(path)) continue;
       if (entries.size() == limit)
         return fail(ErrorKind::kUnsupported, fmt::format("more than {} files", limit),
@@ -271,7 +272,7 @@ class ListedDirectory final : public RemoteDirectory {
     return {file.path, file.kind, file.size, file.modified_ns, file.size, 0};
   }
 
-  // With the lock.
+  // The caller must hold `guard`.
   const KnownFile* add(RemoteFile file) const {
     for (std::size_t at = file.path.find('/'); at != file.path.npos;
          at = file.path.find('/', at + 1))
@@ -284,7 +285,7 @@ class ListedDirectory final : public RemoteDirectory {
     return &state_->known.try_emplace(path, KnownFile{std::move(file), id}).first->second;
   }
 
-  // Null where it is not there, or where the server did not say: health() tells them apart.
+  // Returns null if the file is missing or the server failed: health() distinguishes the two.
   const KnownFile* look_up(const std::string& path) const {
     {
       std::lock_guard lock(state_->guard);

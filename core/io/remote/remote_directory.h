@@ -1,4 +1,4 @@
-// A remote place as a Directory that formats read through.
+// A remote place as a Directory that format readers use.
 #pragma once
 
 #include <memory>
@@ -11,11 +11,11 @@ namespace shw {
 
 class RemoteDirectory : public Directory {
  public:
-  // What kept a question from being answered: stat() can only say "missing".
+  // The first error of a lookup, because stat() can only report "missing".
   virtual Status health() const = 0;
 };
 
-// Lists the place first, so that what cannot be reached is an error here.
+// Lists the place at once, so that an unreachable one is an error here.
 Result<std::shared_ptr<const RemoteDirectory>> remote_directory(std::string shown,
                                                                 std::unique_ptr<RemoteFiles> files);
 

@@ -1,4 +1,4 @@
-// What the environment and small files of a person's home say of servers and keys.
+// Reads settings of servers and keys from environment variables and small files in the home folder.
 #pragma once
 
 #include <map>
@@ -6,11 +6,11 @@
 
 namespace shw {
 
-std::string environment_text(const char* variable);  // empty where it is not set
+std::string environment_text(const char* variable);  // empty if unset
 std::string home_folder();
-// Without spaces around it; empty where the file cannot be read.
+// The first line without surrounding spaces; empty if the file cannot be read.
 std::string first_line_of(const std::string& path);
-// One section of an INI file, as ~/.aws/credentials is: lines "key = value" below "[section]".
+// One section of an INI file such as ~/.aws/credentials: lines "key = value" below "[section]".
 std::map<std::string, std::string> ini_section(const std::string& path, const std::string& section);
 
 }  // namespace shw

@@ -1,5 +1,5 @@
-// What a kind of remote place has to offer: a listing, and ranges of its files. RemoteDirectory
-// makes a Directory of it, with a cache and read-ahead that all of them share.
+// Interface of a remote place: a listing, and reads of file ranges. RemoteDirectory wraps it as a
+// Directory with a shared cache and read-ahead.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@
 namespace shw {
 
 struct RemoteFile {
-  std::string path;  // relative to the place, safe
+  std::string path;  // relative to the place; never leaves it
   std::uint64_t size = 0;
-  std::string version = {};  // an ETag or the like: other bytes have another one; may be empty
+  std::string version = {};  // an ETag or similar, which changes with the bytes; may be empty
   std::int64_t modified_ns = 0;
   EntryKind kind = EntryKind::kFile;
-  Bytes head = {};  // its first bytes, where they came along
+  Bytes head = {};  // the file's first bytes, if the listing returned them
 };
 
 // One read of one file; all of `out` is filled.
@@ -33,18 +33,18 @@ struct RemoteRange {
 class RemoteFiles {
  public:
   virtual ~RemoteFiles() = default;
-  // Files below, in any order. At most `limit`, else kUnsupported.
+  // Lists all files in any order; kUnsupported above `limit`.
   virtual Result<std::vector<RemoteFile>> list(std::size_t limit) = 0;
-  // Of a place that has no full listing: a file by its path; nothing where it is not there.
+  // Looks up one file by path if lists_all() is false; nullopt if it does not exist.
   virtual Result<std::optional<RemoteFile>> find(const std::string& path) = 0;
   virtual bool lists_all() const = 0;
-  // As many at once as the place takes. A file that is not the one that was listed is kDamaged.
+  // Reads all ranges concurrently. kDamaged if a file has changed since it was listed.
   virtual Status read(std::span<const RemoteRange> ranges) = 0;
 };
 
-// The first read of a file, and the least that is read of it: one header of a shard as a rule.
+// Size of the first read of a file and of a cache block: usually enough for a shard's header.
 inline constexpr std::uint64_t kRemoteBlock = std::uint64_t{64} << 10;
-// A range is cut into requests of this length, which travel side by side.
+// A longer range is split into concurrent requests of this length.
 inline constexpr std::uint64_t kRemoteRequest = std::uint64_t{4} << 20;
 
 }  // namespace shw

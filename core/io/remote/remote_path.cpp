@@ -37,7 +37,7 @@ const RemoteScheme* scheme_of(std::string_view path) {
   return nullptr;
 }
 
-// "host:/path" as scp takes it: no slash before the colon, an absolute path behind it.
+// True for scp's form "host:/path": no slash before the colon, an absolute path after it.
 bool is_scp_path(std::string_view path) {
   const std::size_t colon = path.find(":/");
   if (colon == path.npos || colon == 0 || path.substr(colon).starts_with(kAfterScheme))
@@ -47,7 +47,7 @@ bool is_scp_path(std::string_view path) {
   return ::access(std::string(path).c_str(), F_OK) != 0;
 }
 
-// What a person typed behind a path that is shown without it.
+// The secret parts of a typed URL, which `shown` omits.
 struct RemoteSecret {
   std::string userinfo, query;
 };
@@ -71,7 +71,7 @@ void recall_secret(RemotePlace& place) {
   if (!place.userinfo.empty() || !place.query.empty()) return;
   RemoteSecrets& secrets = remote_secrets();
   std::lock_guard lock(secrets.guard);
-  // A file below a place has what the place has.
+  // A file inherits the secrets of the place that contains it.
   for (std::string at = place.shown;; at.resize(at.rfind('/'))) {
     if (auto found = secrets.of.find(at); found != secrets.of.end()) {
       place.userinfo = found->second.userinfo;
@@ -93,7 +93,7 @@ tl::unexpected<Error> bad_remote(const std::string& shown, const std::string& wh
   return fail(ErrorKind::kUsage, why, {shown}, advice);
 }
 
-// What would be read as an option of ssh, or leave the name of a host.
+// True if ssh cannot read the host as an option and all characters may occur in a host name.
 bool is_plain_host(std::string_view host) {
   if (host.empty() || host.starts_with('-')) return false;
   return std::all_of(host.begin(), host.end(), [](char c) {
@@ -127,7 +127,7 @@ Status take_hub(std::string_view rest, RemotePlace& place) {
   place.shown = place.scheme + "://" + text;
   const std::size_t first = text.find('/');
   const std::size_t second = first == text.npos ? text.npos : text.find('/', first + 1);
-  // A revision may hold a slash where it is written as %2F, as in refs%2Fpr%2F1.
+  // A revision may contain a slash if it is written as %2F, as in refs%2Fpr%2F1.
   std::string repository = text.substr(0, second);
   if (const std::size_t at = repository.find('@'); at != repository.npos) {
     place.revision = percent_decoded(std::string_view(repository).substr(at + 1));

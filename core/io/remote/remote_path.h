@@ -19,28 +19,28 @@ enum class RemoteKind : std::uint8_t { kHttp, kHub, kS3, kGs, kSsh };
 struct RemotePlace {
   RemoteKind kind = RemoteKind::kHttp;
   std::string scheme;    // "https", "ssh", ...
-  std::string userinfo;  // of a URL or of ssh: "me"; may hold a password in a URL
+  std::string userinfo;  // user of ssh or of a URL; in a URL possibly with a password
   std::string host;      // the bucket of s3 and gs, OWNER/REPO of hf, HOST[:PORT] of a URL
-  std::string port;      // of ssh; may be empty
-  std::string path;      // without slashes around it; of ssh with the leading one
-  std::string revision;  // of hf; empty: main
-  std::string query;     // of a URL: what signs it
+  std::string port;      // only for ssh; may be empty
+  std::string path;      // without surrounding slashes; for ssh with the leading one
+  std::string revision;  // only for hf; empty: main
+  std::string query;     // only for a URL, which may carry a signature here
   std::string shown;     // without password and query; the name in every message
 };
 
-// A local file of the same name wins over HOST:/PATH.
+// A local file of the same name takes precedence over HOST:/PATH.
 bool is_remote(std::string_view path);
 Result<RemotePlace> parse_remote(const std::string& path);
 
-// The path without password and query, which stay known to this process: parse_remote of what this
-// returns has them again. Other paths are returned as they are.
+// Removes password and query from the path. This process remembers them: parse_remote() of the
+// result restores them. Other paths are returned unchanged.
 std::string without_secrets(const std::string& path);
 
-// A file name for the path of a URL: all but letters, digits, "-._~" and "/" becomes %XX.
+// Encodes text for the path of a URL: all except letters, digits, "-._~" and "/" becomes %XX.
 std::string percent_encoded(std::string_view text, bool keeps_slash = true);
 std::string percent_decoded(std::string_view text);
 
-// "/" between two parts where both have letters.
+// Joins two paths with "/" unless one is empty.
 std::string joined_remote(const std::string& folder, const std::string& below);
 
 }  // namespace shw

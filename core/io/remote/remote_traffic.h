@@ -1,4 +1,4 @@
-// How much this process has moved over a network, for every answer that says so.
+// Counts this process's network traffic, for display to the user.
 #pragma once
 
 #include <atomic>
@@ -7,7 +7,7 @@
 namespace shw {
 
 struct RemoteTraffic {
-  std::atomic<std::uint64_t> requests{0};  // sent, retries included
+  std::atomic<std::uint64_t> requests{0};  // number sent, including retries
   std::atomic<std::uint64_t> bytes{0};     // of bodies, received and sent
 };
 

@@ -17,12 +17,12 @@
 namespace shw {
 namespace {
 
-// OpenSSH's own bound of a packet.
+// OpenSSH's limit for a packet.
 constexpr std::uint32_t kMostSftpPacket = 256 * 1024;
-// 64 reads of 128 KiB are 8 MiB in flight: 160 MB/s over 50 ms.
+// 64 reads of 128 KiB are 8 MiB in flight: 160 MB/s at 50 ms latency.
 constexpr std::size_t kSftpInFlight = 64;
 constexpr int kSftpStallSeconds = 30;
-// A person may have to type a password.
+// Long, because the user may have to type a password.
 constexpr int kSftpLoginSeconds = 180;
 
 constexpr std::uint32_t kSftpVersion = 3;
@@ -96,7 +96,7 @@ Result<Bytes> SftpClient::receive_packet(int seconds) {
   std::array<std::byte, 4> head{};
   SHW_CHECK(receive(head, seconds));
   const std::uint32_t length = SftpReader(head).number32();
-  // A shell that prints something at login, in front of the protocol, is the usual cause.
+  // The usual cause is a shell that prints text at login before the protocol starts.
   if (length < 5 || length > kMostSftpPacket)
     return broken("the host sends something that is not SFTP");
   Bytes packet(length);
@@ -109,7 +109,8 @@ Status SftpClient::exchange(std::vector<SftpRequest> requests, const Take& take)
   if (is_broken_) return broken("the connection of ssh has ended");
   std::unordered_map<std::uint32_t, std::size_t> in_flight;
   std::size_t next = 0;
-  // What is still under way when this ends early would be taken for an answer to the next one.
+  // Set until all answers have arrived: after an early return, late answers would be taken for
+  // answers to the next call.
   is_broken_ = true;
   while (next < requests.size() || !in_flight.empty()) {
     while (next < requests.size() && in_flight.size() < kSftpInFlight) {

@@ -1,4 +1,4 @@
-// The client's side of SFTP version 3, over the pipes of `ssh -s HOST sftp`.
+// A client of SFTP version 3 over the pipes of `ssh -s HOST sftp`.
 #pragma once
 
 #include <functional>
@@ -14,25 +14,25 @@ namespace shw {
 
 struct SftpRequest {
   SftpType type = SftpType::kStat;
-  std::string body;  // behind the number of the request
+  std::string body;  // without the request number
 };
 
 struct SftpAnswer {
   SftpType type = SftpType::kStatus;
-  std::uint32_t status = 0;  // of kStatus
-  Bytes body;                // behind the number of the request
+  std::uint32_t status = 0;  // only for kStatus
+  Bytes body;                // without the request number
 };
 
 class SftpClient {
  public:
   static Result<std::shared_ptr<SftpClient>> connect(const RemotePlace& place);
 
-  // Sends all of them, many in flight, and calls `take` for each answer in the order in which they
-  // come. What `take` asks for more is sent as well. Threads take turns.
+  // Sends all requests, many in flight, and calls `take` for each answer in order of arrival.
+  // `take` may append further requests. Thread-safe: calls are serialised.
   using Take = std::function<Status(std::size_t index, const SftpAnswer& answer,
                                     std::vector<SftpRequest>& more)>;
   Status exchange(std::vector<SftpRequest> requests, const Take& take);
-  // One request.
+  // Sends a single request.
   Result<SftpAnswer> ask(SftpRequest request);
 
  private:
@@ -51,7 +51,7 @@ class SftpClient {
   bool is_broken_ = false;
 };
 
-// "no such file", "permission denied", ...
+// Text for a status: "no such file", "permission denied", ...
 std::string sftp_status_words(std::uint32_t status);
 
 }  // namespace shw

@@ -12,13 +12,13 @@
 namespace shw {
 namespace {
 
-// As deep as a local folder is looked into.
+// Maximum depth of subfolders, as for local folders.
 constexpr int kSftpDepth = 4;
-// What OpenSSH's server sends at once; a smaller answer is asked for again.
+// OpenSSH's server sends at most this much; after a shorter answer the rest is requested again.
 constexpr std::uint64_t kSftpPiece = 128 * 1024;
 constexpr std::size_t kMostHandles = 32;
 
-// One connection per host, while it is in use.
+// Returns the connection to a host; one is shared while it is in use.
 Result<std::shared_ptr<SftpClient>> sftp_client(const RemotePlace& place) {
   static std::mutex guard;
   static std::map<std::string, std::weak_ptr<SftpClient>> clients;
@@ -30,7 +30,7 @@ Result<std::shared_ptr<SftpClient>> sftp_client(const RemotePlace& place) {
   return client;
 }
 
-// "/~/runs" is "runs" of the home folder, where SFTP begins.
+// Path on the host: "/~/runs" is "runs" in the home folder, where SFTP starts.
 std::string sftp_root(const RemotePlace& place) {
   if (place.path.empty()) return "/";
   if (place.path == "/~") return ".";
@@ -120,7 +120,7 @@ class SftpFiles final : public RemoteFiles {
     return fail(ErrorKind::kIo, "the host sends a packet that is cut", {path});
   }
 
-  // All names of several folders: a few round trips for all of them together.
+  // Lists several folders with a few round trips in total.
   Result<std::vector<SftpName>> names_of(const std::vector<std::string>& folders,
                                          std::size_t limit) {
     std::vector<SftpName> names;
@@ -135,7 +135,7 @@ class SftpFiles final : public RemoteFiles {
             handles[i] = SftpReader(answer.body).text();
             return {};
           }
-          // A folder that this user may not open is not a part of what can be read.
+          // Skips folders that this user may not open.
           const bool is_closed = answer.status == kSftpDenied || answer.status == kSftpNoSuchFile;
           if (!folders[i].empty() && is_closed) return {};
           refusal = refused(full(folders[i]), answer);
@@ -173,12 +173,12 @@ class SftpFiles final : public RemoteFiles {
                     std::vector<SftpName>& names) const {
     SftpReader reader(answer.body);
     const std::uint32_t count = reader.number32();
-    // A server could go on for ever with answers that hold nothing.
+    // Stops a server that sends empty answers forever.
     if (count == 0)
       return fail(ErrorKind::kIo, "the host lists a folder without an end", {full(folder)});
     for (std::uint32_t i = 0; i < count; ++i) {
       const std::string name = reader.text();
-      reader.block();  // as `ls -l` shows it
+      reader.block();  // the line as `ls -l` prints it
       const SftpAttributes attributes = read_attributes(reader);
       if (!reader.is_good())
         return fail(ErrorKind::kIo, "the host sends a packet that is cut", {full(folder)});
@@ -192,7 +192,7 @@ class SftpFiles final : public RemoteFiles {
     return {};
   }
 
-  // A link has the attributes of what it leads to; a folder behind a link is left out.
+  // Replaces a link's attributes by those of its target; links to folders are omitted.
   Status follow_links(std::vector<SftpName>& names) {
     std::vector<SftpRequest> asking;
     std::vector<std::size_t> links;
@@ -223,11 +223,11 @@ class SftpFiles final : public RemoteFiles {
   std::shared_ptr<SftpClient> client_;
   std::string root_;
   bool is_deep_;
-  std::mutex guard_;                            // of the handles
+  std::mutex guard_;                            // guards handles_
   std::map<std::string, std::string> handles_;  // by path
 };
 
-// Handles stay open for the next read; too many of them are all closed.
+// Keeps handles open for the next read, and closes all of them if there are too many.
 Status SftpFiles::open_handles(std::span<const RemoteRange> ranges,
                                std::map<std::string, std::string>& open) {
   std::vector<SftpRequest> requests;
@@ -304,7 +304,7 @@ Status SftpFiles::read_pieces(std::span<const RemoteRange> ranges,
   return refusal;
 }
 
-// Asked behind the reads: a write moves the time of a file on.
+// Checked after the reads: a write in the meantime changes the file's modification time.
 Status SftpFiles::check_unchanged(std::span<const RemoteRange> ranges,
                                   const std::map<std::string, std::string>& handles) {
   std::vector<SftpRequest> requests;

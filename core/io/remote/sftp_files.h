@@ -1,4 +1,4 @@
-// A folder of another machine, by SFTP.
+// A folder on another machine, over SFTP.
 #pragma once
 
 #include <memory>
@@ -10,10 +10,10 @@
 
 namespace shw {
 
-// `is_deep`: with what lies in its folders; else its own names only.
+// `is_deep`: includes files in subfolders; otherwise only direct entries.
 Result<std::unique_ptr<RemoteFiles>> sftp_files(const RemotePlace& folder, bool is_deep);
 
-// What lies at the place itself; nothing where nothing does.
+// Attributes of the path itself; nullopt if it does not exist.
 Result<std::optional<SftpAttributes>> sftp_look(const RemotePlace& place);
 
 }  // namespace shw

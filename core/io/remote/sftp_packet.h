@@ -1,5 +1,5 @@
-// Packets of SFTP version 3 (draft-ietf-secsh-filexfer-02): big-endian numbers, and texts behind
-// their lengths. A packet is hostile: a reader never goes beyond it, and says so with a flag.
+// Packets of SFTP version 3 (draft-ietf-secsh-filexfer-02): big-endian numbers and length-prefixed
+// strings. Packets are untrusted: reading beyond the end sets a flag and returns nothing.
 #pragma once
 
 #include <cstdint>

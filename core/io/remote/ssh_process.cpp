@@ -51,7 +51,7 @@ struct PipePair {
   }
 };
 
-// What this program ignores, ssh must not.
+// Restores default signal handling in ssh for the signals that this program ignores.
 void set_default_signals(posix_spawnattr_t& attributes) {
   sigset_t defaults;
   sigemptyset(&defaults);

@@ -1,6 +1,6 @@
-// The system's ssh as a child: the person's own config, keys, agent and jump hosts. Where ssh wants
-// to know something it asks on the terminal; without a terminal it fails, and it never takes an
-// unknown host key by itself.
+// Runs the system's ssh as a child process, with the user's own config, keys, agent and jump hosts.
+// ssh asks questions on the terminal; without a terminal it fails. It never accepts an unknown host
+// key by itself.
 #pragma once
 
 #include <sys/types.h>
@@ -13,17 +13,17 @@
 
 namespace shw {
 
-// `ssh [options] -- HOST`, or what SHARDWRIGHT_SSH says in its place; without what is to be run.
-// `options` stand before the host.
+// The command `ssh [options] -- HOST`, or SHARDWRIGHT_SSH in place of `ssh`, without a remote
+// command.
 std::vector<std::string> ssh_words(const RemotePlace& place,
                                    const std::vector<std::string>& options);
 
-// Runs it with this program's own stdin, stdout and stderr; its exit code.
+// Runs the command with this program's stdin, stdout and stderr; returns its exit code.
 Result<int> run_ssh(const std::vector<std::string>& words);
 
 class SshProcess {
  public:
-  // Both of its ends are pipes; what it says on stderr goes where ours goes.
+  // Connects pipes to the child's stdin and stdout; its stderr is this program's.
   static Result<SshProcess> start(const std::vector<std::string>& words);
   SshProcess(SshProcess&& other) noexcept;
   SshProcess& operator=(SshProcess&&) = delete;
@@ -33,7 +33,7 @@ class SshProcess {
 
   int from() const { return from_; }
   int to() const { return to_; }
-  // Nothing more is sent; its exit code when it has ended, 255 where ssh itself failed.
+  // Closes the child's stdin and waits; returns its exit code, 255 if ssh itself failed.
   int finish();
 
  private:

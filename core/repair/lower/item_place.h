@@ -1,7 +1,7 @@
-// A planned chunk that keeps its item, but not where its record says: `item` with one piece in
-// `side`, whose offset and length are those of the whole item in one of the checkpoint's own data
-// files (rule shared-storage). Of a tile that the list lacked `item` is only one like it: whose
-// items are written the same way (rule tile-unlisted).
+// A planned chunk whose item is not where its record says: `item` with one external piece whose
+// offset and length are those of the whole item in a data file of the checkpoint (rule
+// shared-storage). For a tile that the metadata does not list (rule tile-unlisted), `item` is only
+// an example of how items are encoded.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace shw {
 
-// Nothing where the record is right, or the file is none of the checkpoint.
+// nullopt if the record is right or the file does not belong to the checkpoint.
 std::optional<ItemPlace> place_elsewhere(const Checkpoint& checkpoint, const PlannedChunk& chunk);
 
 }  // namespace shw

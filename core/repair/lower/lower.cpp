@@ -11,7 +11,7 @@
 namespace shw {
 namespace {
 
-// Offsets and sizes up to 2^62 add up without leaving int64.
+// Upper limit of offsets and sizes: their sum cannot overflow int64.
 constexpr std::int64_t kFarthest = std::int64_t{1} << 62;
 
 bool is_plain_box(ExtentsView offsets, ExtentsView sizes, std::size_t ndim) {
@@ -29,8 +29,8 @@ Box moved(const Box& box, ExtentsView by) {
   return out;
 }
 
-// An item under a box of the recorded size is fine by metadata alone. A box of another size is
-// right only if the item itself says so (S5 E3: the payload knew better than the metadata).
+// Metadata alone proves an item whose box has the recorded size. For a box of another size the
+// item's own header must state that size.
 Status check_item(const Checkpoint& checkpoint, const PlannedTensor& planned, const Box& box,
                   ChunkId chunk, const std::optional<ItemPlace>& place) {
   if (index_of(chunk) >= checkpoint.chunk_count() || !checkpoint.item(chunk))
@@ -77,7 +77,7 @@ Status check_side(const Checkpoint& checkpoint, const PlannedTensor& planned,
   return {};
 }
 
-// Boxes of the new tensor that the pieces of one new chunk fill.
+// Collects the boxes of the new tensor that the pieces of one new chunk fill.
 Status collect_kept(const Checkpoint& checkpoint, const PlannedTensor& planned,
                     const PlannedChunk& chunk, std::vector<Box>& kept) {
   if (chunk.item) {

@@ -1,5 +1,5 @@
-// From a diagnosis to new chunks: one file a kind of diagnosis, what these files share, and the
-// proof that every lowered tensor must pass before anybody sees it.
+// Lowers a diagnosis to new chunks. One file per kind of diagnosis, plus what these files share and
+// the proof that every lowered tensor must pass before anyone sees it.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace shw {
 
-// How a diagnosis becomes new chunks (spec/failures.md 1.1, repair algebra), proved.
+// Computes the new chunks that a diagnosis asks for, already proved.
 Result<PlannedTensor> lower(const Checkpoint& checkpoint, const Diagnosis& diagnosis);
 
 Result<PlannedTensor> lower_axis_moved(const Checkpoint& checkpoint, const AxisMoved& diagnosis);
@@ -26,38 +26,38 @@ Result<PlannedTensor> lower_relisted(const Checkpoint& checkpoint, const Reliste
 Result<PlannedTensor> lower_transposed(const Checkpoint& checkpoint, const Transposed& diagnosis);
 Result<PlannedTensor> lower_renamed(const Checkpoint& checkpoint, const Renamed& diagnosis);
 
-// Holds for every planned tensor, wherever it came from (a diagnosis, or JSON that a person
-// edited): the new chunks tile the new shape; an item that is taken as it is has the size and dtype
-// of its new box; pieces lie inside their chunks and never meet; what is neither item, piece nor
-// side piece is exactly `lost`.
+// Checks every planned tensor, whether it comes from a diagnosis or from edited JSON: the new
+// chunks tile the new shape; an item that is reused has the size and dtype of its new box; pieces
+// lie inside their chunks and do not overlap; elements covered by no item, piece or external piece
+// are exactly `lost`.
 Status prove_planned(const Checkpoint& checkpoint, const PlannedTensor& planned);
-// And for a repair that claims to lose nothing: every element of the tensor's chunks is used
-// exactly once, so that the plan can be run backwards.
+// Checks that a lossless repair uses every element of the tensor's chunks exactly once, so that the
+// plan is reversible.
 Status prove_bijection(const Checkpoint& checkpoint, const PlannedTensor& planned);
-// For one that came back as JSON and says that nothing is lost: the same, or what is left over are
-// rows at the end that are padding, as their bytes say.
+// Checks a plan from JSON that claims to lose nothing: it is a bijection, or only leaves out rows
+// at the end that the bytes show to be padding.
 Status prove_nothing_lost(const Checkpoint& checkpoint, const PlannedTensor& planned);
-// For one that gives elements up: none of those that it keeps stands in two places.
+// Checks that a lossy plan puts no element in two places.
 Status prove_used_once(const Checkpoint& checkpoint, const PlannedTensor& planned);
-// For a whole plan that came back as JSON: where a tensor is put together of another one's elements
-// and says that nothing is lost, its own go to others, each once.
+// Checks a whole plan from JSON: if a lossless tensor is assembled from another tensor's elements,
+// its own elements are used by other tensors, each once.
 Status prove_exchanged(const Checkpoint& checkpoint, const Plan& plan);
-// The elements of such rows; 0 where there are none.
+// Number of elements in padding rows at the end that the plan leaves out.
 std::int64_t padding_left_out(const Checkpoint& checkpoint, const PlannedTensor& planned);
 
-// No byte of the tensor is touched: every new chunk is an old item as it is.
+// True if every new chunk is an old item as it is, so that no byte of the tensor is read.
 bool is_pure_relabel(const PlannedTensor& planned);
 std::uint64_t bytes_moved(const Checkpoint& checkpoint, const PlannedTensor& planned);
 
-// Empty, or every dim once.
+// True if the permutation is empty or names every dim once.
 bool is_order_of_dims(const Extents& permutation, std::size_t ndim);
 
-// The rest of a chunk that is put together from no piece, in chunk coordinates.
+// Boxes of a chunk that no piece fills, in chunk coordinates.
 Result<std::vector<Box>> rest_of(const Checkpoint& checkpoint, const PlannedTensor& tensor,
                                  const PlannedChunk& chunk);
 
-// The recorded boxes of a tensor as they are can be worked with: the rank of the shape, inside it
-// or not, no negative and no overflowing number.
+// Checks that the recorded boxes have as many dims as the shape, no negative and no overflowing
+// number. They may lie outside the shape.
 Status check_chunks_are_boxes(const Checkpoint& checkpoint, TensorId tensor);
 
 tl::unexpected<Error> cannot_lower(const Checkpoint& checkpoint, TensorId tensor, std::string why);

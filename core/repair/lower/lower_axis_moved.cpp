@@ -1,12 +1,11 @@
-// S1: the shards were recorded along `grown` and belong along `shrunk` (spec/failures.md 2.d).
+// Shards that were recorded along dim `grown` but belong along dim `shrunk`.
 //
-// Slab r of the saved image, rows [r * n, (r + 1) * n) of `grown` with n the true extent, is shard
-// r of the truth; it begins where the shards before it end along `shrunk`. With even shards that is
-// the formula o -> (.., 0, .., (o_grown / n_grown) * n_shrunk); with a smaller last shard
-// (torch.chunk) the sum of the widths before it is right where the formula is not. A chunk that is
-// whole, or a part of, one slab keeps its item; one that spans several (a consolidated tensor,
-// saved in one piece) is taken apart and put together, which is the permutation [E, k, n1, n2] ->
-// [E, n1, k, n2], never a reshape.
+// Slab r of the recorded tensor, rows [r * n, (r + 1) * n) of `grown` with n the true extent, is
+// shard r of the true tensor. It begins where the shards before it end along `shrunk`. With even
+// shards the formula is o -> (.., 0, .., (o_grown / n_grown) * n_shrunk). If the last shard is
+// smaller (torch.chunk), only the sum of the widths before it is right. A chunk inside one slab
+// keeps its item. A chunk that spans several slabs (a consolidated tensor, saved in one piece) is
+// reassembled by the permutation [E, k, n1, n2] -> [E, n1, k, n2], never by a reshape.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -20,8 +19,8 @@ namespace {
 constexpr std::int64_t kMostShards = 1 << 20;
 
 struct Slabs {
-  std::int64_t extent = 1;           // of one slab along `grown`: the true extent
-  std::vector<std::int64_t> begins;  // along `shrunk`, in the truth
+  std::int64_t extent = 1;           // true extent of one slab along `grown`
+  std::vector<std::int64_t> begins;  // along `shrunk`, in the true tensor
 };
 
 Result<Slabs> find_slabs(const Checkpoint& checkpoint, const AxisMoved& moved) {
@@ -35,7 +34,7 @@ Result<Slabs> find_slabs(const Checkpoint& checkpoint, const AxisMoved& moved) {
   slabs.extent = moved.expected[moved.grown];
   if (slabs.extent <= 0 || checked_mul(slabs.extent, moved.factor) != shape[moved.grown])
     return refuse("the grown axis is not a multiple of the expected one");
-  // A factor is a number of ranks; a hostile shape could ask for 2^40 pieces.
+  // The factor is a number of ranks. A hostile shape could ask for 2^40 pieces.
   if (moved.factor > kMostShards) return refuse("the factor is larger than any number of ranks");
   std::vector<std::int64_t> widths;
   std::int64_t parts = 0;
@@ -53,7 +52,7 @@ Result<Slabs> find_slabs(const Checkpoint& checkpoint, const AxisMoved& moved) {
       width = std::max(width, offsets[moved.shrunk] + sizes[moved.shrunk]);
     }
   }
-  // Ranks past the end of an uneven cut hold nothing and begin where the tensor ends.
+  // Ranks past the end of an uneven split are empty and begin where the tensor ends.
   std::int64_t begin = 0;
   for (std::int64_t width : widths) {
     slabs.begins.push_back(begin);
@@ -68,15 +67,15 @@ Result<Slabs> find_slabs(const Checkpoint& checkpoint, const AxisMoved& moved) {
   return slabs;
 }
 
-// The part of `box` in slab r, in the coordinates of the truth.
+// Box of `part` (inside slab r) in the coordinates of the true tensor.
 Box true_box(const AxisMoved& moved, const Slabs& slabs, Box part, std::int64_t r) {
   part.offsets[moved.grown] -= r * slabs.extent;
   part.offsets[moved.shrunk] += slabs.begins[static_cast<std::size_t>(r)];
   return part;
 }
 
-// A chunk that spans slabs [first, last]: its parts lie side by side along `shrunk` only if it is
-// as wide as its slabs; then they make one new chunk, else one each.
+// Splits a chunk that spans slabs [first, last]. Its parts are adjacent along `shrunk` only if the
+// chunk is as wide as its slabs; then they form one new chunk, otherwise one chunk each.
 void take_apart(const Checkpoint& checkpoint, const AxisMoved& moved, const Slabs& slabs,
                 ChunkId chunk, PlannedTensor& planned) {
   Box box = box_of(checkpoint, chunk);
@@ -125,7 +124,7 @@ Result<PlannedTensor> lower_axis_moved(const Checkpoint& checkpoint, const AxisM
   planned.shape = moved.expected;
   for (ChunkId chunk : checkpoint.chunks(moved.tensor)) {
     Box box = box_of(checkpoint, chunk);
-    // An empty shard covers nothing wherever it stands; stock torch needs no entry for it.
+    // An empty shard covers nothing at any offset, and torch needs no entry for it.
     if (is_empty(box)) continue;
     std::int64_t first = box.offsets[moved.grown] / slabs.extent;
     std::int64_t last = (box.offsets[moved.grown] + box.sizes[moved.grown] - 1) / slabs.extent;

@@ -1,5 +1,5 @@
-// S4 order, S5 E5, N1 to N3: all rows are there in another order. Where every chunk's rows stay
-// together the chunks are relabelled; else the chunks keep their boxes and are put together anew.
+// Rows that are complete but in a wrong order. If every chunk's rows stay together, only its box
+// changes. Otherwise the boxes stay and the chunks are reassembled.
 #include <algorithm>
 
 #include "core/base/checked.h"
@@ -34,7 +34,7 @@ Result<Permutation> read_permutation(const Checkpoint& checkpoint, const BlocksP
   return permutation;
 }
 
-// Where rows [begin, end) go as one run, or -1 where they are torn apart.
+// New position of rows [begin, end) if they stay together, otherwise -1.
 std::int64_t destination_of(const std::vector<std::int64_t>& map, std::int64_t block,
                             std::int64_t begin, std::int64_t end) {
   std::int64_t first = begin / block, last = (end - 1) / block;
@@ -66,8 +66,8 @@ bool relabel_all(const Checkpoint& checkpoint, const BlocksPermuted& given,
   return true;
 }
 
-// Adds what chunks on disk hold of `wanted` (a box of the image), which goes to `at` in the new
-// chunk.
+// Adds a piece for every part of `wanted` (a box of the recorded tensor) in the chunks on disk;
+// `at` is the position of `wanted` in the new chunk.
 void add_pieces(const std::vector<Box>& saved, Checkpoint::ChunkRange chunks, const Box& wanted,
                 const Extents& at, PlannedChunk& made) {
   for (std::size_t i = 0; i < saved.size(); ++i) {
@@ -92,7 +92,7 @@ PlannedChunk put_together(const Checkpoint& checkpoint, const Permutation& permu
   std::int64_t begin = made.box.offsets[dim], end = begin + made.box.sizes[dim];
   std::int64_t row = begin;
   while (row < end) {
-    // As many rows as stay together on disk.
+    // Longest run of rows that are adjacent on disk.
     std::int64_t stop = std::min(end, (row / permutation.block + 1) * permutation.block);
     std::int64_t from = destination_of(permutation.to_disk, permutation.block, row, stop);
     while (stop < end) {

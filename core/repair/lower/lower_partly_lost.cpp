@@ -1,6 +1,7 @@
-// S2, S3, S4, S5 E1: survivors go where they belong, all else is lost and filled. One new chunk a
-// survivor, written by the rank that wrote it before; a survivor that is a whole chunk keeps its
-// item. What is lost becomes chunks of its own, so that no rank's file claims what it never held.
+// Damage that loses elements: retained elements move to their correct place, all others are lost
+// and filled. One new chunk per retained chunk, written by the same rank; a chunk that is retained
+// whole keeps its item. Lost boxes become separate chunks, so that no rank's file claims elements
+// that the rank never had.
 #include <algorithm>
 
 #include "core/formats/items.h"
@@ -17,8 +18,8 @@ bool can_cast_from(const Checkpoint& checkpoint, const PartlyLost& diagnosis) {
          same(checkpoint.shape(*source), diagnosis.expected);
 }
 
-// The survivor is all that the chunk's item holds. Where the metadata gives it another size (S4,
-// first commit of its fix) the item itself decides.
+// True if the retained elements are all elements of the item. If the metadata gives the chunk
+// another size, the item's header decides.
 bool is_whole_item(const Checkpoint& checkpoint, const RetainedChunk& retained_chunk) {
   if (retained_chunk.source == whole(checkpoint.sizes(retained_chunk.chunk))) return true;
   if (std::any_of(retained_chunk.source.offsets.begin(), retained_chunk.source.offsets.end(),
@@ -57,8 +58,7 @@ Result<PlannedTensor> lower_partly_lost(const Checkpoint& checkpoint, const Part
       return cannot_lower(checkpoint, diagnosis.tensor, "a survivor's chunk does not exist");
     if (!lies_inside(retained_chunk.at, retained_chunk.source.sizes, diagnosis.expected))
       return cannot_lower(checkpoint, diagnosis.tensor, "a survivor lies outside the true tensor");
-    if (is_empty(retained_chunk.source))
-      continue;  // a rank that owns nothing (spec/failures.md 0.7.3)
+    if (is_empty(retained_chunk.source)) continue;  // this rank owns nothing of the tensor
     const PlannedChunk placed = place_survivor(checkpoint, diagnosis.tensor, retained_chunk);
     planned.chunks.push_back(placed);
     kept.push_back(placed.box);

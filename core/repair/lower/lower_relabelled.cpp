@@ -1,5 +1,4 @@
-// S5 E2 and E3: the right bytes under wrong boxes. Every chunk keeps its item and gets the box that
-// the diagnosis gives it.
+// Correct bytes under wrong boxes. Every chunk keeps its item and gets the box of the diagnosis.
 #include "core/repair/lower/lower.h"
 
 namespace shw {

@@ -1,5 +1,5 @@
-// Rules tile-unlisted and storage-dangling: the tiles that have items stay, and with them come
-// those whose records the list had lost. Nothing is copied.
+// Rules tile-unlisted and storage-dangling: tiles with items stay, and tiles whose records the
+// metadata had lost are added. No bytes are copied.
 #include "core/repair/lower/lower.h"
 
 namespace shw {

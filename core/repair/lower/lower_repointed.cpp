@@ -1,5 +1,5 @@
-// Rule shared-storage: tiles, shape and names stay; what changes is where the items of some tiles
-// are said to lie. Nothing is copied.
+// Rule shared-storage: tiles, shape and names stay; the recorded place of some items changes. No
+// bytes are copied.
 #include <map>
 
 #include "core/repair/lower/lower.h"

@@ -1,5 +1,5 @@
-// S4 with per-rank optimizer files: every chunk is whole in a side file and is taken from there,
-// cast to the tensor's dtype. One new chunk a piece.
+// Optimizer state that was also saved in per-rank files: every chunk is taken whole from such a
+// file and cast to the tensor's dtype. One new chunk per piece.
 #include <charconv>
 
 #include "core/repair/lower/lower.h"
@@ -7,7 +7,7 @@
 namespace shw {
 namespace {
 
-// "optimizer_rank_3.pt": the last number of the name is the rank that held it.
+// Rank from the last number in the file name: "optimizer_rank_3.pt" is rank 3.
 std::uint32_t rank_in(const std::string& file) {
   std::size_t end = file.find_last_of("0123456789");
   if (end == std::string::npos) return 0;

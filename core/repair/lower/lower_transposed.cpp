@@ -1,6 +1,6 @@
-// N8: two dims of the tensor changed places. Every chunk keeps its item's elements and gets the
-// transposed box; the elements are put in their new order when the new item is written, which is a
-// bijection: each old element goes to exactly one new place.
+// Two swapped dims. Every chunk keeps its elements and gets the transposed box; the elements are
+// reordered when the new item is written. This is a bijection: each old element has exactly one new
+// place.
 #include <array>
 
 #include "core/repair/lower/lower.h"
@@ -8,8 +8,7 @@
 namespace shw {
 namespace {
 
-// Elements that share a byte do not lie in bytes of their own, so bytes cannot be exchanged for
-// them.
+// Elements of packed dtypes share bytes, so moving bytes cannot reorder them.
 bool is_packed(Dtype dtype) {
   constexpr std::array<Dtype, 6> kPacked{Dtype::kFloat4E2m1fnX2, Dtype::kBits1x8,
                                          Dtype::kBits2x4,        Dtype::kBits4x2,
@@ -48,7 +47,7 @@ Result<PlannedTensor> lower_transposed(const Checkpoint& checkpoint, const Trans
     Box box = box_of(checkpoint, chunk);
     if (!lies_inside(box.offsets, box.sizes, shape))
       return refuse("a chunk lies outside the saved shape");
-    // An empty shard covers nothing wherever it stands.
+    // An empty shard covers nothing at any offset.
     if (is_empty(box)) continue;
     PlannedChunk made;
     Piece piece{chunk, whole(box.sizes), Extents(shape.size(), 0), permutation};

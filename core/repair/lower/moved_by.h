@@ -4,7 +4,7 @@
 
 namespace shw {
 
-// `offsets` in a box that itself begins at `by`; both of one rank.
+// Adds `by`, the origin of a box, to `offsets` inside it. Both have the same number of dims.
 inline Extents moved_by(ExtentsView offsets, ExtentsView by) {
   Extents out = copy_of(offsets);
   for (std::size_t d = 0; d < out.size(); ++d) out[d] += by[d];

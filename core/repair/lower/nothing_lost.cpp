@@ -1,4 +1,5 @@
-// That a planned tensor loses nothing, by geometry; and where rows are cut off, by their bytes.
+// Proves by geometry that a planned tensor loses nothing; for rows that are cut off, by their
+// bytes.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -12,7 +13,7 @@
 namespace shw {
 namespace {
 
-// What is taken of a chunk of the checkpoint.
+// Boxes that the plan uses of one chunk of the checkpoint.
 struct Used {
   std::vector<Box> boxes;
   bool as_item = false;
@@ -31,7 +32,7 @@ std::map<std::uint32_t, Used> used_chunks(const PlannedTensor& planned) {
   return used;
 }
 
-// Only rows at the end are left out: every element of those before them is used once.
+// Checks that only rows at the end are left out: every element before them is used once.
 Status prove_cut_at_the_end(const Checkpoint& checkpoint, const PlannedTensor& planned) {
   ExtentsView saved = checkpoint.shape(planned.tensor);
   bool shorter = !saved.empty() && saved.size() == planned.shape.size() && planned.shape[0] > 0 &&
@@ -63,7 +64,8 @@ Status prove_bijection(const Checkpoint& checkpoint, const PlannedTensor& planne
       if (volume(sizes) == 0) continue;
       return cannot_lower(checkpoint, planned.tensor, "a chunk would be left out");
     }
-    // A relabel may correct the size as well; then the item's own size counts, checked before.
+    // A relabel may also correct the size. The item's own size then counts; check_item() verified
+    // it.
     const Used& one = found->second;
     bool as_item = one.as_item && one.boxes.size() == 1 && one.boxes.front().sizes != sizes;
     if (!as_item && !tiles_exactly(one.boxes, sizes))
@@ -111,8 +113,8 @@ bool has_side(const PlannedTensor& planned) {
                      [](const PlannedChunk& chunk) { return !chunk.external.empty(); });
 }
 
-// Of the chunks in `wanted`, what the whole plan takes of them. An item that is taken is taken
-// whole, whatever size its new box has.
+// Boxes that the whole plan uses of each chunk in `wanted`. An item is always used whole, whatever
+// size its new box has.
 std::map<std::size_t, std::vector<Box>> used_by_plan(const Checkpoint& checkpoint, const Plan& plan,
                                                      const std::set<std::size_t>& wanted) {
   std::map<std::size_t, std::vector<Box>> used;

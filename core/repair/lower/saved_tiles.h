@@ -1,4 +1,4 @@
-// What the tiles of a tensor leave out, as recorded: a repair that mends none of it tells it.
+// Holes between the recorded tiles of a tensor. A repair that does not fill them reports them.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace shw {
 
-// What no tile of a tensor covers; nothing where one is no box of it.
+// Boxes that no tile of a tensor covers; nullopt if a tile does not lie inside the tensor.
 std::optional<std::vector<Box>> holes_of(const Checkpoint& checkpoint, TensorId tensor);
 
 }  // namespace shw

@@ -1,4 +1,4 @@
-// Entries that are no tensors: their storage records can point to other items. No byte moves.
+// Non-tensor entries: their storage records can point to other items. No byte moves.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,15 @@
 
 namespace shw {
 
-// Adds what the finding asks for, and the operation that says so; all of it or nothing, and then
-// why not. `damaged`: other findings speak against the bytes that it needs.
+// Plans the repair that the finding asks for, with its operation. On an error the plan is
+// unchanged. `damaged`: other findings cast doubt on the bytes that it needs.
 Status plan_entries(const Checkpoint& checkpoint, const Finding& finding, bool damaged, Plan& plan);
-// Every entry that is replaced lives on under another name.
+// True if every entry that is replaced still exists under another name.
 bool keeps_every_entry(const Plan& plan);
-// By object: whose item it has after the repair; its own where nothing changes.
+// By object: the object whose item it has after the repair; itself if nothing changes.
 std::vector<std::size_t> items_after(const Checkpoint& checkpoint, const Plan& plan);
-// Both are there with their items, and none is planned twice: plans may come from a file.
+// Checks that both objects exist and have items, and that none is planned twice: plans may come
+// from an edited file.
 Status check_entries(const Checkpoint& checkpoint, const Plan& plan);
 
 }  // namespace shw

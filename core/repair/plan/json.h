@@ -1,4 +1,4 @@
-// Plans as JSON: operations are the same in plan.json and in certificate.json. For .cpp files only.
+// JSON of operations, which is the same in plan.json and in certificate.json. For .cpp files only.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,10 +9,10 @@
 
 namespace shw {
 
-// Of what plan_to_json() writes. 1 had what findings ask for, 2 steps.
+// Version that plan_to_json() writes. Version 1 had only repairs, version 2 only steps.
 inline constexpr int kPlanVersion = 3;
 
-// Of a finding in a plan, by Severity.
+// JSON values of a finding's Severity in a plan.
 inline constexpr std::string_view kSeverities[] = {"info", "warning", "error"};
 
 inline nlohmann::ordered_json json_of(const Operation& operation) {
@@ -26,7 +26,7 @@ inline nlohmann::ordered_json json_of(const Operation& operation) {
           {"lossless", operation.lossless}};
 }
 
-// plan_to_json() with another indentation: -1 for one line.
+// Like plan_to_json(), with another indentation; -1 writes one line.
 std::string plan_text(const Checkpoint& checkpoint, const Plan& plan, int indent);
 
 }  // namespace shw

@@ -6,7 +6,7 @@ namespace shw {
 namespace {
 
 constexpr std::size_t kMostPlain = 64 << 10;
-// Of a file that may come from anybody: plans of tiles side by side shrink 10 to 60 times.
+// Limit on decompression, because the file is untrusted. Real plans compress 10 to 60 times.
 constexpr std::uint64_t kMostTimes = 100;
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The plan that a result was made by, as its certificate keeps it: with the source at hand it says
-// again where every element was to go.
+// The plan of a result, as its certificate stores it: together with the source it tells where every
+// element had to go.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace shw {
 
-// As it is while a person may read it, packed above 64 KiB: a plan has a line for every tile that
-// it moves.
+// Encodes a plan for the certificate: readable JSON, or compressed if above 64 KiB, because a plan
+// has a line for every tile that it moves.
 std::string keep_plan(std::string plan);
-// The JSON again. kDamaged where it cannot be had.
+// Decodes the JSON of the plan. kDamaged if it cannot be decompressed.
 Result<std::string> kept_plan(const std::string& kept);
 
 }  // namespace shw

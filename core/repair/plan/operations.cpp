@@ -115,7 +115,7 @@ void add_move(const Checkpoint& checkpoint, OperationKind kind, const char* verb
   plan.operations.push_back(std::move(made));
 }
 
-// "model.layers.0.w -> model.layers.4.w": at most three of them, the rest counted.
+// "model.layers.0.w -> model.layers.4.w": at most three names and the number of the others.
 std::string new_names(const Checkpoint& checkpoint, const Group& group, const Plan& plan) {
   std::vector<std::string> names;
   for (const PlannedTensor* tensor : group.tensors)
@@ -210,8 +210,8 @@ void describe_operations(const Checkpoint& checkpoint, const Finding& finding,
       continue;
     }
     bool survivors_move = !is_pure_relabel(tensor) && tensor.lost_elements != 0;
-    // A permutation that falls on tile boundaries moves no byte, but it is one all the same:
-    // new_metadata.cpp goes by it.
+    // A permutation on tile boundaries moves no bytes, but counts as a permutation:
+    // new_metadata.cpp depends on that.
     Group& group = blocks                    ? permuted
                    : is_pure_relabel(tensor) ? relabelled
                    : is_from_side(tensor)    ? from_side
@@ -259,13 +259,13 @@ void describe_rewrite(const Checkpoint& checkpoint, const CheckReport& report, P
       "rewrite .metadata so that every torch since 2.6 opens it under every Python; no tensor byte "
       "is touched";
   for (const Finding& finding : report.findings) {
-    // A dtype that old versions do not know stays in it, however it is written.
+    // Rewriting does not help against a dtype that old versions do not know.
     if (rule_of(finding).mended_by != MendedBy::kNewMetadata || !finding.remedy) continue;
     rewrite.rule = finding.rule;
     rewrite.subjects.insert(rewrite.subjects.end(), finding.subjects.begin(),
                             finding.subjects.end());
   }
-  // What is not plain data could not be written back without the program that it came from.
+  // Attributes that are not plain data could only be written by the program that made them.
   std::vector<std::string> extras = checkpoint.provenance().extra_attributes;
   for (const auto& [plain, value] : checkpoint.provenance().plain_attributes)
     std::erase(extras, plain);

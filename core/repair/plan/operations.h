@@ -1,4 +1,4 @@
-// The words of a plan: its operations, grouped by the finding that asks for them, with numbers.
+// Text of a plan: its operations with numbers, grouped by the finding that asks for them.
 #pragma once
 
 #include <vector>
@@ -11,15 +11,16 @@ namespace shw {
 // Appends the operations for the tensors (indices into plan.tensors) that `finding` led to.
 void describe_operations(const Checkpoint& checkpoint, const Finding& finding,
                          const std::vector<std::size_t>& tensors, Plan& plan);
-// Of a plan that a person has edited: where its operations do not speak of its tensors, or not in
-// their numbers, they are told anew.
+// Describes the operations of an edited plan again if they do not match its tensors or their
+// numbers.
 void describe_again(const Checkpoint& checkpoint, Plan& plan);
-// Of what a writer of the format puts right by itself, in every repair: no tensor changes.
+// True if writing the checkpoint anew repairs the finding, without changing a tensor.
 bool is_mended_by_writing(const Finding& finding);
-// Appends what mends an index of safetensors files, and files with bytes of no tensor.
+// Appends the operations that repair an index of safetensors files, and files with bytes that
+// belong to no tensor.
 void describe_new_index(const CheckReport& report, Plan& plan);
-// Appends what happens to `.metadata` itself: what portability asks for, and what is not carried
-// over.
+// Appends the operation that rewrites `.metadata`: changes for portability, and attributes that are
+// not kept.
 void describe_rewrite(const Checkpoint& checkpoint, const CheckReport& report, Plan& plan);
 
 }  // namespace shw

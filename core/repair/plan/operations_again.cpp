@@ -1,5 +1,4 @@
-// The words of a plan that a person has edited: they are made from its tensors, never the other way
-// round.
+// Text of an edited plan. It is generated from the plan's tensors, never the other way round.
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -13,7 +12,7 @@
 namespace shw {
 namespace {
 
-// Planned tensors by the names that operations call them by.
+// Index of each planned tensor, by the names that operations use for it.
 std::map<std::string_view, std::size_t> planned_by_name(const Checkpoint& checkpoint,
                                                         const Plan& plan) {
   std::map<std::string_view, std::size_t> planned;
@@ -22,7 +21,7 @@ std::map<std::string_view, std::size_t> planned_by_name(const Checkpoint& checkp
   return planned;
 }
 
-// Other names that an operation on tiles or entries may speak of.
+// Other names that an operation on tiles or entries may use.
 std::set<std::string_view> entries_named(const Checkpoint& checkpoint, const Plan& plan) {
   std::set<std::string_view> names;
   for (const RenamedObject& object : plan.objects)
@@ -66,7 +65,7 @@ bool names_agree(const Checkpoint& checkpoint, const Plan& plan) {
   return std::find(told.begin(), told.end(), false) == told.end();
 }
 
-// What the plan alone does not say of a tensor, or says elsewhere.
+// Adds the diagnosis that describe_operations() needs and that the plan's tensors do not state.
 void add_diagnosis(const PlannedTensor& tensor, OperationKind kind, Finding& finding) {
   if (!tensor.fqn.empty()) {
     finding.diagnoses.emplace_back(Renamed{tensor.tensor, tensor.fqn, {}});
@@ -84,7 +83,7 @@ void describe_again(const Checkpoint& checkpoint, Plan& plan) {
   const std::vector<Operation> before = std::exchange(plan.operations, {});
   auto planned = planned_by_name(checkpoint, plan);
   std::vector<bool> told(plan.tensors.size(), false);
-  std::vector<Operation> others;  // of entries alone, and of `.metadata`
+  std::vector<Operation> others;  // of entries only, and of `.metadata`
   auto describe = [&](const Finding& finding, const std::vector<std::size_t>& tensors) {
     if (!tensors.empty()) describe_operations(checkpoint, finding, tensors, plan);
   };

@@ -1,4 +1,4 @@
-// How a plan comes to be: from what was found, or from JSON.
+// Makes a plan from findings or reads it from JSON.
 #pragma once
 
 #include <memory>
@@ -14,12 +14,12 @@
 
 namespace shw {
 
-// What the person chose for elements that are lost. Lost they stay, whatever is put there.
+// The user's choice for lost elements. They stay lost, whatever fills their place.
 enum class FillChoice : std::uint8_t {
-  kDefault,    // as kCast
+  kDefault,    // same as kCast
   kZero,       // zeros everywhere
   kCast,       // masters from the model's weights, zeros elsewhere
-  kReference,  // the same elements of `fill_source`, as kCast where it has none
+  kReference,  // the same elements of `fill_source`; kCast for elements that it lacks
 };
 struct PlanOptions {
   std::optional<Mesh> mesh;
@@ -28,22 +28,23 @@ struct PlanOptions {
   std::shared_ptr<const Checkpoint> fill_source = nullptr;
 };
 
-// "zero", "cast", "from:CHECKPOINT" (which is opened); empty: the default. A usage error otherwise.
+// Parses "zero", "cast" or "from:CHECKPOINT" (which is opened); empty means the default. Anything
+// else is a usage error.
 Status choose_fill(std::string_view text, PlanOptions& options, Progress* progress = nullptr);
 
-// From findings to plan. Two findings on one tensor: the explaining one wins.
+// Makes a plan from findings. If two findings affect one tensor, the explaining finding wins.
 Result<Plan> make_plan(const Checkpoint& checkpoint, const CheckReport& report,
                        const PlanOptions& options, const Progress* progress = nullptr);
 
 std::string plan_to_json(const Checkpoint& checkpoint, const Plan& plan);
-// Of what it does, wherever the checkpoint lies: "hash" of its JSON.
+// XXH3 of what the plan does, independent of the checkpoint's path: "hash" of its JSON.
 std::string plan_hash(const Checkpoint& checkpoint, const Plan& plan);
-// Refuses a plan that was made for another checkpoint (other shapes, chunks or items). `folder`:
-// where relative paths of its inputs begin.
+// Refuses a plan that was made for another checkpoint (other shapes, chunks or items). Relative
+// paths of its inputs start at `folder`.
 Result<Plan> plan_from_json(const Checkpoint& checkpoint, std::string_view json,
                             const std::string& source, const std::string& folder = {});
 
-// The same of a plan of steps alone, which may be for any checkpoint.
+// JSON and hash of a plan that has only steps, which fits any checkpoint.
 std::string plan_to_json(const Plan& plan);
 std::string plan_hash(const Plan& plan);
 Result<Plan> plan_from_json(std::string_view json, const std::string& source);

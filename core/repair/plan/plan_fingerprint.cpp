@@ -55,7 +55,7 @@ std::string fingerprint(const Checkpoint& checkpoint) {
 }
 
 std::string fingerprint_in(std::string_view plan_json) {
-  // Of millions of lines nothing else is kept.
+  // Keeps only the top level: the rest may be millions of lines.
   auto only_top = [](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
     return depth <= 1;
   };

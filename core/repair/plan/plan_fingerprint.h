@@ -1,4 +1,4 @@
-// Which checkpoint a plan was made for.
+// Fingerprint of the checkpoint that a plan was made for.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace shw {
 
-// Shapes, chunks and items, so that a plan meets no other checkpoint. Bytes of tensors are not
-// looked at.
+// Hash of shapes, chunks and items, so that a plan is not applied to another checkpoint. Tensor
+// bytes are not read.
 std::string fingerprint(const Checkpoint& checkpoint);
-// The one that a plan was made for, of either kind; empty where it is no plan.
+// The fingerprint in a plan's JSON, of either kind of plan; empty if it is not a plan.
 std::string fingerprint_in(std::string_view plan_json);
 
 }  // namespace shw

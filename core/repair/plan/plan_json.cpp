@@ -1,21 +1,21 @@
-// A plan as JSON; plan_json_read.cpp reads it.
+// Writes a plan as JSON; plan_json_read.cpp reads it.
 //
 //   {"schema": "shardwright/1", "plan": 3, "checkpoint", "fingerprint",
-//    "lossless": of a plan that findings alone ask for,
-//    "inputs": [{"checkpoint", "fingerprint"}], others that elements are taken from
+//    "lossless", only in a plan of repairs alone,
+//    "inputs": [{"checkpoint", "fingerprint"}], other checkpoints that elements are read from,
 //    "steps": [{"step": "repair", "does": "relabel", "rule", "subjects", "text", "tiles",
-//               "bytes_moved", "elements_lost", "lossless"}, what findings ask for, then
-//              {"step": "cast", "tensors": ["*.weight"], "dtype": "bfloat16"}, as steps_json.cpp],
+//               "bytes_moved", "elements_lost", "lossless"}, the repairs, followed by
+//              {"step": "cast", "tensors": ["*.weight"], "dtype": "bfloat16"}, see steps_json.cpp],
 //    "target": {"format", "shard_bytes", "weights_only",
-//      what the steps "repair" leave, before the others are taken:
+//      the state after the repairs, before the other steps:
 //      "tensors": [{"tensor", "fqn", "shape", "lost": [box], "lost_elements", "fill", "fill_from",
-//                   "fill_checkpoint", "new_fqn", where it is renamed,
+//                   "fill_checkpoint", "new_fqn", if it is renamed,
 //                   "chunks": [{"offsets", "sizes", "writer", "item" | "pieces", "side"}]}],
-//                 "item" with a "side": its bytes lie there, and not where the record says
-//      "objects": [{"object", "fqn", "new_fqn"}], entries that are not tensors and are renamed
-//      "entries": [{"fqn", "entry", "from", "item_of"}]}, and those that say what others say
-//    "undecided": [{"rule", "severity", "subjects", "cause", "evidence"}],
-//    "hash": of what the plan does, wherever the checkpoint lies; not asked for when it is read}
+//                 an "item" with a "side" has its bytes there, not where the record says
+//      "objects": [{"object", "fqn", "new_fqn"}], non-tensor entries that are renamed
+//      "entries": [{"fqn", "entry", "from", "item_of"}]}, entries that get another entry's value
+//    "undecided": [{"rule", "severity", "subjects", "cause", "evidence"}], not repaired,
+//    "hash": of what the plan does, whatever the checkpoint's path; the reader ignores it}
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -108,20 +108,21 @@ Json json_of(const Checkpoint& checkpoint, const PlannedTensor& tensor) {
   return out;
 }
 
-// What names something is text already; in what is only shown names may be no UTF-8.
+// Identifiers are already text here. Other strings, which are only shown, may contain invalid
+// UTF-8.
 std::string dumped(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-// Where in the text of a plan the tensors of its target stand, whose list is empty there.
+// Position in the plan's text of the target's tensor list, which is empty there.
 std::size_t place_of_tensors(std::string_view text, int indent) {
-  // Within a string its quotes would be escaped.
+  // Inside a JSON string the quotes would be escaped, so this cannot match there.
   const std::string_view empty = indent >= 0 ? "\"tensors\": []" : "\"tensors\":[]";
   return text.find(empty, text.find("\"target\":")) + empty.size() - 1;
 }
 
-// Puts the tensors into the empty list that stands for them, one after the other: the tree of
-// millions of chunks would take gigabytes.
+// Inserts the tensors into the empty list one by one: a JSON tree of millions of chunks would take
+// gigabytes.
 std::string with_tensors(std::string text, const Checkpoint& checkpoint, const Plan& plan,
                          int indent) {
   if (plan.tensors.empty()) return text;
@@ -142,7 +143,7 @@ std::string with_tensors(std::string text, const Checkpoint& checkpoint, const P
   return text;
 }
 
-// The same text as that of its tree, a tenth of the time: there may be millions of it.
+// Writes the same text as the JSON tree in a tenth of the time: there may be millions of chunks.
 class ChunkText {
  public:
   explicit ChunkText(std::string& out) : out_(out) {}
@@ -199,7 +200,7 @@ void add_in_one_line(const Checkpoint& checkpoint, const PlannedTensor& tensor, 
   text += "]}";
 }
 
-// JSON has no word for infinities and NaN: as null a plan could not be read again.
+// JSON cannot represent infinities and NaN: written as null, the plan could not be read again.
 Json number_json(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
@@ -227,8 +228,8 @@ Json json_of(const Finding& finding) {
   return out;
 }
 
-// Of what is done, not of where the checkpoint lies or of what nothing mends. `plan` is all of it
-// but its tensors, whose text follows.
+// Starts the hash of what the plan does, without the checkpoint's path and undecided findings.
+// `plan` lacks the tensors, whose text is added later.
 RunningHash begun_hash(const Json& plan) {
   RunningHash hash;
   Json done = plan;
@@ -249,7 +250,7 @@ std::string hash_of_plan(const Json& frame, const Checkpoint& checkpoint, const 
   return hash.text();
 }
 
-// Each tensor is put into words once, and hashed there.
+// Serialises each tensor once, for both the text and the hash.
 std::string text_in_one_line(Json frame, const Checkpoint& checkpoint, const Plan& plan) {
   RunningHash hash = begun_hash(frame);
   if (plan.tensors.empty()) {
@@ -268,8 +269,8 @@ std::string text_in_one_line(Json frame, const Checkpoint& checkpoint, const Pla
     hash.add(std::as_bytes(std::span(text).subspan(begin)));
     done += tensor.chunks.size();
     if (done == 0) continue;
-    // A text that doubles as it grows is there one and a half times; room that nothing is written
-    // to takes nothing.
+    // Growing by doubling would need one and a half times the memory at once; reserved pages that
+    // are never written cost nothing.
     const std::size_t of_one = std::min<std::size_t>((text.size() - at) / done + 16, 256);
     const std::size_t wanted = text.size() + (chunks - done) * of_one;
     if (text.capacity() < wanted) text.reserve(wanted);
@@ -287,7 +288,7 @@ Json json_of_repair_step(const Operation& operation) {
   return out;
 }
 
-// What findings ask for, but for the chunks of tensors; then what is written.
+// The target: what findings ask for, without the chunks of tensors, then the output format.
 Json target_of(const Checkpoint* checkpoint, const Plan& plan) {
   Json out = Json::object();
   if (!plan.format.empty()) out["format"] = plan.format;
@@ -308,7 +309,7 @@ Json target_of(const Checkpoint* checkpoint, const Plan& plan) {
   return out;
 }
 
-// Those that the plan names, and the one that its tensors are filled from.
+// Inputs that the plan names, and the checkpoint that its tensors are filled from.
 std::vector<PlanInput> inputs_of(const Plan& plan) {
   std::vector<PlanInput> inputs = plan.inputs;
   for (const PlannedTensor& tensor : plan.tensors) {
@@ -323,7 +324,7 @@ std::vector<PlanInput> inputs_of(const Plan& plan) {
   return inputs;
 }
 
-// All of it but its tensors and its hash. `checkpoint`: null of steps alone.
+// The plan without its tensors and its hash. `checkpoint` is null for a plan of steps only.
 Json frame_of(const Checkpoint* checkpoint, const Plan& plan) {
   Json out = {{"schema", "shardwright/1"},
               {"plan", kPlanVersion},

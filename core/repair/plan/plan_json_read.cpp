@@ -1,5 +1,5 @@
-// A plan that somebody kept, perhaps edited (plan_json.cpp says how it is written). It is hostile:
-// every number is checked here, and every tensor must pass the same proof as one that lower() made.
+// Reads a plan that may have been edited (plan_json.cpp has the grammar). It is untrusted: every
+// number is checked, and every tensor must pass the same proof as one that lower() made.
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -24,7 +24,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Far more steps than a person writes by hand, and few enough to be held.
+// Limit on steps: far more than anyone writes by hand, and few enough for memory.
 constexpr std::size_t kMostSteps = 100'000;
 constexpr int kDeepestPlan = 32;
 
@@ -125,7 +125,7 @@ Operation read_repair_step(EditedJson& reader, const Json& json) {
 }
 
 EvidenceValue read_evidence(Reader& reader, const Json& value) {
-  // What earlier versions wrote of NaN and of infinities.
+  // Earlier versions wrote NaN and infinities as null.
   if (value.is_null()) return std::numeric_limits<double>::quiet_NaN();
   if (value.is_boolean()) return value.get<bool>();
   if (value.is_number_float()) return value.get<double>();
@@ -161,7 +161,7 @@ Finding read_finding(Reader& reader, const Json& json) {
   return finding;
 }
 
-// A cast fills from a tensor of the same shape, or it fills nothing.
+// Checks that a cast fills from a tensor of the same shape.
 Status check_fill(const Checkpoint& checkpoint, const PlannedTensor& tensor) {
   if (tensor.fill == Fill::kZero) return {};
   bool elsewhere = tensor.fill == Fill::kReference;
@@ -172,8 +172,8 @@ Status check_fill(const Checkpoint& checkpoint, const PlannedTensor& tensor) {
   return cannot_lower(checkpoint, tensor.tensor, "there is nothing of its shape to fill it from");
 }
 
-// Its tiles are its own. Where rows were saved under the name of another tensor (S2) they come from
-// there, and its own may be left.
+// True if all items and pieces are the tensor's own. If rows were saved under another tensor's
+// name, they come from there, and the tensor's own items may stay unused.
 bool keeps_to_itself(const Checkpoint& checkpoint, const PlannedTensor& planned) {
   auto is_own = [&](ChunkId chunk) { return checkpoint.tensor_of(chunk) == planned.tensor; };
   return std::all_of(planned.chunks.begin(), planned.chunks.end(), [&](const auto& chunk) {
@@ -183,15 +183,15 @@ bool keeps_to_itself(const Checkpoint& checkpoint, const PlannedTensor& planned)
   });
 }
 
-// The bytes lie elsewhere: of another tensor's chunk nothing is taken but how items are written.
+// True if the bytes lie elsewhere and another tensor's chunk only tells how items are encoded.
 bool is_only_like(const Checkpoint& checkpoint, const PlannedTensor& tensor,
                   const PlannedChunk& chunk) {
   return checkpoint.tensor_of(*chunk.item) != tensor.tensor &&
          place_elsewhere(checkpoint, chunk).has_value();
 }
 
-// Items that change hands: each is one tensor's afterwards, and none is left by one that takes
-// another's instead of it.
+// Checks items that move to another tensor: each is used by one tensor afterwards, and no tensor
+// that takes another's item leaves its own unused.
 Status check_borrowed(const Checkpoint& checkpoint, const Plan& plan,
                       const std::set<TensorId>& planned) {
   std::vector<std::uint8_t> uses(checkpoint.chunk_count());  // 2: more than once
@@ -205,7 +205,7 @@ Status check_borrowed(const Checkpoint& checkpoint, const Plan& plan,
     }
   }
   for (const PlannedTensor& tensor : plan.tensors) {
-    // One that has lost elements says so, and may copy what survived elsewhere.
+    // A tensor that has lost elements declares that, and may copy elements that survived elsewhere.
     if (!is_pure_relabel(tensor)) continue;
     for (const PlannedChunk& chunk : tensor.chunks) {
       if (!chunk.item || checkpoint.tensor_of(*chunk.item) == tensor.tensor ||
@@ -223,11 +223,11 @@ Status check_borrowed(const Checkpoint& checkpoint, const Plan& plan,
   return {};
 }
 
-// Tensors of a plan's target, taken while its text is parsed, and what the tree of the rest is
-// without them: that of millions of chunks would take gigabytes. Notes what that tree would pass
-// over: a key that is there twice, and what is nested too deep.
+// Tensors of a plan's target, collected while its text is parsed, so that no JSON tree of millions
+// of chunks takes gigabytes. Also notes what a JSON tree would hide: duplicate keys and too deep
+// nesting.
 struct ParsedTensors {
-  Reader* reader;  // of these alone: what is said of them comes after what is wrong with the rest
+  Reader* reader;  // for tensors only: their errors come after those of the rest
   std::vector<PlannedTensor> tensors = {};
   std::vector<std::string> fill_checkpoints = {};  // by tensor
   bool in_target = false, is_inside = false, too_deep = false;
@@ -245,7 +245,7 @@ struct ParsedTensors {
     const bool is_one =
         is_inside && depth == 3 &&
         (event == Event::object_end || event == Event::array_end || event == Event::value);
-    // The last one is the one that is wrong.
+    // The last tensor that was added is the wrong one.
     if (is_one && reader->ok())
       tensors.push_back(read_tensor_plan(*reader, parsed, fill_checkpoints.emplace_back()));
     return !is_one;
@@ -262,8 +262,8 @@ struct ParsedTensors {
   }
 };
 
-// The checkpoints that tensors are filled from, if they are still those that the plan was made
-// with.
+// Opens the checkpoints that tensors are filled from and checks that they have not changed since
+// the plan was made.
 Status open_fill_sources(ParsedTensors& parsed, const Plan& plan) {
   std::map<std::string, std::shared_ptr<const Checkpoint>> opened;
   for (std::size_t i = 0; i < parsed.tensors.size(); ++i) {
@@ -306,7 +306,7 @@ Status read_tensors(Reader& reader, ParsedTensors& parsed, Plan& plan) {
   return prove_exchanged(reader.checkpoint, plan);
 }
 
-// Entries that are not tensors and get other names, or say what others say.
+// Reads non-tensor entries that get new names or another entry's value.
 Status read_objects(Reader& reader, const Json& target, Plan& plan) {
   if (EditedJson::has(target, "objects")) {
     for (const Json& one : reader.list(target, "objects"))
@@ -331,8 +331,8 @@ void read_inputs(EditedJson& in, const Json& json, const std::string& folder, Pl
     in.only(one, {"checkpoint", "fingerprint"});
     if (!in.ok()) return;
     PlanInput input{in.text(one, "checkpoint"), in.text(one, "fingerprint")};
-    // What a plan names by a relative path lies beside the plan, wherever it is carried out from,
-    // and where somebody looks at the certificate later.
+    // A relative path in a plan starts at the plan's folder, wherever the plan is applied and the
+    // certificate is later read.
     if (!folder.empty() && !input.checkpoint.starts_with('/')) {
       input.original_path = input.checkpoint;
       input.checkpoint = folder + input.checkpoint;
@@ -385,7 +385,7 @@ void read_target(EditedJson& in, const Json& json, Plan& plan) {
   if (EditedJson::has(target, "tensors")) static_cast<void>(in.list(target, "tensors"));
 }
 
-// Refuses what was written before the two kinds of plan became one.
+// Refuses plans from before the two kinds of plan became one.
 Status check_version(EditedJson& in, const Json& json, const std::string& source) {
   if (in.text(json, "schema") != "shardwright/1") in.complain("\"schema\" is another one");
   const bool is_old = EditedJson::has(json, "operations");
@@ -399,7 +399,7 @@ Status check_version(EditedJson& in, const Json& json, const std::string& source
               "wrote yourself, leave out \"plan\"");
 }
 
-// All that can be read without the checkpoint.
+// Reads everything that needs no checkpoint.
 Status read_frame(EditedJson& in, const Json& json, const std::string& source,
                   const std::string& folder, Plan& plan) {
   SHW_CHECK(check_version(in, json, source));
@@ -415,7 +415,7 @@ Status read_frame(EditedJson& in, const Json& json, const std::string& source,
   return {};
 }
 
-// A plan speaks of chunks by their numbers: of no other checkpoint, and of no other state of it.
+// A plan names chunks by number, so it fits only the checkpoint and the state it was made for.
 Status check_fingerprint_of(Reader& reader, const Plan& plan, bool repairs) {
   if (plan.fingerprint.empty() && repairs) reader.complain("\"fingerprint\" is missing");
   SHW_CHECK(reader.status());
@@ -425,7 +425,7 @@ Status check_fingerprint_of(Reader& reader, const Plan& plan, bool repairs) {
               {reader.source}, "make a new plan");
 }
 
-// Null: the plan is one of steps alone.
+// A null `checkpoint` is for a plan of steps only.
 Result<Plan> read_plan_json(const Checkpoint* checkpoint, std::string_view json,
                             const std::string& source, const std::string& folder) {
   static const Checkpoint kNoCheckpoint{};

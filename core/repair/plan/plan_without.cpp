@@ -21,7 +21,7 @@ using Names = std::set<std::string_view>;
 bool is_rewrite(const Operation& operation) {
   return operation.kind == OperationKind::kRewriteMetadata;
 }
-// What it does to a tensor's tiles; a name is given beside that.
+// True if it changes a tensor's tiles. A rename does not.
 bool changes_tiles(const Operation& operation) {
   return !is_rewrite(operation) && operation.kind != OperationKind::kRename;
 }
@@ -39,7 +39,7 @@ bool gives_names(const Operation& operation) {
   return operation.kind == OperationKind::kRename;
 }
 
-// What of a tensor's plan stays: nothing where its tiles and its name are as they were.
+// The rest of a tensor's plan; nullopt if neither its tiles nor its name change any more.
 Result<std::optional<PlannedTensor>> what_stays(const Checkpoint& checkpoint,
                                                 const PlannedTensor& planned, bool tiles_off,
                                                 bool had_tiles, bool name_off) {
@@ -90,7 +90,7 @@ void leave(Plan& plan, Finding finding, const std::string& why) {
   plan.undecided.push_back(std::move(finding));
 }
 
-// Of what a finding names, a step that is off leaves its own subjects wrong.
+// True if a step that is off leaves a subject of the finding wrong.
 bool stays_wrong(const Finding& finding, const Plan& whole, const StepsOff& off) {
   for (std::size_t i = 0; i < off.size(); ++i) {
     if (!off[i]) continue;
@@ -102,7 +102,8 @@ bool stays_wrong(const Finding& finding, const Plan& whole, const StepsOff& off)
   return false;
 }
 
-// What nobody mends any more; what nothing could mend before is told already.
+// Adds the findings that nothing repairs any more. The plan already has those that nothing could
+// repair before.
 void tell_what_stays(const CheckReport* report, const Plan& whole, const StepsOff& off,
                      Plan& plan) {
   std::set<std::pair<std::string, std::vector<std::string>>> told;
@@ -133,7 +134,7 @@ void drop_operations(const Plan& whole, const StepsOff& off, Plan& plan) {
     if (!off[i]) plan.operations.push_back(whole.operations[i]);
   }
   bool changes = !plan.tensors.empty() || !plan.entries.empty() || !plan.objects.empty();
-  // What only comes along with a change goes with the last of them.
+  // A rewrite of the metadata only accompanies other changes, so it goes with the last of them.
   if (!changes)
     std::erase_if(plan.operations,
                   [](const Operation& one) { return is_rewrite(one) && one.rule.empty(); });
@@ -180,7 +181,7 @@ Result<StepsOff> switch_step(const Plan& plan, StepsOff off, std::size_t step, b
   std::vector<std::size_t> together = steps_together(plan);
   for (std::size_t i = 0; i < off.size(); ++i) {
     if (together[i] == together[step]) off[i] = !on;
-    // It comes along with whatever is on.
+    // The rewrite of the metadata accompanies every step that is on.
     if (on && is_rewrite(plan.operations[i])) off[i] = false;
   }
   return off;
@@ -198,7 +199,7 @@ Result<Plan> plan_without(const Checkpoint& checkpoint, const CheckReport* repor
   plan.lossless = plan.of_other_ranks.empty() && keeps_every_entry(plan) &&
                   std::all_of(plan.tensors.begin(), plan.tensors.end(),
                               [](const auto& t) { return t.lost_elements == 0; });
-  // Held against the same proofs as a plan that somebody wrote by hand.
+  // Must pass the same proofs as a plan that was edited by hand.
   auto proved = plan_from_json(checkpoint, plan_to_json(checkpoint, plan), "the plan");
   if (!proved) return tl::unexpected<Error>(needs_more(proved.error()));
   return plan;

@@ -1,5 +1,5 @@
-// A plan some of whose steps a person does not want: planned anew without them, so that what stays
-// wrong is said, and proved like any plan that a person has edited.
+// Removes steps that the user does not want from a plan: it is planned again without them, reports
+// what stays wrong, and is proved like an edited plan.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +12,18 @@
 
 namespace shw {
 
-// By operation of a plan: whether it is left out.
+// By operation of a plan: true if it is left out.
 using StepsOff = std::vector<bool>;
 
-// By operation the first one that it cannot part from: masking, filling and putting back the same
-// tensors is one thing.
+// By operation: the first operation that it cannot be separated from. Masking, filling and
+// restoring the same tensors belong together.
 std::vector<std::size_t> steps_together(const Plan& plan);
-// One step, and all that go with it, on or off. kUsage where that cannot be: `.metadata` is written
-// anew by every repair.
+// Switches a step, and all that depend on it, on or off. kUsage if impossible: every repair
+// rewrites `.metadata`.
 Result<StepsOff> switch_step(const Plan& plan, StepsOff off, std::size_t step, bool on);
 
-// `report`: what the plan was made of; null where that is not known (a plan from a file): then a
-// step that is off is told by its own words. kUnsupported where the rest needs what is off.
+// `report` is what the plan was made from; null for a plan from a file, where a step that is off is
+// described by its own text. kUnsupported if the rest needs a step that is off.
 Result<Plan> plan_without(const Checkpoint& checkpoint, const CheckReport* report, const Plan& plan,
                           const StepsOff& off);
 

@@ -10,7 +10,7 @@ Extents PlannedChunks::list(List at) const {
   return {numbers, numbers + numbers_[at]};
 }
 
-// One of those that are known, where it says the same; else a new one.
+// Position of an equal list among `known`, otherwise of a new copy.
 PlannedChunks::List PlannedChunks::keep(const Extents& numbers, std::initializer_list<List> known) {
   for (List at : known) {
     if (at != kNone && static_cast<std::size_t>(numbers_[at]) == numbers.size() &&
@@ -29,7 +29,7 @@ void PlannedChunks::keep_piece(const Piece& piece, const Row& row) {
   PieceRow made;
   made.chunk = static_cast<std::uint32_t>(piece.chunk);
   made.sizes = keep(piece.source.sizes, {last.sizes, row.sizes});
-  // Most begin at the beginning of the old chunk, of the new one, or of both.
+  // Most pieces begin at the start of the old chunk, of the new chunk, or of both.
   made.from = keep(piece.source.offsets, {last.from, last.at});
   made.at = keep(piece.at, {last.at, made.from});
   made.order = keep(piece.permutation, {last.order});
@@ -42,7 +42,7 @@ void PlannedChunks::push_back(const PlannedChunk& chunk) {
   row.sizes = keep(chunk.box.sizes, {last.sizes});
   row.offsets = keep(chunk.box.offsets, {last.offsets});
   row.writer = chunk.writer;
-  // An id is no index beyond what 32 bits can count.
+  // kNone marks rows without an item, so no chunk id may have its value.
   assert(!chunk.item || static_cast<std::uint32_t>(*chunk.item) != kNone);
   row.item = chunk.item ? static_cast<std::uint32_t>(*chunk.item) : kNone;
   if (!chunk.pieces.empty()) piece_ends_.resize(rows_.size());

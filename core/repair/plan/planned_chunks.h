@@ -1,6 +1,6 @@
-// The new chunks of a planned tensor. Millions of them live from the plan to the proof: of two dims
-// 40 bytes each where an old item stays and 20 to 90 more a piece, where a row of its own takes 144
-// and 168 more a piece.
+// The new chunks of a planned tensor, packed, because millions live from planning to proof. With
+// two dims, a chunk that keeps its item takes 40 bytes, plus 20 to 90 per piece. An unpacked
+// PlannedChunk takes 144, plus 168 per piece.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace shw {
 
-// A part of a new chunk: a box of an old chunk.
+// A box of an old chunk that becomes a part of a new chunk.
 struct Piece {
   ChunkId chunk{};
   Box source;  // chunk-local
@@ -24,19 +24,18 @@ struct Piece {
   // Dim d of the new chunk is dim permutation[d] of the old one; empty: in the same order.
   Extents permutation = {};
 };
-Extents sizes_in_new(const Piece& piece);  // the source's, in the new chunk's order of dims
+Extents sizes_in_new(const Piece& piece);  // sizes of the source in the new chunk's order of dims
 
 struct PlannedChunk {
   Box box;                      // in the new tensor
-  std::optional<ChunkId> item;  // the old item as it is: a relabel, no byte is read
-  std::vector<Piece>
-      pieces;  // otherwise: what the new item is put together from; the rest is filled
-  std::vector<ExternalPiece> external;  // and from side files; `at` is chunk-local here
-  std::uint32_t writer = 0;             // rank in the new file's name
+  std::optional<ChunkId> item;  // the old item, unchanged: a relabel that reads no bytes
+  std::vector<Piece> pieces;    // pieces of old items that form the new item; the rest is filled
+  std::vector<ExternalPiece> external;  // pieces from other files; `at` is chunk-local
+  std::uint32_t writer = 0;             // rank in the name of the new file
 };
 
-// A list of them, by value: `for (const PlannedChunk& chunk : chunks)` as of a vector. What comes
-// out is const, since nothing that is done to it would reach what is held.
+// A list of chunks that are returned by value: `for (const PlannedChunk& chunk : chunks)` works as
+// with a vector. Elements are const because changing the copy would not change the list.
 class PlannedChunks {
  public:
   using value_type = PlannedChunk;
@@ -73,20 +72,20 @@ class PlannedChunks {
   Iterator end() const { return {*this, size()}; }
   const PlannedChunk operator[](std::size_t chunk) const;
   const PlannedChunk front() const { return (*this)[0]; }
-  // Of it alone, with nothing put together.
+  // Single properties of a chunk, without building the whole PlannedChunk.
   Box box(std::size_t chunk) const;
   std::optional<ChunkId> item(std::size_t chunk) const;
 
   void reserve(std::size_t chunks) { rows_.reserve(chunks); }
   void push_back(const PlannedChunk& chunk);
   void clear() { *this = {}; }
-  // Without the room that was reserved for more.
+  // Releases capacity that was reserved but not used.
   void shrink_to_fit();
 
  private:
   static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
-  // Of lists in numbers_, where they begin: how many numbers, then those. A plan that somebody
-  // edited may have boxes whose offsets and sizes are not as many.
+  // Position of a list in numbers_: its length, then its numbers. In an edited plan the offsets and
+  // sizes of a box may differ in length.
   using List = std::uint32_t;
   struct Row {
     List offsets = 0, sizes = 0;
@@ -102,9 +101,9 @@ class PlannedChunks {
   void keep_piece(const Piece& piece, const Row& row);
 
   std::vector<Row> rows_;
-  std::vector<std::int64_t> numbers_;  // lists that a neighbour has too are there once
+  std::vector<std::int64_t> numbers_;  // equal lists of neighbouring rows are stored once
   std::vector<PieceRow> pieces_;
-  std::vector<std::uint32_t> piece_ends_;  // by row, in pieces_; empty where nothing has any
+  std::vector<std::uint32_t> piece_ends_;  // by row: end in pieces_; empty if no row has pieces
   std::vector<std::pair<std::uint32_t, std::vector<ExternalPiece>>> sides_;  // by row
 };
 

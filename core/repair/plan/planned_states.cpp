@@ -19,7 +19,7 @@ const D* diagnosis_of(const Planned& planned, TensorId tensor) {
   return found == planned.end() ? nullptr : std::get_if<D>(found->second);
 }
 
-// Rows that one rank wrote together do not lie together afterwards.
+// True if rows that one rank wrote together are apart afterwards.
 bool moves_inside_chunks(const Checkpoint& c, const Diagnosis& diagnosis) {
   if (std::holds_alternative<Transposed>(diagnosis)) return true;
   const auto* blocks = std::get_if<BlocksPermuted>(&diagnosis);
@@ -31,8 +31,8 @@ bool moves_inside_chunks(const Checkpoint& c, const Diagnosis& diagnosis) {
   return false;
 }
 
-// Of a parameter whose chunks get other boxes: the survivors are where those of their writers come
-// to lie. A writer that wrote none of it was placed by the layout, or by a chunk that moves.
+// True if the retained chunks of the state lie where the relabelled parameter's chunks of the same
+// rank go. For a rank that wrote nothing of the parameter, the layout must tell the place.
 bool lie_with_moved_chunks(const Checkpoint& c, const Relabelled& parameter,
                            const PartlyLost& state, bool has_layout) {
   return std::all_of(
@@ -51,7 +51,7 @@ bool lie_with_moved_chunks(const Checkpoint& c, const Relabelled& parameter,
       });
 }
 
-// Empty where the state may stay in the plan.
+// Reason why the state cannot stay in the plan; empty if it can.
 std::string why_not(const Checkpoint& c, const Spec* spec, const PartlyLost& state,
                     const Diagnosis& parameter) {
   const std::string name(c.fqn(tensor_of(parameter)));
@@ -60,13 +60,13 @@ std::string why_not(const Checkpoint& c, const Spec* spec, const PartlyLost& sta
            " inside of chunks, and rows of the state would have to follow";
   if (std::holds_alternative<Renamed>(parameter)) return {};
   const SpecEntry* entry = spec == nullptr ? nullptr : spec->find(name);
-  // A reference alone says nothing of ranks.
+  // A reference without mesh and placements does not tell which rank has which rows.
   const bool has_layout = entry != nullptr && entry->shape == state.expected && entry->mesh &&
                           !entry->placements.empty();
   const auto* moved = std::get_if<Relabelled>(&parameter);
   if (moved != nullptr ? lie_with_moved_chunks(c, *moved, state, has_layout) : has_layout)
     return {};
-  // Both by the same law of writers.
+  // Parameter and state are placed by the same rule for ranks.
   const auto* part = std::get_if<PartlyLost>(&parameter);
   if (part != nullptr && part->expected == state.expected) return {};
   return "this repair mends its parameter " + name +
@@ -95,9 +95,9 @@ bool moves_anything(const Checkpoint& c, const Relabelled& moved) {
   return false;
 }
 
-// Another state of the same parameter is moved: its chunks were recorded at wrong places, and who
-// recorded those recorded the parameter's, by which this state was placed. Of one writer both have
-// to hold the same rows.
+// True unless another state of the parameter moves to other rows. That state's wrong places come
+// from the same writer as the parameter's, by which this state was placed, so each rank must have
+// the same rows of both.
 bool lies_beside(const Checkpoint& c, const PartlyLost& state, const Relabelled& moved) {
   if (!same(moved.expected, state.expected) || !moves_anything(c, moved)) return true;
   return std::all_of(state.retained_chunks.begin(), state.retained_chunks.end(),
@@ -137,7 +137,7 @@ std::string why_not_beside(const Checkpoint& c, const PartlyLost& state, TensorI
   return {};
 }
 
-// Where blocks change places and no chunk is in two of them.
+// The permuted blocks as retained chunks, if no chunk spans two blocks.
 std::optional<PartlyLost> blocks_as_survivors(const Checkpoint& c, const BlocksPermuted& blocks) {
   PartlyLost part{blocks.tensor, copy_of(c.shape(blocks.tensor)), {}, {}};
   std::vector<std::int64_t> place(blocks.order.size(), -1);
@@ -161,7 +161,7 @@ std::optional<PartlyLost> blocks_as_survivors(const Checkpoint& c, const BlocksP
   return part;
 }
 
-// One that loses nothing but whose chunks change places, as one of survivors.
+// A diagnosis that moves chunks without losing elements, expressed as retained chunks.
 std::optional<PartlyLost> as_survivors(const Checkpoint& c, const Diagnosis& diagnosis) {
   if (const auto* part = std::get_if<PartlyLost>(&diagnosis)) return *part;
   if (const auto* blocks = std::get_if<BlocksPermuted>(&diagnosis))

@@ -1,4 +1,5 @@
-// What a plan settles between a parameter and its optimizer states, whichever findings mend them.
+// Makes a plan consistent between a parameter and its optimizer states, whichever findings repair
+// them.
 #pragma once
 
 #include <map>
@@ -13,18 +14,18 @@
 
 namespace shw {
 
-// Why states that were put where the chunks of their parameter lie cannot be: the same plan gives
-// the parameter another shape or moves its elements, so where those chunks lie tells nothing. A
-// spec with the layout of the parameter says it all the same, unless elements move inside of
-// chunks. Nor can they where another state of the parameter is moved, and its writers hold other
-// rows of that one.
+// States that cannot be placed by the chunks of their parameter, with the reason. The same plan may
+// give the parameter another shape or move its elements, so that its chunks no longer tell the
+// place. A spec with the parameter's layout still does, unless elements move inside chunks. A state
+// can also not be placed if another state of the parameter moves and its ranks have other rows of
+// that state.
 std::map<TensorId, std::string> states_of_moved_parameters(
     const Checkpoint& checkpoint, const Spec* spec,
     const std::map<TensorId, const Diagnosis*>& planned, const Progress* progress);
 
-// keep_common_moments (survivors.h) over all findings: what has to be planned in another way than
-// its own finding asks for, and moments that no finding names. `named`: tensors that a finding says
-// how to mend.
+// Applies keep_common_moments (survivors.h) across all findings: returns tensors that must be
+// planned differently than their own finding asks, and moments without a finding. `named`: tensors
+// that a finding says how to repair.
 std::vector<PartlyLost> common_moments(const Checkpoint& checkpoint,
                                        const std::map<TensorId, const Diagnosis*>& planned,
                                        const std::set<TensorId>& named);

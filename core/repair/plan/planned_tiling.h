@@ -1,4 +1,4 @@
-// The tiles that a plan leaves, as tiles/slice.h draws them.
+// Tiles of the planned result, in the form that tiles/slice.h draws.
 #pragma once
 
 #include "core/repair/plan/plan_types.h"
@@ -6,7 +6,7 @@
 
 namespace shw {
 
-// The chunks of the plan. A relabelled tile keeps its writer.
+// Tiles of the planned chunks. A relabelled tile keeps its rank.
 LaidTensor planned_tiling(const Checkpoint& checkpoint, const PlannedTensor& planned);
 
 }  // namespace shw

@@ -1,5 +1,5 @@
-// The right tensor under another name. Every chunk stays under the same box; where names stand in
-// an index, only the index changes, else the files that hold the names are written anew.
+// The right tensor under a wrong name. Every chunk keeps its box. If an index has the names, only
+// the index changes; otherwise the files that contain the names are rewritten.
 #include "core/repair/plan/renamed.h"
 
 #include <algorithm>

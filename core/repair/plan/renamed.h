@@ -1,4 +1,4 @@
-// New names for what is there already: what has to agree before a `.metadata` may say them.
+// Checks new names of entries before `.metadata` is written with them.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,8 @@
 
 namespace shw {
 
-// After the plan no two entries have one name, and every path can be said. Names may change places.
+// Checks that no two entries have one name after the plan and that every path can be expressed.
+// Names may be swapped.
 Status check_names(const Checkpoint& checkpoint, const Plan& plan);
 
 }  // namespace shw

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::uint64_t kHubShardBytes = 5'000'000'000;
 
-// What the plan asks for, else what was opened; of that which is only read, torch's own, unless
-// nothing but its own files can be repaired.
+// The plan's format, otherwise that of the source. For a source whose format cannot be written:
+// torch's own format, unless only its own files can be repaired.
 Result<const Format*> format_of(const Checkpoint& checkpoint, const Plan& plan) {
   const Format& now = checkpoint.format();
   if (!plan.format.empty()) return format_to_write(plan.format);
@@ -34,7 +34,7 @@ const Format* format_named(const std::string& name) {
   const Format* found = nullptr;
   for (const FormatRow& row : formats()) {
     if (row.format->name != name) continue;
-    // One name may have a form that is read and another that is written.
+    // One name may have a format that is only read and another that is written.
     if (row.format->writer != nullptr) return row.format;
     if (found == nullptr) found = row.format;
   }
@@ -72,7 +72,7 @@ tl::unexpected<Error> of_input(const PlanInput& input, Error error) {
   return tl::unexpected<Error>(std::move(error));
 }
 
-// What a repair fills from was opened when the plan was read.
+// The source that a repair fills from was opened when the plan was read.
 std::shared_ptr<const Checkpoint> fill_source_at(const Plan& plan, const std::string& path) {
   for (const PlannedTensor& tensor : plan.tensors) {
     const auto& source = tensor.fill_source;

@@ -1,6 +1,5 @@
-// A plan on the checkpoint that it is for: what findings ask for and then its steps, as where every
-// element of the result comes from, and in which form it is written. A run that makes a result and
-// a proof of it later both come by their target here.
+// Turns a plan on its checkpoint into a target: repairs, then steps, as the origin of every element
+// of the result, and the output format. Both a run and a later proof of its result use this target.
 #pragma once
 
 #include <memory>
@@ -15,24 +14,24 @@ namespace shw {
 
 struct TargetOfPlan {
   TargetState all;
-  WantedForm form;               // without `out`
-  std::vector<Step> steps = {};  // as they were taken: settled
+  WantedForm form;               // `out` is not set
+  std::vector<Step> steps = {};  // as applied: with resolved options
 };
-// Opens what the plan takes from others. kUsage where one is not what the plan was made for.
+// Opens the inputs that the plan reads from. kUsage if one has changed since the plan was made.
 Result<TargetOfPlan> target_of_plan(const std::shared_ptr<const Checkpoint>& checkpoint,
                                     const Plan& plan, Progress* progress);
 
-// What the findings of a plan ask for, put in the place of what was saved (target_of_repair.cpp).
-// `keeps_files`: WantedForm::keeps_files; else items that stay are parts as all else, which steps
-// can move.
+// Applies the plan's repairs to the target (target_of_repair.cpp). If `keeps_files`
+// (WantedForm::keeps_files) is false, items that stay become parts like all others, so that steps
+// can move them.
 Status apply_repair(const Plan& plan, bool keeps_files, TargetState& all);
 
-// By its name in formats(); null where there is none.
+// Format of this name in formats(); null if there is none.
 const Format* format_named(const std::string& name);
-// The same of one that can be written; kUsage names those that can.
+// Writable format of this name; the kUsage error lists those that exist.
 Result<const Format*> format_to_write(const std::string& name);
-// The plan's result is written in this format, in files of `shard_bytes` at most; 0: as Hugging
-// Face's libraries cut them, where the format holds every tensor in one piece.
+// Makes the plan write this format, in files of at most `shard_bytes`; 0 splits like Hugging Face's
+// libraries, in formats that store every tensor whole.
 Status write_as(const std::string& format, std::uint64_t shard_bytes, Plan& plan);
 
 }  // namespace shw

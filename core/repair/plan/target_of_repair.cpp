@@ -1,5 +1,5 @@
-// What findings ask for as where every element comes from: items that stay, boxes of chunks,
-// payloads beside the checkpoint, and what fills the rest.
+// Target of a repair: items that stay, boxes of chunks, bytes of other files, and fill values for
+// the rest.
 #include <algorithm>
 #include <map>
 
@@ -54,21 +54,21 @@ class RepairedTensors {
   }
 
  private:
-  // A plain file holds a tensor in one piece.
+  // True if the chunks must be joined because the format stores a tensor in one piece.
   bool has_to_be_joined(const PlannedTensor& planned) const {
     if (!rewrites_files_ || !source_.format().traits.one_piece) return false;
     return planned.chunks.size() != 1 || planned.chunks.front().box != whole(planned.shape);
   }
 
-  // Files that say what they hold know their bytes by the tensor's name: those of another tensor,
-  // or of one with a new name, are copied.
+  // Files that store names find bytes by the tensor's name, so items of another tensor or of a
+  // renamed tensor must be copied.
   bool item_stays(const PlannedTensor& planned, const PlannedChunk& chunk) const {
     if (!keeps_files_) return false;
     const bool keeps_name = planned.fqn.empty() || planned.fqn == source_.fqn(planned.tensor);
     return !rewrites_files_ || (keeps_name && source_.tensor_of(*chunk.item) == planned.tensor);
   }
 
-  // Files of the source that its elements lie in; what fills the rest is none of them.
+  // Adds the source files that contain the chunk's elements; fill values need none.
   void add_files_of(const PlannedChunk& chunk, std::vector<FileId>& files) const {
     auto add = [&](ChunkId from) {
       const auto item = source_.item(from);
@@ -129,7 +129,7 @@ class RepairedTensors {
     tensor.parts.push_back(std::move(part));
   }
 
-  // The item of a chunk as it is, whatever its record says of its size and place.
+  // Adds a chunk's item unchanged, whatever its record says about size and place.
   Status add_item(const PlannedTensor& planned, const PlannedChunk& chunk,
                   TargetTensor& tensor) const {
     const auto place = place_elsewhere(source_, chunk);
@@ -178,7 +178,7 @@ class RepairedTensors {
     return static_cast<std::uint32_t>(found - all_.inputs.begin());
   }
 
-  // The same elements of another tensor; of those that it holds twice the last one counts.
+  // Fills the box from another tensor. If tiles of that tensor overlap, the last one counts.
   Status fill_from(std::uint32_t input, TensorId from, const Box& box, TargetTensor& tensor) {
     const Checkpoint& holder = *all_.inputs[input];
     std::vector<Box> open{box};
@@ -215,7 +215,7 @@ class RepairedTensors {
   TargetState& all_;
   const Checkpoint& source_ = all_.source();
   const bool keeps_files_;
-  const bool rewrites_files_;  // and they say themselves what they hold
+  const bool rewrites_files_;  // true if the files themselves store names
 };
 
 Status apply_to_entries(const Plan& plan, TargetState& all) {
@@ -234,13 +234,13 @@ Status apply_to_entries(const Plan& plan, TargetState& all) {
   return {};
 }
 
-// By their names afterwards. What was reordered before stays so; a permutation of blocks adds its
-// tensors.
+// FQNs (after the plan) of tensors whose elements are reordered. Earlier ones stay; a permutation
+// of blocks adds its tensors.
 std::vector<std::string> reordered_by(const Checkpoint& checkpoint, const Plan& plan) {
   std::vector<std::string> all = checkpoint.provenance().reordered;
   for (const Operation& operation : plan.operations) {
-    // Gate and up of one rank part ways even where every tile is only relabelled.
-    // And tiles that were exchanged may be any rank's.
+    // The gate and up halves of a rank separate even if every tile is only relabelled, and
+    // exchanged tiles may be any rank's.
     const Rule* rule = find_rule(operation.rule);
     bool parts_ranks = rule != nullptr && rule->parts_ranks;
     if (operation.kind != OperationKind::kPermuteBlocks && !parts_ranks) continue;

@@ -27,10 +27,10 @@ struct RelocatedTarget {
   TargetOfPlan plan;
   const Checkpoint& result;
   const std::uint64_t memory_of_side;
-  // By tensor of the result: those that are made of parts, in some tile.
+  // By tensor of the result: index of its parts, if any tile is made of parts.
   std::vector<std::unique_ptr<const IndexedTensor>> tensors{};
-  // Where files stay, by chunk of the result: which chunk's item it is. `elsewhere`: those that lie
-  // where no record says.
+  // If files are kept, by chunk of the result: the source chunk whose item it keeps. `elsewhere`:
+  // items that are not where their record says.
   std::vector<std::optional<ChunkId>> kept{};
   std::map<ChunkId, std::shared_ptr<const OutputTileMore>> elsewhere{};
   Pool<PartSides> readers{[this] {
@@ -78,7 +78,7 @@ void note_lost(const TargetTensor& tensor, ExpectedResult& expected) {
   if (tensor.padding != 0) expected.padding[tensor.fqn] = tensor.padding;
 }
 
-// Entries whose own value is lost; those that change places keep theirs.
+// Notes entries whose value another entry replaced; entries that swap values keep theirs.
 void note_replaced(const TargetState& all, ExpectedResult& expected) {
   if (keeps_every_value(all)) return;
   for (const TargetNonTensorEntry& object : all.objects) {
@@ -87,14 +87,14 @@ void note_replaced(const TargetState& all, ExpectedResult& expected) {
   }
 }
 
-// Holes have no origin: nothing may be called whole that has one.
+// A hole has no origin, so a tensor with holes must not be called whole.
 Status check_whole(const TargetTensor& tensor) {
   SHW_TRY(std::vector<Box> holes, holes_in(tensor));
   if (holes.empty()) return {};
   return cannot_make_target(tensor.fqn, "elements of it are saved nowhere");
 }
 
-// Which tiles stay; an error where what was written has other ones.
+// Finds the tiles that keep their item; an error if the written tiles differ.
 Status find_kept(const WrittenTensor& written, std::string_view fqn, RelocatedTarget& again) {
   SHW_TRY(const std::vector<std::uint32_t> tile_of, match_tiles(written, again.result, fqn));
   std::size_t next = 0;

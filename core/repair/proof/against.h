@@ -1,6 +1,6 @@
-// What a result should hold, worked out anew from its source and the plan that its certificate
-// keeps. Nothing else of the certificate is believed, and nothing of how the result was made is
-// used: boxes are read on both sides and held against each other.
+// Works out anew what a result should contain, from its source and the plan in its certificate. It
+// trusts nothing else of the certificate and shares no code with the run that made the result:
+// boxes are read from both sides and compared.
 #pragma once
 
 #include <functional>
@@ -21,37 +21,36 @@
 namespace shw {
 
 struct ExpectedResult {
-  // Why it cannot be that result, told without reading an item: tensors, shapes, dtypes, tiles.
-  // Where there are any, `compare` is not to be called.
+  // Reasons why it cannot be that result, found without reading an item: tensors, shapes, dtypes,
+  // tiles. Do not call `compare` if there are any.
   std::vector<std::string> contradictions = {};
-  FilledRecord lost = {};  // elements whose own value is gone
-  // Elements of a tensor that nothing was planned for and that lie in no tile of the source.
+  FilledRecord lost = {};  // elements whose saved value is lost
+  // By FQN: number of elements that no tile of the source covers and that the plan does not change.
   std::map<std::string, std::int64_t> holes = {};
-  std::vector<std::string> dropped = {};  // entries of the source that are not there any more
-  std::int64_t trimmed = 0;               // elements that were cut off
-  std::map<std::string, std::int64_t> padding =
-      {};                                // TensorCertificate::padding, where it is not 0
-  std::set<std::string> cast = {};       // tensors whose values were rounded
-  std::vector<std::string> words = {};   // what was done
-  std::vector<std::string> others = {};  // checkpoints beside the source that elements come from
-  // One chunk of the result. An error where it cannot be told. For any number of threads.
+  std::vector<std::string> dropped = {};             // FQNs of source entries that the result lacks
+  std::int64_t trimmed = 0;                          // elements that were cut off
+  std::map<std::string, std::int64_t> padding = {};  // TensorCertificate::padding, if not 0
+  std::set<std::string> cast = {};                   // tensors whose values were rounded
+  std::vector<std::string> words = {};               // text of the steps
+  std::vector<std::string> others = {};              // other checkpoints that elements come from
+  // Compares one chunk of the result; an error if it cannot be compared. Thread-safe.
   std::function<Result<ComparedTile>(ChunkId, Progress*)> compare = {};
-  // An entry that is no tensor and is not as it should be, which is one more contradiction: their
-  // items are read.
+  // Compares non-tensor entries, which reads their items; the inner error is a contradiction.
   std::function<Result<std::optional<Error>>()> objects = {};
 };
 
-// What is held against each other, and what may be taken of memory for items that are decoded
-// whole, by all threads together.
+// What to compare, and how much memory all threads together may use for items that are decoded
+// whole.
 struct AgainstSource {
   std::shared_ptr<const Checkpoint> source;
   const Checkpoint& result;
   std::uint64_t memory = kDefaultMemory;
-  // Of each side that a thread reads: source, result, and what lost elements are filled from.
+  // Memory for each side that a thread reads: source, result, and what lost elements are filled
+  // from.
   std::uint64_t memory_of_side() const;
 };
 
-// An error says why the plan cannot be followed on this source.
+// An error tells why the plan cannot be applied to this source.
 Result<ExpectedResult> expected_of(const Certificate& certificate, const AgainstSource& against,
                                    Progress* progress);
 

@@ -25,7 +25,7 @@
 namespace shw {
 namespace {
 
-// What a repair keeps for itself in the folder.
+// True for files that a repair keeps in the folder for itself.
 bool is_kept_for_undo(std::string_view path) {
   static constexpr std::array<std::string_view, 10> kOurs = {".metadata.shardwright-undo",
                                                              ".metadata.shardwright-new",
@@ -40,7 +40,7 @@ bool is_kept_for_undo(std::string_view path) {
   return path == kCertificateFile || std::find(kOurs.begin(), kOurs.end(), path) != kOurs.end();
 }
 
-// The files of the folder, and those that lie below a linked one, which a listing does not enter.
+// All files of the folder, also those below linked folders, which a listing does not enter.
 Result<std::set<std::string>> certified_paths(const Checkpoint& checkpoint) {
   SHW_TRY(auto listed, checkpoint.directory()->list());
   std::set<std::string> paths;
@@ -69,7 +69,7 @@ Status compare_neighbours(const Certificate& certificate, const Checkpoint& chec
     inside.damaged = inside.damaged || !record;
     if (record) compare_record(certificate, inside.place, *record, one_file, found.broken);
   }
-  // Repairs of before left no record there.
+  // Earlier versions wrote no record into the checkpoint.
   if (inside.texts.empty() && one_file && sealed)
     compare_record(certificate, inside.place, {}, true, found.broken);
   if (inside.damaged)
@@ -176,7 +176,7 @@ void compare_record(const Certificate& certificate, const std::string& file,
 Result<std::vector<ObjectCertificate>> certify_objects(const Checkpoint& result,
                                                        Progress* progress) {
   std::vector<ObjectCertificate> objects;
-  // They may be large: what a trainer pickles whole.
+  // Entries may be large, because trainers may pickle anything, so their bytes count as progress.
   for (const NonTensorEntry& row : result.objects()) {
     if (progress != nullptr && row.item)
       progress->total += narrow<std::uint64_t>(row.item->length).value_or(0);
@@ -212,7 +212,7 @@ Result<std::vector<FileCertificate>> certify_files(const Checkpoint& result,
   std::vector<FileCertificate> files;
   for (const std::string& path : paths) {
     files.push_back({path, 0, {}, std::move(digests[path])});
-    // What lies beside the items may be more than these.
+    // The bytes beside the items may be larger than the items.
     if (progress == nullptr) continue;
     for (const ByteRange& range : non_item_bytes.of(path, result.directory()->stat(path).size))
       progress->total += range.length;
@@ -231,7 +231,7 @@ Result<std::vector<FileCertificate>> certify_files(const Checkpoint& result,
 Result<Disagreements> disagreements(const Certificate& certificate, const Checkpoint& checkpoint,
                                     const ItemHashes& hashes, Progress* progress) {
   Disagreements found;
-  // Certificates of before name neither; they prove nothing in any case.
+  // Certificates of old versions lack both objects and files; they prove nothing in any case.
   if (certificate.seal != Certificate::Seal::kMissing) {
     SHW_CHECK(compare_objects(certificate, checkpoint, progress, found));
     SHW_CHECK(compare_files(certificate, checkpoint, hashes, progress, found));

@@ -1,4 +1,4 @@
-// What is certified beside the tensors, and whether a certificate agrees with its neighbours.
+// Certifies what is beside the tensors, and checks that a certificate agrees with it.
 #pragma once
 
 #include <string>
@@ -13,30 +13,29 @@
 
 namespace shw {
 
-// Writes the list of hashes that Megatron-LM verifies (core/facts/storage/integrity.h) beside what
-// lies there. The certificate is not in it: it is made last, and certifies the list.
+// Writes the list of hashes that Megatron-LM verifies (core/facts/storage/integrity.h). The list
+// lacks the certificate, which is written last and certifies the list.
 Status write_integrity(const Checkpoint& result, WritableDirectory& folder, Progress* progress);
 
-// Every entry that is no tensor, and every file but those that a repair keeps for itself. The
-// result must lie there as it will be, but for the certificate. Entries are held against their
-// checksums on the way.
+// Certifies every non-tensor entry and every file, except those that a repair keeps for itself. The
+// result must be complete but for the certificate. Also verifies the checksums of entries.
 Result<std::vector<ObjectCertificate>> certify_objects(const Checkpoint& result,
                                                        Progress* progress);
 Result<std::vector<FileCertificate>> certify_files(const Checkpoint& result,
                                                    const ItemHashes& hashes, Progress* progress);
 
-// What the certificate says and what is there do not say the same: entries, files, lost.json, the
-// record inside the checkpoint, and its own numbers.
+// Contradictions between a certificate and the folder: entries, files, lost.json, the record inside
+// the checkpoint, and the certificate's own numbers.
 struct Disagreements {
   std::vector<std::string> broken;
-  // A file that the certificate does not name; an entry that does not match its checksums.
+  // Files that the certificate does not name; entries that do not match their checksums.
   std::vector<std::string> unknown;
 };
 Result<Disagreements> disagreements(const Certificate& certificate, const Checkpoint& checkpoint,
                                     const ItemHashes& hashes, Progress* progress);
 
-// A record of losses, which `file` says, against the certificate: the same tensors, numbers, boxes
-// and fills. One that speaks for all has every tensor that lost something.
+// Compares a record of losses from `file` with the certificate: tensors, numbers, boxes and fills.
+// If it speaks for all, it must have every tensor that lost something.
 void compare_record(const Certificate& certificate, const std::string& file,
                     const FilledRecord& record, bool speaks_for_all,
                     std::vector<std::string>& broken);

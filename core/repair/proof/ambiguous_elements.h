@@ -1,6 +1,6 @@
-// Elements of a tensor of which its own tiles do not say what they are: two tiles hold them, or a
-// tile does not lie in the tensor, so that its place or the shape is wrong. They come along as they
-// are, and nobody may say that they were kept.
+// Elements of a tensor whose value its own tiles leave open: two tiles have them, or a tile reaches
+// outside the tensor, so that its box or the shape is wrong. A repair copies them, but may not
+// certify them as kept.
 #pragma once
 
 #include <string>
@@ -12,12 +12,12 @@
 namespace shw {
 
 struct Contested {
-  std::vector<Box> boxes;       // inside the tensor; may meet. A tile that lies outside has none
-  std::string by_two, outside;  // the first of each kind, in words; empty: there is none
+  std::vector<Box> boxes;       // inside the tensor, may overlap; none for a tile that lies outside
+  std::string by_two, outside;  // text about the first of each kind; empty: there is none
   std::string why() const { return by_two.empty() ? outside : by_two; }
 };
 
-// `hashes`: of the items, by chunk. Tiles of one box whose items are equal contest nothing.
+// `hashes` of the items, by chunk. Tiles with the same box and equal items are not ambiguous.
 Contested contested_in(const Checkpoint& checkpoint, TensorId tensor, const ItemHashes& hashes);
 
 }  // namespace shw

@@ -1,28 +1,28 @@
-// certificate.json is read. The keys of design 5.1 come first; more are added after them:
+// Reads certificate.json:
 //
 //   {"schema": "shardwright/1", "lossless",
 //    "tensors": {fqn: {"kept", "lost", "lost_boxes": [{"offsets", "sizes"}],
 //                      "items", "before", "after", "tiles", "shape", "dtype",
-//                      "renamed_from", where it had another name,
+//                      "renamed_from", if it had another name,
 //                      "fill": "zero" | "cast" | "from" | "side", "fill_from": fqn,
-//                      "fill_checkpoint", "cast", where its values were rounded,
-//                      "out_of_range", elements of it that "dtype" cannot say, neither kept nor
-//                      lost, "damaged", elements of it that came along and do not match their
-//                      checksum, not kept either, "damage", which file and record says so,
-//                      "padding", elements of it at the end that were left out}},
+//                      "fill_checkpoint", "cast", if its values were rounded,
+//                      "out_of_range", elements that "dtype" cannot hold, neither kept nor lost,
+//                      "damaged", copied elements that fail their checksum, not kept either,
+//                      "damage", the file and record of the first of these,
+//                      "padding", elements at its end that were left out}},
 //    "objects": {fqn: {"item", "damage"}}, "files": {path: {"bytes", "rest", "items"}},
-//    "entries": [{"fqn", "from", "item"}], only where some changed,
-//    "steps": [text], "dropped": [fqn], "trimmed", of what was made by steps,
-//    "of_other_ranks": [fqn], entries of which other ranks had others that did not come along,
-//    "left_out": [text], what lies beside the entries of the source and not of this,
+//    "entries": [{"fqn", "from", "item"}], only if some changed,
+//    "steps": [text], "dropped": [fqn], "trimmed", for a result of steps,
+//    "of_other_ranks": [fqn], entries of which other ranks' values were not copied,
+//    "left_out": [text], parts beside the entries of the source that the result lacks,
 //    "version", "source", "hash": "XXH3-128", "operations": [{"kind", "rule", "text", ...}],
-//    "plan": {...} | "plan_zstd": base64 of it, compressed,
+//    "plan": {...} | "plan_zstd": the same compressed, in base64,
 //    "content_hash"}
 //
-// A path or a name that is no UTF-8 is written as text_of_name() (utf8.h).
+// A path or a name that is not UTF-8 is written as text_of_name() (utf8.h).
 //
 // content_hash is the XXH3-128 of all the rest in canonical form: JSON without spaces, the keys of
-// every object sorted by their bytes. It guards against a slip of the hand, not against a forger.
+// every object sorted by their bytes. It detects accidental changes, not forgery.
 #include "core/repair/proof/certificate.h"
 
 #include <algorithm>
@@ -44,7 +44,7 @@ namespace {
 
 using In = nlohmann::json;  // sorted: one ordered by insertion looks every key up linearly
 
-// Null where a member is missing or of another type: the caller asks the type.
+// The member, or a null value if it is missing; callers check the type.
 const In& member(const In& object, const char* key) {
   static const In kNull;
   if (!object.is_object()) return kNull;
@@ -138,13 +138,13 @@ bool read(const In& json, Operation& out) {
 
 constexpr const char* kContentHash = "content_hash";
 
-// Of the certificate without its hash.
+// Hash of the certificate without its "content_hash".
 std::string content_hash(const In& certificate) {
   std::string text = certificate.dump(-1, ' ', false, In::error_handler_t::replace);
   return to_hex(hash_of(std::as_bytes(std::span(text))));
 }
 
-// Keys that stand there twice would let two readers read two certificates.
+// Rejects duplicate keys: two readers could read two different certificates.
 class UniqueKeys {
  public:
   bool take(In::parse_event_t event, const In& parsed) {
@@ -169,7 +169,7 @@ Certificate::Seal seal_of(In& certificate) {
   return said == content_hash(certificate) ? Certificate::Seal::kHolds : Certificate::Seal::kBroken;
 }
 
-// Both are missing in certificates of before.
+// Certificates of earlier versions lack both "objects" and "files".
 bool read_objects_and_files(const In& parsed, Certificate& out) {
   const In &objects = member(parsed, "objects"), &files = member(parsed, "files");
   bool plain = (objects.is_null() || objects.is_object()) && (files.is_null() || files.is_object());
@@ -206,7 +206,7 @@ Result<Certificate> certificate_from_json(std::string_view json, const std::stri
   auto damaged = [&](const std::string& what) {
     return fail(ErrorKind::kDamaged, "is no certificate: " + what, {source});
   };
-  // The parser takes a NUL for the end, whatever follows.
+  // The parser would stop at a NUL and ignore the rest.
   if (json.find('\0') != json.npos) return damaged("it is no JSON");
   UniqueKeys keys;
   const TextUntilCancelled text(json, progress);
@@ -256,7 +256,7 @@ Result<Certificate> certificate_from_json(std::string_view json, const std::stri
     }
     TensorCertificate tensor;
     tensor.fqn = name_of_text(fqn);
-    // What was written before 0.1.0 had "items_after" and "layout" in the place of these.
+    // Versions before 0.1.0 wrote "items_after" and "layout" instead.
     if (member(value, "tiles").is_null() && !member(value, "layout").is_null())
       return fail(ErrorKind::kUnsupported, "is a certificate of another version", {source});
     if (!read(value, tensor)) return damaged("the entry of " + fqn + " is incomplete");

@@ -1,5 +1,5 @@
-// The proof that goes with a result: what was moved, what was lost, and a digest of every byte. A
-// line a tensor and a line a file, however many tiles there are.
+// The proof of a result: what was moved, what was lost, and a digest of every byte. It has one line
+// per tensor and per file, however many tiles there are.
 #pragma once
 
 #include <cstdint>
@@ -15,55 +15,54 @@
 
 namespace shw {
 
-// kept, lost, out_of_range and damaged are all its elements.
+// kept + lost + out_of_range + damaged is the number of elements.
 struct TensorCertificate {
   std::string fqn;
   std::int64_t kept = 0;
   std::int64_t lost = 0;
   std::vector<Box> lost_boxes;
-  std::int64_t items = 0;  // its tiles
-  // digest_of_items() of its items before and after: equal for a relabel. Before: of those that
-  // came along; empty where none did.
+  std::int64_t items = 0;  // number of tiles
+  // digest_of_items() of its items before and after: equal for a relabel. `before` is of items that
+  // were kept unchanged; empty if there are none.
   std::string before, after;
   std::string tiles;              // digest_of_tiles()
   Extents shape;                  // after the repair
-  std::string renamed_from = {};  // its name before, where that was another
-  // What stands where it is lost: "zero", "cast", "from"; empty where nothing is, or where a hole
-  // was there before. `fill_from` names the tensor, `fill_checkpoint` where that lies ("from").
+  std::string renamed_from = {};  // FQN before the repair, if it was another
+  // Source of the values in lost elements: "zero", "cast", "from"; empty if nothing is lost or for
+  // a hole of the source. `fill_from` is a tensor, `fill_checkpoint` its checkpoint (for "from").
   std::string fill = {}, fill_from = {}, fill_checkpoint = {};
   std::string dtype = {};
-  bool is_cast = false;  // its values were rounded to this dtype
-  // Elements of rows at its end that the source had beyond this shape, and that were padding by
-  // their bytes: left out, and not lost.
+  bool is_cast = false;  // true: the values were rounded to this dtype
+  // Number of elements in rows at the end of the source's tensor that are padding by their bytes.
+  // They are left out and do not count as lost.
   std::int64_t padding = 0;
-  // Elements of a tensor that was cast whose number the dtype cannot say (is_out_of_range in
-  // core/tensor/convert.h): an infinity, NaN or its largest number stands there. Those in lost
-  // boxes count as lost.
+  // Number of cast elements that the dtype cannot represent (is_out_of_range in
+  // core/tensor/convert.h): they became an infinity, NaN or the largest number. Elements in lost
+  // boxes count as lost instead.
   std::int64_t out_of_range = 0;
-  // Elements of tiles that came along as they lay, and that were damaged there already: their
-  // bytes do not match the checksum that they were saved with, or are those of another tile.
-  // `damage` says the first.
+  // Number of elements in copied tiles that were damaged in the source: their bytes do not match
+  // their saved checksum, or belong to another tile. `damage` describes the first.
   std::int64_t damaged = 0;
   std::string damage = {};
 };
 
-// Every other entry: its item as it lies there.
+// Any other entry, by the hash of its item.
 struct ObjectCertificate {
   std::string fqn;
-  std::string item;         // XXH3-128; empty where it has none
-  std::string damage = {};  // as of a tensor
+  std::string item;         // XXH3-128 of its item; empty if it has none
+  std::string damage = {};  // like TensorCertificate::damage
 };
 
-// Every file beside the certificate: its size, and the hash of what is in it and in no item. So
-// that with the hashes of the items every byte is certified, and none is read twice.
+// A file beside the certificate: its size, and the hash of its bytes outside items. Together with
+// the item hashes that certifies every byte without reading any twice.
 struct FileCertificate {
   std::string path;
   std::uint64_t size = 0;
   std::string rest;
-  std::string items = {};  // digests_of_files(); empty where it holds no tile
+  std::string items = {};  // digests_of_files(); empty if it has no tile
 };
 
-// An entry that is no tensor and says now what another one said.
+// A non-tensor entry that now has another entry's value.
 struct EntryCertificate {
   std::string fqn;
   std::string from;
@@ -73,36 +72,35 @@ struct EntryCertificate {
 struct Certificate {
   bool lossless = true;
   std::string source;   // as opened
-  std::string version;  // of this program
+  std::string version;  // of Shardwright
   std::vector<Operation> operations;
-  std::vector<TensorCertificate>
-      tensors;  // every tensor of the checkpoint, those that did not change too
-  std::vector<EntryCertificate> entries;  // only those that changed
+  std::vector<TensorCertificate> tensors;  // all tensors of the checkpoint, changed or not
+  std::vector<EntryCertificate> entries;   // only those that changed
   std::vector<ObjectCertificate> objects = {};
   std::vector<FileCertificate> files = {};
-  // Of what was made by steps: those, in words; entries of the source that are not there any more;
-  // elements that were cut off.
+  // For a result of steps: the steps as text, FQNs of source entries that are not in the result,
+  // and the number of elements that were cut off.
   std::vector<std::string> steps = {}, dropped = {};
   std::int64_t trimmed = 0;
-  // Of a source where each rank had its own: entries of it, tensors too, of which only the lowest
-  // rank's came along, and another rank had another one.
+  // FQNs of source entries and tensors of which only the lowest rank's value was copied although
+  // another rank had another one.
   std::vector<std::string> of_other_ranks = {};
-  // What lies beside the entries of the source and not of this: "_metadata of the state dict",
-  // "config.json". No element and no entry is lost with it.
+  // Parts of the source that are neither tensors nor entries and are not in the result: "_metadata
+  // of the state dict", "config.json".
   std::vector<std::string> left_out = {};
-  // How it was made of its source: the plan as JSON, or packed (keep_plan()).
+  // The plan that made it from the source, as JSON or compressed (keep_plan()).
   std::string plan = {};
-  // Of one that was read: whether it is what was written, by its own hash.
+  // After reading: whether its own hash matches.
   enum class Seal : std::uint8_t { kMissing, kHolds, kBroken } seal = Seal::kMissing;
 };
 
-// Of tensors that have any: how many elements of them are out of range.
+// By FQN: number of elements out of range, for tensors that have any.
 std::map<std::string, std::int64_t> out_of_range_in(const Certificate& certificate);
 
 std::string certificate_to_json(const Certificate& certificate);  // certificate_text.cpp
 Result<Certificate> certificate_from_json(std::string_view json, const std::string& source,
                                           const Progress* progress = nullptr);
-// The one that lies in a folder.
+// Reads the certificate of a folder.
 Result<Certificate> certificate_in(const Directory& directory, const Progress* progress = nullptr);
 
 }  // namespace shw

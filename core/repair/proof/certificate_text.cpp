@@ -1,6 +1,6 @@
-// certificate.json is written (certificate.cpp has its keys): a line a tensor, a file, an entry and
-// an operation, one after the other. Its tree as a whole would take gigabytes where there are
-// 100,000 tensors with boxes, and so would the text that its content_hash is of.
+// Writes certificate.json (certificate.cpp has its keys): one line per tensor, file, entry and
+// operation, one after the other. With 100,000 tensors with boxes the JSON tree would take
+// gigabytes, and so would the canonical text that content_hash is computed from.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -63,12 +63,12 @@ Json json_of(const EntryCertificate& entry) {
   return {{"fqn", entry.fqn}, {"from", entry.from}, {"item", entry.item}};
 }
 
-// One key of the certificate: its value as it is written, and the same in canonical form.
+// One key of the certificate: its value as it is written, and in canonical form.
 struct Member {
   std::string key, text, canonical;
 };
 
-// Lists and objects are put together of lines: {"name": value} without their names are lists.
+// A list or object written line by line: a list if no line has a name.
 class Lines {
  public:
   explicit Lines(bool named) : named_(named) {}
@@ -140,7 +140,8 @@ std::string content_hash_of(const std::vector<Member>& members) {
 
 Member plan_member(const std::string& plan) {
   if (!plan.starts_with('{')) return member_of("plan_zstd", plan);
-  // Its keys in the order in which they are read: what is read and written again is the same text.
+  // Keys stay in the order in which they were read, so reading and writing again gives the same
+  // text.
   std::string text = line_of(Sorted::parse(plan, nullptr, false));
   return {"plan", text, text};
 }

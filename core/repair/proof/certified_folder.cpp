@@ -12,7 +12,7 @@
 namespace shw {
 namespace {
 
-// Of one file that was certified: what shows that it is another now; nothing where nothing does.
+// Evidence that a certified file has changed; nullopt if there is none.
 std::optional<std::string> change_of(const std::string& path, const Directory& directory,
                                      const FileCertificate& file) {
   if (!is_safe_relative_path(file.path)) return std::nullopt;
@@ -28,9 +28,8 @@ std::optional<std::string> change_of(const std::string& path, const Directory& d
   return file.path + ": " + alone.error().message;
 }
 
-// A certificate speaks of what could be opened when it was written. A folder in which nothing is
-// recognised any more is broken only by what its certified files show: a file that came to lie
-// beside them can have the same effect.
+// Reasons from the certificate why a folder cannot be opened. If no format recognises the folder,
+// only changes of certified files count: a new file beside them can have the same effect.
 std::vector<std::string> shown_by_certificate(const std::string& path, const Error& error,
                                               Progress* progress) {
   if (error.kind != ErrorKind::kDamaged && error.kind != ErrorKind::kUnsupported) return {};

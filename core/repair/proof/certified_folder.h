@@ -1,4 +1,4 @@
-// A folder with a certificate.json, before what lies in it is opened, and where it opens no more.
+// A folder with a certificate.json before its checkpoint is opened, or when it cannot be opened.
 #pragma once
 
 #include <optional>
@@ -11,14 +11,13 @@
 
 namespace shw {
 
-// A result that opens no more was what its certificate says when that was written: broken, where
-// the certificate's own hash holds and all of a team meet damage, or a certified file that is gone
-// or another. Nothing else is said of `error`, which is null where it opened; every member of a
-// team has to ask.
+// Verdict on a certified result that cannot be opened any more. It is broken if the certificate's
+// own hash matches and all ranks see damage, or if a certified file is missing or changed;
+// otherwise nullopt. `error` is null if it opened. Every rank of the team must call this.
 Result<std::optional<VerifyReport>> broken_opening(const std::string& path, const Error* error,
                                                    Progress* progress, Team* team);
-// The folder of a certificate.json that names this file of it, as a person does who typed what the
-// verb wrote ("out/model.pt"): what is proved is all that it certifies. Else the path as it is.
+// The folder whose certificate.json names this file, because a user may type the file that a verb
+// wrote ("out/model.pt") but the whole folder is proved. Otherwise the path unchanged.
 std::string certified_whole(const std::string& path);
 
 }  // namespace shw

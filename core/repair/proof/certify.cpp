@@ -21,12 +21,13 @@
 namespace shw {
 namespace {
 
-// Entries that hold another one's value stay listed, under their names of now: those that this
-// repair replaces, and those that earlier ones did.
+// Lists entries that have another entry's value under their current names: those that this repair
+// replaces, and those of earlier repairs.
 Status certify_replaced(const ProvingTarget& proving, Certificate& certificate) {
   const Checkpoint& source = proving.all.source();
   const FilledReport earlier = filled_in(source);
-  std::map<std::string_view, std::string_view> replaced_before;  // by name in the source: with what
+  // By FQN in the source: the entry whose value it has.
+  std::map<std::string_view, std::string_view> replaced_before;
   for (const FilledEntry& entry : earlier.entries) replaced_before.emplace(entry.fqn, entry.from);
   std::optional<EntryItems> items;
   for (const TargetNonTensorEntry& object : proving.all.objects) {
@@ -49,8 +50,8 @@ Status certify_replaced(const ProvingTarget& proving, Certificate& certificate) 
   return {};
 }
 
-// Elements of it that were out of range of what they were cast to. They were counted while they
-// were cast, lost or not: those that are both are read again here, and left out.
+// Number of elements of a tensor that were out of range of their new dtype. The cast counted all of
+// them; elements that are also lost are read again here and subtracted.
 Result<std::int64_t> out_of_range_in(const CertifiedRun& done, std::uint32_t entry,
                                      const TargetTensor& tensor) {
   const ProvingTarget& proving = done.proving;
@@ -66,7 +67,7 @@ Result<std::int64_t> out_of_range_in(const CertifiedRun& done, std::uint32_t ent
   return static_cast<std::int64_t>(count) - lost;
 }
 
-// What the source says beside its entries and the result does not.
+// Parts of the source beside its entries that the result lacks.
 std::vector<std::string> only_beside(const Checkpoint& source, const Checkpoint& result) {
   std::vector<std::string> left = noted_additions(source);
   if (left.empty()) return left;
@@ -77,7 +78,7 @@ std::vector<std::string> only_beside(const Checkpoint& source, const Checkpoint&
   return left;
 }
 
-// Elements that no tile of the source covers, and that nothing mends.
+// Adds the source's holes that the plan does not fill.
 void add_holes(const Checkpoint& source, TensorId tensor, TensorCertificate& entry) {
   std::size_t looks = 20'000'000;
   const std::vector<Box> holes = holes_of(source, tensor).value_or(std::vector<Box>{});
@@ -86,7 +87,7 @@ void add_holes(const Checkpoint& source, TensorId tensor, TensorCertificate& ent
     entry.lost_boxes = {whole(source.shape(tensor))};
 }
 
-// What is gone of it: by this plan, by a repair before, or in a hole that nothing mends.
+// Adds the tensor's losses: by this plan, by an earlier repair, or in a hole that stays.
 void note_loss(const CertifiedRun& done, const TargetEntry& entry, const TargetTensor& tensor,
                TensorCertificate& certified) {
   const Loss& loss = tensor.loss;
@@ -94,13 +95,13 @@ void note_loss(const CertifiedRun& done, const TargetEntry& entry, const TargetT
   certified.fill = loss.fill;
   certified.fill_from = loss.fill_from;
   certified.fill_checkpoint = loss.fill_checkpoint;
-  // What is written anew is whole.
+  // A tensor that is written anew has no holes.
   if (done.proving.form.keeps_files && entry.made == nullptr)
     add_holes(done.proving.all.source(), entry.as_saved, certified);
   certified.lost = total_volume(certified.lost_boxes).value_or(0);
 }
 
-// Where files stay: the items of the tensor that came along, whichever tile they are now.
+// If files are kept: digest of the tensor's items that are unchanged, whichever tiles use them now.
 std::string digest_before(const CertifiedRun& done, TensorId tensor) {
   if (!done.proving.form.keeps_files) return "";
   ItemHashes came = hashes_of(done.proving.all.source(), tensor, done.proved.before);
@@ -177,7 +178,7 @@ Result<Certificate> certify_target(const CertifiedRun& done) {
 
 Status write_certificate(const WrittenFolder& written, const ItemHashes& hashes, bool integrity,
                          Certificate& certificate, Progress* progress) {
-  // Both before what certifies them.
+  // Written before the certificate, which covers them.
   if (has_lost(certificate))
     SHW_CHECK(write_text(written.folder, kLostFile, lost_to_json(certificate)));
   if (integrity) SHW_CHECK(write_integrity(written.result, written.folder, progress));

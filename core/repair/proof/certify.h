@@ -1,4 +1,4 @@
-// The certificate of what was carried out.
+// Makes the certificate of a finished run.
 #pragma once
 
 #include <functional>
@@ -17,27 +17,28 @@ namespace shw {
 class Team;
 struct TargetRun;
 
-// What was carried out, and what was proved of it.
+// A finished run and the results of its proof.
 struct CertifiedRun {
   const ProvingTarget& proving;
   const TargetRun& run;
-  const std::vector<std::string>& neighbours;  // files that do not come along
+  const std::vector<std::string>& neighbours;  // paths that were not copied
   const ProvedTiles& proved;
 };
-// All but what is certified beside the tensors.
+// Certifies everything except what is beside the tensors.
 Result<Certificate> certify_target(const CertifiedRun& done);
 
-// What a tensor of the result is: shape, dtype, tiles and the hashes of their items. Nothing of
-// what it was.
+// Certifies a tensor of the result: shape, dtype, tiles and hashes of their items; nothing about
+// its source.
 TensorCertificate certify_tensor(const Checkpoint& result, TensorId tensor,
                                  const ItemHashes& hashes);
 
-// What stands beside the result: lost.json, the list of hashes for Megatron-LM where `integrity`
-// asks for it, and, of all that lies there by then, the certificate itself.
+// Writes what belongs beside the result: lost.json, the list of hashes for Megatron-LM if
+// `integrity` is set, and last the certificate, which covers all files that exist by then.
 Status write_certificate(const WrittenFolder& written, const ItemHashes& hashes, bool integrity,
                          Certificate& certificate, Progress* progress);
 
-// What the first member of a team finds and writes, heard by all; alone it is this one.
+// Runs `work` on rank 0 of the team and sends its result to all ranks; without a team, runs it
+// here.
 Result<bool> run_on_rank0_and_broadcast(Team* team, const std::function<Result<bool>()>& work);
 
 }  // namespace shw

@@ -19,7 +19,7 @@
 namespace shw {
 namespace {
 
-// Entries that are no tensors and are not what the certificate says, each with why.
+// Non-tensor entries that contradict the certificate, each with the reason.
 std::vector<std::string> wrong_entries(const Certificate& certificate,
                                        const Checkpoint& checkpoint) {
   std::vector<std::string> wrong;
@@ -33,7 +33,7 @@ std::vector<std::string> wrong_entries(const Certificate& certificate,
   return wrong;
 }
 
-// All that contradictions are told of.
+// State of a check: its inputs, and the results so far.
 struct Holding {
   const Certificate& certificate;
   const Checkpoint& checkpoint;
@@ -52,7 +52,7 @@ std::string other_tile(const Checkpoint& checkpoint, ChunkId chunk) {
          " is not the one that was certified";
 }
 
-// Files whose items are not those that were certified, by their digests.
+// Marks files whose items' digest differs from the certificate.
 void find_changed_files(Holding& held) {
   held.is_changed.assign(held.checkpoint.files().size(), true);
   std::map<std::string_view, std::string_view> certified;
@@ -78,7 +78,8 @@ std::vector<std::string> other_files(Holding& held) {
   return reasons;
 }
 
-// A tile of a broken tensor lies in a broken file: where only one does, it is the one.
+// Names the broken file for a broken tensor, because its tile lies in one; certain if only one file
+// is broken.
 std::string other_tiles(Holding& held, TensorId tensor) {
   if (held.is_changed.empty()) find_changed_files(held);
   const Checkpoint& checkpoint = held.checkpoint;
@@ -99,7 +100,7 @@ std::string other_tiles(Holding& held, TensorId tensor) {
          " one or more are not those that were certified";
 }
 
-// The bytes of its tiles, and which box each of them is.
+// Checks the bytes of the tensor's tiles, and that each has its certified box.
 std::string contradiction_of_tiles(Holding& held, const TensorCertificate& entry, TensorId tensor) {
   const Checkpoint& checkpoint = held.checkpoint;
   auto chunks = checkpoint.chunks(tensor);
@@ -110,11 +111,11 @@ std::string contradiction_of_tiles(Holding& held, const TensorCertificate& entry
   }
   if (digest_of_items(hashes_of(checkpoint, tensor, held.hashes)) != entry.after)
     return other_tiles(held, tensor);
-  // Each item is there, and not as the box that it was.
+  // Every item exists, but under another box.
   return digest_of_tiles(checkpoint, tensor, held.hashes) == entry.tiles ? "" : elsewhere;
 }
 
-// Every element of the holes is certified as lost.
+// True if every element of the holes is certified as lost.
 bool are_certified(const std::vector<Box>& holes, const TensorCertificate& entry) {
   if (holes.empty()) return true;
   auto kept = complement(entry.lost_boxes, entry.shape);
@@ -146,7 +147,7 @@ std::string words_of_outside(const TensorCertificate& entry) {
          "elements are the tensor's";
 }
 
-// Empty where the tensor is as the certificate says; else why not.
+// Reason why the tensor contradicts the certificate; empty if it agrees.
 std::string contradiction(Holding& held, const TensorCertificate& entry, TensorId tensor) {
   const Checkpoint& checkpoint = held.checkpoint;
   auto total = volume(checkpoint.shape(tensor));
@@ -175,7 +176,7 @@ std::string contradiction(Holding& held, const TensorCertificate& entry, TensorI
     if (!lies_inside(box.offsets, box.sizes, checkpoint.shape(tensor)))
       return "a lost box lies outside the tensor";
   }
-  // That these are the tiles which were certified is found below.
+  // contradiction_of_tiles() checks below that these are the certified tiles.
   const Contested ambiguous_elements = contested_in(checkpoint, tensor, held.hashes);
   if (!ambiguous_elements.outside.empty()) held.holes.push_back(words_of_outside(entry));
   if (check_chunks_are_boxes(checkpoint, tensor)) {
@@ -191,7 +192,7 @@ std::string contradiction(Holding& held, const TensorCertificate& entry, TensorI
   return contradiction_of_tiles(held, entry, tensor);
 }
 
-// Of certificates that do not say so themselves.
+// Adds tiles that share bytes, for certificates that do not mention them.
 void add_shared(Holding& held) {
   ChecksumMismatches shared;
   shared.add_shared_items(held.checkpoint, nullptr);

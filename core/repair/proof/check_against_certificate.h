@@ -1,4 +1,4 @@
-// Whether a checkpoint is what its certificate says, tensor by tensor.
+// Checks a checkpoint against its certificate, tensor by tensor.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace shw {
 
-// `hashes` in chunk order. `holes`: what lies in no tile and is certified as lost, a sentence a
-// tensor; nothing is proved of that.
+// `hashes` are in chunk order. `holes` receives one sentence per tensor about elements that lie in
+// no tile and are certified as lost: they are not proved.
 VerifyReport check_against_certificate(const Certificate& certificate, const Checkpoint& checkpoint,
                                        const ItemHashes& hashes, std::vector<std::string>& holes);
 

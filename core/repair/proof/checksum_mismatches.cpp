@@ -75,7 +75,7 @@ void record_mismatches(const Checkpoint& result, TensorId tensor,
     entry.damage += " (and so in " + plural(damaged.size() - 1, "more tile") + ")";
   if (entry.damage.empty()) entry.damage = ambiguous_elements.why();
   damaged.insert(damaged.end(), ambiguous_elements.boxes.begin(), ambiguous_elements.boxes.end());
-  // Tiles may hold the same elements, and some of those may be lost.
+  // Tiles may overlap, and some of their elements may be lost.
   std::size_t looks = 20'000'000;
   std::vector<Box> gone = entry.lost_boxes;
   if (!add_all_disjoint(gone, damaged, looks)) gone = {whole(result.shape(tensor))};

@@ -1,6 +1,6 @@
-// Tiles of a result that are not what was saved, by the checksums that came along with them
-// or by what the items say of themselves. They have the bytes of the source, which were damaged
-// there: nobody may say that they were kept.
+// Tiles of a result that do not match the checksums that were saved with them, or contradict what
+// their items say. They have the source's bytes, which were already damaged, so they may not be
+// certified as kept.
 #pragma once
 
 #include <map>
@@ -19,12 +19,12 @@ class Team;
 
 class ChecksumMismatches {
  public:
-  // From several threads. An empty one is none.
+  // Thread-safe. An empty `why` is ignored.
   void add(ChunkId chunk, std::string why);
-  // Each member of a team has looked at some; then all know of all.
+  // Exchanges the mismatches: each rank has checked some tiles; afterwards all know all.
   Status share(Team& team);
-  // Tiles of which the records of a torch checkpoint name the same bytes: one of them at least is
-  // another's, and nothing says which.
+  // Adds tiles that share their bytes with another tile in the records of a torch checkpoint: at
+  // least one has another's bytes, and nothing tells which.
   void add_shared_items(const Checkpoint& result, const Progress* progress);
   const std::map<ChunkId, std::string>& found() const { return found_; }
 
@@ -33,13 +33,13 @@ class ChecksumMismatches {
   std::map<ChunkId, std::string> found_;
 };
 
-// TensorCertificate::damaged and what says so: what the items say, and what tiles contest.
-// `entry.lost_boxes` is known: what is lost counts as that.
+// Sets TensorCertificate::damaged and ::damage, from mismatches and ambiguous tiles. Call it after
+// `entry.lost_boxes` is set: lost elements count only as lost.
 void record_mismatches(const Checkpoint& result, TensorId tensor,
                        const ChecksumMismatches& mismatches, TensorCertificate& entry,
                        const Contested& ambiguous_elements = {});
 
-// Tensors and other entries of which the certificate says so, each with why.
+// By FQN: what the certificate says about damage, for tensors and other entries.
 std::map<std::string, std::string> damage_in(const Certificate& certificate);
 bool has_damage(const Certificate& certificate);
 

@@ -16,13 +16,13 @@ tl::unexpected<Error> differs(const Comparing& comparing, const std::string& wha
               Place{.file = {}, .tensor = std::string(fqn)});
 }
 
-// What is wanted of a box of a tile, and whether it is known to be zeros without being read.
+// Reads the expected bytes of a box, and tells if they are known to be zeros.
 struct WantedPart {
   std::function<Status(const Box&, Bytes& to)> read;
   std::function<bool(const Box&)> is_zeros = [](const Box&) { return false; };
 };
 
-// Reads all of the tile once; holes that are to be zeros cost nothing.
+// Reads the whole tile once, in blocks; holes that should be zeros are skipped.
 Status each_block(const Comparing& comparing, const WantedPart& wanted) {
   const Checkpoint& result = comparing.written.checkpoint();
   Dtype dtype = result.dtype(result.tensor_of(comparing.at));
@@ -59,7 +59,7 @@ Status each_block(const Comparing& comparing, const WantedPart& wanted) {
   return seen == volume(sizes) ? Status{} : Status(differs(comparing, "a tile"));
 }
 
-// Byte by byte, where elements cannot be told from each other.
+// Compares byte by byte, for items without separable elements.
 Status compare_items(const Comparing& comparing, const ItemPlace& before) {
   const Checkpoint& result = comparing.written.checkpoint();
   auto now = result.item(comparing.at);
@@ -72,7 +72,7 @@ Status compare_items(const Comparing& comparing, const ItemPlace& before) {
   return {};
 }
 
-// The item of the source, whatever its record says of it, is the tile that was written.
+// Compares the item of the source with the written tile, whatever the item's record says.
 Status compare_item(const Comparing& comparing, ChunkId item) {
   const Checkpoint &source = comparing.source.checkpoint(),
                    &result = comparing.written.checkpoint();

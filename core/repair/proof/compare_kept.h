@@ -1,5 +1,5 @@
-// Holds a tile that was to stay as it is against the item that it was, whatever the record of that
-// says. Memory is that of a few blocks, whatever the size of a tile.
+// Compares a tile that should be unchanged with its item in the source, whatever that item's record
+// says. Needs memory for a few blocks only, whatever the size of the tile.
 #pragma once
 
 #include <optional>
@@ -10,18 +10,18 @@
 
 namespace shw {
 
-// A tile that was written, and what both sides are read with.
+// The readers of both sides for a tile, and where results go.
 struct Comparing {
   BoxReader& source;
   BoxReader& written;
   ChunkId at;
   Progress* progress = nullptr;
-  // Filled where an element is another one, if it is not null.
+  // If not null: set if an element differs.
   std::optional<Mismatch>* mismatch = nullptr;
-  std::int64_t* compared = nullptr;  // grows by every element that was held against its own
+  std::int64_t* compared = nullptr;  // grows by the number of elements compared
 };
 
-// `tile.kept` is set: its item is the tile that was written.
+// `tile.kept` must be set: the source chunk whose item was written as this tile.
 Status compare_kept(const Comparing& comparing, const TargetChunk& tile);
 
 }  // namespace shw

@@ -17,7 +17,7 @@
 namespace shw {
 namespace {
 
-// Whether two entries say the same: item by item where both have one, else by their values.
+// True if two entries have the same value: by their items if both have one, otherwise decoded.
 Result<bool> says_the_same(const Checkpoint& before, std::size_t object, CarriedValues& values,
                            const Checkpoint& after, std::size_t now, CarriedValues& values_now) {
   const auto &item = before.objects()[object].item, &item_now = after.objects()[now].item;
@@ -31,8 +31,8 @@ Result<bool> says_the_same(const Checkpoint& before, std::size_t object, Carried
   return is_same_value(before, wanted, after, written, nullptr);
 }
 
-// What stands where a list has no entry: torch saves none of an empty dict, and puts None there
-// itself when it makes the list again.
+// True for a None in a list. torch saves nothing for an empty dict in a list, and puts None there
+// when it builds the list again.
 bool fills_gap(const Checkpoint& result, std::size_t object) {
   const auto& inlined = result.objects()[object].inlined;
   const auto path = result.object_path(object);
@@ -70,20 +70,20 @@ bool is_turned(const Part& part) {
   return false;
 }
 
-// Bounded pieces of what one part is.
+// Splits a part into blocks of bounded size.
 Blocks compared_blocks(const TargetTensor& tensor, const Part& part) {
   const std::int64_t bytes = is_turned(part) ? kTurnedBytes : kComparedBytes;
   const std::int64_t most = bytes / static_cast<std::int64_t>(size_of(tensor.dtype));
   return {part.box.sizes, block_sizes(part.box.sizes, most, {})};
 }
-// The piece at hand, in the tensor.
+// The current block in coordinates of the tensor.
 Box block_in(const Part& part, const Blocks& blocks) {
   Box box = blocks.block;
   for (std::size_t d = 0; d < box.offsets.size(); ++d) box.offsets[d] += part.box.offsets[d];
   return box;
 }
 
-// Those that hold more than padding, in their order.
+// Boxes that contain more than padding, sorted.
 std::vector<Box> saved_boxes(const TargetTensor& tensor, std::vector<Box> boxes) {
   std::erase_if(boxes, [&](const Box& box) {
     return std::none_of(tensor.parts.begin(), tensor.parts.end(), [&](const Part& part) {
@@ -96,8 +96,8 @@ std::vector<Box> saved_boxes(const TargetTensor& tensor, std::vector<Box> boxes)
   return boxes;
 }
 
-// How what stands around a tensor is cut follows from how many steps it was padded in, and older
-// versions did not take those as one.
+// True if only the boxes of padding differ: they depend on the number of padding steps, and older
+// versions did not merge those.
 bool differs_in_padding_alone(const WrittenTensor& written, const Checkpoint& result) {
   const TargetTensor& tensor = written.tensor;
   if (std::none_of(tensor.parts.begin(), tensor.parts.end(), std::mem_fn(&Part::is_padding)))
@@ -110,7 +110,7 @@ bool differs_in_padding_alone(const WrittenTensor& written, const Checkpoint& re
          saved_boxes(tensor, std::move(there)) == saved_boxes(tensor, std::move(wanted));
 }
 
-// Marks of elements for PartReader::read(): none where nothing is cast.
+// Marks of elements for PartReader::read(); empty if nothing is cast.
 class OutOfRange {
  public:
   OutOfRange(const Part& part, const Box& box)
@@ -153,7 +153,7 @@ Result<std::vector<std::uint32_t>> match_tiles(const WrittenTensor& written,
   if (there.size() != wanted.size()) return differs_from_target(fqn, "its tiles");
   std::vector<std::uint32_t> tile_of(there.size());
   std::iota(tile_of.begin(), tile_of.end(), 0u);
-  // Nearly always they come back in the order in which they were written.
+  // The tiles nearly always come back in the order in which they were written.
   if (std::equal(there.begin(), there.end(), wanted.begin(), is_same_box)) return tile_of;
   const std::vector<std::uint32_t> left = in_order(there), right = in_order(wanted);
   for (std::size_t i = 0; i < left.size(); ++i) {

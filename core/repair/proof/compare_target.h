@@ -1,5 +1,5 @@
-// Holds what was written against the target that it was made of. Goes by boxes, and shares nothing
-// with the program that made it: a mistake in lowering shows here.
+// Compares a written result with its target. Works on boxes and shares no code with the program
+// that made the result, so that mistakes in lowering show here.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace shw {
 
 tl::unexpected<Error> differs_from_target(std::string_view fqn, const std::string& what);
 
-// The entry as it is written, and where that lies.
+// A target tensor as written, with its place in the result.
 struct WrittenTensor {
   TargetTensor tensor;
   TensorId at{};
@@ -25,24 +25,24 @@ struct WrittenTensor {
 Result<WrittenTensor> written_tensor(const TargetState& all, const TargetEntry& entry,
                                      const WantedForm& form, const Checkpoint& result);
 
-// By chunk of the tensor in the result, in their order, which of `written.tensor.tiles` it is. An
-// error where dtype, shape or tiles are others.
+// By chunk of the tensor in the result: index of its tile in `written.tensor.tiles`. An error if
+// dtype, shape or tiles differ.
 Result<std::vector<std::uint32_t>> match_tiles(const WrittenTensor& written,
                                                const Checkpoint& result, std::string_view fqn);
-// The same where nobody asks which is which.
+// Like match_tiles(), for callers that need only the check.
 Status compare_tiles(const WrittenTensor& written, const Checkpoint& result, std::string_view fqn);
-// Entries that are no tensors: one that is not there under its name, or says something else; an
-// error where that cannot be told.
+// Compares non-tensor entries: the inner error names one that is missing or has another value, the
+// outer error tells why they cannot be compared.
 Result<std::optional<Error>> differing_target_entry(const TargetState& all,
                                                     const Checkpoint& result);
 
-// Every element of one tile that was written, beside where it comes from. `found` has a mismatch
-// where one is another, which is an error too.
+// Compares every element of a written tile with its origin. If one differs, `found` has the
+// mismatch and the call fails.
 Status compare_elements(const PartIndex& index, ChunkId chunk, PartReader& wanted,
                         BoxReader& written, Progress* progress, ComparedTile& found);
 
-// How many elements of `box` were lost before they were out of range: they were both, and count as
-// lost alone. Reads them; nothing where no element is lost.
+// Number of elements in `box` that are both lost and out of range; they count as lost only. Reads
+// them, unless no element of the box is lost.
 Result<std::int64_t> lost_out_of_range(const PartIndex& index, const Box& box, PartReader& wanted,
                                        Progress* progress);
 

@@ -15,7 +15,7 @@ void add_hash(RunningHash& digest, const Hash128& hash) {
   digest.add(std::as_bytes(std::span(text)));
 }
 
-// As their texts are sorted.
+// Orders hashes like their hex texts.
 bool is_lower(const Hash128& a, const Hash128& b) {
   return std::pair(a.high, a.low) < std::pair(b.high, b.low);
 }

@@ -1,5 +1,5 @@
-// What stands for millions of hashes of items in a certificate: one digest a tensor and one a file.
-// A tile lies in one tensor and in one file, so that where both are broken is the broken tile.
+// Replaces millions of item hashes in a certificate by one digest per tensor and one per file. A
+// tile lies in one tensor and in one file, so a broken pair of both points to the broken tile.
 #pragma once
 
 #include <string>
@@ -10,24 +10,24 @@
 
 namespace shw {
 
-// XXH3-128 of items, by chunk id or in an order that is said. Millions of them are held at once, of
-// 16 bytes each. kNoHash: there is no item, or it was not asked for.
+// XXH3-128 of items, by chunk id unless stated otherwise; 16 bytes each, because millions are in
+// memory at once. kNoHash: there is no item, or its hash was not needed.
 using ItemHashes = std::vector<Hash128>;
 inline constexpr Hash128 kNoHash{};
 
-// XXH3-128 over hashes of items, each as 32 hex digits, in the order of these: items that only got
-// other boxes have the same one.
+// XXH3-128 over item hashes, sorted, each as 32 hex digits: it does not change if items only get
+// other boxes.
 std::string digest_of_items(ItemHashes hashes);
-// The hashes of a tensor's tiles, in chunk order. `hashes`: of the checkpoint, by chunk id.
+// The hashes of a tensor's tiles, in chunk order, from those of the checkpoint by chunk id.
 ItemHashes hashes_of(const Checkpoint& checkpoint, TensorId tensor, const ItemHashes& hashes);
 
-// XXH3-128 over the shape and, in the order of their boxes (offsets, then sizes, then hashes), each
-// tile's offsets, sizes and hash: which item is which box, in whatever order the metadata says it.
+// XXH3-128 over the shape and each tile's offsets, sizes and hash, sorted by those: which item has
+// which box, independent of their order in the metadata.
 std::string digest_of_tiles(const Checkpoint& checkpoint, TensorId tensor,
                             const ItemHashes& hashes);
 
-// By file id: XXH3-128 over the hashes of the items of tensors in it, in the order of their
-// offsets; empty where it has none.
+// By file id: XXH3-128 over the hashes of its tensor items in the order of their offsets; empty if
+// it has none.
 std::vector<std::string> digests_of_files(const Checkpoint& checkpoint, const ItemHashes& hashes);
 
 }  // namespace shw

@@ -13,8 +13,8 @@
 
 namespace shw {
 
-// Each thing hashed by `find`, in order: map_across_ranks() without a text for each of millions.
-// `costs`: of neighbours, as parallel_for_batched() and ScatterMapTask take them.
+// Hashes many tasks with `find` and returns the hashes in order: like map_across_ranks(), without a
+// text per hash. `costs` are as in parallel_for_batched() and ScatterMapTask.
 struct HashWork {
   std::string step;
   std::span<const std::uint64_t> costs;
@@ -23,7 +23,7 @@ struct HashWork {
 };
 Result<ItemHashes> hash_each(Team* team, const HashWork& work);
 
-// Two numbers, as workers tell each other a hash.
+// A hash as two numbers of a message between ranks.
 void add_hash(Encoder& payload, const Hash128& hash);
 Result<Hash128> take_hash(Decoder& payload);
 

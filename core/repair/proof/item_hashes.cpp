@@ -20,7 +20,8 @@
 namespace shw {
 namespace {
 
-// Where the item of a chunk lies. Of millions of chunks a map would take a gigabyte.
+// Place of a chunk's item. Rows instead of a map, which would take a gigabyte for millions of
+// chunks.
 struct ItemRow {
   FileId file = FileId::kNone;
   std::uint32_t chunk = 0;
@@ -35,7 +36,7 @@ bool is_before(const ItemRow& a, const ItemRow& b) {
          std::tuple(b.file, b.offset, b.length, b.chunk);
 }
 
-// As they lie in their files; chunks that share an item stand side by side.
+// Items in the order in which they lie in their files; chunks that share an item are adjacent.
 std::vector<ItemRow> items_as_they_lie(const Checkpoint& checkpoint) {
   std::vector<ItemRow> rows;
   rows.reserve(checkpoint.chunk_count());
@@ -47,7 +48,7 @@ std::vector<ItemRow> items_as_they_lie(const Checkpoint& checkpoint) {
   return rows;
 }
 
-// Rows that are one item, from the first on.
+// End of the rows that share the item of row `first`.
 std::size_t end_of_item(std::span<const ItemRow> rows, std::size_t first) {
   std::size_t last = first + 1;
   while (last < rows.size() && rows[last].is_same_item(rows[first])) ++last;
@@ -95,7 +96,7 @@ std::uint64_t item_length(const Checkpoint& checkpoint, ChunkId chunk) {
 
 namespace {
 
-// Items of a checkpoint, each hashed by whoever comes to it.
+// Items of a checkpoint, each hashed by the thread or rank that takes the task.
 class ItemTasks {
  public:
   explicit ItemTasks(const Checkpoint& checkpoint, ChecksumMismatches* mismatches = nullptr)
@@ -114,7 +115,7 @@ class ItemTasks {
       costs.push_back(narrow<std::uint64_t>(rows_[row].length).value_or(0));
     return costs;
   }
-  // Those that lie in the item.
+  // Chunks whose item the task hashes.
   std::span<const ItemRow> chunks(std::size_t task) const {
     const std::size_t last = task + 1 < first_.size() ? first_[task + 1] : rows_.size();
     return std::span(rows_).subspan(first_[task], last - first_[task]);
@@ -140,7 +141,7 @@ class ItemTasks {
   const Checkpoint& checkpoint_;
   ChecksumMismatches* mismatches_;
   std::vector<ItemRow> rows_;
-  std::vector<std::size_t> first_;  // by task, in rows_
+  std::vector<std::size_t> first_;  // by task: first row in rows_
   Pool<ItemHasher> passes_;
 };
 

@@ -1,5 +1,5 @@
-// Hashes of items, as they are read from front to back: what apply, in-place repair and verify
-// prove by.
+// Hashes items while reading them front to back. Apply, in-place repair and verify prove with these
+// hashes.
 #pragma once
 
 #include <cstdint>
@@ -20,40 +20,39 @@ class ItemHasher;
 class CopyHasher;
 class Team;
 
-// XXH3-128 of every chunk's item, by chunk id; in parallel, items that several chunks share once.
-// `then` is called for every chunk when its item has been hashed, by the same thread. `mismatches`
-// hear of items that do not match their checksums, which the same pass holds them against; null:
-// nobody does.
+// XXH3-128 of every chunk's item, by chunk id; in parallel, shared items once. `then` is called for
+// every chunk after its item has been hashed, on the same thread. The same pass verifies checksums
+// and adds failures to `mismatches` unless it is null.
 using ThenOf = std::function<Status(ChunkId)>;
 Result<ItemHashes> hash_all_items(const Checkpoint& checkpoint, Progress* progress,
                                   const ThenOf& then = {},
                                   ChecksumMismatches* mismatches = nullptr);
-// The same where another checkpoint points into the same files, and `known` are its hashes: what
-// both point to is not read again.
+// Hashes a checkpoint whose records may point into the files of `of_same_files`, which has the
+// hashes `known`: items that both share are not read again.
 Result<ItemHashes> hash_all_items(const Checkpoint& checkpoint, const Checkpoint& of_same_files,
                                   const ItemHashes& known, Progress* progress);
-// What else is found of a chunk by whoever has hashed its item, and heard by all.
+// Another result per chunk, computed on the rank that hashed it and sent to all.
 struct ItemHashExtras {
   std::function<Result<Bytes>(ChunkId)> find = {};  // null: nothing
   std::function<Status(ChunkId, BytesView)> receive = {};
 };
-// The same, each item read by one member of the team. Outside the team's own errors, inside that of
-// the first item that cannot be read: the same for all members.
+// Hashes with a team: each item is read by one rank. The outer error is one of communication, the
+// inner one that of the first unreadable item; both are equal on all ranks.
 Result<Result<ItemHashes>> hash_all_items(const Checkpoint& checkpoint, Progress* progress,
                                           Team& team, const ItemHashExtras& extras = {});
-// XXH3-128 of an item of a source that came along: as it was seen on the way, or read for it.
+// XXH3-128 of a source item that was kept: as computed while copying, otherwise from reading it.
 Result<Hash128> hash_kept(const Checkpoint& source, ItemPlace item, const CopyHasher& copied_items,
                           ItemHasher& passes, Progress* progress);
-// The bytes that hash_all_items() reads.
+// Number of bytes that hash_all_items() reads.
 std::uint64_t item_bytes(const Checkpoint& checkpoint);
-// 0 where it has no item.
+// 0 if the chunk has no item.
 std::uint64_t item_length(const Checkpoint& checkpoint, ChunkId chunk);
-// Items of entries that are no tensors. Names are of the checkpoint, which stays.
+// Hashes the items of non-tensor entries. Refers to the checkpoint, which must outlive it.
 class EntryItems {
  public:
   explicit EntryItems(const Checkpoint& checkpoint);
   bool has(std::string_view fqn) const { return places_.contains(fqn); }
-  // XXH3-128; an error where the entry has none.
+  // XXH3-128; an error if the entry has no item.
   Result<std::string> hash(std::string_view fqn) const;
 
  private:

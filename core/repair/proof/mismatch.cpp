@@ -9,7 +9,7 @@
 namespace shw {
 namespace {
 
-// NaNs of many kinds have one text, and so have both zeros of some dtypes.
+// Different NaNs have one text, as do both zeros of some dtypes, so bytes are shown too.
 std::string bytes_text(BytesView bytes) {
   std::string text = " (bytes";
   for (std::byte one : bytes) text += fmt::format(" {:02x}", static_cast<unsigned>(one));

@@ -1,5 +1,4 @@
-// What holding a tile of a result against what it should be comes to: the first element that is
-// another one, in words.
+// Result of comparing a tile with its expected elements, including the first element that differs.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +11,10 @@
 
 namespace shw {
 
-// Of each side at a time, which stay in a core's cache.
+// Bytes per side that are compared at a time: they stay in a core's cache.
 inline constexpr std::int64_t kComparedBytes = 256 << 10;
-// Of what is turned: runs of the source are as long as a block has rows.
+// Bytes per block of a transposed tile: larger, because runs in the source are as long as a block
+// has rows.
 inline constexpr std::int64_t kTurnedBytes = 4 << 20;
 
 struct Mismatch {
@@ -24,12 +24,12 @@ struct Mismatch {
 
 struct ComparedTile {
   std::optional<Mismatch> mismatch = {};
-  // Elements as they should be whose number the dtype cannot say; those that are lost aside.
+  // Number of equal elements that the dtype cannot represent, without those that are lost.
   std::int64_t out_of_range = 0;
 };
 
-// The first one of `box`, which lies in the tensor: its elements row-major, as they are there and
-// as they should be. The two differ, and are as long.
+// The first differing element of `box`, which lies in the tensor. Both sides are row-major and of
+// equal length, and must differ.
 Mismatch first_mismatch(Dtype dtype, const Box& box, BytesView there, BytesView expected);
 
 }  // namespace shw

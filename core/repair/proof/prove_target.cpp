@@ -46,17 +46,17 @@ Result<WrittenTensor> written_of(const ProvingTarget& proving, const TargetEntry
   return written_tensor(proving.all, entry, proving.form, proving.result);
 }
 
-// What a chunk of the result has to be. There may be millions of them.
+// Expected content of a chunk of the result. There may be millions of these.
 struct TileTask {
   static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
   std::uint32_t entry = kNone;
   std::uint32_t made = kNone;  // in WrittenFolder::made
-  std::uint32_t kept = kNone;  // else: the chunk that it was in the source
+  std::uint32_t kept = kNone;  // otherwise the chunk of the source
 };
 
 struct TileTasks {
   std::vector<TileTask> of_chunk;  // of the result
-  // Where items lie that are not where their records say. Held by the target.
+  // Places of items that are not where their records say; owned by the target.
   std::map<ChunkId, const ItemPlace*> elsewhere = {};
   std::mutex guard = {};
 
@@ -71,7 +71,7 @@ struct PassesOfBoth {
   ItemHasher source, result;
 };
 
-// The chunk of the source that begins where the tile does.
+// The source chunk that the tile keeps: the one at the tile's offsets.
 std::optional<ChunkId> kept_chunk_of(const IndexedTensor& tensor, const Checkpoint& result,
                                      ChunkId tile) {
   for (const Part* part : tensor.index.near(box_of(result, tile))) {
@@ -86,7 +86,7 @@ std::string_view name_of(const ProvingTarget& proving, const TileTask& task) {
   return proving.all.tensors[task.entry].fqn;
 }
 
-// The item of the source that the chunk was to stay.
+// Place of the source item that the chunk keeps.
 std::optional<ItemPlace> item_before(const ProvingTarget& proving, const TileTasks& tasks,
                                      ChunkId chunk) {
   if (const ItemPlace* place = tasks.place_of(chunk)) return *place;
@@ -94,10 +94,10 @@ std::optional<ItemPlace> item_before(const ProvingTarget& proving, const TileTas
   return kept == TileTask::kNone ? std::nullopt : proving.all.source().item(ChunkId{kept});
 }
 
-// The item that came along as it was is the one of the source. Its hash.
+// Proves that a kept item is unchanged, and returns its hash.
 Result<Hash128> prove_kept(const ProvingTarget& proving, const TileTasks& tasks, ChunkId chunk,
                            PassesOfBoth& passes) {
-  // In place a tile without elements stays as it is too, and is made of nothing.
+  // In place, a tile without elements also stays as it is and is made of nothing.
   if (proving.in_place && is_empty(box_of(proving.result, chunk))) {
     if (!proving.result.item(chunk)) return kNoHash;
     SHW_TRY(VerifiedItem held, passes.result.hold(chunk, proving.progress));
@@ -105,7 +105,7 @@ Result<Hash128> prove_kept(const ProvingTarget& proving, const TileTasks& tasks,
   }
   const auto before = item_before(proving, tasks, chunk);
   const auto now = proving.result.item(chunk);
-  // Where files stay, so do tiles that have no item.
+  // If files are kept, tiles without an item stay without one.
   if (proving.form.keeps_files && !before && !now) return kNoHash;
   if (before && now) {
     SHW_TRY(VerifiedItem held, passes.result.hold(chunk, proving.progress));
@@ -123,8 +123,8 @@ Result<Hash128> prove_kept(const ProvingTarget& proving, const TileTasks& tasks,
                              "a tile that was to stay as it is does not");
 }
 
-// One tile, read back once: what passes by is held against the fingerprint of what was read for it,
-// or against the item that it was. The item's hash.
+// Reads one tile back, compares it with its fingerprint or its source item, and returns the item's
+// hash.
 Result<Hash128> prove_tile(const ProvingTarget& proving, const TileTasks& tasks, ChunkId chunk,
                            PassesOfBoth& passes) {
   const TileTask& task = tasks.of_chunk[index_of(chunk)];
@@ -145,7 +145,7 @@ void note_kept(const TargetChunk& tile, ChunkId chunk, TileTasks& tasks) {
   tasks.elsewhere[chunk] = &*tile.more->place;
 }
 
-// Every tile of one entry, which is written in the tiles that it was to be.
+// Adds every tile of one entry; its written tiles must be those of the target.
 Status add_tasks(const ProvingTarget& proving, std::uint32_t entry, TileTasks& tasks) {
   SHW_TRY(WrittenTensor written, written_of(proving, proving.all.tensors[entry]));
   SHW_TRY(std::vector<std::uint32_t> tile_of,
@@ -164,7 +164,7 @@ Status add_tasks(const ProvingTarget& proving, std::uint32_t entry, TileTasks& t
       note_kept(written.tensor.tiles[tile], chunk, tasks);
       continue;
     }
-    // Its parts say so.
+    // The target's parts tell which source chunk a kept tile is.
     if (tensor == nullptr)
       tensor = std::make_unique<const IndexedTensor>(std::move(written.tensor));
     if (const auto kept = kept_chunk_of(*tensor, proving.result, chunk))
@@ -173,7 +173,7 @@ Status add_tasks(const ProvingTarget& proving, std::uint32_t entry, TileTasks& t
   return {};
 }
 
-// The hashes of items of the source that came along, where they are recorded.
+// Hashes of the source items that were kept, if they are recorded.
 Result<ItemHashes> hashes_before(const ProvingTarget& proving, const TileTasks& tasks,
                                  const ItemHashes& hashes) {
   const Checkpoint& source = proving.all.source();
@@ -206,7 +206,7 @@ Result<ProvedTiles> prove_tiles(const ProvingTarget& proving) {
   for (const TileTask& task : tasks.of_chunk) {
     if (task.entry == TileTask::kNone) return differs_from_target("", "other tensors");
   }
-  // Tiles of one tensor lie in as many files as there were ranks.
+  // Reads in the order of the files: tiles of one tensor lie in as many files as there were ranks.
   const std::vector<ChunkId> order = chunks_on_disk(proving.result);
   std::vector<std::uint64_t> costs;
   costs.reserve(order.size());

@@ -1,5 +1,5 @@
-// Proves every tile of what was written: those that were made by the fingerprint of what was read
-// for them, those that stayed by the hash of the item that they were.
+// Proves every tile of a result: written tiles by the fingerprint of the elements that were read
+// for them, kept tiles by the hash of their item in the source.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ namespace shw {
 
 class ChecksumMismatches;
 
-// Which of what was laid out a tile of an entry is, as WrittenFolder::made counts them. Outputs
-// have the tiles of an entry in the order of its target.
+// Maps a tile of an entry to its index in WrittenFolder::made. Outputs have the tiles of an entry
+// in the order of its target.
 class MadePlaces {
  public:
   MadePlaces(const Outputs& outputs, const LaidOut& laid_out);
 
   std::uint32_t tiles_of(std::uint32_t entry) const;
-  // Nothing where its item comes along as it is.
+  // nullopt if the tile keeps its item unchanged.
   std::optional<std::uint32_t> find(std::uint32_t entry, std::uint32_t tile) const;
 
  private:
@@ -44,7 +44,7 @@ struct ProvingTarget {
 
 struct ProvedTiles {
   ItemHashes hashes;  // by chunk of the result
-  // WantedForm::keeps_files: by chunk of the source, of those whose items came along.
+  // By source chunk, for chunks whose items were kept (WantedForm::keeps_files).
   ItemHashes before = {};
 };
 Result<ProvedTiles> prove_tiles(const ProvingTarget& proving);

@@ -19,13 +19,13 @@
 namespace shw {
 namespace {
 
-// What is held against the source while hashes are taken.
+// Comparison with the source while items are hashed.
 struct SourceRun {
   std::shared_ptr<const Checkpoint> source;
   std::uint64_t memory = kDefaultMemory;
   ExpectedResult expected = {};
-  std::optional<Error> why_not = {};  // the plan cannot be followed
-  // By chunk: nothing of those that were not compared.
+  std::optional<Error> why_not = {};  // why the plan cannot be applied
+  // By chunk; nullopt for chunks that were not compared.
   std::vector<std::optional<ComparedChunk>> found = {};
 };
 
@@ -37,7 +37,7 @@ void add_reasons(VerifyReport& report, VerifyReport::Outcome outcome,
   report.reasons.insert(report.reasons.end(), reasons.begin(), reasons.end());
 }
 
-// The certificate itself, and what lies beside it.
+// Adds contradictions in the certificate itself and in the files beside it.
 Status add_disagreements(const Certificate& certificate, const Checkpoint& checkpoint,
                          const ItemHashes& hashes, VerifyReport& report, Progress* progress) {
   if (certificate.seal == Certificate::Seal::kBroken) {
@@ -65,7 +65,7 @@ Status add_disagreements(const Certificate& certificate, const Checkpoint& check
   return {};
 }
 
-// What it should be must be the same to all of a team, who share out what is compared.
+// All ranks must expect the same result, because they share the comparison.
 Status agree_on_source(const SourceRun& run, Team& team) {
   Encoder own;
   own.add(run.why_not ? words_about(*run.why_not) : std::string());
@@ -84,7 +84,7 @@ Status agree_on_source(const SourceRun& run, Team& team) {
   return {};
 }
 
-// Of a team the first one reads them.
+// In a team, rank 0 reads the entries.
 Status compare_objects(SourceRun& run, Team* team) {
   if (run.expected.objects == nullptr) return {};
   SHW_TRY(Bytes told, run_on_rank0_and_broadcast(team, "entries", [&]() -> Result<Bytes> {
@@ -117,7 +117,7 @@ std::int64_t hole_in(const ExpectedResult& expected, const std::string& fqn) {
   return found == expected.holes.end() ? 0 : found->second;
 }
 
-// The certificate's own numbers against those of the plan: it may say that more was kept.
+// Compares the certificate's numbers with those of the plan: it may claim that more was kept.
 std::vector<std::string> wrong_claims(const Certificate& certificate,
                                       const ExpectedResult& expected) {
   std::vector<std::string> broken;
@@ -125,14 +125,14 @@ std::vector<std::string> wrong_claims(const Certificate& certificate,
   std::set<std::string_view> lost;
   for (const FilledTensor& tensor : expected.lost.tensors) lost.insert(tensor.fqn);
   for (const TensorCertificate& entry : certificate.tensors) {
-    // What was filled is compared above.
+    // Filled elements are compared above.
     if (entry.lost != 0 && entry.fill.empty() && !lost.contains(entry.fqn) &&
         entry.lost != hole_in(expected, entry.fqn))
       broken.push_back(entry.fqn + ": by the recorded plan nothing of it is lost");
     if (entry.is_cast != expected.cast.contains(entry.fqn))
       broken.push_back(entry.fqn + ": the certificate and the recorded plan do not both cast it");
     auto padding = expected.padding.find(entry.fqn);
-    // Certificates of before say nothing of it.
+    // Certificates of old versions lack the padding.
     if (entry.padding != 0 &&
         entry.padding != (padding == expected.padding.end() ? 0 : padding->second))
       broken.push_back(entry.fqn +
@@ -148,7 +148,7 @@ std::vector<std::string> wrong_claims(const Certificate& certificate,
   return broken;
 }
 
-// What was found tile by tile.
+// Adds the results of all compared tiles.
 void add_differences(const Checkpoint& checkpoint, const SourceRun& run, VerifyReport& report,
                      std::vector<std::string>& unknown) {
   constexpr std::size_t kMostTold = 20;
@@ -179,13 +179,13 @@ void add_differences(const Checkpoint& checkpoint, const SourceRun& run, VerifyR
   }
 }
 
-// By tensor of the result, how many of its elements were cast and are out of range; nothing of one
-// that was not compared as a whole, or is another one.
+// By tensor of the result: number of cast elements out of range; nullopt if the tensor differs or
+// was not compared completely.
 std::vector<std::optional<std::int64_t>> counted_out_of_range(const Checkpoint& checkpoint,
                                                               const SourceRun& run) {
   std::vector<std::optional<std::int64_t>> counts(checkpoint.tensor_count(), 0);
   for (std::uint32_t i = 0; i < run.found.size(); ++i) {
-    // A tile without elements may have no item to be held against anything.
+    // A tile without elements may have no item to compare.
     if (volume(checkpoint.sizes(ChunkId{i})) == 0) continue;
     auto& count = counts[index_of(checkpoint.tensor_of(ChunkId{i}))];
     const auto& found = run.found[i];
@@ -197,7 +197,7 @@ std::vector<std::optional<std::int64_t>> counted_out_of_range(const Checkpoint& 
   return counts;
 }
 
-// Tensors that were not compared are told by add_differences().
+// add_differences() reports the tensors that were not compared.
 std::vector<std::string> wrong_counts(const Certificate& certificate, const Checkpoint& checkpoint,
                                       const SourceRun& run) {
   std::vector<std::string> broken;
@@ -268,7 +268,7 @@ void end_source_run(const Certificate& certificate, const Checkpoint& checkpoint
       against.source, steps.empty() ? "" : ": ", steps));
 }
 
-// Hashes of all items, each compared with its source at once.
+// Hashes all items and compares each with its source at once.
 Result<Result<ItemHashes>> hash_and_compare(const Checkpoint& checkpoint, SourceRun& run,
                                             Team* team, Progress* progress) {
   auto compare = [&](ChunkId chunk) -> Status {
@@ -294,15 +294,14 @@ Result<Result<ItemHashes>> hash_and_compare(const Checkpoint& checkpoint, Source
   return hash_all_items(checkpoint, progress, *team, extras);
 }
 
-// What is there may be what was certified, and what lies in no tile is not there: nothing proves
-// it.
+// Makes a proved result undecided if elements lie in no tile: their value cannot be proved.
 void tell_holes(const std::vector<std::string>& holes, VerifyReport& report) {
   if (holes.empty() || report.outcome != VerifyReport::Outcome::kProved) return;
   report.outcome = VerifyReport::Outcome::kUndecided;
   report.reasons.insert(report.reasons.begin(), holes.begin(), holes.end());
 }
 
-// Bytes that are those of the source, and were damaged there already.
+// Reports bytes that equal the source's, but were already damaged there.
 void tell_damage(const Certificate& certificate, VerifyReport& report) {
   constexpr std::size_t kMostTold = 20;
   std::vector<std::string> reasons;
@@ -317,14 +316,14 @@ void tell_damage(const Certificate& certificate, VerifyReport& report) {
   add_reasons(report, VerifyReport::Outcome::kUndecided, reasons);
 }
 
-// What it all comes to.
+// Combines all checks into the verdict.
 Result<VerifyReport> judge(const Certificate& certificate, const Checkpoint& checkpoint,
                            const Result<ItemHashes>& hashes, const SourceRun& run,
                            Progress* progress) {
   VerifyReport report;
   if (!hashes) {
     if (hashes.error().kind == ErrorKind::kCancelled) return tl::unexpected<Error>(hashes.error());
-    // A file that is gone or cut off breaks the proof; it does not stop the verdict.
+    // A missing or truncated file breaks the proof, but does not prevent a verdict.
     const Error& error = hashes.error();
     report.outcome = VerifyReport::Outcome::kBroken;
     report.reasons = {error.place.tensor + " in " + error.place.file + ": " + error.message};
@@ -339,8 +338,8 @@ Result<VerifyReport> judge(const Certificate& certificate, const Checkpoint& che
   return report;
 }
 
-// What a certificate that cannot be read comes to: what is none is not what was written, and what
-// the system refuses to give, or another version wrote, is not known. Nothing where it was read.
+// Verdict if the certificate could not be read: broken if it is no certificate, undecided if the
+// system refuses access or another version wrote it; nullopt if it was read.
 std::optional<VerifyReport> verdict_of(const Result<Certificate>& read) {
   if (read) return std::nullopt;
   VerifyReport report;
@@ -349,7 +348,7 @@ std::optional<VerifyReport> verdict_of(const Result<Certificate>& read) {
   return report;
 }
 
-// All of a team have to come to the same.
+// All ranks must reach the same verdict.
 Result<std::optional<VerifyReport>> judge_unread(const Result<Certificate>& read, Team* team) {
   std::optional<VerifyReport> verdict = verdict_of(read);
   if (team == nullptr) return verdict;
@@ -398,7 +397,7 @@ Result<VerifyReport> verify_repair(const Checkpoint& checkpoint, Progress* progr
     SHW_CHECK(begin_source_run(certificate, checkpoint, run, team, progress));
   SHW_TRY(auto hashes, hash_and_compare(checkpoint, run, team, progress));
   if (team == nullptr) return judge(certificate, checkpoint, hashes, run, progress);
-  // What is read besides is read by the first one.
+  // Rank 0 reads everything else.
   SHW_TRY(Bytes told, run_on_rank0_and_broadcast(team, "judge", [&]() -> Result<Bytes> {
             SHW_TRY(VerifyReport found, judge(certificate, checkpoint, hashes, run, progress));
             return packed(found);

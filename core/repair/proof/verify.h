@@ -1,4 +1,4 @@
-// Proves again what a repair proved, whenever somebody asks.
+// Proves a finished result again, at any later time.
 #pragma once
 
 #include <memory>
@@ -16,16 +16,15 @@ namespace shw {
 class Team;
 
 // Checks a result against its certificate.json: coverage, hashes of all items, kept + lost = total.
-// Undecided without one. With the checkpoint that it was made of, `source`, every element is held
-// against that too, where the plan that the certificate keeps puts it: a result that was changed
-// and certified anew, with all its hashes, is told by its elements. Each tile is then hashed and
-// compared in one go, so that the disk reads either side once. A team hashes together, each item
-// once, and whoever has hashed one compares it. `memory`: what may be taken for items that are
-// decoded whole; larger ones are decoded as they are read.
+// Undecided without a certificate. With `source`, the checkpoint that it was made from, every
+// element is also compared with its place by the plan in the certificate: this finds a result that
+// was changed and certified anew with matching hashes. Each tile is hashed and compared in one go,
+// so that each side is read once. In a team each item is hashed and compared by one rank. `memory`
+// limits items that are decoded whole; larger ones are decoded while reading.
 Result<VerifyReport> verify_repair(const Checkpoint& checkpoint, Progress* progress = nullptr,
                                    std::shared_ptr<const Checkpoint> source = nullptr,
                                    Team* team = nullptr, std::uint64_t memory = kDefaultMemory);
-// Opened from this machine's files: a folder, or a file that its certificate names.
+// Opens `named` from local files: a folder, or a file that a certificate names.
 Result<VerifyReport> verify_repair(const std::string& named, Progress* progress = nullptr,
                                    Team* team = nullptr);
 

@@ -1,4 +1,4 @@
-// What processes that verify together tell each other.
+// Messages between ranks that verify together.
 #pragma once
 
 #include <optional>
@@ -10,10 +10,10 @@
 
 namespace shw {
 
-// An error where it could not be told.
+// An error if the chunk could not be compared.
 using ComparedChunk = Result<ComparedTile>;
 
-// The outer result of what is unpacked is that of the message.
+// The outer error is about decoding the message.
 Bytes packed(const ComparedChunk& found);
 Result<ComparedChunk> unpacked_chunk(BytesView words);
 Bytes packed(const Result<std::optional<Error>>& object);

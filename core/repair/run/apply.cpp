@@ -14,8 +14,8 @@
 namespace shw {
 namespace {
 
-// Tiles that no record has bytes of, and that the plan puts others in the place of, need not be
-// there: of everything else it is asked.
+// Checks that all files with saved bytes exist. Tiles without a record need no bytes if the plan
+// changes their tensor.
 Status check_is_there(const Checkpoint& checkpoint, const Plan& plan) {
   std::set<TensorId> without_record;
   for (const PlannedTensor& planned : plan.tensors) {
@@ -42,12 +42,12 @@ Status check_plan(const Checkpoint& checkpoint, const Plan& plan) {
   if (checkpoint.directory() == nullptr)
     return fail(ErrorKind::kUsage, "the checkpoint lies in no directory");
   for (const PlannedTensor& tensor : plan.tensors) SHW_CHECK(prove_planned(checkpoint, tensor));
-  // Steps may do without what is not there, and lowering them asks for the rest.
+  // A plan with steps may drop missing tensors; lowering the steps checks what remains.
   return plan.transforms() ? Status{} : check_is_there(checkpoint, plan);
 }
 
-// "<checkpoint>-repaired", "-repaired-b", "-repaired-c", ... A name that ends in a number is a step
-// of a run for what looks for the newest one: "checkpoint-500-repaired-2" would be.
+// "<checkpoint>-repaired", "-repaired-b", "-repaired-c", ... Letters, because tools that look for
+// the newest step of a run would read "checkpoint-500-repaired-2" as a step.
 std::string free_name(const Store& store, const std::string& source, const std::string& suffix) {
   std::string base = source + suffix;
   std::string name = base;
@@ -60,7 +60,7 @@ std::string free_name(const Store& store, const std::string& source, const std::
   return name;
 }
 
-// What a name is made of: the folder, or the one file of it that was opened, without its ending.
+// Base of the result's name: the folder, or the file that was opened, without its extension.
 Result<std::string> base_of(const Directory& directory, const std::string& folder) {
   if (!is_one_file(directory)) return folder;
   SHW_TRY(auto files, directory.list());
@@ -85,7 +85,7 @@ Result<std::string> check_out(const Store& store, const Directory& directory,
                 "make the folder first, or choose another one with --out");
   }
   SHW_TRY(std::string real_out, store.resolved(out));
-  // What lies around one file in its folder is none of it.
+  // Other files in the folder of a single-file checkpoint do not belong to it.
   if (!is_one_file(directory) && is_within(real_out, real_source)) {
     return fail(ErrorKind::kUsage, "the output must lie beside the checkpoint, not in it", {out},
                 "choose another directory with --out");

@@ -1,8 +1,8 @@
-// Carries a plan out, beside what was opened or in place (in_place.h); what came out is proved
-// (verify.h), and says so (certificate.h).
+// Applies a plan, into a new folder or in place (in_place.h), proves the result (verify.h) and
+// certifies it (certificate.h).
 //
-// Never writes into what was opened, in place excepted: a new folder is made, proved, and gets its
-// name last (core/exec/folder_run.h).
+// Never writes into the source, except in place: a new folder is written and proved under a
+// temporary name and gets its final name last (core/exec/folder_run.h).
 #pragma once
 
 #include <string>
@@ -20,13 +20,14 @@ namespace shw {
 
 class Store;
 
-// Where a repair will write: what a person is asked before anything is. An error where it cannot.
+// The folder that a repair will write, to show the user before anything is written; an error if it
+// cannot be written.
 Result<std::string> output_of(const Store& store, const Checkpoint& checkpoint,
                               const ApplyOptions& options);
 
 Result<RepairResult> apply_plan(Store& store, const Checkpoint& checkpoint, const Plan& plan,
                                 const ApplyOptions& options, Progress* progress = nullptr);
-// On this machine's own files.
+// Applies the plan to local files.
 Result<RepairResult> apply_plan(const Checkpoint& checkpoint, const Plan& plan,
                                 const ApplyOptions& options, Progress* progress = nullptr);
 

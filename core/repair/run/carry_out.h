@@ -1,5 +1,5 @@
-// A repair in place, and names that repairs leave. What is written, and what is read of it, goes
-// through a Store: tests put one underneath that fails or forgets.
+// Names of files that repairs create. All reads and writes of a repair go through a Store, so that
+// tests can make it fail or lose writes.
 #pragma once
 
 #include "core/io/store.h"
@@ -11,8 +11,8 @@ namespace shw {
 Result<RepairResult> repair_in_place(Store& store, const Checkpoint& checkpoint, const Plan& plan,
                                      Progress* progress);
 
-// Half-made directories are "<out>.shardwright-partial-<pid>" (kPartialMark); every name of ours in
-// a directory that is repaired in place holds ".shardwright-" too.
+// Unfinished directories are "<out>.shardwright-partial-<pid>" (kPartialMark). In a directory that
+// is repaired in place, our files have ".shardwright-" in their names too.
 inline constexpr const char* kOurMark = ".shardwright-";
 inline constexpr const char* kMetadataFile = ".metadata";
 

@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kConfig = "config.json";
 constexpr std::uint64_t kMostConfigText = std::uint64_t{4} << 20;
 
-// The dtype of most floating elements.
+// Finds the dtype of most floating elements.
 class MostDtype {
  public:
   void add(Dtype dtype, ExtentsView shape) {
@@ -34,7 +34,7 @@ class MostDtype {
   std::map<Dtype, std::int64_t> elements_;
 };
 
-// In the config and in those of its parts. Whether it said it.
+// Replaces the dtype in the config and its nested configs; returns whether it was there.
 bool replace_dtype(nlohmann::ordered_json& config, Dtype from, Dtype to) {
   bool is_changed = false;
   for (auto& [key, value] : config.items()) {
@@ -46,7 +46,7 @@ bool replace_dtype(nlohmann::ordered_json& config, Dtype from, Dtype to) {
   return is_changed;
 }
 
-// Nothing where nothing of it changes, or where it cannot be read.
+// The new text; nullopt if nothing changes or the file cannot be read.
 std::optional<std::string> changed_config(const Directory& directory, Dtype from, Dtype to) {
   auto source = directory.open(kConfig);
   auto text = source ? read_whole_text(**source, kMostConfigText) : Result<std::string>("");

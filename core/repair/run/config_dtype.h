@@ -1,13 +1,12 @@
-// config.json says the dtype of the weights. Where a result has another one, a config.json that
-// comes along would be wrong about it.
+// Corrects the dtype in a copied config.json if the weights of the result have another one.
 #pragma once
 
 #include "core/exec/folder_run.h"
 
 namespace shw {
 
-// Where most floating elements have another dtype than in the source, and config.json is among
-// run.copied and says the source's: it is written with the new one instead.
+// If most floating elements get another dtype, and run.copied has a config.json with the source's
+// dtype, that file is written with the new dtype instead of copied.
 void say_dtype_in_config(const Checkpoint& source, FolderRun& run);
 
 }  // namespace shw

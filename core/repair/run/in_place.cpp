@@ -1,16 +1,16 @@
-// In place: `.metadata` alone is replaced, and only where no tensor byte moves. The steps, each of
-// which leaves either the old or the new state to open, whatever happens:
+// Repairs in place: only `.metadata` is replaced, and only if no tensor byte moves. Each step
+// leaves either the old or the new state to open, wherever the run is killed:
 //
-//   0 what is to be done is noted in .shardwright-request, and who does it in .shardwright-owner
+//   0 .shardwright-request gets the plan, and .shardwright-owner the process
 //   1 certificate.json, if there is one, is kept as certificate.json.shardwright-undo
 //   2 .metadata is copied to a temporary name, made durable, renamed to .metadata.shardwright-undo
 //   3 .metadata.shardwright-new and certificate.json.shardwright-new are written, made durable and
 //     opened as the checkpoint that they will make
 //   4 .metadata.shardwright-new is renamed to .metadata: from here on it is the new state
-//   5 certificate.json.shardwright-new is renamed to certificate.json, and the notes of 0 go
+//   5 certificate.json.shardwright-new is renamed to certificate.json; the files of 0 are deleted
 //
-// 1 comes before 2: where there is a .metadata.shardwright-undo, a certificate.json without a kept
-// one beside it is ours. undo goes the other way and renames .metadata last.
+// 1 comes before 2: if .metadata.shardwright-undo exists, a certificate.json without a kept one is
+// ours. Undo goes the other way and renames .metadata last.
 #include "core/repair/run/in_place.h"
 
 #include <fmt/core.h>
@@ -41,7 +41,7 @@ using in_place::contents, in_place::is_there, in_place::remove_if_there;
 using in_place::kUndo, in_place::kNew, in_place::kHalf, in_place::kOldCertificate,
     in_place::kNewCertificate, in_place::kHalfCertificate;
 
-// The checkpoint with one file in place of another: how the new state is opened before it is one.
+// A directory with one file replaced by another: opens the new state before it takes effect.
 class Overlay final : public Directory {
  public:
   Overlay(std::shared_ptr<const Directory> inner, std::string shown, std::string real)
@@ -62,9 +62,9 @@ class Overlay final : public Directory {
   std::string shown_, real_;
 };
 
-// Of two processes one gets the checkpoint: the one that has made the owner's file. That of a
-// process that runs no more is removed first, under a lock: else two could find it, and the second
-// would remove what the first has made.
+// Claims the checkpoint by creating the owner file; only one process succeeds. The owner file of a
+// dead process is removed first, under a lock: otherwise two processes could find it, and the
+// second would remove the first one's new file.
 Status claim(Store& store, WritableDirectory& files, const Directory& directory) {
   SHW_TRY(const FolderLock lock, FolderLock::take(directory.name()));
   SHW_CHECK(in_place::check_not_claimed_by_other(store, directory));
@@ -80,7 +80,7 @@ Status claim(Store& store, WritableDirectory& files, const Directory& directory)
   return claimed;
 }
 
-// Leftovers of a run that was interrupted before it changed anything.
+// Removes leftovers of a run that was killed before it changed anything.
 Status clear_leftovers(WritableDirectory& files, const Directory& directory) {
   SHW_CHECK(in_place::remove_preparations(files, directory));
   if (!is_there(directory, kUndo)) return remove_if_there(files, directory, kOldCertificate);
@@ -91,7 +91,7 @@ Status clear_leftovers(WritableDirectory& files, const Directory& directory) {
               "run undo, or remove that file, then repair again");
 }
 
-// A durable copy that appears under its name only when it is whole.
+// Makes a durable copy that appears under its name only when complete.
 Status keep(WritableDirectory& files, const char* path, const char* half, const char* kept) {
   SHW_CHECK(files.copy_in(files.path() + "/" + path, half, nullptr));
   SHW_CHECK(files.rename(half, kept));
@@ -112,12 +112,12 @@ Status write_new_metadata(WritableDirectory& files, const Checkpoint& checkpoint
                      [&](const std::string&) { return files.create(kNew); });
 }
 
-// With the new metadata in the place of those that are there.
+// Opens the checkpoint with the new metadata.
 Result<std::shared_ptr<const Checkpoint>> open_new(const Checkpoint& checkpoint) {
   return open_checkpoint(std::make_shared<Overlay>(checkpoint.directory(), kMetadataFile, kNew));
 }
 
-// It is there as long as this is.
+// A pointer without ownership: the caller's checkpoint outlives it.
 std::shared_ptr<const Checkpoint> borrowed(const Checkpoint& checkpoint) {
   return {std::shared_ptr<void>(), &checkpoint};
 }
@@ -134,7 +134,7 @@ Result<Certificate> write_and_prove(WritableDirectory& files, const Checkpoint& 
   return certify_in_place(target.all, run, outputs, *result, files, progress);
 }
 
-// What takes the place of .metadata, or tells of it, is for no other eyes than it was.
+// Gives new files, which replace or describe .metadata, no wider permissions than it has.
 Status limit_new_files(const Store& store, const WritableDirectory& files) {
   if (&store != &posix_store()) return {};
   const MostRights most = rights_of({}, {files.path() + "/" + kMetadataFile});
@@ -143,7 +143,8 @@ Status limit_new_files(const Store& store, const WritableDirectory& files) {
   return {};
 }
 
-// Steps 0 to 3: everything is there under names of ours, nothing has changed yet.
+// Steps 0 to 3 of the list at the top: writes all files under names of ours and changes nothing
+// yet.
 Result<Certificate> prepare(const Store& store, WritableDirectory& files,
                             const Checkpoint& checkpoint, const Plan& plan, Progress* progress) {
   const Directory& directory = *checkpoint.directory();
@@ -168,7 +169,7 @@ Result<Certificate> prepare(const Store& store, WritableDirectory& files,
   return certificate;
 }
 
-// Steps 4 and 5.
+// Steps 4 and 5 of the list at the top: renames the new files to their final names.
 Status swap(WritableDirectory& files) {
   SHW_CHECK(files.rename(kNew, kMetadataFile));
   SHW_CHECK(files.sync());
@@ -176,8 +177,8 @@ Status swap(WritableDirectory& files) {
   return files.sync();
 }
 
-// Whether a certificate of this repair says that .metadata is what it made; nothing where it is
-// none that can say so.
+// Whether the repair's certificate at `path` lists the current .metadata; nullopt if the
+// certificate cannot tell.
 std::optional<bool> certifies_metadata(const Directory& directory, const char* path) {
   auto certificate = in_place::certificate_in(directory, path);
   if (!certificate || certificate->seal != Certificate::Seal::kHolds) return std::nullopt;
@@ -192,12 +193,12 @@ std::optional<bool> certifies_metadata(const Directory& directory, const char* p
   return std::nullopt;
 }
 
-// What somebody else saved there since the repair is not thrown away.
+// Refuses to undo if another program has saved new metadata since the repair.
 Status check_metadata_is_ours(const Directory& directory) {
   auto kept = contents(directory, kUndo), now = contents(directory, kMetadataFile);
   if (!kept || !now || *kept == *now) return {};
   std::optional<bool> ours = certifies_metadata(directory, kNewCertificate);
-  // An undo that was interrupted has put the old certificate back already.
+  // An interrupted undo has already restored the old certificate.
   auto old = contents(directory, kOldCertificate), last = contents(directory, kCertificateFile);
   if (!ours && !(old && last && *old == *last))
     ours = certifies_metadata(directory, kCertificateFile);
@@ -209,7 +210,7 @@ Status check_metadata_is_ours(const Directory& directory) {
                   std::string(kUndo) + " to it yourself");
 }
 
-// What would come back still is one.
+// Checks that the metadata to be restored can still be opened.
 Status check_kept_opens(std::shared_ptr<const Directory> directory) {
   if (!is_there(*directory, kUndo)) return {};
   auto kept =
@@ -229,7 +230,7 @@ tl::unexpected<Error> with_cleanup(Error error, const Status& cleanup) {
 
 constexpr const char* kIntoNewFolder = "repair into a new directory instead";
 
-// lost.json speaks of what earlier repairs filled by its name and boxes, and is not written anew.
+// lost.json lists filled elements by name and box, and is not rewritten in place.
 Status check_not_filled(const TargetState& all) {
   std::set<std::string_view> as_they_were;
   for (const TargetEntry& entry : all.tensors) {
@@ -251,7 +252,7 @@ Status check_moves_nothing(const Checkpoint& checkpoint, const Plan& plan) {
   return outputs ? Status{} : Status(tl::unexpected<Error>(std::move(outputs).error()));
 }
 
-// The first of the steps after which a byte would have to move is named.
+// Names the first step after which a byte would have to move.
 Status check_steps_in_place(const Checkpoint& checkpoint, const Plan& plan) {
   if (!plan.format.empty() && plan.format != checkpoint.format().name) {
     return fail(ErrorKind::kUnsupported,
@@ -293,7 +294,7 @@ Status check_in_place(const Checkpoint& checkpoint, const Plan& plan) {
   if (plan.transforms()) return check_steps_in_place(checkpoint, plan);
   FilledReport earlier = filled_in(checkpoint);
   for (const PlannedTensor& tensor : plan.tensors) {
-    // lost.json speaks of it as it is, and is not written anew here.
+    // lost.json lists the tensor as it is now, and is not rewritten in place.
     if (earlier.find(checkpoint.fqn(tensor.tensor)) != nullptr) {
       return fail(ErrorKind::kUnsupported,
                   "an earlier repair filled elements of it, so it is not repaired in place",
@@ -331,7 +332,7 @@ Result<RepairResult> repair_in_place(Store& store, const Checkpoint& checkpoint,
     return with_cleanup(certificate.error(), in_place::abandon_repair(*files, directory));
   if (auto swapped = swap(*files); !swapped)
     return with_cleanup(swapped.error(), in_place::take_back(store, directory.name()));
-  // It is done: what is left of its making harms nobody.
+  // The repair is done, so leftover work files are harmless.
   static_cast<void>(in_place::remove_work(*files, directory));
   static_cast<void>(files->sync());
   RepairResult told{directory.name(), directory.name() + "/" + kCertificateFile,

@@ -1,5 +1,5 @@
-// Whether a repair can be done in place, and how it is taken back. `.metadata` alone is replaced,
-// and the old one kept as `.metadata.shardwright-undo`.
+// Repairs in place and their undo. Only `.metadata` is replaced; the old one is kept as
+// `.metadata.shardwright-undo`.
 #pragma once
 
 #include <cstdint>
@@ -15,29 +15,28 @@ namespace shw {
 
 class Store;
 
-// Whether the plan can be carried out with in_place: the error says why it cannot.
+// Checks that the plan can be applied in place; the error says why it cannot.
 Status check_in_place(const Checkpoint& checkpoint, const Plan& plan);
-// Takes back what --in-place did: the old `.metadata` returns, byte for byte. kUsage where there is
-// nothing to take back.
+// Restores the old `.metadata` byte for byte after --in-place. kUsage if there is nothing to undo.
 Status undo_repair(Store& store, const std::string& checkpoint_path);
 Status undo_repair(const std::string& checkpoint_path);  // on this machine
 
-// Where a repair in place stands.
+// State of a repair in place.
 enum class InPlace : std::uint8_t {
-  kNothing,   // there is none
-  kBegun,     // was killed before it changed anything
-  kReplaced,  // was killed when .metadata was the new one already
+  kNothing,   // there is no such repair
+  kBegun,     // killed before it changed anything
+  kReplaced,  // killed after .metadata was replaced
   kDone
 };
 Result<InPlace> in_place_state(const Directory& checkpoint);
-// Finishes what was killed. kUsage where that cannot be done, or somebody is still at it.
+// Finishes a killed repair. kUsage if that is impossible, or if a process is still running it.
 Result<RepairResult> resume_in_place(Store& store, const std::string& checkpoint_path,
                                      Progress* progress);
-// Or takes it back: the checkpoint is as it was before.
+// Rolls a killed repair back, so that the checkpoint is as before.
 Status roll_back_in_place(Store& store, const std::string& checkpoint_path);
-// Drops what undo needs. kUsage where there is nothing to drop, or a repair was killed.
+// Deletes the files that undo needs. kUsage if there are none, or a repair was killed.
 Status commit_repair(Store& store, const std::string& checkpoint_path);
-// What a finished repair answered: its folder, its certificate, and whether it lost nothing.
+// Result of a finished repair: its folder, its certificate, and whether it lost nothing.
 Result<RepairResult> finished_repair(const Directory& checkpoint);
 
 }  // namespace shw

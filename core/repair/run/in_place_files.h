@@ -1,4 +1,4 @@
-// The files of ours in a checkpoint that is repaired in place: a part of in_place.cpp and
+// Files that in-place repairs create in the checkpoint; shared by in_place.cpp and
 // in_place_resume.cpp.
 #pragma once
 
@@ -19,7 +19,7 @@ inline constexpr const char* kHalfCertificate = "certificate.json.shardwright-ha
 inline constexpr const char* kRequest = ".shardwright-request";
 inline constexpr const char* kHalfRequest = ".shardwright-request-half";
 
-// What is there only while a repair is at work.
+// Files that exist only while a repair is running.
 inline constexpr std::array<const char*, 7> kAtWork = {
     kNew, kHalf, kNewCertificate, kHalfCertificate, kRequest, kHalfRequest, kOwnerFile};
 
@@ -28,19 +28,20 @@ inline bool is_there(const Directory& directory, const char* path) {
 }
 Result<Bytes> contents(const Directory& directory, const char* path);
 Status remove_if_there(WritableDirectory& files, const Directory& directory, const char* path);
-// All of kAtWork but the owner, and the journal.
+// Removes all of kAtWork except the owner file, and the journal.
 Status remove_preparations(WritableDirectory& files, const Directory& directory);
-// All of kAtWork, and the journal that the making of the folder may have left.
+// Removes all of kAtWork, and a journal that the making of the folder may have left.
 Status remove_work(WritableDirectory& files, const Directory& directory);
 // Undoes a repair that has not replaced .metadata yet: restores the state before it.
 Status abandon_repair(WritableDirectory& files, const Directory& directory);
 
 Result<Certificate> certificate_in(const Directory& directory, const char* path);
-// Of processes that live.
+// Checks that no running process owns the checkpoint.
 Status check_not_in_use(const Store& store, const std::string& path);
-// The same, this process aside.
+// Checks that no process other than this one owns the checkpoint.
 Status check_not_claimed_by_other(const Store& store, const Directory& directory);
-// undo_repair() by whoever is at it: the old state is put back, whatever .metadata is now.
+// Restores the old metadata, whatever .metadata is now: undo_repair() for the process that owns the
+// checkpoint.
 Status take_back(Store& store, const std::string& checkpoint_path);
 
 }  // namespace shw::in_place

@@ -1,4 +1,4 @@
-// What becomes of a repair in place that was killed, and of the files that undo needs.
+// Resumes or rolls back a killed in-place repair, and deletes its undo files.
 #include <algorithm>
 #include <span>
 
@@ -78,7 +78,7 @@ Status take_back(Store& store, const std::string& checkpoint_path) {
                 "only repair --in-place can be undone; another output is simply removed");
   }
   if (is_there(*directory, kOldCertificate)) {
-    // A copy: an undo that is interrupted here must find the kept one again.
+    // Copied, not moved: an undo that is interrupted here must find the kept certificate again.
     SHW_CHECK(files->copy_in(files->path() + "/" + kOldCertificate, kHalfCertificate, nullptr));
     SHW_CHECK(files->rename(kHalfCertificate, kCertificateFile));
   } else {
@@ -97,7 +97,7 @@ namespace {
 
 using Text = std::string_view;
 
-// Step 5 of a repair that was killed behind step 4.
+// Finishes a repair that was killed after .metadata was replaced: renames the new certificate.
 Result<RepairResult> finish_replaced(Store& store, const Directory& directory) {
   SHW_TRY(const FolderLock lock, FolderLock::take(directory.name()));
   SHW_TRY(auto files, store.edit_folder(directory.name()));
@@ -116,7 +116,7 @@ Result<RepairResult> finish_replaced(Store& store, const Directory& directory) {
   return finished_repair(directory);
 }
 
-// From the beginning: what was prepared is made again.
+// Starts the repair again from its request; prepared files are made anew.
 Result<RepairResult> begin_again(Store& store, std::shared_ptr<const Directory> directory,
                                  Progress* progress) {
   auto read = in_place::contents(*directory, in_place::kRequest);
@@ -135,7 +135,7 @@ Result<RepairResult> begin_again(Store& store, std::shared_ptr<const Directory> 
   return repair_in_place(store, *checkpoint, plan, progress);
 }
 
-// Of a repair that has only begun; what the state was.
+// Removes a repair that has only begun; returns the state that it found.
 Result<InPlace> take_away_begun(Store& store, const Directory& directory) {
   SHW_TRY(const FolderLock lock, FolderLock::take(directory.name()));
   SHW_CHECK(in_place::check_not_in_use(store, directory.name()));
@@ -150,7 +150,7 @@ Result<InPlace> take_away_begun(Store& store, const Directory& directory) {
 
 Result<InPlace> in_place_state(const Directory& checkpoint) {
   using namespace in_place;
-  // A folder with a journal was made as a whole, and nothing in it since then.
+  // A journal means that the whole folder was made by a run and not repaired in place since.
   if (!is_there(checkpoint, kMetadataFile) || is_there(checkpoint, kJournalFile))
     return InPlace::kNothing;
   bool at_work = is_there(checkpoint, kOldCertificate) && !is_there(checkpoint, kUndo);

@@ -12,19 +12,19 @@
 namespace shw {
 namespace {
 
-// A new box and a part of an old chunk that it takes.
+// A new box and the box of the old tensor that it takes its elements from.
 struct Taken {
   TensorId tensor{};
   Box source;  // in the old tensor
   Extents at;  // in the new tensor
   Extents permutation;
-  bool whole_box = false;  // its elements are numbered otherwise: any loss in it counts for all
+  bool whole_box = false;  // true: elements are reshaped, so any loss in it counts for all of it
 };
 
 std::vector<Taken> taken_by(const Checkpoint& checkpoint, const PlannedTensor& planned,
                             const PlannedChunk& chunk) {
   std::vector<Taken> all;
-  // Its own bytes, wherever they lie: what was lost of this box is lost still.
+  // The tensor's own bytes at another place: earlier losses in this box stay lost.
   if (place_elsewhere(checkpoint, chunk)) {
     all.push_back({planned.tensor, chunk.box, chunk.box.offsets, {}});
   } else if (chunk.item) {
@@ -57,13 +57,13 @@ void take_fill(FilledTensor& into, const FilledTensor& from) {
   join_fill(into, from, into.fill.empty() && into.boxes.empty());
 }
 
-// Whatever is not known element by element is lost as a whole.
+// Marks the whole tensor as lost if single elements cannot be tracked.
 void give_up(FilledTensor& tensor) {
   tensor.boxes = {whole(tensor.shape)};
   tensor.all_boxes = true;
 }
 
-// What the chunks bring along of earlier losses, of this tensor or of the one they are taken from.
+// Adds earlier losses that the new chunks contain, of this tensor or the one they come from.
 void add_earlier(const Checkpoint& checkpoint, const PlannedTensor& planned,
                  const FilledReport& earlier, FilledTensor& tensor) {
   std::size_t looks = 20'000'000;
@@ -99,7 +99,7 @@ FilledTensor planned_loss(const Checkpoint& checkpoint, const PlannedTensor& pla
   return tensor;
 }
 
-// Entries that were replaced before stay so, under their new names.
+// Entries that earlier repairs replaced, under their new names.
 std::vector<FilledEntry> entries_after(const Checkpoint& checkpoint, const Plan& plan,
                                        const FilledReport& earlier) {
   std::map<std::string, std::string> renamed;

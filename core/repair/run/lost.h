@@ -1,5 +1,5 @@
-// What a repair gives up, and what earlier ones gave up: lost.json beside the certificate, so that
-// a trainer can mask or reset exactly those elements, and the record inside the checkpoint.
+// Elements that this and earlier repairs lost: lost.json beside the certificate, so that a trainer
+// can mask or reset exactly those elements, and the record inside the checkpoint.
 #pragma once
 
 #include <string>
@@ -9,12 +9,13 @@
 
 namespace shw {
 
-// Elements, or entries that were replaced: what lost.json tells. What other ranks had is neither.
+// True if lost.json is needed: for lost elements or replaced entries. Values of other ranks that
+// were not copied do not count.
 bool has_lost(const Certificate& certificate);
 std::string lost_to_json(const Certificate& certificate);
 
-// Of the result, by its names: what the plan gives up, and what was given up before, in its new
-// place. A hole that was there before, and that nothing mends, is not among it.
+// Losses in the result, by its names: those of the plan, and earlier ones at their new place. Holes
+// of the source that stay holes are not included.
 FilledRecord filled_after(const Checkpoint& checkpoint, const Plan& plan);
 
 }  // namespace shw

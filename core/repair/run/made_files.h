@@ -1,4 +1,4 @@
-// Files of a result that are written from memory, where others are copied.
+// Files of a result that are written from memory instead of copied.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@ namespace shw {
 
 void write_instead(const std::string& path, Bytes bytes, FolderRun& run);
 
-// Files among run.copied that the source's directory makes: they are written as it gives them. An
-// error where one cannot be read.
+// Writes those files of run.copied that exist only in the source's directory object, not on disk.
+// An error if one cannot be read.
 Status write_made_files(const Checkpoint& source, FolderRun& run);
 
 }  // namespace shw

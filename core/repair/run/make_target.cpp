@@ -17,7 +17,7 @@
 namespace shw {
 namespace {
 
-// Entries that are no tensors, and what else the metadata says.
+// Proves non-tensor entries and the rest of the metadata.
 Status prove_rest(const ProvingTarget& proving) {
   SHW_TRY(auto differs, differing_target_entry(proving.all, proving.result));
   if (differs) return tl::unexpected<Error>(std::move(*differs));
@@ -27,7 +27,7 @@ Status prove_rest(const ProvingTarget& proving) {
   return keeps_attributes ? Status{} : differs_from_target("", "other attributes");
 }
 
-// Tensors that were rounded to their dtype; 0 where anything else keeps it from being lossless.
+// Number of tensors that were rounded to their dtype; 0 if the result is lossy for another reason.
 std::size_t only_rounded(const Certificate& certificate) {
   if (certificate.lossless || !certificate.dropped.empty() || certificate.trimmed != 0 ||
       !certificate.of_other_ranks.empty() || has_damage(certificate))
@@ -40,7 +40,7 @@ std::size_t only_rounded(const Certificate& certificate) {
   return rounded;
 }
 
-// What is none of the tiles, and the certificate. Whether nothing is lost.
+// Writes everything beside the tiles, and the certificate; returns whether nothing is lost.
 Result<bool> certify_and_write(const CertifiedRun& done, RepairResult& told) {
   const ProvingTarget& proving = done.proving;
   SHW_CHECK(prove_rest(proving));

@@ -1,5 +1,5 @@
-// Writes a target into a new folder, and proves it: every element of what was written is read back
-// and held against where it comes from.
+// Writes a target into a new folder and proves it: every written element is read back and compared
+// with its origin.
 #pragma once
 
 #include <string>
@@ -14,16 +14,16 @@
 
 namespace shw {
 
-// Of a target that moves no byte, written as `outputs` and opened again as `result`: every tile is
-// the item that it was, and what is certified of it.
+// Certifies an in-place target, which moves no bytes: `outputs` is its layout, `result` the
+// reopened checkpoint. Proves that every tile still has its item.
 Result<Certificate> certify_in_place(const TargetState& all, const TargetRun& run,
                                      const Outputs& outputs, const Checkpoint& result,
                                      WritableDirectory& files, Progress* progress);
 
-// All that is decided before anything is written.
+// All decisions of a run, made before anything is written.
 struct PreparedRun {
   FolderRun run;
-  std::vector<std::string> neighbours = {};  // files that do not come along, for people
+  std::vector<std::string> neighbours = {};  // paths that are not copied, for messages
 };
 Result<PreparedRun> prepare_run(const TargetState& all, const TargetRun& wanted,
                                 Progress* progress);

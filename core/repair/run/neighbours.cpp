@@ -20,27 +20,27 @@ std::string_view folder_of(std::string_view path) {
   return path.substr(0, path.rfind('/') + 1);
 }
 
-// "model.safetensors.index.json", and with a variant "model.safetensors.index.fp16.json": it names
-// files that the result does not have.
+// "model.safetensors.index.json", also with a variant: "model.safetensors.index.fp16.json". It
+// lists files that the result does not have.
 bool is_index_of_weights(std::string_view path) {
   return path.ends_with(".json") &&
          (path.find(".safetensors.index.") != std::string_view::npos ||
           path.find(".bin.index.") != std::string_view::npos || path.ends_with(".index.json"));
 }
 
-// Whether it lies beside the data of the source, and is none of it and none of ours.
+// True for a file beside the source's data that neither belongs to it nor was created by us.
 bool is_neighbour(const Checkpoint& source, const Entry& entry) {
   const bool is_ours = entry.path == kCertificateFile || entry.path == kLostFile ||
                        entry.path.find(kOurMark) != std::string::npos ||
-                       entry.path == kIntegrityFile ||  // of other bytes
+                       entry.path == kIntegrityFile ||  // its hashes are of the old bytes
                        entry.path == source.format().traits.index_file ||
                        is_index_of_weights(entry.path);
   return !is_ours && entry.kind == EntryKind::kFile;
 }
 
-// Weights of the same format that were not opened with these: beside the result they make a folder
-// of several checkpoints, of which nothing says which is meant. In a folder below they are another
-// checkpoint, but for formats that are told by names that others have too.
+// True for weights of the same format that are not part of the source: copied, they would make the
+// result ambiguous. In a subfolder they are a separate checkpoint, except for formats whose file
+// names other formats use too.
 bool would_compete(const Format& format, const std::string& path) {
   auto rows = formats();
   return std::any_of(rows.begin(), rows.end(), [&](const FormatRow& row) {
@@ -49,8 +49,7 @@ bool would_compete(const Format& format, const std::string& path) {
   });
 }
 
-// The same weights as another program looks for them: what becomes of these does not become of
-// those.
+// True for the same weights in the file of another library: it would not match the changed result.
 bool is_weights_of_others(const Format& format, const std::string& path) {
   constexpr auto kStems = std::to_array<std::string_view>(
       {"pytorch_model", "model", "adapter_model", "diffusion_pytorch_model", "pytorch_lora_weights",
@@ -66,7 +65,7 @@ bool is_weights_of_others(const Format& format, const std::string& path) {
                      [&](std::string_view ending) { return path.ends_with(ending); });
 }
 
-// Folders below that hold weights: what lies beside those is theirs.
+// Subfolders with weights: the other files in them belong to those weights.
 std::set<std::string, std::less<>> folders_with_weights(const Checkpoint& source) {
   std::set<std::string, std::less<>> folders;
   for (const FileRow& row : source.files()) {
@@ -75,7 +74,7 @@ std::set<std::string, std::less<>> folders_with_weights(const Checkpoint& source
   return folders;
 }
 
-// Names of files and folders mean nothing to loaders of a format with an index.
+// True for formats with an index, whose loaders ignore other file names.
 bool has_index(const FormatWriter* writer) {
   auto rows = formats();
   return std::any_of(rows.begin(), rows.end(), [&](const FormatRow& row) {
@@ -85,9 +84,10 @@ bool has_index(const FormatWriter* writer) {
 
 struct Choosing {
   const Checkpoint& source;
-  bool stays = false;         // the format
-  bool weights_only = false;  // FolderRun of Plan::weights_only
-  bool has_parts = false;     // the result has folders as the source, or can become that again
+  bool stays = false;         // true: the format stays
+  bool weights_only = false;  // Plan::weights_only
+  // The result has folders like the source, or a conversion back will make them.
+  bool has_parts = false;
   std::set<std::string, std::less<>> with_weights = {};
 
   bool comes_as_companion(const std::string& path) const {
@@ -104,7 +104,7 @@ struct Choosing {
   }
 };
 
-// Data files that are pointed to afterwards, and those of copies.
+// Data files that the result still uses, and those of replicas.
 std::set<std::string> files_needed(const Checkpoint& source, const Outputs& outputs) {
   std::set<std::string> needed;
   FileId last = FileId::kNone;
@@ -118,7 +118,7 @@ std::set<std::string> files_needed(const Checkpoint& source, const Outputs& outp
   }
   for (const OutputObject& object : outputs.objects) need(object.place);
   for (const OutputUnclaimedRecord& unclaimed : outputs.unclaimed_records) need(unclaimed.place);
-  // Nobody has compared the copies that other ranks saved of a tile: they come along.
+  // Replicas of a tile by other ranks have not been compared, so they are kept.
   for (std::uint32_t chunk = 0; chunk < source.chunk_count(); ++chunk) {
     for (const Replica& replica : source.replicas(ChunkId{chunk}))
       need(source.place(replica.storage));
@@ -130,7 +130,7 @@ std::set<std::string> files_needed(const Checkpoint& source, const Outputs& outp
 
 std::vector<std::string> choose_files(const Checkpoint& source, FolderRun& run) {
   std::vector<std::string> left_out;
-  // Where files themselves say what they hold, none is left out.
+  // A format without an index needs all its files.
   const bool drops_files = source.format().rewrite != Rewrite::kFiles;
   std::set<std::string> needed = files_needed(source, run.outputs), referenced;
   std::set<std::string> anew = run.laid_out.replaced;
@@ -142,11 +142,12 @@ std::vector<std::string> choose_files(const Checkpoint& source, FolderRun& run) 
     if (input != 0) continue;
     bool ours = entry.path == kCertificateFile || entry.path == kLostFile ||
                 entry.path.find(kOurMark) != std::string::npos ||
-                entry.path == kIntegrityFile;  // of other bytes: it would call the result broken
+                entry.path == kIntegrityFile;  // its hashes are of the old bytes and would fail
     bool dropped = drops_files && referenced.contains(entry.path) && !needed.contains(entry.path);
     if (ours || dropped || anew.contains(entry.path)) continue;
     if (entry.kind != EntryKind::kFile) continue;
-    // What it points to is no part of the checkpoint, and may be for other eyes than its result.
+    // The link's target is outside the checkpoint and may have stricter permissions than the
+    // result.
     if (!referenced.contains(entry.path) && leads_outside(source.directory()->name(), entry.path))
       left_out.push_back(entry.path + ", a link out of the checkpoint");
     else
@@ -173,7 +174,7 @@ std::vector<std::string> choose_neighbours(const Checkpoint& source, bool weight
   std::vector<std::string> left;
   for (const auto& [input, entry] : run.watched) {
     if (input != 0 || taken.contains(entry.path) || !is_neighbour(source, entry)) continue;
-    // Of another save, or empty: it is none of this checkpoint.
+    // Data of another save or an empty file: not part of this checkpoint.
     const bool is_data = !choosing.stays && !data.empty() && entry.path.ends_with(data);
     if (choosing.stays_behind(entry.path)) {
       if (!is_data) left.push_back(entry.path);

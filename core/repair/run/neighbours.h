@@ -1,4 +1,4 @@
-// Files that lie beside the data of the source: which of them come along into a result.
+// Chooses which files beside the source's data are copied into the result.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace shw {
 
-// Of a repair whose format and files stay: everything that lies there comes along, but old
-// certificates, leftovers of ours, what is written anew, and data files that nothing points to any
-// more. Adds them to run.copied; links that lead out stay behind, for people.
+// For a repair that keeps format and files: adds everything to run.copied except old certificates,
+// leftovers of ours, files that are rewritten, and data files that are no longer used. Returns
+// links that lead outside, which are not copied, for messages.
 std::vector<std::string> choose_files(const Checkpoint& source, FolderRun& run);
 
-// Of what is written anew: where the format stays, all of them but other weights; else, and with
-// `weights_only`, what model libraries read beside the weights (companion_names.h). Adds them to
-// run.copied; those that stay behind, for people.
+// For a result that is written anew: adds files to run.copied. If the format stays, these are all
+// but other weights; otherwise, or with `weights_only`, those that model libraries read beside
+// weights (companion_names.h). Returns the paths of the others, for messages.
 std::vector<std::string> choose_neighbours(const Checkpoint& source, bool weights_only,
                                            FolderRun& run);
 

@@ -1,4 +1,4 @@
-// What a repair comes to, before anything is written: a dry run.
+// Forecast of a repair before anything is written: a dry run.
 #pragma once
 
 #include <cstdint>
@@ -13,26 +13,26 @@
 
 namespace shw {
 
-// What could make the elements, and how long the whole run would take with it.
+// A device that could compute elements, and how long the whole run would take with it.
 struct DeviceOutlook {
-  std::string device;  // "cpu", "cuda:0": as it is asked for
-  std::string name;    // "2 threads", or the GPU's
+  std::string device;  // "cpu", "cuda:0": as in the option
+  std::string name;    // "2 threads", or the GPU's name
   double seconds = 0;
   std::string failed = {};  // why it cannot be predicted; may be empty
 };
 
 struct RepairOutlook {
-  std::uint64_t files_copied = 0, bytes_copied = 0;  // whole files that come along
+  std::uint64_t files_copied = 0, bytes_copied = 0;  // files that are copied whole
   std::uint64_t files_made = 0, tiles_made = 0, tiles_kept = 0;
-  std::uint64_t bytes_read = 0;     // of the checkpoint, what is copied too
-  std::uint64_t bytes_written = 0;  // what is copied too, but for metadata
-  std::string program;              // its hash
+  std::uint64_t bytes_read = 0;     // from the checkpoint, copied files included
+  std::uint64_t bytes_written = 0;  // copied files included, metadata excluded
+  std::string program;              // hash of the program
   Forecast forecast;                // on the CPU
   std::vector<DeviceOutlook> devices;
-  std::string no_gpu;  // why there is none; empty where there is one
+  std::string no_gpu;  // why no GPU is available; empty if one is
 };
 
-// Into a new folder. Everything that can be refused is refused here; nothing is written.
+// Forecast for a new folder. Refuses everything that apply would refuse; writes nothing.
 Result<RepairOutlook> outlook_of(const Checkpoint& checkpoint, const Plan& plan,
                                  const ApplyOptions& options);
 

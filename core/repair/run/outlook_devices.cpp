@@ -18,7 +18,7 @@ DeviceOutlook on_gpu(const Program& program, const Gpus& gpus, const Gpu& gpu,
     outlook.failed = spent.error().message;
     return outlook;
   }
-  // Its executor fingerprints what it makes. Threads share the way to it and back.
+  // The device's executor also fingerprints what it computes. Threads share the bus to it.
   const double on_cpu_made = on_cpu.seconds[static_cast<std::size_t>(Stage::kMake)];
   outlook.seconds = on_cpu.total - on_cpu_made + spent->make;
   return outlook;

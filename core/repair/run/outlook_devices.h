@@ -1,4 +1,4 @@
-// How long a run would take with each device that is there.
+// Predicts how long a run would take with each available device.
 #pragma once
 
 #include "core/exec/device.h"
@@ -7,8 +7,8 @@
 
 namespace shw {
 
-// Fills `devices` and `no_gpu` beside the forecast, which is of the CPU: only the making of
-// elements depends on the device.
+// Fills `devices` and `no_gpu`. The forecast is for the CPU; only computing elements depends on the
+// device.
 void predict_devices(const Program& program, const DeviceOptions& options, RepairOutlook& outlook);
 
 }  // namespace shw

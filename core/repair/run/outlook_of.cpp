@@ -15,11 +15,11 @@ Result<RepairOutlook> outlook_of(const Checkpoint& checkpoint, const Plan& plan,
                                  const ApplyOptions& options) {
   if (checkpoint.directory() == nullptr)
     return fail(ErrorKind::kUsage, "the checkpoint lies in no directory");
-  // Without an index of its own there is nothing that a plan of nothing could write.
+  // An empty plan needs a format with an index: otherwise there is nothing to write.
   if (plan.empty() && checkpoint.format().rewrite == Rewrite::kFiles)
     return fail(ErrorKind::kUnsupported, "the plan is empty: there is nothing to write");
   for (const PlannedTensor& tensor : plan.tensors) SHW_CHECK(prove_planned(checkpoint, tensor));
-  // It is there as long as this is.
+  // A pointer without ownership: the caller's checkpoint outlives it.
   const std::shared_ptr<const Checkpoint> source(std::shared_ptr<void>(), &checkpoint);
   SHW_TRY(TargetOfPlan target, target_of_plan(source, plan, nullptr));
   TargetRun wanted;

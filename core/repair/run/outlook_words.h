@@ -1,4 +1,4 @@
-// What a repair does and takes, in the words that the window and `plan --explain` share.
+// Text about what a repair does and costs, shared by the window and `plan --explain`.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@ namespace shw {
 
 // "2 operations on 3 tensors, 12 tiles. Nothing is lost. No tensor byte moves."
 std::string in_words(const Plan& plan);
-// "What other ranks had under the name of seed and loader stays behind."; empty where nothing does.
+// "What other ranks had under the name of seed and loader stays behind."; empty for an empty list.
 std::string left_behind_in_words(const std::vector<std::string>& of_other_ranks);
 // "3 items decoded there on the way, at most 900 MB at a time".
 std::string decoded_in_words(const Forecast& forecast);
-// A label and what stands beside it: "reads", "3.02 GB".
+// Label and value of each row: "reads", "3.02 GB".
 std::vector<std::pair<std::string, std::string>> rows_in_words(const RepairOutlook& outlook);
 
 }  // namespace shw

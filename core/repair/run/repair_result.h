@@ -1,4 +1,4 @@
-// What a repair is asked and what it answers.
+// Options and result of a repair.
 #pragma once
 
 #include <cstddef>
@@ -15,48 +15,48 @@
 namespace shw {
 
 struct ApplyOptions {
-  std::string out;  // the new directory; empty: "<checkpoint>-repaired" beside it, "-2", ... where
-                    // that exists
+  // New directory; empty: "<checkpoint>-repaired" beside it, then "-repaired-b", ...
+  std::string out;
   bool in_place = false;
-  std::string checkpoint = {};  // as the person named it; empty: the folder that was opened
-  std::string partial = {};     // what a killed repair left, to be gone on with
-  std::uint64_t memory = kDefaultMemory;  // that slabs and decoded items may take
-  std::string suffix = "-repaired";       // of the name that is made where none is given
-  bool integrity = false;     // writes an integrity.json (core/facts/storage/integrity.h) too
-  DeviceOptions device = {};  // on what elements are made
+  std::string checkpoint = {};            // as typed by the user; empty: the folder that was opened
+  std::string partial = {};               // folder of a killed run, to be resumed
+  std::uint64_t memory = kDefaultMemory;  // in bytes, for slabs and decoded items
+  std::string suffix = "-repaired";       // of the default name of the new directory
+  bool integrity = false;     // also writes an integrity.json (core/facts/storage/integrity.h)
+  DeviceOptions device = {};  // computes elements
   Team* team = nullptr;       // FolderRun::team
 };
 
-// What came of the way back from the result to the source.
+// Result of converting back and comparing with the source.
 struct WayBack {
-  std::string program;    // whose names and layout the source has; empty without a map
-  std::size_t equal = 0;  // tensors whose elements are the source's, by fingerprints of 128 bits
-  std::vector<std::string> differ = {};   // in shape, dtype or elements
-  std::vector<std::string> padding = {};  // in rows of padding alone, which were cut off
-  std::vector<std::string> without = {};  // of the source, and not in the result: left out
+  std::string program;    // program whose names and layout the source has; empty without a map
+  std::size_t equal = 0;  // number of tensors with equal elements, by 128-bit fingerprints
+  std::vector<std::string> differ = {};   // FQNs: other shape, dtype or elements
+  std::vector<std::string> padding = {};  // FQNs: only padding rows differ, which were cut off
+  std::vector<std::string> without = {};  // FQNs that the result lacks
 };
 
-// Where a folder was sent.
+// The upload of a result.
 struct SentResult {
-  std::string to;  // without anything secret
+  std::string to;  // address without secrets
   std::size_t files = 0;
   std::uint64_t bytes = 0;
-  std::size_t kept = 0;  // of the files, those that an upload which was cut off had sent
+  std::size_t kept = 0;  // number of files that an earlier, interrupted upload had sent
 };
 
 struct RepairResult {
-  std::string output;       // the directory
-  std::string certificate;  // the file
+  std::string output;       // path of the directory
+  std::string certificate;  // path of the file
   bool lossless = true;
-  std::size_t rounded = 0;     // tensors whose values were rounded, where nothing else is lost
-  std::size_t files_kept = 0;  // that an earlier run had made already
-  DeviceUse device = {};       // what made the elements
-  TeamTraffic traffic = {};    // what carried tiles between workers
-  // Of tensors that have any: TensorCertificate::out_of_range.
+  std::size_t rounded = 0;     // number of rounded tensors, if nothing else is lost
+  std::size_t files_kept = 0;  // number of files that an earlier run had finished
+  DeviceUse device = {};       // device that computed elements
+  TeamTraffic traffic = {};    // traffic between ranks
+  // TensorCertificate::out_of_range by FQN, for tensors that have any.
   std::map<std::string, std::int64_t> out_of_range = {};
   std::vector<std::string> of_other_ranks = {};  // Certificate::of_other_ranks
   std::vector<std::string> left_out = {};        // Certificate::left_out
-  // Entries that came along as they lay and do not match their checksums, each with why.
+  // Copied tensors and entries that do not match their checksums, each with the reason.
   std::map<std::string, std::string> damage = {};
   std::optional<WayBack> way_back = {};
   std::optional<SentResult> sent = {};

@@ -11,7 +11,7 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-// Names of files may be no UTF-8.
+// File names may contain invalid UTF-8.
 std::string json_text(const std::string& text) {
   return OrderedJson(text).dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
@@ -23,14 +23,15 @@ std::string text_of(const OrderedJson& object, const char* key) {
 
 constexpr const char* kPackedPlan = "plan_zstd";
 
-// All that stands before the plan, which is the last.
+// The JSON text up to the plan, which comes last.
 std::string before_plan(const RepairRequest& request, std::string_view verb) {
   return R"({"verb": )" + json_text(std::string(verb)) + R"(, "checkpoint": )" +
          json_text(request.checkpoint) + R"(, "said": )" + json_text(request.said) +
          (request.integrity ? R"(, "integrity": true)" : "");
 }
 
-// Whether the plan is there is said; its tree, which may have millions of chunks, is not made.
+// Parses everything but the plan, whose tree may have millions of chunks; only notes that it
+// exists.
 OrderedJson parsed_without_plan(std::string_view json, bool& has_plan) {
   auto keeps = [&](int depth, OrderedJson::parse_event_t event, const OrderedJson& value) {
     const bool is_plan = depth == 1 && event == OrderedJson::parse_event_t::key && value == "plan";
@@ -76,7 +77,7 @@ Result<RepairRequest> request_from_json(std::string_view json, std::string_view 
     request.plan = json.substr(before.size(), json.size() - before.size() - 1);
     return request;
   }
-  // In another order, or with other spaces between.
+  // The plan has another position or spacing than we write, so it is parsed.
   request.plan = parse_json<OrderedJson>(json).tree["plan"].dump(
       -1, ' ', false, OrderedJson::error_handler_t::replace);
   return request;

@@ -24,7 +24,7 @@ bool is_cut(const ReshardStep& step) {
   return false;
 }
 
-// The tensors that a step cuts; null where it cuts none.
+// The tensors that a step splits; null if it splits none.
 const Patterns* cut_by(const Step& step) {
   const auto* retile = std::get_if<RetileStep>(&step);
   if (retile != nullptr && is_cut(*retile)) return &retile->tensors;
@@ -76,13 +76,13 @@ TargetRun target_run_of(const Plan& plan, const TargetOfPlan& target) {
 
 Result<RepairResult> run_plan(Store& store, const Checkpoint& checkpoint, const Plan& plan,
                               const ApplyOptions& options, Progress* progress) {
-  // It is there as long as this is.
+  // A pointer without ownership: the caller's checkpoint outlives it.
   const std::shared_ptr<const Checkpoint> source(std::shared_ptr<void>(), &checkpoint);
   SHW_TRY(const TargetOfPlan target, target_of_plan(source, plan, progress));
   SHW_CHECK(check_tiles_have_place(plan, *target.form.format));
   TargetRun run = target_run_of(plan, target);
   run.form.out = options.out;
-  // One of millions of tiles is not copied: without steps nothing is left to resolve.
+  // Without steps nothing needs resolving, so a plan of millions of tiles is not copied.
   run.plan = keep_plan(plan.transforms() ? plan_text(checkpoint, resolved_plan(plan, target), -1)
                                          : plan_text(checkpoint, plan, -1));
   run.memory = options.memory;

@@ -1,5 +1,5 @@
-// Carries a plan out into a new folder: findings first, then the steps, in one pass over the bytes
-// and with one certificate.
+// Applies a plan into a new folder: repairs first, then the steps, in one pass over the bytes and
+// with one certificate.
 #pragma once
 
 #include <memory>
@@ -14,18 +14,19 @@
 
 namespace shw {
 
-// The steps in words, for a person and for the certificate.
+// The steps as text, for the user and the certificate.
 std::vector<std::string> words_of_steps(const Plan& plan);
-// kUsage where tensors are cut into tiles that the format does not have: whole tensors would be
-// written where tiles were asked for, without a word.
+// kUsage if tensors are split into tiles that the format cannot store; otherwise whole tensors
+// would be written silently.
 Status check_tiles_have_place(const Plan& plan, const Format& format);
-// The plan as it was carried out, for the certificate and the journal: for this checkpoint, with
-// these files gone.
+// The plan as applied, for the certificate and the journal: bound to this checkpoint, with missing
+// files resolved.
 Plan resolved_plan(const Plan& plan, const TargetOfPlan& target);
 
-// What is certified of a run of the plan, and how it is proved; without a folder to write into.
+// Options of a run without an output folder: the contents of the certificate, and the way to prove
+// them.
 TargetRun target_run_of(const Plan& plan, const TargetOfPlan& target);
-// Into options.out.
+// Writes the result into options.out.
 Result<RepairResult> run_plan(Store& store, const Checkpoint& checkpoint, const Plan& plan,
                               const ApplyOptions& options, Progress* progress);
 

@@ -1,4 +1,4 @@
-// What a run of a target is asked, and what its certificate says of it.
+// Options of a run that writes a target, and texts for its certificate.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 namespace shw {
 
 struct TargetRun {
-  WantedForm form;                         // its `out` is the folder
-  std::vector<std::string> steps;          // in words, for the certificate
+  WantedForm form;                         // `out` is the output folder
+  std::vector<std::string> steps;          // as text, for the certificate
   std::vector<Operation> operations = {};  // Certificate::operations
   std::string plan = {};                   // Certificate::plan
   bool integrity = false;                  // ApplyOptions::integrity

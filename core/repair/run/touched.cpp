@@ -8,7 +8,7 @@
 namespace shw {
 namespace {
 
-// Only that: other sizes and times are seen by all runs (make_folder).
+// Finds a file whose ctime changed; make_folder notices other sizes and mtimes.
 const WatchedFile* touched_file(const TouchCheck& check) {
   auto is_touched = [&](const WatchedFile& file) {
     const Entry now = check.inputs[file.input]->directory()->stat(file.entry.path);

@@ -1,4 +1,4 @@
-// A source that somebody writes to while it is read.
+// Detects a source that another process writes to while it is read.
 #pragma once
 
 #include <memory>
@@ -9,11 +9,10 @@
 
 namespace shw {
 
-// What is proved is that the result holds what was read. Where files of the inputs were touched
-// meanwhile and are of the same size and time, as a change behind their back leaves them, or
-// another link to them or other rights, nothing says whether that is one state of them: the
-// certified result is then held against the source as it is now, element by element. By all of a
-// team.
+// A proof shows only that the result has the bytes that were read. If input files changed meanwhile
+// without a new size or mtime (a write that resets the mtime, but also a new hard link or chmod),
+// it is open whether all reads saw one state. The certified result is then compared with the
+// current source, element by element. All ranks of the team must call this.
 struct TouchCheck {
   std::vector<WatchedFile> watched;
   std::vector<const Checkpoint*> inputs;

@@ -18,7 +18,7 @@ constexpr const char* kWhatToDo =
     "no safe remedy: what the other ranks had is not in this file. Resume from a step whose "
     "optimizer was gathered, or start the optimizer anew from these weights";
 
-// States that are partial DTensors by their own metadata.
+// Reports states that are partial DTensors by their own metadata.
 void add_dtensors_beside(const AdjacentOptimizer& optimizer, std::vector<Finding>& findings) {
   std::vector<std::string> parts;
   const AdjacentState* example = nullptr;
@@ -50,7 +50,7 @@ void add_dtensors_beside(const AdjacentOptimizer& optimizer, std::vector<Finding
   findings.push_back(std::move(finding));
 }
 
-// Plain tensors that fit the weights only as one rank's part.
+// Reports plain tensors that fit the weights only as one rank's part.
 void add_cut_beside(const Checkpoint& checkpoint, const AdjacentOptimizer& optimizer,
                     std::vector<Finding>& findings) {
   const auto shapes = shapes_of(optimizer);
@@ -99,7 +99,7 @@ void add_flat_beside(const Checkpoint& checkpoint, const AdjacentOptimizer& opti
   findings.push_back(std::move(finding));
 }
 
-// Names instead of indices tell the weight of each state.
+// Reports states of parameters that are listed by name instead of index.
 void add_named_beside(const Checkpoint& checkpoint, const AdjacentOptimizer& optimizer,
                       std::vector<Finding>& findings) {
   std::vector<std::string> parts;
@@ -137,7 +137,8 @@ void add_named_beside(const Checkpoint& checkpoint, const AdjacentOptimizer& opt
   findings.push_back(std::move(finding));
 }
 
-// Adam multiplies its two moments element by element. Factored and quantised ones have other keys.
+// Reports Adam moments of unequal size: Adam multiplies them by element. Factored and quantised
+// moments have other keys.
 void add_unequal_moments(const AdjacentOptimizer& optimizer, std::vector<Finding>& findings) {
   std::map<std::string_view, const AdjacentState*> first;
   std::vector<std::string> unequal;

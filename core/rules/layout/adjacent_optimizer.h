@@ -1,4 +1,4 @@
-// An optimizer file beside complete weights holds the states of one rank only.
+// Optimizer files beside complete weights that have the states of one rank only.
 #pragma once
 
 #include <vector>

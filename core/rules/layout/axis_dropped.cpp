@@ -26,7 +26,7 @@ const MeshAxis& axis_of(const DroppedAxis& dropped) {
   return dropped.entry->mesh->axes[dropped.axis];
 }
 
-// "mesh axis ep (2)", "mesh axes ep (2) and etp (2)".
+// "mesh axis ep (2)", or "mesh axes ep (2) and etp (2)".
 std::string axes_text(const DroppedAxis& dropped) {
   auto one = [&](std::size_t axis) {
     return fmt::format("{} ({})", dropped.entry->mesh->axes[axis].name,
@@ -45,8 +45,8 @@ struct PlacedGroup {
   std::vector<std::string> given_up;
 };
 
-// The common rows of a parameter's moments are computed across findings, because moments may lack
-// different axes.
+// Places retained chunks. The common rows of a parameter's moments are computed across findings,
+// because moments may lack different axes.
 void place_retained_chunks(const Checkpoint& c, const std::vector<OtherOrder>& orders,
                            const std::set<TensorId>& restored, std::vector<PlacedGroup>& groups) {
   std::vector<PartlyLost> parts;
@@ -196,7 +196,8 @@ void add_by_spec(const CheckInput& input, const std::vector<OtherOrder>& orders,
   }
 }
 
-// Without a spec, layouts derived from neighbouring tensors are used (derived_layout.h).
+// Reports tensors without a spec, using layouts derived from neighbouring tensors
+// (derived_layout.h).
 void add_derived(const Facts& facts, std::vector<Finding>& findings) {
   const DerivedLayouts& layouts = facts.derived_layouts;
   for (const DerivedLayout& layout : layouts.decided) {

@@ -66,8 +66,8 @@ void find_flat_parameters(const Facts& facts, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
-// Vectors shorter than in config.json: a part of a norm is a vector too. With a flat matrix beside
-// them the config is not of another model.
+// Vectors shorter than in config.json: one rank's part of a norm is a vector too. If a matrix is
+// flat as well, the config does belong to this model.
 struct ShortVector {
   TensorId tensor{};
   std::int64_t said = 0;
@@ -95,7 +95,7 @@ void add_short_vectors(const Facts& facts, Finding& finding) {
         fmt::format("{} {} of {}", c.fqn(one.tensor), to_text(c.shape(one.tensor)), one.said));
   }
   if (lines.empty()) return;
-  // Both config.json and the names say so.
+  // An error, because config.json and the names agree on it.
   finding.severity = Severity::kError;
   finding.cause += fmt::format(" By config.json {} one rank's part of a vector too ({}).",
                                lines.size() == 1 ? "there is" : "there are", some_of(lines));

@@ -76,8 +76,8 @@ bool is_tensor_axis(std::string_view name) {
          name == "tensor_parallel" || name == "mp";
 }
 
-// The tensor-parallel axis that splits dim 0 first: by its name, or because a strided axis before
-// it says so.
+// The tensor-parallel axis, if it splits dim 0 first: known by its name, or by a strided axis
+// before it.
 std::optional<std::size_t> tensor_axis(const SpecEntry& entry) {
   auto order = cut_order(entry);
   if (!order) return std::nullopt;

@@ -45,7 +45,7 @@ std::optional<Finding> too_small(const CheckInput& input) {
                           ": it is not the mesh that saved this checkpoint, so it was not used.");
 }
 
-// "w lies", "w and 3 more lie".
+// Subject and verb of a sentence: "w lies", "w and 3 more lie".
 std::string subject_text(const Checkpoint& c, const std::vector<TensorId>& tensors) {
   std::string first(c.fqn(tensors.front()));
   if (tensors.size() == 1) return first + " lies";
@@ -154,7 +154,7 @@ const MeshGuess* better_guess(const std::vector<MeshGuess>& guesses) {
   return other == guesses.end() ? nullptr : &*other;
 }
 
-// A guess with more axes would be the same mesh, factorised.
+// A mesh with no more axes than the user's; one with more would be the same mesh, factorised.
 std::optional<Mesh> shorter_guess(const std::vector<MeshGuess>& guesses) {
   auto other = std::find_if(guesses.begin() + 1, guesses.end(), [&](const MeshGuess& guess) {
     return explains_all(guess) && guess.mesh.axes.size() <= guesses.front().mesh.axes.size();
@@ -162,7 +162,7 @@ std::optional<Mesh> shorter_guess(const std::vector<MeshGuess>& guesses) {
   return other == guesses.end() ? std::nullopt : std::optional(other->mesh);
 }
 
-// With both numbers if it has more ranks than wrote.
+// The mesh as text, with both numbers if it has more ranks than wrote.
 std::string named_mesh(const CheckInput& input) {
   std::int64_t ranks = ranks_seen(input, {});
   if (input.mesh->size() > ranks) return sizes_text(input, ranks) + ": it";

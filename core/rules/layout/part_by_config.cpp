@@ -28,8 +28,8 @@ std::optional<std::int64_t> parts_of(std::int64_t saved, std::int64_t said, bool
   const std::int64_t parts = said / saved + (said % saved != 0 ? 1 : 0);
   if (parts < 2 || parts > kMostParts) return std::nullopt;
   const bool is_even = said % saved == 0;
-  // A vocabulary of a few more rows than are saved grew in the config alone: 32,002 of 32,000 is
-  // not half of 64,000.
+  // If the vocabulary grew by a few rows in the config only, the saved rows are not one part of it:
+  // 32,000 rows are not half of 64,000 padded from 32,002.
   const std::int64_t padding = saved * parts - said;
   const bool is_padded = is_vocabulary && saved % kPaddedTo == 0 && padding < saved / 2 &&
                          padding / parts < kMostPadding;
@@ -47,7 +47,8 @@ class PartsFound {
  public:
   explicit PartsFound(const Checkpoint& c) : c_(c) {}
 
-  // `words`: the source of `said`. False if the number of parts differs from earlier pairs.
+  // `words`: text about the source of `said`. False if the number of parts differs from earlier
+  // pairs.
   bool add(TensorId tensor, std::size_t axis, std::int64_t said, bool is_vocabulary,
            const std::string& words) {
     const ExtentsView shape = c_.shape(tensor);
@@ -89,8 +90,8 @@ std::optional<Parts> parts_by_config(const Checkpoint& c,
   return std::move(found).take();
 }
 
-// As above by a spec or reference: each deviating tensor has one dimension that is a
-// part.
+// Like parts_by_config(), from a spec or reference: each deviating tensor has one dimension that is
+// a part.
 std::optional<Parts> parts_by_spec(const Facts& facts) {
   const Checkpoint& c = facts.checkpoint;
   PartsFound found(c);

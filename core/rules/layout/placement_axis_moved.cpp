@@ -56,9 +56,8 @@ bool spec_agrees(const SpecEntry& entry, const AxisRelation& relation) {
   return parts_of_shrunk(entry, relation) == relation.factor;
 }
 
-// True if the spec does not shard the concatenation axis: then it requests
-// another shape, not another placement. A mesh of another size is that of the
-// loader.
+// True if the spec does not shard the concatenation axis: then it requests another shape, not
+// another placement. A mesh of another size belongs to the loader.
 bool spec_denies(const Facts& facts, const SpecEntry& entry, const AxisRelation& relation) {
   auto parts = parts_of_shrunk(entry, relation);
   if (!parts) return false;
@@ -66,9 +65,9 @@ bool spec_denies(const Facts& facts, const SpecEntry& entry, const AxisRelation&
   return *parts < 2 && entry.mesh->size() > facts.ranks;
 }
 
-// True if the saved form fits: chunks, or other evidence for consolidated files. Experts are
-// three-dimensional; for other tensors the spec's placements must show that a shard moved, not a
-// pack or reshape.
+// True if the saved form fits: by its chunks, or by other evidence for consolidated files. Experts
+// are three-dimensional; for other tensors the spec's placements must show that a shard moved, not
+// a pack or reshape.
 bool fits(const Checkpoint& checkpoint, const Moved& moved, bool by_family) {
   if (!is_consolidated(checkpoint, moved.tensor))
     return tiles_allow_relabel(checkpoint, moved.tensor, moved.expected, moved.relation);
@@ -76,7 +75,7 @@ bool fits(const Checkpoint& checkpoint, const Moved& moved, bool by_family) {
          (moved.entry != nullptr && spec_agrees(*moved.entry, moved.relation));
 }
 
-// With a spec: exact. The siblings decide whether checkpoint or spec is wrong.
+// Finds moved axes exactly, with a spec. The siblings decide whether checkpoint or spec is wrong.
 std::vector<Moved> by_spec(const Facts& facts, const Evidence& evidence) {
   std::vector<Moved> found;
   if (facts.spec == nullptr) return found;
@@ -102,7 +101,8 @@ std::vector<Moved> by_spec(const Facts& facts, const Evidence& evidence) {
   return found;
 }
 
-// Without a spec: all members of the family must have moved, and chunks must match.
+// Finds moved axes without a spec: all members of the family must have moved, and chunks must
+// match.
 std::vector<Moved> by_siblings(const Facts& facts, const Evidence& evidence) {
   std::vector<Moved> found;
   const Checkpoint& checkpoint = facts.checkpoint;
@@ -217,7 +217,7 @@ std::string cause_on_disk(const MoveGroup& group, const Evidence& evidence) {
 
 std::string cause_in_request(const MoveGroup& group) {
   const AxisRelation& relation = group.tensors.front().relation;
-  // In the spec the roles are reversed: its too long axis looks short on disk.
+  // The mistake is in the spec, so roles are reversed: its too long dim looks short on disk.
   return fmt::format(
       "The checkpoint is good; the request is not: the loader asks for dim {} {} as long and dim "
       "{} {} as long, because it transposes its shards but keeps the placements from before{}.",

@@ -199,7 +199,7 @@ bool matches_split_order(const Facts& facts, TensorId tensor, const TwoTopologie
   return true;
 }
 
-// Each is a row of the plan.
+// Limit: each block is a row of the plan.
 constexpr std::int64_t kMaxBlocks = 1 << 20;
 
 BlocksPermuted between(TensorId tensor, const TwoTopologies& two, std::int64_t rows) {
@@ -212,7 +212,7 @@ BlocksPermuted between(TensorId tensor, const TwoTopologies& two, std::int64_t r
   return out;
 }
 
-// The user's mesh saved, the spec's mesh loads: the order is known.
+// Reports permutations if the user's mesh saved and the spec's mesh loads: the order is known.
 void add_between_topologies(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.mesh == nullptr || facts.spec == nullptr) return;
   const Checkpoint& c = facts.checkpoint;
@@ -262,7 +262,7 @@ void add_between_topologies(const Facts& facts, std::vector<Finding>& findings) 
   findings.push_back(std::move(finding));
 }
 
-// Saved by another topology than the spec's: sizes fit, but chunks do not tell the
+// Reports tensors saved by another topology than the spec's: sizes fit, but chunks do not tell the
 // order.
 void add_other_topology(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.spec == nullptr) return;

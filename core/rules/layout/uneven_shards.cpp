@@ -86,8 +86,8 @@ std::optional<Line> line_of(const Facts& facts, TensorId tensor) {
   return line;
 }
 
-// Two offsets coincided and one shard was dropped: places the others. Every missing shard must
-// share its offset with a kept one.
+// Places the shards that were kept when two offsets were equal and one shard was dropped. Every
+// missing shard must share its offset with a kept one.
 std::optional<PartlyLost> collided_shards(const Facts& facts, TensorId tensor,
                                           const Extents& shape) {
   const Checkpoint& c = facts.checkpoint;
@@ -122,8 +122,8 @@ std::optional<PartlyLost> collided_shards(const Facts& facts, TensorId tensor,
   return lost ? std::optional(std::move(out)) : std::nullopt;
 }
 
-// The same relation along a dim that the spec does not split: consecutive shards with uneven rows.
-// With even ones it is rule placement-axis-moved.
+// Wrong offsets of uneven shards along a dim that the spec does not split. With even rows the rule
+// placement-axis-moved reports it.
 struct Turned {
   Relabelled boxes;
   std::size_t grown = 0;

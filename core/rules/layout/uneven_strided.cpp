@@ -51,8 +51,8 @@ struct Mislabelled {
 
 enum class Mending : std::uint8_t { kWhole, kCollided, kUndecided };
 
-// True if two ranks recorded one offset and deduplication kept one: every rank with missing rows
-// must be such a one, and kept chunks must not overlap.
+// True if two ranks recorded one offset and deduplication kept one chunk: this must be so for every
+// rank with missing rows, and kept chunks must not overlap.
 bool has_collided(const Checkpoint& c, const Mislabelled& item) {
   const SpecEntry& entry = *item.entry;
   if (entry.mesh->size() > kRanks) return false;
@@ -128,7 +128,7 @@ std::optional<Mislabelled> damage(const Facts& facts, TensorId tensor, const Spe
   for (OffsetModel model : {OffsetModel::kByIndex, OffsetModel::kFirstRow}) {
     auto found = mislabelled(facts, tensor, entry, model);
     if (!found) continue;
-    // A complete tiling with matching items is a valid layout of its own.
+    // A complete tiling with matching items is a valid layout.
     if (!found->items_agree && !is_torn(facts.checkpoint, tensor)) continue;
     return found;
   }

@@ -1,18 +1,17 @@
-// P07. Where an axis was dropped, chance (load balancing) decided whose chunk was kept: a tensor
-// whose chunks come from several coordinates of that axis is put together from several experts or
-// slices. Without a dropped axis the same picture is healthy: replicas share the writing.
+// Chunks of one tensor that come from several coordinates of a mesh axis. If the saver dropped that
+// axis, load balancing decided whose chunk was kept, so the tensor mixes several experts or slices.
+// Without a dropped axis the same picture is healthy: replicas share the writing.
 //
-// Without a spec nobody says which axis a matrix should be cut along, and one picture is left that
+// Without a spec the axis along which a matrix should be split is unknown. One picture remains that
 // a healthy saver hardly makes: neighbouring ranks (0 and 1, 2 and 3) offered the same box of every
-// matrix whose name says that tensor parallelism cuts it, no tensor at all is cut by what sets
-// those ranks apart, and chance kept some boxes of one of them, some of the other. HSDP is not it:
-// its replicas are far apart (0 and 2); FSDP over dp alone on a mesh whose inner axis is cp is, and
-// nothing is wrong with that one. So it is no more than a hint (0.5, failures.md P07) until a mesh
-// is given or, for experts, the router counts more of them than there are; with what would decide
-// it, and silence where:
+// matrix that tensor parallelism splits by its name, no tensor is split by the axis that
+// distinguishes those ranks, and boxes of both were kept. HSDP differs: its replicas are far apart
+// (0 and 2). FSDP over dp alone, on a mesh whose inner axis is cp, looks the same and is correct.
+// So this is only a hint (confidence 0.5) until a mesh is given or, for experts, the router counts
+// more experts than exist. No hint if:
 // - every tensor is one chunk: that is data parallelism as well as tensor parallelism;
 // - the kept boxes fit far replicas too, or all come from one side (lowest-rank deduplication);
-// - another tensor is cut by the inner ranks: the saver knew the axis, and replicated by choice.
+// - another tensor is split by the inner ranks: the saver knew the axis, and replicated by choice.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -68,8 +67,7 @@ void add_of_axis(const CheckInput& input, std::vector<Finding>& findings) {
 
 constexpr double kConfidence = 0.5;
 
-// The chunks of one tensor that hold something, along the one dimension that is cut, and who wrote
-// them.
+// The non-empty chunks of one tensor along the only split dimension, and their writers.
 struct Boxes {
   std::vector<std::int64_t> writers;  // in the order of their offsets
 };
@@ -94,17 +92,17 @@ std::optional<Boxes> boxes_of_writers(const Checkpoint& c, TensorId tensor) {
   return out;
 }
 
-// Ranks that offered the same box of the tensors looked at.
+// Ranks that offered the same boxes of the examined tensors.
 struct Neighbours {
   std::int64_t boxes = 0, replicas = 0;
   bool near = true;                    // box i by one of the ranks i * replicas and following
   bool far = true;                     // by one of the ranks i, i + boxes, ...
   std::set<std::int64_t> coordinates;  // among the near ones
-  std::vector<std::string> mixed;      // tensors whose own boxes come from several of them
+  std::vector<std::string> mixed;      // tensors with boxes from several of these coordinates
   std::vector<std::string> lines;
 };
 
-// Nothing where one of them is no such tensor.
+// nullopt if a tensor is not split like this.
 std::optional<Neighbours> neighbours_of(const Facts& facts, const std::vector<TensorId>& tensors) {
   const Checkpoint& c = facts.checkpoint;
   Neighbours out;
@@ -135,7 +133,7 @@ std::optional<Neighbours> neighbours_of(const Facts& facts, const std::vector<Te
   return out;
 }
 
-// A tensor in more parts than that was cut by what sets the replicas apart.
+// True if a tensor has more parts than boxes, so that the axis of the replicas splits it.
 bool has_more_parts(const Facts& facts, std::int64_t boxes) {
   const Checkpoint& c = facts.checkpoint;
   for (TensorId tensor : each_tensor(facts)) {
@@ -146,7 +144,7 @@ bool has_more_parts(const Facts& facts, std::int64_t boxes) {
   return false;
 }
 
-// What a person said of the mesh must name an axis of that kind and size, where it was said.
+// True unless the user's mesh lacks an axis of that kind and size.
 template <class IsAxis>
 bool is_possible(const Facts& facts, const Neighbours& found, IsAxis is_axis) {
   if (facts.mesh == nullptr) return true;

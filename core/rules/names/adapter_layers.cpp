@@ -14,7 +14,7 @@ namespace shw {
 namespace {
 
 using LayerSet = std::set<std::int64_t>;
-using ModulesOfStack = std::map<std::string, LayerSet>;  // by ".self_attn.q_proj"
+using ModulesOfStack = std::map<std::string, LayerSet>;  // key: module such as ".self_attn.q_proj"
 
 constexpr auto kTogether = std::to_array<std::string_view>({"q_proj", "k_proj", "v_proj"});
 
@@ -29,7 +29,8 @@ bool has_sister_in(const ModulesOfStack& stack, std::string_view module, std::in
   });
 }
 
-// The number of layers is that of the file's tensors at most: `layers` holds each once.
+// Layers that lack the module. The work is bounded by the file's tensors, because `layers` has each
+// layer once.
 std::vector<std::int64_t> layers_without(const ModulesOfStack& stack, const std::string& module,
                                          const LayerSet& layers, std::int64_t last) {
   std::vector<std::int64_t> absent;
@@ -48,7 +49,7 @@ std::vector<std::int64_t> layers_without(const ModulesOfStack& stack, const std:
 }  // namespace
 
 std::vector<std::string> absent_in_layers(const std::vector<std::string_view>& modules) {
-  std::map<std::string, ModulesOfStack> stacks;  // by "model.layers."
+  std::map<std::string, ModulesOfStack> stacks;  // key: prefix such as "model.layers."
   for (std::string_view module : modules) {
     if (const auto name = layer_name_of(module); name && name->number >= 0)
       stacks[name->before][name->after].insert(name->number);

@@ -7,9 +7,10 @@
 
 namespace shw {
 
-// Names of absent modules ("model.layers.1.self_attn.q_proj") among `modules`, each once. A layer
-// between two others counts if fewer than one in eight lack the module, or one alone; the last
-// layer only where it has another of query, key and value: models of mixed layers leave out more.
+// Names of missing modules ("model.layers.1.self_attn.q_proj"), each once. A layer counts if it
+// lies between two others and at most one in eight layers, or a single one, lacks the module. The
+// last layer counts only if it has another of query, key and value, because models with mixed
+// layers lack more.
 std::vector<std::string> absent_in_layers(const std::vector<std::string_view>& modules);
 
 }  // namespace shw

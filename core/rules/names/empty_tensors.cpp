@@ -121,7 +121,7 @@ bool is_placeholder(const Checkpoint& c, TensorId tensor) {
   return c.shape(tensor).size() == 1 && c.shape(tensor)[0] == 0;
 }
 
-// One of the expected dims is zero.
+// True if one of the expected dims is zero.
 bool is_expected_empty(const Facts& facts, std::string_view fqn) {
   const SpecEntry* expected = facts.spec == nullptr ? nullptr : facts.spec->find(fqn);
   return expected != nullptr && volume(expected->shape) == 0;

@@ -65,7 +65,7 @@ void find_half_adapters(const Facts& facts, std::vector<Finding>& findings) {
     halves.emplace_back(c.fqn(tensor));
     missing.push_back(std::move(*other));
   }
-  // Adapter types that share matrices or have one lack it everywhere.
+  // Some adapter types share matrices or have only one: then all pairs are incomplete by design.
   if (halves.empty() || halves.size() * 2 > whole) return;
   Finding finding;
   finding.rule = kHalfPair.id;

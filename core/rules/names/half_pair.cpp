@@ -17,7 +17,7 @@ namespace {
 
 using Kinds = std::map<std::string, std::set<std::string>, std::less<>>;  // by parameter
 
-// Per optimizer, because another one may keep other states.
+// Kinds by optimizer, because another optimizer may keep other states.
 std::map<std::string, Kinds> kinds_of(const Facts& facts) {
   const Checkpoint& checkpoint = facts.checkpoint;
   std::map<std::string, Kinds> kinds;

@@ -18,8 +18,9 @@ namespace {
 
 // Views into the checkpoint's names: freeing copies for 250,000 tensors would take 0.1
 // s.
-using Suffixes = std::vector<std::string_view>;    // in order, each once
-using Family = std::map<std::uint32_t, Suffixes>;  // by index: what its members are called
+using Suffixes = std::vector<std::string_view>;  // in order, each once
+// Key: index; value: names of the member's tensors.
+using Family = std::map<std::uint32_t, Suffixes>;
 using FamiliesByName = std::map<std::string_view, Family>;
 
 FamiliesByName families_in(const Facts& facts) {
@@ -75,8 +76,8 @@ bool expected_by(const Spec* spec, std::string_view prefix, std::uint32_t index,
 void add_holes(const Facts& facts, const FamiliesByName& families, std::vector<Finding>& findings) {
   Finding finding;
   finding.rule = "keyset-hole";
-  // A file of a multi-file model holds a part of the layers.
-  // Only a hint: other layer kinds may lie between, and a stage may be saved alone.
+  // A file of a multi-file model has only some of the layers, and a pipeline stage may be saved
+  // alone or alternate with other layer kinds: only a hint.
   finding.severity = Severity::kInfo;
   std::string first;
   for (const auto& [prefix, family] : each_of(families, facts)) {
@@ -99,7 +100,7 @@ void add_holes(const Facts& facts, const FamiliesByName& families, std::vector<F
   findings.push_back(std::move(finding));
 }
 
-// Families of one kind and size (the experts of each layer), with a few smaller ones.
+// Reports families of one kind (the experts of each layer) of which a few are smaller.
 void add_short(const Facts& facts, const FamiliesByName& families, std::vector<Finding>& findings) {
   std::map<std::string, std::map<std::size_t, std::vector<std::string>>> sizes;
   for (const auto& [prefix, family] : each_of(families, facts)) {

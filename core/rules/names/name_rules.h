@@ -1,4 +1,4 @@
-// The rows of the rules about names and companion tensors.
+// Rules about names and companion tensors.
 #pragma once
 
 #include "core/rules/rule.h"

@@ -98,7 +98,7 @@ void report_endings(QuantCheck& check, const QuantFamily& family, std::size_t k)
   if (by_ending.empty()) return;
   const std::string_view said = ending_said(check);
   const bool is_of_scheme = family.scheme->companions[k].endings.starts_with(said);
-  // DeepSeek's own name, which the loaders of its models know.
+  // The suffix that DeepSeek itself uses and that loaders of its models accept.
   constexpr std::string_view kOfDeepSeek = ".scale";
   const bool only_other = !said.empty() && is_of_scheme && by_ending.size() == 1 &&
                           by_ending.begin()->first != said &&
@@ -296,8 +296,8 @@ void report_unconverted(QuantCheck& check, const QuantFamily& family) {
       weights, details);
 }
 
-// True if config.json may say by a pattern, or for a fused sister, that the weight is left as it
-// is.
+// True if config.json may exempt the weight from quantisation, by a pattern or through a fused
+// neighbour.
 bool may_be_unconverted(const QuantConfig& config, std::string_view fqn) {
   const std::string_view module = fqn.substr(0, fqn.rfind('.'));
   const std::string_view parent = module.substr(0, module.rfind('.'));
@@ -313,8 +313,8 @@ std::int64_t layer_of(std::string_view fqn) {
   return layer ? layer->number : 0;
 }
 
-// Weights left as floats, though the same ones of other layers are quantised and no setting exempts
-// them: loaders build a quantised module for each.
+// Reports weights that are floats although their counterparts in other layers are quantised and no
+// setting exempts them: loaders build a quantised module for each.
 void report_left_plain(QuantCheck& check, const QuantFamily& family) {
   constexpr auto kMethods = std::to_array<std::string_view>(
       {"compressed-tensors", "fp8", "fbgemm_fp8", "gptq", "awq", "modelopt"});
@@ -322,12 +322,12 @@ void report_left_plain(QuantCheck& check, const QuantFamily& family) {
     return;
   if (std::find(kMethods.begin(), kMethods.end(), check.config->method) == kMethods.end()) return;
   const Checkpoint& c = check.facts.checkpoint;
-  std::map<std::string, std::int64_t> last_layer;  // that has it quantised
+  std::map<std::string, std::int64_t> last_layer;  // the last layer in which it is quantised
   for (const QuantPair& pair : family.pairs) {
     auto [last, is_new] = last_layer.try_emplace(without_numbers(pair.stem), -1);
     last->second = std::max(last->second, layer_of(pair.stem));
   }
-  // With a scale beside it, report_orphans tells it.
+  // report_orphans reports weights that have a scale.
   auto has_scale = [&](TensorId tensor) {
     return std::any_of(
         family.orphans.begin(), family.orphans.end(),
@@ -340,7 +340,7 @@ void report_left_plain(QuantCheck& check, const QuantFamily& family) {
         !is_plain_float(c.dtype(tensor)))
       continue;
     const auto last = last_layer.find(without_numbers(fqn.substr(0, fqn.rfind('.'))));
-    // Layers behind the others predict further tokens, and loaders read them apart.
+    // Layers after the last one predict further tokens (MTP), and loaders treat them separately.
     if (last == last_layer.end() || layer_of(fqn) > last->second) continue;
     if (!has_scale(tensor) && !may_be_unconverted(*check.config, fqn)) plain.emplace_back(fqn);
   }
@@ -354,8 +354,8 @@ void report_left_plain(QuantCheck& check, const QuantFamily& family) {
                plain, plain);
 }
 
-// Routers add this bias to scores before selecting experts: in 16 bits close experts change places.
-// A model with 16 bits everywhere was made so.
+// Reports router biases in 16 bits: routers add them to scores before selecting experts, so experts
+// with close scores would be swapped. If everything is 16-bit, the model was trained that way.
 void report_router_bias(QuantCheck& check) {
   const Checkpoint& c = check.facts.checkpoint;
   std::vector<std::string> narrow;

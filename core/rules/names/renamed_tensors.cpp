@@ -24,7 +24,7 @@ struct OtherName {
 
 // A systematic difference of names, and the tensors with it.
 struct NameDifference {
-  std::vector<std::string> dropped;  // marks, "`_orig_mod.` (torch.compile)"
+  std::vector<std::string> dropped;  // marks such as "`_orig_mod.` (torch.compile)"
   NameChange change;                 // the remaining difference
   auto operator<=>(const NameDifference&) const = default;
 };

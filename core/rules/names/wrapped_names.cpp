@@ -132,8 +132,8 @@ bool report_marks(const Facts& facts, const std::vector<TensorId>& tensors,
   return true;
 }
 
-// Matrices of an adapter beside plain weights: a loader of the model passes them over. Classes that
-// have such matrices of their own (Phi-4 multimodal) are told by their names.
+// Reports adapter matrices beside plain weights: a loader of the model ignores them. Classes that
+// have such matrices of their own (Phi-4 multimodal) are recognised by their names.
 bool report_adapter_among_weights(const Facts& facts, const std::vector<TensorId>& tensors,
                                   std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
@@ -211,7 +211,7 @@ bool report_unmerged(const Facts& facts, const std::vector<TensorId>& tensors,
   return true;
 }
 
-// Every name is one that the class of config.json saves, whatever other classes of its model have.
+// True if the class in config.json saves all these names, whatever other classes of its model save.
 bool are_of_the_class(const Facts& facts) {
   const auto names = names_of_config(facts.checkpoint, facts.progress);
   return names && names->others.empty() && names->are_as_saved;
@@ -221,7 +221,7 @@ bool report_config_prefix(const Facts& facts, const std::vector<TensorId>& tenso
                           std::vector<Finding>& findings) {
   auto prefix = wrong_config_prefix(facts.checkpoint, facts.progress);
   if (!prefix || prefix->names.empty()) return false;
-  // The key of the state dict, in a format that keeps nested ones.
+  // This is the key of the state dict, in a format that keeps nested ones.
   if (!facts.checkpoint.format().traits.one_piece && prefix->found == "model." + prefix->expected)
     return false;
   const std::unordered_set<TensorId> undecided(tensors.begin(), tensors.end());
@@ -237,8 +237,8 @@ bool report_config_prefix(const Facts& facts, const std::vector<TensorId>& tenso
   return true;
 }
 
-// A prefix such as "policy." before "model.layers..." and "lm_head.weight", which show the model's
-// own prefix.
+// Reports a common prefix such as "policy." before "model.layers..." and "lm_head.weight", which
+// show the model's own prefix.
 bool report_common_first_part(const Facts& facts, const std::vector<TensorId>& tensors,
                               std::vector<Finding>& findings) {
   constexpr auto kBodies = std::to_array<std::string_view>(
@@ -260,7 +260,7 @@ bool report_common_first_part(const Facts& facts, const std::vector<TensorId>& t
     has_head = has_head || std::find(kHeads.begin(), kHeads.end(), second) != kHeads.end();
     names.emplace_back(tensor, std::string(fqn));
   }
-  // The part of a model of several: thinker_config of Qwen's Omni models.
+  // The config of one part of a composed model, such as thinker_config of Qwen's Omni models.
   if (const auto config = c.directory() ? read_model_config(*c.directory()) : std::nullopt;
       config && *config &&
       (*config)->find(first.substr(0, first.size() - 1) + "_config") != nullptr)

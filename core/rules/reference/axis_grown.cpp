@@ -62,8 +62,7 @@ void find_grown_axes(const Facts& facts, std::vector<Finding>& findings) {
     if (!tensor || explained.contains(fqn)) continue;
     if (same(c.shape(*tensor), entry.shape)) continue;
     auto grown = growth(c.shape(*tensor), entry.shape);
-    // Another difference: the checkpoint is of another model, which shape-mismatch
-    // reports.
+    // Any other difference means another model, which shape-mismatch reports.
     if (!grown || !cut_into_copies(c, *tensor, *grown, entry.shape[grown->dim])) return;
     how.push_back(fmt::format("{}: dim {} is {} times as long", fqn, grown->dim, grown->factor));
     if (finding.subjects.empty())

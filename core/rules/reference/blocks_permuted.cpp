@@ -33,7 +33,7 @@ constexpr std::int64_t kLeastCompared = 8;
 // At Depth::kHeaders tensors up to this size are compared by rows.
 constexpr std::int64_t kSmallBytes = 256 << 10;
 
-// Evidence: the least margin of the best match over any other.
+// Evidence key: the smallest margin of the best match over any other.
 constexpr std::string_view kMargin = "margin of correlation";
 
 // True if every chunk is a block and every rank wrote two of them.
@@ -53,7 +53,7 @@ struct BlockOutcome {
   std::map<std::string, Finding> permuted;  // by the description of the order
   std::vector<MovedTiles> tiles, partly;
   std::vector<MovedTiles> like;     // chunks with other values, each similar to another place
-  std::vector<MovedTiles> strange;  // of `partly` and `other`, those with distinguishable chunks
+  std::vector<MovedTiles> strange;  // of `partly` and `other`: tensors with distinguishable chunks
   DifferingTensors differing;
   std::set<TensorId> right;  // known to equal the reference
 };
@@ -97,8 +97,8 @@ void add_permuted(const Checkpoint& c, TensorId tensor, BlockOrder order, BlockO
       BlocksPermuted{tensor, order.dim, order.block, std::move(order.order)});
 }
 
-// Chunks in a known order are reported as blocks: gate and up, heads, a mesh read along its other
-// axis. Two exchanged chunks are not.
+// Describes chunks in a known order as blocks: gate and up, heads, or a mesh read along its other
+// axis. nullopt for two exchanged chunks.
 std::optional<BlockOrder> as_known_blocks(const Checkpoint& c, const MovedTiles& moved) {
   auto order = as_block_order(moved.places, moved.expected);
   if (!order || !same(moved.expected, c.shape(moved.tensor))) return std::nullopt;

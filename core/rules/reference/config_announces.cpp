@@ -1,4 +1,4 @@
-// Parts that config.json announces and the weights lack.
+// Parts that config.json announces but the weights lack.
 #include <fmt/core.h>
 
 #include "core/base/words.h"
@@ -77,8 +77,8 @@ void add_packed_weights(const Checkpoint& c, const ConfigAnnounced& announced,
   findings.push_back(std::move(finding));
 }
 
-// A plain cast keeps each number as it is, and any loader can cast it back. With scales it would be
-// another number.
+// Reports FP8 weights without scales. A plain cast keeps each number, and any loader can cast it
+// back; with scales it would be another number.
 void add_bare_float8(const Checkpoint& c, const ConfigAnnounced& announced,
                      std::vector<Finding>& findings) {
   if (announced.bare_float8.empty()) return;

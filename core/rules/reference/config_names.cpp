@@ -1,4 +1,4 @@
-// Tensors that the class of config.json always saves, and that are not there.
+// Tensors that the class of config.json always saves but that are missing.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace shw {
 namespace {
 
-// What stands in their layers instead.
+// The tensors that those layers have instead.
 std::string others_text(const ConfigNames& names) {
   if (names.others.empty()) return "";
   return fmt::format(", and {} that it does not have {} there ({})",
@@ -42,7 +42,7 @@ void add_lost(const ConfigNames& names, const std::vector<std::string>& lost, Se
   findings.push_back(std::move(finding));
 }
 
-// Told unless a rule about prefixes and other names has said it already.
+// Reports missing layers, unless a rule about prefixes or other names has done so.
 void add_no_layer(const ConfigNames& names, std::size_t all, std::vector<Finding>& findings) {
   for (const Finding& finding : findings) {
     if (finding.rule == kWrappedNames.id || finding.rule == kRenamedTensors.id) return;

@@ -1,5 +1,5 @@
-// Sizes that contradict config.json, which is of another model or was changed: a loader builds the
-// model by it and finds weights of other sizes.
+// Sizes that contradict config.json, which is from another model or was changed: a loader builds
+// the model from it and finds weights of other sizes.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -38,8 +38,8 @@ void add_tensors(const Checkpoint& c, const SizeContradiction& one,
   }
 }
 
-// "8 parts of 16064 rows are 128512": one rank's part of a padded vocabulary was saved as the
-// whole.
+// Explains one rank's part of a padded vocabulary that was saved as the whole: "8 parts of 16064
+// rows are 128512".
 std::string vocabulary_part_words(const Checkpoint& c, const SizeContradiction& one) {
   const bool is_vocabulary =
       one.keys.size() == 1 && one.keys.front().ends_with("vocab_size") && one.agreeing == 0;

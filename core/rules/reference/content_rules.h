@@ -1,4 +1,4 @@
-// Rules about the places of contents, about config.json and about sibling shapes.
+// Rules about displaced contents, config.json and sibling shapes.
 #pragma once
 
 #include "core/rules/rule.h"

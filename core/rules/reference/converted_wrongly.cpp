@@ -1,5 +1,5 @@
-// Tensors that a converter between two programs wrote wrongly. The comparison goes through a map
-// (core/maps), which rules do not see: core/verbs/mapped_reference.h reports it.
+// Tensors that a converter between two programs wrote wrongly. The comparison needs a map
+// (core/maps), which rules cannot access: core/verbs/mapped_reference.h reports it.
 #include "core/rules/reference/content_rules.h"
 #include "core/rules/rules.h"
 

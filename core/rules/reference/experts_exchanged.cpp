@@ -1,6 +1,6 @@
-// Experts saved under other experts' numbers, each as a tensor of its own (ISEEKYAN/Megatron-LM
-// #61): the reference's bytes identify them. Only for tensors that differ there; without --data
-// beyond the first layer only if that one shows it.
+// Experts saved under other experts' numbers, each as a separate tensor (ISEEKYAN/Megatron-LM #61).
+// The reference's bytes identify them. Compares only tensors that differ there; without --data it
+// continues past the first layer only if that layer shows the mistake.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace shw {
 namespace {
 
 using Numbers = std::map<std::int64_t, std::int64_t>;  // expert here to expert of the reference
-// Empty if unknown. The margin of correlation; 0: equal bytes.
+// Empty if unknown. `margin` is that of correlation; 0: equal bytes.
 struct ExpertOrder {
   Numbers numbers;
   double margin = 0;
@@ -136,7 +136,7 @@ Result<ExpertOrder> unpacked_order(std::string_view told, const Experts& experts
   return order;
 }
 
-// By correlation, if bytes differ.
+// Finds the order by correlation, if bytes differ.
 Result<ExpertOrder> like_order_of(const Sides& sides, const ExpertsByTail& tails) {
   std::vector<const Experts*> all;
   std::vector<ComparisonCost> costs;
@@ -213,7 +213,7 @@ void add_layer(const Checkpoint& c, const std::string& before, const ExpertsByTa
   out.layers.push_back(before + "*");
 }
 
-// What is told here needs no word about bytes that nobody knows.
+// Removes these subjects from findings about unexplained bytes.
 void drop_reported_subjects(const std::vector<std::string>& subjects,
                             std::vector<Finding>& findings) {
   const std::set<std::string_view> told(subjects.begin(), subjects.end());

@@ -38,7 +38,7 @@ struct OfWriter {
 };
 using ByWriter = std::map<std::uint32_t, OfWriter>;
 
-// A chunk found at another place of its own tensor does not indict its file.
+// True for a chunk found at another place of its own tensor, which is no evidence against its file.
 bool is_found(const Checkpoint& c, const MovedTiles& of, const StrangeTile& tile) {
   const Extents offsets = copy_of(c.offsets(chunk_at(c, of, tile.chunk)));
   return std::any_of(of.places.moves.begin(), of.places.moves.end(),
@@ -102,7 +102,7 @@ std::set<std::string_view> report_between(const Facts& facts, const std::vector<
   std::set<std::string_view> told;
   std::vector<std::string> moves;
   for (const MovedTiles& one : looked) {
-    if (!straddles(one)) continue;  // whole tensors under another name have rules of their own
+    if (!straddles(one)) continue;  // other rules report whole tensors under another name
     for (const StrangeTile& tile : one.places.strange) {
       ChunkId chunk = chunk_at(c, one, tile.chunk);
       auto found = wanted.find(look_of(c, chunk, tile.holds));
@@ -143,7 +143,7 @@ std::set<std::string_view> report_foreign(const Facts& facts, const std::vector<
     strange += one.strange;
     same += one.right;
   }
-  // At another step most chunks differ; equal ones may be unused experts.
+  // At another training step most chunks differ, and equal ones may belong to unused experts.
   if (strange > same) return {};
   std::set<std::string_view> told;
   std::vector<std::string> names;

@@ -16,8 +16,8 @@ namespace shw {
 std::set<std::string_view> report_between(const Facts& facts, const std::vector<MovedTiles>& looked,
                                           std::vector<Finding>& findings);
 
-// Ranks of which all is other than in the reference, where all that other ranks wrote of the same
-// tensors is the reference's: their files are of another save. `right` hold the reference's values.
+// Reports ranks whose chunks all differ from the reference while other ranks' chunks of the same
+// tensors equal it: their files are from another save. `right`: tensors that equal the reference.
 std::set<std::string_view> report_foreign(const Facts& facts, const std::vector<MovedTiles>& looked,
                                           const std::set<TensorId>& right,
                                           std::vector<Finding>& findings);

@@ -15,13 +15,14 @@
 namespace shw {
 namespace {
 
-// What the checkpoint and the reference have in common. Names agree if they are equal, equal
-// without wrappers, or end alike on tensors of the same shape.
+// Agreement of the checkpoint and the reference. Names agree if they are equal, equal without
+// wrappers, or end alike on tensors of the same shape.
 struct ModelAgreement {
   std::size_t here = 0, there = 0;    // number of names on each side
   std::size_t names = 0, shapes = 0;  // number that agree
-  // Of the agreeing names: tensors with at least two dimensions that are not optimizer states (a
-  // rank's shard may be cut along two), and those whose sizes differ along at least two.
+  // Among the agreeing names: number of tensors with at least two dims that are not optimizer
+  // states (a rank's shard may be cut along two), and of those whose sizes differ along at least
+  // two.
   std::size_t matrices = 0, resized = 0;
   std::string resized_example;
   bool could_be_shards = true;  // every resized tensor is one chunk and nowhere longer

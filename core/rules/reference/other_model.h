@@ -15,7 +15,7 @@ namespace shw {
 // One finding if the spec is of another model.
 std::optional<Finding> other_model_in_spec(const Checkpoint& checkpoint, const Spec& spec,
                                            const Progress* progress);
-// As above for a reference; `counterparts` from match_names().
+// Like other_model_in_spec(), for a reference; `counterparts` from match_names().
 std::optional<Finding> other_model_in_reference(
     const Checkpoint& checkpoint, const Checkpoint& reference,
     std::span<const std::optional<TensorId>> counterparts, const Progress* progress);

@@ -1,4 +1,4 @@
-// A matrix with its last two axes exchanged relative to the same matrix of all other layers.
+// A matrix whose last two axes are swapped compared with the same matrix of all other layers.
 #include <fmt/core.h>
 
 #include <map>
@@ -36,7 +36,7 @@ struct Unlike {
   const std::vector<TensorId>* many = nullptr;
 };
 
-// The few tensors of one shape, if many others have that shape with its last two axes exchanged.
+// The few tensors of one shape, if many others have that shape with its last two axes swapped.
 std::optional<Unlike> unlike_in(const ByShape& shapes) {
   if (shapes.size() != 2) return std::nullopt;
   const auto &first = *shapes.begin(), &second = *std::next(shapes.begin());

@@ -23,8 +23,8 @@ void report_exchanged(const Facts& facts, const std::vector<MovedTiles>& tensors
                       const std::set<TensorId>& right, std::vector<Finding>& findings,
                       bool offers = true);
 
-// Why correlation is no ground for a repair if the reference is of the same step: there, values
-// that differ are not progress of the training.
+// Text: why correlation does not justify a repair if the reference is of the same step, where
+// differing values are not training progress.
 inline constexpr const char* kLikenessProvesNothing =
     " Most other tensors are equal to the reference's, so it is of the same step: an order that "
     "only likeness tells is not repaired.";

@@ -1,4 +1,4 @@
-// Token ids of the files beside the weights that the embedding has no row for.
+// Token ids in the files beside the weights for which the embedding has no row.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -44,14 +44,15 @@ void find_token_ids(const Facts& facts, std::vector<Finding>& findings) {
   if (!is_complete_folder(c)) return;
   const auto beyond = token_ids_beyond(c, facts.progress);
   if (!beyond) return;
-  // One rank's part of the vocabulary, or another size than config.json says.
+  // Skipped if a finding explains it by one rank's part of the vocabulary, or by another size than
+  // in config.json.
   const std::string_view embedding = c.fqn(beyond->embedding);
   if (explained_by(findings, kConfigShape.id).contains(embedding) ||
       explained_by(findings, kLocalSavedAsGlobal.id).contains(embedding))
     return;
   const std::string table =
       fmt::format("{} has {} rows, so ids 0 to {}", embedding, beyond->rows, beyond->rows - 1);
-  // Defaults of a config's class stand there too, in models of a smaller vocabulary.
+  // In models with smaller vocabularies these may be defaults of the config's class.
   if (!beyond->special.empty()) {
     findings.push_back(token_finding(
         c, *beyond, beyond->special,

@@ -2,11 +2,11 @@
 // first:
 //
 //   bytes    equal to the reference's bytes transposed, or similar by cosine on trained weights
-//   strides  the last two dims of the shape are exchanged, and the items hold column-major views:
+//   strides  the last two dims of the shape are swapped, and the items hold column-major views:
 //            x.t() of a tensor with the expected shape was saved. A matrix with one row or one
 //            column is the same either way.
 //   shape    only the shape differs. Undecided, since the bytes may be transposed, read through a
-//            view, or belong to another tensor whose name was exchanged.
+//            view, or belong to another tensor whose name was swapped.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -92,11 +92,11 @@ void judge_by_shape(const Facts& facts, TensorId tensor, TransposedOutcome& outc
     outcome.by_shape.push_back(tensor);
 }
 
-// What decides whether a tensor is transposed.
+// Evidence that decides whether a tensor is transposed.
 enum class Ground : std::uint8_t {
-  kShape,  // the spec, and the strides of the items
+  kShape,  // the shape in the spec and the strides of the items
   kBytes,  // the reference's bytes, before the shape
-  kNone,   // nothing: it equals the reference, or the reference itself is wrong
+  kNone,   // not judged: it equals the reference, or the reference itself is wrong
 };
 
 struct Asked {

@@ -86,7 +86,7 @@ void report_data(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   Finding finding;
   std::vector<std::string> records;
-  std::string first;  // what is wrong with the first one
+  std::string first;  // the damage of the first item
   std::vector<FlippedElement> flipped;
   UnreadableCount damaged, unreadable;
   auto look = [&](std::string_view fqn, const ItemPlace& item, const Result<DataCheck>& data,

@@ -19,7 +19,7 @@ namespace {
 
 // Number of tensors needed as evidence; a single one may be a repetitive table.
 constexpr std::size_t kTelling = 2;
-// A tile with this many different numbers has been trained.
+// Number of different numbers that shows that a tile was trained.
 constexpr std::size_t kManyNumbers = 16;
 constexpr std::size_t kMostAsked = 16;  // tensors per file
 

@@ -1,4 +1,5 @@
-// JSON files beside the weights that cannot be read: loaders stop at them before they see a weight.
+// JSON files beside the weights that cannot be parsed: loaders fail on them before reading a
+// weight.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -17,7 +18,7 @@
 namespace shw {
 namespace {
 
-// Larger ones are only looked at for what was saved in their place.
+// Larger files are not parsed; only their first bytes are checked.
 constexpr std::uint64_t kMostParsed = 1 << 20;
 
 struct KnownJson {
@@ -36,7 +37,7 @@ constexpr auto kKnown = std::to_array<KnownJson>({
     {"model_index.json", "diffusers finds none of the parts"},
 });
 
-// Why it is no JSON; empty where it is.
+// Reason why the file is not JSON; empty if it is.
 std::string why_no_json(const ByteSource& source) {
   if (source.size() == 0) return "is empty";
   if (auto pointer = check_is_no_lfs_pointer(source); !pointer) return pointer.error().message;
@@ -51,7 +52,7 @@ std::string why_no_json(const ByteSource& source) {
   if (!bytes) return "";
   const auto parsed = parse_json<nlohmann::json>(
       replace_non_json_floats({reinterpret_cast<const char*>(bytes->data()), bytes->size()}));
-  // Python reads numbers that are too large as infinite, and is not asked about depth.
+  // Python reads too large numbers as infinity and has no limit on depth.
   const bool is_number = parsed.problem.find("out_of_range") != std::string::npos;
   if (parsed.problem.empty() || parsed.problem == kTooDeepJson || is_number) return "";
   const auto at = not_json_at(parsed);

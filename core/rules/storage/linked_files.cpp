@@ -41,7 +41,7 @@ bool is_telling(const Facts& facts, const std::vector<SharedRange>& ranges) {
 std::vector<FileId> real_files(const Checkpoint& checkpoint) {
   auto files = checkpoint.files();
   const std::string folder = checkpoint.directory()->name() + "/";
-  // Files of unique size cannot be equal to another one.
+  // A file with a unique size cannot equal any other file.
   std::unordered_map<std::uint64_t, int> of_size;
   for (const FileRow& file : files) of_size[file.size] += is_recorded(file) ? 1 : 0;
   std::vector<FileId> real(files.size());

@@ -22,8 +22,8 @@ struct FileDtypes {
   std::set<std::string> families;
 };
 
-// "model.layers.*.mlp.up_proj.weight". Numbers beside letters name parts of a model that may each
-// have a dtype: "text_encoder_2".
+// The name without numbers: "model.layers.*.mlp.up_proj.weight". Numbers next to letters stay,
+// because they name parts of a model that may have separate dtypes: "text_encoder_2".
 std::string family_of(std::string_view fqn) {
   std::string family;
   for (std::size_t begin = 0; begin <= fqn.size();) {
@@ -52,8 +52,8 @@ std::map<FileId, FileDtypes> dtypes_of_files(const Facts& facts) {
   return files;
 }
 
-// Parts of one model in which one file has another dtype throughout. A model that keeps some
-// modules in more bits keeps the same ones in every layer.
+// Reports files in which all tensors have another dtype than in the model's other files. A model
+// that keeps some modules in more bits does so in every layer.
 void find_mixed_saves(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   if (!c.format().traits.one_piece) return;

@@ -1,5 +1,5 @@
-// Entries that are not tensors and differ between ranks, where each rank has its own index. Each
-// rank loads its own; results made from the checkpoint hold only the lowest rank's.
+// Non-tensor entries that differ between ranks when each rank has its own index. Each rank loads
+// its own; results made from the checkpoint have only the lowest rank's.
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"

@@ -156,7 +156,7 @@ Judged judge_ranges(const Facts& facts, const std::vector<SharedRange>& shared) 
   return judged;
 }
 
-// Makes homes open again that two items claim.
+// Marks items as unsolved again if two of them claim the same home.
 void resolve_conflicts(Judged& judged) {
   std::map<std::pair<FileId, std::int64_t>, int> wanted;
   auto key = [](const auto& one) {

@@ -105,8 +105,7 @@ std::string short_cause(const std::vector<std::string>& files, std::uint64_t ite
   return cause;
 }
 
-// True if the file is the pointer that a clone without Git LFS holds in place of the
-// data.
+// True if the file is a Git LFS pointer, which a clone without Git LFS has instead of the data.
 bool is_lfs_pointer(const Facts& facts, const FileRow& file) {
   if (facts.depth < Depth::kHeaders) return false;
   auto source = facts.checkpoint.directory()->open(file.path);

@@ -10,8 +10,8 @@
 namespace shw {
 namespace {
 
-// Only an index can lack a tile's place. Without an index tiles are found by their own files, and
-// opening reported why one is not read.
+// Reports tiles without a record. Only an index can lack a record; without an index tiles are found
+// in their own files, and opening reported unreadable ones.
 void report_homeless(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   if (!checkpoint.format().traits.has_index) return;
@@ -23,7 +23,7 @@ void report_homeless(const Facts& facts, std::vector<Finding>& findings) {
   for (TensorId tensor : each_tensor(facts)) {
     for (ChunkId chunk : checkpoint.chunks(tensor)) {
       if (checkpoint.item(chunk)) continue;
-      // Reported with the place of the bytes.
+      // This tile is reported with the place of its bytes.
       if (facts.unlisted.misplaced.contains(tensor)) break;
       // Empty tiles have no bytes.
       if (volume(checkpoint.sizes(chunk)) == 0) continue;

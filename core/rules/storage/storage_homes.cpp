@@ -1,9 +1,9 @@
-// Which of two tiles that share an item has the wrong record is decided by, in this order:
+// Decides which of two tiles that share an item has the wrong record, in this order:
 // 1 the header of the shared item fits only one of them;
-// 2 the order of items: if every file holds its tensors in the order of the metadata (the
-//   planner's), one of the two is out of order;
+// 2 the order of items: if every file has its tensors in the order of the metadata (the planner's),
+//   one of the two is out of order;
 // 3 the ranks: other tensors with as many tiles show which rank writes which tile.
-// Otherwise both are named and nothing is repaired.
+// If none decides, both are named and nothing is repaired.
 #include "core/rules/storage/storage_homes.h"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ void keep_best(std::vector<Home>& homes, auto score) {
   std::vector<std::int64_t> scores;
   for (const Home& home : homes) scores.push_back(score(home));
   std::int64_t best = *std::max_element(scores.begin(), scores.end());
-  // Only if the other candidates have no votes; a majority of votes is not enough.
+  // Conclusive only if the other candidates have no votes; a majority is not enough.
   bool clear = std::all_of(scores.begin(), scores.end(),
                            [&](std::int64_t s) { return s == best || s == 0; });
   if (best == 0 || !clear) return;
@@ -101,7 +101,8 @@ bool HomeFinder::fits(const Result<ItemHeader>& header, ChunkId chunk) const {
          header->dtype == checkpoint.dtype(checkpoint.tensor_of(chunk));
 }
 
-// Chunk ids are in the metadata's order of tensors, and so are places in a file.
+// True if the chunk is in order at this offset: chunk ids and places in a file both follow the
+// metadata's order of tensors.
 bool HomeFinder::is_in_order(FileId file, std::int64_t offset, ChunkId chunk) const {
   const auto& chunks = files_[index_of(file)];
   auto next = std::partition_point(chunks.begin(), chunks.end(), [&](std::uint32_t other) {

@@ -18,7 +18,7 @@ std::size_t numbers_at_start(const Checkpoint& checkpoint, ChunkId chunk, std::s
   if (!bytes) return 0;
   const std::string_view all(reinterpret_cast<const char*>(bytes->data()), bytes->size());
   std::set<std::string_view> numbers;
-  std::string_view last;  // for constants, every number equals the previous one
+  std::string_view last;  // the previous number, which makes constant tiles fast
   for (std::size_t at = 0; at + width <= all.size() && numbers.size() < most; at += width) {
     const std::string_view number = all.substr(at, width);
     if (number == last || number.find_first_not_of('\0') == std::string_view::npos) continue;

@@ -19,7 +19,7 @@ std::string describe(const Checkpoint& checkpoint, ChunkId chunk) {
          (item ? " in " + checkpoint.file(item->file).path : "");
 }
 
-// Two entries of a list for one tile: the same box and item.
+// True if one tile is listed twice: same box and item.
 bool is_listed_twice(const Checkpoint& checkpoint, ChunkId a, ChunkId b) {
   auto one = checkpoint.item(a), other = checkpoint.item(b);
   return one && other && one->file == other->file && one->offset == other->offset &&

@@ -173,7 +173,8 @@ Result<DuplicateGroup> find_twins(const Facts& facts) {
 // Number of experts after which they repeat: 3 if 0, 1, 2 equal 3, 4, 5 and so on. Empty if they do
 // not repeat or are all equal, like experts initialised from one dense layer.
 std::map<std::string, std::uint32_t> repeating_experts(const DuplicateGroup& twins) {
-  std::map<std::string, std::map<std::uint32_t, std::uint32_t>> kinds;  // the twin of each expert
+  // For each expert: the one that it equals.
+  std::map<std::string, std::map<std::uint32_t, std::uint32_t>> kinds;
   for (const auto& [pair, tensors] : twins.pairs) {
     if (!pair.before.ends_with("experts.")) continue;
     kinds[pair.before][pair.first] = pair.first;
@@ -197,10 +198,10 @@ std::map<std::string, std::uint32_t> repeating_experts(const DuplicateGroup& twi
   return repeating;
 }
 
-// Fewer may be made of one another.
+// In smaller families, members may be copied from one another by design.
 constexpr std::size_t kFewMembers = 4;
 
-// The twins reported in one finding.
+// Equal experts or layers that are reported in one finding.
 struct TwinsTold {
   Finding finding = {};
   std::vector<std::string> pairs = {};

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kFewValuesOfSister = 16;
 
-// "model.layers.0.mlp." for "model.layers.0.mlp.up_proj.weight".
+// The prefix of a name: "model.layers.0.mlp." for "model.layers.0.mlp.up_proj.weight".
 std::string_view module_of(std::string_view fqn) {
   const std::size_t last = fqn.rfind('.');
   const std::size_t before = last == 0 || last == std::string_view::npos ? std::string_view::npos

@@ -1,4 +1,4 @@
-// Matrices of one module with equal contents, such as gate saved as up, too.
+// Matrices of one module with equal contents, such as gate saved again as up.
 #pragma once
 
 #include <vector>

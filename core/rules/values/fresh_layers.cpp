@@ -1,4 +1,4 @@
-// Layers that are still as a model is built, beside trained ones.
+// Layers that still have their initial values, beside trained ones.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -18,7 +18,8 @@ constexpr std::int64_t kFewestOfNorm = 16, kMostOfNorm = 1 << 20;
 constexpr std::size_t kFewestLayers = 3;
 constexpr double kMostOnesOfTrained = 0.1;
 
-// "model.layers.3.input_layernorm.weight"; a bias is zero in many trained models.
+// True for norms such as "model.layers.3.input_layernorm.weight", but not for biases, which are
+// zero in many trained models.
 bool is_norm_of_layer(const Checkpoint& c, TensorId tensor) {
   const std::string_view fqn = c.fqn(tensor);
   const bool is_norm =
@@ -28,7 +29,7 @@ bool is_norm_of_layer(const Checkpoint& c, TensorId tensor) {
          !parse_state_fqn(fqn) && fqn.find("experts.") == std::string_view::npos;
 }
 
-// The share of elements that are exactly 1; nothing where they cannot be read.
+// Share of elements that are exactly 1; nullopt if they cannot be read.
 std::optional<double> share_of_ones(const Checkpoint& c, TensorId tensor) {
   const auto values = floats_in_box(c, tensor, whole(copy_of(c.shape(tensor))));
   if (!values || values->empty()) return std::nullopt;
@@ -38,10 +39,10 @@ std::optional<double> share_of_ones(const Checkpoint& c, TensorId tensor) {
 
 struct LayerNorms {
   std::vector<TensorId> norms;
-  std::size_t ones = 0;     // norms of nothing but 1
-  std::size_t trained = 0;  // norms with hardly a 1
+  std::size_t ones = 0;     // number of norms with only ones
+  std::size_t trained = 0;  // number of norms with hardly any 1
 };
-using Stack = std::map<std::uint32_t, LayerNorms>;  // by the number of the layer
+using Stack = std::map<std::uint32_t, LayerNorms>;  // key: number of the layer
 
 Finding fresh_finding(const Checkpoint& c, const std::string& before, const Stack& stack,
                       const std::vector<std::uint32_t>& fresh) {
@@ -66,7 +67,7 @@ Finding fresh_finding(const Checkpoint& c, const std::string& before, const Stac
 
 void find_fresh_layers(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
-  std::map<std::string, Stack> stacks;  // by what stands before the number
+  std::map<std::string, Stack> stacks;  // key: prefix before the number
   for (TensorId tensor : each_tensor(facts)) {
     if (!is_norm_of_layer(c, tensor) || facts.tilings[index_of(tensor)].tiling != Tiling::kExact)
       continue;
@@ -86,7 +87,7 @@ void find_fresh_layers(const Facts& facts, std::vector<Finding>& findings) {
       has_partly =
           has_partly || (layer.ones != layer.norms.size() && layer.trained != layer.norms.size());
     }
-    // Norms that stay at 1 by design do so in other layers too. In the first steps of a run, in 16
+    // Norms that stay at 1 by design do so in other layers too. In the first steps of a run in 16
     // bits, most elements of a norm still round to 1, and in some layers all do.
     if (stack.size() < kFewestLayers || has_partly || fresh.empty() ||
         2 * fresh.size() > stack.size())

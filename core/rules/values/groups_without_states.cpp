@@ -26,7 +26,7 @@ Listed listed_in_groups(const SavedOptimizer& optimizer) {
     for (const std::string& param : group.params) {
       const bool is_number =
           std::all_of(param.begin(), param.end(), [](char c) { return c >= '0' && c <= '9'; });
-      // Names in a list of bases, e.g. "3.weight.Q.0".
+      // Keys of a parameter may be longer, for example SOAP's bases "3.weight.Q.0".
       const auto after = optimizer.keys.lower_bound(param);
       const bool has_state =
           after != optimizer.keys.end() && (*after == param || after->starts_with(param + "."));
@@ -39,8 +39,8 @@ Listed listed_in_groups(const SavedOptimizer& optimizer) {
   return out;
 }
 
-// Those of the names that are parameters of the checkpoint, in its spelling; all of them if it has
-// no parameters.
+// The names that are parameters of the checkpoint, in its spelling; all names if it has no
+// parameters.
 std::vector<std::string> parameters_among(const Facts& facts, std::vector<std::string> names) {
   std::map<std::string, std::string> model;  // by name without wrappers
   for (TensorId tensor : each_tensor(facts)) {

@@ -93,10 +93,10 @@ void report_wrong_steps(const Checkpoint& c, const StepCheck& steps,
   findings.push_back(std::move(finding));
 }
 
-// Step counts that differ from the others for an unknown reason.
+// Wording for step counts that differ from the others for an unknown reason.
 struct StepsApart {
   const std::vector<const SavedStep*>& steps;
-  const char *where, *others;  // "far behind the others", "others stand at"
+  const char *where, *others;  // texts such as "far behind the others", "others stand at"
   const char *can_be, *decides;
   const char* evidence;  // key of the other states' step in the evidence
 };
@@ -243,7 +243,7 @@ bool same_members(const ParamGroup& a, const ParamGroup& b) {
 
 using Same = bool (*)(const ParamGroup&, const ParamGroup&);
 
-// For each of `theirs` the index in `mine`; empty if one matches none or two.
+// By group of `theirs`: its index in `mine`; nullopt if a group matches none or two.
 std::optional<std::vector<std::size_t>> match(const std::vector<ParamGroup>& mine,
                                               const std::vector<ParamGroup>& theirs, Same fits) {
   std::vector<std::size_t> order;
@@ -340,7 +340,7 @@ void report_order(const Checkpoint& c, const SavedOptimizer& mine, const SavedOp
   findings.push_back(std::move(finding));
 }
 
-// The same optimizer in the reference; null if there is none.
+// The optimizer of the reference that corresponds to this one; null if there is none.
 const SavedOptimizer* counterpart_of(const SavedOptimizer& optimizer, const OptimizerSettings& mine,
                                      const OptimizerSettings& theirs) {
   const SavedOptimizer* other = find_optimizer(theirs, optimizer.prefix);

@@ -23,11 +23,11 @@ std::optional<FloatCounts> counts_of(const Facts& facts, TensorId tensor) {
   return counts;
 }
 
-// Weights and their moments, unlike masks and other buffers. The padding of Megatron's flat buckets
-// is memory that nobody wrote.
+// True for weights and their moments, but not for masks and other buffers. The padding of
+// Megatron's flat buckets was never written.
 bool is_computed_with(std::string_view fqn) {
   if (fqn.find(".bucket_idx_") != std::string_view::npos) return false;
-  // Stacked experts and Flax name a weight without saying so.
+  // Stacked experts and Flax have weights whose names do not end in "weight".
   constexpr auto kEndings =
       std::to_array<std::string_view>({"weight", "bias", ".exp_avg", ".exp_avg_sq",
                                        ".momentum_buffer", "_proj", "kernel", "embedding"});

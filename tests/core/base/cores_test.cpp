@@ -30,7 +30,7 @@ TEST_CASE("As many threads work as were asked for, be there fewer cores or more 
     CAPTURE(wanted);
     limit_threads(wanted);
     CHECK(worker_count() == wanted);
-    // Each waits until all have come, or until it is plain that they do not.
+    // Each waits until all are there, or until it is clear that they will not be.
     std::atomic<std::size_t> at_work{0}, most{0};
     Status done = parallel_for(2 * wanted, [&](std::size_t) -> Status {
       const std::size_t now = ++at_work;

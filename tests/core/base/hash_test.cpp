@@ -13,7 +13,7 @@ std::span<const std::byte> bytes_of(std::string_view text) {
 }  // namespace
 
 TEST_CASE("a hash is XXH3-128 in its canonical form however its bytes are cut") {
-  // What xxhsum -H2 prints for an empty file.
+  // Output of xxhsum -H2 for an empty file.
   CHECK(to_hex(hash_of({})) == "99aa06d3014798d86001c324468d497f");
   RunningHash running;
   CHECK(running.text() == "99aa06d3014798d86001c324468d497f");

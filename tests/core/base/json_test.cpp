@@ -44,7 +44,7 @@ Json random_json(Dice& dice, int depth) {
   }
 }
 
-// What was asked, in its order, and the tree.
+// The callbacks in order, and the resulting tree.
 struct Told {
   std::string asked;
   Json tree;
@@ -68,7 +68,7 @@ Told by_us(const std::string& text, const Keeps& keeps) {
   return told;
 }
 
-// The library leaves a member that was refused in its object, as nothing that could be written.
+// The library keeps a refused member in its object as a value that cannot be written.
 Json without_refused(const Json& tree) {
   if (!tree.is_structured()) return tree;
   Json out = tree.is_array() ? Json::array() : Json::object();

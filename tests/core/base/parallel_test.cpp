@@ -29,7 +29,7 @@ TEST_CASE("of several errors the lowest one is told, and nothing is begun after 
       return fail(ErrorKind::kIo, std::to_string(i));
     });
     REQUIRE_FALSE(failed.has_value());
-    // Work that was begun in order was begun before it.
+    // Work is started in order, so an earlier item started earlier.
     CHECK(failed.error().message == "10");
     CHECK(begun < 10'000);
   }
@@ -71,9 +71,9 @@ TEST_CASE("what is worked on at once holds no more than it may") {
   std::atomic<int> done{0};
   Status all = parallel_for_with_memory_budget(100, held, [&](std::size_t i) -> Status {
     const std::uint64_t together = now += held[i];
-    // One that holds too much by itself is alone; what holds nothing may be beside it.
+    // A task above the limit runs alone; tasks without memory may run beside it.
     CHECK((together <= 100 || together == 1000));
-    // Whoever waits in here takes up nothing that waits for room.
+    // A nested call must not start outer work that waits for room.
     SHW_CHECK(parallel_for(4, [](std::size_t) -> Status { return {}; }));
     now -= held[i];
     ++done;
@@ -89,7 +89,7 @@ TEST_CASE("a thread gets from a pool what it had last, whatever others do meanwh
     ++made;
     return std::make_unique<int>(0);
   });
-  // Threads of a machine of one core share: nobody could work beside another.
+  // On a machine with one core there is no concurrency to test.
   if (worker_count() < 2) return;
   std::barrier both(2);
   auto work = [&] {

@@ -25,7 +25,7 @@ std::string sha256_of(std::string_view text, std::size_t piece) {
 
 }  // namespace
 
-// Answers of NIST (FIPS 180-4) and of sha256sum.
+// Expected values of NIST (FIPS 180-4) and of sha256sum.
 TEST_CASE("sha256: plain C++ gives the standard's answers, in pieces of any size") {
   CHECK(sha256_of("", 1) == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   CHECK(sha256_of("abc", 2) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");

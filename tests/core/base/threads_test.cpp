@@ -12,7 +12,7 @@ using namespace shw;
 
 namespace {
 
-// In a process of its own, of a user without privileges, whose limit on processes is reached.
+// Runs in a separate process of an unprivileged user who has reached the limit on processes.
 int exit_code_without_threads(int (*body)()) {
   constexpr uid_t kNobody = 65534;
   const pid_t child = ::fork();
@@ -41,7 +41,7 @@ TEST_CASE("threads: as many start as are asked for, and work beside this one is 
   CHECK(done == 2);
 }
 
-// TSan starts a thread of its own where a process forks.
+// TSan starts a thread when a process forks.
 #if !defined(__SANITIZE_THREAD__)
 TEST_CASE("threads: where the system refuses them there are fewer, and work is done on this one") {
   CHECK(exit_code_without_threads([] {

@@ -156,7 +156,7 @@ TEST_CASE("a caller in C can cancel, and hears how far a call is") {
   options.progress = [](void* context, std::uint64_t, std::uint64_t) {
     return ++*static_cast<int*>(context) > 0 ? 1 : 0;
   };
-  // Whether the call is over before it is asked depends on the machine; both ends are allowed.
+  // The call may end before it is cancelled, depending on the machine; both results are allowed.
   OpenCheckpoint checkpoint(shw_open(data("torch-2.14/healthy_moe_ep/ckpt").c_str(), &options));
   if (checkpoint == nullptr) {
     CHECK(heard > 0);

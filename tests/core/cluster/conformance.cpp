@@ -12,7 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 
 const WaitStep kStep{"conformance", 30s};
-// For those who wait in vain; the silent one is silent for longer.
+// Timeout of the waiting ranks; the silent rank is silent for longer.
 const WaitStep kShort{"patience", 300ms};
 constexpr auto kSilence = 900ms;
 
@@ -21,7 +21,7 @@ Status expect(bool holds, const std::string& what) {
   return fail(ErrorKind::kDamaged, what);
 }
 
-// Bytes that nobody else has.
+// Bytes that are unique to this pair of ranks.
 Bytes bytes_from(int from, int to, std::size_t size) {
   std::mt19937 random(static_cast<unsigned>(from * 1000 + to));
   Bytes bytes(size);
@@ -41,7 +41,7 @@ bool says(const Status& status, const std::string& part) {
   return !status && status.error().message.find(part) != std::string::npos;
 }
 
-// It ended as it should, and nobody can go on as if nothing had been.
+// Checks that the transport failed as expected and cannot be used any more.
 Status expect_dead(Transport& transport, const Status& ended, const std::string& part) {
   SHW_CHECK(expect(!ended, "no error where `" + part + "` was expected"));
   SHW_CHECK(expect(says(ended, part), "instead of `" + part + "`: " + ended.error().message));
@@ -76,7 +76,7 @@ Status every_size(Transport& transport) {
   return {};
 }
 
-// Around the largest piece that a form sends at once, which is 1,000 bytes in the suites.
+// Sizes around the largest message that is sent at once: 1,000 bytes in these suites.
 Status around_a_piece(Transport& transport) {
   for (std::size_t size : {999u, 1000u, 1001u, 1999u, 2000u, 2001u, 5000u}) {
     std::vector<Bytes> to_each;
@@ -92,7 +92,7 @@ Status around_a_piece(Transport& transport) {
   return {};
 }
 
-// Ten messages of each tag to the next worker, who asks for one tag first.
+// Ten messages of each tag to the next worker, which receives one tag first.
 Status in_order(Transport& transport) {
   if (transport.size() == 1) return {};
   const int next = (transport.rank() + 1) % transport.size();
@@ -109,7 +109,7 @@ Status in_order(Transport& transport) {
   return expect(first == out && second == out, "messages came in another order");
 }
 
-// A hundred rounds of messages of any size, many of nothing.
+// A hundred rounds of messages of any size, many of them empty.
 Status many_rounds(Transport& transport) {
   for (int round = 0; round < 100; ++round) {
     auto size_of = [&](int from, int to) -> std::size_t {
@@ -163,14 +163,14 @@ Status wrong_peers(Transport& transport) {
   return barrier(transport, kStep);  // and goes on
 }
 
-// Worker 0 sends `sent` bytes where worker 1 has agreed on others.
+// Worker 0 sends `sent` bytes while worker 1 expects another number.
 Status sizes_differ(Transport& transport, std::size_t sent, std::size_t agreed) {
   if (transport.size() == 1) return {};
   Bytes bytes(transport.rank() == 0 ? sent : agreed);
   if (transport.rank() == 0) SHW_CHECK(transport.send(1, Tag::kBytes, bytes));
   if (transport.rank() == 1) SHW_CHECK(transport.receive(0, Tag::kBytes, bytes));
   Status ended = transport.wait(kStep);
-  // A sender may learn of it in what it does next.
+  // A sender may notice only in its next operation.
   if (transport.rank() != 1 && ended) ended = barrier(transport, kStep);
   return expect_dead(transport, ended,
                      transport.rank() == 1 ? "worker 0 sent" : "worker 1 stopped");
@@ -189,13 +189,13 @@ Status too_few_pieces(Transport& transport) {
   return sizes_differ(transport, 2000, 3000);
 }
 
-// The last worker is silent: all others name it, the step and the bytes.
+// The last worker is silent: the errors of all others name it, the step and the bytes.
 Status silent_worker(Transport& transport) {
   if (transport.size() == 1) return {};
   const int silent = transport.size() - 1;
   if (transport.rank() == silent) {
     std::this_thread::sleep_for(kSilence);
-    // What the others sent before they lost patience may still come.
+    // Messages that others sent before their timeout may still arrive.
     Status ended = barrier(transport, kStep);
     if (ended) ended = barrier(transport, kStep);
     return expect_dead(transport, ended, "stopped: in `patience`");
@@ -209,7 +209,7 @@ Status silent_worker(Transport& transport) {
   return expect_dead(transport, ended, "worker " + std::to_string(silent) + " sent nothing");
 }
 
-// One stops, and says why.
+// One worker stops and gives the reason.
 Status stopping_worker(Transport& transport) {
   const std::string why = "the disk is full";
   const int stopping = transport.size() / 2;
@@ -221,7 +221,7 @@ Status stopping_worker(Transport& transport) {
                      "worker " + std::to_string(stopping) + " stopped: out/model.bin: " + why);
 }
 
-// More is announced than anybody takes.
+// More bytes are announced than anyone accepts.
 Status too_much_announced(Transport& transport) {
   if (transport.size() == 1) return {};
   std::vector<Bytes> to_each(static_cast<std::size_t>(transport.size()));

@@ -1,6 +1,5 @@
-// What every transport must do, whatever carries its bytes. Each case is what one worker does: all
-// run it at once, each with a transport that nobody has used before. It returns an error that says
-// in what the transport fell short.
+// Requirements for every transport. Each case is the work of one rank; all ranks run it at once,
+// each with a fresh transport. It returns an error that tells which requirement failed.
 #pragma once
 
 #include <span>

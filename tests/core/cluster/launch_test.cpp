@@ -46,13 +46,13 @@ TEST_CASE("A process knows which of several it is from what its launcher said") 
   CHECK(pmi2.by == "srun");
   CHECK(pmi2.can_meet);
   CHECK(pmi2.local_rank == 1);
-  // mpirun of MPICH begins its helpers, one a machine, with srun.
+  // mpirun of MPICH starts one helper per machine with srun.
   Launch hydra = launched_with(
       {{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "2"}, {"PMI_RANK", "5"}, {"PMI_SIZE", "8"}});
   CHECK(hydra.by == "mpirun");
   CHECK(hydra.rank == 5);
   CHECK(hydra.can_meet);
-  // Inside of a batch job mpirun has the last word.
+  // Inside of a batch job mpirun's variables take precedence.
   Launch both = launched_with({{"SLURM_PROCID", "0"},
                                {"SLURM_STEP_NUM_TASKS", "2"},
                                {"OMPI_COMM_WORLD_RANK", "2"},
@@ -98,7 +98,7 @@ TEST_CASE("launch: several processes join where that was asked for, and nowhere 
   CHECK(joined("mpi") == 4);
   job["SHARDWRIGHT_PROCESSES"] = "mpi";
   CHECK(joined("") == 4);
-  CHECK(joined("alone") == 1);  // the option stands above the variable
+  CHECK(joined("alone") == 1);  // the option overrides the variable
   job["SHARDWRIGHT_PROCESSES"] = "alone";
   CHECK(joined("") == 1);
 }
@@ -106,7 +106,7 @@ TEST_CASE("launch: several processes join where that was asked for, and nowhere 
 TEST_CASE("A process that nobody multiplied is alone") {
   CHECK(launched_with({}).size == 1);
   CHECK(launched_with({{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}}).size == 1);
-  // A batch script, of which there is one, for a job of eight tasks.
+  // A single batch script for a job of eight tasks.
   CHECK(launched_with({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}}).size == 1);
   CHECK(launched_with({{"PMI_RANK", "-1"}, {"PMI_SIZE", "many"}}).size == 1);
   CHECK(launched_with({{"PMI_RANK", "4"}, {"PMI_SIZE", "4"}}).size == 1);

@@ -1,4 +1,4 @@
-// Folders that several workers make together, beside what one makes.
+// Folders that several ranks write together, compared with those of a single process.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::chrono::seconds kWait(60);
 
-// Workers of `machines` that take turns, as some launchers deal them.
+// Ranks are dealt to `machines` in turn, as some launchers do.
 std::vector<Status> make_in_team(Store& store, const DrawnPlan& plan, const TargetState& all,
                                  const std::string& out, int workers, int machines,
                                  std::uint64_t memory) {
@@ -54,7 +54,7 @@ std::vector<std::string> half_made_of(const Store& store) {
 }  // namespace
 
 TEST_CASE("workers make of random plans what one makes, in rounds of any size") {
-  int joined = 0;  // files that somebody wrote parts of and others finished
+  int joined = 0;  // files that several workers wrote and one finished
   const char* asked = std::getenv("SHARDWRIGHT_PLANS");
   const int count = asked != nullptr ? std::atoi(asked) : 25;
   for (int i = 0; i < count; ++i) {
@@ -83,7 +83,7 @@ TEST_CASE("workers make of random plans what one makes, in rounds of any size") 
 
 namespace {
 
-// Bytes read of what a program's sources name, whoever reads them.
+// Bytes read of a program's sources, by any rank.
 struct SourceReads {
   struct Range {
     std::string file;
@@ -127,7 +127,7 @@ TEST_CASE("workers of one machine or of several read together what one reads") {
         }));
     REQUIRE(opened.has_value());
     TargetState all = taken(*opened, plan.steps);
-    // Each worker finds out for itself where the bytes lie, and what their checksums are.
+    // Each rank reads headers for the places and checksums of items.
     reads.bytes = 0;
     REQUIRE(lower_target(all, run_into(plan, all, "/out").form, nullptr).has_value());
     const std::uint64_t headers = reads.bytes;
@@ -141,8 +141,8 @@ TEST_CASE("workers of one machine or of several read together what one reads") {
                                 1 + i % 3, 1u << 30);
       if (worst_of(ended) != "") FAIL(worst_of(ended) << "\n" << told(plan.steps));
       const auto more = static_cast<std::uint64_t>(workers - 1);
-      // Of items that are looked at by themselves some are read ahead where a thread's run ends,
-      // which is not always the same.
+      // Items that are verified separately may be read ahead at the end of a thread's run, which
+      // varies.
       const std::uint64_t wanted = alone + more * 2 * headers, ahead = wanted / 16;
       CHECK(reads.bytes.load() + ahead >= wanted);
       CHECK(reads.bytes.load() <= wanted + ahead);
@@ -153,7 +153,7 @@ TEST_CASE("workers of one machine or of several read together what one reads") {
 
 namespace {
 
-// Something that another run can use, nothing else, and the words for it.
+// Leftovers must be usable by another run and nothing else; also checks the message.
 void check_half_made(const Store& store, const Error& first) {
   REQUIRE(half_made_of(store).size() == 1);
   auto folder = store.read_folder("/" + half_made_of(store).front());
@@ -204,7 +204,7 @@ TEST_CASE(
       ++gone;
     }
     if (plan.store.exists("/out")) continue;
-    // What is left of it is found by whoever makes the same again.
+    // Another run resumes or removes the leftovers.
     ended = make_in_team(plan.store, plan, all, "/out", 1 + i % 4, 1, 1u << 30);
     if (worst_of(ended) != "") FAIL(worst_of(ended) << "\n" << told(plan.steps));
     CHECK(half_made_of(plan.store).empty());
@@ -237,8 +237,7 @@ TEST_CASE("workers that were asked for other things write nothing") {
 }
 
 TEST_CASE("one large file is written by all workers of its machine, and by no other") {
-  // Of 4, 1, 4, 3 and 4 pieces of 100 bytes; five workers, of which the middle three share a
-  // machine.
+  // Files of 4, 1, 4, 3 and 4 pieces of 100 bytes; of five ranks, the middle three share a machine.
   std::vector<FilePart> parts;
   for (std::uint32_t file = 0; file < 5; ++file) {
     const int pieces[] = {4, 1, 4, 3, 4};
@@ -258,7 +257,7 @@ TEST_CASE("one large file is written by all workers of its machine, and by no ot
   REQUIRE(dealt.shared.size() == 1);
   CHECK(dealt.shared[0].file == 2);
   CHECK(dealt.shared[0].owner == 1);
-  // Where workers of two machines take turns, each machine's are neighbours.
+  // Ranks of two machines that alternate are grouped by machine.
   files.machine = {0, 1, 0};
   files.order = {0, 2, 1};
   files.writer = {0, 0, 2, 2, 1};

@@ -1,4 +1,4 @@
-// What is left to be said by several workers, each of which met something or nothing.
+// Final reports of several ranks, some with errors.
 #include "core/cluster/rank_report.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// What a team finds together, beside what one finds alone.
+// Results that a team computes together, compared with those of one process.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -50,7 +50,7 @@ ScatterMapTask squares_of(std::span<const std::uint64_t> costs, std::atomic<int>
 TEST_CASE("A team finds each thing once, and all hear of all in order") {
   for (int members : {1, 2, 5}) {
     for (std::size_t count : {0u, 1u, 3u, 1000u}) {
-      // Large ones make several rounds.
+      // Large costs make several rounds.
       std::vector<std::uint64_t> costs(count, count == 3 ? std::uint64_t{3} << 30 : 100);
       std::atomic<int> found{0};
       auto ended = run_on_threads(members, {}, [&](Transport& transport) -> Status {
@@ -102,7 +102,7 @@ TEST_CASE("When one member cannot go on nobody works any more as soon as any has
   constexpr int kMembers = 4;
   for (int failing = 0; failing < kMembers; ++failing) {
     std::atomic<int> working{0};
-    std::vector<std::string> news(kMembers);  // that the first one has heard
+    std::vector<std::string> news(kMembers);  // received by the first worker
     auto ended = run_on_threads(kMembers, {}, [&](Transport& transport) -> Status {
       TransportTeam team(transport, kPatience);
       Progress progress;
@@ -117,7 +117,7 @@ TEST_CASE("When one member cannot go on nobody works any more as soon as any has
         --working;
         return cancelled_error();
       };
-      // Also what was done just before is told.
+      // The last news before the end arrives too.
       beside.news = [&] {
         const std::string_view words = std::exchange(is_told, true) ? "" : "done";
         auto bytes = std::as_bytes(std::span(words));

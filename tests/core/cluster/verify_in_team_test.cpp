@@ -1,4 +1,5 @@
-// What several workers say of a result that they hold against its source, beside what one says.
+// Verdicts of several ranks that compare a result with its source, compared with that of one
+// process.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -19,7 +20,7 @@ using namespace shw::test;
 
 namespace {
 
-// A folder of a store as a checkpoint that counts what is read of its data.
+// A folder of a store as a checkpoint that counts the bytes read of its data.
 std::shared_ptr<const Checkpoint> counted(Store& store, const std::string& path,
                                           std::atomic<std::uint64_t>& bytes) {
   auto folder = store.read_folder(path);
@@ -33,7 +34,7 @@ std::shared_ptr<const Checkpoint> counted(Store& store, const std::string& path,
   return *opened;
 }
 
-// What each worker says, and what they read together.
+// The verdict of each rank, and the bytes that all read together.
 struct TeamSays {
   std::vector<Result<VerifyReport>> reports;
   std::uint64_t bytes = 0;
@@ -55,7 +56,7 @@ TeamSays verified_by(Store& store, const std::string& source, const std::string&
   return says;
 }
 
-// One bit of the first element of the largest tile of a folder.
+// Flips one bit in the first element of the largest tile of a folder.
 void bend(MemoryStore& store, const std::string& folder) {
   auto checkpoint = open_in(store, folder);
   BoxReader boxes(*checkpoint);
@@ -103,8 +104,8 @@ TEST_CASE("workers hold a result against its source as one does, and read as muc
       read_together += together.bytes;
     }
   }
-  // But for headers of items, which whoever compares a tile reads for itself, and for small items,
-  // which are read with those that lie behind them: here that is all of a file.
+  // Except for headers of items, which each comparing rank reads itself, and for small items, which
+  // are read with those behind them: here all of a file.
   CHECK(read_together < read_alone + read_alone / 4);
   CHECK(proved > 3);
   CHECK(broken > 3);
@@ -159,7 +160,7 @@ TEST_CASE("what workers tell each other of a comparison comes out as it went in"
   CHECK(packed(*again) == words);
   CHECK(again->kept == -4);
   CHECK(again->against->differences.front().expected == "2");
-  // A message that is cut off anywhere is an error, never a report.
+  // A message that is cut off anywhere gives an error, never a report.
   for (std::size_t length = 0; length < words.size(); ++length)
     CHECK_FALSE(unpacked_report(BytesView(words).first(length)).has_value());
 }

@@ -1,4 +1,4 @@
-// Small models as numbers, to be combined, and their elements as they read.
+// Small models for tests of combining, as numbers, and their elements when read.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -25,7 +25,7 @@ inline Numbers random_numbers(std::size_t count, std::mt19937& random) {
   return numbers;
 }
 
-// What the dtype makes of them.
+// The numbers in the dtype's encoding.
 inline Bytes as_dtype(const Numbers& numbers, Dtype dtype) {
   const auto bytes = std::as_bytes(std::span(numbers));
   if (dtype == Dtype::kFloat32) return {bytes.begin(), bytes.end()};
@@ -64,7 +64,7 @@ inline Numbers numbers_of(const Checkpoint& checkpoint, const std::string& fqn) 
   return out;
 }
 
-// Equal but for the order in which floats are summed, and one rounding of `dtype`.
+// Equal up to the order in which floats are summed and one rounding to `dtype`.
 inline void check_near(const Numbers& is, const Numbers& expected, double relative) {
   REQUIRE(is.size() == expected.size());
   for (std::size_t i = 0; i < is.size(); ++i) {

@@ -1,4 +1,4 @@
-// Deltas in memory: what is written and applied again is the second checkpoint to the bit.
+// Deltas in memory: applying a written delta gives the second checkpoint to the bit.
 #include "core/combine/delta.h"
 
 #include "core/combine/combined_models.h"
@@ -54,7 +54,7 @@ TEST_CASE("delta: applied to its base it gives the result to the bit") {
           std::array{Dtype::kBfloat16, Dtype::kFloat32, Dtype::kInt64, Dtype::kUint8}[random() % 4];
       LaidTensor tensor = random_laid("t" + std::to_string(i), shape, dtype, random);
       before.push_back(tensor);
-      // Few, many or no elements change; tiles are others.
+      // Few, many or no elements change, and the tiles differ.
       const unsigned changed = random() % 4;
       for (std::size_t at = 0; at < tensor.bytes.size() && changed != 0; at += 1 + random() % 60)
         tensor.bytes[at] = changed == 1 ? static_cast<std::byte>(random()) : tensor.bytes[at];

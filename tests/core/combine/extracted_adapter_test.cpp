@@ -1,4 +1,4 @@
-// What is extracted and merged again is the tuned model, as far as the rank goes.
+// Extracting and merging an adapter gives the tuned model, up to its rank.
 #include "core/combine/extracted_adapter.h"
 
 #include "core/combine/combined_models.h"
@@ -9,7 +9,7 @@ using namespace shw::test;
 
 namespace {
 
-// W of q_proj gets a product of rank 2, norms and embeddings other numbers.
+// Adds a product of rank 2 to the weight of q_proj, and other numbers to norms and embeddings.
 struct Models {
   std::shared_ptr<const Checkpoint> base, tuned;
 };
@@ -50,7 +50,7 @@ TEST_CASE("extracted_adapter: merged into the base it gives the tuned model") {
     auto adapter = extracted_adapter(made.tuned, made.base, 9, nullptr);
     INFO((adapter ? std::string() : adapter.error().message));
     REQUIRE(adapter.has_value());
-    // Both layers have matrices, and both norms are there: PEFT makes every module of a name.
+    // Both layers have matrices, and both norms are included: PEFT matches modules by name.
     CHECK((*adapter)->tensor_count() == 4 + 2 + 1);
     auto again = merged_adapter(made.base, *adapter, nullptr);
     INFO((again ? std::string() : again.error().message));

@@ -32,7 +32,7 @@ double distance(const Numbers& matrix, const LowRank& found, std::size_t rows, s
   return std::sqrt(squares);
 }
 
-// Rows are exchanged and mixed by rotations of pairs, which keep singular values.
+// Exchanges rows and mixes them by rotations of pairs, which keep singular values.
 Numbers rotated_diagonal(const std::vector<double>& values, std::size_t rows, std::size_t columns) {
   std::vector<double> matrix(rows * columns);
   for (std::size_t i = 0; i < values.size(); ++i) matrix[i * columns + i] = values[i];

@@ -146,7 +146,7 @@ TEST_CASE("merged_adapter: DoRA gives each output its magnitude") {
   }
   check_near(numbers_of(*merged(base_of(pair), adapter_of(tensors, config)), kModule + ".weight"),
              expected, 1e-5);
-  // The other way round, where a row holds a part of every output.
+  // The transposed weight, in which a row has a part of every output.
   const auto base = laid(
       {numbers_tensor(kModule + ".weight", {kIn, kOut}, turned_numbers(pair.weight, kOut, kIn))});
   check_near(numbers_of(*merged(base, adapter_of(tensors, config)), kModule + ".weight"),
@@ -176,7 +176,7 @@ TEST_CASE("merged_adapter: embeddings, biases and modules that are saved whole")
              plus_all(table, turned_numbers(product(eb, ea, 1.5, 4, 2, 8), 4, 8)), 1e-6);
   CHECK(numbers_of(*made, "lm_head.weight") == Numbers(40, 0.5f));
   CHECK(made->dtype(*made->find("lm_head.weight")) == Dtype::kBfloat16);
-  // The vocabulary has grown, and the config says so.
+  // The vocabulary has grown, and the config is updated.
   auto config = made->directory()->open("config.json");
   REQUIRE(config.has_value());
   const Bytes text = read_bytes(**config, 0, (*config)->size()).value();

@@ -1,4 +1,4 @@
-// Quantised and decoded again: each number is the nearest that its form has.
+// Quantises and decodes again: each number becomes the nearest that its form can represent.
 #include "core/combine/quantised.h"
 
 #include <cmath>
@@ -63,7 +63,8 @@ TEST_CASE("quantised: FP8 by blocks, decoded again, is near and keeps what loade
     const Numbers expected = numbers_of(*before, fqn);
     for (std::size_t i = 0; i < expected.size(); ++i) {
       const float decoded = elements[i] * scales[i / 12 / 4 * 2 + i % 12 / 6];
-      // Half a step of three bits, of the number or of the least that is not denormal.
+      // Tolerance: half a step of three bits, relative to the number or to the smallest normal
+      // number.
       const float most = std::max(std::abs(expected[i]) / 16, scales[0] * 0.002f);
       CHECK(std::abs(decoded - expected[i]) <= most * 1.001f);
     }
@@ -74,7 +75,7 @@ TEST_CASE("quantised: FP8 by blocks, decoded again, is near and keeps what loade
     CHECK(config.find("q_proj") == std::string::npos);
     CHECK((config.find("ue8m0") != std::string::npos) ==
           (std::string(scheme).find("ue8m0") != std::string::npos));
-    // Blocks are told by the config when it is opened again.
+    // After reopening, the config tells the block sizes.
     auto again = quantised(*made, Quantising{}, {}, nullptr);
     CHECK_FALSE(again.has_value());
   }
@@ -106,7 +107,7 @@ TEST_CASE("quantised: MXFP4 holds what FP4 holds to the bit, and else the neares
       CHECK(std::abs(is[at(input)] - expected[at(input)]) == doctest::Approx(nearest));
     }
   }
-  // What was decoded is what it was, when it is quantised and decoded again.
+  // Quantising and decoding a decoded tensor again changes nothing.
   auto config_free = laid({numbers_tensor(fqn, {2, 32, 6}, is, Dtype::kBfloat16)});
   auto twice = quantised(config_free, quantising_of("mxfp4").value(), {}, nullptr);
   REQUIRE(twice.has_value());
@@ -134,7 +135,7 @@ TEST_CASE("quantised: ways that are none, and models without such weights, are r
     CHECK_FALSE(quantising_of(text).has_value());
   const auto norms = laid({numbers_tensor("norm.weight", {4}, {1, 2, 3, 4})});
   CHECK_FALSE(quantised(norms, Quantising{}, {}, nullptr).has_value());
-  // States of an optimizer have names of weights too.
+  // Names of optimizer states contain names of weights.
   const std::string state = "optimizer.exp_avg.q_proj.weight";
   const auto states = laid({numbers_tensor(state, {128, 128}, Numbers(128 * 128, 1))});
   CHECK(quantised(states, Quantising{}, {}, nullptr).has_value());

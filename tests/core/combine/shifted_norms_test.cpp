@@ -1,4 +1,4 @@
-// Norm weights with 1 added or taken off, and nothing else.
+// Adds 1 to norm weights or subtracts it, and changes nothing else.
 #include "core/combine/shifted_norms.h"
 
 #include "core/combine/combined_models.h"

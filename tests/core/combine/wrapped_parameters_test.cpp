@@ -1,5 +1,5 @@
-// Adapters whose matrices are of parameters (target_parameters): all experts in two matrices, as
-// PEFT stores them. The reference is the einsum of ParamWrapper.get_delta_weight with loops.
+// Adapters for parameters instead of modules (target_parameters): all experts in two matrices, as
+// PEFT stores them. The reference is the einsum of ParamWrapper.get_delta_weight written as loops.
 #include "core/combine/wrapped_parameters.h"
 
 #include <array>
@@ -43,7 +43,7 @@ Extents extents_of(std::initializer_list<std::size_t> sizes) {
   return shape;
 }
 
-// The first parameter was wrapped first: its matrices are the inner ones.
+// The first parameter was wrapped first, so its matrices are the inner ones.
 std::vector<LaidTensor> stacked_matrices_of(const Stack& gate_up, const Stack& down) {
   std::vector<LaidTensor> tensors;
   auto add = [&](const std::string& module, const Stack& of) {

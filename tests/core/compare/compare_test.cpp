@@ -51,7 +51,7 @@ Extents random_shape(std::mt19937& random) {
   return shape;
 }
 
-// The first element that differs, told the slow way.
+// The first element that differs, found by a simple loop.
 struct SlowFirst {
   std::uint64_t differing = 0;
   std::optional<std::size_t> first;
@@ -109,7 +109,7 @@ TEST_CASE("random tensors in random tiles differ in what a loop over all element
   for (int round = 0; round < 300; ++round) {
     CAPTURE(round);
     LaidTensor a{"w", kDtypes[random() % 5], random_shape(random), {}};
-    // Small numbers: sums of products of random bits are infinite.
+    // Small numbers, since sums of products of random bits are infinite.
     a.bytes.resize(static_cast<std::size_t>(*volume(a.shape)) * size_of(a.dtype));
     for (std::byte& byte : a.bytes) byte = static_cast<std::byte>(random() % 64);
     LaidTensor b = a;
@@ -137,7 +137,7 @@ TEST_CASE("tensors of many blocks are told to the same bits whatever the threads
     std::optional<double> cosine;
     for (std::size_t threads : {1, 2, 7}) {
       tbb::global_control control(tbb::global_control::max_allowed_parallelism, threads);
-      // 64 KiB a thread: blocks and pieces of 4 KiB.
+      // 64 KiB per thread makes blocks and pieces of 4 KiB.
       CheckpointDifference told = compared({a}, {b}, {true, 0x10000});
       check_against_slow(a, b, told);
       if (cosine) CHECK(*told.tensors.front().values->cosine == *cosine);
@@ -156,17 +156,17 @@ TEST_CASE("without data the values of two equal headers are open and nothing is 
   CHECK(told.unjudged.front().needs == "--data");
   CHECK(compared({a}, {a}).verdict == Sameness::kSame);
   CHECK(compared({a}, {a}).unjudged.empty());
-  // Without elements there is nothing to look at.
+  // A tensor without elements is the same.
   LaidTensor none{"w", Dtype::kFloat32, {0, 4}, {}};
   CHECK(compared({none}, {none}, {}).verdict == Sameness::kSame);
-  // The very bytes of the very file are the same without being read.
+  // A file compared with itself is the same without being read.
   auto checkpoint = laid({a});
   auto self = compare_checkpoints(*checkpoint, *checkpoint, {}, nullptr);
   CHECK(self->verdict == Sameness::kSame);
 }
 
 TEST_CASE("a checkpoint and itself are the same unread only as far as that says anything") {
-  // A folder whose files lie there and do not open.
+  // A folder whose files exist but cannot be opened.
   struct Closed final : Directory {
     explicit Closed(std::shared_ptr<const Directory> inner) : inner_(std::move(inner)) {}
     const std::string& name() const override { return inner_->name(); }
@@ -218,7 +218,7 @@ TEST_CASE("what may lie in a file that did not open is no difference") {
   Finding closed;
   closed.rule = "bad-record";
   closed.subjects = {"other"};
-  // Of w so many rows, in a shape that is made of what was found, or not.
+  // w with this many rows, in a shape that was derived from its tiles or not.
   auto opened = [&](const LaidTensor& tensor, std::int64_t shape, std::int64_t rows, bool hides) {
     CheckpointBuilder builder;
     builder.set_format(test::kLaidFormat);
@@ -243,19 +243,19 @@ TEST_CASE("what may lie in a file that did not open is no difference") {
       CHECK(told->tensors.front().why.empty() != open);
       return told->tensors.front().kind;
     };
-    // A name that the other has alone.
+    // A name that only the other one has.
     CHECK(kinds(opened(w, 4, 4, false), two) == kAdded);
     CHECK(kinds(opened(w, 4, 4, true), two) == kUndecided);
     CHECK(kinds(two, opened(w, 4, 4, false)) == kMissing);
     CHECK(kinds(two, opened(w, 4, 4, true)) == kUndecided);
-    // Rows that are missing, and a shape that may grow.
+    // Missing rows, and a shape that may grow.
     auto whole_one = laid({w}, "one");
     CHECK(kinds(opened(w, 4, 3, false), whole_one) == kIncomplete);
     CHECK(kinds(opened(w, 4, 3, true), whole_one) == kUndecided);
     CHECK(kinds(whole_one, opened(w, 4, 3, true)) == kUndecided);
     CHECK(kinds(opened(w, 3, 3, false), whole_one) == kReshaped);
     CHECK(kinds(opened(w, 3, 3, true), whole_one) == kUndecided);
-    // What it has more than the other is a difference, whatever else it has.
+    // Additional rows are a difference, whatever else is hidden.
     CHECK(kinds(opened(floats_named("w", {1, 2, 3, 4, 5}), 5, 5, true), whole_one) == kReshaped);
   }
   // Under a new name: either checkpoint may have both.
@@ -264,12 +264,12 @@ TEST_CASE("what may lie in a file that did not open is no difference") {
   auto told = compare_checkpoints(*opened(w, 4, 4, true), *laid({renamed}, "r"), kData, nullptr);
   CHECK(told->verdict == Sameness::kUndecided);
   CHECK(only_one(*told).kind == kUndecided);
-  // Other values are other values.
+  // A different value is a difference even if a shape may grow.
   LaidTensor changed = w;
   changed.bytes = bytes_of({1, 2, 3, 5});
   auto differs = compare_checkpoints(*opened(w, 4, 4, true), *laid({changed}, "d"), kData, nullptr);
   CHECK(differs->verdict == Sameness::kDifferent);
-  // An entry that is no tensor.
+  // A non-tensor entry.
   CheckpointBuilder builder;
   builder.set_format(test::kLaidFormat);
   builder.add_object({"step", std::nullopt});
@@ -305,7 +305,7 @@ TEST_CASE("only equal bytes make a new name of an old tensor") {
   CHECK(told.verdict == Sameness::kDifferent);
   CHECK(compared({old}, {other}).tensors.size() == 2);
   CHECK(compared({old}, {same_bytes}, {}).tensors.size() == 2);
-  // Of several with the same bytes the likest names, and each once.
+  // Among several with equal bytes the most similar names are paired, each once.
   std::vector<LaidTensor> a, b;
   for (const char* layer : {"3", "4"}) {
     a.push_back(floats_named(std::string("m.") + layer + ".w", {0, 0}));
@@ -320,7 +320,7 @@ TEST_CASE("only equal bytes make a new name of an old tensor") {
 }
 
 TEST_CASE("renamed: other elements with the same fingerprint are another tensor") {
-  // Both have the fingerprint of the other: its weights are public, and a lattice gives such pairs.
+  // Two tensors with equal fingerprints: the weights are public, so a lattice finds such pairs.
   const std::vector<std::uint32_t> x = {0x20000000, 0x20003039, 0x20006072, 0x200090ab,
                                         0x2000c0e4, 0x2000f11d, 0x20012156, 0x2001518f},
                                    y = {0x1fffffbf, 0x20002fb4, 0x20006033, 0x2000909a,
@@ -381,7 +381,7 @@ TEST_CASE("a reshape says whether the elements stayed as they were") {
   CHECK(only_one(compared({flat_one}, {square})).same_elements == true);
   CHECK(only_one(compared({square}, {turned})).same_elements == false);
   CHECK_FALSE(only_one(compared({square}, {turned}, {})).same_elements.has_value());
-  // What lies in no tile of one shape is not said of both.
+  // Holes in one of two shapes are not reported for both.
   square.tiles = {{Box{{0, 0}, {1, 3}}}};
   CHECK(only_one(compared({square}, {turned})).why.empty());
 }
@@ -432,7 +432,7 @@ TEST_CASE("tiles that hold an element twice must agree before anything is held a
   CheckpointDifference differs = compared({all}, {changed});
   CHECK(only_one(differs).kind == DifferenceKind::kValues);
   CHECK(only_one(differs).values->elements.differing == 1);
-  // The two copies of one tile: the second one of another tensor's bytes.
+  // Two copies of one tile, the second of which has the bytes of another tensor.
   CheckpointBuilder builder;
   builder.set_format(test::kLaidFormat);
   builder.set_directory(memory_directory("c", {{"data", bytes_of({1, 2, 3, 4, 1, 9, 3, 4})}}));
@@ -474,10 +474,10 @@ TEST_CASE("what cannot be read is undecided with its file, beside what can") {
     if (data) CHECK(tensor.values->unread == 2);
     if (data) CHECK(tensor.values->compared == 2);
   }
-  // Damaged on both sides alike is not the same either.
+  // Tensors damaged alike on both sides are not the same either.
   auto twice = compare_checkpoints(*laid({v, w}, "a", 4), *cut, kData, nullptr);
   CHECK(twice->verdict == Sameness::kUndecided);
-  // A difference beside it is one.
+  // A difference in another tensor counts.
   LaidTensor changed = w;
   changed.bytes = bytes_of({1, 0, 3, 4});
   auto beside = compare_checkpoints(*whole_one, *laid({v, changed}, "b", 4), kData, nullptr);
@@ -521,7 +521,7 @@ TEST_CASE("tiles that meet in more places than memory holds are open and nothing
   REQUIRE(tensor.why.size() == 1);
   CHECK(tensor.why.front().find("--memory") != std::string::npos);
   CHECK(compared({rows}, {columns}).verdict == Sameness::kSame);
-  // Tensors beside it are read.
+  // Other tensors are still read.
   LaidTensor other = floats_named("v", {1, 2}), changed = floats_named("v", {1, 3});
   CheckpointDifference beside = compared({rows, other}, {columns, changed}, {true, 0x10000});
   CHECK(beside.verdict == Sameness::kDifferent);
@@ -537,7 +537,7 @@ TEST_CASE("elements that could not be read are counted by the shape and by what 
   const TensorDifference& tensor = only_one(*told);
   REQUIRE(tensor.values);
   CHECK(tensor.values->compared == 2);
-  CHECK(tensor.values->unread == 4);  // the tile whose end is cut off, of B
+  CHECK(tensor.values->unread == 4);  // the tile of B whose end is cut off
   CHECK(tensor.kind == DifferenceKind::kIncomplete);
 }
 

@@ -1,5 +1,5 @@
-// Checkpoints in memory: tensors by their row-major bytes, cut into random tiles that lie anywhere
-// in a file, as they are or with their dims in another order.
+// Checkpoints in memory: tensors by their row-major bytes, cut into random tiles at any place of a
+// file, row-major or with their dims in another order.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -22,7 +22,7 @@ const Format kLaidFormat{.name = "laid", .title = "laid", .codec = &kRawCodec};
 
 struct LaidTile {
   Box box;
-  bool turned = false;  // the last dim is the slowest one
+  bool turned = false;  // the last dim has the largest stride
 };
 
 struct LaidTensor {
@@ -63,8 +63,8 @@ inline Extents turned_strides(const Extents& sizes) {
   return strides;
 }
 
-// `cut_off`: bytes that are missing at the end of the file. `met`: what opening it says. `beside`:
-// other files of the folder, with their text.
+// `cut_off`: number of bytes missing at the end of the file. `met`: findings from opening.
+// `beside`: other files of the folder with their text.
 inline std::shared_ptr<const Checkpoint> laid(
     const std::vector<LaidTensor>& tensors, const std::string& folder = "memory",
     std::size_t cut_off = 0, const std::vector<Finding>& met = {},
@@ -110,7 +110,7 @@ inline std::shared_ptr<const Checkpoint> laid(
   return builder.finish();
 }
 
-// Cuts a box in two until it has been cut so many times.
+// Cuts a box in two, `cuts` times.
 inline void cut_at_random(const Box& box, int cuts, std::mt19937& random,
                           std::vector<LaidTile>& tiles) {
   std::vector<std::size_t> dims;

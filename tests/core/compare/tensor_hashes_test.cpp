@@ -70,7 +70,7 @@ TEST_CASE("a tensor has the hash of its elements in whatever tiles they lie") {
 }
 
 TEST_CASE("a tile of several parts is hashed as one, whatever the memory") {
-  // 210 MiB of zeros that take no disk, and some numbers at the seams of parts and blocks.
+  // 210 MiB of zeros that need no disk space, and some numbers at the borders of parts and blocks.
   constexpr std::uint64_t kRow = 70 << 20, kBytes = 3 * kRow;
   const TemporaryFolder folder;
   const std::string path = folder / "model.safetensors";
@@ -163,7 +163,7 @@ TEST_CASE("members of a team share the reading out and tell the same") {
   const HashedTensors alone = hashed(*checkpoint);
   const auto ended = run_on_threads(3, {}, [&](Transport& transport) -> Status {
     TransportTeam team(transport, std::chrono::seconds(60), "here");
-    // Members with other memory cut the work alike.
+    // Members with other memory limits divide the work in the same way.
     const HashedTensors told = hashed(*checkpoint, &team, kMemory << team.rank());
     for (std::size_t i = 0; i < alone.tensors.size(); ++i) {
       const auto &one = alone.tensors[i].fingerprint, &other = told.tensors[i].fingerprint;

@@ -35,7 +35,7 @@ PairsSeen pairs_seen(const Checkpoint& a, const Checkpoint& b, std::size_t most 
   return out;
 }
 
-// Every tile against every tile.
+// Compares every tile with every tile.
 std::vector<PairSeen> slow_pairs(const LaidTensor& a, const LaidTensor& b) {
   std::vector<PairSeen> out;
   for (std::uint32_t i = 0; i < a.tiles.size(); ++i) {
@@ -47,7 +47,7 @@ std::vector<PairSeen> slow_pairs(const LaidTensor& a, const LaidTensor& b) {
   return out;
 }
 
-// A column that runs along all rows, and beside it single elements.
+// A column through all rows, and single elements beside it.
 LaidTensor column_and_elements(std::int64_t rows) {
   LaidTensor tensor{"w", Dtype::kUint8, {rows, 2}, Bytes(static_cast<std::size_t>(rows) * 2)};
   tensor.tiles.push_back({Box{{0, 0}, {rows, 1}}});

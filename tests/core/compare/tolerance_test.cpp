@@ -1,4 +1,4 @@
-// Values that are nearly the same, and comparisons of some names alone.
+// Values that are nearly the same, and comparisons of selected names.
 #include <doctest/doctest.h>
 
 #include <cstring>

@@ -1,5 +1,5 @@
-// Long runs of a source's bytes stand where a file system may share them, and nothing but that
-// depends on whether it does.
+// Long runs of a source's bytes are placed so that a file system may share their blocks; the
+// placement is the same whether it does.
 #include "core/exec/align_outputs.h"
 
 #include <tbb/task_arena.h>
@@ -23,7 +23,8 @@ struct LargeTensor {
   std::vector<Box> tiles;
 };
 
-// Of a MiB and more, some less; nothing is a whole number of blocks. Each tile by another rank.
+// Tensors of about a MiB or more, and some smaller; no size is a multiple of a block. Each tile is
+// written by another rank.
 std::vector<LargeTensor> large_tensors() {
   return {{"a", Dtype::kFloat32, {700, 501}, {{{0, 0}, {700, 501}}}},
           {"b", Dtype::kBfloat16, {1500, 1001}, {{{0, 0}, {700, 1001}}, {{700, 0}, {800, 1001}}}},
@@ -32,7 +33,7 @@ std::vector<LargeTensor> large_tensors() {
           {"e", Dtype::kFloat32, {300, 300}, {{{0, 0}, {300, 300}}}}};
 }
 
-// Durable.
+// Writes the checkpoint durably.
 void save_large(MemoryStore& durable, const std::vector<LargeTensor>& tensors) {
   std::mt19937_64 random(5);
   MemoryStore store;
@@ -51,7 +52,7 @@ void save_large(MemoryStore& durable, const std::vector<LargeTensor>& tensors) {
         sinks.push_back(std::move(*made));
       }
       Bytes bytes(static_cast<std::size_t>(*volume(box.sizes)) * size_of(tensor.dtype));
-      // Small numbers, as weights are: no NaN.
+      // Small numbers like weights, without NaN.
       for (std::size_t i = 0; i < bytes.size(); ++i)
         bytes[i] = static_cast<std::byte>(random() & 0x3F);
       const std::uint64_t offset = sinks[rank]->position();
@@ -100,7 +101,7 @@ Result<RepairResult> make_of(Store& store, std::shared_ptr<const Checkpoint> sou
   return arena.execute([&] { return make_target(store, all, run, nullptr); });
 }
 
-// Makes it, and holds the result against its source. How many bytes of it are shared.
+// Makes the result and compares it with its source. Returns how many of its bytes are shared.
 std::uint64_t shared_by(MemoryStore& store, const LargeRun& wanted) {
   const std::uint64_t before = store.shared_bytes();
   auto source = open_in(store, wanted.from);
@@ -130,7 +131,7 @@ std::map<std::string, Bytes> files_of(const Store& store, const MemoryStore& mem
   return files;
 }
 
-// Tiles that are long enough: how many, and their bytes.
+// Number of tiles that are long enough, and their bytes.
 struct LongTiles {
   std::uint64_t count = 0, bytes = 0;
 };
@@ -154,7 +155,7 @@ void check_all_long_tiles_are_shared(const Checkpoint& result, std::uint64_t sha
   CHECK(shared + tiles.count * 2 * kShareBlock > tiles.bytes);
 }
 
-// Of all files, what lies in no item.
+// Number of bytes outside items in all files.
 std::uint64_t bytes_between_items(const Checkpoint& checkpoint) {
   std::uint64_t items = 0, files = 0;
   for (std::uint32_t i = 0; i < checkpoint.chunk_count(); ++i)
@@ -188,7 +189,7 @@ TEST_CASE("items that keep their neighbours need no gaps") {
   const std::uint64_t shared = shared_by(store, {.steps = {RenameStep{"a", "a2"}}});
   auto source = open_in(store, "/ck"), result = open_in(store, "/out");
   CHECK(bytes_between_items(*result) == 0);
-  // And what is short between them is shared with them.
+  // Short items between long ones are shared with them.
   CHECK(shared > long_tiles(*result).bytes + 300 * 300 * 4 - 4 * kShareBlock);
 }
 
@@ -208,7 +209,7 @@ TEST_CASE("tiles that are made of one long run each are shared too") {
 TEST_CASE("safetensors files get a header that lets them share what they can") {
   MemoryStore store;
   store.share_blocks();
-  // Whole numbers of blocks, but one: what follows it stands elsewhere.
+  // All sizes but one are multiples of a block, which shifts what follows.
   std::vector<LargeTensor> tensors;
   for (int i = 0; i < 4; ++i)
     tensors.push_back(
@@ -272,7 +273,7 @@ TEST_CASE("a folder with shared bytes is whole or not there wherever the power i
     CHECK(proof->outcome == VerifyReport::Outcome::kProved);
   }
   CHECK(finished);
-  CHECK(shares >= 2);  // it has died while it shared, too
+  CHECK(shares >= 2);  // it was also killed while sharing
 }
 
 namespace {
@@ -283,7 +284,7 @@ struct NearlyFull : StoreOver {
   std::uint64_t free_;
 };
 
-// What a run says that it needs where there is nothing free.
+// The space that a run requests on a full disk.
 std::uint64_t needed_by(Store& store, const LargeRun& wanted) {
   NearlyFull full(store, 0);
   auto made = make_of(full, open_in(store, wanted.from), wanted);
@@ -311,7 +312,7 @@ TEST_CASE("what a file system shares with the source needs no room there") {
     const std::uint64_t all = needed_by(copies, wanted), without = needed_by(shares, wanted);
     const std::uint64_t shared = shared_by(shares, wanted);
     CHECK(shared != 0);
-    // Files that are copied whole share all that they have, and of pieces the ends may not be.
+    // Files that are copied whole share all bytes; copied parts may not share their ends.
     CHECK(all - without <= shared + shared / 50 + (wanted.format == "dcp" ? 1'000'000 : 0));
     CHECK(all - without + shared / 50 >= shared);
     NearlyFull enough(shares, without);

@@ -1,5 +1,5 @@
-// Items that come along into files that several workers make: whoever copies one tells the others
-// what went by, and nobody reads it again.
+// Items that are copied into files by several ranks: the copying rank sends their hashes to the
+// others, so that no rank reads them again.
 #include <doctest/doctest.h>
 
 #include <atomic>

@@ -1,4 +1,5 @@
-// Items that are hashed while their file is copied, beside the hash of the same bytes read at once.
+// Hashes items while their file is copied, and compares with the hash of the same bytes read at
+// once.
 #include "core/exec/copy_hasher.h"
 
 #include <doctest/doctest.h>
@@ -28,7 +29,7 @@ std::shared_ptr<const Checkpoint> checkpoint_of(const std::vector<WatchedItem>& 
   return builder.finish();
 }
 
-// The bytes in pieces of any size; of zeros some as holes.
+// Passes the bytes in pieces of any size, and some zeros as holes.
 void pass(const ExtentVisitor& parts, BytesView bytes, std::mt19937_64& dice) {
   while (!bytes.empty()) {
     auto length = std::min<std::size_t>(bytes.size(), 1 + dice() % 5000);
@@ -58,7 +59,7 @@ TEST_CASE("items that go by in a copy have the hash of their bytes") {
       std::int64_t length = std::min(static_cast<std::int64_t>(kFile) - at,
                                      static_cast<std::int64_t>(1 + dice() % 40'000));
       items.push_back({at, length});
-      if (dice() % 4 == 0) items.push_back(items.back());  // one that two chunks share
+      if (dice() % 4 == 0) items.push_back(items.back());  // an item that two chunks share
       at += length + (dice() % 2 == 0 ? 0 : static_cast<std::int64_t>(dice() % 3000));
     }
     std::shuffle(items.begin(), items.end(), dice);
@@ -66,7 +67,7 @@ TEST_CASE("items that go by in a copy have the hash of their bytes") {
     const std::vector<std::string> copied{"a"};
     CopyHasher passing(*checkpoint, copied);
     const FileId file = checkpoint->item(ChunkId{0})->file;
-    // In two parts: what lies across their border has not gone by as a whole.
+    // In two parts: items across the border were not copied whole.
     const std::uint64_t border = dice() % kFile;
     for (auto [begin, end] : {std::pair(std::uint64_t{0}, border), std::pair(border, kFile)}) {
       auto watch = passing.watch("a", begin, end - begin);

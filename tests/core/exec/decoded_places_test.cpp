@@ -99,7 +99,7 @@ TEST_CASE("what is held in memory has room at every output, and what the disk ho
     }
     for (std::size_t i : disk) {
       all += static_cast<std::uint64_t>(items[i].bytes);
-      // It would not have fitted beside the others.
+      // Together with the others it would exceed the memory.
       CHECK(held_at(items, memory, items[i].first) + static_cast<std::uint64_t>(items[i].bytes) >
             room);
     }
@@ -108,7 +108,7 @@ TEST_CASE("what is held in memory has room at every output, and what the disk ho
     CHECK(std::is_sorted(places.on_disk.begin(), places.on_disk.end(), [&](SourceId a, SourceId b) {
       return items[program.source(a).chunk].first < items[program.source(b).chunk].first;
     }));
-    // Other threads may hold more, and never more than there is.
+    // Other threads may need more, but never more than the budget.
     auto in_threads = plan_spill(program, {}, {}, {room, 3, true});
     CHECK(in_threads.on_disk == places.on_disk);
     CHECK(in_threads.most_at_once >= most);
@@ -119,7 +119,7 @@ TEST_CASE("what is held in memory has room at every output, and what the disk ho
 }
 
 TEST_CASE("outputs that are made in another order hold items for another time") {
-  // Made as they stand each item is let go before the next one; interleaved both are held.
+  // In program order each item is released before the next; interleaved, both are needed at once.
   const std::vector<PlacedItem> items{{50, 0, 1}, {50, 2, 3}};
   const Program program = program_that_reads(items, 4);
   auto as_they_stand = plan_spill(program, {}, {}, {60, 1, true});

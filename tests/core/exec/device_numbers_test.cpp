@@ -1,4 +1,4 @@
-// Numbers that are counted on devices that a test makes up, and that fail after any slab.
+// Counting numbers on simulated devices, which may fail after any slab.
 #include "core/exec/device_numbers.h"
 
 #include <doctest/doctest.h>
@@ -23,11 +23,11 @@ namespace {
 constexpr const char* kLost = "the card was lost";
 
 struct CountingGpu {
-  int good = 1 << 30;  // slabs until it is lost
+  int good = 1 << 30;  // slabs until the device is lost
   std::atomic<int> opened{0}, begun{0};
 };
 
-// Counts as the CPU does until it is lost, several slabs under way, and says nothing early.
+// Counts like the CPU until it is lost, with several slabs in progress.
 class CountingExecutor final : public Executor {
  public:
   explicit CountingExecutor(CountingGpu& gpu) : gpu_(gpu) { ++gpu.opened; }
@@ -76,7 +76,7 @@ Bytes random_elements(std::size_t bytes, std::mt19937_64& random) {
   return made;
 }
 
-// The same parts and zeros to each of them.
+// Gives equal parts and zeros to both counters.
 void add_alike(NumberCounter& a, StatisticsCounter& b, std::size_t width, std::mt19937_64& random) {
   std::size_t all = 0;
   for (std::uint64_t parts = random() % 6; parts > 0; --parts) {
@@ -135,7 +135,7 @@ TEST_CASE("what was begun and not taken leaves nothing behind") {
   alone.begin(Dtype::kBfloat16);
   alone.add(bytes);
   CHECK(*counter->take() == alone.take());
-  // One that is dropped waits for what reads its slabs.
+  // Destroying a counter waits for work on its slabs.
   counter->begin(Dtype::kInt8);
   counter->add(bytes);
 }
@@ -199,7 +199,7 @@ TEST_CASE("little is counted where it is read and auto says why") {
 
 namespace {
 
-// Takes no time at all, or for ever.
+// Takes no time, or never ends.
 class TimedExecutor final : public Executor {
  public:
   explicit TimedExecutor(bool is_slow) : is_slow_(is_slow) {}
@@ -250,7 +250,7 @@ TEST_CASE("stats tells the same of 1, 2 and 7 threads and of cards that are lost
       CAPTURE(good);
       CountingGpu gpu{good};
       const Executors executors = counters_on(gpu);
-      // More than there are cores, where need be.
+      // Allows more threads than there are cores.
       tbb::global_control allowed(tbb::global_control::max_allowed_parallelism, 7);
       auto told = tbb::task_arena(threads).execute([&] {
         return statistics_of(**checkpoint, tensors, nullptr, nullptr,

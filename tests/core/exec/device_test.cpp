@@ -1,4 +1,4 @@
-// Which device makes the elements, and what happens when it fails, with GPUs that a test makes up.
+// Selection of the device and behaviour after its failure, with simulated GPUs.
 #include "core/exec/device.h"
 
 #include <doctest/doctest.h>
@@ -25,8 +25,8 @@ namespace {
 
 constexpr const char* kFault = "the device was lost";
 
-// As a GPU that does what the CPU does, until it fails: after `good` slabs, with rubbish in the one
-// that it was at.
+// A GPU that computes like the CPU until it fails: after `good` slabs, with garbage in the current
+// one.
 struct FakeGpu {
   int good = 1 << 30;
   std::atomic<int> runs{0};
@@ -46,7 +46,7 @@ class FakeExecutor final : public Executor {
   std::unique_ptr<Executor> cpu_ = cpu_executor();
 };
 
-// Makes nothing, and takes its time for that.
+// Makes nothing, but takes time.
 class PausingExecutor final : public Executor {
  public:
   explicit PausingExecutor(std::chrono::milliseconds pause) : pause_(pause) {}
@@ -73,7 +73,7 @@ DeviceOptions on_none(DeviceKind kind) {
   return {kind, 0, OnDeviceError::kCpu, [] { return Gpus{{}, "there is no driver", {}}; }};
 }
 
-// "w" of [6, 4] in two tiles, which a plan transposes: their elements are made.
+// A plan transposes "w" of [6, 4] in two tiles, so its elements are made.
 struct RowsInTwo {
   TemporaryFolder folder;
   std::shared_ptr<const Checkpoint> checkpoint;
@@ -103,7 +103,7 @@ struct RowsInTwo {
     options.device = wish;
     return apply_plan(*checkpoint, plan, options);
   }
-  // Whatever was written for "w".
+  // The bytes that were written for "w".
   std::string payload(const std::string& out) const {
     std::string all;
     for (const auto& file : std::filesystem::directory_iterator(folder / out)) {
@@ -186,7 +186,7 @@ TEST_CASE("of much to make auto takes what is predicted to be sooner, with both 
   REQUIRE(quick.has_value());
   CHECK(quick->use().device == "cuda:2");
   CHECK(quick->use().why.find("predicted") != std::string::npos);
-  // One that fails in its first sample is not taken.
+  // A GPU that fails in its first sample is not used.
   FakeGpu broken{0};
   DeviceOptions failing = on(broken);
   failing.kind = DeviceKind::kAuto;
@@ -195,7 +195,7 @@ TEST_CASE("of much to make auto takes what is predicted to be sooner, with both 
   REQUIRE(left.has_value());
   CHECK(left->use().device == "cpu");
   CHECK(left->use().why.find(kFault) != std::string::npos);
-  // Nobody asks for one where the CPU is done before it could have started.
+  // GPUs are not looked for if the CPU is done before one could start.
   wish.gpu_start = 1e6;
   wish.gpus = []() -> Gpus { throw std::logic_error("looked for"); };
   auto soon = choose_executors(wish, program);

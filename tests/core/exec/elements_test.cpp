@@ -1,5 +1,5 @@
-// The fingerprint of what was read for an output, beside what came out of the executor: the proof
-// of a run lives on their being found by two ways.
+// Fingerprints of source elements compared with the executor's output: the proof of a run relies on
+// two independent computations.
 #include <doctest/doctest.h>
 
 #include "core/exec/random_input.h"
@@ -13,7 +13,7 @@ using namespace shw::test;
 
 namespace {
 
-// Makes what it is asked for, and then one byte of it another one.
+// Executes the work and then corrupts one byte of the result.
 class Slipping final : public Executor {
  public:
   Result<Fingerprint> run(const SlabWork& work) override {
@@ -77,7 +77,7 @@ TEST_CASE("an executor that slips shows, whether it copies or casts") {
       if (jobs.last - jobs.first != 1) continue;
       const ProgramJob& job = program.jobs[jobs.first];
       Made made = made_by(std::make_unique<Slipping>(), program, OutputId{o}, *input, 1 << 20);
-      // What lies in its source as it will lie never meets the executor.
+      // Elements with the same layout in source and result do not pass through the executor.
       bool slipped = made.read != made.written;
       if (job.op == ElementOp::kCast) CHECK(slipped);
       auto kind = static_cast<std::size_t>(job.op);

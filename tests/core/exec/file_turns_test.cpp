@@ -1,4 +1,4 @@
-// Who writes to which file next.
+// Decides which thread writes to which file next.
 #include "core/exec/file_turns.h"
 
 #include <doctest/doctest.h>
@@ -22,7 +22,7 @@ TEST_CASE("Two threads write to two files while there are two") {
   turns.leave(1);
   CHECK(turns.take() == 2);
   turns.leave(2);
-  CHECK(turns.take() == 5);  // the first file is all taken
+  CHECK(turns.take() == 5);  // all of the first file is taken
 }
 
 TEST_CASE("A lone thread writes one file after the other") {
@@ -61,7 +61,7 @@ TEST_CASE("Every run has its turn once and each file its runs in order and few f
       if (last.count(files[run]) != 0) CHECK(last[files[run]] < run);
       last[files[run]] = run;
       busy.push_back(run);
-      // Of the files with runs left, how many are begun.
+      // Number of started files with runs left.
       std::map<std::uint32_t, std::size_t> begun;
       for (std::size_t one : taken) ++begun[files[one]];
       const auto open = std::count_if(begun.begin(), begun.end(), [&](const auto& file) {

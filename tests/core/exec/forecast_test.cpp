@@ -61,7 +61,7 @@ TEST_CASE("every kind of job has a time, and memory stays below what a run may t
   builder.add_zeros(add("zeros", Dtype::kFloat32), whole(shape));
   Program program = builder.take();
   REQUIRE(prove(program).has_value());
-  program.sources.clear();  // nothing to read from: only what the threads do is tried
+  program.sources.clear();  // without sources only the threads' work is measured
   for (std::uint64_t memory : {std::uint64_t{64} << 20, std::uint64_t{4} << 30}) {
     Program unread = program;
     auto made = forecast(unread, {}, 0, memory);

@@ -24,7 +24,7 @@ JournalText some_journal() {
   return text;
 }
 
-// The bytes of a journal that was begun with one file and noted the other one.
+// The bytes of a journal that was started with one file and then records the other.
 std::string written_journal() {
   MemoryStore store;
   auto folder = store.make_folder("/made");
@@ -35,7 +35,7 @@ std::string written_journal() {
   auto journal = Journal::begin(**folder, text);
   REQUIRE(journal.has_value());
   REQUIRE((*journal)->add(last));
-  // A line is durable when add() has returned and nobody else writes.
+  // A line is durable once add() has returned and no other thread writes.
   store.cut_power(MemoryStore::Survives::kNames);
   Bytes bytes = store.get(std::string("/made/") + kJournalFile).value();
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -166,7 +166,7 @@ TEST_CASE("a journal of another version is refused whatever else it says") {
 }
 
 TEST_CASE("the header of a journal is the JSON of a tree that holds all of it") {
-  // Pieces end anywhere: within characters, escapes and bytes that are no text.
+  // Pieces may end inside characters, escapes and invalid bytes.
   std::string request;
   for (int i = 0; i < 40'000; ++i)
     request += i % 3 == 0 ? "\"\n" : i % 3 == 1 ? "\xc3\xa4\xf0\x9f\x94\xa5" : "\xff\xc3x";

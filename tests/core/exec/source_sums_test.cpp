@@ -46,7 +46,7 @@ struct Columns {
     lies = storage_of(*checkpoint, ChunkId{0}).value();
     REQUIRE(lies.crc.has_value());
   }
-  // One bit of the number in the middle.
+  // Flips one bit of the number in the middle.
   void bend() {
     std::fstream file(folder / "ckpt/__0_0.distcp",
                       std::ios::in | std::ios::out | std::ios::binary);

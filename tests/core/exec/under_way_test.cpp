@@ -1,4 +1,4 @@
-// Blocks that an executor is still at while the next ones are read, whatever becomes of them.
+// Blocks that are still in the executor while the next ones are read, with all outcomes.
 #include <doctest/doctest.h>
 
 #include <deque>
@@ -13,13 +13,13 @@ using namespace shw::test;
 
 namespace {
 
-// What it does is seen by the test, which outlives it.
+// Observations, which outlive the executor.
 struct Seen {
   std::size_t begun = 0, finished = 0, most = 0;
 };
 
-// Does nothing before it is asked for the result, and until then leaves rubbish where the bytes
-// will be. It may fail at one of them.
+// Delays all work until finish() and leaves garbage in the output until then. May fail at one
+// block.
 class LateExecutor final : public Executor {
  public:
   LateExecutor(Seen& seen, std::size_t takes, std::size_t fails_at = SIZE_MAX)
@@ -84,7 +84,7 @@ TEST_CASE("blocks that are under way together come to what they come to one by o
       CHECK(seen.begun == seen.finished);
       CHECK(seen.most <= 1 + seed % 5);
       most = std::max(most, seen.most);
-      // Without room for more, one.
+      // Without memory for more, only one slab is in progress.
       Seen narrow;
       LateRun one =
           late_run(std::make_unique<LateExecutor>(narrow, 5), program, output, *input, alone);

@@ -72,7 +72,7 @@ Ran run(const Program& program, OutputId output, const Checkpoint& input, std::u
   return run(program, output, workspace, slab);
 }
 
-// Bytes that are asked for, in all.
+// Counts the requested bytes.
 struct Counted {
   std::shared_ptr<std::uint64_t> bytes = std::make_shared<std::uint64_t>(0);
   std::shared_ptr<const Directory> over(std::shared_ptr<const Directory> inner) const {
@@ -96,7 +96,7 @@ TEST_CASE(
     CAPTURE(round);
     Program program = random_program(dice);
     REQUIRE(prove(program));
-    // What one output left in the slabs must not show in the next one.
+    // Old contents of the slabs must not appear in the next output.
     Workspace workspace = workspace_of(program, *input);
     for (std::uint32_t o = 0; o < program.outputs.size(); ++o) {
       Bytes wanted = payload_slowly(program, OutputId{o}, file);

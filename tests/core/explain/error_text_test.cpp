@@ -1,4 +1,4 @@
-// A loader's words in what a person pasted.
+// Finding a loader's messages in pasted text.
 #include "core/explain/error_text.h"
 
 #include <doctest/doctest.h>

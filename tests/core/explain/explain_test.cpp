@@ -1,4 +1,4 @@
-// failures.md 7: from the text of an error to what it can mean.
+// From the text of an error to its possible causes.
 #include "core/explain/explain.h"
 
 #include <doctest/doctest.h>

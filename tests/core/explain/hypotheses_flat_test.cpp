@@ -1,4 +1,4 @@
-// Shapes that are no tensor of the model: placeholders, flat vectors, packed bits, copies.
+// Shapes that are not tensors of the model: placeholders, flat vectors, packed bits, copies.
 #include <doctest/doctest.h>
 
 #include <string>

@@ -1,4 +1,4 @@
-// Names that one side lacks: what a loader prints of them, and what they say.
+// Names that one side lacks: the loaders' messages and their causes.
 #include "core/explain/message_kinds.h"
 #include "core/explain/support.h"
 

@@ -1,5 +1,5 @@
-// Sentences that loaders print, as they stand in public reports and in the libraries' own source:
-// who says it, what kind of message it is, and what it means first.
+// Messages of loaders, from public reports and from the libraries' source: the loader, the kind of
+// message, and the most likely cause.
 #include <doctest/doctest.h>
 
 #include <string>

@@ -1,4 +1,4 @@
-// Every message that is known, as its loader prints it: what is read and what comes first.
+// Every known message as its loader prints it: how it is parsed, and the most likely cause.
 #include "core/explain/message_kinds.h"
 
 #include <doctest/doctest.h>
@@ -390,7 +390,7 @@ TEST_CASE("every row of the table can be found and leads to rules that exist") {
     }
     bool computed =
         kind->id == kShapes || kind->id == kMissingKeyForm || kind->id == kUnexpectedKeyForm;
-    // Where one program says it, its row may add what shapes and names do not explain.
+    // A row for one program only may add meanings that shapes and names do not explain.
     if (!computed || kind->loader.empty()) CHECK(kind->meanings[0].title.empty() == computed);
     for (const Interpretation& meaning : kind->meanings) {
       if (meaning.title.empty()) continue;

@@ -1,5 +1,5 @@
-// Sentences of servers, converters, diffusion programs and training frameworks: whose names and
-// whose shapes they print, and what follows from that.
+// Messages of servers, converters, diffusion programs and training frameworks: whose names and
+// shapes they print, and the conclusions.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -197,7 +197,7 @@ TEST_CASE("explain: a sentence of an unknown program is told by its words") {
       {"RuntimeError: Checkpoint /m has 12 keys absent from the built model (['a.b.0.weight'])", "",
        "unexpected-key", "renamed"},
   });
-  // Words of a log before the error mean nothing, and neither do words of another matter.
+  // Lines of a log before the error, or about something else, mean nothing.
   CHECK(parse_error_text("optimizer missing, checkpoint not found in cache\n" +
                          std::string(700, 'x') + "\nValueError: batch must divide by 3")
             .messages.empty());

@@ -1,4 +1,4 @@
-// What several tests of explain share: loaders' sentences, dice, and a table of messages.
+// Helpers of several tests of explain: messages, random numbers, and a table.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -24,7 +24,7 @@ struct Dice {
   std::size_t below(std::size_t n) { return static_cast<std::size_t>(engine() % n); }
 };
 
-// The likeliest hypothesis, as "H-L both"; empty where there is none.
+// The likeliest hypothesis, as "H-L both"; empty if there is none.
 inline std::string first(const Explanation& explanation) {
   if (explanation.hypotheses.empty()) return "";
   const Hypothesis& one = explanation.hypotheses.front();
@@ -54,7 +54,7 @@ inline void check_cases(const std::vector<MessageCase>& cases) {
   }
 }
 
-// What a program prints: who says it, the kind of the message, and what it means first.
+// A message with its loader, its kind and its most likely cause.
 struct Sentence {
   std::string text, loader, form, first;
 };

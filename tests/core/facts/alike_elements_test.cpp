@@ -27,7 +27,7 @@ TEST_CASE("elements that were never written come as one and their number, and co
           counter.add(bytes);
           return {};
         };
-        // In two ranges: the first gives all of what lies nowhere.
+        // In two ranges: the first gives all elements that are in no tile.
         const std::int64_t half = (count + 1) / 2;
         std::int64_t given = 0;
         ElementPasses passes(c);

@@ -1,4 +1,5 @@
-// A tensor in memory, given in pieces: cut at random, in random order, as tiles of any file are.
+// A tensor in memory that is passed in pieces: cut at random, in random order, like tiles of a
+// file.
 #pragma once
 
 #include <algorithm>

@@ -33,7 +33,7 @@ TEST_CASE("threads that share decoded items see what each would decode, within t
     wanted.push_back(std::move(*bytes));
   }
   REQUIRE(wanted.size() > 1);
-  // Room for one, and for all.
+  // Memory for one item, and for all.
   for (std::uint64_t budget : {largest, std::uint64_t{1} << 30}) {
     DecodedItems items(budget);
     std::atomic<int> wrong{0};
@@ -61,7 +61,7 @@ TEST_CASE("an item that is asked for no more gives its room to others") {
   DecodedItems items(largest + lengths[0]);
   auto first = items.read(*checkpoint, ChunkId{0}, lengths[0]);
   REQUIRE(first.has_value());
-  items.drop(*checkpoint, ChunkId{0});  // somebody reads it still
+  items.drop(*checkpoint, ChunkId{0});  // it is still being read
   auto again = items.read(*checkpoint, ChunkId{0}, lengths[0]);
   REQUIRE(again.has_value());
   CHECK(*first == *again);

@@ -1,4 +1,4 @@
-// Items that have to be decoded, within a budget and beyond it.
+// Items that have to be decoded, within a memory budget and beyond it.
 #include <doctest/doctest.h>
 
 #include <limits>
@@ -41,7 +41,7 @@ struct Encoded {
   bool transposed = false, big_endian = false, negative = false, with_crc = true;
 };
 
-// One item whose payload is deflated, as zip tools make one of torch's.
+// One item whose payload is deflated, as zip tools do it with a file of torch.
 std::shared_ptr<const Checkpoint> deflated_item(const Encoded& how = {}) {
   TensorText tensor;
   tensor.count = *volume(kSizes);
@@ -87,7 +87,7 @@ TEST_CASE("boxes that are decoded while they are read are those of the item deco
     for (int i = 0; i < 24; ++i) {
       Box box = whole(kSizes);
       for (std::size_t d = 0; d < 3; ++d) {
-        // Rows one after the other first, then anywhere.
+        // First boxes of rows in order, then boxes at any place.
         box.offsets[d] = i < 12 ? (d == 0 ? 8 * i : 0) : dice() % (kSizes[d] / 2);
         box.sizes[d] = i < 12 ? (d == 0 ? 8 : kSizes[d]) : 1 + dice() % (kSizes[d] / 2);
       }
@@ -120,7 +120,7 @@ TEST_CASE("elements that pass are those of the item, however it is encoded") {
       REQUIRE(given.has_value());
       CHECK(*given == (first == 0 ? count : 0));
     }
-    // In the order in which they lie.
+    // Elements come in the order in the file.
     if (!how.transposed) CHECK(passed == *all);
     StatisticsCounter seen, wanted;
     seen.begin(Dtype::kFloat32);
@@ -175,7 +175,7 @@ TEST_CASE("all of an item passes in pieces as they lie, each element once") {
         return {};
       };
       REQUIRE(pass_boxes(reader, ChunkId{0}, asked, take, nullptr));
-      CHECK(elements == *volume(asked.sizes));  // no two pieces share any: they are slabs
+      CHECK(elements == *volume(asked.sizes));  // pieces do not overlap, since they are slabs
       CHECK(pieces > 1);
       CHECK(wrong == 0);
       CHECK(reader.peak_decoded_bytes() == 0);
@@ -259,7 +259,7 @@ TEST_CASE("what cannot be decoded into a file says whose bytes are wrong") {
   CHECK(damaged.error().kind == ErrorKind::kDamaged);
   CHECK(damaged.error().place.file == path);
   CHECK(damaged.error().place.tensor == healthy->fqn(healthy->tensor_of(ChunkId{0})));
-  // A full disk is not the item's fault.
+  // A full disk is not reported as damage of the item.
   FaultyStore full(store, [](const std::string& step, const std::string& where) {
     return step == "write" ? std::optional<Error>(Error{ErrorKind::kIo, "it is full", {where}})
                            : std::nullopt;

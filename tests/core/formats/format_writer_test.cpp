@@ -50,7 +50,7 @@ TEST_CASE("metadata that is written tensor by tensor is that of all of them") {
     NamedSink sink(files, "all at once");
     REQUIRE(write_dcp_metadata(*metadata, sink));
     CHECK(files.at("all at once") == files.at(".metadata"));
-    // A tile that is missing is said, whichever way.
+    // A missing tile is reported by either writer.
     if (laid_out->made.empty()) continue;
     laid_out->made.pop_back();
     CHECK_FALSE(dcp_metadata_of(outputs, *laid_out).has_value());
@@ -78,7 +78,7 @@ TEST_CASE("tiles that are sealed some at a time are sealed as their files are") 
       put_bytes(files, *laid_out, made.file, made.offset, bytes[i]);
       tiles.push_back(i);
       checksums.push_back(crc32_of(bytes[i]));
-      // In runs of different lengths, of one file each.
+      // In runs of different lengths, each within one file.
       const bool ends = i + 1 == laid_out->made.size() || laid_out->made[i + 1].file != made.file ||
                         tiles.size() > i % 5;
       if (!ends) continue;
@@ -179,7 +179,7 @@ TEST_CASE("new safetensors files are filled in order as Hugging Face fills them"
   auto file_of = [&](const char* name) {
     return made->file(made->item(made->chunks(*made->find(name))[0])->file).path;
   };
-  // 6 | 6 + 2 + 2 | 11 alone, closed before the one that was open | 1
+  // Sizes per file: 6 | 6 + 2 + 2 | 11 alone, closed before the one that was open | 1.
   CHECK(file_of("a") == "model-00001-of-00004.safetensors");
   CHECK(file_of("huge") == "model-00002-of-00004.safetensors");
   for (const char* name : {"b", "c", "d"})

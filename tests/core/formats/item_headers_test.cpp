@@ -23,7 +23,7 @@ void check_same(const Result<T>& kept, const Result<T>& told, auto parts) {
   CHECK(parts(*kept) == parts(*told));
 }
 
-// Of few kinds, as those of a checkpoint are, with all that may differ in some of them.
+// Headers of few kinds, as in a checkpoint, with every field varied in some of them.
 Result<ItemHeader> random_header(std::mt19937& random) {
   if (random() % 16 == 0)
     return fail(ErrorKind::kDamaged, "no archive", {"__0_0.distcp", random() % 1000});
@@ -61,7 +61,7 @@ Result<DataCheck> random_check(std::mt19937& random) {
   return check;
 }
 
-// What a builder keeps of `told`, set by all threads at once.
+// The results of a builder that all threads fill at once.
 template <class Builder, class T>
 typename Builder::Results kept_of(const std::vector<Result<T>>& told) {
   Builder builder(told.size());

@@ -1,4 +1,4 @@
-// The bytes of a box without decoding, against the elements that decoding gives.
+// Compares the bytes of a box read without decoding with the elements that decoding gives.
 #include <doctest/doctest.h>
 
 #include "core/fixtures.h"
@@ -21,7 +21,7 @@ Bytes read_runs(const Checkpoint& checkpoint, const std::vector<ByteRun>& runs) 
   return out;
 }
 
-// The slow way: element by element out of the decoded chunk.
+// The slow way: copies element by element out of the decoded chunk.
 Bytes box_of(const Bytes& chunk, ExtentsView sizes, const Box& box, std::size_t element) {
   Bytes out;
   Extents strides = row_major_strides(sizes), at(sizes.size(), 0);
@@ -37,7 +37,7 @@ Bytes box_of(const Bytes& chunk, ExtentsView sizes, const Box& box, std::size_t 
   }
 }
 
-// The whole, and what is left when every dimension loses its first and its last index.
+// The whole box, and the box without the first and the last index of every dim.
 std::vector<Box> boxes_of(ExtentsView sizes) {
   Box inner = whole(sizes), column = whole(sizes);
   for (std::size_t d = 0; d < sizes.size(); ++d) {

@@ -1,5 +1,5 @@
-// Any byte of an item may be wrong: an error or a finding, never a crash, and no allocation beyond
-// what the file could fill.
+// Any byte of an item may be wrong: the result is an error or a finding, never a crash, and no
+// allocation larger than the file could fill.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -38,7 +38,7 @@ std::shared_ptr<const Checkpoint> checkpoint_of(const Case& given) {
   return builder.finish();
 }
 
-// Touches everything. True where the damage shows: an error, or a CRC that differs.
+// Reads everything. True if the damage is noticed: an error, or a CRC that differs.
 bool noticed(const Case& given) {
   auto checkpoint = checkpoint_of(given);
   ChunkId chunk{0};
@@ -124,8 +124,8 @@ TEST_CASE("an archive that torch does not open is damaged where no checksum says
     std::size_t offset;
     int value;
   };
-  // What miniz looks at, and torch with it: disks, records on this disk, lengths, flags, and
-  // whether a record is a folder, of which it reads nothing and says nothing.
+  // Fields that miniz, and so torch, checks: disks, records on this disk, lengths, flags, and
+  // whether a record is a folder, of which it silently reads nothing.
   const Field fields[] = {{"PK\6\6", 4, 43}, {"PK\6\6", 16, 1}, {"PK\6\6", 20, 1},
                           {"PK\6\6", 24, 9}, {"PK\6\6", 27, 1}, {"PK\6\7", 16, 2},
                           {"PK\1\2", 8, 1},  {"PK\1\2", 8, 32}, {"PK\1\2", 8, 64},
@@ -204,7 +204,7 @@ TEST_CASE("sizes, strides, offsets and counts that cannot be are errors") {
   CHECK(kind_of({damaged({t.storage_class, 6, 0, {2, 3}, {1}})}) == ErrorKind::kDamaged);
   CHECK(kind_of({damaged({t.storage_class, 6, 0, Extents(65, 1), Extents(65, 1)})}) ==
         ErrorKind::kDamaged);
-  // 2^40 elements out of one: a header that can be, and elements that nobody makes.
+  // 2^40 elements expanded from one: a valid header whose elements are never computed.
   Case expanded{damaged({t.storage_class, 6, 0, {std::int64_t{1} << 40}, {0}}),
                 Dtype::kFloat32,
                 {std::int64_t{1} << 40}};
@@ -294,7 +294,7 @@ TEST_CASE("what torch 2.15 stops at in a rebuild call is damage") {
   v3.function = "torch._utils\n_rebuild_tensor_v3\n";
   CHECK_FALSE(noticed(with(v3, "ctorch\nfloat32\nN")));
   CHECK(kind_of(with(v3, "ctorch\nfloat32\nNN")) == ErrorKind::kDamaged);
-  TensorText v1 = t;  // four arguments, and the call gives it six
+  TensorText v1 = t;  // the function takes four arguments, and the call passes six
   v1.function = "torch._utils\n_rebuild_tensor\n";
   CHECK(kind_of(with(v1, "")) == ErrorKind::kDamaged);
 }
@@ -351,7 +351,7 @@ TEST_CASE("bombs are refused before they go off") {
                                      {"x/version", "3\n"}}));
   CHECK(noticed({deflate, Dtype::kUint8, {1'000'000'000}}));
 
-  // 10,000 blocks that repeat one byte 128 KiB long: 1.3 GB out of 40 KB.
+  // 10,000 blocks that repeat one byte for 128 KiB: 1.3 GB from 40 KB.
   std::string zstd = std::string("\x28\xB5\x2F\xFD", 4) + '\0' + '\x58';
   for (int i = 0; i < 10'000; ++i) {
     bool last = i == 9'999;
@@ -394,7 +394,7 @@ TEST_CASE("an object is looked at through the transforms of its record") {
   };
   REQUIRE(checked({}).has_value());
   CHECK(checked({})->crc == DataCheck::Crc::kMatches);
-  REQUIRE_FALSE(checked({"stream.zstd/1"}).has_value());  // its bytes are no frame
+  REQUIRE_FALSE(checked({"stream.zstd/1"}).has_value());  // its bytes are not a zstd frame
   CHECK(checked({"stream.zstd/1"}).error().kind == ErrorKind::kDamaged);
   REQUIRE_FALSE(checked({"stream.lz4/1"}).has_value());
   CHECK(checked({"stream.lz4/1"}).error().kind == ErrorKind::kUnsupported);

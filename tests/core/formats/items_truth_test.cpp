@@ -37,7 +37,7 @@ TEST_CASE("every tensor of a healthy checkpoint reads back as torch holds it") {
       REQUIRE_MESSAGE(values.has_value(), values.error().message);
       CHECK(values->uncovered == 0);
       auto expected = truth->find(fqn);
-      if (expected == truth->end()) continue;  // complex: safetensors has none
+      if (expected == truth->end()) continue;  // safetensors has no complex dtype
       CHECK(values->dtype == expected->second.dtype);
       CHECK(values->shape == expected->second.shape);
       CHECK(values->bytes == expected->second.bytes);
@@ -76,7 +76,7 @@ TEST_CASE("the first elements of a tensor are those of all of it") {
 }
 
 TEST_CASE("the first elements of a large tensor are read without the rest") {
-  // 16 GB of float32, of which half is there: holes, but for the first ones.
+  // 16 GB of float32, half of it in the file: holes except for the first bytes.
   const Extents shape{2, 1'000'000, 2'000};
   std::uint64_t read = 0;
   TemporaryFolder folder;
@@ -116,7 +116,8 @@ TEST_CASE("every record of a healthy checkpoint has the CRC that it announces") 
     for (std::uint32_t c = 0; c < (*checkpoint)->chunk_count(); ++c) {
       auto check = check_item_data(**checkpoint, ChunkId{c}, nullptr);
       REQUIRE_MESSAGE(check.has_value(), check.error().message);
-      // Bare elements have none of their own; those in a record of an archive have the record's.
+      // Bare elements have no checksum of their own; those in a record of an archive have the
+      // record's.
       const bool may_be_absent = (*checkpoint)->codec(ChunkId{c}).lies_bare;
       const bool is_absent = may_be_absent && check->crc == DataCheck::Crc::kAbsent;
       CHECK((is_absent || check->crc == DataCheck::Crc::kMatches));

@@ -1,4 +1,4 @@
-// A repository that was cloned without Git LFS has pointers in the place of its files.
+// A repository that was cloned without Git LFS has pointers instead of its files.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -235,7 +235,7 @@ TEST_CASE("a file of torch.save is no checkpoint beside an index whose files are
   REQUIRE_FALSE(stopped.has_value());
   CHECK(stopped.error().kind == ErrorKind::kDamaged);
   CHECK(stopped.error().message.find("no .metadata") != std::string::npos);
-  // A folder below has a save of its own, which says nothing of the files around it, and a model in
+  // A subfolder with its own save says nothing about the files around it, and a model in
   // safetensors is whole without a stray file.
   CHECK(open_files({{"optimizer_0/__0_0.distcp", bytes_of("x")},
                     {"optimizer_0/.metadata", some_metadata()},
@@ -285,7 +285,7 @@ TEST_CASE("a file above a checkpoint of another format does not stand for it in 
   CHECK(dcp[0].severity == Severity::kInfo);
   CHECK(dcp[0].subjects == std::vector<std::string>{"step_10"});
   CHECK(dcp[0].cause.find("step_10 (DCP)") != std::string::npos);
-  // As trainers leave them: the last model above its earlier steps.
+  // Trainers leave the last model in the folder above its earlier steps.
   CHECK(told_of("checkpoint-5/model.safetensors").empty());
 }
 

@@ -40,7 +40,7 @@ TEST_CASE("tiles that are kept in few bytes are those that were given") {
     const std::size_t count = dice() % 40;
     for (std::size_t i = 0; i < count; ++i) {
       OutputTile tile = random_tile(dice);
-      // Sizes that repeat stand there once.
+      // Equal sizes of neighbours are stored once.
       const std::size_t ndim = tile.box.sizes.size();
       if (i > 0 && dice() % 2 == 0 && given.back().box.sizes.size() == ndim)
         tile.box.sizes = given.back().box.sizes;

@@ -1,4 +1,4 @@
-// What entries that are no tensors say, and hostile ones that say nothing.
+// Values of non-tensor entries, including hostile ones without a value.
 #include "core/formats/plain_value.h"
 
 #include <doctest/doctest.h>
@@ -111,18 +111,18 @@ TEST_CASE("hostile entries are errors, and cost no more than a small multiple of
                   .has_value());
   CHECK_FALSE(read("K\x07.", 2).has_value());
   CHECK_FALSE(read(zipped("K\x07."), 8).has_value());
-  // Thirty lists, each of which holds the one before twice: 2^30 paths.
+  // Thirty lists, each of which contains the previous one twice: 2^30 paths.
   std::string bomb = "\x80\x02]q\x01";
   for (int i = 0; i < 30; ++i) {
     std::string last(1, static_cast<char>(i + 1)), next(1, static_cast<char>(i + 2));
     bomb += "](h" + last + "h" + last + "eq" + next;
   }
   CHECK_FALSE(read(bomb + ".").has_value());
-  // A list that holds itself.
+  // A list that contains itself.
   CHECK_FALSE(read("\x80\x02]q\x01h\x01"
                    "a.")
                   .has_value());
-  // Every cut of a good one.
+  // A good archive cut at every length.
   std::string good = zipped("\x80\x02](K\1K\2K\3e.");
   for (std::size_t length = 0; length < good.size(); ++length)
     CHECK_FALSE(read(good.substr(0, length)).has_value());

@@ -1,4 +1,4 @@
-// Folders that are no checkpoint themselves: runs of steps, and parts of one model.
+// Folders that are not checkpoints themselves: runs of steps, and parts of one model.
 #include "core/formats/run_folder.h"
 
 #include <doctest/doctest.h>
@@ -93,7 +93,7 @@ TEST_CASE("run folder: a tracker that names a folder that is not there is warned
   const Finding& told = told_in(**opened);
   CHECK(told.severity == Severity::kWarning);
   CHECK(says(told, "latest names step_3, which is not there"));
-  // What climbs out is no folder's name.
+  // A path out of the folder is not a step's name.
   auto outside = open_run(
       {{"latest", run_bytes("../step_3")}, {"step_2/model.safetensors", run_model("two")}});
   REQUIRE(outside.has_value());
@@ -152,13 +152,13 @@ TEST_CASE("run folder: models of one run that are numbered are one checkpoint") 
   CHECK(names_in(**opened) == Names{"model.w", "model_1.w"});
   CHECK(told_in(**opened).severity == Severity::kInfo);
   CHECK(says(told_in(**opened), "model_1.safetensors"));
-  // Their names may be of two models that have nothing in common.
+  // By their names these may be two unrelated models.
   auto others = open_run({{"model.safetensors", run_model("generator.w")},
                           {"model_1.safetensors", run_model("critic.w")},
                           {"optimizer_1.bin", run_bytes("x")}});
   REQUIRE(others.has_value());
   CHECK(names_in(**others) == Names{"model.generator.w", "model_1.critic.w"});
-  // Of others nothing says what they are to each other.
+  // The relation of other files is unknown.
   CHECK_FALSE(
       open_run({{"model.safetensors", run_model("w")}, {"model_old.safetensors", run_model("w")}})
           .has_value());
@@ -189,7 +189,7 @@ TEST_CASE("run folder: layers in folders beside a model are opened with it") {
 
 namespace {
 
-// Of sentence-transformers: a list of folders, each with the class of its module.
+// A sentence-transformers list of folders, each with the class of its module.
 Bytes module_list(const std::vector<std::pair<std::string, std::string>>& modules) {
   std::string text;
   for (const auto& [path, type] : modules)
@@ -256,7 +256,7 @@ TEST_CASE("run folder: a module whose files are not there or have another size i
   RunFiles other = whole;
   other[3].second = run_bytes(R"({"in_features":3,"out_features":2})");
   CHECK(module_errors(other) == Names{"config-shape 2_Dense.linear.bias"});
-  // What config.json does not say in numbers is not held against it.
+  // Values in config.json that are not numbers are not compared.
   for (const std::string config :
        {R"({"out_features":-1})", R"({"out_features":"1"})", "[]", "{"}) {
     other[3].second = run_bytes(config);
@@ -298,7 +298,7 @@ TEST_CASE("run folder: of mlx-lm's steps the final adapters are opened") {
   CHECK(opened_value() == 3);
   files.pop_back();
   CHECK(opened_value() == 2);
-  // Of one step there is nothing to choose.
+  // With one step there is nothing to choose.
   auto one = open_run({{"0000100_adapters.safetensors", run_model(key)}});
   REQUIRE(one.has_value());
   CHECK((*one)->opening_findings().empty());
@@ -456,11 +456,11 @@ TEST_CASE("run folder: of a model's variants the one without a word is opened") 
   auto alone = open_run({{"model.fp16.safetensors", run_model("a")}});
   REQUIRE(alone.has_value());
   CHECK((*alone)->opening_findings().empty());
-  // Which of two is meant, no name says.
+  // The names do not tell which of the two is meant.
   CHECK_FALSE(open_run({{"model.fp16.safetensors", run_model("a")},
                         {"model.fp32.safetensors", run_model("a")}})
                   .has_value());
-  // A dot in the name of another model is no variant.
+  // A dot in the name of another model does not make it a variant.
   CHECK_FALSE(
       open_run({{"mine.safetensors", run_model("a")}, {"mine.v2.safetensors", run_model("a")}})
           .has_value());

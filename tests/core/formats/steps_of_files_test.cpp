@@ -1,4 +1,4 @@
-// Files of one save that record another step than the others.
+// Files of one save that record a different step than the others.
 #include "core/formats/common/steps_of_files.h"
 
 #include <doctest/doctest.h>

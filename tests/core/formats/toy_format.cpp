@@ -19,7 +19,7 @@ Bytes flipped(Bytes bytes) {
   return bytes;
 }
 
-// As it is, but for the bytes: they have to be decoded.
+// The item unchanged, but marked as compressed, since its bytes have to be decoded.
 Result<OpenItem> open_flipped(const Checkpoint& checkpoint, ChunkId chunk, ItemRange range,
                               ItemPart part) {
   SHW_TRY(OpenItem item, kRawCodec.reader->open(checkpoint, chunk, range, part));

@@ -1,4 +1,4 @@
-// The proof that a format is its folder, its row and its tests: nothing outside knows this one.
+// Proves that a format is only its folder, its row and its tests: no other code knows this one.
 #include "core/formats/toy_format.h"
 
 #include <doctest/doctest.h>

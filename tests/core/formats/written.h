@@ -1,4 +1,4 @@
-// Tiles written through a format's writer into memory, in an order that nobody may count on.
+// Writes tiles through a format's writer into memory, in a random order.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -18,7 +18,7 @@ namespace shw::test {
 
 using WrittenFiles = std::map<std::string, Bytes>;
 
-// As the source has them: its tiles, all of them made.
+// Outputs with the source's tiles, all to be computed.
 inline Outputs outputs_of(const Checkpoint& checkpoint) {
   Outputs out;
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
@@ -45,7 +45,7 @@ inline void put_bytes(WrittenFiles& files, const LaidOut& laid_out, std::uint32_
   std::copy(bytes.begin(), bytes.end(), target.begin() + static_cast<std::ptrdiff_t>(offset));
 }
 
-// Keeps what is written under a name.
+// Stores written bytes under a name.
 class NamedSink final : public ByteSink {
  public:
   NamedSink(WrittenFiles& files, std::string path) : bytes_(files[std::move(path)]) {}

@@ -1,4 +1,4 @@
-// Where the elements of a tensor lie, as HDF5 is told, beside what reading the tensor gives.
+// Places of a tensor's elements as given to HDF5, compared with reading the tensor.
 #include "core/hdf5_view/mapped_tensor.h"
 
 #include <doctest/doctest.h>
@@ -25,7 +25,7 @@ Bytes numbered(std::size_t size) {
   return bytes;
 }
 
-// Two files of numbered bytes; chunks are views of them, through one storage a file.
+// Two files of numbered bytes; chunks are views of them through one storage per file.
 struct Made {
   CheckpointBuilder builder;
   StorageId storages[2];
@@ -57,7 +57,7 @@ void append_run(Bytes& out, const Bytes& file, std::uint64_t offset, std::uint64
              file.begin() + static_cast<std::ptrdiff_t>(offset + length));
 }
 
-// What HDF5 would read of a tile, row-major.
+// The bytes that HDF5 would read of a tile, row-major.
 Bytes read_tile(const Made& made, const Checkpoint& checkpoint, const MappedTile& tile,
                 std::uint64_t element) {
   Bytes out;
@@ -212,7 +212,7 @@ TEST_CASE("of tiles that were saved twice alike, one that can be read is mapped"
   made.builder.add_tensor("alike", Dtype::kFloat32, Extents{4});
   made.tile(0, {{0}, {4}}, 8);
   made.tile(1, {{0}, {4}}, 8);
-  // Of both the first copy lies past the end of its file.
+  // In both, the first copy is past the end of its file.
   made.builder.add_tensor("chunk", Dtype::kFloat32, Extents{4});
   made.tile(0, {{0}, {4}}, 4094);
   made.tile(1, {{0}, {4}}, 8);

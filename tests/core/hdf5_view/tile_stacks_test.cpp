@@ -1,4 +1,4 @@
-// Which tensors may be parts of one dataset, beside what their tiles say one by one.
+// Which tensors may share a dataset, compared with their tiles one by one.
 #include "core/hdf5_view/tile_stacks.h"
 
 #include <doctest/doctest.h>
@@ -14,7 +14,7 @@ using namespace shw;
 
 namespace {
 
-// Tensors of given shapes; what is mapped of them is made by hand.
+// Tensors of given shapes with a handmade mapping.
 struct Laid {
   CheckpointBuilder builder;
   FileId files[2]{};
@@ -43,7 +43,7 @@ struct Laid {
   }
 };
 
-// Every tile of every tensor of a stack lies where the stack says it does, and nobody is in two.
+// Checks that every tile of a stack is where the stack says, and that no tensor is in two stacks.
 void check_stacks(const Laid& laid, const std::vector<TileStack>& stacks) {
   std::set<std::size_t> seen;
   for (const TileStack& stack : stacks) {
@@ -102,7 +102,7 @@ TEST_CASE("a stack ends where a distance, a file or an order is another one") {
   check_stacks(laid, stacks);
   std::size_t stacked = 0;
   for (const TileStack& stack : stacks) stacked += stack.tensors.size();
-  CHECK(stacked == 6);  // the second six: of the first ones only three follow each other
+  CHECK(stacked == 6);  // the second six; of the first, only three are adjacent
 }
 
 TEST_CASE("whatever lies at random places is stacked as it lies") {
@@ -118,7 +118,7 @@ TEST_CASE("whatever lies at random places is stacked as it lies") {
     }
     std::shuffle(laid.mapped.begin(), laid.mapped.end(), random);
     for (std::size_t i = 0; i < laid.mapped.size(); ++i) {
-      // Shuffled are places alone: a tensor keeps its dtype.
+      // Only places are shuffled: a tensor keeps its dtype.
       for (MappedTile& tile : laid.mapped[i].tiles) tile.runs[0].length = 24;
     }
     auto stacks = laid.stacks();

@@ -45,7 +45,7 @@ Bytes file_in(const Store& store, const std::string& folder, const std::string& 
   return *bytes;
 }
 
-// A file system that shares that many times, and then no more.
+// A file system that shares so many times, and then never again.
 class SharesAtFirst final : public OutputFile {
  public:
   explicit SharesAtFirst(int times) : times_(times) {}
@@ -65,7 +65,7 @@ class SharesAtFirst final : public OutputFile {
   Status sync() override { return {}; }
   Status finish(std::uint64_t) override { return {}; }
 
-  // What is there, in order; ranges that meet are one.
+  // The written ranges in order, with adjacent ones merged.
   std::vector<Extent> ranges() {
     std::sort(there_.begin(), there_.end(),
               [](const Extent& a, const Extent& b) { return a.offset < b.offset; });
@@ -87,7 +87,7 @@ class SharesAtFirst final : public OutputFile {
   std::vector<Extent> there_;
 };
 
-// Zeros without end, which nobody keeps.
+// An endless source of zeros that stores nothing.
 class Endless final : public ByteSource {
  public:
   const std::string& name() const override { return name_; }

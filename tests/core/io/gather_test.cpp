@@ -19,7 +19,7 @@ TEST_CASE("a gathered box holds the elements that its strides name") {
     for (auto& size : sizes) size = dice.pick(1, 5);
     std::int64_t element = std::int64_t{1} << dice.pick(0, 4);
     RandomStrides strides = random_strides(sizes, element, dice);
-    // Runs that are far apart are read alone.
+    // Distant runs are read one by one.
     if (!sizes.empty() && dice.one_in(4)) {
       if (strides.strides[0] > 0) strides.strides[0] += 50'000;
     }

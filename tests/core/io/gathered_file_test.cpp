@@ -10,7 +10,7 @@ using namespace shw;
 
 namespace {
 
-// Keeps what is written to it, and each call.
+// Stores the written bytes, and each call.
 class KeptFile final : public OutputFile {
  public:
   Status write_at(std::uint64_t offset, BytesView part) override {

@@ -37,7 +37,7 @@ TEST_CASE("output file: a pipe and a device are written through and stay what th
   }
   CHECK(fs::is_symlink(folder / "null"));
   CHECK(fs::is_character_file("/dev/null"));
-  // What a library writes by itself never takes their place.
+  // A file that a library writes itself never replaces these.
   TempFile half_made(pipe);
   put(half_made.path(), "x");
   CHECK_FALSE(half_made.replace().has_value());
@@ -73,7 +73,7 @@ TEST_CASE(
   fs::create_symlink("a", folder / "b");
   CHECK_FALSE(write_output_file(folder / "a", "x"));
   CHECK_FALSE(write_output_file(folder.path(), "x"));
-  // A name as long as names may be.
+  // The longest possible name.
   const std::string longest = folder / std::string(255, 'n');
   CHECK(write_output_file(longest, "x"));
   CHECK(contents(longest) == "x");
@@ -118,7 +118,7 @@ TEST_CASE("bytes in memory: a file that is cut while it is read stays whole ther
   (*source)->forget(0, 100'000);
   CHECK(held[0] == std::byte{'x'});
   CHECK(held[99'999] == std::byte{'x'});
-  // One that was cut between its opening and that is told by who reads it.
+  // A file truncated after it was opened is noticed by its reader.
   put(folder / "g", std::string(100'000, 'x'));
   auto cut = open_file(folder / "g", "g");
   fs::resize_file(folder / "g", 10);

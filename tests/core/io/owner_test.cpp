@@ -32,7 +32,7 @@ TEST_CASE(
   CHECK_FALSE(is_dead_process(with_line(dead, 0, "another-host")));
   CHECK_FALSE(is_dead_process(with_line(dead, 1, "another boot")));
   CHECK_FALSE(is_dead_process(with_line(dead, 2, "pid:[1]")));
-  // The pid runs again, as another process.
+  // The pid belongs to another process now.
   CHECK(is_dead_process(with_line(alive, 4, "1")));
   for (const char* text : {"", "\n\n\n\n\n", "one line", "a\nb\nc\nd\ne\n"})
     CHECK_FALSE(is_dead_process(text));
@@ -55,7 +55,7 @@ TEST_CASE("a process that was killed and that nobody waited for is dead") {
   text.resize(static_cast<std::size_t>(length));
   CHECK_FALSE(is_dead_process(text));
   ::kill(child, SIGKILL);
-  // It has ended, and is still there.
+  // The process has ended but was not waited for yet.
   siginfo_t ended{};
   REQUIRE(::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT) == 0);
   CHECK(is_dead_process(text));
@@ -119,7 +119,7 @@ TEST_CASE("a directory that nobody makes is taken over once, and is then this pr
   CHECK(taken->starts_with(folder / "out.shardwright-partial-"));
   CHECK(owner_state(store, *taken) == OwnerState::kLiveProcess);
   CHECK_FALSE(claim_directory(store, left, kPartialMark).has_value());
-  // Its owner file is still the old one: the name says that this process has it.
+  // The owner file is still the old one; the folder's name shows that this process has claimed it.
   put(*taken + "/" + kOwnerFile, dead_process());
   CHECK(owner_state(store, *taken) == OwnerState::kLiveProcess);
   put(*taken + "/" + kOwnerFile, with_line(this_process(), 0, "another-host"));
@@ -140,7 +140,7 @@ TEST_CASE("what a repair is still making is no part of a folder that is listed")
   REQUIRE(entries.has_value());
   REQUIRE(entries->size() == 1);
   CHECK((*entries)[0].path == "kept");
-  // Opened itself, it is a folder like any other.
+  // Opened by its own name, it is an ordinary folder.
   auto partial = open_directory(folder / "a.shardwright-partial-7");
   REQUIRE(partial.has_value());
   CHECK((*partial)->list()->size() == 2);

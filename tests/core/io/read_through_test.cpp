@@ -21,7 +21,7 @@ Bytes numbered(std::size_t size) {
   return bytes;
 }
 
-// Says of a part of itself that it is a hole.
+// Reports a part of itself as a hole.
 class WithHole final : public ByteSource {
  public:
   WithHole(Bytes bytes, Extent hole) : bytes_(std::move(bytes)), hole_(hole) {

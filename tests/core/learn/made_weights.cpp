@@ -28,7 +28,7 @@ void check_explained(const std::vector<LaidTensor>& a, const std::vector<LaidTen
     CHECK(learned.is_all_explained());
     CHECK(learned.proved == made.size());
     CHECK(learned.unused.empty());
-    // What is written is what was proved.
+    // The written map equals the proved one.
     auto read = model_map_from_json(map_to_json(learned.map), "map.json");
     if (!read) FAIL(read.error().message);
     check_made(*read, learned.way, source, made);

@@ -1,4 +1,4 @@
-// Weights as matrices of bfloat16 and what converters do to them, written down in the plainest way.
+// Weights as matrices of bfloat16, and the changes of converters in the simplest form.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -23,7 +23,7 @@ inline MadeWeight random_weight(std::size_t rows, std::size_t columns, std::mt19
   MadeWeight out;
   for (std::size_t r = 0; r < rows; ++r) {
     out.rows.emplace_back();
-    // Numbers near 1, which are no NaN.
+    // Numbers near 1, none of them NaN.
     for (std::size_t c = 0; c < columns; ++c)
       out.rows.back().push_back(static_cast<std::uint16_t>(0x3f00 + random() % 0x200));
   }
@@ -108,7 +108,7 @@ inline LearnedMap learned_between(const std::vector<LaidTensor>& a,
   return std::move(*learned);
 }
 
-// Learns the map both ways and makes each side of the other by the file of it.
+// Learns the map in both directions, and makes each side from the other with it.
 void check_explained(const std::vector<LaidTensor>& a, const std::vector<LaidTensor>& b);
 
 // The rows of a map as "from, from -> to: join permute", in their order.

@@ -1,5 +1,5 @@
-// Optimizer states that go through a map: of the pair in data/README.md each weight gets moments
-// that are casts of the weight, so that what they have to become is known.
+// Optimizer states that are converted by a map: each weight of the pair in data/README.md gets
+// moments that are casts of the weight, so that the expected result is known.
 #include "core/maps/carried_states.h"
 
 #include <doctest/doctest.h>
@@ -62,15 +62,15 @@ std::vector<std::string> lines_of(const Seen& checkpoint) {
 // How a program names the states of a weight.
 struct Naming {
   std::string before;              // in front of all
-  std::string weight_prefix = {};  // of weights, which their states do not have
+  std::string weight_prefix = {};  // of weights but not of their states
   bool is_state_first = false;
 };
 const Naming kTitanNames{"optimizer.state."};
 const Naming kMegatronNames{"optimizer.state.", {}, true};
 const Naming kFsdpNames{"optimizer.state.module.module.module.", "model.module."};
 
-// The weights, and of each exp_avg and a master, which are the weight in float32, and exp_avg_sq,
-// which is the weight in float64.
+// The weights with states: each exp_avg and master is the weight in float32, and each exp_avg_sq is
+// the weight in float64.
 Seen with_states(const Seen& weights, const Naming& naming, bool has_masters) {
   std::vector<std::pair<std::string, Dtype>> kinds{{"exp_avg", Dtype::kFloat32},
                                                    {"exp_avg_sq", Dtype::kFloat64}};
@@ -195,7 +195,7 @@ TEST_CASE("optimizer states: the state of a tied weight is taken once") {
   for (const bool has_both : {false, true}) {
     std::vector<MapTensor> tensors = both;
     if (has_both) tensors.push_back({head, {4, 2}});
-    if (!has_both) tensors.back().fqn = head;  // under the name of the copy alone
+    if (!has_both) tensors.back().fqn = head;  // only under the name of the copy
     CarriedStates states = find_states(tensors, kTitan, {});
     const auto bound = bind_states({}, weights, &kTitan, states);
     REQUIRE(bound.size() == 1);

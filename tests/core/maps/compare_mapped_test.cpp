@@ -1,5 +1,5 @@
-// The same weights as transformers and megatron-core saved them (data/README.md), held together
-// through the program's maps.
+// The same weights as saved by transformers and megatron-core (data/README.md), compared through
+// the built-in maps.
 #include "core/maps/compare_mapped.h"
 
 #include <doctest/doctest.h>

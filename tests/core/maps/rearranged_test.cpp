@@ -1,4 +1,4 @@
-// Tensors that are put right out of their own bytes.
+// Repairs tensors from their own bytes.
 #include "core/maps/rearranged.h"
 
 #include <doctest/doctest.h>
@@ -11,7 +11,7 @@ namespace {
 
 using Order = std::vector<std::int64_t>;
 
-// 0, 1, 2, ... as bytes: every element is another.
+// 0, 1, 2, ... as bytes: all elements differ.
 HeldTensor count_up(const Extents& shape) {
   HeldTensor out{Dtype::kUint8, shape, Bytes(static_cast<std::size_t>(volume(shape).value()))};
   for (std::size_t i = 0; i < out.bytes.size(); ++i) out.bytes[i] = static_cast<std::byte>(i);
@@ -64,7 +64,7 @@ TEST_CASE("rearranged: equal rows are each used once") {
   CHECK(order.size() == 4);
   CHECK(std::accumulate(order.begin(), order.end(), std::int64_t{0}) == 6);
   CHECK(with_rows(there, order).bytes == with_rows(there, {1, 0, 3, 2}).bytes);
-  // One of them twice, and another one nowhere.
+  // One slice occurs twice, and another one is missing.
   CHECK_FALSE(rearranged(kTensor, there, with_rows(there, {1, 1, 0, 2})).has_value());
 }
 

@@ -1,4 +1,4 @@
-// Tensors that are put together out of boxes of several.
+// Repairs tensors from boxes of several tensors.
 #include "core/maps/reassembled.h"
 
 #include <doctest/doctest.h>
@@ -9,7 +9,7 @@ using namespace shw;
 
 namespace {
 
-// Rows of 16 bytes; row i holds `first` + i in all of them.
+// Rows of 16 bytes; all bytes of row i are `first` + i.
 HeldTensor rows_from(std::int64_t first, const Extents& shape) {
   HeldTensor out{Dtype::kUint8, shape, {}};
   const auto count = static_cast<std::int64_t>(volume(shape).value()) / 16;
@@ -18,7 +18,7 @@ HeldTensor rows_from(std::int64_t first, const Extents& shape) {
   return out;
 }
 
-// Applies the moves to what is there.
+// Applies the moves.
 Bytes put_together(const std::vector<BoxMove>& moves, const std::vector<HeldTensor>& there,
                    const HeldTensor& was) {
   Bytes out(was.bytes.size());
@@ -43,7 +43,7 @@ Bytes put_together(const std::vector<BoxMove>& moves, const std::vector<HeldTens
 }  // namespace
 
 TEST_CASE("reassembled: rows that stand in another tensor are found there") {
-  // Two tensors that hold one another's odd rows.
+  // Two tensors with each other's odd rows.
   std::vector<HeldTensor> expected{rows_from(0, {4, 16}), rows_from(10, {4, 16})};
   std::vector<HeldTensor> there = expected;
   for (const std::ptrdiff_t row : {1, 3})

@@ -137,7 +137,7 @@ TEST_CASE(
   CHECK(*order_of_cuts(mesh, cut_by(2)) == std::vector<std::size_t>{1, 0, 2});
   CHECK_FALSE(order_of_cuts(mesh, cut_by(3)));
   CHECK_FALSE(order_of_cuts(mesh, cut_by(8)));
-  // What torch 2.15 gives the eight ranks of 16 rows.
+  // Offsets that torch 2.15 gives the eight ranks for 16 rows.
   const std::int64_t after_both[] = {0, 4, 8, 12, 2, 6, 10, 14};
   const std::int64_t between[] = {0, 2, 8, 10, 4, 6, 12, 14};
   for (std::int64_t rank = 0; rank < 8; ++rank) {

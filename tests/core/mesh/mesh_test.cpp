@@ -28,7 +28,7 @@ std::string layout(std::int64_t extent, const Mesh& mesh, const std::vector<Plac
   return text;
 }
 
-// The slow obvious form: rows as a list, cut as torch cuts it.
+// The slow way: a list of rows, cut as torch cuts it.
 std::vector<std::int64_t> part(const std::vector<std::int64_t>& rows, std::int64_t parts,
                                std::int64_t index) {
   auto n = static_cast<std::int64_t>(rows.size());

@@ -15,7 +15,7 @@ SplitForecast of(const std::vector<std::int64_t>& rows, std::int64_t tp) {
   return *forecast;
 }
 
-// The rule of failures.md 3.a in its own words, for splits whose rows are all even.
+// The rule of failures.md 3.a as written there, for splits whose rows are all even.
 bool is_silent(const std::vector<std::int64_t>& rows, std::int64_t tp) {
   std::size_t first = 0;
   while (rows[first] == 0) ++first;
@@ -39,7 +39,7 @@ TEST_CASE("F2.4: what a split will come to is known before it is saved") {
   CHECK(of({4, 4}, 2).ratio == 4);
   CHECK(of({6, 6}, 2).outcome == Outcome::kReshape);
   CHECK(of({0, 8}, 2).outcome == Outcome::kBounds);
-  // F2.8 and F2.9: one owner, and the one uneven split that is silent.
+  // A single owner, and the one uneven split that is silently lost.
   CHECK(to_text(of({8}, 2)) ==
         "silent: 1 row of 2 is saved, the others are lost without a message");
   CHECK(of({4, 8}, 2).ratio == 6);
@@ -81,5 +81,5 @@ TEST_CASE("rows are read as a person types them") {
   CHECK(parse_rows("12").value() == std::vector<std::int64_t>{12});
   for (const char* wrong : {"", ",", "4,", ",4", "4 8", "4,+8", "4;8", "99999999999999999999"})
     CHECK_FALSE(parse_rows(wrong).has_value());
-  CHECK(parse_rows("-4,8").has_value());  // a number, and no split: the forecast refuses it
+  CHECK(parse_rows("-4,8").has_value());  // a number but not a split: the forecast refuses it
 }

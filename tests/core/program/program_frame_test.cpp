@@ -11,7 +11,7 @@ using namespace shw::test;
 
 namespace {
 
-// What goes into a program, by whichever way.
+// The content of a program, for both builders.
 struct DrawnOutput {
   std::string tensor, file;
   std::uint64_t offset = 0;
@@ -39,7 +39,7 @@ NewJob draw_job(const Box& box, Dtype to, Drawn& drawn, Dice& dice) {
   job.first = strides.first;
   job.source = SourceId{static_cast<std::uint32_t>(drawn.sources.size())};
   const auto offset = static_cast<std::uint64_t>(dice.pick(0, 3));
-  // Sources that are the same bytes are one in the program.
+  // Sources with the same bytes are one source in the program.
   drawn.sources.push_back({static_cast<std::uint32_t>(dice.pick(0, 1)),
                            static_cast<std::uint32_t>(dice.pick(0, 2)), offset,
                            static_cast<std::uint64_t>(strides.reach), SourceForm::kStored, 0});
@@ -63,7 +63,7 @@ Drawn draw(Dice& dice) {
     DrawnOutput out;
     out.tensor = "t" + std::to_string(dice.pick(0, 5));
     out.file = "f" + std::to_string(dice.pick(0, 3));
-    // Nothing of what is drawn need stand in order.
+    // The drawn outputs need not be in order.
     out.offset = static_cast<std::uint64_t>(dice.pick(0, 1'000'000)) * 10'000;
     if (dice.one_in(2)) out.dtype = Dtype::kBfloat16;
     Extents sizes(static_cast<std::size_t>(dice.pick(0, 4)));

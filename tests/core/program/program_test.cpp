@@ -11,7 +11,7 @@ using namespace shw::test;
 
 namespace {
 
-// [2, 4] float32 out of two sources, one of them turned, and a zero column.
+// [2, 4] float32 from two sources, one of them transposed, and a zero column.
 ProgramBuilder small_builder(bool other_way_round) {
   ProgramBuilder builder;
   OutputId unused = builder.add_output("empty", Dtype::kFloat32, Extents{0, 3}, {{0, 0}, {0, 3}});
@@ -193,8 +193,8 @@ TEST_CASE("a number changed anywhere in a program changes its hash and does no h
         break;
     }
     bool changed = hash_of(program) != before;
-    // A bit beyond a narrow field changes nothing; then it is still the proved program. Otherwise
-    // it is refused, or moves a source within its file, which only the hash can tell.
+    // A flipped bit outside a narrow field changes nothing, so the program is still proved.
+    // Otherwise it is refused, or moves a source within its file, which only the hash detects.
     auto proved = prove(program);
     CHECK((changed || proved.has_value()));
   }

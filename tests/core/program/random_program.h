@@ -1,4 +1,4 @@
-// Random programs, and what they make worked out one element after the other.
+// Random programs with their results, computed element by element.
 #pragma once
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// A proof against a source whose items have to be decoded, within what may be taken of memory.
+// A proof against a source whose items must be decoded, within a memory limit.
 #include <doctest/doctest.h>
 
 #include "core/io/memory_store.h"

@@ -1,4 +1,4 @@
-// A result is held against its certificate and, element by element, against what it was made of.
+// Checks a result against its certificate and, element by element, against its source.
 #pragma once
 
 #include <string>

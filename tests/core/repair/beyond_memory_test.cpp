@@ -1,5 +1,5 @@
-// Runs whose items have no room in memory once they are decoded: they are decoded into files
-// without a name, each once, and what comes out is what a run with all the memory makes.
+// Runs whose decoded items exceed the memory limit: each is decoded once into an unnamed file, and
+// the result equals that of a run with unlimited memory.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -24,10 +24,10 @@ using namespace shw;
 
 namespace {
 
-// Less than any of its items takes.
+// Smaller than any of its items.
 constexpr std::uint64_t kFewBytes = 256;
 
-// A compressed checkpoint whose reads are counted, in a store that is not.
+// A compressed checkpoint with counted reads, in a store without counting.
 struct Compressed : test::CountingStore {
   std::shared_ptr<const Checkpoint> source;
 
@@ -51,7 +51,7 @@ const Format& format_called(std::string_view name) {
   return kUnknownFormat;
 }
 
-// What safetensors cannot say is left out; a folder of it takes several files.
+// Drops entries that safetensors cannot store; a folder of safetensors gets several files.
 Plan plan_of(Step step, const char* format) {
   Plan plan;
   plan.steps = {DropStep{{"obj.*"}}, std::move(step)};
@@ -75,12 +75,12 @@ TargetRun run_of(const Checkpoint& source, Plan plan, const std::string& out,
 Step in_rows(std::int64_t ranks) {
   return ReshardStep{{"*"}, {{{"dp", ranks}}}, {{Placement::Kind::kShard, 0, 1}}};
 }
-// Every tile of a tensor needs something of each of its items.
+// Every tile needs elements of each item of the tensor.
 Step in_columns() {
   return ReshardStep{{"*"}, {{{"dp", 3}}}, {{Placement::Kind::kShard, 1, 1}}};
 }
 
-// Files that do not name their folder.
+// Files of a folder whose contents do not depend on its name.
 std::map<std::string, Bytes> files_of(const Store& store, const std::string& folder) {
   std::map<std::string, Bytes> files;
   auto directory = store.read_folder(folder);
@@ -122,7 +122,7 @@ TEST_CASE("what has no room in memory is decoded once, and comes to the same byt
       if (!made) FAIL(made.error().message);
       CHECK(all.store.scratch().most > 0);
       CHECK(all.store.scratch().now == 0);
-      // Once for what their headers say, and once for their elements.
+      // Read once for headers and once for elements.
       CHECK(*all.read == with_memory);
       CHECK(*all.read <= 2 * all.item_bytes());
       CHECK(files_of(all.store, "/beyond") == files_of(all.store, "/usual"));
@@ -150,7 +150,7 @@ TEST_CASE("a forecast says what is decoded on the disk, and a run takes no more"
     REQUIRE(tight.has_value());
     CHECK(tight->decoded_items > 0);
     REQUIRE(make_target(all.store, arranged, run, nullptr));
-    // Around the elements lies what torch.save puts there.
+    // torch.save puts other bytes around the elements.
     CHECK(all.store.scratch().most <= tight->decoded_on_disk + 4096 * tight->decoded_items);
   }
 }

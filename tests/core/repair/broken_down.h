@@ -1,4 +1,4 @@
-// A checkpoint with one failure, and what is asked of those that repair it.
+// A checkpoint with one failure, and the checks of its repair.
 #pragma once
 
 #include <doctest/doctest.h>

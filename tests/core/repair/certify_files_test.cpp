@@ -1,4 +1,4 @@
-// What lies beside the items, however large, is certified so that it can be watched and stopped.
+// Certifying large files beside the items shows progress and can be cancelled.
 #include <doctest/doctest.h>
 
 #include <filesystem>

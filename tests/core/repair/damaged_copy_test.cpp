@@ -1,6 +1,5 @@
-// What comes along as it lies may have been damaged before: a copy of it has the same bytes, and
-// the same checksum that they do not match. No repair says that it was kept, and no verdict that it
-// is proved.
+// Copied items may already be damaged: the copy has the same bytes and the same non-matching
+// checksum. No repair may certify it as kept, and no verdict may call it proved.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -31,8 +30,8 @@ void bend_byte(const std::string& file, std::uint64_t at) {
   bytes.put(static_cast<char>(byte ^ 4));
 }
 
-// "w", whose rows are mended, and "v" of two tiles, which comes along. What is recorded of "v" may
-// be another number of rows than its tiles have, and its last tile's item may have more than two.
+// "w", whose rows are repaired, and "v" with two tiles, which is copied. The recorded shape of "v"
+// may have another number of rows than its tiles, and the item of its last tile more than two.
 void write_two(const std::string& path, std::int64_t rows_of_v = 4, std::int64_t rows_of_last = 2) {
   MadeTensor w{"w", {6, 4}, {}}, v{"v", {rows_of_v, 4}, {}};
   for (std::int64_t i = 0; i < 2; ++i) {
@@ -47,7 +46,7 @@ void write_two(const std::string& path, std::int64_t rows_of_v = 4, std::int64_t
   write_checkpoint(path, {w, v});
 }
 
-// One bit of the last tile of a tensor.
+// Flips one bit of the last tile of a tensor.
 void bend_tensor(const std::string& path, const std::string& fqn) {
   auto checkpoint = opened(path);
   ChunkId last{};
@@ -212,7 +211,7 @@ TEST_CASE("tiles whose records name one item were not kept, whichever of them it
     const std::string path = folder / (in_place ? "here" : "ckpt");
     write_checkpoint(path, {w, v});
     auto checkpoint = opened(path);
-    // No tied tensor: two tiles of one.
+    // Not a tied tensor: these are two tiles of one tensor.
     auto found = check(*checkpoint, CheckOptions{});
     REQUIRE(found.has_value());
     REQUIRE(found->findings.size() == 1);

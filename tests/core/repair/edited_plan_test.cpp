@@ -1,5 +1,5 @@
-// Plans of a repair that a person has edited: what they say is what they do, and what they keep is
-// the tensor's own.
+// Repair plans edited by a user: their text matches their effect, and kept elements belong to the
+// tensor.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
@@ -117,13 +117,13 @@ TEST_CASE("an edited plan that takes elements of another tensor and loses its ow
   for (bool both : {false, true}) {
     EditedPlan plan(both ? std::vector<Diagnosis>{upside_down(0), upside_down(1)}
                          : std::vector<Diagnosis>{upside_down(0)});
-    // Rows of x for rows of w.
+    // Replaces rows of w by rows of x.
     PlanJson& piece = plan.json["target"]["tensors"][0]["chunks"][0]["pieces"][0];
     piece["chunk"] = piece["chunk"].get<int>() + 2;
     auto read = plan.read();
     REQUIRE_FALSE(read.has_value());
     CHECK(read.error().place.tensor == "w");
-    // Rows of both that are exchanged are nobody's loss.
+    // Exchanging rows between both loses nothing.
     if (!both) continue;
     PlanJson& other = plan.json["target"]["tensors"][1]["chunks"][0]["pieces"][0];
     other["chunk"] = other["chunk"].get<int>() - 2;

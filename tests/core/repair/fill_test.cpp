@@ -1,4 +1,4 @@
-// What stands where elements are lost, and how their loss is told.
+// Values that fill lost elements, and how the loss is reported.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -59,7 +59,7 @@ struct Broken {
   }
 };
 
-// Element by element: what survived, else what fills it.
+// The expected values: elements that survived, otherwise the fill.
 Values expected(const Values& fill) {
   Values values = fill;
   for (std::size_t i = 6; i < 12; ++i) values[i] = static_cast<std::int64_t>(i);
@@ -101,7 +101,7 @@ TEST_CASE("a plan that fills from another checkpoint survives being written down
   if (!read) FAIL(read.error().message);
   CHECK(values_of(*opened(broken.repaired(*read, "out")), kFqn) == expected(filling()));
 
-  // Another checkpoint has taken that place since.
+  // Another checkpoint is in that folder now.
   std::filesystem::remove_all(broken.folder / "other");
   write_checkpoint(broken.folder / "other", {rows(kFqn, 0, 6, 100), rows("more", 0, 1, 0)});
   auto refused = plan_from_json(*broken.checkpoint, json, "plan.json");
@@ -134,7 +134,7 @@ TEST_CASE("lost.json lists every lost box, and kept and lost make up the total")
   CHECK(entry["total"] == 18);
   CHECK(entry["kept"].get<int>() + entry["lost"].get<int>() == entry["total"].get<int>());
   CHECK(json["kept"].get<int>() + json["lost"].get<int>() == json["total"].get<int>());
-  // Slow: mark every element of every box once, and nothing of what survived.
+  // Marks every element of every box once, and none that survived.
   std::vector<int> marks(18, 0);
   for (const auto& box : entry["lost_boxes"]) {
     auto offsets = box["offsets"].get<Extents>();

@@ -1,4 +1,4 @@
-// The moved axis on what real torch and AutoModel wrote, from finding to proof.
+// Moved axes in checkpoints written by real torch and AutoModel, from finding to proof.
 #include <doctest/doctest.h>
 
 #include "core/formats/items.h"
@@ -59,7 +59,7 @@ void repair_and_compare(const std::string& fixture, bool with_spec) {
     ++compared;
   }
   CHECK(compared > 0);
-  // Repairing what is repaired plans nothing.
+  // A repaired checkpoint needs no further repair.
   auto second = check(**result, check_options);
   REQUIRE(second.has_value());
   auto nothing = make_plan(**result, *second, plan_options);

@@ -1,5 +1,5 @@
-// Plans, certificates and results that were edited by hand: none of them is taken for what it is
-// not, and what has no answer is called undecided.
+// Plans, certificates and results edited by hand: none is mistaken for a genuine one, and an open
+// question is called undecided.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -82,7 +82,7 @@ bool says(const std::vector<std::string>& reasons, const std::string& what) {
 
 TEST_CASE("what is filled from another tensor of the checkpoint is never filled from its hole") {
   TemporaryFolder folder;
-  // Of "half" the last row was never saved.
+  // The last row of "half" was never saved.
   MadeTensor half{"half", {6, 4}, {{{{0, 0}, {5, 4}}, {5, 4}, Values(20, 7), 0}}};
   write_checkpoint(folder / "ckpt", {two_tiles(), half});
   auto checkpoint = opened(folder / "ckpt");
@@ -93,7 +93,7 @@ TEST_CASE("what is filled from another tensor of the checkpoint is never filled 
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().message.find("holes") != std::string::npos);
 
-  // The last row is zero where "half" was not saved: nothing vouches for it.
+  // The last row is zero, as "half" never saved it, so nothing proves it.
   std::string out = repaired(folder, *checkpoint, honest);
   auto told = verified_against(out, *checkpoint);
   REQUIRE(told.has_value());
@@ -169,7 +169,7 @@ TEST_CASE("padding is cut off by a plan that comes back, and by none that takes 
   CHECK(error_of_plan(*checkpoint, text).empty());
   std::string out = repaired(folder, *checkpoint, plan);
   CHECK(verified_against(out, *checkpoint)->outcome == Outcome::kProved);
-  // What was left out is said, and cannot be said to be another number of elements.
+  // The omitted padding is stated, and a wrong number of elements is detected.
   Certificate certificate = certificate_in(out);
   CHECK(certificate.lossless);
   CHECK(certificate.tensors[0].kept == 16);
@@ -193,7 +193,7 @@ TEST_CASE("a plan that cuts off rows that are no padding does not lose nothing")
   auto checkpoint = opened(folder / "ckpt");
   std::string text = plan_to_json(*checkpoint, plan_of_cut(*checkpoint));
   CHECK(error_of_plan(*checkpoint, text).find("no padding") != std::string::npos);
-  // Rows from the middle: the last ones are moved up.
+  // Rows from the middle are removed, and the last ones are moved up.
   auto json = nlohmann::json::parse(text);
   std::size_t moved = 0;
   for (auto& chunk : json["target"]["tensors"][0]["chunks"]) {
@@ -233,7 +233,7 @@ TEST_CASE("a packed plan is one text, and no longer than plans of its size are")
   std::string text = "a plan";
   while (packed_text(text).back() == '=') text += 'x';
   REQUIRE(unpacked_text(packed_text(text), 1000).value() == text);
-  // A frame that says nothing, and one that says it again.
+  // A skippable frame after the data, and the same data in a second frame.
   CHECK_FALSE(unpacked_text(packed_text(text) + "UCpNGAQAAAAAAAAA", 1000).has_value());
   CHECK_FALSE(unpacked_text(packed_text(text) + packed_text(text), 1000).has_value());
 }
@@ -317,7 +317,7 @@ TEST_CASE("files whose names are no UTF-8 come along, and are certified under th
   bool certified = false;
   for (const FileCertificate& file : certificate_in(out).files) certified |= file.path == name;
   CHECK(certified);
-  // Another name that looks alike is another file.
+  // A similar name is a different file.
   fs::rename(out + "/" + name, out + "/n\xef\xbf\xbd\\x.txt");
   CHECK(verify_repair(out)->outcome == Outcome::kBroken);
 

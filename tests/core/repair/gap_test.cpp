@@ -1,5 +1,5 @@
-// A repair beside a hole that nothing can mend: what was mended is as it was certified, and of the
-// hole nothing is ever called proved, nor broken where it is the source's own.
+// A repair beside a hole that cannot be repaired: the repaired part is certified, and the hole is
+// never called proved, nor broken if the source has it too.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ bool says(const VerifyReport& report, const std::string& words) {
                      [&](const std::string& one) { return one.find(words) != std::string::npos; });
 }
 
-// "exchanged" has two tiles at each other's places; of "torn" rows [2:4] were never saved.
+// "exchanged" has two tiles at each other's places; rows [2:4] of "torn" were never saved.
 struct Torn {
   TemporaryFolder folder;
   std::string path, reference, out;
@@ -57,7 +57,7 @@ TEST_CASE("a hole of the source beside what was mended is told as undecided and 
     CHECK(report.lost == 8);
     CHECK(report.kept == 56);
   }
-  // Every element that is there was held against the source.
+  // Every existing element was compared with the source.
   CHECK(beside->against->compared == 56);
 }
 
@@ -72,7 +72,7 @@ TEST_CASE("without a hole the same repair is proved") {
 TEST_CASE("a hole that came after the certificate is broken and so is a lie about one") {
   Torn torn(/*has_hole=*/false);
   torn.repair();
-  // The result of one with a hole under the certificate of one without.
+  // A result with a hole under the certificate of a result without one.
   Torn other;
   other.repair();
   std::filesystem::copy_file(torn.out + "/certificate.json", other.out + "/certificate.json",
@@ -90,7 +90,7 @@ TEST_CASE("an overlap of the source beside what was mended is undecided, as a ho
   MadeTensor right = cut_in_rows("exchanged", shape, numbers_from(0, 32), 4);
   MadeTensor wrong = right;
   std::swap(wrong.chunks[1].values, wrong.chunks[2].values);
-  // Rows [1:4] instead of [2:4]: row 1 is there twice, and the same.
+  // Rows [1:4] instead of [2:4]: row 1 is saved twice with the same values.
   MadeTensor tangled = cut_in_rows("tangled", shape, numbers_from(100, 32), 4);
   tangled.chunks[1] = {{{1, 0}, {3, 4}}, {3, 4}, numbers_from(104, 12), tangled.chunks[1].writer};
   write_checkpoint(path, {wrong, tangled});
@@ -106,7 +106,7 @@ TEST_CASE("an overlap of the source beside what was mended is undecided, as a ho
 
 namespace {
 
-// "right" is whole; what "w" is beside its four tiles of two rows, `more` says.
+// "right" is complete; "w" has four tiles of two rows and the tiles in `more`.
 RepairResult metadata_written_anew(const TemporaryFolder& folder, std::vector<MadeChunk> more) {
   const Extents shape = {8, 4};
   MadeTensor w = cut_in_rows("w", shape, numbers_from(100, 32), 4);
@@ -149,7 +149,7 @@ TEST_CASE("elements that two tiles hold or that a tile outside claims are not ce
   const Case cases[] = {
       {{{{1, 0}, {2, 4}}, {2, 4}, numbers_from(900, 8), 0}, 8},   // over two others
       {{{{2, 0}, {2, 4}}, {2, 4}, numbers_from(900, 8), 0}, 8},   // one box, other bytes
-      {{{{7, 0}, {2, 4}}, {2, 4}, numbers_from(900, 8), 0}, 4},   // half of it lies outside
+      {{{{7, 0}, {2, 4}}, {2, 4}, numbers_from(900, 8), 0}, 4},   // half of it is outside
       {{{{8, 0}, {2, 4}}, {2, 4}, numbers_from(900, 8), 0}, 0}};  // all of it
   for (const Case& one : cases) {
     CAPTURE(to_text(one.more.box));
@@ -181,7 +181,7 @@ TEST_CASE("a tile that is listed twice with the same bytes is kept and proved") 
       metadata_written_anew(folder, {{{{2, 0}, {2, 4}}, {2, 4}, numbers_from(108, 8), 1}});
   CHECK(result.lossless);
   CHECK(certified(folder / "out", "w").kept == 32);
-  // Its elements are compared once for each time that they are there.
+  // Its elements are compared once for each tile that has them.
   auto result_now = opened(folder / "out");
   auto source = opened(folder / "ck");
   auto beside = verify_repair(*result_now, nullptr, source);

@@ -1,5 +1,5 @@
-// What is made of a checkpoint of which a file is gone, or ends too early: what lay in it is given
-// up where a step says so, stands in the certificate as lost, and all else is kept.
+// Results of a checkpoint with a missing or truncated file: its contents are dropped if a step says
+// so, the certificate lists them as lost, and all else is kept.
 #include <doctest/doctest.h>
 
 #include "core/model/reachable.h"
@@ -12,8 +12,8 @@ using namespace shw::test;
 
 namespace {
 
-// A random checkpoint of which a file, or the end of one, goes: that one as it was. The reference
-// gives up what lay there.
+// A random checkpoint with a missing or truncated file; returns that file's original bytes. The
+// reference drops what the file contained.
 std::pair<std::string, Bytes> draw_damaged(DrawnPlan& plan, Dice& dice) {
   plan.wanted = random_tensors(dice);
   save_in(plan.store, plan.wanted, dice);
@@ -71,7 +71,7 @@ TEST_CASE("what lay in a file that is gone is given up by a step, counted, and a
     StepDrawer drawer(plan.wanted, dice, false);
     for (std::int64_t more = dice.pick(0, 3); more > 0; --more) {
       Step step = drawer.draw();
-      if (std::holds_alternative<DequantiseStep>(step)) break;  // of what was filled: refused
+      if (std::holds_alternative<DequantiseStep>(step)) break;  // refused for filled elements
       plan.steps.push_back(std::move(step));
       std::visit(PlainSteps{plan.wanted}, plan.steps.back());
     }
@@ -86,7 +86,7 @@ TEST_CASE("what lay in a file that is gone is given up by a step, counted, and a
     if (!made) FAIL(made.error().message << "\n" << told(plan.steps));
     proved_files(plan, all, "/out");
     if (!is_settled) continue;
-    // What was made stays what was certified when the file is back.
+    // The result still matches its certificate when the file is back.
     plan.store.put(file, whole_file);
     proved_files(plan, target_state_of(open_in(plan.store, "/ck")), "/out");
   }

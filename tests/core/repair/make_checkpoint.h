@@ -17,11 +17,11 @@ namespace shw {
 
 struct MadeChunk {
   Box box;         // as recorded
-  Extents stored;  // the payload's own sizes
+  Extents stored;  // the sizes of the payload
   Values values;
   std::uint32_t writer = 0;
   bool names_last_item =
-      false;  // its record names the item of the chunk before, and none is written
+      false;  // its record names the item of the previous chunk, and it has none of its own
 };
 struct MadeTensor {
   std::string fqn;
@@ -38,7 +38,8 @@ inline Bytes floats(const Values& values) {
   return bytes;
 }
 
-// All float32. One file a writer; `entry` is one more that is no tensor, in a file of its own.
+// All tensors are float32, with one file per writer; `entry` is an additional non-tensor entry in
+// its own file.
 inline void write_checkpoint(const std::string& path, const std::vector<MadeTensor>& tensors,
                              const std::string& entry = {}) {
   auto directory = posix_store().make_folder(path);

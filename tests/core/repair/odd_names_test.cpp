@@ -1,5 +1,5 @@
-// Names that JSON cannot say as they are: what torch pickles may hold surrogates that stand alone,
-// be empty, or begin as those texts do that stand for other names.
+// Names that JSON cannot store unchanged: names from torch's pickles may contain lone surrogates,
+// be empty, or begin like the escapes of other names.
 #include <doctest/doctest.h>
 
 #include <set>
@@ -42,7 +42,7 @@ TEST_CASE("a path that is no UTF-8 is pickled as Python has it") {
   CHECK(pickled_path("/a/\xC3\xA4") == "/a/\xC3\xA4");
   CHECK(pickled_path("a\xFF\x80z") == "a\xED\xB3\xBF\xED\xB2\x80z");
   CHECK(pickled_path("\xC3") == "\xED\xB3\x83");
-  // Bytes that UTF-8 has no place for, one by one.
+  // Bytes that are not valid in UTF-8, one by one.
   CHECK(pickled_path("\xED\xB2\x80") == "\xED\xB3\xAD\xED\xB2\xB2\xED\xB2\x80");
   CHECK(is_pickled_text(pickled_path("\xF0\x9F x \xFE")));
 }

@@ -1,5 +1,5 @@
-// What a repair writes must open in the torch that wrote the checkpoint: no class, module or field
-// in it that the source's own pickle did not have.
+// A repaired checkpoint must open in the torch version that wrote the source: its pickle may
+// contain no class, module or field that the source's pickle lacks.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -59,7 +59,7 @@ bool holds(const std::set<std::string>& all, const std::set<std::string>& some) 
 
 void expect_no_news(const Names& before, const Names& after) {
   CHECK(holds(before.classes, after.classes));
-  // Attributes of our own every torch passes over.
+  // All versions of torch ignore our own attributes.
   std::set<std::string> fields = after.fields;
   std::erase_if(fields, [](const std::string& name) { return name.starts_with("shardwright_"); });
   CHECK(holds(before.fields, fields));
@@ -140,7 +140,8 @@ TEST_CASE("what any torch wrote comes out of a repair in its own form") {
       REQUIRE(apply_plan(**checkpoint, plan, {folder / "out"}).has_value());
       Names before = names_in(fixture + "/ckpt/.metadata"),
             after = names_in(folder / "out/.metadata");
-      after.fields.erase("shardwright_reordered");  // plain data, which every torch passes over
+      // Plain data, which all versions of torch ignore.
+      after.fields.erase("shardwright_reordered");
       expect_no_news(before, after);
       ++seen;
     }
@@ -164,7 +165,7 @@ TEST_CASE("no metadata is written anew for a dtype that old versions lack") {
     REQUIRE(report.has_value());
     auto plan = make_plan(*checkpoint, *report, {});
     REQUIRE(plan.has_value());
-    // Else a repair of what was repaired would plan the same for ever.
+    // Otherwise, repairing the result would plan the same again and again.
     REQUIRE(plan->operations.size() == (new_fields ? 1 : 0));
     if (new_fields) CHECK(plan->operations[0].subjects.size() == 1);
   }

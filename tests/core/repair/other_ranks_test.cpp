@@ -1,5 +1,5 @@
-// Each rank has its own back where it loads by an index of its own; what is made of such a
-// checkpoint has one of each, and says what it lacks.
+// Checkpoints in which each rank loads by its own index: in-place repairs keep every rank's
+// entries; new results have one value of each entry and state what they lack.
 #include <filesystem>
 #include <fstream>
 
@@ -15,7 +15,7 @@ using namespace shw::test;
 
 namespace {
 
-// "b", "lr" and what one rank alone has are alike; "seed" is not, and "w" where it is asked for.
+// "b", "lr" and entries of single ranks agree; "seed" differs, and "w" on request.
 std::string saved_by_ranks(const std::string& folder, bool own_tensor, bool own_entry) {
   std::vector<MadeModel> models(3);
   for (std::size_t rank = 0; rank < models.size(); ++rank) {
@@ -55,7 +55,7 @@ void check_other_ranks(const std::string& out, const Result<RepairResult>& made,
 
 }  // namespace
 
-// Two ranks' halves of a tensor, put together along the wrong axis: [1, 6, 2] for [1, 3, 4].
+// A tensor's halves of two ranks, joined along the wrong axis: [1, 6, 2] for [1, 3, 4].
 std::string moved_by_ranks(const std::string& folder, bool own_entry) {
   std::vector<MadeModel> models(2);
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
@@ -90,7 +90,7 @@ TEST_CASE("a plan says beforehand what stays behind as its repair says afterward
     CHECK((json.find("\"of_other_ranks\"") != std::string::npos) == own_entry);
     CHECK((in_words(*plan).find("Nothing is lost") != std::string::npos) != own_entry);
     CHECK((in_words(*plan).find("seed stays behind") != std::string::npos) == own_entry);
-    // As a person gives it back.
+    // The plan is saved and read again as a user would do it.
     const std::string path = options.checkpoint + ".json";
     std::ofstream(path) << json;
     auto again = verbs::read_plan(*opened, path);
@@ -127,7 +127,7 @@ TEST_CASE("what other ranks had and did not come along is told by the answer and
     Plan steps;
     steps.format = "dcp";
     check_other_ranks(converted, verbs::repair(*opened, steps, {converted}, nullptr), lacks);
-    // Of what does not come along nothing is said to.
+    // An entry that is dropped anyway is not mentioned.
     steps.steps = {DropStep{{"seed"}}};
     std::erase(lacks, "seed");
     auto dropped = verbs::repair(*opened, steps, {folder + "-dropped"}, nullptr);

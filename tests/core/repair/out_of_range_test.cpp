@@ -1,5 +1,4 @@
-// Numbers that what they are cast to cannot say: counted once, whoever casts them and however often
-// a run was killed meanwhile.
+// Numbers outside the range of their new dtype: counted once, with any number of ranks and kills.
 #include <doctest/doctest.h>
 
 #include <chrono>
@@ -15,7 +14,7 @@ using namespace shw;
 
 namespace {
 
-// Of random bits, of which every exponent is as likely: much is out of range.
+// Random bits, with all exponents equally likely: many are out of range.
 void draw_casts(test::DrawnPlan& plan) {
   test::Dice dice(26);
   plan.wanted["a"] = test::random_tensor(Dtype::kFloat32, {24, 10}, dice);
@@ -25,8 +24,8 @@ void draw_casts(test::DrawnPlan& plan) {
   plan.wanted["d"] = test::random_tensor(Dtype::kBfloat16, {40}, dice);
   test::save_in(plan.store, plan.wanted, dice);
   plan.steps = {CastStep{{"a"}, Dtype::kFloat8E4m3fn},
-                CastStep{{"a"}, Dtype::kFloat32},  // back, and what was lost stays lost
-                // What stands in lost boxes is out of range too, and counts as lost alone.
+                CastStep{{"a"}, Dtype::kFloat32},  // the cast back does not restore lost elements
+                // Values in lost boxes may be out of range too, and count only as lost.
                 FillStep{{"b"}, {{Box{{2, 0}, {3, 9}}}}, 0, "", "b2"},
                 CastStep{{"b"}, Dtype::kFloat16}, CastStep{{"c"}, Dtype::kFloat8E4m3fn},
                 CastStep{{"d"}, Dtype::kFloat32}, SplitStep{"a", 0, {9, 15}, {"a.0", "a.1"}},
@@ -54,7 +53,7 @@ TEST_CASE("the answer and the certificate say how many numbers a cast could not 
   }
   CHECK(wanted.size() == 4);
   CHECK(made->out_of_range == wanted);
-  // Nothing was put in their place; what was filled counts for itself.
+  // Elements out of range were not filled: only those of the fill step are listed.
   const FilledReport filled = filled_in(*test::open_in(plan.store, "/out"));
   REQUIRE(filled.tensors.size() == 1);
   CHECK(filled.tensors.front().fqn == "b");
@@ -116,7 +115,7 @@ TEST_CASE("a certificate that counts too few or too many of them is broken") {
     auto proof = verify_repair(*test::open_in(plan.store, "/out"), nullptr, source);
     REQUIRE(proof.has_value());
     if (source == nullptr) return proof->outcome;
-    // Whoever compares together says the same.
+    // Several processes get the same result.
     auto ended = run_on_threads(3, {}, [&](Transport& transport) -> Status {
       TransportTeam team(transport, std::chrono::seconds(60));
       SHW_TRY(auto told, verify_repair(*test::open_in(plan.store, "/out"), nullptr, source, &team));
@@ -127,7 +126,7 @@ TEST_CASE("a certificate that counts too few or too many of them is broken") {
     for (const Status& one : ended) CHECK(one.has_value());
     return proof->outcome;
   };
-  // It was sealed anew, and its sums are right: only what it was made of tells.
+  // The certificate was resealed with consistent sums, so only the source reveals the change.
   auto one_less = [](TensorCertificate& tensor) {
     --tensor.out_of_range;
     ++tensor.kept;

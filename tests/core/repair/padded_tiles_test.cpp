@@ -1,4 +1,4 @@
-// How a padded tensor is cut depends on how its steps were taken; what it holds does not.
+// The tiles of a padded tensor depend on the sequence of steps; its elements do not.
 #include <doctest/doctest.h>
 
 #include "core/model/builder.h"
@@ -44,7 +44,7 @@ Status fits(const std::vector<Box>& tiles) {
 
 TEST_CASE("padding may be cut as several steps would, and what was saved may not") {
   CHECK(fits({{{2}, {1}}, {{0}, {2}}, {{3}, {2}}}).has_value());
-  // As two steps of one element on each side leave it.
+  // The result of two steps of one element on each side.
   CHECK(fits({{{2}, {1}}, {{1}, {1}}, {{3}, {1}}, {{0}, {1}}, {{4}, {1}}}).has_value());
   CHECK_FALSE(fits({{{1}, {2}}, {{0}, {1}}, {{3}, {2}}}).has_value());
   CHECK_FALSE(fits({{{2}, {1}}, {{0}, {2}}, {{3}, {1}}}).has_value());

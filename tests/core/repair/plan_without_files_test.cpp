@@ -1,4 +1,5 @@
-// F1.3: metadata that was copied to a desk alone. What moves no byte can be planned there.
+// F1.3: only the metadata was copied to this machine. Repairs that move no byte can be planned
+// there.
 #include <doctest/doctest.h>
 
 #include <filesystem>

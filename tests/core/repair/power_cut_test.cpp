@@ -1,4 +1,4 @@
-// Repairs on a store that loses, when the power is cut, what was not made durable.
+// Repairs on a store that loses everything not durable when the power is cut.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -50,7 +50,7 @@ std::shared_ptr<const Checkpoint> opened_in_store(const Store& store, const std:
   return *checkpoint;
 }
 
-// From that step on nothing happens any more.
+// All operations from that step on fail.
 WriteFault dead_from(int step) {
   return [step, at = std::make_shared<int>(0)](const std::string&, const std::string& path) {
     return (*at)++ >= step ? std::optional<Error>(Error{ErrorKind::kIo, "gone", {path}})
@@ -65,7 +65,7 @@ struct StoredBroken {
   StoredBroken() {
     for (const auto& [path, bytes] : files) store.put(path, bytes);
   }
-  // The checkpoint itself, byte for byte, with nothing of ours left in it.
+  // The checkpoint is unchanged, byte for byte, with none of our files left in it.
   void check_is_as_it_was() const {
     for (const auto& [path, bytes] : files) CHECK(store.get(path) == bytes);
     CHECK(store.read_folder("/ckpt").value()->list()->size() == files.size());
@@ -124,7 +124,7 @@ TEST_CASE("in place it is old or new, wherever the power is cut, and undo takes 
       new_states += is_new;
       CHECK((!finished || is_new));
       CHECK((is_new || made.store.get("/ckpt/.metadata") == made.files["/ckpt/.metadata"]));
-      // The power goes again while it is taken back.
+      // The power fails again during the undo.
       FaultyStore again(made.store, dead_from(step % 7));
       static_cast<void>(undo_repair(again, "/ckpt"));
       made.store.cut_power(survives);

@@ -1,4 +1,4 @@
-// What happens when what a repair, or a verdict about one, stands on cannot be read.
+// Read errors in files that a repair, or a verdict about one, depends on.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -15,7 +15,7 @@ using namespace shw;
 
 namespace {
 
-// [6, 4] in two row tiles, which belong side by side along the columns: bytes move.
+// [6, 4] in two row tiles that should be column tiles, so bytes move.
 void write_row_tiles(const std::string& path) {
   MadeTensor w{"w", {6, 4}, {}};
   for (std::int64_t i = 0; i < 2; ++i) {
@@ -34,7 +34,7 @@ std::map<std::string, std::string> files_under(const std::string& path) {
   return files;
 }
 
-// The first byte of the read of that number cannot be read, now and whoever asks again.
+// Makes the first byte of the n-th read unreadable, now and for later reads.
 struct NthRead {
   struct BadByte {
     std::mutex guard;
@@ -89,7 +89,7 @@ TEST_CASE(
     CHECK(there == (is_kept ? 2 : 1));
     if (!is_kept) continue;
     ++kept;
-    // Its disk has that bad byte for as long as the file is there.
+    // The disk keeps this bad byte as long as the file exists.
     const std::string bad = result.error().place.file;
     auto again = apply_plan(*checkpoint, plan, {folder / "out"});
     if (!again) FAIL(again.error().message);
@@ -149,7 +149,7 @@ TEST_CASE("a verdict whose files cannot be read at any byte never says proved") 
 
 namespace {
 
-// Tiles of rows in a store that counts what is read of their files from here on.
+// Tiles of rows in a store that counts bytes read of their files from here on.
 struct CountedRows {
   TemporaryFolder folder;
   std::shared_ptr<std::atomic<std::uint64_t>> read =
@@ -183,7 +183,8 @@ TEST_CASE("the item of a tile that comes along is read from its source while it 
   CountedRows rows;
   auto repaired = apply_plan(posix_store(), *rows.source, rows.plan, {rows.folder / "out"});
   REQUIRE(repaired.has_value());
-  // Bytes that are shared are shown to nobody, and read for their hash.
+  // Bytes of shared blocks are not passed to the hasher while copying, so they are read for their
+  // hash.
   CHECK(*rows.read == (shares_bytes(rows.folder) ? rows.size : 0));
   auto report = verify_repair(*opened(rows.folder / "out"));
   REQUIRE(report.has_value());
@@ -210,7 +211,7 @@ void write_safetensors(const std::string& path, std::size_t floats_of_z) {
 }  // namespace
 
 TEST_CASE("a tensor that stays in a file that is made anew is read once however large") {
-  // Of 480,000 bytes, and of more than a thread copies of a file that several write.
+  // 480,000 bytes, and more bytes than one thread copies of a shared file.
   for (std::size_t floats_of_z : {std::size_t{120'000}, std::size_t{17'000'000}}) {
     CAPTURE(floats_of_z);
     TemporaryFolder folder;
@@ -261,12 +262,12 @@ TEST_CASE("a copy that is not what went by is not proved") {
   auto source = opened(folder / "ckpt");
   Plan plan = plan_of_rows(*source, false);
   const std::uint64_t size = std::filesystem::file_size(folder / "ckpt/__0_0.distcp");
-  // Every byte of the file is one of an item.
+  // Every byte of the file belongs to an item.
   for (std::uint64_t at : {std::uint64_t{0}, size / 2, size - 1}) {
     CAPTURE(at);
     bool bent = false;
     auto bend = [&](const std::string& step, const std::string& path) -> std::optional<Error> {
-      // The first thing that is done after both files are copied.
+      // The first operation after both files have been copied.
       if (bent || step != "create" || path != ".metadata") return std::nullopt;
       for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
         std::string file = entry.path().string() + "/__0_0.distcp";

@@ -1,5 +1,5 @@
-// Slow and obvious: what a planned tensor holds, element by element, when every chunk's payload is
-// a list of numbers.
+// Computes by simple loops the elements of a planned tensor, with every chunk's payload as a list
+// of numbers.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -58,7 +58,7 @@ inline Values counting(const Extents& shape) {
   return values;
 }
 
-// Payloads by chunk id. Elements that nothing fills are kNoElement.
+// Payloads by chunk id. Unset elements are kNoElement.
 inline Values run_command(const Checkpoint& checkpoint, const PlannedTensor& planned,
                           const std::map<std::uint32_t, Values>& payloads) {
   Values made(static_cast<std::size_t>(*volume(planned.shape)), kNoElement);

@@ -1,4 +1,4 @@
-// A checkpoint of which one tensor lost rows, and what its repair made.
+// A checkpoint in which one tensor lost rows, and its repaired result.
 #pragma once
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
-// What a run that is gone on with reads of its source: nothing of tiles that are there already, and
-// so nothing that would have to be decoded whole beside the memory that it may take.
+// Reads of the source in a resumed run: none for finished tiles, and so no decoded items beyond the
+// memory limit.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ using namespace shw;
 
 namespace {
 
-// A checkpoint whose reads are counted, in a store that is not.
+// A checkpoint with counted reads, in a store without counting.
 struct CountedSource : test::CountingStore {
   explicit CountedSource(const std::string& folder) { test::put_folder(store, folder, "/ck"); }
   std::shared_ptr<const Checkpoint> open() {
@@ -34,7 +34,7 @@ TargetRun run_of(const std::string& out) {
   return run;
 }
 
-// Killed when all tiles are durable.
+// Kills the repair when all tiles are durable.
 void kill_before_metadata(MemoryStore& store, const TargetState& all) {
   bool dead = false;
   FaultyStore dying(store, [&](const std::string& step, const std::string& path) {
@@ -73,7 +73,7 @@ TEST_CASE("a run that is gone on with decodes nothing of tiles that are there") 
     auto resumed = make_target(source.store, all, run_of("/out"), nullptr);
     if (!resumed) FAIL(resumed.error().message);
     CHECK(resumed->files_kept > 1);
-    // What is not made is held against its item in the source.
+    // Kept tiles are compared with their item in the source.
     std::uint64_t kept = 0;
     auto add = [&](const std::optional<ItemPlace>& item) {
       kept += item ? static_cast<std::uint64_t>(item->length) : 0;
@@ -84,8 +84,8 @@ TEST_CASE("a run that is gone on with decodes nothing of tiles that are there") 
         if (tile.kept) add(all.source().item(*tile.kept));
       }
     }
-    // Headers once more, for the checksums. Of items that lie as they are those that were read
-    // before are looked at: nobody knows who held them against theirs.
+    // Headers are read again for the checksums. Uncompressed items that were read before are read
+    // again, because it is unknown whether their checksums were verified.
     if (!all.source().transforms(ChunkId{0}).empty())
       CHECK(source.read->load() <= 2 * planned + kept);
     CHECK(whole_run > planned + kept);
@@ -94,7 +94,7 @@ TEST_CASE("a run that is gone on with decodes nothing of tiles that are there") 
     auto entries = (*made)->list();
     REQUIRE(entries.has_value());
     for (const Entry& entry : *entries) {
-      // They name the folder.
+      // These two contain the folder's name.
       if (entry.path == ".metadata" || entry.path == "certificate.json") continue;
       CHECK(source.store.get("/out/" + entry.path) == source.store.get("/whole/" + entry.path));
     }

@@ -7,7 +7,7 @@
 
 namespace shw {
 
-// Its rows in another order: bytes move. Or only labels do, so that it can be done in place.
+// Reorders rows: either by moving bytes, or only by new boxes, which is possible in place.
 inline Plan plan_of_rows(const Checkpoint& checkpoint, bool moves) {
   Finding finding;
   finding.rule = "planted";

@@ -1,5 +1,5 @@
-// Repairs that move bytes in safetensors files: plain ones, many with an index, and the sharded
-// form. What is expected is worked out element by element.
+// Repairs that move bytes in safetensors files: single files, several with an index, and the
+// sharded form. The expected result is computed element by element.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -59,8 +59,8 @@ void write_file(const std::string& path, const std::vector<Stored>& tensors,
   put(path, std::string(reinterpret_cast<const char*>(&length), 8) + text + data);
 }
 
-// As the reference implementation demands: no problem, the data from a multiple of 8, every tensor
-// at a multiple of its element.
+// As the reference implementation requires: no problem, the data starts at a multiple of 8, and
+// every tensor at a multiple of its element size.
 SafetensorsHeader sound_header(const std::string& path) {
   auto source = open_file(path, path);
   REQUIRE(source.has_value());
@@ -227,7 +227,7 @@ TEST_CASE("of many files only those that change are written anew, and the index 
   CHECK(lost_list["lost"] == 6);
   CHECK(lost_list["tensors"]["w"]["fill"] == "zero");
 
-  // Nothing grows or shrinks: the index stays as it is, byte for byte.
+  // No size changes, so the index stays as it is, byte for byte.
   BlocksPermuted blocks{w, 0, 1, {1, 0}};
   apply(*checkpoint, plan_for_one(*checkpoint, blocks), folder / "swapped");
   CHECK(values_of(*opened(folder / "swapped"), "w") == Values{3, 4, 5, 0, 1, 2});
@@ -282,7 +282,7 @@ TEST_CASE("the sharded form is relabelled, permuted and masked, whoever holds wh
   auto result = opened(folder / "masked");
   CHECK(values_of(*result, "w") == expected);
   CHECK(result->files().size() > 3);
-  // The files say themselves what is filled, each alone too.
+  // Each file itself records its filled elements, even without the other records.
   for (const char* side : {"lost.json", "certificate.json"})
     std::filesystem::remove(folder / "masked/" + side);
   FilledReport filled = filled_in(*opened(folder / "masked"));

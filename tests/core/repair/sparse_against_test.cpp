@@ -1,4 +1,5 @@
-// A checkpoint that is mostly holes beside its source: they cost nothing, and hide nothing.
+// A checkpoint that is mostly holes, compared with its source: holes cost no reads and hide no
+// differences.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -23,7 +24,7 @@ void put_byte(const std::string& file, std::uint64_t at, char byte) {
   data.put(byte);
 }
 
-// "w" of [4096, 4096] F32: zeros that take no disk, but for two elements.
+// "w" of [4096, 4096] F32: zeros that need no disk space, except for two elements.
 void write_sparse(const std::string& folder) {
   std::filesystem::create_directory(folder);
   std::string header = R"({"w":{"dtype":"F32","shape":[4096,4096],"data_offsets":[0,67108864]}})";
@@ -74,10 +75,10 @@ TEST_CASE("holes of a result and of its source cost nothing to compare and hide 
     REQUIRE(honest.has_value());
     CHECK(honest->outcome == VerifyReport::Outcome::kProved);
     CHECK(*read > 0);
-    // What is written at once is no hole where it holds an element; and where columns become rows
-    // a block is spread over all of the source.
+    // Holes of the source are skipped. Except after a transpose: blocks of the result then need the
+    // whole source.
     if (name != "turned") CHECK(*read < kSparseBytes / 2);
-    // One element of the result where both sides are holes.
+    // Changes one element of the result where both sides are holes.
     auto result = opened(folder / name);
     auto header = read_item_header(*result, ChunkId{0});
     REQUIRE(header.has_value());

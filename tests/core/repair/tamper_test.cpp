@@ -1,5 +1,5 @@
-// What verify must never call proved, and what a repaired checkpoint says of its losses wherever it
-// is carried.
+// Changes after which verify must never say "proved", and how a repaired checkpoint keeps the
+// record of its losses wherever it is copied.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// What a repair of nothing would write.
+// The metadata that an empty repair would write.
 Result<DcpMetadata> metadata_of(const Checkpoint& checkpoint, const std::string& id) {
   const std::shared_ptr<const Checkpoint> source(std::shared_ptr<void>(), &checkpoint);
   SHW_TRY(TargetOfPlan target, target_of_plan(source, {}, nullptr));
@@ -41,7 +41,7 @@ const Finding* filled_finding(const CheckReport& report) {
   return nullptr;
 }
 
-// What check says: "12 of ..." or nothing; the boxes as text.
+// The losses that check reports: "12 of ..." or nothing, and the boxes as text.
 std::string told(const std::string& path) {
   auto report = check(*opened(path), {});
   REQUIRE(report.has_value());
@@ -58,7 +58,7 @@ std::string told(const std::string& path) {
 
 const char* const kTold = "12 zero [0:2, 0:3] [4:6, 0:3]";
 
-// Every way to change one leaf or one key of JSON, a call each.
+// Calls the function for every way to change one leaf or one key of JSON.
 void each_change(SortedJson& root, SortedJson& node,
                  const std::function<void(const std::string&)>& changed,
                  const std::string& path = "") {
@@ -96,7 +96,7 @@ void each_change(SortedJson& root, SortedJson& node,
 
 using Change = std::function<void(DcpMetadata&)>;
 
-// Every value of .metadata that a proof is about.
+// Every value of .metadata that a proof depends on.
 std::vector<std::pair<const char*, Change>> metadata_changes() {
   return {
       {"dtype to an integer", [](DcpMetadata& m) { m.tensors[1].dtype = Dtype::kInt32; }},
@@ -147,7 +147,7 @@ TEST_CASE("what was filled stays a finding wherever the folder goes and whatever
   CHECK(told(copy) == kTold);
   CHECK(filled_in(*opened(copy)).sources == std::vector<std::string>{".metadata"});
 
-  // And where .metadata says nothing, as after repairs of before.
+  // Without a record in .metadata, as after repairs by old versions.
   auto plain = [&](const char* keep) {
     std::string path = made.copy("plain");
     auto checkpoint = opened(path);
@@ -177,7 +177,7 @@ TEST_CASE("a second repair and one in place carry the losses over, to where they
   fs::remove(copy + "/lost.json");
   fs::remove(copy + "/certificate.json");
   auto checkpoint = opened(copy);
-  // Blocks of two rows in another order: what survived comes first.
+  // Blocks of two rows in another order: surviving rows come first.
   Plan plan =
       plan_of_cut_off(*checkpoint, BlocksPermuted{*checkpoint->find(kCutOff), 0, 2, {1, 0, 2}});
   auto twice = apply_plan(*checkpoint, plan, {made.folder / "twice", false});
@@ -191,14 +191,14 @@ TEST_CASE("a second repair and one in place carry the losses over, to where they
   for (const Box& box : filled.tensors[0].boxes) CHECK(box.offsets[0] >= 2);
   CHECK(outcome_of(twice->output) == "proved");
 
-  // In place, another tensor.
+  // Another tensor, repaired in place.
   Plan rename = plan_of_cut_off(*checkpoint, Renamed{*checkpoint->find("w"), "v", {}});
   auto in_place = apply_plan(*checkpoint, rename, {"", true});
   if (!in_place) FAIL(in_place.error().message);
   CHECK(opened(copy)->find("v").has_value());
   CHECK(told(copy) == kTold);
   CHECK(outcome_of(copy) == "proved");
-  // And the same tensor: its record beside it would be wrong from then on.
+  // Refused in place for that tensor: its record beside it would become wrong.
   Plan moved =
       plan_of_cut_off(*opened(made.copy("other")),
                       Renamed{*opened(made.out)->find(kCutOff), "optimizer.state.1.exp_avg", {}});
@@ -210,7 +210,7 @@ TEST_CASE("a second repair and one in place carry the losses over, to where they
 TEST_CASE("a certificate of another checkpoint neither accuses nor hides") {
   Repaired made;
   TemporaryFolder folder;
-  // One name and shape in common, two that are not.
+  // One common name and shape, and two others.
   write_checkpoint(folder / "clean",
                    {{kCutOff, {6, 3}, {{whole(Extents{6, 3}), {6, 3}, Values(18, 1), 0}}},
                     {"a", {1}, {{whole(Extents{1}), {1}, {1}, 0}}},
@@ -312,7 +312,7 @@ TEST_CASE("no changed field of the certificate is ever called proved") {
   std::string path = made.copy("changed"), file = path + "/certificate.json";
   SortedJson certificate = SortedJson::parse(contents(file));
   put(file, certificate.dump());
-  // Spaces and the order of keys are no part of what it says.
+  // Spaces and the order of keys do not change its meaning.
   CHECK(outcome_of(path) == "proved");
   std::size_t changes = 0;
   each_change(certificate, certificate, [&](const std::string& where) {

@@ -22,7 +22,7 @@ Extents exchanged(Extents shape, std::size_t a, std::size_t b) {
   return shape;
 }
 
-// Element by element: what stands at (.., i, .., j, ..) goes to (.., j, .., i, ..).
+// Transposes element by element: (.., i, .., j, ..) goes to (.., j, .., i, ..).
 Bytes transposed(const Bytes& bytes, const Extents& shape, std::size_t a, std::size_t b,
                  std::size_t width) {
   Extents other = exchanged(shape, a, b);

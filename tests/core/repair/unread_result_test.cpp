@@ -1,4 +1,4 @@
-// A result of which the certificate, or what lies beside it, cannot be read.
+// Results whose certificate, or whose other files, cannot be read.
 #include <doctest/doctest.h>
 
 #include "core/formats/open.h"

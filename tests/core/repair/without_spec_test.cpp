@@ -1,5 +1,5 @@
-// The reports where a checkpoint says enough of itself: named, planned and repaired without a spec,
-// and what comes out is the truth wherever the certificate does not say lost.
+// Public failures in which the checkpoint itself has enough information: they are named, planned
+// and repaired without a spec, and the result is right wherever the certificate does not say lost.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -20,8 +20,8 @@ namespace {
 
 struct Case {
   std::string fixture;
-  std::vector<std::string> rules;  // first in the report, in this order
-  std::int64_t lost = 0;           // elements that nobody can know any more
+  std::vector<std::string> rules;  // the first findings of the report, in this order
+  std::int64_t lost = 0;           // elements that cannot be restored
   std::string mesh;                // --mesh
 };
 
@@ -41,7 +41,7 @@ bool is_lost(const PlannedTensor* planned, const Extents& at) {
   });
 }
 
-// Element by element, slowly: equal to the truth, or in a box that was said to be lost.
+// The slow way, by elements: each is right, or in a box that is reported as lost.
 void compare(const TensorValues& actual, const TensorValues& truth, const PlannedTensor* planned) {
   REQUIRE(actual.shape == truth.shape);
   REQUIRE(actual.bytes.size() == truth.bytes.size());
@@ -59,7 +59,7 @@ void compare(const TensorValues& actual, const TensorValues& truth, const Planne
   }
 }
 
-// What one tensor takes of another the other has to give: it is planned too.
+// A tensor that gives elements to another one must be planned too.
 void refuses_loans(const Checkpoint& checkpoint, const Plan& plan) {
   for (const PlannedTensor& tensor : plan.tensors) {
     if (!is_pure_relabel(tensor)) continue;
@@ -104,7 +104,7 @@ void repair_and_compare(const Case& item) {
   for (const PlannedTensor& tensor : plan->tensors) lost += tensor.lost_elements;
   CHECK(lost == item.lost);
   CHECK(plan->lossless == (item.lost == 0));
-  // As a person keeps it and gives it back, and as a killed repair is gone on with.
+  // Writing the plan as JSON and reading it again gives the same plan.
   auto kept = plan_from_json(*checkpoint, plan_to_json(*checkpoint, *plan), "plan.json");
   if (!kept) FAIL(kept.error().place.tensor << ": " << kept.error().message);
   CHECK(plan_to_json(*checkpoint, *kept) == plan_to_json(*checkpoint, *plan));
@@ -129,7 +129,7 @@ void repair_and_compare(const Case& item) {
                                 [&](const PlannedTensor& one) { return one.tensor == *old; });
     compare(*actual, *expected, planned == plan->tensors.end() ? nullptr : &*planned);
   }
-  // What is repaired asks for nothing more.
+  // A repaired checkpoint needs no further repair.
   auto nothing = make_plan(*result, looked_at(*result, options), plan_options);
   REQUIRE(nothing.has_value());
   CHECK(nothing->tensors.empty());
@@ -163,7 +163,7 @@ TEST_CASE("a mesh on which neighbours are copies takes the hint away") {
     options.mesh = parse_mesh(mesh).value();
     CheckReport report = looked_at(*checkpoint, options);
     for (const Finding& finding : report.findings) {
-      // Another mesh than the one that saved is answered; the hint is gone all the same.
+      // If another mesh is given, mesh-contradicted may be reported, but never the hint.
       CHECK(finding.rule != "writer-mosaic");
       CHECK((finding.severity == Severity::kInfo || finding.rule == "mesh-contradicted"));
     }

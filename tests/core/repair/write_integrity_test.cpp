@@ -76,7 +76,7 @@ TEST_CASE(
       verbs::repair(source, verbs::plan_convert(source, verb_options).value(), options, nullptr));
   expect_whole_list(options.out);
 
-  // As any program that wrote one would be told.
+  // The list can be verified by any program that reads it.
   auto list = nlohmann::json::parse(contents(folder / "hf/integrity.json"));
   CHECK(list["algorithm"] == "sha256");
   CHECK(list["files"].size() == 1);

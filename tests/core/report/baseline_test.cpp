@@ -38,7 +38,7 @@ Baseline baseline_of(const CheckReport& report) {
 TEST_CASE("a baseline knows the same finding and one that is less grave") {
   Baseline baseline = baseline_of(report_of({lost({"a", "b"}, 24)}));
   CHECK(is_known(baseline, lost({"a", "b"}, 24)));
-  CHECK(is_known(baseline, lost({"b", "a"}, 20)));  // more kept is no damage
+  CHECK(is_known(baseline, lost({"b", "a"}, 20)));  // more kept elements are not a new damage
   CHECK(is_known(baseline, lost({"b"}, 24)));
   Finding milder = lost({"a"}, 24);
   milder.severity = Severity::kWarning;

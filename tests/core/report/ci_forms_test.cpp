@@ -10,7 +10,7 @@ using namespace shw;
 
 namespace {
 
-// One tensor, without a folder: nothing of it is read.
+// One tensor without a folder, since nothing of it is read.
 std::shared_ptr<const Checkpoint> one_tensor() {
   CheckpointBuilder builder;
   builder.add_tensor("w", Dtype::kFloat32, Extents{2});

@@ -1,4 +1,4 @@
-// What an answer says of the device that made the elements.
+// JSON about the device that computed elements.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>

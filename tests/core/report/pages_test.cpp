@@ -13,7 +13,8 @@ using namespace shw;
 
 namespace {
 
-// Two by two tiles, written by ranks 0 to 3, under a name that is a danger to HTML and Markdown.
+// Two by two tiles, written by ranks 0 to 3, with a name that would break unescaped HTML and
+// Markdown.
 constexpr const char* kName = "</code><script>alert(1)</script>|`a`\x1b[31m";
 
 std::shared_ptr<const Checkpoint> four_tiles(std::int64_t rows = 8) {
@@ -100,7 +101,7 @@ TEST_CASE("a page says what the baseline knows and what is required") {
     }
     CHECK(report_html(input).find("<script") == std::string::npos);
   }
-  // A page is not calm over what is broken, nor over what is open.
+  // A page shows broken and undecided policies even without findings.
   check.findings.clear();
   check.verdict = Verdict::kClean;
   CHECK(report_html(input).find("<header class=\"error\">") != std::string::npos);

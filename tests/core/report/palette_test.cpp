@@ -26,7 +26,7 @@ TEST_CASE("eight ranks are eight colours on a page to every eye") {
     for (std::uint32_t a = 0; a < 8; ++a) {
       for (std::uint32_t b = a + 1; b < 8; ++b)
         least = std::min(least, test::apart(one_row.srgb(a), one_row.srgb(b), *eye));
-      // Whoever is above or below.
+      // Neighbours in the other row differ too.
       CHECK(test::apart(two_rows.srgb(a), two_rows.srgb(a + 8), *eye) >= 0.05);
     }
     CHECK(least >= 0.02);

@@ -159,7 +159,7 @@ TEST_CASE("names from files cannot speak to the terminal") {
   CHECK(printable("a\x1b[31mb\n\x7f") == "a\\x1b[31mb\\x0a\\x7f");
   CHECK(printable("\xC2\x9B"
                   "31m · …") == "\\x9b31m · …");
-  // Shown, it would read w[exe.png].
+  // Without escapes it would look like w[exe.png].
   CHECK(printable("w[\u202Egnp.exe\u202C]") == "w[\\u202egnp.exe\\u202c]");
   CHECK(printable("a\u200Fb\u2028c\uFEFFd") == "a\\u200fb\\u2028c\\ufeffd");
   CHECK(printable("größe 层 \U0001F600") == "größe 层 \U0001F600");

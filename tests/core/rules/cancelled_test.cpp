@@ -1,5 +1,4 @@
-// A check that is cancelled ends inside of a rule: no loop over what a checkpoint has many of runs
-// to its end.
+// A cancelled check ends inside a rule: no loop over many items of a checkpoint runs to its end.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -23,7 +22,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// All that the rules of a deep look are asked with.
+// All inputs of the rules of a check with data.
 struct Asked {
   std::shared_ptr<const Checkpoint> checkpoint;
   std::shared_ptr<const Spec> spec;
@@ -55,14 +54,14 @@ std::set<std::string> rules_that_find(const Facts& facts) {
   return found;
 }
 
-// Files are few beside tensors, and who wrote them is one: these look at nothing else.
+// True for rules that only look at files, or at who wrote them.
 bool looks_at_no_tensor(const std::string& rule) {
   static const std::set<std::string> kRules = {"data-newer",  "leftover-data", "leftover-metadata",
                                                "path-escape", "portability",   "rank-hole"};
   return kRules.contains(rule);
 }
 
-// So many parameters, each with moments that cannot be.
+// This many parameters, each with impossible moments.
 MadeModel many_moments(int pairs) {
   MadeModel model;
   for (int i = 0; i < pairs; ++i) {
@@ -133,7 +132,7 @@ TEST_CASE("no rule finds anything in the tensors of a check that was cancelled")
         CHECK_MESSAGE(looks_at_no_tensor(rule), rule);
     }
   }
-  // Those that have something to say of these.
+  // Rules that report something about these checkpoints.
   for (const char* rule :
        {"placement-axis-moved", "glu-split-local", "local-saved-as-global", "axis-dropped",
         "topology-locked", "fused-per-rank", "strided-recorded-plain", "shape-mismatch"})
@@ -171,5 +170,5 @@ TEST_CASE("a look at values stops at the tensor at which it is cancelled") {
   auto stopped = look_at_values(facts, facts.optimizer_settings);
   REQUIRE_FALSE(stopped.has_value());
   CHECK(stopped.error().kind == ErrorKind::kCancelled);
-  CHECK(reads <= kAt + 8);  // the other one of the pair, and its header
+  CHECK(reads <= kAt + 8);  // the other tensor of the pair, and its header
 }

@@ -29,7 +29,7 @@ Consequence of_case(const std::string& name) {
 TEST_CASE("a verdict says whether a run would stop, go wrong unnoticed, or miss data") {
   CHECK(of_case("healthy_fsdp") == Consequence::kNone);
   CHECK(of_case("s1_placement_not_transposed") == Consequence::kWillNotLoad);
-  // Every shape is as the model expects it: no loader would say a word.
+  // All shapes are as the model expects, so no loader complains.
   CHECK(of_case("s5_strided_recorded_as_plain") == Consequence::kSilentlyWrong);
   CHECK(of_case("s5_fused_glu_per_tp") == Consequence::kHazard);
   CHECK(of_case("s2_swiglu_t2") == Consequence::kDataLost);

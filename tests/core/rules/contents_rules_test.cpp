@@ -1,5 +1,5 @@
-// Rules about names, files and values that need no spec: each speaks of its defect, and of nothing
-// that is like it and healthy.
+// Rules about names, files and values without a spec: each reports its defect, and is silent about
+// similar healthy checkpoints.
 #include <doctest/doctest.h>
 
 #include "core/facts/states/moment_constraints.h"

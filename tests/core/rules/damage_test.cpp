@@ -1,4 +1,4 @@
-// What each finding is about: its subjects, and of a file the tensors in it.
+// Tensors and files that each finding affects: its subjects, and for a file the tensors in it.
 #include "core/rules/damage.h"
 
 #include <doctest/doctest.h>
@@ -17,7 +17,7 @@ Finding about_subject(const char* subject, Severity severity) {
   return finding;
 }
 
-// "a" in a file of 8 bytes, "b" in a file that is missing, "c" in both.
+// "a" in a file of 8 bytes, "b" in a missing file, "c" in both.
 std::shared_ptr<const Checkpoint> three_tensors() {
   CheckpointBuilder builder;
   builder.set_directory(memory_directory("m", {{"there", Bytes(8)}}));

@@ -1,5 +1,5 @@
-// Layouts by the hundred: healthy ones must stay silent, broken ones must be named, and what a
-// diagnosis places must stand where its writer really held it.
+// Hundreds of generated layouts: healthy ones give no findings, broken ones are named, and a
+// diagnosis places elements where their rank really had them.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -44,7 +44,7 @@ std::vector<Placement> random_placements(const Mesh& mesh, std::int64_t ndim, Di
   std::vector<Placement> list;
   for (std::size_t i = 0; i < mesh.axes.size(); ++i)
     list.push_back(dice.one_in(3) ? Placement{} : sharded(dice.upto(ndim - 1)));
-  // What FSDP2 makes of a dimension that a later axis cuts as well.
+  // FSDP2's placement for a dim that a later axis splits too.
   for (std::size_t i = 0; i + 1 < list.size(); ++i) {
     if (list[i].kind != Placement::Kind::kShard || !dice.one_in(2)) continue;
     for (std::size_t j = i + 1; j < list.size(); ++j) {

@@ -1,4 +1,4 @@
-// Slow and obvious: does what a diagnosis promises hold, element by element, against the truth?
+// Checks by simple loops, element by element, that a diagnosis is true.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -39,8 +39,8 @@ inline Extents sum_of(const Extents& a, const Extents& b) {
   return sum;
 }
 
-// Elements of `source` in `from` (a tensor of `from_shape`) equal those of the truth at `at`.
-// Marks what was filled and counts what was filled twice or differs.
+// Compares elements of `source` in `from` (a tensor of `from_shape`) with the truth at `at`. Marks
+// filled elements, and counts those that are filled twice or differ.
 struct Judge {
   const TruthTensor& truth;
   std::vector<bool> filled = {};

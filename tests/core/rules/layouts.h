@@ -1,5 +1,5 @@
-// Layouts for the generated tests: savers that are right and savers that are not, what the rules
-// say of them, and whether a diagnosis puts everything where its writer really held it.
+// Layouts for the generated tests: correct and incorrect savers, the findings of the rules, and a
+// check that a diagnosis puts everything where its rank really had it.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -21,7 +21,7 @@ namespace shw::test {
 
 enum class Look : std::uint8_t { kMetadata, kHeaders };
 
-// What the rules say, in the order of the report. Headers are made from what the writers held.
+// Findings in the order of the report. Headers are made from the rows that ranks really had.
 inline std::vector<Finding> look(const SavedModel& model, bool with_spec,
                                  Look depth = Look::kMetadata, const Mesh* mesh = nullptr) {
   const Checkpoint& c = *model.checkpoint;
@@ -81,7 +81,7 @@ inline std::string describe(const SavedModel& model) {
   return text;
 }
 
-// Each rank offers what it holds, as it is.
+// Each rank offers its rows with the right box.
 inline SavedTensor honest(std::string fqn, SpecEntry entry) {
   return {std::move(fqn), entry, [entry](std::int64_t rank) -> std::optional<Offer> {
             if (rank >= entry.mesh->size()) return std::nullopt;
@@ -91,7 +91,7 @@ inline SavedTensor honest(std::string fqn, SpecEntry entry) {
           }};
 }
 
-// What survivors and new boxes say against what their writers held.
+// Compares retained chunks and new boxes with the rows that the ranks really had.
 inline void judge(const SavedModel& model, const Finding& finding) {
   const Checkpoint& c = *model.checkpoint;
   for (const Diagnosis& diagnosis : finding.diagnoses) {
@@ -133,7 +133,7 @@ inline SavedTensor plain_state(std::string fqn, const SpecEntry& entry) {
           }};
 }
 
-// One axis is left out of what is recorded.
+// A saver that ignores one mesh axis.
 inline SavedTensor without(std::string fqn, const SpecEntry& entry, std::size_t axis) {
   MeshLayout reduced = without_axis(*entry.mesh, entry.placements, axis);
   return {std::move(fqn), entry, [entry, reduced, axis](std::int64_t rank) -> std::optional<Offer> {
@@ -157,12 +157,12 @@ inline std::int64_t rows(Dice& dice) {
 struct Tally {
   std::string rule;
   int all = 0, named = 0;
-  std::size_t diagnoses = 0, damaged = 0;  // tensors: explained, and not as the spec has them
+  std::size_t diagnoses = 0, damaged = 0;  // tensors: explained, and different from the spec
   std::string missed;
 };
 
-// Whether chunks do not all stand where their writers held them, or it is too short, or a part of
-// it was dropped.
+// True if chunks are not all where their ranks had them, if the tensor is too short, or if a part
+// was dropped.
 inline bool is_damaged(const SavedModel& model, TensorId tensor) {
   const Checkpoint& c = *model.checkpoint;
   const Extents& shape = model.spec->find(c.fqn(tensor))->shape;
@@ -184,8 +184,8 @@ inline std::size_t damaged_tensors(const SavedModel& model) {
   return count;
 }
 
-// Of tensors that are damaged. Another one is a moment that gives up what its pair has lost, and is
-// named.
+// Number of damaged tensors with a diagnosis. A tensor that is not damaged must be a moment that is
+// reset because its pair lost rows, and must be named.
 inline std::size_t diagnosed_damage(const SavedModel& model, const Finding& finding) {
   const auto given_up = std::find_if(
       finding.evidence.begin(), finding.evidence.end(),

@@ -1,6 +1,6 @@
-// A mesh has as many orders as its axes can be written in, and one of them saved. Every order of
-// the axes, in the spec and in --mesh, with every placement: no repair puts a row where its rank
-// did not hold it, and a tensor that contradicts what was said is named.
+// A mesh's axes can be given in any order, and one order is that of the save. For every order in
+// the spec and in --mesh, and every placement: no repair puts a row where its rank did not have it,
+// and a tensor that contradicts the given order is named.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ using namespace shw::test;
 
 namespace {
 
-constexpr std::size_t kWhole = 9;  // an axis that cuts nothing
+constexpr std::size_t kWhole = 9;  // an axis that cuts no dim
 
 // The dimension that each axis of the true mesh cuts, and whether the later of two cuts first.
 struct TensorCut {
@@ -39,8 +39,8 @@ std::size_t place_of(const Mesh& mesh, const MeshAxis& axis) {
                                   mesh.axes.begin());
 }
 
-// The same cut, in the same order, written on a mesh whose axes stand in another order; at most two
-// axes cut one dimension.
+// The same split in the same order, on a mesh whose axes are in another order; at most two axes
+// split one dim.
 SpecEntry written_on(const Mesh& mesh, const Mesh& truth, const TensorCut& cut, Extents shape,
                      const std::string& role) {
   SpecEntry entry;
@@ -55,7 +55,7 @@ SpecEntry written_on(const Mesh& mesh, const Mesh& truth, const TensorCut& cut, 
     for (std::size_t j = 0; j < cut.dims.size(); ++j) {
       if (j == i || cut.dims[j] != cut.dims[i]) continue;
       bool cuts_first = cut.last_first ? i > j : i < j;
-      // Stands before the one that cuts first.
+      // This axis comes before the one that cuts first.
       if (!cuts_first && here < place_of(mesh, truth.axes[j]))
         entry.placements[here] =
             strided(static_cast<std::int64_t>(cut.dims[i]), truth.axes[j].size);
@@ -73,7 +73,7 @@ bool writable(const TensorCut& cut) {
 
 enum class Damage : std::uint8_t { kNone, kAxisLeftOut, kOtherOrder, kLocalState };
 
-// One tensor in question beside a healthy one, or several, as `truth` saves them.
+// One or more tensors in question beside a healthy one, saved on `truth`.
 SavedModel saved_on(const Mesh& truth, const Mesh& of_spec, const TensorCut& cut, Damage damage,
                     const TensorCut& beside, const std::string& role, int healthy = 1) {
   std::int64_t rows = 2;
@@ -114,7 +114,7 @@ SavedModel saved_on(const Mesh& truth, const Mesh& of_spec, const TensorCut& cut
   return save(tensors, truth.size());
 }
 
-// Slowly: do all chunks lie where the spec puts them, if `order` counts the ranks?
+// The slow way: are all chunks where the spec puts them if ranks are counted by `order`?
 bool lies_on(const SavedModel& model, TensorId tensor, const Mesh& order) {
   const Checkpoint& c = *model.checkpoint;
   const SpecEntry& entry = *model.spec->find(c.fqn(tensor));
@@ -139,7 +139,7 @@ struct Sweep {
   int repairs = 0, contradicted = 0, kept = 0, by_own_tensors = 0;
 };
 
-// By the spec alone. Where no tensor contradicts its order there is nothing but its word.
+// With the spec alone. If no tensor contradicts its order, the spec is the only source.
 void judge_alone(const SavedModel& model, Sweep& sweep) {
   CAPTURE(describe(model));
   const std::vector<Finding> findings = look(model, true, Look::kMetadata);
@@ -170,7 +170,8 @@ void judge_with(const SavedModel& model, const Mesh& given, const Mesh& truth, S
   if (given == truth) return;
   sweep.contradicted += contradicting.empty() ? 0 : 1;
   sweep.kept += contradicting.empty() ? 1 : 0;
-  // The true order is the spec's own here: what lies by it and not by the given one says so.
+  // The spec has the true order here: tensors that match it but not the given order contradict the
+  // latter.
   if (*model.spec->entries.begin()->second.mesh != truth) return;
   for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
     const SpecEntry& entry = *model.spec->find(c.fqn(TensorId{t}));
@@ -202,7 +203,7 @@ Sweep sweep_orders(const Mesh& truth, const std::string& role) {
   for (const TensorCut& cut : cuts) {
     for (Damage damage :
          {Damage::kNone, Damage::kAxisLeftOut, Damage::kOtherOrder, Damage::kLocalState}) {
-      // What lies beside it says nothing, a little, or all, in turn.
+      // The other tensor proves nothing, a little, or everything, in turn.
       const TensorCut& beside = cuts[turn++ % cuts.size()];
       for (const Mesh& other : every_order(truth)) {
         judge_with(saved_on(truth, truth, cut, damage, beside, role), other, truth, sweep);
@@ -284,7 +285,7 @@ TEST_CASE("a spec whose axes stand in another order than those that saved places
   REQUIRE(told != findings.end());
   CHECK(told->severity == Severity::kInfo);
   CHECK(told->subjects == std::vector<std::string>{"model.layers.0.beside.weight"});
-  // Who names the mesh that saved gets the repair.
+  // With the right mesh given there is a repair.
   findings = look(model, true, Look::kMetadata, &truth);
   REQUIRE(findings.front().rule == "axis-dropped");
   CHECK(findings.front().diagnoses.size() == 1);
@@ -361,7 +362,7 @@ TEST_CASE("tensors that lie by two orders of the spec's axes count the ranks by 
   const Mesh truth = parse_mesh("tp=2,dp=2").value(), of_spec = parse_mesh("dp=2,tp=2").value();
   const TensorCut column{{0, 0}, false}, grid{{1, 0}, false};
   SavedModel model = saved_on(truth, of_spec, column, Damage::kOtherOrder, grid, "column", 3);
-  // One of the three is expected where the spec's own order puts it.
+  // One of the three tensors is expected where the spec's own order puts it.
   SpecEntry& other = model.spec->entries.at("model.layers.2.beside.weight");
   std::swap(other.placements[0], other.placements[1]);
   const std::vector<Finding> findings = look(model, true);

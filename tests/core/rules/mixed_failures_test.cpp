@@ -1,5 +1,5 @@
-// Several failures in one checkpoint, parameters and their optimizer states damaged each in a way
-// of its own: whatever a plan keeps stands where its writer really held it.
+// Several failures in one checkpoint, with different damage to parameters and their optimizer
+// states: every element that a plan keeps is where its rank really had it.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using namespace shw::test;
 
 namespace {
 
-// FSDP cut what TP had cut before, recorded as if FSDP had cut first.
+// FSDP split after TP, but recorded as if FSDP had split first.
 SavedTensor recorded_plain(std::string fqn, const SpecEntry& entry) {
   return {std::move(fqn), entry, [entry](std::int64_t rank) -> std::optional<Offer> {
             auto truth = nested_box(entry.shape, *entry.mesh, entry.placements, rank);
@@ -28,7 +28,7 @@ SavedTensor recorded_plain(std::string fqn, const SpecEntry& entry) {
           }};
 }
 
-// What a generation of torch records of uneven strided shards.
+// Boxes that a generation of torch records for uneven strided shards.
 SavedTensor recorded_by(OffsetModel torch, std::string fqn, const SpecEntry& entry) {
   return {std::move(fqn), entry, [entry, torch](std::int64_t rank) -> std::optional<Offer> {
             auto truth = nested_box(entry.shape, *entry.mesh, entry.placements, rank);
@@ -66,7 +66,8 @@ SavedTensor saved_so(How how, std::string fqn, const SpecEntry& entry) {
 
 constexpr std::array kKinds{"exp_avg", "exp_avg_sq", "master_param"};
 
-// Of one parameter: FSDP over TP by rows, or TP by columns; or experts over expert-data ranks.
+// The entry of a parameter: FSDP over TP by rows, or TP by columns; or experts over expert-data
+// ranks.
 SpecEntry cut_entry(const Mesh& mesh, bool even, bool experts, Dice& dice) {
   std::int64_t outer = mesh.axes[0].size, inner = mesh.axes[1].size;
   SpecEntry entry;
@@ -120,7 +121,7 @@ SavedModel mixed_failures(Dice& dice, bool even) {
   return save(tensors, mesh.size(), dice.one_in(4));
 }
 
-// Replicas of every box: whose rows a writer held needs more than who wrote what.
+// Every box has replicas, so the writers alone do not show which ranks had which rows.
 SavedModel on_replicas(Dice& dice) {
   std::int64_t outer = dice.from({2, 4}), inner = dice.from({2, 2, 4});
   Mesh mesh{{{"dp_replicate", outer}, {"dp_shard", inner}}};
@@ -158,7 +159,7 @@ Box truth_of(const SavedModel& model, ChunkId chunk) {
   return model.truth.at(std::string(c.fqn(owner)))[index_of(chunk) - index_of(c.chunks(owner)[0])];
 }
 
-// What the plan says of each element: kept (of the right place, else a message) or lost.
+// Whether the plan keeps each element at the right place (otherwise a message) or loses it.
 std::string misplaced(const SavedModel& model, const Plan& plan) {
   const Checkpoint& c = *model.checkpoint;
   std::string text;
@@ -189,8 +190,7 @@ const PlannedTensor* planned_as(const Plan& plan, TensorId tensor) {
   return found == plan.tensors.end() ? nullptr : &*found;
 }
 
-// Elements of a tensor of the spec's shape that are known after the plan; none where it stays
-// damaged.
+// Known elements after the plan, for a tensor of the spec's shape; nullopt if it stays damaged.
 std::optional<std::set<std::int64_t>> known_rows(const SavedModel& model, const Plan& plan,
                                                  const std::string& name) {
   TensorId tensor = *model.checkpoint->find(name);
@@ -217,7 +217,7 @@ std::string unequal_moments(const SavedModel& model, const Plan& plan) {
   return text;
 }
 
-// What the plan makes, as far as metadata says it.
+// The planned checkpoint, as far as metadata describes it.
 std::shared_ptr<const Checkpoint> planned_checkpoint(const Checkpoint& c, const Plan& plan) {
   CheckpointBuilder builder;
   builder.set_format(kDcpFormat);
@@ -272,7 +272,7 @@ TEST_CASE("however failures are mixed, what a plan keeps stands where its writer
       SavedModel result = asked;
       result.checkpoint = planned_checkpoint(*model.checkpoint, plan);
       std::vector<Finding> again = look(result, true);
-      if (is_even) CHECK(above_info(again) == "");  // others may stay open, for want of headers
+      if (is_even) CHECK(above_info(again) == "");  // others may stay undecided without headers
       CHECK(plan_of(result, again, asked.spec).tensors.empty());
       for (std::uint32_t t = 0; t < model.checkpoint->tensor_count(); ++t) {
         if (!is_damaged(model, TensorId{t})) continue;
@@ -323,7 +323,7 @@ TEST_CASE("a moment whose tiles lie elsewhere gives up the rows where they belon
        plain_state("optimizer.state.a.weight.exp_avg_sq", entry)},
       4);
   const TensorId moment = *model.checkpoint->find("optimizer.state.a.weight.exp_avg");
-  // As a reference of the same step tells it.
+  // The finding that a reference of the same step would give.
   Finding exchanged;
   exchanged.rule = "tiles-exchanged";
   exchanged.severity = Severity::kError;

@@ -1,4 +1,4 @@
-// Fixtures by their names, and what check() says of them.
+// Fixtures by name, and the findings of check() for them.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -28,7 +28,7 @@ inline CheckReport looked(const Checkpoint& checkpoint, const CheckOptions& opti
   return *report;
 }
 
-// The rules of what is more than an info, in the report's order.
+// Rules of findings above info, in the report's order.
 inline std::vector<std::string> rules_above_info(const CheckReport& report) {
   std::vector<std::string> rules;
   for (const Finding& finding : report.findings) {
@@ -37,7 +37,7 @@ inline std::vector<std::string> rules_above_info(const CheckReport& report) {
   return rules;
 }
 
-// What the finding counted under `key`; -1 where it has no such number.
+// The number in the finding's evidence under `key`; -1 if there is none.
 inline std::int64_t number(const Finding& finding, std::string_view key) {
   for (const auto& [name, value] : finding.evidence) {
     if (name == key && std::holds_alternative<std::int64_t>(value))

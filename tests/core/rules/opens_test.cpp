@@ -1,5 +1,5 @@
-// What a check reads: nothing at Depth::kMetadata, which stays fast on a file system that is far
-// away and on millions of items.
+// Files that a check opens: none at Depth::kMetadata, which stays fast on remote file systems and
+// with millions of items.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -16,10 +16,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Passes everything on, and remembers the files that were opened.
+// Passes all calls on, and records which files are opened.
 class WatchedDirectory final : public Directory {
  public:
-  // `extra`: a file that lies there besides.
+  // `extra`: an additional file in the folder.
   explicit WatchedDirectory(std::shared_ptr<const Directory> inner, std::string extra = "",
                             std::string_view text = "")
       : inner_(std::move(inner)), extra_(std::move(extra)) {
@@ -65,7 +65,7 @@ TEST_CASE("a check at metadata depth opens no file after the checkpoint was open
       watched->opened.clear();
       options.depth = depth;
       REQUIRE(check(**checkpoint, options).has_value());
-      // config.json and the like say what the model is: small, and read at any depth.
+      // config.json and similar files describe the model; they are small and read at any depth.
       std::erase_if(watched->opened,
                     [](const std::string& path) { return path.ends_with(".json"); });
       if (depth == Depth::kMetadata) CHECK(watched->opened == std::vector<std::string>{});

@@ -21,7 +21,7 @@ struct HeldTensor {
   std::string fqn;
   float value = 1;
   bool requires_grad = false;
-  std::int64_t shift = 0;  // of the record: past the end of the file
+  std::int64_t shift = 0;  // of the record's place, beyond the end of the file
   Dtype dtype = Dtype::kFloat32;
 };
 
@@ -126,11 +126,11 @@ TEST_CASE("an optimizer is complete where each parameter has what the others hav
   CHECK(answer(model({adam, adam, adam})).verdict == PolicyVerdict::kMet);
   CHECK(answer(model({adam, adam, adam}, false)).verdict == PolicyVerdict::kMet);
   CHECK(answer({{"w"}}).verdict == PolicyVerdict::kBroken);
-  // What most have and one has not.
+  // One parameter lacks a state that most have.
   PolicyAnswer one = answer(model({adam, adam, {"exp_avg"}}));
   CHECK(one.verdict == PolicyVerdict::kBroken);
   CHECK(one.subjects == Names{"model.w2.weight"});
-  // What half or less have may be all that is left.
+  // States that half of the parameters or fewer have may be the rest of a loss.
   for (const auto& kinds : {std::vector<Names>{adam, {"exp_avg"}},
                             std::vector<Names>{adam, {"exp_avg"}, {"exp_avg"}, {"exp_avg"}},
                             std::vector<Names>{adam, {"momentum_buffer"}}}) {
@@ -149,7 +149,7 @@ TEST_CASE("a parameter without any state breaks it where it is trained and else 
   PolicyAnswer unknown = answer(model({adam, {}, {}, adam}, false));
   CHECK(unknown.verdict == PolicyVerdict::kUndecided);
   CHECK(unknown.subjects == Names{"model.w1.weight", "model.w2.weight"});
-  // Frozen beside trained ones, and what no optimizer trains.
+  // Frozen parameters beside trained ones, and tensors that no optimizer trains.
   std::vector<HeldTensor> frozen = model({adam});
   frozen.push_back({"model.embed.weight"});
   CHECK(answer(frozen).verdict == PolicyVerdict::kMet);

@@ -1,4 +1,4 @@
-// The table of the rules: every row complete, and nobody else who knows what is in it.
+// The table of rules: every row is complete, and no other code depends on its contents.
 #include "core/rules/rules.h"
 
 #include <doctest/doctest.h>
@@ -25,8 +25,8 @@ std::string content_of(const fs::path& path) {
   return std::move(out).str();
 }
 
-// Where `text` has the id of a rule as a string. Forms of messages have ids of their own, which may
-// be a rule's word: ".id = ..." in the tables of explain, and "...Form = ...".
+// Occurrences of a rule's id as a string in `text`. Kinds of messages have their own ids, which may
+// equal a rule's: ".id = ..." in the tables of explain, and "...Form = ...".
 std::vector<std::string> ids_in(const std::string& text) {
   std::vector<std::string> found;
   for (const Rule& rule : all_rules()) {
@@ -56,7 +56,7 @@ TEST_CASE("every row of the table of rules is complete") {
     CHECK((rule.words.as_warning.empty() || !rule.words.text.empty()));
     CHECK(rule.hint.what.empty() == rule.hint.needs.empty());
     CHECK(rule.coverage.text.empty() == (rule.coverage.place == 0 && !rule.coverage.instead));
-    // A cause is no symptom of another one.
+    // A rule about causes is not also one about symptoms.
     CHECK((rule.cause_of == CauseOf::kNothing || rule.symptom_in == SymptomIn::kNothing));
   }
 }
@@ -77,7 +77,7 @@ TEST_CASE("no rule's id is written as a string outside the rooms that find it") 
     for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
       std::string extension = entry.path().extension().string();
       std::string path = fs::relative(entry.path(), root).string();
-      // Opening finds some of them before there is any rule.
+      // Opening reports some of them before any rule runs.
       if ((extension != ".h" && extension != ".cpp") || path.starts_with("core/formats/") ||
           path.starts_with("core/model/finding.h"))
         continue;
@@ -85,7 +85,7 @@ TEST_CASE("no rule's id is written as a string outside the rooms that find it") 
       CAPTURE(path);
       std::string text = content_of(entry.path());
       for (const std::string& id : ids_in(text)) {
-        // A rule's own file: the row, and the findings that it makes.
+        // A rule's own file: the row and its findings.
         bool own = path.starts_with("core/rules/") && text.find(".id = " + id) != text.npos;
         CHECK_MESSAGE(own, id);
       }

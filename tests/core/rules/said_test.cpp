@@ -1,4 +1,4 @@
-// What a person said, and the checkpoint contradicts: answered in one finding.
+// User options that the checkpoint contradicts: one finding reports that.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -55,7 +55,7 @@ TEST_CASE("a mesh of another size is answered with both numbers") {
   CHECK(find(large, "mesh-contradicted")->cause.find("has 16") != std::string::npos);
 }
 
-// dedup_save_to_lowest_rank: the first of every group that holds the same.
+// With dedup_save_to_lowest_rank the lowest rank of every group of equal tiles writes.
 TEST_CASE("a mesh is not contradicted where the lowest ranks of its replicas wrote") {
   auto written_by = [](const std::vector<std::uint32_t>& ranks) {
     CheckpointBuilder builder;

@@ -1,6 +1,6 @@
-// A saver in miniature: what DCP leaves when every rank offers its box of every tensor (spec/
-// failures.md 0.4). Keeps for every surviving chunk which rows its writer really held, so that
-// a diagnosis can be judged without any bytes.
+// A simple saver: the checkpoint that DCP writes when every rank offers its box of every tensor.
+// Keeps for every retained chunk which rows its rank really had, so that a diagnosis can be judged
+// without bytes.
 #pragma once
 
 #include <algorithm>
@@ -21,8 +21,8 @@
 
 namespace shw::test {
 
-// What one rank offers of one tensor: the box and the global size that it records, and the rows
-// that it holds.
+// The offer of one rank for one tensor: the box and global size that it records, and the rows that
+// it has.
 struct Offer {
   Box recorded;
   Extents size;
@@ -31,16 +31,16 @@ struct Offer {
 struct SavedTensor {
   std::string fqn;
   SpecEntry entry;                                               // what the model expects
-  std::function<std::optional<Offer>(std::int64_t rank)> offer;  // nothing: the rank has no part
+  std::function<std::optional<Offer>(std::int64_t rank)> offer;  // nullopt: the rank has no part
 };
 
 struct SavedModel {
   std::shared_ptr<const Checkpoint> checkpoint;
   std::shared_ptr<Spec> spec;
-  std::map<std::string, std::vector<Box>> truth;  // by FQN: of every chunk, in order
+  std::map<std::string, std::vector<Box>> truth;  // by FQN: one box per chunk, in order
 };
 
-// Deduplication keeps one rank for equal (fqn, offsets): the one with the least bytes so far, or
+// Deduplication keeps one rank for equal (fqn, offsets): the one with the fewest bytes so far, or
 // the lowest.
 inline SavedModel save(const std::vector<SavedTensor>& tensors, std::int64_t world,
                        bool to_lowest = false) {
@@ -100,7 +100,7 @@ inline SavedModel save(const std::vector<SavedTensor>& tensors, std::int64_t wor
   return out;
 }
 
-// Numbers that are the same everywhere.
+// Pseudo-random numbers that are equal on all platforms.
 class Dice {
  public:
   explicit Dice(std::uint32_t seed) : engine_(seed) {}

@@ -1,7 +1,6 @@
-// Broken layouts that the thousand of generated_test.cpp lack: HSDP, uneven tensor parallelism,
-// torn offsets, fused gates, empty survivors, the first commit of S4. With a spec the right cause
-// stands first; without one nothing wrong may be said with certainty, and nothing planned that
-// harms.
+// Broken layouts that generated_test.cpp lacks: HSDP, uneven tensor parallelism, inconsistent
+// offsets, fused gates, empty retained chunks, an early attempt at a fix for experts. With a spec
+// the right cause comes first; without one, no wrong certain finding and no harmful plan.
 #include <doctest/doctest.h>
 
 #include <set>
@@ -21,7 +20,7 @@ SavedTensor replicated(std::string fqn, Extents shape) {
           }};
 }
 
-// As savers without the axis do where its parts are uneven: each rank cuts its own part.
+// Imitates savers that ignore an axis with uneven parts: each rank cuts its own part.
 SavedTensor without_uneven(std::string fqn, const SpecEntry& entry, std::size_t axis) {
   MeshLayout reduced = without_axis(*entry.mesh, entry.placements, axis);
   return {std::move(fqn), entry, [entry, reduced, axis](std::int64_t rank) -> std::optional<Offer> {
@@ -83,7 +82,7 @@ SavedModel uneven_tp(Dice& dice) {
   return save(tensors, mesh.size(), dice.one_in(4));
 }
 
-// S5 E3: torch 2.5's offsets, where they do not name the rows that the ranks hold.
+// S5 E3: offsets of torch 2.5 that do not match the rows of the ranks.
 SavedModel torn_offsets(Dice& dice, bool collide) {
   std::int64_t dp = dice.from({2, 3, 4}), tp = dice.from({2, 3, 4});
   Mesh mesh{{{"dp", dp}, {"tp", tp}}};
@@ -96,7 +95,8 @@ SavedModel torn_offsets(Dice& dice, bool collide) {
     while (!differs) {
       entry.shape = {dp * tp + 1 + dice.upto(30), 1 + dice.upto(2)};
       bool full = true, alike = false;
-      std::set<std::int64_t> starts;  // two alike: one of them is gone, and no relabel brings it
+      // Two equal starts: one chunk is lost, and no relabel restores it.
+      std::set<std::int64_t> starts;
       for (std::int64_t rank = 0; rank < mesh.size(); ++rank) {
         auto box = recorded_box(OffsetModel::kByIndex, entry.shape, mesh, entry.placements, rank);
         auto truth = nested_box(entry.shape, mesh, entry.placements, rank);
@@ -136,8 +136,9 @@ SavedModel small_plain_states(Dice& dice) {
   return save(tensors, mesh.size(), dice.one_in(3));
 }
 
-// S4 with EDP on either dimension, and its first commit: `first_commit` records chunks of the
-// checkpoint's mesh inside FSDP's shape, so ranks of one EDP group are taken for replicas.
+// Expert data parallelism on either dim, saved without the expert axis, and an early attempt at a
+// fix: `first_commit` records chunks of the checkpoint's mesh inside FSDP's shape, so ranks of one
+// EDP group are taken for replicas.
 SavedModel experts(Dice& dice, bool first_commit) {
   std::int64_t edp = dice.from({2, 3, 4}), ep = dice.from({2, 2, 4});
   if (first_commit) edp = ep * dice.from({1, 2});
@@ -175,7 +176,7 @@ SavedModel experts(Dice& dice, bool first_commit) {
   return save(tensors, mesh.size(), dice.one_in(4));
 }
 
-// All that is said above info beside the cause, and whatever is planned without a spec.
+// All findings above info besides the cause, and plans without a spec.
 struct Aside {
   std::string beside, certain;
 };
@@ -197,7 +198,7 @@ Aside listen(std::vector<std::string> causes, int count, std::uint32_t seed, Mak
     for (const Finding& finding : look(model, false, depth)) {
       CAPTURE(finding.cause);
       judge(model, finding);
-      // Overlaps, gaps and shapes are what anybody sees: they are no claim of a cause.
+      // Overlaps, gaps and shapes are facts, not claims about a cause.
       bool fact = finding.rule == "chunk-overlap" || finding.rule == "coverage-gap" ||
                   finding.rule == "payload-shape" || finding.rule == "chunk-out-of-bounds";
       if (finding.severity > Severity::kInfo && !is_cause(finding) && !fact &&
@@ -297,7 +298,7 @@ TEST_CASE(
       for (const Box& box : model.truth.at("model.weight")) held += box.sizes[0];
       bool complete = held == count;
       CHECK(findings.front().rule == "uneven-shards");
-      for (const Finding& finding : findings)  // overlaps and gaps are what it comes to
+      for (const Finding& finding : findings)  // overlaps and gaps are only consequences
         CHECK((finding.rule == "uneven-shards" || finding.severity == Severity::kInfo));
       REQUIRE(findings.front().diagnoses.size() == 1);
       CHECK(std::holds_alternative<PartlyLost>(findings.front().diagnoses[0]) == !complete);
@@ -349,7 +350,7 @@ TEST_CASE("a gate and up projection cut by each of 2 to 8 ranks is put together"
 }
 
 TEST_CASE("a mesh that a person gives decides which rank stands where") {
-  // The spec counts ranks tp fastest; the run counted dp fastest, and its bytes say so.
+  // The spec has tp as the fastest axis of the ranks, but the run had dp, which its bytes prove.
   SpecEntry entry;
   entry.mesh = parse_mesh("dp=4,tp=2").value();
   entry.shape = {8, 2};
@@ -460,7 +461,7 @@ TEST_CASE("a router that chooses among more experts than were saved tells of the
     CHECK(findings.front().subjects.size() == 4);
     CHECK(findings.front().diagnoses.size() == 4);
     CHECK(above_info(look(model, true)) == "");
-    // More ranks than experts and parts make: which of them holds what is not known.
+    // More ranks than experts times parts, so it is unknown which rank has what.
     std::vector<Finding> told = look(save(tensors, 3), false);
     REQUIRE_FALSE(told.empty());
     CHECK(told.front().severity == Severity::kWarning);

@@ -87,7 +87,7 @@ TEST_CASE("nothing is judged by two orders of a mesh that no tensor decides betw
   REQUIRE(told != report.findings.end());
   CHECK(told->severity == Severity::kInfo);
   CHECK(told->cause.find("neither was used") != std::string::npos);
-  // The experts; what lies on another mesh was judged by that.
+  // Only the experts: tensors on the other mesh were judged with it.
   CHECK(is_open(report, "placements of 4 tensors", "--mesh, its axes in the order"));
 }
 

@@ -1,5 +1,5 @@
-// What sums findings up is never more hopeful than one of them: over every checkpoint in
-// tests/data, as it is and with its first data file gone or cut off.
+// Summaries are never more optimistic than a finding: for every checkpoint in tests/data, intact
+// and with its first data file missing or truncated.
 #include "core/rules/unreadable.h"
 
 #include <doctest/doctest.h>

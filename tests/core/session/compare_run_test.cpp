@@ -1,4 +1,4 @@
-// What is open, held against another checkpoint.
+// Comparing the open checkpoint with another one.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -72,7 +72,7 @@ TEST_CASE("a session compares checkpoints of two programs through their map") {
   REQUIRE(now->paired != nullptr);
   CHECK_FALSE(now->paired->rows.empty());
 
-  // Of one program: what the pair before had is not said of this one.
+  // For two checkpoints of one program, results of the previous pair disappear.
   session.apply(CompareCommand{pair + "megatron", false});
   session.wait();
   CHECK(session.snapshot()->paired == nullptr);

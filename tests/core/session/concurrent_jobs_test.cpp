@@ -1,5 +1,5 @@
-// Several jobs at once: what only reads stands beside what writes, each is stopped by itself, and
-// none of them says anything about what is no longer open.
+// Several jobs at once: read-only jobs run beside writing ones, each can be stopped separately, and
+// none changes results after its checkpoint was closed.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -15,7 +15,7 @@ std::string beside_case(const std::string& path) {
   return std::string(SHW_TEST_DATA) + "/torch-2.14/" + path;
 }
 
-// A copy of a checkpoint with a plan. What is named in `holds` is paused as soon as it has begun.
+// A copy of a checkpoint with a plan. The commands in `holds` are paused as soon as they start.
 struct BusySession {
   TemporaryFolder folder;
   Session session;
@@ -67,7 +67,7 @@ TEST_CASE("a comparison comes to its end while a repair is held, and each is sto
   CHECK(s.session.concurrent_jobs()[0].paused);
   s.apply(CancelCommand{"compare"});
   CHECK(s.beside() == 0);
-  CHECK(s.session.job().paused);  // the repair is not asked
+  CHECK(s.session.job().paused);  // the repair is not checked again
   CHECK(s.now()->compared == compared);
   REQUIRE(s.now()->error.has_value());
   CHECK(s.now()->error->kind == ErrorKind::kCancelled);
@@ -93,7 +93,7 @@ TEST_CASE("every byte is looked at while a plan is worked on, and what was edite
   std::size_t less = s.now()->plan->operations.size();
   s.apply(ContinueCommand{"check"});
   REQUIRE(s.now()->report->depth == Depth::kData);
-  CHECK(s.now()->plan == nullptr);  // it knew nothing of what was found now
+  CHECK(s.now()->plan == nullptr);  // it was made without the new findings
   s.apply(PlanCommand{});
   REQUIRE(s.now()->plan != nullptr);
   CHECK(s.now()->plan->operations.size() == less);

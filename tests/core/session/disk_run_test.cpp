@@ -1,5 +1,4 @@
-// What lies on disk beside the commands of a person: the steps of a run, files that someone else
-// changes.
+// Files on disk besides commands: the steps of a run, and files changed by other processes.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -64,7 +63,7 @@ TEST_CASE("run: a new step is added, and a step that was written again is examin
   run.apply({RunCommand{}});
   const auto revision = run.now()->revision;
   run.apply({RunCommand{}});
-  CHECK(run.now()->revision == revision);  // nothing new: nothing is drawn
+  CHECK(run.now()->revision == revision);  // nothing new, so nothing is drawn
   put_step(run.folder / "step_2");
   fs::resize_file(run.folder / "step_1/__0_0.distcp", 10);
   run.apply({RunCommand{}});

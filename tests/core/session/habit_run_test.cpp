@@ -1,4 +1,4 @@
-// The commands of the desk beside a checkpoint: an error message explained, a report, the demo.
+// Commands beside a checkpoint: explaining an error message, a report, the demo.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -78,8 +78,8 @@ TEST_CASE("a report goes beside the checkpoint under a name that is free, and ov
   std::string page = whole_text(first->path);
   CHECK(page.size() == first->bytes);
   CHECK(page.find("placement-axis-moved") != std::string::npos);
-  CHECK(page.find("What was looked at") == std::string::npos);  // the finding has drawn it
-  // Another tensor is on the screen: it is on the page, and the page beside the first.
+  CHECK(page.find("What was looked at") == std::string::npos);  // the finding has a picture of it
+  // With another tensor on the screen the report shows that one, and is written to a second file.
   auto opened = session.snapshot();
   std::string other;
   for (std::uint32_t t = 0; t < opened->checkpoint->tensor_count(); ++t) {

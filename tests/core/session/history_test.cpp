@@ -38,12 +38,12 @@ TEST_CASE("steps lead back and forward, and a new place ends what was ahead") {
   REQUIRE(history.go(-1) == visit("a", "y"));
   history.note(visit("b", "z"));  // not there yet
   CHECK(history.can_go(1));
-  history.note(visit("a"));  // opened, the tensor is on its way
+  history.note(visit("a"));  // opened, while the tensor is being read
   history.note(visit("a", "y"));
   CHECK(history.now()->fqn == "y");
   REQUIRE(history.go(-1) == visit("a", "x"));
   history.note(visit("a", "x"));
-  CHECK_FALSE(history.can_go(-1));  // opened without a tensor is no place of its own
+  CHECK_FALSE(history.can_go(-1));  // an open checkpoint without a tensor is not a place
   REQUIRE(history.go(1) == visit("a", "y"));
   history.note(visit("a", "y"));
   history.note(visit("a", "q"));

@@ -1,4 +1,4 @@
-// What a person may say in the place of a checkpoint, and what becomes of it.
+// Everything that a user may type instead of a checkpoint, and the results.
 #include <doctest/doctest.h>
 
 #include <algorithm>

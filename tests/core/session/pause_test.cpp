@@ -1,4 +1,4 @@
-// A job that is held at its next step, and what becomes of it.
+// A job that is paused at its next step, and its outcomes.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -17,7 +17,7 @@ std::string paused_case(const char* name) {
   return std::string(SHW_TEST_DATA) + "/torch-2.14/s1_placement_not_transposed/" + name;
 }
 
-// Its next job is paused as soon as it has begun, before it does anything.
+// A session whose next job is paused as soon as it has begun, before it does anything.
 struct PausedSession {
   TemporaryFolder folder;
   Session session;
@@ -28,7 +28,7 @@ struct PausedSession {
     session.wait();
     REQUIRE(session.snapshot()->plan != nullptr);
     session.on_change([this] {
-      // The list publishes too: it is the job that has to have begun.
+      // The list publishes too, but the job has to have started.
       if (!pauses || !session.job().running) return;
       pauses = false;
       session.apply(PauseCommand{});
@@ -48,7 +48,7 @@ struct PausedSession {
 TEST_CASE("a repair that is paused writes nothing more, and is whole once it goes on") {
   PausedSession s;
   s.begin_paused(RepairCommand{{s.folder / "out", false}});
-  // It stops where it looks next whether it is paused.
+  // The job stops at its next test for a pause.
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   std::uint64_t done = s.session.job().done;
   double seconds = s.session.job().seconds;
@@ -76,14 +76,14 @@ TEST_CASE("a repair that is paused can be cancelled, gone on with, and left") {
   REQUIRE(s.session.snapshot()->error.has_value());
   CHECK(s.session.snapshot()->error->kind == ErrorKind::kCancelled);
   CHECK_FALSE(s.session.job().paused);
-  // The next job is not held by the pause of the one before.
+  // A pause of the previous job does not hold the next one.
   s.session.apply(CheckCommand{});
   s.session.wait();
   CHECK_FALSE(s.session.snapshot()->error.has_value());
   s.session.apply(PlanCommand{});
   s.session.wait();
   s.begin_paused(RepairCommand{{s.folder / "other", false}});
-  // The session goes with a job that is held: its destructor must not wait for ever.
+  // The session ends while a job is paused: its destructor must not wait for ever.
 }
 
 TEST_CASE("the list and what looks into files are there while a job is paused") {

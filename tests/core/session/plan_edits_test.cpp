@@ -1,4 +1,4 @@
-// A person works on a plan: steps off and on, undo, text, files.
+// A user edits a plan: steps off and on, undo, text, files.
 #include <doctest/doctest.h>
 
 #include <fstream>
@@ -61,7 +61,7 @@ TEST_CASE("a step that is switched off leaves the plan, and undo and redo bring 
   s.apply(StepCommand{0, true});
   CHECK(s.hash() == whole);
   CHECK(s.now()->edits->all.size() == 3);
-  // An edit after an undo drops what could be redone.
+  // An edit after an undo drops the edits that could be redone.
   s.apply(PlanUndoCommand{});
   s.apply(PlanUndoCommand{});
   s.apply(StepCommand{0, false});
@@ -93,7 +93,7 @@ TEST_CASE("a plan that is saved is what repair --plan reads, and loads as the sa
   std::string saved = s.hash();
 
   s.apply(StepCommand{0, true});
-  CHECK(s.now()->options.plan.empty());  // this one is saved nowhere
+  CHECK(s.now()->options.plan.empty());  // this plan is not saved
   s.apply(LoadPlanCommand{path});
   REQUIRE_FALSE(s.now()->error.has_value());
   CHECK(s.hash() == saved);
@@ -167,7 +167,7 @@ TEST_CASE("a dry run says what a repair takes and writes nothing") {
   CHECK(s.now()->outlook->forecast.memory > 0);
   CHECK_FALSE(std::ifstream(s.folder / "out").good());
   s.apply(StepCommand{0, false});
-  CHECK(s.now()->outlook == nullptr);  // it spoke of another plan
+  CHECK(s.now()->outlook == nullptr);  // it was for another plan
 }
 
 TEST_CASE("what is there already is said before a repair is applied") {

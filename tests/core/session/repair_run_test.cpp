@@ -1,4 +1,4 @@
-// A repair carried out by a session: stopped, gone on with, taken away, taken back, kept.
+// A repair in a session: stopped, resumed, rolled back, undone, kept.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -32,8 +32,7 @@ struct RepairSession {
     session.apply(std::move(command));
     session.wait();
   }
-  // As a run that was stopped before its metadata was there: what is stopped while it is planned
-  // leaves nothing.
+  // Stops a run before its metadata is written: a run stopped while planning would leave nothing.
   void stop_while_writing(const std::string& out) {
     Progress progress;
     progress.keeps = true;
@@ -64,7 +63,7 @@ TEST_CASE("what a stopped repair left is gone on with by the process that stoppe
   CHECK(s.now()->still_wrong->empty());
   CHECK_FALSE(s.now()->can_undo);
   auto left = std::filesystem::directory_iterator(s.folder / "");
-  CHECK(std::distance(begin(left), end(left)) == 2);  // the step and what came out
+  CHECK(std::distance(begin(left), end(left)) == 2);  // the checkpoint and the result
 }
 
 TEST_CASE("what a stopped repair left is taken away, and the checkpoint stays as it was") {

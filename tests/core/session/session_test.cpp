@@ -15,7 +15,7 @@ std::string case_dir(const char* name) {
 }  // namespace
 
 TEST_CASE("what was asked for after a failed opening never hides why it failed") {
-  // The opening fails within microseconds: before, the check that was sent next could come after.
+  // The opening fails within microseconds; the check that was sent next once came before its error.
   for (int i = 0; i < 300; ++i) {
     Session session;
     session.apply({OpenCommand{"/no/such/checkpoint", ""}, CheckCommand{}, PlanCommand{}});
@@ -80,7 +80,7 @@ TEST_CASE("what lost elements are filled with is the person's choice, and a bad 
   session.apply(PlanCommand{"from:/no/such/checkpoint"});
   session.wait();
   CHECK(session.snapshot()->error.has_value());
-  CHECK(session.snapshot()->options.fill == "zero");  // the plan that stands is still the old one
+  CHECK(session.snapshot()->options.fill == "zero");  // the current plan is still the old one
 
   session.apply(PlanCommand{"from:" + case_dir("s2_swiglu_t2/ckpt")});
   session.wait();

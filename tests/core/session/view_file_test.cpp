@@ -1,4 +1,4 @@
-// A place on the desk that is saved and opened again: the same tensor, tile and finding.
+// A saved view of the desktop that is opened again: the same tensor, tile and finding.
 #include "core/verbs/view_file.h"
 
 #include <doctest/doctest.h>
@@ -62,7 +62,7 @@ TEST_CASE("a saved view opens at the same tensor, tile and finding, by its file 
   CHECK(after->report->depth == Depth::kHeaders);
   CHECK(after->options.spec == folder / "spec.json");
 
-  // Reloaded, the place stays.
+  // The place stays the same after a reload.
   after = ended(other, {open_again(*after, after->options.checkpoint), CheckCommand{}});
   CHECK(text_of_place(*after) == place);
 }
@@ -126,13 +126,13 @@ TEST_CASE(
   REQUIRE(now->written != nullptr);
   const std::string fqn(now->checkpoint->fqn(TensorId{2}));
   const ChunkId tile = now->checkpoint->chunks(TensorId{2})[1];
-  // A selection does not wait for a file to be written.
+  // A selection does not wait for a file that is being written.
   ended(session, {SelectTensorCommand{fqn}, SelectChunkCommand{tile}, SaveViewCommand{}});
   ended(session, {SaveViewCommand{folder / "again.shardwright"}});
   now = ended(session, {SelectTensorCommand{std::string(now->checkpoint->fqn(TensorId{0}))},
                         ReportCommand{folder / "after.html"}});
   REQUIRE(now->saved_views != nullptr);
-  CHECK(now->saved_views->size() == 1);  // the second one is of the same place
+  CHECK(now->saved_views->size() == 1);  // the second view is of the same place
   const std::string before = text_of(folder / "before.html"),
                     after = text_of(folder / "after.html");
   CHECK(before.find("Saved views") == std::string::npos);

@@ -1,4 +1,5 @@
-// Casts several elements at a time beside the scalar conversions of convert.h, which torch judges.
+// Compares casts of several elements at a time with the scalar conversions of convert.h, which are
+// compared with torch.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -27,7 +28,7 @@ void check_widening(Dtype dtype) {
   }
 }
 
-// By what became of it: the last two numbers say where the range ends.
+// True if the value is out of range: at least half a step above the largest number.
 template <NarrowFloat form>
 bool is_lost(float value, float became) {
   if (std::isnan(value)) return false;
@@ -37,7 +38,7 @@ bool is_lost(float value, float became) {
   return std::isfinite(value) && std::abs(double{value}) > largest + (largest - before) / 2;
 }
 
-// Every `step`th float, and all of those around each power of two.
+// Every `step`th float, and all floats around each power of two.
 template <NarrowFloat form, class Code>
 void check_narrowing(Dtype dtype, std::uint64_t step) {
   std::vector<std::uint32_t> bits;
@@ -63,7 +64,7 @@ void check_narrowing(Dtype dtype, std::uint64_t step) {
   }
   for (std::uint32_t exponent = 0; exponent < 512; ++exponent) {
     for (std::uint32_t near = 0; near < 200; ++near) bits.push_back((exponent << 23) + near - 100);
-    // Halves and what lies beside them, for every number of bits that are kept.
+    // Ties and their neighbours, for every number of mantissa bits.
     for (int kept = 1; kept < 23; ++kept) {
       for (std::uint32_t near = 0; near < 3; ++near)
         bits.push_back((exponent << 23) + (1u << (22 - kept)) + near - 1);
@@ -73,7 +74,7 @@ void check_narrowing(Dtype dtype, std::uint64_t step) {
   flush();
 }
 
-// SHARDWRIGHT_ALL_FLOATS: every one of 2^32, two minutes.
+// SHARDWRIGHT_ALL_FLOATS: all 2^32, two minutes.
 std::uint64_t float_step() {
   return std::getenv("SHARDWRIGHT_ALL_FLOATS") != nullptr ? 1 : 10'007;
 }
@@ -117,7 +118,7 @@ TEST_CASE("a dtype holds all of another one where no number of that is out of ra
       Dtype::kFloat8E5m2, Dtype::kFloat8E4m3fn, Dtype::kFloat8E4m3fnuz, Dtype::kFloat8E5m2fnuz};
   const double endless = std::numeric_limits<double>::infinity();
   for (Dtype from : floats) {
-    // Its infinity, its largest number, and what is far from both.
+    // Infinities, the largest numbers, and values far from both.
     std::vector<std::byte> numbers;
     for (double value : {endless, -endless, 1e300, -3.4028234663852886e38, 3.3895313892515355e38,
                          65504.0, 57344.0, -57344.0, 448.0, 240.0, 1.0, 0.0, std::nan("")}) {
@@ -142,7 +143,7 @@ TEST_CASE("a dtype holds all of another one where no number of that is out of ra
       std::vector<std::uint8_t> out_of_range(static_cast<std::size_t>(count), 0);
       cast_row(from, numbers.data(), 8, to, made.data(), 8, count, out_of_range.data());
       const bool all_held = std::count(out_of_range.begin(), out_of_range.end(), 0) == count;
-      // A double goes to float64 by way of float where it does not stay as it is.
+      // A double is cast by way of float unless float64 keeps it.
       CHECK(holds_all_of(to, from) == all_held);
     }
   }

@@ -31,7 +31,7 @@ double slow_number(Dtype dtype, std::uint64_t bits) {
   return parts.negative ? -value : value;
 }
 
-// One number to the next, as they stand in order: what steps_between() counts.
+// Counts from one number to the next in order, as steps_between() does.
 std::uint64_t slow_steps(Dtype dtype, std::uint64_t a, std::uint64_t b) {
   std::uint64_t x = order_key(dtype, a), y = order_key(dtype, b);
   std::uint64_t steps = x < y ? y - x : x - y;
@@ -126,7 +126,7 @@ TEST_CASE("whole numbers differ by what lies between them, however far that is")
   auto far = differ<Long>(Dtype::kInt64, {kLow, 3}, {kHigh, 3});
   CHECK(far.max_whole == std::numeric_limits<std::uint64_t>::max());
   CHECK(far.first == 0);
-  // Two neighbours that are one double.
+  // Two neighbours that are equal as double.
   auto near = differ<Long>(Dtype::kInt64, {kHigh}, {kHigh - 1});
   CHECK(near.max_whole == 1);
   CHECK(near.bits_only == 0);

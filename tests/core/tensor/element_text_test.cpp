@@ -57,8 +57,8 @@ bool same_value(double a, double b) {
   return std::isnan(a) ? std::isnan(b) : a == b && std::signbit(a) == std::signbit(b);
 }
 
-// Every code: its value, its text, and that the text is read back as the same code, both as double
-// and through float. Then every middle between neighbours: the even one wins.
+// Tests every code: its value, its text, and that the text is parsed to the same code, both as
+// double and through float. Then every middle between neighbours: the even one wins.
 template <NarrowFloat form>
 void check_all(Dtype dtype, std::uint32_t codes) {
   CAPTURE(name(dtype));
@@ -131,7 +131,7 @@ TEST_CASE("what is too large becomes infinity, or NaN where there is none, as in
   CHECK(to_narrow<kE4m3fnForm>(465.0f) == 0x7E);
   CHECK(to_narrow<kE4m3fnForm>(-INFINITY) == 0xFE);
   CHECK(to_narrow<kE4m3fnForm>(NAN) == 0x7F);
-  // 500 is cast to it, and is not it.
+  // 500 is cast to this value, but is not equal to it.
   CHECK(text_of(Dtype::kFloat8E4m3fn, std::uint8_t{0x7E}) == "450");
   CHECK(to_narrow<kE4m3fnuzForm>(1000.0f) == 0x80);
   CHECK(to_narrow<kE4m3fnuzForm>(-0.0f) == 0);

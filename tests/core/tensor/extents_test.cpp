@@ -17,7 +17,7 @@ bool alike(const Extents& extents, const Plain& plain) {
   return shw::same(extents, plain) && extents.empty() == plain.empty();
 }
 
-// One change, the same on both.
+// Makes the same random change to both.
 void change(std::mt19937& random, Extents& extents, Plain& plain) {
   auto value = static_cast<std::int64_t>(random() % 9) - 4;
   std::size_t at = random() % (plain.size() + 1);

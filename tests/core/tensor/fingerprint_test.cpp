@@ -22,7 +22,7 @@ Bytes random_bytes(std::size_t size, std::uint64_t seed) {
   return bytes;
 }
 
-// The definition, word by word.
+// The definition, computed word by word.
 Fingerprint slow_fingerprint(BytesView elements, std::size_t size) {
   __extension__ using Wide = unsigned __int128;
   const std::size_t parts = (size + 3) / 4;
@@ -49,7 +49,7 @@ Fingerprint fingerprint_of(BytesView elements, std::size_t size, std::uint64_t f
   return out;
 }
 
-// A box of a row-major tensor that lies in a buffer of its own, with these strides in bytes.
+// Fingerprint of a box of a row-major tensor from a buffer with these strides in bytes.
 Fingerprint fingerprint_of_box(const std::byte* memory, ExtentsView strides, const Box& box,
                                ExtentsView shape, std::size_t size) {
   Fingerprint out;
@@ -61,7 +61,7 @@ Fingerprint fingerprint_of_box(const std::byte* memory, ExtentsView strides, con
   return out;
 }
 
-// Disjoint boxes that fill the shape: cut in two again and again.
+// Disjoint boxes that fill the shape, made by repeated cuts.
 void split(std::mt19937& random, const Box& box, int depth, std::vector<Box>& boxes) {
   std::size_t d = box.sizes.empty() ? 0 : random() % box.sizes.size();
   if (depth == 0 || box.sizes.empty() || box.sizes[d] < 2) {
@@ -93,7 +93,7 @@ TEST_CASE("a run has the fingerprint that its definition says") {
       CHECK(fingerprint_of(some, size) == slow_fingerprint(some, size));
     }
   }
-  // The largest words there are: 64 products fill 64 bits.
+  // The largest words: 64 products fill 64 bits.
   Bytes ones(4 * 1024, std::byte{0xFF});
   CHECK(fingerprint_of(ones, 4) == slow_fingerprint(ones, 4));
 }
@@ -143,7 +143,7 @@ TEST_CASE("every tiling of a tensor has its fingerprint, in any order and any la
     Extents shape(ndim);
     for (auto& extent : shape)
       extent = static_cast<std::int64_t>(random() % (ndim < 3 ? 90 : 14)) + 1;
-    // Rows that begin with a block, as nearly all do: columns are then summed side by side.
+    // Rows that begin with a block, as nearly all do, so that columns are summed side by side.
     if (ndim >= 2 && round % 3 == 0)
       shape.back() = 64 * static_cast<std::int64_t>(random() % 3 + 1);
     if (ndim == 2 && round % 6 == 0) shape.front() = 300;
@@ -158,7 +158,7 @@ TEST_CASE("every tiling of a tensor has its fingerprint, in any order and any la
       std::int64_t first = 0;
       for (std::size_t d = 0; d < ndim; ++d) first += box.offsets[d] * strides[d];
       in_place += fingerprint_of_box(bytes.data() + first, strides, box, shape, size);
-      // The same box in a buffer of its own, its dimensions in another order there.
+      // The same box in a buffer with its dims in another order.
       std::vector<std::size_t> order(ndim);
       for (std::size_t d = 0; d < ndim; ++d) order[d] = d;
       std::shuffle(order.begin(), order.end(), random);
@@ -193,13 +193,13 @@ TEST_CASE("a million flipped bits and exchanged elements all show") {
   std::size_t missed = 0;
   for (int round = 0; round < 500'000; ++round) {
     std::size_t i = low_bits(random, count), j = low_bits(random, count);
-    // A flipped bit: what the element adds, before and after.
+    // The contribution of an element before and after a flipped bit.
     Bytes flipped(bytes.begin() + static_cast<std::ptrdiff_t>(i * size),
                   bytes.begin() + static_cast<std::ptrdiff_t>((i + 1) * size));
     flipped[random() % size] ^= static_cast<std::byte>(1u << random() % 8);
     Fingerprint after = fingerprint_of(flipped, size, i), before = element(i);
     missed += after.a == before.a || after.b == before.b ? 1 : 0;
-    // Two elements exchanged, where they differ.
+    // Exchanges two different elements.
     BytesView x = BytesView(bytes).subspan(i * size, size),
               y = BytesView(bytes).subspan(j * size, size);
     if (std::equal(x.begin(), x.end(), y.begin())) continue;
@@ -233,7 +233,7 @@ TEST_CASE("rows and tiles exchanged, shifts and pairs of signs all show") {
     }
   }
   for (int round = 0; round < 3'000; ++round) {
-    // Two tiles of 8 x 8, aligned, so that they are apart or the same.
+    // Two aligned tiles of 8 x 8, which are disjoint or equal.
     std::size_t i = low_bits(random, 8), j = low_bits(random, 12), k = low_bits(random, 8),
                 l = low_bits(random, 12);
     Bytes changed = bytes;
@@ -242,7 +242,7 @@ TEST_CASE("rows and tiles exchanged, shifts and pairs of signs all show") {
                        changed.begin() + begin_of(8 * i + r, 8 * j + 8),
                        changed.begin() + begin_of(8 * k + r, 8 * l));
     if (changed != bytes) missed += shows(changed) ? 0 : 1;
-    // Two signs, anywhere and in the same 64 elements.
+    // Changes two signs, anywhere or within the same 64 elements.
     changed = bytes;
     std::size_t first = low_bits(random, rows * columns), second = low_bits(random, rows * columns);
     if (round % 2 == 0) second = first / 64 * 64 + second % 64;

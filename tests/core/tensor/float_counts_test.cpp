@@ -18,7 +18,7 @@ Bytes bytes_of(const std::vector<Bits>& elements) {
   return bytes;
 }
 
-// The slow way: what the C++ library says of each number.
+// The reference: classification of each number by the C++ library.
 template <class Number>
 void count_one(Number number, FloatCounts& counts) {
   ++counts.count;
@@ -70,7 +70,7 @@ TEST_CASE("floats of 32 and 64 bits are counted as the library classifies them")
   std::vector<std::uint64_t> wide;
   for (int i = 0; i < 100'000; ++i) {
     std::uint64_t bits = random();
-    // Every fourth is next to a border: no exponent, all of it, no mantissa.
+    // Every fourth is at a border: an exponent of all zeros or ones, or no mantissa.
     if (i % 4 == 0) bits &= ~(std::uint64_t{0x7FF} << 52) & ~(std::uint64_t{0xFF} << 23);
     if (i % 8 == 1) bits |= (std::uint64_t{0x7FF} << 52) | (std::uint64_t{0xFF} << 23);
     if (i % 3 == 0) bits &= ~((std::uint64_t{1} << 52) - 1) | (std::uint64_t{0xFF800000});

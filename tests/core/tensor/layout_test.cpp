@@ -21,8 +21,8 @@ std::int64_t pick(std::mt19937& dice, std::int64_t low, std::int64_t high) {
   return low + static_cast<std::int64_t>(dice() % static_cast<std::uint64_t>(high - low + 1));
 }
 
-// Strides in bytes of an array whose dims lie in a random order, with gaps; some run backwards.
-// `offset` becomes the byte of the first element, `length` what all of them reach.
+// Random strides in bytes: dims in random order, with gaps, some of them negative. `offset` is the
+// byte of the first element, `length` the bytes that all elements span.
 struct Strides {
   Extents strides;
   std::int64_t offset = 0, length = 0;
@@ -46,7 +46,7 @@ Strides random_strides(const Extents& sizes, std::int64_t item, bool backwards,
   return made;
 }
 
-// The copy that nobody can get wrong: one element after the other.
+// The reference: copies one element after the other.
 void copy_slowly(const Bytes& source, const Strides& from, Bytes& target, const Strides& to,
                  const Extents& sizes, std::size_t item) {
   std::int64_t count = *volume(sizes);
@@ -75,7 +75,7 @@ TEST_CASE("a canonical pair copies what the pair copied element by element") {
     Strides to = random_strides(sizes, width, true, dice);
     Bytes source(static_cast<std::size_t>(from.length));
     for (auto& byte : source) byte = static_cast<std::byte>(dice());
-    // What lies between the elements must stay.
+    // Bytes between the elements must not change.
     Bytes fast(static_cast<std::size_t>(to.length), std::byte{0x5a}), slow = fast, lookup = fast;
     each_canonical_pair(pair_of(sizes, from.strides, from.offset, to.strides, to.offset),
                         [&](const LayoutPair& part) {
@@ -108,7 +108,7 @@ TEST_CASE("a canonical pair has as few dimensions as it takes and widest target 
   REQUIRE(turned.ndim == 2);
   CHECK(turned.dims[0].target == 12);
   CHECK(turned.dims[0].source == 4);
-  // Backwards on both sides is forwards.
+  // Backwards on both sides is the same as forwards.
   PairDims back = pair_of(Extents{4}, Extents{-4}, 12, Extents{-4}, 12);
   canonicalise(back);
   CHECK(back.dims[0].source == 4);
@@ -117,7 +117,7 @@ TEST_CASE("a canonical pair has as few dimensions as it takes and widest target 
 }
 
 static_assert([] {
-  // What a kernel shares works without a run-time library.
+  // Code shared with kernels works without a run-time library.
   PairDims pair;
   pair.ndim = 2;
   pair.dims[0] = {3, 8, 4};

@@ -44,7 +44,7 @@ Statistics told(Dtype dtype, const std::vector<T>& numbers) {
   return statistics_of(sums_of(dtype, bytes_of_numbers(numbers)));
 }
 
-// Element by element, in order.
+// Sums element by element, in order.
 StatisticsSums slow_sums(Dtype dtype, BytesView bytes) {
   StatisticsSums sums(dtype);
   std::size_t width = size_of(dtype);
@@ -63,7 +63,7 @@ StatisticsSums slow_sums(Dtype dtype, BytesView bytes) {
   return sums;
 }
 
-// Bits of all kinds: most random, some with the exponent full or empty, zeros, equal ones.
+// Bits of all kinds: most random, some with a minimal or maximal exponent, zeros, equal ones.
 Bytes mixed_bytes(Dtype dtype, std::size_t elements, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   std::size_t width = size_of(dtype);
@@ -95,7 +95,8 @@ Bytes mixed_bytes(Dtype dtype, std::size_t elements, std::uint64_t seed) {
   return bytes;
 }
 
-// Three elements of this code are told as what the C++ library says of its value.
+// Compares statistics of three elements of this code with the C++ library's classification of its
+// value.
 template <NarrowFloat form>
 bool is_told_right(Dtype dtype, std::uint32_t code) {
   double value = from_narrow<form, double>(code);
@@ -154,7 +155,8 @@ TEST_CASE("parts, their order and who adds them change no bit of the sums") {
     Bytes bytes = mixed_bytes(dtype, 90'000, 5);
     const StatisticsSums whole = sums_of(dtype, bytes);
     for (int round = 0; round < 4; ++round) {
-      // Cut at elements, dealt to four counters, each of which gets its parts cut anywhere.
+      // Cut between elements, given to four counters, each of which gets its parts in pieces of any
+      // size.
       std::vector<std::pair<std::size_t, std::size_t>> parts;
       for (std::size_t at = 0; at < bytes.size();) {
         std::size_t most = round == 0 ? 40'000 : 2'000;
@@ -216,7 +218,7 @@ TEST_CASE("mean and deviation are the doubles nearest to the true ones") {
   Statistics four = told(Dtype::kFloat32, std::vector<float>{1, 2, 3, 4});
   CHECK(*four.mean == 2.5);
   CHECK(*four.std == std::sqrt(1.25));
-  // Where a running sum would lose everything, or overflow.
+  // A running sum would lose everything here, or overflow.
   Statistics far = told(Dtype::kFloat64, std::vector<double>{1e300, 1.0, -1e300, 1.0});
   CHECK(*far.mean == 0.5);
   constexpr double kMost = std::numeric_limits<double>::max();
@@ -255,7 +257,8 @@ TEST_CASE("mean and deviation follow a sum in 128 bits") {
     }
     auto n = static_cast<std::int64_t>(count);
     Statistics statistics = told(Dtype::kFloat32, numbers);
-    // long double has 64 bits: rounded twice, so that half a last place may be missed.
+    // long double has 64 bits, so it is rounded twice and may be off by half a unit in the last
+    // place.
     long double mean = static_cast<long double>(sum) / static_cast<long double>(n) / 1024;
     long double spread = static_cast<long double>(n * squares - sum * sum);
     long double std = std::sqrt(spread) / static_cast<long double>(n) / 1024;

@@ -10,7 +10,7 @@ using namespace shw;
 
 namespace {
 
-// Of every length.
+// A random number of this many bits.
 Uint128 random_wide(std::mt19937_64& random, int bits) {
   Uint128 number = (Uint128{random()} << 64) | random();
   auto length = static_cast<int>(random() % static_cast<std::uint64_t>(bits + 1));
@@ -69,7 +69,7 @@ TEST_CASE("a wide integer becomes the nearest double, ties to even") {
   std::mt19937_64 random(13);
   for (int round = 0; round < 20'000; ++round) {
     Uint128 a = random_wide(random, 128);
-    // Half of them next to a tie.
+    // Half of the numbers are next to a tie.
     if (round % 2 == 0 && a >> 70 != 0) a = (a >> 60 << 60) + (Uint128{1} << 59) + round % 3 - 1;
     CHECK(nearest_double(wide(a), false, 0) == static_cast<double>(a));
     CHECK(nearest_double(wide(a), false, -200) == std::ldexp(static_cast<double>(a), -200));

@@ -45,8 +45,8 @@ TEST_CASE("blocks are runs of the array unless something lies in another order")
   CHECK(block_sizes(Extents{8, 4, 5}, 45, {}) == Extents{2, 4, 5});
   CHECK(block_sizes(Extents{8, 4, 5}, 45, Extents{2, 1, 0}) == Extents{2, 4, 5});
   CHECK(block_sizes(Extents{8, 4, 5}, 12, {}) == Extents{1, 2, 5});
-  // Both sides of a transposition get runs of a thousand elements.
+  // Both sides of a transpose get runs of a thousand elements.
   CHECK(block_sizes(Extents{1 << 15, 1 << 15}, 1 << 20, Extents{0, 1}) == Extents{1024, 1024});
-  // A short side is taken whole, and the other one longer.
+  // A short side is taken whole, and the other side gets longer.
   CHECK(block_sizes(Extents{16, 1 << 20}, 1 << 20, Extents{0, 1}) == Extents{16, 1 << 16});
 }

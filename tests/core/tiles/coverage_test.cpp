@@ -11,7 +11,7 @@ using namespace shw;
 
 namespace {
 
-// The slow, obvious form: count for each element how many boxes hold it.
+// The reference: counts for each element how many boxes contain it.
 struct Painted {
   std::vector<int> times;
   std::set<std::pair<std::uint32_t, std::uint32_t>> pairs;
@@ -71,8 +71,8 @@ void compare(const Extents& shape, const FlatBoxes& boxes) {
   std::set<std::pair<std::uint32_t, std::uint32_t>> pairs;
   for (const Overlap& overlap : defects.overlaps)
     CHECK(pairs.insert({overlap.first, overlap.second}).second);
-  // Where one box covers all of a region, the pairs among the others need not be named: a subset
-  // then, but never empty, and never one that is none.
+  // If one box covers a whole region, pairs among the others need not be listed: the result may be
+  // a subset, but not empty, and without wrong pairs.
   CHECK(pairs.empty() == painted.pairs.empty());
   CHECK(std::includes(painted.pairs.begin(), painted.pairs.end(), pairs.begin(), pairs.end()));
   bool exact =
@@ -87,7 +87,7 @@ struct Dice {
   }
 };
 
-// A tiling by cutting boxes in two at random: exact, and mostly no grid.
+// A tiling by random cuts of boxes: exact, and mostly not a grid.
 std::vector<Box> random_tiling(Dice& dice, const Extents& shape, int cuts) {
   std::vector<Box> boxes{whole(shape)};
   for (int i = 0; i < cuts; ++i) {
@@ -140,7 +140,7 @@ TEST_CASE("hundreds of boxes of up to four dims leave out what counting each ele
     const std::int64_t side = std::array{400, 24, 10, 6}[shape.size() - 1];
     for (auto& extent : shape) extent = dice(side / 2, side);
     FlatBoxes boxes{shape.size(), {}, {}, {}};
-    // Few places to be cut at, so that many borders are equal, or any.
+    // Few cut positions, so that many borders are equal, or any position.
     const std::int64_t grain = dice(1, 3);
     for (std::uint32_t i = 0; i < 200; ++i) {
       Extents offsets, sizes;
@@ -182,7 +182,7 @@ TEST_CASE("a tiling is exact and without a box, or with one grown, it is not") {
       boxes.pop_back();
       TilingDefects defects = find_defects(shape, flat(shape.size(), boxes));
       CHECK(defects.missing == volume(lost.sizes));
-      // One box is missing: one box is named.
+      // One box is missing, and exactly one is named.
       CHECK(defects.gaps == std::vector<Box>{lost});
     } else {
       Box& box = boxes.front();

@@ -1,4 +1,4 @@
-// Boxes that are found by where they lie, beside a look at every one of them.
+// Boxes found by the index, compared with testing every box.
 #include <doctest/doctest.h>
 
 #include <random>

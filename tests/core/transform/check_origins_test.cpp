@@ -1,4 +1,4 @@
-// A program that takes elements from elsewhere than its plan does is found out before it runs.
+// A program that reads elements from other places than its plan is refused before it runs.
 #include "core/transform/check_origins.h"
 
 #include <doctest/doctest.h>
@@ -9,7 +9,7 @@ using namespace shw;
 
 namespace {
 
-// [4, 3] of float32 out of the columns 1 to 4 of a [4, 5] that lies 100 bytes into its file.
+// A [4, 3] float32 box from columns 1 to 4 of a [4, 5] tensor at byte 100 of its file.
 struct Lowered {
   Part part{{{0, 0}, {4, 3}}, FromChunk{0, ChunkId{7}}, {0, 1}, {0, 1}, Dtype::kFloat32};
   PartStorage storage{0, "data", {}, 7};

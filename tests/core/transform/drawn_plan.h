@@ -1,4 +1,4 @@
-// A random checkpoint, random steps, and what they must come to.
+// A random checkpoint, random steps, and the expected result.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -55,7 +55,7 @@ inline TargetState taken(std::shared_ptr<const Checkpoint> checkpoint,
   return std::move(*all);
 }
 
-// The whole way, into a folder.
+// Runs the whole plan into a folder.
 inline TargetRun run_into(const DrawnPlan& plan, const TargetState& all, const std::string& out) {
   TargetRun run;
   run.form = {&dcp_format(), 0, out};
@@ -64,7 +64,8 @@ inline TargetRun run_into(const DrawnPlan& plan, const TargetState& all, const s
   return run;
 }
 
-// What the certificate counts is what the loops have lost, tensor by tensor.
+// Checks that the certificate's counts of lost elements equal those of the reference, tensor by
+// tensor.
 inline void check_counts(const DrawnPlan& plan, const Checkpoint& result) {
   auto file = result.directory()->open(kCertificateFile);
   REQUIRE(file.has_value());
@@ -88,8 +89,8 @@ inline void check_counts(const DrawnPlan& plan, const Checkpoint& result) {
   }
 }
 
-// What lies in a folder that was made of it, by path, once it is proved: by the plan that its
-// certificate keeps, with what it was made of beside it, and against `wanted`.
+// The files of a result folder by path, after proving it: with the plan in its certificate and the
+// source, and against `wanted`.
 inline std::map<std::string, Bytes> proved_files(DrawnPlan& plan, const TargetState& all,
                                                  const std::string& out) {
   auto result = open_in(plan.store, out);

@@ -12,7 +12,7 @@ using shw::test::Dice;
 
 namespace {
 
-// The slow, obvious form: a list that is cut and joined at every step.
+// The reference: a list that is edited at every step.
 using NameList = std::vector<std::string>;
 
 TargetState target_named(const NameList& tensors, const NameList& objects) {
@@ -43,7 +43,7 @@ struct NamesGame {
   void replace_tensor() {
     const std::size_t at = pick(tensors);
     const std::size_t entry = *entry_named(all, tensors[at]);
-    // One of them may have the name of what they stand for.
+    // One of the new names may equal the replaced one.
     NameList names;
     for (std::int64_t i = dice.pick(0, 3); i > 0; --i) names.push_back(new_name());
     if (!names.empty() && dice.one_in(3)) names.back() = tensors[at];

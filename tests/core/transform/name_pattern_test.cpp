@@ -70,7 +70,7 @@ TEST_CASE("a text that is no regular expression is refused with where it goes wr
 }
 
 TEST_CASE("an expression that would go back for ever is stopped and named") {
-  // Each name has what PCRE2 looks for first, a letter that the expression ends with.
+  // Each name ends with the last letter of the expression, for which PCRE2 searches first.
   const std::string many(200, 'a');
   const std::pair<std::string, std::string> cases[] = {
       {"(([a-z0-9_]+\\.?)+)\\.scale", "model.layers.10.self_attn.qkv_projection.weight.scale_e"},

@@ -1,5 +1,5 @@
-// Random plans on random checkpoints: whatever the chain of steps, what the engine writes is what
-// loops over elements give, with any size of slab. SHARDWRIGHT_PLANS asks for more of them.
+// Random plans on random checkpoints: the engine's result equals that of loops over elements, for
+// any chain of steps and any size of slab. SHARDWRIGHT_PLANS sets the number of plans.
 #include <tbb/task_arena.h>
 
 #include <cstdlib>
@@ -21,7 +21,7 @@ int plans_asked_for(int usual) {
   return asked != nullptr ? std::atoi(asked) : usual;
 }
 
-// What one tile holds, made by the program or kept as an item.
+// Bytes of one tile, computed by the program or kept as an item.
 Bytes bytes_of_tile(const LoweredTarget& lowered, const OutputTile& tile, std::size_t made,
                     std::uint64_t slab) {
   if (tile.kept) {
@@ -138,7 +138,7 @@ TEST_CASE("steps that come back from JSON are the same steps") {
 
 namespace {
 
-// What undoes a step, on tensors as they stood before it; nothing where it changes no element.
+// The step that undoes a step, for tensors before it; nullopt if it changes no element.
 std::optional<Step> inverse_of(const Step& step, const PlainCheckpoint& before) {
   if (const auto* dims = std::get_if<PermuteDimsStep>(&step)) {
     PermuteDimsStep back{dims->tensors, Extents(dims->order.size())};

@@ -59,7 +59,7 @@ inline PlainCheckpoint random_tensors(Dice& dice) {
     Dtype dtype = dice.one_in(4) ? kDrawnOthers[dice.pick(0, 3)] : kDrawnFloats[dice.pick(0, 5)];
     std::string fqn = "layers." + std::to_string(t) + ".weight";
     all[fqn] = random_tensor(dtype, shape, dice);
-    // One more of the same kind, so that there is something to join.
+    // A second tensor of the same kind, so that they can be joined.
     if (dice.one_in(3)) all["twin." + std::to_string(t)] = random_tensor(dtype, shape, dice);
   }
   if (dice.one_in(3)) {
@@ -71,7 +71,7 @@ inline PlainCheckpoint random_tensors(Dice& dice) {
   return all;
 }
 
-// "/ck" of the store, cut at random, its tiles written by random ranks.
+// Saves "/ck" in the store, cut at random, with tiles written by random ranks.
 inline void save_in(MemoryStore& store, const PlainCheckpoint& all, Dice& dice) {
   auto folder = store.make_folder("/ck");
   REQUIRE(folder.has_value());
@@ -117,7 +117,7 @@ inline Extents random_order(std::size_t count, Dice& dice) {
   return order;
 }
 
-// Parts of `extent`, none of them empty.
+// Random parts of `extent`, none of them empty.
 inline Extents random_parts(std::int64_t extent, Dice& dice) {
   Extents sizes;
   while (extent > 0) {
@@ -136,7 +136,7 @@ inline Box random_box(const Extents& shape, Dice& dice) {
   return box;
 }
 
-// Draws steps that the tensors, as they stand by then, can take.
+// Draws steps that are valid for the tensors as they are by then.
 class StepDrawer {
  public:
   StepDrawer(const PlainCheckpoint& all, Dice& dice, bool only_lossless)
@@ -154,7 +154,7 @@ class StepDrawer {
     std::advance(at, dice_.pick(0, static_cast<std::int64_t>(all_.size()) - 1));
     const auto& [fqn, tensor] = *at;
     auto ndim = static_cast<std::int64_t>(tensor.shape.size());
-    // What was filled cannot be dequantised any more: it waits for that step as it was saved.
+    // Filled weights cannot be dequantised, so this one stays unchanged until that step.
     if (fqn == "quantised" && !only_lossless_ && dice_.one_in(2)) return dequantise();
     switch (fqn == "quantised" ? dice_.pick(0, 6) : dice_.pick(0, only_lossless_ ? 6 : 12)) {
       case 0:

@@ -1,4 +1,4 @@
-// What steps refuse, and those that random plans do not draw.
+// Steps that are refused, and steps that random plans do not contain.
 #include <cstdlib>
 #include <cstring>
 #include <set>
@@ -128,7 +128,7 @@ TEST_CASE("a payload beside the checkpoint goes where a step restores it") {
     std::memcpy(payload.data() + 8 * i, &value, 8);
   }
   saved.store.put("/ck/side.bin", payload);
-  saved.store.put("/ck/integrity.json", {});  // hashes of files that are not these any more
+  saved.store.put("/ck/integrity.json", {});  // hashes of files that have changed since
   RestoreStep step{"a.weight", {"side.bin", 8, 16, {1, 2}}, Dtype::kFloat64, {3, 4}};
   auto all = apply_steps(target_state_of(open_in(saved.store, "/ck")), {step});
   REQUIRE(all.has_value());
@@ -180,7 +180,7 @@ TEST_CASE("padding that is cut off again is no loss, and what it stood beside is
     REQUIRE(all.has_value());
     return all->trimmed;
   };
-  const PadStep pad{{"a.weight"}, {1, 0}, {0, 2}, 7};  // [4, 6] stands at [1, 0] of [5, 8]
+  const PadStep pad{{"a.weight"}, {1, 0}, {0, 2}, 7};  // [4, 6] is at [1, 0] of [5, 8]
   const TrimStep back{{"a.weight"}, {{1, 0}, {4, 6}}}, row{{"a.weight"}, {{2, 0}, {3, 8}}};
   const PermuteDimsStep turn{{"a.weight"}, {1, 0}};
   const CastStep cast{{"a.weight"}, Dtype::kBfloat16};
@@ -188,7 +188,7 @@ TEST_CASE("padding that is cut off again is no loss, and what it stood beside is
   CHECK(trimmed({pad, row}) == 6);
   CHECK(trimmed({pad, cast, turn, turn, row}) == 6);
   CHECK(trimmed({pad, RelabelStep{"a.weight", {4, 6}, {}}, FillStep{{"a.weight"}}}) == 24);
-  // Given up, an element of the padding counts as any other.
+  // A masked element of the padding counts like any other.
   CHECK(trimmed({pad, MaskStep{{"a.weight"}, {{{0, 0}, {1, 2}}}, 0}, back}) == 2);
 }
 
@@ -249,7 +249,7 @@ TEST_CASE("a tile that an earlier repair filled is as foreign in the tensor that
   auto losses = losses_after(*all);
   CHECK(losses[0].second.boxes == std::vector<Box>{{{5}, {2}}});
   CHECK(losses[0].second.fill == "zero");
-  // Its own tile alone brings nothing foreign.
+  // The tensor's own tile brings no foreign elements.
   auto own = apply_steps(target_state_of(checkpoint), {RelabelStep{"a", {4}, {tile(of_a, 0)}}});
   REQUIRE(own.has_value());
   CHECK(lost_of(*own, "a") == 0);
@@ -262,7 +262,7 @@ TEST_CASE("an entry that is there under the very name is left out alone") {
   auto named = apply_steps(target_state_of(saved.checkpoint), {DropStep{{"w[01]"}}});
   REQUIRE(named.has_value());
   CHECK(named->dropped == std::vector<std::string>{"w[01]"});
-  // And then there is no such name, and it is a pattern.
+  // After that no entry has the name, so it is a pattern.
   auto twice = apply_steps(std::move(*named), {DropStep{{"w[01]"}}});
   REQUIRE(twice.has_value());
   CHECK(twice->dropped == std::vector<std::string>{"w[01]", "w0", "w1"});
@@ -309,8 +309,7 @@ TEST_CASE("tiles can be taken for other boxes than those that were recorded") {
   save_in(store, wrong, dice);
   auto checkpoint = open_in(store, "/ck");
   RelabelStep step{"w", {4, 2}, {}};
-  // Each tile at the same place from the other end, as far as sizes allow: any exact tiling will
-  // do.
+  // Each tile is at the mirrored place, as far as sizes allow: any exact tiling is fine.
   for (ChunkId chunk : checkpoint->chunks(TensorId{0})) {
     Extents offsets(2);
     for (std::size_t d = 0; d < 2; ++d)
@@ -424,7 +423,7 @@ TEST_CASE(
       ++refused;
       continue;
     }
-    // What is left of it is a plan: it is lowered and proved, or refused.
+    // The remaining steps form a plan that is lowered and proved, or refused.
     auto lowered = lower_target(*all, {&written_format("dcp"), 0, "/out"});
     if (!lowered) ++refused;
   }

@@ -1,5 +1,4 @@
-// What is kept of a checkpoint of which a file is gone or cut off, where a person says what shall
-// stand in the place of what lay there.
+// Repairs of checkpoints with a missing or truncated file when the user gives a fill.
 #include "core/verbs/abandon_missing.h"
 
 #include <doctest/doctest.h>
@@ -18,7 +17,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Four ranks; of each parameter a weight and two moments, `first` counted on.
+// Four ranks; a weight and two moments per parameter, with values counted from `first`.
 std::vector<MadeTensor> trained(std::int64_t first) {
   std::vector<MadeTensor> tensors;
   for (const char* layer : {"0", "1"}) {
@@ -50,13 +49,13 @@ struct Trained {
     }
   }
 
-  // In another place than it lies there only where it is lost.
+  // Kept elements are unchanged; other values are only at lost places.
   Certificate repaired(const std::string& fill, std::int64_t lost) {
     verbs::Opened source{opened(path), nullptr, nullptr, std::nullopt};
     auto plan = verbs::plan_dropping_missing_data(source, fill, nullptr);
     if (!plan) FAIL(plan.error().message);
     REQUIRE(plan->has_value());
-    // As somebody keeps it and reads it again.
+    // The plan is saved and read again.
     auto again = plan_from_json(plan_to_json(**plan), "plan");
     REQUIRE(again.has_value());
     ApplyOptions options;

@@ -1,4 +1,4 @@
-// Paths that ask for what is computed, through the verbs, on the disk.
+// Paths of computed checkpoints, used by verbs on disk.
 #include "core/verbs/asked_path.h"
 
 #include <doctest/doctest.h>
@@ -66,7 +66,7 @@ TEST_CASE("asked_path: an average is written and proved, with and without weight
   auto proof = verbs::verify(folder / "mean", nullptr, plain);
   REQUIRE(proof.has_value());
   CHECK(proof->outcome == VerifyReport::Outcome::kProved);
-  // Another source is not what it was made of.
+  // Another checkpoint is not the source of the result.
   auto other = verbs::verify(folder / "mean", nullptr, folder / "a");
   REQUIRE(other.has_value());
   CHECK(other->outcome != VerifyReport::Outcome::kProved);
@@ -97,7 +97,7 @@ TEST_CASE("asked_path: a delta is applied to its base alone") {
   const std::string other = error_of(verbs::applied_path(folder / "c", folder / "d"));
   CHECK(other.find("another base") != std::string::npos);
   CHECK_FALSE(error_of(verbs::applied_path(folder / "a", folder / "b")).empty());
-  // One of its elements, or the place of one, is another one.
+  // Changes one element of the delta, or its position.
   const std::string sound = contents(folder / "d/model.safetensors");
   for (std::size_t from_end : {1u, 5u}) {
     std::string text = sound;

@@ -1,4 +1,4 @@
-// Bytes that are not those that were saved, on their way into files with good checksums.
+// Changed source bytes that must not get into files with good checksums.
 #include <filesystem>
 #include <fstream>
 
@@ -25,7 +25,7 @@ std::string two_halves(const std::string& folder) {
   return folder;
 }
 
-// One bit of the last number of w.
+// Flips one bit of the last number of w.
 void bend(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::string bytes((std::istreambuf_iterator<char>(in)), {});
@@ -75,7 +75,7 @@ TEST_CASE("an item that comes along as it is keeps the checksum that tells of it
   TemporaryFolder scratch;
   const std::string bent = two_halves(scratch / "bent");
   bend(bent + "/__1_0.distcp");
-  // Its own boxes again.
+  // Splits into the same boxes as before.
   REQUIRE(made_of(bent, "dp=2", "").has_value());
   auto opened = open_checkpoint(bent + "-made");
   REQUIRE(opened.has_value());
@@ -155,7 +155,7 @@ TEST_CASE("steps leave no file out without a word that cannot be read") {
 
 TEST_CASE("a bent record is refused where its checksum stands in the archive's directory alone") {
   TemporaryFolder scratch;
-  // No descriptor stands behind the bytes, as in what Python's zipfile packs again.
+  // No data descriptor follows the bytes, as in archives repacked by Python's zipfile.
   std::string file =
       make_zip({{"m/data.pkl", as_pickle("}(" + pickled_text("w") + tensor_call({}) + "u")},
                 {"m/data/0", std::string(24, 'x')},

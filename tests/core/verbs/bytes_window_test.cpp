@@ -133,7 +133,7 @@ TEST_CASE("of a file that was cut off the bytes are shown, and what is missing i
   CHECK(window->values_first == header->payload_offset);
   CHECK(window->values_last == cut);
 
-  // Of a record of which nothing is left, the end of the file.
+  // For a record whose bytes are all missing, shows the end of the file.
   ChunkId gone{0};
   for (std::uint32_t c = 0; c < (*damaged)->chunk_count(); ++c) {
     auto item = (*damaged)->item(ChunkId{c});

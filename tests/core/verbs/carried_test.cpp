@@ -1,4 +1,4 @@
-// Entries that are more than plain data, carried from one format into another and back.
+// Entries beyond plain data that are converted into another format and back.
 #include <doctest/doctest.h>
 
 #include "core/formats/carried_values.h"
@@ -65,7 +65,7 @@ std::shared_ptr<const Checkpoint> opened_at(const std::string& path) {
   return *opened;
 }
 
-// Every object of one is in the other and says the same.
+// Every object of `a` is in `b` with the same value.
 void check_same_values(const Checkpoint& a, const Checkpoint& b) {
   REQUIRE(a.objects().size() == b.objects().size());
   CarriedValues left(a), right(b);

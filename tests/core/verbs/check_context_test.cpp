@@ -32,7 +32,7 @@ TEST_CASE("what could not be looked at stays open whatever a baseline knows") {
   asked.baseline = baseline_from_json(check_to_json(report), "b.json").value();
   CHECK_FALSE(verbs::fails(report, asked, Severity::kWarning));
   CHECK(verbs::is_open(report, asked));
-  // Without it the baseline decides.
+  // Without this finding the baseline decides.
   report.findings.pop_back();
   CHECK_FALSE(verbs::is_open(report, asked));
 }

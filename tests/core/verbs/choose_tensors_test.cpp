@@ -31,7 +31,7 @@ TEST_CASE("tensors are chosen by name and by pattern, each once, in natural orde
   CHECK(chosen_names({}) == Names{"layers.2.b", "layers.2.w", "layers.10.w", "norm", "odd[0]"});
   CHECK(chosen_names({"layers.*.w", "layers.2.w"}) == Names{"layers.2.w", "layers.10.w"});
   CHECK(chosen_names({"layers.?.*"}) == Names{"layers.2.b", "layers.2.w"});
-  // A name that is there is no pattern.
+  // An existing name is not treated as a pattern.
   CHECK(chosen_names({"odd[0]"}) == Names{"odd[0]"});
 }
 

@@ -1,4 +1,4 @@
-// Results whose certified files are gone or others by now, whatever they look like as a folder.
+// Results whose certified files are missing or changed, whatever the folder looks like.
 #include <doctest/doctest.h>
 
 #include <filesystem>

@@ -1,5 +1,5 @@
-// A disk that is full, or lost, under a repair: what is durable stays for who goes on with it, and
-// where nothing is, nothing stays.
+// A full or failing disk during a repair: durable files stay for a resumed run, and otherwise
+// nothing stays.
 #include <doctest/doctest.h>
 
 #include "core/exec/journal.h"
@@ -16,7 +16,7 @@ bool needs_room(const std::string& step) {
          step == "sync" || step == "make directory";
 }
 
-// Full from that step on, of those that need room; what is taken away can be.
+// From that step on, operations that need space fail; deletions work.
 WriteFault full_from(int step) {
   return [step, at = std::make_shared<int>(0)](const std::string& doing, const std::string& path) {
     const bool is_full = needs_room(doing) && (*at)++ >= step;
@@ -32,12 +32,12 @@ std::size_t durable_in(const InMemory& made, const std::string& partial) {
   return journal ? journal->files.size() : 0;
 }
 
-// What another run needs of it, and no more.
+// Checks that the folder has what a resumed run needs, and no more.
 void check_kept(const InMemory& made, const Error& error) {
   const auto half_made = made.half_made();
   REQUIRE(half_made.size() == 1);
   const Files files = files_below(made.store, half_made.front());
-  // The owner may not have found room for what it had to say.
+  // The owner file may be missing, because there was no space for it.
   CHECK(files.size() <= durable_in(made, half_made.front()) + 3);
   CHECK(files.size() > durable_in(made, half_made.front()));
   CHECK(error.advice.find("`shardwright resume /out`") != std::string::npos);
@@ -71,7 +71,7 @@ TEST_CASE("what is durable when a disk is full is gone on with to the same bytes
     check_kept(made, result.error());
     CHECK(durable_in(made, made.half_made().front()) != 0);
     made.bury();
-    // It is still full, and then there is room.
+    // First the disk is still full, then it has space.
     FaultyStore still(made.store, full_from(step % 3));
     auto again = repair_in(still, made);
     REQUIRE_FALSE(again.has_value());
@@ -116,7 +116,7 @@ TEST_CASE("a disk that is lost and comes back has what was durable") {
     made.bury();
     if (made.store.exists("/out")) continue;
     REQUIRE_FALSE(finished);
-    // Nothing could be taken away either, and that is said.
+    // Deletion failed too, which the error mentions.
     if (!made.half_made().empty()) CHECK(result.error().advice != "");
     auto again = repair_in(made.store, made);
     if (!again) FAIL(again.error().message);

@@ -1,4 +1,4 @@
-// Every text that a person or a folder hands over, as nobody should write it.
+// Malformed versions of every text input, from users and from folders.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -119,7 +119,7 @@ TEST_CASE("hostile inputs: a sparse file of 1 TB is refused before memory is tak
     put(folder / reader.file, "{");
     std::error_code error;
     std::filesystem::resize_file(folder / reader.file, std::uintmax_t{1} << 40, error);
-    if (error) return;  // this file system has no such files
+    if (error) return;  // this file system does not support such files
     CHECK_FALSE(reader.takes(folder, folder / reader.file));
   }
 }

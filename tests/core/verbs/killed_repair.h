@@ -1,4 +1,4 @@
-// Checkpoints that repairs are killed over, and what is left of them.
+// Checkpoints for killed repairs, and checks of the leftovers.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -14,7 +14,7 @@ namespace shw::test {
 
 using Files = std::map<std::string, Bytes>;
 
-// "w" of [6, 4] in two row tiles, "x" as large in one, and a file below a folder.
+// "w" of [6, 4] in two row tiles, "x" of the same size in one, and a file in a subfolder.
 inline void write_three(const std::string& path) {
   MadeTensor w{"w", {6, 4}, {}}, x{"x", {6, 4}, {}};
   for (std::int64_t i = 0; i < 2; ++i) {

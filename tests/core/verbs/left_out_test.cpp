@@ -1,4 +1,4 @@
-// What a format says beside its entries, and another one has no place for.
+// Additions of a format, beside its entries, that another format cannot store.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -35,7 +35,7 @@ Certificate certificate_in(const std::string& folder) {
   return certificate_from_json(contents(folder + "/certificate.json"), "certificate.json").value();
 }
 
-// As torch.save(model.state_dict()): an OrderedDict with the versions of the modules.
+// The form of torch.save(model.state_dict()): an OrderedDict with the versions of the modules.
 std::string state_dict_of_module() {
   const std::string ordered = "ccollections\nOrderedDict\n)R";
   const std::string versions = "}(" + pickled_text("_metadata") + ordered + "(" + pickled_text("") +
@@ -70,7 +70,7 @@ TEST_CASE("attributes of a state dict that no other format keeps are told and re
     CHECK(proof->outcome == VerifyReport::Outcome::kProved);
     CHECK(proof->reasons.back().find("_metadata of the state dict") != std::string::npos);
   }
-  // Its own format keeps them.
+  // The same format keeps them.
   RepairResult kept = converted(folder / "model.pt", "torch", folder / "torch");
   CHECK(kept.left_out.empty());
   CHECK(loss_in_words(kept) == "nothing is lost");
@@ -88,7 +88,7 @@ TEST_CASE("metadata of safetensors headers that a conversion does not keep are t
     CHECK(made.left_out == Names{"title of __metadata__"});
   }
   CHECK(converted(folder / "dcp", "safetensors", folder / "bare").left_out.empty());
-  // New files of the same format keep it.
+  // New files of the same format keep the metadata.
   CHECK(converted(folder / "model.safetensors", "safetensors", folder / "kept").left_out.empty());
   CHECK(converted(folder / "kept", "dcp", folder / "again").left_out ==
         Names{"title of __metadata__"});
@@ -96,7 +96,7 @@ TEST_CASE("metadata of safetensors headers that a conversion does not keep are t
 
 namespace {
 
-// One tensor beside this metadata.
+// Writes one tensor and this metadata.
 void put_with_metadata(const std::string& path, const std::string& tensor,
                        const nlohmann::ordered_json& metadata) {
   const nlohmann::ordered_json header{
@@ -156,7 +156,7 @@ TEST_CASE("convert: the alpha of a LoRA of diffusers is not left out unasked") {
   CHECK_FALSE(asked(options).has_value());
   options.leave_out = {"lora_adapter_metadata of __metadata__"};
   CHECK(asked(options).has_value());
-  // A cast keeps what does not speak of the elements.
+  // A cast keeps additions that do not describe elements.
   options.leave_out.clear();
   options.to = "safetensors";
   options.dtype = "bf16";
@@ -182,7 +182,7 @@ TEST_CASE("files that lie beside are told where another format is written, and e
   CHECK(converted(folder / "hf", "safetensors", folder / "again").left_out.empty());
   CHECK(contents(folder / "again/config.json") == "{}");
   CHECK(contents(folder / "again/notes.txt") == "{}");
-  // Of one file nothing else is its own.
+  // A checkpoint of one file has no other files.
   CHECK(converted(folder / "hf/model.safetensors", "dcp", folder / "one").left_out.empty());
 }
 

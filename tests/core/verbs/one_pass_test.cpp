@@ -1,5 +1,5 @@
-// A repair and what follows it, in one pass: the same tensors, the same losses and the same proof
-// as one verb after the other.
+// A repair with further steps in one pass: the same tensors, losses and proof as with one verb
+// after the other.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -20,7 +20,7 @@ using PassJson = nlohmann::ordered_json;
 
 constexpr const char* kMoment = "optimizer.state.w.exp_avg";
 
-// "w" and "x" of [6, 4] in two row tiles (chunks 0 to 3), a moment of one half, and raw floats in
+// "w" and "x" of [6, 4] in two row tiles (chunks 0 to 3), a moment of [3, 4], and raw floats in
 // side.bin.
 void write_pass(const std::string& path) {
   std::vector<MadeTensor> tensors;
@@ -130,7 +130,7 @@ void check_repaired(const verbs::Opened& source, const Plan& plan, const std::st
   if (!made) FAIL(made.error().place.tensor << ": " << made.error().message);
 }
 
-// One verb after the other.
+// Runs one verb after the other.
 std::string made_one_by_one(const TemporaryFolder& folder, const verbs::Opened& source,
                             const Plan& plan, const VerbOptions& said) {
   check_repaired(source, plan, folder / "step-0");
@@ -160,7 +160,7 @@ void check_one_pass(const PassCase& one, const std::vector<std::string>& then) {
   Plan plan = repair;
   auto added = verbs::add_steps(source, said, plan);
   if (!added) FAIL(added.error().message);
-  // As it is printed and read again.
+  // The plan is printed and read again.
   const std::string text = plan_to_json(*source.checkpoint, plan);
   auto again = plan_from_json(*source.checkpoint, text, "plan.json");
   if (!again) FAIL(again.error().message << "\n" << text);
@@ -249,12 +249,12 @@ TEST_CASE("one pass: a plan that was edited by hand does what it says") {
   REQUIRE(chunks.size() == 2);
   std::swap(chunks[0]["item"], chunks[1]["item"]);
   json["steps"].push_back({{"step", "rename"}, {"from", "w"}, {"to", "v"}});
-  // What the program adds to each answer that it prints.
+  // Keys that the program adds to every printed answer.
   for (const char* key : {"path", "tool", "format", "seconds"}) json[key] = "x";
   auto edited = plan_from_json(*source.checkpoint, json.dump(), "plan.json");
   if (!edited) FAIL(edited.error().message);
   check_repaired(source, *edited, folder / "out");
-  // Both exchanges together are none.
+  // The two exchanges cancel out.
   CHECK(values_of(*opened(folder / "out"), "v") == values_of(*source.checkpoint, "w"));
   check_is_proved(folder / "out", folder / "ckpt");
 }
@@ -272,7 +272,7 @@ TEST_CASE("one pass: plans of older versions are refused and say how to make the
     CHECK(read.error().kind == ErrorKind::kUnsupported);
     CHECK(read.error().advice.find("plan CHECKPOINT --json") != std::string::npos);
   }
-  // Repair steps stand before all others, and of one checkpoint.
+  // Repair steps must come first, and belong to one checkpoint.
   Plan plan = plan_of_pass(*checkpoint, pass_cases()[0], nullptr);
   plan.steps.emplace_back(DropStep{{"x"}});
   PassJson json = PassJson::parse(plan_to_json(*checkpoint, plan));

@@ -1,4 +1,4 @@
-// Which tensors of one program's checkpoint are which of another's, on the pair of tests/core/maps.
+// Pairs of tensors between two programs' checkpoints, for the pair of tests/core/maps.
 #include "core/verbs/paired_names.h"
 
 #include <doctest/doctest.h>

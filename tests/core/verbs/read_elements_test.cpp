@@ -1,4 +1,4 @@
-// Boxes of tensors in any tiles, beside a loop over elements.
+// Reads boxes of tensors in any tiles, and compares with a loop over elements.
 #include "core/verbs/read_elements.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Repairs on a store that forgets what was not durable.
+// Repairs on a store that loses everything not durable.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -22,7 +22,7 @@ namespace shw::test {
 struct InMemory {
   MemoryStore store;
   InMemory() {
-    // Once: its .metadata names the folder.
+    // Made once, since its .metadata names the folder.
     static const Files files = [] {
       TemporaryFolder folder;
       write_three(folder / "ckpt");
@@ -44,13 +44,13 @@ struct InMemory {
     }
     return found;
   }
-  // The process that made it is gone: every step that it could still do has failed.
+  // Kills the process that makes it: all steps that it could still do fail.
   void bury() {
     auto bytes = std::as_bytes(std::span(dead));
     for (const std::string& path : half_made()) {
       if (!store.get(path + "/" + kOwnerFile)) continue;
       store.put(path + "/" + kOwnerFile, {bytes.begin(), bytes.end()});
-      // The name may say that it was taken over by this pid, which runs.
+      // The name may show that this running process took it over.
       if (path.find("taken") != std::string::npos)
         REQUIRE(store.publish(path, std::string("/out") + kPartialMark + "1"));
     }

@@ -1,4 +1,4 @@
-// What has no tiles is cut into tiles.
+// Resharding checkpoints of formats without tiles.
 #include <doctest/doctest.h>
 
 #include "core/formats/items.h"
@@ -13,7 +13,7 @@ using namespace shw::test;
 
 namespace {
 
-// The file as it was, and nothing said of it, is what came out.
+// Checks that the result has the source's elements, and no findings.
 void check_is_cut(const std::string& from, const std::string& out) {
   CAPTURE(from);
   VerbOptions options;

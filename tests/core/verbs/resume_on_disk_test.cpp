@@ -1,4 +1,4 @@
-// Repairs on this machine's disk that are killed, and who goes on with what they left.
+// Killed repairs on the local disk, and resuming them.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -18,7 +18,8 @@ using namespace shw::test;
 
 namespace {
 
-// A repair on this machine's disk that was killed when all was written, and is not alive any more.
+// A repair on this machine's disk that was killed after all data was written, by a process that has
+// ended.
 struct KilledOnDisk {
   TemporaryFolder folder;
   Files wanted;
@@ -59,7 +60,7 @@ TEST_CASE("the name of the output and that of the half-made folder resume the sa
     CHECK(resumed->result.output == killed.folder / "out");
     CHECK(resumed->result.files_kept == killed.wanted.size() - 2);
     Files made = files_below(posix_store(), killed.folder / "out");
-    // They name themselves.
+    // These two contain the folder's name.
     for (const char* path : {".metadata", "certificate.json"}) {
       made.erase(path);
       killed.wanted.erase(path);
@@ -98,7 +99,7 @@ TEST_CASE("resume: a half-made folder that others may write to, or a link, is no
     REQUIRE_FALSE(resumed.has_value());
     CHECK(resumed.error().kind == ErrorKind::kUsage);
     CHECK_FALSE(posix_store().exists(killed.folder / "out"));
-    // A new repair takes nothing of it.
+    // A new repair uses nothing of it.
     auto checkpoint = opened(killed.folder / "ckpt");
     auto made = apply_plan(*checkpoint, plan_of_rows(*checkpoint, true), {killed.folder / "out"});
     REQUIRE(made.has_value());
@@ -179,7 +180,7 @@ TEST_CASE("an input whose bytes were changed behind its time is read anew") {
   KilledOnDisk killed;
   const std::string path = killed.folder / "ckpt/__1_0.distcp";
   std::string bytes = contents(path);
-  // The last element of its tile: the payload is the last thing in the item that ends in numbers.
+  // The last element of its tile: the payload is the last part of the item that ends in numbers.
   const auto time = std::filesystem::last_write_time(path);
   auto folder = open_directory(killed.folder / "ckpt");
   REQUIRE(folder.has_value());
@@ -192,14 +193,14 @@ TEST_CASE("an input whose bytes were changed behind its time is read anew") {
   const std::size_t at = bytes.find(row);
   REQUIRE(at != std::string::npos);
   bytes[at + 7] = static_cast<char>(bytes[at + 7] ^ 1);
-  // The clock of the file system may stand still for some milliseconds.
+  // The file system's clock may stand still for some milliseconds.
   for (Entry now = before; now.changed_ns == before.changed_ns;
        now = (*folder)->stat("__1_0.distcp")) {
     put(path, bytes);
     std::filesystem::last_write_time(path, time);
   }
   CHECK((*folder)->stat("__1_0.distcp").modified_ns == before.modified_ns);
-  // And is not what was saved.
+  // The changed input is detected.
   auto resumed = killed.resume(killed.folder / "out");
   REQUIRE_FALSE(resumed.has_value());
   CHECK(resumed.error().message.find("does not match its checksum") != std::string::npos);
@@ -248,7 +249,7 @@ TEST_CASE("a journal that was edited, or is of another run, is refused") {
     CHECK(resumed.error().kind == ErrorKind::kDamaged);
     CHECK(resumed.error().place.file == path);
   }
-  // In good form: another program, another verb.
+  // Well-formed, but of another program and another verb.
   auto folder = open_directory(killed.partial);
   REQUIRE(folder.has_value());
   put(path, text);
@@ -360,7 +361,7 @@ TEST_CASE("what was cancelled to be gone on with is gone on with by the same pro
   if (!resumed) FAIL(resumed.error().message);
   CHECK(resumed->result.files_kept > 0);
   CHECK(payloads("resumed") == payloads("wanted"));
-  // The same repair once more finds it as well.
+  // A repeated repair finds the leftovers too.
   stop(folder / "again");
   auto again = apply_plan(*checkpoint, plan, {folder / "again"});
   if (!again) FAIL(again.error().message);

@@ -1,4 +1,4 @@
-// Repairs that are killed, on a store that forgets what was not durable, and what becomes of them.
+// Killed repairs on a store that loses everything not durable, and their outcomes.
 #include "core/verbs/resume.h"
 
 #include <doctest/doctest.h>
@@ -16,7 +16,7 @@ namespace {
 
 using Survives = MemoryStore::Survives;
 
-// From that step on nothing happens any more: what a process that is killed does.
+// All operations from that step on fail, as after a kill.
 WriteFault killed_at(int step) {
   return [step, at = std::make_shared<int>(0)](const std::string&, const std::string& path) {
     return (*at)++ >= step ? std::optional<Error>(Error{ErrorKind::kIo, "killed", {path}})
@@ -45,7 +45,7 @@ TEST_CASE("a repair that is cut off at any step is gone on with to the same byte
       made.store.cut_power(survives);
       made.bury();
       if (!finished && step % 2 == 0) {
-        // And once more, in the middle of going on.
+        // Kills the resumed run too.
         FaultyStore again(made.store, killed_at(step / 2));
         twice += repair_in(again, made).has_value() ? 0 : 1;
         made.store.cut_power(survives);
@@ -57,7 +57,7 @@ TEST_CASE("a repair that is cut off at any step is gone on with to the same byte
         most_kept = std::max(most_kept, result->files_kept);
       }
       Files files = files_below(made.store, "/out");
-      // Cut off behind its last step, notes of its making may lie beside the result.
+      // If it was killed after its last step, files of the run may be beside the result.
       files.erase(kJournalFile);
       files.erase(kOwnerFile);
       CHECK(files == wanted);
@@ -95,7 +95,7 @@ TEST_CASE("a repair in place that is cut off at any step is finished or taken ba
         FaultyStore dying(made.store, killed_at(step));
         finished = repair_there(dying, made).has_value();
         made.store.cut_power(survives);
-        // The folder of a process that runs is left alone.
+        // The folder of a running process is not touched.
         auto bytes = std::as_bytes(std::span(made.dead));
         if (!made.store.get(std::string("/ckpt/") + kOwnerFile).value_or(Bytes{}).empty()) {
           CHECK_FALSE(verbs::resume(made.store, "/ckpt", {}).has_value());

@@ -1,5 +1,5 @@
-// The way back from a conversion, on the pair of tests/core/maps: its Megatron side is what a
-// conversion of its Hugging Face side writes.
+// Converting back, for the pair of tests/core/maps: its Megatron side equals a conversion of its
+// Hugging Face side.
 #include "core/verbs/round_trip.h"
 
 #include <doctest/doctest.h>
@@ -92,7 +92,7 @@ void convert_to(const std::string& program, const std::string& from, const std::
   write_as(source, std::move(made->plan), output);
 }
 
-// The weights of a checkpoint and Adam's moments of each: in float32 and in float64.
+// Adds Adam's moments to the weights of a checkpoint, in float32 and in float64.
 void add_moments(const std::string& from, const std::string& output) {
   const verbs::Opened source = source_at(from);
   Plan plan = verbs::plan_for(source);
@@ -127,7 +127,7 @@ TEST_CASE("round trip: optimizer states come back as they were, and the certific
   std::ifstream common(folder / "torch_dist/common.pt", std::ios::binary);
   const std::string said{std::istreambuf_iterator<char>(common), {}};
   CHECK(said.find("fully_reshardable") != std::string::npos);
-  // Padding of a moment is cut off as that of its weight is.
+  // Padding of a moment is cut off like that of its weight.
   const WayBack other = gone_back(folder / "torch_dist", "fsdp_dtensor", folder / "fsdp_dtensor");
   CHECK(other.differ.empty());
 }
@@ -144,7 +144,7 @@ TEST_CASE("norms that Megatron's arguments call uncentred do not become Gemma's 
   const Status refused = verbs::check_norms(*megatron.checkpoint, made);
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().advice.find("@norms:-1") != std::string::npos);
-  // What is advised is taken.
+  // Follows the advice of the error.
   const verbs::Opened shifted = source_at(kBothSides + "megatron/@norms:-1");
   CHECK(verbs::check_norms(*shifted.checkpoint, made).has_value());
   made.facts.model_type = "llama";

@@ -1,4 +1,4 @@
-// Steps of a run as folders of one safetensors file with float32 tensors of given values.
+// Steps of a run, as folders of one safetensors file with float32 tensors of given values.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// The same slice of two checkpoints beside a loop over both.
+// The same slice of two checkpoints, compared with a loop over both.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -56,7 +56,7 @@ TEST_CASE("what differs between two checkpoints is counted, and by how much") {
   to[3] += 0.5f;
   to[700] -= 4;
   to[701] = NAN;
-  from[900] = to[900] = NAN;  // the same bits: no difference
+  from[900] = to[900] = NAN;  // equal bits are no difference
   auto told = beside(tensor_file(folder, "a", "F32", "[40,30]", from),
                      tensor_file(folder, "b", "F32", "[40,30]", to));
   CHECK(told.note.empty());

@@ -17,7 +17,8 @@ using namespace shw::verbs;
 
 namespace {
 
-// A safetensors file of one float32 tensor; what is not said stays a hole, which reads as zeros.
+// A safetensors file of one float32 tensor; elements that are not given stay a hole, which reads as
+// zeros.
 std::string write_floats(const TemporaryFolder& folder, std::int64_t rows, std::int64_t columns,
                          const std::vector<std::pair<std::int64_t, float>>& said) {
   std::int64_t bytes = rows * columns * 4;
@@ -109,7 +110,7 @@ TEST_CASE("what is not finite is never decimated away, and every cell has its la
   CHECK(infinite == 2);
   CHECK(values->cells.back().infinite);
 
-  // Turned round, the same cells the other way.
+  // Transposed, the same cells are in the other order.
   ValuesAsk turned = values->ask;
   turned.transposed = true;
   auto other = slice_values(*checkpoint, TensorId{0}, turned);
@@ -118,7 +119,7 @@ TEST_CASE("what is not finite is never decimated away, and every cell has its la
   CHECK(other->statistics == values->statistics);
   CHECK(other->table[1] == values->table[static_cast<std::size_t>(values->table_columns)]);
 
-  // A window of it.
+  // A window of the transposed values.
   auto window = slice_values(*checkpoint, TensorId{0}, *parse_values_ask("[400:402, 350:353]"));
   REQUIRE(window.has_value());
   CHECK(window->table == std::vector<std::string>{"NaN", "0", "0", "0", "0", "0"});

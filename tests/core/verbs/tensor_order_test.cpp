@@ -1,4 +1,4 @@
-// The list while somebody types, beside the filter and the sort that it stands for.
+// The list of tensors while a filter is typed, compared with a fresh filter and sort.
 #include "core/verbs/tensor_order.h"
 
 #include <doctest/doctest.h>
@@ -43,7 +43,7 @@ std::vector<std::uint32_t> passing_letters(const Checkpoint& checkpoint, std::st
   return *found;
 }
 
-// The rule, said once more: the next letter stands behind the one before, or begins a part.
+// The rule in its simplest form: the next letter follows the previous one, or begins a part.
 bool begins_part(std::string_view name, std::size_t at) {
   auto kind = [](char c) { return std::isdigit(c) != 0 ? 2 : std::isalpha(c) != 0 ? 1 : 0; };
   return kind(name[at]) == 0 || at == 0 || kind(name[at]) != kind(name[at - 1]);
@@ -83,7 +83,7 @@ TEST_CASE("a list that is typed at gives what filter and sort give one after the
       typed.pop_back();
     else if (random() % 5 == 0)
       typed += letters[random() % letters.size()];
-    else  // the next letter of what is being typed
+    else  // the next typed letter
       typed += letters[std::min(letters.size() - 1, typed.size() + random() % 2)];
     ListOptions wish{model, random() % 3 == 0 ? nullptr : report, typed,
                      static_cast<SortKey>(random() % 7), random() % 2 == 0};
@@ -116,7 +116,7 @@ TEST_CASE("letters find a name where they begin its parts or follow one another 
   CHECK_FALSE(has_letters_in_order("layers12", "l2"));   // 2 begins nothing
   CHECK_FALSE(has_letters_in_order("layers.3", "ls3"));  // nor does s
   CHECK_FALSE(has_letters_in_order("layers.3", "3l"));
-  CHECK(has_letters_in_order("d.down", "dow"));  // the first d leads nowhere, the second does
+  CHECK(has_letters_in_order("d.down", "dow"));  // the first d fails, the second one matches
   CHECK(has_letters_in_order("anything", ""));
   auto model = layered_model();
   CHECK(passing_letters(*model, "~l3dp").size() == 11);  // layers 3 and 30 to 39
@@ -129,7 +129,8 @@ TEST_CASE("letters are found in a list as in each of its names alone") {
   std::mt19937 random(5);
   constexpr std::string_view kSigns = "aB1.a_b2", kLetters = "ab12.";
   for (int round = 0; round < 60; ++round) {
-    // Neighbours that begin alike, one that begins the next, equal ones, and short ones.
+    // Neighbours with a common prefix, one that is a prefix of the next, equal ones, and short
+    // ones.
     std::vector<std::string> names(1);
     while (names.size() < 200) {
       std::string name = names.back().substr(0, random() % (names.back().size() + 1));
@@ -141,7 +142,7 @@ TEST_CASE("letters are found in a list as in each of its names alone") {
     std::string typed = "~";
     while (typed.size() < 6) {
       typed += kLetters[random() % kLetters.size()];
-      // What one that was typed at let through, all of them anew, and two words beside each other.
+      // The extended filter searches earlier matches or all names, with one or two words.
       std::string text = random() % 3 == 0 ? typed + " ~1" : typed;
       std::vector<std::uint32_t> wanted;
       for (std::uint32_t t = 0; t < names.size(); ++t) {
@@ -172,5 +173,5 @@ TEST_CASE("what was typed on is narrower, and a term that was typed on is anothe
   CHECK_FALSE(is_narrower("~l", "~"));
   CHECK_FALSE(is_narrower("dtype:bf16", "dtype:bf1"));
   CHECK_FALSE(is_narrower("dtype:b", "dtype:"));
-  CHECK_FALSE(is_narrower("down", "own"));  // true of these two, and not worth a search
+  CHECK_FALSE(is_narrower("down", "own"));  // true for these two, but not worth a search
 }

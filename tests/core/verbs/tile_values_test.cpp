@@ -1,4 +1,4 @@
-// What is said of tiles beside a loop over the elements that they were made of.
+// Statistics of tiles, compared with a loop over their elements.
 #include "core/verbs/tile_values.h"
 
 #include <doctest/doctest.h>
@@ -97,7 +97,7 @@ TEST_CASE("a session looks at the tiles of the selected tensor alone, and keeps 
   std::string second(opened->checkpoint->fqn(TensorId{1}));
   session.apply({SelectTensorCommand{first}, TileValuesCommand{false, second}});
   session.wait();
-  CHECK(session.snapshot()->tile_values == nullptr);  // that one has been left
+  CHECK(session.snapshot()->tile_values == nullptr);  // the other tensor's values are gone
   session.apply(TileValuesCommand{});
   session.wait();
   const auto* values = tile_values_of(*session.snapshot(), TensorId{0});

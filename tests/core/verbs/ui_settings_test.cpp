@@ -78,7 +78,7 @@ TEST_CASE("numbers out of bounds are brought into them, and unknown keys are pas
 TEST_CASE("whatever a settings file holds, it is taken or refused") {
   std::string whole = to_text(kOwn);
   for (std::size_t at = 0; at < whole.size(); ++at) {
-    bool all = at + 1 == whole.size();  // but for the last line's end
+    bool all = at + 1 == whole.size();  // without the last line end
     CHECK(parse_ui_settings(whole.substr(0, at)).has_value() == all);
     for (char c : {'\0', '"', '{', ']', '9', '\xFF'}) {
       std::string changed = whole;

@@ -1,4 +1,4 @@
-// What a build without CUDA says and does, on a machine that may well have nvcc.
+// Messages and behaviour of a build without CUDA, on a machine that may have nvcc.
 #include <doctest/doctest.h>
 
 #include "core/exec/device.h"

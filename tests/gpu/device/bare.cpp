@@ -1,6 +1,6 @@
-// On a bare machine there is neither xxHash nor OpenSSL nor TBB: of core/base/hash.cpp the one
-// thing that is linked here and that nobody calls, and of core/base/parallel.cpp how many cores
-// there are.
+// Replacements for a machine without xxHash, OpenSSL and TBB: the one function of
+// core/base/hash.cpp that is linked here but never called, and the number of cores from
+// core/base/parallel.cpp.
 #include <algorithm>
 #include <thread>
 

@@ -1,4 +1,4 @@
-// A real card beside the CPU: random slabs, every code of 8 and 16 bits, and every float.
+// Compares a real card with the CPU: random slabs, every code of 8 and 16 bits, and every float.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -32,7 +32,7 @@ void on_all_cores(std::size_t count, Work work) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// Elements side by side, cast to every dtype that there is but their own: one tile each.
+// Contiguous elements, cast to every other dtype: one tile each.
 struct AllCasts {
   std::vector<TileJob> tiles;
   std::size_t out = 0;
@@ -47,7 +47,7 @@ struct AllCasts {
       out += static_cast<std::size_t>(count) * size_of(to);
     }
   }
-  // Nothing, or which dtype was cast wrongly.
+  // Names the dtype that was cast wrongly; empty if there is none.
   std::string wrong(const std::byte* in, const std::byte* made) const {
     std::vector<std::byte> wanted;
     for (const TileJob& job : tiles) {
@@ -104,7 +104,7 @@ bool check_codes() {
   return true;
 }
 
-// As many as there are to be, as far from each other as 2^32 allows.
+// Checks the requested number of floats, spaced evenly over 2^32.
 bool check_floats(const Amounts& amounts) {
   const std::size_t at_once = amounts.floats_at_once, part = at_once / 64;
   const std::uint64_t step = (std::uint64_t{1} << 32) / amounts.floats;

@@ -1,5 +1,5 @@
-// Kernels by CUDA's own clock: the median of 20 runs over buffers that take turns, each beside the
-// copy of as many bytes from device to device that the same process measured.
+// Times kernels with CUDA events: the median of 20 runs over alternating buffers, relative to a
+// device-to-device copy of as many bytes in the same process.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -18,13 +18,13 @@ namespace {
 
 using Sizes = std::vector<std::int64_t>;
 
-// What is timed, and what was thought it would reach before anybody ran it.
+// A timed kernel, with the rate that was expected before it was measured.
 struct Bench {
   const char* name;
-  double predicted;  // of the copy, in percent
+  double predicted;  // share of the copy's speed, in percent
   std::vector<TileJob> tiles, scans;
   std::vector<NumberJob> numbers = {};
-  bool of_weights = false;  // floats as a model has them, and not random bits
+  bool of_weights = false;  // floats like those of a model instead of random bits
 };
 
 TileJob job_of(ElementOp op, Dtype from, Dtype to, const Sizes& sizes, const Sizes& source,
@@ -57,7 +57,7 @@ Bench turned(const char* name, double predicted, std::int64_t element, std::int6
           {}};
 }
 
-// `parts` interleaved, of 2 bytes an element, and back.
+// `parts` interleaved parts with 2 bytes per element, and back.
 Bench interleaved(const char* name, double predicted, std::int64_t parts, std::int64_t all,
                   bool back) {
   const std::int64_t each = all / parts;
@@ -141,7 +141,7 @@ std::vector<Bench> benches() {
   cast_scan.scans.push_back(
       job_of(ElementOp::kCast, Dtype::kFloat32, Dtype::kBfloat16, {kBytes / 8}, {4}, {1}));
   all.push_back(cast_scan);
-  // Random bits are the worst of all: each element is of another group of powers than the last one.
+  // Random bits are the worst case: each element is in another group of powers than the one before.
   all.push_back(numbers("numbers of float32, random bits", 5, Dtype::kFloat32, kBytes));
   all.push_back(numbers("numbers of bfloat16, random bits", 3, Dtype::kBfloat16, kBytes));
   all.push_back(numbers("numbers of float16, random bits", 8, Dtype::kFloat16, kBytes));
@@ -152,13 +152,13 @@ std::vector<Bench> benches() {
   columns.tiles.push_back(
       job_of(ElementOp::kCopy, Dtype::kFloat32, Dtype::kFloat32, {256 * kMega}, {8}, {4}));
   all.push_back(columns);
-  // Weights, whose memory is filled anew: nearly all within one group of powers.
+  // Weights in memory that is filled anew: nearly all within one group of powers.
   all.push_back(numbers("numbers of float32, weights", 30, Dtype::kFloat32, kBytes));
   all.back().of_weights = true;
   return all;
 }
 
-// What jobs must move.
+// Bytes that the jobs must move.
 double bytes_of(const Bench& bench) {
   double bytes = 0;
   for (const TileJob& job : bench.tiles)
@@ -176,7 +176,7 @@ bool ok(cudaError_t error) {
   return error == cudaSuccess;
 }
 
-// Seconds of one run: the median.
+// Median of the seconds of one run.
 double median(const std::function<bool(int)>& run) {
   constexpr int kRuns = 20;
   cudaEvent_t begin, end;
@@ -196,7 +196,7 @@ double median(const std::function<bool(int)>& run) {
   return times[kRuns / 2] * 1e-3;
 }
 
-// Reads and adds up, nothing else: what a scan can reach.
+// Reads and sums only: the upper limit of a scan.
 __global__ void __launch_bounds__(256) read_all(const uint4* in, std::size_t count, unsigned* out) {
   unsigned sum = 0;
   const std::size_t step = std::size_t{256} * 8;
@@ -232,7 +232,7 @@ std::vector<std::byte> weights(std::size_t bytes) {
   return all;
 }
 
-// Again and again.
+// Fills the memory with copies of the bytes.
 bool fill(const DeviceMemory& memory, const std::vector<std::byte>& with) {
   for (std::size_t at = 0; at < memory.size(); at += with.size())
     if (!ok(cudaMemcpy(memory.data() + at, with.data(), std::min(with.size(), memory.size() - at),

@@ -10,7 +10,8 @@ using namespace shw;
 using test::Amounts, test::kLittle;
 
 int main(int count, char** words) {
-  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // what is stopped has said what it knew
+  // So that a stopped process has printed all its results.
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
   Amounts amounts;
   if (count > 1 && std::strcmp(words[1], "--little") == 0) {
     amounts = kLittle;

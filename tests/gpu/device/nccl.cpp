@@ -1,5 +1,4 @@
-// NCCL's own library on this card: one worker alone, up to a hundred times from the first call
-// to the last.
+// NCCL's own library on this card: a single worker, set up and shut down up to a hundred times.
 #include "gpu/nccl_transport.h"
 
 #include <algorithm>
@@ -14,7 +13,8 @@ namespace shw::test {
 namespace {
 
 constexpr int kLives = 100;
-// Lives cost from milliseconds to seconds, by library and machine: fewer of slow ones.
+// Each time takes from milliseconds to seconds, by library and machine, so slow ones are repeated
+// less often.
 constexpr double kSeconds = 25;
 
 using Clock = std::chrono::steady_clock;
@@ -23,7 +23,7 @@ double since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// Half of them end by an abort.
+// Half of them end with an abort.
 Status live_once(const NcclLibrary& nccl, Transport& control, bool is_aborted) {
   SHW_TRY(auto stage, cuda_stage(0));
   SHW_TRY(auto transport, open_nccl(nccl, std::move(stage), control, {}));
@@ -38,7 +38,7 @@ bool check_nccl(const std::string& file) {
   auto nccl = load_nccl(file);
   if (!nccl) {
     std::printf("NCCL: none (%s)\n", nccl.error().message.c_str());
-    return true;  // a machine without it is a normal one
+    return true;  // NCCL is often missing
   }
   for (std::size_t bytes : {std::size_t{256}, std::size_t{1} << 20, std::size_t{256} << 20}) {
     const auto begin = Clock::now();

@@ -1,5 +1,5 @@
-// What `stats --device` does with what lies in the page cache, by the card and by the cores beside
-// it: parts of 32 MiB, each read in pieces by a thread, counted by a counter of its own.
+// Measures `stats --device` on files in the page cache, on the GPU and on the CPU: parts of 32 MiB,
+// each read in pieces by one thread and counted by its own counter.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -37,12 +37,12 @@ struct Counted {
   StatisticsSums sums;
 };
 
-// As core/facts/values/tensor_statistics.cpp goes: what is read comes in pieces.
+// Like core/facts/values/tensor_statistics.cpp, which passes data in pieces.
 std::optional<Counted> count_parts(const MakeNumberCounter& make, Dtype dtype, unsigned threads,
                                    const std::vector<std::byte>& part, std::size_t parts) {
   std::vector<std::unique_ptr<NumberCounter>> counters;
   for (unsigned t = 0; t < threads; ++t) {
-    counters.push_back(make());  // and what it takes at the first part, before the clock begins
+    counters.push_back(make());  // the first part's setup is not measured
     counters.back()->begin(dtype);
     counters.back()->add(part);
     if (!counters.back()->take()) return std::nullopt;

@@ -1,8 +1,8 @@
-// From file to file, out of and into memory that the system keeps files in: threads that each own a
-// slab of pinned memory on either side, a stream and the tables of their slab, so that one reads
-// while another one's slab is on its way to the card. Each stage is also run alone, by as many
-// threads: the whole can be no faster than the slowest of them. The CPU's executor does the same
-// work for comparison.
+// Measures a pipeline from file to file in memory-backed file systems: each thread has a slab of
+// pinned memory on either side, a stream and tables, so that one thread reads while another one's
+// slab is on its way to the GPU. Each stage is also run alone with as many threads, because the
+// whole cannot be faster than the slowest stage. The CPU executor does the same work for
+// comparison.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -89,11 +89,11 @@ struct Lane {
 struct Ran {
   double seconds = 0;
   Fingerprint sum;
-  DeviceWorks works{};  // by the executor's own events
+  DeviceWorks works{};  // measured by the executor's own events
 };
 
-// As write_blocks() goes: each thread has an executor with several slabs under way, and waits for
-// the oldest when there are as many as may be.
+// Works like write_blocks(): each thread has an executor with several slabs in progress, and waits
+// for the oldest if no more are allowed.
 class Ring {
  public:
   bool open(const Work& work) {
@@ -107,7 +107,7 @@ class Ring {
     }
     return true;
   }
-  // The slabs that `next` deals out.
+  // Processes the slabs that `next` gives out.
   bool carry(const Work& work, const Files& files, std::atomic<std::size_t>& next, Ran& ran) {
     bool right = true;
     for (std::size_t slab, turn = 0; right && (slab = next++) < work.slabs; ++turn) {
@@ -148,7 +148,7 @@ class Ring {
   std::deque<UnderWay> under_way_;
 };
 
-// On as many threads as there are workers, each of which carries slabs until none is left.
+// Runs as many threads as there are workers, each of which processes slabs until none is left.
 template <class Worker, class Carry>
 std::optional<Ran> run_on(std::vector<Worker>& workers, Carry carry) {
   std::vector<Ran> parts(workers.size());
@@ -199,7 +199,7 @@ std::optional<Ran> run_stages(const Work& work, unsigned stages, unsigned thread
   });
 }
 
-// Slabs of float32, side by side: 64 MiB each of all that there is to do.
+// Contiguous slabs of float32, 64 MiB each, for the whole amount of data.
 Work work_of(const char* name, ElementOp op, Dtype to, bool turned, const Amounts& amounts) {
   const std::int64_t side = amounts.side;
   const Extents sizes{side, side}, rows{side, 1};
@@ -221,14 +221,14 @@ Work work_of(const char* name, ElementOp op, Dtype to, bool turned, const Amount
   return work;
 }
 
-// Two files in memory, gone when they are closed.
+// Two files in memory that are deleted when closed.
 class TwoFiles {
  public:
   ~TwoFiles() {
     for (int file : {files_.in, files_.out})
       if (file >= 0) close(file);
   }
-  // Filled once: every work reads as many bytes.
+  // Filled once, since every work reads equally many bytes.
   bool open(const std::string& folder, std::size_t slab_bytes, std::size_t slabs) {
     files_ = {opened(folder + "/shardwright_in"), opened(folder + "/shardwright_out")};
     if (files_.in < 0 || files_.out < 0) {

@@ -1,4 +1,4 @@
-// What gpu/nccl_library.h declares by itself, beside NCCL's own header where that is installed.
+// Declarations of gpu/nccl_library.h, compared with NCCL's own header if it is installed.
 #include "gpu/nccl_library.h"
 
 #include <doctest/doctest.h>

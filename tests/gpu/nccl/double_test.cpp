@@ -1,4 +1,5 @@
-// The double finds every rule that is broken: without that nothing would follow from its silence.
+// The test double of NCCL detects every violation of its rules; otherwise its silence would prove
+// nothing.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -42,7 +43,7 @@ NcclCommunicator* alone() {
   return comm;
 }
 
-// Two ranks of one clique, each on a thread.
+// Runs two ranks of one clique, each on its own thread.
 void by_two(const std::function<void(int rank, NcclCommunicator*)>& work) {
   NcclUniqueId id = {};
   nccl().get_unique_id(&id);
@@ -60,7 +61,7 @@ void by_two(const std::function<void(int rank, NcclCommunicator*)>& work) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// What the double had to say about it.
+// The violation that the double reports.
 std::string violation_of(const std::function<void()>& wrong) {
   nccl_double().tolerate(1);
   wrong();
@@ -200,7 +201,7 @@ TEST_CASE("The double finds peers that disagree about a message") {
   }
 }
 
-#ifndef __SANITIZE_THREAD__  // which finds it as well
+#ifndef __SANITIZE_THREAD__  // which finds the race as well
 TEST_CASE("The double finds bytes that change while they are sent") {
   const std::string said = violation_of([] {
     std::atomic<int> changed = 0;

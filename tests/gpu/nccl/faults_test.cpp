@@ -1,4 +1,4 @@
-// What goes wrong in NCCL is named, by whom it meets and in time, and leaves nothing behind.
+// Failures in NCCL are named by the rank that has them, in time, and leave nothing behind.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -31,7 +31,7 @@ Status exchange_twenty_times(Transport& transport) {
 
 struct FaultCase {
   const char* fault;
-  const char* says;  // every worker, of itself or of another one
+  const char* says;  // error text of every worker, its own or another one's
 };
 
 std::size_t entries(const char* folder) {
@@ -173,7 +173,7 @@ TEST_CASE("A thousand lives of a communicator leave nothing behind") {
       auto ended = run_on_nccl(2, nccl_options(), [&](Transport& transport) -> Status {
         std::vector<Bytes> to_each(2, Bytes(1500));
         SHW_TRY(auto come, exchange(transport, std::move(to_each), 1 << 20, {"life", 30s}));
-        // Some end in other ways.
+        // Some end in another way.
         if (i % 5 == 1 && transport.rank() == 0) transport.abort({ErrorKind::kIo, "enough"});
         if (i % 5 == 2) return transport.receive(1 - transport.rank(), Tag::kBytes, come[0]);
         return {};

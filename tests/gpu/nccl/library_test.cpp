@@ -36,10 +36,10 @@ TEST_CASE("Versions are told as NCCL tells them") {
   CHECK(test::nccl_double().nccl.version == 22809);
 }
 
-// NCCL's own library, where this machine has it: without a GPU it has to refuse, and not to crash.
+// NCCL's own library, if this machine has it: without a GPU it must refuse and not crash.
 TEST_CASE("NCCL itself says in words that there is no GPU") {
   const Gpus gpus = cuda_gpus();
-  if (gpus.none.empty()) return;  // tests/gpu/run.sh goes on from here
+  if (gpus.none.empty()) return;  // tests/gpu/run.sh tests the rest
   auto stage = cuda_stage(0);
   REQUIRE_FALSE(stage.has_value());
   CHECK(stage.error().message == gpus.none);

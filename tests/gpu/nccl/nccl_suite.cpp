@@ -1,6 +1,7 @@
-// Under mpirun: NCCL's transport, bootstrapped over MPI, against the suite of every transport, with
-// the double of its library. With a word it goes on until what $SHW_NCCL_DOUBLE_FAULT wants has
-// come true: every process has to end then, and to say why with that word in it.
+// Runs under mpirun: the suite of all transports on NCCL's transport, bootstrapped over MPI, with
+// the test double of its library. With an argument it continues until the fault in
+// $SHW_NCCL_DOUBLE_FAULT has happened: every process must then end with an error that contains that
+// word.
 #include <cstdio>
 #include <functional>
 #include <string>
@@ -41,7 +42,7 @@ int run_cases(MpiSession& session) {
   return failed == 0 ? 0 : 1;
 }
 
-// Each says what it was told, and whether that was right.
+// Each process prints its error, and whether it was the expected one.
 int run_until_one_fails(MpiSession& session, std::string_view part) {
   Status ended = on_nccl(session, nccl_options(), [&](Transport& transport) -> Status {
     for (int round = 0;; ++round) {

@@ -16,7 +16,7 @@ class HostStage final : public NcclStage {
   Status take() override { return {}; }
   NcclStream stream() const override { return const_cast<HostStage*>(this); }
   Result<std::byte*> reserve(std::size_t bytes) override {
-    // New memory every time, and just as much: what is used for too long is found by ASan.
+    // New memory of exact size every time, so that ASan finds a use after it was freed.
     memory_ = std::make_unique<std::byte[]>(bytes + 256);
     void* at = memory_.get();
     std::size_t room = bytes + 256;

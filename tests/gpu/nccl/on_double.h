@@ -1,4 +1,4 @@
-// NCCL's transport in front of the double of its library, with memory of the host.
+// NCCL's transport on a simulated library, with host memory.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace shw::test {
 
-// The double, loaded once as libnccl is, and what else it can be asked.
+// The double, loaded once like libnccl, and its additional functions.
 struct NcclDouble {
   NcclLibrary nccl;
   void (*counts)(NcclDoubleCounts*) = nullptr;
@@ -21,12 +21,12 @@ struct NcclDouble {
 };
 const NcclDouble& nccl_double();
 
-// Memory of the host as a device has it.
+// Host memory in place of device memory.
 std::unique_ptr<NcclStage> host_stage();
 // Messages in pieces of 1,000 bytes; `patience` for the opening.
 NcclOptions nccl_options(std::chrono::milliseconds patience = std::chrono::seconds(30));
 
-// Workers that are threads, joined by NCCL; what became of each, by rank.
+// Runs ranks as threads connected by NCCL; returns each rank's status.
 std::vector<Status> run_on_nccl(int workers, const NcclOptions& options,
                                 const std::function<Status(Transport&)>& work);
 

@@ -1,5 +1,5 @@
-// Workers that begin and wait in any order that messages of their own size allow: whoever carries
-// them must not wait in a circle.
+// Ranks that start and wait in any order that messages of their own size allow: transports must not
+// deadlock.
 #include <doctest/doctest.h>
 
 #include <random>
@@ -19,8 +19,8 @@ struct Message {
   std::size_t bytes = 0;
 };
 
-// Every worker does its part in the order of all: the first that is not done yet is always begun by
-// both, so that it can be done.
+// The messages of each rank in a common order: the first unfinished message is always started by
+// both ranks, so that it can finish.
 std::vector<Message> random_messages(unsigned seed, int workers) {
   std::mt19937 random(seed);
   std::vector<Message> messages(40);

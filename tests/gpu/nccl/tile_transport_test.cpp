@@ -1,4 +1,4 @@
-// Whether tiles travel by NCCL is decided by all workers alike, and before anything is written.
+// All ranks decide alike whether tiles are sent over NCCL, before anything is written.
 #include "gpu/tile_transport.h"
 
 #include <doctest/doctest.h>
@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A machine with so many cards; `rank` is the worker's number there.
+// Options on a machine with so many cards; `rank` is the worker's number there.
 TransportOptions nccl_wish(int cards, int rank) {
   TransportOptions wish{TileTransport::kNccl};
   wish.device.local_rank = rank;
@@ -32,7 +32,7 @@ TransportOptions nccl_wish(int cards, int rank) {
 
 using ChangeWish = std::function<void(TransportOptions& wish, int rank)>;
 
-// What three workers are told, by rank; empty where they have NCCL and it carries bytes.
+// The reason that each of three ranks gets; empty if NCCL is available and works.
 std::vector<std::string> told(int cards, const ChangeWish& change) {
   std::vector<std::string> all;
   for (const Status& ended : run_on_threads(3, {}, [&](Transport& control) -> Status {
@@ -69,7 +69,7 @@ TEST_CASE("tiles travel by NCCL where every worker has a card of its own") {
          wish.device.index = 4 - rank;
        }))
     CHECK(error == "");
-  // Machines of one card each.
+  // Machines with one card each.
   for (const std::string& error : told(1, [](TransportOptions&wish, int rank) {
          wish.device.local_rank = 0;
          wish.device.gpus = [rank] {

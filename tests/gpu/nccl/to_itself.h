@@ -1,5 +1,5 @@
-// A communicator of one rank that sends itself bytes through NCCL: the smallest thing that moves
-// something. In front of the double, and on a card (tests/gpu/device/nccl.cpp).
+// A communicator of one rank that sends bytes to itself through NCCL: the smallest transfer. Used
+// with the test double and on a GPU (tests/gpu/device/nccl.cpp).
 #pragma once
 
 #include <chrono>

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kHelloMagic = 0x6e636c;
 
-// Of Linux's own, which no file stands for and which goes with its last socket.
+// An abstract socket address of Linux, without a file; it disappears with its last socket.
 socklen_t address_of(const std::string& name, int rank, sockaddr_un& address) {
   address = {};
   address.sun_family = AF_UNIX;
@@ -95,7 +95,7 @@ void Communicator::post(Group group, void* on) {
   }
   std::lock_guard lock(guard_);
   stream = on;
-  state = kInProgress;  // until the thread has it
+  state = kInProgress;  // until the thread takes it
   posted_.push_back(std::move(group));
   eventfd_write(woken_, 1);
 }
@@ -130,7 +130,7 @@ void Communicator::run() {
         group = std::move(posted_.front());
         posted_.pop_front();
         is_moving_ = true;
-        state = kSuccess;  // launched: from now on it is in the stream
+        state = kSuccess;  // launched: it is in the stream now
       } else if (is_finalizing_) {
         is_finalizing_ = false;
         stage = Stage::kFinalized;
@@ -145,7 +145,7 @@ void Communicator::run() {
       continue;
     }
     run_group(group);
-    if (state != kSuccess) return;  // what was in the stream stays there
+    if (state != kSuccess) return;  // work in the stream stays there
     std::lock_guard lock(guard_);
     is_moving_ = stop_;
   }
@@ -193,7 +193,7 @@ bool Communicator::connect_to(int peer) {
 bool Communicator::accept_one() {
   const int made = accept4(listens_, nullptr, nullptr, SOCK_CLOEXEC);
   if (made < 0) return false;
-  Handshake hello;  // sent before anything else, at once
+  Handshake hello;  // sent first, at once
   if (recv(made, &hello, sizeof(hello), MSG_WAITALL) != sizeof(hello) ||
       hello.magic != kHelloMagic || hello.rank < 0 || hello.rank >= size) {
     close(made);
@@ -235,7 +235,7 @@ void Communicator::run_group(Group& group) {
   }
 }
 
-// Of one pair and direction one after the other.
+// True if no earlier move of the same pair and direction is unfinished.
 bool Communicator::is_first(const Group& group, const Move& move) const {
   for (const Move& other : group) {
     if (&other == &move) return true;
@@ -286,13 +286,13 @@ bool Communicator::pull(Move& move) {
     return false;
   }
   const char taken = 1;
-  // Whoever sent it may be gone as soon as it has this.
+  // The sender may have ended as soon as it receives this.
   if (::send(socket, &taken, 1, MSG_NOSIGNAL) != 1) return false;
   move.is_done = true;
   return true;
 }
 
-// To itself: both ends have to be in the group.
+// A message to itself: both ends have to be in the group.
 void Communicator::move_within(Group& group) {
   std::deque<Move*> sent;
   for (Move& move : group) {

@@ -1,6 +1,5 @@
-// A communicator of the double: sockets to all others, and a thread that moves what is in its
-// stream. Two sockets a pair, one for what goes each way: what one peer does not take yet stands in
-// front of nothing else.
+// A communicator of the double: sockets to all other ranks, and a thread that moves the data of its
+// stream. Two sockets per pair, one per direction, so that a slow peer blocks nothing else.
 #pragma once
 
 #include <atomic>
@@ -25,7 +24,7 @@ struct Move {
   int type = 0;
   std::size_t bytes = 0;
   int peer = 0;
-  std::uint64_t sum = 0;  // of what is sent, when it was given
+  std::uint64_t sum = 0;  // of the sent data, at the time of the call
   std::size_t moved = 0;  // of header and bytes
   bool is_done = false;
 };
@@ -47,7 +46,7 @@ class Communicator {
   std::atomic<int> state{kInProgress};
   std::atomic<Stage> stage{Stage::kOpening};
   std::atomic<bool> is_in_call{false};
-  void* stream = nullptr;  // the only one it was ever given
+  void* stream = nullptr;  // the only stream that was passed
   std::string last_error();
 
  private:
@@ -82,7 +81,7 @@ class Communicator {
   int listens_ = -1, woken_ = -1;
   std::vector<int> to_, from_;
   long groups_ = 0;
-  std::vector<Header> headers_;  // by peer, of what comes
+  std::vector<Header> headers_;  // by peer: headers of incoming data
   std::thread thread_;
 };
 

@@ -1,4 +1,4 @@
-// What is to go wrong: control.h says how it is written.
+// A simulated fault; control.h describes the syntax.
 #pragma once
 
 #include <sstream>
@@ -14,7 +14,7 @@ struct Fault {
   int code = 0;
 };
 
-// Several are parted by commas.
+// Several faults are separated by commas.
 inline std::vector<Fault> parse_faults(const std::string& text) {
   std::vector<Fault> faults;
   std::istringstream all(text);

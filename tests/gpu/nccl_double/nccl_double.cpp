@@ -1,4 +1,4 @@
-// NCCL's calls, as its documentation has them, and whoever breaks what that demands.
+// NCCL's functions as documented, with checks for violations of their rules.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -19,7 +19,7 @@ namespace shw::nccl_double {
 struct Id {
   char internal[128];
 };
-// The fields of 2.18, which every later form begins with.
+// The fields of version 2.18, with which every later version begins.
 struct Config {
   std::size_t size;
   unsigned magic, version;
@@ -27,13 +27,13 @@ struct Config {
   const char* net_name;
   int split_share;
 };
-// A number is never given twice: who comes with one that is gone is always found out.
+// Numbers are never reused, so that a stale handle is always detected.
 using Handle = struct Opaque*;
 
 namespace {
 
 constexpr char kIdMark[] = "double of libnccl ";
-constexpr std::size_t kName = 32;  // hexadecimal digits behind the mark
+constexpr std::size_t kName = 32;  // hexadecimal digits after the magic
 
 struct World {
   std::mutex guard;
@@ -58,7 +58,7 @@ World& world() {
   static World one;
   return one;
 }
-// Begun with the library, so that it ends with it: after all that uses it.
+// Initialised with the library, so that it is destroyed after all that uses it.
 const World& kBegun = world();
 
 struct Pending {
@@ -83,7 +83,7 @@ int wanted_failure(const char* call) {
   return kSuccess;
 }
 
-// One call on one communicator: it has to be there, and nobody else may be at it.
+// One call on one communicator: it must exist, and no other thread may use it.
 class Call {
  public:
   Call(Handle handle, const char* name) {
@@ -109,7 +109,7 @@ class Call {
 };
 
 void forget(Handle handle) {
-  std::shared_ptr<Communicator> last;  // ended without the guard: its thread may want that
+  std::shared_ptr<Communicator> last;  // destroyed without the guard, which its thread may need
   std::lock_guard lock(world().guard);
   auto found = world().alive.find(handle);
   if (found == world().alive.end()) return;
@@ -182,7 +182,7 @@ int move_in_group(const Move& move, Handle handle, void* stream, const char* nam
   const int code = add_move(move, handle, stream, name);
   if (code != kSuccess && depth > 0) group_error = code;
   if (depth > 0 || code != kSuccess) return code;
-  return end_group();  // alone it is a group of its own
+  return end_group();  // outside of a group it forms its own group
 }
 
 }  // namespace

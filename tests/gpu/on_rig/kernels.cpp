@@ -1,4 +1,4 @@
-// Rates of a card that is made up would say nothing.
+// Timings on a simulated GPU would be meaningless.
 #include "gpu/device/device.h"
 
 namespace shw::test {

@@ -1,5 +1,4 @@
-// The program as it is (app/cli), on cards that the rig makes up: what NCCL's double moves lies in
-// memory of the host, whichever card it is.
+// The real program (app/cli) with simulated GPUs: NCCL's double moves host memory for any GPU.
 #include "gpu/nccl/on_double.h"
 
 namespace shw {

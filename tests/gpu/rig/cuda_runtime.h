@@ -1,11 +1,11 @@
-// Stands in for CUDA's own header, so that g++ compiles the kernels of gpu/ as they are: every
-// thread of a block is a fiber, __syncthreads() hands over to the next one, shared memory is static
-// memory. It judges results and traffic and is no way to run: one thread at a time, no warp in
-// step.
+// A substitute for CUDA's own header, so that g++ compiles the kernels of gpu/ unchanged: every
+// thread of a block is a fiber, __syncthreads() switches to the next one, shared memory is static
+// memory. The rig checks results and memory traffic; it is not meant for real work, because one
+// thread runs at a time and there are no warps in lockstep.
 //
-// What a real card's speed hangs on is counted from addresses (rig/traffic.h): every access to the
-// slabs and to shared memory is noted with its warp, the place in the code and how often the thread
-// has been there, which tells the accesses of one warp instruction.
+// The factors that determine a real GPU's speed are counted from addresses (rig/traffic.h): every
+// access to the slabs and to shared memory is recorded with its warp, its place in the code and how
+// often the thread has been there, which identifies the accesses of one warp instruction.
 #pragma once
 
 #include <cstddef>
@@ -61,7 +61,8 @@ struct cudaDeviceProp {
 #define CUDART_VERSION 13000
 constexpr unsigned int cudaStreamNonBlocking = 1;
 
-// rig/streams.cpp. What a stream is given happens later; without a stream it happens at once.
+// Defined in rig/streams.cpp. Work in a stream is done later; work without a stream is done at
+// once.
 cudaError_t cudaMalloc(void** memory, std::size_t bytes);
 cudaError_t cudaMallocHost(void** memory, std::size_t bytes);
 cudaError_t cudaFree(void* memory);
@@ -93,9 +94,9 @@ struct cudaLaunchConfig_t {
 
 namespace rig {
 
-// The last two are done at once: nothing comes between what is read there and what is written.
+// The last two are atomic: nothing happens between their read and their write.
 enum class Access : std::uint8_t { kRead, kWrite, kSharedRead, kSharedWrite, kSharedAdd, kAdd };
-// `site`: which instruction it is.
+// `site` identifies the instruction.
 void note(Access access, const void* site, const void* address, std::size_t bytes);
 void barrier();
 void run_blocks(unsigned int blocks, unsigned int threads, const std::function<void()>& thread);
@@ -110,7 +111,7 @@ inline void __syncthreads() {
   rig::barrier();
 }
 
-// Never inlined: where it returns to is the place in the kernel.
+// Never inlined: its return address identifies the place in the kernel.
 template <class Value>
 [[gnu::noinline]] Value __ldcs(const Value* at) {
   rig::note(rig::Access::kRead, __builtin_return_address(0), at, sizeof(Value));
@@ -143,7 +144,7 @@ template <class Value>
 #define SHW_SHARED_READ(address, bytes) note_shared_read(address, bytes)
 #define SHW_SHARED_WRITE(address, bytes) note_shared_write(address, bytes)
 
-// Fibers hand over at barriers alone.
+// Fibers switch only at barriers.
 template <class Number>
 Number atomicAdd(Number* at, Number value) {
   const Number before = *at;

@@ -1,4 +1,4 @@
-// The rig: fibers for the threads of a block, and the counting of what they touch.
+// The rig: runs threads of a block as fibers, and counts their memory accesses.
 #include <ucontext.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ struct Note {
   unsigned int warp, lane;
   const void* site;
   unsigned int barriers;
-  unsigned int turn;  // how often this thread has been there since the last one
+  unsigned int turn;  // how often this thread reached this site since the last barrier
   std::uintptr_t address;
   std::size_t bytes;
 };
@@ -77,7 +77,7 @@ void after_switch([[maybe_unused]] void* fake, [[maybe_unused]] const void** bot
 #endif
 }
 
-// Inline, since TSan counts calls and returns on the side that each of them is on.
+// Inline, because TSan counts calls and returns per fiber.
 [[gnu::always_inline]] inline void tell_tsan([[maybe_unused]] void* next) {
 #if defined(__SANITIZE_THREAD__)
   __tsan_switch_to_fiber(next, 0);
@@ -123,7 +123,7 @@ void go_on(Fiber& fiber) {
 #endif
 }
 
-// Turns beyond the first that the banks need: 128 bytes are asked for at once, by neighbours.
+// Turns beyond the first that bank conflicts need: neighbours request 128 bytes at once.
 void count_shared(const Note* first, const Note* last, Traffic& traffic) {
   const auto at_once = static_cast<unsigned int>(128 / std::max<std::size_t>(first->bytes, 4));
   while (first < last) {
@@ -141,7 +141,7 @@ void count_shared(const Note* first, const Note* last, Traffic& traffic) {
   }
 }
 
-// Neighbours that add to one word wait for each other, as those do that meet one bank.
+// Neighbours that add to one word wait for each other, like those that use one bank.
 void count_shared_adds(const Note* first, const Note* last, Traffic& traffic) {
   std::array<std::uint64_t, 32> turns{};
   for (const Note* note = first; note < last; ++note) ++turns[note->address / 4 % 32];
@@ -173,7 +173,7 @@ bool is_shared(Access access) {
          access == Access::kSharedAdd;
 }
 
-// Who met a byte of shared memory since the last barrier.
+// Threads that accessed a byte of shared memory since the last barrier.
 struct Met {
   unsigned int thread = 0;
   bool several = false, written = false, not_added = false;
@@ -249,7 +249,7 @@ void run_blocks(unsigned int blocks, unsigned int threads, const std::function<v
   for (unsigned int block = 0; block < blocks; ++block) {
     blockIdx.x = block;
     for (unsigned int i = 0; i < threads; ++i) start(*m.fibers[i]);
-    // All up to the next barrier, again and again; a thread that has returned waits for nobody.
+    // Runs all threads up to the next barrier, repeatedly; threads that have returned are skipped.
     for (bool any = true; any;) {
       any = false;
       for (unsigned int i = 0; i < threads; ++i) {

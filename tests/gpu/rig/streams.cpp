@@ -1,5 +1,5 @@
-// The rig's streams: queues of what is still to be done. Whoever calls CUDA lets some of it happen,
-// drawn at random from all streams; whoever waits lets it happen until what he waits for is done.
+// The rig's streams: queues of pending work. Every CUDA call runs a random part of it from all
+// streams; a waiting call runs it until its condition holds.
 #include "streams.h"
 
 #include <algorithm>
@@ -33,16 +33,16 @@ struct rig_stream {
 
 namespace {
 
-// For which device it was taken, and how much.
+// Device and size of an allocation.
 struct Taken {
   int device = 0;
   std::size_t bytes = 0;
 };
 
-// Of each thread, as on a card.
+// Per thread, as in CUDA.
 thread_local int current_device = 0;
 
-// Of a whole program on the rig, which has nobody to set it.
+// Seed for a whole program on the rig, from an environment variable.
 std::uint64_t number_of(const char* variable, std::uint64_t otherwise) {
   const char* text = std::getenv(variable);
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
@@ -63,7 +63,7 @@ Streams& streams() {
   return one;
 }
 
-// Threads call CUDA at once; what they asked for is done by one of them at a time.
+// Threads may call CUDA concurrently; their work runs one at a time.
 std::recursive_mutex guard;
 struct Turn {
   std::lock_guard<std::recursive_mutex> held{guard};
@@ -89,7 +89,7 @@ void run_command(rig_stream& stream) {
     operation.records->done = std::max(operation.records->done, operation.which);
 }
 
-// One thing of a stream that can go on; false where none can.
+// Does one operation of a stream that can proceed; false if none can.
 bool go_on() {
   Streams& s = streams();
   std::vector<rig_stream*> ready;
@@ -104,7 +104,7 @@ cudaError_t state() {
   return streams().is_broken ? cudaErrorLaunchFailure : cudaSuccess;
 }
 
-// What has happened by the time of a call.
+// Runs work that happens before a call.
 cudaError_t meanwhile() {
   for (std::uint64_t left = streams().random() % 4; left > 1; --left) go_on();
   return state();
@@ -113,7 +113,7 @@ cudaError_t meanwhile() {
 template <class Done>
 cudaError_t wait_until(Done done) {
   while (!done())
-    if (!go_on()) std::abort();  // it would wait for ever
+    if (!go_on()) std::abort();  // otherwise it would wait forever
   return state();
 }
 

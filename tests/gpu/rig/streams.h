@@ -1,4 +1,4 @@
-// What the rig's streams do that a card's may do, and what a test may ask of them.
+// Behaviour of the rig's streams that real streams may show, and controls for tests.
 #pragma once
 
 #include <cstddef>
@@ -6,23 +6,23 @@
 
 namespace rig {
 
-// From here on everything that was given to a stream is done at a moment that `seed` draws: late,
-// and before or after what other streams were given, unless an event or the host waits.
+// From here on, work in streams runs at moments drawn from `seed`: late, and before or after that
+// of other streams, unless an event or the host waits.
 void begin_streams(std::uint64_t seed);
-// Every second wait of a stream for an event is forgotten: what a program without it would do.
+// Ignores every second wait of a stream for an event, to imitate a program that lacks it.
 void forget_waits(bool forget);
-// From the `operation`-th one on everything fails, as after a kernel that went astray; 0: nothing.
+// Makes all operations from number `operation` on fail, as after an invalid memory access; 0: none.
 void fail_from(std::uint64_t operation);
-// Since begin_streams(): how many were done, and how often one was done while an older one of
-// another stream was not.
+// Since begin_streams(): operations done, and how often one was done before an older one of another
+// stream.
 struct StreamCounts {
   std::uint64_t operations = 0, overtaken = 0;
 };
 StreamCounts stream_counts();
-// What cudaMalloc() and cudaMallocHost() have given and not had back.
+// Memory from cudaMalloc() and cudaMallocHost() that was not freed.
 std::size_t memory_held();
-std::size_t memory_held(int device);  // of it what was taken for this one
-// Cards that are there; and the version of a driver, or 0 for none.
+std::size_t memory_held(int device);  // only memory allocated for this device
+// Number of simulated cards, and the driver's version, or 0 for no driver.
 void set_devices(int count, int driver = 13000);
 
 }  // namespace rig

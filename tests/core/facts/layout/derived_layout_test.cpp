@@ -1,5 +1,5 @@
-// What a checkpoint says of its own layout where no spec does: the router's law, the laws of a
-// layer's matrices, neighbouring writers; and where they must keep silent.
+// Layouts derived without a spec: from the router's rows, from sizes of a layer's matrices, and
+// from neighbouring ranks; and cases in which nothing may be derived.
 #include <doctest/doctest.h>
 
 #include "core/rules/layouts.h"
@@ -25,8 +25,8 @@ SpecEntry entry_on(const Mesh& mesh, Extents shape, std::vector<Placement> place
   return entry;
 }
 
-// Experts of `mesh` (edp and ep in either order), FSDP on `dim`, saved without the expert axis:
-// two keys, a router over all of them.
+// Experts of `mesh` (edp and ep in either order), FSDP on `dim`, saved without the expert axis: two
+// keys, and a router with rows for all experts.
 SavedModel experts(const Mesh& mesh, std::int64_t dim, bool broken, bool to_lowest = false,
                    bool tiny_first = false) {
   std::size_t ep = mesh.axes.front().name == "ep" ? 0 : 1;
@@ -36,7 +36,7 @@ SavedModel experts(const Mesh& mesh, std::int64_t dim, bool broken, bool to_lowe
   placements[ep] = sharded(0);
   std::vector<SavedTensor> tensors;
   if (tiny_first) tensors.push_back(replicated("model.tiny", {}));
-  // Dense tensors lie on all ranks: every one of them wrote something.
+  // Dense tensors are on all ranks, so that every rank wrote something.
   tensors.push_back(honest("model.norm.weight",
                            entry_on(Mesh{{{"dp", mesh.size()}}}, {mesh.size(), 2}, {sharded(0)})));
   tensors.push_back(replicated("model.layers.3.mlp.gate.weight", {2 * count, 8}));
@@ -85,7 +85,8 @@ void must_tell(const SavedModel& model, const std::string& rule, const std::stri
   for (const Finding& finding : findings) CHECK(finding.diagnoses.empty());
 }
 
-// A dense layer as Megatron or TE names it. `tp_axis`: what of it is saved without that axis.
+// A dense layer with the names of Megatron or TE. `tp_axis`: the part that is saved without that
+// axis.
 struct Dense {
   Mesh mesh;
   std::size_t tp = 1;
@@ -110,7 +111,7 @@ SavedModel dense(const Dense& wanted, bool to_lowest = false) {
     bool breaks = wanted.broken && short_too;
     tensors.push_back(breaks ? without(name, entry, wanted.tp) : honest(name, entry));
   };
-  // An embedding that the axis cuts would know it.
+  // An embedding that is cut by the axis would reveal it.
   if (!wanted.all)
     add("model.embedding.word_embeddings.weight", entry_on(mesh, {words, hidden}, column), false);
   for (std::int64_t layer = 0; layer < wanted.layers; ++layer) {
@@ -191,7 +192,7 @@ TEST_CASE("a mesh with fewer ranks than wrote is told and not used") {
 }
 
 TEST_CASE("keys that count all experts are not stacked: the law tells, and places nothing") {
-  // Megatron-FSDP counts all experts ("linear_fc1.weight7"): what is missing there are keys.
+  // Megatron-FSDP numbers all experts ("linear_fc1.weight7"): missing ones are missing keys.
   std::vector<SavedTensor> tensors{replicated("model.layers.3.mlp.router.weight", {4, 8})};
   for (const char* i : {"0", "1"}) {
     tensors.push_back(
@@ -222,7 +223,7 @@ TEST_CASE("0.7.12: gate halves and output layer saved as replicas beside intact 
           kept += volume(retained_chunk.source.sizes).value_or(0);
         CHECK(kept * mesh.axes[1].size == volume(part.expected));
       }
-      // Without one the second matrix tells, and the mesh places the same.
+      // Without a spec the second matrix gives the size, and the mesh places the chunks alike.
       must_tell(model, "axis-dropped", "--mesh");
       must_place(model, &mesh, 5);
       CHECK(above_info(look(dense({mesh, 1, false, false}, to_lowest), false)) == "");
@@ -243,12 +244,12 @@ TEST_CASE(
         SavedModel model = dense({mesh, 1, true, true, layers}, to_lowest);
         must_place(model, &mesh, static_cast<std::size_t>(3 * layers));
         std::vector<Finding> findings = look(model, false);
-        // FSDP on a mesh whose inner axis is cp writes the very same: a hint, no more.
+        // FSDP on a mesh whose inner axis is cp writes exactly the same, so it is only a hint.
         CHECK(above_info(findings) == "");
         auto hint = std::find_if(findings.begin(), findings.end(), [](const Finding& finding) {
           return finding.rule == "writer-mosaic";
         });
-        // One side alone, or boxes that fit far replicas: silence.
+        // No hint if there is only one side, or if the boxes fit distant replicas.
         if (hint == findings.end()) continue;
         CHECK(undecided(*hint).find("--mesh") != std::string::npos);
         CHECK(hint->diagnoses.empty());
@@ -291,7 +292,7 @@ TEST_CASE("F4.3 with all experts in one key: another number of expert ranks is a
   CHECK(findings[0].rule == "topology-locked");
   REQUIRE(findings[0].diagnoses.size() == 1);
   const auto& blocks = std::get<BlocksPermuted>(findings[0].diagnoses[0]);
-  // Slowly: where row `row` of all experts, in their order, lies on a mesh.
+  // Computes, by a simple method, where row `row` of all experts in order is on a mesh.
   auto place = [](std::int64_t row, std::int64_t edp, std::int64_t ep) {
     std::int64_t mine = 16 / ep, part = mine / edp, e = row / mine, r = row % mine;
     return (r / part * ep + e) * part + r % part;
@@ -301,7 +302,8 @@ TEST_CASE("F4.3 with all experts in one key: another number of expert ranks is a
     std::int64_t block = blocks.order[static_cast<std::size_t>(to / blocks.block)];
     CHECK(block * blocks.block + to % blocks.block == from);
   }
-  // A key of one rank's experts holds others on another number of ranks: nothing mends that.
+  // A key of one rank's experts means other experts on another number of ranks, which cannot be
+  // repaired.
   tensor.fqn += "0";
   for (const Finding& finding : look(save({tensor}, 8), true, Look::kMetadata, &*saved.mesh))
     CHECK(finding.diagnoses.empty());

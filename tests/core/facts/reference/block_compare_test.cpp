@@ -1,4 +1,4 @@
-// Orders of blocks, of tensors that are read in pieces.
+// Orders of blocks in tensors that are read in pieces.
 #include "core/facts/reference/block_compare.h"
 
 #include <doctest/doctest.h>
@@ -26,7 +26,7 @@ Bytes random_bytes(const Extents& shape, Dtype dtype, std::mt19937& dice) {
   return bytes;
 }
 
-// Element by element.
+// Builds the image element by element.
 Bytes image_of(const Bytes& truth, const BlocksMoved& moved) {
   const std::size_t element = size_of(moved.dtype);
   const Extents strides = row_major_strides(moved.shape);
@@ -69,7 +69,7 @@ TEST_CASE("an order of blocks is found in pieces of any cut and in any dimension
     CAPTURE(round);
     const BlocksMoved moved = drawn(dice);
     Bytes truth = random_bytes(moved.shape, moved.dtype, dice);
-    // Of one column, or a byte each, elements repeat: then the order may be another one.
+    // With one column or one byte per row, elements repeat, so another order may fit too.
     Bytes image = image_of(truth, moved);
     auto found = compare_blocks(in_pieces(moved.dtype, moved.shape, image, dice),
                                 in_pieces(moved.dtype, moved.shape, truth, dice));
@@ -82,7 +82,7 @@ TEST_CASE("an order of blocks is found in pieces of any cut and in any dimension
       CHECK(size_of(moved.dtype) == 1);
       CHECK(found->answer == BlockAnswer::kAmbiguous);
     }
-    // One bit more and nothing is said of an order.
+    // With one more changed bit no order is found.
     image[dice() % image.size()] ^= std::byte{4};
     auto other = compare_blocks(in_pieces(moved.dtype, moved.shape, image, dice),
                                 in_pieces(moved.dtype, moved.shape, truth, dice));

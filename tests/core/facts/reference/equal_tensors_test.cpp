@@ -46,7 +46,7 @@ bool is_first_equal(const Checkpoint& one, const Checkpoint& two) {
   return equal->contains(TensorId{0});
 }
 
-// One tensor "w" of bytes in a file of safetensors, as `shape` says.
+// A safetensors file with one tensor "w" of that shape.
 std::string safetensors_of(const std::string& shape, std::size_t bytes) {
   std::string header = R"({"w":{"dtype":"U8","shape":)" + shape + R"(,"data_offsets":[0,)" +
                        std::to_string(bytes) + "]}}";
@@ -138,7 +138,7 @@ TEST_CASE("what has to be decoded is compared by what it decodes to") {
     CHECK(is_first_equal(*compressed, *plain) == (changed < 0));
     CHECK(is_first_equal(*plain, *compressed) == (changed < 0));
   }
-  // The same items in another folder, so that both sides are decoded.
+  // A copy of the items in another folder, so that both sides are decoded.
   TemporaryFolder folder;
   std::filesystem::copy(std::string(SHW_TEST_DATA) + "/torch-2.14/healthy_zstd/ckpt",
                         folder / "copy", std::filesystem::copy_options::recursive);

@@ -19,7 +19,7 @@ using Numbers = std::vector<float>;
 struct SlicesMoved {
   Extents shape;
   std::size_t dim = 0;
-  std::vector<std::int64_t> place;  // of slice i of the image: where its numbers belong
+  std::vector<std::int64_t> place;  // of slice i of the image: the right place of its numbers
 
   Numbers moved(const Numbers& truth) const {
     const Extents strides = row_major_strides(shape);
@@ -57,7 +57,7 @@ std::optional<BlockOrder> told(const Extents& shape, const Numbers& image, const
   return match_slices_by_correlation(tensor(image), tensor(truth));
 }
 
-// Where each slice of the image belongs, by what was told.
+// Correct place of each slice of the image, from the given order.
 std::vector<std::int64_t> places_in(const BlockOrder& order) {
   std::vector<std::int64_t> place(order.order.size() * static_cast<std::size_t>(order.block));
   for (std::size_t i = 0; i < order.order.size(); ++i) {
@@ -164,7 +164,7 @@ TEST_CASE("slices that repeat one direction are told by what is their own") {
     Numbers truth = normal_numbers(one.shape, dice);
     for (std::size_t i = 0; i < truth.size(); ++i) truth[i] += share * common[i % 256];
     auto order = told(one.shape, trained(one.moved(truth), 0.05F, dice), truth, dice);
-    // With the larger share every slice is like every other: nothing is told then.
+    // With the larger share all slices are similar, so no order is reported.
     CHECK(order.has_value() == (share < 1));
     if (order) CHECK(places_in(*order) == one.place);
   }

@@ -1,4 +1,4 @@
-// Transposes by bytes, of tensors that are read in pieces.
+// Finds transposes by the bytes of tensors that are read in pieces.
 #include "core/facts/reference/transposed_constraint.h"
 
 #include <doctest/doctest.h>
@@ -60,7 +60,7 @@ TEST_CASE("a transpose is told by bytes in pieces of any cut, and its twins by t
     const OrientationFound same_bytes = asked(turned, truth);
     CHECK(same_bytes.orientation == (is_square ? Orientation::kEqual : Orientation::kRelabelled));
     CHECK(asked(shape, truth).orientation == Orientation::kEqual);
-    // One bit more, and it is no transpose to the byte.
+    // After one flipped bit it is not an exact transpose.
     image[dice() % image.size()] ^= std::byte{1};
     CHECK_FALSE(asked(turned, image).exact);
     CHECK(asked(turned, random_floats(shape, dice)).orientation != Orientation::kEqual);
@@ -69,7 +69,7 @@ TEST_CASE("a transpose is told by bytes in pieces of any cut, and its twins by t
 
 TEST_CASE("elements that no grid picks are compared too") {
   std::mt19937 dice(32);
-  const Extents shape{2100, 2100};  // every second row and column is looked at by the law
+  const Extents shape{2100, 2100};  // the criterion uses every second row and column
   const Bytes truth = random_floats(shape, dice);
   Bytes image = with_matrices_turned(truth, shape, 4);
   auto asked = [&] {
@@ -81,7 +81,7 @@ TEST_CASE("elements that no grid picks are compared too") {
   const OrientationFound found = asked();
   CHECK_FALSE(found.exact);
   CHECK(found.sampled);
-  CHECK(found.orientation == Orientation::kCrossed);  // by the law: it is all but one bit
+  CHECK(found.orientation == Orientation::kCrossed);  // by the criterion, since one bit differs
 }
 
 TEST_CASE("transposed: a matrix whose signs were turned is no transpose of its reference") {

@@ -15,7 +15,7 @@ using namespace shw;
 
 namespace {
 
-// A folder whose files are counted when they are opened, and whose reads are.
+// Counts the opened files and the reads of a folder.
 class CountedFolder final : public Directory {
  public:
   explicit CountedFolder(std::shared_ptr<const Directory> inner) : inner_(std::move(inner)) {}
@@ -37,7 +37,7 @@ class CountedFolder final : public Directory {
   std::shared_ptr<const Directory> inner_;
 };
 
-// 600 tensors of three tiles of as many ranks, as they are saved: rank by rank.
+// 600 tensors in three tiles by three ranks, saved rank by rank.
 struct ManyTiles {
   TemporaryFolder folder;
   std::shared_ptr<CountedFolder> counted;
@@ -56,8 +56,8 @@ struct ManyTiles {
     checkpoint = open_checkpoint(counted).value();
   }
   void begin() { counted->opened = counted->reads = 0; }
-  // Of 1,800 items of 1.3 KB each, some fifty lie in what is read at once; a thread reads anew
-  // where its next run begins.
+  // About fifty of 1,800 items of 1.3 KB are in one read; a thread starts a new read where its next
+  // run begins.
   void check_counts() const {
     CHECK(counted->opened.load() <= 3 * worker_count());
     CHECK(counted->reads.load() <= 1800 / 6 + 16 * worker_count());  // eight runs for each
@@ -114,11 +114,11 @@ TEST_CASE("whether many small tensors hold more than a few values opens no file 
   for (std::size_t few : {1, 3}) {
     many.begin();
     const std::vector<bool> found = have_more_values(input, tensors, few);
-    // What the first tiles do not tell is read once more, with all others.
+    // Files that the first tiles do not decide are read once more, with all others.
     CHECK(many.counted->opened.load() <= 6 * worker_count());
     CHECK(many.counted->reads.load() <= 2 * (1800 / 6 + 16 * worker_count()));
     REQUIRE(found.size() == 600);
-    // Tile i of tensor t holds t and i.
+    // Tile i of tensor t has the values t and i.
     for (std::size_t t = 0; t < found.size(); ++t) CHECK(found[t] == (few == 1 || t > 2));
   }
 }

@@ -1,4 +1,4 @@
-// One pass that finds what is wrong with bytes and what they add up to, beside one pass for each.
+// One pass that checks bytes and counts values, compared with one pass for each.
 #include "core/facts/values/counted_chunks.h"
 
 #include <doctest/doctest.h>
@@ -63,7 +63,7 @@ TEST_CASE("what a deep look counts is what a look for statistics finds, and it f
     }
   }
   CHECK(counted_tensors > 500);
-  CHECK(left > 0);  // what is compressed, or cannot be read
+  CHECK(left > 0);  // compressed or unreadable chunks
 }
 
 TEST_CASE("who was counted in the deep look is not read again") {

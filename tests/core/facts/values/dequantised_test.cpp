@@ -1,6 +1,6 @@
-// Quantised weights in the forms that libraries write (tests/data/quantised). The truth is what the
-// formula of each form makes of them; of MXFP4, what transformers' own decoder does, and of
-// mxfp8 and mxfp4_packed, that of compressed-tensors 0.20.
+// Quantised weights in the forms that libraries write (tests/data/quantised). The expected values
+// are computed by the formula of each form; for MXFP4 by transformers' decoder, and for mxfp8 and
+// mxfp4_packed by compressed-tensors 0.20.
 #include "core/facts/values/dequantised.h"
 
 #include <doctest/doctest.h>
@@ -198,7 +198,7 @@ TEST_CASE("dequantised: weights that torchao packs are plain again under their o
   };
   CHECK(numbers_of("a.weight") == std::vector<float>{0.5f, -1.0f, 8.0f, 10.0f});
   CHECK(numbers_of("b.weight") == std::vector<float>{4.0f, -4.0f});
-  // Two numbers to a byte: it stays, and a finding says so.
+  // Two numbers per byte: the tensor is kept, and a finding reports it.
   CHECK((*checkpoint)->find("c._weight_qdata").has_value());
   CHECK_FALSE((*checkpoint)->opening_findings().empty());
 }

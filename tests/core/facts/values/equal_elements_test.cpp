@@ -24,7 +24,7 @@ Bytes drawn_bytes(const Extents& shape, std::size_t element, std::mt19937& dice)
   return bytes;
 }
 
-// Element by element: where `place` says that element `at` of the truth stands in the image.
+// Copies element by element: `place` gives the position in the image of element `at` of the truth.
 template <class Place>
 Bytes moved(const Bytes& truth, const Extents& shape, const Extents& image_shape,
             std::size_t element, Place place) {

@@ -21,7 +21,7 @@ std::vector<bool> found_in(const Checkpoint& checkpoint, std::size_t few) {
   return have_more_values(input, tensors, few);
 }
 
-// Read whole, and counted.
+// Reads the whole tensor and counts its values.
 bool has_more(const Checkpoint& checkpoint, TensorId tensor, std::size_t few) {
   auto values = read_tensor(checkpoint, tensor);
   REQUIRE(values.has_value());
@@ -44,7 +44,7 @@ TEST_CASE("tensors with more than a few values are those that have them when rea
     const std::size_t different = 1 + random() % 24, from = random() % 3;
     test::Numbers values;
     for (std::int64_t k = 0; k < rows * 3; ++k) {
-      // Where the different ones come late a look at the beginning does not tell.
+      // If different values come late, the beginning does not show them.
       const bool is_late = from != 0 && k < rows * 2;
       values.push_back(is_late ? 1 : 1 + static_cast<double>(random() % different));
     }

@@ -1,6 +1,5 @@
-// FP4 and FP8 with powers of two beside them, under the names that programs give them. The
-// reference is transformers' Fp8Dequantize: code from a table, low half first, times 2^(exponent -
-// 127).
+// FP4 and FP8 with powers of two as scales, under the names of several programs. The reference is
+// transformers' Fp8Dequantize: code from a table, low half first, times 2^(exponent - 127).
 #include <doctest/doctest.h>
 
 #include <cstring>

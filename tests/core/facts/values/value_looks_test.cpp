@@ -1,4 +1,4 @@
-// Tensors held beside each other: what is counted, beside a slow look at the whole.
+// Sampled comparisons of tensors, checked by a simple loop over all elements.
 #include "core/facts/values/value_looks.h"
 
 #include <atomic>
@@ -20,7 +20,7 @@ using namespace shw::test;
 
 namespace {
 
-// A sum that only the same elements beside each other come to, in any order.
+// A sum that is equal only for the same pairs of adjacent elements, in any order.
 std::uint64_t mixed(double a, double b) {
   return (std::bit_cast<std::uint64_t>(a) * 31 + std::bit_cast<std::uint64_t>(b)) *
          0x9E3779B97F4A7C15;
@@ -48,7 +48,7 @@ struct Sums {
   std::vector<std::uint64_t> counts, sums;  // by pair
 };
 
-// All that a look takes of a check.
+// All that a check passes to a look at the values.
 struct Asked {
   std::shared_ptr<const Checkpoint> checkpoint;
   std::vector<TensorTiling> tilings;
@@ -120,7 +120,7 @@ MadeModel cut_in_many_ways() {
   add_cut(model, "b", Dtype::kBfloat16, shape, -5000, {kRows[1], kRows[0]});
   add_cut(model, "c", Dtype::kFloat64, shape, 70, kColumns);
   add_cut(model, "d", Dtype::kFloat32, shape, 9, {});
-  // A part that is nobody's.
+  // A part that belongs to no tensor.
   add_cut(model, "torn", Dtype::kFloat32, shape, 9, {kRows[0]});
   add_cut(model, "other shape", Dtype::kFloat32, {900, 300}, 9, {});
   model.add("point", Dtype::kFloat32, {}, {3});
@@ -200,7 +200,7 @@ TEST_CASE("a share of the elements is taken from all over the tensors") {
   add_cut(model, "a", Dtype::kFloat32, {8192, 512}, 0, tiles);
   add_cut(model, "b", Dtype::kFloat32, {8192, 512}, 0, tiles);
   Asked asked(made(folder / "m", model));
-  // Where elements of this share were seen: the value of an element is its index.
+  // Records which elements were visited: the value of an element is its index.
   class Places : public PairCounter {
    public:
     void add(const PairPiece& piece) override {
@@ -229,14 +229,14 @@ TEST_CASE("a share of the elements is taken from all over the tensors") {
     CHECK(seen->looked_at == places.size());
     CHECK(static_cast<double>(places.size()) / (8192.0 * 512) ==
           doctest::Approx(share).epsilon(0.1));
-    // Of neither half of a tile more than of the other, over all of them.
+    // Over all tiles, both halves of a tile are sampled equally.
     std::size_t upper = 0;
     for (std::uint64_t place : places) upper += place / 512 % 512 < 256;
     CHECK(static_cast<double>(upper) / static_cast<double>(places.size()) ==
           doctest::Approx(0.5).epsilon(0.2));
     std::sort(places.begin(), places.end());
     CHECK(std::adjacent_find(places.begin(), places.end()) == places.end());
-    // In any sixth of the tensor something is seen.
+    // Something is found in any sixth of the tensor.
     for (std::uint64_t part = 0; part < 6; ++part) {
       auto first = std::lower_bound(places.begin(), places.end(), part * 8192 * 512 / 6);
       CHECK((first != places.end() && *first < (part + 1) * 8192 * 512 / 6));
@@ -387,7 +387,7 @@ TEST_CASE("what was held beside each other only in parts stands among what was n
   REQUIRE((whole.has_value() && part.has_value()));
   CHECK(whole->looked_at == 3 * 300 * 512);
   CHECK(part->elements == whole->elements);
-  // An eighth of the bytes, and all of them are moments.
+  // An eighth of the bytes; all of them are moments.
   CHECK(static_cast<double>(part->looked_at) / static_cast<double>(part->elements) ==
         doctest::Approx(0.125).epsilon(0.35));
   Progress stopped;

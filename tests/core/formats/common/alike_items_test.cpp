@@ -8,7 +8,7 @@ using namespace shw;
 
 namespace {
 
-// What stands around the payload of an item that is made anew.
+// The bytes around the payload of a newly written item.
 Bytes around(Dtype dtype, const Extents& sizes, std::uint64_t length, std::uint32_t crc) {
   AroundHoles sink;
   REQUIRE(write_torch_item(sink, dtype, sizes, hole_of(length, crc)));

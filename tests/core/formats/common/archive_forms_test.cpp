@@ -9,7 +9,7 @@ using namespace shw;
 
 namespace {
 
-// What both ways say of a header, in words that can be compared.
+// A comparable text of the header that either reader returns.
 std::string in_words(const Result<ItemHeader>& read) {
   if (!read) return "refused: " + read.error().message;
   const ItemHeader& header = *read;
@@ -25,7 +25,7 @@ std::string in_words(const Result<ItemHeader>& read) {
   return text;
 }
 
-// The slow way: all of it is read.
+// The slow way: reads all of it.
 Result<ItemHeader> read_slowly(const Bytes& file, std::uint64_t base, std::uint64_t length) {
   SHW_TRY(TorchItem item, open_torch_item(memory_source("item", file), base, length));
   return std::move(item.header);
@@ -89,7 +89,7 @@ TEST_CASE("an archive that differs in any byte is not taken for one before") {
     keep(forms, first);
     std::size_t taken = 0, refused = 0;
     for (std::size_t at = 0; at < first.file.size(); ++at) {
-      // The payload of the large one is all alike, and not worth the time.
+      // The payload of the large file is uniform, so skipping it saves time.
       if (at > 1500 && at + 1500 < first.file.size()) continue;
       for (int bit : {0x01, 0x08, 0x80}) {
         Bytes damaged = first.file;

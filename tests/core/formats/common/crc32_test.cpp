@@ -11,7 +11,7 @@ using namespace shw;
 
 namespace {
 
-// One bit at a time, as the polynomial says.
+// Computes the CRC bit by bit from the polynomial.
 std::uint32_t crc32_slow(BytesView bytes, std::uint32_t crc = 0) {
   crc = ~crc;
   for (std::byte byte : bytes) {
@@ -71,7 +71,7 @@ TEST_CASE("runs that come in any order change the CRC of zeros into that of all"
   for (int round = 0; round < 200; ++round) {
     Bytes all(1 + random() % 3000);
     CrcChange change(all.size());
-    // Rows of a block, blocks of a row and runs of other lengths, some of them left out.
+    // Rows of a block, blocks of a row and runs of other lengths, some of them skipped.
     std::vector<std::pair<std::size_t, std::size_t>> runs;
     const std::size_t run = 1 + random() % 90;
     for (std::size_t at = random() % 30; at < all.size(); at += run + random() % 2 * 40)

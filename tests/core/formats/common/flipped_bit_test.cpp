@@ -15,7 +15,7 @@ TEST_CASE("the bit that was flipped is found by the two checksums alone") {
     Bytes bytes(length);
     for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
     const std::uint32_t expected = crc32_of(bytes);
-    // The first bits and the last ones too.
+    // The first and the last bits are tried too.
     const std::uint64_t at = i < 8 ? length - 1 : i < 16 ? 0 : random() % length;
     const unsigned bit = static_cast<unsigned>(i < 16 ? i % 8 : random() % 8);
     bytes[at] ^= static_cast<std::byte>(1u << bit);
@@ -36,7 +36,7 @@ TEST_CASE("a bit in front of the payload or behind it is none that was flipped")
   CHECK_FALSE(flipped_bit(expected, expected, 64).has_value());
   CHECK_FALSE(flipped_bit(expected, actual, 0).has_value());
   CHECK_FALSE(flipped_bit(expected, actual, kMaxFlipped + 1).has_value());
-  // A bit of the CRC itself.
+  // A flipped bit of the CRC itself.
   CHECK_FALSE(flipped_bit(expected, expected ^ 1u, 2).has_value());
 }
 
@@ -53,5 +53,5 @@ TEST_CASE("two flipped bits hardly ever look like one") {
     other[(first + 1 + random() % 4095) % 4096] ^= std::byte{0x02};
     like_one += flipped_bit(expected, crc32_of(other), 4096).has_value();
   }
-  CHECK(like_one <= 1);  // 500 * 8 * 4096 / 2^32 are to be expected
+  CHECK(like_one <= 1);  // 500 * 8 * 4096 / 2^32 are expected
 }

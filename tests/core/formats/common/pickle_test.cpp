@@ -107,7 +107,7 @@ TEST_CASE("a dict looks up as Python does: the last of equal keys") {
 TEST_CASE("a list of ten thousand that grows one by one keeps them all") {
   std::string pickle = "(l";
   for (int i = 0; i < 10000; ++i) {
-    pickle += "]K";  // an inner list in between, so that the outer one has to move
+    pickle += "]K";  // an inner list in between, so that the outer one is moved
     pickle += static_cast<char>(i % 256);
     pickle += "aa";
   }
@@ -182,7 +182,7 @@ TEST_CASE("a call that Python cannot make is refused where it stands") {
       "ctorch.distributed.checkpoint.metadata\n_MEM_FORMAT_ENCODING\n)\x81."_p,
       "\x80\x02"
       "ccollections\nOrderedDict\n]]\x86R."_p,
-      // fields by name for what takes them in their order, and the other way round
+      // fields by name for a class with positional fields, and the reverse
       "\x80\x02"
       "ctorch.distributed.checkpoint.metadata\nStorageMeta\n)\x81K\x01K\x02K\x03\x87"
       "b."_p,
@@ -207,7 +207,7 @@ TEST_CASE("a call that Python cannot make is refused where it stands") {
       "ctorch.serialization\n_get_layout\n)\x81."_p,
       "\x80\x02"
       "cbuiltins\ngetattr\n)\x81."_p,
-      // a tuple in the place of a class, and a function that is called by another one
+      // a tuple instead of a class, and a function called with another opcode
       "\x80\x02"
       ")]\x85\x81."_p,
       "\x80\x02"

@@ -72,7 +72,7 @@ TEST_CASE("what is no data, or is not small, is not written back") {
   CHECK_FALSE(plain("U\x02\xC3(").has_value());
   CHECK_FALSE(plain("U\x03\xED\xA0\x80").has_value());
   CHECK_FALSE(plain("U\x01\xFF").has_value());
-  // A list that holds itself, one that is too deep, and one that doubles thirty times.
+  // A list that contains itself, a too deep list, and a list that doubles thirty times.
   CHECK_FALSE(plain(std::string("]q\x00h\x00"
                                 "a",
                                 6))

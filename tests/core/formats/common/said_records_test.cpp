@@ -1,4 +1,4 @@
-// Archives whose writer left checksums out.
+// Archives whose writer omitted checksums.
 #include "core/formats/common/said_records.h"
 
 #include <doctest/doctest.h>
@@ -48,7 +48,7 @@ TEST_CASE("records that torch makes text and numbers of are looked at without a 
 }
 
 TEST_CASE("an item is damaged where a record that torch reads has no local header") {
-  constexpr std::uint64_t kLocalHeader = 30;  // without the name, which stands behind it
+  constexpr std::uint64_t kLocalHeader = 30;  // without the name, which follows
   MemorySink sink;
   REQUIRE(write_torch_item(sink, Dtype::kFloat32, Extents{2}, Bytes(8)).has_value());
   const std::string whole(reinterpret_cast<const char*>(sink.bytes.data()), sink.bytes.size());

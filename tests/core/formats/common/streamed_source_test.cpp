@@ -13,7 +13,7 @@ std::byte byte_at(std::uint64_t i) {
   return static_cast<std::byte>(i * 2654435761u >> 7);
 }
 
-// Bytes without end but for `size`, in parts of any length; how often it was started is counted.
+// Endless bytes up to `size`, in parts of any length; counts how often it is started.
 class CountedStream final : public ByteStream {
  public:
   CountedStream(std::uint64_t size, std::uint64_t fails_at) : size_(size), fails_at_(fails_at) {}
@@ -61,7 +61,7 @@ TEST_CASE("a stream that is read from front to back is started once") {
   for (std::uint64_t at = 0; at < kSize;) {
     const std::size_t length = std::min<std::uint64_t>(1 + dice() % (3 << 20), kSize - at);
     REQUIRE(is_right(*source, at, length));
-    // What was read last is there still: a reader of rows comes back to it.
+    // The last bytes are kept, because a reader of rows returns to them.
     const std::uint64_t back = std::min<std::uint64_t>(at + length, dice() % kStreamKept);
     REQUIRE(is_right(*source, at + length - back, back));
     at += length;

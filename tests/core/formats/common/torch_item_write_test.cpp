@@ -20,7 +20,7 @@ bool has_new_layout(BytesView item) {
   return text.find(".format_version") != std::string_view::npos;
 }
 
-// Says it wrote `length` bytes without keeping them: items beyond 4 GiB without the memory.
+// Pretends to have written `length` bytes without storing them, for items larger than 4 GiB.
 class CountingSink final : public ByteSink {
  public:
   Status write(std::span<const std::byte> part) override {
@@ -45,7 +45,7 @@ class CountingSink final : public ByteSink {
   std::uint64_t end_ = 0;
 };
 
-// What CountingSink kept, as a sparse source.
+// Presents what CountingSink kept as a sparse source.
 class SparseSource final : public ByteSource {
  public:
   explicit SparseSource(CountingSink sink) : sink_(std::move(sink)) {}

@@ -10,7 +10,7 @@ using namespace shw::test;
 
 namespace {
 
-// make_zip() with the records of zip64 before its end, which stands before `comment`.
+// make_zip() with zip64 records before its end record, which precedes `comment`.
 std::string with_zip64(const std::string& zip, std::size_t comment, std::uint32_t disks) {
   const std::size_t end = zip.size() - comment - 22;
   const Bytes fields = to_bytes(std::string_view(zip).substr(end, 22));
@@ -42,9 +42,9 @@ TEST_CASE("the records of zip64 are read wherever a comment puts them") {
   }
 }
 
-// torch 2.15 loads a file of torch.save with up to 69,562 bytes of anything behind it
-// (tests/interop asks it): its search for the end record reaches 69,584 bytes back.
-// Its windows, one after the other: one that would begin in front of the file ends it.
+// torch 2.15 loads a torch.save file followed by up to 69,562 arbitrary bytes (tests/interop checks
+// it): its search for the end record reaches 69,584 bytes back. This reproduces its windows; a
+// window that would begin before the file ends the search.
 bool torch_finds(std::int64_t length, std::int64_t end) {
   std::int64_t at = std::max<std::int64_t>(length - 4096, 0);
   while (end < at) {

@@ -1,5 +1,5 @@
-// Every `.metadata` of the fixtures, damaged in every way that comes to mind: the answer is an
-// error with a place, or a checkpoint. Never a crash, a hang, or memory out of proportion.
+// Every `.metadata` of the fixtures with many kinds of damage: the result is an error with a place,
+// or a checkpoint. Never a crash, a hang, or memory out of proportion.
 #include <malloc.h>
 
 #include <chrono>
@@ -14,7 +14,7 @@ using namespace shw::test;
 
 namespace {
 
-// Both readers must agree; a checkpoint must let itself be looked at.
+// Both readers must agree, and a checkpoint must be readable without a crash.
 void survives(const Bytes& bytes) {
   auto quick = open_bytes(bytes);
   auto slow = open_bytes(bytes, false);
@@ -29,7 +29,7 @@ void survives(const Bytes& bytes) {
   }
 }
 
-// Few enough to keep the whole matrix within seconds: the largest and a spread of the others.
+// The largest files and some others, few enough for the whole matrix to take seconds.
 std::vector<std::string> some_files() {
   std::vector<std::string> all = metadata_files(), some;
   for (std::size_t i = 0; i < all.size(); i += 6) some.push_back(all[i]);
@@ -55,7 +55,7 @@ TEST_CASE("metadata that is cut off anywhere is an error that says where") {
 }
 
 TEST_CASE("a reference to what was never stored ends both readers at the same byte") {
-  // The number that stands for none inside the reader, and its neighbours.
+  // The number that means "none" inside the reader, and its neighbours.
   for (std::uint32_t number : {0xFFFFFFFFu, 0xFFFFFFFEu, 0x80000000u, 0x7FFFFFFFu}) {
     for (const std::string& file : some_files()) {
       CAPTURE(file);
@@ -136,7 +136,7 @@ TEST_CASE("lengths and numbers that are made up never do harm") {
   }
 }
 
-// Of AddressSanitizer, which leaves the counts of malloc at zero.
+// AddressSanitizer's count, because malloc's own counts stay zero under it.
 extern "C" std::size_t __sanitizer_get_current_allocated_bytes() __attribute__((weak));  // NOLINT
 
 namespace {

@@ -47,7 +47,7 @@ std::string record(const std::string& fqn, const std::string& offset, char hint,
          text("length") + "K\x09ub";
 }
 
-// Is given up on by who reads it as soon as some of it is done with.
+// Its reader gives up as soon as some of it is processed.
 class GivenUp final : public ByteSource {
  public:
   GivenUp(Bytes bytes, Progress& progress) : bytes_(std::move(bytes)), progress_(progress) {}
@@ -235,7 +235,7 @@ TEST_CASE("a memory format that Python 3.11 looks up by its name is data") {
   CHECK(findings(member(encoding, "__reduce__")) == kBoth);
   CHECK(findings(member("ctorch._utils\n_rebuild_tensor_v2\n", "TORCH_CHANNELS_LAST")) == kBoth);
   CHECK(findings(member(member(encoding, "TORCH_CHANNELS_LAST"), "name")) == kBoth);
-  // What was found is called.
+  // The object that was found is then called.
   CHECK(findings(member(encoding, "TORCH_CHANNELS_LAST") + ")R") == kBoth);
 }
 
@@ -269,7 +269,7 @@ TEST_CASE("odd spellings that torch takes raise nothing, and those that it refus
   };
   const std::string healthy = tensor("v", "4", chunk("0", "4")), placed = record("v", "0", 0, 5);
   CHECK(cause(healthy, placed).empty());
-  // Protocols 0 and 1 make an object without a state so.
+  // Protocols 0 and 1 make an object without a state like this.
   std::string object = text("o") +
                        "ccopy_reg\n_reconstructor\n(ctorch.distributed.checkpoint.metadata\n"
                        "BytesStorageMetadata\nc__builtin__\nobject\nNtR";
@@ -290,7 +290,7 @@ TEST_CASE("odd spellings that torch takes raise nothing, and those that it refus
     CHECK_FALSE((*opened)->file(FileId{0}).safe);
   }
 
-  std::string list = healthy;  // a list is no torch.Size, whatever it holds
+  std::string list = healthy;  // a list is not a torch.Size, whatever it contains
   list.replace(list.find(tuple("4")), tuple("4").size(), "](K\4e");
   CHECK(cause(list, placed).find("is a list") != std::string::npos);
   CHECK(cause("", "").empty());
@@ -331,7 +331,7 @@ TEST_CASE("another library's pickle is named") {
         std::string::npos);
 }
 
-// Its attributes have the names of torch's.
+// PaddlePaddle's attributes have the same names as torch's.
 TEST_CASE("PaddlePaddle's metadata is not taken for torch's, whatever the file is called") {
   const std::string theirs = "cpaddle.distributed.checkpoint.metadata\nMetadata\n)\x81}" +
                              text("state_dict_metadata") + "}sb.";

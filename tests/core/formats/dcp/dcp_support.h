@@ -1,5 +1,5 @@
-// What the tests of DCP metadata share: fixtures, a sink in memory, and a comparison that says
-// where two checkpoints differ.
+// Helpers of DCP metadata tests: fixtures, a sink in memory, and a comparison that tells where two
+// checkpoints differ.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -64,8 +64,8 @@ inline void put(std::ostream& out, const Checkpoint& c, const std::optional<Item
   }
 }
 
-// All that a checkpoint says, as text. Offsets inside findings are left out: rows that were taken
-// in one step do not keep theirs.
+// All contents of a checkpoint as text. Offsets inside findings are left out, since rows that were
+// read in one step do not keep theirs.
 inline std::string describe(const Checkpoint& c) {
   std::ostringstream out;
   const Provenance& p = c.provenance();

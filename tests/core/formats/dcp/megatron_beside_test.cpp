@@ -1,4 +1,4 @@
-// What Megatron reads beside .metadata, bent in every way that matters.
+// Files that Megatron reads beside .metadata, modified in every relevant way.
 #include "core/formats/dcp/megatron_beside.h"
 
 #include <doctest/doctest.h>
@@ -17,7 +17,7 @@ namespace {
 const std::string kMarker =
     R"({"sharded_backend": "torch_dist", "sharded_backend_version": 1, "common_backend": "torch"})";
 
-// `more`: bytes of a storage beside the pickle.
+// `more`: bytes of another storage beside the pickle.
 Bytes common_state(std::size_t more = 0) {
   const Bytes pickle = bytes_of("\x80\x02}(U\x09iterationK\x05u.");
   const Bytes storage(more);
@@ -28,7 +28,7 @@ Bytes common_state(std::size_t more = 0) {
   return sink.bytes;
 }
 
-// Severities, one a finding.
+// The severity of each finding.
 std::vector<Severity> noted(const std::optional<std::string>& marker,
                             const std::optional<Bytes>& common, bool has_object = false) {
   std::vector<std::pair<std::string, Bytes>> files;

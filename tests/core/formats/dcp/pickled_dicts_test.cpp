@@ -1,4 +1,4 @@
-// A state dict that torch 2.15 saved with DefaultSavePlanner(flatten_state_dict=False): a Linear
+// A state dict saved by torch 2.15 with DefaultSavePlanner(flatten_state_dict=False): a Linear
 // ("model"), its AdamW ("optim"), a number ("step") and a tensor ("ema") (tests/data).
 #include "core/formats/dcp/pickled_dicts.h"
 
@@ -32,7 +32,7 @@ OpenedCheckpoint open_with_data(Bytes data) {
       "pickled", {{".metadata", bytes_of_pickled(".metadata")}, {kPickledData, std::move(data)}}));
 }
 
-// 0 where nothing above an info was found.
+// 0 if there is nothing above info.
 std::size_t count_of_problems(const Checkpoint& checkpoint) {
   CheckOptions options;
   options.depth = Depth::kData;

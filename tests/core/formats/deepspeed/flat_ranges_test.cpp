@@ -24,7 +24,7 @@ TEST_CASE("flat ranges: boxes hold exactly the elements of every run, in their o
           std::int64_t at = 0;
           for (std::size_t i = 0; i < shape.size(); ++i) at += box.offsets[i] * strides[i];
           CHECK(at == begin);
-          // One run: behind an axis that is longer than 1 all others are whole.
+          // The box is one run: after the first axis longer than 1, all axes are whole.
           bool whole = false;
           for (std::size_t i = 0; i < shape.size(); ++i) {
             if (whole) CHECK(box.sizes[i] == shape[i]);

@@ -252,7 +252,7 @@ TEST_CASE("deepspeed: files of ranks that a pipeline lacks are missing") {
   };
   CHECK(causes_without("layer_03-model_01").find("layer_03-model_01-model_states.pt") !=
         std::string::npos);
-  // All of one rank: the shapes tell that there were two.
+  // All files of one rank are missing: the shapes show that there were two.
   CHECK(causes_without("-model_01-").find("layer_02-model_01-model_states.pt") !=
         std::string::npos);
 }

@@ -1,4 +1,4 @@
-// Trees that flax 0.12 wrote (tests/data/flax), and what becomes of them when bytes are wrong.
+// Trees that flax 0.12 wrote (tests/data/flax), intact and with wrong bytes.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -57,7 +57,7 @@ TEST_CASE("flax: the newest of steps without an ending is opened") {
   REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
   REQUIRE((*opened)->opening_findings().size() == 1);
   CHECK((*opened)->opening_findings()[0].subjects == std::vector<std::string>{"checkpoint_20"});
-  // A file of that name that holds something else is not taken for one.
+  // A file of that name with other contents is not opened as flax.
   CHECK_FALSE(open_flax_bytes("checkpoint_3", of_text("some words, no tree")).has_value());
 }
 
@@ -69,7 +69,7 @@ TEST_CASE("flax: trees that were made up are refused") {
       "\x81\xa1"
       "a\xc9\xff\xff\xff\xff\x01",  // an array of 4 GB
       "\x81\xa1"
-      "a\xc1",  // a byte that msgpack has not
+      "a\xc1",  // a byte that msgpack does not use
       "\x81\xa1"
       "a\xc0 more",    // bytes behind the tree
       "\x92\x01\x02",  // no map

@@ -35,7 +35,7 @@ inline std::string gguf_header(const std::vector<GgufMade>& tensors,
   return out;
 }
 
-// With data of so many bytes, from the next multiple of 32 on.
+// Has data of so many bytes, from the next multiple of 32 on.
 inline Bytes gguf_file(const std::vector<GgufMade>& tensors, std::size_t data,
                        const std::vector<std::string>& pairs = {}) {
   std::string out = gguf_header(tensors, pairs);

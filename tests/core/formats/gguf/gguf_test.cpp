@@ -1,5 +1,5 @@
-// GGUF files that gguf-py 0.19 wrote (tests/data/gguf, made from random blocks; the truth is what
-// its own decoder makes of them), and what becomes of them when bytes are wrong.
+// GGUF files that gguf-py 0.19 wrote (tests/data/gguf, from random blocks; the expected values are
+// from its own decoder), intact and with wrong bytes.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -49,7 +49,7 @@ std::vector<Finding> findings_above_info(const Checkpoint& checkpoint) {
   return found;
 }
 
-// Of a file that is damaged: an error, or a finding that says it.
+// The error or the finding for a damaged file.
 std::string words_about(Bytes bytes) {
   auto opened = open_gguf_bytes(std::move(bytes));
   if (!opened) return opened.error().message;
@@ -76,7 +76,7 @@ TEST_CASE("gguf: plain elements and blocks of every kind read as gguf-py decodes
         said.end());
 }
 
-// Made by llama-cpp-python 0.3.36: the truth is what its ggml-quants.c makes of the blocks.
+// Written by llama-cpp-python 0.3.36; the expected values are from its ggml-quants.c.
 TEST_CASE("gguf: blocks of NVFP4, Q1_0 and Q2_0 read as ggml decodes them") {
   check_truth("low_bits");
   auto opened = open_checkpoint(kGgufData + "low_bits/ckpt");
@@ -108,7 +108,7 @@ TEST_CASE("gguf: the files of a split model are one checkpoint") {
   check_truth("split");
   auto opened = open_checkpoint(kGgufData + "split/ckpt");
   CHECK(findings_above_info(**opened).empty());
-  // By the name of its first part it is that part, which says so.
+  // Opened by the name of its first part, it is only that part, and a finding reports that.
   auto part = open_checkpoint(kGgufData + "split/ckpt/m-00001-of-00003.gguf");
   REQUIRE(part.has_value());
   CHECK((*part)->tensor_count() == 2);
@@ -189,7 +189,7 @@ namespace {
 
 using NamedExtents = std::vector<std::pair<std::string, std::vector<std::uint64_t>>>;
 
-// Two blocks of a model of 8 elements a token and 4 heads of 2, in groups of 2.
+// Two blocks of a model with 8 elements per token and 4 heads of 2, in groups of 2.
 NamedExtents small_gguf_model() {
   NamedExtents tensors{{"token_embd.weight", {8, 12}}, {"output_norm.weight", {8}}};
   for (int block = 0; block < 2; ++block) {
@@ -248,7 +248,7 @@ TEST_CASE("gguf keys: what the header announces and the file lacks is told") {
   CHECK(said_of_keys(scaled).empty());
   std::erase_if(less, [](const auto& one) { return one.first == "token_embd.weight"; });
   CHECK(said_of_keys(less).find("token_embd.weight, the table") != std::string::npos);
-  // Blocks of two kinds: one has names that the other has not.
+  // Blocks of two kinds, with different names.
   NamedExtents hybrid = whole;
   for (auto& [name, extents] : hybrid) {
     if (name == "blk.1.attn_k.weight") name = "blk.1.ssm_in.weight";

@@ -1,4 +1,4 @@
-// What is wrong with the bytes of an HDF5 file is said, and where.
+// Damage in the bytes of an HDF5 file is reported with its place.
 #include <algorithm>
 #include <span>
 
@@ -13,7 +13,7 @@ using namespace shw::test;
 
 namespace {
 
-// Of that rule about that subject; null where there is none.
+// The finding of this rule about this subject; null if there is none.
 const Finding* finding_of(std::span<const Finding> findings, std::string_view rule,
                           const std::string& subject) {
   for (const Finding& finding : findings) {
@@ -46,9 +46,9 @@ void put_little(Bytes& bytes, std::size_t at, T value) {
     bytes[at + i] = static_cast<std::byte>(value >> (8 * i) & 0xFF);
 }
 
-// kinds.h5 with another stream for a tile of `shuffled`, which is (7, 5) of int32 in tiles of
-// (4, 5): at the end of the file, and named by the tree, whose key is the size, a mask, and three
-// offsets.
+// kinds.h5 with another stream for a tile of `shuffled`, which is (7, 5) of int32 in tiles of (4,
+// 5). The stream is appended to the file and referenced by the tree, whose key is the size, a mask,
+// and three offsets.
 Bytes with_stream(Bytes bytes, std::uint32_t tile, const Bytes& stream) {
   auto checkpoint = open_bytes(bytes);
   auto item = (*checkpoint)->item((*checkpoint)->chunks(*(*checkpoint)->find("shuffled"))[tile]);
@@ -61,7 +61,8 @@ Bytes with_stream(Bytes bytes, std::uint32_t tile, const Bytes& stream) {
   put_little(bytes, at - 32, static_cast<std::uint32_t>(stream.size()));
   put_little(bytes, at, static_cast<std::uint64_t>(bytes.size()));
   bytes.insert(bytes.end(), stream.begin(), stream.end());
-  put_little(bytes, 40, static_cast<std::uint64_t>(bytes.size()));  // the superblock's word for it
+  // The file size in the superblock.
+  put_little(bytes, 40, static_cast<std::uint64_t>(bytes.size()));
   return bytes;
 }
 
@@ -71,7 +72,7 @@ TEST_CASE("a shuffled stream of another length than its tile is damage and not o
   const Bytes whole = file_bytes("h5py/kinds.h5");
   constexpr std::size_t kRow = 20, kTile = 4 * kRow;
   for (std::uint32_t tile : {0u, 1u}) {
-    // Of its own length it is read, in the tile past the end as well.
+    // A stream of the right length is read, also in the tile past the end.
     auto right = open_bytes(with_stream(whole, tile, stored_stream(Bytes(kTile))));
     CHECK(finding_of(findings_at_data(**right), "bad-record", "shuffled") == nullptr);
     auto values = numbers_of<std::int32_t>(**right, "shuffled");
@@ -86,7 +87,7 @@ TEST_CASE("a shuffled stream of another length than its tile is damage and not o
       CHECK_FALSE(read_named(**damaged, "shuffled").has_value());
     }
   }
-  // Whole rows too many, or too few: also where the tile goes past the end of its dataset.
+  // Whole rows too many or too few, also in the tile that ends beyond its dataset.
   for (std::uint32_t tile : {0u, 1u}) {
     for (std::size_t rows : {3u, 5u, 6u, 40u}) {
       auto other = open_bytes(with_stream(whole, tile, stored_stream(Bytes(rows * kRow))));
@@ -103,7 +104,7 @@ TEST_CASE(
     auto checkpoint = open_bytes(whole);
     auto item = (*checkpoint)->item((*checkpoint)->chunks(*(*checkpoint)->find(fqn))[0]);
     REQUIRE(item.has_value());
-    // Its last byte is of the checksum of what was deflated.
+    // The last byte belongs to the checksum of the deflated data.
     Bytes bytes = whole;
     bytes[static_cast<std::size_t>(item->offset + item->length - 1)] ^= std::byte{1};
     auto damaged = open_bytes(std::move(bytes));
@@ -137,7 +138,7 @@ TEST_CASE("a byte of the newer metadata that is not what was written is damage, 
   const Bytes whole = file_bytes("h5py/latest.h5");
   for (const char* signature : {"\x89HDF", "OHDR"}) {
     const std::size_t at = place_of(whole, signature);
-    // Behind what says the form, which is refused in other words.
+    // Starts after the bytes that identify the form, whose damage gives other messages.
     for (std::size_t i = at + 12; i < at + 40; ++i) {
       Bytes bytes = whole;
       bytes[i] ^= std::byte{8};
@@ -173,8 +174,9 @@ TEST_CASE("a byte of the older form at which HDF5 stops or misses a name is told
     std::size_t at;
     unsigned bits;
   };
-  // Of kinds.h5: superblock, header of the root group at 0x60, its tree at 0x88, its heap at 0x2a8
-  // with free room at 0x5bf0, its symbols at 0x430. h5py 3.16 with HDF5 1.14 refuses each.
+  // In kinds.h5: superblock, header of the root group at 0x60, its tree at 0x88, its heap at 0x2a8
+  // with free space at 0x5bf0, its symbols at 0x430. h5py 3.16 with HDF5 1.14 refuses each of these
+  // flips.
   constexpr Flip kFlips[] = {{9, 1},         {10, 1},         {12, 1},        {16, 4},
                              {17, 0x80},     {18, 0x10},      {19, 0x80},     {22, 1},
                              {48, 1},        {0x70, 1},       {0x70, 0x10},   {0x71, 1},
@@ -198,7 +200,7 @@ TEST_CASE("a byte of the older form at which HDF5 stops or misses a name is told
     bytes[flip.at] ^= static_cast<std::byte>(flip.bits);
     CHECK(is_told(bytes));
   }
-  // A fill value that lies elsewhere is not read.
+  // A fill value stored elsewhere is not read.
   auto unread = [](const Bytes& from) {
     std::size_t count = 0;
     for (const Finding& finding : findings_at_data(**open_bytes(from)))
@@ -208,7 +210,7 @@ TEST_CASE("a byte of the older form at which HDF5 stops or misses a name is told
   Bytes shared = whole;
   shared[0x384] ^= std::byte{2};
   CHECK(unread(shared) > unread(whole));
-  // Of the byte between the versions nobody makes anything.
+  // The byte between the versions is not interpreted.
   Bytes bytes = whole;
   bytes[11] ^= std::byte{1};
   CHECK_FALSE(is_told(bytes));

@@ -1,4 +1,4 @@
-// HDF5 files of the test data, opened, and what they hold.
+// HDF5 files of the test data, opened, with their expected contents.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -50,7 +50,7 @@ std::vector<T> numbers_of(const Checkpoint& checkpoint, std::string_view fqn) {
   return out;
 }
 
-// A zlib stream that is not compressed, of those bytes.
+// A zlib stream that stores these bytes uncompressed.
 inline Bytes stored_stream(const Bytes& bytes) {
   constexpr std::size_t kBlock = 65535;
   std::uint32_t low = 1, high = 0;

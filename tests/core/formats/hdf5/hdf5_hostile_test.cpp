@@ -1,5 +1,4 @@
-// HDF5 files that are small and would be large in memory: what is told of a file is bounded by its
-// size.
+// Small HDF5 files that would be large in memory: the result is bounded by the size of the file.
 #include <algorithm>
 
 #include "core/formats/hdf5/hdf5_files.h"
@@ -14,7 +13,7 @@ namespace {
 constexpr std::uint64_t kNowhere = ~std::uint64_t{0};
 constexpr std::uint64_t kRootAt = 96;
 
-// Bytes one after the other, as HDF5 of the older form has them.
+// Builds the bytes of a file in the older form of HDF5.
 struct Forge {
   Bytes bytes = {};
 
@@ -41,7 +40,7 @@ struct Forge {
     bytes.insert(bytes.end(), messages.begin(), messages.end());
     return *this;
   }
-  // Nodes have room for so many symbols, which is even, and for two children.
+  // Nodes have room for `symbols` symbols (an even number) and two children.
   Forge& superblock(std::size_t symbols = 2) {
     text("\x89HDF\r\n\x1a\n").zeros(5).number(8, 1).number(8, 1).zeros(1);
     number(symbols / 2, 2)
@@ -63,7 +62,7 @@ struct Forge {
   }
 };
 
-// Of one node, whose last name lies there in the heap. Before all names stands none.
+// A tree with one node, whose last name is at this place in the heap. No name precedes all names.
 constexpr std::uint64_t kGroupTree = 64;
 Forge& group_tree(Forge& file, std::uint64_t node, std::uint64_t last_name) {
   return file.tree(0, 1).zeros(8).number(node, 8).number(last_name, 8).zeros(16);
@@ -73,7 +72,7 @@ struct Symbol {
   std::uint64_t name = 0, object = 0;
 };
 
-// A root group with these symbols, whose names lie in `heap`; then what follows it.
+// A root group with these symbols, whose names are in `heap`, followed by other bytes.
 Forge group_of(const std::vector<Symbol>& symbols, std::string_view heap) {
   const std::uint64_t tree = kRootAt + 40, names = tree + kGroupTree, node = names + 32;
   const std::uint64_t data = node + 8 + 40 * symbols.size();
@@ -92,7 +91,7 @@ std::uint64_t end_of_group(std::size_t symbols, std::size_t heap) {
   return kRootAt + 40 + kGroupTree + 32 + 8 + 40 * symbols + heap;
 }
 
-// Names of seven digits, one after the other, from the eighth byte on.
+// Names of seven digits in sequence, starting at byte 8.
 std::string numbered(std::size_t count) {
   std::string heap(8, '\0');
   for (std::size_t i = 0; i < count; ++i) {
@@ -102,7 +101,7 @@ std::string numbered(std::size_t count) {
   return heap;
 }
 
-// A dataset of tiles of one byte, whose tree follows it.
+// A dataset of tiles of one byte, followed by its tree.
 Bytes tiled(std::uint64_t at, std::uint16_t tiles) {
   auto object = [&](std::uint64_t tree) {
     Forge space, type, layout, messages;
@@ -114,7 +113,7 @@ Bytes tiled(std::uint64_t at, std::uint16_t tiles) {
     return Forge{}.object(3, messages.bytes);
   };
   Forge dataset = object(at + object(0).bytes.size());
-  // One node above leaves, of which each has room for 64 tiles.
+  // One node above the leaves, each of which has room for 64 tiles.
   constexpr std::uint64_t kRoom = 64, kKey = 24, kEntry = kKey + 8, kNode = 24 + kKey;
   const std::uint64_t leaves = (tiles + kRoom - 1) / kRoom;
   std::uint64_t leaf = at + dataset.bytes.size() + kNode + leaves * kEntry;
@@ -136,7 +135,7 @@ Bytes tiled(std::uint64_t at, std::uint16_t tiles) {
   return dataset.bytes;
 }
 
-// The superblock says where the file ends.
+// Sets the file size in the superblock.
 OpenedCheckpoint open_whole(Forge file) {
   const Bytes end = Forge{}.number(file.bytes.size(), 8).bytes;
   std::copy(end.begin(), end.end(), file.bytes.begin() + 40);
@@ -171,7 +170,7 @@ TEST_CASE("names of an HDF5 group that lie over each other are not many names") 
   std::string heap(20'000, 'a');
   heap.back() = '\0';
   Bytes bytes = group_of(std::vector<Symbol>(2'000, Symbol{0, kRootAt}), heap).bytes;
-  // Of 100 kB these would be 40 MB of names.
+  // From 100 kB, names would take 40 MB.
   auto walk = walk_hdf5(memory_source("m.h5", bytes));
   REQUIRE_FALSE(walk.has_value());
   CHECK(walk.error().kind == ErrorKind::kDamaged);
@@ -192,10 +191,10 @@ TEST_CASE("one dataset under thousands of names is told as often as the file is 
   Told told = told_of(file.bytes);
   CHECK(told.arrays >= 1);
   CHECK(told.says_that_more_is_there);
-  // Nine millions of them, if every name had its own.
+  // Nine million tiles, if every name had its own.
   CHECK(told.tiles * sizeof(Hdf5Tile) <= (std::size_t{1} << 20) + 32 * file.bytes.size());
 
-  // A few names are nothing: weights that are tied.
+  // A few names of one object are fine, for tied weights.
   symbols.resize(4);
   const std::string few = numbered(4);
   const std::uint64_t next = end_of_group(4, few.size());
@@ -209,7 +208,7 @@ TEST_CASE("one dataset under thousands of names is told as often as the file is 
 }
 
 TEST_CASE("groups that name each other again and again are told as often as the file is large") {
-  // Every group has two names for the next one: 2^40 in all.
+  // Every group links twice to the next one, which makes 2^40 paths.
   constexpr std::size_t kLevels = 40;
   const std::string heap = numbered(2);
   const std::size_t size = end_of_group(2, heap.size()) - kRootAt;
@@ -244,7 +243,7 @@ TEST_CASE("continuations of an HDF5 object that lie over each other are not many
     file.message(0x10, Forge{}.number(blocks + 8 * i, 8).number(kBlock, 8).bytes);
   for (std::size_t i = 0; i < kContinuations; ++i) file.number(0, 2).number(kBlock - 8, 2).zeros(4);
   file.zeros(kBlock);
-  // Of 130 kB these would be 131 MB of messages.
+  // From 130 kB, messages would take 131 MB.
   auto walk = walk_hdf5(memory_source("m.h5", file.bytes));
   REQUIRE_FALSE(walk.has_value());
   CHECK(walk.error().kind == ErrorKind::kDamaged);
@@ -271,7 +270,7 @@ TEST_CASE("a group of HDF5 in a form that is not read leaves a check undecided")
   const std::string heap = numbered(2);
   const std::uint64_t at = end_of_group(2, heap.size());
   Forge file = group_of({{8, at}, {16, at}}, heap);
-  // Its links lie in a fractal heap.
+  // Its links are in a fractal heap.
   file.object(
       1, Forge{}.message(0x02, Forge{}.zeros(2).number(96, 8).number(96, 8).zeros(6).bytes).bytes);
   auto checkpoint = open_whole(file);

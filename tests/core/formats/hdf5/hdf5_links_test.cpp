@@ -34,7 +34,7 @@ TEST_CASE("a soft link is one more name of the dataset or group that it leads to
     for (const char* fqn :
          {"layers/dense/w", "tied", "layers/again", "chain", "group/dense/w", "group/again"})
       CHECK(numbers_of<float>(*checkpoint, fqn) == std::vector<float>{0, 1, 2, 3});
-    // Back to a group around it: what lies there has been told.
+    // A link back to an enclosing group: its contents have been listed already.
     CHECK_FALSE(checkpoint->find("layers/up/tied").has_value());
   }
 }
@@ -52,7 +52,7 @@ TEST_CASE("a soft link that leads to nothing is told by its name") {
     CHECK(says(finding_of(*checkpoint, "lost/far"), "not-looked-at", "to other.h5"));
     CHECK(says(finding_of(*checkpoint, "outside"), "not-looked-at", "other.h5"));
     CHECK(checkpoint->unclaimed_records().size() == 5);
-    // One for the links that lead to nothing, one for that to a link outside, one for this.
+    // One finding for the links that lead nowhere, one for the link to another file, one for this.
     CHECK(checkpoint->opening_findings().size() == 3);
     CHECK(check(*checkpoint, {})->verdict == Verdict::kFindings);
   }
@@ -72,7 +72,7 @@ TEST_CASE("a file of version 3 that its writer did not close is told") {
       REQUIRE(checkpoint.has_value());
       CHECK(numbers_of<double>(**checkpoint, "model/3") == std::vector<double>(8, 3.0));
       const Finding* finding = finding_of(**checkpoint, "m.h5");
-      // As HDF5 2.0 refuses it.
+      // HDF5 2.0 refuses the same files.
       CHECK((finding != nullptr) == (version == 3 && (flags & 5) != 0));
       if (finding != nullptr) CHECK(says(finding, "bad-record", "did not close it"));
     }
@@ -105,7 +105,7 @@ TEST_CASE("attributes of those names that are something else leave a dataset as 
 
 TEST_CASE("an enumeration of anything but whole numbers of one byte is no bool") {
   const Bytes whole = file_bytes("h5py/kinds.h5");
-  // Two members of one byte, of an int8: class and version, bits, size, offset, precision.
+  // Two members of one byte of an int8: class and version, bits, size, offset, precision.
   const std::vector<int> type{0x02, 0, 0, 1, 0, 0, 0, 0x10, 8, 0, 0, 1, 0, 0, 0, 0, 0, 8, 0};
   Bytes words;
   for (int byte : type) words.push_back(std::byte(byte));

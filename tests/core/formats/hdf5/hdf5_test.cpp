@@ -1,4 +1,4 @@
-// HDF5 files that Keras and h5py wrote, and what becomes of them when bytes are wrong.
+// HDF5 files that Keras and h5py wrote, intact and with wrong bytes.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -12,7 +12,7 @@ using namespace shw::test;
 
 namespace {
 
-// The file has the classes of layers, numbered; the truth has the layers' own names.
+// The file has the classes of layers with numbers; the truth has the layers' own names.
 void check_keras(const std::string& folder) {
   auto checkpoint = opened(folder + "/ckpt");
   CHECK(checkpoint->format().name == "hdf5");
@@ -39,7 +39,7 @@ void check_keras(const std::string& folder) {
   CHECK(checkpoint->tensor_count() == 8 + 2 + 16);
 }
 
-// Touches everything that can be opened of it. False where nothing is said of what is wrong.
+// Reads everything that can be opened. False if damage was not reported.
 bool look_at(Bytes bytes) {
   auto checkpoint = open_bytes(std::move(bytes));
   if (!checkpoint) return !checkpoint.error().message.empty();
@@ -145,7 +145,8 @@ TEST_CASE("an HDF5 file that was cut short anywhere is never clean") {
 }
 
 TEST_CASE("any byte of an HDF5 file may be wrong") {
-  // Every byte of the small one; of the others, whose groups are mostly room for more, some.
+  // Tries every byte of the small file, and some of the others, most of whose groups is unused
+  // room.
   const std::pair<const char*, std::size_t> kFiles[] = {
       {"h5py/latest.h5", 1}, {"h5py/ranks/ckpt/shard_rank1.h5", 5}, {"h5py/tiles.h5", 3}};
   for (const auto& [path, step] : kFiles) {
@@ -156,12 +157,13 @@ TEST_CASE("any byte of an HDF5 file may be wrong") {
       if (!look_at(bytes)) ++silent;
       bytes[i] ^= std::byte{0xFF};
     }
-    // Of the newer form all is under checksums but 160 bytes of elements and 650 between blocks.
+    // The newer form has checksums everywhere except over 160 bytes of elements and 650 bytes
+    // between blocks.
     if (step == 1) CHECK(silent == 160 + 650);
   }
 }
 
-// Each was opened and its tensors read: h5py 3.16 gives an error for every one of them.
+// h5py 3.16 gives an error for each of these when tensors are read.
 TEST_CASE("what the older form of HDF5 says beside its tensors has to be right as well") {
   const Bytes whole = file_bytes("h5py/tiles.h5");
   REQUIRE(whole[8] == std::byte{0});  // the superblock's version
@@ -215,7 +217,7 @@ TEST_CASE("a link into another file is not followed, and that is said") {
 }
 
 TEST_CASE("what the index of Keras places in a file that opens without it is as gone as the file") {
-  // Another file of the same name: it opens, and holds none of the layers.
+  // Another file of the same name: it opens, but has none of the layers.
   auto whole = open_directory(kDataFolder + "/keras-3/weights_sharded/ckpt");
   REQUIRE(whole.has_value());
   std::vector<std::pair<std::string, Bytes>> files;
@@ -301,6 +303,6 @@ TEST_CASE("what was never written to a dataset reads as its fill value, and that
   }
   CHECK(said["sevens"]->cause.find("6 of the 10 elements") != std::string::npos);
   CHECK(said["sevens"]->cause.find("there, 7") != std::string::npos);
-  // Whatever stood there: HDF5 was told to fill nothing.
+  // The bytes are arbitrary, because HDF5 was told not to fill them.
   CHECK(said["nothing"]->severity == Severity::kError);
 }

@@ -1,4 +1,4 @@
-// Tiles of HDF5 that are inflated while they are read.
+// Tiles of HDF5 that are decompressed while they are read.
 #include "core/formats/hdf5/hdf5_tile_stream.h"
 
 #include "core/formats/hdf5/hdf5_files.h"
@@ -18,7 +18,7 @@ Bytes some_bytes(std::size_t count) {
   return bytes;
 }
 
-// As HDF5's filter does it: all first bytes, all second ones, ...
+// Shuffles like HDF5's filter: all first bytes, all second ones, ...
 Bytes shuffled(const Bytes& bytes, std::size_t element) {
   const std::size_t count = bytes.size() / element;
   Bytes out(bytes.size());
@@ -84,7 +84,7 @@ TEST_CASE("a tile whose stream is of another length or damaged is never read as 
     DeflatedTile cut = tile_of(stream, element, 2048);
     cut.length -= 1;
     CHECK(is_refused(cut));
-    // The checksum counts, though what it is of lies behind all that is read.
+    // The checksum counts although it comes after all bytes that are read.
     Bytes flipped = stream;
     flipped.back() ^= std::byte{1};
     CHECK(is_refused(tile_of(flipped, element, 2048)));

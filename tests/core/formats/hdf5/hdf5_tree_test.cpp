@@ -1,4 +1,4 @@
-// Places and keys of an HDF5 file that contradict each other, where h5py fails or reads what was
+// Contradicting offsets and keys in an HDF5 file, with which h5py fails or reads bytes that were
 // never written.
 #include <algorithm>
 
@@ -12,7 +12,7 @@ using namespace shw::test;
 
 namespace {
 
-// What a deep look says of the file, or why it does not open.
+// Findings of a deep check, or the reason why the file cannot be opened.
 std::string damage_in(Bytes bytes) {
   auto checkpoint = open_bytes(std::move(bytes));
   if (!checkpoint) return checkpoint.error().message;
@@ -50,7 +50,7 @@ void put(Bytes& bytes, std::size_t at, std::uint64_t value, std::size_t size) {
   std::copy(number.begin(), number.end(), bytes.begin() + static_cast<std::ptrdiff_t>(at));
 }
 
-// The node that names that tile: where its keys begin, and how long one is with its child.
+// The tree node that lists the tile: the offset of its first key, and the distance between keys.
 struct KeysAt {
   std::size_t first = 0, step = 0;
 };
@@ -72,7 +72,7 @@ TEST_CASE("a key of a tree of tiles that leads HDF5 past its tile is damage") {
   REQUIRE(damage_in(whole).empty());
   const KeysAt keys = keys_of(whole, "shuffled");
   for (std::size_t key : {0u, 1u, 2u}) {
-    // One more in bytes of an element, off the grid, and the same as its neighbour's.
+    // A key with one byte more per element, one off the grid, and one equal to its neighbour's.
     Bytes beside = whole;
     put(beside, keys.first + key * keys.step + 24, key == 2 ? 1 : 4, 8);
     CHECK(says(damage_in(std::move(beside)), key == 2 ? "keys of a tree" : "keys do not lead"));
@@ -85,7 +85,7 @@ TEST_CASE("a key of a tree of tiles that leads HDF5 past its tile is damage") {
   }
 }
 
-// h5py's visititems stops there, and so does whoever asks what a dataset takes.
+// h5py's visititems stops there, and so does a query for the size of a dataset.
 TEST_CASE("a node of a tree of tiles that names a next one where there is none is damage") {
   const Bytes whole = file_bytes("h5py/kinds.h5");
   const std::size_t right = keys_of(whole, "shuffled").first - 8;

@@ -1,4 +1,4 @@
-// .keras: a zip that holds the weights as an HDF5 file.
+// .keras: a zip with the weights as an HDF5 file.
 #include <algorithm>
 #include <string>
 
@@ -39,7 +39,7 @@ TEST_CASE("an archive that Keras saved is read in place, every tensor as it was 
       REQUIRE(values.has_value());
       CHECK(values->shape == wanted.shape);
       CHECK(values->bytes == wanted.bytes);
-      // Its place is one of the archive, so that others can read it there.
+      // The place is relative to the archive, so that other programs can read it there.
       auto item = checkpoint->item(checkpoint->chunks(*checkpoint->find(fqn))[0]);
       REQUIRE(item.has_value());
       CHECK(checkpoint->file(item->file).path == "model.keras");
@@ -78,7 +78,7 @@ TEST_CASE("what is damaged in an archive is told at its byte of the archive") {
   auto refused = open_archive(broken);
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().place.offset == begin + 8);
-  // A part of the file: what would lie behind it lies in other records.
+  // A part of the file: bytes beyond its end belong to other records.
   const std::string cut = weights.substr(0, weights.size() / 2);
   auto short_one = open_archive(make_zip({{"model.weights.h5", cut}, {"other", weights}}));
   REQUIRE(short_one.has_value());
@@ -121,7 +121,7 @@ TEST_CASE("any byte of a record of an archive that is another one is found at de
   };
   auto clean = rules_at(whole, Depth::kData);
   CHECK(clean.verdict == Verdict::kClean);
-  // The file's checksum stands for those that its items have not.
+  // The file's checksum covers items without a checksum.
   for (const Unjudged& one : clean.unjudged)
     CHECK(one.needs.find("checksums") == std::string::npos);
   auto checkpoint = open_archive(whole);
@@ -137,7 +137,7 @@ TEST_CASE("any byte of a record of an archive that is another one is found at de
     CHECK(found.findings[0].subjects == std::vector<std::string>{"model.keras"});
     CHECK(found.findings[0].cause.find("does not match its checksum") != std::string::npos);
   }
-  // A writer that left all checksums out has said nothing.
+  // A writer that omitted all checksums.
   ZipRecord bare{"model.weights.h5", weights};
   bare.crc = false;
   auto without = rules_at(make_zip({bare}), Depth::kData);

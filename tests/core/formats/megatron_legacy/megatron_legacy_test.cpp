@@ -40,7 +40,7 @@ MegatronFiles megatron_files() {
   return files;
 }
 
-// Findings above info, and what was not looked at.
+// Findings above info, and questions left open.
 std::vector<Finding> megatron_findings(MegatronFiles files) {
   auto opened = open_checkpoint(memory_directory("ckpt", std::move(files)));
   REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
@@ -168,7 +168,7 @@ TEST_CASE("megatron torch format: the axis of a parameter follows from its layer
 TEST_CASE("megatron torch format: layers are numbered through uneven and interleaved stages") {
   LegacyLayers uneven;
   for (std::uint32_t stage = 0; stage < 3; ++stage) uneven.add_stage(stage);
-  // The first stage has the embedding alone.
+  // The first stage has only the embedding.
   for (const char* name : {"decoder.layers.0.w", "decoder.layers.1.w"}) uneven.add(name, 0, 1);
   for (const char* name : {"decoder.layers.0.w", "decoder.layers.2.w"}) uneven.add(name, 0, 2);
   uneven.add("mtp.layers.0.w", 0, 2);

@@ -1,4 +1,4 @@
-// Llama in Meta's own form, put together by hand.
+// Llama in Meta's own form, made by hand.
 #include "core/formats/meta_llama/meta_open.h"
 
 #include "core/formats/torch_file/torch_file_support.h"
@@ -9,7 +9,7 @@ using namespace shw::test;
 
 namespace {
 
-// [2, 3] floats that are `value`; the norm has three.
+// [2, 3] floats with that value; the norm has three.
 Bytes meta_rank(const char value) {
   const std::string matrix = tensor_call({});
   const std::string norm = tensor_call({.count = 3, .sizes = {3}, .strides = {1}, .key = "1"});

@@ -22,7 +22,7 @@ Bytes nanotron_bytes(const std::string& text) {
   return {bytes.begin(), bytes.end()};
 }
 
-// A file with the tensor "data" of floats, and what it says of the whole.
+// A file with the tensor "data" of floats and the description of the whole tensor.
 Bytes nanotron_part(const std::string& shape, const std::vector<float>& values,
                     const std::string& pairs, const std::string& whole) {
   std::string header = "{";
@@ -40,7 +40,7 @@ Bytes nanotron_part(const std::string& shape, const std::vector<float>& values,
 
 const std::string kQkv = "10/model/model/decoder/0/pp_block/attn/qkv_proj/model_weight";
 
-// q of two rows, k of two, in two ranks: each has a row of both.
+// q has two rows and k has two, on two ranks, each of which has a row of both.
 NanotronFiles nanotron_run() {
   return {
       {"latest.txt", nanotron_bytes("10")},

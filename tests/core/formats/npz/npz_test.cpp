@@ -1,4 +1,4 @@
-// Arrays that numpy 2 wrote (tests/data/npz), and what becomes of them when bytes are wrong.
+// Arrays that numpy 2 wrote (tests/data/npz), intact and with wrong bytes.
 #include <doctest/doctest.h>
 
 #include <algorithm>

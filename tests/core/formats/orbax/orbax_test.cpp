@@ -1,5 +1,5 @@
 // Checkpoints that Orbax 0.12.8 wrote in its four forms (tests/data/orbax, copied from the public
-// fixtures), databases of tensorstore 0.1.86, and what becomes of them when bytes are wrong.
+// fixtures) and databases of tensorstore 0.1.86, intact and with wrong bytes.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -60,7 +60,7 @@ void check_orbax_truth(const std::string& name) {
   }
 }
 
-// An answer, whatever it is: an error, findings, or values.
+// True if there is an answer of any kind: an error, findings, or values.
 bool says_what_is_wrong(const OrbaxFiles& files) {
   auto opened = open_checkpoint(memory_directory("ckpt", files));
   if (!opened) return !opened.error().message.empty();
@@ -168,7 +168,7 @@ TEST_CASE("orbax: a body of a node that was made up is refused and not followed"
     return Bytes();
   }();
   REQUIRE_FALSE(whole.empty());
-  // Not compressed, any bytes, a right checksum.
+  // Not compressed, with random bytes and a right checksum.
   std::uint32_t state = 1;
   for (int round = 0; round < 300; ++round) {
     std::string body;
@@ -200,7 +200,7 @@ TEST_CASE("orbax: what zarr says of an array is checked before it is used") {
     CAPTURE(array);
     (void)says_what_is_wrong({{"a/.zarray", to_bytes(array)}, {"a/0", Bytes(8)}});
   }
-  // One that was not written reads as zeros, which is said.
+  // A chunk that was not written reads as zeros, which is reported.
   auto opened = open_checkpoint(memory_directory(
       "ckpt",
       {{"a/.zarray",

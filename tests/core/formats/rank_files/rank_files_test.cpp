@@ -100,7 +100,7 @@ TEST_CASE("rank files: a rank whose file is missing or damaged is named") {
         std::string::npos);
 }
 
-// torch.load makes every storage that the pickle names: those of the mesh too.
+// torch.load makes every storage that the pickle names, including those of the mesh.
 TEST_CASE("rank files: a storage that is gone is reported, whatever it belongs to") {
   const std::string file = "model_world_size_4_rank_1.pt";
   std::size_t storages = 0;

@@ -1,4 +1,4 @@
-// A safetensors file as its layout says, with zeros for what would be made.
+// A safetensors file according to its layout, with zeros for computed tiles.
 #pragma once
 
 #include <algorithm>

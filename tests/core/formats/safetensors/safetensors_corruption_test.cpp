@@ -1,4 +1,4 @@
-// Sharded and consolidated safetensors, bent byte by byte: whatever comes of it is an answer.
+// Sharded and consolidated safetensors with changed bytes: all results except crashes are fine.
 #include <doctest/doctest.h>
 
 #include "core/formats/common/safetensors_header.h"
@@ -18,7 +18,7 @@ std::string file_with(std::string header, std::size_t data) {
   return little(header.size(), 8) + header + std::string(data, '\1');
 }
 
-// Two ranks, one of which holds a whole tensor beside its shard.
+// Two ranks, one of which has a whole tensor beside its shard.
 Files sharded() {
   auto shard = [](const std::string& at, const std::string& more, std::size_t bytes) {
     return file_with(R"({"__metadata__":{"DCP_SHARDING_INFO":"{\"w\": {\"saved_offsets\": [)" + at +
@@ -39,7 +39,7 @@ Files consolidated() {
                                                 R"({"w":"model-00001-of-00001.safetensors"}})")}};
 }
 
-// Opens, checks at every depth, and writes the first file anew; every answer is fine but a crash.
+// Opens, checks at every depth, and writes the first file again. Any answer but a crash is fine.
 void must_answer(const Files& files) {
   auto opened = open_checkpoint(memory_directory("ckpt", files));
   if (!opened) {
@@ -146,7 +146,7 @@ TEST_CASE("a shard that is left behind is named by the numbers of the others") {
   std::vector<std::string> missing;
   for (const Finding& finding : report->findings) {
     if (finding.rule != "rank-hole") continue;
-    // Nothing is left of that rank.
+    // No file of that rank is left.
     CHECK(finding.severity == Severity::kWarning);
     missing = finding.subjects;
   }
@@ -204,7 +204,7 @@ TEST_CASE("a shape whose extents cannot be multiplied is damage, also where one 
     REQUIRE(read.has_value());
     return read->problems.size();
   };
-  // Readers go from front to back: behind a 0 nothing grows any more.
+  // Readers multiply from front to back, so nothing grows after a 0.
   CHECK(problems_of("[1099511627776,1099511627776,0]") == 1);
   CHECK(problems_of("[0,1099511627776,1099511627776]") == 0);
   CHECK(problems_of("[4294967296,4294967295,0]") == 0);

@@ -92,8 +92,8 @@ TEST_CASE("headers that no reader takes are errors") {
   CHECK_FALSE(header_of(file_of(deep, 0)).has_value());
 }
 
-// As the reference reader (safetensors 0.8): what stood before is as if it were not there, also
-// where bytes must be owned.
+// As in the reference reader (safetensors 0.8), earlier entries of a name are ignored, also for the
+// check that every byte belongs to a tensor.
 TEST_CASE("of names that are there twice the last one counts and it is told") {
   auto entry = [](const std::string& name, int begin, int end) {
     return "\"" + name + R"(":{"dtype":"F32","shape":[)" + std::to_string((end - begin) / 4) +
@@ -110,7 +110,7 @@ TEST_CASE("of names that are there twice the last one counts and it is told") {
   REQUIRE(checkpoint->opening_findings().size() == 1);
   CHECK(checkpoint->opening_findings()[0].severity == Severity::kWarning);
   CHECK(checkpoint->opening_findings()[0].cause.find("says w more than once") != std::string::npos);
-  // The last one leaves bytes to nobody: the reference reader stops there.
+  // The last entry leaves bytes without a tensor: the reference reader refuses the file.
   auto uncovered = opened(entry("w", 0, 16) + "," + entry("w", 0, 4));
   CHECK(uncovered->tensor_count() == 1);
   CHECK(std::any_of(uncovered->opening_findings().begin(), uncovered->opening_findings().end(),
@@ -314,7 +314,7 @@ TEST_CASE("a checkpoint without a tensor is told before a folder without a file 
   CHECK(said.error().message.find("there is no tensor") != std::string::npos);
 }
 
-// It was found when all was written, as a checkpoint of another number of tensors.
+// This mistake was noticed only after writing, as a checkpoint with another number of tensors.
 TEST_CASE("a tensor that is named as a header names its metadata is told before one is made") {
   Outputs outputs;
   outputs.tensors.push_back({.fqn = "w", .dtype = Dtype::kFloat32, .shape = {2}, .tiles = {}});

@@ -1,5 +1,4 @@
-// Indexes that name files which are gone, beside files that hold every tensor; and bytes of no
-// tensor.
+// Indexes that name missing files, beside files with every tensor; and bytes of no tensor.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -57,7 +56,7 @@ const Finding* find_rule_in(const CheckReport& report, std::string_view rule) {
   return nullptr;
 }
 
-// Repairs it, and says what came out.
+// Repairs it and returns the result.
 Opened repaired(const Opened& source, const std::string& out) {
   auto plan = make_plan(*source.checkpoint, source.report, {});
   REQUIRE(plan.has_value());
@@ -133,7 +132,7 @@ TEST_CASE("stale index: renamed shards are read and the index is written anew") 
 
 TEST_CASE("stale index: of two saves in a folder the one that holds every tensor is read") {
   TemporaryFolder folder, made;
-  put(folder / kFirst, file_of({{"a", '\7'}}));  // of the save that the index is of
+  put(folder / kFirst, file_of({{"a", '\7'}}));  // of the save that the index belongs to
   put(folder / "unet-00001-of-00001.safetensors", file_of({{"a", '\1'}, {"b", '\2'}}));
   put(folder / kIndexOfUnet, index_with(kFirst, kSecond));
   const Opened broken = opened(folder.path());

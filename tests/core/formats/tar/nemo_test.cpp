@@ -1,4 +1,4 @@
-// Archives of NeMo: a checkpoint of another form in a tar file.
+// Archives of NeMo: a checkpoint of another format in a tar file.
 #include "core/formats/items.h"
 #include "core/formats/tar/tar_directory.h"
 #include "core/formats/torch_file/torch_file_support.h"

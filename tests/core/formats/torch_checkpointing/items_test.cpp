@@ -38,7 +38,7 @@ ItemFilesRead files_of_items(const std::string& name) {
   return files;
 }
 
-// Causes above info, and of what was not looked at.
+// Causes above info, and questions left open.
 std::string causes_of_items(const Checkpoint& checkpoint) {
   CheckOptions options;
   options.depth = Depth::kData;
@@ -110,7 +110,7 @@ TEST_CASE("torch_checkpointing: a rank's file that is missing is named") {
   for (std::size_t lost = 0; lost < all.size(); ++lost) {
     ItemFilesRead files = all;
     const std::string path = files[lost].first;
-    // Of an item without a resharder nothing says how many ranks have it.
+    // For an item without a resharder the number of ranks is unknown.
     if (!path.starts_with("model_")) continue;
     CAPTURE(path);
     files.erase(files.begin() + static_cast<std::ptrdiff_t>(lost));
@@ -135,7 +135,7 @@ TEST_CASE("torch_checkpointing: a file cut off or bent is never read wrongly in 
         ItemFilesRead cut = all;
         cut[file].second.resize(at);
         CHECK_FALSE(causes_of_items(std::move(cut)).empty());
-        // Whatever comes of it is an answer.
+        // Any result but a crash is fine.
         ItemFilesRead bent = all;
         bent[file].second[at] ^= std::byte{0x41};
         (void)causes_of_items(std::move(bent));

@@ -95,7 +95,7 @@ TEST_CASE("DTensors: the part of one rank is placed by its own mesh, and said to
     CHECK(finding->severity == Severity::kError);
     CHECK(finding->subjects == std::vector<std::string>{"a", "b"});
     CHECK(finding->cause.find(is_first ? "rank 0 of 2" : "rank 1 of 2") != std::string::npos);
-    // What it explains is only to know.
+    // Findings that it explains become infos.
     const Finding* gap = named(report, "coverage-gap");
     REQUIRE(gap != nullptr);
     CHECK(gap->severity == Severity::kInfo);
@@ -126,8 +126,8 @@ TEST_CASE("optimizer beside weights: flat rows of one rank are said, of all rank
   REQUIRE(finding != nullptr);
   CHECK(finding->cause.find("1/2 of the 392") != std::string::npos);
   CHECK(beside_weights({{200}, {192}}).findings.empty());
-  CHECK(beside_weights({{8}}).findings.empty());  // a bias, all else frozen
-  // A part of each weight.
+  CHECK(beside_weights({{8}}).findings.empty());  // a bias; all else is frozen
+  // Rows of each weight.
   const CheckReport quarter = beside_weights({{32}, {16}, {16}, {32}, {2}});
   REQUIRE(named(quarter, "local-saved-as-global") != nullptr);
 }
@@ -173,7 +173,7 @@ TEST_CASE("optimizer beside weights: zeros and pages in its place are reported")
 }
 
 TEST_CASE("optimizer beside weights: Adam's parameters without a state are reported") {
-  // Two parameters in the group, a state of one.
+  // Two parameters in the group, but only one has a state.
   const std::string group =
       pickled_dict({{"betas", "G?\xec\xcc\xcc\xcc\xcc\xcc\xcdG?\xef\xf7\xce\xd9\x16\x87+\x86"},
                     {"params", "](K\1K\2e"}});

@@ -1,5 +1,4 @@
-// Files of torch.save, bent byte by byte: whatever comes of it is an answer, and no changed value
-// passes unnoticed.
+// Files of torch.save with changed bytes: they never crash, and no changed value passes unnoticed.
 #include "core/base/little_endian.h"
 #include "core/formats/torch_file/torch_file_support.h"
 #include "core/rules/check.h"

@@ -79,7 +79,7 @@ TEST_CASE("nested dicts and lists have the names that torch gives them") {
   CHECK(to_text(*read_plain_value(c, object_named(c, "optimizer.param_groups.0.betas"), 4096)) ==
         "(0.9, 0.95)");
   CHECK(to_text(*read_plain_value(c, object_named(c, "epoch"), 4096)) == "3");
-  // A class is not carried away, and nothing is said to be there instead.
+  // An object of a class is refused, not replaced by anything.
   std::size_t args = object_named(c, "args");
   CHECK(read_plain_value(c, args, 4096)->kind == PlainValue::Kind::kOther);
   auto opcodes = read_plain_opcodes(c, args);
@@ -233,7 +233,7 @@ TEST_CASE("keys of the root that are floats or tuples have the names that Python
       {kStorage}));
   REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
   CHECK(names_of(**opened) == "0.5 1e+16 -2.0 1e-07 inf (1, 'a') (None,) () (3.0, True) |");
-  // Of two NaN each is a key, and what a class is called is nobody's name.
+  // Two NaN are two keys, and a class name does not become an entry's name.
   for (const std::string& key :
        {float_key(std::numeric_limits<double>::quiet_NaN()), std::string("cmine\nKey\n"),
         "(" + pickled_text("it's") + "t", std::string("((K\1tt")}) {
@@ -251,14 +251,14 @@ TEST_CASE("a folder is a checkpoint of torch.save where one file in it is one") 
   auto alone = open_folder({{"pytorch_model.bin", model}, {"config.json", to_bytes("{}")}});
   REQUIRE_MESSAGE(alone.has_value(), alone.error().message);
   CHECK((*alone)->format().name == "torch");
-  // The only one below is opened, and a note names it.
+  // The only file in a subfolder is opened, and a note names it.
   auto below = open_folder({{"step/a.pt", model}});
   REQUIRE_MESSAGE(below.has_value(), below.error().message);
   const auto& notes = (*below)->opening_findings();
   CHECK(std::any_of(notes.begin(), notes.end(), [](const Finding& note) {
     return note.cause.find("Opened step") != std::string::npos;
   }));
-  // What is a rank's part of another format is not taken for the whole.
+  // One rank's part of another format is not taken for the whole.
   auto rank = open_folder({{"mp_rank_00_model_states.pt", model}});
   REQUIRE_FALSE(rank.has_value());
   CHECK(rank.error().message.find("DeepSpeed") != std::string::npos);
@@ -267,7 +267,7 @@ TEST_CASE("a folder is a checkpoint of torch.save where one file in it is one") 
 TEST_CASE("a model beside what its training leaves is the one that its name says") {
   Bytes model = to_bytes(state_dict_file(pickled_dict({{"a", tensor_call({})}}), {kStorage}));
   Bytes arguments = to_bytes(state_dict_file(pickled_dict({{"seed", "K\1"}})));
-  // Of the form before zip nothing but its first pickle.
+  // For the form before zip, only its first pickle.
   Bytes cut = to_bytes(std::string("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."));
   auto open_to_compare = [&](const char* name, const Bytes& bytes) {
     return open_checkpoint(
@@ -278,7 +278,7 @@ TEST_CASE("a model beside what its training leaves is the one that its name says
     REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
     CHECK((*opened)->find("a").has_value());
   }
-  // The other file is not taken for the model that cannot be read.
+  // The other file does not replace the unreadable model.
   auto old = open_to_compare("pytorch_model.bin", cut);
   REQUIRE_FALSE(old.has_value());
   CHECK(old.error().place.file == "pytorch_model.bin");
@@ -353,14 +353,14 @@ TEST_CASE("a storage of a class that torch does not have is damage, whatever its
 }
 
 TEST_CASE("a compressed pickle that would grow a hundredfold is refused before it is read") {
-  // What it is said to become is in the directory: 205 KB of it never have to be there.
+  // The directory states the expanded size, so the 205 KB are never expanded.
   const std::string small = as_pickle("}");
   ZipRecord bomb{"m/data.pkl", std::string(4096, 'x'), true, std::uint64_t{200} << 20};
   auto opened = open_model(make_zip({bomb, {"m/version", "3\n"}}));
   REQUIRE_FALSE(opened.has_value());
   CHECK(opened.error().message.find("would become 209715200") != std::string::npos);
   CHECK(opened.error().place.file == "model.pt");
-  // Real ones shrink to a third.
+  // Real pickles are compressed to a third.
   CHECK(open_model(make_zip({{"m/data.pkl", small, true}, {"m/version", "3\n"}})).has_value());
 }
 
@@ -462,7 +462,7 @@ TEST_CASE("a mapping below with keys that are no names is one entry, and the res
   REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
   CHECK(names_of(**opened) == "w | callbacks by_pair");
   CHECK_FALSE(open_model(state_dict_file(odd, {kStorage})).has_value());
-  // What has a text all the same is taken apart at the root, where there is nothing else.
+  // Values with a text form are still split at the root, if there is nothing else.
   auto root = open_model(state_dict_file(tuple));
   REQUIRE(root.has_value());
   CHECK(names_of(**root) == "| (1, 2)");

@@ -18,7 +18,7 @@ OutputTensor whole_tensor(std::string fqn, Dtype dtype, Extents shape,
   return {std::move(fqn), dtype, false, std::move(shape), {{std::move(box), 0}}, std::move(path)};
 }
 
-// Every tensor of a checkpoint as one new tile, every object by its item or its value.
+// Every tensor of a checkpoint as one new tile, and every object by its item or its value.
 Outputs whole_outputs(const Checkpoint& checkpoint, std::vector<Bytes>& bytes) {
   Outputs out;
   out.source = &checkpoint;
@@ -43,7 +43,7 @@ Outputs whole_outputs(const Checkpoint& checkpoint, std::vector<Bytes>& bytes) {
   return out;
 }
 
-// The parts of a file that were written; all between is a hole.
+// The written parts of a file; the rest is a hole.
 class PartsSource final : public ByteSource {
  public:
   PartsSource(std::uint64_t size, std::map<std::uint64_t, Bytes> parts)
@@ -90,7 +90,7 @@ class OneSource final : public Directory {
   std::shared_ptr<const ByteSource> source_;
 };
 
-// Laid out and sealed, with nothing but zeros in its tensors.
+// A file that is laid out and complete, with only zeros in its tensors.
 std::shared_ptr<const ByteSource> hollow_file(const Outputs& outputs) {
   auto laid_out = kTorchFileWriter.lay_out(outputs);
   REQUIRE_MESSAGE(laid_out.has_value(), laid_out.error().message);
@@ -138,7 +138,7 @@ TEST_CASE("a state dict is written nested as its paths say and read again as it 
     if (wanted_path.empty()) wanted_path = {wanted.fqn};
     CHECK(std::vector<PathPart>(path.begin(), path.end()) == wanted_path);
   }
-  // A list has no holes: None stands where nothing was named.
+  // A list has no holes: None fills indices without an entry.
   CHECK(names_of(*made).ends_with("| model.names l.1 step"));
   CHECK(to_text(*read_plain_value(*made, object_named(*made, "step"), 99)) == "7");
   CHECK(to_text(*read_plain_value(*made, object_named(*made, "l.1"), 99)) == "None");
@@ -196,7 +196,7 @@ TEST_CASE("healthy checkpoints become one file and a checkpoint of many again") 
     std::vector<Bytes> bytes;
     Outputs outputs = whole_outputs(**source, bytes);
     auto laid_out = kTorchFileWriter.lay_out(outputs);
-    if (!laid_out) {  // what holds classes, or elements that need scales
+    if (!laid_out) {  // has classes, or elements that need scales
       CHECK(laid_out.error().kind == ErrorKind::kUnsupported);
       continue;
     }
@@ -290,7 +290,7 @@ TEST_CASE("a dict that is one entry is written as it is and read as one entry ag
   CHECK(whole_of(*made) == std::set<std::string>{"groups", "scheduler"});
   CHECK(to_text(*find(*read_plain_value(*made, object_named(*made, "scheduler"), 4096), "last")) ==
         "3");
-  // What one of them holds has the name of another entry.
+  // A key inside one entry has the name of another entry.
   outputs.objects.push_back({.fqn = "scheduler.last", .path = {"scheduler.last"}, .plain = "N"});
   auto both = written(kTorchFileWriter, outputs, bytes);
   CHECK(names_of(*both) == "w | empty list tuple scheduler groups scheduler.last");

@@ -1,5 +1,5 @@
-// What torch.save was given beside a state dict: whole modules, lists, a tensor alone; and several
-// files in a folder.
+// Arguments of torch.save other than a state dict: whole modules, lists, a single tensor; and
+// several files in a folder.
 #include "core/formats/torch_file/torch_file_support.h"
 #include "core/rules/check.h"
 

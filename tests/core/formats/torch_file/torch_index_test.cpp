@@ -1,4 +1,4 @@
-// Several files of torch.save that an index makes one model.
+// Several files of torch.save that form one model by an index.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -114,11 +114,11 @@ TEST_CASE("parts without an index are one model where their numbers are complete
   CHECK(names_of(*checkpoint) == "a b |");
   CHECK(values_by_name(*checkpoint)["b"] == Bytes(24, std::byte{2}));
   CHECK(says(findings_of(*checkpoint), Severity::kWarning, "There is no " + kIndex));
-  // One that cannot be read is damage of the whole.
+  // An unreadable file is damage of the whole.
   Files damaged = files;
   damaged[1].second = to_bytes("PK and nothing");
   CHECK(says(findings_of(*opened(damaged)), Severity::kError, kSecond));
-  // What lies in two of them is told.
+  // A tensor in two files is reported.
   Files twice = files;
   twice[1].second = twice[0].second;
   CHECK(says(findings_of(*opened(twice)), Severity::kError, "in a file before it too"));

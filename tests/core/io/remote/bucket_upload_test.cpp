@@ -1,4 +1,4 @@
-// What is sent into a bucket, in which order; the sending itself is held against moto
+// Files and order of an upload to a bucket; the transfer itself is tested with moto
 // (tests/remote/bucket_test.py).
 #include "core/io/remote/bucket_upload.h"
 

@@ -13,7 +13,7 @@ using namespace shw;
 
 namespace {
 
-// Files in memory that count what is asked of them.
+// Files in memory that count requests.
 class CountingFiles final : public RemoteFiles {
  public:
   struct Counts {

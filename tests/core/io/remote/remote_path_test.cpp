@@ -57,7 +57,7 @@ TEST_CASE("remote paths: a secret is not shown and is known again") {
   auto other = parse_remote("https://secret.example/g");
   REQUIRE(other);
   CHECK(other->userinfo.empty());
-  // An error that names what was typed names no password either.
+  // An error that quotes the typed path omits the password.
   const auto refused = parse_remote("ssh://u:hunter2@h/p");
   REQUIRE(!refused);
   CHECK(refused.error().place.file.find("hunter2") == std::string::npos);

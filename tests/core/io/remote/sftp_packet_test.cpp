@@ -45,7 +45,7 @@ TEST_CASE("SFTP packets: attributes say what the server sends and no more") {
   CHECK(attributes.modified == 6);
   CHECK(attributes.is_file());
   CHECK(!attributes.is_folder());
-  // Four thousand million extensions in a packet of 8 bytes end at once.
+  // A packet of 8 bytes that announces four thousand million extensions is refused at once.
   SftpWriter endless;
   endless.number32(0x80000000U).number32(UINT32_MAX);
   SftpReader cut(view_of(endless.bytes()));

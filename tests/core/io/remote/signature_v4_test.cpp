@@ -20,7 +20,7 @@ SignedRequest example_request() {
 
 }  // namespace
 
-// The examples of "Signature Calculations for the Authorization Header" of the S3 API reference.
+// Examples of "Signature Calculations for the Authorization Header" in the S3 API reference.
 TEST_CASE("signature version 4: a range of an object, as in AWS' example") {
   SignedRequest request = example_request();
   request.path = "/test.txt";

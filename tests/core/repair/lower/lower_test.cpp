@@ -127,7 +127,7 @@ TEST_CASE("any layout with a moved axis comes back, uneven shards and resharded 
       box.offsets[grown] = r * truth_shape[grown];
       boxes.push_back(box);
     }
-    // Half of them cut once more, at a random row of any axis: what a reshard leaves behind.
+    // In half of the cases splits boxes once more at a random row of any axis, like a reshard.
     if (pick(0, 1) == 1) {
       for (std::size_t i = 0, n = boxes.size(); i < n; ++i) {
         std::size_t dim = static_cast<std::size_t>(pick(0, static_cast<int>(ndim) - 1));
@@ -205,7 +205,7 @@ TEST_CASE("an axis that did not move is refused, never guessed") {
   CHECK(refuses({6, 2}, boxes, {TensorId{0}, 0, 7, 2, {3, 4}}));
   CHECK(refuses({6, 2}, boxes, {TensorId{0}, 0, 1, 3, {2, 5}}));
   CHECK(refuses({6, 2}, boxes, {TensorId{0}, 0, 1, 0, {3, 4}}));
-  // A missing tile, one twice, one that lies outside, one that is negative.
+  // A missing tile, a duplicate, one outside the shape, one with a negative offset.
   CHECK(refuses({6, 2}, {boxes[0]}, {TensorId{0}, 0, 1, 2, {3, 4}}));
   CHECK(refuses({6, 2}, {boxes[0], boxes[0], boxes[1]}, {TensorId{0}, 0, 1, 2, {3, 4}}));
   CHECK(refuses({6, 2}, {boxes[0], {{6, 0}, {3, 2}}}, {TensorId{0}, 0, 1, 2, {3, 4}}));

@@ -1,4 +1,4 @@
-// Steps of a plan that a person does not want.
+// Turns off steps of a plan.
 #include "core/repair/plan/plan_without.h"
 
 #include <doctest/doctest.h>
@@ -51,7 +51,7 @@ bool says_off(const Finding& finding) {
 
 const char* const kFirstLost = "optimizer.state.0.exp_avg";
 
-// Two tensors, each with rows that are gone, and two findings.
+// Two tensors with lost rows, and two findings.
 struct TwoLost {
   TemporaryFolder folder;
   std::shared_ptr<const Checkpoint> checkpoint;
@@ -117,7 +117,7 @@ TEST_CASE("without a step its tensors stay as they are saved, and that is said")
   CHECK(says_off(less->undecided[0]));
   CHECK(plan_hash(*two.checkpoint, *less) != plan_hash(*two.checkpoint, two.plan));
 
-  // Carried out it leaves the one as it was, and mends the other.
+  // The reduced plan repairs only the other tensor.
   auto result = apply_plan(*two.checkpoint, *less, {two.folder / "out", false});
   REQUIRE(result.has_value());
   auto after = opened(two.folder / "out");
@@ -132,7 +132,7 @@ TEST_CASE("a plan without a step reads back from its own text as the same plan")
     const Checkpoint& checkpoint = *made.opened.checkpoint;
     for (std::size_t i = 0; i < made.plan.operations.size(); ++i) {
       auto off = switch_step(made.plan, {}, i, false);
-      if (!off) continue;  // what every repair writes anew
+      if (!off) continue;  // steps of every repair cannot be turned off
       auto less = plan_without(checkpoint, &made.report, made.plan, *off);
       REQUIRE(less.has_value());
       std::string text = plan_to_json(checkpoint, *less);
@@ -183,11 +183,11 @@ TEST_CASE("what every repair writes anew is off only when everything else is") {
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().kind == ErrorKind::kUsage);
   CHECK(switch_step(two.plan, all_but(two.plan, last), last, false).has_value());
-  // It comes along with any other.
+  // The rewrite of the metadata is switched on with any other step.
   auto on = switch_step(two.plan, StepsOff(last + 1, true), 0, true);
   REQUIRE(on.has_value());
   CHECK_FALSE((*on)[last]);
-  // Alone it would write nothing that anybody asked for.
+  // Alone this step would not write anything useful.
   auto nothing = plan_without(*two.checkpoint, nullptr, two.plan, all_but(two.plan, last));
   REQUIRE(nothing.has_value());
   CHECK(nothing->empty());

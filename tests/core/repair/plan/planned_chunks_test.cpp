@@ -32,15 +32,15 @@ bool is_same(const PlannedChunk& a, const PlannedChunk& b) {
          alike(a.external, b.external);
 }
 
-// Chunks as plans have them, and as nobody would plan them: boxes of any rank, with as many sizes
-// as offsets or not.
+// Chunks as in real plans and impossible ones: boxes with any number of dims, with equal or unequal
+// numbers of offsets and sizes.
 struct DrawnChunks {
   std::mt19937_64 random;
   std::int64_t number(std::int64_t most) {
     return std::uniform_int_distribution<std::int64_t>(0, most)(random);
   }
   Extents extents() {
-    // Few different ones, so that neighbours have the same.
+    // Few different values, so that neighbours are often equal.
     Extents drawn(static_cast<std::size_t>(number(9) == 0 ? number(6) : 2));
     for (std::int64_t& one : drawn) one = number(9) == 0 ? -number(1) * (1ll << 62) : number(2);
     return drawn;

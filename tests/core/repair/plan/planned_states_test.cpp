@@ -23,7 +23,7 @@ TEST_CASE("a state that lies by a chunk which gets another box stays out of that
   auto refused_at = [&](std::int64_t row, bool with_layout) {
     const Diagnosis part =
         PartlyLost{state, {8, 2}, {{c->chunks(state)[0], box_at(0), {row, 0}}}, ""};
-    // What a reference says, and what a spec can say beside it.
+    // Expectations from a reference, and those that a spec can add.
     Spec spec;
     spec.entries["model.a.weight"].shape = {8, 2};
     if (with_layout) {
@@ -36,7 +36,7 @@ TEST_CASE("a state that lies by a chunk which gets another box stays out of that
   };
   for (bool with_layout : {false, true}) {
     CAPTURE(with_layout);
-    CHECK(refused_at(2, with_layout));  // where rank 1's chunk is said to lie
+    CHECK(refused_at(2, with_layout));  // the recorded place of rank 1's chunk
     CHECK_FALSE(refused_at(4, with_layout));
   }
 }
@@ -59,10 +59,10 @@ TEST_CASE("a state stays out where another one of its parameter is moved from un
     return states_of_moved_parameters(*c, nullptr, {{mean, &exchanged}, {square, &part}}, nullptr)
         .contains(square);
   };
-  // By equal bytes rank 1 holds rows 4 and 5 of the mean: of its square it does too.
+  // Equal bytes show that rank 1 has rows 4 and 5 of the mean, and so of its square.
   const std::vector<Box> moved = {box_at(0), box_at(4), box_at(2), box_at(6)};
   CHECK(refused_at(2, moved));
   CHECK_FALSE(refused_at(4, moved));
-  // Nothing of the mean moves: the parameter's chunks are a guide.
+  // No row of the mean moves, so the parameter's chunks tell the places.
   CHECK_FALSE(refused_at(2, {box_at(0), box_at(2), box_at(4), box_at(6)}));
 }

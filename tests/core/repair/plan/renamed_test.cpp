@@ -131,7 +131,7 @@ TEST_CASE("a name that is there and stays is never given to another: nothing is 
     REQUIRE(plan.undecided.size() == 1);
     CHECK(plan.undecided[0].evidence.back().first == "not repaired because");
   }
-  // And one that a person wrote into a plan.
+  // A name from a plan that a user edited.
   Plan plan = plan_of(*checkpoint, {{"layers.2.w", "layers.3.w"}});
   std::string json = plan_to_json(*checkpoint, plan);
   auto at = json.find("\"new_fqn\": \"layers.3.w\"");

@@ -1,4 +1,4 @@
-// What a plan makes of its checkpoint: which items stay as they lie, and what is made of parts.
+// The target of a plan on its checkpoint: which items stay, and which are assembled from parts.
 #include "core/repair/plan/target_of_plan.h"
 
 #include <doctest/doctest.h>
@@ -11,8 +11,8 @@ using namespace shw;
 
 namespace {
 
-// "w" of [6, 4] in two row tiles (chunks 0 and 1), and "x" of [6, 4] of which one half is saved
-// (chunk 2).
+// "w" of [6, 4] in two row tiles (chunks 0 and 1), and "x" of [6, 4], half of which is saved (chunk
+// 2).
 std::shared_ptr<const Checkpoint> with_hole(const std::string& path) {
   MadeTensor w{"w", {6, 4}, {}}, x{"x", {6, 4}, {}};
   for (std::int64_t i = 0; i < 2; ++i)
@@ -23,7 +23,7 @@ std::shared_ptr<const Checkpoint> with_hole(const std::string& path) {
   return opened(path);
 }
 
-// The two tiles of "w" change places.
+// Exchanges the two tiles of "w".
 Plan plan_to_exchange(const Checkpoint& checkpoint) {
   auto planned =
       lower(checkpoint, Relabelled{TensorId{0}, {6, 4}, {{{3, 0}, {3, 4}}, {{0, 0}, {3, 4}}}});

@@ -1,5 +1,5 @@
-// Results that lie, with certificates that were forged to fit: beside the source none of them is
-// proved, and the element that is another one is named.
+// Manipulated results with matching forged certificates: with the source none is proved, and the
+// changed element is named.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ namespace {
 
 using Outcome = VerifyReport::Outcome;
 
-// "w" of [6, 4] in two tiles of rows, and "v" of [4] that nothing is done to.
+// "w" of [6, 4] in two row tiles, and "v" of [4], which stays unchanged.
 void write_two_tensors(const std::string& path, std::int64_t first = 0) {
   MadeTensor w{"w", {6, 4}, {}};
   for (std::int64_t i = 0; i < 2; ++i) {
@@ -60,7 +60,7 @@ void write_certificate_of(const std::string& folder, const Certificate& certific
   put(folder + "/certificate.json", certificate_to_json(certificate));
 }
 
-// Every hash becomes that of what lies there now.
+// Replaces every hash by that of the current bytes.
 void forge_hashes(const std::string& folder) {
   auto checkpoint = opened(folder);
   Certificate certificate = kept_certificate(folder);
@@ -76,8 +76,7 @@ void forge_hashes(const std::string& folder) {
   write_certificate_of(folder, certificate);
 }
 
-// The first and the last element of a chunk change places, or the first another one where that
-// would change nothing.
+// Swaps the first and the last element of a chunk; if they are equal, changes the first.
 void swap_elements(const std::string& folder, ChunkId chunk) {
   auto checkpoint = opened(folder);
   auto header = read_item_header(*checkpoint, chunk);
@@ -98,8 +97,8 @@ Outcome verdict_alone(const std::string& folder) {
   return report ? report->outcome : Outcome::kUndecided;
 }
 
-// Whatever element of `out` is moved, and however well the certificate is forged to fit: without
-// the source nobody sees it, beside the source everybody does.
+// Moves any element of `out` and forges the certificate to match: undetectable without the source,
+// always detected with it.
 void expect_no_lie(const TemporaryFolder& folder, const std::string& out, const Checkpoint& source,
                    std::int64_t lost = 0) {
   auto honest = verified_against(out, source);
@@ -124,7 +123,7 @@ void expect_no_lie(const TemporaryFolder& folder, const std::string& out, const 
     auto checkpoint = opened(lie);
     TensorId tensor = checkpoint->tensor_of(ChunkId{i});
     CHECK(difference.tensor == checkpoint->fqn(tensor));
-    // One of the two; a tile of several parts is read part by part.
+    // Names one of the two; a tile with several parts is read part by part.
     Extents first = copy_of(checkpoint->offsets(ChunkId{i})), last = first;
     for (std::size_t d = 0; d < last.size(); ++d) last[d] += checkpoint->sizes(ChunkId{i})[d] - 1;
     CHECK((difference.index == first || difference.index == last));
@@ -276,7 +275,7 @@ TEST_CASE("where elements come from another checkpoint too that one is named amo
     return reason.find(" or " + (folder / "other") + " is not, or no more, what") !=
            std::string::npos;
   }));
-  // Of another layout it is not what the plan took from.
+  // With another layout, it is not the checkpoint that the plan was made for.
   fs::remove_all(folder / "other");
   write_checkpoint(folder / "other",
                    {{"w", {6, 4}, {{{{0, 0}, {6, 4}}, {6, 4}, Values(24, 1), 0}}}});
@@ -341,7 +340,7 @@ TEST_CASE("a certificate that claims more than its plan does is broken beside th
     lie.tensors[0].lost = 24;
     lie.tensors[0].lost_boxes = {{{0, 0}, {6, 4}}};
   }));
-  // Another plan on the same source: what lies there is not what it makes.
+  // The certificate has another plan for the same source, which does not give this result.
   Plan plan = plan_from_json(honest.plan, "plan").value();
   plan.steps.emplace_back(PermuteBlocksStep{{"w"}, 0, {3, 3}, {1, 0}});
   CHECK(broken_as([&](Certificate& lie) {

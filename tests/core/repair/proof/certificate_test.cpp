@@ -1,5 +1,5 @@
-// What stands in a certificate: small, whatever the number of tiles, and still enough to name the
-// one that is broken.
+// Contents of a certificate: small for any number of tiles, and still sufficient to name the broken
+// one.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Two tensors of rows, a tile a row, dealt to the ranks in turn.
+// Two tensors of rows, with one tile per row, assigned to the ranks in turn.
 constexpr std::int64_t kTiles = 300;
 
 void write_tile_rows(const std::string& path, std::uint32_t ranks) {
@@ -33,7 +33,7 @@ void write_tile_rows(const std::string& path, std::uint32_t ranks) {
   write_checkpoint(path, tensors);
 }
 
-// The rows of "w" from the last to the first.
+// Reverses the rows of "w".
 Plan turned_round(const Checkpoint& checkpoint) {
   TensorId w = *checkpoint.find("w");
   Finding finding;
@@ -56,7 +56,7 @@ VerifyReport verify_alone(const std::string& path) {
   return *report;
 }
 
-// A bit of the first element of a chunk.
+// Flips a bit in the first element of a chunk.
 void flip_tile(const std::string& folder, std::string_view fqn, std::uint32_t chunk) {
   auto checkpoint = opened(folder);
   ChunkId id = checkpoint->chunks(*checkpoint->find(fqn))[chunk];
@@ -86,7 +86,7 @@ TEST_CASE("a certificate has a line a tensor, however many tiles it has") {
   CHECK(lines_with("\n") < 30);
   auto json = nlohmann::json::parse(text);
   CHECK(json["tensors"]["w"]["items"] == kTiles);
-  // A relabel changes no byte: one digest, and the boxes in another.
+  // A relabel changes no byte: the digests of the items stay equal, those of the tiles differ.
   CHECK(json["tensors"]["w"]["before"] == json["tensors"]["w"]["after"]);
   CHECK(json["tensors"]["w"]["tiles"] != json["tensors"]["v"]["tiles"]);
   CHECK(verify_alone(folder / "out").outcome == VerifyReport::Outcome::kProved);
@@ -124,7 +124,7 @@ TEST_CASE("a certificate that is written and read says the same, names of any by
     CHECK(entry.tiles == "tiles");
     CHECK(entry.lost_boxes == certificate.tensors[0].lost_boxes);
   }
-  // Read, its keys lie in the order of their bytes: written again it is sealed with the same hash.
+  // Keys are sorted by their bytes when read, so writing again gives the same hash.
   auto hash_in = [](const std::string& json) {
     return nlohmann::json::parse(json)["content_hash"].get<std::string>();
   };
@@ -204,7 +204,7 @@ TEST_CASE("digests see bytes and boxes, and not the order in which they are told
   of_chunks[index_of(checkpoint->chunks(w)[5])] = another;
   std::string other = digest_of_tiles(*checkpoint, w, of_chunks);
   CHECK(other != digest_of_tiles(*checkpoint, v, of_chunks));
-  // The same items as each other's boxes.
+  // The two items swap boxes.
   std::swap(of_chunks[index_of(checkpoint->chunks(w)[5])],
             of_chunks[index_of(checkpoint->chunks(w)[6])]);
   CHECK(digest_of_tiles(*checkpoint, w, of_chunks) != other);

@@ -305,7 +305,7 @@ TEST_CASE("survivors are kept, losses are counted, filled and certified") {
     Values expected =
         refill ? Values{0, 1, 2, 3, 10, 11, 12, 7} : Values{0, 0, 0, 0, 10, 11, 12, 0};
     CHECK(values_of(*opened(out), "state") == expected);
-    // The file of rank 3 held nothing else: it is replaced, not carried along.
+    // The file of rank 3 has nothing else: it is replaced, not copied.
     CHECK_FALSE(std::filesystem::exists(out + "/__3_0.distcp"));
     CHECK(std::filesystem::exists(out + "/__3_1.distcp"));
     CHECK(verdict(out) == VerifyReport::Outcome::kProved);
@@ -346,7 +346,7 @@ TEST_CASE("chunks come back from side files, cast to the dtype of the tensor") {
 
 TEST_CASE("blocks that are torn apart are put together again on disk") {
   TemporaryFolder folder;
-  // True rows 0 1 2 3 4 5 in blocks of two, on disk in the order 2 0 1, in chunks of three rows.
+  // Rows 0 to 5 in blocks of two, on disk in the order 2 0 1, in chunks of three rows.
   MadeTensor w{"w", {6, 2}, {}};
   w.chunks.push_back({{{0, 0}, {3, 2}}, {3, 2}, {4, 5, 6, 7, 8, 9}, 0});
   w.chunks.push_back({{{3, 0}, {3, 2}}, {3, 2}, {10, 11, 0, 1, 2, 3}, 1});

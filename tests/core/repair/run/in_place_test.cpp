@@ -1,4 +1,4 @@
-// Repairs in place: only the metadata changes, and what was there comes back.
+// Repairs in place: only the metadata changes, and undo restores it.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -68,7 +68,7 @@ TEST_CASE("repair in place: a second one that found the same dead owner is refus
   ApplyOptions options;
   options.in_place = true;
   put(folder / "ckpt/.shardwright-owner", dead_process());
-  // Both have seen the dead owner, and the first is about to remove it.
+  // Both runs have seen the dead owner, and the first is about to remove it.
   std::optional<Error> second;
   bool has_tried = false;
   FaultyStore store(posix_store(), [&](const std::string& step, const std::string& path) {
@@ -124,7 +124,7 @@ TEST_CASE("of two processes that repair one checkpoint in place the second is re
     CHECK(refused.error().kind == ErrorKind::kUsage);
     CHECK(all_files(folder / "ckpt") == before);
   }
-  // Both found nobody: whoever makes the owner's file has it.
+  // Neither run found an owner; the one that creates the owner file gets the checkpoint.
   std::filesystem::remove(owner);
   FaultyStore store(posix_store(), [&](const std::string& step, const std::string& path) {
     if (step == "create" && path == ".shardwright-owner") put(owner, other.text());
@@ -174,7 +174,7 @@ TEST_CASE("in place, a crash or an error at any step leaves the old or the new s
         auto checkpoint = opened(path);
         Plan plan = plan_of(*checkpoint, {axis_moved()});
         int at = 0;
-        // A crash: from that step on nothing happens any more.
+        // Simulates a crash: from that step on everything fails.
         FaultyStore store(posix_store(), [&](const std::string&, const std::string& file) {
           bool fails = crash ? at++ >= step : at++ == step;
           return fails ? std::optional<Error>(Error{ErrorKind::kIo, "gone", {file}}) : std::nullopt;
@@ -189,7 +189,7 @@ TEST_CASE("in place, a crash or an error at any step leaves the old or the new s
           CHECK(now == broken_image);
           CHECK(all_files(path) == before);
         }
-        // Undo itself is interrupted once, then run again.
+        // Undo is interrupted once, then run again.
         int undo_at = 0;
         FaultyStore stops(posix_store(), [&](const std::string&, const std::string& file) {
           return undo_at++ >= step % 6 ? std::optional<Error>(Error{ErrorKind::kIo, "gone", {file}})

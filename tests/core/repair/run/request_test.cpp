@@ -55,7 +55,7 @@ TEST_CASE("a plan of many tiles is packed in its request and comes back to the b
   REQUIRE(request.has_value());
   CHECK(request->plan == plan);
   CHECK(request->integrity);
-  // One of the two, whole.
+  // Exactly one of the two keys must be present and valid.
   for (
       const char* wrong :
       {R"({"verb": "repair", "checkpoint": "/c", "said": "c", "plan_zstd": "no base64"})",

@@ -1,4 +1,4 @@
-// Files of the source that are written to while they are read.
+// Source files that another program changes while they are read.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -32,14 +32,14 @@ std::string bytes_of_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Writes `bytes` over the file, with its time kept.
+// Overwrites bytes of the file and keeps its modification time.
 void write_behind(const std::string& path, const std::string& bytes) {
   const auto time = std::filesystem::last_write_time(path);
   auto folder = open_directory(std::filesystem::path(path).parent_path().string());
   REQUIRE(folder.has_value());
   const std::string name = std::filesystem::path(path).filename().string();
   const Entry before = (*folder)->stat(name);
-  // The clock of the file system may stand still for some milliseconds.
+  // The file system's clock may stand still for some milliseconds.
   for (Entry now = before; now.changed_ns == before.changed_ns; now = (*folder)->stat(name)) {
     std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
     file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
@@ -52,7 +52,7 @@ void write_behind(const std::string& path, const std::string& bytes) {
 using Make =
     std::function<Result<RepairResult>(Store&, const std::string& source, const std::string& out)>;
 
-// What becomes of a run in which `touch` happens once all tiles are written.
+// Result of a run during which `touch` happens once all tiles are written.
 Result<RepairResult> made_meanwhile(const Make& make, const TemporaryFolder& folder,
                                     const std::function<void(const std::string&)>& touch) {
   write_source(folder / "ckpt");
@@ -69,7 +69,7 @@ Result<RepairResult> made_meanwhile(const Make& make, const TemporaryFolder& fol
   return made;
 }
 
-// An element of w is another one.
+// Changes an element of w.
 void change_element(const std::string& path) {
   std::string bytes = bytes_of_file(path);
   const float value = 105;
@@ -105,7 +105,7 @@ TEST_CASE("a source that is changed behind its size and time while it is read is
     CHECK(made.error().message.find("changed while it was being read") == 0);
     CHECK(made.error().place.file == "__1_0.distcp");
     CHECK_FALSE(posix_store().exists(folder / "out"));
-    // And it is not what was saved, whoever comes later.
+    // The change is also detected by a later run.
     auto again = make(posix_store(), folder / "ckpt", folder / "out");
     REQUIRE_FALSE(again.has_value());
     CHECK(again.error().message.find("does not match its checksum") != std::string::npos);

@@ -68,7 +68,7 @@ TEST_CASE("uneven strided shards that were labelled plain are relabelled by what
     find_rule("strided-recorded-plain")->run(build_facts(input), findings);
     return findings;
   };
-  // Uneven labels on the spec's own mesh are no reason to leave the even ones alone.
+  // Uneven tensors on the same mesh do not prevent the repair of even ones.
   Made made;
   make(made);
   Seen seen = look(made);
@@ -88,7 +88,8 @@ TEST_CASE("uneven strided shards that were labelled plain are relabelled by what
         std::vector<std::string>{"embed.weight", "output.weight", "wq.weight"});
   CHECK(std::get<Relabelled>(findings[0].diagnoses[0]).boxes ==
         std::vector<Box>{{{0}, {3}}, {{5}, {3}}, {{3}, {2}}, {{8}, {2}}});
-  // Items as large as recorded: those were cut plainly, by a saver of another layout than the spec.
+  // If the items are as large as recorded, a saver with another layout than the spec cut them
+  // plainly.
   const std::vector<Extents> plain = {{3}, {2}, {3}, {2}};
   CHECK(found_with(all(plain, plain, even, grid)).empty());
 }
@@ -122,7 +123,7 @@ TEST_CASE("uneven shards recorded along another dimension go where their writers
   CHECK(findings[0].remedy->lossless);
   CHECK(std::get<Relabelled>(findings[0].diagnoses.at(0)).boxes ==
         std::vector<Box>{{{0, 0}, {3, 2}}, {{3, 0}, {3, 2}}, {{6, 0}, {3, 2}}, {{9, 0}, {1, 2}}});
-  CHECK(found_with(5, 1, "tp=4").empty());  // not where the law puts it
+  CHECK(found_with(5, 1, "tp=4").empty());  // another place than the rule gives
   CHECK(found_with(6, 2, "tp=4").empty());  // another item than recorded
   CHECK(found_with(6, 1, "tp=5").empty());  // another mesh: 2 rows a rank
 }
@@ -200,7 +201,7 @@ TEST_CASE("F5.5 and F5.6: an uneven strided cut is a hazard, and torn offsets ar
   CHECK(named.findings.front().diagnoses.empty());
   CHECK(named.find("chunk-overlap") != nullptr);
   CHECK(named.find("coverage-gap") != nullptr);
-  // With what the items hold it can be mended.
+  // With the items' headers it can be repaired.
   std::vector<Result<ItemHeader>> headers;
   for (std::int64_t rows : {3, 3, 2, 2}) {
     ItemHeader header;
@@ -265,7 +266,7 @@ TEST_CASE("F5.8 and F5.9: replicas of a strided grid, and a grid of two dimensio
 
 TEST_CASE("0.7.12: a flat bucket of one tp rank stands for both in the model's own weights") {
   Made made;
-  // dp 2 x tp 2; the item of tp 1 lies on dp rank 1 alone, the other is cut 3 + 5.
+  // dp 2 x tp 2; the item of tp 1 is on dp rank 1 alone, the other is split 3 + 5.
   made.tensor("fc1.weight_w", {8, 4}, {{{0, 0}, {8, 4}, 3}})
       .expect("fc1.weight_w", {16, 4}, "dp_cp=2,tp=2", {"SS(0,2)", "S(0)"}, "swiglu")
       .tensor("output_layer.weight", {8, 4}, {{{0, 0}, {3, 4}, 0}, {{3, 0}, {5, 4}, 2}})
@@ -282,8 +283,8 @@ TEST_CASE("0.7.12: a flat bucket of one tp rank stands for both in the model's o
 }
 
 TEST_CASE("an axis that was left out along with the strides is placed by who wrote what") {
-  // dp 2 x cp 2 x tp 2 on one dim, tp first and dp last in training: rank (d, c, t) holds row
-  // 4t + 2c + d. The saver knew dp and cp, and them as plain shards: box 2d + c of 4.
+  // dp 2 x cp 2 x tp 2 on one dim, tp first and dp last in training: rank (d, c, t) has row 4t + 2c
+  // + d. The saver knew only dp and cp, as plain shards: box 2d + c of 4.
   Made made;
   std::vector<SavedTile> tiles;
   for (std::uint32_t box = 0; box < 4; ++box) tiles.push_back({{box, 0}, {1, 2}, 2 * box + 1});

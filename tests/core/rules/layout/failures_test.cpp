@@ -5,7 +5,7 @@ using namespace shw;
 
 namespace {
 
-// Model halves that are right, and optimizer halves that are not.
+// Halves of the model that are right, and halves of the optimizer that are not.
 struct Glu {
   std::int64_t rows, columns;  // of a half
   std::vector<SavedTile> model, state;
@@ -89,7 +89,7 @@ TEST_CASE("F2: the rows of both halves go into W, V is lost, and the loss is cou
     CHECK(seen.retained_chunks(kGluW) == item.rows);
     CHECK(seen.retained_chunks(kGluV) == "");
     CHECK(seen.number(finding, "factor") == item.factor);
-    // Two moments.
+    // Both moments of Adam count.
     CHECK(seen.number(finding, "lost elements") == 2 * item.lost);
     CHECK(seen.number(finding, "kept elements") == 2 * (item.all - item.lost));
   }
@@ -131,7 +131,7 @@ TEST_CASE("halves of fewer chunks than the spec has tensor-parallel ranks were n
 }
 
 TEST_CASE("halves that replicas of one owner wrote are one pair, by the mesh of the spec") {
-  // Two replicas of F2.1: each half of the states came from another of them.
+  // Two replicas: each half of the states was written by another one.
   auto look_with = [](bool with_spec) {
     Made made;
     for (const char* half : {"_w", "_v"}) {
@@ -397,7 +397,7 @@ TEST_CASE("F4.4: chunks that are larger than what their ranks hold are named, no
 
 TEST_CASE(
     "half of what a spec of a larger model expects is no dropped axis where all ranks wrote") {
-  // Ranks that differ on the axis wrote different boxes: nothing was left out of their mesh.
+  // If ranks that differ along the axis wrote different boxes, their mesh is complete.
   Made one;
   one.tensor("model.a.bias", {10}, {{{0}, {5}, 0}, {{5}, {5}, 1}})
       .expect("model.a.bias", {20}, "dp=2", {"S(0)"});

@@ -1,5 +1,5 @@
-// Optimizer states of one rank each (S3) under a spec that speaks of the layout that will load
-// them, and not of the one that saved: the chunks of the parameters tell where each belongs.
+// Optimizer states of single ranks with a spec of the loading layout, not of the saving one: the
+// chunks of the parameters tell where each state belongs.
 #include <doctest/doctest.h>
 
 #include <set>
@@ -68,8 +68,8 @@ TEST_CASE("states of one rank lie where the chunks of their parameters say under
 }
 
 TEST_CASE("a spec of strided shards that the chunks contradict leaves states undecided") {
-  // Recorded left to right where the spec is strided: the parameters may be the ones that are wrong
-  // (S5 E2), so that their chunks are no guide unless they are mended.
+  // Recorded left to right although the spec is strided: the parameters may be wrong themselves, so
+  // their chunks tell the place only after they are repaired.
   SavedModel model = momentum({sharded(0), sharded(0)});
   give_layout(model, "dp=2,tp=2", {strided(0, 2), sharded(0)});
   const Checkpoint& c = *model.checkpoint;

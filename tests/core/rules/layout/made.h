@@ -1,4 +1,4 @@
-// Checkpoints built by code for the fixtures of spec/failures.md, and what a check says of them.
+// Checkpoints built by code for the known failures, and the findings of a check.
 #pragma once
 
 #include <doctest/doctest.h>

@@ -133,7 +133,7 @@ TEST_CASE("F1.4 and F1.5: unsharded, or expected that way, is silent") {
   CHECK(found_above_info(*unsharded).empty());
   auto expected = saved({{kDown, {2, 6, 2}, {1, 3, 2}}});
   CHECK(found_above_info(*expected, {{kDown, {2, 6, 2}}}).empty());
-  // The whole family looks moved, but the spec says that it is meant: no deduction against it.
+  // The whole family looks moved, but the spec confirms its shapes, so nothing is reported.
   auto family = broken(4, 8, 20, 2);
   CHECK(found_above_info(*saved(family), shapes(family)).empty());
 }
@@ -149,7 +149,7 @@ TEST_CASE("F1.7: a good checkpoint and a request with moved axes is the loader's
   CHECK(findings[0].subjects.size() == 3);
   CHECK(findings[0].cause.find("checkpoint is good") != std::string::npos);
   CHECK(findings[0].cause.find("dim 1 twice as long") != std::string::npos);
-  // Consolidated into one tile a tensor it is as good.
+  // The same family consolidated into one tile per tensor.
   std::vector<CutTensor> whole_tensors = healthy(4, 8, 20, 2);
   for (CutTensor& layout : whole_tensors) layout.tile = layout.shape;
   findings = found_above_info(*saved(whole_tensors), request);
@@ -189,7 +189,7 @@ TEST_CASE("a spec that does not shard the short axis asks for another shape alon
     CHECK(findings[0].rule == "shape-mismatch");
     CHECK(findings[0].diagnoses.empty());
   }
-  // Where the tensors beside it say that it moved, the spec is of the same mind about shapes.
+  // If neighbouring tensors show that the axis moved, the spec agrees with them about shapes.
   CHECK(found_above_info(*saved(broken(4, 8, 20, 2)), shapes(healthy(4, 8, 20, 2)), "Shard(1)")[0]
             .rule == "placement-axis-moved");
 }

@@ -1,5 +1,5 @@
-// The reported failures repaired for good: equal to the truth wherever the certificate claims no
-// loss, proved, and quiet when looked at again.
+// Repairs of the reported failures: equal to the truth wherever the certificate claims no loss,
+// proved, and without findings afterwards.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ Result<CheckReport> look(const Checkpoint& checkpoint, const std::shared_ptr<con
   return check(checkpoint, {Depth::kHeaders, spec, std::nullopt}, nullptr);
 }
 
-// But for what a repair filled: that stays.
+// Findings above info, except those about filled elements, which stay.
 std::string listed_above_info(const CheckReport& report) {
   std::string text;
   for (const Finding& finding : report.findings) {

@@ -26,7 +26,7 @@ Case open_case(const std::string& folder) {
   REQUIRE_MESSAGE(checkpoint.has_value(), checkpoint.error().message);
   auto truth = test::read_truth(folder + "/truth.safetensors");
   REQUIRE(truth.has_value());
-  // Fixtures of other libraries have none.
+  // Fixtures of other libraries have no spec.
   std::shared_ptr<const Spec> expected;
   if (std::filesystem::exists(folder + "/spec.json")) {
     auto spec = load_spec(folder + "/spec.json");
@@ -55,7 +55,7 @@ struct Sum {
   std::int64_t kept = 0, all = 0;
 };
 
-// Every diagnosis of a finding brings what it keeps to its true place.
+// Every diagnosis of a finding puts kept elements in their true place.
 Sum judge_all(const Case& item, const Finding& finding) {
   Sum sum;
   CHECK(finding.diagnoses.size() == finding.subjects.size());
@@ -71,7 +71,7 @@ Sum judge_all(const Case& item, const Finding& finding) {
   return sum;
 }
 
-// Tensors whose saved shape or content is not the truth: what must be named by some finding.
+// Tensors whose saved shape or content is wrong: each must be named by a finding.
 std::vector<std::string> damaged(const Case& item) {
   std::vector<std::string> names;
   for (const auto& [fqn, truth] : item.truth) {
@@ -133,7 +133,7 @@ TEST_CASE("every reported failure is named first, and survivors go where the tru
         CAPTURE(finding.cause);
         Sum sum = judge_all(item, finding);
         CHECK(finding.remedy.has_value());
-        // What lies beside the checkpoint is used: nothing of MLite's experts is lost.
+        // Files beside the checkpoint are used, so nothing of MLite's experts is lost.
         if (kind_of(folder).starts_with("s4_mlite")) CHECK(sum.kept == sum.all);
         if (finding.remedy) CHECK(finding.remedy->lossless == (sum.kept == sum.all));
         for (const std::string& subject : finding.subjects) explained.push_back(subject);

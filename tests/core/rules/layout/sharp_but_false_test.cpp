@@ -1,5 +1,5 @@
-// What looks like one failure and is another, or none: random layouts with the truth beside them
-// brought these to light, where a sharp answer was wrong or a true cause had a wrong name.
+// Cases that look like one failure but are another one, or none. They were found with random
+// layouts of known truth: a certain answer was wrong, or a true cause had a wrong name.
 #include "core/facts/names/expert_family.h"
 #include "core/rules/layout/made.h"
 
@@ -7,7 +7,7 @@ using namespace shw;
 
 namespace {
 
-// The tile of the whole tensor, by one rank.
+// Adds the whole tensor as one tile of one rank.
 Made& whole_by(Made& made, const std::string& fqn, const Extents& shape, std::uint32_t writer) {
   return made.tensor(fqn, shape, {{Extents(shape.size(), 0), shape, writer}});
 }
@@ -20,7 +20,7 @@ TEST_CASE("a down_proj that moved alone by a square leaves gates alone that know
   ExpertFamily family{Extents{4, 8, 4}, Extents{4, 8, 4}, Extents{4, 16, 2}};
   CHECK(judge(family, 4).state == FamilyJudgement::State::kUnknown);
   CHECK(judge(family, 8).state == FamilyJudgement::State::kMoved);
-  // That layout, where no gate has the hidden size behind: H 6, I 10, moved by 2.
+  // The same layout, if no gate has the hidden size as last dim: H 6, I 10, moved by 2.
   ExpertFamily other{Extents{4, 12, 5}, Extents{4, 12, 5}, Extents{4, 20, 3}};
   CHECK(judge(other, 6).state == FamilyJudgement::State::kMoved);
 }
@@ -100,7 +100,8 @@ TEST_CASE("survivors are not shifted where another axis has their writers the ot
 }
 
 TEST_CASE("survivors that fit the spec's ranks are left open beside others that do not") {
-  // Both on the mesh, saved by ranks 1 and 7; of the second the later rank has the first rows.
+  // Both tensors are on the mesh, saved by ranks 1 and 7; of the second, the later rank has the
+  // first rows.
   auto saved = [](bool second_fits) {
     Made made;
     for (const char* name : {"o.weight", "q.weight"}) {
@@ -159,7 +160,7 @@ TEST_CASE("a replica's chunk of a parameter in flat buckets is the place of the 
     return look(made).retained_chunks(state);
   };
   CHECK(state_by(1, 4) == "0+4<1");
-  // By the grid of the spec rank 5 would hold rows [4, 6), which another rank holds.
+  // On the spec's mesh rank 5 would have rows [4, 6), which another rank has.
   CHECK(state_by(5, 2) == "6+2<5");
 }
 
@@ -238,7 +239,7 @@ TEST_CASE("a rank that saved an empty part knew the axis that is said to be left
     CHECK((seen.find("axis-dropped") == nullptr) == with_empty);
     CHECK((seen.find("shape-mismatch") == nullptr) != with_empty);
   }
-  // Parts of one rank alone, each of another size: the last rank of data has nothing of either.
+  // Only parts of one rank, of different sizes: the last data rank has no part of either.
   Made uneven;
   uneven.tensor("model.w", {4, 2}, {{{0, 0}, {2, 2}, 0}, {{2, 0}, {2, 2}, 3}, {{4, 0}, {0, 2}, 5}});
   uneven.expect("model.w", {8, 2}, "dp=3,tp=2", {"StridedShard(0,sf=2)", "Shard(0)"});
@@ -258,7 +259,7 @@ TEST_CASE("a spec of another layout that loads the parameter does not say where 
     made.expect(fqn, {8, 2}, "dp=2,tp=2", {"S(0)", "S(0)"});
   Seen seen = look(made);
   REQUIRE(seen.find("local-saved-as-global") != nullptr);
-  // Where the chunk of the same rank lies, and not where the spec lets that rank hold rows.
+  // At the chunk of the same rank, not where the spec puts that rank's rows.
   Seen without = look(made, false);
   for (Seen* one : {&seen, &without}) {
     CHECK(one->retained_chunks("optimizer.state.fc.weight.exp_avg_sq") == "4+2<1");
@@ -273,7 +274,7 @@ TEST_CASE("a state is not placed by a parameter that may lie as wrongly as one o
         {{0, 0}, {2, 2}, 0}, {{2, 0}, {2, 2}, 1}, {{4, 0}, {2, 2}, 2}, {{6, 0}, {2, 2}, 3}};
     made.tensor("model.known.weight", {8, 2}, known).tensor("model.other.weight", {8, 2}, plain);
     whole_by(made, "optimizer.state.other.weight.exp_avg", {2, 2}, 1);
-    // Of a tensor that lies right in any order, so that the mesh of the spec is that of the save.
+    // A tensor that fits any order of axes, so that the spec's mesh counts as that of the save.
     made.tensor(
         "model.grid.weight", {4, 4},
         {{{0, 0}, {2, 2}, 0}, {{0, 2}, {2, 2}, 1}, {{2, 0}, {2, 2}, 2}, {{2, 2}, {2, 2}, 3}});

@@ -1,4 +1,4 @@
-// Checkpoints that hold nothing that a model could load, and weights that were never written.
+// Checkpoints without anything that a model could load, and weights that were never written.
 #include "core/rules/names/named_tensors.h"
 
 using namespace shw;

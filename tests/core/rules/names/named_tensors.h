@@ -23,7 +23,7 @@ struct NamedTensor {
   float value = 0.5F;                 // of all elements of F32
   std::int64_t rows_with_value = -1;  // the others are zeros; -1: all have it
   std::int64_t columns_with_value = -1;
-  std::int64_t one_of = 1;  // each second element has it, say
+  std::int64_t one_of = 1;  // e.g. 2: every second element has it
 };
 using NamedTensors = std::map<std::string, NamedTensor>;
 

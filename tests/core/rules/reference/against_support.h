@@ -1,4 +1,4 @@
-// Two checkpoints on disk, one held against the other, and what the report says.
+// Two checkpoints on disk, and the findings for one with the other as reference.
 #pragma once
 
 #include <doctest/doctest.h>

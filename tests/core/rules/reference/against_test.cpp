@@ -1,4 +1,4 @@
-// A checkpoint held against another one: names, orders of blocks, paddings, ties, layers.
+// A checkpoint compared with a reference: names, orders of blocks, padding, ties, layers.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ std::vector<std::uint32_t> each_writes(std::uint32_t ranks, std::uint32_t times 
   return writers;
 }
 
-// The image of `truth` in which true block i along dim 0 lies at order[i]: row by row.
+// The image of `truth` in which true block i along dim 0 is at order[i], row by row.
 Values permuted(const Values& truth, const Extents& shape, const std::vector<std::int64_t>& order) {
   Values image(truth.size());
   std::size_t row = truth.size() / static_cast<std::size_t>(shape[0]);
@@ -179,7 +179,7 @@ TEST_CASE("orders of blocks are told and mended beside an earlier step of the tr
     CheckReport report = held_against(folder / "bad", folder / "good", Depth::kData);
     REQUIRE(count_above_info(report) == 1);
     const Finding& finding = report.findings.front();
-    // A block that is a tile goes as a tile.
+    // A block that is a tile is reported as an exchanged tile.
     const bool is_tile = finding.rule == "tiles-exchanged";
     CHECK((is_tile || finding.rule == "blocks-permuted"));
     if (!is_tile) CHECK(family(finding) == one.family);
@@ -201,7 +201,7 @@ TEST_CASE(
     std::string fqn, family;
     std::vector<std::int64_t> order;  // true block -> block on disk
   };
-  // Two heads of eight rows: true row (half, j) of a head lies at (j, half), and the reverse.
+  // Two heads of eight rows: true row (half, j) of a head is at (j, half), and the reverse.
   std::vector<std::int64_t> pairs, halves(16);
   for (std::int64_t i = 0; i < 16; ++i) pairs.push_back(i / 8 * 8 + i % 4 * 2 + i % 8 / 4);
   for (std::size_t i = 0; i < 16; ++i)
@@ -352,7 +352,7 @@ TEST_CASE("equal blocks leave the order undecided, and no repair is offered") {
   write_checkpoint(folder / "good", {in_rows("fc1.weight", shape, truth, each_writes(1))});
   write_checkpoint(folder / "bad", {in_rows("fc1.weight", shape, image, each_writes(2))});
   CheckReport report = held_against(folder / "bad", folder / "good");
-  // Blocks of two rows differ from each other, but are not the same ones in both.
+  // Blocks of two rows differ, but are not the same blocks in both.
   CHECK(count_above_info(report) == 0);
   const Finding* finding = first_of(report, "differs-from-reference");
   REQUIRE(finding != nullptr);
@@ -397,13 +397,13 @@ TEST_CASE("differs-from-reference: beside a copy of the step other values are a 
     CHECK(finding->subjects == std::vector<std::string>{"layers.2.proj.weight"});
     CHECK(finding->cause.find(" of 96 elements") != std::string::npos);
   }
-  // Trained on beside frozen weights: each chunk moves a little.
+  // Trained with frozen weights: each chunk changes a little.
   write_checkpoint(folder / "tuned", model(changed([](Values& values) {
                      for (std::size_t i = 0; i < values.size(); ++i)
                        values[i] += static_cast<std::int64_t>(i % 3);
                    })));
   CHECK(count_above_info(held_against(folder / "tuned", folder / "good", Depth::kData)) == 0);
-  // Another step: all of them move.
+  // Another training step, in which all tensors change.
   write_checkpoint(folder / "later", model([&](int i) {
                      Values values = numbers(i);
                      for (std::int64_t& value : values) value += 1 + value % 3;
@@ -540,7 +540,7 @@ TEST_CASE("uneven shards that each rank placed by its own size go where torch.ch
   CHECK(values_of(*opened(out), "w") == truth);
   CHECK(count_above_info(held_against(out, folder / "good", Depth::kData)) == 0);
 
-  // A shard that is not where the law puts it could be anything: no repair.
+  // No split explains the offset of this shard, so there is no repair.
   saved.chunks[2].box.offsets[0] = 5;
   write_checkpoint(folder / "other", {saved});
   CHECK(first_of(held_against(folder / "other", folder / "good"), "uneven-shards") == nullptr);

@@ -1,4 +1,4 @@
-// Copies of one tensor behind one another.
+// Tensors that were saved as several copies of themselves in a row.
 #include <doctest/doctest.h>
 
 #include "core/rules/reference/against_support.h"

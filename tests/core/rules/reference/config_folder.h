@@ -1,4 +1,4 @@
-// A Hugging Face folder with a config.json, made in memory, and what is said of it.
+// A Hugging Face folder with a config.json in memory, and its findings.
 #pragma once
 
 #include <doctest/doctest.h>

@@ -72,7 +72,7 @@ TEST_CASE("config names: of an unknown class and of one with code of its own not
   weights.shapes["model.final_norm.weight"] = {8};
   CHECK(names_all(only_one(beside_keys(weights, {}), "config-names", Severity::kError).cause,
                   {"model.final_norm.weight"}));
-  // A buffer that older versions saved is no other name.
+  // A buffer that older versions saved does not suggest another class.
   weights.shapes.erase("model.final_norm.weight");
   weights.shapes["model.layers.0.self_attn.rotary_emb.inv_freq"] = {1};
   only_one(beside_keys(weights, {}), "config-names", Severity::kError);
@@ -120,8 +120,8 @@ namespace {
 
 const char* const kRenaming = "Gemma3ForConditionalGeneration";
 
-// Two of each numbered tensor that the class always saves, named as it holds them in memory where
-// `in_memory` says so.
+// Two of each numbered tensor that the class always saves, named as in memory if `in_memory` is
+// set.
 ConfigWeights weights_of_class(bool in_memory, const std::string& before = "") {
   const auto architecture = architecture_named(kRenaming);
   REQUIRE(architecture.has_value());

@@ -1,5 +1,5 @@
-// The config.json of a Hugging Face folder beside its weights: what contradicts it is told with the
-// key and both numbers, and nothing is where a key may mean something else.
+// The config.json of a Hugging Face folder beside its weights: contradictions are reported with the
+// key and both numbers, and nothing is reported if a key may mean something else.
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
@@ -25,7 +25,7 @@ TEST_CASE("a size of config.json that no weight has is an error with the key and
   const Finding& finding = only_one(hidden, "config-shape", Severity::kError);
   CHECK(names_all(finding.cause, {"hidden_size 16", "[12, 8]", "8 columns"}));
   CHECK(finding.consequence == Consequence::kWillNotLoad);
-  CHECK(finding.subjects.size() == 30);  // every weight has it on one axis
+  CHECK(finding.subjects.size() == 30);  // every weight has it along one axis
   CheckReport ffn = beside_keys(llama_weights(), {{"intermediate_size", "11"}});
   CHECK(names_all(only_one(ffn, "config-shape", Severity::kError).cause,
                   {"intermediate_size 11", "mlp.down_proj.weight [8, 10] has 10 columns"}));
@@ -64,7 +64,7 @@ TEST_CASE("more rows than vocab_size may be padding and fewer are an error") {
                   {"vocab_size 11", "has 12 rows", "padding"}));
   CheckReport fewer = beside_keys(llama_weights(), {{"vocab_size", "13"}});
   only_one(fewer, "config-shape", Severity::kError);
-  // A head that was left behind when the embedding grew.
+  // A head that kept its size when the embedding grew.
   ConfigWeights weights = llama_weights();
   weights.shapes["model.embed_tokens.weight"] = {16, 8};
   weights.shapes["lm_head.weight"] = {11, 8};
@@ -128,7 +128,7 @@ TEST_CASE("experts are counted in the layers that have any") {
   CHECK(finding.subjects == std::vector<std::string>{"model.layers.2.mlp.experts.3"});
   add_expert(weights, 2, 3);
   CHECK(told_of(beside_keys(weights, keys)).empty());
-  // Two names for it that differ: nobody knows which is meant.
+  // Two keys for the same number that differ: it is unknown which one counts.
   keys["n_routed_experts"] = "8";
   CHECK(told_of(beside_keys(weights, keys)).empty());
 }
@@ -146,7 +146,7 @@ TEST_CASE("a head that is not tied and not there is told, and one that may be is
   CHECK(
       told_of(beside_keys(classifier, {{"architectures", "[\"LlamaForSequenceClassification\"]"}}))
           .empty());
-  // The inner model alone: an embedder of texts keeps the name of what it was made of.
+  // Only the inner model: a text embedder keeps the class name of the model it was made from.
   ConfigWeights inner;
   for (const auto& [name, shape] : weights.shapes) inner.shapes[name.substr(6)] = shape;
   CHECK(told_of(beside_keys(inner, {})).empty());
@@ -167,7 +167,7 @@ TEST_CASE("nothing is said of packed weights, unknown models, adapters and parts
     keys[key] = value;
     return keys;
   };
-  // Layers are layers, however they are packed.
+  // Layers are recognised in any quantised form.
   ConfigWeights quantised = llama_weights();
   quantised.shapes["model.layers.0.mlp.up_proj.qweight"] = {1, 8};
   CheckReport packed =
@@ -177,7 +177,7 @@ TEST_CASE("nothing is said of packed weights, unknown models, adapters and parts
   CHECK(told_of(unknown).empty());
   CHECK(is_config_open(unknown, "llama-of-mine"));
   CHECK(told_of(beside_keys(llama_weights(), with("model_type", ""))).empty());
-  // Drafts of speculative decoding are llamas by their model_type, of other sizes.
+  // Draft models of speculative decoding are llamas by their model_type, but with other sizes.
   for (const char* of_others : {"[\"LlamaForCausalLMEagle3\"]", "[\"MyForCausalLM\"]"}) {
     CheckReport draft = beside_keys(llama_weights(), with("architectures", of_others));
     CHECK(told_of(draft).empty());
@@ -186,7 +186,7 @@ TEST_CASE("nothing is said of packed weights, unknown models, adapters and parts
   ConfigWeights wrapped;
   for (const auto& [name, shape] : llama_weights().shapes) wrapped.shapes["module." + name] = shape;
   CheckReport other_names = beside_keys(wrapped, wrong);
-  // Under other names it is judged as any architecture is.
+  // Under other class names it is judged like any architecture.
   CHECK_FALSE(told_of(other_names).empty());
   CHECK(told_of(other_names, Severity::kError).empty());
   CHECK(is_config_open(other_names, "llama"));
@@ -197,7 +197,7 @@ TEST_CASE("nothing is said of packed weights, unknown models, adapters and parts
   CHECK(told_of(
             checked_folder({{"config.json", config}, {"model-rank-0-part-0.safetensors", lacking}}))
             .empty());
-  // One of two shards: that the other is not there is told as what it is.
+  // One of two shards is missing, which is reported as such.
   CHECK(told_of(checked_folder(
                     {{"config.json", config}, {"model-00001-of-00002.safetensors", lacking}}))
             .empty());
@@ -223,7 +223,7 @@ TEST_CASE("config: an architecture that is not known is judged by the names that
                            "config-count", Severity::kWarning)
                       .cause,
                   {"num_hidden_layers 4", "there are 3"}));
-  // A width that some layers have is for the next architecture to explain.
+  // A width that only some layers have is not explained by this architecture.
   ConfigWeights wide = llama_weights();
   wide.shapes["model.layers.1.mlp.up_proj.weight"] = {20, 8};
   CHECK(told_of(beside_keys(wide, unknown)).empty());
@@ -234,7 +234,7 @@ TEST_CASE("config: rows of one rank of a padded vocabulary are told as one part"
   weights.shapes["model.embed_tokens.weight"] = {16, 8};
   weights.shapes["lm_head.weight"] = {16, 8};
   CheckReport report = beside_keys(weights, {{"vocab_size", "128"}});
-  // Above it stands what is said of the rank whose part it is.
+  // The finding about the rank's part comes first.
   const auto told = told_of(report);
   REQUIRE(told.size() == 1);
   CHECK(names_all(told.front()->cause, {"vocab_size 128", "8 parts of 16 rows are 128"}));
@@ -263,7 +263,7 @@ TEST_CASE("config: the head of a classifier has a row per name in id2label") {
   keys["id2label"] = R"({"0": "a", "1": "b"})";
   CHECK(names_all(only_one(beside_keys(weights, keys), "config-shape", Severity::kError).cause,
                   {"id2label", "2", "score.weight [3, 8] has 3 rows"}));
-  // Without names the class has two, and older configs say num_labels.
+  // Without label names the class has two labels; older configs use num_labels.
   keys.erase("id2label");
   CHECK(told_of(beside_keys(weights, keys)).empty());
 }
@@ -280,7 +280,7 @@ TEST_CASE("config: stacked experts with exchanged axes are told by the hidden si
   const CheckReport report = beside_keys(weights, keys);
   const Finding& finding = only_one(report, "config-shape", Severity::kWarning);
   CHECK(names_all(finding.cause, {"hidden_size 8", "transposed", "2 tensors"}));
-  // These store them so.
+  // These models store them this way.
   keys = {{"model_type", "\"gpt_oss\""}, {"architectures", "[\"GptOssForCausalLM\"]"}};
   const CheckReport stored_so = beside_keys(weights, keys);
   for (const Finding* told : told_of(stored_so)) CHECK(told->rule != "config-shape");
@@ -437,7 +437,7 @@ TEST_CASE("a config.json that is hostile or no JSON hides nothing and stops noth
       CHECK(told_of(beside_keys(llama_weights(), {{key, value}}), Severity::kWarning).empty());
     }
   }
-  // Numbers that are sizes and cannot be are what they are, and no list of them is made.
+  // Impossible numbers are reported without making lists of that size.
   for (const char* value : {"0", "1099511627776"}) {
     CAPTURE(value);
     CHECK_FALSE(told_of(beside_keys(llama_weights(), {{"hidden_size", value}})).empty());

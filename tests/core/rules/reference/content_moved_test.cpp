@@ -12,7 +12,7 @@ MadeTensor whole_tensor(const std::string& fqn, const Extents& shape, std::int64
   return cut_in_rows(fqn, shape, numbers_from(first, volume(shape).value()), 1);
 }
 
-// Two layers of a gated MLP and attention; what stands in gate is `gate`'s, and so on.
+// Two layers of a gated MLP and attention; the tensor gate has the content of `gate`, and so on.
 std::vector<MadeTensor> gated_model(const char* gate, const char* up, std::int64_t step = 0) {
   std::vector<MadeTensor> tensors;
   for (std::int64_t layer = 0; layer < 2; ++layer) {
@@ -26,7 +26,7 @@ std::vector<MadeTensor> gated_model(const char* gate, const char* up, std::int64
   return tensors;
 }
 
-// Query, key and value whose rows, put behind one another, are `rows` of one matrix.
+// Query, key and value whose rows, joined, are `rows` of one matrix.
 std::vector<MadeTensor> attention_of(const std::vector<std::int64_t>& rows) {
   Values values;
   for (std::int64_t row : rows) {

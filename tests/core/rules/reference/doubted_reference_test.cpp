@@ -1,4 +1,4 @@
-// A reference that was saved wrong in the same way as the checkpoint is no witness for it.
+// A reference that was saved with the same mistake as the checkpoint proves nothing about it.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -76,7 +76,7 @@ TEST_CASE("shapes that the reference is in doubt of itself are told as not judge
     return one.what == "shapes of 3 tensors of which the reference is in doubt itself";
   }));
   CHECK(std::none_of(beside.findings.begin(), beside.findings.end(), [](const Finding& finding) {
-    return finding.rule == "unexpected-key";  // they are there, in both
+    return finding.rule == "unexpected-key";  // the keys are in both
   }));
 }
 

@@ -1,4 +1,4 @@
-// What another checkpoint makes expected: of which tensors, under which names.
+// Expectations from another checkpoint: for which tensors, under which names.
 #include <doctest/doctest.h>
 
 #include "core/model/builder.h"
@@ -30,7 +30,7 @@ TEST_CASE("of what a spec does not name the reference says what it holds") {
   REQUIRE(first_of(*report, "shape-mismatch") != nullptr);
   CHECK(first_of(*report, "shape-mismatch")->subjects == std::vector<std::string>{"model.b"});
   CHECK(first_of(*report, "unexpected-key") == nullptr);
-  CHECK(first_of(*report, "missing-key") == nullptr);  // a spec alone knows whether c is gone
+  CHECK(first_of(*report, "missing-key") == nullptr);  // only a spec knows whether c is missing
 }
 
 TEST_CASE("names are matched through wrappers and one replaced first part, never by guess") {

@@ -1,4 +1,4 @@
-// Experts that are tensors of their own, under each other's numbers.
+// Experts in tensors of their own that have each other's numbers.
 #include <doctest/doctest.h>
 
 #include <random>
@@ -15,7 +15,7 @@ Values expert_content(std::int64_t layer, std::int64_t expert, std::int64_t what
   return numbers_from(100'000 * layer + 1000 * expert + 100 * what, 24);
 }
 
-// As numbers of a normal distribution, changed a little at every step.
+// Numbers of a normal distribution that change a little per step.
 Values trained_content(std::int64_t layer, std::int64_t expert, std::int64_t what,
                        std::int64_t step) {
   std::mt19937 dice(static_cast<std::uint32_t>(10'000 * layer + 100 * expert + what));
@@ -27,7 +27,7 @@ Values trained_content(std::int64_t layer, std::int64_t expert, std::int64_t wha
   return values;
 }
 
-// Of two layers: expert i has what order[i] has by rights.
+// Two layers in which expert i has the content of expert order[i].
 std::vector<MadeTensor> moe(const std::vector<std::int64_t>& order, std::int64_t step = 0) {
   std::vector<MadeTensor> tensors;
   for (std::int64_t layer = 0; layer < 2; ++layer) {

@@ -1,4 +1,4 @@
-// Tiles of another save and of another tensor, held against a reference of the same step.
+// Tiles of another save and of another tensor, compared with a reference of the same step.
 #include "core/rules/reference/against_support.h"
 
 using namespace shw;
@@ -78,8 +78,8 @@ TEST_CASE("training that leaves rows alone is no file of another save") {
   const std::vector<std::size_t> all{0, 1, 2, 3};
   const std::vector<Others> healthy = {
       {{}, {}, {}},           {all, all, all}, {{}, {}, all},  // all but one frozen
-      {all, all, {0, 1}},                                      // experts that no token came to
-      {{}, {}, {}, {2}, {2}},  // a frozen base, and two embeddings of which one rank's rows go on
+      {all, all, {0, 1}},                                      // experts that received no token
+      {{}, {}, {}, {2}, {2}},  // a frozen base, two embeddings with one rank's rows trained
   };
   for (const Others& other : healthy) {
     for (Depth depth : {Depth::kHeaders, Depth::kData}) {

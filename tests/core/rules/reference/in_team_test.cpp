@@ -1,5 +1,5 @@
-// What several processes find beside a reference: the findings of one, to the byte, of bytes that
-// are read once by all of them together.
+// Findings of several processes with a reference: equal to those of one process, to the byte, with
+// all bytes read once by the team.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -44,8 +44,8 @@ std::string in_layer(std::int64_t layer, const char* rest) {
   return "model.layers." + std::to_string(layer) + "." + rest;
 }
 
-// Fused rows by halves, squares, an embedding and a head that differ: a model, and the same in
-// which every layer has its own fault.
+// A model with fused rows by halves, squares, an embedding and an untied head; and the same model
+// with another fault in every layer.
 struct OnDisk {
   TemporaryFolder folder;
   std::vector<MadeTensor> saved, reference;
@@ -80,7 +80,7 @@ void make_mixed_up(OnDisk& disk) {
       cut_in_rows("lm_head.weight", {kRows, 64}, numbers_from(1 << 23, kRows * 64), 2));
 }
 
-// A stage that counted its layers from 0, and lost those of another stage.
+// A stage that counts its layers from 0, and lost those of another stage.
 void make_renumbered(OnDisk& disk) {
   for (std::int64_t layer = 0; layer < 2 * kLayers; ++layer) {
     for (const char* matrix : {"fc1.weight", "fc2.weight"}) {
@@ -93,7 +93,7 @@ void make_renumbered(OnDisk& disk) {
   }
 }
 
-// Rows at the end of the vocabulary that no token uses.
+// Unused rows at the end of the vocabulary.
 void make_padded(OnDisk& disk) {
   Values rows = numbers_from(5, kWords * 64);
   Values padded = rows;
@@ -167,7 +167,7 @@ TEST_CASE("workers find beside a reference what one finds and read as much toget
       for (int workers : {2, 4}) {
         const Told together = told_by(disk, workers, depth);
         for (const std::string& report : together.by_worker) CHECK(report == alone.by_worker[0]);
-        // Each reads the headers for itself, a few KiB of each item, and no more.
+        // Each worker reads the headers itself, a few KiB per item, and nothing else.
         CAPTURE(alone.bytes);
         CHECK(together.bytes <
               alone.bytes + alone.bytes / 2 + static_cast<std::uint64_t>(workers) * kHeaderBytes);
@@ -193,7 +193,7 @@ TEST_CASE("of an embedding that is padded only the rows at its end are read") {
   REQUIRE(first_of(*report, "vocabulary-padding") != nullptr);
   CHECK(first_of(*report, "vocabulary-padding")->subjects ==
         std::vector<std::string>{"model.embed_tokens.weight"});
-  // Of 2 MB; headers are read with what lies behind them.
+  // Out of 2 MB; headers are read together with the bytes behind them.
   CHECK(bytes < kWords * 64 * 4 / 4);
 }
 
@@ -213,7 +213,7 @@ TEST_CASE("a worker that is stopped beside a reference ends the others who are t
     if (transport.rank() == 1) progress.cancel();
     auto report = check(*checkpoint, options, &progress);
     REQUIRE_FALSE(report.has_value());
-    // As the program does it.
+    // The program does the same.
     team.stop(report.error());
     said[static_cast<std::size_t>(transport.rank())] = report.error().message;
     return {};

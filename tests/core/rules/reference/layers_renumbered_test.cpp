@@ -1,4 +1,4 @@
-// N10: layers under the numbers of another stage, renamed where the bytes prove it.
+// N10: layers with the numbers of another stage, which are renamed if the bytes prove it.
 #include <doctest/doctest.h>
 
 #include <set>
@@ -27,7 +27,7 @@ struct Options {
   std::string prefix = "model.";
 };
 
-// Layer `real` under the number `number`, all by the ranks from `rank` on.
+// Layer `real` with the number `number`, written by the ranks from `rank` on.
 void add_layer(std::vector<MadeTensor>& tensors, std::int64_t real, std::int64_t number,
                std::uint32_t rank, const Options& options = {}) {
   std::string own = layer_name(number), name = options.prefix + own;
@@ -49,7 +49,7 @@ std::vector<MadeTensor> whole_model(std::int64_t layers, const Options& options 
   return tensors;
 }
 
-// Everything of layer `real` has the name of `number` afterwards.
+// Everything of layer `real` must have the name of `number` afterwards.
 void must_be(const Checkpoint& checkpoint, std::int64_t real, const Options& options = {}) {
   std::string name = options.prefix + layer_name(real);
   CHECK(values_of(checkpoint, name + "attn.weight") == content(real, 1, kMatrix));
@@ -123,7 +123,7 @@ TEST_CASE("where stages collided and their tensors were mixed, nothing is rename
     add_layer(first, n, n, 0);
     add_layer(second, n + 2, n, 2);
   }
-  // Deduplication kept one of each name, now of this stage, now of that one.
+  // Deduplication kept one tensor per name, sometimes of this stage, sometimes of the other.
   for (std::size_t i = 0; i < first.size(); ++i) saved.push_back(i % 2 == 0 ? first[i] : second[i]);
   write_checkpoint(folder / "bad", saved);
   write_checkpoint(folder / "good", whole_model(4));
@@ -178,7 +178,7 @@ TEST_CASE("healthy layers, equal layers, deeper models and stages of their own r
       for (std::int64_t& value : chunk.values) value += 7;
     }
   }
-  for (MadeTensor& tensor : equal) {  // a fresh adapter: every layer alike
+  for (MadeTensor& tensor : equal) {  // a fresh adapter: all layers are equal
     for (MadeChunk& chunk : tensor.chunks) std::fill(chunk.values.begin(), chunk.values.end(), 0);
   }
   for (std::int64_t layer : {1, 2, 3}) add_layer(deeper, layer, layer + 3, 0, bare);
@@ -206,8 +206,8 @@ TEST_CASE("healthy layers, equal layers, deeper models and stages of their own r
 }
 
 TEST_CASE("constants do not say which layer they are of") {
-  // Each layer is wider than the one before it, and the saver kept half of each: layer 1 has the
-  // shape and the ones that layer 0 should have.
+  // Each layer is wider than the one before, and the saver kept half of each: layer 1 has the shape
+  // and the values of layer 0.
   auto model = [](std::int64_t kept_of) {
     std::vector<MadeTensor> tensors;
     for (std::int64_t layer : {0, 1}) {

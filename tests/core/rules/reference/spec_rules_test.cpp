@@ -142,7 +142,7 @@ TEST_CASE("two 4-bit values to a byte are no other shape where the loader unpack
     const Finding packed = found(whole, dtype, "up.weight_scale", 4);
     CHECK(packed.severity == Severity::kInfo);
     CHECK(packed.cause.find("two 4-bit values to a byte") != std::string::npos);
-    // DCP holds shape against shape.
+    // In DCP the shapes are compared as they are.
     const Finding tiles = found(test::kUnnamedFormat, dtype, "up.weight_scale", 4);
     CHECK(tiles.severity == Severity::kError);
     CHECK(tiles.cause.find("packed into a byte") != std::string::npos);

@@ -1,4 +1,4 @@
-// Tiles that lie at each other's places, held against a reference that has them right.
+// Tiles at each other's places, compared with a reference that has them right.
 #include <numeric>
 #include <random>
 
@@ -13,7 +13,7 @@ using namespace shw::test;
 
 namespace {
 
-// Where dim d is cut: 0, ..., shape[d].
+// Split positions by dim: 0, ..., shape[d].
 using Cuts = std::vector<std::vector<std::int64_t>>;
 
 std::vector<Box> boxes_of(const Cuts& cuts) {
@@ -32,7 +32,7 @@ std::vector<Box> boxes_of(const Cuts& cuts) {
   return boxes;
 }
 
-// Tile i is recorded at `recorded[i]` and holds what `truth` has at `held[i]`.
+// Tile i is recorded at `recorded[i]` and has the content of `truth` at `held[i]`.
 MadeTensor tiled(const std::string& fqn, const Extents& shape, const Values& truth,
                  const std::vector<Box>& recorded, const std::vector<Box>& held) {
   MadeTensor tensor{fqn, shape, {}};
@@ -81,7 +81,7 @@ std::vector<ExchangeCase> cases() {
   out.push_back({"one further", "rotated", {10}, line, reordered(line, {4, 0, 1, 2, 3})});
   std::vector<Box> few = boxes_of({{0, 1, 2}});
   out.push_back({"two elements", "two-tiles", {2}, few, reordered(few, {1, 0})});
-  // 3 + 3 + 3 + 1 rows, of which the equal ones changed places.
+  // 3 + 3 + 3 + 1 rows, with two tiles of equal size exchanged.
   std::vector<Box> uneven = boxes_of({{0, 3, 6, 9, 10}, {0, 2}});
   out.push_back(
       {"equal ones of uneven", "two-tiles", {10, 2}, uneven, reordered(uneven, {1, 0, 2, 3})});
@@ -100,7 +100,7 @@ std::string text_of(const Finding& finding, const std::string& key) {
   return test::evidence<std::string>(finding, key);
 }
 
-// Repaired, it is what the reference holds, and its certificate is proved.
+// Checks that the repaired tensor equals the reference and that its certificate is proved.
 void check_repair(const TemporaryFolder& folder, const CheckReport& report, const std::string& fqn,
                   const Values& truth) {
   std::string out = repaired_into(folder / "bad", report, folder / "out");
@@ -144,7 +144,7 @@ TEST_CASE("tiles that hold the same stay and zeros accuse nobody") {
   Extents shape{12};
   Values truth{0, 0, 5, 6, 0, 0, 7, 8, 5, 6, 9, 1};  // tiles 0 and 2 are equal, and 1 and 4
   write_checkpoint(folder / "good", {tiled("w", shape, truth, line, line)});
-  // Tile 1 and 3 changed places; tile 4 still holds what tile 1 should.
+  // Tiles 1 and 3 changed places; tile 4 still has the content of tile 1.
   write_checkpoint(folder / "bad",
                    {tiled("w", shape, truth, line, reordered(line, {2, 3, 0, 1, 4, 5}))});
   CheckReport report = held_against(folder / "bad", folder / "good");
@@ -264,7 +264,7 @@ TEST_CASE("of another step a tile goes where it is like the reference, and only 
   CHECK(order->margin > 0.3);
   CHECK_FALSE(match_tiles_by_correlation(trained(truth, still, 1), truth, kinds).has_value());
   CHECK_FALSE(match_tiles_by_correlation(rows(4, 400), truth, kinds).has_value());
-  // Two of one place, a kind that has no other, a tile that is nowhere, and one that says nothing.
+  // Two tiles of one place, one without a counterpart, one that is nowhere, and a constant one.
   CHECK_FALSE(
       match_tiles_by_correlation(trained(truth, {2, 0, 2, 1}, 1), truth, kinds).has_value());
   CHECK_FALSE(
@@ -274,7 +274,7 @@ TEST_CASE("of another step a tile goes where it is like the reference, and only 
   CHECK_FALSE(match_tiles_by_correlation(strange, truth, kinds).has_value());
   strange[3].assign(400, 1.0F);
   CHECK_FALSE(match_tiles_by_correlation(strange, truth, kinds).has_value());
-  // Too few numbers to be no chance.
+  // Too few elements: the match may be chance.
   const auto few = rows(4, 30);
   CHECK_FALSE(match_tiles_by_correlation(trained(few, moved, 0.1F), few, kinds).has_value());
 }
@@ -292,7 +292,8 @@ TEST_CASE("tiles that exchanged places are named beside an earlier step and mend
       for (std::size_t i = 0; i < truth.size(); ++i) {
         earlier[i] = static_cast<std::int64_t>(normal(dice));
         truth[i] = earlier[i] + static_cast<std::int64_t>(normal(dice) / 3);
-        other[i] = static_cast<std::int64_t>(normal(dice));  // as a moment: like nothing
+        // Like a moment: correlated with nothing.
+        other[i] = static_cast<std::int64_t>(normal(dice));
         older[i] = static_cast<std::int64_t>(normal(dice));
       }
       const std::vector<Box> held = is_broken ? reordered(rows, transposed) : rows;
@@ -318,7 +319,7 @@ TEST_CASE("tiles that exchanged places are named beside an earlier step and mend
 TEST_CASE("a jigsaw is solved as trying every order of its pieces solves it") {
   std::mt19937 dice(11);
   for (int round = 0; round < 300; ++round) {
-    // Rows of numbers, cut at random; pieces fit where the numbers say so.
+    // Rows of numbers cut at random; pieces fit if their numbers match.
     std::int64_t length = 2 + static_cast<std::int64_t>(dice() % 9);
     std::vector<int> truth;
     for (std::int64_t i = 0; i < length; ++i) truth.push_back(static_cast<int>(dice() % 3));
@@ -330,7 +331,7 @@ TEST_CASE("a jigsaw is solved as trying every order of its pieces solves it") {
       kinds.push_back({{step}, {kinds.size()}});
       at += step;
     }
-    if (round % 3 == 0) held.back().back() += 1;  // perhaps no way is left
+    if (round % 3 == 0) held.back().back() += 1;  // then perhaps no order fits
     auto fits = [&](const std::vector<int>& piece, std::int64_t at) {
       return at + static_cast<std::int64_t>(piece.size()) <= length &&
              std::equal(piece.begin(), piece.end(), truth.begin() + at);
@@ -358,7 +359,7 @@ namespace {
 
 enum class Harm { kNone, kExchange, kShuffle, kCopy, kOtherStep, kUneven };
 
-// A random tensor in random tiles, harmed, and whether what happened can be told.
+// A random tensor in random tiles with damage, and whether that can be recognised.
 struct Generated {
   Extents shape;
   Values truth;
@@ -386,7 +387,7 @@ Generated generate(std::mt19937& dice, Harm harm) {
     cuts.push_back(random_cuts(dice, out.shape[d]));
     other.push_back(random_cuts(dice, out.shape[d]));
   }
-  // Often of few values, so that tiles are equal by chance.
+  // Few different values, so that tiles are equal by chance.
   std::uint32_t values = dice() % 2 == 0 ? 2 : 1000;
   out.truth = counting(out.shape);
   for (std::int64_t& value : out.truth) value = static_cast<std::int64_t>(dice() % values);
@@ -414,7 +415,7 @@ Generated generate(std::mt19937& dice, Harm harm) {
   return out;
 }
 
-// What the tiles, as recorded, make together.
+// The tensor that the tiles make, as recorded.
 Values image_of(const Generated& made) {
   Values image(made.truth.size(), -1);
   for (std::size_t i = 0; i < made.recorded.size(); ++i) {
@@ -434,7 +435,7 @@ Harm judge_one(std::mt19937& dice) {
     for (std::int64_t& value : values) value = value * 3 + 2000;
   }
   TemporaryFolder folder;
-  // A tensor that is the same in both says that the step is.
+  // An equal tensor shows that both are of the same step.
   MadeTensor same = cut_in_rows("norm", {4}, {1, 2, 3, 4}, 1);
   std::vector<MadeTensor> good{tiled("w", made.shape, made.truth, made.other_cut, made.other_cut)};
   std::vector<MadeTensor> bad{tiled("w", made.shape, values, made.recorded, made.held)};
@@ -450,7 +451,7 @@ Harm judge_one(std::mt19937& dice) {
   if (made.later || image == made.truth) {
     CHECK(count_above_info(report) == 0);
   } else if (harm == Harm::kCopy) {
-    // Never a way back that is not one.
+    // No repair if the order is not a permutation.
     if (sorted != all) CHECK(plan_for(folder / "bad", report).tensors.empty());
   } else {
     CHECK(count_above_info(report) == 1);

@@ -1,4 +1,4 @@
-// N8: what is transposed, what only looks like it, and what nobody can tell.
+// Transposed tensors, tensors that only look transposed, and undecidable ones.
 #include <doctest/doctest.h>
 
 #include <random>
@@ -32,7 +32,7 @@ Values noise(const Extents& shape, unsigned seed, std::int64_t reach = 1000) {
   return out;
 }
 
-// What training left of them: mostly the old numbers.
+// Values after some training: mostly the old numbers.
 Values trained_on(Values values, unsigned seed) {
   Values change = noise({static_cast<std::int64_t>(values.size())}, seed, 300);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] += change[i];
@@ -138,7 +138,7 @@ TEST_CASE(
     CHECK(values_of(*opened(out), "w") == later);
     CHECK(count_above_info(held_against(out, pair.good, Depth::kData)) == 0);
   }
-  // Too few numbers for a law, right or wrong.
+  // Too few elements to decide, right or wrong.
   Pair pair;
   Extents small{8, 8};
   Values truth = noise(small, 9);
@@ -209,7 +209,7 @@ TEST_CASE("with the expected shape alone only a single row or column is decided"
 }
 
 TEST_CASE("a placement on the wrong axis is tried before a transpose") {
-  // [2, 4, 8] is [2, 8, 4] transposed, and two shards of [2, 8, 2] stacked along dim 1 are not.
+  // [2, 4, 8] is [2, 8, 4] transposed; two shards of [2, 8, 2] stacked along dim 1 are not.
   Extents expected{2, 3, 12};
   Values truth = noise(expected, 15);
   MadeTensor saved{"experts.down_proj.weight", {2, 12, 3}, {}};
@@ -222,7 +222,7 @@ TEST_CASE("a placement on the wrong axis is tried before a transpose") {
   }
   Pair pair;
   pair.write({saved}, {cut_in_rows("experts.down_proj.weight", expected, truth, 2)});
-  // The bytes say that it is no transpose; the shapes alone would be a tie.
+  // The bytes show that it is not transposed; by the shapes alone it would be a tie.
   CheckReport report = held_against(pair.bad, pair.good);
   const Finding* finding = first_of(report, "transposed");
   CHECK((finding == nullptr || finding->diagnoses.empty()));
@@ -252,7 +252,7 @@ TEST_CASE("states are transposed where the reference says so, and else left and 
   CHECK(values_of(*repaired, "optim.state.w.exp_avg") == moment);
   CHECK(values_of(*repaired, "optim.state.w.exp_avg_sq") == second);
 
-  // An export without states: the state of the saved shape is left, and said.
+  // An export without states: the state of the saved shape stays, which is reported.
   write_checkpoint(pair.folder / "export", {saved("model.w", weight, false)});
   report = held_against(pair.bad, pair.folder / "export");
   finding = first_of(report, "transposed");

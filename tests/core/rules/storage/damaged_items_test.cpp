@@ -1,4 +1,4 @@
-// A checkpoint of real torch, damaged in memory: each damage is the finding that names it.
+// A checkpoint of real torch, damaged in memory; each damage must give the right finding.
 #include <doctest/doctest.h>
 
 #include "core/formats/open.h"
@@ -44,7 +44,7 @@ CheckReport look(std::shared_ptr<const Directory> directory, Depth depth) {
   return *report;
 }
 
-// The first chunk that has elements, and its item's header.
+// The first chunk with elements, and its item's header.
 std::pair<ItemPlace, ItemHeader> first_item(const Files& files, std::string& path) {
   auto checkpoint = open_checkpoint(memory_directory("ckpt", files));
   REQUIRE(checkpoint.has_value());
@@ -99,7 +99,7 @@ TEST_CASE("where one flipped bit explains a checksum its element is named with w
   CHECK(told.front().find(": " + now + " where " + before + " was: bit 6 of byte ") !=
         std::string::npos);
   CHECK(told.front().ends_with(" of " + path));
-  // Two of them are other damage.
+  // Two flipped bits are other damage.
   element[0] ^= std::byte{0x01};
   CHECK(flipped_bits().empty());
 }
@@ -135,7 +135,7 @@ TEST_CASE("a data file that is a Git LFS pointer is told as one that was not dow
   CHECK(told.cause ==
         "__1_0.distcp is a Git LFS pointer: the data file itself was not downloaded, and `git lfs "
         "pull` fetches it.");
-  // At which nothing is opened.
+  // At this depth no file is opened.
   CHECK(short_file_in(Depth::kMetadata).cause.find("ends before") != std::string::npos);
   Bytes& cut = file(files, "__2_0.distcp");
   cut.resize(cut.size() - 1);

@@ -1,4 +1,4 @@
-// Tiles without a record, and records that are too short: only where that is what is wrong.
+// Tiles without a record, and too short records: reported only if nothing else is wrong.
 #include <doctest/doctest.h>
 
 #include <algorithm>

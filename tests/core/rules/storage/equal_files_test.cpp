@@ -1,4 +1,4 @@
-// One rank's file copied over another's: the same length, the same shapes, every checksum right.
+// One rank's file copied over another's: equal length and shapes, and all checksums right.
 #include <filesystem>
 
 #include "core/rules/make_contents.h"
@@ -10,7 +10,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Tensors in as many parts as there are ranks, one after the other along dim 0.
+// Tensors in one part per rank, along dim 0.
 struct ByRank {
   int ranks;
   MadeModel model = {};
@@ -44,7 +44,7 @@ void copy_file(const std::string& folder, int from, int to) {
   fs::copy_file(path(from), path(to), fs::copy_options::overwrite_existing);
 }
 
-// The ranks whose files it names: " 0 2, 1 3" of two findings.
+// The ranks whose files the findings name: " 0 2, 1 3" for two findings.
 std::string told_of(const std::string& folder, Depth depth = Depth::kHeaders) {
   auto opened = open_checkpoint(folder);
   REQUIRE(opened.has_value());
@@ -90,7 +90,7 @@ TEST_CASE("files are alike by right where models are made of copies or of one nu
   };
   CHECK(told("rows", [&](ByRank& to, const std::string& i) { to.add("w" + i, {8, 8}, twice); }));
   CHECK_FALSE(told("one", [&](ByRank& to, const std::string& i) {
-    to.add("w" + i, {8, 8}, i == "0" ? twice : zeros);  // one tensor alone says too little
+    to.add("w" + i, {8, 8}, i == "0" ? twice : zeros);  // one tensor is too little evidence
   }));
   CHECK_FALSE(told("zeros", [&](ByRank& to, const std::string& i) {
     to.add("w" + i, {8, 8}, zeros);

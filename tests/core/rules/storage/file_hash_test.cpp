@@ -12,7 +12,7 @@ using namespace shw;
 
 namespace {
 
-// A small checkpoint of four ranks with the list that Megatron-LM would leave beside it.
+// A small checkpoint of four ranks with a list of hashes as Megatron-LM writes it.
 struct ListedCheckpoint {
   TemporaryFolder folder;
   std::vector<std::pair<std::string, std::string>> hashes;
@@ -85,7 +85,7 @@ TEST_CASE("files with another hash and files that are not there are named") {
   CheckReport deep = checkpoint.report(Depth::kData);
   CHECK(deep.verdict == Verdict::kFindings);
   CHECK(subjects_in(deep, "file-hash") == std::vector<std::string>{"__1_0.distcp", "common.pt"});
-  // That it is not there needs no byte of it.
+  // A missing file is noticed without reading a byte.
   CHECK(subjects_in(checkpoint.report(Depth::kMetadata), "file-hash") ==
         std::vector<std::string>{"common.pt"});
 }

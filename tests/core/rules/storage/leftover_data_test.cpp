@@ -17,7 +17,7 @@ struct Item {
   std::int64_t offset, length;
 };
 
-// One file a list of items, with as many bytes as `sizes` says.
+// One file per list of items, with the sizes in `sizes`.
 std::vector<Finding> leftovers(const std::vector<std::vector<Item>>& items,
                                const std::vector<std::size_t>& sizes,
                                const Format& format = kDcpFormat, Depth depth = Depth::kMetadata,
@@ -99,11 +99,11 @@ TEST_CASE("less than a block before a long item is left free where it holds zero
   CHECK(leftovers(items, sizes).empty());
   CHECK(leftovers(items, sizes, kDcpFormat, Depth::kMetadata, std::byte{1}).empty());
   CHECK(leftovers(items, sizes, kDcpFormat, Depth::kHeaders).empty());
-  // An item that somebody took out of the metadata.
+  // An item whose entry was removed from the metadata.
   auto other = leftovers(items, sizes, kDcpFormat, Depth::kHeaders, std::byte{1});
   REQUIRE(other.size() == 1);
   CHECK(number(other[0], "bytes") == 4095);
-  // A block, a shorter item behind it, the end of the file.
+  // A gap of whole blocks, a shorter item after it, the end of the file.
   CHECK(leftovers({{{0, 1000}, {5096, kMiB}}}, {5096 + kMiB}).size() == 1);
   CHECK(leftovers({{{0, 1000}, {5095, kMiB - 1}}}, {5094 + kMiB}).size() == 1);
   CHECK(leftovers({{{0, kMiB}}}, {kMiB + 4095}).size() == 1);

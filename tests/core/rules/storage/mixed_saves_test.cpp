@@ -6,7 +6,7 @@ using namespace shw::test;
 
 namespace {
 
-// Layer `n` of a small model in a part of its own.
+// Layer `n` of a small model in its own file.
 NamedTensors layer_tensors(int n, const std::string& dtype) {
   NamedTensors tensors;
   for (const char* name : {"q_proj", "k_proj", "up_proj", "down_proj"})
@@ -38,12 +38,12 @@ TEST_CASE("mixed saves: one part of another dtype is named") {
 TEST_CASE("mixed saves: modules that a model keeps in more bits raise nothing") {
   CHECK(find(checked_parts({layer_tensors(0, "BF16"), layer_tensors(1, "BF16")}), "mixed-saves") ==
         nullptr);
-  // Of modules that no other part has.
+  // Modules that no other file has.
   NamedTensors other;
   for (const char* name : {"a", "b", "c", "d"}) other[name] = {"F32", {8, 8}};
   CHECK(find(checked_parts({layer_tensors(0, "BF16"), other, layer_tensors(1, "BF16")}),
              "mixed-saves") == nullptr);
-  // In each part some.
+  // Every part has some tensors of both dtypes.
   std::vector<NamedTensors> mixed = {layer_tensors(0, "BF16"), layer_tensors(1, "BF16"),
                                      layer_tensors(2, "BF16")};
   for (NamedTensors& part : mixed) part.begin()->second.dtype = "F32";

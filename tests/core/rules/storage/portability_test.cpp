@@ -1,4 +1,4 @@
-// Which torch a checkpoint needs, and which of its files say so.
+// The torch version that a checkpoint needs, and the files that require it.
 #include <doctest/doctest.h>
 
 #include <algorithm>

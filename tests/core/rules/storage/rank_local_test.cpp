@@ -1,4 +1,4 @@
-// Every rank has metadata of its own and gets its own bytes back: all of them are looked at.
+// Every rank has its own metadata and loads its own bytes: all ranks are checked.
 #include <filesystem>
 #include <fstream>
 
@@ -11,7 +11,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// "b" of as many elements.
+// "b" with the given numbers of elements.
 std::string rank_local(const std::string& folder, const std::vector<std::int64_t>& elements) {
   std::vector<MadeModel> models(elements.size());
   for (std::size_t rank = 0; rank < elements.size(); ++rank)
@@ -20,7 +20,7 @@ std::string rank_local(const std::string& folder, const std::vector<std::int64_t
   return rank_local(folder, models);
 }
 
-// "b" alike on both, and one more tensor with a number of the rank in it.
+// "b" is equal on both, and one more tensor has the rank's number in it.
 std::string with_own(const std::string& folder, const std::string& fqn, Dtype dtype,
                      std::int64_t length) {
   std::vector<MadeModel> models(2);
@@ -68,7 +68,7 @@ TEST_CASE("a rank's own copy of a tensor that is damaged or cut off is told") {
   for (int rank = 0; rank < 3; ++rank) {
     CAPTURE(rank);
     const std::string number = std::to_string(rank), file = "/__" + number + "_0.distcp";
-    // In the pickle, which begins at 64, and no element of it is another.
+    // A byte of the pickle (which begins at 64), which changes no element.
     const std::string bent = rank_local(scratch / ("bent" + number), {40, 40, 40});
     flip_byte(bent + file, 66);
     CHECK_FALSE(warned_of(bent).empty());
@@ -84,7 +84,7 @@ TEST_CASE("ranks that say different things of one tensor are told") {
   for (const Counts& counts : {Counts{40, 41}, Counts{40, 39}}) {
     const auto said = warned_of(rank_local(scratch / std::to_string(counts[1]), counts));
     CHECK(is_among(said, "bad-record: b"));
-    // They are no tiles of one tensor, of which one would lie over the other.
+    // These are not tiles of one tensor, which would overlap.
     CHECK_FALSE(is_among(said, "chunk-overlap: b"));
     CHECK_FALSE(is_among(said, "chunk-out-of-bounds: b"));
   }
@@ -120,7 +120,7 @@ TEST_CASE("an entry of any rank that is no tensor and is damaged or cut off is t
     CAPTURE(number);
     const std::string file = std::string("/__") + number + "_0.distcp";
     const std::string bent = saved(std::string("bent") + number);
-    flip_byte(bent + file, 50);  // in the pickle of the entry, which lies first
+    flip_byte(bent + file, 50);  // in the pickle of the entry, which comes first
     CHECK(is_among(warned_of(bent), "bad-record: lr"));
     const std::string cut = saved(std::string("cut") + number);
     fs::resize_file(cut + file, 40);

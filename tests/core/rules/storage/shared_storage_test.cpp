@@ -1,4 +1,4 @@
-// One storage record copied over another, on what torch wrote: found, and pointed back.
+// A storage record copied over another one in a checkpoint by torch: found and corrected.
 #include <atomic>
 #include <filesystem>
 
@@ -56,7 +56,7 @@ struct Copied {
   DcpMetadata healthy;
 };
 
-// A copy of a fixture; `from`'s record is written over that of `to`.
+// A copy of a fixture in which `from`'s record overwrites that of `to`.
 struct SharingTile {
   std::size_t tensor, chunk;
 };
@@ -67,14 +67,14 @@ void copy_record(const Copied& copied, SharingTile from, SharingTile to) {
   write_metadata(copied.folder, broken);
 }
 
-// Repaired, every record is the one of before.
+// After the repair every record is the original one.
 void expect_repaired(const Copied& copied, const Checkpoint& broken, const CheckReport& report,
                      const std::string& out) {
   auto plan = make_plan(broken, report, {});
   REQUIRE(plan.has_value());
   CHECK(plan->lossless);
   CHECK(plan->undecided.empty());
-  // As a person would keep it and give it back.
+  // The plan is saved and read again as a user would do it.
   auto kept = plan_from_json(broken, plan_to_json(broken, *plan), "plan.json");
   if (!kept) FAIL(kept.error().message);
   auto repaired = apply_plan(broken, *kept, {out});
@@ -179,7 +179,8 @@ TEST_CASE("items that overlap by a part are an error and nothing is guessed") {
   write_metadata(copied.folder, broken);
   const CheckReport report = report_of(*open_at(copied.folder), Depth::kMetadata);
   const Finding* finding = shared_in(report);
-  // The last item of a file would reach beyond its end instead: then short-file says so.
+  // For the last item of a file the record would end beyond the file, which is reported as
+  // short-file.
   REQUIRE(finding != nullptr);
   CHECK_FALSE(finding->remedy.has_value());
 }
@@ -217,7 +218,7 @@ TEST_CASE("one rank's file that is a link to another rank's is told, unless it h
     REQUIRE(finding != nullptr);
     CHECK(finding->severity == Severity::kWarning);
     CHECK(finding->subjects == std::vector<std::string>{"__1_0.distcp", "__2_0.distcp"});
-    // Nothing was opened: nothing says that the files were not alike.
+    // No file was opened, so equal files cannot be excluded.
     CheckReport shallow = report_of(*open_at(copied.folder), Depth::kMetadata);
     REQUIRE(shared_in(shallow) != nullptr);
     CHECK(shared_in(shallow)->severity == Severity::kInfo);

@@ -1,5 +1,4 @@
-// What is said of items that do not lie in their file: whose they are, and whether any file could
-// hold them.
+// Findings about items outside their file: whose items, and whether any file could contain them.
 #include <doctest/doctest.h>
 
 #include "core/formats/dcp/dcp_formats.h"

@@ -1,5 +1,5 @@
-// Tiles that a tensor's list lacks while their records and bytes are there: listed again where that
-// is all that can be meant.
+// Tiles that the metadata does not list although their records and bytes exist: listed again if
+// there is only one possibility.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -27,15 +27,15 @@ void write_sound(const std::string& path) {
              {"b", {2}, {{{{0}, {2}}, {2}, kOther, 0}}}});
 }
 
-// What becomes of the chunk: stays, or loses its place in the list, or its box there.
+// The change to a chunk: it stays, is removed from the list, or gets another box.
 struct Bent {
   bool is_gone = false;
-  std::optional<Box> box = {};  // under which it is listed instead, without a record
+  std::optional<Box> box = {};  // its box in the list instead, without a record
 };
 using Bend = std::function<Bent(std::string_view fqn, const Box& box)>;
 using More = std::function<void(CheckpointBuilder&, const Checkpoint&)>;
 
-// The same files under a list that was bent; the records stay as they were.
+// The same files with a modified list; the records stay.
 std::shared_ptr<const Checkpoint> bent_list(const Checkpoint& sound, const Bend& bend,
                                             const More& more = {}) {
   CheckpointBuilder builder;
@@ -84,7 +84,8 @@ const Finding* find_rule_in(const CheckReport& report, std::string_view rule) {
   return nullptr;
 }
 
-// Repaired by a plan that was kept as JSON, proved beside the source, and all elements are back.
+// Repairs by a plan that went through JSON, proves the result against the source, and expects all
+// elements back.
 void expect_all_back(const Checkpoint& broken, const CheckReport& report, const std::string& out) {
   auto plan = make_plan(broken, report, {});
   REQUIRE(plan.has_value());
@@ -103,7 +104,7 @@ void expect_all_back(const Checkpoint& broken, const CheckReport& report, const 
   CHECK(report_at(*result, Depth::kData).verdict == Verdict::kClean);
 }
 
-// Found, and left as it is.
+// The reason why a finding was not repaired.
 std::string why_not_put_back(const Checkpoint& broken) {
   CheckReport report = report_at(broken);
   CHECK(report.verdict == Verdict::kFindings);
@@ -182,7 +183,7 @@ TEST_CASE("of two records for one place none is put back") {
   TemporaryFolder folder;
   write_sound(folder / "ckpt");
   auto sound = opened(folder / "ckpt");
-  // The first tile's item under the second one's offsets, and the second one's as well.
+  // The first tile's item is listed at the second tile's offsets, beside the second's own.
   auto broken = bent_list(
       *sound, [](std::string_view fqn, const Box&) { return Bent{fqn == "w"}; },
       [](CheckpointBuilder& builder, const Checkpoint& all) {

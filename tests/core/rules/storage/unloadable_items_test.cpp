@@ -1,6 +1,5 @@
-// Items that were never saved as torch saves them, and whose checksums, if they have any, hold:
-// what torch.load stops at is a finding that names the entry, the file and why. Each was tried with
-// torch 2.6.
+// Items that torch.save did not write, with matching checksums if any: if torch.load fails on one,
+// a finding names the entry, the file and the reason. Each was tried with torch 2.6.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -95,7 +94,7 @@ TEST_CASE("an entry that torch cannot load is told with its file and why, whatev
     check_told(of_object(item, Depth::kHeaders), "rng", "neither an archive");
     check_told(of_object(item, Depth::kData), "rng", "archive");
   }
-  // A planner of somebody's own may pickle alone.
+  // A custom planner may write bare pickles.
   CHECK(of_object(kStep, Depth::kHeaders).rule.empty());
   for (Depth depth : {Depth::kHeaders, Depth::kData}) {
     CHECK(of_object(make_zip({{"archive/data.pkl", kStep}, kVersion}), depth).rule.empty());
@@ -129,7 +128,7 @@ TEST_CASE("a tensor whose pickle torch's own reader refuses is damaged") {
     for (Depth depth : {Depth::kHeaders, Depth::kData})
       check_told(of_tensor(make_zip(tensor_records(one.pickle)), depth), "w",
                  "the opcode " + one.opcode);
-    // Entries are loaded by Python's own.
+    // Entries are loaded by Python's own unpickler.
     CHECK(of_object(make_zip(tensor_records(one.pickle)), Depth::kData).rule.empty());
   }
 }

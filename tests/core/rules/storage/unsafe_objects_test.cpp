@@ -1,4 +1,4 @@
-// BYTES entries whose pickles ask for more than a checkpoint needs: made by hand, opcode by opcode.
+// BYTES entries with pickles that use more than a checkpoint needs, made by hand, opcode by opcode.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -59,7 +59,7 @@ TEST_CASE("a call that no checkpoint needs is an error in an object too, with fi
       CHECK(findings[0].severity == Severity::kError);
       CHECK(findings[0].subjects == std::vector<std::string>{"rng"});
       CHECK(findings[0].cause.find("posix.system") != std::string::npos);
-      // The byte of REDUCE, in the file.
+      // Offset of REDUCE in the file.
       CHECK(number(findings[0], "offset") ==
             static_cast<std::int64_t>(kBefore + item.find("\x85R.") + 1));
     }
@@ -77,7 +77,7 @@ TEST_CASE("what is asked for decides how bad it is") {
       {"cos\nsystem\n.", Severity::kError},          // imported, not yet called
       {"(S'id'\nios\nsystem\n.", Severity::kError},  // INST
       {"c__builtin__\ngetattr\n(cos\n_wrap_close\nS'x'\ntR.", Severity::kError},
-      // torch.distributed.checkpoint runs what it calls, whoever wrote it.
+      // torch.distributed.checkpoint executes the call, wherever the name is from.
       {"cmy.program\nmake\n(tR.", Severity::kError},
       {"cmy.program\nmake\n.", Severity::kInfo},
       {"cmy.program\nConfig\n)\x81.", Severity::kInfo},
@@ -96,14 +96,14 @@ TEST_CASE("what is asked for decides how bad it is") {
       {"c_io\nBytesIO\n(S'a'\ntR.", std::nullopt},
       {"ctorch._utils\n_rebuild_tensor_v2\n(tR.", std::nullopt},
       {"cmegatron.core.enums\nModelType\n(K\x01tR.", std::nullopt},
-      // Members of enumerations, as Python 3.11.0 to 3.11.3 pickle them; what is found is then
+      // Members of enumerations, as Python 3.11.0 to 3.11.3 pickle them; here the result is also
       // called or changed.
       {"cbuiltins\ngetattr\n(cmegatron.core.enums\nModelType\nS'retro'\ntR.", std::nullopt},
       {"cbuiltins\ngetattr\n(c__main__\nColour\nS'RED'\ntR.", Severity::kInfo},
       {"cbuiltins\ngetattr\n(c__main__\nColour\nS'RED'\ntR(tR.", Severity::kError},
       {"cbuiltins\ngetattr\n(ctorch\nTensor\nS'add'\ntR}S'a'\nK\x01sb.", Severity::kError},
       {"cbuiltins\ngetattr\n(ctorch\nTensor\nS'add'\ntRS'a'\nK\x01s.", Severity::kError},
-      // Of Python's own library what is only made, or only kept.
+      // Objects of Python's standard library that are only created or stored.
       {"coperator\nattrgetter\n(S'a'\ntR.", Severity::kInfo},
       {"coperator\nattrgetter\n(S'a'\ntR(cmy.program\nConfig\ntR.", Severity::kError},
       {"coperator\nmethodcaller\n(S'a'\ntR.", Severity::kError},
@@ -116,7 +116,7 @@ TEST_CASE("what is asked for decides how bad it is") {
       {"cbuiltins\nmap\n(cbuiltins\nlen\n]tR.", Severity::kError},
       {"cbuiltins\nValueError\n(tR.", Severity::kInfo},
       {"cbuiltins\nexec\n.", Severity::kError},
-      // torch calls what it is handed there.
+      // torch calls the argument here.
       {"ctorch._tensor\n_rebuild_from_type_v2\n(cmy.program\nmake\nctorch\nTensor\n(t}tR.",
        Severity::kError},
       {"ctorch._tensor\n_rebuild_from_type_v2\n(coperator\nattrgetter\n(S'a'\ntRctorch\nTensor\n"
@@ -492,7 +492,7 @@ TEST_CASE("an entry without a checksum whose pickle cannot be read is damaged") 
     std::set<std::string> rules;
     for (const Finding& finding : report->findings)
       if (finding.severity > Severity::kInfo) rules.insert(finding.rule);
-    rules.erase("empty-tensors");  // the checkpoint has this entry alone
+    rules.erase("empty-tensors");  // there are no other entries
     return rules;
   };
   const std::string good(

@@ -1,4 +1,4 @@
-// Names that stand in one part of the metadata alone: in the paths, or among the storage records.
+// Names that are in only one part of the metadata: in the paths, or in the storage records.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ using namespace shw::test;
 
 namespace {
 
-// Two tensors; then "w" loses a tile from its list, and "b" its entry.
+// Two tensors; "w" lacks a tile in its list, and "b" its entry.
 void write_without_entry(const std::string& path) {
   write_checkpoint(
       path,

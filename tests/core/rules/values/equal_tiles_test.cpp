@@ -1,4 +1,4 @@
-// Tiles of one tensor that hold the bytes of another one of its tiles.
+// Tiles of one tensor that have the bytes of another of its tiles.
 #include <doctest/doctest.h>
 
 #include <random>
@@ -18,7 +18,7 @@ Values drawn_values(std::uint32_t seed) {
   return values;
 }
 
-// In 8 tiles of 4 rows; tile copies[i].second holds what copies[i].first holds.
+// A tensor of 8 tiles of 4 rows, in which tile copies[i].second equals tile copies[i].first.
 using Copies = std::vector<std::pair<std::size_t, std::size_t>>;
 MadeTensor with_copies(const std::string& fqn, const Values& values, const Copies& copies) {
   MadeTensor tensor = cut_in_rows(fqn, kShape, values, 8);
@@ -48,10 +48,10 @@ TEST_CASE("a tile that two tensors have twice for the same ranks is a warning, o
   CHECK(told_of({with_copies("model.a", a, {{1, 2}}), sound}) == List{Severity::kInfo});
   CHECK(told_of({with_copies("model.a", a, {{1, 2}}), with_copies("model.b", b, {{1, 2}}),
                  sound}) == List{Severity::kWarning});
-  // Of other ranks, or where half of the tiles are copies: somebody may have made it so.
+  // Copies between other pairs of ranks, or in half of the tiles: it may be intended.
   CHECK(told_of({with_copies("model.a", a, {{1, 2}}), with_copies("model.b", b, {{3, 4}}),
                  sound}) == List{Severity::kInfo});
-  // Of one rank that wrote both no other rank's part is missing.
+  // If one rank wrote both tiles, no other rank's part is missing.
   MadeTensor a_alone = with_copies("model.a", a, {{1, 2}}),
              b_alone = with_copies("model.b", b, {{1, 2}});
   for (MadeTensor* one : {&a_alone, &b_alone}) one->chunks[2].writer = one->chunks[1].writer;

@@ -1,4 +1,4 @@
-// Rules about values, files and names, on checkpoints that lie on disk.
+// Rules about values, files and names, on checkpoints on disk.
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -28,7 +28,7 @@ MadeModel layers(int count, int copy = -1, int of = -1) {
   return model;
 }
 
-// What a rank saves of a list with one DTensor, as torch pickles it.
+// A rank's torch.save file of a list with one DTensor.
 std::string rank_file(int rank, int world, const std::string& placement, const Numbers& values) {
   auto object = [](const std::string& type, const std::string& attributes) {
     return "ctorch.distributed.tensor\n" + type + "\n)\x81" + attributes + "b";
@@ -61,7 +61,7 @@ std::string rank_file(int rank, int world, const std::string& placement, const N
        {"archive/version", "3\n"}});
 }
 
-// The first severity that the rule gives; nothing where it is silent.
+// The severity of the rule's first finding; nullopt without one.
 std::optional<Severity> said(const Checkpoint& checkpoint, std::string_view rule) {
   auto findings = found_in(checkpoint, rule);
   if (findings.empty()) return std::nullopt;
@@ -115,7 +115,7 @@ TEST_CASE("a layer with the bytes of another is told in a file that keeps no che
   CHECK(found_in(*twins, "duplicate-content").at(0).subjects ==
         std::vector<std::string>{"model.layers.5.mlp.up_proj.weight",
                                  "model.layers.5.mlp.down_proj.weight"});
-  // Alike in all that a first look reads, and not to their end.
+  // Equal in the bytes that a first look reads, but not to their end.
   MadeModel ends = layers(8, 5, 2);
   for (auto& tensor : ends.tensors) {
     tensor.shape = {64, 64};
@@ -255,7 +255,7 @@ TEST_CASE("a layer whose norms are all 1 beside trained ones is a warning, all o
   CHECK(told("one", {2}) == Severity::kWarning);
   CHECK(told("two", {0, 3}) == Severity::kWarning);
   CHECK_FALSE(told("most", {0, 1, 2}));
-  // The first steps in 16 bits: a few elements of a norm have moved, in one layer none.
+  // The first steps in 16 bits: few elements of a norm have changed, and in one layer none.
   MadeModel young;
   for (int layer = 0; layer < 4; ++layer) {
     Numbers norm(16, 1);
@@ -371,7 +371,7 @@ TEST_CASE("replicas that part ways are a warning, those that differ in last bits
   for (std::size_t i = 0; i < 16; ++i) astray[i] *= 1.5;
   REQUIRE(read_rank_files(*with("read", "Replicate", distinct(32))).size() == 3);
   CHECK_FALSE(said(*with("alike", "Replicate", distinct(32)), "replica-diverge"));
-  // Parts of one tensor are not meant to be alike.
+  // Parts of one tensor need not be equal.
   CHECK_FALSE(said(*with("parts", "Shard", astray), "replica-diverge"));
   auto last = with("bits", "Replicate", bits);
   CHECK(said(*last, "replica-diverge") == Severity::kInfo);

@@ -1,4 +1,4 @@
-// Rules that look at what an optimizer saved: its moments, its masters.
+// Rules about optimizer states: moments and master weights.
 #include <algorithm>
 #include <cmath>
 
@@ -24,7 +24,7 @@ MadeEntry params(const std::vector<std::string>& names) {
   return {"optimizer.param_groups.0.params", pickled_list(items)};
 }
 
-// What torch's own Adam writes beside the betas.
+// An entry that torch's own Adam writes beside the betas.
 MadeEntry of_adam() {
   return {"optimizer.param_groups.0.amsgrad", pickled_text("False")};
 }
@@ -56,13 +56,13 @@ TEST_CASE("F3.8: of two elements one is beyond the bound of the betas that were 
   CHECK(evidence<std::vector<std::string>>(findings[0], "betas").front() ==
         "0.9 and 0.95, saved beside the states");
   CHECK(findings[0].severity == Severity::kWarning);
-  // Whose betas they are nobody says: AdaBelief keeps its moments under these names.
+  // The optimizer of the betas is unknown: AdaBelief stores its moments under these names.
   model.entries.pop_back();
   findings = found_in(*made(folder / "c", model), "moment-bound");
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].severity == Severity::kInfo);
   CHECK(findings[0].cause.find("AdaBelief") != std::string::npos);
-  // With the betas that are assumed where none are saved, 25 is within the bound of 52.9.
+  // With the default betas, which are assumed if none are saved, 25 is within the bound of 52.9.
   model.entries.clear();
   CHECK(found_in(*made(folder / "b", model), "moment-bound").empty());
 }
@@ -114,13 +114,13 @@ TEST_CASE("what other rules than Adam's and other betas leave behind is no mista
     model.entries = {betas(first, second), params(names), of_adam()};
     return model;
   };
-  MadeModel adopt = layers_trained(8, 0.9, 0.95);  // the mean of what was divided by its root
+  MadeModel adopt = layers_trained(8, 0.9, 0.95);  // its mean is of gradients divided by their root
   for (std::size_t i = 0; i < adopt.tensors.size(); i += 2) {
     for (double& mean : adopt.tensors[i].values) mean *= 1e5;
   }
   CHECK(severity("adopt", with_betas(adopt, 0.9, 0.95)) == Severity::kInfo);
   CHECK(severity("adopt without betas", adopt) == Severity::kInfo);
-  // As many elements of one pair alone: another's.
+  // As many elements, but only of one pair: the mean is another tensor's.
   MadeModel one = layers_trained(8, 0.9, 0.95);
   for (double& mean : one.tensors[4].values) mean *= 1e5;
   CHECK(severity("one", with_betas(one, 0.9, 0.95)) == Severity::kWarning);
@@ -163,7 +163,7 @@ TEST_CASE("no beta1 up to beta2 leads a mean further from its square than the bo
     }
   }
   CHECK(worst <= 1 + 1e-9);
-  CHECK(worst > 0.5);  // it is met, all but exactly
+  CHECK(worst > 0.5);  // the bound is nearly reached
 }
 
 TEST_CASE(
@@ -245,7 +245,7 @@ TEST_CASE("rows are found where they lie, along any axis, and nowhere where they
   REQUIRE(found.has_value());
   CHECK(found->dim == 1);
   CHECK(found->at == 2);
-  // Other values, two axes at once, and rows that are all alike.
+  // Different values, two axes at once, and rows that are all equal.
   CHECK_FALSE(locate_rows(values(Dtype::kFloat32, {3, 4}, distinct(12, 3)), weight));
   CHECK_FALSE(locate_rows(values(Dtype::kFloat32, {3, 2}, distinct(6)), weight));
   TensorValues ones = values(Dtype::kBfloat16, {12, 4}, Numbers(48, 1));
@@ -285,7 +285,7 @@ TEST_CASE("masters that are the weights raise nothing, shifted ones are found at
         "optimizer.state.l1.weight.master_param: rows [0, 12) are rows [4, 16) of the weight and "
         "rows [12, 16) are rows [0, 4) of the weight");
 
-  // Saved before the copy back: by little, everywhere.
+  // Saved before the copy back: all elements differ a little.
   for (MadeContent& tensor : model.tensors) {
     if (tensor.dtype != Dtype::kFloat32) continue;
     for (double& value : tensor.values) value *= 1.02;
@@ -295,7 +295,7 @@ TEST_CASE("masters that are the weights raise nothing, shifted ones are found at
   CHECK(behind[0].severity == Severity::kInfo);
 }
 
-// F3.1, with masters that tell by their values where they belong.
+// Optimizer states of single ranks, with master weights whose values show where they belong.
 TEST_CASE("values confirm where a surviving master belongs, and a contradiction stops the repair") {
   auto model_with = [](std::int64_t rows_of_rank) {
     Numbers weight = distinct(8 * 16);
@@ -332,6 +332,6 @@ TEST_CASE("values confirm where a surviving master belongs, and a contradiction 
   CHECK(doubted[0].diagnoses.empty());
   CHECK_FALSE(doubted[0].remedy.has_value());
   CHECK(evidence<std::string>(doubted[0], "undecided").size() > 20);
-  // Without --data nobody looked.
+  // Without --data the values were not read.
   CHECK(found_in(*other, "local-saved-as-global", Depth::kHeaders)[0].diagnoses.size() == 3);
 }

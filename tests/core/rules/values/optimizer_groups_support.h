@@ -1,4 +1,4 @@
-// Optimizers as trainers save them, grown by code.
+// Makes optimizers as trainers save them.
 #pragma once
 
 #include "core/rules/make_contents.h"
@@ -22,7 +22,7 @@ inline void set_step(MadeModel& model, const std::string& key, double step) {
   }
 }
 
-// One entry a value, as torch flattens a group.
+// One entry per value, as torch flattens a group.
 inline void group(MadeModel& model, int number, const std::vector<std::string>& params,
                   double weight_decay, const std::string& step = "") {
   std::string before = "optimizer.param_groups." + std::to_string(number) + ".";

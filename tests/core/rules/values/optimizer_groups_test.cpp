@@ -1,4 +1,4 @@
-// Steps and parameter groups that cannot be (N16), and all that looks like them and is healthy.
+// Impossible steps and parameter groups (N16), and healthy ones that look similar.
 #include "core/rules/values/optimizer_groups_support.h"
 
 #include <limits>
@@ -20,7 +20,7 @@ struct Mended {
   Plan plan;
 };
 
-// Checked, planned, the plan written and read again, carried out and verified.
+// Checks, plans, writes the plan and reads it again, repairs and verifies.
 Mended mended(const std::shared_ptr<const Checkpoint>& broken, const std::string& out,
               std::shared_ptr<const Checkpoint> reference = nullptr) {
   CheckOptions options{Depth::kData, nullptr, std::nullopt};
@@ -44,7 +44,7 @@ Mended mended(const std::shared_ptr<const Checkpoint>& broken, const std::string
   REQUIRE(again.has_value());
   auto report_again = check(**again, options);
   REQUIRE(report_again.has_value());
-  // What was put in place of what was lost stays told, and nothing else is left.
+  // Findings about filled elements remain, and no others.
   for (const Finding& finding : report_again->findings)
     CHECK_MESSAGE((finding.severity == Severity::kInfo || finding.rule == "filled-elements"),
                   finding.rule << ": " << finding.cause);
@@ -122,7 +122,7 @@ TEST_CASE("moments contradict a step that they cannot have after so few updates"
   CHECK(judged(none, 0) == StepVerdict::kFits);
   CHECK(judged(none, std::nullopt) == StepVerdict::kFits);
   CHECK(judged(none, 1) == StepVerdict::kFits);
-  // Whatever the gradients were: no healthy pair is ever contradicted by its own step.
+  // For any gradients: a healthy pair is never contradicted by its own step.
   for (int steps = 1; steps < 40; ++steps) {
     for (std::uint64_t seed = 1; seed < 6; ++seed)
       CHECK(judged(trained(64, steps, 0.9, 0.95, seed), steps) != StepVerdict::kImpossible);
@@ -184,7 +184,7 @@ TEST_CASE("a step that went back beside others that did not is wrong, an older c
   auto model = [](int steps, const std::string& second) {
     MadeModel out;
     for (int i = 0; i < 2; ++i) {
-      // Scaled half precision: moments say nothing.
+      // With scaled half precision moments prove nothing.
       for (const char* kind : {"exp_avg", "exp_avg_sq"})
         out.add("optimizer.state.l" + std::to_string(i) + ".weight." + kind, Dtype::kFloat16,
                 {8, 8}, distinct(64));
@@ -285,7 +285,7 @@ TEST_CASE("a step far ahead of most is remarked on, and decided by a reference")
   auto step = read_tensor(*after, *after->find("optimizer.state.l3.weight.step"));
   REQUIRE(step.has_value());
   CHECK(step->bytes == as_dtype({100}, Dtype::kFloat32));
-  // Nothing is the rule where half stand here and half there.
+  // With half here and half there, neither value is the common one.
   MadeModel halves = grown(4, 100);
   for (const char* key : {"l0.weight", "l1.weight"}) set_step(halves, key, 1e6);
   CHECK(found_in(*made(folder / "halves", halves), "optimizer-groups").empty());
@@ -314,7 +314,7 @@ TEST_CASE("groups in another order than the reference's are put into its order, 
     CHECK(entry(*after.checkpoint, fqn) == entry(*reference, fqn));
   }
 
-  // In place, and taken back: .metadata alone changes.
+  // Repaired in place and undone: only .metadata changes.
   std::string before = contents(folder / "turned/.metadata");
   CheckOptions options{Depth::kData, nullptr, std::nullopt};
   options.reference = reference;
@@ -326,7 +326,7 @@ TEST_CASE("groups in another order than the reference's are put into its order, 
   REQUIRE(undo_repair(folder / "turned").has_value());
   CHECK(contents(folder / "turned/.metadata") == before);
 
-  // Settings that moved without their parameters may be meant: no remedy.
+  // Settings without their parameters may have been moved on purpose, so there is no remedy.
   MadeModel swapped = grown(3, 20);
   group(swapped, 0, {"l0.weight", "l1.weight"}, 0.0);
   group(swapped, 1, {"l2.weight"}, 0.1);
@@ -363,13 +363,13 @@ TEST_CASE("healthy optimizers that look odd raise nothing above info") {
     for (const Finding& finding : found_in(*made(folder / name, model), "optimizer-groups"))
       CHECK(finding.severity == Severity::kInfo);
   };
-  MadeModel added = grown(3, 100);  // unfrozen one step before the save
+  MadeModel added = grown(3, 100);  // one parameter was unfrozen one step before the save
   Moments fresh = trained(64, 1, 0.9, 0.95, 77);
   added.pair("new.weight", {8, 8}, fresh.mean, fresh.square);
   added.step("new.weight", 1);
   quiet("added", added);
 
-  MadeModel up = grown(4, 100);  // numbers that no optimizer made
+  MadeModel up = grown(4, 100);  // numbers that are from no optimizer
   for (int i = 0; i < 4; ++i) set_step(up, "l" + std::to_string(i) + ".weight", i);
   quiet("up", up);
 
@@ -383,7 +383,7 @@ TEST_CASE("healthy optimizers that look odd raise nothing above info") {
   group(frozen, 0, {"l0.weight", "l1.weight", "l2.weight", "frozen.weight"}, 0.1);
   quiet("frozen", frozen);
 
-  MadeModel empty = grown(2, 100, false);  // a group without parameters still says step 1
+  MadeModel empty = grown(2, 100, false);  // a group without parameters is still at step 1
   group(empty, 0, {"l0.weight", "l1.weight"}, 0.1, pickled_int(100));
   group(empty, 1, {}, 0.0, pickled_int(1));
   quiet("empty", empty);
@@ -428,7 +428,7 @@ TEST_CASE("a parameter in two groups, and states in no group, cannot be") {
   auto none = found_in(*made(folder / "orphan", orphan), "optimizer-groups");
   REQUIRE(none.size() == 1);
   CHECK(none[0].severity == Severity::kWarning);
-  // Two pipeline stages, and the groups of one.
+  // Two pipeline stages with the groups of one.
   group(stages, 0, {"l0.weight", "l1.weight"}, 0.1);
   auto half = found_in(*made(folder / "stages", stages), "optimizer-groups");
   REQUIRE(half.size() == 1);
@@ -447,7 +447,7 @@ TEST_CASE("a parameter in two groups, and states in no group, cannot be") {
   auto odd = found_in(*made(folder / "holes", holes), "optimizer-groups");
   REQUIRE(odd.size() == 1);
   CHECK(odd[0].severity == Severity::kInfo);
-  // Names in the lists, numbers in the states: two spellings, no contradiction.
+  // Names in the lists and numbers in the states: two forms, no contradiction.
   holes.entries[0].pickled = pickled_list({pickled_text("a"), pickled_text("b")});
   CHECK(found_in(*made(folder / "spelling", holes), "optimizer-groups").empty());
 }

@@ -1,4 +1,4 @@
-// Copies in files of single ranks, beside a slow look at the whole.
+// Copies in files of single ranks, compared with a slow look at the whole.
 #include "core/rules/values/rank_copies.h"
 
 #include <doctest/doctest.h>
@@ -26,7 +26,7 @@ Floats numbers_of_first() {
   return out;
 }
 
-// Files of ranks that hold one tensor, behind some bytes of something else.
+// Files of ranks with one tensor, after some other bytes.
 struct RankFiles {
   std::vector<std::unique_ptr<RankTensors>> files;
 
@@ -139,7 +139,7 @@ TEST_CASE("a copy that leaves its file is no copy that was compared") {
     if (bent == 1) tensor.storage_offset = std::int64_t{1} << 61;
     if (bent == 2) tensor.payload_length -= 4;
     if (bent == 3) tensor.payload_offset = std::uint64_t{1} << 62;
-    for (const auto& file : files.files) {  // all say so: they are of one size
+    for (const auto& file : files.files) {  // all files give the same size
       if (bent == 4) file->tensors[0].sizes = {std::int64_t{1} << 31, std::int64_t{1} << 30};
       if (bent == 5) file->tensors[0].sizes = {std::int64_t{1} << 20, std::int64_t{1} << 20};
       if (bent == 5) file->tensors[0].strides = {0, 0};

@@ -1,4 +1,4 @@
-// Masters of Megatron's optimizer that are their weights, shifted; and groups without states.
+// Masters of Megatron's optimizer that are their weights but shifted; and groups without states.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ std::string layer(int i) {
   return "decoder.layers." + std::to_string(i) + ".weight";
 }
 
-// Four layers [12, 8]; of those in `shifted` masters and moments begin `by` elements later, and end
+// Four layers [12, 8]. In the `shifted` ones masters and moments begin `by` elements later, and end
 // in zeros.
 MadeModel megatron(std::size_t by, const std::vector<int>& shifted) {
   MadeModel model;
@@ -98,7 +98,7 @@ TEST_CASE("master copies: a shift of several tiles is an error, and repair shift
     REQUIRE(after.has_value());
     CHECK(found_in(**after, "master-cast").empty());
     auto whole = made(folder / "whole", megatron(0, {}));
-    // What was shifted stands where it belongs, bit for bit.
+    // The shifted values are in place again, bit for bit.
     for (const char* kind : {"param.", "exp_avg.", "exp_avg_sq."}) {
       const std::string fqn = std::string("optimizer.state.") + kind + layer(3);
       auto mended = read_tensor(**after, *(*after)->find(fqn));
@@ -136,7 +136,7 @@ TEST_CASE("optimizer groups: parameters in flattened groups without states are n
   REQUIRE(found.size() == 1);
   CHECK(found[0].severity == Severity::kWarning);
   CHECK(found[0].subjects == std::vector<std::string>{"model.d.weight"});
-  // Frozen ones are in no group, or are most of the model.
+  // Frozen parameters are in no group, or are most of the model.
   CHECK(found_in(*made(folder / "b", model_with({"a", "b", "c"}, {"a", "b", "c"})),
                  "optimizer-groups", Depth::kHeaders)
             .empty());

@@ -1,4 +1,5 @@
-// One rank's file of another step: told where enough steps lie in it and its parameters elsewhere.
+// One rank's file from another step: reported if enough steps are in it and their parameters in
+// other files.
 #include <doctest/doctest.h>
 
 #include "core/rules/values/optimizer_groups_support.h"
