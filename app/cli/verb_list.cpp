@@ -5,6 +5,7 @@
 #include "core/report/listing.h"
 #include "core/report/report.h"
 #include "core/verbs/filter.h"
+#include "core/verbs/quantised_parts.h"
 #include "core/verbs/sort.h"
 
 namespace shw::cli {
@@ -18,7 +19,7 @@ SortKey sort_key_of(const std::string& word) {
   return word == "recorded" ? SortKey::kRecorded : SortKey::kName;
 }
 
-// finding:RULE in the words needs a check first.
+// Filters by the given words; finding:RULE needs a check first.
 Result<std::vector<std::uint32_t>> chosen(Context& context, const verbs::Opened& opened) {
   const Checkpoint& checkpoint = *opened.checkpoint;
   const std::string& words = context.options.subject;
@@ -36,7 +37,7 @@ Result<std::vector<std::uint32_t>> chosen(Context& context, const verbs::Opened&
   return order;
 }
 
-// "tensor,bytes": which columns, in that order.
+// Parses "tensor,bytes": the columns in this order.
 Result<std::vector<std::size_t>> columns_of(const std::string& text) {
   std::vector<std::size_t> columns;
   std::vector<std::string_view> known(list_titles().begin(), list_titles().end());
@@ -46,7 +47,8 @@ Result<std::vector<std::size_t>> columns_of(const std::string& text) {
     auto found = std::find(known.begin(), known.end(), name);
     if (found == known.end()) {
       std::string advice = did_you_mean_text(did_you_mean(name, known));
-      if (advice.empty()) advice = "The columns are tensor, shape, dtype, tiles, bytes, writers.";
+      if (advice.empty())
+        advice = "The columns are tensor, shape, dtype, tiles, bytes, writers, quantised.";
       return fail(ErrorKind::kUsage, "ls has no column \"" + std::string(name) + "\"", {}, advice);
     }
     columns.push_back(static_cast<std::size_t>(found - known.begin()));
@@ -70,16 +72,17 @@ int run_list(Context& context) {
   auto order = chosen(context, *opened);
   if (!order) return fail_with(context, order.error());
   const Checkpoint& checkpoint = *opened->checkpoint;
+  const auto quantised = verbs::quantised_weights(checkpoint);
   if (context.options.json) {
     auto objects = filter_objects(checkpoint, context.options.subject);
-    print_answer(context, list_to_json(checkpoint, *order, objects));
+    print_answer(context, list_to_json(checkpoint, *order, objects, quantised));
     if (!objects.empty()) return kClean;
   } else {
-    context.terminal.out(list_to_text(checkpoint, *order, style_of(context), *columns));
+    context.terminal.out(list_to_text(checkpoint, *order, style_of(context), *columns, quantised));
   }
   if (!order->empty()) return kClean;
   context.terminal.say(nothing_listed(checkpoint, context.options.subject));
-  // As grep: nothing was found.
+  // Like grep: 1 if nothing was found.
   return context.options.subject.empty() ? kClean : kFindings;
 }
 

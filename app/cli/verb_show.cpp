@@ -8,7 +8,7 @@ namespace shw::cli {
 
 namespace {
 
-// The entry of that name that is not a tensor.
+// The non-tensor entry of that name.
 std::optional<std::size_t> find_entry(const Checkpoint& checkpoint, const std::string& fqn) {
   for (std::size_t i = 0; i < checkpoint.objects().size(); ++i) {
     if (checkpoint.objects()[i].fqn == fqn) return i;
@@ -24,7 +24,7 @@ int show_entry(Context& context, const Checkpoint& checkpoint, std::size_t objec
   return kClean;
 }
 
-// "one 8-bit weight of 2 tensors: model.layers.0.mlp.up_proj", and a line for each of them.
+// "one 8-bit weight of 2 tensors: model.layers.0.mlp.up_proj", and a line for each tensor.
 std::string quantised_text(const Checkpoint& checkpoint, TensorId tensor) {
   const auto parts = verbs::quantised_parts_of(checkpoint, tensor);
   if (!parts) return "";
@@ -55,8 +55,9 @@ int run_show(Context& context) {
   }
   const TensorValues* shown = values ? &*values : nullptr;
   if (options.json) {
-    print_answer(context,
-                 tensor_to_json(**checkpoint, *tensor, shown, options.limit, options.places));
+    const auto quantised = verbs::quantised_parts_of(**checkpoint, *tensor);
+    print_answer(context, tensor_to_json(**checkpoint, *tensor, shown, options.limit,
+                                         options.places, quantised ? &*quantised : nullptr));
     return kClean;
   }
   context.terminal.out(

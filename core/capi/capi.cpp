@@ -1,4 +1,4 @@
-// The functions of shardwright.h: each turns a call into one of core/verbs.
+// Implements shardwright.h: each function calls one of core/verbs.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -23,13 +23,14 @@
 #include "core/report/report.h"
 #include "core/report/statistics_report.h"
 #include "core/verbs/newest_step.h"
+#include "core/verbs/quantised_parts.h"
 #include "core/verbs/read_elements.h"
 #include "core/verbs/verbs.h"
 
 struct shw_checkpoint {
   shw::verbs::Opened opened;
   std::string path, format;
-  std::string folder;  // absolute, of local files that lie as they are; else empty
+  std::string folder;  // absolute path of local files that can be read as they are; otherwise empty
   shw_progress progress = nullptr;
   void* context = nullptr;
 };
@@ -61,7 +62,7 @@ void remember(Error error) {
                met.advice.c_str()};
 }
 
-// Nothing is thrown into C. Core throws nothing of its own; memory can be refused.
+// Catches exceptions, because none may reach C. Core throws only if memory runs out.
 template <class Work>
 auto guarded(Work work) -> decltype(work()) {
   try {
@@ -81,7 +82,7 @@ auto run(shw_progress said, void* context, Work work) -> decltype(work(nullptr))
   auto done = run_on_own_thread([&] { return guarded([&] { return work(&progress); }); });
   while (done.wait_for(std::chrono::milliseconds(100)) == std::future_status::timeout) {
     if (said(context, progress.done, progress.total) == 0 || progress.cancelled) continue;
-    stop_requests.fetch_add(1);  // what waits for a server looks at this alone
+    stop_requests.fetch_add(1);  // the only flag that waits for a server observe
     progress.cancel();
   }
   return done.get();
@@ -111,7 +112,7 @@ char* text_of(Result<std::string> text) {
   return nullptr;
 }
 
-// The JSON that the program prints.
+// Returns the JSON that the command line prints.
 template <class Work>
 char* answer(const shw_checkpoint* checkpoint, Work work) {
   const auto began = Clock::now();
@@ -126,7 +127,7 @@ std::vector<std::string> names_of(const char* name) {
   return name == nullptr ? std::vector<std::string>{} : std::vector<std::string>{name};
 }
 
-// Empty for remote checkpoints, and for those whose files are made while they are read.
+// Empty for remote checkpoints, and for those whose files are computed while reading.
 std::string local_folder(const Checkpoint& model) {
   const auto& directory = model.directory();
   if (directory == nullptr || is_remote(directory->name()) || !directory->made_of().empty())
@@ -166,7 +167,7 @@ Result<TensorId> tensor_at(const shw_checkpoint* checkpoint, std::uint64_t index
   return fail(ErrorKind::kUsage, "there is no tensor with the index " + std::to_string(index));
 }
 
-// Writes as much of a struct as the caller knows.
+// Writes only as much of a struct as the caller's version has.
 template <class Struct>
 Status give(Struct& out, Struct filled) {
   if (out.size < 2 * sizeof(std::uint32_t))
@@ -325,7 +326,7 @@ char* shw_list(const shw_checkpoint* checkpoint) {
     std::vector<std::uint32_t> tensors(model.tensor_count()), objects(model.objects().size());
     std::iota(tensors.begin(), tensors.end(), 0u);
     std::iota(objects.begin(), objects.end(), 0u);
-    return list_to_json(model, tensors, objects);
+    return list_to_json(model, tensors, objects, verbs::quantised_weights(model));
   });
 }
 

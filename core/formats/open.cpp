@@ -6,6 +6,7 @@
 
 #include "core/base/words.h"
 #include "core/formats/around_index.h"
+#include "core/formats/chosen_file.h"
 #include "core/formats/common/first_bytes.h"
 #include "core/formats/common/lfs_pointer.h"
 #include "core/formats/common/top_file.h"
@@ -16,6 +17,7 @@
 #include "core/formats/numbered_models.h"
 #include "core/formats/one_file.h"
 #include "core/formats/open_nested.h"
+#include "core/formats/refused_folder.h"
 #include "core/formats/run_folder.h"
 #include "core/io/remote/open_remote.h"
 #include "core/io/remote/remote_path.h"
@@ -26,42 +28,6 @@ namespace {
 
 using Entries = std::vector<Entry>;
 using Rows = std::span<const FormatRow>;
-
-// The last names, which are the latest steps: "step_100, ..., step_900".
-std::string joined(const std::vector<std::string>& names, std::size_t most) {
-  std::string text;
-  const std::size_t last = names.size() > most ? names.size() - (most - 1) : 1;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (i != 0 && i < last) continue;
-    text += (i == 0 ? "" : i == last && last > 1 ? ", ..., " : ", ") + names[i];
-  }
-  return text;
-}
-
-std::string advice_on_folders(std::span<const Entry> entries, const std::vector<std::string>& whole,
-                              Rows rows) {
-  std::string text =
-      (whole.size() == 1 ? "Open it by its folder: " : "Open one of them by its folder: ") +
-      joined(whole, 12) + ".";
-  const NotWhole broken = not_whole_below(entries, rows);
-  if (!broken.unfinished.empty())
-    text += fmt::format(" The save of {} did not finish.", joined(broken.unfinished, 4));
-  if (!broken.lacking.empty())
-    text += fmt::format(" Parts of a model are missing in {}.", joined(broken.lacking, 4));
-  return text;
-}
-
-// "there is no .metadata and no .safetensors"
-std::string without_signs(Rows rows) {
-  std::string text;
-  std::string_view last;
-  for (const FormatRow& row : rows) {
-    if (row.sign.empty() || row.sign == last) continue;
-    text += (text.empty() ? "there is no " : " and no ") + std::string(row.sign);
-    last = row.sign;
-  }
-  return text;
-}
 
 // Reports placeholders of files (Git LFS pointers).
 Status check_is_downloaded(const Directory& directory, std::span<const Entry> entries, Rows rows) {
@@ -109,7 +75,7 @@ std::string words_of_unread(const UnreadFormat& format) {
   return "is " + std::string(format.title) + ", which is not read";
 }
 
-// No format is recognised: describes what the folder contains instead.
+// The error for a folder of unknown format, which describes its contents.
 OpenedCheckpoint refuse(const std::shared_ptr<const Directory>& around,
                         std::span<const Entry> entries, Rows rows, Progress* progress) {
   const Directory& directory = *around;
@@ -124,7 +90,7 @@ OpenedCheckpoint refuse(const std::shared_ptr<const Directory>& around,
                                        ? "is a pipeline of diffusers: it holds"
                                        : "holds",
                                    below.size(), below.size() == 1 ? "checkpoint" : "checkpoints"),
-                       advice_on_folders(entries, below, rows));
+                       advice_on_folders(directory, entries, below, rows));
   for (const FormatRow& row : rows) {
     auto unfinished = row.unfinished == nullptr ? std::nullopt : row.unfinished(entries);
     if (unfinished) return tl::unexpected<Error>(std::move(*unfinished));
@@ -138,12 +104,14 @@ OpenedCheckpoint refuse(const std::shared_ptr<const Directory>& around,
     return open_only(around, only, progress);
   if (other != nullptr) return unsupported(words_of_unread(*other), other->advice);
   if (entries.empty())
-    return unsupported(
-        "holds no files: there is no checkpoint here",
-        "A checkpoint has a .metadata, or files that end in .safetensors. Folders in "
-        "it that are links, or that may not be read, were not entered: open one of "
-        "those by its own path.");
-  return unsupported("is no checkpoint that Shardwright knows: " + without_signs(rows), "");
+    return unsupported("holds no files: there is no checkpoint here",
+                       "Folders in it that are links, or that may not be read, were not entered: "
+                       "open one of those "
+                       "by its own path.");
+  return unsupported(
+      "holds no checkpoint that Shardwright knows, only " + names_at_top(entries),
+      "It looks for one of these: " + signs_of(rows) +
+          ". Folders that are links were not entered: open one of those by its own path.");
 }
 
 OpenedCheckpoint open_by_index(const FormatRow& row, std::shared_ptr<const Directory> around,
@@ -184,7 +152,7 @@ OpenedCheckpoint with_others_below(std::shared_ptr<const Checkpoint> opened, con
 // Prefixes the folder to an error's file, if the reader gave only the part below.
 void place_in_folder(Error& error, const std::string& folder) {
   std::string& file = error.place.file;
-  // A reader of folders below has given all of the path.
+  // A reader of subfolders has already given the full path.
   if (file == folder || file.starts_with(folder + "/") || file.starts_with("/")) return;
   file = folder + (file.empty() ? "" : "/") + file;
 }
@@ -217,7 +185,7 @@ OpenedCheckpoint open_parts(const std::shared_ptr<const Directory>& around,
   return join_folders(around, parts);
 }
 
-// Files of weights at the top of a pipeline, such as one file of all components for other programs.
+// Weight files at the top of a pipeline, such as one file of all components for other programs.
 std::vector<std::string> weights_at_top(std::span<const Entry> entries, Rows rows) {
   std::vector<std::string> weights;
   for (const Entry& entry : entries) {
@@ -241,8 +209,8 @@ Finding told_aside(std::vector<std::string> files) {
   return finding;
 }
 
-// The components of a pipeline, whatever files of weights lie beside its model_index.json; null
-// where there are none.
+// Opens the components of a pipeline, whatever weight files are next to its model_index.json; null
+// if there are none.
 OpenedCheckpoint open_pipeline(const std::shared_ptr<const Directory>& around,
                                const DirectoryLook& look, Rows rows, Progress* progress) {
   if (look.entry("model_index.json").kind != EntryKind::kFile)
@@ -306,7 +274,7 @@ OpenedCheckpoint with_file_aside(const Checkpoint& below, const Checkpoint& top)
   return CheckpointBuilder::with_finding(below, told_aside(std::move(files)));
 }
 
-// Model layers in folders of their own.
+// Adds modules whose weights are in subfolders.
 OpenedCheckpoint with_modules(const std::shared_ptr<const Directory>& around,
                               std::shared_ptr<const Checkpoint> opened, const DirectoryLook& look,
                               Rows rows, Progress* progress) {
@@ -383,7 +351,7 @@ OpenedCheckpoint open_named_file(const std::shared_ptr<const Directory>& around,
                                  const std::string& path, Progress* progress,
                                  std::span<const FormatRow> rows);
 
-// What a server did not answer must not look like a file that is missing.
+// Reports a failed server request as an error, because it would look like a missing file.
 OpenedCheckpoint open_remote_checkpoint(const std::string& path, Progress* progress,
                                         std::span<const FormatRow> rows) {
   SHW_TRY(const OpenedRemote remote, open_remote(path));
@@ -443,7 +411,7 @@ OpenedCheckpoint open_named_file(const std::shared_ptr<const Directory>& around,
           fmt::format("is one data file of a checkpoint: what it holds stands in {}", row.sign),
           {path}, "Open the folder that it lies in: " + parent);
   }
-  // Recognised by contents, whatever its name.
+  // Recognises a file by contents, whatever its name.
   auto alone = std::make_shared<OneFile>(around, name);
   DirectoryLook look(*alone);
   for (const FormatRow& row : rows) {

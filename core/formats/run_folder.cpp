@@ -6,8 +6,8 @@
 #include <map>
 #include <set>
 
-#include "core/base/natural_order.h"
 #include "core/base/words.h"
+#include "core/formats/chosen_file.h"
 #include "core/formats/common/bad_record.h"
 #include "core/formats/common/top_file.h"
 #include "core/formats/common/trainer_names.h"
@@ -48,8 +48,8 @@ std::string_view top_of(std::string_view path) {
 
 // The top-level folders, and which contain checkpoints, complete or not.
 struct TopFolders {
-  std::set<std::string, decltype(&natural_less)> all{&natural_less};
-  std::set<std::string, decltype(&natural_less)> checkpoints{&natural_less};
+  NaturalSet all{&natural_less};
+  NaturalSet checkpoints{&natural_less};
 };
 
 TopFolders top_folders(std::span<const Entry> entries, std::span<const FormatRow> rows) {
@@ -64,21 +64,7 @@ TopFolders top_folders(std::span<const Entry> entries, std::span<const FormatRow
   return top;
 }
 
-// "checkpoint-#"; empty unless a number ends the name, as in "epoch=3-step=900.ckpt" before the
-// suffix.
-std::string step_pattern(std::string_view name) {
-  std::string_view stem = name.ends_with(".ckpt") ? name.substr(0, name.size() - 5) : name;
-  if (stem.empty() || !is_all_digits(stem.substr(stem.size() - 1))) return {};
-  std::string pattern;
-  for (char c : name) {
-    const bool is_digit = c >= '0' && c <= '9';
-    if (!is_digit) pattern += c;
-    if (is_digit && !pattern.ends_with('#')) pattern += '#';
-  }
-  return pattern;
-}
-
-// The folder that a tracker names, and the tracker.
+// A folder that a tracker file names.
 struct Tracked {
   std::string tracker, folder;
   bool is_there = false;
@@ -105,7 +91,7 @@ std::optional<Tracked> tracked_folder(const DirectoryLook& look, const TopFolder
 std::optional<std::string> newest_alike(const TopFolders& top) {
   std::map<std::string, std::string> newest;
   for (const std::string& folder : top.checkpoints) {
-    // As torch_checkpointing calls a save until every rank is done.
+    // torch_checkpointing's name of a save until every rank has finished.
     if (folder.starts_with("tmp_") && top.checkpoints.size() > 1) continue;
     const std::string pattern = step_pattern(folder);
     if (!pattern.empty()) newest[pattern] = folder;  // in natural order, so the last one stays
@@ -114,7 +100,7 @@ std::optional<std::string> newest_alike(const TopFolders& top) {
   return newest.begin()->second;
 }
 
-// "optimizer.bin" and the like at the top: what lies below is of one step, not several steps.
+// True for "optimizer.bin" and similar at the top: subfolders are then parts of one step.
 bool has_trainer_files(std::span<const Entry> entries) {
   return std::any_of(entries.begin(), entries.end(), [](const Entry& entry) {
     return is_top_file(entry) && trainer_file(entry.path) != TrainerFile::kNone;
@@ -126,16 +112,8 @@ bool has_step_folder(const std::vector<std::string>& folders) {
                      [](const std::string& folder) { return !step_pattern(folder).empty(); });
 }
 
-std::vector<std::string> all_but(const TopFolders& top, const std::string& chosen) {
-  std::vector<std::string> others;
-  for (const std::string& folder : top.checkpoints) {
-    if (folder != chosen) others.push_back(folder);
-  }
-  return others;
-}
-
-// The cache of Hugging Face's hub: refs/main names the folder in snapshots/ that is used. Where
-// only one is there no word is needed.
+// The cache of Hugging Face's hub: refs/main names the folder in snapshots/ in use. It is not
+// needed if there is only one snapshot.
 std::optional<ChosenStep> hub_snapshot(const DirectoryLook& look, std::span<const Entry> entries) {
   constexpr std::string_view kSnapshots = "snapshots/";
   std::set<std::string> revisions;
@@ -172,34 +150,10 @@ Result<std::optional<ChosenStep>> chosen_step(const DirectoryLook& look,
     chosen = ChosenStep{*top.checkpoints.begin(), "the only checkpoint in this folder"};
   }
   if (!chosen) return chosen;
-  chosen->aside = all_but(top, chosen->folder);
+  chosen->aside = all_but(top.checkpoints, chosen->folder);
   if (tracked && !tracked->is_there)
     chosen->gone =
         fmt::format("{} names {}, which is not there", tracked->tracker, tracked->folder);
-  return chosen;
-}
-
-std::optional<ChosenStep> chosen_file(std::span<const Entry> entries) {
-  TopFolders files;
-  std::set<std::string> patterns;
-  bool has_last = false;
-  for (const Entry& entry : entries) {
-    if (!is_top_file(entry) || !entry.path.ends_with(".ckpt")) continue;
-    const bool is_last = entry.path == "last.ckpt";
-    has_last = has_last || is_last;
-    files.checkpoints.insert(entry.path);
-    if (!is_last) patterns.insert(step_pattern(entry.path));
-  }
-  // SpeechBrain keeps a file per module and one of each thing that counts beside it.
-  if (files.checkpoints.size() > 1 && files.checkpoints.contains("model.ckpt")) {
-    ChosenStep model{"model.ckpt", "the model by its name"};
-    model.aside = all_but(files, model.folder);
-    return model;
-  }
-  if (files.checkpoints.size() < 2 || patterns.size() != 1 || patterns.contains("")) return {};
-  ChosenStep chosen{*files.checkpoints.rbegin(), "the newest step by its number"};
-  if (has_last) chosen = {"last.ckpt", "the last one by its name"};
-  chosen.aside = all_but(files, chosen.folder);
   return chosen;
 }
 

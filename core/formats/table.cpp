@@ -15,8 +15,11 @@
 #include "core/formats/rank_files/rank_files_open.h"
 #include "core/formats/safetensors/safetensors_table.h"
 #include "core/formats/tar/nemo_open.h"
+#include "core/formats/tensor_parallel/parallel_open.h"
 #include "core/formats/torch_checkpointing/items_open.h"
+#include "core/formats/torch_file/bare_pickle.h"
 #include "core/formats/torch_file/torch_file_table.h"
+#include "core/formats/torch_file/torch_zip.h"
 
 namespace shw {
 
@@ -29,6 +32,7 @@ std::span<const FormatRow> formats() {
                                    kTorchCheckpointingNewRow,
                                    kNanotronRow,
                                    kNemoRow,
+                                   kTensorParallelRow,
                                    kSafetensorsRow,
                                    kHfShardedRow,
                                    kUniversalRow,
@@ -41,7 +45,9 @@ std::span<const FormatRow> formats() {
                                    kGgufRow,
                                    kOrbaxRow,
                                    kFlaxRow,
-                                   kNpzRow};
+                                   kNpzRow,
+                                   kTorchZipRow,
+                                   kBarePickleRow};
   return kRows;
 }
 

@@ -9,7 +9,7 @@
 namespace shw {
 namespace {
 
-// "pytorch_model-00001-of-00003.bin": one part, of which others may be missing.
+// True for "pytorch_model-00001-of-00003.bin": one part, others may be missing.
 bool is_one_of_several(std::string_view name) {
   constexpr std::string_view kEnd = ".bin", kOf = "-of-";
   if (!name.ends_with(kEnd)) return false;
@@ -22,7 +22,7 @@ bool is_one_of_several(std::string_view name) {
          count.substr(count.find_first_not_of('0')) != "1";
 }
 
-// What accelerate's save_state writes for each rank: "random_states_0.pkl".
+// True for the per-rank file of accelerate's save_state: "random_states_0.pkl".
 bool is_random_state(std::string_view name) {
   return name.starts_with("random_states_") && name.ends_with(".pkl");
 }
@@ -76,11 +76,17 @@ constexpr auto kUnreadFormats = std::to_array<UnreadFormat>({
      "Look for model.safetensors, its parts or pytorch_model.bin where it was saved. "
      "optimizer.pt or optimizer.bin opens by its name.",
      true},
-    {"a bare pickle",
+    {"a file of joblib",
+     [](std::string_view, std::string_view name) { return name.ends_with(".joblib"); },
+     "pickle.dump(joblib.load(FILE), NEW) writes its arrays in a form that is read.", true},
+    {"a bare pickle in which no arrays were found",
      [](std::string_view, std::string_view name) {
        return ends_with_one_of(name, std::to_array<std::string_view>({".pkl", ".pickle"}));
      },
-     "Only the program that wrote it can say what it holds; nothing in it is run here.", true},
+     "Only the program that wrote it can say what it holds; nothing in it is run here. Arrays in "
+     "dicts, lists and modules are read; of a file of joblib, pickle.dump(joblib.load(FILE), NEW) "
+     "writes such a pickle.",
+     true},
     {"a folder with several torch.save files, none of which says that it is the model",
      [](std::string_view path, std::string_view name) {
        return is_at_top(path) && (name.ends_with(".pt") || name.ends_with(".pth") ||

@@ -43,12 +43,11 @@ Json chunk_json(const Checkpoint& checkpoint, ChunkId chunk) {
   return out;
 }
 
-// A longer list of runs is not worth printing; the reader takes the values instead.
+// Limit: for more runs, a program should read the values instead.
 constexpr std::size_t kMostRuns = 65'536;
 
-// The runs of bytes that hold the elements of a chunk, row-major; null where they must be decoded
-// or computed
-// or cannot be found.
+// Byte runs of a chunk's elements, row-major; null if elements must be decoded or computed, or
+// their place is unknown.
 Json runs_json(const Checkpoint& checkpoint, ChunkId chunk) {
   const auto item = checkpoint.item(chunk);
   const auto& directory = checkpoint.directory();
@@ -112,6 +111,13 @@ std::string values_text(const TensorValues& values, std::size_t limit) {
   return out + "]";
 }
 
+// The names of all tensors that make the weight, the stored weight first.
+Json quantised_json(const Checkpoint& checkpoint, const QuantisedWeight& weight) {
+  Json tensors = Json::array();
+  for (TensorId part : weight.tensors) tensors.push_back(checkpoint.fqn(part));
+  return {{"scheme", weight.scheme}, {"weight", weight.name}, {"tensors", std::move(tensors)}};
+}
+
 }  // namespace
 
 std::string info_to_json(const Checkpoint& checkpoint) {
@@ -138,7 +144,12 @@ std::string info_to_json(const Checkpoint& checkpoint) {
 }
 
 std::string list_to_json(const Checkpoint& checkpoint, std::span<const std::uint32_t> tensors,
-                         std::span<const std::uint32_t> objects) {
+                         std::span<const std::uint32_t> objects,
+                         std::span<const QuantisedWeight> quantised) {
+  std::map<TensorId, const QuantisedWeight*> weight_of;
+  for (const QuantisedWeight& weight : quantised) {
+    for (TensorId part : weight.tensors) weight_of[part] = &weight;
+  }
   Json listed = Json::array(), others = Json::array();
   FilledReport filled = filled_in(checkpoint);
   std::map<std::string_view, const FilledTensor*> losses;
@@ -153,6 +164,8 @@ std::string list_to_json(const Checkpoint& checkpoint, std::span<const std::uint
     if (loss != losses.end()) listed.back()["filled"] = filled_json(*loss->second);
     if (std::uint64_t gone = missing_chunk_count(checkpoint, tensor); gone != 0)
       listed.back()["gone"] = gone;
+    if (auto weight = weight_of.find(tensor); weight != weight_of.end())
+      listed.back()["quantised"] = quantised_json(checkpoint, *weight->second);
   }
   for (std::uint32_t index : objects) others.push_back(checkpoint.objects()[index].fqn);
   Json out = {{"schema", kSchema}, {"tensors", std::move(listed)}, {"objects", std::move(others)}};
@@ -166,7 +179,8 @@ std::string list_to_json(const Checkpoint& checkpoint, std::span<const std::uint
 }
 
 std::string tensor_to_json(const Checkpoint& checkpoint, TensorId tensor,
-                           const TensorValues* values, std::size_t limit, bool with_places) {
+                           const TensorValues* values, std::size_t limit, bool with_places,
+                           const QuantisedWeight* quantised) {
   Json chunks = Json::array();
   for (ChunkId chunk : checkpoint.chunks(tensor)) {
     chunks.push_back(chunk_json(checkpoint, chunk));
@@ -179,6 +193,7 @@ std::string tensor_to_json(const Checkpoint& checkpoint, TensorId tensor,
               {"requires_grad", checkpoint.requires_grad(tensor)},
               {"chunks", std::move(chunks)}};
   if (!stored_as(checkpoint, tensor).empty()) out["stored_as"] = stored_as(checkpoint, tensor);
+  if (quantised != nullptr) out["quantised"] = quantised_json(checkpoint, *quantised);
   FilledReport filled = filled_in(checkpoint);
   if (const FilledTensor* loss = filled.find(checkpoint.fqn(tensor)))
     out["filled"] = filled_json(*loss);

@@ -79,7 +79,7 @@ std::uint64_t bytes_of(const Checkpoint& checkpoint, TensorId tensor) {
 namespace {
 
 struct ListedRow {
-  std::string cells[6];
+  std::string cells[kListColumns];
   std::string filled;
 };
 
@@ -98,7 +98,7 @@ std::string filled_sum(const FilledReport& filled) {
   return text;
 }
 
-// ", stored as GGUF Q4_K"; empty where elements lie as in all other tensors of the format.
+// ", stored as GGUF Q4_K"; empty for the format's usual codec.
 std::string stored_as_text(const Checkpoint& checkpoint, TensorId tensor) {
   const std::string_view stored = stored_as(checkpoint, tensor);
   return stored.empty() ? "" : ", stored as " + std::string(stored);
@@ -108,16 +108,16 @@ ListedRow listed_row(const Checkpoint& checkpoint, TensorId tensor) {
   std::uint64_t gone = missing_chunk_count(checkpoint, tensor);
   std::string tiles = human_count(checkpoint.chunks(tensor).size());
   if (gone != 0) tiles += ", " + human_count(gone) + " gone";
-  return {
-      {printable(checkpoint.fqn(tensor)), to_text(checkpoint.shape(tensor)),
-       std::string(name(checkpoint.dtype(tensor))), tiles,
-       human_bytes(bytes_of(checkpoint, tensor)), ranks_to_text(writers_of(checkpoint, tensor))},
-      {}};
+  return {{printable(checkpoint.fqn(tensor)), to_text(checkpoint.shape(tensor)),
+           std::string(name(checkpoint.dtype(tensor))), tiles,
+           human_bytes(bytes_of(checkpoint, tensor)), ranks_to_text(writers_of(checkpoint, tensor)),
+           ""},
+          {}};
 }
 
 // Row of an unreadable tensor of which only the name is known.
 ListedRow listed_row(const UnclaimedStorageRecord& tensor) {
-  return {{printable(tensor.fqn), "?", "?", "gone", "?", "?"}, {}};
+  return {{printable(tensor.fqn), "?", "?", "gone", "?", "?", ""}, {}};
 }
 
 // Cuts the text to the width and marks the cut in the last column.
@@ -137,12 +137,13 @@ std::string separator(const TextStyle& style) {
   return style.utf8 ? " · " : ", ";
 }
 
-constexpr const char* kTitles[kListColumns] = {"tensor", "shape", "dtype",
-                                               "tiles",  "bytes", "writers"};
-constexpr std::size_t kAllColumns[kListColumns] = {0, 1, 2, 3, 4, 5};
+constexpr const char* kTitles[kListColumns] = {"tensor", "shape",   "dtype",    "tiles",
+                                               "bytes",  "writers", "quantised"};
+constexpr std::size_t kQuantisedColumn = 6;
+constexpr std::size_t kAllColumns[kListColumns] = {0, 1, 2, 3, 4, 5, kQuantisedColumn};
 
 bool is_left_aligned(std::size_t column) {
-  return column < 3 || column == 5;
+  return column < 3 || column >= 5;
 }
 
 // Text lines of the visible columns; the last column keeps its own width.
@@ -175,6 +176,7 @@ struct ListLines {
               : is_left_aligned(c)  ? padded(cell(c), widths[c])
                                     : right_aligned(cell(c), widths[c]);
     }
+    text.erase(text.find_last_not_of(' ') + 1);
     return text;
   }
 
@@ -202,6 +204,29 @@ std::vector<ListedRow> listed_rows(const Checkpoint& checkpoint,
   return rows;
 }
 
+// "FP8, 2 tensors" beside a stored weight, and "FP8, a part" beside its scales. True where one is
+// listed.
+bool name_quantised(std::span<const QuantisedWeight> quantised,
+                    std::span<const std::uint32_t> order, std::vector<ListedRow>& rows) {
+  std::map<TensorId, std::string> words;
+  for (const QuantisedWeight& weight : quantised) {
+    for (TensorId part : weight.tensors) words[part] = weight.scheme + ", a part";
+    words[weight.tensors.front()] = weight.scheme + ", " + plural(weight.tensors.size(), "tensor");
+  }
+  bool any = false;
+  for (std::size_t i = 0; i < order.size() && i < rows.size(); ++i) {
+    auto found = words.find(TensorId{order[i]});
+    if (found == words.end()) continue;
+    rows[i].cells[kQuantisedColumn] = found->second;
+    any = true;
+  }
+  return any;
+}
+
+std::span<const std::size_t> all_columns(bool has_quantised) {
+  return std::span(kAllColumns).first(has_quantised ? kListColumns : kQuantisedColumn);
+}
+
 }  // namespace
 
 std::span<const char* const, kListColumns> list_titles() {
@@ -209,14 +234,16 @@ std::span<const char* const, kListColumns> list_titles() {
 }
 
 std::string list_to_text(const Checkpoint& checkpoint, std::span<const std::uint32_t> order,
-                         const TextStyle& style, std::span<const std::size_t> columns) {
+                         const TextStyle& style, std::span<const std::size_t> columns,
+                         std::span<const QuantisedWeight> quantised) {
   const FilledReport filled = filled_in(checkpoint);
   std::vector<ListedRow> rows = listed_rows(checkpoint, order, filled);
+  const bool has_quantised = name_quantised(quantised, order, rows);
   const bool all = order.size() == checkpoint.tensor_count();
   const std::size_t named = all ? index_only_tensors(checkpoint).size() : 0;
   for (std::size_t i = 0; i < named; ++i)
     rows.push_back(listed_row(index_only_tensors(checkpoint)[i]));
-  const ListLines lines(rows, columns.empty() ? std::span(kAllColumns) : columns, style);
+  const ListLines lines(rows, columns.empty() ? all_columns(has_quantised) : columns, style);
   std::string text;
   if (style.must_fit)
     text = lines.line([&](std::size_t c) { return std::string(kTitles[c]); }, style, Ink::kQuiet);
@@ -335,7 +362,7 @@ std::string subjects_text(const std::vector<std::string>& subjects) {
   return text;
 }
 
-// First, because below it a repair plan is shown that does not restore everything.
+// Shown first, because the repair plan below it does not restore everything.
 std::string not_mended_text(const Plan& plan, const TextStyle& style) {
   std::string text;
   if (const std::string gone = unreadable_words(unreadable_in(plan.undecided)); !gone.empty())

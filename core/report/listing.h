@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/facts/names/quantised_weight.h"
 #include "core/formats/items.h"
 #include "core/model/checkpoint.h"
 #include "core/repair/plan/plan.h"
@@ -32,13 +33,15 @@ std::string ranks_to_text(std::vector<std::uint32_t> ranks);
 
 std::string info_to_text(const Checkpoint& checkpoint, const TextStyle& style);
 // Titles of the columns of tensor lists: "tensor", "shape", "dtype", "tiles", "bytes",
-// "writers".
-inline constexpr std::size_t kListColumns = 6;
+// "writers", "quantised".
+inline constexpr std::size_t kListColumns = 7;
 std::span<const char* const, kListColumns> list_titles();
-// One line per tensor and a final sum. `columns`: titles to show, in order; empty: all. No header
-// line if the output is not for people.
+// One line per tensor and a final sum. `columns`: titles to show, in order; empty: all, with
+// "quantised" where a listed tensor is a part of a quantised weight. No header line if the output
+// is not for people.
 std::string list_to_text(const Checkpoint& checkpoint, std::span<const std::uint32_t> order,
-                         const TextStyle& style, std::span<const std::size_t> columns = {});
+                         const TextStyle& style, std::span<const std::size_t> columns = {},
+                         std::span<const QuantisedWeight> quantised = {});
 // `values` may be null; the first `limit` are shown, or all for 0.
 std::string tensor_to_text(const Checkpoint& checkpoint, TensorId tensor,
                            const TensorValues* values, std::size_t limit, const TextStyle& style);
@@ -60,7 +63,8 @@ std::string left_out_to_text(const RepairResult& result);
 std::string verify_to_text(const VerifyReport& report, const std::string& checkpoint,
                            const TextStyle& style);
 
-// The codec of a tensor's elements if it is not the format's usual one: "GGUF Q4_K". Else empty.
+// The codec of a tensor's elements if it is not the format's usual one: "GGUF Q4_K"; otherwise
+// empty.
 std::string_view stored_as(const Checkpoint& checkpoint, TensorId tensor);
 // Sorted ranks that wrote at least one tile.
 std::vector<std::uint32_t> writers_of(const Checkpoint& checkpoint, TensorId tensor);

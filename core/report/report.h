@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/words.h"  // human_bytes, human_count, plural
+#include "core/facts/names/quantised_weight.h"
 #include "core/facts/values/tensor_statistics.h"
 #include "core/model/checkpoint.h"
 #include "core/repair/plan/plan.h"
@@ -20,23 +21,26 @@ namespace shw {
 
 std::string info_to_json(const Checkpoint& checkpoint);
 // Tensors and non-tensor entries with these indices, in this order.
+// Each tensor of a quantised weight names that weight.
 std::string list_to_json(const Checkpoint& checkpoint, std::span<const std::uint32_t> tensors,
-                         std::span<const std::uint32_t> objects);
-// `limit`: maximum number of values, 0 for all. `values` may be null.
-// `with_places`: the runs of bytes of each chunk too; reads the headers of its items.
+                         std::span<const std::uint32_t> objects,
+                         std::span<const QuantisedWeight> quantised = {});
+// `limit`: maximum number of values, 0 for all. `values` may be null. `with_places`: also lists the
+// byte runs of each chunk, which reads the headers of its items. `quantised`: the quantised weight
+// that the tensor is a part of; may be null.
 std::string tensor_to_json(const Checkpoint& checkpoint, TensorId tensor,
-                           const TensorValues* values, std::size_t limit, bool with_places = false);
+                           const TensorValues* values, std::size_t limit, bool with_places = false,
+                           const QuantisedWeight* quantised = nullptr);
 std::string check_to_json(const CheckReport& report);
-// `remaining`: findings that still apply to the output.
-// `progress`: of the run, for the times of stages.
+// `remaining`: findings that still apply to the output. `progress`: for the times of stages.
 std::string repair_to_json(const RepairResult& result, std::span<const Finding> remaining = {},
                            const Progress* progress = nullptr);
-// The same if the output was not checked again.
+// Like repair_to_json(), for an output that was not checked again.
 std::string finished_to_json(const RepairResult& result);
 std::string sent_to_json(const SentResult& sent);
 std::string verify_to_json(const VerifyReport& report);
 std::string error_to_json(const Error& error);
-// "usage", "system_refused": words for programs, which never change.
+// Stable identifiers for programs: "usage", "system_refused".
 const char* error_code(ErrorKind kind);
 
 struct CheckContext;  // ci_forms.h
@@ -51,12 +55,12 @@ struct ReportInput {
   const CheckContext* asked = nullptr;                // baseline and policies; may be null
   std::span<const TensorStatistics> statistics = {};  // empty if no bytes were read
   const Certificate* certificate = nullptr;           // beside the checkpoint; may be null
-  std::optional<TensorId> looked_at = {};  // drawn on the page, whatever was found; HTML only
+  std::optional<TensorId> looked_at = {};  // drawn on the page even without findings; HTML only
   std::span<const PageView> views = {};    // drawn on the page in this order; HTML only
 };
 std::string report_markdown(const ReportInput& input);
-// One self-contained page: no script that is needed to read it, no outside reference; tile maps as
-// inline SVG.
+// One self-contained page: readable without scripts, no external references, tile maps as inline
+// SVG.
 std::string report_html(const ReportInput& input);
 
 }  // namespace shw

@@ -1,26 +1,40 @@
 #include "core/verbs/quantised_parts.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "core/facts/names/quant_config.h"
 #include "core/facts/names/quant_schemes.h"
 
 namespace shw::verbs {
 
-std::optional<QuantisedParts> quantised_parts_of(const Checkpoint& checkpoint, TensorId tensor) {
+std::vector<QuantisedWeight> quantised_weights(const Checkpoint& checkpoint) {
   std::optional<QuantConfig> config;
   if (checkpoint.directory() != nullptr) config = read_quant_config(*checkpoint.directory());
   const CheckInput input{
       .checkpoint = checkpoint, .headers = {}, .data = {}, .object_data = {}, .tilings = {}};
+  std::vector<QuantisedWeight> weights;
+  std::set<TensorId> taken;
   for (const QuantFamily& family : quant_families(input, config)) {
     for (const QuantPair& pair : family.pairs) {
-      QuantisedParts parts{std::string(family.scheme->title), pair.stem, {pair.weight}};
+      QuantisedWeight parts{std::string(family.scheme->title), pair.stem, {pair.weight}};
       for (const auto& beside : pair.beside) {
         if (beside) parts.tensors.push_back(*beside);
       }
-      const bool is_here = std::ranges::find(parts.tensors, tensor) != parts.tensors.end();
-      if (is_here && parts.tensors.size() > 1) return parts;
+      const bool is_new = std::ranges::none_of(
+          parts.tensors, [&](TensorId tensor) { return taken.contains(tensor); });
+      if (!is_new || parts.tensors.size() < 2) continue;
+      taken.insert(parts.tensors.begin(), parts.tensors.end());
+      weights.push_back(std::move(parts));
     }
+  }
+  return weights;
+}
+
+std::optional<QuantisedWeight> quantised_parts_of(const Checkpoint& checkpoint, TensorId tensor) {
+  for (QuantisedWeight& weight : quantised_weights(checkpoint)) {
+    if (std::ranges::find(weight.tensors, tensor) != weight.tensors.end()) return std::move(weight);
   }
   return std::nullopt;
 }

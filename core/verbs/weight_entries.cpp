@@ -17,7 +17,7 @@ namespace {
 constexpr auto kModelKeys = std::to_array<std::string_view>(
     {"model", "module", "state_dict", "model_state_dict", "model_state", "model_states",
      "model_weights", "weights", "net", "network", "params"});
-// First parts of names that no model's tensor has, whatever the format keeps of the structure.
+// First parts of names that never belong to the model, in every format.
 constexpr auto kOtherRoots = std::to_array<std::string_view>({"optimizer",
                                                               "optimizers",
                                                               "optim",
@@ -52,14 +52,14 @@ bool is_any_of(const Words& words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// "optimizer" of "optimizer_0" and "optimizer-1".
+// Removes the number at the end: "optimizer_0" and "optimizer-1" become "optimizer".
 std::string without_number(std::string_view root) {
   while (!root.empty() && root.back() >= '0' && root.back() <= '9') root.remove_suffix(1);
   while (!root.empty() && (root.back() == '_' || root.back() == '-')) root.remove_suffix(1);
   return lowered(root);
 }
 
-// "model0", "model_pp1": of the stages of a pipeline on one rank.
+// True also for "model0", "model_pp1": pipeline stages on one rank.
 bool is_model_key(std::string_view root) {
   if (is_any_of(kModelKeys, lowered(root))) return true;
   const std::string stem = without_number(root);
@@ -74,8 +74,8 @@ std::string_view root_of_name(std::string_view fqn) {
   return fqn.substr(0, fqn.find_first_of("./"));
 }
 
-// The key at the top of the state dict; empty where the entry itself stands there, or where the
-// format keeps no structure.
+// The key at the top of the state dict; empty if the entry itself is at the top, or the format has
+// no structure.
 std::string_view key_above(std::span<const PathPart> path) {
   if (path.size() < 2) return {};
   const auto* key = std::get_if<std::string>(&path.front());
@@ -83,7 +83,7 @@ std::string_view key_above(std::span<const PathPart> path) {
 }
 
 bool is_state_by_name(std::string_view fqn) {
-  constexpr std::string_view kChained = "chained_";  // Megatron's several optimizers
+  constexpr std::string_view kChained = "chained_";  // for Megatron's chained optimizers
   if (fqn.starts_with(kChained) && fqn.find('.') != std::string_view::npos)
     fqn.remove_prefix(fqn.find('.') + 1);
   return is_other_root(root_of_name(fqn)) || parse_state_fqn(fqn).has_value() ||
@@ -91,8 +91,8 @@ bool is_state_by_name(std::string_view fqn) {
 }
 
 struct Structure {
-  bool has_model_key = false;   // tensors stand under the key of a model
-  bool has_flat_model = false;  // tensors with names of several parts stand at the top
+  bool has_model_key = false;   // true: tensors are under the key of a model
+  bool has_flat_model = false;  // true: tensors with dotted names are at the top
 };
 
 Structure structure_of(const Checkpoint& checkpoint) {
@@ -111,11 +111,14 @@ Structure structure_of(const Checkpoint& checkpoint) {
 bool is_weight(const Structure& structure, std::span<const PathPart> path, std::string_view fqn) {
   if (is_state_by_name(fqn)) return false;
   if (path.empty()) return true;
-  if (structure.has_model_key) return is_model_key(key_above(path));
-  return !structure.has_flat_model || path.size() == 1;
+  const std::string_view above = key_above(path);
+  if (structure.has_model_key) return is_model_key(above);
+  // Below "0.weight" lie the tensors that a quantised weight wraps.
+  const bool is_below_weight = above.find('.') != std::string_view::npos;
+  return !structure.has_flat_model || path.size() == 1 || is_below_weight;
 }
 
-// "model." of tensors that all stand under one key.
+// "model." if all tensors are under one key.
 std::string common_model_key(const std::vector<std::string_view>& keys) {
   const bool is_one = !keys.empty() && !keys.front().empty() &&
                       std::all_of(keys.begin(), keys.end(),

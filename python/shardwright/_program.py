@@ -9,9 +9,9 @@ import subprocess
 import sysconfig
 import threading
 
-# A code of `shardwright` that is an answer: clean, findings, undecided. Others are errors.
+# Exit codes of `shardwright` with an answer: clean, findings, undecided. Others are errors.
 _ANSWERS = (0, 1, 2)
-# Of errors, by their code; 2 where there is none of its own.
+# Exit codes by error code; 2 for all others.
 _EXITS = {"usage": 3, "system_refused": 4}
 
 

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/formats/common/crc32.h"
@@ -23,7 +24,7 @@ inline Bytes to_bytes(std::string_view text) {
   return {view.begin(), view.end()};
 }
 
-// Blocks of deflate that store their bytes, 65,535 of them at most.
+// Deflate blocks that store their bytes, at most 65,535 each.
 inline std::string deflated(std::string_view text) {
   std::string out;
   do {
@@ -40,9 +41,10 @@ struct ZipRecord {
   std::string name;
   std::string bytes;
   bool deflate = false;
-  std::uint64_t announced = ~std::uint64_t{0};  // another length than the true one
+  std::uint64_t announced = ~std::uint64_t{0};  // a wrong length, if given
   bool crc = true;
-  std::string packed = {};  // with `deflate`: what it makes of the bytes; else they are only framed
+  // With `deflate`: its compressed bytes; else they are stored uncompressed.
+  std::string packed = {};
 };
 
 // A plain zip without zip64, as Python's zipfile writes one.
@@ -75,6 +77,13 @@ inline std::string pickled_int(std::int64_t value) {
 inline std::string pickled_text(std::string_view text) {
   return "X" + little(text.size(), 4).append(text);
 }
+
+// "{key: value, ...}" of pickled values.
+inline std::string pickled_dict(const std::vector<std::pair<std::string, std::string>>& items) {
+  std::string out = "}(";
+  for (const auto& [key, value] : items) out += pickled_text(key) + value;
+  return out + "u";
+}
 inline std::string pickled_tuple(const Extents& values) {
   std::string out = "(";
   for (std::int64_t value : values) out += pickled_int(value);
@@ -88,11 +97,11 @@ struct TensorText {
   Extents sizes{2, 3};
   Extents strides{3, 1};
   std::string function = "torch._utils\n_rebuild_tensor_v2\n";
-  std::string more = {};  // behind the hooks: a dtype, flags
+  std::string more = {};  // after the hooks: a dtype, flags
   std::string key = "0";
 };
 
-// The rebuild call alone; a pickle is "\x80\x02" + call + ".".
+// Only the rebuild call; a pickle is "\x80\x02" + call + ".".
 inline std::string tensor_call(const TensorText& tensor) {
   return "c" + tensor.function + "((" + pickled_text("storage") + "c" + tensor.storage_class +
          pickled_text(tensor.key) + pickled_text("cpu") + pickled_int(tensor.count) + "tQ" +

@@ -50,7 +50,7 @@ constexpr std::string_view kPythonModules =
     "htmlentitydefs httplib imputil new popen2 repr robotparser rfc822 sets sha thread "
     "urllib2 urlparse user whichdb xmlrpclib _interpreters _interpqueues "
     "_xxsubinterpreters _xxinterpchannels annotationlib compression distutils ";
-// Modules with side effects: of Python, then of other packages.
+// Modules with side effects: first Python's, then those of other packages.
 constexpr std::string_view kActingModules =
     " _ctypes _imp _frozen_importlib _frozen_importlib_external _multiprocessing _pickle "
     "_posixshmem _posixsubprocess _pyio _socket _sqlite3 _ssl _thread _winapi "
@@ -125,11 +125,13 @@ constexpr auto kMadeOfData = std::to_array<NamesOfModule>({
      "uint32 uint64 uintc uintp ulonglong bool_ bool complex64 complex128 clongdouble str_ bytes_ "
      "void datetime64 timedelta64 float_ int_ matrix recarray record "},
     {"numpy.ma.core", " MaskedArray _mareconstruct "},
+    {"jax._src.array", " _reconstruct_array "},
     {"numpy.rec", " recarray record "},
     {"numpy.core.records", " recarray record "},
     {"numpy.matrixlib.defmatrix", " matrix "},
 });
-// Only their classes: layers, optimizers, placements, samplers, typed numbers.
+// Modules of which classes, but not functions, are data: layers, optimizers, placements, samplers,
+// typed numbers.
 constexpr auto kHomesOfData =
     std::to_array<std::string_view>({"torch.nn",
                                      "torch.optim",

@@ -17,6 +17,12 @@ bool is_counted(MsgpackKind kind) {
          kind == MsgpackKind::kMap || kind == MsgpackKind::kExtension;
 }
 
+MsgpackHead integer(MsgpackHead head, std::int64_t value) {
+  head.kind = MsgpackKind::kInteger;
+  head.integer = value;
+  return head;
+}
+
 }  // namespace
 
 tl::unexpected<Error> MsgpackReader::damaged(std::uint64_t at, std::string what) const {
@@ -31,7 +37,7 @@ Status MsgpackReader::skip(std::uint64_t bytes) {
   return {};
 }
 
-// Big-endian.
+// Reads a big-endian number.
 Result<std::uint64_t> MsgpackReader::number(int bytes) {
   if (static_cast<std::uint64_t>(bytes) > left()) return damaged(at_, "ends inside of a value");
   const bool is_held =
@@ -56,7 +62,7 @@ Result<MsgpackHead> MsgpackReader::sized(MsgpackHead head, MsgpackKind kind, int
     SHW_TRY(std::uint64_t type, number(1));
     head.type = static_cast<std::int8_t>(type);
   }
-  // A value has a byte at least, a pair two.
+  // Every value takes at least one byte, a pair two.
   const std::uint64_t needed = kind == MsgpackKind::kMap ? 2 * head.length : head.length;
   if (is_counted(kind) && needed > left())
     return damaged(head.at,
@@ -72,20 +78,21 @@ Result<MsgpackHead> MsgpackReader::next() {
   MsgpackHead head;
   head.at = at_;
   SHW_TRY(std::uint64_t byte, number(1));
-  auto integer = [&](std::int64_t value) {
-    head.kind = MsgpackKind::kInteger;
-    head.integer = value;
-    return head;
-  };
   auto short_one = [&](MsgpackKind kind, std::uint64_t length) {
     head.length = length;
     return sized(head, kind, 0);
   };
-  if (byte <= 0x7f) return integer(static_cast<std::int64_t>(byte));
-  if (byte >= 0xe0) return integer(static_cast<std::int64_t>(byte) - 256);
+  if (byte <= 0x7f) return integer(head, static_cast<std::int64_t>(byte));
+  if (byte >= 0xe0) return integer(head, static_cast<std::int64_t>(byte) - 256);
   if (byte <= 0x8f) return short_one(MsgpackKind::kMap, byte & 15);
   if (byte <= 0x9f) return short_one(MsgpackKind::kArray, byte & 15);
   if (byte <= 0xbf) return short_one(MsgpackKind::kText, byte & 31);
+  if (byte >= 0xd4 && byte <= 0xd8)
+    return short_one(MsgpackKind::kExtension, std::uint64_t{1} << (byte - 0xd4));
+  return by_code(head, static_cast<int>(byte));
+}
+
+Result<MsgpackHead> MsgpackReader::by_code(MsgpackHead head, int byte) {
   const int width = 1 << (byte & 3);  // of unsigned and signed integers
   switch (byte) {
     case 0xc0:
@@ -122,7 +129,7 @@ Result<MsgpackHead> MsgpackReader::next() {
       SHW_TRY(std::uint64_t value, number(width));
       if (value > static_cast<std::uint64_t>(INT64_MAX))
         return damaged(head.at, "has a number beyond 63 bits");
-      return integer(static_cast<std::int64_t>(value));
+      return integer(head, static_cast<std::int64_t>(value));
     }
     case 0xd0:
     case 0xd1:
@@ -130,14 +137,8 @@ Result<MsgpackHead> MsgpackReader::next() {
     case 0xd3: {
       SHW_TRY(std::uint64_t value, number(width));
       const int unused = 64 - 8 * width;
-      return integer(static_cast<std::int64_t>(value << unused) >> unused);
+      return integer(head, static_cast<std::int64_t>(value << unused) >> unused);
     }
-    case 0xd4:
-    case 0xd5:
-    case 0xd6:
-    case 0xd7:
-    case 0xd8:
-      return short_one(MsgpackKind::kExtension, std::uint64_t{1} << (byte - 0xd4));
     case 0xd9:
     case 0xda:
     case 0xdb:

@@ -1,4 +1,4 @@
-// The heads of msgpack values: what comes next, and how long it is. Bodies stay in the file.
+// Parses heads of msgpack values (type and length) without reading their bodies.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +23,12 @@ struct MsgpackHead {
     kExtension
   };
   Kind kind = Kind::kNil;
-  std::int64_t integer = 0;  // of an integer or a bool
+  std::int64_t integer = 0;  // for integers and bools
   double real = 0;
-  std::uint64_t length = 0;  // bytes of a text, of bytes, of an extension; values; pairs of a map
-  std::int8_t type = 0;      // of an extension
-  std::uint64_t at = 0;      // where the head begins
+  std::uint64_t length = 0;  // bytes of text, binary or extension; number of values of an array;
+                             // pairs of a map
+  std::int8_t type = 0;      // extension type
+  std::uint64_t at = 0;      // offset of the head
 };
 
 class MsgpackReader {
@@ -35,10 +36,10 @@ class MsgpackReader {
   explicit MsgpackReader(const ByteSource& source) : source_(source) {}
   std::uint64_t at() const { return at_; }
   std::uint64_t left() const { return source_.size() - at_; }
-  // kDamaged past the end, for a byte that msgpack does not have, and for a length that the file
-  // cannot hold.
+  // kDamaged at the end of the file, for a byte that msgpack does not define, and for a length
+  // beyond the file.
   Result<MsgpackHead> next();
-  // The body of a text, at most `most` bytes of it.
+  // Reads the body of a text; kDamaged above `most` bytes.
   Result<std::string> text(const MsgpackHead& head, std::uint64_t most);
   Status skip(std::uint64_t bytes);
   tl::unexpected<Error> damaged(std::uint64_t at, std::string what) const;
@@ -46,6 +47,8 @@ class MsgpackReader {
  private:
   Result<std::uint64_t> number(int bytes);
   Result<MsgpackHead> sized(MsgpackHead head, MsgpackHead::Kind kind, int bytes);
+  // The head after a first byte that names a type and holds neither a value nor a length.
+  Result<MsgpackHead> by_code(MsgpackHead head, int byte);
 
   const ByteSource& source_;
   std::uint64_t at_ = 0;

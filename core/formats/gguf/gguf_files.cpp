@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/base/words.h"
+#include "core/formats/common/open_advice.h"
 #include "core/formats/common/part_names.h"
 #include "core/formats/common/top_file.h"
 #include "core/formats/one_file.h"
@@ -12,7 +13,7 @@
 namespace shw {
 namespace {
 
-// "model-00001-of-00003.gguf" and its other parts, or one file alone.
+// Files by save: all parts of "model-00001-of-00003.gguf", or a single file.
 using Families = std::map<std::string, std::vector<std::string>>;
 
 Families families_in(const std::vector<std::string>& paths) {
@@ -30,7 +31,8 @@ GgufFile read_gguf_file(const Directory& directory, const std::string& path, Pro
   return {path, read_gguf_header(**source, progress)};
 }
 
-// A projector, an adapter or a calibration matrix says so; a model need not.
+// True for a projector, an adapter or a calibration matrix, which declare it; models may declare
+// nothing.
 bool is_beside_model(const GgufFile& first) {
   if (!first.header) return false;
   const std::string type = first.header->text("general.type");
@@ -49,7 +51,7 @@ Result<std::vector<std::string>> gguf_paths(const Directory& directory) {
   return paths;
 }
 
-// Those that are chosen, of all families.
+// Chooses the only family of files that is a model; an error if there are several.
 Result<std::vector<std::string>> choose_family(const Directory& directory, const Families& all,
                                                GgufFiles& found, Progress* progress) {
   if (all.size() == 1) return all.begin()->second;
@@ -64,10 +66,14 @@ Result<std::vector<std::string>> choose_family(const Directory& directory, const
   }
   if (models.size() == 1) return *models.front();
   std::vector<std::string> names;
-  for (const auto& [name, paths] : all) names.push_back(paths.front());
+  for (const auto* paths : models) names.push_back(paths->front());
+  if (names.empty()) {
+    for (const auto& [name, paths] : all) names.push_back(paths.front());
+  }
   return fail(ErrorKind::kUnsupported,
               fmt::format("holds {} models in GGUF files: {}", names.size(), some_of(names)),
-              {directory.name()}, "Open one of them by its name.");
+              {directory.name()},
+              "Open one of them by its name. " + advice_to_open(directory, names.front()));
 }
 
 }  // namespace

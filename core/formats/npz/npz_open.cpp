@@ -11,6 +11,7 @@
 #include "core/formats/common/crc32.h"
 #include "core/formats/common/lfs_pointer.h"
 #include "core/formats/common/numpy_dtype.h"
+#include "core/formats/common/open_advice.h"
 #include "core/formats/common/top_file.h"
 #include "core/formats/common/zip.h"
 #include "core/formats/npz/npy_header.h"
@@ -21,12 +22,12 @@
 namespace shw {
 namespace {
 
-// An array before it is a tensor.
+// An array before it is added as a tensor.
 struct NpzArray {
   std::string name;
   NpyHeader header;
-  std::uint64_t offset = 0, length = 0;  // of its elements, or of its deflated record
-  std::uint64_t whole = 0;               // bytes of the array, inflated
+  std::uint64_t offset = 0, length = 0;  // of the elements, or of the deflated record
+  std::uint64_t whole = 0;               // inflated bytes of the array, header included
   bool is_deflated = false;
   std::optional<Error> error = {};
 };
@@ -41,7 +42,7 @@ std::string stem_of(std::string_view path, std::string_view suffix) {
   return std::string(path);
 }
 
-// The array that begins at byte 0 of `bytes`, and at `offset` of its file.
+// Parses the array at byte 0 of `bytes`, which is at `offset` of its file.
 NpzArray read_npy(std::string name, const ByteSource& bytes, std::uint64_t offset) {
   NpzArray array{std::move(name), {}, offset, 0, bytes.size()};
   auto head = read_bytes(bytes, 0, std::min(bytes.size(), kMostNpyHeader));
@@ -108,7 +109,7 @@ void report_unread_npy(CheckpointBuilder& builder, const NpzFile& file, const Np
   builder.add_finding(std::move(finding));
 }
 
-// numpy has no bfloat16: MLX and ml_dtypes save its two bytes without a name.
+// numpy lacks bfloat16: MLX and ml_dtypes save it as the unnamed 2-byte type "V2".
 NumpyDtype npy_dtype(const NpzArray& array) {
   if (array.header.descr.size() == 3 && array.header.descr.ends_with("V2"))
     return {Dtype::kBfloat16, false};
@@ -150,7 +151,7 @@ void add_npy(CheckpointBuilder& builder, const NpzFile& file, const NpzArray& ar
                                                 : row_major_strides(array.header.shape));
 }
 
-// Archives where there are any, else single arrays.
+// The archives in the folder; if there are none, the single arrays.
 Result<std::vector<std::string>> npz_paths(const Directory& directory) {
   SHW_TRY(auto entries, directory.list());
   std::vector<std::string> archives, arrays;
@@ -191,7 +192,8 @@ OpenedCheckpoint open_npz(std::shared_ptr<const Directory> directory, Progress* 
         return fail(ErrorKind::kUnsupported,
                     fmt::format("holds several checkpoints: {} and {} both hold {}", other->second,
                                 path, array.name),
-                    {directory->name()}, "Open one of them by its name.");
+                    {directory->name()},
+                    "Open one of them by its name. " + advice_to_open(*directory, path));
       add_npy(builder, *file, array);
     }
   }

@@ -21,6 +21,7 @@
 #include "core/formats/common/bad_record.h"
 #include "core/formats/common/filled_attribute.h"
 #include "core/formats/common/index_checks.h"
+#include "core/formats/common/open_advice.h"
 #include "core/formats/common/part_names.h"
 #include "core/formats/common/safetensors_header.h"
 #include "core/formats/common/weight_map.h"
@@ -54,7 +55,7 @@ Result<FileHeader> read_file(const Directory& directory, const std::string& path
   return file;
 }
 
-// Files in the folder itself; those in "sharded/" and similar only if there are none.
+// Files in the folder itself; if there are none, those in "sharded/" and similar subfolders.
 Result<std::vector<std::string>> list_files(const Directory& directory) {
   SHW_TRY(auto entries, directory.list());
   std::vector<std::string> top, below;
@@ -84,7 +85,7 @@ struct FoundFiles {
   std::vector<std::string> variants = {};   // other forms of the model
   std::vector<std::string> steps = {};      // earlier steps of a training
   std::vector<std::string> not_there = {};  // files named by the index that are missing
-  // Headers by path, or what kept one from being read; errors count for files of the checkpoint.
+  // Headers by path, or the errors of reading them; errors only matter for files of the checkpoint.
   std::map<std::string, Result<FileHeader>> headers = {};
 };
 
@@ -127,7 +128,7 @@ void choose_holders(FoundFiles& found, const Directory& directory) {
     found.paths = std::move(holders);
 }
 
-// Reads headers of files of `found` and calls `beside` once, all side by side.
+// Reads headers of files of `found` in parallel, and calls `beside` once at the same time.
 void read_headers(
     FoundFiles& found, const Directory& directory, Progress* progress,
     const std::function<void()>& beside = [] {}) {
@@ -236,18 +237,12 @@ std::vector<Piece> gather(const std::vector<FileHeader>& files, const Progress* 
 Error side_by_side(const Directory& directory, const Piece& first, const Piece& second) {
   const std::string &a = first.file->path, &b = second.file->path;
   const std::string both = fmt::format("{} and {} both hold {}", a, b, first.entry->name);
-  if (is_rank_part(a) && is_rank_part(b))
-    return {ErrorKind::kUnsupported,
-            fmt::format("holds one safetensors file a rank, as vLLM writes its sharded state ({}): "
-                        "which part of a tensor each of them has stands nowhere",
-                        both),
-            {directory.name()},
-            "vLLM loads it with load_format=\"sharded_state\". Open one rank's file by its name."};
   return {ErrorKind::kUnsupported,
           fmt::format("holds several checkpoints side by side: {}, and no index says which counts",
                       both),
           {directory.name()},
-          fmt::format("Open one of them by its name: {} or {}.", a, b)};
+          fmt::format("Open one of them by its name: {} or {}. {}", a, b,
+                      advice_to_open(directory, a))};
 }
 
 // Without an index, files form one checkpoint if no tensor is in two of them, or if their names

@@ -8,6 +8,7 @@
 
 #include "core/base/natural_order.h"
 #include "core/base/words.h"
+#include "core/formats/common/open_advice.h"
 #include "core/formats/common/read_note.h"
 #include "core/formats/safetensors/safetensors_names.h"
 
@@ -16,8 +17,8 @@ namespace {
 
 constexpr std::string_view kConsolidatedStem = "consolidated", kTransformersStem = "model";
 
-// "model" of "model.fp16.safetensors", "model.fp16-00001-of-00002.safetensors" and
-// "model-00001-of-00002.fp16.safetensors"; empty where the name has no variant.
+// "model" for "model.fp16.safetensors", "model.fp16-00001-of-00002.safetensors" and
+// "model-00001-of-00002.fp16.safetensors"; empty if the name has no variant.
 std::string_view stem_of_variant(std::string_view path) {
   if (!path.ends_with(kSafetensorsSuffix)) return {};
   const std::string_view rest = path.substr(0, path.size() - kSafetensorsSuffix.size());
@@ -63,8 +64,8 @@ Finding variants_beside(const std::vector<std::string>& variants, const std::str
   return finding;
 }
 
-// Removes adapters from the paths, since PEFT saves them beside the model. An adapter alone is the
-// checkpoint.
+// Removes adapters from the paths, since PEFT saves them next to the model. Without a model the
+// adapter is the checkpoint.
 std::vector<std::string> take_adapters(std::vector<std::string>& paths) {
   auto is_adapter = [](const std::string& path) { return model_stem(path) == kAdapterStem; };
   const bool has_model = std::any_of(paths.begin(), paths.end(), [&](const std::string& path) {
@@ -139,7 +140,8 @@ std::optional<Error> find_other_models(const Directory& directory,
                     "look for, each as a whole model, and no index says which counts",
                     *first, path),
         {directory.name()},
-        fmt::format("Open one of them by its name: {} or {}.", *first, path)};
+        fmt::format("Open one of them by its name: {} or {}. {}", *first, path,
+                    advice_to_open(directory, *first))};
   }
   return std::nullopt;
 }

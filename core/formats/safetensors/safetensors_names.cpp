@@ -53,15 +53,4 @@ std::string_view model_stem(std::string_view path) {
   return known == kModelStems.end() ? std::string_view() : *known;
 }
 
-bool is_rank_part(std::string_view path) {
-  constexpr std::string_view kRank = "-rank-", kPart = "-part-";
-  const std::size_t rank = path.rfind(kRank);
-  if (rank == std::string_view::npos || !path.ends_with(kSafetensorsSuffix)) return false;
-  path.remove_prefix(rank + kRank.size());
-  path.remove_suffix(kSafetensorsSuffix.size());
-  if (!take_number(path) || !path.starts_with(kPart)) return false;
-  path.remove_prefix(kPart.size());
-  return take_number(path) && path.empty();
-}
-
 }  // namespace shw

@@ -24,8 +24,5 @@ bool are_parts_of_one_save(std::string_view a, std::string_view b);
 // "model" for "model.safetensors" and "model-00001-of-00002.safetensors", if some program loads a
 // whole model by that name; else empty.
 std::string_view model_stem(std::string_view path);
-// "model-rank-0-part-0.safetensors": vLLM's sharded state. Each rank has a different part of a
-// tensor under the same name, and files do not tell which.
-bool is_rank_part(std::string_view path);
 
 }  // namespace shw

@@ -5,6 +5,7 @@
 #include "core/base/little_endian.h"
 #include "core/formats/common/codecs.h"
 #include "core/formats/common/lfs_pointer.h"
+#include "core/formats/common/open_advice.h"
 #include "core/formats/common/top_file.h"
 #include "core/formats/open_nested.h"
 #include "core/formats/tar/tar_directory.h"
@@ -35,7 +36,9 @@ OpenedCheckpoint open_nemo(std::shared_ptr<const Directory> directory, Progress*
   const auto files = nemo_files(entries);
   if (files.size() != 1)
     return fail(ErrorKind::kUnsupported, "holds several NeMo archives", {directory->name()},
-                "Open one of them by its name.");
+                files.empty()
+                    ? std::string()
+                    : "Open one of them by its name. " + advice_to_open(*directory, files.front()));
   SHW_TRY(auto source, directory->open(files.front()));
   SHW_CHECK(check_is_no_lfs_pointer(*source));
   if (source->size() >= 2) {

@@ -16,12 +16,13 @@
 namespace shw {
 namespace {
 
-// No state dict is deeper; torch's own recursion ends at 1000.
+// Depth limit, above any real state dict; torch's own recursion fails at 1000.
 constexpr int kDeepestState = 64;
-// An optimizer has some for each parameter; 1.8 million in a file of 18 MB took 2.6 GB.
+// Limit of non-tensor entries. An optimizer has some per parameter; 1.8 million in a file of 18 MB
+// took 2.6 GB of memory.
 constexpr std::size_t kMostOthers = std::size_t{1} << 18;
 
-// The dict of what a mapping holds, kAbsent where it is empty; nothing for what is no mapping.
+// The dict of a mapping's items, kAbsent if it is empty; nullopt if the node is not a mapping.
 std::optional<NodeId> mapping_of(const PickleTree& tree, NodeId node) {
   if (tree.kind(node) == NodeKind::kDict) return node;
   if (tree.kind(node) != NodeKind::kReduce && tree.kind(node) != NodeKind::kObject)
@@ -40,7 +41,7 @@ NodeId list_of(const PickleTree& tree, NodeId node) {
   return tree.kind(contents) == NodeKind::kList ? contents : NodeId::kAbsent;
 }
 
-// str(key), of the keys that programs use.
+// str(key) for the types of keys that programs use.
 std::optional<std::string> key_text(const PickleTree& tree, NodeId key) {
   switch (tree.kind(key)) {
     case NodeKind::kString:
@@ -56,7 +57,7 @@ std::optional<std::string> key_text(const PickleTree& tree, NodeId key) {
   }
 }
 
-// repr() of a float; nothing for NaN, of which two are two keys.
+// repr() of a float; nullopt for NaN, because two NaNs are different keys.
 std::optional<std::string> float_text(double value) {
   if (std::isnan(value)) return std::nullopt;
   std::string text = fmt::format("{}", value);
@@ -66,7 +67,7 @@ std::optional<std::string> float_text(double value) {
 
 std::optional<std::string> tuple_text(const PickleTree& tree, NodeId tuple);
 
-// repr() of what stands in a tuple: text only where it needs no escapes.
+// repr() of an item of a tuple; text only if it needs no escapes.
 std::optional<std::string> repr_text(const PickleTree& tree, NodeId value) {
   if (tree.kind(value) == NodeKind::kFloat) return float_text(*tree.real(value));
   if (tree.kind(value) == NodeKind::kTuple) return tuple_text(tree, value);
@@ -78,7 +79,7 @@ std::optional<std::string> repr_text(const PickleTree& tree, NodeId value) {
   return is_plain ? std::optional("'" + *text + "'") : std::nullopt;
 }
 
-// Of a key: tuples in tuples are nobody's.
+// repr() of a tuple key; nested tuples are not supported.
 std::optional<std::string> tuple_text(const PickleTree& tree, NodeId tuple) {
   constexpr std::size_t kLongestKey = 64;
   const auto items = tree.items(tuple);
@@ -93,7 +94,7 @@ std::optional<std::string> tuple_text(const PickleTree& tree, NodeId tuple) {
   return out + (items.size() == 1 ? ",)" : ")");
 }
 
-// Keys at the root have names whatever they are; torch.distributed.checkpoint takes str() of them.
+// Keys that only have names at the root; torch.distributed.checkpoint uses str() of them there.
 bool is_rare_key(const PickleTree& tree, NodeId key) {
   return tree.kind(key) == NodeKind::kFloat || tree.kind(key) == NodeKind::kTuple;
 }
@@ -101,7 +102,7 @@ std::optional<std::string> root_key_text(const PickleTree& tree, NodeId key) {
   return is_rare_key(tree, key) ? repr_text(tree, key) : key_text(tree, key);
 }
 
-// What stands there in place of a dict.
+// Error that names the object found instead of a dict.
 Error no_state_dict(const PickleTree& tree, const std::string& file) {
   const NodeId root = tree.root();
   Error error{
@@ -124,7 +125,7 @@ bool is_ordered_dict(const PickleTree& tree, NodeId node) {
          tree.is_global(tree.callable(node), "collections", "OrderedDict");
 }
 
-// One entry of a dict of attributes: plain, or an OrderedDict of what is plain, as _metadata is.
+// Opcodes of one attribute: plain data, or an OrderedDict of plain data, such as _metadata.
 std::optional<std::string> attribute_pickle(const PickleTree& tree, NodeId value,
                                             std::size_t budget) {
   if (!is_ordered_dict(tree, value) || tree.state(value) != NodeId::kAbsent)
@@ -140,7 +141,7 @@ std::optional<std::string> attribute_pickle(const PickleTree& tree, NodeId value
   return out + "u";
 }
 
-// Nothing where it is no dict, or holds more than data.
+// nullopt if it is not a dict, or contains more than data.
 std::optional<std::string> attributes_pickle(const PickleTree& tree, NodeId state,
                                              std::size_t budget) {
   if (tree.kind(state) != NodeKind::kDict) return std::nullopt;
@@ -155,12 +156,14 @@ std::optional<std::string> attributes_pickle(const PickleTree& tree, NodeId stat
 
 class Flattening {
  public:
-  // A shared node is reached once for each path to it: a pickle of some hundred bytes can name 2^64
-  // paths, and one long key can stand in all of them.
-  Flattening(const PickleTree& tree, const std::string& file, const std::set<std::string>& whole)
+  // Limits on names: a shared node is visited once per path, a pickle of some hundred bytes can
+  // form 2^64 paths, and one long key can be in all of them.
+  Flattening(const PickleTree& tree, const std::string& file, const std::set<std::string>& whole,
+             IsTensorNode is_tensor = is_tensor_call)
       : tree_(tree),
         file_(file),
         whole_(whole),
+        is_tensor_(is_tensor),
         visits_left_(4 * tree.node_count() + 64),
         text_left_(16 * tree.end() + (1 << 20)),
         plain_left_(text_left_) {}
@@ -183,9 +186,10 @@ class Flattening {
                 {file_, tree_.at(node)});
   }
 
-  // A list, a tuple, a tensor alone, a module, or another object whose attributes hold tensors.
+  // Handles a root that is a list, a tuple, a tensor, a module, or an object with tensors in
+  // attributes.
   Status visit_other_root(NodeId root) {
-    if (is_tensor_call(tree_, root)) return visit_named("tensor", root);
+    if (is_tensor_(tree_, root)) return visit_named("tensor", root);
     if (is_pickled_module(tree_, root)) return visit_module(root);
     const bool is_tuple = tree_.kind(root) == NodeKind::kTuple;
     const NodeId list = is_tuple ? root : list_of(tree_, root);
@@ -197,7 +201,7 @@ class Flattening {
       SHW_CHECK(visit_mapping(attributes, 0));
     }
     const bool has_tensor = std::any_of(entries_.begin(), entries_.end(), [&](const auto& entry) {
-      return is_tensor_call(tree_, entry.value);
+      return is_tensor_(tree_, entry.value);
     });
     if (!has_tensor) return tl::unexpected<Error>(no_state_dict(tree_, file_));
     return {};
@@ -210,7 +214,7 @@ class Flattening {
     return {};
   }
 
-  // Keys of a state_dict() have dots: each is one part of a path.
+  // Keys of a module's state_dict() contain dots, but each is a single part of a path.
   Status visit_module(NodeId module) {
     SHW_TRY(ModuleTensors held, module_tensors(tree_, module, file_));
     for (const auto& [name, tensor] : held.tensors) {
@@ -224,7 +228,7 @@ class Flattening {
     return {};
   }
 
-  // One whose class wraps tensors stands for those.
+  // A tensor subclass is replaced by the tensors that it wraps.
   Status visit_tensor(NodeId node) {
     const TensorSubclass wrapping = tensor_subclass(tree_, node);
     if (wrapping.tensors.empty()) {
@@ -242,11 +246,11 @@ class Flattening {
     return {};
   }
 
-  // Whether a list is a leaf: nothing in it, or in the lists in it, is a tensor or a mapping.
+  // True if neither the list nor a list inside it contains a tensor or a mapping.
   Result<bool> is_leaf(NodeId list, int depth) {
     if (auto known = leaf_.find(list); known != leaf_.end()) return known->second;
     if (depth > kDeepestState) return entangled(list);
-    leaf_[list] = true;  // of one that holds itself
+    leaf_[list] = true;  // for a list that contains itself
     bool leaf = true;
     for (NodeId item : tree_.items(list)) {
       if (!leaf) break;
@@ -254,8 +258,8 @@ class Flattening {
       if (NodeId inner = list_of(tree_, item); inner != NodeId::kAbsent) {
         SHW_TRY(leaf, is_leaf(inner, depth + 1));
       } else {
-        leaf = !is_tensor_call(tree_, item) && !mapping_of(tree_, item) &&
-               !is_pickled_module(tree_, item);
+        leaf =
+            !is_tensor_(tree_, item) && !mapping_of(tree_, item) && !is_pickled_module(tree_, item);
       }
     }
     return leaf_[list] = leaf;
@@ -286,7 +290,7 @@ class Flattening {
     }
   }
 
-  // Of what the path leads to.
+  // Adds a name for what only this format keeps about the object at the current path.
   void add_own_name(const std::string& what) {
     const std::string whose = " of " + (path_.empty() ? "the state dict" : name_of_path());
     if (what.size() + whose.size() > plain_left_) return;
@@ -301,7 +305,8 @@ class Flattening {
       add_own_name(key_text(tree_, items[i]).value_or("an attribute"));
   }
 
-  // An optimizer has thousands of numbers, named as one; of words there are three.
+  // Integer keys, of which an optimizer has thousands, share one name; True, False and None have
+  // one each.
   void name_keys(NodeId mapping) {
     if (forms_ == nullptr) return;
     bool has_number = false;
@@ -331,7 +336,7 @@ class Flattening {
   Status visit(NodeId node, int depth) {
     if (visits_left_-- == 0 || depth > kDeepestState) return entangled(node);
     if (!whole_.empty() && whole_.contains(name_of_path())) return add(node);
-    if (is_tensor_call(tree_, node)) return visit_tensor(node);
+    if (is_tensor_(tree_, node)) return visit_tensor(node);
     if (auto mapping = mapping_of(tree_, node)) {
       if (!path_.empty() && !all_keys_have_text(*mapping, depth)) return add(node);
       note_mapping(node);
@@ -362,9 +367,9 @@ class Flattening {
     told_path_.pop_back();
   }
 
-  // Entries have no name below a key that is a class (callbacks of Lightning before 1.5): such a
-  // mapping is one entry. So is one with floats or tuples as keys, as torch.distributed.checkpoint
-  // takes it, but where tensors lie in it. That of the root has to be taken apart all the same.
+  // False for a mapping that is one entry: with a class as key, which has no name (callbacks of
+  // Lightning before 1.5), or, as in torch.distributed.checkpoint, with float or tuple keys and no
+  // tensors inside. The root mapping is always flattened.
   bool all_keys_have_text(NodeId mapping, int depth) {
     auto [known, is_new] = have_text_.try_emplace(mapping, true);
     if (!is_new) return known->second;
@@ -377,11 +382,11 @@ class Flattening {
     return have_text_[mapping] = all && (!has_rare || holds_tensor(mapping, depth));
   }
 
-  // Of a mapping: in it, or in the mappings and lists in it.
+  // True if a mapping contains a tensor, directly or in mappings and lists inside it.
   bool holds_tensor(NodeId node, int depth) {
     if (depth > kDeepestState || visits_left_ == 0) return false;
     --visits_left_;
-    if (is_tensor_call(tree_, node)) return true;
+    if (is_tensor_(tree_, node)) return true;
     const auto mapping = mapping_of(tree_, node);
     const auto items = tree_.items(mapping ? *mapping : list_of(tree_, node));
     for (std::size_t i = mapping ? 1 : 0; i < items.size(); i += mapping ? 2 : 1) {
@@ -390,7 +395,7 @@ class Flattening {
     return false;
   }
 
-  // A key that is there twice has its last value, as in Python.
+  // For a duplicate key the last value counts, as in Python.
   Status visit_mapping(NodeId mapping, int depth) {
     name_keys(mapping);
     auto items = tree_.items(mapping);
@@ -405,7 +410,7 @@ class Flattening {
                     {file_, tree_.at(items[i])});
       if (text->size() > text_left_) return entangled(items[i]);
       text_left_ -= text->size();
-      // 1 and "1" are two keys for Python.
+      // 1 and "1" are different keys in Python.
       last[static_cast<char>(tree_.kind(items[i])) + *text] = i / 2;
       if (first_kind.try_emplace(*text, tree_.kind(items[i])).first->second != tree_.kind(items[i]))
         ambiguous.insert(*text);
@@ -424,7 +429,7 @@ class Flattening {
     return {};
   }
 
-  // No longer than what is left for all of them.
+  // Names are limited by the memory left for all names.
   std::string name_of_path() const {
     std::string fqn;
     for (const PathPart& part : path_) {
@@ -437,7 +442,7 @@ class Flattening {
   }
 
   Status add(NodeId value) {
-    if (!is_tensor_call(tree_, value) && ++others_ > kMostOthers)
+    if (!is_tensor_(tree_, value) && ++others_ > kMostOthers)
       return fail(ErrorKind::kUnsupported,
                   fmt::format("has more than {} entries that are not tensors", kMostOthers),
                   {file_, tree_.at(value)});
@@ -457,21 +462,23 @@ class Flattening {
   const PickleTree& tree_;
   const std::string& file_;
   const std::set<std::string>& whole_;
+  IsTensorNode is_tensor_;
   std::uint64_t visits_left_, text_left_, plain_left_;
-  std::unordered_map<NodeId, bool> have_text_;  // by mapping: all of its keys
+  std::unordered_map<NodeId, bool> have_text_;  // by mapping: all its keys have text
   std::vector<PathPart> path_, told_path_;
-  std::size_t told_ = 0;  // parts of told_path_ that are others than those of path_
+  std::size_t told_ = 0;  // number of parts in which told_path_ differs from path_
   std::unordered_map<NodeId, bool> leaf_;
   std::unordered_set<std::string> names_;
   std::vector<StateEntry> entries_;
-  StateForms* forms_ = nullptr;  // where they are asked for
+  StateForms* forms_ = nullptr;  // null if not requested
 };
 
 }  // namespace
 
 Result<std::vector<StateEntry>> flatten_state_dict(const PickleTree& tree, const std::string& file,
-                                                   const std::set<std::string>& whole) {
-  return Flattening(tree, file, whole).run();
+                                                   const std::set<std::string>& whole,
+                                                   IsTensorNode is_tensor) {
+  return Flattening(tree, file, whole, is_tensor).run();
 }
 
 Result<StateForms> state_forms(const PickleTree& tree, const std::string& file,

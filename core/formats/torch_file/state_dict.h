@@ -8,8 +8,8 @@
 //   leaf       = tensor | anything else: tuples too, whatever they hold
 //   tensor     = plain | subclass (tensor_subclass.h): an entry for each tensor that it wraps
 //
-// A name is the keys and list indices on the way, joined by dots; keys that are no text are their
-// text. Beyond torch, which forgets it, a mapping without an entry is a leaf.
+// A name is the keys and list indices on the path, joined by dots; a key that is not text is
+// converted to text. Unlike in torch, which drops it, an empty mapping is a leaf.
 #pragma once
 
 #include <map>
@@ -19,6 +19,7 @@
 
 #include "core/base/result.h"
 #include "core/formats/common/pickle.h"
+#include "core/formats/common/torch_item.h"
 #include "core/model/checkpoint.h"
 
 namespace shw {
@@ -27,47 +28,50 @@ struct StateEntry {
   std::string fqn;
   std::vector<PathPart> path;
   NodeId value = NodeId::kAbsent;
-  NodeId module = NodeId::kAbsent;    // the pickled module that it was taken out of
+  NodeId module = NodeId::kAbsent;    // the pickled module that contains it
   NodeId subclass = NodeId::kAbsent;  // the call of the tensor subclass that wraps it
 };
 
-// Whether the root is a mapping, as nearly all are.
+// True if the root is a mapping, as in nearly all files.
 bool is_state_mapping(const PickleTree& tree);
 
-// kUnsupported where the root holds no entries, where two leaves have one name (torch refuses to
-// save such), and where the pickle's graph is made to take more than a small multiple of its bytes.
-// `whole`: names of what is a leaf whatever it holds (torch_file_records.h).
+// kUnsupported if the root has no entries, if two leaves have one name (torch refuses to save
+// these), and if the pickle's graph expands to more than a small multiple of its bytes.
+// `whole`: names that are leaves whatever they contain (torch_file_records.h). `is_tensor`: which
+// nodes are tensors; pickles that torch.save did not write hold arrays of numpy.
+using IsTensorNode = bool (*)(const PickleTree& tree, NodeId node);
 Result<std::vector<StateEntry>> flatten_state_dict(const PickleTree& tree, const std::string& file,
-                                                   const std::set<std::string>& whole = {});
+                                                   const std::set<std::string>& whole = {},
+                                                   IsTensorNode is_tensor = is_tensor_call);
 
-// What the names do not say, by paths.
+// Information beyond names, by path.
 struct StateForms {
   using Paths = std::set<std::vector<PathPart>>;
-  // Paths here are those of the entries but below a key that another one beside it, of another
-  // type, has the text of (True and "True"): its part is told apart, and this has the path of every
-  // entry below it, by name.
+  // By entry name: the path with a distinguished part, for entries below a key whose text equals
+  // that of a key of another type (True and "True"). Paths in the other members use the
+  // distinguished part too.
   std::map<std::string, std::vector<PathPart>> apart = {};
-  // Keys that are whole numbers. A path itself has their text, as torch's distributed checkpoints
-  // do: 0 and "0" are one name there.
+  // Paths to integer keys. Paths contain their text, as in torch's distributed checkpoints, where 0
+  // and "0" are one name.
   Paths numbers = {};
-  Paths words = {};  // keys that are True, False or None, and not text that says so
-  // Keys that are floats or tuples, as opcodes that make them.
+  Paths words = {};  // keys that are True, False or None, not text
+  // Keys that are floats or tuples, as opcodes that create them.
   std::map<std::vector<PathPart>, std::string> keys = {};
-  Paths ordered = {};     // mappings that are an OrderedDict
-  Paths parameters = {};  // tensors that are a torch.nn.Parameter
-  // Attributes of an OrderedDict (_metadata of a module's) and of tensors, as opcodes that make
-  // their dict; and those that are more than data: "layer.weight (argparse.Namespace)".
+  Paths ordered = {};     // mappings of type OrderedDict
+  Paths parameters = {};  // tensors of type torch.nn.Parameter
+  // Attributes of an OrderedDict (a module's _metadata) and of tensors, as opcodes that create
+  // their dict; and attributes that are more than data: "layer.weight (argparse.Namespace)".
   std::map<std::vector<PathPart>, std::string> attributes = {};
   std::vector<std::string> not_plain = {};
-  // What only this format keeps, each by its name: attributes of both kinds ("_metadata of the
-  // state dict", "tag of layer.weight"), and what keys are that are no text ("type of the
-  // whole-number keys of state", "type of key True of layer").
+  // Names of what only this format keeps: attributes ("_metadata of the state dict", "tag of
+  // layer.weight"), and types of non-text keys ("type of the whole-number keys of state", "type of
+  // key True of layer").
   std::vector<std::string> own_names = {};
 };
 Result<StateForms> state_forms(const PickleTree& tree, const std::string& file,
                                const std::set<std::string>& whole = {});
 
-// A mapping without an entry.
+// True for a mapping without entries.
 bool is_empty_mapping(const PickleTree& tree, NodeId value);
 
 }  // namespace shw

@@ -7,6 +7,7 @@
 
 #include "core/base/natural_order.h"
 #include "core/base/words.h"
+#include "core/formats/chosen_file.h"
 #include "core/formats/common/newest_file.h"
 #include "core/formats/common/read_note.h"
 #include "core/formats/common/top_file.h"
@@ -19,25 +20,6 @@ namespace shw {
 namespace {
 
 constexpr std::size_t kMostSeveral = 4096;
-
-// The files of weights at the top, in natural order.
-Result<std::vector<std::string>> torch_weights_in(const DirectoryLook& look) {
-  SHW_TRY(auto entries, look.entries());
-  std::vector<std::string> weights;
-  for (const Entry& entry : entries) {
-    if (!is_top_file(entry) || named_torch_file(entry.path) != NamedFile::kAlone ||
-        trainer_file(entry.path) != TrainerFile::kNone)
-      continue;
-    // Those of Lightning are told by their names (run_folder.h).
-    if (entry.path.ends_with(".ckpt")) return std::vector<std::string>{};
-    SHW_TRY(bool is_archive, is_torch_archive(look, entry.path));
-    if (is_archive) weights.push_back(entry.path);
-    if (weights.size() > kMostSeveral) return std::vector<std::string>{};
-  }
-  std::sort(weights.begin(), weights.end(),
-            [](const auto& a, const auto& b) { return natural_less(a, b); });
-  return weights;
-}
 
 struct Names {
   std::set<std::string> all, tensors;
@@ -66,8 +48,41 @@ bool share_none(const std::vector<Names>& names) {
   return all.size() == count;
 }
 
-// True if all have the tensors of the one that has the least. Beside them the states of an
-// optimizer and counters may be kept in some steps only.
+std::vector<Names> names_of_files(const Directory& directory,
+                                  const std::vector<std::string>& paths) {
+  std::vector<Names> names;
+  for (const std::string& path : paths) names.push_back(names_of_file(directory, path));
+  return names;
+}
+
+// The weight files at the top, in natural order.
+Result<std::vector<std::string>> torch_weights_in(const DirectoryLook& look) {
+  SHW_TRY(auto entries, look.entries());
+  std::vector<std::string> weights;
+  // Lightning's files are recognised by name.
+  if (chosen_file(entries)) return weights;
+  for (const Entry& entry : entries) {
+    if (!is_top_file(entry) || named_torch_file(entry.path) != NamedFile::kAlone ||
+        trainer_file(entry.path) != TrainerFile::kNone)
+      continue;
+    SHW_TRY(bool is_archive, is_torch_archive(look, entry.path));
+    if (is_archive) weights.push_back(entry.path);
+    if (weights.size() > kMostSeveral) return std::vector<std::string>{};
+  }
+  // SpeechBrain keeps a file per module. Steps of Lightning under names that do not count hold the
+  // same entries.
+  const bool has_ckpt = std::any_of(weights.begin(), weights.end(), [](const std::string& path) {
+    return path.ends_with(".ckpt");
+  });
+  if (has_ckpt && !share_none(names_of_files(look.directory(), weights)))
+    return std::vector<std::string>{};
+  std::sort(weights.begin(), weights.end(),
+            [](const auto& a, const auto& b) { return natural_less(a, b); });
+  return weights;
+}
+
+// True if all files have the tensors of the smallest file. Optimizer states and counters may be in
+// some files only.
 bool are_of_one_model(const std::vector<Names>& names) {
   const auto& least =
       std::min_element(names.begin(), names.end(), [](const Names& a, const Names& b) {
@@ -92,8 +107,7 @@ Result<bool> has_torch_several(const DirectoryLook& look) {
 Result<std::optional<TorchSeveral>> torch_several_in(const DirectoryLook& look) {
   SHW_TRY(auto weights, torch_weights_in(look));
   if (weights.size() < 2) return std::nullopt;
-  std::vector<Names> names;
-  for (const std::string& path : weights) names.push_back(names_of_file(look.directory(), path));
+  const std::vector<Names> names = names_of_files(look.directory(), weights);
   TorchSeveral several;
   if (share_none(names)) {
     several.paths = std::move(weights);

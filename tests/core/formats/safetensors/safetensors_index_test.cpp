@@ -1,4 +1,4 @@
-// What an index of safetensors files says against what lies in the files.
+// The index of safetensors files compared with the contents of the files.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ std::string index_of(const std::string& entries) {
 
 const std::string kRight = R"("a":"m-1.safetensors","b":"m-2.safetensors","c":"m-3.safetensors")";
 
-// Three files of one tensor each.
+// Three files with one tensor each.
 void write_three(const TemporaryFolder& folder, const std::string& entries,
                  const std::string& index = "model.safetensors.index.json") {
   put(folder / "m-1.safetensors", file_with("a", '\1'));
@@ -128,7 +128,7 @@ TEST_CASE("a file that is cut off is one finding, with the tensors behind the cu
   }
 }
 
-// json.dump writes NaN for a loss that is none, and json.load takes it.
+// json.dump writes NaN for an invalid loss, and json.load accepts it.
 TEST_CASE("an index with numbers that only Python writes is read, and keeps them when it changes") {
   TemporaryFolder folder;
   write_three(folder, kRight);
@@ -156,7 +156,7 @@ TEST_CASE("an index with numbers that only Python writes is read, and keeps them
   CHECK(text.find("u0000") == std::string::npos);
   CHECK(report_of(*open_at(made / "out")).verdict == Verdict::kClean);
 
-  // In the place of a file it is none, as anything else that is no name.
+  // NaN instead of a file name is invalid, like any other value that is not a name.
   put(folder / "model.safetensors.index.json",
       index_of(R"("a":"m-1.safetensors","b":NaN,"c":"m-3.safetensors")"));
   const CheckReport unnamed = report_of(*open_at(folder.path()));
@@ -275,7 +275,7 @@ TEST_CASE("without an index the numbers in the names say which files are gone") 
                            "layers-1-of-.safetensors", "-of-3.safetensors", "m-0-of-3.safetensors",
                            "m-1-of-99999999999.safetensors", "m-1-of-4097.safetensors"})
     CHECK(missing({name}).empty());
-  // One that a person names is meant alone.
+  // A file that the user names is opened alone.
   TemporaryFolder folder;
   put(folder / "model-00001-of-00003.safetensors", file_with("a", '\1'));
   auto alone = open_at(folder / "model-00001-of-00003.safetensors");
@@ -312,11 +312,7 @@ TEST_CASE(
   CHECK(forms.error().message.find("both hold a") != std::string::npos);
   CHECK(forms.error().advice.find("unet.fp16.safetensors") != std::string::npos);
   CHECK_FALSE(open_two("m-1-of-2.safetensors", "m.fp16-1-of-2.safetensors").has_value());
-  auto ranks = open_two("model-rank-0-part-0.safetensors", "model-rank-1-part-0.safetensors");
-  REQUIRE_FALSE(ranks.has_value());
-  CHECK(ranks.error().message.find("one safetensors file a rank") != std::string::npos);
-  CHECK(ranks.error().advice.find("sharded_state") != std::string::npos);
-  // Parts of one save are, and then it is damage.
+  // Parts of one save belong together, and what they lack is damage.
   CHECK(open_two("m-1-of-2.safetensors", "m-2-of-2.safetensors").has_value());
 }
 
@@ -331,7 +327,7 @@ TEST_CASE("one model under two sets of names is two checkpoints, and an index sa
         std::string::npos);
   CHECK(both.error().advice.find("Open one of them by its name") != std::string::npos);
   CHECK(report_of(*open_at(folder / "model.safetensors")).verdict == Verdict::kClean);
-  // One that cannot be read is one of two all the same.
+  // An unreadable file still counts as a second model.
   put(folder / "consolidated.safetensors", "cut");
   CHECK_FALSE(open_checkpoint(folder.path()).has_value());
   TemporaryFolder parts;
@@ -392,7 +388,7 @@ TEST_CASE("a single file beside an index of others is told, with the one that tr
   CHECK(finding->subjects ==
         std::vector<std::string>{"model.safetensors", "model.safetensors.index.json"});
   CHECK(finding->cause.find("transformers loads that one file") != std::string::npos);
-  // That one alone is what both load; and diffusers looks for an index first.
+  // This file alone is what both load; diffusers looks for an index first.
   TemporaryFolder same;
   put(same / "model.safetensors", file_with("a", '\7'));
   put(same / "model.safetensors.index.json", index_of(R"("a":"model.safetensors")"));
@@ -464,7 +460,7 @@ TEST_CASE("a total size and names of files that promise more than is there are t
     return std::vector<Finding>(found.begin(), found.end());
   };
   CHECK(opened("2", "72").empty());
-  CHECK(opened("2", "7.2e1").empty());  // says nothing that could be held against it
+  CHECK(opened("2", "7.2e1").empty());  // values that do not contradict the others
   for (const char* total : {"71", "96", "0"}) {
     CAPTURE(total);
     auto found = opened("2", total);
@@ -472,7 +468,8 @@ TEST_CASE("a total size and names of files that promise more than is there are t
     CHECK(found[0].severity == Severity::kInfo);
     CHECK(found[0].cause.find("72 bytes") != std::string::npos);
   }
-  // "b" lies in the first file: the second is nobody's, and of a larger total more is gone.
+  // "b" is in the first file, so the second belongs to no tensor; a larger total means that more is
+  // missing.
   TemporaryFolder folder;
   put(folder / "m-00001-of-00003.safetensors", file_with("a", '\1'));
   put(folder / "m-00003-of-00003.safetensors", file_with("c", '\3'));

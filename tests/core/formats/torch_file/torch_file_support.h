@@ -1,4 +1,4 @@
-// Files of torch.save put together by hand, and those that torch left.
+// Files of torch.save made by hand, and files that torch wrote.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -24,13 +24,6 @@ inline std::string state_dict_file(const std::string& value, std::vector<ZipReco
 
 inline OpenedCheckpoint open_model(const std::string& bytes, const std::string& name = "model.pt") {
   return open_checkpoint(memory_directory("ckpt", {{name, to_bytes(bytes)}}));
-}
-
-// "{key: value, ...}" of pickled values.
-inline std::string pickled_dict(const std::vector<std::pair<std::string, std::string>>& items) {
-  std::string out = "}(";
-  for (const auto& [key, value] : items) out += pickled_text(key) + value;
-  return out + "u";
 }
 
 inline std::string names_of(const Checkpoint& checkpoint) {

@@ -1,0 +1,66 @@
+#include "core/formats/refused_folder.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "core/base/words.h"
+#include "core/formats/common/open_advice.h"
+#include "core/formats/folder_kind.h"
+
+namespace shw {
+namespace {
+
+// The last names of the list, which are the latest steps.
+std::string joined(const std::vector<std::string>& names, std::size_t most) {
+  std::string text;
+  const std::size_t last = names.size() > most ? names.size() - (most - 1) : 1;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i != 0 && i < last) continue;
+    text += (i == 0 ? "" : i == last && last > 1 ? ", ..., " : ", ") + names[i];
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string advice_on_folders(const Directory& directory, std::span<const Entry> entries,
+                              const std::vector<std::string>& whole,
+                              std::span<const FormatRow> rows) {
+  std::string text =
+      (whole.size() == 1 ? "Open it by its folder: " : "Open one of them by its folder: ") +
+      joined(whole, 12) + ".";
+  const auto folders = folders_with_checkpoints(entries, rows);
+  if (!folders.empty()) text += " " + advice_to_open(directory, folders.front());
+  const NotWhole broken = not_whole_below(entries, rows);
+  if (!broken.unfinished.empty())
+    text += fmt::format(" The save of {} did not finish.", joined(broken.unfinished, 4));
+  if (!broken.lacking.empty())
+    text += fmt::format(" Parts of a model are missing in {}.", joined(broken.lacking, 4));
+  return text;
+}
+
+std::string signs_of(std::span<const FormatRow> rows) {
+  std::string text;
+  std::string_view last;
+  for (const FormatRow& row : rows) {
+    if (row.sign.empty() || row.sign == last) continue;
+    text += (text.empty() ? "" : ", ") + std::string(row.sign);
+    last = row.sign;
+  }
+  return text;
+}
+
+std::string names_at_top(std::span<const Entry> entries) {
+  std::vector<std::string> names;
+  for (const Entry& entry : entries) {
+    const std::size_t slash = entry.path.find('/');
+    const bool is_folder = slash != entry.path.npos || entry.kind == EntryKind::kDirectory;
+    names.push_back(entry.path.substr(0, slash) + (is_folder ? "/" : ""));
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return some_of(names, 6);
+}
+
+}  // namespace shw

@@ -1,0 +1,22 @@
+// What is said of a folder that no format recognises.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/formats/format_row.h"
+#include "core/io/source.h"
+
+namespace shw {
+
+// How to open one of the checkpoints in its folders. `whole`: their paths.
+std::string advice_on_folders(const Directory& directory, std::span<const Entry> entries,
+                              const std::vector<std::string>& whole,
+                              std::span<const FormatRow> rows);
+// ".metadata, metadata.pkl, .safetensors": what the rows of the table look for.
+std::string signs_of(std::span<const FormatRow> rows);
+// "readme.txt and logs/": what lies directly in the folder.
+std::string names_at_top(std::span<const Entry> entries);
+
+}  // namespace shw

@@ -1,0 +1,62 @@
+// What config.json says of a model whose ranks' parts lie in files of their own: the sizes by which
+// a part is known to be a part. An engine's files say no axis and no whole size.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "core/formats/tensor_parallel/parallel_names.h"
+#include "core/tensor/dtype.h"
+#include "core/tensor/shape.h"
+
+namespace shw {
+
+// A size that config.json does not say is 0, which no part has.
+struct ParallelModel {
+  ParallelEngine engine = ParallelEngine::kVllm;
+  std::int64_t width = 0;  // hidden_size
+  std::int64_t heads = 0, key_heads = 0, head_width = 0;
+  std::int64_t inner = 0;  // of an MLP
+  std::int64_t words = 0;  // vocab_size
+  std::int64_t experts = 0;
+  std::int64_t layers = 0;
+  std::uint32_t tensor_ranks = 1, pipeline_ranks = 1;
+  bool is_mapped = false;  // config.json says how ranks are dealt out (TensorRT-LLM)
+
+  std::int64_t query_rows() const { return heads * head_width; }
+};
+// `ranks`: of the files. Sizes that cannot be are left at 0.
+ParallelModel parallel_model(const Directory& directory, ParallelEngine engine,
+                             std::uint32_t ranks);
+
+// Boxes of the whole that a rank's part is, in the order in which the part holds them along
+// `axis`, and the shape of the whole.
+struct ParallelPart {
+  Extents shape;
+  std::vector<Box> boxes;
+};
+// Nothing where name, dtype and sizes do not settle it together. `rank` counts within the ranks of
+// tensor parallelism.
+//
+//   layer             part of rank r                        known by
+//   qkv_proj          its heads of q, of k, of v            rows and columns
+//   gate_up_proj      its rows of gate, its rows of up      rows and columns
+//   up_proj, fc1      rows                                  rows and columns
+//   o_proj, down_proj columns                               rows and columns
+//   embed_tokens      rows, padded; TensorRT-LLM's columns  rows and columns
+//   norms, router     all of it                             its size
+std::optional<ParallelPart> parallel_part(const ParallelModel& model, std::string_view name,
+                                          Dtype dtype, const Extents& local, std::uint32_t rank);
+
+// The name with the layer's number in the whole model: TensorRT-LLM counts the layers of each
+// pipeline rank from 0. Nothing where the layers are not dealt out evenly.
+std::optional<std::string> name_in_model(const ParallelModel& model, std::string_view name,
+                                         std::uint32_t pipeline_rank);
+
+// How many ranks there were, by one rank's part of an attention's output; 0: it does not say.
+std::uint32_t ranks_by_part(const ParallelModel& model, std::string_view name,
+                            const Extents& local);
+
+}  // namespace shw
