@@ -3,30 +3,10 @@
 #include <string>
 #include <utility>
 
-#include "core/combine/tensor_rows.h"
-#include "core/facts/values/computed_tensors.h"
+#include "core/facts/values/added_tensor.h"
 #include "core/model/state_names.h"
-#include "core/tensor/cast.h"
 
 namespace shw {
-namespace {
-
-ComputedTensor shifted(ReadableTensor norm, float shift) {
-  ComputedTensor made{.fqn = std::string(norm.checkpoint->fqn(norm.tensor)),
-                      .dtype = norm.dtype,
-                      .shape = norm.shape,
-                      .make = {},
-                      .is_rounded = true};
-  made.make = [norm = std::move(norm), shift](std::int64_t first,
-                                              std::int64_t count) -> Result<Bytes> {
-    SHW_TRY(std::vector<float> elements, read_floats(norm, rows_box(norm.shape, first, count)));
-    for (float& element : elements) element += shift;
-    return rounded_to(norm.dtype, elements);
-  };
-  return made;
-}
-
-}  // namespace
 
 bool is_norm_weight(std::string_view fqn) {
   if (fqn.ends_with("norm_weight")) return true;  // layer_norm_weight of fused modules
@@ -47,11 +27,9 @@ Result<std::shared_ptr<const Checkpoint>> shifted_norms(
   ComputedPart part;
   for (TensorId tensor : checkpoint->tensors()) {
     const Dtype dtype = checkpoint->dtype(tensor);
-    if (!is_shifted_with_norms(checkpoint->fqn(tensor)) || !is_plain_float(dtype) ||
-        dtype == Dtype::kFloat64)
-      continue;
+    if (!is_shifted_with_norms(checkpoint->fqn(tensor)) || !can_add_to(dtype)) continue;
     part.replaced.insert(tensor);
-    part.tensors.push_back(shifted(readable(checkpoint, tensor), shift));
+    part.tensors.push_back(added_tensor(checkpoint, tensor, shift, dtype));
   }
   if (part.tensors.empty())
     return fail(

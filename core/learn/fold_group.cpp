@@ -7,15 +7,15 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
-// What the numbers of one name are at every cell of every row.
+// The numbers in one name, for every cell of every row.
 struct NameColumn {
-  const CounterPattern* pattern = nullptr;  // of the first of them
+  const CounterPattern* pattern = nullptr;  // of the first name
   bool is_to = false;
   std::vector<Numbers> slots = {};  // by slot, by cell
 };
-// What a number of a name follows.
+// The counter that a number in a name follows.
 struct SlotRule {
-  int counter = -1;  // none: it is the same everywhere
+  int counter = -1;  // -1: the number is constant
   std::int64_t shift = 0;
 };
 
@@ -23,7 +23,7 @@ bool is_same_everywhere(const Numbers& numbers) {
   return std::all_of(numbers.begin(), numbers.end(),
                      [&](std::int64_t number) { return number == numbers.front(); });
 }
-// How much larger the numbers are, where that is the same everywhere.
+// Difference of the numbers to the counter, if it is constant.
 std::optional<std::int64_t> shift_between(const Numbers& numbers, const Numbers& counter) {
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     if (numbers[i] - counter[i] != numbers.front() - counter.front()) return std::nullopt;
@@ -75,7 +75,7 @@ class GroupFolder {
     return true;
   }
 
-  // Counters: numbers of `to` that differ, then the dims that are stacked.
+  // Finds counters: varying numbers of `to`, then the stacked dims.
   bool find_rules() {
     for (const NameColumn& column : columns_) {
       if (!column.is_to) continue;
@@ -108,7 +108,7 @@ class GroupFolder {
       const bool is_lead = c >= first_lead_;
       if (is_lead && column.is_to) continue;
       const auto shift = shift_between(numbers, counters_[c]);
-      // A stack of one needs a number all the same.
+      // A stack of size one needs a number too, though it does not vary.
       const bool is_needed = is_lead && lead_slots_[c - first_lead_] < 0 && is_front;
       if (!shift || (is_same_everywhere(numbers) && !is_needed)) continue;
       if (is_lead && is_front && is_needed) lead_slots_[c - first_lead_] = static_cast<int>(s);
@@ -117,14 +117,13 @@ class GroupFolder {
     if (is_same_everywhere(numbers)) return SlotRule{};
     return std::nullopt;
   }
-  // Every dim that is stacked has a number in the first name, in the order of the dims.
+  // True if the first name has a number for every stacked dim, in the order of the dims.
   bool is_lead_in_order() const {
     return std::is_sorted(lead_slots_.begin(), lead_slots_.end()) &&
            std::all_of(lead_slots_.begin(), lead_slots_.end(), [](int slot) { return slot >= 0; });
   }
 
-  // The least that is added to each counter: all shifts are counted from there, so that none is
-  // negative.
+  // Smallest shift of each counter: shifts are counted from there, so that none is negative.
   std::vector<std::int64_t> least_shifts() const {
     std::vector<std::int64_t> least(counters_.size(), 0);
     for (const auto& rules : rules_) {
@@ -140,7 +139,7 @@ class GroupFolder {
     static constexpr const char* kLetters[] = {"l", "e", "i", "j", "k", "n", "o", "p"};
     return kLetters[std::min<std::size_t>(counter, std::size(kLetters) - 1)];
   }
-  // What stands before the number says what is counted.
+  // Names each counter by the text before its number.
   void name_counters() {
     names_.assign(counters_.size(), {});
     for (std::size_t i = 0; i < columns_.size(); ++i) {
@@ -192,7 +191,7 @@ class GroupFolder {
     if (counters_.size() > 8) return std::nullopt;
     name_counters();
     const std::vector<std::int64_t> least = least_shifts();
-    // Indices of a stack begin at 0, whatever its tensors are numbered.
+    // Indices of a stack begin at 0, whatever numbers its tensors have.
     for (std::size_t c = first_lead_; c < least.size(); ++c) {
       if (least[c] != 0) return std::nullopt;
     }
@@ -213,7 +212,7 @@ class GroupFolder {
   std::vector<NameColumn> columns_;
   std::vector<Numbers> leads_, counters_;
   std::size_t first_lead_ = 0;
-  std::vector<int> lead_slots_;  // of the first name of `from`, by dim that is stacked
+  std::vector<int> lead_slots_;  // in the first name of `from`, by stacked dim
   std::vector<std::vector<SlotRule>> rules_;
   std::vector<std::string> names_;
 };
@@ -256,10 +255,10 @@ std::vector<MapOp> map_ops_of(const std::vector<BoundOp>& ops) {
     made.order = op.order;
     made.dtype = op.dtype;
     made.from_dtype = op.from_dtype;
+    made.value = op.value;
     if (op.kind == MapOp::Kind::kPad) {
       made.size = std::to_string(op.size);
       made.to = std::to_string(op.to);
-      made.value = op.value;
     }
     out.push_back(std::move(made));
   }

@@ -11,9 +11,9 @@
 namespace shw {
 namespace {
 
-// A map lists at most 256 patterns of what is left out, and as many copies.
+// Limit: a map lists at most 256 patterns of omitted tensors, and as many copies.
 constexpr std::size_t kMostListedPatterns = 250;
-// A map file has at most so many rows.
+// Limit on the rows of a map file.
 constexpr std::size_t kMostFoldedRows = 10'000;
 
 std::string key_of_row(const LearnSide& from, const LearnSide& to, const FoundRow& row) {
@@ -21,9 +21,9 @@ std::string key_of_row(const LearnSide& from, const LearnSide& to, const FoundRo
   for (std::size_t t : row.to) key += to.patterns[t].key + "\n";
   for (std::size_t f : row.from.front()) key += from.patterns[f].key + "\n";
   for (const BoundOp& op : row.ops)
-    key += fmt::format("{} {} {} {} {} {} {} {} {}\n", name(op.kind), op.dim, op.pieces,
+    key += fmt::format("{} {} {} {} {} {} {} {} {} {}\n", name(op.kind), op.dim, op.pieces,
                        to_text(op.parts), to_text(op.view), to_text(op.order), op.size, op.to,
-                       name(op.dtype));
+                       name(op.dtype), op.value);
   return key + std::to_string(row.lead.size());
 }
 
@@ -79,7 +79,7 @@ class RowFolder {
     folded_.learned.push_back({r});
   }
 
-  // The first row that fits a name counts: those with fewer names come first.
+  // Sorts rows with fewer names first, because the first row that fits a name counts.
   void order_rows() {
     std::vector<std::size_t> order(folded_.map.rows.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -107,7 +107,7 @@ class RowFolder {
       out.push_back({literal_of(side, copy), literal_of(side, of)});
     }
   }
-  // Rows come first, so that a pattern for what is left leaves out nothing else.
+  // Rows are matched first, so a pattern for omitted tensors affects no others.
   static std::vector<std::string> left_out_of_map(const LearnSide& side) {
     std::set<std::string> patterns;
     for (std::size_t i = 0; i < side.size(); ++i) {

@@ -24,10 +24,10 @@ class MapLearner {
 
   Result<LearnedMap> run() {
     out_.way = is_finer_side(a_, b_) ? MapWay::kForward : MapWay::kBack;
-    SHW_TRY(learned_, learn_rows(from(), to(), progress_));
+    SHW_TRY(learned_, learn_rows(from(), to(), out_.way, progress_));
     out_.tensors = b_.size();
-    // Rows that the bytes refute are taken out, and the rest is proved again: a row that takes
-    // tensors of another one harms that one too.
+    // Removes rows that the bytes refute and proves the rest again, because a row that uses another
+    // row's tensors harms that one too.
     for (bool changes = true; changes;) {
       folded_ = fold_rows(from(), to(), learned_);
       name_map();
@@ -46,8 +46,8 @@ class MapLearner {
   LearnSide& from() { return out_.way == MapWay::kForward ? a_ : b_; }
   LearnSide& to() { return out_.way == MapWay::kForward ? b_ : a_; }
 
-  // Sides are called after their formats. The one of B has its plain name, so that `convert --to`
-  // says the way also where both sides have one format and the same names.
+  // Names the sides by their formats. B's side has the plain format name, so that `convert --to`
+  // selects the direction even if both sides have one format and the same names.
   void name_map() {
     const bool is_forward = out_.way == MapWay::kForward;
     std::string of_a(a_.checkpoint->format().name), of_b(b_.checkpoint->format().name);
@@ -62,12 +62,12 @@ class MapLearner {
   Result<MapProof> proved() {
     auto proof = prove_map(folded_.map, out_.way, a_.checkpoint, *b_.checkpoint, progress_);
     if (proof || proof.error().kind == ErrorKind::kCancelled) return proof;
-    // The map does not fit the checkpoint that it was learned from: nothing of it is proved.
+    // The map does not fit the checkpoint it was learned from, so nothing is proved.
     problem_ = proof.error().message;
     return MapProof{std::vector<ProvedTensor>(b_.size(), ProvedTensor::kNotMade), {}};
   }
 
-  // Tensors of B that a row of LearnedRows makes.
+  // Tensors of B that a learned row makes.
   std::vector<std::size_t> of_b(const FoundRow& row) const {
     if (out_.way == MapWay::kForward) return row.to;
     std::vector<std::size_t> out;
@@ -81,7 +81,7 @@ class MapLearner {
              proof_.tensors[t] == ProvedTensor::kNotMade;
     });
   }
-  // True if a row was taken out.
+  // True if a row was removed.
   bool drop_refuted() {
     const std::size_t before = learned_.rows.size();
     std::erase_if(learned_.rows, [&](const LearnedRow& one) {
@@ -164,7 +164,7 @@ class MapLearner {
              "to the bit";
     if (!has_telling_lines(b_, t))
       return "its elements are all equal, and no name beside it says which tensor it is";
-    // Reading all that is left of unrelated checkpoints would tell nothing more.
+    // For unrelated checkpoints, reading all remaining tensors would explain nothing.
     std::string nearly;
     if (out_.unexplained.size() < kMostNearlyEqual) nearly = nearly_equal_words(b_, t, a_, unused);
     return nearly.empty() ? "none of its rows or columns make up a tensor of A" : nearly;
@@ -176,7 +176,7 @@ class MapLearner {
   FoldedMap folded_;
   MapProof proof_;
   std::string problem_;
-  std::set<std::size_t> refuted_, not_said_;  // of B
+  std::set<std::size_t> refuted_, not_said_;  // tensors of B
   LearnedMap out_;
 };
 

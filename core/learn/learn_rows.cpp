@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/facts/reference/tile_content.h"
+#include "core/facts/values/added_tensor.h"
 #include "core/learn/learn_by_name.h"
 
 namespace shw {
@@ -17,7 +18,8 @@ void mark_explained(const FoundRow& row, LearnSide& from, LearnSide& to) {
   }
 }
 
-// What is left of a side: not explained, no copy, and lines that tell it from others.
+// By tensor: true if it is not searched, because it is explained, a copy, or has no distinctive
+// lines.
 std::vector<bool> left_out_of(const LearnSide& side) {
   std::vector<bool> out(side.size());
   for (std::size_t i = 0; i < side.size(); ++i)
@@ -25,16 +27,19 @@ std::vector<bool> left_out_of(const LearnSide& side) {
   return out;
 }
 
-// The tensors of one content by the names that are most alike; what is left over are copies.
+// Tensors with equal content, paired by the most similar names; the rest are copies.
 struct CopyGroup {
   std::vector<std::size_t> from, to;
 };
 constexpr std::size_t kMostPaired = 128;
 
+// Elements of a tensor to which a number is added: norms, also stacked ones.
+constexpr std::int64_t kMostAdded = std::int64_t{1} << 20;
+
 class RowLearner {
  public:
-  RowLearner(LearnSide& from, LearnSide& to, Progress* progress)
-      : from_(from), to_(to), progress_(progress) {}
+  RowLearner(LearnSide& from, LearnSide& to, MapWay way, Progress* progress)
+      : from_(from), to_(to), way_(way), progress_(progress) {}
 
   Result<LearnedRows> run() {
     search({LineKind::kRows, from_.rows, from_.dtypes, from_.ndims},
@@ -42,6 +47,7 @@ class RowLearner {
     pair_copies();
     SHW_CHECK(search_columns(from_.rows, from_.dtypes, to_.rows, to_.dtypes, Dtype::kUnknown));
     SHW_CHECK(search_rounded());
+    SHW_CHECK(search_added());
     learn_by_name(from_, to_, out_.rows);
     add_copies(from_, out_.from_copies);
     add_copies(to_, out_.to_copies);
@@ -49,18 +55,19 @@ class RowLearner {
   }
 
  private:
-  void search(SideLines from, SideLines to, bool is_cast) {
+  void search(SideLines from, SideLines to, bool is_cast, double added = 0) {
     const std::vector<bool> from_out = left_out_of(from_), to_out = left_out_of(to_);
     from.left_out = &from_out;
     to.left_out = &to_out;
     for (FoundRow& row : search_rows(from, to).rows) {
       mark_explained(row, from_, to_);
       if (is_cast) add_cast(row);
+      if (added != 0) add_addition(row, added);
       out_.rows.push_back({std::move(row), is_cast});
     }
   }
 
-  // While there is one tensor.
+  // Adds a cast if there is one result and the dtypes differ.
   void add_cast(FoundRow& row) const {
     BoundOp op;
     op.kind = MapOp::Kind::kCast;
@@ -68,6 +75,53 @@ class RowLearner {
     op.dtype = to_.dtypes[row.to.front()];
     if (op.dtype != op.from_dtype)
       row.ops.insert(row.to.size() > 1 ? row.ops.begin() : row.ops.end(), op);
+  }
+
+  static void add_addition(FoundRow& row, double added) {
+    BoundOp op;
+    op.kind = MapOp::Kind::kAdd;
+    op.value = added;
+    row.ops.insert(row.to.size() > 1 ? row.ops.begin() : row.ops.end(), op);
+  }
+
+  // Norms that one side keeps as w and the other as 1 + w. Sums are made of the side that the map
+  // is applied to: a rounded sum does not always come back.
+  Status search_added() {
+    for (const float value : {1.0F, -1.0F}) {
+      const bool is_forward = way_ == MapWay::kForward;
+      const LearnSide& side = is_forward ? from_ : to_;
+      SHW_TRY(const auto sums, lines_of_sums(side, is_forward ? value : -value));
+      if (sums.empty()) return {};
+      const std::span<const LineHashes> of_from = is_forward ? std::span(sums) : from_.rows;
+      const std::span<const LineHashes> of_to = is_forward ? to_.rows : std::span(sums);
+      search({LineKind::kRows, of_from, from_.dtypes, from_.ndims},
+             {LineKind::kRows, of_to, to_.dtypes, to_.ndims}, false, value);
+    }
+    return {};
+  }
+  // Of the tensors that are left, each with `value` added; empty where there is none.
+  Result<std::vector<LineHashes>> lines_of_sums(const LearnSide& side, float value) {
+    const std::vector<bool> out = left_out_of(side);
+    ComputedPart part;
+    std::vector<std::size_t> added;
+    for (std::size_t i = 0; i < side.size(); ++i) {
+      const bool is_small = volume(side.shapes[i]).value_or(kMostAdded + 1) <= kMostAdded;
+      if (out[i] || !is_small || !can_add_to(side.dtypes[i])) continue;
+      part.tensors.push_back(added_tensor(side.checkpoint, TensorId{static_cast<std::uint32_t>(i)},
+                                          value, side.dtypes[i]));
+      added.push_back(i);
+    }
+    if (added.empty() || side.checkpoint->directory() == nullptr) return std::vector<LineHashes>();
+    auto made = only_computed(*side.checkpoint->directory(), std::move(part), progress_);
+    if (!made) return std::vector<LineHashes>();
+    std::vector<AskedLines> asked;
+    for (const std::size_t i : added)
+      asked.push_back(
+          {*(*made)->find(side.checkpoint->fqn(TensorId{static_cast<std::uint32_t>(i)}))});
+    SHW_TRY(std::vector<LineHashes> found, line_hashes(**made, asked, progress_));
+    std::vector<LineHashes> lines(side.size());
+    for (std::size_t k = 0; k < added.size(); ++k) lines[added[k]] = std::move(found[k]);
+    return lines;
   }
 
   static std::vector<AskedLines> left_of(const LearnSide& side, Dtype dtype, LineKind kind) {
@@ -81,7 +135,7 @@ class RowLearner {
     }
     return asked;
   }
-  // Of all tensors that are left; the others have no lines.
+  // Lines of the remaining tensors; the others get none.
   Result<std::vector<LineHashes>> lines_of(const LearnSide& side, Dtype dtype, LineKind kind) {
     const std::vector<AskedLines> asked = left_of(side, dtype, kind);
     SHW_TRY(std::vector<LineHashes> found, line_hashes(*side.checkpoint, asked, progress_));
@@ -111,7 +165,7 @@ class RowLearner {
     return {};
   }
 
-  // Where the two sides have other dtypes: their elements as the narrower one.
+  // If dtypes differ, compares elements rounded to the narrower dtype.
   Status search_rounded() {
     std::set<std::pair<Dtype, Dtype>> pairs;
     const std::vector<bool> from_out = left_out_of(from_), to_out = left_out_of(to_);
@@ -141,9 +195,9 @@ class RowLearner {
     return search_columns(from_rows, from_dtypes, to_rows, to_dtypes, dtype);
   }
 
-  // Of rows that keep a tensor as it is: which tensors of one content belong together.
+  // For rows that keep a tensor unchanged: pairs the tensors with equal content.
   void pair_copies() {
-    std::map<std::size_t, CopyGroup> groups;  // by the tensor of `from` that stands for them
+    std::map<std::size_t, CopyGroup> groups;  // by the tensor of `from` that represents them
     std::map<std::size_t, std::size_t> by_to;
     for (const LearnedRow& learned : out_.rows) {
       const FoundRow& row = learned.row;
@@ -206,14 +260,15 @@ class RowLearner {
 
   LearnSide& from_;
   LearnSide& to_;
+  const MapWay way_;
   Progress* progress_;
   LearnedRows out_;
 };
 
 }  // namespace
 
-Result<LearnedRows> learn_rows(LearnSide& from, LearnSide& to, Progress* progress) {
-  return RowLearner(from, to, progress).run();
+Result<LearnedRows> learn_rows(LearnSide& from, LearnSide& to, MapWay way, Progress* progress) {
+  return RowLearner(from, to, way, progress).run();
 }
 
 bool is_finer_side(const LearnSide& from, const LearnSide& to) {

@@ -1,6 +1,6 @@
-// Everything that makes tensors of one side of tensors of the other, tensor by tensor: by lines,
-// then by columns, by rounded values, by the operations of their weights for biases, and last by
-// name for tensors that hold one value.
+// Finds what makes the tensors of one side from those of the other, tensor by tensor: by lines,
+// then by columns, by rounded values, by values with 1 added, by the operations of their weights
+// for biases, and last by name for tensors that hold one value.
 #pragma once
 
 #include "core/learn/learn_side.h"
@@ -8,10 +8,11 @@
 
 namespace shw {
 
-// Marks what is explained on both sides. An error only if cancelled.
-Result<LearnedRows> learn_rows(LearnSide& from, LearnSide& to, Progress* progress);
+// Learns the rows and marks explained tensors on both sides. `way`: in which the map is to be
+// applied. An error only if cancelled.
+Result<LearnedRows> learn_rows(LearnSide& from, LearnSide& to, MapWay way, Progress* progress);
 
-// Whether `from` is the side whose tensors are stacked or joined to make those of `to`.
+// True if tensors of `from` are stacked or joined to make those of `to`.
 bool is_finer_side(const LearnSide& from, const LearnSide& to);
 
 }  // namespace shw

@@ -11,9 +11,9 @@
 namespace shw {
 namespace {
 
-// Norms, of which a program may hold w where another one holds 1 + w.
+// Limit for norms, which one program may store as w and another as 1 + w.
 constexpr std::int64_t kMostNormElements = 1 << 20;
-// Of equal tensors by chance.
+// Limit on candidates that are compared.
 constexpr std::size_t kMostNearlyEqualTried = 64;
 
 std::optional<TensorValues> norm_of(const LearnSide& side, std::size_t tensor) {
@@ -27,7 +27,7 @@ std::optional<TensorValues> norm_of(const LearnSide& side, std::size_t tensor) {
   return std::move(*values);
 }
 
-// What rounding may change, of a number near 1.
+// Distance between neighbouring numbers near 1.
 double step_at_one(Dtype dtype) {
   switch (dtype) {
     case Dtype::kBfloat16:
@@ -41,7 +41,7 @@ double step_at_one(Dtype dtype) {
   }
 }
 
-// Whether every element is that of the other plus `added`, which either side may have rounded.
+// True if every element equals the other one plus `added`, up to the rounding of either side.
 bool is_shifted(const TensorValues& one, const TensorValues& other, double added) {
   const double step = std::max(step_at_one(one.dtype), step_at_one(other.dtype));
   for (std::size_t i = 0; i < count_in(one); ++i) {
@@ -67,8 +67,8 @@ std::string nearly_equal_words(const LearnSide& side, std::size_t tensor, const 
     for (const double added : {1.0, -1.0}) {
       if (!is_shifted(*mine, *theirs, added)) continue;
       return fmt::format(
-          "each element is 1 {} than that of {} (norms kept as w and as 1 + w), and "
-          "no operation of a map adds",
+          "each element is nearly 1 {} than that of {} (norms kept as w and as 1 + w), but "
+          "rounded in another way than a sum in float32",
           added > 0 ? "more" : "less", other.names[candidate]);
     }
   }

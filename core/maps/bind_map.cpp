@@ -14,7 +14,7 @@ namespace {
 
 using Rendered = std::vector<std::string>;
 
-// The tensors of one row that are found under way, by the counters that are stacked.
+// The tensors found for one row, by the values of the stacked counters.
 struct FoundRow {
   std::map<std::vector<std::int64_t>, Rendered> cells;
 };
@@ -65,7 +65,7 @@ class MapBinder {
     return [this](std::string_view name) { return values_.value(name); };
   }
 
-  // The form that is written, of those that exclude each other.
+  // The form to write, among alternatives.
   std::string chosen(const MapForms& forms) const {
     for (const std::string& choice : forms.choices) {
       if (std::find(facts_.said_forms.begin(), facts_.said_forms.end(), choice) !=
@@ -116,7 +116,7 @@ class MapBinder {
     return true;
   }
 
-  // The names of patterns that are all there and free; empty where one is not.
+  // The names for all patterns if each exists and is unused; otherwise empty.
   Rendered free_names(const std::vector<CounterPattern>& patterns, const Counters& counters) {
     Rendered out;
     for (const CounterPattern& pattern : patterns) {
@@ -177,7 +177,7 @@ class MapBinder {
     return {};
   }
 
-  // The sizes of the counters where all of 0, 1, 2, ... are there; else nothing.
+  // Sizes of the stacked counters if their values are 0, 1, 2, ... without gaps; otherwise nullopt.
   static std::optional<Extents> lead_of(const FoundRow& found, std::size_t counters) {
     Extents lead(counters, 0);
     for (const auto& [at, names] : found.cells) {
@@ -188,6 +188,15 @@ class MapBinder {
                                                                             : std::nullopt;
   }
 
+  void add_incomplete(const FoundRow& found) {
+    for (const auto& [at, from] : found.cells) {
+      for (const std::string& name : from) {
+        used_[*names_.find(name)] = true;
+        bound_.incomplete.push_back(name);
+      }
+    }
+  }
+
   Status add_forward(std::size_t r, const Rendered& to, const FoundRow& found,
                      const std::vector<std::string>& stacked) {
     BoundRow bound{.row = r, .to = to, .from = {}};
@@ -195,6 +204,10 @@ class MapBinder {
     const auto limit = stacked.empty() ? map_.below.end() : map_.below.find(stacked.front());
     const auto count = limit == map_.below.end() ? std::nullopt : values_.value(limit->second);
     if (!lead || (count && lead->front() != *count)) {
+      if (facts_.allows_gaps) {
+        add_incomplete(found);
+        return {};
+      }
       has_gaps_ = true;
       return in_row(r, to.front(),
                     Error{ErrorKind::kUnsupported,
@@ -269,7 +282,8 @@ class MapBinder {
     return {};
   }
 
-  // Each copy of this side, for every value of its counter, and what has to be written beside it.
+  // Visits each copy on this side for every counter value, with the tensor that must be written
+  // beside it.
   template <class Each>
   void each_copy(const MapCopy& copy, const Each& each) {
     if (values_.size(copy.where).value_or(0) == 0) return;
@@ -318,7 +332,7 @@ class MapBinder {
     }
   }
 
-  // What no row took: left out by the map, or without a row.
+  // Sorts tensors without a row: left out by the map, or unknown to it.
   void sort_rest() {
     const auto& patterns = is_forward() ? map_.from_left_out : map_.to_left_out;
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
@@ -347,11 +361,11 @@ class MapBinder {
   BoundMap bound_;
 };
 
-// What stands before every name: that with which most names have a row.
+// The prefix before all names with which most names have a row.
 struct PrefixChoice {
   std::string prefix = {};
-  std::size_t rows = 0;                  // tensors that have one
-  std::optional<ReadTensors> read = {};  // where the prefix is not empty
+  std::size_t rows = 0;                  // number of tensors that have one
+  std::optional<ReadTensors> read = {};  // set if the prefix is not empty
 };
 PrefixChoice choose_prefix(const ModelMap& map, MapWay way, std::span<const MapTensor> tensors,
                            const ReadTensors& plain, const ModelFacts& facts) {
@@ -390,7 +404,7 @@ Result<BoundMap> bind_map(const ModelMap& map, MapWay way, std::span<const MapTe
   MapBinder binder(map, way, read, facts);
   auto bound = binder.bind();
   if (bound || !binder.has_gaps()) return bound;
-  // Layers that differ are not stacked.
+  // The numbers of layers have gaps, so the layers cannot be stacked.
   MapBinder numbered(map, way, read, facts);
   numbered.choose_numbered();
   return numbered.bind();

@@ -12,7 +12,7 @@ namespace {
 
 using Shapes = std::vector<Extents>;
 
-// A dim is cut into at most so many blocks (PermuteBlocksStep).
+// Limit on the blocks of a dim, as in PermuteBlocksStep.
 constexpr std::int64_t kMostMapBlocks = 1 << 20;
 
 tl::unexpected<Error> does_not_fit(MapOp::Kind kind, std::string why) {
@@ -24,7 +24,7 @@ Status check_dim(const MapOp& op, const Extents& shape) {
   return does_not_fit(op.kind, fmt::format("{} has no dim {}", to_text(shape), op.dim));
 }
 
-// Every part is that many pieces of one size, and together they are `whole`.
+// Checks that every part splits into equal pieces and that the parts add up to `whole`.
 Status check_parts(const BoundOp& op, std::int64_t whole) {
   const auto blocks = checked_mul(op.pieces, static_cast<std::int64_t>(op.parts.size()));
   if (!blocks || *blocks > kMostMapBlocks)
@@ -43,7 +43,7 @@ Status check_parts(const BoundOp& op, std::int64_t whole) {
                                            op.dim, whole, to_text(op.parts), sum));
 }
 
-// Tensors side by side along the dim become one.
+// Joins the tensors along the dim: computes the shape.
 Status gather(const MapOp& op, MapValues& values, BoundOp& bound, Shapes& shapes) {
   Extents sum = shapes.front();
   for (const Extents& shape : shapes) {
@@ -72,7 +72,7 @@ Status gather(const MapOp& op, MapValues& values, BoundOp& bound, Shapes& shapes
   return check_parts(bound, sum[bound.dim]);
 }
 
-// One tensor becomes `count` along the dim.
+// Splits a tensor into `count` along the dim: computes the shapes.
 Status scatter(const MapOp& op, std::size_t count, MapValues& values, BoundOp& bound,
                Shapes& shapes) {
   const Extents whole = shapes.front();
@@ -102,7 +102,7 @@ Status bind_view(const MapOp& op, MapValues& values, BoundOp& bound, const Exten
   if (!product || *product != shape[bound.dim])
     return does_not_fit(op.kind, fmt::format("dim {} has {} elements, which cannot be seen as {}",
                                              op.dim, shape[bound.dim], to_text(bound.view)));
-  // Axes at the end that stay there are one block.
+  // Trailing axes that keep their place form one block.
   std::size_t axes = op.order.size();
   while (axes > 0 && op.order[axes - 1] == static_cast<std::int64_t>(axes) - 1) --axes;
   const auto blocks = checked_volume(ExtentsView(bound.view).first(axes));
@@ -124,7 +124,7 @@ bool is_order(const Extents& order, std::size_t count) {
   return sorted == all;
 }
 
-// The parts of a reorder, in the order that they have before it.
+// Binds the parts of a reorder, in their order before it.
 Status bind_reorder(const MapOp& op, MapValues& values, BoundOp& bound, const Extents& shape) {
   SHW_CHECK(check_dim(op, shape));
   const auto count = static_cast<std::int64_t>(op.order.size());
@@ -164,7 +164,7 @@ Status bind_pad(const MapOp& op, MapWay way, MapValues& values, BoundOp& bound, 
   return {};
 }
 
-// An operation on shapes; `count`: tensors where one is taken apart.
+// Applies an operation to shapes. `count` is the number of results of a split.
 Status bind_op(const MapOp& op, MapWay way, std::size_t count, MapValues& values, BoundOp& bound,
                Shapes& shapes) {
   bound.kind = op.kind;
@@ -195,6 +195,9 @@ Status bind_op(const MapOp& op, MapWay way, std::size_t count, MapValues& values
     case MapOp::Kind::kPad:
       return bind_pad(op, way, values, bound, shapes.front());
     case MapOp::Kind::kCast:
+      return {};
+    case MapOp::Kind::kAdd:
+      bound.value = op.value;
       return {};
     case MapOp::Kind::kReorder:
       return bind_reorder(op, values, bound, shapes.front());

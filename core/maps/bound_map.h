@@ -1,4 +1,4 @@
-// A map on the tensors of one checkpoint: names and sizes as they are there.
+// A map bound to the tensors of one checkpoint, with its names and sizes.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct BoundOp {
   MapOp::Kind kind = MapOp::Kind::kJoin;
   std::size_t dim = 0;
   std::int64_t pieces = 1;
-  Extents parts = {};  // of the dim, of each tensor that is joined or split
+  Extents parts = {};  // extent along the dim of each tensor that is joined or split
   Extents view = {}, order = {};
   std::int64_t size = 0, to = 0;
   double value = 0;
@@ -33,8 +33,8 @@ struct BoundOp {
 struct BoundRow {
   std::size_t row = 0;  // in ModelMap::rows
   std::vector<std::string> to;
-  Extents lead = {};                           // sizes of the counters that are stacked
-  std::vector<std::vector<std::string>> from;  // by cell of `lead`, the last counter first
+  Extents lead = {};                           // sizes of the stacked counters
+  std::vector<std::vector<std::string>> from;  // by cell of `lead`, the last counter fastest
   std::vector<BoundOp> ops = {};
   std::vector<Extents> from_shapes = {}, to_shapes = {};  // of one cell, without `lead`
 };
@@ -42,11 +42,15 @@ struct BoundRow {
 struct BoundMap {
   MapWay way = MapWay::kForward;
   std::vector<BoundRow> rows;
-  std::vector<std::pair<std::string, std::string>> stripped = {};  // a name, and what it is read as
+  // Saved name, and name as the map reads it.
+  std::vector<std::pair<std::string, std::string>> stripped = {};
   std::vector<std::pair<std::string, std::string>> copies =
-      {};  // made: the copy, and what it is of
-  std::vector<std::pair<std::string, std::string>> left_copies = {};  // left out: the same
+      {};  // to be made: the copy and its original
+  // To be left out: the copy and its original.
+  std::vector<std::pair<std::string, std::string>> left_copies = {};
   std::vector<std::string> left_out = {}, without_row = {};
+  // Parts of stacks of which others are missing (ModelFacts::allows_gaps).
+  std::vector<std::string> incomplete = {};
 };
 
 }  // namespace shw

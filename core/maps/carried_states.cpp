@@ -14,7 +14,7 @@ bool is_master(const std::string& kind) {
   return role_of_kind(kind) == StateRole::kMaster;
 }
 
-// Kinds with an element for each element of the weight.
+// True for kinds that have an element per element of the weight.
 bool is_elementwise(std::string_view kind) {
   return role_of_kind(kind) != StateRole::kOther || kind == "momentum_buffer";
 }
@@ -24,7 +24,7 @@ std::string replaced(std::string text, std::string_view mark, const std::string&
   return at == std::string::npos ? text : text.replace(at, mark.size(), by);
 }
 
-// Between two maps, and of a program: `target` null or not.
+// Name of a state in a program's form, or between two maps if `target` is null.
 std::string state_name(const MapStates* target, const std::string& kind,
                        const std::string& weight) {
   if (target == nullptr) return "optimizer.state." + kind + "." + weight;
@@ -32,7 +32,7 @@ std::string state_name(const MapStates* target, const std::string& kind,
   return replaced(replaced(target->name, "{state}", word), "{name}", weight);
 }
 
-// Weights by their bare name; nothing for one that two of them have.
+// Weights by their bare name; null if two weights have the same.
 std::map<std::string, const MapTensor*> weights_by_name(std::span<const MapTensor> tensors) {
   std::map<std::string, const MapTensor*> weights;
   for (const MapTensor& tensor : tensors) {
@@ -43,7 +43,7 @@ std::map<std::string, const MapTensor*> weights_by_name(std::span<const MapTenso
   return weights;
 }
 
-// A tied weight has one state, which may have the name of the copy.
+// A tied weight has one state, which may be saved under the name of the copy.
 void follow_copies(const BoundMap& weights, CarriedStates& states) {
   for (auto& [kind, by_weight] : states.by_kind) {
     for (const auto& [copy, of] : weights.left_copies) {
@@ -55,7 +55,7 @@ void follow_copies(const BoundMap& weights, CarriedStates& states) {
   }
 }
 
-// Under the names by which the map reads the weights.
+// Renames states to follow the names by which the map reads their weights.
 void follow_names(const BoundMap& weights, CarriedStates& states) {
   for (auto& [kind, by_weight] : states.by_kind) {
     std::map<std::string, std::string> read;
@@ -74,7 +74,7 @@ std::string without_written(const ModelMap& map, MapWay way, const std::string& 
   return is_written ? name.substr(map.written_prefix.size()) : name;
 }
 
-// One kind of state: the rows of its weights, under the names of its states.
+// The rows of one kind of state: those of its weights, with the names of its states.
 class StateRows {
  public:
   StateRows(const ModelMap& map, const MapStates* target, std::string kind,
@@ -96,7 +96,7 @@ class StateRows {
   std::map<std::string, std::string> behind = {};
 
  private:
-  // The names of a side; false where a weight of it has no state.
+  // Replaces weight names by state names; false if a weight has no state.
   bool name_before(std::vector<std::string>& names) const {
     for (std::string& name : names) {
       auto found = before_.find(name);
@@ -126,7 +126,10 @@ class StateRows {
     for (const auto& from : row.from) {
       if (is_forward) taken_.insert(from.begin(), from.end());
     }
-    std::erase_if(states.ops, [](const BoundOp& op) { return op.kind == MapOp::Kind::kCast; });
+    // The gradient of w is that of 1 + w.
+    std::erase_if(states.ops, [&](const BoundOp& op) {
+      return op.kind == MapOp::Kind::kCast || (op.kind == MapOp::Kind::kAdd && !is_master(kind_));
+    });
     for (BoundOp& op : states.ops) {
       if (op.kind == MapOp::Kind::kPad && !is_master(kind_)) op.value = 0;
     }
@@ -137,7 +140,7 @@ class StateRows {
   const MapStates* target_;
   std::string kind_;
   const std::map<std::string, std::string>& before_;
-  std::set<std::string> taken_;  // weights
+  std::set<std::string> taken_;  // weights whose state is used
 };
 
 }  // namespace
@@ -146,7 +149,7 @@ CarriedStates find_states(std::span<const MapTensor> tensors, const MapStates& t
                           const std::vector<std::string>& leave_out) {
   CarriedStates states;
   const auto weights = weights_by_name(tensors);
-  std::set<std::string> masters;  // weights that have one
+  std::set<std::string> masters;  // weights that have a master
   for (const MapTensor& tensor : tensors) {
     const auto path = parse_state_fqn(tensor.fqn);
     if (!path) continue;

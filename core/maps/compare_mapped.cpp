@@ -23,12 +23,12 @@
 namespace shw {
 namespace {
 
-// Both sides of one tensor are held in memory.
+// Limit on a tensor's bytes, because both sides are in memory.
 constexpr std::uint64_t kMostCompared = std::uint64_t{1} << 30;
 
 using Kind = MappedDifference::Kind;
 
-// What the map makes of one checkpoint, and another one that is in its world.
+// The mapped checkpoint, and the other one, which is in the target's world.
 class MappedPair {
  public:
   MappedPair(const TargetState& mapped, const Checkpoint& other, const BoundMap& bound,
@@ -42,6 +42,7 @@ class MappedPair {
     for (const BoundRow& row : bound.rows) {
       for (const std::string& to : row.to) rows_[to] = &row;
     }
+    for (const auto& [read, saved] : saved_names(mapped.source(), bound)) source_.insert(read);
   }
 
   Result<MappedComparison> compare(const BoundMap& of_other, const MappedOptions& options,
@@ -62,8 +63,12 @@ class MappedPair {
     }
     for (const std::string& left : of_other.left_out) names_.erase(left);
     for (const auto& [copy, of] : of_other.left_copies) names_.erase(copy);
-    for (const auto& [read, saved] : names_)
-      (is_other_compared_ ? out_.more : out_.missing).push_back({saved, {saved}});
+    for (const auto& [read, saved] : names_) {
+      if (is_other_compared_)
+        out_.more.push_back({saved, {saved}});
+      else
+        add_missing(of_other, read, saved);
+    }
     out_.reads_values = reads_values_;
     name_moved();
     spare_untrained();
@@ -71,7 +76,7 @@ class MappedPair {
   }
 
  private:
-  // Saturates: sizes come from files.
+  // Saturates, because sizes come from files.
   static std::uint64_t bytes_of(Dtype dtype, const Extents& shape) {
     const auto elements = volume(shape);
     const auto bytes =
@@ -79,7 +84,7 @@ class MappedPair {
     return bytes ? static_cast<std::uint64_t>(*bytes) : UINT64_MAX;
   }
 
-  // A tensor that only the mapped one has.
+  // Adds a tensor that only the mapped checkpoint has.
   void add_alone(const std::string& fqn) {
     MappedAlone alone{fqn, {}};
     auto row = rows_.find(fqn);
@@ -90,6 +95,23 @@ class MappedPair {
     if (alone.here.empty()) alone.here = {fqn};
     if (!is_other_compared_) alone.fqn = alone.here.front();
     (is_other_compared_ ? out_.missing : out_.more).push_back(std::move(alone));
+  }
+
+  // A tensor that only the reference has, by the names that its parts would have in the one that is
+  // compared.
+  void add_missing(const BoundMap& of_other, const std::string& read, const std::string& saved) {
+    std::size_t missing = 0;
+    for (const BoundRow& row : of_other.rows) {
+      if (std::find(row.to.begin(), row.to.end(), read) == row.to.end()) continue;
+      for (const auto& cell : row.from) {
+        for (const std::string& fqn : cell) {
+          if (source_.contains(fqn)) continue;
+          out_.missing.push_back({fqn, {saved}});
+          ++missing;
+        }
+      }
+    }
+    if (missing == 0) out_.missing.push_back({saved, {saved}});
   }
 
   Status compare_one(std::size_t entry, const std::string& saved) {
@@ -162,8 +184,8 @@ class MappedPair {
     }
   }
 
-  // What is padded on the way has another number of rows than the model has words: rows that were
-  // cut off are padding to the other program, and rows of its padding are words to this one.
+  // Explains a wrong number of rows of a padded tensor: rows of real tokens were cut off as if they
+  // were padding, or padding was kept as if it were tokens.
   std::optional<std::string> wrong_vocabulary(const std::string& fqn) const {
     const auto row = rows_.find(fqn);
     if (is_other_compared_ || vocab_ <= 0 || row == rows_.end()) return std::nullopt;
@@ -178,7 +200,7 @@ class MappedPair {
     return std::nullopt;
   }
 
-  // Every cell that differs is of one value.
+  // True if all elements of every cell that differs have one value.
   static bool are_constant(const HeldTensor& one, std::size_t lead,
                            const std::set<CellPart>& where) {
     const auto cells =
@@ -194,8 +216,8 @@ class MappedPair {
     });
   }
 
-  // Weights of another step differ in ways that no mistake makes: a tensor that is still as it
-  // began is no mistake beside them.
+  // Weights of another training step differ without a mistake, so a tensor that still has its
+  // initial constant value is not a conversion mistake then.
   void spare_untrained() {
     std::size_t values = 0, mistakes = 0;
     for (const MappedDifference& one : out_.differences) {
@@ -210,7 +232,7 @@ class MappedPair {
     }
   }
 
-  // Numbers of two dtypes are compared as float32.
+  // Converts both sides to float32, to compare numbers of two dtypes.
   static void widen(HeldTensor& held, HeldTensor& made) {
     if (!has_values(held.dtype) || !has_values(made.dtype)) return;
     for (HeldTensor* one : {&held, &made}) {
@@ -257,7 +279,7 @@ class MappedPair {
     return {};
   }
 
-  // Padding is whatever was trained there: it is not compared.
+  // Copies padding from the saved tensor, because padding may have any value and is not compared.
   static void take_padding(const TargetTensor& tensor, const HeldTensor& held, HeldTensor& made) {
     if (held.shape != made.shape || held.dtype != made.dtype) return;
     const Extents strides = row_major_strides(made.shape);
@@ -290,7 +312,7 @@ class MappedPair {
                        human_count(differ), human_count(was.bytes.size() / width));
   }
 
-  // A tensor that is another one of the reference.
+  // Finds tensors whose elements belong to another tensor of the reference.
   void name_moved() {
     std::vector<MovedTensor> moved;
     std::set<std::string> differing;
@@ -312,19 +334,20 @@ class MappedPair {
   const ModelMap& map_;
   const HeadSizes heads_;
   const bool is_other_compared_;
-  std::int64_t vocab_ = 0;  // words of the model; 0: not said
+  std::int64_t vocab_ = 0;  // vocabulary size of the model; 0: unknown
   bool reads_values_ = true;
   PartReader reader_;
   std::map<std::string, const BoundRow*> rows_;
+  std::set<std::string> source_;  // names of the mapped one, before the map
   std::map<std::string, std::string> names_;
-  std::map<std::string, std::string> moved_;  // tensors of the reference by their hash
+  std::map<std::string, std::string> moved_;  // tensors of the reference by hash
   std::vector<std::pair<std::size_t, std::string>> moved_there_;
   std::vector<std::size_t>
-      constant_;  // differences: all elements of the compared one are one value
+      constant_;  // differences in which the compared elements all have one value
   MappedComparison out_;
 };
 
-// A head that the reference ties to the embedding is right where it is a copy of it.
+// Checks an output head that the reference ties to the embedding: a copy of the embedding is right.
 void add_untied_heads(const Checkpoint& compared, const MappedOptions& options,
                       MappedComparison& out) {
   if (!options.reads_values) return;
@@ -359,8 +382,8 @@ void add_untied_heads(const Checkpoint& compared, const MappedOptions& options,
   });
 }
 
-// Copies that the other program does without (tied heads, those of layers for several tokens) are
-// right where they hold what is right in their original.
+// Checks copies that the other program does not save (tied heads, MTP layers): right if they equal
+// the right content of their original.
 void add_wrong_copies(const Checkpoint& compared, const BoundMap& bound,
                       const MappedOptions& options, MappedComparison& out) {
   if (!options.reads_values || bound.left_copies.empty()) return;
@@ -377,7 +400,7 @@ void add_wrong_copies(const Checkpoint& compared, const BoundMap& bound,
       out.unread.push_back(saved->second);
       continue;
     }
-    // What is not whole is reported by the check itself.
+    // The check itself reports incomplete tensors.
     if (held->uncovered != 0 || right->uncovered != 0) continue;
     const bool is_equal =
         held->dtype == right->dtype
@@ -407,7 +430,9 @@ bool needs_map(const Checkpoint& a, const Checkpoint& b, const ModelFacts& facts
 Result<std::optional<MappedComparison>> compare_mapped(
     const std::shared_ptr<const Checkpoint>& compared,
     const std::shared_ptr<const Checkpoint>& reference, const MappedOptions& options,
-    const ModelFacts& facts, Progress* progress) {
+    const ModelFacts& said, Progress* progress) {
+  ModelFacts facts = said;
+  facts.allows_gaps = true;
   const std::vector<MapTensor> shapes = named_shapes(*compared),
                                expected = named_shapes(*reference);
   SHW_TRY(const MapOfPair pair, map_of_pair(shapes, expected, options.map, facts));
@@ -433,9 +458,10 @@ Result<std::optional<MappedComparison>> compare_mapped(
   out.from = steps.from;
   out.to = steps.to;
   out.map = map.name;
-  // Those of the other one are reported as tensors that it has alone.
+  // The other side's tensors are reported as ones that it alone has.
   out.without_row = steps.bound.back().without_row;
   out.left_out = of_other.left_out;
+  out.incomplete = steps.bound.back().incomplete;
   for (const std::string& name : steps.left_out) {
     if (std::find(out.without_row.begin(), out.without_row.end(), name) == out.without_row.end())
       out.left_out.push_back(name);

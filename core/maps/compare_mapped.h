@@ -1,5 +1,5 @@
-// Compares two checkpoints of one model in the layouts of two programs through a map: what differs,
-// and which wrong conversion makes it so.
+// Compares two checkpoints of one model in the layouts of two programs through a map: which tensors
+// differ, and which conversion mistake explains it.
 #pragma once
 
 #include <memory>
@@ -15,51 +15,52 @@ namespace shw {
 
 struct MappedDifference {
   enum class Kind : std::uint8_t {
-    kMistake,  // of a conversion: it gives exactly these elements
+    kMistake,  // a known conversion mistake gives exactly these elements
     kShape,
-    kDtype,    // the values are equal, where they were read
-    kValues,   // other numbers, and no known mistake makes them so
-    kDamaged,  // it cannot be read whole
+    kDtype,    // the values are equal, if they were read
+    kValues,   // other numbers that no known mistake explains
+    kDamaged,  // cannot be read completely
   };
   std::string fqn;                    // in the world of MappedComparison::to
-  std::vector<std::string> subjects;  // tensors of the checkpoint that is compared
-  std::string cause;                  // in words
+  std::vector<std::string> subjects;  // FQNs in the compared checkpoint
+  std::string cause;                  // as text
   Kind kind = Kind::kValues;
 };
 
-// A tensor that one of the two has alone.
+// A tensor that only one of the two has.
 struct MappedAlone {
-  std::string fqn;                // in the world of the compared one
-  std::vector<std::string> here;  // its tensors in the checkpoint that has it
+  std::string fqn;                // in the world of the compared checkpoint
+  std::vector<std::string> here;  // FQNs in the checkpoint that has it
 };
 
 struct MappedComparison {
-  std::string from, to;                   // worlds; tensors are compared as they are in `to`
-  std::string map;                        // by name
-  std::uint64_t in_both = 0;              // tensors
-  std::uint64_t compared = 0, equal = 0;  // of them, element by element
+  std::string from, to;                   // worlds; tensors are compared in the layout of `to`
+  std::string map;                        // name of the map
+  std::uint64_t in_both = 0;              // number of tensors
+  std::uint64_t compared = 0, equal = 0;  // of those in both, compared by element
   std::vector<MappedDifference> differences;
-  std::vector<MappedAlone> missing;      // that only the reference has
-  std::vector<MappedAlone> more;         // that only the compared one has
-  std::vector<std::string> unread;       // too large to be compared here
-  std::vector<std::string> without_row;  // of either; the map does not know them: not compared
-  std::vector<std::string> left_out;     // of either; not weights: optimizer and random states
+  std::vector<MappedAlone> missing;      // only in the reference
+  std::vector<MappedAlone> more;         // only in the compared checkpoint
+  std::vector<std::string> unread;       // too large to compare
+  std::vector<std::string> incomplete;   // of both sides: other parts of their stacks are missing
+  std::vector<std::string> without_row;  // of both sides: unknown to the map, not compared
+  std::vector<std::string> left_out;     // of both sides: optimizer and random states
   bool reads_values = true;
-  // Every tensor of either was compared, and none differs.
+  // True if all tensors of both sides were compared and none differs.
   bool is_same() const {
     return reads_values && differences.empty() && missing.empty() && more.empty() &&
-           unread.empty() && without_row.empty();
+           unread.empty() && incomplete.empty() && without_row.empty();
   }
 };
 
 struct MappedOptions {
-  const ModelMap* map = nullptr;  // null: one of this program's, by the names
-  bool reads_values = true;       // else names and shapes alone
+  const ModelMap* map = nullptr;  // null: a built-in one, chosen by names
+  bool reads_values = true;       // false: compare only names and shapes
 };
 
-// Whether the two have names of different programs, so that a map is needed.
+// True if the names belong to two programs, so that a map is needed.
 bool needs_map(const Checkpoint& a, const Checkpoint& b, const ModelFacts& facts);
-// Nothing where both have names of one program, or of none that is known.
+// nullopt if the names belong to one program or to no known one.
 Result<std::optional<MappedComparison>> compare_mapped(
     const std::shared_ptr<const Checkpoint>& compared,
     const std::shared_ptr<const Checkpoint>& reference, const MappedOptions& options,

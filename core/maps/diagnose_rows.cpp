@@ -1,4 +1,4 @@
-// Elements that stand elsewhere: the known orders are tried on the bytes one after the other.
+// Finds elements at wrong places by trying the known orders on the bytes.
 #include "core/maps/diagnose_rows.h"
 
 #include <fmt/core.h>
@@ -17,10 +17,10 @@ namespace shw {
 namespace {
 
 constexpr std::size_t kMostTurned = std::size_t{64} << 20;  // bytes of a cell
-constexpr std::size_t kShortestFound = 16;  // bytes of a row that is told from all others
+constexpr std::size_t kShortestFound = 16;  // bytes; a shorter row is not distinctive
 constexpr std::size_t kMostTexts = 4;
 
-// Every piece `i` there is the piece from[i] that was expected. Of padding nothing is expected.
+// True if every saved piece i equals the expected piece from[i]. Padding may have any value.
 bool fits(const TwoSides& sides, const RowOrder& from, std::int64_t padding_from) {
   if (sides.there.size() != sides.expected.size() || from.size() != sides.count()) return false;
   for (std::size_t i = 0; i < from.size(); ++i) {
@@ -31,13 +31,13 @@ bool fits(const TwoSides& sides, const RowOrder& from, std::int64_t padding_from
 }
 
 std::optional<std::string> moved_rows(const TwoSides& rows) {
-  // Single elements are found anywhere.
+  // Very short rows would match by chance.
   if (rows.length < kShortestFound) return std::nullopt;
   const RowOrder order = found_order(rows);
   return order.empty() ? std::nullopt : moved_in_words(order, "row");
 }
 
-// A matrix with its rows as columns.
+// Transposes a matrix.
 Bytes turned_matrix(BytesView from, std::size_t rows, std::size_t columns, std::size_t width) {
   Bytes out(from.size());
   for (std::size_t r = 0; r < rows; ++r) {
@@ -48,11 +48,11 @@ Bytes turned_matrix(BytesView from, std::size_t rows, std::size_t columns, std::
   return out;
 }
 
-// One cell, as rows.
+// One cell as rows.
 struct Cell {
   TwoSides rows;
   Dtype dtype = Dtype::kUnknown;
-  std::size_t columns = 0;  // 0 where a row is not one line of elements
+  std::size_t columns = 0;  // 0 if a row is not one line of elements
 
   std::size_t width() const { return size_of(dtype); }
   bool is_matrix() const { return columns > 1 && rows.there.size() <= kMostTurned; }
@@ -89,7 +89,7 @@ std::optional<std::string> turned_cell(const Cell& cell) {
   return "it is transposed";
 }
 
-// The last two dims are those of a matrix, whatever is stacked before them.
+// Finds transposed matrices in the last two dims, below any stacked dims.
 std::optional<std::string> turned_cells(const HeldTensor& there, const HeldTensor& expected) {
   if (expected.shape.size() < 2 || there.shape.size() != expected.shape.size() ||
       there.bytes.size() != expected.bytes.size())
@@ -130,7 +130,63 @@ std::optional<std::string> other_length(const HeldTensor& there, const HeldTenso
       is, was, std::min(is, was));
 }
 
-// One cell whose rows were joined as `layout` says: which mistake makes it so.
+// Heads of joined groups, each of `each` query heads, a key and a value: the key and the value
+// stand behind each query head, or as often as that in the groups as they are.
+RowOrder repeated_by_head(std::int64_t groups, std::int64_t each) {
+  RowOrder out;
+  for (std::int64_t head = 0; head < groups * each; ++head) {
+    const std::int64_t first = head / each * (each + 2);
+    out.insert(out.end(), {first + head % each, first + each, first + each + 1});
+  }
+  return out;
+}
+RowOrder repeated_by_group(std::int64_t groups, std::int64_t each) {
+  RowOrder out;
+  for (std::int64_t group = 0; group < groups; ++group) {
+    for (std::int64_t i = 0; i < 3 * each; ++i)
+      out.push_back(group * (each + 2) + (i < each ? i : each + i / each - 1));
+  }
+  return out;
+}
+
+// Keys and values of a group stand once for each of its query heads, as in models without groups.
+std::optional<std::string> repeated_heads(const HeldTensor& there, const HeldTensor& expected,
+                                          const RowLayout& layout) {
+  const std::size_t lead = layout.lead, ndim = expected.shape.size();
+  if (layout.parts.size() != 3 || layout.part_names.size() != 3 || layout.dim != 0 ||
+      layout.head_dim <= 0 || layout.pieces <= 0 || lead >= ndim || there.shape.size() != ndim ||
+      layout.parts[1] != layout.parts[2] || layout.parts[1] != layout.pieces * layout.head_dim ||
+      layout.parts[0] % layout.parts[1] != 0)
+    return std::nullopt;
+  const std::int64_t each = layout.parts[0] / layout.parts[1], head = layout.head_dim;
+  Extents shape = expected.shape;
+  shape[lead] = 3 * layout.parts[0];
+  if (each < 2 || there.shape != shape || expected.shape[lead] != (each + 2) * layout.parts[1])
+    return std::nullopt;
+  const auto rows = static_cast<std::size_t>(expected.shape[lead]);
+  const auto cells = static_cast<std::size_t>(volume(ExtentsView(shape).first(lead)).value_or(0));
+  if (cells == 0 || rows == 0) return std::nullopt;
+  const std::size_t block = expected.bytes.size() / cells / rows * static_cast<std::size_t>(head);
+  const auto is_made_by = [&](const RowOrder& blocks) {
+    const std::size_t count = blocks.size();
+    for (std::size_t i = 0; i < cells * count; ++i) {
+      const std::size_t from = expected.bytes.size() / cells * (i / count) +
+                               static_cast<std::size_t>(blocks[i % count]) * block;
+      if (std::memcmp(there.bytes.data() + i * block, expected.bytes.data() + from, block) != 0)
+        return false;
+    }
+    return true;
+  };
+  if (!is_made_by(repeated_by_head(layout.pieces, each)) &&
+      !is_made_by(repeated_by_group(layout.pieces, each)))
+    return std::nullopt;
+  return fmt::format(
+      "the heads of {} and {} are repeated {} times, once for each head of {}: {} groups were "
+      "expected",
+      layout.part_names[1], layout.part_names[2], each, layout.part_names[0], layout.pieces);
+}
+
+// Finds the mistake in one cell whose rows were joined as in `layout`.
 class WrongCell {
  public:
   WrongCell(const RowLayout& layout, bool looks_into_parts = true)
@@ -151,7 +207,7 @@ class WrongCell {
   }
 
  private:
-  // Each part by itself, as the other program has it.
+  // Tries each part by itself in the other program's order.
   std::optional<std::string> wrong_parts(const Cell& cell) const {
     const std::vector<std::size_t> part_of = parts_of_rows(layout_);
     if (part_of.size() != cell.rows.count()) return std::nullopt;
@@ -186,7 +242,7 @@ class WrongCell {
                            layout_.part_names[other]);
     }
     RowLayout part{.part_names = {layout_.part_names[k]}, .parts = {layout_.parts[k]}};
-    // Values have no positions.
+    // The values part has no rotary positions.
     const bool turns = layout_.parts.size() == 3 && k < 2;
     if (turns) part.head_dim = layout_.head_dim;
     Cell alone = cell;
@@ -200,7 +256,7 @@ class WrongCell {
   bool looks_into_parts_;
 };
 
-// What is wrong in each cell that differs, and in which cells.
+// Lists the mistakes with the cells that have them.
 std::optional<std::string> wrong_cells(const HeldTensor& there, const HeldTensor& expected,
                                        const RowLayout& layout) {
   const std::size_t row_dim = layout.lead + layout.dim;
@@ -212,8 +268,8 @@ std::optional<std::string> wrong_cells(const HeldTensor& there, const HeldTensor
   const Extents lead(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(layout.lead));
   const auto stacked = static_cast<std::size_t>(volume(lead).value_or(1));
   const WrongCell wrong(layout);
-  std::map<std::string, std::vector<std::size_t>> texts;  // with the cells of the stack
-  std::size_t known = 0, unknown = 0;                     // cells
+  std::map<std::string, std::vector<std::size_t>> texts;  // mistake and its cells of the stack
+  std::size_t known = 0, unknown = 0;                     // number of cells
   for (std::size_t i = 0; i < count; ++i) {
     if (cells.is(i, i)) continue;
     const std::size_t at = i * cells.length;
@@ -228,7 +284,7 @@ std::optional<std::string> wrong_cells(const HeldTensor& there, const HeldTensor
     if (where.empty() || where.back() != i / (count / stacked))
       where.push_back(i / (count / stacked));
   }
-  // Weights of another step are all ones or all zeros in a cell here and there.
+  // In weights of another step some cells are all ones or zeros by chance.
   if (known <= unknown) return std::nullopt;
   std::string out;
   std::size_t shown = 0;
@@ -248,6 +304,7 @@ std::optional<std::string> wrong_conversion(const HeldTensor& there, const HeldT
   if (there.dtype != expected.dtype || expected.bytes.empty() || size_of(expected.dtype) == 0)
     return std::nullopt;
   if (auto text = other_length(there, expected, layout)) return text;
+  if (auto text = repeated_heads(there, expected, layout)) return text;
   if (auto text = turned_cells(there, expected)) return text;
   if (there.shape != expected.shape || layout.lead > expected.shape.size()) return std::nullopt;
   if (auto text = wrong_stack(there, expected, layout)) return text;

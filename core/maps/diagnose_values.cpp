@@ -1,4 +1,4 @@
-// Elements that a conversion changed: shifted by 1, multiplied, rounded, left at zero.
+// Finds values that a conversion changed: shifted by 1, multiplied, rounded, left at zero.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/words.h"
+#include "core/facts/values/added_tensor.h"
 #include "core/facts/values/value_reader.h"
 #include "core/maps/diagnose_rows.h"
 #include "core/tensor/cast.h"
@@ -14,7 +15,7 @@
 namespace shw {
 namespace {
 
-// bfloat16 keeps 8 bits of a number.
+// Tolerance for bfloat16, which has 8 significant bits.
 constexpr double kValueRounding = 1.0 / 64;
 
 struct TwoValues {
@@ -52,7 +53,7 @@ std::optional<std::string> wrong_by_one(const TwoValues& values) {
       shift > 0 ? "larger" : "smaller", shift > 0 ? "-" : "+");
 }
 
-// The number that every element was multiplied by; 0 where there is none.
+// The constant factor between both sides; 0 if there is none.
 double factor_of(const TwoValues& values) {
   std::size_t largest = 0;
   for (std::size_t i = 1; i < values.expected.size(); ++i) {
@@ -69,11 +70,11 @@ double factor_of(const TwoValues& values) {
 }
 
 std::optional<std::string> multiplied(const TwoValues& values) {
-  // One or two numbers are a multiple of any others.
+  // Any one or two numbers are multiples of others, so at least four are required.
   if (values.there.size() < 4) return std::nullopt;
   const double factor = factor_of(values);
   if (factor == 0) return std::nullopt;
-  // Weights of the next steps differ as little.
+  // The next training steps change weights by as little.
   if (std::fabs(factor - 1) <= 2 * kValueRounding) return std::nullopt;
   return fmt::format(
       "every element is {:.4g} times the one that was expected: a scale was applied "
@@ -81,24 +82,33 @@ std::optional<std::string> multiplied(const TwoValues& values) {
       factor);
 }
 
-// Rows from one on are zero.
+// Rows that follow one another are zero, and all others are right. Behind them stands at most
+// padding.
 std::optional<std::string> zero_rows(const TwoValues& values, const Extents& shape) {
   if (shape.empty() || shape.front() < 2) return std::nullopt;
-  const std::size_t row = values.there.size() / static_cast<std::size_t>(shape.front());
-  std::size_t end = values.there.size();
-  while (end > 0 && values.there[end - 1] == 0) --end;
-  const std::size_t rows = row == 0 ? 0 : (end + row - 1) / row;
-  if (rows == 0 || rows == static_cast<std::size_t>(shape.front())) return std::nullopt;
-  for (std::size_t i = 0; i < rows * row; ++i) {
-    if (values.there[i] != values.expected[i]) return std::nullopt;
+  const auto count = static_cast<std::size_t>(shape.front());
+  const std::size_t row = values.there.size() / count;
+  std::size_t first = count, end = 0;  // rows that differ
+  for (std::size_t i = 0; i < values.there.size(); ++i) {
+    if (values.there[i] == values.expected[i]) continue;
+    if (values.there[i] != 0) return std::nullopt;
+    first = std::min(first, i / row);
+    end = i / row + 1;
   }
-  return fmt::format(
-      "rows {} to {} are zero, and all rows before them are right: they were cut "
-      "off and filled up again",
-      rows, shape.front() - 1);
+  const auto is_zero = [](float value) { return value == 0; };
+  if (first >= end || (first == 0 && end == count) ||
+      !std::all_of(values.there.begin() + static_cast<std::ptrdiff_t>(first * row),
+                   values.there.begin() + static_cast<std::ptrdiff_t>(end * row), is_zero))
+    return std::nullopt;
+  while (end < count &&
+         std::all_of(values.there.begin() + static_cast<std::ptrdiff_t>(end * row),
+                     values.there.begin() + static_cast<std::ptrdiff_t>((end + 1) * row), is_zero))
+    ++end;
+  return fmt::format("rows {} to {} are zero, and all other rows are right: they were {}", first,
+                     end - 1, end == count ? "cut off and filled up again" : "never written");
 }
 
-// They are what the expected ones become in a dtype of fewer bits, to the bit.
+// Describes elements that equal the expected ones rounded to a narrower dtype, to the bit.
 std::optional<std::string> rounded(const HeldTensor& there, const HeldTensor& expected) {
   for (const Dtype narrow :
        {Dtype::kBfloat16, Dtype::kFloat16, Dtype::kFloat8E4m3fn, Dtype::kFloat8E5m2}) {
@@ -129,6 +139,11 @@ std::optional<std::string> wrong_values(const HeldTensor& there, const HeldTenso
   if (auto text = wrong_by_one(values)) return text;
   if (auto text = zero_rows(values, there.shape)) return text;
   if (auto text = rounded(there, expected)) return text;
+  if (can_add_to(there.dtype) && lost_bits_in_shift(there.dtype, there.bytes, expected.bytes))
+    return fmt::format(
+        "every element was shifted by 1 in {} and shifted back: what that rounds off is not in "
+        "this checkpoint",
+        name(there.dtype));
   return multiplied(values);
 }
 

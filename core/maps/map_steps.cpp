@@ -5,12 +5,12 @@
 namespace shw {
 namespace {
 
-// A dim cut into blocks, and the order that they come in.
+// Blocks of a dim, and their order.
 struct BlockOrder {
   Extents sizes, order;
 };
 
-// Of parts that lie one after the other: piece 0 of each, piece 1 of each, ...
+// Order for a join of adjacent parts: piece 0 of each, piece 1 of each, ...
 BlockOrder joined(const Extents& parts, std::int64_t pieces) {
   BlockOrder out;
   for (std::int64_t part : parts) {
@@ -22,7 +22,7 @@ BlockOrder joined(const Extents& parts, std::int64_t pieces) {
   }
   return out;
 }
-// The reverse.
+// Inverse of joined().
 BlockOrder parted(const Extents& parts, std::int64_t pieces) {
   BlockOrder out;
   const auto count = static_cast<std::int64_t>(parts.size());
@@ -35,8 +35,8 @@ BlockOrder parted(const Extents& parts, std::int64_t pieces) {
   return out;
 }
 
-// Of a dim that is seen as `view`: its axes in another order. Axes at the end that stay there are
-// one block.
+// Order of the blocks of a dim whose `view` axes are permuted. Trailing axes that keep their place
+// form one block.
 Extents permuted(Extents view, Extents order) {
   while (!order.empty() && order.back() == static_cast<std::int64_t>(view.size()) - 1) {
     order.pop_back();
@@ -63,7 +63,7 @@ Extents reversed(const Extents& order) {
   return out;
 }
 
-// Parts in another order, or back in the one that they had.
+// Order of a reorder, or of its inverse.
 BlockOrder reordered(const BoundOp& op, bool is_forward) {
   if (is_forward) return {op.parts, op.order};
   BlockOrder back;
@@ -86,6 +86,7 @@ class MapSteps {
   std::vector<Step> make(const std::vector<std::string>& objects) {
     Patterns dropped = objects;
     dropped.insert(dropped.end(), bound_.left_out.begin(), bound_.left_out.end());
+    dropped.insert(dropped.end(), bound_.incomplete.begin(), bound_.incomplete.end());
     for (const auto& [old, now] : bound_.stripped) steps_.emplace_back(RenameStep{old, now});
     for (const auto& [copy, of] : bound_.left_copies) dropped.push_back(copy);
     if (!dropped.empty()) steps_.emplace_back(DropStep{std::move(dropped)});
@@ -98,7 +99,7 @@ class MapSteps {
 
  private:
   std::string fresh() { return "_map." + std::to_string(next_++); }
-  // A name that a tensor of the source still has is given last of all.
+  // A name that no source tensor has; otherwise a temporary one that is renamed at the end.
   std::string free_name(const std::string& name) {
     if (!taken_.contains(name)) return name;
     late_.emplace_back(fresh(), name);
@@ -141,7 +142,7 @@ class MapSteps {
     steps_.emplace_back(TrimStep{{tensor}, Box{std::move(offsets), std::move(sizes)}});
   }
 
-  // One operation that keeps the number of tensors.
+  // Adds the step for an operation that keeps the number of tensors.
   void change(const std::string& tensor, const BoundOp& op, bool is_forward) {
     switch (op.kind) {
       case MapOp::Kind::kRegroup:
@@ -159,6 +160,9 @@ class MapSteps {
         return;
       case MapOp::Kind::kCast:
         steps_.emplace_back(CastStep{{tensor}, is_forward ? op.dtype : op.from_dtype});
+        return;
+      case MapOp::Kind::kAdd:
+        steps_.emplace_back(AddStep{{tensor}, is_forward ? op.value : -op.value});
         return;
       case MapOp::Kind::kReorder:
         return permute_blocks(tensor, op.dim, reordered(op, is_forward));
@@ -197,7 +201,7 @@ class MapSteps {
     return tensors;
   }
 
-  // The tensors of all cells under one name: the last counter first.
+  // Stacks the tensors of all cells, the last counter first.
   void stack(std::vector<std::string> cells, Extents lead, const std::string& name) {
     while (!lead.empty()) {
       const auto count = static_cast<std::size_t>(lead.back());
@@ -256,7 +260,7 @@ class MapSteps {
 
   const BoundMap& bound_;
   std::vector<Step> steps_;
-  std::set<std::string> taken_;  // names of the source
+  std::set<std::string> taken_;  // FQNs of the source
   std::vector<std::pair<std::string, std::string>> late_;
   std::size_t next_;
 };

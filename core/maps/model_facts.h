@@ -1,5 +1,4 @@
-// What a checkpoint and the files beside it say of the sizes of their model: config.json of Hugging
-// Face, the arguments that Megatron saves, and what a person says.
+// Sizes of a model, from Hugging Face's config.json, Megatron's saved arguments, and the user.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +14,24 @@ namespace shw {
 
 struct ModelFacts {
   using Sizes = std::map<std::string, std::int64_t, std::less<>>;
-  Sizes config;            // whole numbers and flags of config.json, of its text_config too
-  Sizes args;              // of Megatron's arguments
-  std::string model_type;  // "llama"; empty: not known
-  Sizes said = {};         // by a person: a value of the map by its name
+  Sizes config;            // whole numbers and flags of config.json and its text_config
+  Sizes args;              // Megatron's arguments
+  std::string model_type;  // "llama"; empty: unknown
+  Sizes said = {};         // from the user: value of the map by name
   std::vector<std::string> said_forms = {};
+  // Of a checkpoint that is compared: what is stacked and is not there for every layer or expert is
+  // told, and does not keep the rest from being compared.
+  bool allows_gaps = false;
 
   bool operator==(const ModelFacts&) const = default;
 };
 
-// `text` is that of a config.json.
+// `text` is the content of a config.json.
 Status add_config(std::string_view text, const std::string& source, ModelFacts& facts);
-// What lies in the checkpoint's folder, or in the folder around it. What cannot be read is passed
-// over: a map asks for what it needs.
+// Facts from the checkpoint's folder or its parent. Unreadable files are ignored, because a map
+// asks for the values that it needs.
 ModelFacts facts_beside(const Checkpoint& checkpoint);
-// "groups=2", "model=llama", "form=local". kUsage where it is none of them.
+// Parses "groups=2", "model=llama" or "form=local". kUsage otherwise.
 Status add_said(const std::string& text, ModelFacts& facts);
 
 }  // namespace shw

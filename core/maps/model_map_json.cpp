@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 
 #include "core/base/json.h"
 #include "core/maps/model_map.h"
@@ -19,7 +21,7 @@ constexpr std::size_t kMostMapBytes = std::size_t{16} << 20;
 constexpr std::size_t kMostRows = 10'000, kMostListed = 256, kLongestName = 1024;
 constexpr const char* kMapSchema = "shardwright-map/1";
 
-constexpr std::array<std::pair<std::string_view, MapOp::Kind>, 9> kOps{{
+constexpr std::array<std::pair<std::string_view, MapOp::Kind>, 10> kOps{{
     {"join", MapOp::Kind::kJoin},
     {"split", MapOp::Kind::kSplit},
     {"regroup", MapOp::Kind::kRegroup},
@@ -29,6 +31,7 @@ constexpr std::array<std::pair<std::string_view, MapOp::Kind>, 9> kOps{{
     {"pad", MapOp::Kind::kPad},
     {"reorder", MapOp::Kind::kReorder},
     {"cast", MapOp::Kind::kCast},
+    {"add", MapOp::Kind::kAdd},
 }};
 
 // A size: a whole number, or an expression.
@@ -73,6 +76,11 @@ Dtype read_dtype(EditedJson& in, const MapJson& json, const char* key) {
   return dtype;
 }
 
+bool is_float32(double value) {
+  return std::isfinite(value) && std::fabs(value) <= std::numeric_limits<float>::max() &&
+         static_cast<double>(static_cast<float>(value)) == value;
+}
+
 MapOp read_op(EditedJson& in, const MapJson& json) {
   in.only(json, {"op", "dim", "pieces", "parts", "view", "order", "size", "to", "value", "dtype",
                  "from_dtype"});
@@ -99,6 +107,8 @@ MapOp read_op(EditedJson& in, const MapJson& json) {
     op.from_dtype = read_dtype(in, json, "from_dtype");
   }
   op.value = in.real(json, "value", 0);
+  if (op.kind == MapOp::Kind::kAdd && (op.value == 0 || !is_float32(op.value)))
+    in.complain("\"value\" is not a number other than 0 that float32 holds exactly");
   const bool needs_parts = op.kind == MapOp::Kind::kRegroup || op.kind == MapOp::Kind::kUngroup;
   if (needs_parts && op.parts.empty()) in.complain("\"parts\" is missing");
   if (op.kind == MapOp::Kind::kPermute && op.view.size() != op.order.size())
@@ -109,12 +119,12 @@ MapOp read_op(EditedJson& in, const MapJson& json) {
   return op;
 }
 
-// What a row holds, before the brackets in it are resolved.
+// A row before its brackets are resolved.
 struct RowText {
   std::vector<std::string> from, to, from_with, from_without, to_with;
 };
 
-// The text with what stands in brackets, or without it.
+// The text with or without its bracketed part.
 std::string without_brackets(std::string_view text, bool keeps) {
   std::string out;
   bool inside = false;
@@ -146,7 +156,7 @@ bool has_brackets(const std::vector<std::string>& texts) {
                      [](const std::string& text) { return text.find('[') != std::string::npos; });
 }
 
-// How many tensors there are after the operations; 0 where an operation does not fit.
+// Number of tensors after the operations; 0 if an operation does not fit.
 std::size_t tensors_after(const MapRow& row) {
   std::size_t count = row.from.size();
   for (const MapOp& op : row.ops) {
@@ -158,8 +168,8 @@ std::size_t tensors_after(const MapRow& row) {
   return count;
 }
 
-// The forms of layers that a row with brackets is for, with them or without; false where it is for
-// none that its own "form" names.
+// Forms of layers for the row with or without its bracketed text; false if its "form" excludes
+// them.
 bool choose_layers(bool keeps, std::vector<std::string>& forms) {
   auto is_of_layers = [](const std::string& form) {
     return form == "stacked" || form == "numbered" || form == "singleton";

@@ -12,13 +12,13 @@
 namespace shw {
 namespace {
 
-// A number in a name, and the word before it: "layers", 3.
+// A number in a name with the word before it: "layers", 3.
 struct NumberInName {
   std::string word;
   std::int64_t value = 0;
 };
 
-// Numbers in names, and what is around them.
+// Finds the numbers in a name; `around` gets the rest.
 std::vector<NumberInName> numbers_in(const std::string& name, std::string& around) {
   std::vector<NumberInName> out;
   for (std::size_t i = 0; i < name.size(); ++i) {
@@ -35,7 +35,7 @@ std::vector<NumberInName> numbers_in(const std::string& name, std::string& aroun
   return out;
 }
 
-// One counter that changed: "layer", from which number to which.
+// A counter with its saved and its expected number.
 struct CounterStep {
   std::string word;
   std::int64_t is = 0, was = 0;
@@ -54,15 +54,15 @@ std::optional<CounterStep> step_of(const MovedTensor& moved) {
   return out;
 }
 
-// What all tensors of one counter did.
+// All moves along one counter.
 struct CounterMoves {
-  std::map<std::int64_t, std::set<std::int64_t>> moves;  // from the number that is there
+  std::map<std::int64_t, std::set<std::int64_t>> moves;  // key: the saved number
 
   bool has(std::int64_t is, std::int64_t was) const {
     const auto found = moves.find(is);
     return found != moves.end() && found->second.contains(was);
   }
-  // All went one further; the last one may hold the first.
+  // True if all moved by `shift`, except at most one that wraps around.
   bool is_off_by(std::int64_t shift) const {
     std::size_t count = 0, others = 0;
     for (const auto& [is, was] : moves) {
@@ -72,12 +72,32 @@ struct CounterMoves {
   }
 };
 
+// "gate_proj and up_proj are exchanged" of two names that differ in one word alone, so that all
+// layers say one thing; empty for others.
+std::string exchanged_in_words(const std::string& a, const std::string& b) {
+  std::size_t begin = 0, length = 0;
+  const std::size_t shorter = std::min(a.size(), b.size());
+  while (begin < shorter && a[begin] == b[begin]) ++begin;
+  while (begin > 0 && a[begin - 1] != '.') --begin;
+  while (length < shorter - begin && a[a.size() - 1 - length] == b[b.size() - 1 - length]) ++length;
+  while (length > 0 && a[a.size() - length] != '.') --length;
+  std::string one = a.substr(begin, a.size() - length - begin);
+  std::string two = b.substr(begin, b.size() - length - begin);
+  if (one.empty() || two.empty() || one.find('.') != std::string::npos ||
+      two.find('.') != std::string::npos)
+    return {};
+  if (two < one) std::swap(one, two);
+  if (one == "weight_v" && two == "weight_w") return exchanged_in_words("gate", "up");
+  return fmt::format("{} and {} are exchanged: each holds what belongs to the other", one, two);
+}
+
 std::string text_of(const MovedTensor& moved, const std::optional<CounterStep>& step,
-                    const std::map<std::string, CounterMoves>& all) {
+                    const std::map<std::string, CounterMoves>& all, const std::string& exchanged) {
   if (!step && moved.is_copy)
     return fmt::format(
         "it is a copy of {}{}, and what belongs to it is nowhere", moved.of,
         moved.of.find("embed") != std::string::npos ? ", as if the two were tied" : "");
+  if (!step && !exchanged.empty()) return exchanged;
   if (!step) return "it holds what belongs to " + moved.of;
   const CounterMoves& moves = all.at(step->word);
   if (moved.is_copy)
@@ -92,7 +112,7 @@ std::string text_of(const MovedTensor& moved, const std::optional<CounterStep>& 
       fmt::format("{0} {1} holds what belongs to {0} {2}", step->word, step->is, step->was);
   if (!moves.has(step->was, step->is))
     return fmt::format("{}s stand in another order: {}", step->word, example);
-  // One text for both.
+  // Sorted, so that both tensors of a swap get equal text.
   const std::int64_t low = std::min(step->is, step->was), high = std::max(step->is, step->was);
   return fmt::format(
       "{0}s {1} and {2} are swapped: {0} {1} holds what belongs to {0} {2}, and the "
@@ -112,9 +132,16 @@ std::map<std::size_t, std::string> moved_tensors_in_words(const std::vector<Move
     else if (steps.back())
       all.try_emplace(steps.back()->word);
   }
+  std::map<std::string, std::string> of;
+  for (const MovedTensor& one : moved) of.emplace(one.fqn, one.of);
   std::map<std::size_t, std::string> out;
-  for (std::size_t i = 0; i < moved.size(); ++i)
-    out.emplace(moved[i].difference, text_of(moved[i], steps[i], all));
+  for (std::size_t i = 0; i < moved.size(); ++i) {
+    const auto back = of.find(moved[i].of);
+    const bool is_mutual = back != of.end() && back->second == moved[i].fqn;
+    out.emplace(moved[i].difference,
+                text_of(moved[i], steps[i], all,
+                        is_mutual ? exchanged_in_words(moved[i].fqn, moved[i].of) : std::string()));
+  }
   return out;
 }
 

@@ -20,7 +20,7 @@ std::optional<std::size_t> first_moved(const RowOrder& order) {
   return std::nullopt;
 }
 
-// How many pieces from `at` on came together.
+// Number of pieces from `at` on that stayed together.
 std::size_t run_at(const RowOrder& order, std::size_t at) {
   std::size_t length = 1;
   while (at + length < order.size() && !is_in_place(order, at + length) &&
@@ -29,7 +29,7 @@ std::size_t run_at(const RowOrder& order, std::size_t at) {
   return length;
 }
 
-// A moved piece whose source is in its own place as well.
+// A moved piece whose original is in its place too, so it is a copy.
 std::optional<std::size_t> first_copy(const RowOrder& order) {
   for (std::size_t i = 0; i < order.size(); ++i) {
     if (!is_in_place(order, i) && is_in_place(order, static_cast<std::size_t>(order[i]))) return i;
@@ -46,13 +46,13 @@ bool uses_each_once(const RowOrder& order) {
   return true;
 }
 
-// Without the pieces behind the last one that moved, as padding is.
+// Drops trailing pieces that did not move, such as padding.
 RowOrder without_end(RowOrder order) {
   while (!order.empty() && is_in_place(order, order.size() - 1)) order.pop_back();
   return order;
 }
 
-// By how many pieces all of them turned; 0 where they did not.
+// Number of pieces by which all are rotated; 0 if they are not.
 std::size_t turned_by(const RowOrder& order) {
   const auto count = static_cast<std::int64_t>(order.size());
   for (std::int64_t i = 0; i < count; ++i) {
@@ -75,7 +75,7 @@ std::string copy_text(const RowOrder& order, std::size_t at, std::string_view wh
       span_text(what, at, length), length == 1 ? "is" : "are", span_text(what, from, length));
 }
 
-// Two runs that changed places, and nothing else moved.
+// Describes a swap of two runs, if nothing else moved.
 std::optional<std::string> swap_text(const RowOrder& order, std::size_t at, std::string_view what) {
   const std::size_t length = run_at(order, at);
   const auto other = static_cast<std::size_t>(order[at]);
@@ -89,7 +89,7 @@ std::optional<std::string> swap_text(const RowOrder& order, std::size_t at, std:
                      span_text(what, other, length));
 }
 
-// The most pieces that stay together everywhere.
+// The largest size of blocks that stay together everywhere.
 std::size_t block_of(const RowOrder& order) {
   auto block = static_cast<std::int64_t>(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
@@ -148,6 +148,13 @@ std::optional<std::string> counted_in_words(const RowOrder& order, std::string_v
         order[*moved], example,
         count == 2 ? fmt::format(" (of two {}s: off by one, too)", what) : std::string());
   return fmt::format("{}s are stacked in another order: {}", what, example);
+}
+
+bool is_order_without_cause(std::string_view cause) {
+  for (const std::string_view part :
+       {"stand elsewhere", "stand in another order", "were joined in", "its shape is"})
+    if (cause.find(part) != std::string_view::npos) return true;
+  return false;
 }
 
 }  // namespace shw

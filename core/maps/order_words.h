@@ -1,4 +1,4 @@
-// Orders in which pieces stand, in words.
+// Describes the order of pieces.
 #pragma once
 
 #include <optional>
@@ -9,11 +9,15 @@
 
 namespace shw {
 
-// `order`: by piece that is there, the piece that was expected. `what`: "row", "column". Nothing
-// where every piece stands where it belongs.
+// `order`: by saved piece, the piece that was expected there. `what`: "row", "column". nullopt if
+// every piece is in its place.
 std::optional<std::string> moved_in_words(const RowOrder& order, std::string_view what);
 
-// The same of layers and experts, which are few.
+// Like moved_in_words(), for layers and experts, of which there are few.
 std::optional<std::string> counted_in_words(const RowOrder& order, std::string_view what);
+
+// True if a cause says only that pieces stand elsewhere, or that a shape is another one: that fits
+// any other heads as well.
+bool is_order_without_cause(std::string_view cause);
 
 }  // namespace shw

@@ -9,6 +9,7 @@
 #include "core/base/checked.h"
 #include "core/base/hash.h"
 #include "core/facts/states/optimizer_states.h"
+#include "core/facts/values/added_tensor.h"
 #include "core/facts/values/tensor_pieces.h"
 #include "core/formats/items.h"
 #include "core/maps/map_of_pair.h"
@@ -20,9 +21,9 @@
 namespace shw {
 namespace {
 
-// Both sides of one tensor are held in memory.
+// Limit on a tensor's bytes, because both sides are in memory.
 constexpr std::uint64_t kMostRearranged = std::uint64_t{1} << 30;
-constexpr std::size_t kMostRetained = 1 << 16;  // boxes of which a tensor is put together
+constexpr std::size_t kMostRetained = 1 << 16;  // limit on boxes of a reassembled tensor
 
 bool is_turned(const HeldTensor& there, const HeldTensor& expected, const Extents& turned) {
   const auto rows = static_cast<std::size_t>(turned[turned.size() - 2]);
@@ -68,10 +69,10 @@ std::optional<Diagnosis> rearranged(TensorId tensor, const HeldTensor& there,
 
 namespace {
 
-// What the map makes of the reference in the world of the one that is compared.
+// The reference mapped to the world of the compared checkpoint.
 struct ExpectedSide {
   TargetState state;
-  std::map<std::string, std::size_t> entries;  // by the name that the compared one has
+  std::map<std::string, std::size_t> entries;  // by FQN in the compared checkpoint
 };
 
 Result<ExpectedSide> expected_side(const std::shared_ptr<const Checkpoint>& compared,
@@ -107,15 +108,15 @@ std::uint64_t bytes_when_held(Dtype dtype, const Extents& shape) {
   return bytes ? static_cast<std::uint64_t>(*bytes) : UINT64_MAX;
 }
 
-// One tensor that is nowhere right, and what was expected there.
+// A tensor that cannot be repaired by itself, and its expected content.
 struct MovedWhole {
   TensorId tensor{};
-  std::size_t entry = 0;  // of the expected state
+  std::size_t entry = 0;  // in the expected state
   Extents shape;
   std::string there, expected;  // hashes
 };
 
-// The first row that is padding: nothing is expected there. 0 where there is none.
+// The first padding row, which may have any value; 0 if there is none.
 std::int64_t padding_begin(const TargetTensor& wanted) {
   for (const Part& part : wanted.parts) {
     if (part.is_padding() && !part.box.offsets.empty() && part.box.offsets.front() > 0)
@@ -140,8 +141,14 @@ class RepairSearch {
     SHW_TRY(const HeldTensor was, expected_of(wanted, *is));
     if (is->shape == was.shape && is->bytes == was.bytes) return {};
     if (auto found = rearranged(tensor, *is, was, padding_begin(wanted))) {
-      found_.push_back(std::move(*found));
+      found_.diagnoses.push_back(std::move(*found));
       return {};
+    }
+    if (is->dtype == was.dtype && is->shape == was.shape && can_add_to(is->dtype)) {
+      if (const auto shift = shift_between(is->dtype, is->bytes, was.bytes)) {
+        found_.shifts.emplace(tensor, *shift);
+        return {};
+      }
     }
     rows_.add(others_.size(), *is);
     others_.push_back({tensor, entry, is->shape, to_hex(hash_of(is->bytes)),
@@ -149,7 +156,7 @@ class RepairSearch {
     return {};
   }
 
-  Result<std::vector<Diagnosis>> take() {
+  Result<RepairsThroughMap> take() {
     SHW_CHECK(exchange_whole());
     for (std::size_t i = 0; i < others_.size(); ++i) {
       if (!is_exchanged_.contains(i)) SHW_CHECK(reassemble(i));
@@ -170,7 +177,7 @@ class RepairSearch {
     out.bytes = std::move(values->bytes);
     return out;
   }
-  // Padding is expected to be as it is.
+  // Padding is taken from the saved tensor, because it may have any value.
   Result<HeldTensor> expected_of(const TargetTensor& wanted, const HeldTensor& is) {
     HeldTensor was{wanted.dtype, wanted.shape, {}};
     if (is.shape == was.shape)
@@ -196,7 +203,7 @@ class RepairSearch {
     return {};
   }
 
-  // Out of rows of all tensors that are wrong.
+  // Reassembles a tensor from rows of all wrong tensors.
   Status reassemble(std::size_t i) {
     SHW_TRY(const TargetTensor wanted, copy_of_entry(expected_, others_[i].entry));
     const auto is = held(others_[i].tensor);
@@ -206,10 +213,10 @@ class RepairSearch {
     if (!moves || !are_held(*moves, was)) return {};
     PartlyLost out{others_[i].tensor, was.shape, {}, ""};
     for (const BoxMove& move : *moves) add_retained(move, out);
-    if (out.retained_chunks.size() <= kMostRetained) found_.push_back(std::move(out));
+    if (out.retained_chunks.size() <= kMostRetained) found_.diagnoses.push_back(std::move(out));
     return {};
   }
-  // Equal hashes can be made by hand: the boxes are compared.
+  // Compares the bytes, because equal hashes can be forged.
   bool are_held(const std::vector<BoxMove>& moves, const HeldTensor& was) const {
     std::map<std::size_t, std::vector<const BoxMove*>> by_source;
     for (const BoxMove& move : moves) by_source[move.source].push_back(&move);
@@ -239,9 +246,10 @@ class RepairSearch {
     }
   }
 
-  // Tensors that hold one another's elements: a tensor counts where its own are wanted by another.
+  // Finds tensors that have one another's content. A tensor is repaired if another tensor has its
+  // expected elements.
   Status exchange_whole() {
-    // By dtype, shape and hash: the tensors that hold it.
+    // By dtype, shape and hash: the tensors with that content.
     std::map<std::tuple<Dtype, Extents, std::string>, std::vector<std::size_t>> holders;
     for (std::size_t j = others_.size(); j-- > 0;)
       holders[{checkpoint_.dtype(others_[j].tensor), others_[j].shape, others_[j].there}].push_back(
@@ -251,7 +259,7 @@ class RepairSearch {
       const auto found = holders.find(
           {checkpoint_.dtype(others_[i].tensor), others_[i].shape, others_[i].expected});
       if (found == holders.end() || found->second.empty()) continue;
-      // Equal hashes can be made by hand.
+      // Compares the bytes, because equal hashes can be forged.
       SHW_TRY(const bool is_held, holds(others_[found->second.back()].tensor, others_[i]));
       if (!is_held) continue;
       source[i] = found->second.back();
@@ -264,11 +272,11 @@ class RepairSearch {
       for (const ChunkId chunk : checkpoint_.chunks(others_[source[i]].tensor))
         out.retained_chunks.push_back(
             {chunk, whole(copy_of(checkpoint_.sizes(chunk))), copy_of(checkpoint_.offsets(chunk))});
-      found_.push_back(std::move(out));
+      found_.diagnoses.push_back(std::move(out));
     }
     return {};
   }
-  // Whether `tensor` has every byte that is expected of another one.
+  // True if `tensor` has every byte that is expected of `other`.
   Result<bool> holds(TensorId tensor, const MovedWhole& other) {
     SHW_TRY(const TargetTensor wanted, copy_of_entry(expected_, other.entry));
     const auto is = held(tensor), own = held(other.tensor);
@@ -289,18 +297,19 @@ class RepairSearch {
   const Checkpoint& checkpoint_;
   const TargetState& expected_;
   PartReader reader_;
-  std::vector<Diagnosis> found_;
-  std::vector<MovedWhole> others_;  // not right in another order of their own
+  RepairsThroughMap found_;
+  std::vector<MovedWhole> others_;  // not repairable by reordering their own elements
   std::set<std::size_t> is_exchanged_;
   RowPlaces rows_;
 };
 
 }  // namespace
 
-Result<std::vector<Diagnosis>> repairs_through_map(
-    const std::shared_ptr<const Checkpoint>& compared,
-    const std::shared_ptr<const Checkpoint>& reference, const MappedComparison& comparison,
-    const MappedOptions& options, const ModelFacts& facts, Progress* progress) {
+Result<RepairsThroughMap> repairs_through_map(const std::shared_ptr<const Checkpoint>& compared,
+                                              const std::shared_ptr<const Checkpoint>& reference,
+                                              const MappedComparison& comparison,
+                                              const MappedOptions& options, const ModelFacts& facts,
+                                              Progress* progress) {
   std::set<TensorId> named;
   for (const MappedDifference& one : comparison.differences) {
     if (one.kind == MappedDifference::Kind::kDtype || one.kind == MappedDifference::Kind::kDamaged)
@@ -309,11 +318,12 @@ Result<std::vector<Diagnosis>> repairs_through_map(
       if (const auto tensor = compared->find(subject)) named.insert(*tensor);
     }
   }
-  // A state of the optimizer has the order of its parameter, and no map compared it.
+  // Skips parameters with optimizer states: the states have the same wrong order, and no map
+  // compared them.
   for (const OptimizerState& state : optimizer_states(*compared, progress)) {
     if (state.parameter) named.erase(*state.parameter);
   }
-  if (named.empty()) return std::vector<Diagnosis>();
+  if (named.empty()) return RepairsThroughMap();
   SHW_TRY(const ExpectedSide expected,
           expected_side(compared, reference, options, facts, progress));
   RepairSearch search(*compared, expected.state);

@@ -14,7 +14,7 @@ std::string text_of(const MapText& json) {
   return json.dump(-1, ' ', false, MapText::error_handler_t::replace);
 }
 
-// A number where the expression is one.
+// A JSON number if the expression is one, otherwise a string.
 MapText size_to_json(const std::string& expression) {
   std::uint64_t number = 0;
   const char* end = expression.data() + expression.size();
@@ -26,7 +26,7 @@ MapText sizes_to_json(const std::vector<std::string>& expressions) {
   for (const std::string& one : expressions) out.push_back(size_to_json(one));
   return out;
 }
-// One name alone, or a list.
+// A string for a single name, otherwise a list.
 MapText texts_to_json(const std::vector<std::string>& texts) {
   return texts.size() == 1 ? MapText(texts.front()) : MapText(texts);
 }
@@ -41,6 +41,10 @@ MapText op_to_json(const MapOp& op) {
   if (op.kind == MapOp::Kind::kCast) {
     out["from_dtype"] = name(op.from_dtype);
     out["dtype"] = name(op.dtype);
+    return out;
+  }
+  if (op.kind == MapOp::Kind::kAdd) {
+    out["value"] = op.value;
     return out;
   }
   if (op.kind != MapOp::Kind::kTranspose) out["dim"] = op.dim;

@@ -1,5 +1,7 @@
 #include <fmt/core.h>
 
+#include <cmath>
+
 #include "core/base/words.h"
 #include "core/transform/steps.h"
 
@@ -24,6 +26,7 @@ struct StepName {
   std::string_view operator()(const CopyStep&) const { return "copy"; }
   std::string_view operator()(const DropStep&) const { return "drop"; }
   std::string_view operator()(const CastStep&) const { return "cast"; }
+  std::string_view operator()(const AddStep&) const { return "add"; }
   std::string_view operator()(const FillStep&) const { return "fill"; }
   std::string_view operator()(const MaskStep&) const { return "mask"; }
   std::string_view operator()(const DequantiseStep&) const { return "dequantise"; }
@@ -73,6 +76,11 @@ struct StepText {
   std::string operator()(const DropStep& step) const { return listed(step.tensors) + ": left out"; }
   std::string operator()(const CastStep& step) const {
     return fmt::format("{}: cast to {}", listed(step.tensors), shw::name(step.dtype));
+  }
+  std::string operator()(const AddStep& step) const {
+    return fmt::format("{}: {} {} every element in float32, rounded to its dtype",
+                       listed(step.tensors), std::abs(step.value),
+                       step.value < 0 ? "taken off" : "added to");
   }
   std::string operator()(const FillStep& step) const {
     std::string what = step.boxes  ? plural(step.boxes->size(), "box")

@@ -1,6 +1,5 @@
-// What can be done to a checkpoint, one step after the other: plain values that a person reads,
-// writes and edits as JSON (json.h). A step names tensors as they are called when its turn
-// comes.
+// Steps that change a checkpoint, one after the other: plain values that users read, write and edit
+// as JSON (json.h). A step uses the names that tensors have when it is applied.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +15,11 @@
 
 namespace shw {
 
-using Patterns = std::vector<std::string>;  // FQNs, or shell patterns of them
+using Patterns = std::vector<std::string>;  // FQNs or shell patterns
 
-// --- which element stands where
+// --- where elements are
 
-// The saved tiles are taken as boxes elsewhere: what a saver recorded wrongly is said anew.
+// Assembles a tensor from its saved tiles at other offsets, to correct wrong records.
 struct RelabelStep {
   std::string tensor;
   Extents shape;
@@ -30,26 +29,26 @@ struct RelabelStep {
   };
   std::vector<Tile> tiles;
 };
-// Other tiles of the same tensor.
+// Splits tensors into other tiles.
 struct RetileStep {
   Patterns tensors;
-  std::vector<TargetChunk> tiles;  // none: one tile of all
+  std::vector<TargetChunk> tiles;  // empty: one tile
 };
 struct ReshardStep {
   Patterns tensors;
   Mesh mesh;
   std::vector<Placement> placements;
 };
-// Dim d becomes what dim order[d] was.
+// Dim d of the result is dim order[d] of the tensor.
 struct PermuteDimsStep {
   Patterns tensors;
   Extents order;
 };
-// A dim is cut into blocks; block i becomes what block order[i] was.
+// Splits a dim into blocks; block i of the result is block order[i] of the tensor.
 struct PermuteBlocksStep {
   Patterns tensors;
   std::int64_t dim = 0;
-  Extents sizes = {};  // of the blocks as they stand now; empty: all of one size
+  Extents sizes = {};  // of the blocks before the step; empty: equal sizes
   Extents order = {};
 };
 struct SplitStep {
@@ -57,13 +56,13 @@ struct SplitStep {
   std::int64_t dim = 0;
   Extents sizes = {};
   std::vector<std::string> into = {};
-  bool drop_dim = false;  // each is of one row, whose dim goes
+  bool drop_dim = false;  // each result has one row, and the dim is removed
 };
 struct ConcatStep {
   std::vector<std::string> tensors;
   std::int64_t dim = 0;
   std::string into;
-  bool new_dim = false;  // they are stacked along a dim that they do not have
+  bool new_dim = false;  // stacks along a new dim
 };
 struct PadStep {
   Patterns tensors;
@@ -75,52 +74,58 @@ struct TrimStep {
   Box keep;
 };
 
-// --- what it is called
+// --- names
 
 struct RenameStep {
   std::string from, to;
-  bool regex = false;  // ECMAScript, of the whole name; $1 in `to` is what its first group matched
+  bool regex = false;  // ECMAScript, for the whole name; $1 in `to` is the first group
 };
-// The same elements under another name too: tied weights, where each name is saved.
+// Adds the same elements under another name, for tied weights that are saved under each name.
 struct CopyStep {
   std::string from, to;
 };
 struct DropStep {
-  Patterns tensors;  // entries that are no tensors too
+  Patterns tensors;  // also names other entries
 };
 
-// --- what an element is
+// --- values
 
 struct CastStep {
   Patterns tensors;
   Dtype dtype = Dtype::kUnknown;
 };
-// Elements that nobody saved, or those of `boxes`, whatever was saved of them.
+// Each element plus `value` in float32, rounded once to the tensor's dtype. Elements that were
+// rounded before are refused: a cast to float32 may come first.
+struct AddStep {
+  Patterns tensors;
+  double value = 0;
+};
+// Fills elements that were never saved, or the elements of `boxes`.
 struct FillStep {
   Patterns tensors;
   std::optional<std::vector<Box>> boxes = {};
   double value = 0;
-  std::string from_checkpoint = {}, from_tensor = {};  // empty: `value`
-  // And those of tiles whose file is not there, or ends before they do.
+  std::string from_checkpoint = {}, from_tensor = {};  // empty: use `value`
+  // Also fills tiles whose file is missing or too short.
   bool gone = false;
-  // Which files that is, and how many bytes of each there are; nothing: as it turns out.
+  // Missing or short files with the bytes that exist; nullopt: decided when the step is applied.
   std::optional<std::map<std::string, std::uint64_t>> left = {};
 };
-// Elements are given up: they hold `value`, and count as lost.
+// Discards elements: they become `value` and count as lost.
 struct MaskStep {
   Patterns tensors;
   std::vector<Box> boxes;
   double value = 0;
 };
-// Each element times the factor of its block, in float32, as DeepSeek-V3 saves FP8 weights
+// Multiplies each element by its block's factor in float32, as for DeepSeek-V3's FP8 weights
 // (weight_scale_inv).
 struct DequantiseStep {
   Patterns tensors;
-  std::string suffix = "_scale_inv";  // <tensor><suffix> are its factors, which go
+  std::string suffix = "_scale_inv";  // <tensor><suffix> has the factors and is removed
   Extents block = {};
   Dtype dtype = Dtype::kBfloat16;
 };
-// A box from a row-major payload in a file beside the checkpoint that no record names.
+// Reads a box from row-major bytes in a file of the checkpoint, which no record lists.
 struct RestoreStep {
   std::string tensor;
   FromFile payload;
@@ -130,23 +135,23 @@ struct RestoreStep {
 
 using Step = std::variant<RelabelStep, RetileStep, ReshardStep, PermuteDimsStep, PermuteBlocksStep,
                           SplitStep, ConcatStep, PadStep, TrimStep, RenameStep, CopyStep, DropStep,
-                          CastStep, FillStep, MaskStep, DequantiseStep, RestoreStep>;
+                          CastStep, AddStep, FillStep, MaskStep, DequantiseStep, RestoreStep>;
 
-// The word for it: "permute-dims".
+// Name of the step in JSON: "permute-dims".
 std::string_view name(const Step& step);
 // "cast 26 tensors to bfloat16".
 std::string to_text(const Step& step);
 
-// Writes down in the steps that fill what is gone which files that is, so that they mean the same
-// when they are taken again and a file is back, or another one gone.
+// Stores the currently missing files in the steps that fill them, so that the steps do the same
+// later, even if a file is back or another one is missing.
 void resolve_missing(const Checkpoint& source, std::vector<Step>& steps);
 
-// Takes the steps in their order. An error names the step (from 1) and the tensor, and leaves
-// nothing half done that anybody sees.
+// Applies the steps in order. An error names the step (from 1) and the tensor, and no partial
+// result is returned.
 Result<TargetState> apply_steps(TargetState all, const std::vector<Step>& steps,
                                 Progress* progress = nullptr);
 
-// --- one step each (take_*.cpp)
+// --- one function per step (apply_*.cpp)
 
 Status apply(TargetState& all, const RelabelStep& step);
 Status apply(TargetState& all, const RetileStep& step);
@@ -161,6 +166,7 @@ Status apply(TargetState& all, const RenameStep& step);
 Status apply(TargetState& all, const CopyStep& step);
 Status apply(TargetState& all, const DropStep& step);
 Status apply(TargetState& all, const CastStep& step);
+Status apply(TargetState& all, const AddStep& step);
 Status apply(TargetState& all, const FillStep& step);
 Status apply(TargetState& all, const MaskStep& step);
 Status apply(TargetState& all, const DequantiseStep& step);

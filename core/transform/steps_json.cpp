@@ -5,7 +5,7 @@ namespace {
 
 using StepJson = nlohmann::ordered_json;
 
-// Far more numbers than a person writes by hand, and few enough to be held.
+// Limit on numbers in a list: far more than anyone writes by hand, and few enough for memory.
 constexpr std::size_t kMostNumbers = 1 << 20;
 
 // ---- writing
@@ -100,6 +100,10 @@ struct StepWriter {
     out["tensors"] = step.tensors;
     out["dtype"] = shw::name(step.dtype);
   }
+  void operator()(const AddStep& step) const {
+    out["tensors"] = step.tensors;
+    out["value"] = step.value;
+  }
   void operator()(const FillStep& step) const {
     out["tensors"] = step.tensors;
     if (step.boxes) out["boxes"] = json_of_boxes(*step.boxes);
@@ -133,7 +137,7 @@ struct StepWriter {
   }
 };
 
-// ---- reading: one function a step, in the order of the variant
+// ---- reading: one function per step, in the order of the variant
 
 Step read_relabel(EditedJson& in, const StepJson& json) {
   in.only(json, {"step", "tensor", "shape", "tiles"});
@@ -233,7 +237,7 @@ Step read_cast(EditedJson& in, const StepJson& json) {
   return CastStep{in.texts(json, "tensors"), in.dtype(json, "dtype")};
 }
 
-// true, or the files that it was settled to.
+// Reads "gone": true, or the list of files that it was resolved to.
 void read_gone(EditedJson& in, const StepJson& json, FillStep& step) {
   if (!EditedJson::has(json, "gone")) return;
   if (!in.member(json, "gone").is_array()) {
@@ -246,6 +250,11 @@ void read_gone(EditedJson& in, const StepJson& json, FillStep& step) {
     in.only(file, {"file", "bytes"});
     (*step.left)[in.text(file, "file")] = in.number<std::uint64_t>(file, "bytes");
   }
+}
+
+Step read_add(EditedJson& in, const StepJson& json) {
+  in.only(json, {"step", "tensors", "value"});
+  return AddStep{in.texts(json, "tensors"), in.real(json, "value", 0)};
 }
 
 Step read_fill(EditedJson& in, const StepJson& json) {
@@ -311,6 +320,7 @@ constexpr StepReader kStepReaders[] = {
     {"copy", read_copy},
     {"drop", read_drop},
     {"cast", read_cast},
+    {"add", read_add},
     {"fill", read_fill},
     {"mask", read_mask},
     {"dequantise", read_dequantise},

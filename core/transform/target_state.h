@@ -1,7 +1,6 @@
-// What a new checkpoint is to hold, while steps are still being taken: every tensor as boxes, and
-// for every box where its elements come from. Steps move boxes and never touch a byte; when the
-// last one is taken, the whole is lowered to a program at once (lower.h), so that any chain of
-// steps costs one pass over the bytes.
+// The planned content of a new checkpoint while steps are applied: every tensor as boxes, and for
+// every box the origin of its elements. Steps move boxes and read no bytes. After the last step all
+// is lowered to one program (lower.h), so that any chain of steps costs one pass over the bytes.
 #pragma once
 
 #include <array>
@@ -24,26 +23,26 @@
 
 namespace shw {
 
-// --- where elements come from
+// --- origins of elements
 
 struct FromChunk {
   std::uint32_t input = 0;  // in TargetState::inputs
   ChunkId chunk{};
 };
-// A row-major payload in a file of input 0 that no record names.
+// Row-major elements in a file of input 0 that no record lists.
 struct FromFile {
   std::string file;
   std::uint64_t offset = 0, length = 0;
   Extents sizes;
 };
-// One element, little-endian, in the dtype that the part ends in.
+// One element, little-endian, in the dtype after all casts.
 struct FromConstant {
   std::array<std::uint64_t, 2> bits{0, 0};
-  bool is_padding = false;  // stands where nothing was ever saved: who cuts it off loses nothing
+  bool is_padding = false;  // true: never saved, so cutting it off loses nothing
 };
 
-// Factors of blocks of a quantised weight: element i of the part has the one at
-// (first[e] + i[order[e]]) / block[e] in every dim e of the tensor of factors.
+// Scaling factors for blocks of a quantised weight: element i of the part has the factor at
+// (first[e] + i[order[e]]) / block[e] in each dim e of the tensor of factors.
 struct Scaling {
   std::uint32_t factors = 0;  // in TargetState::factors
   Extents first, block, order;
@@ -51,14 +50,15 @@ struct Scaling {
 
 using PartSource = std::variant<FromChunk, BoxedOptional<FromFile>, FromConstant>;
 
-// A box of a tensor. Dim d of it runs along dim order[d] of where its elements lie, and is of one
-// element where that is -1; it begins there at `first`, which has a number for every dim of that.
+// A box of a tensor with the origin of its elements. Dim d of the box runs along dim order[d] of
+// the origin; -1 means a new dim of size one. `first` is the start in the origin, with a number per
+// dim of the origin.
 struct Part {
   Box box;
   PartSource from;
   Extents first = {}, order = {};
-  Dtype saved = Dtype::kUnknown;  // of the elements there
-  // What they become one after the other; the last one is the tensor's. Empty: they stay as saved.
+  Dtype saved = Dtype::kUnknown;  // dtype in the origin
+  // Casts applied in order; the last is the tensor's dtype. Empty: the saved dtype stays.
   std::vector<Dtype> casts = {};
   BoxedOptional<Scaling> scaling = {};  // before the first cast, in float32
 
@@ -74,11 +74,11 @@ struct Part {
 
 // --- tensors
 
-// How a tensor is cut. Of what a repair alone leaves, a tile may have `kept`: it is the item of
-// that chunk of input 0 as it lies, whatever its record says, and is made of no part.
+// A tile of a tensor. After a repair it may have `kept`: it then keeps the item of that chunk of
+// input 0, whatever its record says, and has no parts.
 using TargetChunk = OutputTile;
 
-// Elements whose own value is gone, and what stands there now ("zero", "cast", "from", "side",
+// Elements that lost their saved value, and what fills them ("zero", "cast", "from", "side",
 // "mixed").
 struct Loss {
   std::vector<Box> boxes = {};  // disjoint
@@ -91,21 +91,22 @@ struct TargetTensor {
   bool requires_grad = false;
   Extents shape;
   std::vector<Part> parts;
-  std::vector<TargetChunk> tiles;  // how it is to be cut
+  std::vector<TargetChunk> tiles;  // of the result
   std::vector<PathPart> path = {};
-  std::optional<TensorId> before = {};  // of input 0: the one that it was, and nothing else
+  // Source tensor in input 0, if this tensor comes from exactly one.
+  std::optional<TensorId> before = {};
   Loss loss = {};
-  bool is_cast = false;      // values were rounded on the way
-  bool is_moved = false;     // elements lie at other indices than in what they were
-  std::int64_t padding = 0;  // TensorCertificate::padding: what a repair cut off its end
+  bool is_cast = false;      // true: some values were rounded
+  bool is_moved = false;     // true: some elements have another index than in the source
+  std::int64_t padding = 0;  // TensorCertificate::padding: cut off the end by a repair
 };
 
-// How a tensor is cut where its tiles are not named one by one.
+// How to split a tensor whose tiles are not listed one by one.
 struct WholeTiling {};
 struct MeshTiling {
   std::uint32_t mesh = 0;  // in TargetState::meshes
   std::vector<Placement> placements;
-  std::size_t step = 0;  // that asked for it, from 1: what is wrong with it is found later
+  std::size_t step = 0;  // the step that requested it, counted from 1; used in later errors
 };
 using NewTiling = std::variant<std::monostate, WholeTiling, MeshTiling>;
 
@@ -113,79 +114,89 @@ class PackedTensor;  // packed_tensor.h
 
 struct TargetEntry {
   std::string fqn;
-  TensorId as_saved{};                         // of input 0, where nothing was done to it yet
-  std::shared_ptr<const PackedTensor> made{};  // else this
+  TensorId as_saved{};                         // in input 0, if unchanged
+  std::shared_ptr<const PackedTensor> made{};  // otherwise set
   NewTiling tiling{};
 };
 
 struct TargetNonTensorEntry {
-  std::size_t object = 0;  // in objects() of input 0: whose value it has
+  std::size_t object = 0;  // in objects() of input 0: the entry with its value
   std::string fqn;
   std::vector<PathPart> path;
-  std::size_t own = object;  // whose place it has: another one where a repair replaced its value
+  // The entry whose place it has; differs from `object` if a repair replaced the value.
+  std::size_t own = object;
+};
+
+// An input that holds the tensors of another one, each with a number added to its elements.
+struct AddedInput {
+  std::uint32_t of = 0, input = 0;  // in TargetState::inputs
+  float value = 0;
+  bool is_float32 = false;  // the sums are float32, else of the dtype of each tensor
 };
 
 struct TargetState {
-  std::vector<std::shared_ptr<const Checkpoint>> inputs;  // 0: what the plan is for
+  std::vector<std::shared_ptr<const Checkpoint>> inputs;  // index 0: the plan's checkpoint
   std::vector<TargetEntry> tensors;
   std::vector<TargetNonTensorEntry> objects;
   std::vector<Mesh> meshes = {};
   std::vector<std::shared_ptr<const TargetTensor>> factors = {};
-  std::vector<std::string> dropped = {};  // what was there and is not any more
-  // Of input 0: tensors of which an index has the name and nothing else is there
-  // (index_only_tensors.h), and files that cannot be read where nobody knows what they held. What
-  // is written without them must say so: a step drops them by name.
+  std::vector<AddedInput> added = {};
+  std::vector<std::string> dropped = {};  // FQNs of removed entries
+  // Missing data of input 0: tensors that an index names but that have no data
+  // (index_only_tensors.h), and unreadable files with unknown content. A result without them must
+  // say so: a step drops them by name.
   std::set<std::string, std::less<>> nowhere = {};
-  std::map<std::string, Loss> losses = {};  // of input 0, by FQN: what earlier repairs filled
-  std::int64_t trimmed = 0;                 // elements that no tensor holds any more
-  std::size_t step = 0;                     // that is being taken, from 1
-  std::size_t steps_before = 0;             // steps of the plan before those that are taken
-  std::optional<EntryNames> names = {};     // while steps are taken (named_entries.h)
+  std::map<std::string, Loss> losses = {};  // by FQN in input 0: filled by earlier repairs
+  std::int64_t trimmed = 0;                 // number of elements that no tensor has any more
+  std::size_t step = 0;                     // the current step, from 1
+  std::size_t steps_before = 0;             // number of earlier steps in the plan
+  std::optional<EntryNames> names = {};     // set while steps are applied (named_entries.h)
 
   const Checkpoint& source() const { return *inputs.front(); }
 };
 
-// Everything as it is.
+// The unchanged checkpoint as a target.
 TargetState target_state_of(std::shared_ptr<const Checkpoint> checkpoint);
-// One tensor of an input with the chunks that it has. kUnsupported where a chunk is no box of it.
+// One tensor of an input with its chunks. kUnsupported if a chunk does not lie in the tensor.
 Result<TargetTensor> target_tensor(const TargetState& all, std::uint32_t input, TensorId tensor);
-// How many elements of it come from nowhere. kUnsupported where two parts hold the same ones.
+// Boxes without an origin. kUnsupported if two parts overlap.
 Result<std::vector<Box>> holes_in(const TargetTensor& tensor);
 
 tl::unexpected<Error> cannot_make_target(std::string_view fqn, std::string why,
                                          std::string advice = {});
 
-// --- boxes on their way
+// --- moving boxes
 
-// `from`, a box of a tensor, becomes the box at `to` of another one, whose dim d is dim order[d] of
-// the first, or a new one of one element (-1). A dim that does not come along has one element.
+// Maps box `from` of one tensor to offset `to` in another one. Dim d of the second is dim order[d]
+// of the first, or a new dim of size one (-1). A dim of the first that is not in `order` must have
+// size one in `from`.
 struct BoxMapping {
   Box from;
   Extents to, order;
 };
 Extents same_order(std::size_t ndim);
-// All of a tensor, to another place in one that has as many dims.
+// Maps a whole tensor to another offset in one with as many dims.
 BoxMapping shift_of(ExtentsView shape, Extents to);
 
-// The part of `box` that moves, where it goes; nothing where none does.
+// The mapped part of `box`; nullopt if it does not overlap.
 std::optional<Box> moved_box(const Box& box, const BoxMapping& move);
-// The same of a part, with where its elements come from.
+// The mapped part of `part`, with its origin; nullopt if it does not overlap.
 std::optional<Part> mapped_part(const Part& part, const BoxMapping& move);
-// What of a part lies in `box`, where it lies; nothing where nothing does.
+// The part of `part` inside `box`, unmoved; nullopt if they do not overlap.
 std::optional<Part> part_inside(const Part& part, const Box& box);
-// The part without `box`.
+// The rest of `part` outside `box`.
 std::vector<Part> part_without(const Part& part, const Box& box);
 
-// Tiles of a tensor that moves.
+// Whether tiles move with their elements.
 enum class TilesGo : std::uint8_t { kAlong, kStay };
-// `tensor` after the moves, which meet nowhere, in `shape`.
+// Appends the mapped boxes of `tensor` to `into`. The moves must not overlap.
 void append_mapped(const TargetTensor& tensor, std::span<const BoxMapping> moves, TilesGo tiles,
                    TargetTensor& into);
 
-// The part of `tensor` that one tile is made of; each part cut to the tile.
+// Parts of `tensor` that a tile consists of, cut to the tile.
 std::vector<Part> parts_of_tile(const TargetTensor& tensor, const Box& tile);
 
-// Whether every value of an entry that another entry's replaces is still there under some name.
+// True if every value that a repair replaced in an entry still exists under another name.
 bool keeps_every_value(const TargetState& all);
 
 }  // namespace shw

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
@@ -12,11 +13,14 @@
 #include "core/rules/consequence.h"
 #include "core/rules/reference/content_rules.h"
 #include "core/rules/rules.h"
+#include "core/transform/target_view.h"
+#include "core/verbs/renumbered_experts.h"
 
 namespace shw::verbs {
 namespace {
 
-// Values are compared without --data up to here: both are read whole.
+// Limit up to which values are compared without --data, because both checkpoints are read
+// completely.
 constexpr std::uint64_t kMostComparedUnasked = std::uint64_t{1} << 30;
 
 using Kind = MappedDifference::Kind;
@@ -25,7 +29,7 @@ std::string how_compared(const MappedComparison& comparison) {
   return fmt::format("Both were compared through the map {}", comparison.map);
 }
 
-// One finding per mistake, with all tensors in which it was made.
+// Makes one finding per mistake, with all affected tensors.
 std::vector<Finding> mistakes_in(const MappedComparison& comparison) {
   std::map<std::string, Finding> by_cause;
   std::vector<std::string> order;
@@ -74,7 +78,7 @@ void add_alone(const std::vector<MappedAlone>& alone, bool is_missing,
   Finding finding;
   finding.rule = kConvertedWrongly.id;
   finding.subjects = names_of_alone(alone);
-  // A checkpoint may hold more than the model needs.
+  // A checkpoint may have more tensors than the model needs.
   finding.severity = is_missing ? Severity::kError : Severity::kInfo;
   finding.cause =
       is_missing
@@ -87,8 +91,8 @@ void add_alone(const std::vector<MappedAlone>& alone, bool is_missing,
   findings.push_back(std::move(finding));
 }
 
-// Training changes every tensor that is not frozen: a few that differ beside many that are equal
-// are trained layers beside frozen ones, or were changed after the save.
+// Training changes every tensor that is not frozen. So if only a few differ, other layers were
+// frozen, or the tensors were changed after the save.
 void add_values(const MappedComparison& comparison, std::vector<Finding>& findings) {
   const auto subjects = subjects_of(comparison, Kind::kValues);
   if (subjects.empty()) return;
@@ -182,8 +186,10 @@ CheckpointDifference difference_of(const MappedComparison& comparison, const Che
   out.compared = comparison.compared;
   out.same = comparison.equal;
   for (const MappedDifference& one : comparison.differences) add_compared(one, b, out);
+  std::set<std::string> missing;
   for (const MappedAlone& alone : comparison.missing) {
     for (const std::string& fqn : alone.here) {
+      if (!missing.insert(fqn).second) continue;
       out.tensors.push_back({fqn, DifferenceKind::kMissing});
       out.tensors.back().a = side_of(a, fqn);
     }
@@ -198,6 +204,11 @@ CheckpointDifference difference_of(const MappedComparison& comparison, const Che
   for (const std::string& fqn : comparison.unread)
     out.unjudged.push_back({"values of " + fqn, "less than 1 GiB for a tensor"});
   if (!comparison.reads_values) out.unjudged.push_back({"values", "--data"});
+  if (!comparison.incomplete.empty())
+    out.unjudged.push_back({fmt::format("{} of which other layers or experts are missing ({})",
+                                        plural(comparison.incomplete.size(), "tensor"),
+                                        some_of(comparison.incomplete)),
+                            "a checkpoint that has all of them"});
   if (!comparison.without_row.empty())
     out.unjudged.push_back({plural(comparison.without_row.size(), "tensor") + " without a row in " +
                                 "the map (" + some_of(comparison.without_row) + ")",
@@ -231,7 +242,7 @@ ModelFacts facts_of_pair(const Checkpoint& a, const Checkpoint& b) {
 
 namespace {
 
-// The sizes of the model and the map of a pair, as far as --map, --set and --config say them.
+// Map and model sizes for a pair of checkpoints, from --map, --set and --config.
 struct AskedMap {
   ModelFacts facts;
   std::optional<ModelMap> map;
@@ -246,7 +257,8 @@ Result<AskedMap> asked_map(const Checkpoint& a, const Checkpoint& b, const MapOp
   return out;
 }
 
-// Whether values are read: with --data always, at metadata depth never, else where both are small.
+// True if values are compared: always with --data, never at metadata depth, otherwise if both
+// checkpoints are small.
 bool reads_values_at(std::optional<Depth> depth, const Checkpoint& a, const Checkpoint& b) {
   if (depth == Depth::kData || depth == Depth::kMetadata) return depth == Depth::kData;
   return a.tensor_bytes() <= kMostComparedUnasked &&
@@ -267,6 +279,11 @@ std::vector<Unjudged> left_open(const MappedComparison& comparison) {
   if (!comparison.unread.empty())
     out.push_back({"values of " + some_of(comparison.unread, 2) + " beside the reference",
                    "less than 1 GiB for a tensor"});
+  if (!comparison.incomplete.empty())
+    out.push_back({fmt::format("values of {} ({}), of which other layers or experts are missing",
+                               plural(comparison.incomplete.size(), "tensor"),
+                               some_of(comparison.incomplete, 2)),
+                   "a checkpoint that has all of them"});
   if (!comparison.without_row.empty())
     out.push_back({plural(comparison.without_row.size(), "tensor") + " without a row in the map (" +
                        some_of(comparison.without_row) + ")",
@@ -277,11 +294,26 @@ std::vector<Unjudged> left_open(const MappedComparison& comparison) {
   return out;
 }
 
-// A repair for every tensor whose right elements are at hand, with the finding that names it.
-void add_repairs(const Checkpoint& checkpoint, const std::vector<Diagnosis>& repairs,
+std::vector<FoundShift> shifts_of(const Checkpoint& checkpoint,
+                                  const std::map<TensorId, FoundShift>& shifts,
+                                  const Finding& finding) {
+  std::vector<FoundShift> out;
+  for (const std::string& subject : finding.subjects) {
+    const auto tensor = checkpoint.find(subject);
+    const auto found = tensor ? shifts.find(*tensor) : shifts.end();
+    if (found != shifts.end()) out.push_back(found->second);
+  }
+  return out;
+}
+
+// Adds every possible repair to the finding that names its tensor.
+void add_repairs(const Checkpoint& checkpoint, const RepairsThroughMap& known_repairs,
                  std::vector<Finding>& findings) {
+  const std::vector<Diagnosis>& repairs = known_repairs.diagnoses;
   for (Finding& finding : findings) {
     if (finding.severity != Severity::kError) continue;
+    set_remedy_of_adding(shifts_of(checkpoint, known_repairs.shifts, finding), finding);
+    if (finding.remedy) continue;
     std::size_t known = 0;
     for (const std::string& subject : finding.subjects) {
       const auto tensor = checkpoint.find(subject);
@@ -305,6 +337,47 @@ void add_repairs(const Checkpoint& checkpoint, const std::vector<Diagnosis>& rep
                                       "checkpoint, or larger than 1 GiB",
                                       plural(others, "tensor"), others == 1 ? "stays" : "stay"))};
   }
+}
+
+// Experts that are numbered from 1 leave number 0 missing in every layer, and so the whole stack.
+// Nothing where other numbers alone do not make the two equal.
+std::optional<JudgedThroughMap> judge_renumbered(
+    const std::shared_ptr<const Checkpoint>& checkpoint,
+    const std::shared_ptr<const Checkpoint>& reference, const MappedOptions& options,
+    const ModelFacts& facts, Progress* progress) {
+  auto from_one = experts_from_one(*checkpoint);
+  if (!from_one) return std::nullopt;
+  auto state = apply_steps(target_state_of(checkpoint), from_one->steps, progress);
+  if (!state) return std::nullopt;
+  const auto view = target_view(std::make_shared<const TargetState>(std::move(*state)), progress);
+  if (!view) return std::nullopt;
+  const auto compared = compare_mapped(*view, reference, options, facts, progress);
+  if (!compared || !*compared) return std::nullopt;
+  const MappedComparison& comparison = **compared;
+  if (!comparison.differences.empty() || !comparison.missing.empty() || comparison.equal == 0)
+    return std::nullopt;
+  Finding finding;
+  finding.rule = kConvertedWrongly.id;
+  for (const Diagnosis& diagnosis : from_one->renames)
+    finding.subjects.emplace_back(checkpoint->fqn(tensor_of(diagnosis)));
+  const std::string cause = "experts are numbered from 1, and every program counts from 0";
+  finding.cause =
+      fmt::format("{}: {}. {}; with one number less {} of {} tensors are equal to the bit.",
+                  some_of(finding.subjects, 2), cause, how_compared(comparison), comparison.equal,
+                  comparison.compared);
+  finding.evidence = {{"mistake", cause},
+                      {"map", comparison.map},
+                      {"count", static_cast<std::int64_t>(finding.subjects.size())}};
+  finding.diagnoses = std::move(from_one->renames);
+  finding.remedy = Remedy{"rename", true,
+                          fmt::format("Give {} the number that is 1 less; no element moves.",
+                                      plural(finding.subjects.size(), "tensor"))};
+  JudgedThroughMap out;
+  out.is_compared = true;
+  out.findings.push_back(std::move(finding));
+  add_alone(comparison.more, false, comparison, out.findings);
+  out.unjudged = left_open(comparison);
+  return out;
 }
 
 }  // namespace
@@ -331,13 +404,17 @@ Result<std::optional<JudgedThroughMap>> judge_through_map(
   }
   if (!*compared) return std::optional(not_compared("no map joins the two"));
   const MappedComparison& comparison = **compared;
+  if (!comparison.missing.empty() && comparison.reads_values) {
+    auto renumbered = judge_renumbered(checkpoint, reference, options, facts, progress);
+    if (renumbered) return renumbered;
+  }
   JudgedThroughMap out;
   out.is_compared = true;
   out.is_same = comparison.is_same();
   out.has_unread = !subjects_of(comparison, Kind::kDamaged).empty();
   out.findings = mistakes_in(comparison);
   if (!out.findings.empty() && comparison.reads_values) {
-    SHW_TRY(const std::vector<Diagnosis> repairs,
+    SHW_TRY(const RepairsThroughMap repairs,
             repairs_through_map(checkpoint, reference, comparison, options, facts, progress));
     add_repairs(*checkpoint, repairs, out.findings);
   }
@@ -363,11 +440,12 @@ void add_findings(const Checkpoint& checkpoint, std::vector<Finding> findings,
 
 void add_judged(const Checkpoint& checkpoint, JudgedThroughMap judged, CheckReport& report) {
   add_findings(checkpoint, std::move(judged.findings), report);
-  // A reference was given and could not be compared: that nothing else was found is not the answer.
+  // The given reference could not be compared, so the absence of other findings is not a clean
+  // result.
   if (report.verdict == Verdict::kClean && (!judged.is_compared || judged.has_unread))
     report.verdict = Verdict::kUndecided;
-  // What a check without a reference leaves open was answered through the map. What only a copy of
-  // the same step answers was, if the reference is one.
+  // Removes open questions that the comparison answered. Questions for a copy of the same step
+  // count as answered only if the reference is equal.
   if (judged.is_compared) {
     std::erase_if(report.unjudged, [&](const Unjudged& one) {
       const bool asks_for_copy = one.needs.find("of the same step") != std::string::npos;

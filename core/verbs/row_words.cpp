@@ -1,4 +1,4 @@
-// Operations of a map's row, in words with shapes.
+// Describes the operations of a map's row as text with shapes.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ std::string listed(const Extents& numbers) {
   return listed(texts);
 }
 
-// Parts that lie one after the other, or piece by piece.
+// Text for parts that are joined whole or in pieces.
 std::string pieces_text(const BoundOp& op, std::string_view what) {
   return fmt::format(
       "{} are cut into {} pieces each along dim {}: piece 1 of each, piece 2 of each, "
@@ -74,6 +74,8 @@ std::string op_text(const BoundOp& op) {
                          shw::to_text(ExtentsView(op.order)));
     case Kind::kCast:
       return fmt::format("Cast from {} to {}.", name(op.from_dtype), name(op.dtype));
+    case Kind::kAdd:
+      return fmt::format("Add {} to every element in float32, rounded to its dtype.", op.value);
     case Kind::kPad:
       return pad_text(op);
   }

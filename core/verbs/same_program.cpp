@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "core/combine/shifted_norms.h"
+#include "core/maps/guessed_heads.h"
+#include "core/maps/order_words.h"
 #include "core/rules/reference/content_rules.h"
 #include "core/rules/rules.h"
 #include "core/verbs/mapped_reference.h"
@@ -16,8 +18,8 @@
 namespace shw::verbs {
 namespace {
 
-// What the rules say of tensors that differ from a reference of the same names. Another step
-// differs too, which is an info: nobody wants every byte of both read for that.
+// True for findings about differences to a reference with the same names that name no conversion
+// mistake. An info for another training step is not enough reason to read every byte of both.
 bool says_less(const Finding& finding) {
   static const std::array<std::string_view, 10> kSaysLess = {
       kBlocksPermuted.id,   kContentMoved.id, kDiffersFromReference.id, kExpertsExchanged.id,
@@ -26,13 +28,13 @@ bool says_less(const Finding& finding) {
   return std::find(kSaysLess.begin(), kSaysLess.end(), finding.rule) != kSaysLess.end();
 }
 
-// Training moves more than the norms.
+// True if only norms differ: training would change other weights too.
 bool is_of_norms_alone(const Finding& finding) {
   return finding.rule == kDiffersFromReference.id && !finding.subjects.empty() &&
          std::all_of(finding.subjects.begin(), finding.subjects.end(), is_norm_weight);
 }
 
-// The program in whose layout rows are joined, or taken apart.
+// Another program that joins rows that this one keeps apart, or the reverse.
 std::string other_program(const std::string& world) {
   return world == "hf" ? "torch_dist" : "hf";
 }
@@ -42,8 +44,8 @@ bool is_said(const MapOptions& mapping, std::string_view name) {
                      [&](const std::string& one) { return one.starts_with(name); });
 }
 
-// What both sides get where nothing says it: a model, for names alone, and a vocabulary without
-// padding.
+// Defaults for unknown values, the same for both sides: a model (only for names) and a vocabulary
+// without padding.
 MapOptions with_defaults(const Checkpoint& reference, const ModelFacts& facts, MapOptions mapping) {
   if (!mapping.config.empty()) return mapping;
   if (facts_beside(reference).model_type.empty() && !is_said(mapping, "model="))
@@ -69,10 +71,10 @@ bool has(const Finding& finding, std::string_view key) {
                      [&](const auto& entry) { return entry.first == key; });
 }
 
-// A repair that the rules found stays.
+// Keeps a repair that the rules found.
 void keep_repair(const Checkpoint& checkpoint, Finding& old, std::vector<Finding>& named) {
   for (Finding& finding : named) {
-    if (!finding.diagnoses.empty()) continue;
+    if (!finding.diagnoses.empty() || finding.remedy) continue;
     for (const Diagnosis& diagnosis : old.diagnoses) {
       const std::string fqn(checkpoint.fqn(tensor_of(diagnosis)));
       if (std::find(finding.subjects.begin(), finding.subjects.end(), fqn) !=
@@ -81,6 +83,71 @@ void keep_repair(const Checkpoint& checkpoint, Finding& old, std::vector<Finding
     }
     if (!finding.diagnoses.empty()) finding.remedy = old.remedy;
   }
+}
+
+struct ComparedPair {
+  std::shared_ptr<const Checkpoint> checkpoint, reference;
+  std::optional<Depth> depth;
+};
+
+// Nothing where the two cannot be compared so.
+std::optional<JudgedThroughMap> judge_as(const ComparedPair& pair, const std::string& world,
+                                         const MapOptions& said, Progress* progress) {
+  const auto view = mapped_view(pair.reference, world, said, progress);
+  if (!view) return std::nullopt;
+  auto judged = judge_through_map(pair.checkpoint, view->checkpoint, said, pair.depth, progress);
+  if (!judged || !*judged || !(*judged)->is_compared) return std::nullopt;
+  return std::move(**judged);
+}
+
+// Tensors of which a mistake is named; those whose rows merely stand elsewhere count less.
+std::size_t score_of(const JudgedThroughMap& judged) {
+  std::size_t score = 0;
+  for (const Finding& finding : judged.findings) {
+    if (has(finding, "mistake"))
+      score += finding.subjects.size() * (is_order_without_cause(finding.cause) ? 1 : 2);
+  }
+  return score;
+}
+
+bool has_order_without_cause(const JudgedThroughMap& judged) {
+  return std::any_of(judged.findings.begin(), judged.findings.end(),
+                     [](const Finding& finding) { return is_order_without_cause(finding.cause); });
+}
+
+// Values of other tensors that no mistake explains.
+bool has_unnamed(const JudgedThroughMap& judged) {
+  return std::any_of(judged.findings.begin(), judged.findings.end(), [](const Finding& finding) {
+    return !has(finding, "mistake") && has(finding, "count");
+  });
+}
+
+// Each guess reads both of them once more.
+constexpr std::uint64_t kMostReadToGuess = std::uint64_t{1} << 30;
+
+// Where nothing says how many heads there are, those that its shapes allow are tried: the mistake
+// that gives every byte under one of them is the right one.
+std::optional<JudgedThroughMap> judge_in_other_layout(const ComparedPair& pair,
+                                                      const ModelFacts& facts,
+                                                      const std::string& world,
+                                                      const MapOptions& mapping,
+                                                      Progress* progress) {
+  const MapOptions said = with_defaults(*pair.reference, facts, mapping);
+  auto best = judge_as(pair, world, said, progress);
+  const bool says_heads = is_said(mapping, "groups=") || is_said(mapping, "heads=");
+  if (best || says_heads || !mapping.config.empty()) return best;
+  std::uint64_t read = 0;
+  for (const auto& guess : guessed_heads(named_shapes(*pair.reference))) {
+    if (is_cancelled(progress) || (best && read > kMostReadToGuess)) break;
+    MapOptions with_guess = said;
+    with_guess.set.insert(with_guess.set.end(), guess.begin(), guess.end());
+    auto judged = judge_as(pair, world, with_guess, progress);
+    read += pair.checkpoint->tensor_bytes() + pair.reference->tensor_bytes();
+    if (!judged || (best && score_of(*judged) <= score_of(*best))) continue;
+    best = std::move(judged);
+    if (!has_unnamed(*best) && !has_order_without_cause(*best)) break;
+  }
+  return best;
 }
 
 }  // namespace
@@ -97,18 +164,16 @@ void name_wrong_conversions(const std::shared_ptr<const Checkpoint>& checkpoint,
   const ModelFacts facts = facts_of_pair(*checkpoint, *reference);
   const std::string world = world_of(named_shapes(*reference), facts);
   if (world.empty() || world != world_of(named_shapes(*checkpoint), facts)) return;
-  const MapOptions said = with_defaults(*reference, facts, mapping);
-  const auto view = mapped_view(reference, other_program(world), said, progress);
-  if (!view) return;
-  auto judged = judge_through_map(checkpoint, view->checkpoint, said, depth, progress);
-  if (!judged || !*judged || !(*judged)->is_compared) return;
+  const ComparedPair pair{checkpoint, reference, depth};
+  auto judged = judge_in_other_layout(pair, facts, other_program(world), mapping, progress);
+  if (!judged) return;
   std::vector<Finding> named;
   std::set<std::string_view> subjects;
-  for (Finding& finding : (*judged)->findings) {
+  for (Finding& finding : judged->findings) {
     if (has(finding, "mistake"))
       named.push_back(std::move(finding));
     else if (has(finding, "count") && finding.severity == Severity::kInfo)
-      return;  // other weights, or another step: what looks like a mistake is none
+      return;  // other weights or another step: no conversion mistake
   }
   for (const Finding& finding : named)
     subjects.insert(finding.subjects.begin(), finding.subjects.end());

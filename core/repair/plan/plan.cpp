@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "core/base/cancellable_range.h"
+#include "core/facts/values/added_tensor.h"
 #include "core/repair/lower/lower.h"
 #include "core/repair/plan/entries.h"
 #include "core/repair/plan/operations.h"
@@ -22,14 +23,14 @@
 namespace shw {
 namespace {
 
-// Which tensors are touched by a blocking finding, by name or through a file of theirs.
+// Tensors that a blocking finding affects, by name or through one of their files.
 struct Blocked {
   std::unordered_map<std::string_view, const Rule*> by_subject;  // FQN or path
   std::vector<std::string_view> by_file;                         // rule or empty, by FileId
-  // A metadata file that holds what cannot be trusted speaks for every tensor in it.
+  // Set if a metadata file is untrusted: that affects every tensor in it.
   std::string_view whole_file = {};  // rule or empty
 
-  // `least`: rules that block less do not count.
+  // `least`: rules below this blocking level are ignored.
   Blocked(const Checkpoint& checkpoint, const CheckReport& report, Blocking least)
       : by_file(checkpoint.file_count()) {
     for (const Finding& finding : report.findings) {
@@ -57,7 +58,7 @@ struct Blocked {
     }
     return {};
   }
-  // Whether an entry that the finding wants to use is touched.
+  // True if an entry that the finding wants to use is affected by a blocking finding.
   bool entries(const Checkpoint& checkpoint, const Finding& finding) const {
     if (by_subject.empty()) return false;
     for (const auto& [subject, rule] : by_subject) {
@@ -84,12 +85,12 @@ struct Draft {
   const PlanOptions& options;
   const Progress* progress;
   Blocked blocked;
-  Blocked damaged;  // the same but for files that are not there: metadata alone can be planned for
+  Blocked damaged;  // without missing files: metadata alone can still be planned for
   std::unordered_map<std::uint32_t, std::size_t> planned;  // tensor -> index in plan.tensors
   Plan plan;
-  std::map<TensorId, const Diagnosis*> diagnoses;  // what is planned was asked for by
-  std::map<TensorId, std::string> refused;         // and what cannot be beside it: why
-  std::set<TensorId> named = {};                   // subjects that their findings diagnose
+  std::map<TensorId, const Diagnosis*> diagnoses;  // diagnoses that the planned tensors follow
+  std::map<TensorId, std::string> refused;  // states that conflict with the plan, with the reason
+  std::set<TensorId> named = {};            // subjects that their findings diagnose
 };
 
 Result<PlannedTensor> plan_tensor(const Draft& draft, const Diagnosis& diagnosis) {
@@ -129,8 +130,8 @@ void leave_undecided(Plan& plan, const Finding& finding, const std::string& why)
   if (!why.empty()) plan.undecided.back().evidence.emplace_back("not repaired because", why);
 }
 
-// Names change together or not at all: half of them would give one name to two tensors. A tensor
-// that an earlier finding mends keeps that plan and gets its name besides.
+// Names change together or not at all: half of the changes would give one name to two tensors. A
+// tensor that an earlier finding repairs keeps that plan and also gets its new name.
 void plan_renames(Draft& draft, const Finding& finding, std::vector<std::size_t>& made) {
   Plan planned = draft.plan;
   auto by_tensor = draft.planned;
@@ -179,9 +180,9 @@ std::set<TensorId> named_by(const Checkpoint& c, const std::vector<Finding>& fin
   return named;
 }
 
-// Plans what the finding's diagnoses ask for; tensors that an earlier finding explains are its. A
-// moment that follows a damaged one of its parameter, and is the subject of a finding of its own,
-// is planned as that one says: where its rows belong is known there (resolve_moments).
+// Plans the finding's diagnoses, except for tensors that an earlier finding explains. An optimizer
+// moment that follows a damaged moment of the same parameter, and has a finding of its own, is
+// planned by that finding: it knows where the rows belong (resolve_moments).
 void plan_finding(Draft& draft, const Finding& finding, std::vector<std::size_t>& made) {
   if (!finding.diagnoses.empty() && std::holds_alternative<Renamed>(finding.diagnoses.front()))
     return plan_renames(draft, finding, made);
@@ -208,9 +209,9 @@ void plan_finding(Draft& draft, const Finding& finding, std::vector<std::size_t>
   if (refused != 0) leave_undecided(draft.plan, finding, why);
 }
 
-using Made = std::vector<std::vector<std::size_t>>;  // of each finding: indices in plan.tensors
+using Made = std::vector<std::vector<std::size_t>>;  // by finding: indices in plan.tensors
 
-// Causes come first in a report, so the first finding that can mend a tensor is the right one.
+// Causes come first in a report, so the first finding that can repair a tensor is the right one.
 Made plan_findings(Draft& draft, const CheckReport& report) {
   Made made(report.findings.size());
   draft.named = named_by(draft.checkpoint, report.findings);
@@ -221,7 +222,7 @@ Made plan_findings(Draft& draft, const CheckReport& report) {
   return made;
 }
 
-// Without the states that cannot be placed beside what else is planned.
+// Plans everything except states that cannot be placed together with the other planned tensors.
 Made plan_compatible(Draft& draft, const CheckReport& report) {
   Made made = plan_findings(draft, report);
   draft.refused = states_of_moved_parameters(draft.checkpoint, draft.options.spec.get(),
@@ -235,7 +236,7 @@ Made plan_compatible(Draft& draft, const CheckReport& report) {
   return plan_findings(draft, report);
 }
 
-// Of the findings that something was planned for: the first that loses elements.
+// Index of the first finding with planned tensors that loses elements.
 std::optional<std::size_t> first_that_loses(const Draft& draft, const Made& made) {
   for (std::size_t i = 0; i < made.size(); ++i) {
     for (std::size_t at : made[i]) {
@@ -245,9 +246,9 @@ std::optional<std::size_t> first_that_loses(const Draft& draft, const Made& made
   return std::nullopt;
 }
 
-// Two findings may each have lost rows of one moment of a parameter.
+// Keeps only rows that all moments of a parameter still have: two findings may each have lost rows.
 void resolve_moments(Draft& draft, const CheckReport& report, Made& made) {
-  auto with = first_that_loses(draft, made);  // what no finding names is told with that
+  auto with = first_that_loses(draft, made);  // moments without a finding are reported with it
   if (!with) return;
   for (const PartlyLost& part : common_moments(draft.checkpoint, draft.diagnoses, draft.named)) {
     auto planned = plan_tensor(draft, part);
@@ -268,13 +269,12 @@ void resolve_moments(Draft& draft, const CheckReport& report, Made& made) {
   }
 }
 
-// The tensor of the other checkpoint that can fill this one: the same one, of the same shape,
-// whole.
+// The tensor of the other checkpoint that can fill this one: same name and shape, without holes.
 std::optional<TensorId> filling(const Draft& draft, const NameMap& names,
                                 const PlannedTensor& planned) {
   const Checkpoint& source = *draft.options.fill_source;
   auto other = names.in_reference[index_of(planned.tensor)];
-  // Found by the name that it has now: of a renamed one that is another layer.
+  // Found by its current name: for a renamed tensor that is another layer.
   if (!other || !planned.fqn.empty() || !same(source.shape(*other), planned.shape) ||
       !can_cast(source.dtype(*other), draft.checkpoint.dtype(planned.tensor)) ||
       !check_chunks_are_boxes(source, *other))
@@ -282,7 +282,7 @@ std::optional<TensorId> filling(const Draft& draft, const NameMap& names,
   return tiles_exactly(chunk_boxes(source, *other), planned.shape) ? other : std::nullopt;
 }
 
-// What the person wants in the place of what is lost.
+// Applies the user's choice of what fills lost elements.
 void choose_fills(Draft& draft) {
   if (draft.options.fill == FillChoice::kZero) {
     for (PlannedTensor& planned : draft.plan.tensors) {
@@ -301,14 +301,15 @@ void choose_fills(Draft& draft) {
   }
 }
 
-// It has no hole: what is cast from it is its own.
+// True if the tensor has no hole, so that a cast reads only saved elements.
 bool is_whole(const Checkpoint& checkpoint, TensorId tensor) {
   if (!check_chunks_are_boxes(checkpoint, tensor)) return false;
   auto holes = complement(chunk_boxes(checkpoint, tensor), checkpoint.shape(tensor));
   return holes && holes->empty();
 }
 
-// Fill by cast reads the checkpoint as it is: a source that is itself wrong cannot fill anything.
+// Fill by cast reads the checkpoint as it is, so a source that is itself wrong cannot fill
+// anything.
 void resolve_fills(Draft& draft) {
   for (PlannedTensor& planned : cancellable_range(draft.plan.tensors, draft.progress)) {
     if (planned.fill != Fill::kCast) continue;
@@ -323,7 +324,7 @@ void resolve_fills(Draft& draft) {
   }
 }
 
-// Chunks under the size that their items have, or a tensor that uses none of its old items.
+// True if a chunk gets another size than recorded, or the tensor uses none of its old items.
 bool mends_payload_shape(const Draft& draft, const PlannedTensor& planned) {
   bool uses_old =
       std::any_of(planned.chunks.begin(), planned.chunks.end(),
@@ -335,8 +336,31 @@ bool mends_payload_shape(const Draft& draft, const PlannedTensor& planned) {
   });
 }
 
-// A finding without a diagnosis of its own is over where every tensor it names is planned and it
-// speaks of labels only.
+// A step that adds the number which a finding says. Steps come after all operations: a tensor that
+// one of these changes is not added to. No step is taken of what stays broken.
+void add_sums(Draft& draft, const Finding& finding) {
+  const int value = added_by_remedy(finding);
+  if (value == 0) return;
+  if (!draft.plan.undecided.empty() && draft.plan.steps.empty())
+    return leave_undecided(draft.plan, finding, "other findings cannot be mended beside it");
+  AddStep step{{}, static_cast<double>(value)};
+  for (const std::string& fqn : finding.subjects) {
+    const auto tensor = draft.checkpoint.find(fqn);
+    const bool is_planned =
+        tensor && draft.planned.contains(static_cast<std::uint32_t>(index_of(*tensor)));
+    const std::string_view rule =
+        tensor ? draft.damaged.tensor(draft.checkpoint, *tensor) : std::string_view();
+    const bool is_blocked = !rule.empty() && rule != finding.rule;
+    if (!tensor || is_planned || is_blocked)
+      return leave_undecided(draft.plan, finding,
+                             fqn + ": another finding is about its elements, repair that first");
+    step.tensors.push_back(fqn);
+  }
+  draft.plan.steps.emplace_back(std::move(step));
+}
+
+// A finding without a diagnosis is repaired if it concerns metadata only and every tensor that it
+// names is planned.
 bool is_mended(const Draft& draft, const Finding& finding) {
   MendedBy by = rule_of(finding).mended_by;
   bool labels = by == MendedBy::kTiles || by == MendedBy::kTilesOfItems;
@@ -386,10 +410,11 @@ Result<Plan> make_plan(const Checkpoint& checkpoint, const CheckReport& report,
   for (const Finding& finding : report.findings) {
     if (is_cancelled(progress)) return cancelled_error();
     bool above_info = finding.severity != Severity::kInfo;
-    bool is_planned =
-        !finding.diagnoses.empty() || !finding.entries.empty() || is_mended_by_writing(finding);
+    bool is_planned = !finding.diagnoses.empty() || !finding.entries.empty() ||
+                      is_mended_by_writing(finding) || added_by_remedy(finding) != 0;
     if (above_info && !is_planned && !is_mended(draft, finding)) leave_undecided(plan, finding, "");
   }
+  for (const Finding& finding : report.findings) add_sums(draft, finding);
   if (is_cancelled(progress)) return cancelled_error();
   plan.lossless = keeps_every_entry(plan) &&
                   std::all_of(plan.tensors.begin(), plan.tensors.end(),

@@ -9,6 +9,7 @@
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
+#include "core/facts/values/added_tensor.h"
 #include "core/facts/values/value_reader.h"
 #include "core/rules/explained.h"
 #include "core/rules/reference/content_rules.h"
@@ -39,6 +40,16 @@ std::optional<int> shift_of(const std::vector<float>& here, const std::vector<fl
   return shift;
 }
 
+// Where the elements of one are the rounded sums of the other's.
+void add_shift(const Checkpoint& c, TensorId tensor, const Checkpoint& reference, TensorId other,
+               std::vector<FoundShift>& shifts) {
+  const auto here = read_tensor(c, tensor, kMostNormBytes);
+  const auto there = read_tensor(reference, other, kMostNormBytes);
+  if (!here || !there || here->dtype != there->dtype || !can_add_to(here->dtype)) return;
+  if (const auto shift = shift_between(here->dtype, here->bytes, there->bytes))
+    shifts.push_back(*shift);
+}
+
 void find_shifted_norms(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.reference == nullptr || facts.headers.empty()) return;
   const Checkpoint& c = facts.checkpoint;
@@ -46,6 +57,7 @@ void find_shifted_norms(const Facts& facts, std::vector<Finding>& findings) {
   Finding finding;
   finding.rule = kNormsShifted.id;
   int shift = 0;
+  std::vector<FoundShift> shifts;
   for (TensorId tensor : each_tensor(facts)) {
     const auto& other = facts.counterparts[index_of(tensor)];
     if (!other || c.shape(tensor).size() != 1 || !differing.contains(c.fqn(tensor))) continue;
@@ -54,6 +66,7 @@ void find_shifted_norms(const Facts& facts, std::vector<Finding>& findings) {
     const auto one = there ? shift_of(*here, *there) : std::nullopt;
     if (!one || (shift != 0 && *one != shift)) continue;
     shift = *one;
+    add_shift(c, tensor, *facts.reference, *other, shifts);
     finding.subjects.emplace_back(c.fqn(tensor));
   }
   if (finding.subjects.size() < kFewestNorms) return;
@@ -64,6 +77,7 @@ void find_shifted_norms(const Facts& facts, std::vector<Finding>& findings) {
       plural(finding.subjects.size(), "vector"), shift > 0 ? "added" : "taken off",
       finding.subjects.front(), shift > 0 ? "added the 1 once too often" : "left the 1 out");
   finding.evidence = {{"shift", std::int64_t{shift}}, {"count", count_of(finding.subjects.size())}};
+  set_remedy_of_adding(shifts, finding);
   findings.push_back(std::move(finding));
 }
 
@@ -84,8 +98,8 @@ const Rule kNormsShifted = {
   saved       norm.weight   1.021   0.887   1.250     1 was added
 )",
                .remedy =
-                   "Convert it with the other norms: `shardwright convert PATH/@norms:-1 --to "
-                   "safetensors` takes 1 off, PATH/@norms:+1 adds it."},
+                   "A repair takes 1 off or adds it where every element says so. All norms of a "
+                   "checkpoint: PATH/@norms:-1 takes 1 off, PATH/@norms:+1 adds it."},
     .run = find_shifted_norms,
 };
 

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "core/learn/made_weights.h"
 
@@ -18,7 +19,13 @@ bool has_row(const ModelMap& map, const std::string& text) {
   return std::find(rows.begin(), rows.end(), text) != rows.end();
 }
 
-// One matrix per layer on one side, and what `make` makes of it on the other.
+std::uint16_t added_to(std::uint16_t bits, float value) {
+  const float sum = std::bit_cast<float>(std::uint32_t{bits} << 16) + value;
+  const std::uint32_t wide = std::bit_cast<std::uint32_t>(sum);
+  return static_cast<std::uint16_t>((wide + 0x7fff + (wide >> 16 & 1)) >> 16);  // to even
+}
+
+// Has one matrix per layer on one side, and the result of `make` on the other.
 template <class Make>
 void check_layers(const std::vector<std::pair<std::string, std::size_t>>& parts, Make make) {
   std::mt19937 random(7);
@@ -59,7 +66,7 @@ TEST_CASE("learned map: rows of several tensors are joined by their pieces") {
     check_layers(gate_up, [&](const auto& weights) { return joined(weights, pieces); });
   }
   check_layers(gate_up, [](const auto& weights) { return joined(weights, 24); });
-  // The other way round.
+  // In the other order.
   check_layers(gate_up, [](const auto& weights) { return joined({weights[1], weights[0]}, 1); });
 }
 
@@ -167,7 +174,7 @@ TEST_CASE("learned map: zeros at the end are padding, and other rows there are n
   REQUIRE(padded.rows.size() == 1);
   CHECK(padded.rows.front().leaves_padding);
   CHECK(padded.unexplained.size() == 1);
-  // The way back cuts the padding off.
+  // The reverse map cuts the padding off.
   CHECK(learned_between(b, a).is_all_explained());
 }
 
@@ -228,7 +235,7 @@ TEST_CASE("learned map: elements that were rounded are a cast one way, and lost 
     LaidTensor wide{"layers." + std::to_string(l) + ".up", Dtype::kFloat32, {8, 16}, {}};
     LaidTensor narrow{"h." + std::to_string(l) + ".up", Dtype::kBfloat16, {8, 16}, {}};
     for (int i = 0; i < 128; ++i) {
-      // Half of the last bits that are cut off: all are rounded down.
+      // Half of the last bits that are cut off, all rounded down.
       const auto bits =
           static_cast<std::uint32_t>(0x3f000001 + (random() % 0x200 << 16) + random() % 0x7000);
       const auto kept = static_cast<std::uint16_t>(bits >> 16);
@@ -250,20 +257,49 @@ TEST_CASE("learned map: elements that were rounded are a cast one way, and lost 
   CHECK(widened.unexplained.size() == kLayers);
 }
 
-TEST_CASE("learned map: norms that differ by one are told, and nothing is called proved") {
+TEST_CASE("learned map: norms of w and of 1 + w are an addition, proved on every element") {
   std::mt19937 random(12);
-  MadeWeight norm = random_vector(64, random), shifted = norm;
-  for (std::uint16_t& bits : norm.rows.front())
-    bits = static_cast<std::uint16_t>(0x3d80 + random() % 8 * 16);
-  for (std::size_t i = 0; i < 64; ++i) {
-    const float value = std::bit_cast<float>(std::uint32_t{norm.rows[0][i]} << 16) + 1;
-    shifted.rows[0][i] = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16);
+  MadeWeights a, b;
+  for (std::size_t l = 0; l < kLayers; ++l) {
+    MadeWeight norm = random_vector(64, random), shifted = norm;
+    for (std::size_t i = 0; i < 64; ++i) {
+      // Sums of these are rounded, and differences of the sums are not.
+      norm.rows[0][i] = static_cast<std::uint16_t>(0x3d80 + random() % 0x80);
+      shifted.rows[0][i] = added_to(norm.rows[0][i], 1);
+    }
+    const std::string number = std::to_string(l);
+    a.emplace_back("layers." + number + ".norm", norm);
+    b.emplace_back("h." + number + ".norm", shifted);
   }
-  const LearnedMap learned =
-      learned_between({laid_tensor("a.norm", norm)}, {laid_tensor("b.norm", shifted)});
-  CHECK(learned.proved == 0);
-  REQUIRE(learned.unexplained.size() == 1);
-  CHECK(learned.unexplained.front().why.find("1 more than that of a.norm") != std::string::npos);
+  const LearnedMap there = learned_between(laid_weights(a), laid_weights(b));
+  CHECK(there.is_all_explained());
+  CHECK(has_row(there.map, "layers.{l}.norm -> h.{l}.norm: add"));
+  // The way back does not give what was rounded off.
+  const LearnedMap back = learned_between(laid_weights(b), laid_weights(a));
+  CHECK(back.proved == 0);
+  REQUIRE(back.unexplained.size() == kLayers);
+  CHECK(back.unexplained.front().why.find("1 less than that of") != std::string::npos);
+}
+
+TEST_CASE("learned map: sums that come back are learned both ways, also of stacked layers") {
+  std::mt19937 random(16);
+  std::vector<LaidTensor> a, norms, weights;
+  for (std::size_t l = 0; l < kLayers; ++l) {
+    MadeWeight norm = random_vector(64, random), shifted = norm;
+    for (std::size_t i = 0; i < 64; ++i) {
+      norm.rows[0][i] = static_cast<std::uint16_t>(0x3f80 + random() % 0x80);
+      shifted.rows[0][i] = added_to(norm.rows[0][i], -1);
+    }
+    const std::string layer = "layers." + std::to_string(l) + ".";
+    const MadeWeight up = random_weight(8, kWidth, random);
+    a.push_back(laid_tensor(layer + "norm", norm));
+    a.push_back(laid_tensor(layer + "up", up));
+    norms.push_back(laid_tensor("", shifted));
+    weights.push_back(laid_tensor("", up));
+  }
+  const std::vector<LaidTensor> b{stacked("decoder.norm", norms), stacked("decoder.up", weights)};
+  CHECK(has_row(learned_between(a, b).map, "layers.{l}.norm -> decoder.norm: add"));
+  check_explained(a, b);
 }
 
 TEST_CASE("learned map: unrelated weights are not explained") {
@@ -305,7 +341,7 @@ TEST_CASE("learned map: names that a wrapper changed are read without it") {
 }
 
 TEST_CASE("learned map: rows of several tensors in any blocks are a join and a reorder") {
-  // Queries and gates of a head lie together on one side, and by groups on the other.
+  // One side has queries and gates by head, the other by group.
   check_layers({{"q", 64}, {"k", 16}, {"v", 16}}, [](const auto& weights) {
     MadeWeight out;
     for (std::size_t group = 0; group < 2; ++group) {

@@ -23,7 +23,7 @@ ModelFacts facts_of(ModelFacts::Sizes config, std::string model) {
   return facts;
 }
 
-// 4 heads of 16 in 2 groups, 64 wide, ffn 48, 121 words.
+// 4 heads of 16 in 2 groups, hidden size 64, ffn 48, 121 words.
 ModelFacts small_facts(const std::string& model) {
   return facts_of({{"num_hidden_layers", 2},
                    {"num_attention_heads", 4},
@@ -85,7 +85,7 @@ Tensors through(const std::string& map, MapWay way, const Tensors& tensors,
   return tensors_after(*bound);
 }
 
-// There and back, with what comes in between.
+// Converts there and back, and returns the intermediate tensors too.
 Tensors there_and_back(const std::string& map, const Tensors& tensors, const ModelFacts& facts) {
   const Tensors there = through(map, MapWay::kForward, tensors, facts);
   CHECK(listed(through(map, MapWay::kBack, there, facts)) == listed(tensors));
@@ -188,6 +188,32 @@ TEST_CASE("maps: Qwen3 keeps its layer for several tokens beside the model, with
   CHECK(shape_in(there, "mtp.layers.0.transformer_layer.mlp.linear_fc1.weight") == Extents{96, 64});
   facts.said_forms = {"singleton"};
   there_and_back("hf-megatron", tensors, facts);
+}
+
+TEST_CASE("maps: MiMo's layer for several tokens has the halves of its projection swapped") {
+  Tensors tensors = llama();
+  for (MapTensor one : llama()) {
+    if (!one.fqn.starts_with("model.layers.0.")) continue;
+    one.fqn.replace(0, 15, "model.mtp_layers.0.");
+    tensors.push_back(one);
+  }
+  tensors.insert(tensors.end(), {{"model.mtp_layers.0.token_layernorm.weight", {64}},
+                                 {"model.mtp_layers.0.hidden_layernorm.weight", {64}},
+                                 {"model.mtp_layers.0.final_layernorm.weight", {64}},
+                                 {"model.mtp_layers.0.input_proj.weight", {64, 128}}});
+  ModelFacts facts = small_facts("mimo");
+  const Tensors there = there_and_back("hf-megatron", tensors, facts);
+  CHECK(shape_in(there, "mtp.layers.0.eh_proj.weight") == Extents{64, 128});
+  CHECK(shape_in(there, "mtp.layers.0.transformer_layer.mlp.linear_fc1.weight") == Extents{96, 64});
+  auto map = map_named("hf-megatron");
+  REQUIRE(map.has_value());
+  auto bound = bind_map(*map, MapWay::kForward, tensors, facts);
+  REQUIRE(bound.has_value());
+  for (const BoundRow& row : bound->rows) {
+    if (row.to.front() != "mtp.layers.0.eh_proj.weight") continue;
+    REQUIRE(row.ops.size() == 1);
+    CHECK(row.ops.front().order == Extents{1, 0});
+  }
 }
 
 TEST_CASE("maps: a value that nothing says is asked for by its name") {

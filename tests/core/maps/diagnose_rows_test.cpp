@@ -1,4 +1,4 @@
-// Mistakes of converters, made on small tensors whose elements are all different.
+// Mistakes of converters, imitated on small tensors whose elements are all different.
 #include "core/maps/diagnose_rows.h"
 
 #include <doctest/doctest.h>
@@ -136,7 +136,7 @@ TEST_CASE("wrong conversions: rows of the vocabulary are found beside padding of
   HeldTensor expected = counted({6, 4});
   const HeldTensor there = reordered(expected, 4, {1, 2, 3, 0, 4, 5});
   CHECK(says(wrong_conversion(there, expected, padded), "one too early"));
-  // Padding in front; what stands where padding belongs is expected there.
+  // Padding in front; any value is accepted where padding is expected.
   const HeldTensor front = reordered(expected, 4, {4, 5, 0, 1, 2, 3});
   std::copy(front.bytes.begin() + 64, front.bytes.end(), expected.bytes.begin() + 64);
   CHECK(says(wrong_conversion(front, expected, padded), "padding stands before"));
@@ -186,4 +186,33 @@ TEST_CASE("wrong conversions: weights of a later step have no cause") {
     std::memcpy(there.bytes.data() + i * 4, &value, 4);
   }
   CHECK_FALSE(wrong_conversion(there, expected, grouped()));
+}
+
+TEST_CASE("wrong conversions: heads of keys and values that stand once for each query head") {
+  // Two layers of two groups: queries 0 and 1, keys, values, each of two rows.
+  const RowLayout qkv{.lead = 1,
+                      .counters = {"layer"},
+                      .part_names = {"q_proj", "k_proj", "v_proj"},
+                      .parts = {8, 4, 4},
+                      .pieces = 2,
+                      .head_dim = 2};
+  const HeldTensor expected = counted({2, 16, 4});
+  HeldTensor there{expected.dtype, {2, 24, 4}, {}};
+  for (const std::size_t head :
+       {0, 2, 3, 1, 2, 3, 4, 6, 7, 5, 6, 7, 8, 10, 11, 9, 10, 11, 12, 14, 15, 13, 14, 15}) {
+    const auto block = BytesView(expected.bytes).subspan(head * 2 * 4 * 4, 2 * 4 * 4);
+    there.bytes.insert(there.bytes.end(), block.begin(), block.end());
+  }
+  CHECK(says(wrong_conversion(there, expected, qkv), "repeated 2 times"));
+  there.bytes.back() ^= std::byte{1};
+  CHECK_FALSE(says(wrong_conversion(there, expected, qkv), "repeated"));
+}
+
+TEST_CASE("wrong conversions: rows of zeros in the middle are named, and other numbers are not") {
+  const HeldTensor expected = counted({6, 4});
+  HeldTensor there = expected;
+  std::fill_n(there.bytes.begin() + 2 * 16, 2 * 16, std::byte{0});
+  CHECK(says(wrong_conversion(there, expected, {}), "rows 2 to 3 are zero"));
+  there.bytes[5 * 16] ^= std::byte{1};
+  CHECK_FALSE(says(wrong_conversion(there, expected, {}), "are zero"));
 }

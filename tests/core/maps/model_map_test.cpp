@@ -1,4 +1,4 @@
-// Maps as files: what is read, what is refused, and patterns with counters.
+// Map files: parsing, refusals, and patterns with counters.
 #include "core/maps/model_map.h"
 
 #include <doctest/doctest.h>
@@ -58,6 +58,20 @@ TEST_CASE("maps: a file that is not a map is refused with the row and the key") 
   // Two tensors cannot be one without a join.
   CHECK(refusal_of(map_with(R"({"from": ["a", "b"], "to": "c"})")) != "");
   CHECK(refusal_of(map_with(R"({"from": ["a", "b"], "to": "c", "do": [{"op": "join"}]})")) == "");
+}
+
+TEST_CASE("maps: an addition is read and written, and a number that float32 rounds is refused") {
+  const auto with_value = [](const std::string& value) {
+    return map_with(R"({"from": "a", "to": "b", "do": [{"op": "add", "value": )" + value + "}]}");
+  };
+  auto map = model_map_from_json(with_value("-1"), "m.json");
+  REQUIRE(map.has_value());
+  CHECK(map_to_json(*map).find(R"({"op":"add","value":-1.0})") != std::string::npos);
+  CHECK(model_map_from_json(map_to_json(*map), "m.json").has_value());
+  for (const char* value : {"0", "0.1", "1e300"}) CHECK(refusal_of(with_value(value)) != "");
+  CHECK(refusal_of(map_with(R"({"from": "a", "to": "b", "do": [{"op": "add"}]})")) != "");
+  CHECK(refusal_of(map_with(
+            R"({"from": ["a", "c"], "to": ["b", "d"], "do": [{"op": "add", "value": 1}]})")) != "");
 }
 
 TEST_CASE("maps: where optimizer states are written is refused where it is no name of a state") {

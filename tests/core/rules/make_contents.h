@@ -1,5 +1,5 @@
-// A DCP checkpoint on disk with values that matter: any float dtype, tiles of single ranks, and
-// entries that are no tensors, as torch saves them.
+// Writes a DCP checkpoint with relevant values: any float dtype, tiles of single ranks, and
+// non-tensor entries as torch saves them.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -36,7 +36,7 @@ struct MadeContent {
 };
 struct MadeEntry {
   std::string fqn;
-  std::string pickled;  // one of pickled_*, below
+  std::string pickled;  // made by a pickled_* function below
   std::uint32_t writer = 0;
 };
 struct MadeModel {
@@ -66,11 +66,6 @@ inline std::string pickled_list(const std::vector<std::string>& items) {
   std::string out = "](";
   for (const std::string& item : items) out += item;
   return out + "e";
-}
-inline std::string pickled_dict(const std::vector<std::pair<std::string, std::string>>& items) {
-  std::string out = "}(";
-  for (const auto& [key, value] : items) out += pickled_text(key) + value;
-  return out + "u";
 }
 inline std::string pickled_pair(double first, double second) {
   return "(" + pickled_real(first) + pickled_real(second) + "t";

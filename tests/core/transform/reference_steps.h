@@ -1,5 +1,5 @@
-// Slow and obvious: tensors as lists of elements, and every step as loops over them. The engine is
-// held against this.
+// The slow reference: tensors as lists of elements, and every step as loops over them. The engine
+// is compared with it.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -24,7 +24,7 @@ struct PlainTensor {
   Extents shape;
   std::vector<Element> elements;  // row-major
   std::vector<bool> lost = {};
-  std::vector<bool> out_of_range = {};  // what it was cast to could not say its number
+  std::vector<bool> out_of_range = {};  // the dtype of the cast could not represent its number
 };
 using PlainCheckpoint = std::map<std::string, PlainTensor>;
 
@@ -56,7 +56,7 @@ inline PlainTensor plain_like(const PlainTensor& tensor, Extents shape) {
   return out;
 }
 
-// Every element of the new shape from where `origin` says.
+// Copies every element of the new shape from where `origin` says.
 template <class Origin>
 PlainTensor gathered(const PlainTensor& tensor, Extents shape, Origin origin) {
   PlainTensor out = plain_like(tensor, std::move(shape));
@@ -78,8 +78,8 @@ inline Element cast_of(const Element& element, Dtype from, Dtype to) {
   return out;
 }
 
-// The number that is half a step beyond the largest one: it is out of range, but in e4m3fn, whose
-// largest one is even.
+// The number half a step above the largest one. It is out of range, except in e4m3fn, whose largest
+// number is even.
 inline double end_of(Dtype dtype) {
   switch (dtype) {
     case Dtype::kFloat32:
@@ -103,7 +103,7 @@ inline bool is_lost_in_cast(const Element& element, Dtype from, Dtype to) {
   const Element wide = cast_of(element, from, Dtype::kFloat64);
   double value = 0;
   std::memcpy(&value, wide.data(), sizeof value);
-  // Whatever it is cast to, it is a float on the way.
+  // Every cast goes through float.
   return is_beyond(value, Dtype::kFloat32) ||
          is_beyond(static_cast<double>(static_cast<float>(value)), to);
 }
@@ -250,6 +250,19 @@ struct PlainSteps {
       tensor.dtype = step.dtype;
     }
   }
+  void operator()(const AddStep& step) const {
+    for (const std::string& fqn : step.tensors) {
+      PlainTensor& tensor = all.at(fqn);
+      for (Element& element : tensor.elements) {
+        Element wide = cast_of(element, tensor.dtype, Dtype::kFloat32);
+        float value = 0;
+        std::memcpy(&value, wide.data(), 4);
+        value += static_cast<float>(step.value);
+        std::memcpy(wide.data(), &value, 4);
+        element = cast_of(wide, Dtype::kFloat32, tensor.dtype);
+      }
+    }
+  }
   void operator()(const FillStep& step) const {
     REQUIRE(step.boxes.has_value());
     put_value(step.tensors, *step.boxes, step.value);
@@ -269,7 +282,7 @@ struct PlainSteps {
         Element& element = tensor.elements[index_in(at, tensor.shape)];
         Element wide = cast_of(element, tensor.dtype, Dtype::kFloat32);
         std::memcpy(&value, wide.data(), 4);
-        // Of two NaNs a compiler may take either: the value's counts. It comes out quiet.
+        // For two NaNs a compiler may choose either; here the value's NaN counts, made quiet.
         const bool is_nan = std::isnan(value) || std::isnan(factor);
         const float product = std::isnan(value) ? value : is_nan ? factor : value * factor;
         std::memcpy(wide.data(), &product, 4);

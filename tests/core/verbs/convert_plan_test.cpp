@@ -1,4 +1,4 @@
-// What convert leaves out, casts and renames, and what lies beside its results.
+// Entries that convert drops, casts and renames, and files beside its results.
 #include "core/verbs/convert_plan.h"
 
 #include <doctest/doctest.h>
@@ -23,7 +23,7 @@ using Names = std::vector<std::string>;
 struct HeaderTensor {
   std::string name, dtype = "F32";
 };
-// Each of two elements.
+// A file of such tensors with two elements each.
 std::string safetensors_of(const std::vector<HeaderTensor>& tensors, const std::string& format) {
   nlohmann::ordered_json header = {{"__metadata__", {{"format", format}}}};
   std::string data;
@@ -118,10 +118,18 @@ TEST_CASE("convert: --weights-only keeps the tensors at the top beside dicts of 
                                       {"optimizer", dict_of({{"state", dict_of({{"a", tensor}})}})},
                                       {"counters", dict_of({{"seen", tensor}})}})) ==
         Names{"a.w", "model.b"});
-  // Two models that no key tells apart are both weights.
+  // Two models without a known key are both weights.
   CHECK(names_left("run.pt", dict_of({{"generator", dict_of({{"w", tensor}})},
                                       {"discriminator", dict_of({{"w", tensor}})}})) ==
         Names{"discriminator.w", "generator.w"});
+}
+
+TEST_CASE("convert: --weights-only keeps what a quantised weight wraps") {
+  auto opened =
+      open_checkpoint(std::string(SHW_TEST_DATA) + "/torch-2.15/torch_save/torchao_int8.pt");
+  REQUIRE(opened.has_value());
+  for (const std::string& name : verbs::entries_that_are_not_weights(**opened).names)
+    CHECK_FALSE((*opened)->find(name).has_value());
 }
 
 TEST_CASE("convert: --weights-only tells optimizers by names where no structure is kept") {
@@ -176,7 +184,7 @@ TEST_CASE("convert: --dtype casts floating weights and says it in config.json") 
   CHECK(dtype_of("rotary.inv_freq") == Dtype::kFloat32);
   REQUIRE(done.made.notes.size() == 1);
   CHECK(done.made.notes.front().find("1 tensor to bfloat16") != std::string::npos);
-  // Most elements are still those that stay: the config is right as it is.
+  // Most elements keep their dtype, so the config is still right.
   CHECK(contents(folder / "out/config.json").find("bfloat16") == std::string::npos);
   put_model(folder, "hf/model.safetensors", {{"a.weight"}, {"b.weight"}, {"rotary.inv_freq"}});
   converted(said, folder / "again");
@@ -190,7 +198,7 @@ TEST_CASE("convert: --dtype casts floating weights and says it in config.json") 
 TEST_CASE("convert: --dtype leaves quantised weights and their scales") {
   TemporaryFolder folder;
   put_model(folder, "model.safetensors", {{"norm.weight"}, {"q.weight_scale_inv"}});
-  // A matrix of one row, as scales of blocks have it.
+  // A matrix of one row, as scales of blocks have.
   std::string text = contents(folder / "model.safetensors");
   put_model(folder, "model.safetensors",
             {{"norm.weight"}, {"q.weight", "F8_E4M3"}, {"q.weight_scale_inv"}});

@@ -1,4 +1,5 @@
-// check and diff beside a reference with names of another program, on the pair of tests/core/maps.
+// check and diff with a reference that has names of another program, on the pair of
+// tests/core/maps.
 #include "core/verbs/mapped_reference.h"
 
 #include <doctest/doctest.h>
@@ -21,6 +22,8 @@
 #include "core/repair/plan/plan.h"
 #include "core/repair/run/apply.h"
 #include "core/temporary_folder.h"
+#include "core/transform/target_view.h"
+#include "core/verbs/mapped_view.h"
 #include "core/verbs/verbs.h"
 
 using namespace shw;
@@ -36,7 +39,7 @@ std::shared_ptr<const Checkpoint> open_side(const std::string& path) {
   return *checkpoint;
 }
 
-// The Hugging Face side with its file changed: `change` gets the whole file.
+// The Hugging Face checkpoint with its file changed: `change` gets the whole file.
 std::shared_ptr<const Checkpoint> changed_hf(const TemporaryFolder& folder,
                                              const std::function<void(std::string&)>& change) {
   std::filesystem::copy(kMappedPair + "hf", folder / "hf");
@@ -51,7 +54,7 @@ std::shared_ptr<const Checkpoint> changed_hf(const TemporaryFolder& folder,
   return open_side(folder / "hf");
 }
 
-// The bytes of a tensor in its file.
+// The range of a tensor's bytes in its file.
 std::pair<std::size_t, std::size_t> place_of(const std::string& fqn) {
   const auto hf = open_side(kMappedPair + "hf");
   const auto tensor = hf->find(fqn);
@@ -88,7 +91,7 @@ std::vector<Finding> of_conversion(const CheckReport& report) {
   return out;
 }
 
-// Adds a tensor with the bytes of another one, its rows moved on by `rows`, to a safetensors file.
+// Adds a tensor with the bytes of another one, shifted by `rows` rows, to a safetensors file.
 void add_moved_copy(std::string& file, const std::string& fqn, const std::string& of,
                     std::size_t rows) {
   const auto length =
@@ -112,7 +115,7 @@ void add_moved_copy(std::string& file, const std::string& fqn, const std::string
   file = head + text + data + bytes;
 }
 
-// Exchanges the bytes of two tensors of one size.
+// Exchanges the bytes of two tensors of equal size.
 void exchange(std::string& file, const std::string& one, const std::string& two) {
   const auto [at, size] = place_of(one);
   const auto [other, other_size] = place_of(two);
@@ -122,7 +125,27 @@ void exchange(std::string& file, const std::string& one, const std::string& two)
   file.replace(other, size, kept);
 }
 
-// Plans and carries out what the findings offer; what is said of the result.
+// Written as the steps say.
+std::shared_ptr<const Checkpoint> made_by_steps(const std::shared_ptr<const Checkpoint>& source,
+                                                std::vector<Step> steps, const std::string& out) {
+  Plan plan;
+  plan.checkpoint = source->directory()->name();
+  plan.steps = std::move(steps);
+  plan.format = "safetensors";
+  auto result = apply_plan(*source, plan, {out, false});
+  REQUIRE_MESSAGE(result.has_value(), result.error().message);
+  return open_side(out);
+}
+
+Patterns norms_of(const Checkpoint& checkpoint) {
+  Patterns out;
+  for (const TensorId tensor : checkpoint.tensors()) {
+    if (is_norm_weight(checkpoint.fqn(tensor))) out.emplace_back(checkpoint.fqn(tensor));
+  }
+  return out;
+}
+
+// Applies the repairs of the findings; returns the check of the result.
 CheckReport checked_when_repaired(const Checkpoint& checkpoint, const CheckReport& report,
                                   const std::shared_ptr<const Checkpoint>& reference,
                                   const std::string& out) {
@@ -159,7 +182,7 @@ TEST_CASE("reference of another program: tensors under one another's names are p
 TEST_CASE("reference of another program: what is lost is not offered a repair") {
   TemporaryFolder folder;
   const auto megatron = open_side(kMappedPair + "megatron");
-  // up_proj holds what gate_proj has: gate_proj's place is right, and up_proj is nowhere.
+  // up_proj has the content of gate_proj, so gate_proj is right and up_proj's content is missing.
   const auto hf = changed_hf(folder, [&](std::string& file) {
     const auto [at, size] = place_of("model.layers.0.mlp.gate_proj.weight");
     const auto [other, other_size] = place_of("model.layers.0.mlp.up_proj.weight");
@@ -242,7 +265,7 @@ TEST_CASE("reference of another program: the map that is named is used") {
     return verbs::check(opened, std::nullopt, nullptr);
   };
   CHECK(with_map("hf-megatron").value().verdict == Verdict::kClean);
-  // Another one does not join the two, and nothing is claimed of them.
+  // Another map does not join the two programs, so the check fails.
   const auto other = with_map("hf-titan");
   REQUIRE_FALSE(other.has_value());
   CHECK(other.error().kind == ErrorKind::kUsage);
@@ -284,7 +307,7 @@ TEST_CASE("reference of the same program: a wrong conversion is named as beside 
   const auto right = open_side(kMappedPair + "hf");
   const std::string fqn = "model.layers.1.self_attn.q_proj.weight";
   TemporaryFolder folder;
-  // Rows of rotary pairs one behind the other, not in two halves of each head.
+  // Rows of rotary pairs are adjacent, instead of in two halves of each head.
   const auto wrong = changed_hf(folder, [&](std::string& file) {
     const auto [at, size] = place_of(fqn);
     const auto rows = static_cast<std::size_t>(right->shape(*right->find(fqn))[0]);
@@ -301,7 +324,7 @@ TEST_CASE("reference of the same program: a wrong conversion is named as beside 
   REQUIRE(named.size() == 1);
   CHECK(named.front().subjects == std::vector<std::string>{fqn});
   CHECK(named.front().cause.find("rotary") != std::string::npos);
-  // What said less of the same tensor is gone.
+  // Less specific findings about the same tensor were removed.
   for (const Finding& finding : report.findings)
     CHECK((finding.rule == named.front().rule || finding.subjects != named.front().subjects));
   CHECK(of_conversion(checked_when_repaired(*wrong, report, right, folder / "mended")).empty());
@@ -333,7 +356,8 @@ TEST_CASE("reference of the same program: shifted norms are told once") {
           return std::uint32_t{static_cast<unsigned char>(file[k])};
         };
         std::uint32_t bits = byte(at + i) << 16U | byte(at + i + 1) << 24U;
-        bits = std::bit_cast<std::uint32_t>(std::bit_cast<float>(bits) + 1.0F) >> 16U;
+        bits = std::bit_cast<std::uint32_t>(std::bit_cast<float>(bits) + 1.0F);
+        bits = (bits + 0x7FFFU + (bits >> 16U & 1U)) >> 16U;  // to even
         file[at + i] = static_cast<char>(bits & 0xFFU);
         file[at + i + 1] = static_cast<char>(bits >> 8U);
       }
@@ -343,6 +367,102 @@ TEST_CASE("reference of the same program: shifted norms are told once") {
   REQUIRE(of_conversion(report).size() == 1);
   CHECK(of_conversion(report).front().cause.find("@norms:-1") != std::string::npos);
   for (const Finding& finding : report.findings) CHECK(finding.rule != "norms-shifted");
+  // What is offered takes the 1 off. What was cut off with it is nowhere, and nobody says it is.
+  REQUIRE(of_conversion(report).front().remedy.has_value());
+  CHECK_FALSE(of_conversion(report).front().remedy->lossless);
+  const CheckReport repaired = checked_when_repaired(*wrong, report, right, folder / "mended");
+  for (const Finding& finding : of_conversion(repaired))
+    CHECK(finding.cause.find("larger by 1") == std::string::npos);
+}
+
+TEST_CASE("reference of another program: norms of 1 + w are put right, to the bit where they can") {
+  const auto hf = open_side(kMappedPair + "hf"), megatron = open_side(kMappedPair + "megatron");
+  for (const bool is_near_one : {true, false}) {
+    CAPTURE(is_near_one);
+    TemporaryFolder folder;
+    // Differences of numbers near 1 are exact, and sums of small numbers are rounded.
+    const auto source = shifted_norms(hf, is_near_one ? 1.0F : 0.0F, nullptr);
+    REQUIRE(source.has_value());
+    const auto reference = made_by_steps(*source, {}, folder / "reference");
+    const AddStep shift{norms_of(*reference), is_near_one ? -1.0 : 1.0};
+    const auto wrong = made_by_steps(reference, {shift}, folder / "wrong");
+    const CheckReport report = checked(wrong, reference);
+    const auto told = of_conversion(report);
+    REQUIRE(told.size() == 1);
+    REQUIRE(told[0].remedy.has_value());
+    CHECK(told[0].remedy->lossless == is_near_one);
+    const CheckReport mended = checked_when_repaired(*wrong, report, reference, folder / "mended");
+    CHECK(of_conversion(mended).empty() == is_near_one);
+    // Beside the other program the same is found, and mended.
+    if (is_near_one) continue;
+    const auto beside = of_conversion(checked(wrong, megatron));
+    REQUIRE(beside.size() == 1);
+    CHECK(beside[0].remedy.has_value());
+  }
+}
+
+TEST_CASE(
+    "reference of another program: tensors that are missing have the names of their program") {
+  TemporaryFolder folder;
+  const auto hf = open_side(kMappedPair + "hf"), megatron = open_side(kMappedPair + "megatron");
+  const std::string fqn = "model.layers.0.mlp.down_proj.weight";
+  const auto without = made_by_steps(hf, {DropStep{{fqn}}}, folder / "without");
+  const auto told = of_conversion(checked(without, megatron));
+  REQUIRE(told.size() == 1);
+  CAPTURE(told[0].cause);
+  CHECK(told[0].subjects == std::vector<std::string>{fqn});
+}
+
+TEST_CASE("reference of another program: experts that are numbered from 1 get their numbers") {
+  TemporaryFolder folder;
+  const auto hf = open_side(kMappedPair + "hf");
+  std::vector<Step> experts, from_one;
+  for (const char* layer : {"model.layers.0.mlp.", "model.layers.1.mlp."}) {
+    const std::string mlp = layer;
+    for (const char* part : {"gate_proj.weight", "up_proj.weight", "down_proj.weight"}) {
+      experts.emplace_back(RenameStep{mlp + part, mlp + "experts.0." + part});
+      experts.emplace_back(CopyStep{mlp + "experts.0." + part, mlp + "experts.1." + part});
+      experts.emplace_back(AddStep{{mlp + "experts.1." + part}, 0.25});
+      from_one.emplace_back(RenameStep{mlp + "experts.1." + part, mlp + "experts.2." + part});
+      from_one.emplace_back(RenameStep{mlp + "experts.0." + part, mlp + "experts.1." + part});
+    }
+  }
+  const auto right = made_by_steps(hf, experts, folder / "right");
+  verbs::MapOptions mapping;
+  auto megatron = verbs::mapped_view(right, "torch_dist", mapping, nullptr);
+  REQUIRE_MESSAGE(megatron.has_value(), megatron.error().message);
+  const auto wrong = made_by_steps(right, from_one, folder / "wrong");
+  const CheckReport report = checked(wrong, megatron->checkpoint);
+  const auto told = of_conversion(report);
+  REQUIRE(told.size() == 1);
+  CHECK(told[0].cause.find("numbered from 1") != std::string::npos);
+  const CheckReport repaired =
+      checked_when_repaired(*wrong, report, megatron->checkpoint, folder / "mended");
+  CHECK(of_conversion(repaired).empty());
+}
+
+TEST_CASE("reference of the same program: mistakes are named where no file says the heads") {
+  TemporaryFolder folder;
+  std::filesystem::copy(kMappedPair + "megatron", folder / "bare",
+                        std::filesystem::copy_options::recursive);
+  std::filesystem::remove(folder / "bare/common.pt");
+  const auto right = open_side(folder / "bare");
+  const std::string qkv = "decoder.layers.self_attention.linear_qkv.weight";
+  const std::int64_t rows = right->shape(*right->find(qkv))[1];
+  PermuteBlocksStep swap{{qkv}, 1, {}, {}};
+  for (std::int64_t i = 0; i < rows; ++i) swap.order.push_back(i ^ 1);
+  const auto named = [&](std::vector<Step> steps) {
+    auto state = apply_steps(target_state_of(right), steps);
+    REQUIRE_MESSAGE(state.has_value(), state.error().message);
+    auto view = target_view(std::make_shared<const TargetState>(std::move(*state)), nullptr);
+    REQUIRE(view.has_value());
+    return of_conversion(checked(*view, right));
+  };
+  CHECK(named({}).empty());
+  const auto shifted = named({AddStep{norms_of(*right), 1}});
+  REQUIRE(shifted.size() == 1);
+  CHECK(shifted[0].cause.find("larger by 1") != std::string::npos);
+  CHECK_FALSE(named({swap}).empty());
 }
 
 TEST_CASE("reference of the same program: shifted norms of stacked layers are named") {
@@ -352,7 +472,7 @@ TEST_CASE("reference of the same program: shifted norms of stacked layers are na
   const auto named = of_conversion(checked(*shifted, right));
   REQUIRE(named.size() == 1);
   CHECK(named.front().cause.find("larger by 1") != std::string::npos);
-  // Norms that were trained on beside frozen weights.
+  // Norms were trained beside frozen weights.
   const auto trained = shifted_norms(right, 0.03F, nullptr);
   REQUIRE(trained.has_value());
   CHECK(of_conversion(checked(*trained, right)).empty());

@@ -1,0 +1,43 @@
+// A tensor with one number added to every element. Gemma and its kind keep norms as w and multiply
+// by 1 + w; other programs keep 1 + w.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "core/facts/values/computed_tensors.h"
+
+namespace shw {
+
+// True of plain floats of at most 32 bits: sums are made in float32.
+bool can_add_to(Dtype dtype);
+
+// Each element plus `value` in float32, rounded once to `dtype`. Requires can_add_to() of both
+// dtypes.
+ComputedTensor added_tensor(std::shared_ptr<const Checkpoint> checkpoint, TensorId tensor,
+                            float value, Dtype dtype);
+
+// True if taking `value` off the rounded sums gives every element of the box back to the bit. False
+// where the elements cannot all be read.
+bool is_added_exactly(const Checkpoint& checkpoint, TensorId tensor, const Box& box, float value,
+                      Dtype dtype);
+
+// How the elements of one tensor become those of another one by 1 or -1.
+struct FoundShift {
+  int value = 0;          // that is to be added
+  bool is_exact = false;  // the rounded sums are the expected elements to the bit
+};
+// Nothing where neither all elements `there` are rounded sums of the expected ones, nor the other
+// way round. Both are of `dtype`, of which can_add_to() is true.
+std::optional<FoundShift> shift_between(Dtype dtype, BytesView there, BytesView expected);
+
+// True if `there` is `expected` after 1 was added or taken off, rounded, and undone again.
+bool lost_bits_in_shift(Dtype dtype, BytesView there, BytesView expected);
+
+// A remedy that adds to every subject of the finding. `shifts`: one for each subject; no remedy
+// where there are fewer, or where their values differ.
+void set_remedy_of_adding(const std::vector<FoundShift>& shifts, Finding& finding);
+// The number that such a remedy adds; 0: the finding has another one, or none.
+int added_by_remedy(const Finding& finding);
+
+}  // namespace shw
