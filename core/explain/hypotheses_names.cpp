@@ -35,7 +35,7 @@ constexpr std::array<Wrapper, 12> kWrappers = {{
     {"module.", "DistributedDataParallel or DeepSpeed", false, 0.75},
     {"state_dict.", "a state dict saved one level deeper", false},
     {"model_state.", "a state dict saved one level deeper", false},
-    // As a rule the model's own: they say nothing unless the other list lacks them.
+    // These usually belong to the model itself, so they count only if the other list lacks them.
     {"model.", "a state dict saved one level deeper, or another class of the model", false, 0},
     {"transformer.", "another class of the model", false, 0},
 }};
@@ -160,6 +160,16 @@ void add_wrapper(const std::vector<std::string>& names, bool missing,
   }
 }
 
+// Names of weights that PEFT has wrapped, where an adapter's matrices are beside them.
+std::vector<std::string> wrapped_beside_adapter(const std::vector<std::string>& unexpected) {
+  std::vector<std::string> wrapped;
+  if (count_with(unexpected, ".lora_") == 0) return wrapped;
+  for (const std::string& name : unexpected) {
+    if (name.find(".base_layer.") != name.npos) wrapped.push_back(name);
+  }
+  return wrapped;
+}
+
 const NameClue* clue_for(const std::vector<std::string>& names, NameList list) {
   for (const NameClue& clue : name_clues()) {
     if (clue.list != list && clue.list != NameList::kAny) continue;
@@ -187,7 +197,8 @@ std::optional<std::int64_t> layer_of(std::string_view name) {
   return std::nullopt;
 }
 
-// Whole layers are missing from a number on: every name is in one of them, in several modules.
+// Adds a hypothesis for missing last layers: every missing name is in a layer from some number on,
+// in several modules.
 void add_missing_layers(const std::vector<std::string>& names, std::vector<Hypothesis>& all) {
   std::set<std::int64_t> layers;
   std::set<std::string> modules;
@@ -260,7 +271,7 @@ constexpr Interpretation kFewerInModel = {
 
 using Meanings = std::vector<const Interpretation*>;
 
-// What the program that speaks means by such names, or else what any program does.
+// Meanings of such names for the program that printed the message, otherwise for any program.
 Meanings meanings_of(const MessageKind* kind, bool missing) {
   if (kind == nullptr || kind->meanings[0].title.empty())
     return missing ? Meanings{&kOtherName, &kNotSaved}
@@ -294,6 +305,9 @@ void add_list(const std::vector<std::string>& names, const MessageKind* kind, bo
 }  // namespace
 
 void add_hypotheses_from_names(const KeyLists& keys, std::vector<Hypothesis>& all) {
+  // They pair up with missing names, and a rename would lose the adapter.
+  if (const auto wrapped = wrapped_beside_adapter(keys.unexpected); !wrapped.empty())
+    return add_list(wrapped, keys.unexpected_kind, false, all);
   add_pairs(keys, all);
   if (!all.empty()) return;
   add_list(keys.missing, keys.missing_kind, true, all);

@@ -47,7 +47,7 @@ struct Shared {
   std::optional<std::int64_t> extent;           // of the parameter, if it follows
 };
 
-// Both sides published parts of one parameter: saved * W_save = current * W_load.
+// Extent of the parameter if both sides published parts of it: saved * W_save = current * W_load.
 Shared shared_extent(std::int64_t saved, std::int64_t current, std::optional<Worlds> worlds) {
   if (saved <= 0 || current <= 0) return {};
   std::int64_t divisor = std::gcd(saved, current);
@@ -215,6 +215,16 @@ void add_hypothesis_halves(const ShapeCase& shapes, std::vector<Hypothesis>& all
 
 namespace {
 
+// accelerate names a parameter within its module alone: "weight". Of the matrices of a model only
+// the embedding and the output layer differ by a few of many rows.
+bool may_be_vocabulary(const ShapeCase& shapes) {
+  constexpr std::int64_t kFewestTokens = 1024;
+  const Extents &saved = shapes.message.saved, &current = shapes.message.current;
+  if (shapes.message.name != "weight" || saved.size() != 2 || current.size() != 2) return false;
+  const std::int64_t small = std::min(saved[0], current[0]), large = std::max(saved[0], current[0]);
+  return small >= kFewestTokens && small > saved[1] && (large - small) * 20 <= small;
+}
+
 // A few rows more without padding: tokens were added on one side.
 void add_hypothesis_resized(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   std::int64_t saved = shapes.message.saved[0], current = shapes.message.current[0];
@@ -237,7 +247,9 @@ void add_hypothesis_resized(const ShapeCase& shapes, std::vector<Hypothesis>& al
 }  // namespace
 
 void add_hypothesis_vocabulary(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
-  if (!shapes.traits.vocabulary || shapes.differing != std::vector<std::size_t>{0}) return;
+  if ((!shapes.traits.vocabulary && !may_be_vocabulary(shapes)) ||
+      shapes.differing != std::vector<std::size_t>{0})
+    return;
   std::int64_t saved = shapes.message.saved[0], current = shapes.message.current[0];
   std::int64_t small = std::min(saved, current), large = std::max(saved, current);
   std::int64_t unit = 0;  // least multiple that rounds one extent up to the other

@@ -223,6 +223,29 @@ constexpr MessageKind kFileMessages[] = {
                             "files are there. Use the step before it.",
                     .decide = "Whether data files are in the folder."}}}},
     {.id = "no-weights-file",
+     .example = "FOLDER does not appear to have a file named config.json.",
+     .patterns = {"does not appear to have a file named <name>"},
+     .meanings = {{{.id = "adapter",
+                    .wrong = kLoader,
+                    .weight = 0.5,
+                    .title = "the folder holds an adapter alone",
+                    .text = "save_pretrained() of a PEFT model writes adapter_config.json and the "
+                            "adapter, and no config.json. Load the base and put the adapter on it "
+                            "(AutoPeftModelForCausalLM), or join both: "
+                            "`shardwright merge BASE ADAPTER --out NEW`.",
+                    .decide = "Whether adapter_config.json is in the folder.",
+                    .command = "shardwright info CHECKPOINT"},
+                   {.id = "other-format",
+                    .wrong = kLoader,
+                    .weight = 0.4,
+                    .title = "the folder is a training checkpoint, or the path is not the model's",
+                    .text = "DCP, DeepSpeed and Megatron write no config.json, and a run's folder "
+                            "has it in its steps. Weights in shards have to be consolidated first.",
+                    .decide = "What the tool takes the folder for.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .accepts =
+         [](const ErrorMessage& message) { return message.name.starts_with("config.json"); }},
+    {.id = "no-weights-file",
      .example = "Error no file named model.safetensors, or pytorch_model.bin, found in directory "
                 "FOLDER",
      .patterns = {"error no file named <name>", "can't load weights for <name>",

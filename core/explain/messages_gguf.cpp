@@ -69,7 +69,7 @@ constexpr Interpretation kLostInBlock = {
     .decide = "Whether the blocks beside it have this tensor.",
     .command = "shardwright ls CHECKPOINT blk"};
 
-// The first tensor of a block that llama.cpp asks for: all of the block is absent.
+// True for the first tensor of a block that llama.cpp reads: the whole block is missing.
 bool begins_a_block(const ErrorMessage& message) {
   return message.name.starts_with("blk.") && message.name.ends_with(".attn_norm.weight");
 }
@@ -299,6 +299,22 @@ constexpr MessageKind kGgufMessages[] = {
                             "model of the older GGML form, which has to be converted anew.",
                     .decide = "The first bytes of the file: `head -c 16 FILE`.",
                     .command = "shardwright info CHECKPOINT"}}},
+     .loader = kLlama},
+    {.id = "gguf-lora-weight",
+     .example = "ERROR:lora-to-gguf:Unexpected name 'NAME': Not a lora_A or lora_B tensor",
+     .patterns = {"unexpected name <name>: not a lora_a or lora_b tensor",
+                  "unexpected name <name> not a lora_a or lora_b tensor"},
+     .meanings = {{{.id = "whole-weights",
+                    .rule = &kAdapterContradicts,
+                    .wrong = kLoader,
+                    .weight = 0.85,
+                    .title = "the adapter holds a whole weight beside its LoRA matrices",
+                    .text = "modules_to_save, tokens that were added, or a save of the whole model "
+                            "put it there; a GGUF adapter has no place for it. Merge the adapter "
+                            "into its base and convert that: "
+                            "`shardwright merge BASE ADAPTER --out NEW`.",
+                    .decide = "modules_to_save in adapter_config.json.",
+                    .command = "shardwright check CHECKPOINT"}}},
      .loader = kLlama},
     {.id = "gguf-convert-scale",
      .example = "ValueError: Can not map tensor 'model.layers.0.mlp.down_proj.weight_scale_inv'",

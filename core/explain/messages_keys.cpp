@@ -1,6 +1,7 @@
 // KeyError, AttributeError and TypeError messages whose name identifies the missing thing: an
 // optimizer state, a checkpoint part, a scale, a record field.
 #include "core/explain/message_kinds.h"
+#include "core/rules/names/name_rules.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -240,6 +241,32 @@ constexpr MessageKind kKeyMessages[] = {
                     .command = "shardwright info CHECKPOINT"}}},
      .accepts = [](const ErrorMessage& message) { return is_one_of(message.name, kZeroParts); },
      .loader = "DeepSpeed"},
+    {.id = "unmerged-key",
+     .example = "KeyError: 'layers.0.self_attn.qkv_proj.base_layer.weight'",
+     .patterns = {"keyerror: <name>", "keyerror(<name>"},
+     .meanings = {{{.id = "unmerged-adapter",
+                    .rule = &kWrappedNames,
+                    .wrong = kDisk,
+                    .weight = 0.6,
+                    .title = "the model was saved with its adapter still on it",
+                    .text = "PEFT puts .base_layer. into the names of the modules that it wraps. "
+                            "Call merge_and_unload() and save again, or save the adapter by itself "
+                            "and give the server both.",
+                    .decide = "Whether the checkpoint has lora_ names too.",
+                    .command = "shardwright check CHECKPOINT"},
+                   {.id = "server-without-lora",
+                    .wrong = kLoader,
+                    .weight = 0.35,
+                    .title = "weights were sent to a server that runs without LoRA",
+                    .text = "A trainer (verl, TRL) sends names of its wrapped model, and the "
+                            "server's model has no adapter's layers. Enable LoRA in the server, or "
+                            "send merged weights.",
+                    .decide = "Whether the traceback updates weights or reads a checkpoint.",
+                    .command = "shardwright ls CHECKPOINT lora_"}}},
+     .accepts =
+         [](const ErrorMessage& message) {
+           return message.name.find(".base_layer.") != message.name.npos;
+         }},
     {.id = "quantisation-key",
      .example = "KeyError: 'layers.0.mlp.down_proj.weight_scale'",
      .patterns = {"keyerror: <name>", "keyerror(<name>",

@@ -90,7 +90,7 @@ constexpr Interpretation kUnknownModel = {
     .decide = "architectures and model_type in config.json; the program's version.",
     .command = "shardwright info CHECKPOINT"};
 
-// The tensors that a linear layer has, plain or quantised.
+// True for names of a linear layer's tensors, plain or quantised.
 bool names_a_weight(std::string_view name) {
   for (std::string_view one :
        {"weight", "qweight", "weight_packed", "scales", "qzeros", "weight_scale",
@@ -113,12 +113,27 @@ constexpr MessageKind kServingMessages[] = {
                   "param_data.shape=<current>~loaded_weight.shape=<saved>"},
      .meanings = {{kOtherConfig, kPackedWeights}},
      .loader = kVllm},
+    {.id = "vocabulary-assert",
+     .example = "AssertionError: self.org_vocab_size=128256 self.use_presharded_weights=False "
+                "loaded_weight.shape[output_dim]=128264",
+     .patterns = {"self.org_vocab_size=<#current>~loaded_weight.shape[output_dim]=<#saved>",
+                  "loaded_weight.shape[output_dim] == self.org_vocab_size"},
+     .meanings = {{{.id = "vocabulary",
+                    .rule = &kConfigShape,
+                    .wrong = kDisk,
+                    .weight = 0.8,
+                    .title = "the embedding has another number of rows than vocab_size says",
+                    .text = "Tokens were added and config.json kept the old number, or the "
+                            "embedding was padded by the training. Set vocab_size to the rows of "
+                            "the embedding, or cut the padding off.",
+                    .decide = "vocab_size in config.json against the embedding's first size.",
+                    .command = "shardwright check CHECKPOINT"}}},
+     .loader = kVllm},
     {.id = "weight-shape-assert",
      .example = "assert param_data.shape == loaded_weight.shape",
      .patterns = {"param_data.shape == loaded_weight.shape",
                   "self.data.shape == loaded_weight.shape", "param.size() == loaded_weight.size()",
                   "param.data.shape == loaded_weight.shape", "param.shape == loaded_weight.shape",
-                  "loaded_weight.shape[output_dim] == self.org_vocab_size",
                   "loaded_weight.shape[parallel_dim] == self.num_embeddings",
                   "expert_data.shape == loaded_weight.shape"},
      .meanings = {{kOtherConfig, kPackedWeights, kCutOverTp}},

@@ -1,5 +1,7 @@
 // Messages of torch about incompatible tensors, and of models about weights that are uninitialised
 // or invalid.
+#include <algorithm>
+
 #include "core/explain/message_kinds.h"
 #include "core/rules/names/name_rules.h"
 #include "core/rules/reference/content_rules.h"
@@ -41,7 +43,8 @@ constexpr Interpretation kOtherOptimizerOrder = {
         "in optimizer.step(), the parameters stand in another order than at the save.",
     .decide = "Whether the traceback goes through optimizer.step()."};
 
-// Sizes of which none is a multiple of the other, which one rank's part and the whole never are.
+// True if neither size is a multiple of the other, so that they cannot be one rank's part and the
+// whole.
 bool are_no_multiples(const ErrorMessage& message) {
   std::int64_t target = 0, source = 0;
   for (const auto& [key, number] : message.numbers) {
@@ -50,6 +53,24 @@ bool are_no_multiples(const ErrorMessage& message) {
   }
   return target > 0 && source > 0 && target % source != 0 && source % target != 0;
 }
+
+bool is_one_empty(const ErrorMessage& message) {
+  return std::any_of(message.numbers.begin(), message.numbers.end(), [](const auto& number) {
+    return (number.first == "target" || number.first == "source") && number.second == 0;
+  });
+}
+
+constexpr Interpretation kEmptyUnderZero3 = {
+    .id = "zero-placeholder",
+    .rule = &kEmptyTensors,
+    .weight = 0.85,
+    .title = "one side is empty: ZeRO-3 holds the parameter in parts",
+    .text =
+        "Under ZeRO-3 a parameter outside its module is a tensor without an element. Merge, load "
+        "or add inside deepspeed.zero.GatheredParameters, or without ZeRO-3. Where the empty "
+        "tensor came out of a file, that save had no gather and holds no weights.",
+    .decide = "Whether the file has tensors of shape [0].",
+    .command = "shardwright check CHECKPOINT"};
 
 constexpr MessageKind kTensorMessages[] = {
     {.id = "not-about-a-checkpoint",
@@ -69,6 +90,16 @@ constexpr MessageKind kTensorMessages[] = {
                     .decide = "Whether the traceback is in a load or in a save.",
                     .command = "shardwright check CHECKPOINT"}}},
      .certainty = MessageCertainty::kThatItFailed},
+    {.id = "size-of-tensors",
+     .example = "The size of tensor a (0) must match the size of tensor b (4096) at non-singleton "
+                "dimension 1",
+     .patterns = {"the size of tensor a (<#target>) must match the size of tensor b (<#source>) at "
+                  "non-singleton dimension <#dim>",
+                  "the expanded size of the tensor (<#target>) must match the existing size "
+                  "(<#source>) at non-singleton dimension <#dim>"},
+     .meanings = {{kEmptyUnderZero3}},
+     .accepts = is_one_empty,
+     .loader = kTorchItself},
     {.id = "size-of-tensors",
      .example = "The size of tensor a (32000) must match the size of tensor b (32002) at "
                 "non-singleton dimension 0",

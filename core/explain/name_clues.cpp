@@ -1,4 +1,5 @@
 #include "core/explain/name_clues.h"
+#include "core/rules/names/name_rules.h"
 #include "core/rules/reference/content_rules.h"
 #include "core/rules/rules.h"
 
@@ -13,6 +14,7 @@ constexpr ClueWords kScaleWords = {"absmax",        "quant_map",    "quant_state
                                    "channel_scale", "input_scale"};
 constexpr ClueWords kAdapterWords = {"lora_A",    "lora_B",  "lora_embedding", "lora_a.", "lora_b.",
                                      "lora_down", "lora_up", "lokr_",          "hada_"};
+constexpr ClueWords kUnmergedWords = {".base_layer.", ".original_module.", ".modules_to_save."};
 constexpr ClueWords kMtpWords = {"mtp", "nextn", ".eh_proj", ".enorm", ".hnorm"};
 constexpr ClueWords kModalityWords = {
     "visual.", "vision_", "multi_modal_", "mm_projector", "audio_tower",
@@ -31,6 +33,19 @@ constexpr NameClue kClues[] = {
               "delayed scaling calibrates again.",
       .decide = "Whether any name on the list is not an _extra_state.",
       .command = "shardwright ls CHECKPOINT _extra_state"}},
+    {NameList::kUnexpected,
+     kUnmergedWords,
+     {.id = "unmerged-adapter",
+      .rule = &kWrappedNames,
+      .wrong = WrongSide::kCheckpoint,
+      .weight = 0.95,
+      .title = "the model was saved with its adapter still on it",
+      .text = "PEFT puts .base_layer., .original_module. and .modules_to_save. into the names of "
+              "the modules that it wraps. A rename alone would drop what the adapter learned: call "
+              "merge_and_unload() and save again, or save the adapter by itself and load it onto "
+              "the base.",
+      .decide = "Whether the checkpoint has lora_ names too.",
+      .command = "shardwright check CHECKPOINT"}},
     {NameList::kUnexpected,
      kAdapterWords,
      {.id = "adapter",

@@ -35,7 +35,7 @@ const Rule* const kInOrder[] = {
     &kExpertSuffix, &kExtraState, &kPlannerKeys, &kRankHole, &kLeftoverMetadata, &kLeftoverData,
     &kManyChunks, &kDuplicateContent, &kOptimizerGroups, &kMomentBound, &kMomentCorrelation,
     &kMasterCast, &kReplicaDiverge, &kValueStatistics, &kOwnEntries, &kPortability,
-    &kMeshContradicted, &kSpecKey, &kMixedSaves, &kHowRead};
+    &kMeshContradicted, &kSpecKey, &kMixedSaves, &kOtherForm, &kHowRead};
 
 }  // namespace
 

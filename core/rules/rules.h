@@ -23,7 +23,7 @@ extern const Rule kUnsafePickle, kPathEscape, kMissingFile, kShortFile, kBadReco
     kOptimizerGroups, kReplicaDiverge, kOtherModel, kMeshContradicted, kTilesExchanged,
     kFilledElements, kSharedStorage, kIndexMisplaced, kFileHash, kOwnEntries, kForeignFile,
     kTileUnlisted, kFlatShard, kExpertsExchanged, kConfigShape, kConfigCount, kExpertSuffix;
-extern const Rule kUnownedBytes, kHowRead, kMixedSaves;
+extern const Rule kUnownedBytes, kHowRead, kMixedSaves, kOtherForm;
 
 // In execution order: causes first.
 std::span<const Rule> all_rules();
@@ -37,7 +37,7 @@ const Rule& rule_of(const Finding& finding);
 
 // Opening findings about unreadable files or records, which may hide tensors.
 std::vector<const Finding*> unopened(const Checkpoint& checkpoint);
-// Their subjects, each once.
+// Subjects of the findings of unopened(), each once.
 std::vector<std::string> unopened_subjects(const Checkpoint& checkpoint);
 
 }  // namespace shw

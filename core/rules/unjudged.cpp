@@ -33,7 +33,7 @@ bool has_states(const Checkpoint& c, const CheckInput& input) {
   return false;
 }
 
-// A single rank has no placement.
+// True if several ranks wrote: a single rank has no placement.
 bool is_placed(const CheckInput& input) {
   const Checkpoint& c = input.checkpoint;
   if (c.rank_count() > 1) return true;
@@ -43,8 +43,8 @@ bool is_placed(const CheckInput& input) {
   return false;
 }
 
-// Whether the position of writers on the spec's mesh is known: not if the mesh is too small, or if
-// two orders of its axes were given and none was used.
+// Tells whether the ranks' positions on the spec's mesh are known. They are not if the mesh is too
+// small, or if two orders of its axes were given and none was used.
 class RanksOfMesh {
  public:
   explicit RanksOfMesh(const CheckInput& input) : input_(input) {}
@@ -62,7 +62,7 @@ class RanksOfMesh {
   bool known_ = false;
 };
 
-// Tensors without expected entry, and without expected layout.
+// Numbers of tensors without an expected entry, and without an expected layout.
 struct Expected {
   std::size_t unnamed = 0, without_layout = 0;
 };
@@ -98,7 +98,8 @@ void add_layout(const CheckInput& input, std::size_t tensors, List& out) {
     out.push_back({std::move(what), std::string("--mesh, or ") + kLayout});
 }
 
-// A consistent displacement of all chunks looks the same.
+// Adds the order of ranks that the tensors prove: a consistent displacement of all chunks would
+// look the same.
 void add_order_of_ranks(const CheckInput& input, List& out) {
   if (input.proved_mesh == nullptr) return;
   out.push_back({"the order of the ranks, taken from where tensors lie",
@@ -115,7 +116,7 @@ void add_row_order(const CheckInput& input, List& out) {
   }
 }
 
-// Tensors without expectation.
+// Adds questions about tensors without an expected entry.
 void add_expectations(const CheckInput& input, List& out) {
   const Checkpoint& c = input.checkpoint;
   if (input.spec == nullptr) {
@@ -191,7 +192,7 @@ void add_placed_otherwise(const CheckInput& input, const std::vector<Finding>& f
                    "--against a copy of the same step"});
 }
 
-// Data that was not read or could not be compared.
+// Adds data that was not read or could not be compared.
 void add_bytes(const CheckInput& input, List& out) {
   const Checkpoint& c = input.checkpoint;
   std::size_t items = std::size_t{c.chunk_count()} + c.objects().size();
@@ -220,14 +221,38 @@ void add_bytes(const CheckInput& input, List& out) {
   }
   if (without != 0)
     out.push_back(
-        {"whether the bytes of " + plural(without, "item") + " are those that were written",
-         "checksums, which they do not have"});
+        {.what = "whether the bytes of " + plural(without, "item") + " are those that were written",
+         .needs = "checksums, which they do not have",
+         .is_unproved_bytes = true});
   if (!c.objects().empty())
     out.push_back({"contents of " + plural(c.objects().size(), "object") + " beside the tensors",
                    "the program that wrote them"});
 }
 
-// With an index per rank, other ranks' entries may differ from the lowest rank's.
+// True for "rank_3.NAME" and "mp_rank_01_000.NAME": a rank's part that no rule joins with the
+// others.
+bool is_part_of_rank(std::string_view fqn) {
+  if (fqn.starts_with("mp_")) fqn.remove_prefix(3);
+  constexpr std::string_view kRank = "rank_";
+  if (!fqn.starts_with(kRank)) return false;
+  fqn.remove_prefix(kRank.size());
+  const std::size_t end = fqn.find_first_not_of("0123456789_");
+  return end != fqn.npos && end != 0 && fqn[end] == '.';
+}
+
+// Adds parts of single ranks: complete coverage says nothing about their whole.
+void add_rank_parts(const CheckInput& input, List& out) {
+  std::size_t parts = 0;
+  for (TensorId tensor : each_tensor(input))
+    parts += is_part_of_rank(input.checkpoint.fqn(tensor)) ? 1 : 0;
+  if (parts != 0)
+    out.push_back(
+        {"whether " + plural(parts, "tensor") +
+             " of single ranks (rank_0.NAME) make whole ones, and whether a rank is missing",
+         "the program that wrote them"});
+}
+
+// Adds entries of other ranks, which may differ from the lowest rank's if each rank has an index.
 void add_own_entries(const CheckInput& input, List& out) {
   const Checkpoint& c = input.checkpoint;
   if (c.format().traits.index_of_rank == nullptr || c.directory() == nullptr) return;
@@ -251,7 +276,7 @@ void add_own_entries(const CheckInput& input, List& out) {
     out.push_back({"whether copies of " + plural(tensors, "tensor") + alike, "--data"});
 }
 
-// Optimizer states that were compared only partly.
+// Adds optimizer states that were compared only partly.
 void add_values(const ValueLooks& looks, List& out) {
   if (looks.looked_at >= looks.elements) return;
   const double left =
@@ -262,8 +287,8 @@ void add_values(const ValueLooks& looks, List& out) {
        "--against a copy of the same step"});
 }
 
-// Data files do not record their save: a file of an earlier step with the same layout passes all
-// checks except hashes or a comparison with a copy.
+// Adds that files may be from different saves: data files do not record their save, so a file of an
+// earlier step with the same layout passes all checks except hashes or a comparison with a copy.
 void add_generations(const CheckInput& input, List& out) {
   const Checkpoint& c = input.checkpoint;
   if (c.directory() == nullptr || !c.format().traits.index_comes_last) return;
@@ -277,7 +302,7 @@ void add_generations(const CheckInput& input, List& out) {
                  std::string(kIntegrityFile) + ", or --against a copy of the same step"});
 }
 
-// Weights whose config.json was not or only partly evaluated.
+// Adds weights whose config.json was not or only partly evaluated.
 void add_config(const Facts& facts, List& out) {
   if (!facts.config_fit) return;
   const ConfigFit& fit = *facts.config_fit;
@@ -294,7 +319,7 @@ void add_config(const Facts& facts, List& out) {
                    "--data"});
 }
 
-// Files that were not verified although a list of hashes exists.
+// Adds files that were not verified although a list of hashes exists.
 void add_integrity(const CheckInput& input, List& out) {
   if (input.integrity == nullptr) return;
   const Integrity& integrity = *input.integrity;
@@ -328,8 +353,8 @@ bool is_companion(std::string_view path) {
   return path == "common.pt";
 }
 
-// Unreferenced and unopened files in the folder, of the same run or with other weights. Subfolders
-// are listed by name. A trainer's files at the top are those of side_files.h.
+// Adds unreferenced and unopened files in the folder, of the same run or with other weights.
+// Subfolders are listed by name. A trainer's files at the top are those of side_files.h.
 void add_beside(const CheckInput& input, List& out) {
   const Checkpoint& c = input.checkpoint;
   if (c.directory() == nullptr) return;
@@ -364,7 +389,7 @@ void add_hints(const CheckInput& input, const std::vector<Finding>& findings, Li
   }
 }
 
-// Questions left open by other findings.
+// Adds questions left open by other findings.
 void add_left_open(const std::vector<Finding>& findings, List& out) {
   for (const Finding& finding : findings) {
     if (finding.severity != Severity::kInfo) continue;
@@ -395,6 +420,7 @@ std::vector<Unjudged> unjudged_of(const Facts& facts, const std::vector<Finding>
   add_placed_otherwise(facts, findings, out);
   add_bytes(facts, out);
   add_own_entries(facts, out);
+  add_rank_parts(facts, out);
   add_values(facts.looks, out);
   add_generations(facts, out);
   add_integrity(facts, out);
@@ -404,23 +430,32 @@ std::vector<Unjudged> unjudged_of(const Facts& facts, const std::vector<Finding>
   return out;
 }
 
-std::string to_text(std::span<const Unjudged> unjudged) {
-  std::vector<std::string_view> needs;
+std::vector<UnjudgedGroup> by_need(std::span<const Unjudged> unjudged) {
+  std::vector<UnjudgedGroup> groups;
   for (const Unjudged& one : unjudged) {
-    if (std::find(needs.begin(), needs.end(), one.needs) == needs.end()) needs.push_back(one.needs);
+    auto group = std::find_if(groups.begin(), groups.end(),
+                              [&](const UnjudgedGroup& other) { return other.needs == one.needs; });
+    if (group == groups.end()) group = groups.insert(groups.end(), {one.needs, {}});
+    const auto& whats = group->whats;
+    if (std::find(whats.begin(), whats.end(), one.what) == whats.end())
+      group->whats.push_back(one.what);
   }
+  return groups;
+}
+
+std::string to_text(std::span<const Unjudged> unjudged) {
   std::string text;
-  for (std::string_view need : needs) {
-    std::vector<std::string> whats;
-    for (const Unjudged& one : unjudged) {
-      bool known = std::find(whats.begin(), whats.end(), one.what) != whats.end();
-      if (one.needs == need && !known) whats.push_back(one.what);
-    }
-    std::string group;
-    for (const std::string& what : whats) group += (group.empty() ? "" : ", ") + what;
-    text += (text.empty() ? "" : "; ") + group + " (" + std::string(need) + ")";
+  for (const UnjudgedGroup& group : by_need(unjudged)) {
+    std::string whats;
+    for (const std::string& what : group.whats) whats += (whats.empty() ? "" : ", ") + what;
+    text += (text.empty() ? "" : "; ") + whats + " (" + group.needs + ")";
   }
   return text;
+}
+
+bool has_unproved_bytes(std::span<const Unjudged> unjudged) {
+  return std::any_of(unjudged.begin(), unjudged.end(),
+                     [](const Unjudged& one) { return one.is_unproved_bytes; });
 }
 
 std::vector<std::string> hints_in(std::span<const Unjudged> unjudged) {

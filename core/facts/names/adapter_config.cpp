@@ -48,7 +48,8 @@ std::optional<double> adapter_number(const Json& value) {
   return value.get<double>();
 }
 
-// PEFT computes the first matrices of these from the base's weight, and takes their product off it.
+// Initialisations for which PEFT derives the matrices from the base's weight and subtracts their
+// product from it.
 std::string changing_start(const Json& object) {
   const auto found = object.find("init_lora_weights");
   if (found == object.end() || !found->is_string()) return {};
@@ -70,6 +71,24 @@ void read_scale(const Json& object, AdapterConfig& config) {
   config.use_rslora = is_set(object, "use_rslora");
   config.fan_in_fan_out = is_set(object, "fan_in_fan_out");
   config.changes_base = changing_start(object);
+}
+
+// `r` and `lora_alpha` may be absent; then PEFT's defaults count.
+void read_unusable(const Json& object, AdapterConfig& config) {
+  const auto rank = object.find("r"), alpha = object.find("lora_alpha");
+  if (rank != object.end() && !adapter_rank(*rank)) config.unusable.push_back("r " + rank->dump());
+  if (alpha != object.end() && !alpha->is_number())
+    config.unusable.push_back("lora_alpha " + alpha->dump());
+}
+
+void read_prompt(const Json& object, AdapterConfig& config) {
+  const auto tokens = object.find("num_virtual_tokens");
+  if (tokens == object.end()) return;
+  const auto count = adapter_rank(*tokens);
+  const auto parts = object.find("num_transformer_submodules");
+  const auto times = parts != object.end() ? adapter_rank(*parts) : std::nullopt;
+  constexpr std::int64_t kMostParts = 2;  // an encoder and a decoder
+  if (count && times.value_or(1) <= kMostParts) config.virtual_tokens = *count * times.value_or(1);
 }
 
 void read_layers(const Json& object, AdapterConfig& config) {
@@ -96,6 +115,10 @@ AdapterConfig adapter_config_in(const Json& object) {
     config.peft_type = type->get<std::string>();
   if (auto task = object.find("task_type"); task != object.end() && task->is_string())
     config.task = task->get<std::string>();
+  if (auto mapping = object.find("auto_mapping"); mapping != object.end() && mapping->is_object()) {
+    const auto name = mapping->find("base_model_class");
+    if (name != mapping->end() && name->is_string()) config.base_class = name->get<std::string>();
+  }
   if (auto rank = object.find("r"); rank != object.end()) config.rank = adapter_rank(*rank);
   if (auto ranks = object.find("rank_pattern"); ranks != object.end() && ranks->is_object()) {
     for (const auto& [module, value] : ranks->items()) {
@@ -108,7 +131,10 @@ AdapterConfig adapter_config_in(const Json& object) {
       is_set(object, "layers_to_transform") ||
       (object.contains("layers_to_transform") && object["layers_to_transform"].is_number());
   read_layers(object, config);
+  read_unusable(object, config);
+  read_prompt(object, config);
   config.use_dora = is_set(object, "use_dora");
+  config.trains_tokens = is_set(object, "trainable_token_indices");
   read_scale(object, config);
   config.wraps_parameters = is_set(object, "target_parameters");
   config.parameters = adapter_texts(object, "target_parameters");
@@ -118,8 +144,8 @@ AdapterConfig adapter_config_in(const Json& object) {
   return config;
 }
 
-// A pattern of modules, which PEFT takes as "(.*\\.)?(PATTERN)$": as far as it is plain text with
-// escaped dots, from the beginning of the name where it begins with "^".
+// A pattern for module names, which PEFT matches as "(.*\\.)?(PATTERN)$". Only plain text with
+// escaped dots is supported; "^" anchors it to the begin of the name.
 struct ModulePattern {
   std::string text;
   bool is_whole = false;
@@ -187,7 +213,7 @@ std::optional<std::int64_t> layer_of_module(const AdapterConfig& config, std::st
     parts.push_back(module.substr(at, dot - at));
     at = dot + 1;
   }
-  // The last part is the module itself.
+  // The last part of a name is the module itself, so only earlier parts are compared.
   for (const std::string& pattern : patterns) {
     for (std::size_t i = pattern.empty() ? 2 : 1; i + 1 < parts.size(); ++i) {
       if (!pattern.empty() && parts[i - 1] != pattern) continue;
@@ -222,7 +248,7 @@ std::optional<double> scale_of_module(const AdapterConfig& config, std::string_v
     const auto plain = module_pattern(pattern);
     if (!plain) return std::nullopt;
     if (!plain->fits(module)) continue;
-    // The first of the file's order counts, which is not known here.
+    // PEFT uses the first matching pattern in file order, which the parsed JSON does not keep.
     if (is_found && alpha != value) return std::nullopt;
     is_found = true;
     alpha = value;
@@ -248,7 +274,9 @@ std::optional<LoraName> lora_name(std::string_view fqn) {
 std::string adapter_file_name(std::string_view fqn) {
   std::string name = without_wrappers(fqn, true).name;
   while (name.starts_with(kPeftRoot)) name.erase(0, kPeftRoot.size());
-  // PEFT drops the adapter's name when it writes the file.
+  constexpr std::string_view kHalfRoot = "base_model.";
+  if (name.starts_with(kHalfRoot)) name.erase(0, kHalfRoot.size());
+  // PEFT removes the adapter's name from tensor names when it writes the file.
   for (const LoraStem& stem : kLoraStems) {
     const std::size_t at = name.rfind(stem.text);
     if (at == std::string::npos) continue;

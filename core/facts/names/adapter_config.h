@@ -19,24 +19,28 @@ inline constexpr const char* kAdapterConfigFile = "adapter_config.json";
 struct AdapterConfig {
   std::string peft_type;             // "LORA"
   std::string task;                  // "task_type": "SEQ_CLS"
+  std::string base_class;            // of "auto_mapping": "LlamaModel"; only without a task
   std::optional<std::int64_t> rank;  // the LoRA rank "r"
   std::vector<std::pair<std::string, std::int64_t>> rank_pattern;
   std::vector<std::string> targets;  // "target_modules" if it is a list
   std::vector<std::string> saved;    // "modules_to_save"
   bool use_dora = false;
   bool of_some_layers = false;              // "layers_to_transform"
-  std::vector<std::int64_t> layers;         // those that it lists
+  std::vector<std::int64_t> layers;         // layer numbers in "layers_to_transform"
   std::vector<std::string> layer_patterns;  // "layers_pattern"
   bool wraps_parameters = false;            // "target_parameters"
-  std::vector<std::string> parameters;      // those that it lists
-  bool has_other_rows = false;              // its matrices are stacked or split in another way
-  bool has_unknown_rows = false;            // and not only for wrapped parameters
-  // What B x A is multiplied with: alpha / r, with rslora alpha / sqrt(r).
+  std::vector<std::string> parameters;      // parameter names in "target_parameters"
+  bool has_other_rows = false;              // matrices are stacked or split in another way
+  bool has_unknown_rows = false;            // by a setting other than "target_parameters"
+  // The factor of the product B A: alpha / r, with rslora alpha / sqrt(r).
   std::optional<double> alpha;  // "lora_alpha"
   std::vector<std::pair<std::string, double>> alpha_pattern;
   bool use_rslora = false;
-  bool fan_in_fan_out = false;  // the base's weights are [in, out]
-  // How the matrices were begun, where that changes the base's own weights as well ("pissa").
+  bool fan_in_fan_out = false;                 // the base's weights are [in, out]
+  bool trains_tokens = false;                  // "trainable_token_indices": rows of the embedding
+  std::optional<std::int64_t> virtual_tokens;  // "num_virtual_tokens" of a prompt, all submodules'
+  std::vector<std::string> unusable;           // keys of LoRA whose values PEFT stops at: "r 0"
+  // Initialisation of the matrices that also changes the base's weights ("pissa"); empty if none.
   std::string changes_base;
 };
 
@@ -47,14 +51,14 @@ Result<std::optional<AdapterConfig>> read_adapter_config(const Directory& direct
 // may override it.
 std::optional<std::int64_t> rank_of_module(const AdapterConfig& config, std::string_view module);
 
-// What the product of a module's matrices, of this rank, is multiplied with; nullopt if the config
-// does not say it, or says it by a regular expression.
+// The factor of the product of a module's matrices of this rank; nullopt if the config does not
+// give it, or gives it by a regular expression.
 std::optional<double> scale_of_module(const AdapterConfig& config, std::string_view module,
                                       std::int64_t rank);
 
-// The layer of a module ("model.layers.3.self_attn.q_proj") as layers_to_transform counts it: the
-// first number of the name, behind one of layers_pattern where that is set (PEFT 0.21; before, the
-// last one). nullopt: PEFT finds no layer, and makes no module.
+// The layer number of a module ("model.layers.3.self_attn.q_proj") for layers_to_transform: the
+// first number in the name, or the one after a name in layers_pattern (PEFT 0.21; older versions
+// use the last number). nullopt: PEFT finds no layer and creates no matrices.
 std::optional<std::int64_t> layer_of_module(const AdapterConfig& config, std::string_view module);
 
 // True if the last parts of `module` are `target`, for example "q_proj" or "self_attn.q_proj".

@@ -4,19 +4,38 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "core/base/cancellable_range.h"
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/names/adapter_config.h"
+#include "core/facts/names/adapter_prefix.h"
+#include "core/facts/names/wrapper_marks.h"
+#include "core/facts/reference/model_config.h"
 #include "core/model/state_names.h"
+#include "core/rules/names/adapter_weights.h"
 #include "core/rules/names/name_rules.h"
 
 namespace shw {
 namespace {
 
 using ByModule = std::unordered_map<std::string, TensorId>;
+
+// "mlp.experts" of "mlp.experts.3.up_proj.weight": target_parameters name it where transformers
+// joins in memory what is stored one by one.
+using Containers = std::unordered_set<std::string>;
+Containers containers_of(const Checkpoint& base, const Progress* progress) {
+  Containers containers;
+  for (TensorId tensor : cancellable_range(base.tensors(), progress)) {
+    const std::string name = bare_name(base.fqn(tensor));
+    for (std::size_t dot = name.find('.'); dot != name.npos; dot = name.find('.', dot + 1))
+      containers.insert(name.substr(0, dot));
+  }
+  return containers;
+}
 
 ByModule weights_by_module(const Checkpoint& base, const Progress* progress) {
   constexpr std::string_view kWeight = ".weight";
@@ -34,8 +53,15 @@ bool has_plain_elements(Dtype dtype) {
          dtype == Dtype::kFloat64;
 }
 
-// The axis of an adapter matrix that is an axis of the base weight. GPT-2's weights are [in,
-// out].
+// A module that PEFT wraps several times has "base_layer" behind its name.
+std::string_view without_own_layers(std::string_view module) {
+  constexpr std::string_view kInner = ".base_layer";
+  while (module.ends_with(kInner)) module.remove_suffix(kInner.size());
+  return module;
+}
+
+// Axes of an adapter matrix and of its base weight that must have equal sizes. GPT-2's weights are
+// [in, out].
 struct SizeBeside {
   std::int64_t adapter = 0;
   bool fits = false;
@@ -66,15 +92,85 @@ Finding base_finding(std::string cause, std::vector<std::string> subjects,
   return finding;
 }
 
+// Embeddings and heads that the adapter brings along, of a base that has another size.
+std::vector<Finding> whole_tensors_of_other_shape(const Checkpoint& adapter,
+                                                  const Checkpoint& base) {
+  std::vector<std::string> names, details;
+  for (TensorId tensor : adapter.tensors()) {
+    const std::string_view fqn = adapter.fqn(tensor);
+    if (is_adapter_name(fqn) || !fqn.starts_with(kPeftRoot)) continue;
+    const auto there = base.find(fqn.substr(kPeftRoot.size()));
+    if (!there || same(adapter.shape(tensor), base.shape(*there)) ||
+        !has_plain_elements(base.dtype(*there)))
+      continue;
+    names.emplace_back(fqn);
+    details.push_back(fmt::format("{} {} beside {}", fqn, to_text(adapter.shape(tensor)),
+                                  to_text(base.shape(*there))));
+  }
+  if (names.empty()) return {};
+  Finding finding = base_finding(
+      fmt::format("{} that the adapter holds whole {} another shape than the base has ({}). PEFT "
+                  "refuses the file. Where tokens were added, resize_token_embeddings() comes "
+                  "before the adapter is loaded.",
+                  plural(names.size(), "tensor"), names.size() == 1 ? "has" : "have",
+                  details.front()),
+      names, details);
+  finding.severity = Severity::kWarning;
+  return {std::move(finding)};
+}
+
+// The names of the base's class, where its config.json says it.
+std::optional<Finding> prefix_of_base(const Checkpoint& adapter, const Checkpoint& base) {
+  if (base.directory() == nullptr) return std::nullopt;
+  const auto config = read_model_config(*base.directory());
+  if (!config || !*config || (*config)->architectures.size() != 1 || (*config)->has_own_code)
+    return std::nullopt;
+  // AutoModel builds the body alone of a base with a head. What adapter_config.json itself tells is
+  // reported by the rule, with the new names.
+  const std::vector<std::string> modules = modules_in_adapter(adapter);
+  if (adapter.directory() == nullptr) return std::nullopt;
+  const auto own = read_adapter_config(*adapter.directory());
+  if (!own || !*own || !is_for_model_with_head(**own) || prefix_beside_config(modules, **own))
+    return std::nullopt;
+  const auto prefix = prefix_beside_class(modules, (*config)->architectures.front());
+  if (!prefix) return std::nullopt;
+  std::vector<std::string> names;
+  for (TensorId tensor : adapter.tensors()) {
+    const std::string_view fqn = adapter.fqn(tensor);
+    if (lora_name(fqn) && fqn.starts_with(std::string(kPeftRoot) + prefix->found))
+      names.emplace_back(fqn);
+  }
+  if (names.empty()) return std::nullopt;
+  std::string escaped;
+  for (char letter : prefix->found) escaped += letter == '.' ? "\\." : std::string(1, letter);
+  const std::string right = std::string(kPeftRoot) + prefix->expected +
+                            names.front().substr(kPeftRoot.size() + prefix->found.size());
+  return base_finding(
+      fmt::format("{} of {} are not those of the base's modules: {} would be {} for a {}. PEFT "
+                  "finds no module for them and leaves them out with a warning: the base model "
+                  "answers as without the adapter. Rename them: `shardwright convert ADAPTER "
+                  "--rename 'base_model\\.model\\.{}(.*)={}{}$1' --to safetensors --out NEW`.",
+                  human_count(names.size()), plural(adapter.tensor_count(), "name"), names.front(),
+                  right, prefix->of, escaped, kPeftRoot, prefix->expected),
+      names, names);
+}
+
 }  // namespace
 
 bool is_adapter_of_base(const Checkpoint& checkpoint, const Checkpoint& reference) {
-  return is_adapter(checkpoint) && !is_adapter(reference);
+  // Kinds that train whole weights have no names of their own: PEFT's file and config tell.
+  const bool is_file_of_peft =
+      opened_adapter_file(checkpoint).has_value() && checkpoint.directory() != nullptr &&
+      checkpoint.directory()->stat(kAdapterConfigFile).kind == EntryKind::kFile;
+  return (is_adapter(checkpoint) || is_file_of_peft) && !is_adapter(reference) &&
+         !opened_adapter_file(reference);
 }
 
 std::vector<Finding> adapter_against_base(const Checkpoint& adapter, const Checkpoint& base,
                                           const Progress* progress) {
+  if (auto finding = prefix_of_base(adapter, base)) return {std::move(*finding)};
   const ByModule modules = weights_by_module(base, progress);
+  const Containers containers = containers_of(base, progress);
   std::vector<std::string> lacking, sizes, details;
   std::size_t looked_at = 0;
   for (TensorId tensor : cancellable_range(adapter.tensors(), progress)) {
@@ -82,9 +178,10 @@ std::vector<Finding> adapter_against_base(const Checkpoint& adapter, const Check
     const auto name = lora_name(fqn);
     if (!name) continue;
     ++looked_at;
-    auto found = modules.find(bare_name(name->module));
+    const std::string module = bare_name(without_own_layers(name->module));
+    auto found = modules.find(module);
     if (found == modules.end()) {
-      lacking.emplace_back(fqn);
+      if (!containers.contains(module)) lacking.emplace_back(fqn);
       continue;
     }
     const ExtentsView shape = adapter.shape(tensor), weight = base.shape(found->second);
@@ -96,7 +193,7 @@ std::vector<Finding> adapter_against_base(const Checkpoint& adapter, const Check
     sizes.emplace_back(fqn);
     details.push_back(fmt::format("{} {} beside {}", fqn, to_text(shape), beside.expected));
   }
-  std::vector<Finding> findings;
+  std::vector<Finding> findings = whole_tensors_of_other_shape(adapter, base);
   if (!lacking.empty())
     findings.push_back(base_finding(
         fmt::format("{} of {} of the adapter {} to modules that the base does not have ({}). The "

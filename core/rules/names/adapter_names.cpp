@@ -10,9 +10,11 @@
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
 #include "core/facts/names/adapter_config.h"
+#include "core/facts/names/adapter_prefix.h"
 #include "core/facts/names/wrapper_marks.h"
 #include "core/formats/one_file.h"
 #include "core/rules/names/adapter_layers.h"
+#include "core/rules/names/adapter_weights.h"
 #include "core/rules/names/name_rules.h"
 #include "core/rules/names/plan_names.h"
 
@@ -38,10 +40,51 @@ Finding adapter_finding(std::string cause, std::vector<std::string> subjects,
   return finding;
 }
 
-// A module with several target_parameters is wrapped once for each, and has "base_layer." before
-// the matrices of all but the last.
+// True for all but the last of several target_parameters of one module: PEFT wraps the module once
+// for each, which adds "base_layer." before the matrices.
 bool is_wrapped_twice(const Adapter& adapter, std::string_view fqn) {
   return adapter.config.wraps_parameters && fqn.find(".base_layer.lora_") != std::string_view::npos;
+}
+
+// "lack `model.`, which LlamaModel has" and the like, for names behind "base_model.model.".
+std::string prefix_words(const AdapterPrefix& prefix) {
+  if (prefix.found.empty() && prefix.expected.empty())
+    return fmt::format(
+        "lack the part that {} holds its layers in, such as `model.` or "
+        "`transformer.`",
+        prefix.of);
+  if (prefix.found.empty())
+    return fmt::format("lack `{}`, in which {} has its layers", prefix.expected, prefix.of);
+  if (prefix.expected.empty())
+    return fmt::format("have `{}` in front, which {} does not have", prefix.found, prefix.of);
+  return fmt::format("have `{}` in front, where {} has `{}`", prefix.found, prefix.of,
+                     prefix.expected);
+}
+
+// PEFT leaves all of them out: none is renamed where the right part is not known.
+void report_prefix(const Facts& facts, const AdapterPrefix& prefix,
+                   std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  const bool is_known = !prefix.found.empty() || !prefix.expected.empty();
+  std::vector<std::pair<TensorId, std::string>> names;
+  std::vector<std::string> subjects, details;
+  for (TensorId tensor : each_tensor(facts)) {
+    if (!lora_name(c.fqn(tensor))) continue;
+    const std::string old_one = adapter_file_name(c.fqn(tensor));
+    std::string name = std::string(kPeftRoot) + prefix.expected +
+                       old_one.substr(kPeftRoot.size() + prefix.found.size());
+    subjects.emplace_back(c.fqn(tensor));
+    if (is_known) details.push_back(fmt::format("{}: {}", c.fqn(tensor), name));
+    names.emplace_back(tensor, std::move(name));
+  }
+  const std::string cause = fmt::format(
+      "{} of {} {} (for example {}). PEFT finds no module for them and leaves them out with a "
+      "warning: the base model answers as without the adapter.",
+      human_count(names.size()), plural(c.tensor_count(), "name"), prefix_words(prefix),
+      subjects.front());
+  Finding finding = adapter_finding(cause, std::move(subjects), std::move(details));
+  if (is_known) plan_new_names(facts, std::move(names), finding);
+  findings.push_back(std::move(finding));
 }
 
 // PEFT prefixes all names with "base_model.model." and removes the adapter's name.
@@ -191,7 +234,7 @@ void report_layers(const Adapter& adapter, std::vector<Finding>& findings) {
       {kAdapterConfigFile}, absent));
 }
 
-// layers_to_transform limits what PEFT makes.
+// layers_to_transform limits the layers in which PEFT adds modules.
 void report_listed_layers(const Facts& facts, const Adapter& adapter,
                           std::vector<Finding>& findings) {
   const std::vector<std::int64_t>& listed = adapter.config.layers;
@@ -226,18 +269,13 @@ void report_listed_layers(const Facts& facts, const Adapter& adapter,
 
 // PEFT finds a LoRA adapter by its config.
 void report_no_config(const Facts& facts, std::vector<Finding>& findings) {
-  const Checkpoint& c = facts.checkpoint;
-  for (const FileRow& file : c.files()) {
-    if (!file.referenced ||
-        (file.path != "adapter_model.safetensors" && file.path != "adapter_model.bin"))
-      continue;
-    findings.push_back(adapter_finding(
-        fmt::format("{} is an adapter of PEFT, and the folder has no adapter_config.json: its "
-                    "rank, scale and base model are not known, and PEFT and vLLM refuse it.",
-                    file.path),
-        {std::string(file.path)}, {}));
-    return;
-  }
+  const auto file = opened_adapter_file(facts.checkpoint);
+  if (!file) return;
+  findings.push_back(adapter_finding(
+      fmt::format("{} is an adapter of PEFT, and the folder has no adapter_config.json: its "
+                  "rank, scale and base model are not known, and PEFT and vLLM refuse it.",
+                  *file),
+      {*file}, {}));
 }
 
 void report_saved_modules(const Facts& facts, const Adapter& adapter,
@@ -247,9 +285,8 @@ void report_saved_modules(const Facts& facts, const Adapter& adapter,
   for (const std::string& saved : adapter.config.saved) {
     bool found = false;
     for (TensorId tensor : each_tensor(facts)) {
-      const std::string name = "." + std::string(c.fqn(tensor)) + ".";
-      found =
-          found || (!is_adapter_name(name) && name.find("." + saved + ".") != std::string::npos);
+      const std::string name = std::string(c.fqn(tensor)) + ".";
+      found = found || (!is_adapter_name(name) && name.find(saved + ".") != std::string::npos);
     }
     if (!found) missing.push_back(saved);
   }
@@ -294,7 +331,7 @@ void report_magnitudes(const Facts& facts, const Adapter& adapter, std::vector<F
         with, with));
 }
 
-// Kinds whose tensors have other names than LoRA's.
+// Reports adapters of kinds whose tensors have other names than LoRA's.
 void report_other_type(const Adapter& adapter, std::vector<Finding>& findings) {
   constexpr auto kTypes = std::to_array<std::string_view>(
       {"IA3", "LOHA", "LOKR", "OFT", "BOFT", "HRA", "LN_TUNING", "FOURIERFT", "PREFIX_TUNING",
@@ -320,8 +357,13 @@ void find_adapter_names(const Facts& facts, std::vector<Finding>& findings) {
         {kAdapterConfigFile}, {}));
     return;
   }
+  if (*config) {
+    report_no_matrices(facts, **config, findings);
+    report_unusable_config(facts, **config, findings);
+  }
+  if (*config && !is_adapter(c)) report_config_beside_model(facts, **config, findings);
   if (!is_adapter(c)) return;
-  // Of a file that was opened by its name nobody looked for the config beside it.
+  // For a checkpoint opened as a single file, the config beside it was not searched.
   if (!*config && is_one_file(*c.directory())) return;
   if (!*config) return report_no_config(facts, findings);
   Adapter adapter{std::move(**config), {}};
@@ -329,8 +371,12 @@ void find_adapter_names(const Facts& facts, std::vector<Finding>& findings) {
     if (auto name = lora_name(c.fqn(tensor)))
       adapter.modules[name->module].parts.emplace(name->part, tensor);
   }
-  report_names_in_file(facts, adapter, findings);
+  if (const auto prefix = prefix_beside_config(modules_in_adapter(c), adapter.config))
+    report_prefix(facts, *prefix, findings);
+  else
+    report_names_in_file(facts, adapter, findings);
   report_saved_modules(facts, adapter, findings);
+  report_base_weights(facts, adapter.config, findings);
   if (adapter.modules.empty()) return;
   report_other_type(adapter, findings);
   report_halves(facts, adapter, findings);
@@ -351,7 +397,8 @@ const Rule kAdapterContradicts = {
         "PEFT makes an adapter's modules by adapter_config.json: which modules (target_modules), "
         "of which rank (r, rank_pattern), with which whole modules beside (modules_to_save). Then "
         "it loads the tensors by their names. A tensor that fits no module is left out with a "
-        "line in the log, and a module that gets no tensor stays as if it was never trained. Names "
+        "line in the log, and a module that gets no tensor stays as if it was never trained. Whole "
+        "weights of layers that no list names are written over the base's own. Names "
         "have to begin with `base_model.model.` once and must not have the adapter's own name "
         "(`default`) in them. The repair sets names right; a rank or a list is mended in the "
         "config, by who knows what was trained.",
@@ -363,7 +410,7 @@ const Rule kAdapterContradicts = {
 )",
                .remedy = "Save the adapter again with `model.save_pretrained()`. Where names alone "
                          "are wrong, `shardwright repair CHECKPOINT` renames the tensors."},
-    .words = {.text = "left out when the adapter is loaded"},
+    .words = {.text = "not loaded as it was trained"},
     .run = find_adapter_names,
 };
 

@@ -31,14 +31,14 @@ std::string_view state_of(EntryKind kind) {
 
 struct MissingData {
   std::uint64_t tiles = 0;
-  std::vector<std::string> tensors;  // that have tiles in the file
+  std::vector<std::string> tensors;  // tensors with tiles in the file
   std::vector<std::string> lines;    // "fc.weight: 2 of 8 tiles"
   std::vector<std::string> lost;     // "fc.weight: 8 of 32 elements"
   std::int64_t elements = 0;
   std::vector<Box> boxes;           // the first kMaxEvidence
-  std::vector<std::string> inside;  // the tensor of each box
+  std::vector<std::string> inside;  // by box: its tensor
   std::vector<std::string> objects;
-  std::vector<std::string> named;  // tensors of which the index holds only the name
+  std::vector<std::string> named;  // tensors of which the index has only the name
 };
 
 MissingData data_lost_with(const Facts& facts, const std::vector<bool>& missing) {
@@ -130,27 +130,29 @@ std::string writers_of_missing_text(const Checkpoint& checkpoint,
                      missing_data.size() == 1 ? "rank" : "ranks", some_of(ranks, 16), all.size());
 }
 
-// Of files of which no record says what they held. Where each rank's file is its own record, their
-// parts are holes now.
-std::string unrecorded_text(const Facts& facts) {
+// Text about missing files whose content no record describes. If each rank's file is its own
+// record, the parts in them are holes now.
+std::string unrecorded_text(const Facts& facts, std::size_t files) {
+  const std::string was_in = files == 1 ? "was in it" : "was in them";
   const bool has_holes =
       std::any_of(facts.tilings.begin(), facts.tilings.end(),
                   [](const TensorTiling& tensor) { return !tensor.defects.gaps.empty(); });
   if (has_holes)
-    return "no record says what was in it. Elements that lie in no tile (coverage-gap) may be its "
-           "own.";
+    return "no record says what " + was_in +
+           ". Elements that lie in no tile (coverage-gap) may be from there.";
   return facts.checkpoint.format().traits.has_index
-             ? "nothing that is recorded was in it, but a load may ask for it."
-             : "no record says what was in it. Tensors that no other file holds (layers of a "
-               "pipeline stage, experts) are gone with it, and are not among those counted here.";
+             ? "nothing that is recorded " + was_in + ", but a load may ask for it."
+             : "no record says what " + was_in +
+                   ". Tensors that no other file holds (layers of a pipeline stage, experts) are "
+                   "gone too, and are not among those counted here.";
 }
 
 void describe_missing_data(const Facts& facts, const MissingData& missing_data,
                            const std::vector<std::string>& states, Finding& finding) {
   const Checkpoint& checkpoint = facts.checkpoint;
   std::string what = missing_data_text(missing_data);
-  finding.cause =
-      states_text(finding.subjects, states) + ": " + (what.empty() ? unrecorded_text(facts) : what);
+  finding.cause = states_text(finding.subjects, states) + ": " +
+                  (what.empty() ? unrecorded_text(facts, states.size()) : what);
   if (!missing_data.named.empty() && !checkpoint.format().traits.has_index)
     finding.cause += " Of a tensor that is gone with its file only the name is known.";
   finding.evidence = {{"files", capped(states)},

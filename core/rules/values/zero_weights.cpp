@@ -1,4 +1,4 @@
-// Zero weights whose siblings are not zero, zero vocabularies, and adapters that hold only one
+// Zero weights whose siblings are not zero, zero vocabularies, and adapters that have only one
 // rank's rows.
 #include <fmt/core.h>
 
@@ -11,6 +11,7 @@
 #include "core/facts/facts.h"
 #include "core/facts/names/adapter_config.h"
 #include "core/facts/names/name_families.h"
+#include "core/facts/names/wrapper_marks.h"
 #include "core/facts/reference/model_config.h"
 #include "core/facts/values/quant_numbers.h"
 #include "core/rules/names/name_rules.h"
@@ -21,7 +22,7 @@ namespace {
 
 constexpr std::int64_t kEnoughZeros = 64;
 constexpr std::int64_t kMostParts = 64;
-// How much of a matrix is looked at: lines per part, elements per line.
+// Limits of reading a matrix: lines per part, elements per line.
 constexpr std::int64_t kLinesOfPart = 8, kMostOfLine = 4096;
 
 std::optional<FloatCounts> zeros_counted(const Facts& facts, TensorId tensor) {
@@ -38,15 +39,16 @@ std::optional<FloatCounts> zeros_counted(const Facts& facts, TensorId tensor) {
   return counts;
 }
 
-// Matrices, and vectors such as the weights of norms. A bias may be zero by design.
+// True for matrices and for vectors such as norm weights, but not for biases, which may be zero by
+// design.
 bool is_of_weights(const Checkpoint& c, TensorId tensor) {
   const std::string_view fqn = c.fqn(tensor);
   const bool is_vector = c.shape(tensor).size() == 1 && fqn.ends_with(".weight");
   return (c.shape(tensor).size() >= 2 || is_vector) && fqn.find("bias") == std::string_view::npos &&
-         !parse_state_fqn(fqn) && !lora_name(fqn);
+         !parse_state_fqn(fqn) && !is_adapter_name(fqn);
 }
 
-// Input or output layer of a language model, which has no siblings.
+// True for the input or output layer of a language model, which has no siblings.
 bool is_vocabulary(std::string_view fqn) {
   constexpr auto kEndings = std::to_array<std::string_view>(
       {"lm_head.weight", "embed_out.weight", "output_layer.weight", "embed_tokens.weight",
@@ -66,8 +68,8 @@ std::int64_t zero_experts(const Checkpoint& c, TensorId tensor, const FloatCount
   return (counts.zero % expert) * 100 <= expert ? counts.zero / expert : 0;
 }
 
-// "bn2" of "layer1.0.bn2.weight": a module's own number is a part of its name, while "0",
-// "layers_0" and "layer1" count.
+// True if a number belongs to the module's own name: "bn2" in "layer1.0.bn2.weight". In "0",
+// "layers_0" and "layer1" the number counts layers.
 bool has_own_number(std::string_view module) {
   const std::size_t letters = module.find_last_not_of("0123456789");
   return letters != std::string_view::npos && letters + 1 != module.size() &&
@@ -75,7 +77,8 @@ bool has_own_number(std::string_view module) {
          !module.starts_with("expert");
 }
 
-// Tensors that do the same work in other layers or experts have one kind.
+// The name without layer and expert numbers: tensors with the same role in other layers or experts
+// have one kind.
 std::string kind_of_name(std::string_view fqn, std::size_t ndim) {
   const std::size_t dot = fqn.rfind('.');
   const std::size_t before = dot == fqn.npos || dot == 0 ? fqn.npos : fqn.rfind('.', dot - 1);
@@ -136,7 +139,8 @@ bool is_plain_class(const Facts& facts) {
          kTypes.end();
 }
 
-// Norms, queries and keys that are zero in all layers: the output is the same for every token.
+// Reports norms, queries and keys that are zero in all layers, so that the output is the same for
+// every token.
 void report_all_zero(const Facts& facts, const std::map<std::string, ZeroFamily>& families,
                      std::vector<Finding>& findings) {
   constexpr auto kNeverZero = std::to_array<std::string_view>(
@@ -213,8 +217,7 @@ struct AdapterZeros {
   std::int64_t parts = 0;  // the number of ranks that matches the last tensor
 };
 
-// n, if the nonzero rows are one of `n` equal parts and the others are zero; 0 if there is no such
-// n.
+// n if the nonzero rows are one of n equal parts and all others are zero; 0 if there is no such n.
 std::int64_t parts_of_rows(ExtentsView shape, const FloatCounts& counts) {
   if (shape.size() < 2 || counts.zero == 0 || counts.zero == counts.count) return 0;
   const std::int64_t rows = shape[0], row = counts.count / rows;
@@ -227,14 +230,14 @@ std::int64_t parts_of_rows(ExtentsView shape, const FloatCounts& counts) {
   return 0;
 }
 
-// One of `parts` equal parts of a matrix along a dimension, from the first element of that part on.
+// One of `parts` equal parts of a matrix along `dim`, with the offset of that part.
 struct WrittenPart {
   std::size_t dim = 0;
   std::int64_t parts = 0, part = 0;
 };
 
-// n, if one of n equal parts has values and all else is zero, by the count of zeros alone: a pruned
-// matrix has as many.
+// n if the number of zeros allows that only one of n equal parts has values. Not conclusive: a
+// pruned matrix may have as many.
 std::int64_t parts_by_count(ExtentsView shape, const FloatCounts& counts) {
   if (shape.size() != 2 || counts.zero == 0 || counts.zero == counts.count) return 0;
   const std::int64_t kept = counts.count - counts.zero;
@@ -246,8 +249,7 @@ std::int64_t parts_by_count(ExtentsView shape, const FloatCounts& counts) {
   return 0;
 }
 
-// True if each line across `dim` has values inside of the part, and is zero outside. Lines are
-// looked at here and there.
+// True if sampled lines across `dim` have values inside the part and are zero outside.
 bool is_written_part(const Checkpoint& c, TensorId tensor, const WrittenPart& written) {
   const ExtentsView shape = c.shape(tensor);
   const std::int64_t size = shape[written.dim] / written.parts;
@@ -277,7 +279,7 @@ std::optional<WrittenPart> written_part(const Checkpoint& c, TensorId tensor, st
   return std::nullopt;
 }
 
-// Matrices of which one rank's part has values: the others were never gathered.
+// Reports matrices in which only one rank's part has values: the others were never gathered.
 void find_partly_zero_weights(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   struct Partly {
@@ -299,7 +301,7 @@ void find_partly_zero_weights(const Facts& facts, std::vector<Finding>& findings
                                          written->part * size, (written->part + 1) * size - 1));
   }
   for (auto& [parts, partly] : by_parts) {
-    if (partly.subjects.size() < 2) continue;  // one may be built so
+    if (partly.subjects.size() < 2) continue;  // a single tensor may be designed so
     findings.push_back(zero_finding(
         partly.subjects,
         fmt::format("In {} matrices {} of {} equal parts are exact zeros ({}). One rank's part was "
@@ -314,7 +316,8 @@ void find_partly_zero_weights(const Facts& facts, std::vector<Finding>& findings
   }
 }
 
-// In the names of PEFT, kohya's scripts and diffusers ("lora_up", "lora.up").
+// The matrix of an adapter by its name in PEFT, kohya's scripts and diffusers ("lora_up",
+// "lora.up").
 std::optional<LoraPart> part_of_adapter(std::string_view fqn) {
   if (parse_state_fqn(fqn)) return std::nullopt;
   if (fqn.ends_with("lora_up.weight") || fqn.ends_with("lora.up.weight")) return LoraPart::kB;
@@ -323,7 +326,8 @@ std::optional<LoraPart> part_of_adapter(std::string_view fqn) {
   return name ? std::optional(name->part) : std::nullopt;
 }
 
-// Files that trainers leave beside what they trained: an adapter that was only made has none.
+// True if files of a training run exist beside the adapter; an adapter that was only created has
+// none.
 bool lies_beside_a_training(const Checkpoint& c) {
   const auto& directory = c.directory();
   if (directory == nullptr) return false;

@@ -176,6 +176,144 @@ TEST_CASE("adapter: names that PEFT does not read are renamed") {
   }
 }
 
+TEST_CASE("adapter: names without the part that holds the layers are told and renamed") {
+  const auto without_model = [](const std::string& name) {
+    return replaced(name, kRoot + "model.", kRoot);
+  };
+  const NamedTensors lacking = renamed_adapter(without_model);
+  const std::string causal = replaced(kConfig, "\"r\"", "\"task_type\": \"CAUSAL_LM\", \"r\"");
+  const CheckReport report = checked_adapter(lacking, causal);
+  const Finding* finding = find(report, "adapter-contradicts");
+  REQUIRE(finding != nullptr);
+  REQUIRE(finding->diagnoses.size() == 8);
+  const NamedTensors healthy = adapter_tensors();
+  for (const Diagnosis& diagnosis : finding->diagnoses)
+    CHECK(healthy.contains(std::get<Renamed>(diagnosis).fqn));
+  CHECK(rules_above_info(checked_adapter(healthy, causal)).empty());
+  // Of a model without a head the layers lie in the model itself.
+  CHECK(rules_above_info(checked_adapter(lacking)).empty());
+  const std::string of_class =
+      replaced(kConfig, "\"r\"", R"("auto_mapping": {"base_model_class": "LlamaModel"}, "r")");
+  CHECK(rules_above_info(checked_adapter(lacking, of_class)).empty());
+  CHECK(all_causes(checked_adapter(healthy, of_class), "adapter-contradicts").find("LlamaModel") !=
+        std::string::npos);
+}
+
+TEST_CASE("adapter: half of PEFT's root is taken for the whole") {
+  const auto half = renamed_adapter(
+      [](const std::string& name) { return replaced(name, kRoot + "model.", "base_model."); });
+  const std::string causal = replaced(kConfig, "\"r\"", "\"task_type\": \"CAUSAL_LM\", \"r\"");
+  const CheckReport report = checked_adapter(half, causal);
+  const Finding* finding = find(report, "adapter-contradicts");
+  REQUIRE(finding != nullptr);
+  REQUIRE(finding->diagnoses.size() == 8);
+  const NamedTensors healthy = adapter_tensors();
+  for (const Diagnosis& diagnosis : finding->diagnoses)
+    CHECK(healthy.contains(std::get<Renamed>(diagnosis).fqn));
+}
+
+TEST_CASE("adapter: whole weights of layers that are not saved modules are reported") {
+  NamedTensors tensors = adapter_tensors();
+  tensors[kRoot + "model.layers.0.self_attn.o_proj.weight"] = {"F32", {8, 8}};
+  CHECK(all_causes(checked_adapter(tensors), "adapter-contradicts").find("o_proj") !=
+        std::string::npos);
+  for (const char* saved : {"self_attn.o_proj", "proj"}) {
+    const std::string config = replaced(kConfig, "\"modules_to_save\": null",
+                                        fmt::format("\"modules_to_save\": [\"{}\"]", saved));
+    CHECK(rules_above_info(checked_adapter(tensors, config)).empty());
+  }
+}
+
+TEST_CASE("adapter: embeddings, heads and biases may be saved whole without being listed") {
+  NamedTensors tensors = adapter_tensors();
+  tensors[kRoot + "model.embed_tokens.weight"] = {"F32", {12, 8}};
+  tensors[kRoot + "model.embed_tokens.base_layer.weight"] = {"F32", {12, 8}};
+  tensors[kRoot + "lm_head.weight"] = {"F32", {12, 8}};
+  tensors[kRoot + "model.layers.0.self_attn.q_proj.bias"] = {"F32", {8}};
+  CHECK(rules_above_info(checked_adapter(tensors)).empty());
+}
+
+TEST_CASE("adapter: a whole model in the adapter's file is reported") {
+  const CheckReport report = checked_adapter(llama_tensors(same_name));
+  const Finding* finding = find(report, "adapter-contradicts");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->cause.find("not one matrix of LoRA") != std::string::npos);
+  const std::string rows = R"({"peft_type": "LORA", "r": 4, "target_modules": [],
+                               "trainable_token_indices": [1, 2]})";
+  NamedTensors tokens;
+  tokens[kRoot + "model.embed_tokens.token_adapter.trainable_tokens_delta"] = {"F32", {2, 8}};
+  CHECK(rules_above_info(checked_adapter(tokens, rows)).empty());
+}
+
+TEST_CASE("adapter: values that PEFT stops at are reported") {
+  CHECK_FALSE(rules_above_info(checked_adapter(adapter_tensors(),
+                                               replaced(kConfig, "\"peft_type\": \"LORA\", ", "")))
+                  .empty());
+  CHECK_FALSE(rules_above_info(
+                  checked_adapter(adapter_tensors(), replaced(kConfig, "\"r\": 4", "\"r\": 0")))
+                  .empty());
+  const std::string scale = replaced(kConfig, "\"r\": 4", "\"r\": 4, \"lora_alpha\": null");
+  CHECK_FALSE(rules_above_info(checked_adapter(adapter_tensors(), scale)).empty());
+  CHECK(rules_above_info(checked_adapter(adapter_tensors(), replaced(scale, "null", "8"))).empty());
+}
+
+TEST_CASE("adapter: a prompt of another length than its config says is reported") {
+  const auto prompt = [](int submodules) {
+    return fmt::format(R"({{"peft_type": "PROMPT_TUNING", "num_virtual_tokens": 4,
+                           "num_transformer_submodules": {}}})",
+                       submodules);
+  };
+  NamedTensors tensors;
+  tensors["prompt_embeddings"] = {"F32", {8, 16}};
+  CHECK(rules_above_info(checked_adapter(tensors, prompt(2))).empty());
+  CHECK_FALSE(rules_above_info(checked_adapter(tensors, prompt(1))).empty());
+}
+
+TEST_CASE("adapter: its config in the folder of a whole model is reported") {
+  const NamedTensors model = llama_tensors(same_name);
+  std::map<std::string, std::string> beside = {{"config.json", kLlamaConfig},
+                                               {"adapter_config.json", kConfig}};
+  CHECK(find(checked_tensors(model, beside), "adapter-contradicts")->severity ==
+        Severity::kWarning);
+  beside["adapter_model.bin"] = "of an adapter";
+  const auto opened = opened_tensors(model, beside);
+  const auto severity_beside = [&](const NamedTensors& base) {
+    auto reference =
+        open_checkpoint(memory_directory("base", {{"model.safetensors", tensor_file(base)}}));
+    REQUIRE(reference.has_value());
+    CheckOptions options;
+    options.reference = *reference;
+    const CheckReport report = looked(*opened, options);
+    const Finding* finding = find(report, "adapter-contradicts");
+    REQUIRE(finding != nullptr);
+    return finding->severity;
+  };
+  NamedTensors base = model;
+  CHECK(severity_beside(base) == Severity::kInfo);
+  base["lm_head.weight"].value = 3;
+  CHECK(severity_beside(base) == Severity::kInfo);
+  base["model.layers.0.self_attn.q_proj.weight"].value = 3;
+  CHECK(severity_beside(base) == Severity::kWarning);
+}
+
+TEST_CASE("adapter: whole tensors are compared with the base's shapes") {
+  CheckOptions options;
+  options.reference = opened_tensors(llama_tensors(same_name));
+  NamedTensors tensors;
+  const std::string name = kRoot + "model.layers.0.self_attn.q_proj.";
+  tensors[name + "lora_A.weight"] = {"F32", {4, 8}};
+  tensors[name + "lora_B.weight"] = {"F32", {8, 4}};
+  const std::string config =
+      replaced(replaced(kConfig, ", \"v_proj\"", ""), "\"modules_to_save\": null",
+               "\"modules_to_save\": [\"lm_head\"]");
+  for (const std::int64_t rows : {12, 16}) {
+    tensors[kRoot + "lm_head.weight"] = {"F32", {rows, 8}};
+    const CheckReport report =
+        looked(*opened_tensors(tensors, {{"adapter_config.json", config}}, kFile), options);
+    CHECK(rules_above_info(report).empty() == (rows == 12));
+  }
+}
+
 TEST_CASE("adapter: one rank's rows among zeros are reported") {
   NamedTensors tensors = adapter_tensors();
   for (auto& [name, tensor] : tensors) tensor.rows_with_value = tensor.shape[0] / 2;
@@ -224,6 +362,54 @@ TEST_CASE("adapter: beside its base the sizes and modules are compared") {
   tensors[kRoot + "model.layers.9.self_attn.q_proj.lora_A.weight"] = {"F32", {4, 8}};
   CHECK(all_causes(beside_base(tensors), "adapter-contradicts").find("layers.9") !=
         std::string::npos);
+}
+
+TEST_CASE("adapter: beside its base the part that holds the layers is compared") {
+  CheckOptions options;
+  options.reference = opened_tensors(llama_tensors(same_name), {{"config.json", kLlamaConfig}});
+  const auto beside_base = [&](const std::string& front, const std::string& task) {
+    NamedTensors adapter;
+    for (const auto& [name, tensor] : adapter_tensors()) {
+      if (name.find("v_proj") == std::string::npos)
+        adapter[replaced(name, kRoot + "model.", kRoot + front)] = tensor;
+    }
+    const std::string config = replaced(replaced(kConfig, ", \"v_proj\"", ""), "\"r\"",
+                                        "\"task_type\": \"" + task + "\", \"r\"");
+    return rules_above_info(
+        looked(*opened_tensors(adapter, {{"adapter_config.json", config}}, kFile), options));
+  };
+  CHECK(beside_base("model.", "CAUSAL_LM").empty());
+  CHECK_FALSE(beside_base("", "CAUSAL_LM").empty());
+  CHECK_FALSE(beside_base("model.model.", "CAUSAL_LM").empty());
+  // AutoModel builds the body of this base alone.
+  CHECK(beside_base("", "FEATURE_EXTRACTION").empty());
+}
+
+TEST_CASE("adapter: beside its base parameters of joined experts are modules of it") {
+  NamedTensors base = llama_tensors(same_name);
+  for (int expert = 0; expert < 2; ++expert)
+    base[fmt::format("model.layers.0.mlp.experts.{}.up_proj.weight", expert)] = {"F32", {8, 8}};
+  CheckOptions options;
+  options.reference = opened_tensors(base);
+  NamedTensors tensors;
+  for (const char* module : {"mlp.experts.", "mlp.experts.base_layer."}) {
+    tensors[kRoot + "model.layers.0." + module + "lora_A.weight"] = {"F32", {4, 8}};
+    tensors[kRoot + "model.layers.0." + module + "lora_B.weight"] = {"F32", {8, 4}};
+  }
+  const std::string config = R"({"peft_type": "LORA", "r": 4, "target_modules": [],
+      "target_parameters": ["mlp.experts.gate_up_proj", "mlp.experts.down_proj"]})";
+  const auto adapter = opened_tensors(tensors, {{"adapter_config.json", config}}, kFile);
+  CHECK(rules_above_info(looked(*adapter, options)).empty());
+}
+
+TEST_CASE("adapter: one of trained whole weights is no other model than its base") {
+  CheckOptions options;
+  options.reference = opened_tensors(llama_tensors(same_name));
+  NamedTensors tensors;
+  tensors[kRoot + "model.layers.0.input_layernorm.weight"] = {"F32", {8}};
+  const std::string config = R"({"peft_type": "LN_TUNING"})";
+  const auto adapter = opened_tensors(tensors, {{"adapter_config.json", config}}, kFile);
+  CHECK(rules_above_info(looked(*adapter, options)).empty());
 }
 
 TEST_CASE("adapter: a module that one layer lacks is reported") {

@@ -1,0 +1,191 @@
+#include "core/rules/names/adapter_weights.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/names/layer_numbers.h"
+#include "core/facts/names/wrapper_marks.h"
+#include "core/rules/names/name_rules.h"
+
+namespace shw {
+namespace {
+
+bool is_of_lora(const AdapterConfig& config) {
+  return config.peft_type == "LORA" || config.peft_type == "ADALORA";
+}
+
+// PEFT saves a module whole if its name ends in a text of modules_to_save, with or without a dot
+// before it. Embeddings and heads may be saved whole without being listed (save_embedding_layers).
+bool is_saved_whole(const AdapterConfig& config, std::string_view fqn) {
+  constexpr auto kWithoutList = std::to_array<std::string_view>(
+      {"embed", "lm_head", "wte", "classifier", "score", "qa_outputs", "modules_to_save"});
+  const auto is_in_name = [&](std::string_view part) {
+    return fqn.find(part) != std::string_view::npos;
+  };
+  return std::any_of(kWithoutList.begin(), kWithoutList.end(), is_in_name) ||
+         std::any_of(config.saved.begin(), config.saved.end(),
+                     [&](const std::string& saved) { return is_in_name(saved + "."); });
+}
+
+Finding weights_finding(std::string cause, std::vector<std::string> subjects) {
+  Finding finding;
+  finding.rule = kAdapterContradicts.id;
+  finding.severity = Severity::kWarning;
+  finding.cause = std::move(cause);
+  finding.evidence = {{"count", count_of(subjects.size())}, {"details", capped(subjects)}};
+  finding.subjects = std::move(subjects);
+  return finding;
+}
+
+}  // namespace
+
+std::optional<std::string> opened_adapter_file(const Checkpoint& checkpoint) {
+  for (const FileRow& file : checkpoint.files()) {
+    if (file.referenced &&
+        (file.path == "adapter_model.safetensors" || file.path == "adapter_model.bin"))
+      return std::string(file.path);
+  }
+  return std::nullopt;
+}
+
+void report_base_weights(const Facts& facts, const AdapterConfig& config,
+                         std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  if (!is_of_lora(config) || !opened_adapter_file(c)) return;
+  std::vector<std::string> weights;
+  std::size_t matrices = 0;
+  for (TensorId tensor : each_tensor(facts)) {
+    const std::string_view fqn = c.fqn(tensor);
+    const auto layer = layer_name_of(fqn);
+    if (is_adapter_name(fqn))
+      ++matrices;
+    else if (fqn.ends_with(".weight") && layer && layer->number >= 0 &&
+             !is_saved_whole(config, fqn))
+      weights.emplace_back(fqn);
+  }
+  if (weights.empty()) return;
+  const bool is_one = weights.size() == 1;
+  const std::string advice =
+      config.saved.empty() && matrices != 0
+          ? "Write the adapter without: `shardwright convert ADAPTER '*.lora_*' --to safetensors "
+            "--out NEW`."
+          : "Save it again by save_pretrained() of the PEFT model.";
+  findings.push_back(weights_finding(
+      fmt::format(
+          "{} of the base model {} whole in the adapter ({}), and modules_to_save lists no "
+          "such module. PEFT writes {} over the base's own without a message where LoRA "
+          "does not change the module, and leaves {} out elsewhere; vLLM refuses the file. {}",
+          plural(weights.size(), "weight"), is_one ? "lies" : "lie", some_of(weights),
+          is_one ? "it" : "them", is_one ? "it" : "them", advice),
+      weights));
+}
+
+void report_no_matrices(const Facts& facts, const AdapterConfig& config,
+                        std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  const auto file = opened_adapter_file(c);
+  const bool may_have_none = config.trains_tokens && config.targets.empty();
+  if (!is_of_lora(config) || !file || may_have_none) return;
+  for (TensorId tensor : each_tensor(facts)) {
+    if (is_adapter_name(c.fqn(tensor))) return;
+  }
+  findings.push_back(weights_finding(
+      fmt::format(
+          "{} has {} and not one matrix of LoRA, which adapter_config.json says it is "
+          "({}). PEFT makes the modules, finds nothing for them, and leaves them as if "
+          "never trained. The model was saved in the adapter's place: call save_pretrained() "
+          "of the PEFT model, not of the model in it.",
+          *file, plural(c.tensor_count(), "tensor"), std::string(c.fqn(*c.tensors().begin()))),
+      {*file}));
+}
+
+void report_unusable_config(const Facts& facts, const AdapterConfig& config,
+                            std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  if (!opened_adapter_file(c)) return;
+  if (config.peft_type.empty())
+    findings.push_back(weights_finding(
+        "adapter_config.json has no peft_type: PEFT does not know which kind of adapter it is, and "
+        "stops.",
+        {kAdapterConfigFile}));
+  if (config.peft_type == "LORA" && !config.unusable.empty())
+    findings.push_back(weights_finding(
+        fmt::format("adapter_config.json says {}, which PEFT cannot compute a scale with: it stops "
+                    "when it makes the modules. lora_A has r rows; lora_alpha is in the settings "
+                    "of the training.",
+                    some_of(config.unusable)),
+        {kAdapterConfigFile}));
+  const auto prompt = c.find("prompt_embeddings");
+  if (!prompt || !config.virtual_tokens || c.shape(*prompt).size() != 2 ||
+      c.shape(*prompt)[0] == *config.virtual_tokens)
+    return;
+  findings.push_back(weights_finding(
+      fmt::format("prompt_embeddings is {}, and adapter_config.json says {} virtual tokens: PEFT "
+                  "makes that many rows and refuses the shape. The file or its config is of "
+                  "another training.",
+                  to_text(c.shape(*prompt)), *config.virtual_tokens),
+      {"prompt_embeddings"}));
+}
+
+namespace {
+
+// Weights of LoRA's targets that are not the base's: an adapter has been merged into them.
+std::size_t changed_targets(const Facts& facts, const AdapterConfig& config) {
+  const Checkpoint& c = facts.checkpoint;
+  std::size_t changed = 0;
+  if (facts.reference == nullptr || facts.depth == Depth::kMetadata) return changed;
+  for (TensorId tensor : each_tensor(facts)) {
+    std::string_view fqn = c.fqn(tensor);
+    const auto other = facts.counterparts[index_of(tensor)];
+    constexpr std::string_view kWeight = ".weight";
+    if (!other || !fqn.ends_with(kWeight) || facts.equal_to_reference.contains(tensor)) continue;
+    fqn.remove_suffix(kWeight.size());
+    changed += std::any_of(config.targets.begin(), config.targets.end(),
+                           [&](const auto& target) { return ends_in_module(fqn, target); })
+                   ? 1
+                   : 0;
+  }
+  return changed;
+}
+
+}  // namespace
+
+void report_config_beside_model(const Facts& facts, const AdapterConfig& config,
+                                std::vector<Finding>& findings) {
+  const Directory& directory = *facts.checkpoint.directory();
+  const auto is_there = [&](const char* path) {
+    return directory.stat(path).kind == EntryKind::kFile;
+  };
+  const bool is_of_model = is_there("config.json") && !config.peft_type.empty();
+  if (!is_of_model || opened_adapter_file(facts.checkpoint)) return;
+  if (!is_there("adapter_model.safetensors") && !is_there("adapter_model.bin")) {
+    findings.push_back(weights_finding(
+        "adapter_config.json lies beside a whole model, and no adapter does. transformers takes "
+        "the folder for one with an adapter, looks for adapter_model.safetensors and stops. Where "
+        "the adapter is merged into the weights, delete adapter_config.json.",
+        {kAdapterConfigFile}));
+    return;
+  }
+  const std::size_t changed = changed_targets(facts, config);
+  const std::string merged =
+      changed == 0 ? std::string("Where the weights hold it already, it counts twice")
+                   : fmt::format(
+                         "{} of its target modules {} not the base's: if that is this "
+                         "adapter, merged, it counts twice",
+                         plural(changed, "weight"), changed == 1 ? "is" : "are");
+  findings.push_back(weights_finding(
+      fmt::format("An adapter lies beside a whole model. transformers and PEFT put it on these "
+                  "weights, and vLLM and llama.cpp load the weights alone. {}: move the adapter "
+                  "into a folder of its own.",
+                  merged),
+      {kAdapterConfigFile}));
+  if (changed == 0) findings.back().severity = Severity::kInfo;
+}
+
+}  // namespace shw

@@ -1,0 +1,33 @@
+// Whole weights of the base model in an adapter's file.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/facts/facts.h"
+#include "core/facts/names/adapter_config.h"
+#include "core/model/finding.h"
+
+namespace shw {
+
+// "adapter_model.safetensors" if it was opened.
+std::optional<std::string> opened_adapter_file(const Checkpoint& checkpoint);
+
+// Weights of layers that are neither matrices of LoRA nor of a module that PEFT saves whole.
+void report_base_weights(const Facts& facts, const AdapterConfig& config,
+                         std::vector<Finding>& findings);
+
+// Values of adapter_config.json that PEFT stops at, and a prompt of another length.
+void report_unusable_config(const Facts& facts, const AdapterConfig& config,
+                            std::vector<Finding>& findings);
+
+// adapter_config.json in the folder of a whole model, which was opened.
+void report_config_beside_model(const Facts& facts, const AdapterConfig& config,
+                                std::vector<Finding>& findings);
+
+// A file of LoRA without one matrix of LoRA.
+void report_no_matrices(const Facts& facts, const AdapterConfig& config,
+                        std::vector<Finding>& findings);
+
+}  // namespace shw

@@ -1,0 +1,277 @@
+// The weights of the folder in torch's form, beside the safetensors that were opened: some loaders
+// take one, some the other.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
+#include "core/facts/names/config_prefix.h"
+#include "core/facts/names/layer_numbers.h"
+#include "core/facts/reference/config_look.h"
+#include "core/facts/reference/equal_tensors.h"
+#include "core/facts/reference/model_config.h"
+#include "core/formats/common/top_file.h"
+#include "core/formats/open.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+// What a folder has in front of ".safetensors" and of ".bin".
+constexpr auto kFormStems = std::to_array<std::pair<std::string_view, std::string_view>>(
+    {{"model", "pytorch_model"},
+     {"adapter_model", "adapter_model"},
+     {"diffusion_pytorch_model", "diffusion_pytorch_model"}});
+
+bool is_of_stem(std::string_view path, std::string_view stem, std::string_view ending) {
+  if (!is_at_top(path) || !path.starts_with(stem) || !path.ends_with(ending)) return false;
+  path.remove_prefix(stem.size());
+  path.remove_suffix(std::min(ending.size(), path.size()));
+  return path.empty() || path.starts_with('-');
+}
+
+// The folder with torch's files of one model and config.json alone.
+class TorchFormOnly final : public Directory {
+ public:
+  TorchFormOnly(std::shared_ptr<const Directory> inner, std::string stem)
+      : inner_(std::move(inner)), stem_(std::move(stem)) {}
+  const std::string& name() const override { return inner_->name(); }
+  Result<std::vector<Entry>> list(std::size_t limit) const override {
+    SHW_TRY(std::vector<Entry> entries, inner_->list(limit));
+    std::erase_if(entries, [&](const Entry& entry) { return !is_shown(entry.path); });
+    return entries;
+  }
+  Entry stat(const std::string& path) const override {
+    return is_shown(path) ? inner_->stat(path) : Entry{path};
+  }
+  Result<std::shared_ptr<const ByteSource>> open(const std::string& path) const override {
+    return inner_->open(path);
+  }
+
+ private:
+  bool is_shown(std::string_view path) const {
+    return path == kConfigFile || is_of_stem(path, stem_, ".bin") ||
+           is_of_stem(path, stem_, ".bin.index.json");
+  }
+
+  std::shared_ptr<const Directory> inner_;
+  std::string stem_;
+};
+
+struct OtherForm {
+  std::string file;  // "pytorch_model.bin"
+  std::shared_ptr<const Checkpoint> opened;
+};
+
+// Null where there is none, or none that opens whole: a pointer of git-lfs, a part of a download.
+Result<OtherForm> opened_other_form(const Facts& facts) {
+  const Checkpoint& c = facts.checkpoint;
+  for (const auto& [stem, torch_stem] : kFormStems) {
+    bool is_opened = false;
+    std::string file;
+    for (const FileRow& row : c.files()) {
+      is_opened = is_opened || (row.referenced && is_of_stem(row.path, stem, ".safetensors"));
+      const bool is_torch = !row.referenced && row.safe && row.kind == EntryKind::kFile &&
+                            is_of_stem(row.path, torch_stem, ".bin");
+      if (is_torch && (file.empty() || row.path < file)) file = row.path;
+    }
+    if (!is_opened || file.empty()) continue;
+    auto opened = open_checkpoint(
+        std::make_shared<TorchFormOnly>(c.directory(), std::string(torch_stem)), facts.progress);
+    if (!opened && opened.error().kind == ErrorKind::kCancelled)
+      return tl::unexpected<Error>(std::move(opened).error());
+    if (!opened) continue;
+    const auto damage = (*opened)->opening_findings();
+    if (std::any_of(damage.begin(), damage.end(),
+                    [](const Finding& one) { return one.severity == Severity::kError; }) ||
+        !is_complete_folder(**opened))
+      continue;
+    return OtherForm{std::move(file), std::move(*opened)};
+  }
+  return OtherForm{};
+}
+
+using Places = std::set<std::pair<FileId, std::int64_t>>;
+
+void add_places(const Checkpoint& c, TensorId tensor, Places& places) {
+  for (ChunkId chunk : c.chunks(tensor)) {
+    if (const auto item = c.item(chunk)) places.emplace(item->file, item->offset);
+  }
+}
+
+// A matrix or norm of a layer, which every form of a model has. Embeddings and heads may be tied
+// and stored once, and older versions saved buffers.
+bool is_weight_of_layer(std::string_view fqn) {
+  const auto layer = layer_name_of(fqn);
+  return layer && layer->number >= 0 && fqn.ends_with(".weight");
+}
+
+// How two forms differ by what their metadata says.
+struct FormDifference {
+  std::vector<std::string> shapes, only_there, only_here, dtypes;
+  std::size_t common = 0;
+  std::vector<std::optional<TensorId>> counterparts;
+};
+
+FormDifference difference_of_forms(const Facts& facts, const Checkpoint& other) {
+  const Checkpoint& c = facts.checkpoint;
+  FormDifference out;
+  Places places;
+  for (TensorId tensor : each_tensor(facts)) {
+    const std::string_view fqn = c.fqn(tensor);
+    const auto there = other.find(fqn);
+    out.counterparts.push_back(there);
+    if (!there) {
+      if (is_weight_of_layer(fqn)) out.only_here.emplace_back(fqn);
+      continue;
+    }
+    ++out.common;
+    add_places(other, *there, places);
+    if (!same(c.shape(tensor), other.shape(*there)))
+      out.shapes.push_back(fmt::format("{} {} beside {}", fqn, to_text(other.shape(*there)),
+                                       to_text(c.shape(tensor))));
+    else if (c.dtype(tensor) != other.dtype(*there))
+      out.dtypes.emplace_back(fqn);
+  }
+  for (TensorId tensor : each_of(other.tensors(), facts)) {
+    const std::string_view fqn = other.fqn(tensor);
+    if (c.find(fqn) || !is_weight_of_layer(fqn)) continue;
+    // One storage under two names: safetensors keep one of them.
+    Places own;
+    add_places(other, tensor, own);
+    if (!std::includes(places.begin(), places.end(), own.begin(), own.end()))
+      out.only_there.emplace_back(fqn);
+  }
+  return out;
+}
+
+Finding form_finding(const OtherForm& form, const std::string& difference,
+                     const std::vector<std::string>& details, std::vector<std::string> subjects) {
+  Finding finding;
+  finding.rule = kOtherForm.id;
+  finding.severity = Severity::kWarning;
+  finding.cause = fmt::format(
+      "{} {}. transformers, vLLM and diffusers load the safetensors, which this answer is about; a "
+      "loader that takes torch's files runs another model. Find out which of the two is meant, and "
+      "delete the other.",
+      form.file, difference);
+  finding.evidence = {{"count", count_of(details.size())}, {"details", capped(details)}};
+  finding.subjects = std::move(subjects);
+  return finding;
+}
+
+std::optional<Finding> differs_by_metadata(const Facts& facts, const OtherForm& form,
+                                           const FormDifference& found) {
+  if (!found.shapes.empty())
+    return form_finding(form,
+                        fmt::format("holds {} of the safetensors beside it in another shape ({})",
+                                    plural(found.shapes.size(), "tensor"), found.shapes.front()),
+                        found.shapes, {form.file});
+  if (found.common == 0) {
+    const auto prefix = wrong_config_prefix(*form.opened, facts.progress);
+    if (!prefix) return std::nullopt;
+    return form_finding(
+        form,
+        fmt::format("holds its layers behind `{}`, where config.json's {} has `{}`, and the "
+                    "safetensors beside it do not",
+                    prefix->found, prefix->model_type, prefix->expected),
+        {prefix->found}, {form.file});
+  }
+  // Names on both sides that the other lacks: one of them has been renamed, as transformers does.
+  if (!found.only_here.empty() && !found.only_there.empty()) return std::nullopt;
+  if (!found.only_here.empty())
+    return form_finding(
+        form,
+        fmt::format("lacks {} that the safetensors beside it have ({})",
+                    plural(found.only_here.size(), "weight"), some_of(found.only_here)),
+        found.only_here, {form.file});
+  if (!found.only_there.empty())
+    return form_finding(
+        form,
+        fmt::format("has {} that the safetensors beside it lack ({})",
+                    plural(found.only_there.size(), "weight"), some_of(found.only_there)),
+        found.only_there, {form.file});
+  return std::nullopt;
+}
+
+Status compare_form_values(const Facts& facts, const OtherForm& form, const FormDifference& found,
+                           std::vector<Finding>& findings) {
+  CheckInput pair{facts.checkpoint, nullptr,           nullptr,           {}, {}, {}, {},
+                  Depth::kData,     form.opened.get(), found.counterparts};
+  pair.memory = facts.memory;
+  SHW_TRY(const std::set<TensorId> equal, equal_to_reference(pair, facts.progress, facts.team));
+  const Checkpoint& c = facts.checkpoint;
+  std::vector<std::string> differing;
+  std::size_t compared = 0;
+  for (TensorId tensor : each_tensor(facts)) {
+    const auto there = found.counterparts[index_of(tensor)];
+    if (!there || c.dtype(tensor) != form.opened->dtype(*there)) continue;
+    ++compared;
+    if (!equal.contains(tensor)) differing.emplace_back(c.fqn(tensor));
+  }
+  if (differing.empty()) return {};
+  findings.push_back(form_finding(
+      form,
+      fmt::format("holds other values of {} of {} than the safetensors beside it ({})",
+                  human_count(differing.size()), plural(compared, "tensor"), some_of(differing)),
+      differing, {form.file}));
+  return {};
+}
+
+Status find_other_form(const Facts& facts, std::vector<Finding>& findings) {
+  if (facts.checkpoint.directory() == nullptr) return {};
+  SHW_TRY(const OtherForm form, opened_other_form(facts));
+  if (form.opened == nullptr) return {};
+  const FormDifference found = difference_of_forms(facts, *form.opened);
+  if (is_cancelled(facts.progress)) return cancelled_error();
+  if (auto finding = differs_by_metadata(facts, form, found)) {
+    findings.push_back(std::move(*finding));
+    return {};
+  }
+  if (!found.dtypes.empty()) {
+    findings.push_back(
+        form_finding(form,
+                     fmt::format("holds {} of the safetensors beside it in another dtype",
+                                 plural(found.dtypes.size(), "tensor")),
+                     found.dtypes, {form.file}));
+    findings.back().severity = Severity::kInfo;
+  }
+  return facts.depth == Depth::kData ? compare_form_values(facts, form, found, findings) : Status{};
+}
+
+}  // namespace
+
+const Rule kOtherForm = {
+    .id = "other-form",
+    .depth = Depth::kHeaders,
+    .title = "Torch's files beside the safetensors hold another model",
+    .teaches =
+        "Many folders hold a model twice: as model.safetensors and as pytorch_model.bin. "
+        "transformers, vLLM and diffusers take the safetensors where both are there. Older "
+        "versions, scripts that call torch.load, and `use_safetensors=False` take the other. Where "
+        "a training wrote one form into a folder that still had the other, people who load the "
+        "same folder run two models. Names, shapes and dtypes are compared; --data compares the "
+        "values too. Tied tensors and buffers that one form leaves out are no difference.",
+    .lesson = {.drawing = R"(
+  model.safetensors       written today    what transformers loads
+  pytorch_model.bin       of last week     what torch.load gives
+)",
+               .remedy = "Delete the form that is not meant, or write it anew from the other: "
+                         "`shardwright convert FOLDER --to torch --out NEW`."},
+    .words = {.text = "another model than the one that was opened"},
+    .outcome = RunOutcome::kNone,
+    .outlasts_writing = true,
+    .run_shared = find_other_form,
+};
+
+}  // namespace shw
