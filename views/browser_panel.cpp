@@ -74,6 +74,12 @@ int edit_field(ImGuiInputTextCallbackData* data) {
   // The field already contains this frame's key presses, which must be kept.
   std::string_view held{data->Buf, static_cast<std::size_t>(data->BufTextLen)};
   std::string text = *browser.pending;
+  // A field that was entered anew has taken the longer text already.
+  if (text.size() > browser.replaces.size() && text.starts_with(browser.replaces) &&
+      held.starts_with(text)) {
+    browser.pending.reset();
+    return 0;
+  }
   if (held.starts_with(browser.replaces)) text += held.substr(browser.replaces.size());
   data->DeleteChars(0, data->BufTextLen);
   data->InsertChars(0, text.c_str());

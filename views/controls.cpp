@@ -2,6 +2,7 @@
 
 #include <imgui_stdlib.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "views/actions.h"
@@ -12,7 +13,7 @@
 namespace shw {
 namespace {
 
-// Tests ask what every control says, also of those that the mouse is not over.
+// Records the tips of all controls for tests, not only of those under the mouse.
 void note_tip(Frame& frame, std::string_view name, const Tip& tip) {
   if (frame.marks == nullptr) return;
   frame.marks->tips[std::string(name)] = tip.text();
@@ -31,7 +32,7 @@ void finish_control(Frame& frame, std::string_view id, ImGuiID number, const Tip
   if (shows_tip) show_tip(frame, tip);
 }
 
-// A text input takes the keyboard if Tab came to it.
+// Gives the keyboard to a text input that Tab has reached.
 void take_turn(const Frame& frame, ImGuiID id) {
   if (frame.tabs != nullptr && frame.tabs->is_turn_of(id)) ImGui::SetKeyboardFocusHere();
 }
@@ -55,12 +56,16 @@ bool mouse_is_over() {
 
 void show_tip(Frame& frame, const Tip& tip) {
   if (frame.stable || !ImGui::IsItemHovered()) return;
-  if (!mouse_is_over()) {  // Tab came to it: the tip stands below it, or above where there is no
-                           // room
+  if (!mouse_is_over()) {
+    // Reached by Tab: the tip is below the control, or above if there is no room, and grows away
+    // from the nearer side of the window.
     const ImVec2 min = ImGui::GetItemRectMin(), max = ImGui::GetItemRectMax();
-    const bool is_low = max.y + frame.px(80) > ImGui::GetIO().DisplaySize.y;
-    ImGui::SetNextWindowPos({min.x, is_low ? min.y - frame.px(6) : max.y + frame.px(6)},
-                            ImGuiCond_Always, {0, is_low ? 1.0f : 0.0f});
+    const ImVec2 screen = ImGui::GetIO().DisplaySize;
+    const bool is_low = max.y + frame.px(80) > screen.y;
+    const bool is_right = min.x + max.x > screen.x;
+    ImGui::SetNextWindowPos(
+        {is_right ? max.x : min.x, is_low ? min.y - frame.px(6) : max.y + frame.px(6)},
+        ImGuiCond_Always, {is_right ? 1.0f : 0.0f, is_low ? 1.0f : 0.0f});
   }
   tooltip(frame, tip.text());
 }
@@ -78,7 +83,8 @@ bool row_control(Frame& frame, const char* id, std::string_view name, ImVec2 siz
   if (frame.tabs != nullptr) frame.tabs->add_row(ImGui::GetID(id), is_chosen);
   mark(frame, name);
   note_tip(frame, name, tip);
-  if (mouse_is_over()) show_tip(frame, tip);  // else it would cover the rows below
+  // With the keyboard the tip would cover the rows below.
+  if (mouse_is_over()) show_tip(frame, tip);
   return clicked;
 }
 
@@ -116,6 +122,18 @@ bool button(Frame& frame, const char* id, std::string_view label, const Tip& tip
       draw, primary ? frame.fonts.strong : frame.fonts.small,
       at.x + (size.x - text_width(primary ? frame.fonts.strong : frame.fonts.small, label)) / 2,
       at.y + size.y / 2, primary ? theme.accent_text : theme.text, label);
+  focus_ring(frame, draw);
+  return clicked;
+}
+
+bool text_link(Frame& frame, const char* id, std::string_view text, const Tip& tip, ImVec2 at) {
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  const float middle = at.y + frame.px(11), line = middle + frame.px(9);
+  const float width = text_from(draw, frame.fonts.small, at.x, middle, frame.theme.text, text);
+  ImGui::SetCursorScreenPos(at);
+  const bool clicked = control(frame, id, {std::max(width, 1.0f), frame.px(22)}, tip);
+  draw->AddLine({at.x, line}, {at.x + width, line},
+                ImGui::IsItemHovered() ? frame.theme.text : frame.theme.line);
   focus_ring(frame, draw);
   return clicked;
 }

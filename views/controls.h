@@ -1,5 +1,5 @@
-// Controls: what a click, Space or Tab reaches. Each one needs a tip, so that a control without a
-// tooltip cannot be written; views make none with imgui itself, which a test holds.
+// Controls: everything that a click, Space or Tab reaches. Each needs a Tip, so that none lacks a
+// tooltip; views must not create imgui controls directly, which a test checks.
 #pragma once
 
 #include <imgui.h>
@@ -16,16 +16,16 @@ namespace shw {
 
 enum class Action : std::uint8_t;  // views/action.h
 
-// What a control does, and its key. A parameter only: it keeps references to what it was made of.
+// Text of a control and its key. Use it only as a parameter: it keeps references to its arguments.
 class Tip {
  public:
   Tip(Action action) : action_(action) {}  // the action's name and key
   Tip(std::string_view words) : words_(words) {}
   Tip(const char* words) : words_(words) {}
   Tip(const std::string& words) : words_(words) {}
-  // The words, then the key of the action.
+  // `words`, followed by the key of the action.
   Tip(std::string_view words, Action key) : words_(words), action_(key) {}
-  // Text that is made only while the mouse is over the control.
+  // Text that is computed only while the mouse is over the control.
   template <class Make>
   requires std::convertible_to<std::invoke_result_t<const Make&>, std::string> Tip(const Make& make)
       : maker_(&make),
@@ -40,19 +40,19 @@ class Tip {
   std::string (*make_)(const void*) = nullptr;
 };
 
-// Shows the tip where the mouse is over the last item.
+// Shows the tip if the mouse is over the last item.
 void show_tip(Frame& frame, const Tip& tip);
 
-// A rectangle at the cursor that can be clicked; its look is the caller's.
+// A clickable rectangle at the cursor; the caller draws it.
 bool control(Frame& frame, std::string_view id, ImVec2 size, const Tip& tip);
-// A row of a list: Tab reaches one row of a list, the chosen one, and arrows reach the others.
-// `name` names it in tests.
+// A row of a list. Tab reaches only the chosen row of a list, and arrow keys reach the others.
+// `name` identifies it in tests.
 bool row_control(Frame& frame, const char* id, std::string_view name, ImVec2 size, bool is_chosen,
                  const Tip& tip);
-// A picture whose tooltip the caller draws, because it says what is under the mouse. True if the
-// mouse clicked it; `by_key`: Space did, which knows no place.
+// A picture with a tooltip drawn by the caller, because it depends on the mouse position. True if
+// clicked; `by_key` is set if Space was pressed, which has no position.
 bool picture_control(Frame& frame, std::string_view id, ImVec2 size, bool* by_key = nullptr);
-// The mouse is over the last item. imgui calls an item hovered as well if Tab came to it.
+// True if the mouse is over the last item. imgui calls an item hovered also after Tab.
 bool mouse_is_over();
 
 enum class ButtonStyle { kPlain, kPrimary, kQuiet };
@@ -60,23 +60,26 @@ enum class ButtonStyle { kPlain, kPrimary, kQuiet };
 bool button(Frame& frame, const char* id, std::string_view label, const Tip& tip, ImVec2 at,
             ButtonStyle style = ButtonStyle::kPlain);
 ImVec2 button_size(const Frame& frame, std::string_view label);
-// A chip that can be clicked.
+// A clickable chip.
 bool chip_button(Frame& frame, const char* id, float x, float middle, std::string_view text,
                  float* width, const Tip& tip);
 
-// What happens at the next text input: it takes the keyboard.
+// Underlined text that can be clicked; `at` is its upper left corner.
+bool text_link(Frame& frame, const char* id, std::string_view text, const Tip& tip, ImVec2 at);
+
+// Options of a text input.
 struct InputLook {
   const char* hint = "";
   ImGuiInputTextFlags flags = 0;
   ImGuiInputTextCallback callback = nullptr;
   void* user = nullptr;
-  bool tip_by_mouse_only = false;  // where the tip would cover what the keys choose
+  bool tip_by_mouse_only = false;  // the tip would cover what the keys select
 };
 // A line of text at the cursor, in the current font and colours.
 bool edit_line(Frame& frame, const char* id, std::string& text, const InputLook& look,
                const Tip& tip);
 bool edit_lines(Frame& frame, const char* id, std::string& text, ImVec2 size, const Tip& tip);
-// A text input in the monospaced font. True if Enter was pressed.
+// A monospaced text input. True if Enter was pressed.
 bool text_field(Frame& frame, ImDrawList* draw, const char* id, const char* hint, ImVec2 at,
                 ImVec2 size, std::string& text, const Tip& tip);
 // An entry of a menu.

@@ -6,6 +6,7 @@
 #include "core/rules/rules.h"
 #include "views/actions.h"
 #include "views/columns.h"
+#include "views/finding_page.h"
 #include "views/look_panels.h"
 #include "views/parts.h"
 #include "views/shown_text.h"
@@ -15,296 +16,6 @@
 
 namespace shw {
 namespace {
-
-constexpr std::size_t kShownSubjects = 6, kMostSubjects = 400;
-
-Rgba severity_colour(const Theme& theme, Severity severity) {
-  return severity == Severity::kError     ? theme.bad
-         : severity == Severity::kWarning ? theme.warn
-                                          : theme.quiet;
-}
-
-Sign severity_sign(Severity severity) {
-  return severity == Severity::kError     ? Sign::kBad
-         : severity == Severity::kWarning ? Sign::kWarn
-                                          : Sign::kQuiet;
-}
-
-std::string joined(const std::vector<std::string>& texts) {
-  std::string all;
-  for (const std::string& text : texts) {
-    if (all.size() > 400) return all + ", …";
-    all += (all.empty() ? "" : ", ") + text;
-  }
-  return all;
-}
-
-std::string value_text(const EvidenceValue& value) {
-  struct {
-    std::string operator()(bool v) const { return v ? "yes" : "no"; }
-    std::string operator()(std::int64_t v) const {
-      return v < 0 ? std::to_string(v) : human_count(static_cast<std::uint64_t>(v));
-    }
-    std::string operator()(double v) const { return fmt::format("{:.6g}", v); }
-    std::string operator()(const std::string& v) const { return v; }
-    std::string operator()(const Extents& v) const { return to_text(ExtentsView(v)); }
-    std::string operator()(const std::vector<std::string>& v) const { return joined(v); }
-    std::string operator()(const std::vector<Box>& v) const {
-      if (v.empty()) return "none";
-      return to_text(v[0]) + (v.size() > 1 ? " and " + human_count(v.size() - 1) + " more" : "");
-    }
-  } text;
-  return std::visit(text, value);
-}
-
-// Evidence for programs, which is shown elsewhere on this page.
-bool only_for_programs(std::string_view label) {
-  for (std::string_view other : {"axes", "where", "confidence", "saved_shapes", "expected_shapes",
-                                 "tile_count", "grown", "shrunk"}) {
-    if (label == other) return true;
-  }
-  return false;
-}
-
-// Shortens labels: "recorded_placements" becomes "recorded".
-std::string label_text(std::string_view label) {
-  if (label.ends_with("_placements")) label.remove_suffix(11);
-  std::string text(label);
-  std::replace(text.begin(), text.end(), '_', ' ');
-  return text;
-}
-
-// True if the repair for this finding has been applied.
-bool is_mended(const Snapshot& snapshot, const Finding& finding) {
-  if (snapshot.repaired == nullptr || snapshot.plan == nullptr) return false;
-  const auto& operations = snapshot.plan->operations;
-  return std::any_of(operations.begin(), operations.end(),
-                     [&](const Operation& operation) { return operation.rule == finding.rule; });
-}
-
-const Extents* extents_named(const Finding& finding, std::string_view label) {
-  for (const auto& [name, value] : finding.evidence) {
-    if (name == label) return std::get_if<Extents>(&value);
-  }
-  return nullptr;
-}
-
-// "n of m" with buttons for the previous and next finding.
-void draw_rule(Frame& frame, UiState& state, Column& column, const Finding& finding,
-               std::size_t index, std::size_t count) {
-  float middle = column.y + frame.px(11);
-  draw_sign(frame, column.draw, {column.left + frame.px(6), middle}, frame.px(6),
-            is_mended(frame.snapshot, finding) && !is_repaired_elsewhere(frame.snapshot)
-                ? Sign::kOk
-                : severity_sign(finding.severity));
-  float right = column.right - frame.px(22);  // leaves room for the collapse button
-  if (count > 1) {
-    for (bool forward : {true, false}) {
-      right -= frame.px(22);
-      ImGui::SetCursorScreenPos({right, column.y});
-      const char* id = forward ? "finding/next" : "finding/previous";
-      const Action action = forward ? Action::kNextFinding : Action::kPreviousFinding;
-      if (control(frame, id, {frame.px(22), frame.px(22)}, action)) run(action, frame, state);
-      Rgba colour = ImGui::IsItemHovered() ? frame.theme.text : frame.theme.quiet;
-      float x = right + frame.px(11), s = frame.px(4) * (forward ? 1.0f : -1.0f);
-      column.draw->AddLine({x - s * 0.5f, middle - frame.px(4)}, {x + s * 0.5f, middle}, colour,
-                           frame.px(1.5f));
-      column.draw->AddLine({x + s * 0.5f, middle}, {x - s * 0.5f, middle + frame.px(4)}, colour,
-                           frame.px(1.5f));
-      focus_ring(frame, column.draw);
-    }
-  }
-  std::string of = human_count(index + 1) + " of " + human_count(count);
-  right -= text_until(column.draw, frame.fonts.small, right, middle, frame.theme.quiet, of);
-  Measure measure = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
-  text_from(column.draw, frame.fonts.mono_small, column.left + frame.px(20), middle,
-            is_mended(frame.snapshot, finding) ? frame.theme.ok
-                                               : severity_colour(frame.theme, finding.severity),
-            elide_middle(finding.rule, right - column.left - frame.px(32), measure));
-  column.y += frame.px(28);
-}
-
-// What a click on a name of the finding does: goes to the tensor, or to the bytes of the file.
-// Looked up for the one under the mouse alone: there may be thousands of files.
-std::optional<Command> command_to(const Snapshot& snapshot, const std::string& name,
-                                  std::uint64_t offset) {
-  const Checkpoint& c = *snapshot.checkpoint;
-  if (c.find(name)) return SelectTensorCommand{name};
-  for (const FileRow& file : c.files()) {
-    if (file.path == name && file.kind == EntryKind::kFile)
-      return BytesCommand{BytesCommand::Go::kAt, name, offset};
-  }
-  return std::nullopt;
-}
-
-// Makes the row between `top` and the column's end a link, where the name leads anywhere.
-void link_row(Frame& frame, const Column& column, float top, std::string_view id,
-              const std::string& name, std::uint64_t offset) {
-  ImGui::SetCursorScreenPos({column.left, top});
-  const ImVec2 size{column.width(), std::max(1.0f, column.y - top)};
-  const bool clicked = control(frame, id, size, Tip([&] {
-                                 auto command = command_to(frame.snapshot, name, offset);
-                                 if (!command) return name;
-                                 return std::holds_alternative<SelectTensorCommand>(*command)
-                                            ? "Goes to the tensor " + name + "."
-                                            : "Shows the bytes of the file " + name + ".";
-                               }));
-  focus_ring(frame, column.draw);
-  if (!ImGui::IsItemHovered() && !clicked) return;
-  auto command = command_to(frame.snapshot, name, offset);
-  if (!command) return;
-  const float line = column.y - frame.px(3);
-  column.draw->AddLine({column.left, line}, {column.right, line}, frame.theme.quiet);
-  if (clicked) frame.emit(std::move(*command));
-}
-
-// Where in the file that the evidence names.
-std::uint64_t offset_in(const Finding& finding) {
-  for (const auto& [label, value] : finding.evidence) {
-    const auto* number = std::get_if<std::int64_t>(&value);
-    if (label == "offset" && number != nullptr && *number > 0)
-      return static_cast<std::uint64_t>(*number);
-  }
-  return 0;
-}
-
-void draw_evidence(Frame& frame, Column& column, const Finding& finding) {
-  if (finding.evidence.empty()) return;
-  head(frame, column, "EVIDENCE");
-  const Extents* expected = extents_named(finding, "expected");
-  // Uses the selected tensor's numbers if it is a subject of the finding.
-  const Picture* picture = frame.digest.picture.get();
-  if (picture && (!picture->expects || picture->saved->size() == 0 || !expected ||
-                  picture->finding != frame.snapshot.finding.value_or(0)))
-    picture = nullptr;
-  for (const auto& [label, value] : finding.evidence) {
-    if (only_for_programs(label)) continue;
-    const auto* left_out = std::get_if<std::int64_t>(&value);
-    if (label.ends_with("_left_out") && left_out != nullptr && *left_out == 0) continue;
-    const auto* list = std::get_if<std::vector<std::string>>(&value);
-    if (list != nullptr && list->empty()) continue;
-    if (picture && (label == "saved" || label == "expected" || label == "tile")) {
-      Extents here = label == "saved"      ? picture->saved->shape()
-                     : label == "expected" ? picture->expected
-                                           : copy_of(picture->saved->sizes(0));
-      row_extents(frame, column, label, here,
-                  label == "saved" ? ExtentsView(picture->expected) : ExtentsView{},
-                  frame.theme.bad);
-    } else if (const Extents* extents = std::get_if<Extents>(&value)) {
-      bool saved = label == "saved" || label == "found";
-      row_extents(frame, column, label_text(label), *extents,
-                  saved && expected ? *expected : ExtentsView{}, frame.theme.bad);
-    } else {
-      bool correct = label.starts_with("correct");
-      const float top = column.y;
-      row(frame, column, label_text(label), shown_words(value_text(value)),
-          correct ? frame.theme.accent : frame.theme.text);
-      const auto* name = std::get_if<std::string>(&value);
-      if (list != nullptr && list->size() == 1) name = &list->front();
-      if (name != nullptr)
-        link_row(frame, column, top, "evidence/" + label, *name, offset_in(finding));
-    }
-  }
-  column.y += frame.px(12);
-}
-
-// Clickable text on a line of its own.
-bool link(Frame& frame, const Column& column, const char* id, std::string_view text,
-          const Tip& tip) {
-  float middle = column.y + frame.px(11);
-  float width =
-      text_from(column.draw, frame.fonts.small, column.left, middle, frame.theme.text, text);
-  ImGui::SetCursorScreenPos({column.left, column.y});
-  bool clicked = control(frame, id, {std::max(width, 1.0f), frame.px(22)}, tip);
-  column.draw->AddLine({column.left, middle + frame.px(9)},
-                       {column.left + width, middle + frame.px(9)},
-                       ImGui::IsItemHovered() ? frame.theme.text : frame.theme.line);
-  focus_ring(frame, column.draw);
-  return clicked;
-}
-
-// The other subjects; a click selects one.
-void draw_subjects(Frame& frame, UiState& state, Column& column, const Finding& finding) {
-  const Checkpoint& checkpoint = *frame.snapshot.checkpoint;
-  std::string_view now = frame.snapshot.tensor ? checkpoint.fqn(*frame.snapshot.tensor) : "";
-  std::size_t others = finding.subjects.size();
-  bool here =
-      std::find(finding.subjects.begin(), finding.subjects.end(), now) != finding.subjects.end();
-  if (others <= (here ? 1u : 0u)) return;
-  head(frame, column, here ? "ALSO AFFECTED" : "AFFECTED");
-  Measure measure = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
-  std::size_t shown = 0;
-  for (const std::string& subject : finding.subjects) {
-    if (subject == now) continue;
-    if (shown == (state.subjects_open ? kMostSubjects : kShownSubjects)) break;
-    ImGui::SetCursorScreenPos({column.left, column.y});
-    ImGui::PushID(static_cast<int>(shown));
-    const bool clicked = row_control(frame, "subject", fmt::format("subject/{}", shown),
-                                     {column.width(), frame.px(22)}, false,
-                                     Tip([&] { return subject + "\nGoes to it."; }));
-    auto command = clicked || ImGui::IsItemHovered()
-                       ? command_to(frame.snapshot, subject, offset_in(finding))
-                       : std::nullopt;
-    bool lit = ImGui::IsItemHovered() && command.has_value();
-    if (clicked && command) frame.emit(std::move(*command));
-    std::string text = elide_path(subject, column.width(), measure);
-    float width = text_from(column.draw, frame.fonts.mono_small, column.left,
-                            column.y + frame.px(11), frame.theme.text, text);
-    if (lit)
-      column.draw->AddLine({column.left, column.y + frame.px(20)},
-                           {column.left + width, column.y + frame.px(20)}, frame.theme.quiet);
-    focus_ring(frame, column.draw);
-    ImGui::PopID();
-    column.y += frame.px(22);
-    ++shown;
-  }
-  std::size_t left = others - (here ? 1 : 0) - shown;
-  if (left > 0) {
-    std::string more = "and " + human_count(left) + " more";
-    if (state.subjects_open)  // longer lists are shown in the tensor list
-      text_from(column.draw, frame.fonts.small, column.left, column.y + frame.px(11),
-                frame.theme.quiet, more + "; finding:* lists them");
-    else if (link(frame, column, "subject/more", more, "Lists more of the affected names here."))
-      state.subjects_open = true;
-    column.y += frame.px(22);
-  }
-  column.y += frame.px(14);
-}
-
-void draw_remedy(Frame& frame, Column& column, const Finding& finding) {
-  head(frame, column,
-       !is_mended(frame.snapshot, finding)     ? "REMEDY"
-       : is_repaired_elsewhere(frame.snapshot) ? "REMEDY, APPLIED IN THE COPY"
-                                               : "REMEDY, APPLIED");
-  if (!finding.remedy) {
-    paragraph(frame, column, frame.fonts.small, frame.theme.text,
-              "No safe remedy from this checkpoint alone.");
-    column.y += frame.px(16);
-    return;
-  }
-  paragraph(frame, column, frame.fonts.text, frame.theme.text, finding.remedy->text);
-  column.y += frame.px(18);
-  float x = column.left, middle = column.y;
-  bool lossless = finding.remedy->lossless;
-  x += chip(frame, column.draw, x, middle, lossless ? "lossless" : "loses elements",
-            lossless ? frame.theme.ok : frame.theme.warn) +
-       frame.px(8);
-  if (frame.snapshot.plan != nullptr) {
-    std::uint64_t moved = 0;
-    std::int64_t tiles = 0;
-    for (const Operation& operation : frame.snapshot.plan->operations) {
-      if (operation.rule != finding.rule) continue;
-      moved += operation.bytes_moved;
-      tiles += operation.tiles;
-    }
-    x += chip(frame, column.draw, x, middle, human_bytes(moved) + " moved", frame.theme.text) +
-         frame.px(8);
-    if (tiles > 0)
-      chip(frame, column.draw, x, middle, plural(static_cast<std::uint64_t>(tiles), "tile"),
-           frame.theme.text);
-  }
-  column.y += frame.px(30);
-}
 
 std::optional<Extents> offsets_after(const Frame& frame, ChunkId chunk) {
   const Picture* picture = frame.digest.picture.get();
@@ -358,20 +69,6 @@ void draw_tile(Frame& frame, UiState& state, Column& column) {
   column.y += frame.px(14);
 }
 
-void draw_finding(Frame& frame, UiState& state, Column& column) {
-  const auto& findings = frame.snapshot.report->findings;
-  std::size_t index = std::min(frame.snapshot.finding.value_or(0), findings.size() - 1);
-  const Finding& finding = findings[index];
-  draw_rule(frame, state, column, finding, index, findings.size());
-  paragraph(frame, column, frame.fonts.text, frame.theme.text, finding.cause);
-  column.y += frame.px(18);
-  draw_look_chips(frame, state, column, true);
-  draw_names_chip(frame, state, column, finding);
-  draw_evidence(frame, column, finding);
-  draw_subjects(frame, state, column, finding);
-  draw_remedy(frame, column, finding);
-}
-
 // True if the finding names the tensor, or is the worst one about it.
 bool is_about_tensor(const Frame& frame, const Finding& finding, TensorId tensor) {
   std::string_view fqn = frame.snapshot.checkpoint->fqn(tensor);
@@ -400,8 +97,8 @@ void draw_tensor_facts(Frame& frame, Column& column) {
   }
 }
 
-// Says that the shown finding is about other tensors, with a link to the finding that names the
-// selected tensor.
+// Notes that the shown finding is about other tensors, and links the finding about the selected
+// tensor.
 void draw_other_tensor(Frame& frame, Column& column) {
   const auto& findings = frame.snapshot.report->findings;
   std::string_view fqn = frame.snapshot.checkpoint->fqn(*frame.snapshot.tensor);
@@ -410,9 +107,9 @@ void draw_other_tensor(Frame& frame, Column& column) {
   const Picture* picture = frame.digest.picture.get();
   if (picture != nullptr && picture->finding && *picture->finding < findings.size()) {
     std::size_t index = *picture->finding;
-    if (link(frame, column, "finding/own",
-             "Show the finding about this tensor: " + findings[index].rule,
-             "Shows the finding that names this tensor.")) {
+    if (text_link(frame, "finding/own",
+                  "Show the finding about this tensor: " + findings[index].rule,
+                  "Shows the finding that names this tensor.", {column.left, column.y})) {
       frame.emit(SelectFindingCommand{index});
       frame.emit(SelectTensorCommand{std::string(fqn)});  // the finding selects its first tensor
     }
@@ -422,6 +119,21 @@ void draw_other_tensor(Frame& frame, Column& column) {
     column.y += frame.px(20);
   }
   head(frame, column, "FINDING ABOUT OTHER TENSORS");
+}
+
+// Each group of questions, and below it what would decide them.
+void draw_unjudged(Frame& frame, Column& column, std::span<const Unjudged> unjudged) {
+  if (unjudged.empty()) return;
+  column.y += frame.px(14);
+  head(frame, column, "NOT JUDGED");
+  for (const UnjudgedGroup& group : by_need(unjudged)) {
+    std::string whats;
+    for (const std::string& what : group.whats) whats += (whats.empty() ? "" : "; ") + what;
+    paragraph(frame, column, frame.fonts.small, frame.theme.text, sentence(whats) + ".");
+    paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
+              "Needs " + on_desk(group.needs) + ".");
+    column.y += frame.px(6);
+  }
 }
 
 void draw_calm(Frame& frame, UiState& state, Column& column) {
@@ -434,10 +146,7 @@ void draw_calm(Frame& frame, UiState& state, Column& column) {
     paragraph(frame, column, frame.fonts.text, frame.theme.text,
               report->verdict == Verdict::kUndecided ? "Not everything could be looked at."
                                                      : "No finding.");
-    column.y += frame.px(6);
-    for (const Unjudged& one : report->unjudged)
-      paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
-                "Not judged: " + one.what + "; it takes " + on_desk(one.needs) + ".");
+    draw_unjudged(frame, column, report->unjudged);
     bool wants_expectation =
         std::any_of(report->unjudged.begin(), report->unjudged.end(), [](const Unjudged& one) {
           return one.needs.find("--spec") != one.needs.npos ||
@@ -445,8 +154,9 @@ void draw_calm(Frame& frame, UiState& state, Column& column) {
         });
     column.y += frame.px(10);
     if (wants_expectation &&
-        link(frame, column, "expect/open",
-             "Set the expected shapes  " + to_text(key_of(Action::kExpect)), Action::kExpect))
+        text_link(frame, "expect/open",
+                  "Set the expected shapes  " + to_text(key_of(Action::kExpect)), Action::kExpect,
+                  {column.left, column.y}))
       run(Action::kExpect, frame, state);
     if (wants_expectation) column.y += frame.px(22);
   }

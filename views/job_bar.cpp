@@ -1,6 +1,8 @@
 // The status bar: running jobs with progress, rate, bottleneck and remaining time, or what was
 // checked.
 #include <algorithm>
+#include <cmath>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -78,7 +80,7 @@ std::size_t step_of(const JobState& job) {
   return job.phase == Phase::kVerifying ? 1 : 0;
 }
 
-// Below 100 % while work is left.
+// Progress as a fraction, below 1 while work is left.
 double part_of(const JobState& job) {
   if (job.total == 0) return 0;
   return std::min(0.98, static_cast<double>(job.done) / static_cast<double>(job.total));
@@ -99,7 +101,7 @@ void draw_bar(Frame& frame, const JobState& job, ImDrawList* draw, ImVec2 min, I
   }
 }
 
-// Says what is on disk if the user quits now.
+// Text about what remains on disk if the user quits now.
 std::string paused_text(const JobState& job) {
   std::string text = "paused";
   if (job.total > 0)
@@ -187,6 +189,43 @@ void draw_running(Frame& frame, const JobState& job, const std::string& of, Regi
   draw_bar(frame, job, draw, min, {right, min.y + frame.px(5)});
 }
 
+// The line of an idle window: what failed or was stopped, what was just done, or what was checked.
+struct IdleLine {
+  std::string text = {};
+  std::optional<Sign> sign = {};
+  bool left_work = false;  // of a stopped repair, which can be resumed or discarded
+};
+
+IdleLine idle_line(const Frame& frame, const UiState& state) {
+  const Snapshot& snapshot = frame.snapshot;
+  if (snapshot.error && snapshot.report != nullptr) {
+    const Error& error = *snapshot.error;
+    if (error.kind == ErrorKind::kCancelled && !error.advice.empty())
+      return {"The repair was stopped. What is finished stays beside the checkpoint.", Sign::kQuiet,
+              true};
+    std::string text = (error.place.file.empty() ? "" : error.place.file + ": ") + error.message;
+    if (!error.advice.empty()) text += ". " + sentence(error.advice);
+    return {text, error.kind == ErrorKind::kCancelled ? Sign::kQuiet : Sign::kBad};
+  }
+  if (frame.now < state.toast_until && !state.toast.empty()) return {state.toast};
+  if (snapshot.target != nullptr && !snapshot.target->half_made.empty() &&
+      is_possible(Action::kReview, frame, state))
+    return {
+        "A repair that was stopped, or runs elsewhere, has left its work beside the checkpoint.",
+        Sign::kQuiet, true};
+  if (snapshot.report == nullptr)
+    return {snapshot.checkpoint == nullptr ? "" : snapshot.options.checkpoint};
+  const Depth depth = snapshot.report->depth;
+  std::string text = std::string("Looked at: ") +
+                     (depth == Depth::kMetadata  ? "metadata and file sizes"
+                      : depth == Depth::kHeaders ? "metadata and item headers"
+                                                 : "every byte") +
+                     ".";
+  if (depth != Depth::kData)
+    text += " Check every byte (" + to_text(key_of(Action::kCheckData)) + ") looks deeper.";
+  return {text};
+}
+
 void draw_idle(Frame& frame, UiState& state, Region region) {
   ImDrawList* draw = ImGui::GetWindowDrawList();
   float middle = std::floor((region.min.y + region.max.y) / 2);
@@ -196,34 +235,25 @@ void draw_idle(Frame& frame, UiState& state, Region region) {
            frame.px(8);
   right -= text_until(draw, frame.fonts.mono_small, right, middle, frame.theme.quiet, hint) +
            frame.px(24);
-  std::string said;
-  Rgba ink = frame.theme.quiet;
-  if (frame.snapshot.error && frame.snapshot.report != nullptr) {
-    const Error& error = *frame.snapshot.error;
-    bool stopped = error.kind == ErrorKind::kCancelled;  // cancelled by the user: not a failure
-    draw_sign(frame, draw, {x + frame.px(8), middle}, frame.px(8),
-              stopped ? Sign::kQuiet : Sign::kBad);
+  const IdleLine line = idle_line(frame, state);
+  if (line.left_work) {
+    constexpr const char* kLabel = "Resume or discard";
+    const ImVec2 size = button_size(frame, kLabel);
+    if (button(frame, "job/left", kLabel, "Opens the repair, where both are offered.",
+               {right - size.x, middle - size.y / 2}))
+      choose(Action::kReview, frame, state);
+    right -= size.x + frame.px(16);
+  }
+  if (line.sign) {
+    draw_sign(frame, draw, {x + frame.px(8), middle}, frame.px(8), *line.sign);
     x += frame.px(24);
-    if (!stopped) ink = frame.theme.text;
-    said = (error.place.file.empty() ? "" : error.place.file + ": ") + error.message;
-    if (!error.advice.empty()) said += ". " + sentence(error.advice);
-  } else if (frame.now < state.toast_until && !state.toast.empty()) {
-    said = state.toast;
-  } else if (frame.snapshot.report != nullptr) {
-    const char* depth = frame.snapshot.report->depth == Depth::kMetadata ? "metadata and file sizes"
-                        : frame.snapshot.report->depth == Depth::kHeaders
-                            ? "metadata and item headers"
-                            : "every byte";
-    said = std::string("Looked at: ") + depth + ".";
-    if (frame.snapshot.report->depth != Depth::kData)
-      said += " Check every byte (" + to_text(key_of(Action::kCheckData)) + ") looks deeper.";
-  } else if (frame.snapshot.checkpoint != nullptr) {
-    said = frame.snapshot.options.checkpoint;
   }
   Measure measure = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
-  std::string shown = elide_middle(said, right - x, measure);
-  text_from(draw, frame.fonts.small, x, middle, ink, shown);
-  if (shown != said && ImGui::IsMouseHoveringRect(region.min, region.max)) tooltip(frame, said);
+  std::string shown = elide_middle(line.text, right - x, measure);
+  text_from(draw, frame.fonts.small, x, middle,
+            line.sign == Sign::kBad ? frame.theme.text : frame.theme.quiet, shown);
+  if (shown != line.text && ImGui::IsMouseHoveringRect(region.min, region.max))
+    tooltip(frame, line.text);
 }
 
 // True if a request failed while another checkpoint is open; the failure must be shown.

@@ -102,7 +102,8 @@ void draw_plan_error(Frame& frame, Column& column, const Error& error) {
             stopped ? Sign::kQuiet : Sign::kBad);
   std::string where = error.place.file.empty() ? error.place.tensor : error.place.file;
   std::string text = (where.empty() ? "" : where + ": ") + error.message;
-  if (!error.advice.empty()) text += ". " + error.advice;
+  // The advice after a stop names commands for a terminal; the buttons below do the same.
+  if (!error.advice.empty() && !stopped) text += ". " + error.advice;
   paragraph(frame, inside, frame.fonts.small, stopped ? frame.theme.quiet : frame.theme.bad, text);
   column.y = inside.y + frame.px(10);
 }
@@ -128,10 +129,10 @@ void draw_place(Frame& frame, UiState& state, Column& column, const verbs::Repai
                   target.half_made.front() + ".");
     column.y += frame.px(6);
     if (is_possible(Action::kResume, frame, state)) {
-      if (button(frame, "plan/resume", "Go on with it", Action::kResume, {column.left, column.y}))
+      if (button(frame, "plan/resume", "Resume", Action::kResume, {column.left, column.y}))
         run(Action::kResume, frame, state);
-      float x = column.left + button_size(frame, "Go on with it").x + frame.px(8);
-      if (button(frame, "plan/roll-back", "Take it away", Action::kRollBack, {x, column.y},
+      float x = column.left + button_size(frame, "Resume").x + frame.px(8);
+      if (button(frame, "plan/roll-back", "Discard", Action::kRollBack, {x, column.y},
                  ButtonStyle::kQuiet))
         run(Action::kRollBack, frame, state);
       column.y += frame.px(40);
@@ -212,8 +213,9 @@ void draw_plan_text(Frame& frame, UiState& state, Column& column) {
 
 void draw_plan_target(Frame& frame, UiState& state, Column& column) {
   const Snapshot& s = frame.snapshot;
-  if (state.plan.asked_target != state.out) {
+  if (state.plan.asked_target != state.out || state.plan.asked_of != s.checkpoint.get()) {
     state.plan.asked_target = state.out;
+    state.plan.asked_of = s.checkpoint.get();
     frame.emit(TargetCommand{state.out});
   }
   head(frame, column, "INTO A NEW DIRECTORY");

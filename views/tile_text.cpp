@@ -61,10 +61,7 @@ CrcState crc_state(const Frame& frame, ChunkId chunk) {
   }
   // An unreadable item has no checksum result.
   if (is_open || !item) return {Sign::kQuiet, "could not be looked at"};
-  const bool has_unproved = std::any_of(
-      report->unjudged.begin(), report->unjudged.end(),
-      [](const Unjudged& one) { return one.what.starts_with("whether the bytes of "); });
-  if (has_unproved) return {Sign::kQuiet, "none, or it matches"};
+  if (has_unproved_bytes(report->unjudged)) return {Sign::kQuiet, "none, or it matches"};
   return {Sign::kOk, "matches"};
 }
 

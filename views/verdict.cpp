@@ -14,7 +14,7 @@
 namespace shw {
 namespace {
 
-// Elements that findings count as lost or as saved by nobody.
+// Number of elements that findings count as lost or never saved.
 std::int64_t lost_elements_in(const std::vector<Finding>& findings) {
   std::int64_t lost = 0;
   for (const Finding& finding : findings) {
@@ -29,7 +29,7 @@ std::int64_t lost_elements_in(const std::vector<Finding>& findings) {
   return lost;
 }
 
-// Without a plan the findings alone say what is lost.
+// Text about losses if there is no plan, from the findings.
 std::string outlook_without_plan(const CheckReport& report, const FoundAbout& about) {
   std::string text = lost_data_text(report.findings, about.unreadable);
   const std::int64_t lost = lost_elements_in(report.findings);
@@ -50,12 +50,12 @@ std::string outlook_of(const CheckReport& report, const Plan* plan, const FoundA
     moved += operation.bytes_moved;
     lost += operation.elements_lost;
   }
-  // Losses come first: a bar that is too narrow elides the end. Those in the remaining damage are
-  // described only by its findings.
+  // Losses come first, because a narrow bar elides the end. Damage that remains is described only
+  // by its findings.
   const auto counting = [](const std::vector<Finding>& findings) {
     return std::count_if(findings.begin(), findings.end(), counts_unreadable);
   };
-  // Where the plan mends nothing of it, each tensor counts once, as everywhere.
+  // If the plan repairs none of it, each tensor counts once, as everywhere else.
   const bool is_all = counting(plan->undecided) == counting(report.findings);
   std::string losses = unreadable_words(is_all ? about.unreadable : unreadable_in(plan->undecided));
   if (!losses.empty()) losses += ". ";
@@ -73,7 +73,7 @@ std::string outlook_of(const CheckReport& report, const Plan* plan, const FoundA
                         : losses + "The repair mends a part and " + does + leaves;
 }
 
-// A rule's title is about its errors: a warning of a rule can have words of its own.
+// The title of a finding. A rule's title describes its errors; its warnings may have another text.
 std::string_view title_words(const Finding& finding) {
   const Rule& rule = rule_of(finding);
   const bool is_mild = finding.severity == Severity::kWarning && !rule.words.as_warning.empty();
@@ -110,17 +110,14 @@ VerdictText of_findings(const Snapshot& snapshot, const FoundAbout& about) {
   return text;
 }
 
-// Items without a checksum may hold other bytes than those that were written.
+// Text about what was read: items without a checksum may contain other bytes than were written.
 std::string read_text(const CheckReport& report) {
-  const bool has_unproved = std::any_of(
-      report.unjudged.begin(), report.unjudged.end(),
-      [](const Unjudged& one) { return one.what.starts_with("whether the bytes of "); });
-  return has_unproved ? "Every byte of every tensor was read."
-                      : "Every byte of every tensor was read and agrees with its checksum.";
+  return has_unproved_bytes(report.unjudged)
+             ? "Every byte of every tensor was read."
+             : "Every byte of every tensor was read and agrees with its checksum.";
 }
 
-// The column at the side shows findings of severity info, and counts them: "No finding" alone would
-// contradict it.
+// Counts infos too, because the side column shows them: "No finding" would contradict it.
 void add_notes(const CheckReport& report, VerdictText& text) {
   const auto notes = static_cast<std::size_t>(
       std::count_if(report.findings.begin(), report.findings.end(),
@@ -199,7 +196,7 @@ VerdictText of_repaired(const Snapshot& snapshot, const JobState& job) {
   return text;
 }
 
-// A copy was repaired: the checkpoint that is open keeps its verdict, and the copy's stands beside.
+// After a repair into a copy, the open checkpoint keeps its verdict, followed by that of the copy.
 VerdictText of_repaired_elsewhere(const Snapshot& snapshot, const JobState& job,
                                   const FoundAbout& about) {
   VerdictText copy = of_repaired(snapshot, job);
@@ -231,8 +228,8 @@ VerdictText of_error(const Snapshot& snapshot) {
   return text;
 }
 
-// What is not beside it any more; the newer, incomplete steps that were skipped when the user asked
-// for the newest complete one.
+// Missing inputs that were skipped, and newer incomplete steps that were skipped for the newest
+// complete one.
 std::string passed_over_in(const Snapshot& snapshot) {
   if (!snapshot.left_aside.empty())
     return "Opened without " + some_of(snapshot.left_aside) + ", which " +
@@ -276,7 +273,7 @@ VerdictText of_run(const verbs::RunSteps& run) {
   return text;
 }
 
-// NaN that the count of a run's numbers found: steps are not called clean beside them.
+// Mentions NaN in the run's statistics: the steps are not called clean then.
 void tell_run_numbers(const Snapshot& snapshot, VerdictText& text) {
   if (snapshot.run_numbers == nullptr || snapshot.run_numbers->path != snapshot.run->path) return;
   std::size_t nan = 0, infinite = 0;
@@ -294,9 +291,10 @@ void tell_run_numbers(const Snapshot& snapshot, VerdictText& text) {
     text.tone = Tone::kWarn;
 }
 
-// What someone else changed on disk comes first: what is shown may be out of date.
+// Mentions changes on disk by other processes first, because the display may be outdated.
 void tell_changes_on_disk(const Snapshot& snapshot, VerdictText& text) {
   if (snapshot.changed_on_disk.empty()) return;
+  text.title += "; changed on disk since";
   text.unjudged = "Changed on disk since it was opened: " + snapshot.changed_on_disk + ".";
   text.next = Action::kReload;
   text.next_label = "Open again";
@@ -367,7 +365,10 @@ std::string window_title(const Digest& digest, const JobState& job) {
   std::string path = snapshot.options.checkpoint;
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   if (path.empty()) return "Shardwright";
-  return path.substr(path.find_last_of('/') + 1) + " - " +
+  // With the folder around it: many runs have a step_9000.
+  std::size_t begin = path.rfind('/');
+  if (begin != path.npos && begin != 0) begin = path.rfind('/', begin - 1);
+  return path.substr(begin == path.npos ? 0 : begin + 1) + " - " +
          verdict_of(snapshot, job, *digest.about).title + " - Shardwright";
 }
 

@@ -64,9 +64,9 @@ bool can_overtake(const Command& command, const Command& running, const Snapshot
   return leaves_files && !waits_for_result && !changes_what_is_open(running, snapshot);
 }
 
-// True if the user still looks at what the command was given for.
+// True if the user still views what the command was given for.
 bool is_still_about(const Snapshot& now, const Snapshot& before, const Command& command) {
-  // A step may be opened while the numbers of its run are counted.
+  // Counting a run's numbers continues while one of its steps is opened.
   auto run_path = [](const Snapshot& s) { return s.run != nullptr ? s.run->path : std::string(); };
   if (std::holds_alternative<RunNumbersCommand>(command)) return run_path(now) == run_path(before);
   if (now.checkpoint != before.checkpoint) return false;
@@ -134,7 +134,7 @@ JobState RunningJob::state() {
   return job;
 }
 
-// How many phases follow is unknown: each one takes a share of what the phases before it left.
+// The number of phases is unknown, so each phase takes a share of the remaining progress bar.
 void RunningJob::follow(JobState& job, bool is_new_phase) {
   const bool begins = is_new_phase || job.done < seen_done;
   if (begins) {
@@ -180,6 +180,9 @@ bool Session::State::run_command(const Command& command, Progress* progress) {
   // Filter terms like finding:* depend on the report.
   if (row_of(command).lane == Lane::kJob) want_list();
   if (std::holds_alternative<CheckCommand>(command)) remember();
+  // Work of a stopped repair is told as soon as there is a plan.
+  if (auto after = now(); after->plan != nullptr && after->target == nullptr)
+    look_at_what_is_left(command);
   if (auto after = now(); after->checkpoint != before->checkpoint || after->run != before->run) {
     std::lock_guard lock(mutex);
     for (RunningJob& other : concurrent) {
@@ -334,7 +337,7 @@ void Session::State::remember() {
   verbs::RecentPlace place{
       posix_store().resolved(verb_options.checkpoint).value_or(verb_options.checkpoint),
       absolute(verb_options.spec), absolute(verb_options.against), verb_options.mesh};
-  // The sign of the banner: an error, a warning or a hint, all well, or not decided.
+  // State for the banner: errors, warnings or hints, clean, or undecided.
   const bool is_error =
       std::any_of(report.findings.begin(), report.findings.end(),
                   [](const Finding& finding) { return finding.severity == Severity::kError; });
@@ -345,7 +348,9 @@ void Session::State::remember() {
                                                         : "warnings";
   const Checkpoint& checkpoint = *snapshot_now->checkpoint;
   place.summary = check_headline(checkpoint, report, affected_by(checkpoint, report.findings));
-  // Another window may have written meanwhile.
+  // Reads the file again: other windows, and the tabs of this one, may have written it meanwhile.
+  static std::mutex one_tab_at_a_time;
+  const std::lock_guard lock(one_tab_at_a_time);
   auto places = verbs::with_place(verbs::read_recent(recent_file), std::move(place));
   (void)verbs::write_recent(posix_store(), recent_file, places);
   publish([&](Snapshot& s) {

@@ -79,6 +79,14 @@ TEST_CASE("Enter opens what is typed, an arrow and Enter what is chosen, a folde
   CHECK(driver.desk.browser.text == "/runs/notes/");
 }
 
+TEST_CASE("a folder that is typed and entered stays what is listed") {
+  Driver driver(with_folder(make::demo(), "/runs/"));
+  open_at(driver, "/runs/notes");
+  driver.frame({{Key::kEnter}});
+  for (int i = 0; i < 4; ++i) driver.frame();
+  CHECK(driver.desk.browser.text == "/runs/notes/");
+}
+
 TEST_CASE("Tab completes as far as the names agree, also while the field is typed in") {
   Driver driver(with_folder(make::demo(), "/runs/"));
   open_at(driver, "/runs/st");
@@ -176,13 +184,13 @@ TEST_CASE("a checkpoint that is dropped is opened, and a folder of them is brows
     const auto* browse = first_of<BrowseCommand>(commands);
     REQUIRE(browse != nullptr);
     CHECK(browse->folder == path);
-    CHECK(driver.frame().empty());  // asked once, and nothing is opened before the answer
+    CHECK(driver.frame().empty());  // asked once; nothing is opened before the answer
   };
   drop("/runs/7");
   auto listed = with_folder(make::demo(), "/runs/7");
   auto listing = std::make_shared<verbs::FolderListing>(*listed->folder);
   driver.show(listed);
-  CHECK(driver.frame().empty());  // its names are known, not yet what it is
+  CHECK(driver.frame().empty());  // the names were read, but not the kind of the folder
   listing->here.looked = true;
   listing->here.what = "3 checkpoints inside";
   listed = std::make_shared<Snapshot>(*listed);
@@ -208,7 +216,7 @@ TEST_CASE("a checkpoint that is dropped is opened, and a folder of them is brows
   CHECK_FALSE(driver.desk.browser.open);
   CHECK(driver.frame().empty());
 
-  drop("/runs/7/model.safetensors");  // no folder: opening says what it is
+  drop("/runs/7/model.safetensors");  // not a folder: only opening shows what it is
   auto file = std::make_shared<verbs::FolderListing>();
   file->asked = file->path = "/runs/7/model.safetensors";
   file->error = Error{ErrorKind::kIo, "not a folder"};

@@ -1,4 +1,4 @@
-// Nothing is written, undone or stopped by a slip of the hand.
+// A single wrong key or click never writes, undoes or stops anything.
 #include <doctest/doctest.h>
 
 #include "make/snapshots.h"
@@ -48,7 +48,7 @@ TEST_CASE("a repair begins only with its plan in sight") {
       CHECK_FALSE(writes(by_palette(driver, action, by_enter)));
       CHECK(driver.desk.plan_open);
       CHECK_FALSE(driver.desk.palette_open);
-      // The palette above the panel does not write either.
+      // The palette over the panel does not write either.
       CHECK_FALSE(writes(by_palette(driver, action, by_enter)));
     }
   }
@@ -120,6 +120,40 @@ TEST_CASE("a question whose job has ended goes away by itself") {
   driver.frame();
   CHECK_FALSE(driver.desk.asked.has_value());
   CHECK_FALSE(driver.desk.quit);
+}
+
+TEST_CASE(
+    "a stopped repair offers to be resumed or discarded, and names no command for a terminal") {
+  auto snapshot = std::make_shared<Snapshot>(*make::demo_planned());
+  snapshot->error = Error{ErrorKind::kCancelled,
+                          "stopped on request",
+                          {},
+                          "go on with `shardwright resume /runs/7/step_9000-repaired`"};
+  {
+    Driver driver(snapshot);
+    driver.frame();
+    CHECK_FALSE(writes(driver.click("job/left")));
+    CHECK(driver.desk.plan_open);
+    driver.marks.wants_texts = true;
+    driver.frame();
+    driver.frame();
+    CHECK_FALSE(driver.marks.texts.empty());
+    for (const TextMark& mark : driver.marks.texts)
+      CHECK(mark.text.find("shardwright resume") == std::string::npos);
+  }
+  snapshot->error->advice.clear();  // a check that was stopped leaves nothing
+  {
+    Driver calm(snapshot);
+    calm.frame();
+    CHECK_FALSE(calm.marks.items.contains("job/left"));
+  }
+  snapshot->error.reset();
+  verbs::RepairTarget target;
+  target.half_made = {"/runs/7/step_9000-repaired.shardwright-partial-7"};
+  snapshot->target = std::make_shared<const verbs::RepairTarget>(target);
+  Driver of_another_day(snapshot);
+  of_another_day.frame();
+  CHECK(of_another_day.marks.items.contains("job/left"));
 }
 
 TEST_CASE("blanks around the name of the result are no part of it, and cancel forgets it") {

@@ -1,4 +1,4 @@
-// What the bar at the top says: never more than what was looked at.
+// The text of the bar at the top never claims more than was examined.
 #include "views/verdict.h"
 
 #include <doctest/doctest.h>
@@ -49,7 +49,7 @@ TEST_CASE("the window is named after what is open and what is known of it") {
   CHECK(window_title(*make_digest(std::make_shared<Snapshot>()), {}) == "Shardwright");
   auto repaired = std::make_shared<Snapshot>(*make::demo_repaired(true));
   repaired->options.checkpoint = "/runs/7/step_9000/";
-  CHECK(window_title(*make_digest(repaired), {}).find("step_9000 - Will not load: ") == 0);
+  CHECK(window_title(*make_digest(repaired), {}).find("7/step_9000 - Will not load: ") == 0);
 }
 
 TEST_CASE("steps that were passed over for the newest complete one stand below the verdict") {
@@ -84,8 +84,9 @@ TEST_CASE("a clean verdict counts the notes that the column at the side shows") 
 }
 
 TEST_CASE("bytes without a checksum are read, and not said to agree with one") {
-  const Unjudged open{"whether the bytes of 13 items are those that were written",
-                      "checksums, which they do not have"};
+  const Unjudged open{.what = "whether the bytes of 13 items are those that were written",
+                      .needs = "checksums, which they do not have",
+                      .is_unproved_bytes = true};
   CHECK(verdict_of(clean_with({}, {}), {}, {}).detail.find("checksum") != std::string::npos);
   CHECK(verdict_of(clean_with({}, {open}), {}, {}).detail.find("agrees") == std::string::npos);
 }

@@ -1,0 +1,131 @@
+# Tasks that were hard at the desktop, in real windows under Xvfb: damaged files, a folder that holds
+# no checkpoint, names outside Latin, two windows, a recent place whose spec was a relative path, a
+# job that is paused, closed on, stopped and resumed, files that change meanwhile, a command that is
+# copied. What a window has come to stands in its title, its record and the clipboard.
+set -eu
+source "$(dirname "$0")/with_window.sh"
+if [ "${1:-}" != inside ]; then
+  rm -rf "$WORK" && mkdir -p "$WORK/home" "$WORK/notes" "$WORK/a" "$WORK/b"
+  whole="$(ls -d "$DATA"/torch-*/healthy_fsdp | head -1)/ckpt"
+  for copy in cut gone 步骤_1 a/step b/step changing; do cp -r "$whole" "$WORK/$copy"; done
+  truncate -s 14289 "$WORK/cut/__0_0.distcp"
+  rm "$WORK/gone/__1_0.distcp"
+  echo "not a checkpoint" > "$WORK/notes/readme.txt"
+  "$CLI" demo "$WORK/demo" > /dev/null
+  run_under_xvfb
+fi
+export XDG_CONFIG_HOME="$WORK/config" XDG_STATE_HOME="$WORK/state"
+
+close_window() {
+  press ctrl+q
+  for attempt in $(seq 20); do kill -0 $gui 2> /dev/null || break; sleep 0.3; done
+  kill -0 $gui 2> /dev/null && fail "Ctrl+Q does not quit"
+  wait $gui || fail "the window left with an error"
+}
+# Opens another checkpoint by its path.
+go_to() {
+  press ctrl+o
+  sleep 2
+  press ctrl+a
+  xdotool type --delay 60 "$1"
+  press Return
+}
+record_says() {
+  for attempt in $(seq 60); do grep -q "$1" "$WORK/record" && return 0; sleep 0.5; done
+  fail "nothing has asked for: $1"
+}
+clipboard_says() {
+  command -v xclip > /dev/null || return 0
+  for attempt in $(seq 20); do
+    xclip -o -selection clipboard 2> /dev/null | tr '\n' ' ' | grep -q -- "$1" && return 0
+    sleep 0.3
+  done
+  fail "the clipboard lacks: $1"
+}
+by_palette() {
+  press ctrl+shift+p
+  xdotool type --delay 60 "$1"
+  press Return
+}
+
+# A file that is cut, one that is gone, a folder of something else, a name outside Latin.
+open_window "$WORK/cut" --record "$WORK/record"
+title_says "cut - Will not load: 1 cause, 10 tensors, 1 file"
+go_to "$WORK/gone"
+title_says "gone - Will not load: 1 cause, 20 tensors, 1 file"
+go_to "$WORK/changing"
+title_says "changing - No finding"
+by_palette "copy the command"
+clipboard_says "$WORK/changing"
+# Somebody takes a file away, and brings it back.
+mv "$WORK/changing/__2_0.distcp" "$WORK/kept"
+title_says "changing - No finding: 24 tensors; changed on disk"
+press F5
+title_says "changing - Will not load"
+mv "$WORK/kept" "$WORK/changing/__2_0.distcp"
+title_says "; changed on disk"
+press F5
+title_says "changing - No finding"
+close_window
+
+open_window "$WORK/notes"
+title_says "notes - Cannot be opened"
+close_window
+
+open_window "$WORK/步骤_1"
+title_says "步骤_1 - No finding"
+close_window
+
+# Folders of one name are told apart by the folder around them.
+open_window "$WORK/a/step" "$WORK/b/step"
+title_says "a/step - No finding"
+press ctrl+Tab
+title_says "b/step - No finding"
+close_window
+
+# A spec that was given by a relative path is found again from any folder.
+cd "$WORK/demo"
+open_window step_9000 --spec spec.json
+title_says "step_9000 - Will not load: 1 cause, 3 tensors"
+close_window
+cd /
+open_window --record "$WORK/record"
+sleep 2
+press Tab Tab Tab Tab space
+title_says "step_9000 - Will not load: 1 cause, 3 tensors"
+
+# Closing while a job writes asks; what a stopped job has left is resumed from the window.
+press ctrl+r
+xdotool key --delay 1 ctrl+Return F9
+record_says "^pause"
+press ctrl+q
+sleep 1
+kill -0 $gui 2> /dev/null || fail "the window closed over a job that writes"
+press Escape
+press shift+Escape
+record_says "^cancel"
+ls "$WORK/demo" | grep -q shardwright-partial || fail "nothing is left to go on with"
+press F5
+for attempt in $(seq 60); do [ "$(grep -c '^check' "$WORK/record")" -ge 2 ] && break; sleep 0.5; done
+sleep 5
+press ctrl+r
+sleep 1
+# The same plan, drawn without X, says where the button is.
+printf 'wait\nopen-plan\nwait\nwhere plan/resume\n' > "$WORK/script"
+env -u DISPLAY "$GUI" "$WORK/demo/step_9000" --spec "$WORK/demo/spec.json" --replay "$WORK/script" \
+  --size 1280x720 --scale 1 > "$WORK/place" || { echo "skipped: no EGL"; exit 77; }
+read -r x y < "$WORK/place"
+xdotool mousemove "$x" "$y" sleep 0.3 mousedown 1 sleep 0.2 mouseup 1
+record_says "^resume"
+for attempt in $(seq 60); do [ -f "$WORK/demo/step_9000-repaired/certificate.json" ] && break; sleep 0.5; done
+[ -f "$WORK/demo/step_9000-repaired/certificate.json" ] || fail "the repair was not gone on with"
+# It asks as long as the result is being proved.
+for attempt in $(seq 30); do
+  press ctrl+q
+  kill -0 $gui 2> /dev/null || break
+  press Escape
+  sleep 1
+done
+kill -0 $gui 2> /dev/null && fail "Ctrl+Q does not quit"
+wait $gui || fail "the window left with an error"
+echo "damaged, changed, remembered, asked, stopped, resumed"
