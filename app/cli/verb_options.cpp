@@ -12,7 +12,7 @@
 namespace shw::cli {
 namespace {
 
-// More is a mistake of whoever typed it.
+// A larger number must be a mistake.
 constexpr std::size_t kMostThreads = 1024;
 
 std::string joined_words(const std::vector<std::string>& words) {
@@ -21,13 +21,13 @@ std::string joined_words(const std::vector<std::string>& words) {
   return names;
 }
 
-// Digits alone. CLI11 takes what is larger for the largest number there is.
+// True if the digits fit 64 bits. CLI11 would clamp larger numbers.
 bool fits_64_bits(std::string_view digits) {
   std::uint64_t number = 0;
   return std::from_chars(digits.data(), digits.data() + digits.size(), number).ec == std::errc{};
 }
 
-// What CLI11 would take for another number before it looks at the unit: a sign, 0x10, 2^64.
+// Refuses sizes that CLI11 would misread before their unit: with a sign, 0x10, 2^64.
 std::string whole_bytes(std::string& text) {
   const std::string_view digits =
       std::string_view(text).substr(0, text.find_first_not_of("0123456789"));
@@ -36,7 +36,7 @@ std::string whole_bytes(std::string& text) {
   return fits_64_bits(digits) ? std::string() : text + " is more than 2^64 - 1 bytes";
 }
 
-// What else is known of the checkpoint, and how deep to look.
+// Options for references, and for the depth of a check.
 void add_looking_options(CLI::App& verb, std::string_view shape, Options& options) {
   if (takes(shape, 's')) {
     verb.add_option("--spec", options.spec, "what the model expects, a JSON file")
@@ -71,7 +71,7 @@ void add_looking_options(CLI::App& verb, std::string_view shape, Options& option
   }
 }
 
-// On what elements are made, or counted.
+// Options for the device that computes or counts elements.
 void add_device_options(CLI::App& verb, bool is_resumed, Options& options) {
   verb.add_option_function<std::string>(
           "--device",
@@ -94,7 +94,7 @@ void add_device_options(CLI::App& verb, bool is_resumed, Options& options) {
               {"cpu", "stop"});
 }
 
-// By what tiles travel between processes.
+// The option for the transport between processes.
 void add_transport_option(CLI::App& verb, Options& options) {
   take_one_of(verb.add_option_function<std::string>(
                   "--transport",
@@ -105,14 +105,14 @@ void add_transport_option(CLI::App& verb, Options& options) {
               {"auto", "mpi", "nccl"});
 }
 
-// Several processes of one run.
+// The option for several processes in one run.
 void add_processes_option(CLI::App& verb, Options& options) {
   take_one_of(verb.add_option("--processes", options.processes,
                               "mpi: those that mpirun or srun began work together; without: alone"),
               {"mpi", "alone"});
 }
 
-// Of elements that are printed.
+// Options for printed elements.
 void add_value_options(CLI::App& verb, std::string_view shape, Options& options) {
   if (takes(shape, 'l')) {
     verb.add_flag("--values", options.values, "print elements, row-major");
@@ -130,7 +130,7 @@ void add_value_options(CLI::App& verb, std::string_view shape, Options& options)
   }
 }
 
-// Where a result goes.
+// Options for the place of a result.
 void add_place_options(CLI::App& verb, std::string_view shape, Options& options) {
   if (takes(shape, 'o')) {
     verb.add_option("--out", options.out, "where the result goes")->type_name("PATH");
@@ -147,7 +147,7 @@ void add_place_options(CLI::App& verb, std::string_view shape, Options& options)
   if (takes(shape, 'i') || takes(shape, 'y')) verb.add_flag("-y,--yes", options.yes, "do not ask");
 }
 
-// The form of another one than was opened.
+// Options for the form of a result.
 void add_form_options(CLI::App& verb, std::string_view shape, Options& options) {
   if (takes(shape, 'c') || takes(shape, 'p')) {
     verb.add_option("--placements", options.placements,
@@ -185,7 +185,7 @@ void add_form_options(CLI::App& verb, std::string_view shape, Options& options) 
         ->type_name("FOLDER");
   }
   if (takes(shape, 't')) {
-    // A map of one's own may have other words: run_convert() checks it.
+    // A map given with --map may have other worlds, which run_convert() checks.
     verb.add_option("--to", options.to, "the format to write, or the program that is to load it")
         ->type_name(joined_words(convert_targets()));
     verb.add_option("--leave-out", options.leave_out,
@@ -209,8 +209,10 @@ void add_form_options(CLI::App& verb, std::string_view shape, Options& options) 
         ->type_name("DTYPE");
     verb.add_option("--shard-size", options.shard_bytes,
                     "safetensors: bytes of a file, 500M or 5G; without: 5G")
-        ->transform(CLI::AsSizeValue(true).description(""))  // its own is a list of units
-        ->transform(CLI::Validator(whole_bytes, ""))         // the last one is the first to look
+        // The default text would list all units.
+        ->transform(CLI::AsSizeValue(true).description(""))
+        // Validators run in reverse order: this one first.
+        ->transform(CLI::Validator(whole_bytes, ""))
         ->type_name("BYTES");
     verb.add_flag("--round-trip", options.round_trip,
                   "convert the result back while it is read, and compare it with the source");
@@ -223,7 +225,7 @@ void add_form_options(CLI::App& verb, std::string_view shape, Options& options) 
   }
 }
 
-// What is to be done.
+// Options for the plan.
 void add_plan_options(CLI::App& verb, std::string_view shape, Options& options) {
   if (takes(shape, 'p')) {
     verb.add_option("--plan", options.plan,
@@ -253,7 +255,7 @@ void add_plan_options(CLI::App& verb, std::string_view shape, Options& options) 
   }
 }
 
-// What it may take.
+// The option for the memory limit.
 void add_memory_option(CLI::App& verb, std::string_view shape, Options& options) {
   if (takes(shape, 'b')) {
     verb.add_option_function<std::string>(
@@ -269,7 +271,7 @@ void add_memory_option(CLI::App& verb, std::string_view shape, Options& options)
   }
 }
 
-// What stands beside a result, and how it refers to what it was made of.
+// Options for files beside a result, and for references to its source.
 void add_beside_options(CLI::App& verb, std::string_view shape, Options& options) {
   if (takes(shape, 'h')) {
     verb.add_flag(
@@ -284,7 +286,7 @@ void add_beside_options(CLI::App& verb, std::string_view shape, Options& options
   }
 }
 
-// What is made, of what, and how. In the order in which --help tells them.
+// All options of verbs that write, in the order of --help.
 void add_writing_options(CLI::App& verb, std::string_view shape, Options& options) {
   add_value_options(verb, shape, options);
   add_place_options(verb, shape, options);
@@ -309,7 +311,7 @@ void add_writing_options(CLI::App& verb, std::string_view shape, Options& option
     verb.add_flag("--roll-back", options.roll_back, "take away what is half made");
 }
 
-// Where an option stands in --help; those of no group stand first.
+// The group of an option in --help; options without a group come first.
 struct OptionGroup {
   const char* title;
   std::array<std::string_view, 17> names;
@@ -391,7 +393,7 @@ void add_options(CLI::App& verb, std::string_view shape, Options& options) {
                 {"name", "bytes", "tiles", "shape", "dtype", "recorded"});
     verb.add_flag("--reverse", options.reverse, "the other way round");
     verb.add_option("--columns", options.columns,
-                    "which: tensor,shape,dtype,tiles,bytes,writers; without: all")
+                    "which: tensor,shape,dtype,tiles,bytes,writers,quantised; without: all")
         ->type_name("NAMES");
   }
   if (takes(shape, 'e')) {
