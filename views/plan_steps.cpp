@@ -155,7 +155,7 @@ void draw_plan_rest(Frame& frame, Column& column) {
     std::string why;
     for (const auto& [key, value] : finding.evidence) {
       if (const auto* text = std::get_if<std::string>(&value);
-          text != nullptr && key == "not repaired because")
+          text != nullptr && key == "not_repaired_because")
         why = " Not mended: " + *text + ".";
     }
     paragraph(frame, inside, frame.fonts.small, frame.theme.text,

@@ -21,7 +21,7 @@ std::int64_t lost_elements_in(const std::vector<Finding>& findings) {
     if (finding.severity == Severity::kInfo) continue;
     for (const auto& [label, value] : finding.evidence) {
       const auto* count = std::get_if<std::int64_t>(&value);
-      const bool is_loss = label == "lost elements" || label == "missing_elements";
+      const bool is_loss = label == "total_lost_elements" || label == "missing_elements";
       if (count != nullptr && is_loss && *count > 0)
         lost = checked_add(lost, *count).value_or(std::numeric_limits<std::int64_t>::max());
     }

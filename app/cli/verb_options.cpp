@@ -420,7 +420,7 @@ void add_options(CLI::App& verb, std::string_view shape, Options& options) {
                   "the run")
       ->check(CLI::Range(std::size_t{1}, kMostThreads).description(""))
       ->type_name("N");
-  verb.add_flag("--json", options.json, "print JSON (schema shardwright/1)");
+  verb.add_flag("--json", options.json, "print JSON (schema shardwright/2)");
   verb.add_flag("-q,--quiet", options.quiet, "no talk on stderr, errors excepted");
   take_one_of(verb.add_option("--color", options.color, "whether there is colour"),
               {"auto", "always", "never"});

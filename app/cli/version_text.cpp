@@ -25,10 +25,10 @@ std::string version_text() {
 std::string version_json() {
   auto word = [](bool has) { return has ? "true" : "false"; };
   return fmt::format(
-      "{{\"schema\": \"shardwright/1\", \"version\": \"{}\", \"commit\": \"{}\", \"build\": "
+      "{{\"schema\": \"{}\", \"version\": \"{}\", \"commit\": \"{}\", \"build\": "
       "\"{}\", \"cuda\": {}, \"mpi\": {}, \"hdf5\": {}, \"libraries\": \"{}\"}}\n",
-      kProgramVersion, kProgramCommit, kProgramBuild, word(kProgramHasCuda), word(has_mpi()),
-      word(has_hdf5()), kProgramLibraries);
+      kJsonSchema, kProgramVersion, kProgramCommit, kProgramBuild, word(kProgramHasCuda),
+      word(has_mpi()), word(has_hdf5()), kProgramLibraries);
 }
 
 }  // namespace shw::cli

@@ -1,5 +1,7 @@
 #include "core/exec/journal.h"
 
+#include <fmt/core.h>
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -11,6 +13,7 @@
 #include "core/base/hash.h"
 #include "core/base/json.h"
 #include "core/base/utf8.h"
+#include "core/base/version.h"
 #include "core/io/read_whole.h"
 
 namespace shw {
@@ -74,7 +77,7 @@ std::string line_of(const JournalHeader& header) {
   line.append(others, 0, others.size() - 1);
   line += R"(,"request":")";
   add_escaped(header.request, line);
-  line += R"(","schema":"shardwright/1"})";
+  line += fmt::format(R"(","schema":"{}"}})", kJsonSchema);
   line.replace(0, kHashDigits, hash_of_text(std::string_view(line).substr(kHashDigits + 1)));
   line += '\n';
   return line;

@@ -10,6 +10,7 @@
 
 #include "core/base/parallel.h"
 #include "core/base/threads.h"
+#include "core/base/version.h"
 #include "core/hdf5/hdf5_writer.h"
 #include "core/hdf5_view/dataset_names.h"
 #include "core/hdf5_view/mapped_tensor.h"
@@ -245,7 +246,7 @@ Status Export::add(TensorId tensor, const MappedTensor& mapped) {
 
 // Writes information that readers need before they use the rest.
 Status Export::add_about() {
-  Hdf5Attributes about{{"schema", "shardwright/1"},
+  Hdf5Attributes about{{"schema", std::string(kJsonSchema)},
                        {"checkpoint", checkpoint_.directory()->name()},
                        {"format", std::string(checkpoint_.format().name)},
                        {"left_out", static_cast<std::int64_t>(exported_.left_out.size())},

@@ -12,7 +12,7 @@ namespace shw {
 namespace {
 
 Json answer() {
-  return {{"schema", kSchema}};
+  return {{"schema", kJsonSchema}};
 }
 
 std::string text_of(const Json& json) {

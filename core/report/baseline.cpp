@@ -7,6 +7,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/json.h"
+#include "core/base/version.h"
 #include "core/report/json.h"
 
 namespace shw {
@@ -93,7 +94,7 @@ struct CountsOf {
   }
 };
 
-// True for evidence where larger values are not worse: "kept elements", "pairs_looked_at".
+// True for evidence where larger values are not worse: "total_kept_elements", "pairs_looked_at".
 bool higher_is_better(std::string_view key) {
   constexpr std::string_view kWords[] = {"kept", "looked_at", "compared", "agree"};
   return std::any_of(std::begin(kWords), std::end(kWords),
@@ -268,6 +269,9 @@ Result<Baseline> baseline_from_json(std::string_view text, const std::string& so
   Json json = parse_json<Json>(text).tree;
   if (!json.is_object() || !json.contains("findings") || !json["findings"].is_array())
     return refuse();
+  if (json.contains("schema") && json["schema"] != kJsonSchema)
+    return fail(ErrorKind::kUsage, "is of another version, which names what was found otherwise",
+                {source}, "make it anew: shardwright check CHECKPOINT --json > baseline.json");
   Baseline baseline;
   baseline.depth = depth_in(json);
   for (const Json& finding : json["findings"]) {

@@ -1,5 +1,6 @@
 #include "core/report/entry_report.h"
 
+#include "core/base/version.h"
 #include "core/formats/plain_value.h"
 #include "core/report/json.h"
 #include "core/report/report.h"
@@ -53,7 +54,7 @@ std::string entry_to_text(const Checkpoint& checkpoint, std::size_t object,
 }
 
 std::string entry_to_json(const Checkpoint& checkpoint, std::size_t object) {
-  Json json = {{"schema", kSchema}, {"fqn", checkpoint.objects()[object].fqn}};
+  Json json = {{"schema", kJsonSchema}, {"fqn", checkpoint.objects()[object].fqn}};
   auto value = read_plain_value(checkpoint, object, kMostRead);
   if (!value) {
     json["entry"] = nullptr;

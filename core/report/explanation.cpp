@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/version.h"
 #include "core/base/words.h"
 #include "core/explain/message_kinds.h"
 #include "core/report/json.h"
@@ -197,7 +198,7 @@ std::string explanation_to_json(const Explanation& explanation) {
   Json world;
   if (explanation.worlds)
     world = {{"save", explanation.worlds->save}, {"load", explanation.worlds->load}};
-  Json json = {{"schema", kSchema},
+  Json json = {{"schema", kJsonSchema},
                {"hypotheses", std::move(hypotheses)},
                {"none_of_these", none_of_these(explanation)},
                {"decide", explanation.decide.empty() ? Json() : Json(explanation.decide)},
@@ -232,7 +233,7 @@ std::string forecast_to_json(const SplitForecast& forecast, std::span<const std:
                              std::int64_t tensor_parallel) {
   using Outcome = SplitForecast::Outcome;
   bool stops = forecast.outcome != Outcome::kHarmless && forecast.outcome != Outcome::kSilent;
-  Json json = {{"schema", kSchema},
+  Json json = {{"schema", kJsonSchema},
                {"rule", kGluSplitLocal.id},
                {"rows", json_of(ExtentsView(rows))},
                {"tensor_parallel", tensor_parallel},

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/base/version.h"
 #include "core/base/words.h"
 #include "core/report/json.h"
 #include "core/report/text_words.h"
@@ -47,16 +48,11 @@ std::string exported_to_json(const Exported& exported, Hdf5Paths paths) {
     reasons.push_back(std::move(reason));
   }
   const bool relative = paths == Hdf5Paths::kRelative;
-  Json answer = {{"schema", kSchema},
-                 {"output", exported.output},
-                 {"tensors", exported.tensors},
-                 {"left_out", std::move(left)},
-                 {"copied", exported.copied},
-                 {"partial", std::move(partial)},
-                 {"reasons", std::move(reasons)},
-                 {"notes", exported.notes},
-                 {"bytes", exported.bytes},
-                 {"paths", relative ? "relative" : "absolute"}};
+  Json answer = {{"schema", kJsonSchema},         {"output", exported.output},
+                 {"tensors", exported.tensors},   {"left_out", std::move(left)},
+                 {"copied", exported.copied},     {"partial", std::move(partial)},
+                 {"reasons", std::move(reasons)}, {"notes", exported.notes},
+                 {"bytes", exported.bytes},       {"paths", relative ? "relative" : "absolute"}};
   if (relative) answer["hint"] = std::string(kRelativeHint);
   return dumped(answer);
 }

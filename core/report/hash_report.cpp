@@ -5,6 +5,7 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "core/base/version.h"
 #include "core/base/words.h"
 #include "core/report/json.h"
 #include "core/report/text_words.h"
@@ -44,8 +45,9 @@ std::string hashes_to_json(const HashedTensors& hashed) {
     // operator[] would search linearly.
     if (seen.insert(tensor.fqn).second) names.emplace_back(tensor.fqn, tensor_json(tensor));
   }
-  Json out = {
-      {"schema", kSchema}, {"tensors", std::move(told)}, {"total", hash_json(total_hash(hashed))}};
+  Json out = {{"schema", kJsonSchema},
+              {"tensors", std::move(told)},
+              {"total", hash_json(total_hash(hashed))}};
   if (!hashed.unread.empty()) out["unread"] = hashed.unread;
   return dumped(out);
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/base/version.h"
 #include "core/hdf5/hdf5_writer.h"
 #include "core/io/output_file.h"
 #include "core/io/publish.h"
@@ -213,7 +214,7 @@ Hdf5Table histogram_table(std::span<const TensorStatistics> tensors, Pairs& pair
 
 Hdf5Attributes about(const ReportInput& input) {
   const Checkpoint& checkpoint = input.checkpoint;
-  return {{"schema", "shardwright/1"},
+  return {{"schema", std::string(kJsonSchema)},
           {"checkpoint", checkpoint.directory() ? checkpoint.directory()->name() : std::string()},
           {"format", std::string(checkpoint.format().name)},
           {"verdict", std::string(name(input.check.verdict))},

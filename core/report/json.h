@@ -17,8 +17,6 @@ struct DeviceUse;
 
 using Json = nlohmann::ordered_json;
 
-inline constexpr const char* kSchema = "shardwright/1";
-
 inline Json json_of(ExtentsView extents) {
   Json list = Json::array();
   for (std::int64_t extent : extents) list.push_back(extent);

@@ -1,5 +1,8 @@
+#include <cassert>
 #include <cmath>
 
+#include "core/base/version.h"
+#include "core/model/evidence_key.h"
 #include "core/report/ci_forms.h"
 #include "core/report/json.h"
 #include "core/report/report.h"
@@ -62,7 +65,10 @@ Json finding_json(const Finding& finding) {
 
 Json json_of(const Evidence& evidence) {
   Json json = Json::object();
-  for (const auto& [key, value] : evidence) json[key] = std::visit(EvidenceToJson{}, value);
+  for (const auto& [key, value] : evidence) {
+    assert(is_evidence_key(key));
+    json[key] = std::visit(EvidenceToJson{}, value);
+  }
   return json;
 }
 
@@ -83,12 +89,9 @@ std::string check_to_json(const CheckReport& report, const CheckContext& context
     findings.back()["known"] = true;
     ++known;
   }
-  Json out = {{"schema", kSchema},
-              {"verdict", name(report.verdict)},
-              {"depth", name(report.depth)},
-              {"deeper", report.deeper},
-              {"findings", std::move(findings)},
-              {"unjudged", std::move(unjudged)}};
+  Json out = {{"schema", kJsonSchema},           {"verdict", name(report.verdict)},
+              {"depth", name(report.depth)},     {"deeper", report.deeper},
+              {"findings", std::move(findings)}, {"unjudged", std::move(unjudged)}};
   const Unreadable gone = context.checkpoint != nullptr
                               ? unreadable_in(*context.checkpoint, report.findings)
                               : unreadable_in(report.findings);
@@ -145,7 +148,7 @@ Json error_json(const Error& error) {
 }
 
 std::string error_to_json(const Error& error) {
-  return dumped({{"schema", kSchema}, {"error", error_json(error)}});
+  return dumped({{"schema", kJsonSchema}, {"error", error_json(error)}});
 }
 
 }  // namespace shw

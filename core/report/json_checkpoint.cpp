@@ -2,6 +2,7 @@
 #include <map>
 
 #include "core/base/checked.h"
+#include "core/base/version.h"
 #include "core/facts/storage/filled.h"
 #include "core/facts/storage/missing_data.h"
 #include "core/formats/items.h"
@@ -122,7 +123,7 @@ Json quantised_json(const Checkpoint& checkpoint, const QuantisedWeight& weight)
 
 std::string info_to_json(const Checkpoint& checkpoint) {
   const Provenance& provenance = checkpoint.provenance();
-  Json out = {{"schema", kSchema},
+  Json out = {{"schema", kJsonSchema},
               {"format", checkpoint.format().name},
               {"tensors", checkpoint.tensor_count()},
               {"chunks", checkpoint.chunk_count()},
@@ -168,7 +169,8 @@ std::string list_to_json(const Checkpoint& checkpoint, std::span<const std::uint
       listed.back()["quantised"] = quantised_json(checkpoint, *weight->second);
   }
   for (std::uint32_t index : objects) others.push_back(checkpoint.objects()[index].fqn);
-  Json out = {{"schema", kSchema}, {"tensors", std::move(listed)}, {"objects", std::move(others)}};
+  Json out = {
+      {"schema", kJsonSchema}, {"tensors", std::move(listed)}, {"objects", std::move(others)}};
   // A selection of tensors excludes those of which only the name is known.
   bool all = tensors.size() == checkpoint.tensor_count();
   for (const UnclaimedStorageRecord& tensor :
@@ -186,7 +188,7 @@ std::string tensor_to_json(const Checkpoint& checkpoint, TensorId tensor,
     chunks.push_back(chunk_json(checkpoint, chunk));
     if (with_places) chunks.back()["runs"] = runs_json(checkpoint, chunk);
   }
-  Json out = {{"schema", kSchema},
+  Json out = {{"schema", kJsonSchema},
               {"fqn", checkpoint.fqn(tensor)},
               {"shape", json_of(checkpoint.shape(tensor))},
               {"dtype", name(checkpoint.dtype(tensor))},

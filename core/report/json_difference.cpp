@@ -1,6 +1,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/base/version.h"
 #include "core/report/difference_report.h"
 #include "core/report/json.h"
 #include "core/tensor/statistics.h"
@@ -110,7 +111,7 @@ std::string difference_to_json(const CheckpointDifference& difference, const Com
   Json unjudged = Json::array();
   for (const Unjudged& one : difference.unjudged)
     unjudged.push_back({{"what", one.what}, {"needs", one.needs}});
-  Json out = {{"schema", kSchema},
+  Json out = {{"schema", kJsonSchema},
               {"verdict", name(difference.verdict)},
               {"data", difference.data},
               {"a", {{"checkpoint", paths.a}, {"tensors", difference.tensors_a}}},

@@ -1,3 +1,4 @@
+#include "core/base/version.h"
 #include "core/report/json.h"
 #include "core/report/report.h"
 
@@ -55,7 +56,7 @@ static Json sent_json(const SentResult& sent) {
 }
 
 static Json result_json(const RepairResult& result) {
-  return {{"schema", kSchema},
+  return {{"schema", kJsonSchema},
           {"output", result.output},
           {"certificate", result.certificate},
           {"lossless", result.lossless},
@@ -79,7 +80,7 @@ std::string repair_to_json(const RepairResult& result, std::span<const Finding> 
 }
 
 std::string sent_to_json(const SentResult& sent) {
-  return dumped({{"schema", kSchema}, {"uploaded", sent_json(sent)}});
+  return dumped({{"schema", kJsonSchema}, {"uploaded", sent_json(sent)}});
 }
 
 std::string finished_to_json(const RepairResult& result) {
@@ -87,7 +88,7 @@ std::string finished_to_json(const RepairResult& result) {
 }
 
 std::string verify_to_json(const VerifyReport& report) {
-  Json out = {{"schema", kSchema},
+  Json out = {{"schema", kJsonSchema},
               {"verdict", name(report.outcome)},
               {"reasons", report.reasons},
               {"tensors", report.tensors},

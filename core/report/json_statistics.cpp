@@ -1,6 +1,7 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "core/base/version.h"
 #include "core/report/json.h"
 #include "core/report/statistics_report.h"
 #include "core/tensor/cast.h"
@@ -74,7 +75,7 @@ std::string statistics_to_json(std::span<const TensorStatistics> tensors, const 
     // operator[] would search linearly: 2 of 3 s for 40,000 tensors.
     if (seen.insert(tensor.fqn).second) names.emplace_back(tensor.fqn, tensor_json(tensor));
   }
-  Json out = {{"schema", kSchema}, {"tensors", std::move(told)}};
+  Json out = {{"schema", kJsonSchema}, {"tensors", std::move(told)}};
   if (device != nullptr) out["device"] = device_json(*device);
   if (!unread.empty()) out["unread"] = unread;
   return dumped(out);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/base/version.h"
 #include "core/base/words.h"
 #include "core/maps/write_map.h"
 #include "core/report/json.h"
@@ -99,7 +100,7 @@ std::string learned_to_json(const LearnedMap& learned, const LearnedPaths& paths
     rows.push_back(learned_row_json(row, learned.map.rows[row.row]));
   for (const UnexplainedTensor& one : learned.unexplained)
     unexplained.push_back({{"fqn", one.fqn}, {"why", one.why}});
-  Json out = {{"schema", kSchema},
+  Json out = {{"schema", kJsonSchema},
               {"verdict", learned.is_all_explained() ? "explained" : "unexplained"},
               {"a", paths.a},
               {"b", paths.b},

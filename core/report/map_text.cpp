@@ -8,6 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "core/base/version.h"
 #include "core/report/report.h"
 
 namespace shw {
@@ -327,7 +328,7 @@ nlohmann::ordered_json to_json(const LaidTensor& tiling) {
 
 std::string map_to_json(const std::string& fqn, const LaidTensor& saved, const LaidTensor* expected,
                         const FilledTensor* filled) {
-  nlohmann::ordered_json json{{"schema", "shardwright/1"}, {"fqn", fqn}, {"saved", to_json(saved)}};
+  nlohmann::ordered_json json{{"schema", kJsonSchema}, {"fqn", fqn}, {"saved", to_json(saved)}};
   json["expected"] = expected != nullptr ? to_json(*expected) : nlohmann::ordered_json(nullptr);
   if (filled != nullptr) {
     auto boxes = nlohmann::ordered_json::array();

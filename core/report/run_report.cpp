@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/base/version.h"
 #include "core/base/words.h"
 #include "core/report/json.h"
 
@@ -91,7 +92,7 @@ std::string line_of(const RunRow& row, const std::array<std::size_t, kColumns>& 
 std::string run_to_json(const RunReport& run) {
   Json steps = Json::array();
   for (const RunStepReport& step : run.steps) steps.push_back(step_json(step));
-  return dumped({{"schema", kSchema}, {"steps", std::move(steps)}, {"summary", run.summary}});
+  return dumped({{"schema", kJsonSchema}, {"steps", std::move(steps)}, {"summary", run.summary}});
 }
 
 std::string run_to_text(const RunReport& run, const TextStyle& style) {

@@ -65,7 +65,7 @@ std::string required_version_text(const Finding& finding) {
 
 // Consequence for loading, in three words beside the count.
 std::string outcome_text(const Finding& finding) {
-  if (const auto* cause = evidence<std::string>(finding, "explained by")) return "by " + *cause;
+  if (const auto* cause = evidence<std::string>(finding, "explained_by")) return "by " + *cause;
   const RuleWords& words = rule_of(finding).words;
   if (words.names_versions) return required_version_text(finding);
   // Infos do not break anything, so only words for infos fit.

@@ -1,6 +1,7 @@
 #include "core/rules/check.h"
 
 #include <algorithm>
+#include <cassert>
 #include <set>
 #include <string_view>
 
@@ -10,6 +11,7 @@
 #include "core/facts/states/states_spec.h"
 #include "core/facts/storage/data_checks.h"
 #include "core/io/remote/remote_path.h"
+#include "core/model/evidence_key.h"
 #include "core/rules/consequence.h"
 #include "core/rules/explained.h"
 #include "core/rules/layout/mesh_contradicted.h"
@@ -275,8 +277,11 @@ Status run_all(const Facts& facts, CheckReport& report) {
 void conclude(const Facts& facts, CheckReport& report) {
   demote_symptoms(report.findings);
   sort_findings(report.findings);
-  for (Finding& finding : report.findings)
+  for (Finding& finding : report.findings) {
+    assert(std::all_of(finding.evidence.begin(), finding.evidence.end(),
+                       [](const auto& entry) { return is_evidence_key(entry.first); }));
     finding.consequence = consequence_of(finding, facts.checkpoint);
+  }
   report.verdict = verdict_of(report.findings);
   report.unjudged = unjudged_of(facts, report.findings);
 }

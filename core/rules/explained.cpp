@@ -66,7 +66,7 @@ void demote_symptoms(std::vector<Finding>& findings) {
                      [&](const std::string& s) { return causes.contains(s); }))
       continue;
     finding.severity = Severity::kInfo;
-    finding.evidence.emplace_back("explained by", causes.at(finding.subjects.front())->rule);
+    finding.evidence.emplace_back("explained_by", causes.at(finding.subjects.front())->rule);
   }
 }
 

@@ -376,7 +376,7 @@ void add_beside(const CheckInput& input, List& out) {
 
 void add_hints(const CheckInput& input, const std::vector<Finding>& findings, List& out) {
   for (const Finding& finding : findings) {
-    auto explained = [](const auto& one) { return one.first == "explained by"; };
+    auto explained = [](const auto& one) { return one.first == "explained_by"; };
     if (finding.severity != Severity::kInfo ||
         std::any_of(finding.evidence.begin(), finding.evidence.end(), explained))
       continue;

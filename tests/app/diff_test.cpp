@@ -120,7 +120,7 @@ TEST_CASE("what a repair filled is never called the same again") {
   const std::string out = scratch / "out", copy = scratch / "copy";
   copy_folder(fixture, scratch / "lost");
   const std::string plan = scratch / "steps.json";
-  std::ofstream(plan) << R"({"schema": "shardwright/1", "steps": [
+  std::ofstream(plan) << R"({"schema": "shardwright/2", "steps": [
     {"step": "mask", "tensors": ["model.norm.weight"], "boxes": [{"offsets": [2], "sizes": [3]}],
      "value": 0}], "target": {"format": "dcp"}})";
   REQUIRE(shardwright({"repair", fixture, "--plan", plan, "--out", out, "--yes"}).code <= 1);

@@ -199,7 +199,7 @@ TEST_CASE("the spec of another model is one finding at the terminal") {
 
 TEST_CASE("the version is a line, or JSON") {
   CHECK(shardwright({"--version"}).out.starts_with("shardwright "));
-  CHECK(parsed(shardwright({"--version", "--json"}).out)["schema"] == "shardwright/1");
+  CHECK(parsed(shardwright({"--version", "--json"}).out)["schema"] == "shardwright/2");
 }
 
 TEST_CASE("command line: -V, help VERB and a path alone do what people try") {
@@ -491,7 +491,7 @@ TEST_CASE("explain ranks what an error message can mean, from an argument and fr
       "ValueError: Size mismatch between saved torch.Size([64]) and current: torch.Size([128]) for "
       "optimizer.state.0.exp_avg";
   Json json = parsed(shardwright({"explain", text, "--world", "4:2", "--json"}).out);
-  CHECK(json["schema"] == "shardwright/1");
+  CHECK(json["schema"] == "shardwright/2");
   CHECK(json["hypotheses"][0]["id"] == "H-L");
   CHECK(json["hypotheses"][0]["rule"] == "local-saved-as-global");
   CHECK(json["hypotheses"][0]["rank"] == 1);
@@ -547,7 +547,7 @@ TEST_CASE(
         {"explain", "glu-split-local", "--rows", split.rows, "--tp", split.tp, "--json"});
     CHECK(run.code == 0);
     Json json = parsed(run.out);
-    CHECK(json["schema"] == "shardwright/1");
+    CHECK(json["schema"] == "shardwright/2");
     CHECK(json["outcome"] == split.outcome);
     CHECK(json["loses"] == (std::string(split.outcome) == "silent"));
     if (split.text[0] != 0) CHECK(json["text"] == split.text);

@@ -128,11 +128,11 @@ def transforms(folder, scratch):
         judged(["convert", folder, "--to", to, "--out", str(scratch / to), "--yes"])
     ask("error", ["reshard", folder, "--mesh", "dp=2", "--out", str(scratch / "n")], (2, 3))
     steps = scratch / "steps.json"
-    steps.write_text(json.dumps({"schema": "shardwright/1", "steps": [
+    steps.write_text(json.dumps({"schema": "shardwright/2", "steps": [
         {"step": "retile", "tensors": ["*"], "tiles": []}], "target": {"format": "dcp"}}))
     code, text = run("plan", folder, "--plan", str(steps))
     judge("plan" if code == 0 else "error", ["plan"], code, text, (0, 2, 3))
-    steps.write_text('{"schema": "shardwright/1", "steps": [{"step": "dorp", "tensors": ["*"]}]}')
+    steps.write_text('{"schema": "shardwright/2", "steps": [{"step": "dorp", "tensors": ["*"]}]}')
     ask("error", ["plan", folder, "--plan", str(steps)], (2,))
 
 

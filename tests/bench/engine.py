@@ -46,7 +46,7 @@ def transforms(folder, checkpoint):
              "transpose": {"step": "permute-dims", "tensors": ["*"], "order": [1, 0]}}
     for name, step in steps.items():
         plan = folder / f"{name}.json"
-        plan.write_text(json.dumps({"schema": "shardwright/1", "steps": [step]}))
+        plan.write_text(json.dumps({"schema": "shardwright/2", "steps": [step]}))
         if name == "cast" or len(tensor_shape(checkpoint)) == 2:
             yield name, ["repair", checkpoint, "--plan", plan]
     yield "to safetensors", ["convert", checkpoint, "--to", "safetensors"]

@@ -38,7 +38,7 @@ import os
 os.mkdir(folder + "/hf")
 save_file(state, folder + "/hf/model.safetensors", metadata={"format": "pt"})
 """
-STEPS = {"schema": "shardwright/1", "steps": [
+STEPS = {"schema": "shardwright/2", "steps": [
     {"step": "drop", "tensors": ["model.layers.3.*"]},
     {"step": "rename", "from": "model\\.(.*)", "to": "backbone.$1", "regex": True}]}
 

@@ -165,7 +165,7 @@ def optimizer_finds_its_states(checks, scratch):
     torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()},
                scratch / "training" / "model.pt")
     out, plan = scratch / "trained", scratch / "plan-training.json"
-    plan.write_text(json.dumps({"schema": "shardwright/1", "steps": [
+    plan.write_text(json.dumps({"schema": "shardwright/2", "steps": [
         {"step": "mask", "tensors": ["model.bias"], "boxes": [box([0], [1])], "value": 1}]}))
     with checks.that("an optimizer finds its states in a file that was made of its file"):
         program.repair(scratch / "training", "--plan", plan, "--out", out, codes=(0, 1))
@@ -186,7 +186,7 @@ def types_stay(checks, scratch):
         plan = scratch / f"plan-types-{number}.json"
         source.mkdir()
         torch.save(state, source / "model.pt")
-        plan.write_text(json.dumps({"schema": "shardwright/1", "steps": [
+        plan.write_text(json.dumps({"schema": "shardwright/2", "steps": [
             {"step": "drop", "tensors": ["*b"]}]}))
         with checks.that(f"types stay what they were in a file made of one ({number})"):
             program.repair(source, "--plan", plan, "--out", out, codes=(0, 1))
@@ -238,7 +238,7 @@ def what_is_gone_is_given_up(checks, other, scratch, flipped):
             plan, out = source.with_suffix(".json"), source.with_suffix(".out")
             with checks.that(f"a rank's file that is {what} is given up, filled by {next(iter(more))}"):
                 plan.write_text(json.dumps({
-                    "schema": "shardwright/1",
+                    "schema": "shardwright/2",
                     "steps": [{"step": "fill", "tensors": ["*"], "gone": True, **more}],
                     "inputs": [{"checkpoint": str(other), "fingerprint": ""}]}))
                 program.repair(source, "--plan", plan, "--out", out, codes=(0, 1))
@@ -270,7 +270,7 @@ def run(checks, other, scratch):
         with checks.that(f"{what}: {source.name} to {target} is what loops make of it"):
             plan, out = scratch / f"plan-{number}.json", scratch / f"out-{number}"
             plan.write_text(json.dumps({
-                "schema": "shardwright/1", "steps": steps, "target": {"format": target},
+                "schema": "shardwright/2", "steps": steps, "target": {"format": target},
                 "inputs": [{"checkpoint": str(scratch / "other"), "fingerprint": ""}]}))
             program.repair(source, "--plan", plan, "--out", out, codes=(0, 1))
             got = read_all(out, {name: to_torch(t) for name, t in wanted.tensors.items()})

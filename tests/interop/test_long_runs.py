@@ -27,7 +27,7 @@ def long_tensors():
 def rewritten(source, out, scratch):
     """One tensor is dropped, one has another name."""
     plan = scratch / "plan.json"
-    plan.write_text(json.dumps({"schema": "shardwright/1", "steps": [
+    plan.write_text(json.dumps({"schema": "shardwright/2", "steps": [
         {"step": "drop", "tensors": ["b"]}, {"step": "rename", "from": "c", "to": "x.c"}]}))
     program.shardwright("repair", source, "--plan", plan, "--out", out, "--json",
                         "--yes").must_exit(0)

@@ -109,7 +109,7 @@ run_and_kill() {
 "$program" convert plain --to dcp --out source.1 --yes --quiet > /dev/null
 "$program" reshard source.1 --mesh dp=2,tp=4 --out source --yes --quiet > /dev/null
 cat > plan.json <<'END'
-{"schema": "shardwright/1", "steps": [
+{"schema": "shardwright/2", "steps": [
   {"step": "permute-dims", "tensors": ["layers.*1.weight"], "order": [1, 0]},
   {"step": "cast", "tensors": ["layers.*2.weight"], "dtype": "bfloat16"}]}
 END

@@ -8,7 +8,7 @@ trap 'rm -rf "$prefix"' EXIT
 cmake --install "$build" --prefix "$prefix" > /dev/null
 wanted="bin/shardwright share/man/man1/shardwright.1 share/bash-completion/completions/shardwright
   share/shardwright/export_spec.py share/shardwright/spec.schema.json
-  share/shardwright/schema/shardwright-1.schema.json share/doc/shardwright/copyright"
+  share/shardwright/schema/shardwright-2.schema.json share/doc/shardwright/copyright"
 [ ! -e "$prefix/bin/shardwright-gui" ] || wanted="$wanted share/applications/shardwright.desktop
   share/icons/hicolor/scalable/apps/shardwright.svg"
 failed=0

@@ -333,7 +333,7 @@ def texts_beside(program, world, out):
     made.append(("baseline.json", answer, ["check", "CKPT", "--baseline", "FILE", "--json"]))
     made.append(("placements.json", b'{"*": ["Shard(0)"]}',
                  ["reshard", "CKPT", "--mesh", "dp=2", "--placements", "FILE", "--plan-only", "--json"]))
-    made.append(("steps.json", b'{"schema": "shardwright/1", "steps": [{"step": "drop", "tensors": ["w"]}]}',
+    made.append(("steps.json", b'{"schema": "shardwright/2", "steps": [{"step": "drop", "tensors": ["w"]}]}',
                  ["plan", "CKPT", "--plan", "FILE", "--json"]))
     for name, text in (("shardwright.toml", b'# what is known\nignore = ["portability", "value-statistics"]\n'),
                        ("pyproject.toml", b'[tool.shardwright]\nignore = [\n  "portability",\n]\n[tool.other]\n')):

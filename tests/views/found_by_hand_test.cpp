@@ -266,7 +266,7 @@ TEST_CASE("the box where a saved part belongs is not drawn as missing") {
   Finding finding;
   finding.rule = "local-saved-as-global";
   const Box held{{0, 0, 0}, {9, 4096, 640}}, missing{{9, 0, 0}, {9, 4096, 640}};
-  finding.evidence = {{"belongs at", std::vector<Box>{held}},
+  finding.evidence = {{"belongs_at", std::vector<Box>{held}},
                       {"missing_boxes", std::vector<Box>{missing}}};
   auto snapshot = demo_with(finding);
   auto picture = make_picture(*snapshot, *make_about(*snapshot));
@@ -279,7 +279,7 @@ TEST_CASE("three dots in a text stay on one line, however long the word behind t
   Finding finding;
   finding.rule = "local-saved-as-global";
   finding.evidence = {
-      {"what to do", std::string("save again with every rank taking part: get_model_state_dict("
+      {"what_to_do", std::string("save again with every rank taking part: get_model_state_dict("
                                  "..., StateDictOptions(full_state_dict=True)), or full_tensor() "
                                  "of each DTensor")}};
   Driver driver(demo_with(finding), {1280, 720});

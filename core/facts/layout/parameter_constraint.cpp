@@ -43,8 +43,8 @@ void derive_by_parameters(const CheckInput& input, DerivedLayouts& out) {
       to_text(c.shape(*example.parameter)));
   told.evidence = {
       {"example", std::string(c.fqn(example.state))},
-      {"saved shape", copy_of(c.shape(example.state))},
-      {"shape of the parameter", copy_of(c.shape(*example.parameter))},
+      {"saved_shape", copy_of(c.shape(example.state))},
+      {"shape_of_the_parameter", copy_of(c.shape(*example.parameter))},
       {"confidence", kParameterConfidence},
       {"undecided", std::string("which rank holds which part needs mesh and placements "
                                 "of the parameters in a spec (--spec)")}};

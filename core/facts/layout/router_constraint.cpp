@@ -304,9 +304,9 @@ void add_side_files(const PerRankMasters& masters, UndecidedAxis& told) {
         meshes.insert(to_text(ExtentsView(tensor.sharding->mesh.ranks)));
     }
   }
-  told.evidence.emplace_back("per-rank masters beside it", capped(files));
+  told.evidence.emplace_back("per_rank_masters", capped(files));
   if (!meshes.empty())
-    told.evidence.emplace_back("meshes that they name",
+    told.evidence.emplace_back("meshes_that_they_name",
                                std::vector<std::string>(meshes.begin(), meshes.end()));
 }
 
@@ -320,8 +320,8 @@ UndecidedAxis undecided_by_router(const Checkpoint& c, const std::vector<ShortEx
       "expert-parallel axis, and one rank's experts stand for those of {}.",
       router, first.count.routed, first.count.saved, first.factor());
   told.evidence = {{"router", router},
-                   {"experts of the router", first.count.routed},
-                   {"experts saved", first.count.saved},
+                   {"experts_of_the_router", first.count.routed},
+                   {"experts_saved", first.count.saved},
                    {"factor", first.factor()},
                    {"confidence", kRouterConfidence},
                    {"undecided", why}};

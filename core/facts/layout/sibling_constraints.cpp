@@ -288,7 +288,7 @@ UndecidedAxis undecided_by_siblings(const CheckInput& input, const Suspects& sus
   told.evidence = {{"factor", suspects.factor}, {"confidence", kSiblingConfidence}};
   if (input.mesh == nullptr) {
     auto guesses = infer_meshes(c, {}, nullptr, input.progress);
-    if (!guesses.empty()) told.evidence.emplace_back("likely mesh", to_text(guesses.front().mesh));
+    if (!guesses.empty()) told.evidence.emplace_back("likely_mesh", to_text(guesses.front().mesh));
   }
   told.evidence.emplace_back(
       "undecided", std::string("which rank holds which part needs the mesh (--mesh dp=..,tp=..) or "

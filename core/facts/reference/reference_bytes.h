@@ -49,7 +49,7 @@ bool is_beyond_comparison(const CheckInput& input, TensorId tensor, TensorId oth
 std::optional<TensorId> counterpart(const CheckInput& input, TensorId tensor);
 
 // First evidence row of differs-from-reference for subjects that were not compared.
-inline constexpr std::string_view kNotCompared = "not compared";
+inline constexpr std::string_view kNotCompared = "not_compared";
 
 // Subjects of findings above info that have a repair: their cause is known already.
 std::unordered_set<std::string_view> with_diagnosis(const std::vector<Finding>& findings);

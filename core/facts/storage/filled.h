@@ -2,7 +2,7 @@
 // beside the checkpoint, and inside it (an attribute of .metadata, an entry of a safetensors
 // __metadata__), which survives a copy of the folder without the other two.
 //
-//   {"schema": "shardwright/1", "total", "kept", "lost",
+//   {"schema": "shardwright/2", "total", "kept", "lost",
 //    "tensors": {fqn: {"shape", "total", "kept", "lost", "fill", "fill_from", "fill_checkpoint",
 //                      "lost_boxes": [{"offsets", "sizes"}], "more_boxes": true}},
 //    "entries": [{"fqn", "from"}]}

@@ -8,6 +8,7 @@
 #include "core/base/checked.h"
 #include "core/base/destroy_in_background.h"
 #include "core/base/utf8.h"
+#include "core/base/version.h"
 #include "core/facts/storage/filled.h"
 
 namespace shw {
@@ -251,7 +252,7 @@ std::string filled_to_json(const FilledRecord& record, std::size_t most_boxes) {
     lost += tensor.lost;
   }
   FilledJson out = {
-      {"schema", "shardwright/1"}, {"total", kept + lost}, {"kept", kept}, {"lost", lost}};
+      {"schema", kJsonSchema}, {"total", kept + lost}, {"kept", kept}, {"lost", lost}};
   out["tensors"] = std::move(tensors);
   for (const FilledEntry& entry : record.entries)
     out["entries"].push_back(
@@ -265,7 +266,9 @@ std::optional<FilledRecord> filled_from_json(std::string_view text, const Progre
   WantedJson wanted(progress);
   if (!In::sax_parse(text, &wanted)) return std::nullopt;
   const In& json = wanted.root();
-  if (member(json, "schema") != "shardwright/1") return std::nullopt;
+  const In& schema = member(json, "schema");
+  if (!schema.is_string() || !is_readable_schema(schema.get_ref<const std::string&>()))
+    return std::nullopt;
   if (!member(json, "tensors").is_object()) return std::nullopt;
   FilledRecord record;
   if (const In& lossless = member(json, "lossless"); lossless.is_boolean())

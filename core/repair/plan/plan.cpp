@@ -127,7 +127,7 @@ Result<PlannedTensor> plan_tensor(const Draft& draft, const Diagnosis& diagnosis
 
 void leave_undecided(Plan& plan, const Finding& finding, const std::string& why) {
   plan.undecided.push_back(finding);
-  if (!why.empty()) plan.undecided.back().evidence.emplace_back("not repaired because", why);
+  if (!why.empty()) plan.undecided.back().evidence.emplace_back("not_repaired_because", why);
 }
 
 // Names change together or not at all: half of the changes would give one name to two tensors. A

@@ -1,6 +1,6 @@
 // Writes a plan as JSON; plan_json_read.cpp reads it.
 //
-//   {"schema": "shardwright/1", "plan": 3, "checkpoint", "fingerprint",
+//   {"schema": "shardwright/2", "plan": 3, "checkpoint", "fingerprint",
 //    "lossless", only in a plan of repairs alone,
 //    "inputs": [{"checkpoint", "fingerprint"}], other checkpoints that elements are read from,
 //    "steps": [{"step": "repair", "does": "relabel", "rule", "subjects", "text", "tiles",
@@ -25,6 +25,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/hash.h"
+#include "core/base/version.h"
 #include "core/repair/plan/json.h"
 #include "core/repair/plan/plan.h"
 #include "core/repair/plan/plan_fingerprint.h"
@@ -326,7 +327,7 @@ std::vector<PlanInput> inputs_of(const Plan& plan) {
 
 // The plan without its tensors and its hash. `checkpoint` is null for a plan of steps only.
 Json frame_of(const Checkpoint* checkpoint, const Plan& plan) {
-  Json out = {{"schema", "shardwright/1"},
+  Json out = {{"schema", kJsonSchema},
               {"plan", kPlanVersion},
               {"checkpoint", plan.checkpoint},
               {"fingerprint", checkpoint == nullptr ? plan.fingerprint : fingerprint(*checkpoint)}};

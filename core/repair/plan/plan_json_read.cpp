@@ -8,6 +8,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/json.h"
+#include "core/base/version.h"
 #include "core/formats/open.h"
 #include "core/repair/lower/item_place.h"
 #include "core/repair/lower/lower.h"
@@ -387,7 +388,7 @@ void read_target(EditedJson& in, const Json& json, Plan& plan) {
 
 // Refuses plans from before the two kinds of plan became one.
 Status check_version(EditedJson& in, const Json& json, const std::string& source) {
-  if (in.text(json, "schema") != "shardwright/1") in.complain("\"schema\" is another one");
+  if (!is_readable_schema(in.text(json, "schema"))) in.complain("\"schema\" is another one");
   const bool is_old = EditedJson::has(json, "operations");
   const bool has_version = EditedJson::has(json, "plan");
   if (!in.ok() || (!is_old && !has_version)) return {};

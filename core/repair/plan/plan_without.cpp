@@ -86,7 +86,7 @@ bool touches(const Finding& finding, const Names& subjects) {
 }
 
 void leave(Plan& plan, Finding finding, const std::string& why) {
-  finding.evidence.emplace_back("not repaired because", why);
+  finding.evidence.emplace_back("not_repaired_because", why);
   plan.undecided.push_back(std::move(finding));
 }
 

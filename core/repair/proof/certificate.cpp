@@ -1,6 +1,6 @@
 // Reads certificate.json:
 //
-//   {"schema": "shardwright/1", "lossless",
+//   {"schema": "shardwright/2", "lossless",
 //    "tensors": {fqn: {"kept", "lost", "lost_boxes": [{"offsets", "sizes"}],
 //                      "items", "before", "after", "tiles", "shape", "dtype",
 //                      "renamed_from", if it had another name,
@@ -35,6 +35,7 @@
 #include "core/base/hash.h"
 #include "core/base/json.h"
 #include "core/base/utf8.h"
+#include "core/base/version.h"
 #include "core/facts/storage/filled.h"
 #include "core/io/read_whole.h"
 #include "core/repair/plan/json.h"
@@ -222,7 +223,7 @@ Result<Certificate> certificate_from_json(std::string_view json, const std::stri
   if (!keys.unique()) return damaged("a key stands there twice");
   std::string schema;
   if (!read(member(parsed, "schema"), schema)) return damaged("\"schema\" is missing");
-  if (schema != "shardwright/1")
+  if (!is_readable_schema(schema))
     return fail(ErrorKind::kUnsupported, "is a certificate of another version", {source});
   Certificate certificate;
   certificate.seal = seal_of(parsed);

@@ -6,6 +6,7 @@
 
 #include "core/base/hash.h"
 #include "core/base/utf8.h"
+#include "core/base/version.h"
 #include "core/repair/plan/json.h"
 #include "core/repair/proof/certificate.h"
 #include "core/transform/json.h"
@@ -159,7 +160,7 @@ std::string certificate_to_json(const Certificate& certificate) {
   for (const FileCertificate& file : certificate.files) files.add(file.path, json_of(file));
 
   std::vector<Member> members;
-  members.push_back(member_of("schema", "shardwright/1"));
+  members.push_back(member_of("schema", kJsonSchema));
   members.push_back(member_of("lossless", certificate.lossless));
   members.push_back(tensors.take("tensors"));
   members.push_back(member_of("version", certificate.version));

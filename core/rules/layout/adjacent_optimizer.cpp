@@ -46,7 +46,7 @@ void add_dtensors_beside(const AdjacentOptimizer& optimizer, std::vector<Finding
   finding.evidence = {{"states", capped(parts)},
                       {"count", count_of(parts.size())},
                       {"mesh", to_text(sharding.mesh.shape)},
-                      {"what to do", std::string(kWhatToDo)}};
+                      {"what_to_do", std::string(kWhatToDo)}};
   findings.push_back(std::move(finding));
 }
 
@@ -69,10 +69,10 @@ void add_cut_beside(const Checkpoint& checkpoint, const AdjacentOptimizer& optim
       optimizer.path, human_count(cut->cut), human_count(shapes->parameters.size()), cut->parts,
       parameter, to_text(saved), to_text(cut->whole), cut->parts);
   finding.evidence = {
-      {"example", "state." + parameter},      {"saved shape", saved},
-      {"shape of the weight", cut->whole},    {"ranks", cut->parts},
-      {"parameters cut", count_of(cut->cut)}, {"parameters", count_of(shapes->parameters.size())},
-      {"what to do", std::string(kWhatToDo)}};
+      {"example", "state." + parameter},      {"saved_shape", saved},
+      {"shape_of_the_weight", cut->whole},    {"ranks", cut->parts},
+      {"parameters_cut", count_of(cut->cut)}, {"parameters", count_of(shapes->parameters.size())},
+      {"what_to_do", std::string(kWhatToDo)}};
   findings.push_back(std::move(finding));
 }
 
@@ -93,9 +93,9 @@ void add_flat_beside(const Checkpoint& checkpoint, const AdjacentOptimizer& opti
       human_count(static_cast<std::uint64_t>(flat->weights)), flat->ranks);
   finding.evidence = {{"ranks", flat->ranks},
                       {"elements", flat->elements},
-                      {"elements of the weights", flat->weights},
+                      {"elements_of_weights", flat->weights},
                       {"rows", count_of(flat->rows)},
-                      {"what to do", std::string(kWhatToDo)}};
+                      {"what_to_do", std::string(kWhatToDo)}};
   findings.push_back(std::move(finding));
 }
 
@@ -133,7 +133,7 @@ void add_named_beside(const Checkpoint& checkpoint, const AdjacentOptimizer& opt
       optimizer.path, human_count(parts.size()), human_count(known), parts.front());
   finding.evidence = {{"states", capped(parts)},
                       {"count", count_of(parts.size())},
-                      {"what to do", std::string(kWhatToDo)}};
+                      {"what_to_do", std::string(kWhatToDo)}};
   findings.push_back(std::move(finding));
 }
 

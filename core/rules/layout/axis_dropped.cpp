@@ -82,11 +82,11 @@ Finding describe_dropped(const Checkpoint& c, const AxisGroup& group) {
       axes_text(example), example.others.empty() ? "it" : "them", finding.subjects.front(),
       to_text(c.shape(example.tensor)), to_text(example.entry->shape));
   finding.evidence = {{"axis", axis.name},
-                      {"size of the axis", axis.size},
+                      {"size_of_the_axis", axis.size},
                       {"mesh", to_text(*example.entry->mesh)},
                       {"placements", to_text(example.entry->placements)},
-                      {"saved shape", copy_of(c.shape(example.tensor))},
-                      {"expected shape", example.entry->shape},
+                      {"saved_shape", copy_of(c.shape(example.tensor))},
+                      {"expected_shape", example.entry->shape},
                       {"factor", example.factor}};
   std::vector<std::string> writers;
   for (std::size_t i = 0; i < example.coordinates.size() && i < 16; ++i) {
@@ -96,7 +96,7 @@ Finding describe_dropped(const Checkpoint& c, const AxisGroup& group) {
     writers.push_back(fmt::format("{} by rank {}, {} {}", to_text(box_of(c, chunk)),
                                   c.writer(chunk).value_or(0), axis.name, example.coordinates[i]));
   }
-  if (!writers.empty()) finding.evidence.emplace_back("survivors of the first", writers);
+  if (!writers.empty()) finding.evidence.emplace_back("survivors_of_the_first", writers);
   return finding;
 }
 
@@ -118,9 +118,9 @@ void restore(Finding& finding, const AxisGroup& group, const Restored& restored)
         RestoredFromSide{dropped->tensor, dropped->entry->shape, found->second.pieces});
   }
   if (pieces == 0) return;
-  finding.evidence.emplace_back("restored from per-rank optimizer files", from);
-  finding.evidence.emplace_back("pieces from there", pieces);
-  finding.evidence.emplace_back("elements of survivors that equal those masters", compared);
+  finding.evidence.emplace_back("restored_from_per_rank_files", from);
+  finding.evidence.emplace_back("pieces_from_there", pieces);
+  finding.evidence.emplace_back("survivor_elements_equal_to_masters", compared);
 }
 
 void add_placed_axes(const Checkpoint& c, PlacedGroup group, const Restored& restored,
@@ -136,11 +136,10 @@ void add_placed_axes(const Checkpoint& c, PlacedGroup group, const Restored& res
            "the model" +
            (parts.empty() ? ": nothing is lost." : ". ");
   if (!parts.empty()) {
-    finding.evidence.emplace_back("kept elements", loss.kept);
-    finding.evidence.emplace_back("lost elements", loss.lost);
+    finding.evidence.emplace_back("total_kept_elements", loss.kept);
+    finding.evidence.emplace_back("total_lost_elements", loss.lost);
     if (!group.given_up.empty())
-      finding.evidence.emplace_back("whole moments whose rows are set back too",
-                                    capped(group.given_up));
+      finding.evidence.emplace_back("whole_moments_reset", capped(group.given_up));
     text += fmt::format(
         "Put each survivor where its writer stands on the mesh and mask the rest: "
         "{} elements kept, {} lost.",
@@ -205,7 +204,7 @@ void add_derived(const Facts& facts, std::vector<Finding>& findings) {
     add_by_spec(with_layout(facts, layout), {}, findings);
     for (std::size_t i = before; i < findings.size(); ++i) {
       findings[i].link = layout.link;
-      findings[i].evidence.emplace_back("expected because", layout.constraint);
+      findings[i].evidence.emplace_back("expected_because", layout.constraint);
       findings[i].evidence.emplace_back("confidence", layout.confidence);
     }
   }

@@ -99,7 +99,7 @@ void add_short_vectors(const Facts& facts, Finding& finding) {
   finding.severity = Severity::kError;
   finding.cause += fmt::format(" By config.json {} one rank's part of a vector too ({}).",
                                lines.size() == 1 ? "there is" : "there are", some_of(lines));
-  finding.evidence.emplace_back("shorter than config.json says", capped(lines));
+  finding.evidence.emplace_back("shorter_than_config", capped(lines));
 }
 
 void find_flat_matrices(const Facts& facts, std::vector<Finding>& findings) {
@@ -134,7 +134,7 @@ void find_flat_matrices(const Facts& facts, std::vector<Finding>& findings) {
             "if it were the whole");
   finding.evidence = {{"shapes", capped(shapes)},
                       {"count", count_of(finding.subjects.size())},
-                      {"without an element", count_of(empty)}};
+                      {"without_an_element", count_of(empty)}};
   add_short_vectors(facts, finding);
   findings.push_back(std::move(finding));
 }

@@ -141,10 +141,10 @@ void find_fused_per_rank(const Facts& facts, std::vector<Finding>& findings) {
           is_fused_gate(entry->role) ? "Gate and up" : "The parts", c.fqn(tensor), ranks,
           is_fused_gate(entry->role) ? "gate, up" : plural(parts.size(), "part"));
       finding.evidence = {{"mesh", to_text(*entry->mesh)},
-                          {"tensor-parallel ranks", ranks},
-                          {"rows a block", blocks->block},
-                          {"rows of each part", Extents(parts.begin(), parts.end())},
-                          {"block on disk of each true block", Extents(blocks->order)}};
+                          {"tensor_parallel_ranks", ranks},
+                          {"rows_a_block", blocks->block},
+                          {"rows_of_each_part", Extents(parts.begin(), parts.end())},
+                          {"block_on_disk_of_true_block", Extents(blocks->order)}};
     }
     finding.subjects.emplace_back(c.fqn(tensor));
     finding.diagnoses.emplace_back(std::move(*blocks));

@@ -48,16 +48,16 @@ Finding describe_split(const Checkpoint& c, const std::vector<SplitPair>& pairs,
       "there.",
       first.ratio);
   finding.evidence = {
-      {"saved shape", copy_of(c.shape(first.w.state))},
-      {"shape of the parameter", copy_of(c.shape(first.w.parameter))},
+      {"saved_shape", copy_of(c.shape(first.w.state))},
+      {"shape_of_the_parameter", copy_of(c.shape(first.w.parameter))},
       {"factor", first.ratio},
-      {"tensor-parallel ranks", first.chunks},
-      {"rows each of them kept", first.rows},
+      {"tensor_parallel_ranks", first.chunks},
+      {"rows_each_of_them_kept", first.rows},
       {"pairs", static_cast<std::int64_t>(pairs.size())},
-      {"kept elements", loss.kept},
-      {"lost elements", loss.lost},
+      {"total_kept_elements", loss.kept},
+      {"total_lost_elements", loss.lost},
   };
-  if (loss.refilled != 0) finding.evidence.emplace_back("refilled from the model", loss.refilled);
+  if (loss.refilled != 0) finding.evidence.emplace_back("refilled_from_the_model", loss.refilled);
   finding.remedy =
       Remedy{"retile", false,
              fmt::format("Put the rows of both saved halves where they belong in the first half "

@@ -70,12 +70,12 @@ Finding describe_local(const Checkpoint& c, const std::vector<LocalState>& local
                   to_text(c.shape(example.state.state)) + ", its parameter " +
                   to_text(example.expected) + "), those of all other ranks are gone.";
   finding.evidence = {{"example", std::string(c.fqn(example.state.state))},
-                      {"saved shape", copy_of(c.shape(example.state.state))},
-                      {"shape of the parameter", example.expected},
-                      {"written by rank", static_cast<std::int64_t>(example.writer)},
-                      {"who wrote what survived", writers_by_kind(c, states)}};
+                      {"saved_shape", copy_of(c.shape(example.state.state))},
+                      {"shape_of_the_parameter", example.expected},
+                      {"written_by_rank", static_cast<std::int64_t>(example.writer)},
+                      {"who_wrote_what_survived", writers_by_kind(c, states)}};
   if (example.home && !is_empty(*example.home))
-    finding.evidence.emplace_back("belongs at", std::vector<Box>{*example.home});
+    finding.evidence.emplace_back("belongs_at", std::vector<Box>{*example.home});
   return finding;
 }
 
@@ -122,7 +122,7 @@ void add_placed_states(const Facts& facts, const std::vector<LocalState>& locals
   if (locals.empty()) return;
   Finding finding = describe_local(facts.checkpoint, locals);
   if (!values.contradict.empty()) {
-    finding.evidence.emplace_back("values say otherwise", capped(values.contradict));
+    finding.evidence.emplace_back("values_say_otherwise", capped(values.contradict));
     finding.evidence.emplace_back(
         "undecided", std::string("where masters lie by their values is not where their writers' "
                                  "chunks lie, so the names of the files are no guide: files that "
@@ -130,21 +130,20 @@ void add_placed_states(const Facts& facts, const std::vector<LocalState>& locals
     findings.push_back(std::move(finding));
     return;
   }
-  if (!values.agree.empty()) finding.evidence.emplace_back("values agree", capped(values.agree));
+  if (!values.agree.empty()) finding.evidence.emplace_back("values_agree", capped(values.agree));
   std::vector<std::string> given_up;
   std::vector<PartlyLost> parts = place_states(facts, locals, given_up);
   LostCount loss = loss_of(parts);
-  finding.evidence.emplace_back("placed by", locals.front().source);
-  finding.evidence.emplace_back("kept elements", loss.kept);
-  finding.evidence.emplace_back("lost elements", loss.lost);
-  if (!given_up.empty())
-    finding.evidence.emplace_back("whole moments whose rows are set back too", capped(given_up));
+  finding.evidence.emplace_back("placed_by", locals.front().source);
+  finding.evidence.emplace_back("total_kept_elements", loss.kept);
+  finding.evidence.emplace_back("total_lost_elements", loss.lost);
+  if (!given_up.empty()) finding.evidence.emplace_back("whole_moments_reset", capped(given_up));
   std::string text = fmt::format(
       "Put each survivor where its writer's chunk of the parameter lies, keep rows "
       "of a moment only where all moments know them, mask the rest: {} elements kept, {} lost",
       loss.kept, loss.lost);
   if (loss.refilled != 0) {
-    finding.evidence.emplace_back("refilled from the model", loss.refilled);
+    finding.evidence.emplace_back("refilled_from_the_model", loss.refilled);
     text += fmt::format(", {} of them (masters) refilled from the model", loss.refilled);
   }
   finding.remedy = Remedy{loss.kept == 0 ? "mask" : "retile", false, text + "."};
@@ -162,7 +161,7 @@ void add_unplaced_states(const Facts& facts, const std::vector<LocalState>& loca
     auto guesses =
         infer_meshes(facts.checkpoint, named_meshes(facts.spec), nullptr, facts.progress);
     if (!guesses.empty()) {
-      finding.evidence.emplace_back("likely mesh", to_text(guesses.front().mesh));
+      finding.evidence.emplace_back("likely_mesh", to_text(guesses.front().mesh));
       finding.evidence.emplace_back("confidence", guesses.front().confidence);
     }
     findings.push_back(std::move(finding));
@@ -190,6 +189,10 @@ std::vector<std::pair<TensorId, TensorId>> half_empty_pairs(const Facts& facts) 
   return pairs;
 }
 
+std::string shape_line(const Checkpoint& checkpoint, TensorId tensor) {
+  return std::string(checkpoint.fqn(tensor)) + " " + to_text(checkpoint.shape(tensor));
+}
+
 void add_half_empty_pairs(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   const auto pairs = half_empty_pairs(facts);
@@ -209,8 +212,7 @@ void add_half_empty_pairs(const Facts& facts, std::vector<Finding>& findings) {
       c.fqn(full), c.fqn(empty));
   finding.evidence = {
       {"pairs", count_of(pairs.size())},
-      {"shape of " + std::string(c.fqn(empty)), copy_of(c.shape(empty))},
-      {"shape of " + std::string(c.fqn(full)), copy_of(c.shape(full))},
+      {"shapes", std::vector<std::string>{shape_line(c, empty), shape_line(c, full)}},
       {"undecided", std::string("nothing tells which parameters these states are of: --spec")}};
   findings.push_back(std::move(finding));
 }

@@ -21,8 +21,8 @@ Finding mesh_finding(const Mesh& mesh, std::int64_t ranks, std::string cause) {
   finding.severity = Severity::kWarning;
   finding.cause = std::move(cause);
   finding.evidence = {{"mesh", to_text(mesh)},
-                      {"ranks of the mesh", mesh.size()},
-                      {"ranks that wrote", ranks},
+                      {"ranks_of_the_mesh", mesh.size()},
+                      {"ranks_that_wrote", ranks},
                       {"where", std::string("request")}};
   return finding;
 }
@@ -74,8 +74,8 @@ Finding rank_order_finding(const CheckInput& input, const OrderContradicted& fou
   Finding finding =
       mesh_finding(found.believed, input.ranks,
                    rank_order_text(input.checkpoint, found, instead) + std::string(what_became));
-  finding.evidence.emplace_back("mesh of the spec", to_text(found.of_spec));
-  finding.evidence.emplace_back("lies so on", to_text(instead));
+  finding.evidence.emplace_back("mesh_of_the_spec", to_text(found.of_spec));
+  finding.evidence.emplace_back("lies_so_on", to_text(instead));
   add_subjects(input.checkpoint, found.tensors, finding);
   return finding;
 }
@@ -106,7 +106,7 @@ Finding two_orders_finding(const CheckInput& input, const Mesh& of_spec) {
           "rank held what. Give both in the order of the run that saved.",
           to_text(*input.mesh), to_text(of_spec)));
   finding.severity = Severity::kInfo;
-  finding.evidence.emplace_back("mesh of the spec", to_text(of_spec));
+  finding.evidence.emplace_back("mesh_of_the_spec", to_text(of_spec));
   return finding;
 }
 
@@ -189,8 +189,8 @@ void check_mesh_with_chunks(CheckInput& input, std::vector<Finding>& findings) {
       mesh_finding(*input.mesh, input.ranks,
                    named_mesh(input) + fit_text(fit) + "another mesh saved this (" +
                        to_text(better->mesh) + " predicts all of them), so it was not used.");
-  finding.evidence.emplace_back("not explained", fit.against);
-  finding.evidence.emplace_back("predicts all", to_text(better->mesh));
+  finding.evidence.emplace_back("not_explained", fit.against);
+  finding.evidence.emplace_back("predicts_all", to_text(better->mesh));
   add_subjects(input.checkpoint, given.unexplained, finding);
   findings.push_back(std::move(finding));
   input.mesh = nullptr;
@@ -249,8 +249,8 @@ void find_mesh_doubts(const Facts& facts, std::vector<Finding>& findings) {
     // Even the right mesh does not explain orders without placements.
     report_doubt(named_mesh(facts) + fit_text(fit) +
                  "another mesh saved this, or in an order that no placement says.");
-    findings.back().evidence.emplace_back("not explained", fit.against);
-    if (fit.instead) findings.back().evidence.emplace_back("predicts all", to_text(*fit.instead));
+    findings.back().evidence.emplace_back("not_explained", fit.against);
+    if (fit.instead) findings.back().evidence.emplace_back("predicts_all", to_text(*fit.instead));
   } else if (is_large && !are_lowest_of_replicas(facts)) {
     report_doubt(sizes_text(facts, ranks) +
                  ": the other ranks wrote nothing, or it is another mesh.");

@@ -140,7 +140,7 @@ void find_parts_by_config(const Facts& facts, std::vector<Finding>& findings) {
       {"ranks", parts->ranks},
       {"tensors", capped(parts->lines)},
       {"count", count_of(count)},
-      {"what to do", std::string("gather the tensor-parallel ranks before exporting: their files "
+      {"what_to_do", std::string("gather the tensor-parallel ranks before exporting: their files "
                                  "hold the other rows")}};
   finding.subjects = std::move(parts->subjects);
   findings.push_back(std::move(finding));

@@ -26,14 +26,14 @@ void find_strided_recorded_plain(const Facts& facts, std::vector<Finding>& findi
                       ": every rank's rows stand at the place of another rank's.";
       finding.evidence = {{"mesh", to_text(*item.entry->mesh)},
                           {"placements", to_text(item.entry->placements)},
-                          {"recorded as", to_text(as_plain(item.entry->placements))}};
+                          {"recorded_as", to_text(as_plain(item.entry->placements))}};
     }
     finding.subjects.emplace_back(c.fqn(item.tensor));
     chunks += static_cast<std::int64_t>(item.boxes.size());
     finding.diagnoses.emplace_back(Relabelled{item.tensor, item.entry->shape, item.boxes});
   }
   if (finding.subjects.empty()) return;
-  finding.evidence.emplace_back("chunks whose writer says so", chunks);
+  finding.evidence.emplace_back("chunks_with_writer", chunks);
   finding.remedy = Remedy{"relabel", true,
                           "Record each chunk at the rows that its writer holds: no byte moves, "
                           "nothing is lost."};

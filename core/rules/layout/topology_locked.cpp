@@ -70,13 +70,13 @@ void add_wrong_order(const Facts& facts, std::vector<Finding>& findings) {
                       saved + ", the model asks for " + expected +
                       ": it loads without a message and mixes experts.";
       finding.evidence = {{"mesh", to_text(*item.entry->mesh)},
-                          {"order on disk", saved},
-                          {"order that the model asks for", expected}};
+                          {"order_on_disk", saved},
+                          {"order_that_the_model_asks_for", expected}};
       if (auto blocks = as_blocks(c, item)) {
         finding.evidence.emplace_back("dimension", static_cast<std::int64_t>(blocks->dim));
-        finding.evidence.emplace_back("rows a block", blocks->block);
+        finding.evidence.emplace_back("rows_a_block", blocks->block);
         if (blocks->order.size() <= 64)
-          finding.evidence.emplace_back("block on disk of each true block", Extents(blocks->order));
+          finding.evidence.emplace_back("block_on_disk_of_true_block", Extents(blocks->order));
       }
     }
     finding.subjects.emplace_back(c.fqn(item.tensor));
@@ -240,11 +240,11 @@ void add_between_topologies(const Facts& facts, std::vector<Finding>& findings) 
       into.cause = "The experts stacked in " + std::string(c.fqn(tensor)) + " were saved on " +
                    to_text(*facts.mesh) + " and the model asks for " + to_text(*entry->mesh) +
                    ": the sizes fit, the rows of different experts lie elsewhere.";
-      into.evidence = {{"mesh that saved", to_text(*facts.mesh)},
-                       {"mesh of the model", to_text(*entry->mesh)},
-                       {"rows a block", blocks.block}};
+      into.evidence = {{"mesh_that_saved", to_text(*facts.mesh)},
+                       {"mesh_of_the_model", to_text(*entry->mesh)},
+                       {"rows_a_block", blocks.block}};
       if (!blocks.order.empty() && blocks.order.size() <= 64)
-        into.evidence.emplace_back("block on disk of each true block", Extents(blocks.order));
+        into.evidence.emplace_back("block_on_disk_of_true_block", Extents(blocks.order));
     }
     into.subjects.emplace_back(c.fqn(tensor));
     if (!blocks.order.empty()) into.diagnoses.emplace_back(std::move(blocks));
@@ -298,9 +298,9 @@ void add_other_topology(const Facts& facts, std::vector<Finding>& findings) {
           "stacked experts depends on the topology, and sizes alone do not tell it. With the mesh "
           "that saved it (--mesh) the order is known.",
           c.fqn(tensor), pieces, cut_into);
-      finding.evidence = {{"shards on disk", pieces},
-                          {"shards that the model asks for", cut_into},
-                          {"mesh of the model", to_text(*entry->mesh)}};
+      finding.evidence = {{"shards_on_disk", pieces},
+                          {"shards_that_the_model_asks_for", cut_into},
+                          {"mesh_of_the_model", to_text(*entry->mesh)}};
     }
     finding.subjects.emplace_back(c.fqn(tensor));
   }

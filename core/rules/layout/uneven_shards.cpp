@@ -194,7 +194,7 @@ void add_turned(const Facts& facts, std::vector<Finding>& findings) {
           "{} was cut unevenly along another dimension than dim {}, along which each rank recorded "
           "its shard: the shape is wrong and seems to have gaps, though every item is complete.",
           c.fqn(tensor), turned->grown);
-      finding.evidence = {{"recorded along dimension", static_cast<std::int64_t>(turned->grown)},
+      finding.evidence = {{"recorded_along_dimension", static_cast<std::int64_t>(turned->grown)},
                           {"saved", copy_of(c.shape(tensor))},
                           {"expected", entry->shape}};
     }
@@ -230,8 +230,8 @@ void add_collided(const Facts& facts, std::vector<Finding>& findings) {
   LostCount loss = loss_of(parts);
   finding.evidence = {{"saved", copy_of(c.shape(parts.front().tensor))},
                       {"expected", parts.front().expected},
-                      {"kept elements", loss.kept},
-                      {"lost elements", loss.lost}};
+                      {"total_kept_elements", loss.kept},
+                      {"total_lost_elements", loss.lost}};
   finding.remedy = Remedy{
       "retile", false,
       fmt::format(

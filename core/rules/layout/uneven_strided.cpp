@@ -148,13 +148,13 @@ Finding describe_mislabelled(const Checkpoint& c, const std::vector<const Mislab
       {"mesh", to_text(*first.entry->mesh)},
       {"placements", to_text(first.entry->placements)},
       {"shape", first.entry->shape},
-      {"offsets of", std::string(first.model == OffsetModel::kByIndex ? "torch 2.5 to 2.7"
+      {"offsets_of", std::string(first.model == OffsetModel::kByIndex ? "torch 2.5 to 2.7"
                                                                       : "torch since 2.10")}};
   std::vector<std::string> lines;
   for (std::uint32_t i = 0; i < first.boxes.size() && i < 16; ++i)
     lines.push_back(to_text(box_of(c, c.chunks(first.tensor)[i])) + " holds " +
                     to_text(first.boxes[i]));
-  finding.evidence.emplace_back("chunks of the first", lines);
+  finding.evidence.emplace_back("chunks_of_the_first", lines);
   return finding;
 }
 
@@ -176,8 +176,8 @@ void place_retained_chunks(const Checkpoint& c, const std::vector<const Mislabel
   for (const Mislabelled* item : group) parts.push_back(retained_chunks_of(c, *item));
   LostCount loss = loss_of(parts);
   finding.cause += " Where two of them came out equal, only one shard was kept.";
-  finding.evidence.emplace_back("kept elements", loss.kept);
-  finding.evidence.emplace_back("lost elements", loss.lost);
+  finding.evidence.emplace_back("total_kept_elements", loss.kept);
+  finding.evidence.emplace_back("total_lost_elements", loss.lost);
   finding.remedy =
       Remedy{"retile", false,
              fmt::format("Record each chunk at the rows that its item holds and mask those of "
@@ -242,7 +242,7 @@ void find_uneven_strides(const Facts& facts, std::vector<Finding>& findings) {
                      "versions of torch save or load it at wrong offsets.";
       hazard.evidence = {{"mesh", to_text(*entry->mesh)},
                          {"placements", to_text(entry->placements)},
-                         {"exact in", std::string("torch 2.8 and 2.9; check other versions")}};
+                         {"exact_in", std::string("torch 2.8 and 2.9; check other versions")}};
     }
     hazard.subjects.emplace_back(c.fqn(tensor));
   }

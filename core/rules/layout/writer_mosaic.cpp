@@ -61,7 +61,7 @@ void add_of_axis(const CheckInput& input, std::vector<Finding>& findings) {
     finding.cause = "Different tensors survived from different " + axis +
                     " coordinates: together they are no rank's model.";
   }
-  finding.evidence = {{"axis", axis}, {"coordinates that survived", lines}};
+  finding.evidence = {{"axis", axis}, {"coordinates_that_survived", lines}};
   findings.push_back(std::move(finding));
 }
 
@@ -181,8 +181,8 @@ void add_neighbours(const Facts& facts, const std::vector<TensorId>& tensors,
       "then put together from several ranks.",
       which, found.boxes, found.replicas, axis);
   finding.evidence = {{"boxes", found.boxes},
-                      {"ranks that offered each", found.replicas},
-                      {"writers in the order of the boxes", found.lines},
+                      {"ranks_that_offered_each", found.replicas},
+                      {"writers_in_box_order", found.lines},
                       {"confidence", kConfidence},
                       {"undecided", undecided}};
   findings.push_back(std::move(finding));

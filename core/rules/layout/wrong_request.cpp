@@ -53,7 +53,7 @@ void add_wrong_requests(const Facts& facts, RequestKind kind, std::string_view r
                       " like its parameter: it takes what one rank holds for the whole.";
       finding.evidence = {{"saved", copy_of(saved)},
                           {"requested", asked->shape},
-                          {"shape of the parameter", copy_of(c.shape(*state.parameter))},
+                          {"shape_of_the_parameter", copy_of(c.shape(*state.parameter))},
                           {"where", std::string("request")}};
     }
     finding.subjects.emplace_back(c.fqn(state.state));

@@ -34,7 +34,7 @@ constexpr std::int64_t kLeastCompared = 8;
 constexpr std::int64_t kSmallBytes = 256 << 10;
 
 // Evidence key: the smallest margin of the best match over any other.
-constexpr std::string_view kMargin = "margin of correlation";
+constexpr std::string_view kMargin = "margin_of_correlation";
 
 // True if every chunk is a block and every rank wrote two of them.
 bool halves_a_writer(const Checkpoint& checkpoint, TensorId tensor, const BlockOrder& order) {
@@ -83,13 +83,13 @@ void add_permuted(const Checkpoint& c, TensorId tensor, BlockOrder order, BlockO
                       c.fqn(tensor), order.dim, named.says, within);
     finding.evidence = {{"family", named.family},
                         {"dimension", static_cast<std::int64_t>(order.dim)},
-                        {"rows a block", order.block},
+                        {"rows_a_block", order.block},
                         {"blocks", count_of(order.order.size())},
                         {"segments", pattern.segments}};
     Extents shown(order.order.begin(),
                   order.order.begin() +
                       static_cast<std::ptrdiff_t>(std::min(order.order.size(), kMaxEvidence)));
-    finding.evidence.emplace_back("block on disk of each true block", std::move(shown));
+    finding.evidence.emplace_back("block_on_disk_of_true_block", std::move(shown));
     if (is_like) finding.evidence.emplace_back(std::string(kMargin), order.margin);
   }
   finding.subjects.emplace_back(c.fqn(tensor));
@@ -337,7 +337,7 @@ void report_permuted(const Facts& facts, BlockOutcome& outcome, std::vector<Find
     if (is_like && !left.empty()) {
       text += " " + some_of(left) + (left.size() == 1 ? " is" : " are") +
               " left as saved: nothing says in which order the optimizer's states lie.";
-      finding.evidence.emplace_back("states left", capped(left));
+      finding.evidence.emplace_back("states_left", capped(left));
     }
     finding.remedy = Remedy{"permute-blocks", true, std::move(text)};
     findings.push_back(std::move(finding));

@@ -164,7 +164,7 @@ bool has_states_left(const Facts& facts, const std::set<TensorId>& mended, Findi
       " Nothing is repaired: optimizer states belong to it ({}), and the reference does not have "
       "them.",
       some_of(left));
-  finding.evidence.emplace_back("states left", capped(left));
+  finding.evidence.emplace_back("states_left", capped(left));
   return true;
 }
 

@@ -100,8 +100,8 @@ void describe_damage(const DifferingTensors& differing, std::vector<std::string>
       plural(finding.subjects.size(), "tensor"), finding.subjects.size() == 1 ? "holds" : "hold",
       some_of(finding.subjects), plural(static_cast<std::uint64_t>(agree), "other tensor"),
       counts.empty() ? "" : some_of(counts, 2) + ". ");
-  finding.evidence.emplace_back("same step", true);
-  if (!counts.empty()) finding.evidence.emplace_back("elements that differ", capped(counts));
+  finding.evidence.emplace_back("same_step", true);
+  if (!counts.empty()) finding.evidence.emplace_back("elements_that_differ", capped(counts));
 }
 
 void describe_step(Finding& finding) {
@@ -136,7 +136,7 @@ Status report_differing(const Facts& facts, const DifferingTensors& differing,
   finding.severity = Severity::kInfo;
   finding.subjects = all_of(differing);
   finding.evidence = {{"equal", differing.equal},
-                      {"equal in the first 4 KiB of every tile", differing.alike},
+                      {"equal_in_first_4_kib_of_tiles", differing.alike},
                       {"different", count_of(differing.other.size())},
                       {"ambiguous", differing.ambiguous},
                       {"not_read", differing.not_read}};

@@ -253,10 +253,10 @@ void report_experts(const Facts& facts, Exchanged found, std::vector<Finding>& f
                 : fmt::format(", {} in {}", found.alike ? "and so it is" : "and others",
                               plural(more, "more layer")));
   finding.evidence = {{"layers", capped(found.layers)},
-                      {"experts of the first", capped(found.how)},
-                      {"the same in every layer", found.alike},
+                      {"experts_of_the_first", capped(found.how)},
+                      {"same_in_every_layer", found.alike},
                       {"count", count_of(found.subjects.size())}};
-  if (found.margin > 0) finding.evidence.emplace_back("least margin of correlation", found.margin);
+  if (found.margin > 0) finding.evidence.emplace_back("least_margin_of_correlation", found.margin);
   finding.subjects = std::move(found.subjects);
   add_new_numbers(facts, found, finding);
   findings.push_back(std::move(finding));

@@ -122,7 +122,7 @@ std::set<std::string_view> report_between(const Facts& facts, const std::vector<
                   " in another tensor than in the reference (" + moves.front() +
                   "): items or their records were confused. It loads without a message.";
   finding.evidence = {{"family", std::string("between tensors")},
-                      {"tiles elsewhere", count_of(moves.size())},
+                      {"tiles_elsewhere", count_of(moves.size())},
                       {"moves", capped(moves)},
                       {"decided", false}};
   findings.push_back(std::move(finding));
@@ -164,8 +164,8 @@ std::set<std::string_view> report_foreign(const Facts& facts, const std::vector<
                   (is_one ? "file is" : "files are") +
                   " of another step or of another run, unless nothing but these parts was trained "
                   "on.";
-  finding.evidence = {{"tiles that differ", strange},
-                      {"tiles that are the reference's", same},
+  finding.evidence = {{"tiles_that_differ", strange},
+                      {"tiles_of_reference", same},
                       {"tensors", capped(names)},
                       {"count", count_of(names.size())}};
   findings.push_back(std::move(finding));

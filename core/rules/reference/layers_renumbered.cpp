@@ -374,7 +374,7 @@ Status report_renumbered(const Facts& facts, LayerStack& stack, Judgement verdic
                   "): a pipeline stage saved its own counting of layers as the global one.";
   finding.evidence = {{"count", count_of(verdict.wrong.size())},
                       {"renames", capped(verdict.renames)},
-                      {"layers that are not here", capped(verdict.missing)}};
+                      {"layers_that_are_not_here", capped(verdict.missing)}};
   finding.subjects = verdict.wrong;
   if (!verdict.why_not.empty()) {
     finding.cause += " Which names are right is undecided: " + verdict.why_not + ".";

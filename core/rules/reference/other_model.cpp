@@ -140,12 +140,12 @@ Finding other_model_finding(const ModelAgreement& agreement, const std::string& 
                     (agreement.names != 0 && agreement.shapes == 0 ? " and no shape does" : "") +
                     ". Nothing was compared with it.";
   }
-  finding.evidence = {{"names in the checkpoint", count_of(agreement.here)},
-                      {"names expected", count_of(agreement.there)},
-                      {"names that agree", count_of(agreement.names)},
-                      {"shapes that agree", count_of(agreement.shapes)},
-                      {"only in the checkpoint", agreement.only_here},
-                      {"only expected", agreement.only_there},
+  finding.evidence = {{"names_in_the_checkpoint", count_of(agreement.here)},
+                      {"names_expected", count_of(agreement.there)},
+                      {"names_that_agree", count_of(agreement.names)},
+                      {"shapes_that_agree", count_of(agreement.shapes)},
+                      {"only_in_the_checkpoint", agreement.only_here},
+                      {"only_expected", agreement.only_there},
                       {"where", std::string("request")}};
   return finding;
 }

@@ -89,10 +89,10 @@ Finding exchanged_finding(const Facts& facts, const TilePattern& pattern,
   const bool is_like = first.places.likeness > 0;
   finding.cause = exchanged_cause(c, pattern, first, rounded_among(c, all));
   finding.evidence = {{"family", pattern.family},
-                      {"tiles that moved", moved},
+                      {"tiles_that_moved", moved},
                       {"tiles", first.places.tiles},
                       {"moves", moves_of(c, all)}};
-  if (is_like) finding.evidence.emplace_back("least margin of correlation", least_margin(all));
+  if (is_like) finding.evidence.emplace_back("least_margin_of_correlation", least_margin(all));
   std::string text = "Give " + plural(static_cast<std::uint64_t>(moved), "tile") +
                      " the boxes where the reference has " +
                      (is_like ? "what is like them" : "their bytes") +
@@ -101,7 +101,7 @@ Finding exchanged_finding(const Facts& facts, const TilePattern& pattern,
     text += " " + some_of(left) + (left.size() == 1 ? " is" : " are") +
             " left as saved: nothing says where the tiles of the optimizer's states belong; a "
             "reference of the same step that holds them would.";
-    finding.evidence.emplace_back("states left", capped(left));
+    finding.evidence.emplace_back("states_left", capped(left));
   }
   finding.remedy = Remedy{"relabel", true, std::move(text)};
   return finding;
@@ -156,9 +156,9 @@ void report_partly(const Facts& facts, const std::vector<MovedTiles>& tensors,
     finding.cause += rounded_text(rounded_among(c, {&one}));
     finding.evidence = {{"family", std::string("partly")},
                         {"tiles", places.tiles},
-                        {"tiles elsewhere", count_of(places.moves.size())},
-                        {"tiles nowhere", places.nowhere},
-                        {"second copies", places.doubled},
+                        {"tiles_elsewhere", count_of(places.moves.size())},
+                        {"tiles_nowhere", places.nowhere},
+                        {"second_copies", places.doubled},
                         {"moves", moves_of(c, {&one})},
                         {"decided", false}};
     findings.push_back(std::move(finding));

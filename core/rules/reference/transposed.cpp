@@ -220,7 +220,7 @@ void add_remedy(const Facts& facts, const std::vector<Proven>& proven,
     text += " " + some_of(left) + (left.size() == 1 ? " is" : " are") +
             " left as saved: nothing says whether the optimizer's states are transposed as well; a "
             "reference that holds them would.";
-    finding.evidence.emplace_back("states left", capped(left));
+    finding.evidence.emplace_back("states_left", capped(left));
   }
   finding.remedy = Remedy{"transpose", true, std::move(text)};
 }
@@ -255,9 +255,9 @@ void report_by_bytes(const Facts& facts, const std::vector<Proven>& proven,
         plural(by_constraint.size(), "tensor"), by_constraint.size() == 1 ? "holds" : "hold",
         by_constraint.size() == 1 ? "is" : "are", digits.substr(0, digits.find('.') + 3));
     finding.cause += sampled ? ", by a sample of its rows and columns." : ".";
-    finding.evidence.emplace_back("by cosine", capped(by_constraint));
+    finding.evidence.emplace_back("by_cosine", capped(by_constraint));
     finding.evidence.emplace_back("margin", margin);
-    finding.evidence.emplace_back("elements compared", compared);
+    finding.evidence.emplace_back("elements_compared", compared);
     finding.evidence.emplace_back("sampled", sampled);
   }
   add_remedy(facts, proven, right, finding);

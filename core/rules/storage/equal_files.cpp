@@ -177,7 +177,7 @@ void report_equal_files(const Facts& facts, std::vector<Finding>& findings) {
         "one rank's file was copied over another's, or these ranks drew the same random numbers "
         "and never trained. Which of them is its own nothing in them tells.",
         some_of(finding.subjects), plural(tensors.size(), "tensor"));
-    finding.evidence = {{"tensors in them", capped(tensors)}, {"count", count_of(tensors.size())}};
+    finding.evidence = {{"tensors_in_them", capped(tensors)}, {"count", count_of(tensors.size())}};
     findings.push_back(std::move(finding));
   }
 }

@@ -96,7 +96,7 @@ void report_linked_files(const Facts& facts, const std::vector<SharedRange>& ran
         " What was read holds one number only, which a tool that stores equal files "
         "once leaves as well.";
   finding.evidence = {
-      {"tensors in them", capped(std::vector<std::string>(tensors.begin(), tensors.end()))},
+      {"tensors_in_them", capped(std::vector<std::string>(tensors.begin(), tensors.end()))},
       {"count", count_of(ranges.size())}};
   findings.push_back(std::move(finding));
 }

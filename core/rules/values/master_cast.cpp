@@ -132,7 +132,7 @@ Status find_master_mismatches(const Facts& facts, std::vector<Finding>& findings
       {"masters", capped(found.how)},         {"count", count_of(found.how.size())},
       {"masters_looked_at", found.looked_at}, {"elements_differing", found.differing},
       {"elements_far_apart", found.far},      {"unlike_in_most_elements", strangers}};
-  if (displaced) finding.evidence.emplace_back("found again at", capped(found.elsewhere));
+  if (displaced) finding.evidence.emplace_back("found_again_at", capped(found.elsewhere));
   finding.subjects = std::move(found.subjects);
   findings.push_back(std::move(finding));
   return {};

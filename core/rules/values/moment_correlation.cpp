@@ -45,7 +45,7 @@ void find_uncorrelated_moments(const Facts& facts, std::vector<Finding>& finding
   finding.evidence = {{"pairs", capped(lines)},
                       {"pair_count", count_of(lines.size())},
                       {"pairs_looked_at", pairs},
-                      {"least of a right pair", kLeast}};
+                      {"least_of_a_right_pair", kLeast}};
   finding.subjects = std::move(subjects);
   findings.push_back(std::move(finding));
 }

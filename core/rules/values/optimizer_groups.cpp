@@ -72,8 +72,8 @@ void report_wrong_steps(const Checkpoint& c, const StepCheck& steps,
                   " is contradicted by " + reasons.front() + ".";
   finding.evidence = {{"steps", capped(lines)},
                       {"count", count_of(lines.size())},
-                      {"contradicted by", capped(reasons)}};
-  if (steps.latest) finding.evidence.emplace_back("latest step", *steps.latest);
+                      {"contradicted_by", capped(reasons)}};
+  if (steps.latest) finding.evidence.emplace_back("latest_step", *steps.latest);
   if (repair_steps(c, steps, finding)) {
     finding.remedy = Remedy{"fill", false,
                             "The step becomes " + latest +
@@ -81,7 +81,7 @@ void report_wrong_steps(const Checkpoint& c, const StepCheck& steps,
                                 "else changes."};
   } else {
     finding.evidence.emplace_back(
-        "what to do",
+        "what_to_do",
         "no safe remedy" +
             std::string(steps.others_agree ? ": no other step is kept in the same form"
                                            : ": the other steps are not alike") +
@@ -118,7 +118,7 @@ void report_steps_apart(const StepsApart& apart, std::optional<double> others,
   finding.evidence = {{"steps", capped(lines)},
                       {"count", count_of(lines.size())},
                       {apart.evidence, others.value_or(0)},
-                      {"what would decide", std::string(apart.decides)}};
+                      {"what_would_decide", std::string(apart.decides)}};
   findings.push_back(std::move(finding));
 }
 
@@ -127,12 +127,12 @@ void report_undecided_steps(const StepCheck& steps, std::vector<Finding>& findin
       {steps.unknown, "far behind the others", "others stand at",
        "parameters that were added lately, or a step that was not counted",
        "an earlier checkpoint (--against), or moments that can be read as plain numbers",
-       "latest step"},
+       "latest_step"},
       steps.latest, findings);
   report_steps_apart({steps.ahead, "far ahead of the others", "most stand at",
                       "parameters that were trained before the others were added, or a number that "
                       "something wrote over",
-                      "an earlier checkpoint (--against)", "step of most"},
+                      "an earlier checkpoint (--against)", "step_of_most"},
                      steps.latest, findings);
 }
 
@@ -211,10 +211,10 @@ void report_membership(const SavedOptimizer& optimizer, std::vector<Finding>& fi
                   "parameters.";
   for (const ParamGroup& group : optimizer.groups)
     finding.subjects.push_back(optimizer.prefix + "param_groups." + group.name + ".params");
-  finding.evidence = {{"listed twice", capped(seen.twice)},
-                      {"with states in no group", capped(seen.orphans)},
-                      {"numbers left out", capped(seen.missing)},
-                      {"what to do",
+  finding.evidence = {{"listed_twice", capped(seen.twice)},
+                      {"states_in_no_group", capped(seen.orphans)},
+                      {"numbers_left_out", capped(seen.missing)},
+                      {"what_to_do",
                        "no safe remedy: which list is right is not in the "
                        "checkpoint. Compare with one of the same run (--against), or "
                        "load by name and save again"}};
@@ -333,7 +333,7 @@ void report_order(const Checkpoint& c, const SavedOptimizer& mine, const SavedOp
                             "their parameters. No byte moves."};
   } else {
     finding.evidence.emplace_back(
-        "what to do",
+        "what_to_do",
         "no safe remedy: build the optimizer with its groups in the order of this checkpoint, "
         "load, then regroup by the names of the parameters");
   }

@@ -141,11 +141,11 @@ Status find_diverged_replicas(const Facts& facts, std::vector<Finding>& findings
   finding.evidence = {{"tensors", capped(found.how)},
                       {"count", count_of(found.how.size())},
                       {"tensors_looked_at", found.groups},
-                      {"largest difference", found.largest},
-                      {"elements more than 1 % apart", found.far},
-                      {"steps between", capped(found.histograms)},
+                      {"largest_difference", found.largest},
+                      {"elements_over_1_percent_apart", found.far},
+                      {"steps_between", capped(found.histograms)},
                       {"tensors_left_out", count_of(found.unread.size())},
-                      {"what to do",
+                      {"what_to_do",
                        "no safe remedy: each rank went on with its own, and none of them is the "
                        "right one. Choose one rank, or average them"}};
   findings.push_back(std::move(finding));

@@ -85,9 +85,9 @@ void report_stale_steps(const Facts& facts, const SavedOptimizer& optimizer,
       plural(keys.size(), "optimizer step"), c.file(file).path, stale->first, rest->first);
   finding.evidence = {{"parameters", capped(keys)},
                       {"count", count_of(keys.size())},
-                      {"step in this file", stale->first},
-                      {"step in the others", rest->first},
-                      {"steps in the others", count_of(others)}};
+                      {"step_in_this_file", stale->first},
+                      {"step_in_the_others", rest->first},
+                      {"steps_in_the_others", count_of(others)}};
   findings.push_back(std::move(finding));
 }
 

@@ -136,7 +136,7 @@ TEST_CASE("entries that are no tensors and are gone are left behind by the step 
   auto begin = advice.find('{');
   REQUIRE(begin != std::string::npos);
   auto proposed = plan_from_json(
-      R"({"schema": "shardwright/1", "steps": [)" + advice.substr(begin) + "]}", "advice");
+      R"({"schema": "shardwright/2", "steps": [)" + advice.substr(begin) + "]}", "advice");
   REQUIRE(proposed.has_value());
   REQUIRE(proposed->steps.size() == 1);
   const auto& drop = std::get<DropStep>(proposed->steps.front());

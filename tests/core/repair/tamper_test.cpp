@@ -257,19 +257,21 @@ TEST_CASE("records that are damaged or made up are survived, and not taken for a
   TemporaryFolder folder;
   write_checkpoint(folder / "ck", {{"w", {2}, {{whole(Extents{2}), {2}, {1, 2}, 0}}}});
   CHECK(told(folder / "ck") == "clean");
-  std::string head = R"({"schema": "shardwright/1", "tensors": {"w": {"shape": [2], )";
+  std::string head = R"({"schema": "shardwright/2", "tensors": {"w": {"shape": [2], )";
   auto with = [&](const std::string& text) {
     put(folder / "ck/lost.json", text);
     return told(folder / "ck");
   };
   CHECK(with(head + R"("lost": 1)") == "undecided");
+  const std::string older = R"({"schema": "shardwright/1", "tensors": {"w": {"shape": [2], )";
+  CHECK(with(older + R"("lost": 1)") == "undecided");
   CHECK(with(R"({"made by": "another tool"})") == "clean");
   CHECK(with("not even JSON") == "clean");
-  CHECK(with("{\"schema\": \"shardwright/1\", \"tensors\": " + std::string(100'000, '[')) ==
+  CHECK(with("{\"schema\": \"shardwright/2\", \"tensors\": " + std::string(100'000, '[')) ==
         "undecided");
-  CHECK(with(R"({"schema": "shardwright/1", "tensors": {"w": {"shape": [3], "lost": 3}}})") ==
+  CHECK(with(R"({"schema": "shardwright/2", "tensors": {"w": {"shape": [3], "lost": 3}}})") ==
         "clean");
-  CHECK(with(R"({"schema": "shardwright/1", "tensors": {"w": {"shape": [-2], "lost": 3}}})") ==
+  CHECK(with(R"({"schema": "shardwright/2", "tensors": {"w": {"shape": [-2], "lost": 3}}})") ==
         "clean");
   CHECK(with(head + R"("lost": 0, "lost_boxes": [{"offsets": [9], "sizes": [1]}]}}})") == "clean");
   put(folder / "ck/lost.json",

@@ -17,7 +17,7 @@ TEST_CASE("a certificate that is damaged is broken and one that cannot be read i
   const std::string text = contents(made.out + "/certificate.json");
   for (const std::string& other :
        {std::string(), text.substr(0, text.size() / 2), std::string("[]"),
-        std::string("{\"schema\":\"shardwright/1\"}")}) {
+        std::string("{\"schema\":\"shardwright/2\"}")}) {
     CAPTURE(other);
     put(made.out + "/certificate.json", other);
     auto report = verify_repair(made.out);

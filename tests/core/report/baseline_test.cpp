@@ -13,8 +13,8 @@ Finding lost(std::vector<std::string> subjects, std::int64_t elements) {
   finding.rule = "glu-split-local";
   finding.consequence = Consequence::kSilentlyWrong;
   finding.subjects = std::move(subjects);
-  finding.evidence = {{"lost elements", elements},
-                      {"kept elements", 64 - elements},
+  finding.evidence = {{"total_lost_elements", elements},
+                      {"total_kept_elements", 64 - elements},
                       {"lost_elements", Extents(finding.subjects.size(), elements)}};
   return finding;
 }
@@ -139,6 +139,10 @@ TEST_CASE("a baseline that is no answer of a check is refused") {
     CHECK(read.error().kind == ErrorKind::kUsage);
     CHECK(read.error().place.file == "b.json");
   }
+  auto older = baseline_from_json(R"({"schema": "shardwright/1", "findings": [], "unjudged": []})",
+                                  "b.json");
+  REQUIRE_FALSE(older);
+  CHECK(older.error().advice.find("check CHECKPOINT --json") != std::string::npos);
   auto huge = baseline_from_json(
       R"({"findings": [{"rule": "r", "severity": "error", "consequence": "none", "subjects": [],
           "evidence": {"n": 18446744073709551615, "list": [9223372036854775807, 1]}}]})",

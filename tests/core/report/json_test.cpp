@@ -26,7 +26,7 @@ TEST_CASE("check as JSON has the promised keys, and null where there is no remed
   auto report = check(*checkpoint, CheckOptions{Depth::kMetadata, nullptr, std::nullopt});
   REQUIRE(report.has_value());
   std::string json = check_to_json(*report);
-  CHECK(has(json, R"("schema": "shardwright/1")"));
+  CHECK(has(json, R"("schema": "shardwright/2")"));
   CHECK(has(json, R"("verdict": "findings")"));
   CHECK(has(json, R"("depth": "metadata")"));
   CHECK(has(json, R"("rule": "coverage-gap")"));

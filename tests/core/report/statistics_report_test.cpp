@@ -54,7 +54,7 @@ TEST_CASE("statistics as JSON have every key, with strings and null where JSON h
   tensors[2].missing = 3;
   tensors[2].error = Error{ErrorKind::kDamaged, "cut off", {"f", 7}};
   auto json = nlohmann::json::parse(statistics_to_json(tensors));
-  CHECK(json["schema"] == "shardwright/1");
+  CHECK(json["schema"] == "shardwright/2");
   auto a = json["tensors"]["a"];
   CHECK(a["min"] == "-Infinity");
   CHECK(a["max"] == double(0.00012345F));

@@ -187,9 +187,9 @@ inline std::size_t damaged_tensors(const SavedModel& model) {
 // Number of damaged tensors with a diagnosis. A tensor that is not damaged must be a moment that is
 // reset because its pair lost rows, and must be named.
 inline std::size_t diagnosed_damage(const SavedModel& model, const Finding& finding) {
-  const auto given_up = std::find_if(
-      finding.evidence.begin(), finding.evidence.end(),
-      [](const auto& one) { return one.first == "whole moments whose rows are set back too"; });
+  const auto given_up =
+      std::find_if(finding.evidence.begin(), finding.evidence.end(),
+                   [](const auto& one) { return one.first == "whole_moments_reset"; });
   std::size_t damaged = 0;
   for (const Diagnosis& diagnosis : finding.diagnoses) {
     if (is_damaged(model, tensor_of(diagnosis))) {

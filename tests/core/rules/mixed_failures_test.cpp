@@ -392,7 +392,7 @@ TEST_CASE(
       std::any_of(plan->undecided.begin(), plan->undecided.end(), [](const Finding& finding) {
         return std::any_of(finding.evidence.begin(), finding.evidence.end(), [](const auto& one) {
           const auto* text = std::get_if<std::string>(&one.second);
-          return one.first == "not repaired because" &&
+          return one.first == "not_repaired_because" &&
                  text->find("mends its parameter model.layers.3") != std::string::npos;
         });
       });

@@ -242,7 +242,7 @@ TEST_CASE("what is only to know is not said to break a load") {
   symptom.cause = "x";
   report.findings = {symptom};
   CHECK(check_to_text(*checkpoint, report, {}).find("loads wrong") == std::string::npos);
-  report.findings[0].evidence = {{"explained by", std::string("axis-dropped")}};
+  report.findings[0].evidence = {{"explained_by", std::string("axis-dropped")}};
   CHECK(check_to_text(*checkpoint, report, {}).find("1 tensor: by axis-dropped") !=
         std::string::npos);
 }

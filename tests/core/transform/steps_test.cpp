@@ -291,15 +291,26 @@ TEST_CASE("a key that stands twice in a plan is named, wherever it is") {
        R"([{"step": "mask", "tensors": ["a"], "boxes": [{"offsets": [0], "offsets": [1], "sizes": [1]}]}])",
        R"([{"step": "drop", "step": "drop", "tensors": ["a"]}])"}) {
     auto read = plan_from_json(
-        std::string(R"({"schema": "shardwright/1", "steps": )") + steps + "}", "plan.json");
+        std::string(R"({"schema": "shardwright/2", "steps": )") + steps + "}", "plan.json");
     REQUIRE_FALSE(read.has_value());
     CHECK(says(read.error().message, "is there twice"));
   }
-  const char* whole = R"({"schema": "shardwright/1", "steps": [], "steps": []})";
+  const char* whole = R"({"schema": "shardwright/2", "steps": [], "steps": []})";
   CHECK_FALSE(plan_from_json(whole, "plan.json").has_value());
-  const char* apart = R"({"schema": "shardwright/1", "steps": [{"step": "drop", "tensors": ["a"]},
+  const char* apart = R"({"schema": "shardwright/2", "steps": [{"step": "drop", "tensors": ["a"]},
                           {"step": "drop", "tensors": ["b"]}]})";
   CHECK(plan_from_json(apart, "plan.json").has_value());
+}
+
+TEST_CASE("a plan of the JSON's version 1 is read, of an unknown version it is not") {
+  const auto plan_of = [](const std::string& schema) {
+    return plan_from_json(
+        R"({"schema": ")" + schema + R"(", "steps": [{"step": "drop", "tensors": ["a"]}]})",
+        "plan.json");
+  };
+  CHECK(plan_of("shardwright/1").has_value());
+  CHECK(plan_of("shardwright/2").has_value());
+  CHECK_FALSE(plan_of("shardwright/3").has_value());
 }
 
 TEST_CASE("tiles can be taken for other boxes than those that were recorded") {

@@ -266,7 +266,7 @@ TEST_CASE("one pass: plans of older versions are refused and say how to make the
   for (const char* old :
        {R"({"schema": "shardwright/1", "plan": 1, "operations": [], "tensors": []})",
         R"({"schema": "shardwright/1", "plan": 2, "steps": []})",
-        R"({"schema": "shardwright/1", "plan": 4, "steps": []})"}) {
+        R"({"schema": "shardwright/2", "plan": 4, "steps": []})"}) {
     auto read = plan_from_json(*checkpoint, old, "plan.json");
     REQUIRE_FALSE(read.has_value());
     CHECK(read.error().kind == ErrorKind::kUnsupported);

@@ -44,7 +44,7 @@ StepsOff all_but(const Plan& plan, std::size_t on) {
 bool says_off(const Finding& finding) {
   return std::any_of(finding.evidence.begin(), finding.evidence.end(), [](const auto& one) {
     const auto* text = std::get_if<std::string>(&one.second);
-    return one.first == "not repaired because" && text != nullptr &&
+    return one.first == "not_repaired_because" && text != nullptr &&
            text->find("switched off") != std::string::npos;
   });
 }

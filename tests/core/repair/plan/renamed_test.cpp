@@ -129,7 +129,7 @@ TEST_CASE("a name that is there and stays is never given to another: nothing is 
     CHECK(plan.empty());
     CHECK(plan.tensors.empty());
     REQUIRE(plan.undecided.size() == 1);
-    CHECK(plan.undecided[0].evidence.back().first == "not repaired because");
+    CHECK(plan.undecided[0].evidence.back().first == "not_repaired_because");
   }
   // A name from a plan that a user edited.
   Plan plan = plan_of(*checkpoint, {{"layers.2.w", "layers.3.w"}});

@@ -65,7 +65,7 @@ TEST_CASE("a plan that was tampered with is refused, whatever was changed") {
   }
   CHECK(refused > accepted);
   for (const char* text :
-       {"", "[]", "{}", "null", "1", "{\"schema\": \"shardwright/1\"}", "[[[[[["})
+       {"", "[]", "{}", "null", "1", "{\"schema\": \"shardwright/2\"}", "[[[[[["})
     CHECK_FALSE(plan_from_json(*checkpoint, text, "plan.json").has_value());
 }
 

@@ -293,7 +293,7 @@ TEST_CASE("an axis that was left out along with the strides is placed by who wro
   Seen seen = look(made);
   REQUIRE_FALSE(seen.findings.empty());
   CHECK(seen.findings[0].rule == "axis-dropped");
-  CHECK(seen.number(seen.findings[0], "lost elements") == 8);
+  CHECK(seen.number(seen.findings[0], "total_lost_elements") == 8);
   CHECK(seen.retained_chunks("fc1.weight") == "4+1<1 5+1<5 6+1<3 7+1<7");
 }
 

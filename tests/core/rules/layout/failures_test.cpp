@@ -90,8 +90,8 @@ TEST_CASE("F2: the rows of both halves go into W, V is lost, and the loss is cou
     CHECK(seen.retained_chunks(kGluV) == "");
     CHECK(seen.number(finding, "factor") == item.factor);
     // Both moments of Adam count.
-    CHECK(seen.number(finding, "lost elements") == 2 * item.lost);
-    CHECK(seen.number(finding, "kept elements") == 2 * (item.all - item.lost));
+    CHECK(seen.number(finding, "total_lost_elements") == 2 * item.lost);
+    CHECK(seen.number(finding, "total_kept_elements") == 2 * (item.all - item.lost));
   }
 }
 
@@ -180,7 +180,7 @@ TEST_CASE("F3.1 and F3.2: survivors by writer, moments in pairs, masters refille
     CHECK(seen.retained_chunks("optimizer.state.0.exp_avg") == (balanced ? "" : "0+2<0"));
     CHECK(seen.retained_chunks("optimizer.state.1.exp_avg_sq") == (balanced ? "" : "0+2<0"));
     CHECK(seen.retained_chunks("optimizer.state.1.master_param") == (balanced ? "6+2<3" : "0+2<0"));
-    CHECK(seen.number(finding, "refilled from the model") == 6 + 12);
+    CHECK(seen.number(finding, "refilled_from_the_model") == 6 + 12);
     for (const Diagnosis& diagnosis : finding.diagnoses) {
       const auto& part = std::get<PartlyLost>(diagnosis);
       auto fqn = seen.checkpoint->fqn(part.tensor);
@@ -331,7 +331,7 @@ TEST_CASE("F4.1: one expert rank survives for each key, in the order that the sp
   REQUIRE(seen.findings.size() == 2);
   CHECK(seen.findings[0].rule == "axis-dropped");
   CHECK(seen.number(seen.findings[0], "factor") == 2);
-  CHECK(seen.number(seen.findings[0], "lost elements") == 4);
+  CHECK(seen.number(seen.findings[0], "total_lost_elements") == 4);
   CHECK(seen.findings[1].rule == "writer-mosaic");
   CHECK(seen.retained_chunks("model.layers.3.mlp.experts.fc1.weight0") == "0+2<0");
   CHECK(seen.retained_chunks("model.layers.3.mlp.experts.fc1.weight1") == "2+2<1");

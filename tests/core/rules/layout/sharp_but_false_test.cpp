@@ -178,7 +178,7 @@ TEST_CASE("expert and expert-tensor ranks that vanish together are placed by who
   const Finding& finding = *seen.find("axis-dropped");
   CHECK(finding.cause.find("mesh axes ep (2) and etp (2)") != std::string::npos);
   CHECK(finding.subjects.size() == 2);
-  CHECK(seen.number(finding, "lost elements") == 8 * 3 + 4 * 6 - 12);
+  CHECK(seen.number(finding, "total_lost_elements") == 8 * 3 + 4 * 6 - 12);
   CHECK(seen.retained_chunks("experts.fc1.weight0") == "1+1<1 6+1<6");
   CHECK(seen.retained_chunks("experts.fc2.weight0") == "1+1<3 2+1<4");
 }
@@ -208,7 +208,7 @@ TEST_CASE("a whole moment gives up the rows that its pair has lost, and only the
   CHECK(seen.retained_chunks("optimizer.model.fc.weight.exp_avg_sq") == "4+4<1");
   CHECK(seen.retained_chunks("optimizer.model.fc.weight.exp_avg") == "4+4<1");
   CHECK(seen.retained_chunks("optimizer.model.up.weight.exp_avg").empty());
-  CHECK(seen.number(finding, "lost elements") == 16);
+  CHECK(seen.number(finding, "total_lost_elements") == 16);
 }
 
 TEST_CASE("a moment of another optimizer with the same number gives up nothing") {
@@ -341,7 +341,7 @@ TEST_CASE("a spec of the model alone places states that lost an axis which their
   REQUIRE(finding != nullptr);
   CHECK(finding->subjects.size() == 2);
   CHECK(seen.retained_chunks("optimizer.state.fc2.weight.exp_avg") == "0+2<1 2+2<2");
-  CHECK(seen.number(*finding, "lost elements") == 16);
+  CHECK(seen.number(*finding, "total_lost_elements") == 16);
 }
 
 TEST_CASE("projected states with tiles of their own size are not short of their parameter") {

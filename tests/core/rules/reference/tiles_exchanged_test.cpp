@@ -150,7 +150,7 @@ TEST_CASE("tiles that hold the same stay and zeros accuse nobody") {
   CheckReport report = held_against(folder / "bad", folder / "good");
   const Finding* finding = first_of(report, "tiles-exchanged");
   REQUIRE(finding != nullptr);
-  CHECK(test::evidence<std::int64_t>(*finding, "tiles that moved") == 2);
+  CHECK(test::evidence<std::int64_t>(*finding, "tiles_that_moved") == 2);
   check_repair(folder, report, "w", truth);
 }
 
@@ -167,7 +167,7 @@ TEST_CASE("a tile that is a copy of another is said to be one and nothing is rep
   CHECK(finding->severity == Severity::kError);
   CHECK_FALSE(finding->remedy.has_value());
   CHECK(finding->diagnoses.empty());
-  CHECK(test::evidence<std::int64_t>(*finding, "second copies") == 1);
+  CHECK(test::evidence<std::int64_t>(*finding, "second_copies") == 1);
   CHECK(first_of(report, "differs-from-reference") == nullptr);
 }
 

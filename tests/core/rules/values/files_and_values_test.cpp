@@ -376,12 +376,12 @@ TEST_CASE("replicas that part ways are a warning, those that differ in last bits
   auto last = with("bits", "Replicate", bits);
   CHECK(said(*last, "replica-diverge") == Severity::kInfo);
   CHECK(
-      evidence<std::vector<std::string>>(found_in(*last, "replica-diverge").at(0), "steps between")
+      evidence<std::vector<std::string>>(found_in(*last, "replica-diverge").at(0), "steps_between")
           .front() == "exp_avgs.0: rank 2 and rank 0: 1 by 1 ULP");
   auto far = with("astray", "Replicate", astray);
   CHECK(said(*far, "replica-diverge") == Severity::kWarning);
   auto finding = found_in(*far, "replica-diverge").at(0);
   CHECK_FALSE(finding.remedy.has_value());
   CHECK(finding.subjects == std::vector<std::string>{"optimizer_rank_2.pt"});
-  CHECK(evidence<double>(finding, "largest difference") > 0.1);
+  CHECK(evidence<double>(finding, "largest_difference") > 0.1);
 }

@@ -281,7 +281,7 @@ TEST_CASE("masters that are the weights raise nothing, shifted ones are found at
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].severity == Severity::kError);
   CHECK(findings[0].subjects == std::vector<std::string>{"optimizer.state.l1.weight.master_param"});
-  CHECK(evidence<std::vector<std::string>>(findings[0], "found again at").front() ==
+  CHECK(evidence<std::vector<std::string>>(findings[0], "found_again_at").front() ==
         "optimizer.state.l1.weight.master_param: rows [0, 12) are rows [4, 16) of the weight and "
         "rows [12, 16) are rows [0, 4) of the weight");
 
@@ -322,7 +322,7 @@ TEST_CASE("values confirm where a surviving master belongs, and a contradiction 
   auto findings = found_in(*agree, "local-saved-as-global");
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].diagnoses.size() == 3);
-  CHECK(evidence<std::vector<std::string>>(findings[0], "values agree").front() ==
+  CHECK(evidence<std::vector<std::string>>(findings[0], "values_agree").front() ==
         "bfloat16(optimizer.state.fc.weight.master_param) equals model.fc.weight rows [6, 8)");
 
   auto other = made(folder / "other", model_with(1));

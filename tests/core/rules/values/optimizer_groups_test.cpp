@@ -201,7 +201,7 @@ TEST_CASE("a step that went back beside others that did not is wrong, an older c
   auto sure = found_in(*later, "optimizer-groups", Depth::kHeaders, earlier);
   REQUIRE(sure.size() == 1);
   CHECK(sure[0].severity == Severity::kWarning);
-  CHECK(evidence<std::vector<std::string>>(sure[0], "contradicted by").front() ==
+  CHECK(evidence<std::vector<std::string>>(sure[0], "contradicted_by").front() ==
         "the reference, which has 50 there");
   CHECK(entry(*mended(later, folder / "out", earlier).checkpoint,
               "optimizer.param_groups.1.step") == "100");
@@ -237,7 +237,7 @@ TEST_CASE("steps that are not alike are left to the person, with what to do") {
   REQUIRE(findings.size() == 1);
   CHECK_FALSE(findings[0].remedy.has_value());
   CHECK(findings[0].diagnoses.empty());
-  CHECK(evidence<std::string>(findings[0], "what to do").starts_with("no safe remedy"));
+  CHECK(evidence<std::string>(findings[0], "what_to_do").starts_with("no safe remedy"));
 }
 
 TEST_CASE("a step that is no count of updates is wrong whatever the moments say") {
@@ -420,7 +420,7 @@ TEST_CASE("a parameter in two groups, and states in no group, cannot be") {
   auto twice = found_in(*made(folder / "twice", model), "optimizer-groups");
   REQUIRE(twice.size() == 1);
   CHECK(twice[0].severity == Severity::kWarning);
-  CHECK(evidence<std::vector<std::string>>(twice[0], "listed twice") ==
+  CHECK(evidence<std::vector<std::string>>(twice[0], "listed_twice") ==
         std::vector<std::string>{"l1.weight"});
 
   MadeModel orphan = grown(4, 100), stages = orphan;
