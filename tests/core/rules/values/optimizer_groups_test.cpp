@@ -277,7 +277,7 @@ TEST_CASE("a step far ahead of most is remarked on, and decided by a reference")
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].severity == Severity::kInfo);
   CHECK(findings[0].subjects == std::vector<std::string>{"optimizer.state.l3.weight.step"});
-  CHECK(evidence<double>(findings[0], "step of most") == 100);
+  CHECK(evidence<double>(findings[0], "step_of_most") == 100);
   auto sure = found_in(*later, "optimizer-groups", Depth::kHeaders, earlier);
   REQUIRE(sure.size() == 1);
   CHECK(sure[0].severity == Severity::kWarning);
