@@ -47,3 +47,35 @@ TEST_CASE("adapter: a lost half of LoHa, LoKr, VeRA or RandLora is reported") {
     }
   }
 }
+
+TEST_CASE("adapter: a rank of LoHa, LoKr, VeRA or HRA that is not r is reported") {
+  struct Kind {
+    const char* type;
+    const char* parameter;
+    decltype(NamedTensor::shape) shape;
+  };
+  const auto kinds = std::to_array<Kind>({{"LOHA", "hada_w1_b", {4, 16}},
+                                          {"LOKR", "lokr_w2_b", {4, 16}},
+                                          {"VERA", "vera_lambda_d", {4}},
+                                          {"HRA", "hra_u", {16, 4}}});
+  for (const Kind& kind : kinds) {
+    CAPTURE(kind.type);
+    NamedTensors tensors;
+    tensors[kRootOfOthers + "model.layers.0.self_attn.q_proj." + kind.parameter] = {"F32",
+                                                                                    kind.shape};
+    const auto checked = [&](int rank, const char* pattern) {
+      return checked_tensors(
+          tensors,
+          {{"adapter_config.json",
+            fmt::format(R"({{"peft_type": "{}", "r": {}, "rank_pattern": {{{}}}}})", kind.type,
+                        rank, pattern)}},
+          Depth::kHeaders, kFileOfOthers);
+    };
+    CHECK(find(checked(4, ""), "adapter-contradicts") == nullptr);
+    CHECK(find(checked(8, R"("q_proj": 4)"), "adapter-contradicts") == nullptr);
+    const CheckReport report = checked(8, "");
+    const Finding* finding = find(report, "adapter-contradicts");
+    REQUIRE(finding != nullptr);
+    CHECK(finding->cause.find("r 8") != std::string::npos);
+  }
+}
