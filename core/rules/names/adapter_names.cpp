@@ -360,6 +360,7 @@ void find_adapter_names(const Facts& facts, std::vector<Finding>& findings) {
   if (*config) {
     report_no_matrices(facts, **config, findings);
     report_unusable_config(facts, **config, findings);
+    report_other_ranks(facts, **config, findings);
   }
   if (*config && !is_adapter(c)) report_config_beside_model(facts, **config, findings);
   if (!is_adapter(c)) return;

@@ -31,12 +31,32 @@ std::optional<std::string> other_direction(std::string_view fqn) {
   return std::nullopt;
 }
 
+// LoHa's, LoKr's, VeRA's and RandLora's parameters: "…q_proj.hada_w1_a" and "…q_proj.hada_w1_b".
+// LoKr may save a factor whole, as "lokr_w1", which has no other half.
+std::optional<std::string> other_factor(std::string_view fqn) {
+  constexpr auto kPairs = std::to_array<std::pair<std::string_view, std::string_view>>(
+      {{".hada_w1_a", ".hada_w1_b"},
+       {".hada_w2_a", ".hada_w2_b"},
+       {".lokr_w1_a", ".lokr_w1_b"},
+       {".lokr_w2_a", ".lokr_w2_b"},
+       {".vera_lambda_b", ".vera_lambda_d"},
+       {".randlora_lambda", ".randlora_gamma"}});
+  for (const auto& [first, second] : kPairs) {
+    for (const auto& [from, to] : {std::pair(first, second), std::pair(second, first)}) {
+      if (fqn.ends_with(from))
+        return std::string(fqn.substr(0, fqn.size() - from.size())) + std::string(to);
+    }
+  }
+  return std::nullopt;
+}
+
 // "…q_proj.lora_A.weight" and "…q_proj.lora_B.weight"
 std::optional<std::string> other_matrix(std::string_view fqn) {
   constexpr auto kStems = std::to_array<std::string_view>({".lora_", ".lora_embedding_"});
   // With lora_bias only B has one.
   if (parse_state_fqn(fqn) || fqn.ends_with(".bias")) return std::nullopt;
   if (auto other = other_direction(fqn)) return other;
+  if (auto other = other_factor(fqn)) return other;
   for (std::string_view stem : kStems) {
     const std::size_t letter = fqn.rfind(stem) + stem.size();
     if (fqn.rfind(stem) == std::string_view::npos || letter >= fqn.size()) continue;
@@ -71,9 +91,9 @@ void find_half_adapters(const Facts& facts, std::vector<Finding>& findings) {
   finding.rule = kHalfPair.id;
   finding.severity = Severity::kWarning;
   finding.cause = fmt::format(
-      "Of {} both LoRA matrices are here, and of {} one of the two: {} {} missing. Loaders go on "
+      "Of {} both halves are here, and of {} one of the two: {} {} missing. Loaders go on "
       "without it, and what was learned there is gone without an error.",
-      plural(whole / 2, "adapter"), human_count(halves.size()), some_of(missing),
+      plural(whole / 2, "pair"), human_count(halves.size()), some_of(missing),
       missing.size() == 1 ? "is" : "are");
   finding.evidence = {{"missing", capped(missing)},
                       {"count", count_of(missing.size())},
