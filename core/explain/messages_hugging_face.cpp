@@ -204,6 +204,20 @@ constexpr MessageKind kHuggingFaceMessages[] = {
                     .decide = "Nothing: the message has both sizes.",
                     .command = "shardwright check CHECKPOINT"}}},
      .loader = "huggingface_hub"},
+    {.id = "xet-download",
+     .example =
+         "RuntimeError: Data processing error: CAS service error : Reqwest Error: HTTP status",
+     .patterns = {"data processing error: cas service error"},
+     .meanings = {{{.rule = &kShortFile,
+                    .wrong = WrongSide::kEither,
+                    .weight = 0.6,
+                    .title = "a transfer from the hub's Xet storage failed",
+                    .text = "The network or the server stopped it, so a file may be missing or "
+                            "short. Download it anew; "
+                            "HF_HUB_DISABLE_XET=1, set before the start, takes the plain HTTP way.",
+                    .decide = "Check the folder: it says which files are missing or short.",
+                    .command = "shardwright check CHECKPOINT"}}},
+     .loader = "huggingface_hub"},
     {.id = "is-a-folder",
      .example = "IsADirectoryError: [Errno 21] Is a directory: 'FOLDER'",
      .patterns = {"is a directory: <name>", "no such device (os error 19)"},

@@ -43,6 +43,8 @@ constexpr SizeConstraint kGeneralSizes[] = {
     {"layers.*.mlp.gate_proj.weight", {kAnyFfn, kAnyHidden}},
     {"layers.*.mlp.up_proj.weight", {kAnyFfn, kAnyHidden}},
     {"layers.*.mlp.down_proj.weight", {kAnyHidden, kAnyFfn}},
+    {"layers.*.mlp.gate.weight", {kExpertCount, kAnyHidden}},
+    {"layers.*.mlp.router.weight", {kExpertCount, kAnyHidden}},
     {"layers.*.mlp.experts.*.gate_proj.weight", {"moe_intermediate_size", kAnyHidden}},
     {"layers.*.mlp.experts.*.up_proj.weight", {"moe_intermediate_size", kAnyHidden}},
     {"layers.*.mlp.experts.*.down_proj.weight", {kAnyHidden, "moe_intermediate_size"}},

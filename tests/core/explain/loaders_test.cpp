@@ -310,6 +310,9 @@ TEST_CASE("explain: sentences of libraries of Hugging Face are known") {
       {"OSError: Consistency check failed: file should be of size 4976698672 but has size 10240 "
        "(model-00001-of-00004.safetensors).",
        "huggingface_hub", "download-size", "short-file"},
+      {"RuntimeError: Data processing error: CAS service error : Reqwest Error: HTTP status client "
+       "error (416 Range Not Satisfiable)",
+       "huggingface_hub", "xet-download", "short-file"},
       {"OSError: The state dictionary of the model you are trying to load is corrupted. Are you "
        "sure it was properly saved?",
        "transformers", "corrupted-state-dict", "renamed"},
