@@ -133,6 +133,18 @@ TEST_CASE("experts are counted in the layers that have any") {
   CHECK(told_of(beside_keys(weights, keys)).empty());
 }
 
+TEST_CASE("the router of an architecture without a table has a row for each expert") {
+  ConfigWeights weights = llama_weights();
+  for (int layer = 0; layer < 3; ++layer)
+    weights.shapes[fmt::format("model.layers.{}.mlp.router.weight", layer)] = {4, 8};
+  Keys keys = {{"model_type", "\"tiny_moe\""},
+               {"architectures", "[\"TinyMoeForCausalLM\"]"},
+               {"num_local_experts", "4"}};
+  CHECK(rules_above_info(beside_keys(weights, keys)).empty());
+  keys["num_local_experts"] = "8";
+  CHECK(rules_above_info(beside_keys(weights, keys)) == std::vector<std::string>{"config-shape"});
+}
+
 TEST_CASE("a head that is not tied and not there is told, and one that may be is not") {
   ConfigWeights weights = llama_weights();
   weights.shapes.erase("lm_head.weight");
