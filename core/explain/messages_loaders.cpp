@@ -138,6 +138,21 @@ constexpr MessageKind kLoaderMessages[] = {
                             "or a model with more parameters gives this. Do not force it: states "
                             "would go to other parameters.",
                     .decide = "How many parameters each group has in both runs."}}}},
+    {.id = "optimizer-devices",
+     .example = "Tensors of the same index must be on the same device and the same dtype except "
+                "`step` tensors that can be CPU and float32/64 notwithstanding",
+     .patterns = {"tensors of the same index must be on the same device and the same dtype"},
+     .meanings = {{{.id = "optimizer-devices",
+                    .wrong = kLoader,
+                    .weight = 0.6,
+                    .title = "a parameter and its optimizer states differ in device or dtype",
+                    .text = "torch steps many parameters at once and wants each with its gradient "
+                            "and moments on one device, in one dtype. load_state_dict moves and "
+                            "casts the states; an assignment into optimizer.state does not, and a "
+                            "model that is moved or cast after the load leaves them behind.",
+                    .decide = "Device and dtype of one parameter, its gradient and its "
+                              "optimizer.state right before step()."}}},
+     .loader = "torch"},
     {.id = "flat-param-key",
      .example = "NAME contains _flat_param. This can happen if the model is not the root module.",
      .patterns = {"<before>contains _flat_param", "<before>contains flat_param"},

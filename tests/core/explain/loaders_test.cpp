@@ -170,6 +170,9 @@ TEST_CASE("explain: sentences of torch are known") {
       {"NotImplementedError: Cannot copy out of meta tensor; no data! Please use "
        "torch.nn.Module.to_empty() instead",
        "torch", "meta-tensor", "not-filled"},
+      {"RuntimeError: Tensors of the same index must be on the same device and the same dtype "
+       "except `step` tensors that can be CPU and float32/64 notwithstanding",
+       "torch", "optimizer-devices", "optimizer-devices"},
       {"IndexError: index out of range in self", "torch", "index-outside", "vocabulary"},
       {"TypeError: Expected state_dict to be dict-like, got <class "
        "'torch.nn.modules.linear.Linear'>.",
