@@ -46,7 +46,7 @@ std::optional<EngineFileName> parse_engine_file(std::string_view file) {
   const bool is_bounded = name.rank < kMostParallelRanks && name.part < kMostParallelRanks &&
                           name.ranks <= kMostParallelRanks;
   // "rank007" is not how an engine spells rank 7.
-  return is_one && is_bounded && engine_file_name(name) == std::string(file) + ".safetensors"
+  return is_one && is_bounded && engine_file_name(name) == std::string(file).append(kParallelSuffix)
              ? std::optional(name)
              : std::nullopt;
 }

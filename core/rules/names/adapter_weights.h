@@ -1,4 +1,5 @@
-// Whole weights of the base model in an adapter's file.
+// Reports tensors of an adapter that do not fit its adapter_config.json, and values there that PEFT
+// cannot use.
 #pragma once
 
 #include <optional>
