@@ -91,6 +91,7 @@ enum class Action : std::uint8_t {
   kOpenDemo,
   kTour,
   kExpect,
+  kWriteAs,
   kRun,
   kRunNumbers,
   kOpenInTab,

@@ -273,7 +273,7 @@ void draw_remedy(Frame& frame, Column& column, const Finding& finding) {
   x += chip(frame, column.draw, x, middle, lossless ? "lossless" : "loses elements",
             lossless ? frame.theme.ok : frame.theme.warn) +
        frame.px(8);
-  if (frame.snapshot.plan != nullptr) {
+  if (frame.snapshot.plan != nullptr && frame.snapshot.plan->repairs()) {
     std::uint64_t moved = 0;
     std::int64_t tiles = 0;
     for (const Operation& operation : frame.snapshot.plan->operations) {

@@ -114,6 +114,7 @@ void draw_habit_panels(Frame& frame, UiState& state) {
   if (state.habits.settings_open) draw_settings(frame, state);
   if (state.habits.errors_open) draw_error_meaning(frame, state);
   if (state.habits.expect_open) draw_expectation(frame, state);
+  if (state.write.open) draw_write_panel(frame, state);
   if (state.habits.report_open) draw_report(frame, state);
 }
 
@@ -194,6 +195,8 @@ constexpr std::array kHabitRows{
     ActionRow{Action::kTour, "Take the tour", {Key::kF2}, can_tour, step_tour},
     ActionRow{Action::kExpect, "Set the expected shapes", ctrl(Key::kE), has_checkpoint,
               open_expectation, OverlayPolicy::kReplaces},
+    ActionRow{Action::kWriteAs, "Write it in another form: convert, reshard, merge, average",
+              ctrl_shift(Key::kS), has_checkpoint, open_write_panel, OverlayPolicy::kReplaces},
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "core/base/natural_order.h"
+#include "core/io/asked_end.h"
 #include "views/actions.h"
 #include "views/parts.h"
 #include "views/text.h"
@@ -204,8 +205,7 @@ void draw_summary(Frame& frame, UiState& state, Region region) {
   float pad = frame.px(24);
   Column column{draw, region.min.x + pad, region.max.x - pad,
                 region.min.y + frame.px(18) - ImGui::GetScrollY()};
-  std::string title = frame.snapshot.options.checkpoint;
-  title = title.substr(title.find_last_of('/') + 1);
+  const std::string title = printable(short_path(frame.snapshot.options.checkpoint));
   Measure measure = [&](std::string_view t) { return text_width(frame.fonts.title, t); };
   text_from(draw, frame.fonts.title, column.left, column.y + frame.px(10), frame.theme.text,
             elide_middle(title.empty() ? "The checkpoint" : title, column.width(), measure));

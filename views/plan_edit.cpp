@@ -10,6 +10,7 @@
 #include "views/imgui_versions.h"
 #include "views/plan_parts.h"
 #include "views/text.h"
+#include "views/verdict.h"
 
 namespace shw {
 namespace {
@@ -103,7 +104,7 @@ void draw_plan_error(Frame& frame, Column& column, const Error& error) {
   std::string where = error.place.file.empty() ? error.place.tensor : error.place.file;
   std::string text = (where.empty() ? "" : where + ": ") + error.message;
   // The advice after a stop names commands for a terminal; the buttons below do the same.
-  if (!error.advice.empty() && !stopped) text += ". " + error.advice;
+  if (!error.advice.empty() && !stopped) text += ". " + on_desk(error.advice);
   paragraph(frame, inside, frame.fonts.small, stopped ? frame.theme.quiet : frame.theme.bad, text);
   column.y = inside.y + frame.px(10);
 }
@@ -213,15 +214,18 @@ void draw_plan_text(Frame& frame, UiState& state, Column& column) {
 
 void draw_plan_target(Frame& frame, UiState& state, Column& column) {
   const Snapshot& s = frame.snapshot;
-  if (state.plan.asked_target != state.out || state.plan.asked_of != s.checkpoint.get()) {
+  const std::string suffix = s.edits == nullptr ? std::string() : s.edits->edit().suffix;
+  if (state.plan.asked_target != state.out || state.plan.asked_of != s.checkpoint.get() ||
+      state.plan.asked_suffix != suffix) {
     state.plan.asked_target = state.out;
     state.plan.asked_of = s.checkpoint.get();
+    state.plan.asked_suffix = suffix;
     frame.emit(TargetCommand{state.out});
   }
   head(frame, column, "INTO A NEW DIRECTORY");
   std::string hint = s.target != nullptr && s.target->typed_path.empty()
                          ? s.target->path
-                         : s.options.checkpoint + "-repaired";
+                         : "a new folder beside the checkpoint";
   bool dry =
       path_with(frame, column, "plan/out", hint.c_str(),
                 "The folder of the result, which does not exist yet.", state.out,
@@ -230,8 +234,12 @@ void draw_plan_target(Frame& frame, UiState& state, Column& column) {
   if (s.target != nullptr && s.target->typed_path == state.out)
     draw_place(frame, state, column, *s.target);
   paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
-            "The checkpoint that is open is not touched. What comes out is verified before it gets "
-            "its name. In place swaps .metadata alone; Undo brings it back byte for byte.");
+            s.not_in_place
+                ? "The checkpoint that is open is not touched. What comes out is verified before "
+                  "it gets its name."
+                : "The checkpoint that is open is not touched. What comes out is verified before "
+                  "it gets its name. In place swaps .metadata alone; Undo brings it back byte for "
+                  "byte.");
   column.y += frame.px(12);
   draw_devices(frame, state, column);
   if (s.outlook != nullptr) draw_outlook(frame, column, *s.outlook);

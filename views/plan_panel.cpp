@@ -17,7 +17,15 @@ std::string summary_of(const Snapshot& snapshot) {
   const Plan& plan = *snapshot.plan;
   bool all_off = plan.empty() && snapshot.edits && !snapshot.edits->edit().whole->empty();
   if (all_off) return "Every step is switched off: nothing would be repaired.";
-  return in_words(plan);
+  std::string text = plan.repairs() ? in_words(plan) : std::string();
+  const verbs::StepOutlook* written =
+      snapshot.edits == nullptr ? nullptr : snapshot.edits->edit().written.get();
+  if (written == nullptr) return text.empty() ? in_words(plan) : text;
+  return text + (text.empty() ? "" : " ") +
+         fmt::format("{}, {} as {}: {} made, {} kept as they are.",
+                     plural(written->tensors, "tensor"), human_bytes(written->bytes_written),
+                     written->format, plural(written->tiles_made, "tile"),
+                     human_count(written->tiles_kept));
 }
 
 // Returns true if Enter was pressed.
@@ -77,7 +85,8 @@ void draw_plan_buttons(Frame& frame, UiState& state, const Column& column) {
     const char *id, *label;
     Action action;
     ButtonStyle style;
-  } buttons[] = {{"plan/apply", "Apply", Action::kApply, ButtonStyle::kPrimary},
+  } buttons[] = {{"plan/apply", plan_is_of_form(frame.snapshot) ? "Write" : "Apply", Action::kApply,
+                  ButtonStyle::kPrimary},
                  {"plan/in-place", "Apply in place", Action::kApplyInPlace, ButtonStyle::kPlain},
                  {"plan/close", "Cancel", Action::kPalette, ButtonStyle::kPlain}};
   for (auto& b : buttons) {
@@ -108,6 +117,7 @@ void draw_content(Frame& frame, UiState& state, Column& column, const Plan& plan
     column.y += frame.px(14);
   }
   draw_plan_steps(frame, state, column);
+  draw_plan_form(frame, column);
   draw_plan_rest(frame, column);
   if (loses_elements(plan)) draw_fill(frame, state, column);
   if (!plan.empty()) draw_plan_target(frame, state, column);
@@ -119,7 +129,9 @@ void draw_content(Frame& frame, UiState& state, Column& column, const Plan& plan
 void draw_plan_panel(Frame& frame, UiState& state) {
   const Plan* plan = frame.snapshot.plan.get();
   OverlayPanel panel;
-  if (!begin_panel(frame, state, "##plan", 820, state.plan_height, "Review the repair", panel))
+  const char* title =
+      plan_is_of_form(frame.snapshot) ? "Review what is written" : "Review the repair";
+  if (!begin_panel(frame, state, "##plan", 820, state.plan_height, title, panel))
     state.plan_open = false;
   if (plan != nullptr)
     draw_content(frame, state, panel.content, *plan);

@@ -8,6 +8,8 @@ namespace shw {
 
 // All steps with switches, tensors and losses.
 void draw_plan_steps(Frame& frame, UiState& state, Column& column);
+// Steps and notes of a plan that writes another form.
+void draw_plan_form(Frame& frame, Column& column);
 // Findings that the plan does not repair.
 void draw_plan_rest(Frame& frame, Column& column);
 // Undo and redo buttons.

@@ -4,6 +4,7 @@
 #include <imgui.h>
 #include <algorithm>
 
+#include "core/repair/run/outlook_words.h"
 #include "views/controls.h"
 #include "views/plan_parts.h"
 #include "views/text.h"
@@ -141,6 +142,27 @@ void draw_plan_steps(Frame& frame, UiState& state, Column& column) {
     draw_step(frame, state, column,
               {i, &whole.operations[i], off, edit != nullptr && s.repaired == nullptr});
   }
+}
+
+void draw_plan_form(Frame& frame, Column& column) {
+  const PlanEdit* edit = frame.snapshot.edits == nullptr ? nullptr : &frame.snapshot.edits->edit();
+  if (edit == nullptr || edit->written == nullptr) return;
+  head(frame, column, "WHAT IS DONE ON THE WAY");
+  const std::size_t repairs = edit->plan->operations.size();  // they are listed with switches
+  const std::vector<std::string>& steps = edit->written->steps;
+  for (std::size_t i = repairs; i < steps.size(); ++i)
+    paragraph(frame, column, frame.fonts.text, frame.theme.text, steps[i]);
+  if (steps.size() <= repairs)
+    paragraph(frame, column, frame.fonts.text, frame.theme.text,
+              "Every tensor keeps its name, shape and values.");
+  column.y += frame.px(6);
+  for (const std::string& note : edit->notes)
+    paragraph(frame, column, frame.fonts.small, frame.theme.quiet, note);
+  for (const std::string& cast : edit->written->out_of_range)
+    paragraph(frame, column, frame.fonts.small, frame.theme.warn, cast);
+  if (const auto& others = edit->written->of_other_ranks; !others.empty())
+    paragraph(frame, column, frame.fonts.small, frame.theme.warn, left_behind_in_words(others));
+  column.y += frame.px(12);
 }
 
 void draw_plan_rest(Frame& frame, Column& column) {

@@ -26,7 +26,7 @@ bool can_review(const Frame& frame, const UiState& state) {
   return has_findings(frame, state) && frame.snapshot.repaired == nullptr;
 }
 void review(Frame& frame, UiState& state) {
-  if (frame.snapshot.plan == nullptr) frame.emit(PlanCommand{});
+  if (frame.snapshot.plan == nullptr || plan_is_of_form(frame.snapshot)) frame.emit(PlanCommand{});
   state.plan_open = true;
 }
 
@@ -117,7 +117,7 @@ void step_difference(Frame& frame, UiState& state, int direction) {
 constexpr std::array kRepairRows{
     ActionRow{Action::kReview, "Review the repair", ctrl(Key::kR), can_review, review,
               OverlayPolicy::kReplaces},
-    ActionRow{Action::kApply, "Apply the repair into a new directory", ctrl(Key::kEnter), can_apply,
+    ActionRow{Action::kApply, "Write the result into a new folder", ctrl(Key::kEnter), can_apply,
               [](Frame& frame, UiState& state) { apply_repair(frame, state, false); },
               OverlayPolicy::kNeedsRepairPanel},
     ActionRow{Action::kApplyInPlace,
@@ -167,9 +167,8 @@ constexpr std::array kRepairRows{
     ActionRow{Action::kPreviousDifference, "Go to the previous difference", ctrl_shift(Key::kF8),
               has_differences,
               [](Frame& frame, UiState& state) { step_difference(frame, state, -1); }},
-    ActionRow{Action::kVerify, "Verify what was repaired", {}, can_verify, emit_one<VerifyCommand>},
-    ActionRow{
-        Action::kOpenRepaired, "Open what was repaired", {}, can_open_repaired, open_repaired},
+    ActionRow{Action::kVerify, "Verify the result", {}, can_verify, emit_one<VerifyCommand>},
+    ActionRow{Action::kOpenRepaired, "Open the result", {}, can_open_repaired, open_repaired},
     // Checks the restored checkpoint again.
     ActionRow{Action::kUndo,
               "Undo a repair in place",

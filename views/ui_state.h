@@ -20,6 +20,7 @@
 #include "views/tile_paint.h"
 #include "views/ui_layout.h"
 #include "views/values_state.h"
+#include "views/write_state.h"
 
 namespace shw {
 
@@ -77,6 +78,7 @@ struct UiState {
   MatrixBy matrix_by = MatrixBy::kFindings;
 
   PlanState plan;  // of the repair panel
+  WriteState write;
   bool certificate_open = false;
   bool compare_open = false, compare_wanted = false;  // compare_wanted focuses its text field
   std::string compare_path;

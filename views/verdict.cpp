@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/base/checked.h"
+#include "core/io/asked_end.h"
 #include "core/rules/consequence.h"
 #include "core/rules/rules.h"
 #include "core/rules/unjudged.h"
@@ -43,7 +44,7 @@ std::string outlook_without_plan(const CheckReport& report, const FoundAbout& ab
 }
 
 std::string outlook_of(const CheckReport& report, const Plan* plan, const FoundAbout& about) {
-  if (plan == nullptr || plan->empty()) return outlook_without_plan(report, about);
+  if (plan == nullptr || !plan->repairs()) return outlook_without_plan(report, about);
   std::uint64_t moved = 0;
   std::int64_t lost = 0;
   for (const Operation& operation : plan->operations) {
@@ -67,7 +68,9 @@ std::string outlook_of(const CheckReport& report, const Plan* plan, const FoundA
     leaves = " " + plural(plan->undecided.size(), "finding") +
              (plan->undecided.size() == 1 ? " stays" : " stay") + " unrepaired.";
   if (lost > 0) return losses.substr(0, losses.size() - 1) + leaves;
-  std::string does = moved == 0 ? "moves no byte." : "rewrites " + human_bytes(moved) + ".";
+  std::string does = plan->transforms() ? "writes another form."
+                     : moved == 0       ? "moves no byte."
+                                        : "rewrites " + human_bytes(moved) + ".";
   if (!plan->lossless) return losses + "What was lost stays lost; the repair " + does + leaves;
   return leaves.empty() ? "Nothing is lost; the repair " + does
                         : losses + "The repair mends a part and " + does + leaves;
@@ -145,7 +148,43 @@ VerdictText of_clean(const Snapshot& snapshot) {
   return text;
 }
 
+// After the checkpoint was written in another form.
+VerdictText of_written(const Snapshot& snapshot, const JobState& job) {
+  const RepairResult& result = *snapshot.repaired;
+  const std::string form = snapshot.edits != nullptr && snapshot.edits->edit().written != nullptr
+                               ? " as " + snapshot.edits->edit().written->format
+                               : std::string();
+  VerdictText text{Tone::kUnknown, "Written" + form, result.output, std::nullopt, ""};
+  if (snapshot.verified == nullptr) {
+    text.title += job.running ? ", the proof is under way" : ", not yet proved";
+    if (job.running) return text;
+    text.next = Action::kVerify;
+    text.next_label = "Verify";
+    return text;
+  }
+  const VerifyReport& verified = *snapshot.verified;
+  if (verified.outcome != VerifyReport::Outcome::kProved) {
+    const bool is_broken = verified.outcome == VerifyReport::Outcome::kBroken;
+    text.tone = is_broken ? Tone::kBad : Tone::kUnknown;
+    text.title = is_broken ? "The written checkpoint is broken" : "Written" + form + ", not proved";
+    if (!verified.reasons.empty()) text.detail = verified.reasons.front();
+    return text;
+  }
+  text.tone = Tone::kOk;
+  text.title += ", proved";
+  if (snapshot.still_wrong != nullptr && !snapshot.still_wrong->empty()) {
+    text.tone =
+        snapshot.still_wrong->front().severity == Severity::kError ? Tone::kBad : Tone::kWarn;
+    text.title += "; " + plural(snapshot.still_wrong->size(), "finding") +
+                  " in it: " + snapshot.still_wrong->front().rule;
+  }
+  text.next = Action::kOpenRepaired;
+  text.next_label = "Open result";
+  return text;
+}
+
 VerdictText of_repaired(const Snapshot& snapshot, const JobState& job) {
+  if (plan_is_of_form(snapshot)) return of_written(snapshot, job);
   std::size_t changed = snapshot.plan ? snapshot.plan->tensors.size() : 0;
   VerdictText text{Tone::kOk, "", "", std::nullopt, ""};
   std::string in = is_repaired_elsewhere(snapshot) ? " in it" : " in " + snapshot.repaired->output;
@@ -201,9 +240,11 @@ VerdictText of_repaired_elsewhere(const Snapshot& snapshot, const JobState& job,
                                   const FoundAbout& about) {
   VerdictText copy = of_repaired(snapshot, job);
   VerdictText text = of_findings(snapshot, about);
-  text.detail = "Repaired copy at " + snapshot.repaired->output + ": " + copy.title + ".";
+  const std::string at =
+      (plan_is_of_form(snapshot) ? "Written to " : "Repaired copy at ") + snapshot.repaired->output;
+  text.detail = at + ": " + copy.title + ".";
   if (snapshot.verified != nullptr && !copy.detail.empty()) text.detail += " " + copy.detail;
-  text.brief = "Repaired copy at " + snapshot.repaired->output;
+  text.brief = at;
   text.next = copy.next;
   text.next_label = copy.next_label;
   return text;
@@ -305,9 +346,14 @@ void tell_changes_on_disk(const Snapshot& snapshot, VerdictText& text) {
 
 std::string on_desk(std::string text) {
   constexpr std::pair<std::string_view, std::string_view> kWords[] = {
-      {"--against a", "a"},          {"--against", "another checkpoint"},
-      {"--spec", "a spec"},          {"--mesh", "the mesh"},
-      {"--data", "every byte read"}, {"--depth headers", "the headers read"}};
+      {"--against a", "a"},
+      {"--against", "another checkpoint"},
+      {"--spec", "a spec"},
+      {"--mesh", "the mesh"},
+      {"--data", "every byte read"},
+      {"--depth headers", "the headers read"},
+      {"convert --weights-only", "\"Only the weights\""},
+      {"--dequantise", "\"Quantised weights as numbers\""}};
   for (auto [option, words] : kWords) {
     for (std::size_t at = 0; (at = text.find(option, at)) != text.npos; at += words.size())
       text.replace(at, option.size(), words);
@@ -362,14 +408,16 @@ const JobState& told_job(const JobState& job, std::span<const JobState> concurre
 
 std::string window_title(const Digest& digest, const JobState& job) {
   const Snapshot& snapshot = *digest.snapshot;
-  std::string path = snapshot.options.checkpoint;
+  const std::string& opened_as = snapshot.options.checkpoint;
+  std::string path = stored_path(opened_as);
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   if (path.empty()) return "Shardwright";
   // With the folder around it: many runs have a step_9000.
-  std::size_t begin = path.rfind('/');
-  if (begin != path.npos && begin != 0) begin = path.rfind('/', begin - 1);
-  return path.substr(begin == path.npos ? 0 : begin + 1) + " - " +
-         verdict_of(snapshot, job, *digest.about).title + " - Shardwright";
+  const std::size_t name = path.rfind('/');
+  std::string title = short_path(opened_as);
+  if (name != path.npos && name != 0)
+    title = path.substr(path.rfind('/', name - 1) + 1, name - path.rfind('/', name - 1)) + title;
+  return title + " - " + verdict_of(snapshot, job, *digest.about).title + " - Shardwright";
 }
 
 }  // namespace shw

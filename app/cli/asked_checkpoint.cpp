@@ -9,13 +9,6 @@
 namespace shw::cli {
 namespace {
 
-// Refuses an input that contains one of the path's separators.
-Status check_input(const std::string& path) {
-  if (path.find(',') == std::string::npos && path.find("/@") == std::string::npos) return {};
-  return fail(ErrorKind::kUsage, "the path of an input has a comma or /@ in it: " + path, {},
-              "Give the folder another name, or name a link to it.");
-}
-
 std::string combined_path(const Options& options) {
   const std::string& base = options.checkpoint;
   const std::vector<std::string>& inputs = options.inputs;
@@ -40,7 +33,7 @@ bool combines_inputs(const Options& options) {
 Status ask_for_computed(Options& options) {
   if (options.dequantise) options.checkpoint += verbs::kDequantisedPath;
   if (combines_inputs(options)) {
-    for (const std::string& path : options.inputs) SHW_CHECK(check_input(path));
+    for (const std::string& path : options.inputs) SHW_CHECK(verbs::check_input_path(path));
     options.checkpoint = combined_path(options);
   }
   if (!options.quantise.empty())

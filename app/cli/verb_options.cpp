@@ -8,6 +8,7 @@
 
 #include "app/cli/verb_table.h"
 #include "core/base/byte_count.h"
+#include "core/verbs/written_as.h"
 
 namespace shw::cli {
 namespace {
@@ -187,7 +188,7 @@ void add_form_options(CLI::App& verb, std::string_view shape, Options& options) 
   if (takes(shape, 't')) {
     // A map given with --map may have other worlds, which run_convert() checks.
     verb.add_option("--to", options.to, "the format to write, or the program that is to load it")
-        ->type_name(joined_words(convert_targets()));
+        ->type_name(joined_words(verbs::convert_targets()));
     verb.add_option("--leave-out", options.leave_out,
                     "entries that do not come along, by shell patterns of names")
         ->type_name("PATTERN");
@@ -340,13 +341,6 @@ void group_options(CLI::App& verb) {
 CLI::Option* take_one_of(CLI::Option* option, std::vector<std::string> words) {
   const std::string names = joined_words(words);
   return option->check(CLI::IsMember(std::move(words)).description(""))->type_name(names);
-}
-
-const std::vector<std::string>& convert_targets() {
-  static const std::vector<std::string> targets{
-      "dcp", "safetensors", "torch", "torch-checkpointing",
-      "hf",  "torch_dist",  "titan", "fsdp_dtensor"};
-  return targets;
 }
 
 void add_options(CLI::App& verb, std::string_view shape, Options& options) {

@@ -19,8 +19,6 @@ void add_positionals(CLI::App& verb, const std::string& name, Options& options,
                      std::vector<std::string>& words);
 // Limits the option to these words, which help and completion list.
 CLI::Option* take_one_of(CLI::Option* option, std::vector<std::string> words);
-// Values of `convert --to` without --map.
-const std::vector<std::string>& convert_targets();
 // `shape`: VerbRow::options, one letter per option.
 void add_options(CLI::App& verb, std::string_view shape, Options& options);
 

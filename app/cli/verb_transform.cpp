@@ -2,9 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 #include "app/cli/verb_options.h"
@@ -19,6 +17,7 @@
 #include "core/verbs/map_convert.h"
 #include "core/verbs/round_trip.h"
 #include "core/verbs/transforms.h"
+#include "core/verbs/written_as.h"
 
 namespace shw::cli {
 namespace {
@@ -85,24 +84,6 @@ Status agree_to_write(Context& context, const verbs::Opened& opened, const Plan&
   return fail(ErrorKind::kCancelled, "nothing was written");
 }
 
-}  // namespace
-
-// Refuses a damaged source, because the result would look undamaged.
-Status refuse_broken(const std::vector<Finding>& findings, const std::string& checkpoint) {
-  if (findings.empty()) return {};
-  std::vector<std::string> rules;
-  for (const Finding& finding : findings) {
-    if (std::find(rules.begin(), rules.end(), finding.rule) == rules.end())
-      rules.push_back(finding.rule);
-  }
-  return fail(ErrorKind::kUnsupported,
-              "nothing was written: the checkpoint is broken (" + some_of(rules) +
-                  "), and in other tiles nobody could tell any more: " + findings.front().cause,
-              {checkpoint}, "Repair it first: `shardwright check` says what is wrong.");
-}
-
-namespace {
-
 std::string way_back_to_text(const RepairResult& result) {
   if (!result.way_back) return {};
   const WayBack& back = *result.way_back;
@@ -150,7 +131,7 @@ void print_written(Context& context, const RepairResult& result,
 int run_steps(Context& context, const verbs::Opened& opened, const Plan& plan,
               const std::string& suffix) {
   const Options& options = context.options;
-  if (auto sound = refuse_broken(verbs::reasons_in(plan), options.checkpoint); !sound)
+  if (auto sound = verbs::refuse_broken(verbs::reasons_in(plan), options.checkpoint); !sound)
     return fail_with(context, sound.error());
   ApplyOptions wanted{options.out, options.in_place};
   wanted.suffix = suffix;
@@ -202,7 +183,8 @@ int run_steps(Context& context, const verbs::Opened& opened, const Plan& plan,
 }
 
 int print_steps_plan(Context& context, const verbs::Opened& opened, const Plan& plan) {
-  if (auto sound = refuse_broken(verbs::reasons_in(plan), context.options.checkpoint); !sound)
+  if (auto sound = verbs::refuse_broken(verbs::reasons_in(plan), context.options.checkpoint);
+      !sound)
     return fail_with(context, sound.error());
   auto outlook = [&] {
     ProgressLine line(context.terminal, context.progress);
@@ -230,7 +212,7 @@ int write_result(Context& context, const verbs::Opened& opened, const Plan& plan
                                           context.team);
   }();
   if (!wrong) return fail_with(context, wrong.error());
-  if (auto sound = refuse_broken(*wrong, context.options.checkpoint); !sound)
+  if (auto sound = verbs::refuse_broken(*wrong, context.options.checkpoint); !sound)
     return fail_with(context, sound.error());
   return run_steps(context, opened, plan, suffix);
 }
@@ -274,7 +256,7 @@ int run_convert(Context& context) {
                                     "convert needs --to or --map",
                                     {},
                                     "write --to safetensors, or --to hf to change names as well"});
-  const std::vector<std::string>& targets = convert_targets();
+  const std::vector<std::string>& targets = verbs::convert_targets();
   if (options.mapping.map.empty() &&
       std::find(targets.begin(), targets.end(), options.to) == targets.end())
     return fail_with(context, Error{ErrorKind::kUsage,
@@ -290,27 +272,15 @@ namespace {
 
 // Checks the inputs after the first one, which is checked as the source of the result.
 Result<bool> inputs_are_clean(Context& context) {
-  bool is_clean = true;
-  // An adapter is small, so every byte is checked.
-  std::optional<Depth> depth = context.options.depth;
-  if (context.options.verb == "merge" && !depth) depth = Depth::kData;
-  for (const std::string& path : context.options.inputs) {
-    auto findings = [&] {
-      ProgressLine line(context.terminal, context.progress);
-      return verbs::findings_of_input(path, depth, &context.progress);
-    }();
-    if (!findings) return tl::unexpected<Error>(std::move(findings).error());
-    if (!findings->empty() && findings->front().severity == Severity::kError)
-      return fail(ErrorKind::kUnsupported,
-                  "nothing was written: " + path + " is broken (" + findings->front().rule +
-                      "): " + findings->front().cause,
-                  {}, "Repair it first: `shardwright check` says what is wrong.");
-    for (const Finding& finding : *findings)
-      context.terminal.say("warning  " + finding.rule + "  " + printable(path) + ": " +
-                           printable(finding.cause));
-    is_clean = is_clean && findings->empty();
-  }
-  return is_clean;
+  auto warnings = [&] {
+    ProgressLine line(context.terminal, context.progress);
+    return verbs::warnings_of_inputs(context.options.checkpoint, context.options.depth,
+                                     &context.progress);
+  }();
+  if (!warnings) return tl::unexpected<Error>(std::move(warnings).error());
+  for (const std::string& warning : *warnings)
+    context.terminal.say("warning  " + printable(warning));
+  return warnings->empty();
 }
 
 }  // namespace
@@ -325,15 +295,7 @@ int run_combine(Context& context) {
   const bool is_small = options.verb == "delta" || options.verb == "extract";
   if (said.to.empty()) said.to = is_small ? "safetensors" : *own;
   said.weights_only = said.weights_only || options.verb == "average";
-  constexpr std::array<std::pair<std::string_view, const char*>, 5> kSuffixes{
-      {{"extract", "-adapter"},
-       {"merge", "-merged"},
-       {"average", "-averaged"},
-       {"delta", "-delta"},
-       {"apply", "-applied"}}};
-  const auto* suffix =
-      std::ranges::find(kSuffixes, options.verb, [](const auto& row) { return row.first; });
-  const int code = convert_as(context, said, suffix->second);
+  const int code = convert_as(context, said, verbs::suffix_of_result(options.checkpoint, said.to));
   return code == kClean && !*is_clean ? kFindings : code;
 }
 

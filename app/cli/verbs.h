@@ -75,9 +75,6 @@ int run_steps(Context& context, const verbs::Opened& opened, const Plan& plan,
 // Prints what a plan with steps would do.
 int print_steps_plan(Context& context, const verbs::Opened& opened, const Plan& plan);
 
-// Fails if the findings would be carried over into new tiles.
-Status refuse_broken(const std::vector<Finding>& findings, const std::string& checkpoint);
-
 // Fails for several processes, which cannot ask on a terminal.
 Status needs_yes();
 

@@ -9,6 +9,7 @@
 #include "app/cli/verb_table.h"
 #include "core/verbs/known_formats.h"
 #include "core/verbs/map_convert.h"
+#include "core/verbs/written_as.h"
 
 namespace shw::cli {
 namespace {
@@ -120,7 +121,7 @@ std::string_view repair_words(Rewrite rewrite) {
 
 std::string targets_in_code(std::string_view format) {
   std::string text;
-  for (const std::string& target : convert_targets()) {
+  for (const std::string& target : verbs::convert_targets()) {
     if (verbs::format_of_world(target) == format)
       text += (text.empty() ? "`" : ", `") + target + "`";
   }

@@ -57,4 +57,21 @@ std::string to_path(const AskedEnd& end) {
   return path;
 }
 
+std::string stored_path(std::string path) {
+  for (auto end = asked_end(path); end; end = asked_end(path)) path = std::move(end->before);
+  return path;
+}
+
+std::string short_path(const std::string& path) {
+  auto end = asked_end(path);
+  if (!end) {
+    const std::size_t last = path.find_last_not_of('/');
+    if (last == std::string::npos) return path;
+    return path.substr(0, last + 1).substr(path.rfind('/', last) + 1);
+  }
+  end->before = short_path(end->before);
+  for (std::string& other : end->others) other = short_path(other);
+  return to_path(*end);
+}
+
 }  // namespace shw

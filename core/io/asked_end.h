@@ -24,4 +24,9 @@ struct AskedEnd {
 std::optional<AskedEnd> asked_end(const std::string& path);
 std::string to_path(const AskedEnd& end);
 
+// The path without such suffixes.
+std::string stored_path(std::string path);
+// The last part of the path and of those in its suffixes: "base/@merged=adapter".
+std::string short_path(const std::string& path);
+
 }  // namespace shw

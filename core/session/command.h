@@ -12,6 +12,7 @@
 
 #include "core/session/snapshot.h"
 #include "core/verbs/sort.h"
+#include "core/verbs/written_as.h"
 
 namespace shw {
 
@@ -34,7 +35,8 @@ struct MeshCommand {
   std::string text;  // "dp=4,tp=2"; empty: inferred
 };
 struct PlanCommand {
-  std::string fill = {};  // "zero", "cast", "from:CHECKPOINT"; empty: as advised
+  std::string fill = {};      // "zero", "cast", "from:CHECKPOINT"; empty: as advised
+  bool only_if_none = false;  // keeps a plan that was made meanwhile
 };
 struct RepairCommand {
   ApplyOptions options;
@@ -166,6 +168,10 @@ struct RunNumbersCommand {};
 struct LearnCommand {
   std::string path;
 };
+// Plans to write the open checkpoint in another form.
+struct WriteAsCommand {
+  verbs::WriteAs wanted;
+};
 using Command =
     std::variant<OpenCommand, CheckCommand, MeshCommand, PlanCommand, RepairCommand, VerifyCommand,
                  UndoCommand, CancelCommand, SelectTensorCommand, SelectChunkCommand,
@@ -175,7 +181,7 @@ using Command =
                  ValuesCommand, BrowseCommand, GoCommand, CompareCommand, DifferenceCommand,
                  ExplainErrorCommand, ReportCommand, DemoCommand, TileValuesCommand, PauseCommand,
                  ContinueCommand, RunCommand, DiskCommand, SaveValuesCommand, SaveViewCommand,
-                 RunNumbersCommand, LearnCommand>;
+                 RunNumbersCommand, LearnCommand, WriteAsCommand>;
 
 // The command as type C, as guaranteed by its row.
 template <class C>

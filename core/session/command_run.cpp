@@ -150,8 +150,10 @@ Result<Change> run_mesh(const Snapshot&, const Command& command, Progress*) {
 Result<Change> run_plan(const Snapshot& before, const Command& command, Progress* progress) {
   if (before.report == nullptr)
     return fail(ErrorKind::kUsage, "check it first: a plan is made from findings");
+  const auto& wanted = as<PlanCommand>(command);
+  if (wanted.only_if_none && before.plan != nullptr) return Change([](Snapshot&) {});
   VerbOptions options;
-  options.fill = as<PlanCommand>(command).fill;
+  options.fill = wanted.fill;
   SHW_CHECK(verbs::resolve_newest_steps(options, progress));
   const std::string& fill = options.fill;
   SHW_TRY(Plan made, verbs::plan(opened_in(before), *before.report, fill, progress));

@@ -30,6 +30,8 @@ Result<Change> select_difference(const Snapshot& before, const Command& command,
 
 // Handlers for commands that edit the plan; defined in plan_run.cpp.
 tl::unexpected<Error> not_planned();
+// Of the default name of what the plan writes.
+std::string suffix_of(const Snapshot& snapshot);
 void put_edits(Snapshot& snapshot, std::shared_ptr<const PlanEdits> edits);
 Result<Change> run_step(const Snapshot& before, const Command& command, Progress* progress);
 Result<Change> run_plan_undo(const Snapshot& before, const Command& command, Progress* progress);
@@ -38,6 +40,7 @@ Result<Change> run_edit_plan(const Snapshot& before, const Command& command, Pro
 Result<Change> run_save_plan(const Snapshot& before, const Command& command, Progress* progress);
 Result<Change> run_load_plan(const Snapshot& before, const Command& command, Progress* progress);
 Result<Change> run_dry_run(const Snapshot& before, const Command& command, Progress* progress);
+Result<Change> run_write_as(const Snapshot& before, const Command& command, Progress* progress);
 Result<Change> run_target(const Snapshot& before, const Command& command, Progress* progress);
 
 }  // namespace shw

@@ -33,6 +33,7 @@ std::optional<Command> parse_step(std::string_view rest);
 std::optional<Command> parse_edit_plan(std::string_view rest);
 std::optional<Command> parse_save_plan(std::string_view rest);
 std::optional<Command> parse_load_plan(std::string_view rest);
+std::optional<Command> parse_write_as(std::string_view rest);
 std::optional<Command> parse_target(std::string_view rest);
 std::optional<Command> parse_resume(std::string_view rest);
 std::optional<Command> parse_roll_back(std::string_view rest);
@@ -42,6 +43,7 @@ std::string print_step(const Command& command);
 std::string print_edit_plan(const Command& command);
 std::string print_save_plan(const Command& command);
 std::string print_load_plan(const Command& command);
+std::string print_write_as(const Command& command);
 std::string print_target(const Command& command);
 
 std::string print_open(const Command& command);

@@ -114,6 +114,8 @@ constexpr std::array<CommandRow, std::variant_size_v<Command>> kTable{{
      parse_bare<RunNumbersCommand>, print_nothing, run_run_numbers},
     {"learn", "learn PATH", "Finding the map of names", Lane::kConcurrent, parse_learn, print_learn,
      run_learn},
+    {"write-as", "write-as FORMAT|keep [mesh AXIS=SIZE,...] [dtype DTYPE] [weights-only]",
+     "Planning what is written", Lane::kJob, parse_write_as, print_write_as, run_write_as},
 }};
 
 bool is_verb(std::string_view word) {
@@ -167,7 +169,7 @@ std::vector<Command> follow_up(const Snapshot& snapshot) {
   }
   std::vector<Command> commands;
   if (mendable && snapshot.plan == nullptr)
-    commands.emplace_back(PlanCommand{snapshot.options.fill});
+    commands.emplace_back(PlanCommand{snapshot.options.fill, true});
   if (concerned && snapshot.filter.empty()) commands.emplace_back(FilterCommand{"finding:*"});
   return commands;
 }

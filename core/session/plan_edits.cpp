@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/base/run_limits.h"
 #include "core/repair/plan/plan.h"
 #include "core/repair/run/in_place.h"
 
@@ -26,6 +27,11 @@ Result<PlanEdit> make_edit(const verbs::Opened& opened, const CheckReport* repor
   SHW_TRY(Plan plan, plan_without(*opened.checkpoint, report, *whole, off));
   if (auto possible = check_in_place(*opened.checkpoint, plan); !possible)
     edit.not_in_place = possible.error();
+  if (plan.transforms()) {
+    SHW_TRY(auto written, verbs::look_ahead(opened, plan, kDefaultMemory, nullptr));
+    edit.written = std::make_shared<const verbs::StepOutlook>(std::move(written));
+    if (!plan.repairs()) edit.suffix = plan.format.empty() ? "-changed" : "-" + plan.format;
+  }
   edit.hash = plan_hash(*opened.checkpoint, plan);
   // A tile takes at least 100 bytes of text.
   if (tiles_of(plan) * 100 < kEditableBytes) {

@@ -11,6 +11,7 @@
 
 #include "core/base/result.h"
 #include "core/repair/plan/plan_without.h"
+#include "core/verbs/transforms.h"
 #include "core/verbs/verbs.h"
 
 namespace shw {
@@ -28,6 +29,10 @@ struct PlanEdit {
   std::string file = {};              // file with exactly this plan; empty: none
   std::string hash = {};
   std::string json = {};  // for the text editor; empty if too long
+  // Of a plan that writes another form, with its steps in words; null for repairs alone.
+  std::shared_ptr<const verbs::StepOutlook> written = nullptr;
+  std::vector<std::string> notes = {};  // what is dropped, cast or kept, one line each
+  std::string suffix = "-repaired";     // of the result's default name
 };
 
 // All edits and the current one; never empty.

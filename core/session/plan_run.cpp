@@ -21,6 +21,10 @@ tl::unexpected<Error> not_planned() {
   return fail(ErrorKind::kUsage, "no repair is planned: check, and plan what was found");
 }
 
+std::string suffix_of(const Snapshot& snapshot) {
+  return snapshot.edits == nullptr ? ApplyOptions{}.suffix : snapshot.edits->edit().suffix;
+}
+
 // Sets the current plan for all other code.
 void put_edits(Snapshot& s, std::shared_ptr<const PlanEdits> edits) {
   const PlanEdit& edit = edits->edit();
@@ -95,8 +99,30 @@ Result<Change> run_load_plan(const Snapshot& before, const Command& command, Pro
   if (before.repaired != nullptr) SHW_CHECK(check_editable(before));
   std::string path = verbs::expanded_path(as<LoadPlanCommand>(command).path);
   SHW_TRY(Plan plan, verbs::read_plan(opened_in(before), path));
-  SHW_CHECK(verbs::check_is_shown(plan));
   return take_plan(before, std::move(plan), "loaded from " + path, path);
+}
+
+Result<Change> run_write_as(const Snapshot& before, const Command& command, Progress* progress) {
+  if (before.checkpoint == nullptr) return fail(ErrorKind::kUsage, "nothing is open");
+  const verbs::Opened opened = opened_in(before);
+  const verbs::WriteAs& wanted = as<WriteAsCommand>(command).wanted;
+  SHW_TRY(verbs::WriteAsPlan made, plan_to_write_as(opened, before.options.checkpoint, wanted,
+                                                    before.options.depth, progress));
+  auto whole = std::make_shared<const Plan>(std::move(made.plan));
+  SHW_TRY(PlanEdit edit,
+          make_edit(opened, nullptr, std::move(whole), {}, "written in another form"));
+  edit.notes = std::move(made.notes);
+  edit.suffix = std::move(made.suffix);
+  const PlanEdits* earlier = before.repaired == nullptr ? before.edits.get() : nullptr;
+  return [edits = with_edit(earlier, std::move(edit))](Snapshot& s) {
+    put_edits(s, edits);
+    s.repaired = nullptr;  // that of an earlier plan
+    s.verified = nullptr;
+    s.after = nullptr;
+    s.still_wrong = nullptr;
+    s.certificate = nullptr;
+    s.target = nullptr;
+  };
 }
 
 Result<Change> run_save_plan(const Snapshot& before, const Command& command, Progress*) {
@@ -125,8 +151,8 @@ Result<Change> run_dry_run(const Snapshot& before, const Command&, Progress* pro
 
 Result<Change> run_target(const Snapshot& before, const Command& command, Progress*) {
   if (before.checkpoint == nullptr) return fail(ErrorKind::kUsage, "nothing is open");
-  auto target = std::make_shared<const verbs::RepairTarget>(
-      verbs::look_at_target(posix_store(), opened_in(before), as<TargetCommand>(command).path));
+  auto target = std::make_shared<const verbs::RepairTarget>(verbs::look_at_target(
+      posix_store(), opened_in(before), as<TargetCommand>(command).path, suffix_of(before)));
   return [target](Snapshot& s) { s.target = target; };
 }
 

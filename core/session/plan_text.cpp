@@ -50,6 +50,45 @@ std::string print_load_plan(const Command& command) {
   return as<LoadPlanCommand>(command).path;
 }
 
+namespace {
+
+constexpr std::string_view kKeep = "keep", kMeshOption = "mesh ", kDtypeOption = "dtype ",
+                           kWeightsOnly = "weights-only";
+
+// The first word of `text`, which is removed.
+std::string_view take_word(std::string_view& text) {
+  const std::string_view word = text.substr(0, text.find(' '));
+  text.remove_prefix(std::min(word.size() + 1, text.size()));
+  return word;
+}
+
+}  // namespace
+
+std::optional<Command> parse_write_as(std::string_view rest) {
+  if (rest.empty()) return std::nullopt;
+  verbs::WriteAs wanted;
+  const std::string_view to = take_word(rest);
+  if (to != kKeep) wanted.to = to;
+  while (!rest.empty()) {
+    if (rest == kWeightsOnly) {
+      wanted.weights_only = true;
+      break;
+    }
+    const bool is_mesh = rest.starts_with(kMeshOption);
+    if (!is_mesh && !rest.starts_with(kDtypeOption)) return std::nullopt;
+    take_word(rest);
+    (is_mesh ? wanted.mesh : wanted.dtype) = take_word(rest);
+  }
+  return WriteAsCommand{wanted};
+}
+std::string print_write_as(const Command& command) {
+  const verbs::WriteAs& wanted = as<WriteAsCommand>(command).wanted;
+  std::string text(wanted.to.empty() ? kKeep : std::string_view(wanted.to));
+  if (!wanted.mesh.empty()) text += fmt::format(" {}{}", kMeshOption, wanted.mesh);
+  if (!wanted.dtype.empty()) text += fmt::format(" {}{}", kDtypeOption, wanted.dtype);
+  return text + (wanted.weights_only ? fmt::format(" {}", kWeightsOnly) : "");
+}
+
 std::optional<Command> parse_target(std::string_view rest) {
   return TargetCommand{std::string(rest)};
 }

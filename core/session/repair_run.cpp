@@ -13,7 +13,12 @@ Result<Change> look_at_result(const Snapshot& before, RepairResult made, Progres
   SHW_TRY(auto after, open_checkpoint(made.output, progress));
   std::optional<Depth> depth;
   if (before.report != nullptr) depth = before.report->depth;
-  SHW_TRY(auto wrong, verbs::still_wrong(opened_in(before), made.output, depth, progress));
+  verbs::Opened opened = opened_in(before);
+  if (before.plan != nullptr && before.plan->transforms()) {
+    opened.mesh.reset();  // the source's; the result may have other names and tiles
+    opened.spec.reset();
+  }
+  SHW_TRY(auto wrong, verbs::still_wrong(opened, made.output, depth, progress));
   std::erase_if(wrong, verbs::is_only_filled);
   SHW_TRY(auto certificate, verbs::certificate_of(made.output));
   bool in_place = made.output == before.options.checkpoint;
@@ -47,6 +52,7 @@ Result<Change> run_repair(const Snapshot& before, const Command& command, Progre
   ApplyOptions options = as<RepairCommand>(command).options;
   options.checkpoint = before.options.checkpoint;
   options.out = verbs::expanded_path(options.out);
+  options.suffix = suffix_of(before);
   options.device.gpus = before.gpus;
   SHW_TRY(RepairResult made, verbs::repair(opened_in(before), *before.plan, options, progress));
   return look_at_result(before, std::move(made), progress);
@@ -67,7 +73,7 @@ Result<Change> run_roll_back(const Snapshot& before, const Command& command, Pro
   SHW_TRY(auto taken, verbs::roll_back(posix_store(), folder));
   std::string said = before.target ? before.target->typed_path : std::string();
   auto target = std::make_shared<const verbs::RepairTarget>(
-      verbs::look_at_target(posix_store(), opened_in(before), said));
+      verbs::look_at_target(posix_store(), opened_in(before), said, suffix_of(before)));
   return [target](Snapshot& s) { s.target = target; };
 }
 

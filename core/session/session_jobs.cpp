@@ -59,6 +59,7 @@ bool can_overtake(const Command& command, const Command& running, const Snapshot
   bool waits_for_result = std::holds_alternative<VerifyCommand>(command) ||
                           std::holds_alternative<DryRunCommand>(command);
   bool leaves_files = std::holds_alternative<PlanCommand>(running) ||
+                      std::holds_alternative<WriteAsCommand>(running) ||
                       std::holds_alternative<RepairCommand>(running) ||
                       std::holds_alternative<ResumeCommand>(running);
   return leaves_files && !waits_for_result && !changes_what_is_open(running, snapshot);

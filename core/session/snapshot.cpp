@@ -30,6 +30,10 @@ bool is_repaired_elsewhere(const Snapshot& snapshot) {
          (directory == nullptr || output != directory->name());
 }
 
+bool plan_is_of_form(const Snapshot& snapshot) {
+  return snapshot.plan != nullptr && snapshot.plan->transforms() && !snapshot.plan->repairs();
+}
+
 verbs::Opened opened_in(const Snapshot& snapshot) {
   verbs::Opened opened{snapshot.checkpoint, snapshot.spec, snapshot.reference, snapshot.mesh};
   opened.is_against_itself = snapshot.is_against_itself;

@@ -123,6 +123,9 @@ Snapshot blank(const Snapshot& before);
 // True if the repair wrote another checkpoint, so that the open one is still damaged.
 bool is_repaired_elsewhere(const Snapshot& snapshot);
 
+// True if the plan repairs nothing and writes the checkpoint in another form.
+bool plan_is_of_form(const Snapshot& snapshot);
+
 // Converts to the arguments of verbs.
 verbs::Opened opened_in(const Snapshot& snapshot);
 

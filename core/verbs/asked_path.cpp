@@ -200,6 +200,12 @@ Result<std::shared_ptr<const Checkpoint>> open_by(const Opening& open_stored,
 
 }  // namespace
 
+Status check_input_path(const std::string& path) {
+  if (path.find(',') == std::string::npos && path.find("/@") == std::string::npos) return {};
+  return fail(ErrorKind::kUsage, "the path of an input has a comma or /@ in it: " + path, {},
+              "Give the folder another name, or name a link to it.");
+}
+
 std::string quantised_path(const std::string& path, const std::string& scheme) {
   return to_path({path, kQuantised, scheme, {}});
 }

@@ -28,6 +28,8 @@ namespace shw::verbs {
 
 inline constexpr std::string_view kDequantisedPath = "/@dequantised";
 
+// Refuses (kUsage) a path that contains a separator of such endings.
+Status check_input_path(const std::string& path);
 std::string quantised_path(const std::string& path, const std::string& scheme);
 std::string merged_path(const std::string& base, const std::string& adapter);
 // Path of an average. `weights`: one number per path, including `first`, separated by commas;

@@ -404,9 +404,7 @@ std::string extraction_note(const Checkpoint& adapter) {
 }
 
 Result<std::string> format_to_keep(const std::string& path, Progress* progress) {
-  std::string stored = path;
-  for (auto end = asked_end(path); end; end = asked_end(stored)) stored = end->before;
-  SHW_TRY(const auto checkpoint, open_as_asked(stored, progress));
+  SHW_TRY(const auto checkpoint, open_as_asked(stored_path(path), progress));
   const std::string own(checkpoint->format().name);
   const Format* format = format_named(own);
   return format != nullptr && format->writer != nullptr ? own : std::string("safetensors");

@@ -60,23 +60,15 @@ Status save_plan(Store& store, const Opened& opened, const VerbOptions& verb_opt
   return folder->sync();
 }
 
-Status check_is_shown(const Plan& plan) {
-  if (!plan.transforms()) return {};
-  return fail(ErrorKind::kUnsupported,
-              "the plan has steps beyond a repair, which this window does not show", {},
-              "carry it out with `shardwright repair --plan FILE`");
-}
-
 Result<Plan> read_plan_text(const Opened& opened, std::string_view json) {
-  SHW_TRY(Plan plan, plan_from_json(*opened.checkpoint, json, "the text"));
-  SHW_CHECK(check_is_shown(plan));
-  return plan;
+  return plan_from_json(*opened.checkpoint, json, "the text");
 }
 
-RepairTarget look_at_target(const Store& store, const Opened& opened,
-                            const std::string& typed_path) {
+RepairTarget look_at_target(const Store& store, const Opened& opened, const std::string& typed_path,
+                            const std::string& suffix) {
   RepairTarget target{typed_path};
   ApplyOptions options;
+  options.suffix = suffix;
   options.out = expanded_path(typed_path);
   auto output = output_of(store, *opened.checkpoint, options);
   if (!output) {

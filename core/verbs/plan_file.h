@@ -22,8 +22,6 @@ std::string expanded_path(std::string path);
 // into the opened checkpoint.
 Status save_plan(Store& store, const Opened& opened, const VerbOptions& options, const Plan& plan,
                  const std::string& path);
-// kUnsupported if the plan has steps, which a view of repairs does not show.
-Status check_is_shown(const Plan& plan);
 // Parses JSON that a user typed.
 Result<Plan> read_plan_text(const Opened& opened, std::string_view json);
 
@@ -34,7 +32,8 @@ struct RepairTarget {
   std::optional<Error> refused = {};        // why it is refused
   std::vector<std::string> half_made = {};  // unfinished folders of killed or running repairs
 };
-RepairTarget look_at_target(const Store& store, const Opened& opened,
-                            const std::string& typed_path);
+// `suffix`: of the default name.
+RepairTarget look_at_target(const Store& store, const Opened& opened, const std::string& typed_path,
+                            const std::string& suffix);
 
 }  // namespace shw::verbs

@@ -13,10 +13,10 @@ Result<WrittenReport> write_ui_report(Store& store, const UiReport& wanted) {
           free_place(store, {wanted.options.checkpoint, wanted.path, "report", ".html"}));
   SHW_CHECK(check_output_place(wanted.opened, wanted.options, path));
   std::string commands = command_line("check", wanted.options);
-  if (wanted.plan != nullptr && !wanted.plan->empty())
-    commands += "\n" + command_line("repair", wanted.options);
-  ReportInput input{*wanted.opened.checkpoint, wanted.found, wanted.plan, wanted.found.spec.get(),
-                    commands};
+  const bool repairs = wanted.plan != nullptr && wanted.plan->repairs();
+  if (repairs) commands += "\n" + command_line("repair", wanted.options);
+  ReportInput input{*wanted.opened.checkpoint, wanted.found, repairs ? wanted.plan : nullptr,
+                    wanted.found.spec.get(), commands};
   input.looked_at = wanted.looked_at;
   input.views = wanted.views;
   std::string text = report_html(input);

@@ -100,6 +100,7 @@ std::vector<View> all_views() {
   add("explain", demo, [](UiState& d) { d.explain_open = true; });
   add("settings", demo, [](UiState& d) { d.habits.settings_open = true; });
   add("expect", demo, [](UiState& d) { d.habits.expect_open = true; });
+  add("write-as", demo, [](UiState& d) { d.write.open = true; });
   add("error-meaning", demo, [](UiState& d) { d.habits.errors_open = true; });
   add("palette", demo, [](UiState& d) { d.palette_open = true; });
   add("mesh", demo, [](UiState& d) { d.mesh_open = true; });

@@ -215,6 +215,7 @@ const Deed kDeeds[] = {
      [](const Driver& d) { return d.desk.habits.tour_step >= 0; }},
     {Action::kExpect, Given::kPlanned, "",
      [](const Driver& d) { return d.desk.habits.expect_open; }},
+    {Action::kWriteAs, Given::kPlanned, "", [](const Driver& d) { return d.desk.write.open; }},
     {Action::kRun, Given::kRun, "filter"},
     {Action::kRunNumbers, Given::kSteps, "run-numbers"},
 };

@@ -45,3 +45,14 @@ TEST_CASE("asked_end: a store resolves every path of it") {
   const std::string real = std::filesystem::canonical(folder.path()).string();
   CHECK(*resolved == real + "/a/@merged=" + real + "/b");
 }
+
+TEST_CASE("asked_end: a short path names the last folders, a stored one has no suffix") {
+  CHECK(short_path("/runs/7/step_9000/") == "step_9000");
+  CHECK(short_path("base") == "base");
+  CHECK(short_path("/") == "/");
+  CHECK(short_path("/m/base/@dequantised/@merged=/m/adapter") ==
+        "base/@dequantised/@merged=adapter");
+  CHECK(short_path("/m/a/@average:0.5,0.5=/n/b") == "a/@average:0.5,0.5=b");
+  CHECK(stored_path("/m/base/@dequantised/@merged=/m/adapter") == "/m/base");
+  CHECK(stored_path("/m/base") == "/m/base");
+}

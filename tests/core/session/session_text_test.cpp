@@ -81,6 +81,8 @@ TEST_CASE("every command reads back from its own text") {
                               SaveValuesCommand{verbs::ValuesFile::kCsv, "/tmp/w.csv"},
                               SaveViewCommand{},
                               RunNumbersCommand{},
+                              WriteAsCommand{},
+                              WriteAsCommand{{"dcp", "dp=2,tp=2", "bfloat16", true}},
                               SaveViewCommand{"/tmp/a view"},
                               SortCommand{SortKey::kShape},
                               on_device("cpu", ""),

@@ -1,0 +1,112 @@
+#include "core/verbs/written_as.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "core/base/words.h"
+#include "core/io/asked_end.h"
+#include "core/verbs/convert_plan.h"
+#include "core/verbs/map_convert.h"
+
+namespace shw::verbs {
+namespace {
+
+constexpr std::string_view kMerged = "merged";
+
+Status check_target(const std::string& to) {
+  const std::vector<std::string>& targets = convert_targets();
+  if (std::ranges::find(targets, to) != targets.end()) return {};
+  return fail(ErrorKind::kUsage, "nothing is written as \"" + to + "\"", {},
+              "It is one of " + some_of(targets, targets.size()) + ".");
+}
+
+}  // namespace
+
+const std::vector<std::string>& convert_targets() {
+  static const std::vector<std::string> targets{
+      "dcp", "safetensors", "torch", "torch-checkpointing",
+      "hf",  "torch_dist",  "titan", "fsdp_dtensor"};
+  return targets;
+}
+
+std::string suffix_of_result(const std::string& opened_as, const std::string& to) {
+  constexpr std::array<std::pair<std::string_view, const char*>, 5> kSuffixes{
+      {{"adapter", "-adapter"},
+       {kMerged, "-merged"},
+       {"average", "-averaged"},
+       {"delta-to", "-delta"},
+       {"applied", "-applied"}}};
+  if (const auto end = asked_end(opened_as)) {
+    const auto* row =
+        std::ranges::find(kSuffixes, end->word, [](const auto& one) { return one.first; });
+    if (row != kSuffixes.end()) return row->second;
+  }
+  return "-" + to;
+}
+
+Result<std::vector<std::string>> warnings_of_inputs(const std::string& opened_as,
+                                                    std::optional<Depth> depth,
+                                                    Progress* progress) {
+  std::vector<std::string> warnings;
+  for (auto end = asked_end(opened_as); end; end = asked_end(end->before)) {
+    std::optional<Depth> of_input = depth;
+    if (end->word == kMerged && !depth) of_input = Depth::kData;  // adapters are small
+    for (const std::string& path : end->others) {
+      SHW_TRY(const auto findings, findings_of_input(path, of_input, progress));
+      for (const Finding& finding : findings) {
+        if (finding.severity == Severity::kError)
+          return fail(ErrorKind::kUnsupported,
+                      "nothing was written: " + path + " is broken (" + finding.rule +
+                          "): " + finding.cause,
+                      {}, "Repair it first: `shardwright check` says what is wrong.");
+        warnings.push_back(finding.rule + "  " + path + ": " + finding.cause);
+      }
+    }
+  }
+  return warnings;
+}
+
+Status refuse_broken(const std::vector<Finding>& findings, const std::string& checkpoint) {
+  if (findings.empty()) return {};
+  std::vector<std::string> rules;
+  for (const Finding& finding : findings) {
+    if (std::ranges::find(rules, finding.rule) == rules.end()) rules.push_back(finding.rule);
+  }
+  return fail(ErrorKind::kUnsupported,
+              "nothing was written: the checkpoint is broken (" + some_of(rules) +
+                  "), and in other tiles nobody could tell any more: " + findings.front().cause,
+              {checkpoint}, "Repair it first: `shardwright check` says what is wrong.");
+}
+
+Result<WriteAsPlan> plan_to_write_as(const Opened& opened, const std::string& opened_as,
+                                     const WriteAs& wanted, std::optional<Depth> depth,
+                                     Progress* progress) {
+  WriteAsPlan out;
+  VerbOptions said;
+  said.checkpoint = opened_as;
+  said.to = wanted.to;
+  said.dtype = wanted.dtype;
+  said.weights_only = wanted.weights_only;
+  if (said.to.empty()) {
+    SHW_TRY(said.to, format_to_keep(opened_as, progress));
+  } else {
+    SHW_CHECK(check_target(said.to));
+  }
+  SHW_TRY(const auto wrong, reasons_to_repair_first(opened, depth, progress));
+  SHW_CHECK(refuse_broken(wrong, opened_as));
+  SHW_TRY(out.notes, warnings_of_inputs(opened_as, depth, progress));
+  SHW_TRY(ConvertPlan made, asks_for_map(said, {}) ? plan_mapped(opened, said, {})
+                                                   : plan_of_convert(opened, said, progress));
+  std::ranges::move(made.notes, std::back_inserter(out.notes));
+  if (!wanted.mesh.empty()) {
+    said.then = {"reshard:" + wanted.mesh};
+    SHW_TRY(auto remarks, add_steps(opened, said, made.plan, progress));
+    std::ranges::move(remarks, std::back_inserter(out.notes));
+  }
+  out.plan = std::move(made.plan);
+  out.suffix = suffix_of_result(opened_as, said.to);
+  return out;
+}
+
+}  // namespace shw::verbs

@@ -1,0 +1,121 @@
+// The panel that writes the checkpoint in another form.
+#include <doctest/doctest.h>
+
+#include "make/snapshots.h"
+#include "views/driver.h"
+#include "views/verdict.h"
+
+using namespace shw;
+
+TEST_CASE("write panel: what is chosen is planned, and the plan is shown before it is written") {
+  Driver driver(make::healthy());
+  driver.frame({key_of(Action::kWriteAs)});
+  for (int i = 0; i < 3; ++i) driver.frame();
+  REQUIRE(driver.desk.write.open);
+  driver.type("dp=4");
+  driver.click("write/as/dcp");
+  driver.click("write/dtype/bfloat16");
+  driver.click("write/weights-only");
+  const auto commands = driver.click("write/plan");
+  REQUIRE(commands.size() == 1);
+  CHECK(to_text(commands[0]) == "write-as dcp mesh dp=4 dtype bfloat16 weights-only");
+  CHECK_FALSE(driver.desk.write.open);
+  CHECK(driver.desk.plan_open);
+}
+
+TEST_CASE("write panel: formats without chunks take no mesh") {
+  Driver driver(make::healthy());
+  driver.frame({key_of(Action::kWriteAs)});
+  for (int i = 0; i < 3; ++i) driver.frame();
+  driver.type("dp=4");
+  driver.click("write/as/safetensors");
+  driver.frame();
+  CHECK_FALSE(driver.marks.items.contains("write/mesh"));
+  const auto commands = driver.click("write/plan");
+  REQUIRE(commands.size() == 1);
+  CHECK(to_text(commands[0]) == "write-as safetensors");
+}
+
+TEST_CASE("write panel: an adapter opens what is computed with it first") {
+  auto snapshot = std::make_shared<Snapshot>(*make::healthy());
+  Driver driver(snapshot);
+  driver.desk.write.open = true;
+  driver.desk.write.adapter = " /runs/7/adapter ";
+  driver.desk.write.dequantise = true;
+  driver.frame();
+  driver.frame();
+  const auto commands = driver.click("write/plan");
+  REQUIRE(commands.size() == 3);
+  CHECK(std::get<OpenCommand>(commands[0]).path ==
+        snapshot->options.checkpoint + "/@dequantised/@merged=/runs/7/adapter");
+  CHECK(std::holds_alternative<CheckCommand>(commands[1]));
+  CHECK(std::holds_alternative<WriteAsCommand>(commands[2]));
+}
+
+TEST_CASE("write panel: other checkpoints open the average first") {
+  auto snapshot = std::make_shared<Snapshot>(*make::healthy());
+  Driver driver(snapshot);
+  driver.desk.write.open = true;
+  driver.desk.write.others = "/runs/7/step_1, /runs/7/step_2";
+  driver.frame();
+  driver.frame();
+  const auto commands = driver.click("write/plan");
+  REQUIRE(commands.size() == 3);
+  CHECK(std::get<OpenCommand>(commands[0]).path ==
+        snapshot->options.checkpoint + "/@average=/runs/7/step_1,/runs/7/step_2");
+}
+
+TEST_CASE("write panel: a path that would be read as several is refused, and nothing is opened") {
+  Driver driver(make::healthy());
+  driver.desk.write.open = true;
+  driver.desk.write.adapter = "/runs/7/a,b";
+  driver.frame();
+  driver.frame();
+  CHECK(driver.click("write/plan").empty());
+  CHECK(driver.desk.toast.find("comma") != std::string::npos);
+  CHECK(driver.desk.write.open);
+}
+
+TEST_CASE("write panel: while a job runs nothing is planned") {
+  Driver driver(make::healthy());
+  JobState job;
+  job.running = true;
+  driver.show(make::healthy(), job);
+  driver.desk.write.open = true;
+  driver.frame();
+  driver.frame();
+  CHECK_FALSE(driver.marks.items.contains("write/plan"));
+  CHECK(driver.marks.items.contains("write/close"));
+}
+
+TEST_CASE("write panel: the bar tells what was written, and whether it is proved") {
+  auto snapshot = std::make_shared<Snapshot>(*make::healthy());
+  auto plan = std::make_shared<Plan>();
+  plan->format = "safetensors";
+  snapshot->plan = plan;
+  auto result = std::make_shared<RepairResult>();
+  result->output = "/runs/7/step_9000-safetensors";
+  snapshot->repaired = result;
+  VerdictText text = verdict_of(*snapshot, {}, {});
+  CHECK(text.tone == Tone::kUnknown);
+  CHECK(text.next == Action::kVerify);
+  CHECK(text.title.find("epaired") == std::string::npos);
+
+  auto verified = std::make_shared<VerifyReport>();
+  verified->outcome = VerifyReport::Outcome::kProved;
+  snapshot->verified = verified;
+  text = verdict_of(*snapshot, {}, {});
+  CHECK(text.tone == Tone::kOk);
+  CHECK(text.next == Action::kOpenRepaired);
+  CHECK(text.detail == result->output);
+  auto left = std::make_shared<std::vector<Finding>>();
+  left->emplace_back();
+  left->back().rule = "coverage-gap";
+  left->back().severity = Severity::kError;
+  snapshot->still_wrong = left;
+  CHECK(verdict_of(*snapshot, {}, {}).tone == Tone::kBad);
+  verified = std::make_shared<VerifyReport>();
+  verified->outcome = VerifyReport::Outcome::kBroken;
+  snapshot->verified = verified;
+  CHECK(verdict_of(*snapshot, {}, {}).tone == Tone::kBad);
+}
