@@ -74,7 +74,7 @@ bool control(Frame& frame, std::string_view id, ImVec2 size, const Tip& tip) {
   const std::string name(id);
   const bool clicked = ImGui::InvisibleButton(name.c_str(), size);
   finish_control(frame, id, ImGui::GetID(name.c_str()), tip, false);
-  return clicked;
+  return clicked || (has_ring(frame) && frame.pressed({Key::kEnter}));  // imgui presses by Space
 }
 
 bool row_control(Frame& frame, const char* id, std::string_view name, ImVec2 size, bool is_chosen,

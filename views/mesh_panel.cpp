@@ -174,12 +174,14 @@ void emit_mesh(Frame& frame, UiState& state, const std::string& text) {
   state.mesh_open = false;
 }
 
-void draw_line(Frame& frame, UiState& state, Column& column) {
+// Returns true if Enter was pressed.
+bool draw_line(Frame& frame, UiState& state, Column& column) {
   head(frame, column, "SET THE MESH");
   float height = frame.px(34);
-  text_field(frame, column.draw, "mesh/text", "dp=4,tp=2", {column.left, column.y},
-             {column.width(), height}, state.mesh_text,
-             "Names and sizes of the axes, outermost first: dp=4,tp=2.");
+  const bool entered =
+      text_field(frame, column.draw, "mesh/text", "dp=4,tp=2", {column.left, column.y},
+                 {column.width(), height}, state.mesh_text,
+                 "Names and sizes of the axes, outermost first: dp=4,tp=2.");
   column.y += height + frame.px(8);
   draw_axes(frame, state, column);
   std::string wrong = objection(frame, state.mesh_text);
@@ -188,9 +190,10 @@ void draw_line(Frame& frame, UiState& state, Column& column) {
                             "last one. The check and the plan are made anew with it."
                           : wrong);
   column.y += frame.px(18);
+  return entered;
 }
 
-void draw_mesh_buttons(Frame& frame, UiState& state, const Column& column) {
+void draw_mesh_buttons(Frame& frame, UiState& state, const Column& column, bool entered) {
   float right = column.right;
   bool can = !state.mesh_text.empty() && parse_mesh(state.mesh_text).has_value();
   auto place = [&](const char* id, const char* label, const char* tip, ButtonStyle style) {
@@ -201,7 +204,7 @@ void draw_mesh_buttons(Frame& frame, UiState& state, const Column& column) {
   };
   if (can && (place("mesh/use", "Use this mesh", "Checks and plans again with this mesh.  (Enter)",
                     ButtonStyle::kPrimary) ||
-              frame.pressed({Key::kEnter})))
+              entered))
     emit_mesh(frame, state, state.mesh_text);
   if (frame.snapshot.mesh &&
       place("mesh/forget", "Infer it again", "Forgets your mesh, checks and plans again.",
@@ -241,9 +244,9 @@ void draw_mesh_panel(Frame& frame, UiState& state) {
   for (std::size_t g = 0; g < std::min(mesh.guesses.size(), kShownGuesses); ++g)
     draw_guess(frame, state, column, mesh.guesses[g], static_cast<int>(g), g == 0);
   column.y += frame.px(8);
-  draw_line(frame, state, column);
+  const bool entered = draw_line(frame, state, column);
   state.mesh_height = end_panel_content(frame, panel);
-  draw_mesh_buttons(frame, state, panel.all);
+  draw_mesh_buttons(frame, state, panel.all, entered);
   end_overlay();
 }
 

@@ -280,10 +280,14 @@ void mark(Frame& frame, std::string_view name) {
   frame.marks->items[std::string(name)] = {min.x, min.y, max.x, max.y};
 }
 
-void focus_ring(Frame& frame, ImDrawList* draw) {
+bool has_ring(const Frame& frame) {
   // imgui hides its focus mark once a text input has become active.
   const bool by_tab = frame.tabs != nullptr && frame.tabs->is_reached();
-  if (!ImGui::IsItemFocused() || !(ImGui::GetIO().NavVisible || by_tab)) return;
+  return ImGui::IsItemFocused() && (ImGui::GetIO().NavVisible || by_tab);
+}
+
+void focus_ring(Frame& frame, ImDrawList* draw) {
+  if (!has_ring(frame)) return;
   if (frame.marks != nullptr) frame.marks->has_ring = true;
   ImVec2 min = ImGui::GetItemRectMin(), max = ImGui::GetItemRectMax();
   float out = frame.px(2);

@@ -55,7 +55,8 @@ void text_layer(const Frame& frame, int layer);
 
 // Names the last item, for driven tests.
 void mark(Frame& frame, std::string_view name);
-// The focus ring of the item with the keyboard.
+// The focus ring of the item with the keyboard, and whether the last item has it.
+bool has_ring(const Frame& frame);
 void focus_ring(Frame& frame, ImDrawList* draw);
 
 // A region of the root window with its own background, scrolling and focus scope.

@@ -33,6 +33,7 @@ const std::array kControlPanels{
     OpenPanel{"mesh", [](UiState& desk) { desk.mesh_open = true; }},
     OpenPanel{"settings", [](UiState& desk) { desk.habits.settings_open = true; }},
     OpenPanel{"expect", [](UiState& desk) { desk.habits.expect_open = true; }},
+    OpenPanel{"write", [](UiState& desk) { desk.write.open = true; }},
     OpenPanel{"errors", [](UiState& desk) { desk.habits.errors_open = true; }}};
 
 // The tips of all controls, in all states and panels.
@@ -194,4 +195,23 @@ TEST_CASE("tab: controls of one line follow from left to right, however they are
   driver.frame({kShiftTab});
   driver.frame();
   CHECK(driver.desk.tabs.focused_box().x < driver.marks.items.at("plan/apply").x);
+}
+
+TEST_CASE("tab: Enter presses the control that Tab reached, once, and nothing without a frame") {
+  Driver driver(make::demo_planned());
+  driver.desk.write.open = true;
+  driver.frame();
+  driver.frame();
+  const bool before = driver.desk.write.chosen.weights_only;
+  driver.frame({{Key::kEnter}});
+  CHECK(driver.desk.write.chosen.weights_only == before);
+  for (int i = 0; i < 40 && driver.marks.focused != "write/weights-only"; ++i) {
+    driver.frame({kTab});
+    driver.frame();  // imgui moves the keyboard one frame later
+  }
+  REQUIRE(driver.marks.focused == "write/weights-only");
+  driver.frame({{Key::kEnter}});
+  CHECK(driver.desk.write.chosen.weights_only != before);
+  driver.frame();
+  CHECK(driver.desk.write.chosen.weights_only != before);
 }
