@@ -115,6 +115,43 @@ constexpr MessageKind kFileMessages[] = {
      .accepts =
          [](const ErrorMessage& message) { return message.name.ends_with("fsdp_config.json"); },
      .loader = "verl"},
+    {.id = "no-trainer-state",
+     .example = "No such file or directory: '.../checkpoint-500/trainer_state.json'",
+     .patterns = {"no such file or directory: <name>"},
+     .meanings = {{{.id = "no-trainer-state",
+                    .wrong = kLoader,
+                    .weight = 0.85,
+                    .title = "the folder has no state of Trainer to resume from",
+                    .text = "trainer_state.json is in the checkpoint-N folders that Trainer saves "
+                            "while it runs. save_model() and the end of a run write weights alone: "
+                            "give such a folder as the model, without resume_from_checkpoint. In "
+                            "a checkpoint-N folder it is written late: that save did not end.",
+                    .decide = "Whether the folder has optimizer.pt and scheduler.pt.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .accepts =
+         [](const ErrorMessage& message) { return message.name.ends_with("trainer_state.json"); },
+     .loader = "transformers"},
+    {.id = "partial-files",
+     .example = "Only found 1 of 2 files",
+     .patterns = {"only found <#found_files> of <#expected_files> files",
+                  "found only <#found_files> of <#expected_files> files"},
+     .meanings = {{kNotAllSaved, kWrongPath}}},
+    {.id = "invalid-checkpoint",
+     .example = "Checkpoint at FOLDER is invalid",
+     .patterns = {"checkpoint at <name> is invalid", "checkpoint <name> is invalid",
+                  "is not a valid checkpoint: <name>"},
+     .meanings = {{{.id = "unfinished-save",
+                    .rule = &kLeftoverMetadata,
+                    .wrong = kDisk,
+                    .weight = 0.45,
+                    .title = "the program looked for its files there and did not find them whole",
+                    .text = "The line does not say which. A save that did not end lacks the files "
+                            "that are written last (.metadata, an index, a marker); the step "
+                            "before it is as a rule whole.",
+                    .decide = "What the check finds missing.",
+                    .command = "shardwright check CHECKPOINT"},
+                   kWrongPath}},
+     .certainty = MessageCertainty::kThatItFailed},
     {.id = "no-tokenizer",
      .example = "FileNotFoundError: File not found: .../tokenizer.model",
      .patterns = {"no such file or directory: <name>", "file not found: <name>",

@@ -1,0 +1,194 @@
+// Sentences whose names and shapes show which model, or which form of it, the program had in hand,
+// as they stand in public reports.
+#include <doctest/doctest.h>
+
+#include "core/explain/support.h"
+
+using namespace shw;
+using namespace shw::test;
+
+TEST_CASE("explain: a key tells the model's family, form or part") {
+  check_sentences({
+      {"KeyError: 'qwen3_moe'", "", "model-type-key", "older-program"},
+      {"KeyError: 'layers.0.attention.wk.weight'", "", "meta-form-key", "two-copies"},
+      {"ERROR 06-01 15:56:46 [core.py:396] KeyError: 'language_model.embed_tokens.weight'", "",
+       "vision-key", "renamed"},
+      {"KeyError: 'blocks.0.attn.qkv.weight'", "", "vision-key", "renamed"},
+      {"Error occurred when executing CheckpointLoaderSimple:\n\n"
+       "'model.diffusion_model.input_blocks.0.0.weight'",
+       "", "diffusion-key", "component-missing"},
+      {"KeyError: \"decoder.layers.self_attention.linear_proj.adapter.linear_in.weight from model "
+       "not in state dict: ['decoder.final_layernorm.weight']\"",
+       "Megatron", "megatron-adapter-key", "adapter"},
+      {"KeyError: 'qwen_config'", "", "model-type-key", "older-program"},
+      {"KeyError: 'model_max_length'", "", "error-in-key", "name-differs"},
+  });
+}
+
+TEST_CASE("explain: names of Megatron's other forms are told from lost tensors") {
+  const std::string missing = "Missing key(s) in state_dict: ";
+  CHECK(first(explain(missing + "\"decoder.layers.0.mlp.experts.weight1\", "
+                                "\"decoder.layers.0.mlp.experts.weight2\".")) ==
+        "expert-form request");
+  CHECK(first(explain(missing + "\"layers.0.self_attention.query_key_value.weight\", "
+                                "\"layers.0.mlp.dense_h_to_4h.weight\".")) ==
+        "legacy-names request");
+}
+
+TEST_CASE("explain: widths of the prompt tell the families of diffusion models") {
+  const std::string name = "model.diffusion_model.input_blocks.4.1.transformer_blocks.0.attn2.";
+  auto text = [](const std::string& tensor, const std::string& file, const std::string& model) {
+    return "size mismatch for " + tensor + ": copying a param with shape torch.Size(" + file +
+           ") from checkpoint, the shape in current model is torch.Size(" + model + ").";
+  };
+  Explanation family = explain(text(name + "to_k.weight", "[640, 2048]", "[640, 1024]"));
+  REQUIRE_FALSE(family.hypotheses.empty());
+  CHECK(family.hypotheses[0].id == "H-D");
+  CHECK(family.hypotheses[0].title.find("SDXL") != std::string::npos);
+  Explanation inpainting = explain(
+      "While copying the parameter named \"input_blocks.0.0.weight\", whose dimensions in the "
+      "model are torch.Size([320, 9, 3, 3]) and whose dimensions in the checkpoint are "
+      "torch.Size([320, 4, 3, 3])");
+  REQUIRE_FALSE(inpainting.hypotheses.empty());
+  CHECK(inpainting.hypotheses[0].title.find("inpainting") != std::string::npos);
+  Explanation other = explain(text(name + "to_out.0.weight", "[640, 1280]", "[640, 640]"));
+  REQUIRE_FALSE(other.hypotheses.empty());
+  for (const Hypothesis& one : other.hypotheses) CHECK(one.id != "H-TP");
+}
+
+TEST_CASE("explain: twice the rows of a widening layer are a gate") {
+  const std::string tail =
+      ": copying a param with shape torch.Size([4096, 512]) from checkpoint, the shape in current "
+      "model is torch.Size([2048, 512]).";
+  const std::string layer = "size mismatch for esm.encoder.layer.0.";
+  CHECK(first(explain(layer + "intermediate.dense.weight" + tail)) == "H-GU request");
+  CHECK(first(explain(layer + "attention.self.query.weight" + tail)) != "H-GU request");
+}
+
+TEST_CASE("explain: libraries that save whole arrays have no rank's part") {
+  check_two_shapes({
+      {"ScopeParamShapeError: Initializer expected to generate shape (768, 3072) but got shape "
+       "(768, 1536) instead for parameter \"kernel\" in \"/mlp\".",
+       "Flax",
+       {768, 1536},
+       {768, 3072}},
+      {"InvalidArgumentError: Assign requires shapes of both tensors to match. lhs shape= [1024] "
+       "rhs shape= [512]",
+       "TensorFlow",
+       {512},
+       {1024}},
+      {"ValueError: Tensor's shape (3, 3, 64, 64) is not compatible with supplied shape (3, 3, 64, "
+       "32)",
+       "TensorFlow",
+       {3, 3, 64, 64},
+       {3, 3, 64, 32}},
+      {"ValueError: Requested shape: (256, 128) is not compatible with the stored shape: (128, "
+       "128)",
+       "Orbax",
+       {128, 128},
+       {256, 128}},
+  });
+  for (const char* text :
+       {"Initializer expected to generate shape (768, 3072) but got shape (768, 1536) instead for "
+        "parameter \"kernel\"",
+        "Requested shape: (256, 128) is not compatible with the stored shape: (128, 128)"}) {
+    const Explanation explanation = explain(text);
+    REQUIRE_FALSE(explanation.hypotheses.empty());
+    for (const Hypothesis& one : explanation.hypotheses) {
+      CHECK(one.id != "H-TP");
+      CHECK(one.id != "H-L");
+    }
+  }
+}
+
+TEST_CASE("explain: a reshape of half the elements is a packed weight before a flat one") {
+  const std::string text = "RuntimeError: shape '[4096, 4096]' is invalid for input of size ";
+  CHECK(first(explain(text + "8388608")) == "H-Q either");
+  CHECK(first(explain(text + "4194304")) == "H-F checkpoint");
+}
+
+TEST_CASE("explain: sentences of programs around one model are known") {
+  check_sentences({
+      {"mat1 and mat2 shapes cannot be multiplied (77x2048 and 768x320)", "a diffusion program",
+       "text-encoding-width", "other-base-model"},
+      {"mat1 and mat2 shapes cannot be multiplied (1x4096 and 2048x1024)", "torch", "matrix-shapes",
+       "wrong-weight"},
+      {"- Value not in list: ckpt_name: 'v1-5-pruned-emaonly.ckpt' not in ['a.ckpt']", "ComfyUI",
+       "workflow-names-file", "wrong-path"},
+      {"AttributeError: 'NoneType' object has no attribute 'lowvram'", "Stable Diffusion web UI",
+       "load-failed-before", "details-missing"},
+      {"tensor 'blk.0.ffn_down_exps.weight' has invalid ggml type 39 (NONE)\n"
+       "gguf_init_from_file_impl: failed to read tensor info",
+       "llama.cpp", "gguf-type", "older-program"},
+      {"gguf_init_from_file_impl: failed to read tensor info", "llama.cpp", "gguf-unreadable",
+       "short-file"},
+      {"clip_init: failed to load model 'mmproj.gguf': unknown projector type: qwen3vl_merger",
+       "llama.cpp", "gguf-projector", "older-program"},
+      {"llama_model_quantize: failed to quantize: requantizing from type q4_K is disabled",
+       "llama.cpp", "gguf-requantise", "quantised"},
+      {"TypeError: Llama 3 must be converted with BpeVocab", "llama.cpp", "gguf-older-script",
+       "older-program"},
+      {"Error: unknown data type: U8", "Ollama", "ollama-dtype", "quantised"},
+      {"Error: pull model manifest: file does not exist", "Ollama", "ollama-no-model",
+       "wrong-path"},
+      {"msg=\"bad manifest filepath\" name=library/gemma:2b", "Ollama", "ollama-blob-missing",
+       "missing-file"},
+      {"RuntimeError: [safetensors] Invalid json header length", "", "safetensors-header-length",
+       "not-safetensors"},
+      {"Exception: data did not match any variant of untagged enum ModelWrapper at line 1251003 "
+       "column 3",
+       "tokenizers", "tokenizer-newer", "tokenizer"},
+  });
+}
+
+TEST_CASE("explain: sentences of trainers that resume, merge or save are known") {
+  check_sentences({
+      {"RuntimeError: expected dtype float for `end` but got dtype c10::BFloat16", "torch",
+       "moment-dtype", "moment-dtype"},
+      {"    assert len(self.ckpt_list) > 0\nAssertionError", "DeepSpeed", "no-model-states",
+       "rank-files-missing"},
+      {"FileNotFoundError: [Errno 2] No such file or directory: "
+       "'/out/checkpoint-500/trainer_state.json'",
+       "transformers", "no-trainer-state", "no-trainer-state"},
+      {"FileNotFoundError: Only found 1 of 2 files", "", "partial-files", "missing-file"},
+      {"ValueError: Checkpoint at /mnt/ckpt/step_1000 is invalid", "", "invalid-checkpoint",
+       "unfinished-save"},
+      {"RuntimeError: Unsloth: `config.json` does not exist inside /out", "unsloth",
+       "merge-without-config", "merge-unfinished"},
+      {"ValueError: Cannot merge LORA layers when the model is gptq quantized", "peft",
+       "merge-into-quantised", "quantised"},
+      {"ValueError: You can't train a model that has been loaded in 8-bit or 4-bit precision on a "
+       "different device than the one you're training on.",
+       "accelerate", "train-quantised", "other-device"},
+      {"ValueError: Linear() does not have a parameter or a buffer named weight_scale.",
+       "accelerate", "parameter-not-in-module", "renamed"},
+      {"TypeError: Object of type Int4WeightOnlyConfig is not JSON serializable", "",
+       "config-not-json", "save-refused"},
+      {"AssertionError: 14 is not divisible by 4", "vLLM or SGLang", "heads-over-ranks",
+       "tensor-parallel"},
+      {"ModuleNotFoundError: No module named 'numpy._core'", "", "pickled-by-numpy-2",
+       "portability"},
+      {"UnpicklingError: A load persistent id instruction was encountered, but no persistent_load "
+       "function was specified.",
+       "", "plain-pickle", "other-loader"},
+      {"ValueError: Cannot load file containing pickled data when allow_pickle=False", "NumPy",
+       "not-an-array", "other-format"},
+      {"ValueError: cannot reshape array of size 1048576 into shape (1024,2048)", "NumPy",
+       "array-reshape", "other-model"},
+      {"ValueError: cannot reshape array of size 2 into shape (1,64)", "Orbax", "orbax-mesh",
+       "other-world-size"},
+      {"ValueError: Unpack failed: incomplete input", "Flax", "msgpack-cut", "short-file"},
+      {"DataLossError: Checksum does not match: stored 1216405867 vs. calculated on the restored "
+       "bytes 3289304842",
+       "TensorFlow", "table-checksum", "bad-record"},
+      {"NotFoundError: Unsuccessful TensorSliceReader constructor: Failed to find any matching "
+       "files for /ckpt/model.ckpt-1000",
+       "TensorFlow", "tensorflow-prefix", "wrong-path"},
+      {"OSError: SavedModel file does not exist at: /m/{saved_model.pbtxt|saved_model.pb}",
+       "TensorFlow", "tensorflow-saved-model", "wrong-path"},
+      {"NotFoundError: Key bert/embeddings/word_embeddings not found in checkpoint", "TensorFlow",
+       "missing-key", "renamed"},
+      {"ValueError: Layer 'dense' expected 1 input(s). Received 2 instead.", "Keras",
+       "keras-inputs", "other-version"},
+  });
+}
