@@ -87,6 +87,7 @@ std::span<const MessageKind> key_messages();
 std::span<const MessageKind> download_messages();
 std::span<const MessageKind> machine_messages();
 std::span<const MessageKind> model_key_messages();
+std::span<const MessageKind> setup_messages();
 
 // The row whose example shares the most words with an unmatched text; nullptr if none is
 // similar.

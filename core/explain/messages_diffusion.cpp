@@ -173,6 +173,38 @@ constexpr MessageKind kDiffusionMessages[] = {
                     .decide = "Whether some keys were loaded: none means names, some another "
                               "model.",
                     .command = "shardwright check CHECKPOINT"}}}},
+    {.id = "image-channels",
+     .example = "Given groups=1, weight of size [320, 4, 3, 3], expected input[2, 9, 64, 64] to "
+                "have 4 channels, but got 9 channels instead",
+     .patterns =
+         {"given groups=1, weight of size~to have <#weight_channels> channels, but got "
+          "<#input_channels> channels instead",
+          "to have <#weight_channels> channels, but got <#input_channels> channels instead"},
+     .meanings = {{{.id = "other-base-model",
+                    .rule = &kShapeMismatch,
+                    .wrong = kLoader,
+                    .weight = 0.7,
+                    .title = "the model is of another kind than the program that feeds it",
+                    .text = "The first layer counts image channels. In diffusion models 4 is a "
+                            "plain one, 9 an inpainting one, 8 an editing one, 16 the latents of "
+                            "SD3 and Flux. Use the pipeline and the VAE of the model's own kind.",
+                    .decide = "in_channels in the model's config.",
+                    .command = "shardwright info CHECKPOINT"}}}},
+    {.id = "lora-other-model",
+     .example = "ValueError: Could not find a module type (out of NAMES) that would accept those "
+                "keys: NAME",
+     .patterns = {"that would accept those keys: <name>",
+                  "no lora keys associated to <name> found with the prefix"},
+     .meanings = {{{.id = "adapter-names",
+                    .rule = &kAdapterContradicts,
+                    .wrong = WrongSide::kEither,
+                    .weight = 0.65,
+                    .title = "the LoRA file has no factors for this part under names known here",
+                    .text = "As a warning about a text encoder it is harmless where only the UNet "
+                            "or transformer was trained. Else the file is of another trainer or "
+                            "base model, or holds a whole checkpoint instead of a LoRA.",
+                    .decide = "The names in the LoRA file.",
+                    .command = "shardwright ls CHECKPOINT"}}}},
     {.id = "workflow-names-file",
      .example = "Value not in list: ckpt_name: 'NAME' not in ['OTHER']",
      .patterns = {"value not in list: ckpt_name: <name>", "value not in list: lora_name: <name>",

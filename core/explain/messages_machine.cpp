@@ -6,6 +6,19 @@
 namespace shw {
 namespace {
 
+constexpr Interpretation kHostMemory = {
+    .id = "out-of-memory",
+    .wrong = kLoader,
+    .weight = 0.75,
+    .title = "the machine's memory was full",
+    .text =
+        "Each rank that reads a whole file holds a copy of it. Load "
+        "safetensors or with mmap=True, let one rank read and broadcast, or "
+        "give the job (container, Slurm) more memory. If it was saving, that "
+        "step is not whole: use the one before it.",
+    .decide = "`dmesg` says \"Out of memory: Killed process\".",
+    .command = "shardwright check CHECKPOINT"};
+
 constexpr MessageKind kMachineMessages[] = {
     {.id = "rename-race",
      .example = "No such file or directory: 'out/tmp-checkpoint-500' -> 'out/checkpoint-500'",
@@ -124,7 +137,8 @@ constexpr MessageKind kMachineMessages[] = {
     {.id = "gpu-memory",
      .example = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
      .patterns = {"cuda out of memory", "hip out of memory", "unable to allocate cuda",
-                  "failed to allocate cuda", "command buffer execution failed: insufficient memory",
+                  "resource_exhausted: out of memory", "failed to allocate cuda",
+                  "command buffer execution failed: insufficient memory",
                   "some modules are dispatched on the cpu or the disk"},
      .meanings = {{{.id = "out-of-memory",
                     .wrong = kLoader,
@@ -139,19 +153,16 @@ constexpr MessageKind kMachineMessages[] = {
                     .command = "shardwright info CHECKPOINT"}}}},
     {.id = "host-memory",
      .example = "llama runner process has terminated: signal: killed",
-     .patterns = {"signal: killed", "killed by signal: killed", "exitcode: -9", "exit code: -9",
-                  "signal 9 (sigkill)", "defaultcpuallocator: not enough memory",
-                  "defaultcpuallocator: can't allocate memory", "cannot allocate memory"},
-     .meanings = {{{.id = "out-of-memory",
-                    .wrong = kLoader,
-                    .weight = 0.75,
-                    .title = "the machine's memory was full, and the system ended the process",
-                    .text = "Each rank that reads a whole file holds a copy of it. Load "
-                            "safetensors or with mmap=True, let one rank read and broadcast, or "
-                            "give the job (container, Slurm) more memory. If it was saving, that "
-                            "step is not whole: use the one before it.",
-                    .decide = "`dmesg` says \"Out of memory: Killed process\".",
-                    .command = "shardwright check CHECKPOINT"}}}},
+     .patterns = {"signal: killed", "exitcode: -9", "exit code: -9", "signal 9 (sigkill)",
+                  "signals.sigkill: 9"},
+     .meanings = {{kHostMemory}}},
+    {.id = "host-memory",
+     .example = "_ArrayMemoryError: Unable to allocate 1.95 GiB for an array with shape (128256, "
+                "4096)",
+     .patterns = {"defaultcpuallocator: not enough memory",
+                  "defaultcpuallocator: can't allocate memory", "cannot allocate memory",
+                  "arraymemoryerror: unable to allocate", "the paging file is too small"},
+     .meanings = {{kHostMemory}}},
     {.id = "other-device",
      .example = "Expected all tensors to be on the same device, but found at least two devices",
      .patterns = {"expected all tensors to be on the same device"},

@@ -46,8 +46,15 @@ bool is_of_vision_model(const ErrorMessage& message) {
 }
 bool is_of_diffusion_model(const ErrorMessage& message) {
   constexpr std::string_view kParts[] = {"model.diffusion_model.", "first_stage_model.",
-                                         "cond_stage_model.", "conditioner.embedders."};
+                                         "cond_stage_model.", "conditioner.embedders.",
+                                         "time_embed."};
   return holds_any(message, kParts);
+}
+// DeepSeek's layer for multi-token prediction has an embedding and a head of its own.
+bool is_of_prediction_layer(const ErrorMessage& message) {
+  constexpr std::string_view kParts[] = {".embed_tokens.", ".shared_head.", ".eh_proj.", ".enorm.",
+                                         ".hnorm."};
+  return message.name.find("layers.") != message.name.npos && holds_any(message, kParts);
 }
 bool is_of_megatron_adapter(const ErrorMessage& message) {
   return message.name.find(".adapter.linear_") != message.name.npos;
@@ -107,6 +114,20 @@ constexpr MessageKind kModelKeyMessages[] = {
                     .decide = "architectures and quantization_config in config.json.",
                     .command = "shardwright check CHECKPOINT"}}},
      .accepts = is_of_vision_model},
+    {.id = "prediction-layer-key",
+     .example = "KeyError: 'model.layers.61.embed_tokens.weight'",
+     .patterns = {"keyerror: <name>", "keyerror(<name>"},
+     .meanings = {{{.id = "mtp-extra",
+                    .wrong = kLoader,
+                    .weight = 0.85,
+                    .title = "the tensor belongs to the layer for multi-token prediction",
+                    .text = "It is one layer more than num_hidden_layers, and this program does "
+                            "not skip or build it. The checkpoint is good. Update the program, "
+                            "set num_nextn_predict_layers in config.json as the files have it, or "
+                            "leave that layer's tensors out of a copy.",
+                    .decide = "Whether the layer's number is num_hidden_layers of config.json.",
+                    .command = "shardwright ls CHECKPOINT NAME"}}},
+     .accepts = is_of_prediction_layer},
     {.id = "diffusion-key",
      .example = "KeyError: 'model.diffusion_model.input_blocks.0.0.weight'",
      .patterns = {"keyerror: <name>", "keyerror(<name>"},

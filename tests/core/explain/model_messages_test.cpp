@@ -192,3 +192,69 @@ TEST_CASE("explain: sentences of trainers that resume, merge or save are known")
        "keras-inputs", "other-version"},
   });
 }
+
+TEST_CASE("explain: sentences about libraries, GPUs and settings around a model are known") {
+  check_sentences({
+      {"RuntimeError: Only Tensors of floating point and complex dtype can require gradients",
+       "torch", "quantised-parameter", "quantised"},
+      {"ValueError: `.to` is not supported for `4-bit` or `8-bit` bitsandbytes models.",
+       "transformers", "quantised-stays", "other-device"},
+      {"ImportError: Using `bitsandbytes` 4-bit quantization requires the latest version of "
+       "bitsandbytes: `pip install -U bitsandbytes`",
+       "transformers", "quantisation-library", "not-about-a-checkpoint"},
+      {"ValueError: FP8 quantized models is only supported on GPUs with compute capability >= 8.9 "
+       "(e.g 4090/H100), actual = `8.0`",
+       "", "gpu-too-old", "kernel-sizes"},
+      {"AssertionError: Torch not compiled with CUDA enabled", "torch", "cpu-build",
+       "not-about-a-checkpoint"},
+      {"ValueError: Tokenizer class Qwen2Tokenizer does not exist or is not currently imported.",
+       "transformers", "tokenizer-class", "tokenizer"},
+      {"RuntimeError: Internal: could not parse ModelProto from /m/tokenizer.model",
+       "SentencePiece", "tokenizer-model", "tokenizer"},
+      {"ValueError: Vocab size mismatch (model has 32000, but tokenizer.model has 32001).",
+       "llama.cpp", "tokenizer-size", "vocabulary"},
+      {"    assert max(tokenizer.vocab.values()) < vocab_size\nAssertionError", "llama.cpp",
+       "tokenizer-size", "vocabulary"},
+      {"ValueError: The model's max seq len (131072) is larger than the maximum number of tokens "
+       "that can be stored in KV cache (34512).",
+       "vLLM or SGLang", "cache-room", "out-of-memory"},
+      {"RuntimeError: Engine core initialization failed. See root cause above.", "vLLM",
+       "engine-failed", "details-missing"},
+      {"ValueError: Attempting to unscale FP16 gradients.", "torch", "half-gradients",
+       "loaded-in-half"},
+      {"ValueError: Must flatten tensors with uniform dtype but got torch.bfloat16 and "
+       "torch.float32",
+       "torch", "flat-dtypes", "mixed-dtypes"},
+      {"TypeError: load_model() got an unexpected keyword argument 'device'", "", "unknown-option",
+       "older-program"},
+      {"ValueError: Unrecognized configuration class <class 'transformers.Qwen2_5_VLConfig'> for "
+       "this kind of AutoModel: AutoModelForCausalLM.",
+       "transformers", "other-auto-class", "other-class"},
+      {"OSError: Unable to open file (unable to open file: name = 'model.h5', errno = 2, error "
+       "message = 'No such file or directory', flags = 0, o_flags = 0)",
+       "HDF5", "hdf5-cannot-open", "wrong-path"},
+      {"OSError: [WinError 1314] A required privilege is not held by the client", "huggingface_hub",
+       "windows-symlinks", "cannot-link"},
+      {"SafetensorError: Error while serializing: IoError(Os { code: 1224, kind: Uncategorized })",
+       "safetensors", "windows-mapped", "file-open"},
+      {"DistStoreError: Timed out after 601 seconds waiting for clients. 7/8 clients joined.",
+       "torch.distributed", "ranks-not-started", "rank-missing"},
+      {"AssertionError: found no DeviceMesh from dtensor args for c10d.broadcast_.default!", "",
+       "sharded-state-dict", "sharded-state-dict"},
+      {"KeyError: 'model.layers.61.embed_tokens.weight'", "", "prediction-layer-key", "mtp-extra"},
+      {"Given groups=1, weight of size [320, 4, 3, 3], expected input[2, 9, 64, 64] to have 4 "
+       "channels, but got 9 channels instead",
+       "", "image-channels", "other-base-model"},
+      {"ValueError: Could not find a module type (out of NetworkModuleLora) that would accept "
+       "those "
+       "keys: lora_te_text_model",
+       "", "lora-other-model", "adapter-names"},
+      {"RuntimeError: [load_safetensors] Failed to open file m/model-00075-of-00414.safetensors",
+       "", "partial-files", "missing-file"},
+      {"ArrayMemoryError: Unable to allocate 1.95 GiB for an array with shape (128256, 4096)", "",
+       "host-memory", "out-of-memory"},
+      {"jax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 1 "
+       "bytes.",
+       "", "gpu-memory", "out-of-memory"},
+  });
+}
