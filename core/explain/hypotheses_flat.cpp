@@ -100,7 +100,7 @@ void add_flat(const ShapeCase& shapes, const Sides& both, std::vector<Hypothesis
   Flat flat = flat_fit(both.odd[0], both.whole, *volume, ranks);
   if (flat.weight <= 0) return;
   // "shape '[4096, 4096]' is invalid for input of size 8388608" may be about any tensor.
-  if (shapes.message.name.empty() && flat.ranks > 1) flat.weight *= 0.55;
+  if (shapes.message.name.empty() && flat.ranks > 1) flat.weight *= flat.extra == 0 ? 0.55 : 0.3;
   Hypothesis one{"H-F", nullptr, flat.ranks == 1 ? WrongSide::kEither : both.wrong, flat.weight};
   one.title = saved ? "the checkpoint holds a flat parameter of FSDP1"
                     : "the model that loads has its parameters flattened by FSDP1";

@@ -81,6 +81,37 @@ constexpr MessageKind kDiffusionMessages[] = {
                   "to shape: <saved>"},
      .meanings = {{kOtherVariant}},
      .loader = kDiffusers},
+    {.id = kMissingKeyForm,
+     .example = "Cannot load MODEL from FOLDER because the following keys are missing: NAME",
+     .patterns = {"because the following keys are missing: <names>"},
+     .meanings = {{{.id = "other-model",
+                    .rule = &kMissingKey,
+                    .wrong = kLoader,
+                    .weight = 0.6,
+                    .title = "the config asks for parts that the file does not have",
+                    .text = "config.json of the component is of another variant of the model than "
+                            "the file: FLUX.1-dev has guidance_embedder, schnell has not. Or the "
+                            "file has the names of another program: load it with "
+                            "from_single_file.",
+                    .decide = "The names in the file against those in the message.",
+                    .command = "shardwright ls CHECKPOINT"}}},
+     .loader = kDiffusers},
+    {.id = "pipeline-parts",
+     .example = "ValueError: Pipeline <class NAME> expected {'vae', 'unet'}, but only {'vae'} were "
+                "passed.",
+     .patterns = {", but only {"},
+     .meanings = {{{.id = "component-missing",
+                    .rule = &kMissingFile,
+                    .wrong = kDisk,
+                    .weight = 0.8,
+                    .title = "parts of the pipeline are not in the folder",
+                    .text = "The first list is what the pipeline needs, the second what was found. "
+                            "A part's folder is missing, model_index.json does not name it, or the "
+                            "folder is of another pipeline. Download the rest, or pass the part "
+                            "to from_pretrained by its name.",
+                    .decide = "model_index.json against the folders beside it.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = kDiffusers},
     {.id = kShapes,
      .example = "WARNING SHAPE MISMATCH NAME WEIGHT NOT MERGED torch.Size([3072, 64]) != "
                 "torch.Size([3072, 384])",

@@ -264,6 +264,39 @@ constexpr MessageKind kFileMessages[] = {
                     .text = "metadata.json and .metadata are written last; without them only data "
                             "files are there. Use the step before it.",
                     .decide = "Whether data files are in the folder."}}}},
+    {.id = "no-pipeline",
+     .example = "Error no file named model_index.json found in directory FOLDER",
+     .patterns = {"error no file named <name>", "does not appear to have a file named <name>"},
+     .meanings = {{{.id = "other-format",
+                    .wrong = kLoader,
+                    .weight = 0.8,
+                    .title = "the folder is not a pipeline of diffusers",
+                    .text = "model_index.json lies at the top of one, and names its parts. A "
+                            "single file is loaded with from_single_file, one part (transformer, "
+                            "vae) with its own class, a LoRA with load_lora_weights. Or the path "
+                            "is a level too high or too low.",
+                    .decide = "What is in the folder.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .accepts =
+         [](const ErrorMessage& message) { return message.name.starts_with("model_index.json"); },
+     .loader = "diffusers"},
+    {.id = "no-pipeline-weights",
+     .example = "Error no file named diffusion_pytorch_model.bin found in directory FOLDER",
+     .patterns = {"error no file named <name>", "does not appear to have a file named <name>"},
+     .meanings = {{{.id = "other-name",
+                    .wrong = kLoader,
+                    .weight = 0.65,
+                    .title = "this part of the pipeline has no weights under the name asked for",
+                    .text = "Files of a variant need it said (variant=\"fp16\" for *.fp16.*), and "
+                            "a part needs its subfolder=. diffusers names .bin last, when no "
+                            ".safetensors was found. A download may also have left the part out.",
+                    .decide = "The files in that folder.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .accepts =
+         [](const ErrorMessage& message) {
+           return message.name.starts_with("diffusion_pytorch_model");
+         },
+     .loader = "diffusers"},
     {.id = "no-weights-file",
      .example = "FOLDER does not appear to have a file named config.json.",
      .patterns = {"does not appear to have a file named <name>"},

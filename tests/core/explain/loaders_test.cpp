@@ -136,7 +136,7 @@ TEST_CASE("explain: sentences of any program are known") {
        "LlamaForCausalLM: ['_orig_mod.model.norm.weight']",
        "", "unexpected-key", "renamed"},
       {"OSError: Error no file named diffusion_pytorch_model.safetensors found in directory /x.",
-       "", "no-weights-file", "other-format"},
+       "diffusers", "no-pipeline-weights", "other-name"},
       {"RuntimeError: Error(s) in loading state_dict for GPT:\n\tMissing key(s) in state_dict: "
        "\"transformer.wte.weight\". \n\tUnexpected key(s) in state_dict: "
        "\"_orig_mod.transformer.wte.weight\".",

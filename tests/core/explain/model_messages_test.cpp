@@ -258,3 +258,31 @@ TEST_CASE("explain: sentences about libraries, GPUs and settings around a model 
        "", "gpu-memory", "out-of-memory"},
   });
 }
+
+TEST_CASE("explain: sentences about parts of pipelines and packed files are known") {
+  check_sentences({
+      {"OSError: Error no file named model_index.json found in directory /m.", "diffusers",
+       "no-pipeline", "other-format"},
+      {"OSError: Error no file named diffusion_pytorch_model.bin found in directory /m/unet.",
+       "diffusers", "no-pipeline-weights", "other-name"},
+      {"ValueError: Pipeline <class 'StableDiffusionXLPipeline'> expected {'vae', 'unet'}, but "
+       "only "
+       "{'vae'} were passed.",
+       "diffusers", "pipeline-parts", "component-missing"},
+      {"ValueError: Cannot load <class 'diffusers.FluxTransformer2DModel'> from /m because the "
+       "following keys are missing: \n time_text_embed.guidance_embedder.linear_1.weight",
+       "diffusers", "missing-key", "other-model"},
+      {"ValueError: [quantize] The last dimension of the matrix needs to be divisible by the "
+       "quantization group size 64. However the provided  matrix has shape (151936,900)",
+       "MLX", "mlx-group-size", "kernel-sizes"},
+      {"ValueError: Shape mismatch for megatron param decoder.layers.1.mlp.linear_fc2.weight:\n"
+       "[rank0]:   Expected shape: torch.Size([4096, 5376])\n"
+       "[rank0]:   Got shape: torch.Size([4096, 2688])",
+       "Megatron-Bridge", "shapes", "quantised"},
+  });
+  const Explanation pipeline = explain(
+      "Cannot load <class 'diffusers.FluxTransformer2DModel'> from /m because the following keys "
+      "are missing: \n time_text_embed.guidance_embedder.linear_1.weight");
+  REQUIRE(pipeline.parsed.messages.size() == 1);
+  CHECK(pipeline.parsed.messages[0].name == "time_text_embed.guidance_embedder.linear_1.weight");
+}
