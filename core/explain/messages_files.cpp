@@ -115,6 +115,26 @@ constexpr MessageKind kFileMessages[] = {
      .accepts =
          [](const ErrorMessage& message) { return message.name.ends_with("fsdp_config.json"); },
      .loader = "verl"},
+    {.id = "rank-file-of-world",
+     .example = "No such file or directory: '.../model_world_size_16_rank_0.pt'",
+     .patterns = {"no such file or directory: <name>"},
+     .meanings = {{{.id = "other-world-size",
+                    .rule = &kTopologyLocked,
+                    .wrong = kLoader,
+                    .weight = 0.8,
+                    .title = "this run looks for rank files of its own number of ranks",
+                    .text = "The name holds that number (world_size_N). The save had another one, "
+                            "or this rank's file is on the disk of another node. Resume with the "
+                            "number of ranks that saved, or join the rank files (verl's "
+                            "model_merger, or `shardwright convert`) and start from the weights.",
+                    .decide = "The names of the rank files in the folder, on every node.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .accepts =
+         [](const ErrorMessage& message) {
+           return message.name.find("world_size_") != message.name.npos &&
+                  message.name.find("_rank_") != message.name.npos;
+         },
+     .loader = "verl"},
     {.id = "no-trainer-state",
      .example = "No such file or directory: '.../checkpoint-500/trainer_state.json'",
      .patterns = {"no such file or directory: <name>"},

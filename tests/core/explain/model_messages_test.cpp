@@ -13,7 +13,8 @@ TEST_CASE("explain: a key tells the model's family, form or part") {
       {"KeyError: 'layers.0.attention.wk.weight'", "", "meta-form-key", "two-copies"},
       {"ERROR 06-01 15:56:46 [core.py:396] KeyError: 'language_model.embed_tokens.weight'", "",
        "vision-key", "renamed"},
-      {"KeyError: 'blocks.0.attn.qkv.weight'", "", "vision-key", "renamed"},
+      {"KeyError: 'blocks.0.attn.qkv.weight'", "", "tensor-key", "renamed"},
+      {"KeyError: 'model.layers.0.feed_forward.w1.weight'", "", "tensor-key", "renamed"},
       {"Error occurred when executing CheckpointLoaderSimple:\n\n"
        "'model.diffusion_model.input_blocks.0.0.weight'",
        "", "diffusion-key", "component-missing"},
@@ -150,6 +151,9 @@ TEST_CASE("explain: sentences of trainers that resume, merge or save are known")
       {"FileNotFoundError: [Errno 2] No such file or directory: "
        "'/out/checkpoint-500/trainer_state.json'",
        "transformers", "no-trainer-state", "no-trainer-state"},
+      {"FileNotFoundError: [Errno 2] No such file or directory: "
+       "'/ckpt/actor/model_world_size_16_rank_0.pt'",
+       "verl", "rank-file-of-world", "other-world-size"},
       {"FileNotFoundError: Only found 1 of 2 files", "", "partial-files", "missing-file"},
       {"ValueError: Checkpoint at /mnt/ckpt/step_1000 is invalid", "", "invalid-checkpoint",
        "unfinished-save"},
