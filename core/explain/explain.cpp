@@ -56,6 +56,18 @@ std::vector<std::size_t> differing_dims(ExtentsView a, ExtentsView b) {
   return dims;
 }
 
+// These libraries save each array whole, so a shape is never one rank's part.
+bool saves_whole_arrays(std::string_view loader) {
+  static constexpr std::array<std::string_view, 6> kLoaders = {"Orbax", "Flax", "TensorFlow",
+                                                               "Keras", "MLX",  "llama.cpp"};
+  return std::find(kLoaders.begin(), kLoaders.end(), loader) != kLoaders.end();
+}
+
+bool is_about_ranks(const Hypothesis& one) {
+  return one.id == "H-TP" || one.id == "H-L" || one.id == "H-U" || one.id == "H-F" ||
+         one.id == "H-A";
+}
+
 // Single-device programs have no ranks: the meanings of their rows come before explanations by
 // ranks.
 void add_hypotheses_from_program(const ErrorMessage& message, std::vector<Hypothesis>& all) {
@@ -92,7 +104,11 @@ void add_hypotheses_from_shapes(const ErrorMessage& message, std::optional<World
   add_hypothesis_uneven(shapes, all);
   add_hypothesis_halves(shapes, all);
   add_hypothesis_adapter_rank(shapes, all);
+  add_hypothesis_diffusion_width(shapes, all);
+  add_hypothesis_gated(shapes, all);
   add_hypothesis_other_model(shapes, all);
+  if (shapes.traits.diffusion || saves_whole_arrays(message.kind->loader))
+    all.erase(std::remove_if(all.begin(), all.end(), is_about_ranks), all.end());
   if (!message.kind->meanings[0].title.empty()) add_hypotheses_from_program(message, all);
 }
 
@@ -203,6 +219,9 @@ NameTraits traits_of(std::string_view fqn) {
   static constexpr std::array<std::string_view, 6> kPosition = {
       "pos_embed",  "position_embed",    "positional_embed",
       "wpe.weight", "relative_position", "pos_emb."};
+  static constexpr std::array<std::string_view, 8> kDiffusion = {
+      "diffusion_model.", "input_blocks.", "output_blocks.",     "down_blocks.",
+      "up_blocks.",       "lora_unet_",    "first_stage_model.", "transformer_blocks."};
   NameTraits traits;
   traits.known = !fqn.empty();
   auto state = parse_state_fqn(fqn);
@@ -219,6 +238,7 @@ NameTraits traits_of(std::string_view fqn) {
   traits.bias = fqn.ends_with(".bias");
   traits.position = has_any(fqn, kPosition);
   traits.head = !traits.state && ends_like_head(fqn);
+  traits.diffusion = has_any(fqn, kDiffusion);
   return traits;
 }
 

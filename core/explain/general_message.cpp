@@ -320,6 +320,7 @@ std::vector<ErrorMessage> general_names(const PastedText& pasted, std::size_t mo
 
 std::optional<ErrorMessage> general_counts(const PastedText& pasted) {
   const std::string& text = pasted.lower;
+  if (text.find("collective") != text.npos) return std::nullopt;  // numbers of calls, not of ranks
   auto numbers = numbers_in(text);
   if (numbers.size() < 2 || numbers[0] == numbers[1]) return std::nullopt;
   if (general_find(text, kAgainst) == text.npos) return std::nullopt;

@@ -25,6 +25,7 @@ struct NameTraits {
   bool bias = false;         // replicated by row-parallel layers
   bool position = false;     // a learned table of positions
   bool head = false;         // the last layer of a classifier
+  bool diffusion = false;    // a UNet, diffusion transformer or VAE
 };
 NameTraits traits_of(std::string_view fqn);
 
@@ -54,6 +55,8 @@ void add_hypothesis_unit_axis(const ShapeCase& shapes, std::vector<Hypothesis>& 
 void add_hypothesis_position_table(const ShapeCase& shapes, std::vector<Hypothesis>& all);   // H-P
 void add_hypothesis_class_head(const ShapeCase& shapes, std::vector<Hypothesis>& all);       // H-C
 void add_hypothesis_ggml_block(const ShapeCase& shapes, std::vector<Hypothesis>& all);       // H-G
+void add_hypothesis_diffusion_width(const ShapeCase& shapes, std::vector<Hypothesis>& all);  // H-D
+void add_hypothesis_gated(const ShapeCase& shapes, std::vector<Hypothesis>& all);            // H-GU
 void add_hypothesis_other_model(const ShapeCase& shapes, std::vector<Hypothesis>& all);      // H-M
 
 // Missing and unexpected names, without shapes.

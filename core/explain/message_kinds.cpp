@@ -40,10 +40,11 @@ bool is_scale_name(std::string_view name) {
 std::vector<const MessageKind*> message_kinds() {
   std::vector<const MessageKind*> all;
   for (auto part :
-       {file_messages(), byte_messages(), format_messages(), megatron_messages(), loader_messages(),
-        framework_messages(), sharded_messages(), serving_messages(), diffusion_messages(),
-        hugging_face_messages(), engine_messages(), gguf_messages(), trainer_messages(),
-        tensor_messages(), key_messages(), name_messages()}) {
+       {file_messages(),      byte_messages(),         format_messages(),    megatron_messages(),
+        loader_messages(),    framework_messages(),    sharded_messages(),   serving_messages(),
+        diffusion_messages(), hugging_face_messages(), engine_messages(),    gguf_messages(),
+        trainer_messages(),   tensor_messages(),       model_key_messages(), key_messages(),
+        download_messages(),  machine_messages(),      setup_messages(),     name_messages()}) {
     for (const MessageKind& kind : part) all.push_back(&kind);
   }
   return all;

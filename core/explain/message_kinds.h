@@ -84,6 +84,10 @@ std::span<const MessageKind> hugging_face_messages();
 std::span<const MessageKind> trainer_messages();
 std::span<const MessageKind> tensor_messages();
 std::span<const MessageKind> key_messages();
+std::span<const MessageKind> download_messages();
+std::span<const MessageKind> machine_messages();
+std::span<const MessageKind> model_key_messages();
+std::span<const MessageKind> setup_messages();
 
 // The row whose example shares the most words with an unmatched text; nullptr if none is
 // similar.

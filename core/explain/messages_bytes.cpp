@@ -40,7 +40,7 @@ constexpr MessageKind kByteMessages[] = {
                 "corrupted",
      .patterns = {"invalid header or archive is corrupted",
                   "file in archive is not in a subdirectory", "checksum mismatch",
-                  "crc-32 check failed", "bad crc-32 for file", "file is not a zip file"},
+                  "crc-32 check failed", "bad crc-32 for file"},
      .meanings = {{{.rule = &kBadRecord,
                     .wrong = kDisk,
                     .weight = 0.7,
@@ -56,6 +56,108 @@ constexpr MessageKind kByteMessages[] = {
                     .title = kCut,
                     .text = "The file ends inside an item, or is empty.",
                     .decide = "The size of the file where it was written."}}}},
+    {.id = "not-a-zip",
+     .example = "zipfile.BadZipFile: File is not a zip file",
+     .patterns = {"file is not a zip file", "not a zip archive"},
+     .meanings = {{{.rule = &kShortFile,
+                    .wrong = kDisk,
+                    .weight = 0.5,
+                    .title = kCut,
+                    .text = "The list of contents stands at the end of a zip file, and no such "
+                            "list was found: a download, a copy or a save stopped.",
+                    .decide = "The size of the file where it was written."},
+                   {.id = "other-format",
+                    .wrong = kLoader,
+                    .weight = 0.45,
+                    .title = "the file is of another format than its ending says",
+                    .text = "A .pt of torch before 1.6, a safetensors or HDF5 file, a Git LFS "
+                            "pointer or a web page under this name is not a zip file.",
+                    .decide = "The first bytes of the file: `head -c 100 FILE`.",
+                    .command = "shardwright info CHECKPOINT"}}}},
+    {.id = "table-checksum",
+     .example = "DataLossError: Checksum does not match: stored 1216405867 vs. calculated on the "
+                "restored bytes 3289304842",
+     .patterns = {"checksum does not match: stored <#stored> vs. calculated on the restored bytes"},
+     .meanings = {{{.rule = &kBadRecord,
+                    .wrong = kDisk,
+                    .weight = 0.85,
+                    .title = "bytes of a tensor are not those that were saved",
+                    .text = "TensorFlow keeps a checksum of each tensor in the .index file. The "
+                            "data file was damaged by a disk or a copy, or the .index is of "
+                            "another save. Copy both files again, or take the step before.",
+                    .decide = "Sizes and times of .index and .data files where they were written.",
+                    .command = "--data"}}},
+     .loader = "TensorFlow"},
+    {.id = "write-failed",
+     .example = "PytorchStreamWriter failed writing file data/12: file write failed",
+     .patterns = {"pytorchstreamwriter failed writing"},
+     .meanings = {{{.id = "unfinished-save",
+                    .rule = &kShortFile,
+                    .wrong = kDisk,
+                    .weight = 0.85,
+                    .title = "a save could not write its file to the end",
+                    .text = "As a rule the disk or a quota is full; a network file system that "
+                            "went away does it too. What this save left is not whole. Make room "
+                            "and save again; resume from the step before it.",
+                    .decide = "`df -h` and the quota of the folder (`quota -s`).",
+                    .command = "shardwright check CHECKPOINT"}}},
+     .loader = "torch"},
+    {.id = "torch-load-refused",
+     .example = "Due to a serious vulnerability issue in `torch.load`, even with "
+                "`weights_only=True`, we now require users to upgrade torch to at least v2.6",
+     .patterns = {"serious vulnerability issue in `torch.load`"},
+     .meanings = {{{.id = "older-torch",
+                    .wrong = kLoader,
+                    .weight = 0.97,
+                    .title = "transformers does not open .bin files under torch before 2.6",
+                    .text = "The tensors are not in question. Update torch, or use the model's "
+                            "safetensors: `shardwright convert CHECKPOINT --to safetensors --out "
+                            "NEW` writes them without running the pickle. For optimizer.pt of a "
+                            "resume only the update helps.",
+                    .decide = "Nothing: the message says it.",
+                    .command = "shardwright convert CHECKPOINT --to safetensors --out NEW"}}},
+     .loader = "transformers"},
+    {.id = "plain-pickle",
+     .example = "A load persistent id instruction was encountered, but no persistent_load function "
+                "was specified.",
+     .patterns = {"a load persistent id instruction was encountered",
+                  "persistent ids in protocol 0 must be ascii strings"},
+     .meanings = {{{.id = "other-loader",
+                    .wrong = kLoader,
+                    .weight = 0.9,
+                    .title = "a file of torch.save was opened with plain pickle",
+                    .text = "torch keeps the tensors beside the pickle, and only torch.load brings "
+                            "both together. The file may be sound. Use torch.load, or convert it: "
+                            "`shardwright convert CHECKPOINT --to safetensors --out NEW`.",
+                    .decide = "What the tool takes the file for.",
+                    .command = "shardwright info CHECKPOINT"}}}},
+    {.id = "not-an-array",
+     .example = "ValueError: Cannot load file containing pickled data when allow_pickle=False",
+     .patterns = {"cannot load file containing pickled data when allow_pickle=false",
+                  "this file contains pickled (object) data",
+                  "object arrays cannot be loaded when allow_pickle=false"},
+     .meanings = {{{.id = "other-format",
+                    .wrong = kLoader,
+                    .weight = 0.8,
+                    .title = "the file is not an array of NumPy, or holds Python objects",
+                    .text = "np.load takes every file without its own first bytes for a pickle: a "
+                            "torch file, a Git LFS pointer, a web page. allow_pickle=True runs "
+                            "code from the file: look at it first.",
+                    .decide = "The first bytes of the file: `head -c 100 FILE`.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = "NumPy"},
+    {.id = "msgpack-cut",
+     .example = "ValueError: Unpack failed: incomplete input",
+     .patterns = {"unpack failed: incomplete input", "msgpack.exceptions.outofdata"},
+     .meanings = {{{.rule = &kShortFile,
+                    .wrong = kDisk,
+                    .weight = 0.8,
+                    .title = "a msgpack file (Flax) is cut off or empty",
+                    .text = "A download, a copy or a save stopped before its end. Git LFS pointers "
+                            "and folders of Orbax under the name of a file end so too.",
+                    .decide = "The size of the file where it was written.",
+                    .command = "shardwright check CHECKPOINT"}}},
+     .loader = "Flax"},
     {.id = "other-archive",
      .example = "KeyError: \"filename 'storages' not found\"",
      .patterns = {"filename 'storages' not found", "filename 'pickle' not found",
@@ -224,12 +326,12 @@ constexpr MessageKind kByteMessages[] = {
                     .wrong = kDisk,
                     .weight = 0.8,
                     .title = "a pickle was cut off",
-                    .text = "The .metadata (or an object in a data file) ends before its pickle "
-                            "does, or is empty: a full disk, a killed job, a copy that stopped. "
-                            ".metadata is written last, so a cut one means that the save did not "
-                            "end. The data files may be whole.",
-                    .decide = "The size of .metadata where it was written, and whether an earlier "
-                              "step loads."},
+                    .text = "The file ends before its pickle does, or is empty: a full disk, a "
+                            "killed job, a copy that stopped. In a DCP checkpoint it is .metadata, "
+                            "which is written last: a cut one means that the save did not end, and "
+                            "the data files may be whole.",
+                    .decide = "The size of the file that the traceback opens, and whether an "
+                              "earlier step loads."},
                    {.rule = &kUnsafePickle,
                     .wrong = kDisk,
                     .weight = 0.15,
@@ -294,6 +396,20 @@ constexpr MessageKind kByteMessages[] = {
                             "installed, or another version of it is. The tensors are sound.",
                     .decide = "Which package the name belongs to, and its version in the run that "
                               "saved."}}}},
+    {.id = "pickled-by-numpy-2",
+     .example = "ModuleNotFoundError: No module named 'numpy._core'",
+     .patterns = {"modulenotfounderror: no module named <name>"},
+     .meanings = {{{.rule = &kPortability,
+                    .wrong = kLoader,
+                    .weight = 0.95,
+                    .title = "saved under NumPy 2, opened under NumPy 1",
+                    .text = "The pickle holds a NumPy value, and NumPy 2 moved its classes to "
+                            "numpy._core. The tensors are sound. Update NumPy to 2 where the file "
+                            "is opened.",
+                    .decide = "`python -c 'import numpy; print(numpy.__version__)'` in both runs.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .accepts =
+         [](const ErrorMessage& message) { return message.name.starts_with("numpy._core"); }},
     {.id = "module-not-here",
      .example = "ModuleNotFoundError: No module named 'NAME'",
      .patterns = {"modulenotfounderror: no module named <name>"},
@@ -328,7 +444,9 @@ constexpr MessageKind kByteMessages[] = {
      .example =
          "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is "
          "False",
-     .patterns = {"attempting to deserialize object on"},
+     .patterns = {"attempting to deserialize object on",
+                  "don't know how to restore data location of",
+                  "device module is not registered. if you are running on a cpu-only machine"},
      .meanings = {{{.id = "device-not-here",
                     .wrong = kLoader,
                     .weight = 0.95,

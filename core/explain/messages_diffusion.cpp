@@ -81,6 +81,37 @@ constexpr MessageKind kDiffusionMessages[] = {
                   "to shape: <saved>"},
      .meanings = {{kOtherVariant}},
      .loader = kDiffusers},
+    {.id = kMissingKeyForm,
+     .example = "Cannot load MODEL from FOLDER because the following keys are missing: NAME",
+     .patterns = {"because the following keys are missing: <names>"},
+     .meanings = {{{.id = "other-model",
+                    .rule = &kMissingKey,
+                    .wrong = kLoader,
+                    .weight = 0.6,
+                    .title = "the config asks for parts that the file does not have",
+                    .text = "config.json of the component is of another variant of the model than "
+                            "the file: FLUX.1-dev has guidance_embedder, schnell has not. Or the "
+                            "file has the names of another program: load it with "
+                            "from_single_file.",
+                    .decide = "The names in the file against those in the message.",
+                    .command = "shardwright ls CHECKPOINT"}}},
+     .loader = kDiffusers},
+    {.id = "pipeline-parts",
+     .example = "ValueError: Pipeline <class NAME> expected {'vae', 'unet'}, but only {'vae'} were "
+                "passed.",
+     .patterns = {", but only {"},
+     .meanings = {{{.id = "component-missing",
+                    .rule = &kMissingFile,
+                    .wrong = kDisk,
+                    .weight = 0.8,
+                    .title = "parts of the pipeline are not in the folder",
+                    .text = "The first list is what the pipeline needs, the second what was found. "
+                            "A part's folder is missing, model_index.json does not name it, or the "
+                            "folder is of another pipeline. Download the rest, or pass the part "
+                            "to from_pretrained by its name.",
+                    .decide = "model_index.json against the folders beside it.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = kDiffusers},
     {.id = kShapes,
      .example = "WARNING SHAPE MISMATCH NAME WEIGHT NOT MERGED torch.Size([3072, 64]) != "
                 "torch.Size([3072, 384])",
@@ -173,6 +204,67 @@ constexpr MessageKind kDiffusionMessages[] = {
                     .decide = "Whether some keys were loaded: none means names, some another "
                               "model.",
                     .command = "shardwright check CHECKPOINT"}}}},
+    {.id = "image-channels",
+     .example = "Given groups=1, weight of size [320, 4, 3, 3], expected input[2, 9, 64, 64] to "
+                "have 4 channels, but got 9 channels instead",
+     .patterns =
+         {"given groups=1, weight of size~to have <#weight_channels> channels, but got "
+          "<#input_channels> channels instead",
+          "to have <#weight_channels> channels, but got <#input_channels> channels instead"},
+     .meanings = {{{.id = "other-base-model",
+                    .rule = &kShapeMismatch,
+                    .wrong = kLoader,
+                    .weight = 0.7,
+                    .title = "the model is of another kind than the program that feeds it",
+                    .text = "The first layer counts image channels. In diffusion models 4 is a "
+                            "plain one, 9 an inpainting one, 8 an editing one, 16 the latents of "
+                            "SD3 and Flux. Use the pipeline and the VAE of the model's own kind.",
+                    .decide = "in_channels in the model's config.",
+                    .command = "shardwright info CHECKPOINT"}}}},
+    {.id = "lora-other-model",
+     .example = "ValueError: Could not find a module type (out of NAMES) that would accept those "
+                "keys: NAME",
+     .patterns = {"that would accept those keys: <name>",
+                  "no lora keys associated to <name> found with the prefix"},
+     .meanings = {{{.id = "adapter-names",
+                    .rule = &kAdapterContradicts,
+                    .wrong = WrongSide::kEither,
+                    .weight = 0.65,
+                    .title = "the LoRA file has no factors for this part under names known here",
+                    .text = "As a warning about a text encoder it is harmless where only the UNet "
+                            "or transformer was trained. Else the file is of another trainer or "
+                            "base model, or holds a whole checkpoint instead of a LoRA.",
+                    .decide = "The names in the LoRA file.",
+                    .command = "shardwright ls CHECKPOINT"}}}},
+    {.id = "workflow-names-file",
+     .example = "Value not in list: ckpt_name: 'NAME' not in ['OTHER']",
+     .patterns = {"value not in list: ckpt_name: <name>", "value not in list: lora_name: <name>",
+                  "value not in list: vae_name: <name>", "value not in list: unet_name: <name>",
+                  "value not in list: clip_name~: <name>",
+                  "value not in list: control_net_name: <name>"},
+     .meanings = {{{.id = "wrong-path",
+                    .wrong = kLoader,
+                    .weight = 0.92,
+                    .title = "the workflow names a file that ComfyUI does not find",
+                    .text = "No file was opened. Put it into the folder of its kind under models/ "
+                            "(checkpoints, loras, vae, diffusion_models, text_encoders), with this "
+                            "very name, and refresh; or choose one of the list in the node.",
+                    .decide = "The names in the list of the message.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = "ComfyUI"},
+    {.id = "load-failed-before",
+     .example = "AttributeError: 'NoneType' object has no attribute 'lowvram'",
+     .patterns = {"'nonetype' object has no attribute 'lowvram'",
+                  "'nonetype' object has no attribute 'sd_checkpoint_info'"},
+     .meanings = {{{.id = "details-missing",
+                    .weight = 0.3,
+                    .title = "the model was not loaded, and this line does not say why",
+                    .text = "The web UI goes on without a model after a failed load. The reason "
+                            "stands further up in the console: paste that error.",
+                    .decide = "The first traceback after the line \"Loading weights\".",
+                    .command = "shardwright check CHECKPOINT"}}},
+     .certainty = MessageCertainty::kThatItFailed,
+     .loader = "Stable Diffusion web UI"},
     {.id = "model-not-detected",
      .example = "ERROR: Could not detect model type of: model.safetensors",
      .patterns = {"could not detect model type of: <name>", "could not detect model type of"},

@@ -73,6 +73,21 @@ constexpr MessageKind kEngineMessages[] = {
                   "missing <#parameters> parameter: <names>", "error: missing parameters: <names>"},
      .meanings = {{kMlxLacks}},
      .loader = kMlx},
+    {.id = "mlx-group-size",
+     .example = "[quantize] The last dimension of the matrix needs to be divisible by the "
+                "quantization group size 64.",
+     .patterns = {"[quantize] the last dimension of the matrix needs to be divisible by the "
+                  "quantization group size <#group>"},
+     .meanings = {{{.id = "kernel-sizes",
+                    .wrong = kLoader,
+                    .weight = 0.9,
+                    .title = "a layer's width does not divide by the group size",
+                    .text = "MLX keeps one scale per group along the last axis. Convert with a "
+                            "smaller group (--q-group-size 32), or leave that layer in 16 bits "
+                            "(quant_predicate). The checkpoint is good.",
+                    .decide = "The last number of the shape in the message.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = kMlx},
     {.id = "mlx-quantised",
      .example = "[quantized_matmul] The shapes of the weight and scales are incompatible",
      .patterns = {"[quantized_matmul]", "[dequantize]", "[gather_qmm]",

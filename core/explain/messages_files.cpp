@@ -115,6 +115,68 @@ constexpr MessageKind kFileMessages[] = {
      .accepts =
          [](const ErrorMessage& message) { return message.name.ends_with("fsdp_config.json"); },
      .loader = "verl"},
+    {.id = "rank-file-of-world",
+     .example = "No such file or directory: '.../model_world_size_16_rank_0.pt'",
+     .patterns = {"no such file or directory: <name>"},
+     .meanings = {{{.id = "other-world-size",
+                    .rule = &kTopologyLocked,
+                    .wrong = kLoader,
+                    .weight = 0.8,
+                    .title = "this run looks for rank files of its own number of ranks",
+                    .text = "The name holds that number (world_size_N). The save had another one, "
+                            "or this rank's file is on the disk of another node. Resume with the "
+                            "number of ranks that saved, or join the rank files (verl's "
+                            "model_merger, or `shardwright convert`) and start from the weights.",
+                    .decide = "The names of the rank files in the folder, on every node.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .accepts =
+         [](const ErrorMessage& message) {
+           return message.name.find("world_size_") != message.name.npos &&
+                  message.name.find("_rank_") != message.name.npos;
+         },
+     .loader = "verl"},
+    {.id = "no-trainer-state",
+     .example = "No such file or directory: '.../checkpoint-500/trainer_state.json'",
+     .patterns = {"no such file or directory: <name>"},
+     .meanings = {{{.id = "no-trainer-state",
+                    .wrong = kLoader,
+                    .weight = 0.85,
+                    .title = "the folder has no state of Trainer to resume from",
+                    .text = "trainer_state.json is in the checkpoint-N folders that Trainer saves "
+                            "while it runs. save_model() and the end of a run write weights alone: "
+                            "give such a folder as the model, without resume_from_checkpoint. In "
+                            "a checkpoint-N folder it is written late: that save did not end.",
+                    .decide = "Whether the folder has optimizer.pt and scheduler.pt.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .accepts =
+         [](const ErrorMessage& message) { return message.name.ends_with("trainer_state.json"); },
+     .loader = "transformers"},
+    {.id = "partial-files",
+     .example = "Only found 1 of 2 files",
+     .patterns = {"only found <#found_files> of <#expected_files> files",
+                  "found only <#found_files> of <#expected_files> files"},
+     .meanings = {{kNotAllSaved, kWrongPath}}},
+    {.id = "partial-files",
+     .example = "Missing or incomplete model files: ['model-00001-of-00002.safetensors']",
+     .patterns = {"missing or incomplete model files: <names>",
+                  "[load_safetensors] failed to open file <name>"},
+     .meanings = {{kFileGone, kWrongPath}}},
+    {.id = "invalid-checkpoint",
+     .example = "Checkpoint at FOLDER is invalid",
+     .patterns = {"checkpoint at <name> is invalid", "checkpoint <name> is invalid",
+                  "is not a valid checkpoint: <name>"},
+     .meanings = {{{.id = "unfinished-save",
+                    .rule = &kLeftoverMetadata,
+                    .wrong = kDisk,
+                    .weight = 0.45,
+                    .title = "the program looked for its files there and did not find them whole",
+                    .text = "The line does not say which. A save that did not end lacks the files "
+                            "that are written last (.metadata, an index, a marker); the step "
+                            "before it is as a rule whole.",
+                    .decide = "What the check finds missing.",
+                    .command = "shardwright check CHECKPOINT"},
+                   kWrongPath}},
+     .certainty = MessageCertainty::kThatItFailed},
     {.id = "no-tokenizer",
      .example = "FileNotFoundError: File not found: .../tokenizer.model",
      .patterns = {"no such file or directory: <name>", "file not found: <name>",
@@ -222,6 +284,39 @@ constexpr MessageKind kFileMessages[] = {
                     .text = "metadata.json and .metadata are written last; without them only data "
                             "files are there. Use the step before it.",
                     .decide = "Whether data files are in the folder."}}}},
+    {.id = "no-pipeline",
+     .example = "Error no file named model_index.json found in directory FOLDER",
+     .patterns = {"error no file named <name>", "does not appear to have a file named <name>"},
+     .meanings = {{{.id = "other-format",
+                    .wrong = kLoader,
+                    .weight = 0.8,
+                    .title = "the folder is not a pipeline of diffusers",
+                    .text = "model_index.json lies at the top of one, and names its parts. A "
+                            "single file is loaded with from_single_file, one part (transformer, "
+                            "vae) with its own class, a LoRA with load_lora_weights. Or the path "
+                            "is a level too high or too low.",
+                    .decide = "What is in the folder.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .accepts =
+         [](const ErrorMessage& message) { return message.name.starts_with("model_index.json"); },
+     .loader = "diffusers"},
+    {.id = "no-pipeline-weights",
+     .example = "Error no file named diffusion_pytorch_model.bin found in directory FOLDER",
+     .patterns = {"error no file named <name>", "does not appear to have a file named <name>"},
+     .meanings = {{{.id = "other-name",
+                    .wrong = kLoader,
+                    .weight = 0.65,
+                    .title = "this part of the pipeline has no weights under the name asked for",
+                    .text = "Files of a variant need it said (variant=\"fp16\" for *.fp16.*), and "
+                            "a part needs its subfolder=. diffusers names .bin last, when no "
+                            ".safetensors was found. A download may also have left the part out.",
+                    .decide = "The files in that folder.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .accepts =
+         [](const ErrorMessage& message) {
+           return message.name.starts_with("diffusion_pytorch_model");
+         },
+     .loader = "diffusers"},
     {.id = "no-weights-file",
      .example = "FOLDER does not appear to have a file named config.json.",
      .patterns = {"does not appear to have a file named <name>"},

@@ -33,7 +33,7 @@ constexpr Interpretation kHeaderDamaged = {
 constexpr MessageKind kFormatMessages[] = {
     {.id = "safetensors-header-length",
      .example = "SafetensorError: Error while deserializing header: HeaderTooLarge",
-     .patterns = {"[load_safetensors] invalid json header length", "headertoolarge",
+     .patterns = {"invalid json header length", "headertoolarge",
                   "deserializing header: header too large", "headertoosmall",
                   "deserializing header: header too small"},
      .meanings = {{kNoSafetensors,

@@ -144,6 +144,21 @@ constexpr MessageKind kFrameworkMessages[] = {
                     .decide = "What the names have in common.",
                     .command = "shardwright ls CHECKPOINT lora"}}},
      .loader = kUnsloth},
+    {.id = "merge-without-config",
+     .example = "RuntimeError: Unsloth: `config.json` does not exist inside FOLDER",
+     .patterns = {"unsloth: `config.json` does not exist inside"},
+     .meanings = {{{.id = "merge-unfinished",
+                    .wrong = kLoader,
+                    .weight = 0.75,
+                    .title = "the folder to convert holds no merged model",
+                    .text = "To make GGUF, unsloth first merges the adapter into the base and "
+                            "writes the result there. That step wrote nothing, or into another "
+                            "folder. Update unsloth and unsloth_zoo; or call "
+                            "save_pretrained_merged, look for config.json, and convert that folder "
+                            "with llama.cpp's convert_hf_to_gguf.py.",
+                    .decide = "What is in the folder.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = kUnsloth},
     {.id = "merge-counts",
      .example = "Unsloth: Saving LoRA finetune failed since # of LoRAs = 210 does not match # of "
                 "saved modules = 0.",

@@ -162,8 +162,7 @@ constexpr MessageKind kHuggingFaceMessages[] = {
     {.id = "older-here",
      .example = "AttributeError: module 'torch' has no attribute 'float8_e8m0fnu'",
      .patterns = {"module 'torch' has no attribute <name>",
-                  "unsupported pickle protocol: <#protocol>", "cannot import name <name> from",
-                  "got an unexpected keyword argument <name>", "unrecognized configuration class"},
+                  "unsupported pickle protocol: <#protocol>", "cannot import name <name> from"},
      .meanings = {{{.id = "older-program",
                     .wrong = kLoader,
                     .weight = 0.7,
@@ -190,34 +189,6 @@ constexpr MessageKind kHuggingFaceMessages[] = {
                     .decide = "Whether the traceback goes through load_state_dict of "
                               "transformers."}}},
      .loader = kTransformers},
-    {.id = "download-size",
-     .example = "Consistency check failed: file should be of size 4976698672 but has size 10240",
-     .patterns = {"file should be of size <#expected_bytes> but has size <#found_bytes>",
-                  "content-length: <#expected_bytes>~but only <#found_bytes>",
-                  "incompleteread(<#found_bytes> bytes read, <#missing_bytes> more expected"},
-     .meanings = {{{.rule = &kShortFile,
-                    .wrong = kDisk,
-                    .weight = 0.95,
-                    .title = "a download stopped before its end",
-                    .text = "The hub has a longer file than the one that arrived. Download it anew "
-                            "(force_download=True); other files of the folder may be cut off too.",
-                    .decide = "Nothing: the message has both sizes.",
-                    .command = "shardwright check CHECKPOINT"}}},
-     .loader = "huggingface_hub"},
-    {.id = "xet-download",
-     .example =
-         "RuntimeError: Data processing error: CAS service error : Reqwest Error: HTTP status",
-     .patterns = {"data processing error: cas service error"},
-     .meanings = {{{.rule = &kShortFile,
-                    .wrong = WrongSide::kEither,
-                    .weight = 0.6,
-                    .title = "a transfer from the hub's Xet storage failed",
-                    .text = "The network or the server stopped it, so a file may be missing or "
-                            "short. Download it anew; "
-                            "HF_HUB_DISABLE_XET=1, set before the start, takes the plain HTTP way.",
-                    .decide = "Check the folder: it says which files are missing or short.",
-                    .command = "shardwright check CHECKPOINT"}}},
-     .loader = "huggingface_hub"},
     {.id = "is-a-folder",
      .example = "IsADirectoryError: [Errno 21] Is a directory: 'FOLDER'",
      .patterns = {"is a directory: <name>", "no such device (os error 19)"},
@@ -386,6 +357,93 @@ constexpr MessageKind kHuggingFaceMessages[] = {
                     .decide = "target_modules and peft_type in adapter_config.json.",
                     .command = "shardwright check CHECKPOINT"}}},
      .loader = kPeft},
+    {.id = "merge-into-quantised",
+     .example = "ValueError: Cannot merge LORA layers when the model is gptq quantized",
+     .patterns = {"layers when the model is gptq quantized",
+                  "layers when the model is loaded in 8-bit mode"},
+     .meanings = {{{.id = "quantised",
+                    .wrong = kLoader,
+                    .weight = 0.95,
+                    .title = "PEFT does not merge an adapter into a base that is quantised so",
+                    .text = "Merge into the 16-bit base: `shardwright merge BASE ADAPTER --out "
+                            "NEW`, then quantise the result. Or load the adapter beside the "
+                            "quantised base and do not merge. Nothing is damaged.",
+                    .decide = "quantization_config in the base's config.json.",
+                    .command = "shardwright merge BASE ADAPTER --out NEW"}}},
+     .loader = kPeft},
+    {.id = "train-quantised",
+     .example = "ValueError: You can't train a model that has been loaded in 8-bit or 4-bit "
+                "precision on a different device than the one you're training on.",
+     .patterns = {"you can't train a model that has been loaded in 8-bit or 4-bit precision",
+                  "you can't train a model that has been loaded with `device_map='auto'`"},
+     .meanings = {{{.id = "other-device",
+                    .wrong = kLoader,
+                    .weight = 0.9,
+                    .title = "the model lies on another GPU than the process that trains",
+                    .text = "device_map=\"auto\" spreads it over all GPUs, and each process wants "
+                            "it on its own. Load it with device_map={\"\": "
+                            "torch.cuda.current_device()}, or start one process. The checkpoint is "
+                            "not in question.",
+                    .decide = "device_map in from_pretrained, and the number of processes.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = kAccelerate},
+    {.id = "no-offload-folder",
+     .example = "At least one of the model submodule will be offloaded to disk, please pass along "
+                "an `offload_folder`.",
+     .patterns = {"offloaded to disk, please pass along an `offload_folder`",
+                  "we need an `offload_dir` to dispatch this model"},
+     .meanings = {{{.id = "out-of-memory",
+                    .wrong = kLoader,
+                    .weight = 0.9,
+                    .title = "the model does not fit into GPU and main memory",
+                    .text = "device_map=\"auto\" wants to put the rest on disk and has no place "
+                            "for it. Give offload_folder=\"offload\" (slow), more memory, or a "
+                            "quantised copy. The checkpoint is not in question.",
+                    .decide = "The bytes of the tensors against the free memory.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = kAccelerate},
+    {.id = "parameter-not-in-module",
+     .example = "ValueError: Linear() does not have a parameter or a buffer named weight_scale.",
+     .patterns = {"does not have a parameter or a buffer named <name>"},
+     .meanings = {{{.id = "renamed",
+                    .rule = &kUnexpectedKey,
+                    .wrong = kLoader,
+                    .weight = 0.65,
+                    .title = "the checkpoint has a tensor that this module of the model lacks",
+                    .text = "The class that loads is not the one that saved: another quantisation "
+                            "(scales, absmax, qweight), a bias that one side has, or an adapter "
+                            "in the names. accelerate names only the end of the tensor.",
+                    .decide = "The tensors of one layer in the file against the class.",
+                    .command = "shardwright ls CHECKPOINT NAME"}}},
+     .loader = kAccelerate},
+    {.id = "tokenizer-newer",
+     .example = "Exception: data did not match any variant of untagged enum ModelWrapper at line "
+                "1251003 column 3",
+     .patterns = {"data did not match any variant of untagged enum <name>"},
+     .meanings = {{{.id = "tokenizer",
+                    .wrong = kLoader,
+                    .weight = 0.9,
+                    .title = "tokenizer.json is of a later version of tokenizers than is installed",
+                    .text = "The weights are not in question. tokenizers 0.20 began to write "
+                            "merges as pairs, which older ones do not read. Update both: `pip "
+                            "install -U tokenizers transformers`. Or take the base model's "
+                            "tokenizer.json, if no tokens were added.",
+                    .decide = "`pip show tokenizers` in both runs.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = "tokenizers"},
+    {.id = "config-not-json",
+     .example = "TypeError: Object of type Int4WeightOnlyConfig is not JSON serializable",
+     .patterns = {"object of type <name> is not json serializable"},
+     .meanings = {{{.id = "save-refused",
+                    .wrong = kLoader,
+                    .weight = 0.7,
+                    .title = "a save stopped: its configuration holds an object that JSON cannot",
+                    .text = "config.json, adapter_config.json or trainer_state.json takes numbers, "
+                            "strings and lists. A dtype, a tensor or a config object was put "
+                            "there: make it plain first, or update the library that put it there. "
+                            "What this save left is not whole.",
+                    .decide = "The attribute of the config that has this type.",
+                    .command = "shardwright check CHECKPOINT"}}}},
     {.id = "library-missing",
      .example = "Failed to import transformers.models.NAME because of the following error: No "
                 "module named 'flash_attn'",

@@ -60,6 +60,21 @@ constexpr MessageKind kLoaderMessages[] = {
                             "save. A difference smaller than twice the number of ranks is padding.",
                     .decide = "The difference of the two numbers: the size of one parameter names "
                               "it."}}}},
+    {.id = "no-model-states",
+     .example = "assert len(self.ckpt_list) > 0",
+     .patterns = {"assert len(self.ckpt_list) > 0"},
+     .meanings = {{{.id = "rank-files-missing",
+                    .rule = &kMissingFile,
+                    .wrong = WrongSide::kEither,
+                    .weight = 0.75,
+                    .title = "DeepSpeed found no file of model states for this rank",
+                    .text = "It looks in FOLDER/TAG for mp_rank_*_model_states.pt, or under ZeRO-3 "
+                            "for zero_pp_rank_N_mp_rank_*_model_states.pt of its own rank N. The "
+                            "tag or path is wrong, this run has more ranks or another stage than "
+                            "the save, or the files are on another node's disk.",
+                    .decide = "The names in the tag's folder, on this node.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = "DeepSpeed"},
     {.id = "not-zero-file",
      .example = "FILE is not a zero checkpoint",
      .patterns = {"<before>is not a zero checkpoint", "<before>is not a model state checkpoint",
@@ -167,8 +182,8 @@ constexpr MessageKind kLoaderMessages[] = {
     {.id = "sharded-state-dict",
      .example = "Tried to load a sharded state dict into a model that is not sharded",
      .patterns = {"tried to~sharded state dict", "tried to~sharded state_dict",
-                  "got mixed torch.tensor and dtensor", "expected a dtensor but got",
-                  "does not have a sharding strategy registered"},
+                  "got mixed torch.tensor and dtensor", "found no devicemesh from dtensor args",
+                  "expected a dtensor but got", "does not have a sharding strategy registered"},
      .meanings = {{{.id = "sharded-state-dict",
                     .wrong = kLoader,
                     .weight = 0.8,

@@ -1,4 +1,6 @@
 // Messages of Megatron, its optimizers and savers.
+#include <algorithm>
+
 #include "core/explain/message_kinds.h"
 #include "core/rules/rules.h"
 
@@ -36,7 +38,32 @@ constexpr Interpretation kShardObjects = {
         "validate_access_integrity off or with the TransformerEngine of the save.",
     .command = "shardwright ls CHECKPOINT _extra_state"};
 
+// Two 4-bit values share a byte: the last axis is half as long.
+bool is_packed_in_file(const ErrorMessage& message) {
+  const Extents &saved = message.saved, &current = message.current;
+  return saved.size() == current.size() && !saved.empty() && saved.back() * 2 == current.back() &&
+         std::equal(saved.begin(), saved.end() - 1, current.begin());
+}
+
 constexpr MessageKind kMegatronMessages[] = {
+    {.id = kShapes,
+     .example = "Shape mismatch for megatron param NAME: Expected shape: torch.Size([4096, 5376]) "
+                "Got shape: torch.Size([4096, 2688])",
+     .patterns = {"shape mismatch for megatron param <name> expected shape: <current> got shape: "
+                  "<saved>"},
+     .meanings = {{{.id = "quantised",
+                    .wrong = kLoader,
+                    .weight = 0.9,
+                    .title = "the Hugging Face file is packed in 4 bits, and the bridge takes "
+                             "plain weights",
+                    .text = "The last axis is half as long: NVFP4 and MXFP4 keep two values in a "
+                            "byte. Nothing is damaged. Import the 16-bit model, or decode this "
+                            "one: `shardwright convert CHECKPOINT --to safetensors --dequantise "
+                            "--out NEW`.",
+                    .decide = "dtype U8 and scales beside the tensor that HF mapping names.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .accepts = is_packed_in_file,
+     .loader = "Megatron-Bridge"},
     {.id = "missing-objects",
      .example = "Invalid access pattern: 36 ShardedObject are missing.",
      .patterns = {"invalid access pattern: <#objects> shardedobject are missing",

@@ -54,6 +54,14 @@ bool are_no_multiples(const ErrorMessage& message) {
   return target > 0 && source > 0 && target % source != 0 && source % target != 0;
 }
 
+// CLIP encodes 77 tokens per prompt.
+bool is_of_clip_length(const ErrorMessage& message) {
+  for (const auto& [key, number] : message.numbers) {
+    if (key == "rows1") return number > 0 && number % 77 == 0;
+  }
+  return false;
+}
+
 bool is_one_empty(const ErrorMessage& message) {
   return std::any_of(message.numbers.begin(), message.numbers.end(), [](const auto& number) {
     return (number.first == "target" || number.first == "source") && number.second == 0;
@@ -73,23 +81,6 @@ constexpr Interpretation kEmptyUnderZero3 = {
     .command = "shardwright check CHECKPOINT"};
 
 constexpr MessageKind kTensorMessages[] = {
-    {.id = "not-about-a-checkpoint",
-     .example = "torch.OutOfMemoryError: CUDA out of memory.",
-     .patterns = {"cuda out of memory", "defaultcpuallocator: not enough memory",
-                  "expected all tensors to be on the same device", "nccl error",
-                  "unhandled system error", "watchdog caught collective operation timeout",
-                  "connection reset by peer", "cuda error:"},
-     .meanings = {{{.id = "not-about-a-checkpoint",
-                    .wrong = kLoader,
-                    .weight = 0.7,
-                    .title = "the device, the memory or the network stopped the run",
-                    .text = "This says nothing about a checkpoint. If it came during a load, the "
-                            "tensors may be kept twice (map_location=\"cpu\", mmap=True or "
-                            "low_cpu_mem_usage help). If it came during a save, that save did not "
-                            "end: use the step before it.",
-                    .decide = "Whether the traceback is in a load or in a save.",
-                    .command = "shardwright check CHECKPOINT"}}},
-     .certainty = MessageCertainty::kThatItFailed},
     {.id = "size-of-tensors",
      .example = "The size of tensor a (0) must match the size of tensor b (4096) at non-singleton "
                 "dimension 1",
@@ -189,6 +180,23 @@ constexpr MessageKind kTensorMessages[] = {
                             "in the same folder.",
                     .decide = "The times of the files and how many ranks they say."}}},
      .loader = kTorchItself},
+    {.id = "text-encoding-width",
+     .example = "mat1 and mat2 shapes cannot be multiplied (77x2048 and 768x320)",
+     .patterns = {"mat1 and mat2 shapes cannot be multiplied (<#rows1>x<#columns1> and "
+                  "<#rows2>x<#columns2>)"},
+     .meanings = {{{.id = "other-base-model",
+                    .rule = &kShapeMismatch,
+                    .wrong = kLoader,
+                    .weight = 0.75,
+                    .title = "text encoder and diffusion model are of two families",
+                    .text = "77 tokens is the length of CLIP's text. The first matrix is the "
+                            "encoded prompt, the second a weight that takes it. The widths: 768 in "
+                            "Stable Diffusion 1, 1024 in 2, 2048 in XL, 4096 for T5. Model, text "
+                            "encoder, LoRA and ControlNet must be of one family.",
+                    .decide = "The second number of the first pair against that list.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .accepts = is_of_clip_length,
+     .loader = "a diffusion program"},
     {.id = "matrix-shapes",
      .example = "mat1 and mat2 shapes cannot be multiplied (1x4096 and 2048x1024)",
      .patterns = {"mat1 and mat2 shapes cannot be multiplied (<#rows1>x<#columns1> and "
@@ -205,6 +213,22 @@ constexpr MessageKind kTensorMessages[] = {
                             "was loaded with ignore_mismatched_sizes.",
                     .decide = "The layer in the traceback, and the shape of its weight.",
                     .command = "shardwright check CHECKPOINT"}}},
+     .loader = kTorchItself},
+    {.id = "moment-dtype",
+     .example = "RuntimeError: expected dtype float for `end` but got dtype c10::BFloat16",
+     .patterns = {"for `end` but got dtype"},
+     .meanings = {{{.id = "moment-dtype",
+                    .wrong = kLoader,
+                    .weight = 0.8,
+                    .title = "the optimizer's moments have another dtype than the gradients",
+                    .text = "Adam mixes moment (the first dtype) and gradient (the second) in one "
+                            "lerp, which takes one dtype only. The bytes are sound. Call "
+                            "optimizer.load_state_dict when the model has its final dtype: it "
+                            "casts moments to the parameter's. A model cast after that, or states "
+                            "that were assigned by hand, differ.",
+                    .decide = "dtype of exp_avg in the checkpoint against the parameter's in the "
+                              "run.",
+                    .command = "shardwright ls CHECKPOINT exp_avg"}}},
      .loader = kTorchItself},
     {.id = "dtype-mix",
      .example = "mat1 and mat2 must have the same dtype, but got Half and Float",

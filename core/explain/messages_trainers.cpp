@@ -1,11 +1,32 @@
-// Messages of Lightning, Keras, Orbax and JAX programs.
+// Messages of Lightning, Keras, TensorFlow, Orbax and JAX programs.
 #include "core/explain/message_kinds.h"
 #include "core/rules/rules.h"
 
 namespace shw {
 namespace {
 
-constexpr std::string_view kKeras = "Keras", kOrbax = "Orbax", kLightning = "Lightning";
+constexpr std::string_view kKeras = "Keras", kOrbax = "Orbax", kLightning = "Lightning",
+                           kTensorFlow = "TensorFlow", kFlax = "Flax";
+
+constexpr Interpretation kOtherConfiguration = {
+    .id = "other-model",
+    .rule = &kShapeMismatch,
+    .wrong = kLoader,
+    .weight = 0.7,
+    .title = "the model in code has another size than the one that was saved",
+    .text =
+        "These libraries save whole arrays, so no rank's part is taken for the whole. A width, "
+        "a number of heads, classes or tokens in the configuration is another one.",
+    .decide = "The axis that differs: which setting of the configuration gives it.",
+    .command = "shardwright info CHECKPOINT"};
+
+// JAX meshes have thousands of devices at most; a larger number is a number of elements.
+bool is_number_of_devices(const ErrorMessage& message) {
+  for (const auto& [key, number] : message.numbers) {
+    if (key == "devices") return number <= 16384;
+  }
+  return true;
+}
 
 constexpr Interpretation kOtherLayers = {
     .id = "other-model",
@@ -128,6 +149,84 @@ constexpr MessageKind kTrainerMessages[] = {
                   "object 'vars' doesn't exist"},
      .meanings = {{kOtherLayers, kOtherKerasForm}},
      .loader = kKeras},
+    {.id = "keras-inputs",
+     .example = "ValueError: Layer 'dense' expected 1 input(s). Received 2 instead.",
+     .patterns = {"layer <name> expected <#expected_inputs> input(s). received"},
+     .meanings = {{{.id = "other-version",
+                    .wrong = kLoader,
+                    .weight = 0.75,
+                    .title = "Keras cannot rebuild the model's graph from this file",
+                    .text = "A whole model keeps its graph, and Keras 3 reads graphs of Keras 2 "
+                            "(and of models inside models) otherwise. The weights are sound: build "
+                            "the model in code and call load_weights, or load it with tf_keras "
+                            "(TF_USE_LEGACY_KERAS=1).",
+                    .decide = "Keras versions of both runs.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = kKeras},
+    {.id = "tensorflow-prefix",
+     .example = "Unsuccessful TensorSliceReader constructor: Failed to find any matching files for "
+                "FOLDER/model.ckpt-1000",
+     .patterns = {"unsuccessful tensorslicereader constructor: failed to find any matching files "
+                  "for <name>",
+                  "unsuccessful tensorslicereader constructor"},
+     .meanings = {{{.id = "wrong-path",
+                    .wrong = kLoader,
+                    .weight = 0.7,
+                    .title = "TensorFlow finds no checkpoint under this prefix",
+                    .text = "The path is the part before .index and .data-00000-of-0000N, and all "
+                            "these files must lie there. A folder that was moved has old paths in "
+                            "its file named checkpoint. A .keras or .h5 file is loaded by Keras "
+                            "instead.",
+                    .decide = "The files in the folder against the prefix.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = kTensorFlow},
+    {.id = "tensorflow-saved-model",
+     .example = "OSError: SavedModel file does not exist at: FOLDER/{saved_model.pbtxt|"
+                "saved_model.pb}",
+     .patterns = {"savedmodel file does not exist at"},
+     .meanings = {{{.id = "wrong-path",
+                    .wrong = kLoader,
+                    .weight = 0.75,
+                    .title = "the folder is not a SavedModel",
+                    .text = "Such a folder has saved_model.pb at its top and variables/ below. A "
+                            "checkpoint (.index, .data), a .keras or an .h5 file is loaded in "
+                            "another way, and a path that does not exist gives the same words.",
+                    .decide = "What is in the folder.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = kTensorFlow},
+    {.id = kMissingKeyForm,
+     .example = "NotFoundError: Key bert/embeddings/word_embeddings not found in checkpoint",
+     .patterns = {"notfounderror: key <name> not found in checkpoint",
+                  "key <name> not found in checkpoint"},
+     .meanings = {{{.id = "renamed",
+                    .rule = &kMissingKey,
+                    .wrong = kLoader,
+                    .weight = 0.6,
+                    .title = "the variable has another name in the checkpoint",
+                    .text = "TensorFlow 1 matches by the variable's full name. Another scope "
+                            "before it, another version of the model's code, or slots of an "
+                            "optimizer that the save did not have (Adam, ExponentialMovingAverage) "
+                            "are not found. Restore only the names that are there.",
+                    .decide = "Whether a name in the checkpoint ends alike.",
+                    .command = "shardwright ls CHECKPOINT"}}},
+     .accepts =
+         [](const ErrorMessage& message) { return message.name.find('/') != message.name.npos; },
+     .loader = kTensorFlow},
+    {.id = kShapes,
+     .example = "Assign requires shapes of both tensors to match. lhs shape= [1024] rhs shape= "
+                "[512]",
+     .patterns = {"assign requires shapes of both tensors to match. lhs shape= <current> rhs "
+                  "shape= <saved>",
+                  "tensor's shape <saved> is not compatible with supplied shape <current>"},
+     .meanings = {{kOtherConfiguration}},
+     .loader = kTensorFlow},
+    {.id = kShapes,
+     .example = "Initializer expected to generate shape (768, 3072) but got shape (768, 2048) "
+                "instead for parameter \"kernel\" in \"/mlp\"",
+     .patterns = {"expected to generate shape <current> but got shape <saved> instead for "
+                  "parameter <name>"},
+     .meanings = {{kOtherConfiguration}},
+     .loader = kFlax},
     {.id = "keras-layers",
      .example = "You are trying to load a weight file containing 3 layers into a model with 1 "
                 "layers.",
@@ -221,6 +320,7 @@ constexpr MessageKind kTrainerMessages[] = {
      .patterns = {"requested shape: <current> is not compatible with the stored shape: <saved>",
                   "requested shape <current> is not compatible with the stored shape <saved>",
                   "stored shape: <saved>~requested shape: <current>"},
+     .meanings = {{kOtherConfiguration}},
      .loader = kOrbax},
     {.id = "orbax-files",
      .example = "FileNotFoundError: Metadata file (named _METADATA) does not exist at FOLDER",
@@ -255,7 +355,21 @@ constexpr MessageKind kTrainerMessages[] = {
                             "machine, or restore as numpy arrays.",
                     .decide = "The number of devices of both runs.",
                     .command = "shardwright info CHECKPOINT"}}},
+     .accepts = is_number_of_devices,
      .loader = kOrbax},
+    {.id = "array-reshape",
+     .example = "ValueError: cannot reshape array of size 1048576 into shape (1024,2048)",
+     .patterns = {"cannot reshape array of size <#elements> into shape"},
+     .meanings = {{{.id = "other-model",
+                    .rule = &kShapeMismatch,
+                    .weight = 0.5,
+                    .title = "an array has another number of elements than its shape asks for",
+                    .text = "Half or a quarter as many: values are packed (4 or 2 bits), or a "
+                            "dtype of twice the width was read. Some other number: the file is cut "
+                            "off, or the shape is of another model.",
+                    .decide = "The ratio of the elements to the product of the shape.",
+                    .command = "shardwright ls CHECKPOINT"}}},
+     .loader = "NumPy"},
     {.id = "orbax-keys",
      .example = "ValueError: Missing 12 keys in structure path (), including: ['opt_state']",
      .patterns = {"structure that does not match the caller template",

@@ -21,6 +21,12 @@ constexpr ClueWords kModalityWords = {
     "image_",  "img_",    "vision.",      "audio_model",  "speech_encoder"};
 constexpr ClueWords kHeadWords = {"lm_head.", "output_layer.weight", "embed_out.weight"};
 
+constexpr ClueWords kGroupedExpertWords = {"experts.weight1", "experts.weight2",
+                                           "experts.linear_fc1.weight0", "local_experts."};
+constexpr ClueWords kLegacyMegatronWords = {"query_key_value.", "self_attention.dense.",
+                                            "dense_h_to_4h.",   "dense_4h_to_h.",
+                                            "input_norm.",      "post_attention_norm."};
+
 constexpr NameClue kClues[] = {
     {NameList::kAny,
      {"_extra_state"},
@@ -33,6 +39,32 @@ constexpr NameClue kClues[] = {
               "delayed scaling calibrates again.",
       .decide = "Whether any name on the list is not an _extra_state.",
       .command = "shardwright ls CHECKPOINT _extra_state"}},
+    {NameList::kMissing,
+     kGroupedExpertWords,
+     {.id = "expert-form",
+      .rule = &kMissingKey,
+      .wrong = kLoader,
+      .weight = 0.9,
+      .title = "Megatron's experts are stored in another form than this run builds",
+      .text = "Megatron names them in three ways: local_experts.N.linear_fc1 (one by one), "
+              "experts.weight1 (grouped GEMM, older) and experts.linear_fc1.weightN (grouped by "
+              "TransformerEngine). Set --moe-grouped-gemm and --transformer-impl as in "
+              "the run that saved.",
+      .decide = "The names of the experts in the checkpoint.",
+      .command = "shardwright ls CHECKPOINT experts"}},
+    {NameList::kMissing,
+     kLegacyMegatronWords,
+     {.id = "legacy-names",
+      .rule = &kMissingKey,
+      .wrong = kLoader,
+      .weight = 0.8,
+      .title = "Megatron's legacy model asks for its own names",
+      .text = "query_key_value and dense_h_to_4h are names of the older classes; those of "
+              "Megatron-core are linear_qkv and linear_fc1. The checkpoint is of the other kind, "
+              "or of Hugging Face. Leave --use-legacy-models out to load a Megatron-core "
+              "checkpoint, or convert it.",
+      .decide = "Whether the checkpoint has linear_qkv or query_key_value.",
+      .command = "shardwright ls CHECKPOINT"}},
     {NameList::kUnexpected,
      kUnmergedWords,
      {.id = "unmerged-adapter",
