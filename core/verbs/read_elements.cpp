@@ -6,7 +6,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/words.h"
-#include "core/formats/box_reader.h"
+#include "core/formats/items/item_cursor.h"
 #include "core/tensor/strided_copy.h"
 #include "core/tiles/blocks.h"
 #include "core/tiles/exact_tiling.h"
@@ -47,7 +47,7 @@ Status read_elements(const Checkpoint& checkpoint, TensorId tensor, const Box& b
   if (*count == 0) return {};
   if (progress != nullptr) progress->begin(Phase::kReadingBytes, out.size(), true);
   const Extents strides = row_major_strides(box.sizes);
-  BoxReader reader(checkpoint);
+  ItemCursor reader(checkpoint);
   Bytes bytes;
   std::vector<Box> read;
   for (ChunkId chunk : checkpoint.chunks(tensor)) {
