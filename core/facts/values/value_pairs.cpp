@@ -9,7 +9,7 @@
 #include "core/facts/values/value_reader.h"
 #include "core/formats/items/disk_order.h"
 #include "core/formats/items/item_cursor.h"
-#include "core/tensor/strided_copy.h"
+#include "core/formats/items/tensor_box.h"
 #include "core/tiles/blocks.h"
 
 namespace shw {
@@ -218,21 +218,7 @@ void PairPass::cut() {
 Result<Bytes> PairPass::gather(ItemCursor& reader, TensorId tensor, const Box& box) const {
   const std::size_t width = size_of(checkpoint_.dtype(tensor));
   Bytes out(static_cast<std::size_t>(volume(box.sizes).value_or(0)) * width);
-  const Extents strides = row_major_strides(box.sizes);
-  for (ChunkId chunk : checkpoint_.chunks(tensor)) {
-    const Box own = box_of(checkpoint_, chunk);
-    auto shared = intersect(own, box);
-    if (!shared || is_empty(*shared)) continue;
-    Box local = *shared;
-    std::int64_t first = 0;
-    for (std::size_t d = 0; d < strides.size(); ++d) {
-      local.offsets[d] -= own.offsets[d];
-      first += (shared->offsets[d] - box.offsets[d]) * strides[d];
-    }
-    SHW_TRY(Bytes part, reader.read(chunk, local));
-    copy_strided({part, row_major_strides(local.sizes), 0}, {out, strides, first}, local.sizes,
-                 width);
-  }
+  SHW_TRY([[maybe_unused]] const auto read, read_tensor_box(reader, tensor, box, out));
   return out;
 }
 

@@ -6,7 +6,7 @@
 
 #include "core/base/checked.h"
 #include "core/formats/items/item_access.h"
-#include "core/formats/items/item_cursor.h"
+#include "core/formats/items/tensor_box.h"
 #include "core/formats/tensor_coverage.h"
 #include "core/tensor/strided_copy.h"
 
@@ -160,9 +160,8 @@ Result<TensorValues> read_first_elements(const Checkpoint& checkpoint, TensorId 
   TensorValues values{checkpoint.dtype(tensor), copy_of(checkpoint.shape(tensor)), {}, 0};
   const Extents& shape = values.shape;
   const Box first = first_box(shape, static_cast<std::int64_t>(count));
-  const Extents strides = row_major_strides(first.sizes);
   values.bytes.resize(static_cast<std::size_t>(volume(first.sizes).value_or(0)) * size);
-  ItemCursor reader(checkpoint, /*decoded_bytes=*/0);
+  ItemCursor items(checkpoint, /*decoded_bytes=*/0);
   std::vector<Box> boxes;
   for (ChunkId chunk : checkpoint.chunks(tensor)) {
     const Box box = box_of(checkpoint, chunk);
@@ -172,19 +171,11 @@ Result<TensorValues> read_first_elements(const Checkpoint& checkpoint, TensorId 
     boxes.push_back(box);
     auto common = intersect(box, first);
     if (!common || is_empty(*common)) continue;
-    Box local = *common;
-    std::int64_t at = 0;
-    for (std::size_t d = 0; d < shape.size(); ++d) {
-      local.offsets[d] -= box.offsets[d];
-      at += (common->offsets[d] - first.offsets[d]) * strides[d];
-    }
-    SHW_TRY(const ItemHeader header, reader.header(chunk));
+    SHW_TRY(const ItemHeader header, items.header(chunk));
     if (header.dtype != values.dtype)
       return tl::unexpected<Error>(not_as_recorded(checkpoint, chunk, header));
-    SHW_TRY(Bytes part, reader.read(chunk, local));
-    copy_strided({part, row_major_strides(local.sizes), 0}, {values.bytes, strides, at},
-                 local.sizes, size);
   }
+  SHW_TRY([[maybe_unused]] const auto read, read_tensor_box(items, tensor, first, values.bytes));
   values.bytes.resize(static_cast<std::size_t>(count) * size);
   const auto covered = covered_by_disjoint(boxes);
   values.uncovered = covered ? volume(shape).value_or(0) - *covered : uncovered_by(boxes, shape);
