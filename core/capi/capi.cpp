@@ -15,7 +15,7 @@
 #include "core/base/threads.h"
 #include "core/base/version.h"
 #include "core/capi/shardwright.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/io/remote/remote_path.h"
 #include "core/report/answers.h"
 #include "core/report/ci_forms.h"

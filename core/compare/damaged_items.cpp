@@ -7,8 +7,8 @@
 
 #include "core/base/parallel.h"
 #include "core/base/parallel_batches.h"
-#include "core/formats/item_checks.h"
-#include "core/formats/item_pass.h"
+#include "core/formats/items/disk_order.h"
+#include "core/formats/items/item_check.h"
 
 namespace shw {
 namespace {
@@ -36,13 +36,13 @@ Result<std::map<TensorId, std::string>> damaged_items(const Checkpoint& checkpoi
     const auto place = checkpoint.item(chunks[i]);
     costs.push_back(place && place->length > 0 ? static_cast<std::uint64_t>(place->length) : 0);
   }
-  Pool<ItemChecks> checks([&] { return std::make_unique<ItemChecks>(checkpoint); });
+  Pool<ItemCursor> items([&] { return std::make_unique<ItemCursor>(checkpoint, 0); });
   std::map<TensorId, std::string> damaged;
   std::mutex guard;
   SHW_CHECK(parallel_for_batched(costs, [&](std::size_t i) -> Status {
     if (is_cancelled(progress)) return cancelled_error();
     const ChunkId chunk = chunks[order[i]];
-    auto check = checks.take()->check(chunk, nullptr, nullptr, nullptr);
+    auto check = check_item_data(*items.take(), chunk, nullptr);
     // Unreadable items were reported when values were compared.
     if (!check || check->crc != DataCheck::Crc::kDiffers) return {};
     std::lock_guard lock(guard);

@@ -8,7 +8,7 @@
 #include "core/base/encoder.h"
 #include "core/base/parallel.h"
 #include "core/compare/value_pass.h"
-#include "core/formats/block_reader.h"
+#include "core/formats/items/item_cursor.h"
 #include "core/tensor/tile_fingerprint.h"
 #include "core/tiles/blocks.h"
 #include "core/tiles/coverage.h"
@@ -57,8 +57,8 @@ class FingerprintPass {
   void add_parts(std::size_t tensor);
   void add_boxes(std::size_t tensor, std::uint32_t tile);
   Result<Fingerprint> find(const Part& part);
-  Status add_tile(const Part& part, std::uint32_t tile, BlockReader& reader, Fingerprint& sum);
-  Status add_block(TensorId tensor, ChunkId chunk, Box box, BlockReader& reader, Fingerprint& sum);
+  Status add_tile(const Part& part, std::uint32_t tile, ItemCursor& reader, Fingerprint& sum);
+  Status add_block(TensorId tensor, ChunkId chunk, Box box, ItemCursor& reader, Fingerprint& sum);
 
   const Checkpoint& checkpoint_;
   const std::vector<TensorId>& tensors_;
@@ -106,7 +106,8 @@ void FingerprintPass::add_parts(std::size_t tensor) {
 void FingerprintPass::add_boxes(std::size_t tensor, std::uint32_t tile) {
   const ChunkId chunk = checkpoint_.chunks(tensors_[tensor])[tile];
   const ExtentsView sizes = checkpoint_.sizes(chunk);
-  if (!BlockReader(checkpoint_, decoded_).is_stored(chunk).value_or(false)) {
+  const auto storage = ItemCursor(checkpoint_, decoded_).storage(chunk);
+  if (!storage || !storage->is_stored) {
     parts_.push_back({tensor, tile, tile + 1});
     costs_.push_back(bytes_of(sizes, width_of(tensor)));
     return;
@@ -120,13 +121,13 @@ void FingerprintPass::add_boxes(std::size_t tensor, std::uint32_t tile) {
 
 Result<Fingerprint> FingerprintPass::find(const Part& part) {
   Fingerprint sum;
-  BlockReader reader(checkpoint_, decoded_);
+  ItemCursor reader(checkpoint_, decoded_);
   for (std::uint32_t tile = part.first; tile < part.last; ++tile)
     SHW_CHECK(add_tile(part, tile, reader, sum));
   return sum;
 }
 
-Status FingerprintPass::add_tile(const Part& part, std::uint32_t tile, BlockReader& reader,
+Status FingerprintPass::add_tile(const Part& part, std::uint32_t tile, ItemCursor& reader,
                                  Fingerprint& sum) {
   const TensorId id = tensors_[part.tensor];
   const ChunkId chunk = checkpoint_.chunks(id)[tile];
@@ -142,9 +143,9 @@ Status FingerprintPass::add_tile(const Part& part, std::uint32_t tile, BlockRead
   return {};
 }
 
-Status FingerprintPass::add_block(TensorId tensor, ChunkId chunk, Box box, BlockReader& reader,
+Status FingerprintPass::add_block(TensorId tensor, ChunkId chunk, Box box, ItemCursor& reader,
                                   Fingerprint& sum) {
-  SHW_CHECK(reader.begin(chunk, box));
+  SHW_CHECK(reader.begin_box(chunk, box));
   const ExtentsView offsets = checkpoint_.offsets(chunk);
   for (std::size_t d = 0; d < offsets.size(); ++d) box.offsets[d] += offsets[d];
   const std::size_t width = size_of(checkpoint_.dtype(tensor));
@@ -155,11 +156,11 @@ Status FingerprintPass::add_block(TensorId tensor, ChunkId chunk, Box box, Block
     if (is_cancelled(progress_)) return cancelled_error();
     const std::uint64_t length = std::min(shares_.piece, bytes - at);
     if (progress_ != nullptr) progress_->add(length);
-    if (reader.is_hole(at, length)) {
+    if (reader.is_hole_at(at, length)) {
       part.add_zeros(length);
       continue;
     }
-    SHW_TRY(BytesView read, reader.read(at, length, piece));
+    SHW_TRY(BytesView read, reader.read_at(at, length, piece));
     part.add(read);
   }
   sum += part.value();

@@ -9,7 +9,7 @@
 #include "core/base/checked.h"
 #include "core/base/parallel.h"
 #include "core/compare/value_parts.h"
-#include "core/formats/block_reader.h"
+#include "core/formats/items/item_cursor.h"
 #include "core/tensor/element_text.h"
 #include "core/tensor/statistics.h"
 #include "core/tiles/blocks.h"
@@ -20,25 +20,9 @@ namespace {
 constexpr std::uint64_t kPieceBytes = 256 << 10;  // two pieces fit into a core's cache
 constexpr std::uint64_t kBlockBytes = 2 << 20;
 
-// Current block of a reader, so that a block is not read or decoded twice.
-struct BlockAt {
-  BlockReader reader;
-  std::optional<ChunkId> chunk = {};
-  Box box = {};
-
-  Status begin(ChunkId wanted, Box local) {
-    if (chunk == wanted && box == local) return {};
-    chunk.reset();
-    SHW_CHECK(reader.begin(wanted, local));
-    chunk = wanted;
-    box = std::move(local);
-    return {};
-  }
-};
-
 // Per thread: a reader and a piece of each checkpoint.
 struct PairReaders {
-  BlockAt a, b;
+  ItemCursor a, b;
   Bytes a_piece = {}, b_piece = {};
   bool at_b = false;  // which one is being read, for error messages
 };
@@ -167,8 +151,7 @@ class ValuePass {
     return readers_[static_cast<std::size_t>(pairs_.pairs[part.first].of)].take();
   }
   std::unique_ptr<PairReaders> readers_of(const Checkpoint& a, const Checkpoint& b) {
-    return std::make_unique<PairReaders>(
-        PairReaders{{BlockReader(a, decoded_)}, {BlockReader(b, decoded_)}});
+    return std::make_unique<PairReaders>(PairReaders{{a, decoded_}, {b, decoded_}});
   }
 };
 
@@ -255,26 +238,24 @@ Status ValuePass::pass_block(const ValuePart& part, const TilePair& pair, const 
   const std::uint64_t together = shares_.piece / std::max(a_width, b_width);
   const bool one_dtype = sides.a_dtype == sides.b_dtype;
   readers.at_b = false;
-  SHW_CHECK(readers.a.begin(pair.a, local_box(sides.a, pair.a, box)));
+  SHW_CHECK(readers.a.begin_box(pair.a, local_box(sides.a, pair.a, box)));
   readers.at_b = true;
-  if (look != Look::kSquaresA) SHW_CHECK(readers.b.begin(pair.b, local_box(sides.b, pair.b, box)));
+  if (look != Look::kSquaresA)
+    SHW_CHECK(readers.b.begin_box(pair.b, local_box(sides.b, pair.b, box)));
   for (std::uint64_t begin = 0; begin < count; begin += together) {
     if (is_cancelled(progress_)) return cancelled_error();
     const std::uint64_t elements = std::min(together, count - begin);
-    bool zeros = readers.a.reader.is_hole(begin * a_width, elements * a_width);
+    bool zeros = readers.a.is_hole_at(begin * a_width, elements * a_width);
     if (zeros && look == Look::kSquaresA) continue;
-    if (zeros && one_dtype && readers.b.reader.is_hole(begin * b_width, elements * b_width))
-      continue;
+    if (zeros && one_dtype && readers.b.is_hole_at(begin * b_width, elements * b_width)) continue;
     readers.at_b = false;
-    SHW_TRY(BytesView a,
-            readers.a.reader.read(begin * a_width, elements * a_width, readers.a_piece));
+    SHW_TRY(BytesView a, readers.a.read_at(begin * a_width, elements * a_width, readers.a_piece));
     if (look == Look::kSquaresA) {
       out.products += products_of(sides.a_dtype, a.data(), sides.a_dtype, a.data(), elements);
       continue;
     }
     readers.at_b = true;
-    SHW_TRY(BytesView b,
-            readers.b.reader.read(begin * b_width, elements * b_width, readers.b_piece));
+    SHW_TRY(BytesView b, readers.b.read_at(begin * b_width, elements * b_width, readers.b_piece));
     bool equal = one_dtype && std::memcmp(a.data(), b.data(), a.size()) == 0;
     if (look == Look::kNumbers) {
       add_piece(sides, a, b, begin, box, shape, out);

@@ -8,11 +8,12 @@
 #include "core/base/checked.h"
 #include "core/base/encoder.h"
 #include "core/base/parallel.h"
-#include "core/formats/box_reader.h"
 #include "core/formats/common/crc32.h"
 #include "core/formats/common/item_reader.h"
-#include "core/formats/item_checks.h"
-#include "core/formats/item_pass.h"
+#include "core/formats/items/chunk_storage.h"
+#include "core/formats/items/disk_order.h"
+#include "core/formats/items/item_check.h"
+#include "core/formats/items/item_cursor.h"
 #include "core/io/gather.h"
 #include "core/tensor/shape.h"
 
@@ -117,7 +118,7 @@ Status SourceChecksumVerifier::find_items(std::uint32_t input) {
     if (!chunk || index_of(*chunk) >= checkpoint.chunk_count() || !has_checksum(checkpoint, *chunk))
       continue;
     rows_[i].chunk = *chunk;
-    // Decompression verifies the checksum itself (decode_item.h).
+    // Decompression verifies the checksum itself (decoded_items.h).
     const bool is_held = is_item && !checkpoint.transforms(*chunk).empty();
     rows_[i].left = is_held ? kSettled : kApart;
     if (is_item) continue;
@@ -230,13 +231,13 @@ std::uint64_t SourceChecksumVerifier::left_after(std::uint64_t left, std::uint64
 }
 
 Status SourceChecksumVerifier::look(std::size_t at) {
-  ItemChecks checks(*inputs_[program_.sources[at].input]);
-  return look(at, checks);
+  ItemCursor items(*inputs_[program_.sources[at].input], /*decoded_bytes=*/0);
+  return look(at, items);
 }
 
-Status SourceChecksumVerifier::look(std::size_t at, ItemChecks& checks) {
+Status SourceChecksumVerifier::look(std::size_t at, ItemCursor& items) {
   const Checkpoint& checkpoint = *inputs_[program_.sources[at].input];
-  auto seen = checks.check(rows_[at].chunk, progress_, nullptr, nullptr);
+  auto seen = check_item_data(items, rows_[at].chunk, progress_);
   // Read errors are reported by the code that needs the data; in an otherwise damaged archive the
   // checksum is not conclusive.
   const bool is_said = !seen && (seen.error().kind == ErrorKind::kCancelled ||
@@ -258,14 +259,14 @@ Status SourceChecksumVerifier::finalize(Team* team) {
     costs.push_back(program_.sources[i].length);
   }
   // by input: a thread checks items in file order
-  std::vector<std::unique_ptr<Pool<ItemChecks>>> checks;
+  std::vector<std::unique_ptr<Pool<ItemCursor>>> items;
   for (const Checkpoint* input : inputs_)
-    checks.push_back(std::make_unique<Pool<ItemChecks>>(
-        [input] { return std::make_unique<ItemChecks>(*input); }));
+    items.push_back(std::make_unique<Pool<ItemCursor>>(
+        [input] { return std::make_unique<ItemCursor>(*input, 0); }));
   MapTask work{"hold what was read against its checksums", costs, {}, progress_};
   work.find = [&](std::size_t i) -> Result<std::string> {
     if (is_cancelled(progress_)) return cancelled_error();
-    auto own = checks[program_.sources[unsettled[i]].input]->take();
+    auto own = items[program_.sources[unsettled[i]].input]->take();
     SHW_CHECK(look(unsettled[i], *own));
     return std::string();
   };

@@ -22,7 +22,7 @@
 
 namespace shw {
 
-class ItemChecks;
+class ItemCursor;
 
 // A box of a source in memory after a read (io/gather.h).
 struct BytesRead {
@@ -74,7 +74,7 @@ class SourceChecksumVerifier {
   void count_bytes();
   static std::uint64_t left_after(std::uint64_t left, std::uint64_t of_one, std::uint64_t length);
   Status look(std::size_t source);
-  Status look(std::size_t source, ItemChecks& checks);
+  Status look(std::size_t source, ItemCursor& items);
 
   const Program& program_;
   const std::vector<const Checkpoint*> inputs_;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/formats/decode_item.h"
+#include "core/formats/items/decoded_items.h"
 
 namespace shw {
 

@@ -5,7 +5,7 @@
 #include <queue>
 #include <utility>
 
-#include "core/formats/decoded_items.h"
+#include "core/formats/items/decoded_items.h"
 
 namespace shw {
 namespace {

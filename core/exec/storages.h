@@ -7,7 +7,7 @@
 
 #include "core/exec/source_checksum_verifier.h"
 #include "core/exec/spill_files.h"
-#include "core/formats/decoded_items.h"
+#include "core/formats/items/decoded_items.h"
 #include "core/program/program.h"
 
 namespace shw {

@@ -19,7 +19,7 @@
 #include "core/facts/depth.h"
 #include "core/facts/states/optimizer_states.h"
 #include "core/facts/storage/integrity.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/formats/replicas.h"
 #include "core/mesh/mesh.h"
 #include "core/model/checkpoint.h"

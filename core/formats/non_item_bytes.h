@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/formats/hash_ranges.h"
+#include "core/formats/items/hash_ranges.h"
 #include "core/model/checkpoint.h"
 
 namespace shw {

@@ -9,7 +9,7 @@
 #include "core/formats/common/said_records.h"
 #include "core/formats/common/torch_item.h"
 #include "core/formats/common/zip.h"
-#include "core/formats/item_access.h"
+#include "core/formats/items/item_access.h"
 
 namespace shw {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/base/checked.h"
-#include "core/formats/item_access.h"
-#include "core/formats/items.h"
+#include "core/formats/items/item_access.h"
+#include "core/formats/items/items.h"
 #include "core/tensor/strided_copy.h"
 
 namespace shw {

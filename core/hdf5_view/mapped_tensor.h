@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/hdf5_view/mapped_tile.h"
 #include "core/model/checkpoint.h"
 

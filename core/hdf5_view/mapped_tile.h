@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/model/checkpoint.h"
 
 namespace shw {

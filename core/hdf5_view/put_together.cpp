@@ -1,6 +1,6 @@
 #include "core/hdf5_view/put_together.h"
 
-#include "core/formats/box_reader.h"
+#include "core/formats/items/item_cursor.h"
 #include "core/tiles/blocks.h"
 
 namespace shw {
@@ -13,7 +13,7 @@ constexpr std::int64_t kBlockBytes = 32 << 20;
 Status put_together(const Checkpoint& checkpoint, const std::vector<ChunkId>& chunks,
                     const Hdf5Writer::WriteBox& write, std::optional<Error>& unreadable,
                     Progress* progress) {
-  BoxReader reader(checkpoint);
+  ItemCursor reader(checkpoint);
   for (ChunkId chunk : chunks) {
     ExtentsView sizes = checkpoint.sizes(chunk), offsets = checkpoint.offsets(chunk);
     const std::int64_t element = size_of(checkpoint.dtype(checkpoint.tensor_of(chunk)));

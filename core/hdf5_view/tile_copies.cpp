@@ -1,6 +1,6 @@
 #include "core/hdf5_view/tile_copies.h"
 
-#include "core/formats/box_reader.h"
+#include "core/formats/items/item_cursor.h"
 #include "core/formats/replicas.h"
 #include "core/tiles/blocks.h"
 
@@ -11,7 +11,7 @@ constexpr std::int64_t kComparedBytes = 8 << 20;
 constexpr const char* kNobodyKnows = ", and nobody knows whose elements are right";
 
 Result<bool> are_same(const Checkpoint& checkpoint, ChunkId one, ChunkId other) {
-  BoxReader reader(checkpoint);
+  ItemCursor reader(checkpoint);
   ExtentsView sizes = checkpoint.sizes(one);
   const std::int64_t element = size_of(checkpoint.dtype(checkpoint.tensor_of(one)));
   Blocks blocks{copy_of(sizes), block_sizes(sizes, kComparedBytes / element, {})};

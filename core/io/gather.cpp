@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "core/base/checked.h"
+#include "core/tensor/strided_copy.h"
 
 namespace shw {
 namespace {
@@ -152,6 +154,36 @@ Status gather(const ByteSource& source, std::int64_t first, ExtentsView sizes, E
     step(walk.dims, index, at);
   }
   return {};
+}
+
+Status read_strided(const ByteSource& source, std::int64_t first, ExtentsView sizes,
+                    ExtentsView strides, std::size_t element, Bytes& to) {
+  auto box = packed(sizes, strides, element);
+  auto elements = volume(sizes);
+  auto length =
+      elements ? checked_mul(*elements, static_cast<std::int64_t>(element)) : std::nullopt;
+  if (!box || !length)
+    return fail(ErrorKind::kUnsupported, "a box is too large to be read", {source.name()});
+  to.resize(static_cast<std::size_t>(box->length));
+  SHW_CHECK(gather(source, first, sizes, strides, element, to));
+  Extents dense = byte_strides(sizes, element);
+  if (*length == 0 || box->strides == dense) return {};
+  Bytes out(static_cast<std::size_t>(*length));
+  each_canonical_pair(
+      pair_of(sizes, box->strides, box->offset, dense, 0),
+      [&](const LayoutPair& part) { copy_elements(to.data(), out.data(), part, element); });
+  to = std::move(out);
+  return {};
+}
+
+Status read_box(const ByteSource& source, std::uint64_t offset, ExtentsView sizes, const Box& box,
+                std::size_t element, Bytes& to) {
+  auto first = narrow<std::int64_t>(offset);
+  if (!first || !lies_inside(box.offsets, box.sizes, sizes) || !volume(sizes))
+    return fail(ErrorKind::kDamaged, "has no such box", {source.name(), offset});
+  Extents strides = byte_strides(sizes, element);
+  for (std::size_t d = 0; d < strides.size(); ++d) *first += box.offsets[d] * strides[d];
+  return read_strided(source, *first, box.sizes, strides, element, to);
 }
 
 }  // namespace shw

@@ -31,4 +31,13 @@ bool each_run(
 Status gather(const ByteSource& source, std::int64_t first, ExtentsView sizes, ExtentsView strides,
               std::size_t element, std::span<std::byte> out);
 
+// Reads strided elements (byte strides) from `first` on as a row-major array. Reuses the memory of
+// `to`.
+Status read_strided(const ByteSource& source, std::int64_t first, ExtentsView sizes,
+                    ExtentsView strides, std::size_t element, Bytes& to);
+
+// Reads a box of a row-major array of `sizes` at byte `offset`.
+Status read_box(const ByteSource& source, std::uint64_t offset, ExtentsView sizes, const Box& box,
+                std::size_t element, Bytes& to);
+
 }  // namespace shw

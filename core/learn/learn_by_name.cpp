@@ -7,7 +7,7 @@
 #include <optional>
 #include <set>
 
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/learn/fit_order.h"
 #include "core/learn/line_cell.h"
 

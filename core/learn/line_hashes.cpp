@@ -7,7 +7,7 @@
 #include "core/base/parallel.h"
 #include "core/facts/values/box_bytes.h"
 #include "core/facts/values/tensor_pieces.h"
-#include "core/formats/box_reader.h"
+#include "core/formats/items/item_cursor.h"
 #include "core/tiles/blocks.h"
 
 namespace shw {
@@ -121,9 +121,9 @@ class LinePass {
   }
   // True if boxes of all its chunks can be read separately.
   bool is_stored(TensorId tensor) const {
-    BoxReader reader(checkpoint_, 0);
+    ItemCursor items(checkpoint_, 0);
     for (ChunkId chunk : checkpoint_.chunks(tensor)) {
-      const auto storage = reader.storage(chunk);
+      const auto storage = items.storage(chunk);
       if (!storage || !storage->is_stored) return false;
     }
     return true;

@@ -12,7 +12,7 @@
 #include "core/base/words.h"
 #include "core/facts/values/tensor_pieces.h"
 #include "core/facts/values/value_reader.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/maps/diagnose_rows.h"
 #include "core/maps/map_of_pair.h"
 #include "core/maps/moved_tensors.h"

@@ -11,7 +11,7 @@
 #include "core/facts/states/optimizer_states.h"
 #include "core/facts/values/added_tensor.h"
 #include "core/facts/values/tensor_pieces.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/maps/map_of_pair.h"
 #include "core/maps/reassembled.h"
 #include "core/maps/slice_order.h"

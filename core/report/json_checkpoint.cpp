@@ -5,7 +5,7 @@
 #include "core/base/version.h"
 #include "core/facts/storage/filled.h"
 #include "core/facts/storage/missing_data.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/model/index_only_tensors.h"
 #include "core/report/json.h"
 #include "core/report/listing.h"

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "core/facts/names/quantised_weight.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/model/checkpoint.h"
 #include "core/repair/plan/plan.h"
 #include "core/repair/run/apply.h"

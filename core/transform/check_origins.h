@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "core/base/result.h"
-#include "core/formats/box_reader.h"
+#include "core/formats/items/chunk_storage.h"
 #include "core/program/program.h"
 #include "core/transform/target_state.h"
 

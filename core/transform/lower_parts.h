@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/base/progress.h"
-#include "core/formats/box_reader.h"
+#include "core/formats/items/chunk_storage.h"
 #include "core/program/program_frame.h"
 #include "core/transform/check_origins.h"
 #include "core/transform/target_state.h"

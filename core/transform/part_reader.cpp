@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/io/gather.h"
 #include "core/tensor/cast.h"
 #include "core/tensor/float_steps.h"
 #include "core/tensor/strided_copy.h"
@@ -20,11 +21,11 @@ void repeat(const FromConstant& constant, std::int64_t count, std::size_t elemen
 
 }  // namespace
 
-Result<BoxReader*> PartReader::reader(std::uint32_t input) {
+Result<ItemCursor*> PartReader::reader(std::uint32_t input) {
   if (readers_.size() < all_.inputs.size()) readers_.resize(all_.inputs.size());
   if (readers_[input] == nullptr)
     readers_[input] =
-        std::make_unique<BoxReader>(*all_.inputs[input], decoded_bytes_ / all_.inputs.size());
+        std::make_unique<ItemCursor>(*all_.inputs[input], decoded_bytes_ / all_.inputs.size());
   return readers_[input].get();
 }
 
@@ -61,7 +62,7 @@ Result<Extents> PartReader::read_raw(const Part& part, const Box& box, Bytes& to
   std::size_t element = size_of(part.saved);
   const Box saved = saved_box(part, box);
   if (const auto* chunk = std::get_if<FromChunk>(&part.from)) {
-    SHW_TRY(BoxReader * holder, reader(chunk->input));
+    SHW_TRY(ItemCursor * holder, reader(chunk->input));
     SHW_CHECK(holder->read(chunk->chunk, saved, to));
   } else {
     const FromFile& file = *part.file();

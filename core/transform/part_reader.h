@@ -7,14 +7,14 @@
 #include <memory>
 #include <vector>
 
-#include "core/formats/box_reader.h"
+#include "core/formats/items/item_cursor.h"
 #include "core/transform/target_state.h"
 
 namespace shw {
 
 class PartReader {
  public:
-  // `decoded_bytes` limits all readers of inputs together (BoxReader).
+  // `decoded_bytes` limits all readers of inputs together (ItemCursor).
   explicit PartReader(const TargetState& all, std::uint64_t decoded_bytes = kDecodedForBoxes)
       : all_(all), decoded_bytes_(decoded_bytes) {}
   // Reads `box`, which lies in the part's box: row-major, in the dtype after all casts. If
@@ -22,7 +22,7 @@ class PartReader {
   // represent the number (is_out_of_range in core/tensor/convert.h). Reuses the memory of `to`.
   Status read(const Part& part, const Box& box, Bytes& to, std::uint8_t* out_of_range = nullptr);
   // The reader of an input's chunks.
-  Result<BoxReader*> reader(std::uint32_t input);
+  Result<ItemCursor*> reader(std::uint32_t input);
   // True if read() would return zeros because the file has a hole there.
   bool is_hole(const Part& part, const Box& box);
 
@@ -36,7 +36,7 @@ class PartReader {
 
   const TargetState& all_;
   const std::uint64_t decoded_bytes_;
-  std::vector<std::unique_ptr<BoxReader>> readers_;
+  std::vector<std::unique_ptr<ItemCursor>> readers_;
   std::map<std::uint32_t, std::vector<float>> factors_;
 };
 

@@ -8,7 +8,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/words.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/tensor/element_text.h"
 
 namespace shw::verbs {

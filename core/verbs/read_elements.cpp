@@ -4,27 +4,15 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/checked.h"
 #include "core/base/words.h"
-#include "core/formats/box_reader.h"
-#include "core/tensor/strided_copy.h"
-#include "core/tiles/blocks.h"
+#include "core/formats/items/item_cursor.h"
+#include "core/formats/items/tensor_box.h"
 #include "core/tiles/exact_tiling.h"
 
 namespace shw::verbs {
 namespace {
 
-// Elements per read, so that memory does not grow with the box.
-constexpr std::int64_t kMostElements = 16 << 20;
 constexpr std::size_t kMostGaps = 16;
-
-bool is_valid(const Box& tile, std::size_t ndim) {
-  if (tile.offsets.size() != ndim || tile.sizes.size() != ndim) return false;
-  for (std::size_t d = 0; d < ndim; ++d) {
-    if (tile.sizes[d] < 0 || !checked_add(tile.offsets[d], tile.sizes[d])) return false;
-  }
-  return true;
-}
 
 }  // namespace
 
@@ -35,10 +23,8 @@ Status read_elements(const Checkpoint& checkpoint, TensorId tensor, const Box& b
   const std::size_t element = size_of(checkpoint.dtype(tensor));
   if (element == 0)
     return fail(ErrorKind::kUnsupported, "the size of its elements is not known", place);
-  bool is_inside = is_valid(box, shape.size());
-  for (std::size_t d = 0; is_inside && d < shape.size(); ++d)
-    is_inside = box.offsets[d] >= 0 && box.offsets[d] + box.sizes[d] <= shape[d];
-  if (!is_inside) return fail(ErrorKind::kUsage, "the box is not inside the tensor", place);
+  if (!lies_inside(box.offsets, box.sizes, shape))
+    return fail(ErrorKind::kUsage, "the box is not inside the tensor", place);
   const auto count = volume(box.sizes);
   if (!count || out.size() % element != 0 ||
       out.size() / element != static_cast<std::uint64_t>(*count))
@@ -46,33 +32,8 @@ Status read_elements(const Checkpoint& checkpoint, TensorId tensor, const Box& b
                 place);
   if (*count == 0) return {};
   if (progress != nullptr) progress->begin(Phase::kReadingBytes, out.size(), true);
-  const Extents strides = row_major_strides(box.sizes);
-  BoxReader reader(checkpoint);
-  Bytes bytes;
-  std::vector<Box> read;
-  for (ChunkId chunk : checkpoint.chunks(tensor)) {
-    const Box tile{copy_of(checkpoint.offsets(chunk)), copy_of(checkpoint.sizes(chunk))};
-    if (!is_valid(tile, shape.size())) continue;
-    const auto common = intersect(tile, box);
-    if (!common || is_empty(*common)) continue;
-    Blocks blocks{common->sizes, block_sizes(common->sizes, kMostElements, {})};
-    while (blocks.next()) {
-      if (is_cancelled(progress)) return cancelled_error();
-      Box inside = blocks.block;
-      std::int64_t at = 0;
-      for (std::size_t d = 0; d < inside.offsets.size(); ++d) {
-        const std::int64_t in_tensor = common->offsets[d] + inside.offsets[d];
-        at += (in_tensor - box.offsets[d]) * strides[d];
-        inside.offsets[d] = in_tensor - tile.offsets[d];
-      }
-      SHW_CHECK(reader.read(chunk, inside, bytes));
-      copy_strided({bytes, row_major_strides(inside.sizes), 0}, {out, strides, at}, inside.sizes,
-                   element);
-      if (progress != nullptr) progress->add(bytes.size());
-    }
-    read.push_back(*common);
-    for (std::size_t d = 0; d < box.offsets.size(); ++d) read.back().offsets[d] -= box.offsets[d];
-  }
+  ItemCursor items(checkpoint);
+  SHW_TRY(const std::vector<Box> read, read_tensor_box(items, tensor, box, out, progress));
   const auto gaps = complement(read, box.sizes, kMostGaps);
   if (gaps && gaps->empty()) return {};
   const auto missing = gaps ? total_volume(*gaps) : std::nullopt;

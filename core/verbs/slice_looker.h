@@ -9,7 +9,7 @@
 
 #include "core/base/bytes.h"
 #include "core/base/progress.h"
-#include "core/formats/box_reader.h"
+#include "core/formats/items/item_cursor.h"
 #include "core/tensor/statistics_counter.h"
 #include "core/verbs/slice_numbers.h"
 
@@ -58,7 +58,7 @@ class SliceLooker {
   ValueCell& cell(std::int64_t row, std::int64_t column);
 
   const Checkpoint* checkpoint_ = nullptr;  // null: for a difference
-  std::optional<BoxReader> reader_;
+  std::optional<ItemCursor> reader_;
   SliceLooker *a_ = nullptr, *b_ = nullptr;
   ValuesDifference* difference_ = nullptr;
   SliceValues& out_;

@@ -9,7 +9,7 @@
 
 #include "core/base/parallel.h"
 #include "core/facts/values/tensor_statistics.h"
-#include "core/formats/element_pass.h"
+#include "core/formats/items/element_pass.h"
 #include "core/tensor/statistics.h"
 #include "core/tensor/statistics_counter.h"
 
@@ -83,7 +83,7 @@ class Batch {
   std::vector<StatisticsSums> sums_;
   std::vector<std::optional<Error>> errors_;
   Pool<StatisticsCounter> counters_{[] { return std::make_unique<StatisticsCounter>(); }};
-  Pool<ElementPasses> passes_{[this] { return std::make_unique<ElementPasses>(checkpoint_); }};
+  Pool<ItemCursor> items_{[this] { return std::make_unique<ItemCursor>(checkpoint_, 0); }};
 };
 
 std::uint32_t Batch::end() const {
@@ -110,17 +110,18 @@ void Batch::cut(std::uint32_t last) {
 Result<StatisticsSums> Batch::sums_of(const TilePart& part) {
   bool few = part.range.last - part.range.first <= kFewElements && size_of(dtype_) <= 8;
   StatisticsSums alike(dtype_);
-  ExtentVisitor to;
-  auto passes = passes_.take();
+  auto items = items_.take();
   if (few) {
     StatisticsSums sums(dtype_);
     Bytes bytes;
+    ExtentVisitor to;
     to.bytes = [&](BytesView more) -> Status {
       bytes.insert(bytes.end(), more.begin(), more.end());
       return {};
     };
-    SHW_TRY([[maybe_unused]] std::int64_t given,
-            passes->pass(chunk(part.tile), part.range, to, progress_, counting_alike(alike)));
+    SHW_TRY(
+        [[maybe_unused]] std::int64_t given,
+        pass_elements(*items, chunk(part.tile), part.range, to, progress_, counting_alike(alike)));
     std::size_t width = size_of(dtype_);
     for (std::size_t at = 0; at + width <= bytes.size(); at += width) {
       std::uint64_t bits = 0;
@@ -132,16 +133,9 @@ Result<StatisticsSums> Batch::sums_of(const TilePart& part) {
   }
   auto counter = counters_.take();
   counter->begin(dtype_);
-  to.bytes = [&](BytesView bytes) -> Status {
-    counter->add(bytes);
-    return {};
-  };
-  to.hole = [&](std::uint64_t length) -> Status {
-    counter->add_zeros(length);
-    return {};
-  };
   SHW_TRY([[maybe_unused]] std::int64_t given,
-          passes->pass(chunk(part.tile), part.range, to, progress_, counting_alike(alike)));
+          pass_elements(*items, chunk(part.tile), part.range, counting(*counter), progress_,
+                        counting_alike(alike)));
   StatisticsSums sums = counter->take();
   sums += alike;
   return sums;

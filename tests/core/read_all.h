@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/fixtures.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/formats/open.h"
 
 namespace shw::test {

@@ -2,7 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/formats/torch_file/bare_pickle.h"
 
 using namespace shw;

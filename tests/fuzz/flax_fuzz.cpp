@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "core/formats/flax/flax_open.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 
 using namespace shw;
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "core/formats/hdf5/hdf5_open.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 
 using namespace shw;
 

@@ -3,7 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/formats/items.h"
+#include "core/formats/items/item_check.h"
+#include "core/formats/items/items.h"
 #include "core/formats/megatron_legacy/legacy_open.h"
 
 using namespace shw;

@@ -2,7 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/formats/safetensors/safetensors.h"
 
 using namespace shw;

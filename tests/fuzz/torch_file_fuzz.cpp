@@ -2,7 +2,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/formats/items.h"
+#include "core/formats/items/item_check.h"
+#include "core/formats/items/items.h"
 #include "core/formats/plain_value.h"
 #include "core/formats/torch_file/torch_file.h"
 

@@ -4,7 +4,8 @@
 
 #include "core/formats/common/side_tensors.h"
 #include "core/formats/dcp/dcp_formats.h"
-#include "core/formats/items.h"
+#include "core/formats/items/item_check.h"
+#include "core/formats/items/items.h"
 #include "core/model/builder.h"
 
 using namespace shw;

@@ -4,7 +4,8 @@
 #include <cstdint>
 
 #include "core/formats/deepspeed/zero_open.h"
-#include "core/formats/items.h"
+#include "core/formats/items/item_check.h"
+#include "core/formats/items/items.h"
 
 using namespace shw;
 

@@ -7,7 +7,7 @@
 
 #include "core/exec/device.h"
 #include "core/exec/write_blocks.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/formats/table.h"
 #include "core/memory_sink.h"
 #include "core/repair/plan/plan.h"

@@ -8,8 +8,8 @@
 
 #include "core/base/hash.h"
 #include "core/facts/reference/reference_bytes.h"
-#include "core/formats/block_reader.h"
-#include "core/formats/items.h"
+#include "core/formats/items/item_cursor.h"
+#include "core/formats/items/items.h"
 #include "core/tiles/blocks.h"
 
 namespace shw {
@@ -63,7 +63,7 @@ class EqualityPass {
 
  private:
   struct Readers {
-    BlockReader a, b;
+    ItemCursor a, b;
     Bytes a_piece = {}, b_piece = {};
   };
 
@@ -101,7 +101,7 @@ void EqualityPass::take(const TileRun& part, std::uint64_t bytes) {
 
 // Items that must be decoded are not split: one thread decodes each.
 bool EqualityPass::can_be_cut(ChunkId one, ChunkId two) const {
-  auto left = storage_of(a_, one), right = storage_of(b_, two);
+  auto left = ItemCursor(a_, 0).storage(one), right = ItemCursor(b_, 0).storage(two);
   return left && right && left->is_stored && right->is_stored;
 }
 
@@ -135,14 +135,14 @@ void EqualityPass::add(TensorId tensor, TensorId other) {
 Result<bool> EqualityPass::is_equal(ChunkId one, ChunkId two, const Box& block, Readers& readers) {
   const std::size_t element = size_of(a_.dtype(a_.tensor_of(one)));
   const auto bytes = static_cast<std::uint64_t>(volume(block.sizes).value_or(0)) * element;
-  if (!readers.a.begin(one, block) || !readers.b.begin(two, block)) return false;
+  if (!readers.a.begin_box(one, block) || !readers.b.begin_box(two, block)) return false;
   for (std::uint64_t at = 0; at < bytes; at += kPieceBytes) {
     if (is_cancelled(progress_)) return cancelled_error();
     const std::uint64_t length = std::min(kPieceBytes, bytes - at);
     if (progress_ != nullptr) progress_->add(2 * length);
-    if (readers.a.is_hole(at, length) && readers.b.is_hole(at, length)) continue;
-    auto left = readers.a.read(at, length, readers.a_piece);
-    auto right = readers.b.read(at, length, readers.b_piece);
+    if (readers.a.is_hole_at(at, length) && readers.b.is_hole_at(at, length)) continue;
+    auto left = readers.a.read_at(at, length, readers.a_piece);
+    auto right = readers.b.read_at(at, length, readers.b_piece);
     if (!left || !right || std::memcmp(left->data(), right->data(), left->size()) != 0)
       return false;
   }
@@ -159,9 +159,9 @@ std::optional<Hash128> EqualityPass::decoded_hash(const Checkpoint& checkpoint, 
 
 Result<bool> EqualityPass::is_equal_tile(ChunkId one, ChunkId two, const TileRun& run,
                                          Readers& readers) {
-  auto left = readers.a.is_stored(one), right = readers.b.is_stored(two);
+  auto left = readers.a.storage(one), right = readers.b.storage(two);
   if (!left || !right) return false;
-  if (!*left || !*right) {
+  if (!left->is_stored || !right->is_stored) {
     if (is_cancelled(progress_)) return cancelled_error();
     const std::uint64_t bytes = bytes_of(one);
     // Larger items are decoded block by block, sequentially on both sides.

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/formats/box_reader.h"
+#include "core/formats/items/item_cursor.h"
 #include "core/model/checkpoint.h"
 #include "core/tensor/shape.h"
 
@@ -30,7 +30,7 @@ inline constexpr std::size_t kMaxValues = 16;
 class TensorBoxes {
  public:
   // `progress` counts read slabs; may be null. `decoded_bytes`: memory for decoded items
-  // (BoxReader).
+  // (ItemCursor).
   TensorBoxes(const Checkpoint& checkpoint, TensorId tensor, Dtype dtype,
               Progress* progress = nullptr, std::uint64_t decoded_bytes = 0);
 
@@ -60,7 +60,7 @@ class TensorBoxes {
   TensorId tensor_;
   Dtype own_, dtype_;
   Progress* progress_;
-  BoxReader items_;
+  ItemCursor items_;
   std::map<Key, ChunkId> by_box_;
   std::map<Key, std::optional<std::string>> starts_;
   std::map<Key, std::optional<BoxContent>> contents_;

@@ -5,7 +5,7 @@
 #include <charconv>
 
 #include "core/base/little_endian.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/model/state_names.h"
 #include "core/tensor/cast.h"
 

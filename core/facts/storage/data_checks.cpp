@@ -9,9 +9,8 @@
 #include "core/base/parallel_batches.h"
 #include "core/facts/values/tensor_statistics.h"
 #include "core/formats/file_check.h"
-#include "core/formats/inlined_check.h"
-#include "core/formats/item_checks.h"
-#include "core/formats/item_pass.h"
+#include "core/formats/items/disk_order.h"
+#include "core/formats/items/item_check.h"
 #include "core/tensor/statistics_counter.h"
 
 namespace shw {
@@ -125,16 +124,16 @@ Result<ItemDataChecks> check_items(const Checkpoint& checkpoint, const ItemHeade
   costs.reserve(order.size());
   for (ChunkId chunk : order) costs.push_back(length_of(checkpoint.item(chunk)));
   Pool<StatisticsCounter> counters([] { return std::make_unique<StatisticsCounter>(); });
-  Pool<ItemChecks> checks([&] { return std::make_unique<ItemChecks>(checkpoint); });
+  Pool<ItemCursor> items([&] { return std::make_unique<ItemCursor>(checkpoint, 0); });
   auto check = [&](std::size_t i) -> Result<DataCheck> {
     const ChunkId chunk = order[i];
     const Result<ItemHeader> found = headers[index_of(chunk)];
     const ItemHeader* header = found ? &*found : nullptr;
     if (counted == nullptr || team != nullptr || !has_numbers(checkpoint, chunk))
-      return checks.take()->check(chunk, progress, header, nullptr);
+      return check_item_data(*items.take(), chunk, progress, header);
     auto counter = counters.take();
     ItemNumbers numbers{*counter};
-    auto done = checks.take()->check(chunk, progress, header, &numbers);
+    auto done = check_item_data(*items.take(), chunk, progress, header, &numbers);
     if (done && numbers.sums) counted->add(chunk, *numbers.sums);
     return done;
   };

@@ -6,7 +6,7 @@
 #include "core/base/progress.h"
 #include "core/base/team.h"
 #include "core/facts/values/counted_chunks.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/model/checkpoint.h"
 
 namespace shw {

@@ -8,7 +8,7 @@
 
 #include "core/base/checked.h"
 #include "core/facts/storage/orphans.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/tiles/exact_tiling.h"
 
 namespace shw {

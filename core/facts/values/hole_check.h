@@ -2,7 +2,7 @@
 // a header and no elements.
 #pragma once
 
-#include "core/formats/box_reader.h"
+#include "core/formats/items/item_cursor.h"
 #include "core/model/checkpoint.h"
 
 namespace shw {
@@ -22,7 +22,7 @@ class HoleCheck {
   bool is_hole(ChunkId chunk, const Box& inside);
 
   const Checkpoint& checkpoint_;
-  BoxReader boxes_;
+  ItemCursor boxes_;
 };
 
 }  // namespace shw

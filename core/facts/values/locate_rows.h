@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 
 namespace shw {
 

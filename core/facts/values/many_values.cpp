@@ -9,8 +9,8 @@
 #include "core/base/parallel.h"
 #include "core/base/parallel_batches.h"
 #include "core/facts/values/value_reader.h"
-#include "core/formats/element_pass.h"
-#include "core/formats/item_pass.h"
+#include "core/formats/items/disk_order.h"
+#include "core/formats/items/element_pass.h"
 
 namespace shw {
 namespace {
@@ -83,11 +83,11 @@ class ManyValues {
     for (const AskedPart& part : parts)
       costs.push_back(static_cast<std::uint64_t>(part.range.last - part.range.first) *
                       size_of(input_.checkpoint.dtype(tensors_[part.tensor])));
-    Pool<ElementPasses> passes([&] { return std::make_unique<ElementPasses>(input_.checkpoint); });
+    Pool<ItemCursor> items([&] { return std::make_unique<ItemCursor>(input_.checkpoint, 0); });
     // The loop only fails if it is cancelled.
     static_cast<void>(parallel_for_batched(costs, [&](std::size_t i) -> Status {
       if (is_cancelled(input_.progress)) return cancelled_error();
-      read(parts[i], *passes.take());
+      read(parts[i], *items.take());
       return {};
     }));
   }
@@ -100,7 +100,7 @@ class ManyValues {
     parts = std::move(ordered);
   }
 
-  void read(const AskedPart& part, ElementPasses& passes) {
+  void read(const AskedPart& part, ItemCursor& items) {
     SeenValues& seen = seen_[part.tensor];
     if (seen.has_many) return;
     const Dtype dtype = input_.checkpoint.dtype(tensors_[part.tensor]);
@@ -121,7 +121,7 @@ class ManyValues {
     };
     auto alike = [&](BytesView element, std::uint64_t) { return pass.bytes(element); };
     // bad-record and not-looked-at report damaged and unreadable items.
-    static_cast<void>(passes.pass(part.chunk, part.range, pass, nullptr, alike));
+    static_cast<void>(pass_elements(items, part.chunk, part.range, pass, nullptr, alike));
   }
 
   void add(std::uint64_t value, SeenValues& seen) const {

@@ -1,6 +1,6 @@
 #include "core/facts/values/tensor_pieces.h"
 
-#include "core/formats/box_pass.h"
+#include "core/formats/items/element_pass.h"
 #include "core/tensor/cast.h"
 #include "core/tiles/coverage.h"
 
@@ -49,7 +49,7 @@ class TileReader {
   const TensorId tensor_;
   const Dtype dtype_;
   Progress* const progress_;
-  BoxReader reader_;
+  ItemCursor reader_;
 };
 
 }  // namespace

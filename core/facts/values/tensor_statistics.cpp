@@ -8,8 +8,8 @@
 #include "core/base/checked.h"
 #include "core/base/parallel.h"
 #include "core/base/parallel_batches.h"
-#include "core/formats/element_pass.h"
-#include "core/formats/item_pass.h"
+#include "core/formats/items/disk_order.h"
+#include "core/formats/items/element_pass.h"
 #include "core/tensor/statistics_bytes.h"
 #include "core/tiles/coverage.h"
 
@@ -154,7 +154,7 @@ class StatisticsPass {
   Status look_with_team();
   std::uint64_t bytes_of(const StatisticsPart& part) const;
   std::vector<std::uint32_t> parts_as_they_lie() const;
-  Status add(NumberCounter& counter, ElementPasses& passes, const StatisticsPart& part,
+  Status add(NumberCounter& counter, ItemCursor& items, const StatisticsPart& part,
              std::uint32_t chunk, StatisticsSums& alike);
   void finalize(std::size_t part, Looked looked);
   void finish(TensorState& state);
@@ -168,24 +168,15 @@ class StatisticsPass {
   std::vector<StatisticsPart> parts_;
   std::mutex guard_;  // for states_
   Pool<NumberCounter> counters_;
-  Pool<ElementPasses> passes_{[this] { return std::make_unique<ElementPasses>(checkpoint_); }};
+  Pool<ItemCursor> items_{[this] { return std::make_unique<ItemCursor>(checkpoint_, 0); }};
 };
 
-Status StatisticsPass::add(NumberCounter& counter, ElementPasses& passes,
-                           const StatisticsPart& part, std::uint32_t chunk, StatisticsSums& alike) {
-  ExtentVisitor to;
-  to.bytes = [&](BytesView bytes) -> Status {
-    counter.add(bytes);
-    return {};
-  };
-  to.hole = [&](std::uint64_t length) -> Status {
-    counter.add_zeros(length);
-    return {};
-  };
+Status StatisticsPass::add(NumberCounter& counter, ItemCursor& items, const StatisticsPart& part,
+                           std::uint32_t chunk, StatisticsSums& alike) {
   ChunkId id = checkpoint_.chunks(tensors_[part.tensor])[chunk];
   ElementRange range = part.range;
   if (part.last - part.first > 1) range = {0, elements_of(checkpoint_, id)};
-  auto given = passes.pass(id, range, to, progress_, counting_alike(alike));
+  auto given = pass_elements(items, id, range, counting(counter), progress_, counting_alike(alike));
   if (!given) return tl::unexpected<Error>(std::move(given).error());
   return {};
 }
@@ -194,12 +185,12 @@ Result<StatisticsPass::Looked> StatisticsPass::look(std::size_t index) {
   const StatisticsPart& part = parts_[index];
   const Dtype dtype = checkpoint_.dtype(tensors_[part.tensor]);
   auto counter = counters_.take();
-  auto passes = passes_.take();
+  auto items = items_.take();
   counter->begin(dtype);
   StatisticsSums alike(dtype);
   Status all;
   for (std::uint32_t i = part.first; i < part.last && all; ++i)
-    all = add(*counter, *passes, part, i, alike);
+    all = add(*counter, *items, part, i, alike);
   if (all) {
     SHW_TRY(StatisticsSums sums, counter->take());
     sums += alike;
@@ -210,7 +201,7 @@ Result<StatisticsPass::Looked> StatisticsPass::look(std::size_t index) {
   for (std::uint32_t i = part.first; i < part.last; ++i) {
     counter->begin(dtype);
     alike = StatisticsSums(dtype);
-    Status done = add(*counter, *passes, part, i, alike);
+    Status done = add(*counter, *items, part, i, alike);
     if (done) {
       SHW_TRY(StatisticsSums sums, counter->take());
       looked.sums += sums;

@@ -7,9 +7,9 @@
 #include "core/base/encoder.h"
 #include "core/facts/values/hole_check.h"
 #include "core/facts/values/value_reader.h"
-#include "core/formats/box_reader.h"
-#include "core/formats/item_pass.h"
-#include "core/tensor/strided_copy.h"
+#include "core/formats/items/disk_order.h"
+#include "core/formats/items/item_cursor.h"
+#include "core/formats/items/tensor_box.h"
 #include "core/tiles/blocks.h"
 
 namespace shw {
@@ -102,7 +102,7 @@ class PairPass {
 
  private:
   struct Readers {
-    BoxReader a, b;
+    ItemCursor a, b;
     HoleCheck holes;
     std::optional<std::uint32_t> tile = {};  // the tile to which is_hole applies
     bool is_hole = false;                    // both of its items are unallocated zeros on disk
@@ -116,7 +116,7 @@ class PairPass {
     const ValuePair& of = work_.pairs[pair];
     return elements * (size_of(checkpoint_.dtype(of.a)) + size_of(checkpoint_.dtype(of.b)));
   }
-  Result<Bytes> gather(BoxReader& reader, TensorId tensor, const Box& box) const;
+  Result<Bytes> gather(ItemCursor& reader, TensorId tensor, const Box& box) const;
   bool is_hole(const TileOfPair& tile, HoleCheck& holes) const;
   Status count(const Piece& piece, Readers& readers, PairCounter& counter) const;
   Result<std::string> look(const PairPart& part) const;
@@ -215,24 +215,10 @@ void PairPass::cut() {
 }
 
 // A box of a tensor, gathered from all tiles that contain parts of it.
-Result<Bytes> PairPass::gather(BoxReader& reader, TensorId tensor, const Box& box) const {
+Result<Bytes> PairPass::gather(ItemCursor& reader, TensorId tensor, const Box& box) const {
   const std::size_t width = size_of(checkpoint_.dtype(tensor));
   Bytes out(static_cast<std::size_t>(volume(box.sizes).value_or(0)) * width);
-  const Extents strides = row_major_strides(box.sizes);
-  for (ChunkId chunk : checkpoint_.chunks(tensor)) {
-    const Box own = box_of(checkpoint_, chunk);
-    auto shared = intersect(own, box);
-    if (!shared || is_empty(*shared)) continue;
-    Box local = *shared;
-    std::int64_t first = 0;
-    for (std::size_t d = 0; d < strides.size(); ++d) {
-      local.offsets[d] -= own.offsets[d];
-      first += (shared->offsets[d] - box.offsets[d]) * strides[d];
-    }
-    SHW_TRY(Bytes part, reader.read(chunk, local));
-    copy_strided({part, row_major_strides(local.sizes), 0}, {out, strides, first}, local.sizes,
-                 width);
-  }
+  SHW_TRY([[maybe_unused]] const auto read, read_tensor_box(reader, tensor, box, out));
   return out;
 }
 
@@ -279,8 +265,8 @@ Status PairPass::count(const Piece& piece, Readers& readers, PairCounter& counte
 
 // Encoded statistics of the part's pairs; no numbers for a pair with an unreadable piece.
 Result<std::string> PairPass::look(const PairPart& part) const {
-  Readers readers{BoxReader(checkpoint_, /*decoded_bytes=*/0),
-                  BoxReader(checkpoint_, /*decoded_bytes=*/0), HoleCheck(checkpoint_)};
+  Readers readers{ItemCursor(checkpoint_, /*decoded_bytes=*/0),
+                  ItemCursor(checkpoint_, /*decoded_bytes=*/0), HoleCheck(checkpoint_)};
   Encoder payload;
   std::unique_ptr<PairCounter> counter;
   for (std::size_t i = part.first; i < part.last; ++i) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/facts/check_input.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/tensor/convert.h"
 
 namespace shw {

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "core/base/checked.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/repair/lower/item_place.h"
 #include "core/tiles/exact_tiling.h"
 

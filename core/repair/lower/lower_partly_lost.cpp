@@ -4,7 +4,7 @@
 // that the rank never had.
 #include <algorithm>
 
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/repair/lower/lower.h"
 #include "core/tiles/exact_tiling.h"
 

@@ -16,7 +16,7 @@ namespace {
 
 struct PartSides {
   PartReader wanted;
-  BoxReader written;
+  ItemCursor written;
 };
 
 struct RelocatedTarget {
@@ -35,7 +35,7 @@ struct RelocatedTarget {
   std::map<ChunkId, std::shared_ptr<const OutputTileMore>> elsewhere{};
   Pool<PartSides> readers{[this] {
     return std::make_unique<PartSides>(
-        PartSides{PartReader(plan.all, memory_of_side), BoxReader(result, memory_of_side)});
+        PartSides{PartReader(plan.all, memory_of_side), ItemCursor(result, memory_of_side)});
   }};
 
   Result<ComparedTile> compare(ChunkId chunk, Progress* progress) {
@@ -53,7 +53,7 @@ struct RelocatedTarget {
 
  private:
   Result<ComparedTile> compare_with_item(ChunkId chunk, PartSides& sides, Progress* progress) {
-    SHW_TRY(BoxReader * source, sides.wanted.reader(0));
+    SHW_TRY(ItemCursor * source, sides.wanted.reader(0));
     TargetChunk tile{box_of(result, chunk), 0, kept[index_of(chunk)]};
     if (auto more = elsewhere.find(chunk); more != elsewhere.end()) tile.more = more->second;
     ComparedTile found;

@@ -12,7 +12,7 @@
 #include "core/base/parallel.h"
 #include "core/exec/journal.h"
 #include "core/facts/storage/integrity.h"
-#include "core/formats/item_pass.h"
+#include "core/formats/items/item_hash.h"
 #include "core/formats/non_item_bytes.h"
 #include "core/io/owner.h"
 #include "core/io/read_whole.h"
@@ -181,12 +181,12 @@ Result<std::vector<ObjectCertificate>> certify_objects(const Checkpoint& result,
     if (progress != nullptr && row.item)
       progress->total += narrow<std::uint64_t>(row.item->length).value_or(0);
   }
-  ItemHasher passes(result);
+  ItemCursor items(result, /*decoded_bytes=*/0);
   for (const NonTensorEntry& row : result.objects()) {
     if (is_cancelled(progress)) return cancelled_error();
     objects.push_back({row.fqn, {}});
     if (!row.item) continue;
-    SHW_TRY(VerifiedItem held, passes.hold(row, progress));
+    SHW_TRY(VerifiedItem held, hash_and_verify(items, row, progress));
     objects.back().item = to_hex(held.hash);
     objects.back().damage = std::move(held.mismatch);
   }

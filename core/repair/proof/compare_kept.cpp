@@ -2,7 +2,9 @@
 
 #include <functional>
 
-#include "core/formats/items.h"
+#include "core/formats/items/item_hash.h"
+#include "core/formats/items/items.h"
+#include "core/io/gather.h"
 #include "core/tensor/strided_copy.h"
 #include "core/tiles/blocks.h"
 

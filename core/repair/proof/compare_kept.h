@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "core/formats/box_reader.h"
+#include "core/formats/items/item_cursor.h"
 #include "core/repair/proof/mismatch.h"
 #include "core/transform/target_state.h"
 
@@ -12,8 +12,8 @@ namespace shw {
 
 // The readers of both sides for a tile, and where results go.
 struct Comparing {
-  BoxReader& source;
-  BoxReader& written;
+  ItemCursor& source;
+  ItemCursor& written;
   ChunkId at;
   Progress* progress = nullptr;
   // If not null: set if an element differs.

@@ -9,7 +9,8 @@
 
 #include "core/formats/carried_values.h"
 #include "core/formats/complete.h"
-#include "core/formats/items.h"
+#include "core/formats/items/item_hash.h"
+#include "core/formats/items/items.h"
 #include "core/repair/lower/lower.h"
 #include "core/tiles/blocks.h"
 #include "core/tiles/exact_tiling.h"
@@ -218,7 +219,7 @@ Result<std::int64_t> lost_out_of_range(const PartIndex& index, const Box& box, P
 }
 
 Status compare_elements(const PartIndex& index, ChunkId chunk, PartReader& wanted,
-                        BoxReader& written, Progress* progress, ComparedTile& found) {
+                        ItemCursor& written, Progress* progress, ComparedTile& found) {
   const TargetTensor& tensor = index.tensor();
   Box tile = box_of(written.checkpoint(), chunk);
   std::int64_t compared = 0;

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/formats/box_reader.h"
+#include "core/formats/items/item_cursor.h"
 #include "core/repair/proof/mismatch.h"
 #include "core/transform/lower.h"
 #include "core/transform/part_index.h"
@@ -39,7 +39,7 @@ Result<std::optional<Error>> differing_target_entry(const TargetState& all,
 // Compares every element of a written tile with its origin. If one differs, `found` has the
 // mismatch and the call fails.
 Status compare_elements(const PartIndex& index, ChunkId chunk, PartReader& wanted,
-                        BoxReader& written, Progress* progress, ComparedTile& found);
+                        ItemCursor& written, Progress* progress, ComparedTile& found);
 
 // Number of elements in `box` that are both lost and out of range; they count as lost only. Reads
 // them, unless no element of the box is lost.

@@ -12,8 +12,8 @@
 #include "core/base/parallel_batches.h"
 #include "core/base/team.h"
 #include "core/exec/copy_hasher.h"
-#include "core/formats/item_pass.h"
-#include "core/formats/items.h"
+#include "core/formats/items/item_hash.h"
+#include "core/formats/items/items.h"
 #include "core/repair/proof/checksum_mismatches.h"
 #include "core/repair/proof/hash_each.h"
 
@@ -71,10 +71,10 @@ Result<std::string> EntryItems::hash(std::string_view fqn) const {
 }
 
 Result<Hash128> hash_kept(const Checkpoint& source, ItemPlace item, const CopyHasher& copied_items,
-                          ItemHasher& passes, Progress* progress) {
+                          ItemCursor& items, Progress* progress) {
   auto range = range_in_file(item, source.file(item.file).size);
   auto seen = range ? copied_items.hash_of(item.file, range->offset, range->length) : std::nullopt;
-  if (!seen) return passes.hash(item, progress);
+  if (!seen) return hash_item(items, item, progress);
   if (progress != nullptr) progress->add(range->length);
   return *seen;
 }
@@ -103,7 +103,7 @@ class ItemTasks {
       : checkpoint_(checkpoint),
         mismatches_(mismatches),
         rows_(items_as_they_lie(checkpoint)),
-        passes_([&checkpoint] { return std::make_unique<ItemHasher>(checkpoint); }) {
+        items_([&checkpoint] { return std::make_unique<ItemCursor>(checkpoint, 0); }) {
     for (std::size_t i = 0; i < rows_.size(); i = end_of_item(rows_, i)) first_.push_back(i);
   }
 
@@ -123,18 +123,19 @@ class ItemTasks {
   Result<Hash128> hash(std::size_t task, Progress* progress) {
     const ItemRow& row = rows_[first_[task]];
     auto hash = mismatches_ == nullptr
-                    ? passes_.take()->hash({row.file, row.offset, row.length}, progress)
-                    : hold(task, progress);
+                    ? hash_item(*items_.take(), {row.file, row.offset, row.length}, progress)
+                    : verify(task, progress);
     if (!hash)
       hash.error().place.tensor = checkpoint_.fqn(checkpoint_.tensor_of(ChunkId{row.chunk}));
     return hash;
   }
 
  private:
-  Result<Hash128> hold(std::size_t task, Progress* progress) {
-    const auto held = chunks(task);
-    SHW_TRY(VerifiedItem item, passes_.take()->hold(ChunkId{held.front().chunk}, progress));
-    for (const ItemRow& row : held) mismatches_->add(ChunkId{row.chunk}, item.mismatch);
+  Result<Hash128> verify(std::size_t task, Progress* progress) {
+    const auto rows = chunks(task);
+    SHW_TRY(VerifiedItem item,
+            hash_and_verify(*items_.take(), ChunkId{rows.front().chunk}, progress));
+    for (const ItemRow& row : rows) mismatches_->add(ChunkId{row.chunk}, item.mismatch);
     return item.hash;
   }
 
@@ -142,7 +143,7 @@ class ItemTasks {
   ChecksumMismatches* mismatches_;
   std::vector<ItemRow> rows_;
   std::vector<std::size_t> first_;  // by task: first row in rows_
-  Pool<ItemHasher> passes_;
+  Pool<ItemCursor> items_;
 };
 
 }  // namespace

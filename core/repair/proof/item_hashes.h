@@ -16,7 +16,7 @@
 namespace shw {
 
 class ChecksumMismatches;
-class ItemHasher;
+class ItemCursor;
 class CopyHasher;
 class Team;
 
@@ -42,7 +42,7 @@ Result<Result<ItemHashes>> hash_all_items(const Checkpoint& checkpoint, Progress
                                           Team& team, const ItemHashExtras& extras = {});
 // XXH3-128 of a source item that was kept: as computed while copying, otherwise from reading it.
 Result<Hash128> hash_kept(const Checkpoint& source, ItemPlace item, const CopyHasher& copied_items,
-                          ItemHasher& passes, Progress* progress);
+                          ItemCursor& items, Progress* progress);
 // Number of bytes that hash_all_items() reads.
 std::uint64_t item_bytes(const Checkpoint& checkpoint);
 // 0 if the chunk has no item.

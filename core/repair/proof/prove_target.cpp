@@ -8,7 +8,8 @@
 #include "core/base/hash.h"
 #include "core/base/parallel.h"
 #include "core/base/team.h"
-#include "core/formats/item_pass.h"
+#include "core/formats/items/disk_order.h"
+#include "core/formats/items/item_hash.h"
 #include "core/repair/proof/checksum_mismatches.h"
 #include "core/repair/proof/compare_target.h"
 #include "core/repair/proof/hash_each.h"
@@ -66,9 +67,10 @@ struct TileTasks {
   }
 };
 
-struct PassesOfBoth {
-  PassesOfBoth(const Checkpoint& before, const Checkpoint& after) : source(before), result(after) {}
-  ItemHasher source, result;
+struct ItemsOfBoth {
+  ItemsOfBoth(const Checkpoint& before, const Checkpoint& after)
+      : source(before, /*decoded_bytes=*/0), result(after, /*decoded_bytes=*/0) {}
+  ItemCursor source, result;
 };
 
 // The source chunk that the tile keeps: the one at the tile's offsets.
@@ -96,26 +98,26 @@ std::optional<ItemPlace> item_before(const ProvingTarget& proving, const TileTas
 
 // Proves that a kept item is unchanged, and returns its hash.
 Result<Hash128> prove_kept(const ProvingTarget& proving, const TileTasks& tasks, ChunkId chunk,
-                           PassesOfBoth& passes) {
+                           ItemsOfBoth& items) {
   // In place, a tile without elements also stays as it is and is made of nothing.
   if (proving.in_place && is_empty(box_of(proving.result, chunk))) {
     if (!proving.result.item(chunk)) return kNoHash;
-    SHW_TRY(VerifiedItem held, passes.result.hold(chunk, proving.progress));
-    return held.hash;
+    SHW_TRY(VerifiedItem written, hash_and_verify(items.result, chunk, proving.progress));
+    return written.hash;
   }
   const auto before = item_before(proving, tasks, chunk);
   const auto now = proving.result.item(chunk);
   // If files are kept, tiles without an item stay without one.
   if (proving.form.keeps_files && !before && !now) return kNoHash;
   if (before && now) {
-    SHW_TRY(VerifiedItem held, passes.result.hold(chunk, proving.progress));
-    Hash128 wanted = held.hash;
+    SHW_TRY(VerifiedItem written, hash_and_verify(items.result, chunk, proving.progress));
+    Hash128 wanted = written.hash;
     if (!proving.in_place || !is_same_place(proving, *before, *now)) {
       SHW_TRY(wanted, hash_kept(proving.all.source(), *before, proving.written.copied_items,
-                                passes.source, nullptr));
+                                items.source, nullptr));
     }
-    if (wanted == held.hash) {
-      proving.mismatches.add(chunk, std::move(held.mismatch));
+    if (wanted == written.hash) {
+      proving.mismatches.add(chunk, std::move(written.mismatch));
       return wanted;
     }
   }
@@ -126,12 +128,12 @@ Result<Hash128> prove_kept(const ProvingTarget& proving, const TileTasks& tasks,
 // Reads one tile back, compares it with its fingerprint or its source item, and returns the item's
 // hash.
 Result<Hash128> prove_tile(const ProvingTarget& proving, const TileTasks& tasks, ChunkId chunk,
-                           PassesOfBoth& passes) {
+                           ItemsOfBoth& items) {
   const TileTask& task = tasks.of_chunk[index_of(chunk)];
-  if (task.made == TileTask::kNone) return prove_kept(proving, tasks, chunk, passes);
-  SHW_TRY(ItemPass pass, passes.result.hash_and_fingerprint(chunk, proving.progress));
+  if (task.made == TileTask::kNone) return prove_kept(proving, tasks, chunk, items);
+  SHW_TRY(HashedElements found, hash_and_fingerprint(items.result, chunk, proving.progress));
   const auto& read = proving.written.made[task.made];
-  if (read && read->fingerprint == pass.elements) return pass.hash;
+  if (read && read->fingerprint == found.elements) return found.hash;
   return differs_from_target(name_of(proving, task), "its tile at " +
                                                          to_text(proving.result.offsets(chunk)) +
                                                          " does not hold what was read for it");
@@ -182,13 +184,13 @@ Result<ItemHashes> hashes_before(const ProvingTarget& proving, const TileTasks& 
     const std::uint32_t kept = tasks.of_chunk[i].kept;
     if (kept != TileTask::kNone && tasks.place_of(ChunkId{i}) == nullptr) before[kept] = hashes[i];
   }
-  ItemHasher passes(source);
+  ItemCursor items(source, /*decoded_bytes=*/0);
   for (const auto& [chunk, place] : tasks.elsewhere) {
     const ChunkId kept{tasks.of_chunk[index_of(chunk)].kept};
     const auto item = source.item(kept);
     if (!item || before[index_of(kept)] != kNoHash) continue;
     SHW_TRY(before[index_of(kept)],
-            hash_kept(source, *item, proving.written.copied_items, passes, nullptr));
+            hash_kept(source, *item, proving.written.copied_items, items, nullptr));
   }
   return before;
 }
@@ -212,9 +214,9 @@ Result<ProvedTiles> prove_tiles(const ProvingTarget& proving) {
   costs.reserve(order.size());
   for (ChunkId chunk : order) costs.push_back(item_length(proving.result, chunk));
   HashWork work{"prove", costs, {}, proving.progress};
-  Pool<PassesOfBoth> passes(
-      [&] { return std::make_unique<PassesOfBoth>(all.source(), proving.result); });
-  work.find = [&](std::size_t i) { return prove_tile(proving, tasks, order[i], *passes.take()); };
+  Pool<ItemsOfBoth> items(
+      [&] { return std::make_unique<ItemsOfBoth>(all.source(), proving.result); });
+  work.find = [&](std::size_t i) { return prove_tile(proving, tasks, order[i], *items.take()); };
   SHW_TRY(const ItemHashes found, hash_each(proving.written.team, work));
   if (proving.written.team != nullptr) SHW_CHECK(proving.mismatches.share(*proving.written.team));
   ProvedTiles proved{ItemHashes(order.size())};

@@ -19,7 +19,7 @@
 #include <set>
 
 #include "core/facts/storage/integrity.h"
-#include "core/formats/hash_ranges.h"
+#include "core/formats/items/hash_ranges.h"
 #include "core/formats/open.h"
 #include "core/io/folder_lock.h"
 #include "core/io/rights.h"

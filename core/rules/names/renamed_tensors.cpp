@@ -7,7 +7,7 @@
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
 #include "core/facts/names/wrapper_marks.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/model/state_names.h"
 #include "core/rules/names/name_rules.h"
 #include "core/rules/names/plan_names.h"

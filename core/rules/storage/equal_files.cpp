@@ -93,7 +93,7 @@ bool must_differ(const Checkpoint& c, ChunkId a, ChunkId b) {
 std::vector<std::size_t> telling_items(const Checkpoint& c, const Items& items) {
   std::vector<std::size_t> telling;
   std::set<TensorId> seen;
-  BoxReader reader(c, /*decoded_bytes=*/0);
+  ItemCursor reader(c, /*decoded_bytes=*/0);
   for (std::size_t i = 0; i < items.size() && telling.size() < kMostAsked; ++i) {
     const TensorId tensor = c.tensor_of(items[i]);
     const auto elements = static_cast<std::uint64_t>(volume(c.sizes(items[i])).value_or(0));

@@ -22,7 +22,7 @@ bool is_recorded(const FileRow& file) {
 
 bool is_telling(const Facts& facts, const std::vector<SharedRange>& ranges) {
   if (facts.depth < Depth::kHeaders) return false;
-  BoxReader reader(facts.checkpoint, /*decoded_bytes=*/0);
+  ItemCursor reader(facts.checkpoint, /*decoded_bytes=*/0);
   int looked_at = 0;
   for (const SharedRange& range : each_of(ranges, facts)) {
     for (const Claim& claim : range.claims) {

@@ -11,7 +11,7 @@
 
 #include "core/base/checked.h"
 #include "core/facts/storage/orphans.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 
 namespace shw {
 namespace {

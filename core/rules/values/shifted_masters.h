@@ -7,7 +7,7 @@
 
 #include "core/facts/facts.h"
 #include "core/facts/values/value_looks.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 
 namespace shw {
 

@@ -7,7 +7,7 @@
 
 #include "core/cluster/loopback.h"
 #include "core/cluster/transport_team.h"
-#include "core/formats/box_reader.h"
+#include "core/formats/items/item_cursor.h"
 #include "core/formats/open.h"
 #include "core/io/faulty_store.h"
 #include "core/repair/proof/verify.h"
@@ -59,7 +59,7 @@ TeamSays verified_by(Store& store, const std::string& source, const std::string&
 // Flips one bit in the first element of the largest tile of a folder.
 void bend(MemoryStore& store, const std::string& folder) {
   auto checkpoint = open_in(store, folder);
-  BoxReader boxes(*checkpoint);
+  ItemCursor boxes(*checkpoint);
   std::string path;
   std::uint64_t largest = 0, at = 0;
   for (std::uint32_t i = 0; i < checkpoint->chunk_count(); ++i) {

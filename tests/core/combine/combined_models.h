@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/compare/laid.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/tensor/cast.h"
 
 namespace shw::test {

@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "core/compare/laid.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/formats/open.h"
 #include "core/temporary_folder.h"
 #include "core/tensor/element_text.h"

@@ -7,7 +7,7 @@
 
 #include "core/cluster/loopback.h"
 #include "core/cluster/transport_team.h"
-#include "core/formats/box_reader.h"
+#include "core/formats/items/item_cursor.h"
 #include "core/io/gather.h"
 #include "core/program/random_program.h"
 #include "core/repair/make_checkpoint.h"
@@ -43,7 +43,7 @@ struct Columns {
   }
   void open() {
     checkpoint = open_checkpoint(folder / "ckpt").value();
-    lies = storage_of(*checkpoint, ChunkId{0}).value();
+    lies = ItemCursor(*checkpoint).storage(ChunkId{0}).value();
     REQUIRE(lies.crc.has_value());
   }
   // Flips one bit of the number in the middle.

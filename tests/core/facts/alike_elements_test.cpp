@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "core/facts/values/tensor_statistics.h"
-#include "core/formats/element_pass.h"
+#include "core/formats/items/element_pass.h"
 #include "core/formats/open.h"
 #include "core/tensor/statistics_counter.h"
 
@@ -30,9 +30,9 @@ TEST_CASE("elements that were never written come as one and their number, and co
         // In two ranges: the first gives all elements that are in no tile.
         const std::int64_t half = (count + 1) / 2;
         std::int64_t given = 0;
-        ElementPasses passes(c);
+        ItemCursor items(c);
         for (const ElementRange range : {ElementRange{0, half}, {half, count}}) {
-          auto some = passes.pass(chunk, range, parts, nullptr, alike);
+          auto some = pass_elements(items, chunk, range, parts, nullptr, alike);
           REQUIRE(some.has_value());
           given += *some;
         }

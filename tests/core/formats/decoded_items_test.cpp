@@ -1,4 +1,4 @@
-#include "core/formats/decoded_items.h"
+#include "core/formats/items/decoded_items.h"
 
 #include <doctest/doctest.h>
 
@@ -6,7 +6,7 @@
 
 #include "core/base/parallel.h"
 #include "core/exec/memory_shares.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/formats/open.h"
 #include "core/tensor/strided_copy.h"
 

@@ -4,15 +4,14 @@
 #include <limits>
 #include <random>
 
-#include "core/formats/box_pass.h"
-#include "core/formats/box_reader.h"
 #include "core/formats/common/zip.h"
 #include "core/formats/dcp/dcp_formats.h"
-#include "core/formats/decode_item.h"
-#include "core/formats/decoded_items.h"
-#include "core/formats/element_pass.h"
-#include "core/formats/item_access.h"
-#include "core/formats/items.h"
+#include "core/formats/items/decoded_items.h"
+#include "core/formats/items/element_pass.h"
+#include "core/formats/items/item_access.h"
+#include "core/formats/items/item_check.h"
+#include "core/formats/items/item_cursor.h"
+#include "core/formats/items/items.h"
 #include "core/formats/open.h"
 #include "core/io/faulty_store.h"
 #include "core/io/memory_store.h"
@@ -82,7 +81,7 @@ TEST_CASE("boxes that are decoded while they are read are those of the item deco
     auto all = read_chunk(*checkpoint, ChunkId{0});
     REQUIRE(all.has_value());
     const std::uint64_t needed = decoding_bytes(*checkpoint, ChunkId{0}, all->size());
-    BoxReader whole_items(*checkpoint, needed), streaming(*checkpoint, needed - 1);
+    ItemCursor whole_items(*checkpoint, needed), streaming(*checkpoint, needed - 1);
     std::mt19937 dice(11);
     for (int i = 0; i < 24; ++i) {
       Box box = whole(kSizes);
@@ -113,10 +112,10 @@ TEST_CASE("elements that pass are those of the item, however it is encoded") {
       passed.insert(passed.end(), bytes.begin(), bytes.end());
       return {};
     };
+    ItemCursor items(*checkpoint);
     const std::int64_t count = *volume(kSizes);
     for (std::int64_t first = 0; first < count; first += count / 3) {
-      auto given =
-          pass_elements(*checkpoint, ChunkId{0}, {first, first + count / 3}, parts, nullptr);
+      auto given = pass_elements(items, ChunkId{0}, {first, first + count / 3}, parts, nullptr);
       REQUIRE(given.has_value());
       CHECK(*given == (first == 0 ? count : 0));
     }
@@ -163,7 +162,7 @@ TEST_CASE("all of an item passes in pieces as they lie, each element once") {
     const auto all = read_chunk(*checkpoint, ChunkId{0});
     REQUIRE(all.has_value());
     for (const Box& asked : {whole(kSizes), Box{{3, 10, 7}, {90, 110, 180}}}) {
-      BoxReader reader(*checkpoint, /*decoded_bytes=*/0);
+      ItemCursor reader(*checkpoint, /*decoded_bytes=*/0);
       std::int64_t elements = 0;
       std::size_t pieces = 0, wrong = 0;
       auto take = [&](const Box& box, BytesView bytes) -> Status {

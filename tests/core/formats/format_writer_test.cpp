@@ -7,7 +7,8 @@
 
 #include "core/fixtures.h"
 #include "core/formats/dcp/dcp_format_writer.h"
-#include "core/formats/items.h"
+#include "core/formats/items/item_check.h"
+#include "core/formats/items/items.h"
 #include "core/formats/open.h"
 #include "core/formats/plain_value.h"
 #include "core/formats/written.h"

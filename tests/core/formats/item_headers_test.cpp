@@ -1,4 +1,4 @@
-#include "core/formats/item_headers.h"
+#include "core/formats/items/item_headers.h"
 
 #include <doctest/doctest.h>
 

@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "core/fixtures.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/formats/open.h"
 
 using namespace shw;

@@ -6,7 +6,9 @@
 
 #include "core/formats/dcp/dcp_formats.h"
 #include "core/formats/dcp/dcp_write.h"
-#include "core/formats/items.h"
+#include "core/formats/items/item_check.h"
+#include "core/formats/items/item_hash.h"
+#include "core/formats/items/items.h"
 #include "core/make_zip.h"
 #include "core/memory_sink.h"
 #include "core/model/builder.h"

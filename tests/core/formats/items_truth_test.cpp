@@ -7,7 +7,8 @@
 
 #include "core/fixtures.h"
 #include "core/formats/common/codecs.h"
-#include "core/formats/items.h"
+#include "core/formats/items/item_check.h"
+#include "core/formats/items/items.h"
 #include "core/formats/open.h"
 #include "core/model/builder.h"
 #include "core/temporary_folder.h"

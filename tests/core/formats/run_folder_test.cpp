@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "core/formats/common/torch_archive.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/formats/open.h"
 #include "core/formats/torch_file/torch_file_support.h"
 #include "core/memory_sink.h"

@@ -5,8 +5,8 @@
 
 #include <cstring>
 
-#include "core/formats/box_reader.h"
-#include "core/formats/items.h"
+#include "core/formats/items/item_cursor.h"
+#include "core/formats/items/items.h"
 #include "core/formats/open.h"
 #include "core/repair/plan/plan.h"
 #include "core/report/listing.h"
@@ -62,7 +62,7 @@ TEST_CASE("a box of a transposed view is cut out of it and has no byte runs") {
   auto checkpoint = toy_checkpoint();
   ChunkId view = checkpoint->chunks(*checkpoint->find("t"))[0];
   Box box{{1, 0}, {2, 1}};
-  auto part = BoxReader(*checkpoint).read(view, box);
+  auto part = ItemCursor(*checkpoint).read(view, box);
   REQUIRE_MESSAGE(part.has_value(), part.error().message);
   CHECK(floats(*part) == std::vector<float>{2, 3});
   auto runs = ranges(*checkpoint, view, box);

@@ -11,7 +11,7 @@
 
 #include "core/formats/common/crc32.h"
 #include "core/formats/format_writer.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/formats/open.h"
 
 namespace shw::test {

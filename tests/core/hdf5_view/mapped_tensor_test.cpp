@@ -7,7 +7,7 @@
 #include <random>
 
 #include "core/formats/common/codecs.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/hdf5_view/dataset_names.h"
 #include "core/model/builder.h"
 #include "core/tensor/strided_copy.h"

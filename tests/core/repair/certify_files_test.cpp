@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <set>
 
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/formats/open.h"
 #include "core/repair/proof/agreement.h"
 #include "core/repair/proof/digests.h"

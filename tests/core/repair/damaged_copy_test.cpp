@@ -7,8 +7,8 @@
 
 #include "core/cluster/loopback.h"
 #include "core/cluster/transport_team.h"
-#include "core/formats/box_reader.h"
 #include "core/formats/dcp/dcp_formats.h"
+#include "core/formats/items/item_cursor.h"
 #include "core/model/builder.h"
 #include "core/repair/make_checkpoint.h"
 #include "core/repair/proof/checksum_mismatches.h"
@@ -51,7 +51,7 @@ void bend_tensor(const std::string& path, const std::string& fqn) {
   auto checkpoint = opened(path);
   ChunkId last{};
   for (ChunkId chunk : checkpoint->chunks(*checkpoint->find(fqn))) last = chunk;
-  const ChunkStorage lies = storage_of(*checkpoint, last).value();
+  const ChunkStorage lies = ItemCursor(*checkpoint).storage(last).value();
   bend_byte(path + "/" + checkpoint->file(checkpoint->item(last)->file).path, lies.offset + 5);
 }
 

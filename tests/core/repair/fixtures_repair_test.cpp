@@ -1,7 +1,7 @@
 // Moved axes in checkpoints written by real torch and AutoModel, from finding to proof.
 #include <doctest/doctest.h>
 
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/formats/open.h"
 #include "core/repair/against_source.h"
 #include "core/repair/plan/plan.h"

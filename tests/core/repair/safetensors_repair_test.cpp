@@ -7,9 +7,9 @@
 #include <random>
 
 #include "core/facts/storage/filled.h"
-#include "core/formats/box_reader.h"
 #include "core/formats/common/safetensors_header.h"
-#include "core/formats/items.h"
+#include "core/formats/items/item_cursor.h"
+#include "core/formats/items/items.h"
 #include "core/repair/against_source.h"
 #include "core/repair/make_checkpoint.h"
 #include "core/repair/plan/plan.h"
@@ -360,7 +360,7 @@ TEST_CASE("any box of a raw item reads as the whole item cut down") {
                {{"a", "F32", {1}, text_of({1})}, {"w", "F32", shape, text_of(all)}});
     auto checkpoint = opened(folder / name);
     ChunkId chunk = checkpoint->chunks(*checkpoint->find("w"))[0];
-    BoxReader reader(*checkpoint);
+    ItemCursor reader(*checkpoint);
     for (int i = 0; i < 5; ++i) {
       Box box = whole(shape);
       for (std::size_t d = 0; d < shape.size(); ++d) {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/formats/open.h"
 #include "core/repair/against_source.h"
 #include "core/repair/lower/lower.h"

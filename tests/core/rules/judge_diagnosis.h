@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/fixtures.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/model/diagnosis.h"
 #include "core/tensor/cast.h"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/facts/facts.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/mesh/error_models.h"
 #include "core/rules/check.h"
 #include "core/rules/explained.h"

@@ -9,7 +9,7 @@
 #include <set>
 #include <string>
 
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/tensor/convert.h"
 #include "core/tensor/element_text.h"
 

@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "core/facts/storage/filled.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/formats/table.h"
 #include "core/repair/plan/kept_plan.h"
 #include "core/repair/plan/plan.h"

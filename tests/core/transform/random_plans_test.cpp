@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "core/exec/write_blocks.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/memory_sink.h"
 #include "core/repair/plan/plan.h"
 #include "core/transform/drawn_plan.h"

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <set>
 
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/formats/table.h"
 #include "core/repair/plan/plan.h"
 #include "core/repair/run/make_target.h"

@@ -1,7 +1,7 @@
 // Resharding checkpoints of formats without tiles.
 #include <doctest/doctest.h>
 
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/formats/open.h"
 #include "core/make_zip.h"
 #include "core/repair/plan/plan.h"

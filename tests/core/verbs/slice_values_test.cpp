@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "core/fixtures.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/formats/open.h"
 #include "core/temporary_folder.h"
 #include "core/tensor/element_text.h"

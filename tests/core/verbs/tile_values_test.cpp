@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/formats/box_reader.h"
+#include "core/formats/items/item_cursor.h"
 #include "core/formats/open.h"
 #include "core/session/look_run.h"
 #include "core/session/session.h"

@@ -7,6 +7,7 @@
 #include "core/base/parallel.h"
 #include "core/facts/values/many_values.h"
 #include "core/facts/values/tensor_statistics.h"
+#include "core/formats/items/item_check.h"
 #include "core/formats/open.h"
 #include "core/repair/make_checkpoint.h"
 #include "core/temporary_folder.h"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/fixtures.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/formats/open.h"
 #include "core/make_zip.h"
 #include "core/read_all.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/facts/values/dequantised.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/formats/open.h"
 #include "core/make_zip.h"
 #include "core/read_all.h"

@@ -6,7 +6,7 @@
 #include "core/formats/common/crc32.h"
 #include "core/formats/common/torch_item.h"
 #include "core/formats/dcp/dcp_write.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/formats/open.h"
 #include "core/memory_sink.h"
 #include "core/tensor/strided_copy.h"

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "core/formats/dcp/dcp_names.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/formats/open.h"
 #include "core/io/read_whole.h"
 #include "core/memory_sink.h"

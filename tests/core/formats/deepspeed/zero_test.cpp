@@ -7,7 +7,7 @@
 #include <iterator>
 
 #include "core/fixtures.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/formats/open.h"
 #include "core/rules/check.h"
 

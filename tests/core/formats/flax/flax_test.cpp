@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/fixtures.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/formats/open.h"
 #include "core/read_all.h"
 #include "core/rules/check.h"

@@ -6,7 +6,7 @@
 
 #include "core/fixtures.h"
 #include "core/formats/gguf/gguf_files.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/formats/open.h"
 #include "core/formats/table.h"
 #include "core/read_all.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/fixtures.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/formats/open.h"
 
 namespace shw::test {

@@ -7,7 +7,7 @@
 #include <iterator>
 
 #include "core/fixtures.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/formats/megatron_axes.h"
 #include "core/formats/megatron_legacy/legacy_layers.h"
 #include "core/formats/megatron_legacy/legacy_names.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/formats/nanotron/nanotron_slices.h"
 #include "core/formats/open.h"
 #include "core/formats/torch_file/torch_file_support.h"

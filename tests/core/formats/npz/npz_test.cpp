@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/fixtures.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/formats/npz/npz_open.h"
 #include "core/formats/open.h"
 #include "core/make_zip.h"

@@ -7,7 +7,7 @@
 
 #include "core/fixtures.h"
 #include "core/formats/common/crc32c.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/formats/open.h"
 #include "core/formats/orbax/ocdbt.h"
 #include "core/make_zip.h"

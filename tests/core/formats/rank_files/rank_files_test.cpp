@@ -8,7 +8,7 @@
 
 #include "core/fixtures.h"
 #include "core/formats/common/rank_boxes.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/formats/open.h"
 #include "core/formats/rank_files/rank_names.h"
 #include "core/rules/check.h"

@@ -7,7 +7,7 @@
 
 #include "core/fixtures.h"
 #include "core/formats/common/safetensors_header.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/formats/safetensors/assembled.h"
 #include "core/formats/safetensors/safetensors_new.h"
 #include "core/formats/safetensors_outputs.h"

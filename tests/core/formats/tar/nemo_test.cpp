@@ -1,5 +1,5 @@
 // Archives of NeMo: a checkpoint of another format in a tar file.
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/formats/tar/tar_directory.h"
 #include "core/formats/torch_file/torch_file_support.h"
 

@@ -9,7 +9,7 @@
 #include <map>
 #include <numeric>
 
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/formats/open.h"
 #include "core/formats/tensor_parallel/parallel_model.h"
 #include "core/make_zip.h"

@@ -7,7 +7,7 @@
 #include <iterator>
 
 #include "core/fixtures.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/formats/open.h"
 #include "core/formats/torch_checkpointing/items_metadata.h"
 #include "core/model/state_path.h"

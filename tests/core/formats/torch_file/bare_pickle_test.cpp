@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "core/fixtures.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/formats/open.h"
 #include "core/make_zip.h"
 #include "core/read_all.h"

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/fixtures.h"
+#include "core/formats/items/item_check.h"
 #include "core/formats/torch_file/torch_file_support.h"
 #include "core/model/reachable.h"
 #include "core/tensor/strided_copy.h"

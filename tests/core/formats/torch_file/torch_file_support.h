@@ -5,7 +5,7 @@
 
 #include <map>
 
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/formats/open.h"
 #include "core/formats/plain_value.h"
 #include "core/make_zip.h"

@@ -2,6 +2,7 @@
 
 #include "core/fixtures.h"
 #include "core/formats/common/zip.h"
+#include "core/formats/items/item_check.h"
 #include "core/formats/torch_file/open_state.h"
 #include "core/formats/torch_file/state_dict.h"
 #include "core/formats/torch_file/torch_file_support.h"

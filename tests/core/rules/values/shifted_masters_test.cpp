@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/facts/values/flat_shift.h"
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 #include "core/model/state_names.h"
 #include "core/repair/against_source.h"
 #include "core/repair/plan/plan.h"

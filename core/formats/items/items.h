@@ -1,19 +1,16 @@
-// Reads items: headers, payloads, and whole tensors assembled from
-// chunks.
+// Reads single items, and whole tensors assembled from chunks. To read many items or boxes, use an
+// ItemCursor (item_cursor.h).
 #pragma once
 
-#include <functional>
-#include <memory>
+#include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "core/base/progress.h"
 #include "core/base/result.h"
 #include "core/formats/common/item_header.h"
-#include "core/formats/item_headers.h"
+#include "core/formats/items/item_headers.h"
 #include "core/model/checkpoint.h"
-#include "core/tensor/statistics_counter.h"
 
 namespace shw {
 
@@ -65,23 +62,5 @@ Result<TensorValues> read_tensor(const Checkpoint& checkpoint, TensorId tensor,
 // whole tensor.
 Result<TensorValues> read_first_elements(const Checkpoint& checkpoint, TensorId tensor,
                                          std::uint64_t count);
-
-// Statistics collected by check_item_data().
-struct ItemNumbers {
-  StatisticsCounter& counter;               // not thread-safe
-  std::optional<StatisticsSums> sums = {};  // set if all elements are stored undecoded
-};
-// Verifies the checksums of an item. If `header` is given and the elements are stored undecoded,
-// statistics are computed in the same pass.
-Result<DataCheck> check_item_data(const Checkpoint& checkpoint, ChunkId chunk, Progress* progress,
-                                  const ItemHeader* header = nullptr,
-                                  ItemNumbers* numbers = nullptr);
-// Verifies the checksums of the item of a BYTES entry.
-Result<DataCheck> check_object_data(const Checkpoint& checkpoint, std::size_t object,
-                                    Progress* progress);
-
-// XXH3-128 of the stored item (holes included) as 32 hex digits; a relabel does not change
-// it.
-Result<std::string> hash_item(const Checkpoint& checkpoint, ItemPlace place, Progress* progress);
 
 }  // namespace shw

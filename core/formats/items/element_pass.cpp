@@ -1,18 +1,16 @@
-#include "core/formats/element_pass.h"
+#include "core/formats/items/element_pass.h"
 
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <vector>
 
-#include "core/formats/box_reader.h"
-#include "core/formats/item_access.h"
-#include "core/formats/items.h"
+#include "core/formats/items/item_access.h"
 
 namespace shw {
 namespace {
 
-// Bytes per read of a view with gaps.
-constexpr std::int64_t kSlab = 8 << 20;
+constexpr std::int64_t kPiece = std::int64_t{4} << 20;  // bytes of a box that is read at once
 
 // True if the elements form one byte run without gaps: row-major in some order of dims.
 bool lies_in_one_run(const ItemHeader& header) {
@@ -50,35 +48,63 @@ Status pass_run(const OpenItem& item, ElementRange range, const ExtentVisitor& p
   return read_through(*storage.source, begin, count * width, each, progress);
 }
 
-Status pass_slabs(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeader& header,
-                  const ExtentVisitor& parts, Progress* progress) {
-  const std::vector<Box> slabs =
-      row_slabs(header.sizes, kSlab / static_cast<std::int64_t>(size_of(header.dtype)));
-  BoxReader reader(checkpoint, /*decoded_bytes=*/0);
-  Bytes bytes;
-  for (const Box& slab : slabs) {
-    if (is_cancelled(progress)) return cancelled_error();
-    SHW_CHECK(reader.read(chunk, slab, bytes));
-    if (progress != nullptr) progress->add(bytes.size());
-    SHW_CHECK(parts.bytes(bytes));
-  }
-  return {};
+// Dimensions by stride, largest first. Dimensions of size 1 come
+// last.
+std::vector<std::size_t> widest_first(const ItemHeader& header) {
+  std::vector<std::size_t> order(header.sizes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const bool a_steps = header.sizes[a] > 1, b_steps = header.sizes[b] > 1;
+    return a_steps != b_steps ? a_steps : a_steps && header.strides[a] > header.strides[b];
+  });
+  return order;
+}
+
+// For items that are not one run of bytes.
+Status pass_pieces(const Checkpoint& checkpoint, ChunkId chunk, const ExtentVisitor& parts,
+                   Progress* progress) {
+  ItemCursor items(checkpoint, /*decoded_bytes=*/0);  // releases its decoder after this item
+  auto take = [&](const Box&, BytesView elements) -> Status {
+    if (progress != nullptr) progress->add(elements.size());
+    return parts.bytes(elements);
+  };
+  return pass_boxes(items, chunk, whole(checkpoint.sizes(chunk)), take, progress);
 }
 
 }  // namespace
 
-ElementPasses::ElementPasses(const Checkpoint& checkpoint)
-    : checkpoint_(checkpoint), files_(std::make_unique<ItemFiles>(checkpoint)) {}
-ElementPasses::~ElementPasses() = default;
+Status pass_boxes(ItemCursor& items, ChunkId chunk, const Box& all, const TakeBox& take,
+                  const Progress* progress) {
+  SHW_TRY(const ItemHeader header, items.header(chunk));
+  if (!is_as_recorded(items.checkpoint(), chunk, header) || size_of(header.dtype) == 0)
+    return tl::unexpected<Error>(not_as_recorded(items.checkpoint(), chunk, header));
+  if (is_empty(all)) return {};
+  const std::vector<std::size_t> order = widest_first(header);
+  Extents sizes(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) sizes[i] = all.sizes[order[i]];
+  Box box = all;
+  Bytes bytes;
+  for (const Box& slab :
+       row_slabs(sizes, kPiece / static_cast<std::int64_t>(size_of(header.dtype)))) {
+    if (is_cancelled(progress)) return cancelled_error();
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      box.offsets[order[i]] = all.offsets[order[i]] + slab.offsets[i];
+      box.sizes[order[i]] = slab.sizes[i];
+    }
+    SHW_CHECK(items.read(chunk, box, bytes));
+    SHW_CHECK(take(box, bytes));
+  }
+  return {};
+}
 
-Result<std::int64_t> ElementPasses::pass(ChunkId chunk, ElementRange range,
-                                         const ExtentVisitor& parts, Progress* progress,
-                                         const ConstantRunSink& alike) {
-  const Checkpoint& checkpoint = checkpoint_;
+Result<std::int64_t> pass_elements(ItemCursor& items, ChunkId chunk, ElementRange range,
+                                   const ExtentVisitor& parts, Progress* progress,
+                                   const ConstantRunSink& alike) {
+  const Checkpoint& checkpoint = items.checkpoint();
   // Skips compressed items, because reading the header alone means decompressing the item.
   if (range.first != 0 && !checkpoint.transforms(chunk).empty()) return 0;
-  if (auto place = checkpoint.item(chunk)) files_->read_around(*place);
-  SHW_TRY(OpenItem item, open_item(*files_, checkpoint, chunk, ItemPart::kPassing));
+  if (auto place = checkpoint.item(chunk)) items.files().read_around(*place);
+  SHW_TRY(OpenItem item, open_item(items.files(), checkpoint, chunk, ItemPart::kPassing));
   const ItemHeader& header = item.header;
   auto count = volume(header.sizes);
   const bool as_recorded = header.dtype == checkpoint.dtype(checkpoint.tensor_of(chunk)) &&
@@ -99,7 +125,7 @@ Result<std::int64_t> ElementPasses::pass(ChunkId chunk, ElementRange range,
   }
   SHW_CHECK(check_repeats(item));
   SHW_CHECK(in_one_run ? pass_run(item, {0, *count}, parts, progress)
-                       : pass_slabs(checkpoint, chunk, header, parts, progress));
+                       : pass_pieces(checkpoint, chunk, parts, progress));
   return *count;
 }
 
@@ -111,11 +137,6 @@ ConstantRunSink counting_alike(StatisticsSums& sums) {
     add_elements(sums, bits, count);
     return {};
   };
-}
-
-Result<std::int64_t> pass_elements(const Checkpoint& checkpoint, ChunkId chunk, ElementRange range,
-                                   const ExtentVisitor& parts, Progress* progress) {
-  return ElementPasses(checkpoint).pass(chunk, range, parts, progress);
 }
 
 }  // namespace shw

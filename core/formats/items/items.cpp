@@ -1,53 +1,17 @@
-#include "core/formats/items.h"
+#include "core/formats/items/items.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <numeric>
-#include <tuple>
 
-#include "core/base/cancellable_range.h"
 #include "core/base/checked.h"
-#include "core/base/parallel.h"
-#include "core/formats/item_access.h"
+#include "core/formats/items/item_access.h"
+#include "core/formats/items/tensor_box.h"
 #include "core/formats/tensor_coverage.h"
 #include "core/tensor/strided_copy.h"
 
 namespace shw {
 namespace {
-
-// Headers per task: makes the cost of opening a file negligible.
-constexpr std::size_t kHeadersPerTask = 256;
-
-// Chunks in file order, so that a task reads one file sequentially.
-std::vector<std::uint32_t> by_place(const Checkpoint& checkpoint, const Progress* progress) {
-  std::vector<std::uint32_t> order(checkpoint.chunk_count());
-  std::iota(order.begin(), order.end(), 0u);
-  auto before = [&](std::uint32_t a, std::uint32_t b) {
-    auto left = checkpoint.item(ChunkId{a}).value_or(ItemPlace{});
-    auto right = checkpoint.item(ChunkId{b}).value_or(ItemPlace{});
-    return std::tuple(left.file, left.offset, a) < std::tuple(right.file, right.offset, b);
-  };
-  stable_sort_until_cancelled(order.begin(), order.end(), before, progress);
-  return order;
-}
-
-struct Task {
-  std::size_t first, last;
-};
-
-std::vector<Task> tasks_of(const Checkpoint& checkpoint, const std::vector<std::uint32_t>& order) {
-  std::vector<Task> tasks;
-  auto file = [&](std::size_t i) {
-    return checkpoint.item(ChunkId{order[i]}).value_or(ItemPlace{}).file;
-  };
-  for (std::size_t first = 0, i = 1; i <= order.size(); ++i) {
-    if (i < order.size() && i - first < kHeadersPerTask && file(i) == file(first)) continue;
-    tasks.push_back({first, i});
-    first = i;
-  }
-  return tasks;
-}
 
 // The elements of a chunk; the payload must have the recorded size.
 Result<Bytes> read_chunk_with(ItemFiles& files, const Checkpoint& checkpoint, ChunkId chunk,
@@ -60,6 +24,56 @@ Result<Bytes> read_chunk_with(ItemFiles& files, const Checkpoint& checkpoint, Ch
     return tl::unexpected<Error>(
         naming(std::move(bytes).error(), checkpoint.fqn(checkpoint.tensor_of(chunk))));
   return bytes;
+}
+
+// Number of elements in no box, computed per slab: a bitmap of 8 billion bits would be 1 GB.
+std::int64_t uncovered_by(std::span<const Box> boxes, const Extents& shape) {
+  constexpr std::int64_t kCounted = 1 << 26;
+  if (volume(shape).value_or(0) == 0) return 0;
+  std::int64_t missing = 0;
+  for (const Box& slab : row_slabs(shape, kCounted)) {
+    Coverage coverage(volume(slab.sizes).value_or(0));
+    for (const Box& box : boxes) {
+      auto common = intersect(box, slab);
+      if (!common || is_empty(*common)) continue;
+      for (std::size_t d = 0; d < shape.size(); ++d) common->offsets[d] -= slab.offsets[d];
+      coverage.add(*common, row_major_strides(slab.sizes));
+    }
+    missing += coverage.missing();
+  }
+  return missing;
+}
+
+// Number of elements in disjoint boxes, without a bitmap, which takes seconds for 1.5 billion
+// elements. nullopt if boxes overlap or are too many for pairwise tests.
+std::optional<std::int64_t> covered_by_disjoint(std::span<const Box> boxes) {
+  constexpr std::size_t kMostBoxes = 2048;
+  if (boxes.size() > kMostBoxes) return std::nullopt;
+  std::int64_t covered = 0;
+  for (std::size_t i = 0; i < boxes.size(); ++i) {
+    for (std::size_t k = 0; k < i; ++k) {
+      auto common = intersect(boxes[i], boxes[k]);
+      if (common && !is_empty(*common)) return std::nullopt;
+    }
+    covered += volume(boxes[i].sizes).value_or(0);
+  }
+  return covered;
+}
+
+// The least box of leading indices that contains the first `count` elements, at most about twice as
+// many.
+Box first_box(const Extents& shape, std::int64_t count) {
+  Box box = whole(shape);
+  std::int64_t inner = volume(shape).value_or(0);
+  for (std::int64_t& size : box.sizes) {
+    inner /= size;  // elements per index of this dim
+    if (inner <= count) {
+      size = std::min(size, (count + inner - 1) / inner);
+      break;
+    }
+    size = 1;
+  }
+  return box;
 }
 
 }  // namespace
@@ -100,49 +114,6 @@ Result<std::uint64_t> tensor_size(const Checkpoint& checkpoint, TensorId tensor,
   return *bytes;
 }
 
-Result<ItemHeader> read_item_header(const Checkpoint& checkpoint, ChunkId chunk) {
-  ItemFiles files(checkpoint);
-  SHW_TRY(OpenItem item, open_item(files, checkpoint, chunk, ItemPart::kHeader));
-  return std::move(item.header);
-}
-
-Result<ItemHeader> read_orphan_header(const Checkpoint& checkpoint, ChunkId chunk,
-                                      ItemPlace place) {
-  ItemFiles files(checkpoint);
-  SHW_TRY(ItemRange range, find_item(files, place));
-  const ItemReader* reader = checkpoint.codec(chunk).reader;
-  if (reader == nullptr)
-    return fail(ErrorKind::kUnsupported, "holds items that say nothing of themselves",
-                {range.source->name(), range.offset});
-  SHW_TRY(OpenItem item, reader->open(checkpoint, chunk, std::move(range), ItemPart::kHeader));
-  return std::move(item.header);
-}
-
-Result<ItemHeaders> read_item_headers(const Checkpoint& checkpoint, Progress* progress) {
-  ItemHeadersBuilder headers(checkpoint.chunk_count());
-  std::vector<std::uint32_t> order = by_place(checkpoint, progress);
-  if (is_cancelled(progress)) return cancelled_error();
-  std::vector<Task> tasks = tasks_of(checkpoint, order);
-  if (progress != nullptr) progress->begin(Phase::kReadingHeaders, order.size(), false);
-  const Decompression how{nullptr, progress};
-  parallel_for_ranges(tasks.size(), 1, [&](std::size_t t, std::size_t) {
-    ItemFiles files(checkpoint);
-    for (std::size_t i = tasks[t].first; i < tasks[t].last; ++i) {
-      if (is_cancelled(progress)) return;
-      ChunkId chunk{order[i]};
-      // Elements without a header are left unread: each would be a request over the network.
-      auto place = checkpoint.item(chunk);
-      if (place && !checkpoint.codec(chunk).lies_bare) files.read_around(*place);
-      auto item = open_item(files, checkpoint, chunk, ItemPart::kHeader, &how);
-      headers.set(order[i], item ? Result<ItemHeader>(std::move(item->header))
-                                 : tl::unexpected<Error>(std::move(item).error()));
-      if (progress != nullptr) progress->add(1);
-    }
-  });
-  if (is_cancelled(progress)) return cancelled_error();
-  return headers.take();
-}
-
 Result<Bytes> read_chunk(const Checkpoint& checkpoint, ChunkId chunk) {
   ItemFiles files(checkpoint);
   return read_chunk_with(files, checkpoint, chunk, std::nullopt);
@@ -175,6 +146,39 @@ Result<TensorValues> read_tensor(const Checkpoint& checkpoint, TensorId tensor,
     coverage.add(box, strides);
   }
   values.uncovered = coverage.missing();
+  return values;
+}
+
+Result<TensorValues> read_first_elements(const Checkpoint& checkpoint, TensorId tensor,
+                                         std::uint64_t count) {
+  // Tensors up to this size are read completely.
+  constexpr std::uint64_t kFewBytes = std::uint64_t{64} << 20;
+  SHW_TRY(const std::uint64_t bytes, tensor_size(checkpoint, tensor, UINT64_MAX));
+  const std::size_t size = size_of(checkpoint.dtype(tensor));
+  if (count == 0 || count >= bytes / size || count >= kFewBytes / size)
+    return read_tensor(checkpoint, tensor);
+  TensorValues values{checkpoint.dtype(tensor), copy_of(checkpoint.shape(tensor)), {}, 0};
+  const Extents& shape = values.shape;
+  const Box first = first_box(shape, static_cast<std::int64_t>(count));
+  values.bytes.resize(static_cast<std::size_t>(volume(first.sizes).value_or(0)) * size);
+  ItemCursor items(checkpoint, /*decoded_bytes=*/0);
+  std::vector<Box> boxes;
+  for (ChunkId chunk : checkpoint.chunks(tensor)) {
+    const Box box = box_of(checkpoint, chunk);
+    // read_tensor reports the error.
+    if (!lies_inside(box.offsets, box.sizes, shape)) return read_tensor(checkpoint, tensor);
+    if (is_empty(box)) continue;
+    boxes.push_back(box);
+    auto common = intersect(box, first);
+    if (!common || is_empty(*common)) continue;
+    SHW_TRY(const ItemHeader header, items.header(chunk));
+    if (header.dtype != values.dtype)
+      return tl::unexpected<Error>(not_as_recorded(checkpoint, chunk, header));
+  }
+  SHW_TRY([[maybe_unused]] const auto read, read_tensor_box(items, tensor, first, values.bytes));
+  values.bytes.resize(static_cast<std::size_t>(count) * size);
+  const auto covered = covered_by_disjoint(boxes);
+  values.uncovered = covered ? volume(shape).value_or(0) - *covered : uncovered_by(boxes, shape);
   return values;
 }
 

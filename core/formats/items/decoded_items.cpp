@@ -1,12 +1,12 @@
-#include "core/formats/decoded_items.h"
+#include "core/formats/items/decoded_items.h"
 
 #include <algorithm>
 
 #include "core/base/checked.h"
 #include "core/base/parallel.h"
-#include "core/formats/decode_item.h"
 
 namespace shw {
+
 std::uint64_t decoding_bytes(const Checkpoint& input, ChunkId chunk, std::uint64_t elements_bytes) {
   auto item = input.item(chunk);
   auto stored = item ? narrow<std::uint64_t>(item->length) : std::nullopt;
@@ -16,7 +16,8 @@ std::uint64_t decoding_bytes(const Checkpoint& input, ChunkId chunk, std::uint64
 
 bool DecodedItems::has_room_for(const Checkpoint& input, ChunkId chunk,
                                 std::uint64_t length) const {
-  return decoding_bytes(input, chunk, length) <= budget_ / (2 * worker_count());
+  const std::size_t holders = use_ == Use::kOneThread ? 1 : 2 * worker_count();
+  return decoding_bytes(input, chunk, length) <= budget_ / holders;
 }
 
 // Requires the lock. Drops unused items, oldest first.
@@ -65,7 +66,8 @@ Result<std::shared_ptr<const Bytes>> DecodedItems::read(const Checkpoint& input,
   taken_ += needed;
   peak_ = std::max(peak_, taken_);
   lock.unlock();
-  auto bytes = decode_item(input, chunk, length, progress_);
+  auto bytes = decode_item(input, chunk, length, progress_,
+                           use_ == Use::kOneThread ? DecodedAs::kAny : DecodedAs::kOfRecord);
   lock.lock();
   changed_.notify_all();
   taken_ -= needed;

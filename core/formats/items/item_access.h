@@ -1,14 +1,16 @@
-// Internals of core/formats: finds and opens the items for items.h.
+// Finds and opens items. Internal to core/formats; other code reads items with an ItemCursor.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/formats/common/item_reader.h"
-#include "core/tensor/fingerprint.h"
 
 namespace shw {
 
@@ -19,9 +21,6 @@ class ItemFiles {
  public:
   explicit ItemFiles(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {}
   Result<std::shared_ptr<const ByteSource>> open(FileId file);
-  // Announces chunks that are requested next: reads the items of the first few at once if they are
-  // small and adjacent. Returns how many that are, at least one.
-  std::size_t read_ahead(std::span<const ChunkId> chunks);
   // Reads a small item together with the following ones, unless it was read
   // already.
   void read_around(const ItemPlace& place);
@@ -43,9 +42,28 @@ class ItemFiles {
 // The byte range of an item in its file.
 Result<ItemRange> find_item(ItemFiles& files, const ItemPlace& place);
 
+// The item of an entry. Without recorded transforms a compressed item is recognised by its first
+// bytes.
+struct EntryItem {
+  ItemRange range;
+  std::uint32_t magic = 0;  // the first four bytes, little-endian
+  std::vector<std::string> transforms;
+};
+Result<EntryItem> open_entry(ItemFiles& files, const ItemPlace& place,
+                             std::vector<std::string> transforms);
+
 // Opens a chunk's item with its codec. `how`: ItemRange::decompression.
 Result<OpenItem> open_item(ItemFiles& files, const Checkpoint& checkpoint, ChunkId chunk,
                            ItemPart part, const Decompression* how = nullptr);
+
+// Receives item headers from several threads.
+struct HeaderVisitor {
+  std::function<bool(std::size_t)> is_needed = nullptr;  // false: skips the item; null: none
+  std::function<void(std::size_t, Result<ItemHeader>)> take;
+};
+// Reads the headers of chunks that are sorted by their place on disk, several files at a time.
+Status each_header(const Checkpoint& checkpoint, std::span<const ChunkId> on_disk,
+                   const HeaderVisitor& visitor, Progress* progress);
 
 // How to open an item whose elements will all be read.
 ItemPart part_to_read(const Checkpoint& checkpoint, ChunkId chunk);
@@ -53,25 +71,18 @@ ItemPart part_to_read(const Checkpoint& checkpoint, ChunkId chunk);
 // Formats as "the payload is [4] of float32, but the chunk is recorded as [8] of float32".
 Error not_as_recorded(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeader& header);
 
-// Byte strides of the elements; 0 for dimensions of size 1, whose stride is never
-// used.
+// Byte strides of the elements; 0 for dimensions of size 1 and for empty items, whose strides are
+// never used.
 Extents steps_of(const ItemHeader& header);
 
 // Splits `sizes` into boxes of whole rows in row-major order, each with at most `most` elements or
 // a single row.
 std::vector<Box> row_slabs(const Extents& sizes, std::int64_t most);
 
-// Reads strided elements (byte strides) from `first` on as a row-major array. Reuses the memory of
-// `to`.
-Status read_strided(const ByteSource& source, std::int64_t first, ExtentsView sizes,
-                    ExtentsView strides, std::size_t element, Bytes& to);
-Result<Bytes> read_strided(const ByteSource& source, std::int64_t first, ExtentsView sizes,
-                           ExtentsView strides, std::size_t element);
-
-// Fingerprint of a chunk's elements by index in the whole tensor, computed in pieces for any layout
-// and codec.
-Result<Fingerprint> fingerprint_in_pieces(const Checkpoint& checkpoint, ChunkId chunk,
-                                          const Progress* progress);
+// Reads a box of an item's elements, row-major and little-endian. Element [0, 0, ..] is at byte
+// `first` of `storage`. Reuses the memory of `to`.
+Status read_elements_of(const OpenItem& item, const ByteSource& storage, std::int64_t first,
+                        const Box& box, Bytes& to);
 
 // Total bytes of a tensor's elements; an error above `limit`, or above what
 // the saved bytes could hold: a shape of 2^35 with one small chunk is

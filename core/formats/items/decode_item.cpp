@@ -1,12 +1,8 @@
-#include "core/formats/decode_item.h"
-
 #include <algorithm>
-#include <numeric>
 
-#include "core/base/checked.h"
 #include "core/formats/common/zip.h"
-#include "core/formats/item_access.h"
-#include "core/formats/items.h"
+#include "core/formats/items/decoded_items.h"
+#include "core/formats/items/item_access.h"
 #include "core/tensor/strided_copy.h"
 
 namespace shw {
@@ -61,6 +57,7 @@ struct Decoding {
   const OpenItem& item;
   std::shared_ptr<ScratchFile> scratch;
   const Progress* progress;
+  DecodedAs as;
 };
 
 // Appends bytes [first, last) of the storage.
@@ -86,17 +83,13 @@ Result<std::uint64_t> write_storage(const Decoding& decoding, std::uint64_t firs
 // Appends the elements in row-major order with flags applied.
 Result<PlaceIn> write_in_order(const Decoding& decoding, const StorageBytes& from) {
   const ItemHeader& header = decoding.item.header;
-  const std::size_t element = size_of(header.dtype);
-  const Extents strides = steps_of(header);
+  const auto most = static_cast<std::int64_t>(kDecodedPiece / size_of(header.dtype));
   PlaceIn place{decoding.scratch->size()};
-  for (const Box& slab :
-       row_slabs(header.sizes, static_cast<std::int64_t>(kDecodedPiece / element))) {
+  for (const Box& slab : row_slabs(header.sizes, most)) {
     if (is_cancelled(decoding.progress)) return cancelled_error();
-    const std::int64_t first =
-        std::inner_product(slab.offsets.begin(), slab.offsets.end(), strides.begin(),
-                           static_cast<std::int64_t>(from.offset));
-    SHW_TRY(Bytes bytes, read_strided(*from.source, first, slab.sizes, strides, element));
-    SHW_CHECK(apply_flags(decoding.item, bytes));
+    Bytes bytes;
+    SHW_CHECK(read_elements_of(decoding.item, *from.source, static_cast<std::int64_t>(from.offset),
+                               slab, bytes));
     SHW_CHECK(decoding.scratch->write_at(place.offset + place.length, bytes));
     place.length += bytes.size();
   }
@@ -127,7 +120,7 @@ Result<PlaceIn> write_elements(const Decoding& decoding) {
                 {item.source->name(), header.payload_offset});
   if (*elements == 0) return PlaceIn{};
   SHW_CHECK(check_repeats(item));
-  SHW_CHECK(check_payload(item));
+  if (decoding.as == DecodedAs::kOfRecord) SHW_CHECK(check_payload(item));
   // open_item() has checked the view against the payload.
   const std::uint64_t first = static_cast<std::uint64_t>(header.storage_offset) * size;
   StorageBytes from{item.source, header.payload_offset + first};
@@ -155,13 +148,14 @@ Error at_decoded_item(Error error, const Checkpoint& checkpoint, ChunkId chunk,
 
 // The range of the decoded elements.
 Result<PlaceIn> decode_into(const Checkpoint& checkpoint, ChunkId chunk,
-                            const std::shared_ptr<ScratchFile>& scratch, const Progress* progress) {
+                            const std::shared_ptr<ScratchFile>& scratch, const Progress* progress,
+                            DecodedAs as) {
   ItemFiles files(checkpoint);
   const Decompression how{scratch, progress};
   SHW_TRY(OpenItem item, open_item(files, checkpoint, chunk, ItemPart::kPassing, &how));
-  if (!same(item.header.sizes, checkpoint.sizes(chunk)))
+  if (as == DecodedAs::kOfRecord && !same(item.header.sizes, checkpoint.sizes(chunk)))
     return tl::unexpected<Error>(not_as_recorded(checkpoint, chunk, item.header));
-  auto place = write_elements({item, scratch, progress});
+  auto place = write_elements({item, scratch, progress, as});
   if (place) return place;
   return tl::unexpected<Error>(
       at_decoded_item(std::move(place).error(), checkpoint, chunk, scratch->name()));
@@ -172,14 +166,14 @@ Result<PlaceIn> decode_into(const Checkpoint& checkpoint, ChunkId chunk,
 Result<std::shared_ptr<const ByteSource>> decode_item(const Checkpoint& checkpoint, ChunkId chunk,
                                                       std::shared_ptr<ScratchFile> scratch,
                                                       const Progress* progress) {
-  SHW_TRY(PlaceIn place, decode_into(checkpoint, chunk, scratch, progress));
+  SHW_TRY(PlaceIn place, decode_into(checkpoint, chunk, scratch, progress, DecodedAs::kOfRecord));
   return window(std::move(scratch), place.offset, place.length);
 }
 
 Result<Bytes> decode_item(const Checkpoint& checkpoint, ChunkId chunk, std::uint64_t length,
-                          const Progress* progress) {
+                          const Progress* progress, DecodedAs as) {
   auto scratch = std::make_shared<MemoryScratch>(length + kAroundPayload);
-  SHW_TRY(PlaceIn place, decode_into(checkpoint, chunk, scratch, progress));
+  SHW_TRY(PlaceIn place, decode_into(checkpoint, chunk, scratch, progress, as));
   return scratch->take(place);
 }
 

@@ -1,6 +1,6 @@
 // Byte ranges of boxes, for readers that need no decoding.
-#include "core/formats/item_access.h"
-#include "core/formats/items.h"
+#include "core/formats/items/item_access.h"
+#include "core/formats/items/items.h"
 
 namespace shw {
 namespace {

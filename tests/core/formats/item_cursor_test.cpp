@@ -1,4 +1,4 @@
-#include "core/formats/box_reader.h"
+#include "core/formats/items/item_cursor.h"
 
 #include <doctest/doctest.h>
 
@@ -60,7 +60,7 @@ TEST_CASE("a box that is called a hole reads as zeros and one with data is never
   }
   auto checkpoint = open_checkpoint(folder.path());
   REQUIRE(checkpoint.has_value());
-  BoxReader reader(**checkpoint);
+  ItemCursor reader(**checkpoint);
   const Extents sizes{1024, 4096};
   int holes = 0;
   for (int i = 0; i < 2000; ++i) {
@@ -89,14 +89,14 @@ TEST_CASE("any box of any chunk that real torch wrote is the whole chunk cut dow
     CAPTURE(folder);
     auto checkpoint = open_checkpoint(folder + "/ckpt");
     REQUIRE(checkpoint.has_value());
-    BoxReader reader(**checkpoint);
+    ItemCursor reader(**checkpoint);
     for (std::uint32_t c = 0; c < (*checkpoint)->chunk_count(); ++c) {
       ChunkId chunk{c};
       ExtentsView sizes = (*checkpoint)->sizes(chunk);
       std::size_t element = size_of((*checkpoint)->dtype((*checkpoint)->tensor_of(chunk)));
       auto all = read_chunk(**checkpoint, chunk);
       REQUIRE(all.has_value());
-      auto storage = storage_of(**checkpoint, chunk);
+      auto storage = ItemCursor(**checkpoint).storage(chunk);
       REQUIRE(storage.has_value());
       (storage->is_stored ? stored : decoded) += 1;
       for (int round = 0; round < 3; ++round) {
@@ -115,6 +115,44 @@ TEST_CASE("any box of any chunk that real torch wrote is the whole chunk cut dow
   CHECK(decoded > 0);
 }
 
+TEST_CASE(
+    "selected box: its bytes, in pieces of any length, are those of the whole chunk cut down") {
+  std::mt19937 dice(9);
+  std::size_t held = 0, direct = 0;
+  for (const std::string& folder : test::fixture_cases("healthy_")) {
+    CAPTURE(folder);
+    auto checkpoint = open_checkpoint(folder + "/ckpt");
+    REQUIRE(checkpoint.has_value());
+    DecodedItems none(0), shared(std::uint64_t{1} << 30);
+    ItemCursor streaming(**checkpoint, none), whole_items(**checkpoint, shared);
+    for (std::uint32_t c = 0; c < (*checkpoint)->chunk_count(); ++c) {
+      const ChunkId chunk{c};
+      const ExtentsView sizes = (*checkpoint)->sizes(chunk);
+      const std::size_t element = size_of((*checkpoint)->dtype((*checkpoint)->tensor_of(chunk)));
+      const auto all = read_chunk(**checkpoint, chunk);
+      REQUIRE(all.has_value());
+      const Box box = random_box(sizes, dice);
+      const Bytes wanted = cut(*all, sizes, box, element);
+      for (ItemCursor* items : {&streaming, &whole_items}) {
+        REQUIRE(items->begin_box(chunk, box));
+        REQUIRE(items->begin_box(chunk, box));  // selected already
+        Bytes seen, buffer;
+        while (seen.size() < wanted.size()) {
+          const std::uint64_t length =
+              std::min<std::uint64_t>(1 + dice() % 999, wanted.size() - seen.size());
+          auto bytes = items->read_at(seen.size(), length, buffer);
+          REQUIRE(bytes.has_value());
+          (bytes->data() == buffer.data() ? direct : held) += 1;
+          seen.insert(seen.end(), bytes->begin(), bytes->end());
+        }
+        CHECK(seen == wanted);
+      }
+    }
+  }
+  CHECK(direct > 100);
+  CHECK(held > 100);
+}
+
 TEST_CASE("where many chunks lie is what is said of each alone") {
   std::size_t seen = 0;
   for (const std::string& folder : test::fixture_cases("healthy_")) {
@@ -129,7 +167,7 @@ TEST_CASE("where many chunks lie is what is said of each alone") {
         nullptr);
     bool all_alone = true;
     for (std::size_t i = 0; i < chunks.size(); ++i) {
-      auto alone = storage_of(**checkpoint, chunks[i]);
+      auto alone = ItemCursor(**checkpoint).storage(chunks[i]);
       all_alone = all_alone && alone.has_value();
       CHECK(found[i].has_value() == alone.has_value());
       if (!alone || !found[i]) continue;
@@ -191,7 +229,7 @@ TEST_CASE("a box of a tensor that repeats a few bytes without end is refused, an
   builder.add_chunk(Extents{0, 0}, tensor.sizes,
                     {builder.file("__0_0.distcp"), 0, static_cast<std::int64_t>(item.size())});
   auto checkpoint = builder.finish();
-  auto read = BoxReader(*checkpoint).read(ChunkId{0}, {{0, 0}, {16, 16}});
+  auto read = ItemCursor(*checkpoint).read(ChunkId{0}, {{0, 0}, {16, 16}});
   REQUIRE_FALSE(read.has_value());
   CHECK(read.error().kind == ErrorKind::kUnsupported);
   CHECK(read.error().message.find("repeats 4 bytes") != std::string::npos);

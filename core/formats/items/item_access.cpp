@@ -1,12 +1,19 @@
-#include "core/formats/item_access.h"
+#include "core/formats/items/item_access.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "core/base/checked.h"
+#include "core/base/little_endian.h"
+#include "core/base/parallel.h"
+#include "core/formats/common/magic.h"
+#include "core/io/gather.h"
+#include "core/tensor/strided_copy.h"
 
 namespace shw {
 namespace {
@@ -15,9 +22,13 @@ namespace {
 // nothing; this fits in a core's cache.
 constexpr std::int64_t kMostAhead = 64 << 10;
 constexpr std::int64_t kSmallItem = 16 << 10;
-constexpr std::int64_t kMostBetween = 1 << 10;
-// Chunks of a tensor alternate between ranks' files; with prefetched runs these hold 1 MiB.
-constexpr std::size_t kMostOpen = 16;
+
+// Files that a thread keeps open. Chunks of a tensor alternate between ranks' files; with
+// prefetched runs 16 files hold 1 MiB. All threads together stay far from the usual limit of 1024
+// descriptors.
+std::size_t most_open() {
+  return std::clamp<std::size_t>(256 / worker_count(), 1, 16);
+}
 
 bool is_small(const ItemPlace& place) {
   return place.offset >= 0 && place.length >= 0 && place.length <= kSmallItem &&
@@ -86,8 +97,9 @@ Error not_as_recorded(const Checkpoint& checkpoint, ChunkId chunk, const ItemHea
 Extents steps_of(const ItemHeader& header) {
   Extents strides = header.strides;
   const auto element = static_cast<std::int64_t>(size_of(header.dtype));
+  const bool is_empty = volume(header.sizes).value_or(0) == 0;
   for (std::size_t d = 0; d < strides.size(); ++d)
-    strides[d] = header.sizes[d] > 1 ? strides[d] * element : 0;
+    strides[d] = header.sizes[d] > 1 && !is_empty ? strides[d] * element : 0;
   return strides;
 }
 
@@ -116,6 +128,31 @@ std::vector<Box> row_slabs(const Extents& sizes, std::int64_t most) {
   }
 }
 
+bool is_as_recorded(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeader& header) {
+  return header.dtype == checkpoint.dtype(checkpoint.tensor_of(chunk)) &&
+         same(header.sizes, checkpoint.sizes(chunk));
+}
+
+bool lies_as_it_is(const ItemHeader& header) {
+  return !header.compressed && passes_as_it_is(header);
+}
+
+bool passes_as_it_is(const ItemHeader& header) {
+  auto elements = volume(header.sizes);
+  return elements && size_of(header.dtype) != 0 && !header.big_endian &&
+         header.storage_offset == 0 && is_row_major(header.sizes, header.strides) &&
+         header.payload_length / size_of(header.dtype) == static_cast<std::uint64_t>(*elements) &&
+         header.payload_length % size_of(header.dtype) == 0;
+}
+
+Status read_elements_of(const OpenItem& item, const ByteSource& storage, std::int64_t first,
+                        const Box& box, Bytes& to) {
+  const Extents strides = steps_of(item.header);
+  first = std::inner_product(box.offsets.begin(), box.offsets.end(), strides.begin(), first);
+  SHW_CHECK(read_strided(storage, first, box.sizes, strides, size_of(item.header.dtype), to));
+  return apply_flags(item, to);
+}
+
 Result<ItemFiles::OpenFile*> ItemFiles::find(FileId file) {
   auto found = std::find_if(open_.begin(), open_.end(),
                             [&](const OpenFile& one) { return one.file == file; });
@@ -131,7 +168,7 @@ Result<ItemFiles::OpenFile*> ItemFiles::find(FileId file) {
   if (checkpoint_.directory() == nullptr)
     return fail(ErrorKind::kIo, "the checkpoint has no directory to read from", {row.path});
   SHW_TRY(auto source, checkpoint_.directory()->open(row.path));
-  if (open_.size() == kMostOpen) open_.erase(open_.begin());
+  if (open_.size() >= most_open()) open_.erase(open_.begin());
   open_.push_back({file, std::move(source), nullptr});
   return &open_.back();
 }
@@ -152,24 +189,6 @@ void ItemFiles::read_run(OpenFile& file, std::int64_t begin, std::int64_t end) {
   file.with_run = std::move(*run);
   file.run_begin = begin;
   file.run_end = end;
-}
-
-std::size_t ItemFiles::read_ahead(std::span<const ChunkId> chunks) {
-  auto first = checkpoint_.item(chunks.front());
-  if (!first || !is_small(*first)) return 1;
-  std::int64_t end = first->offset + first->length;
-  std::size_t count = 1;
-  for (; count < chunks.size(); ++count) {
-    auto next = checkpoint_.item(chunks[count]);
-    bool follows = next && is_small(*next) && next->file == first->file && next->offset >= end &&
-                   next->offset - end <= kMostBetween &&
-                   next->offset + next->length - first->offset <= kMostAhead;
-    if (!follows) break;
-    end = next->offset + next->length;
-  }
-  if (count == 1) return 1;
-  if (auto file = find(first->file)) read_run(**file, first->offset, end);
-  return count;
 }
 
 void ItemFiles::read_around(const ItemPlace& place) {
@@ -196,6 +215,19 @@ Result<ItemRange> find_item(ItemFiles& files, const ItemPlace& place) {
               fmt::format("ends at byte {}, but the item takes {} bytes from byte {}",
                           source->size(), place.length, place.offset),
               {source->name(), static_cast<std::uint64_t>(place.offset)});
+}
+
+Result<EntryItem> open_entry(ItemFiles& files, const ItemPlace& place,
+                             std::vector<std::string> transforms) {
+  EntryItem entry{{}, 0, std::move(transforms)};
+  SHW_TRY(entry.range, find_item(files, place));
+  std::array<std::byte, 4> first{};
+  if (entry.range.length >= first.size())
+    SHW_CHECK(entry.range.source->read(entry.range.offset, first));
+  entry.magic = load_little<std::uint32_t>(first);
+  if (entry.transforms.empty() && entry.magic == kZstdMagic)
+    entry.transforms.emplace_back("stream.zstd/1");
+  return entry;
 }
 
 // Decides to decompress large items twice, first only to locate the elements: holding an item with
