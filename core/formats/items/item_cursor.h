@@ -1,11 +1,12 @@
 // Reads items: the stored bytes of chunks, decoded where they must be. To read one:
-//   ItemCursor items(checkpoint);               one per thread: files and headers stay open
-//   items.header(chunk)                         what the item says of itself
-//   items.read(chunk, box, to)                  a box, with memory for the box only
-//   items.begin_box(chunk, box)                 a box as a sequence of bytes: read_at(),
-//   is_hole_at() pass_elements(items, chunk, range, parts)   every element once, in any order
-//   (element_pass.h) hash_and_verify(items, chunk)               every stored byte once
-//   (item_hash.h, item_check.h)
+//
+//   ItemCursor items(checkpoint);     one for each thread: files and headers stay open
+//   items.header(chunk)               what the item says of itself
+//   items.read(chunk, box, to)        a box, with memory for the box only
+//   items.begin_box(chunk, box)       a box as a sequence of bytes: read_at(), is_hole_at()
+//
+// Every element once, in any order: pass_elements() of element_pass.h. Every stored byte once:
+// hash_and_verify() of item_hash.h.
 #pragma once
 
 #include <map>
