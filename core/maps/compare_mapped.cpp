@@ -28,6 +28,10 @@ constexpr std::uint64_t kMostCompared = std::uint64_t{1} << 30;
 
 using Kind = MappedDifference::Kind;
 
+Kind kind_of(const Mistake& mistake) {
+  return mistake.kind == Mistake::Kind::kOrder ? Kind::kOrder : Kind::kMistake;
+}
+
 // The mapped checkpoint, and the other one, which is in the target's world.
 class MappedPair {
  public:
@@ -174,7 +178,7 @@ class MappedPair {
     const std::size_t lead = row == rows_.end() ? 0 : row->second->lead.size();
     const std::set<CellPart> where = differing_parts(is, was, lead, layout);
     if (auto cause = wrong_conversion(is, was, layout)) {
-      add(fqn, saved, std::move(*cause), Kind::kMistake, where);
+      add(fqn, saved, std::move(cause->text), kind_of(*cause), where);
       if (are_constant(is, lead, where)) constant_.push_back(out_.differences.size() - 1);
     } else if (is.shape != was.shape) {
       add(fqn, saved, shape_text(made, held), Kind::kShape);
@@ -222,7 +226,7 @@ class MappedPair {
     std::size_t values = 0, mistakes = 0;
     for (const MappedDifference& one : out_.differences) {
       values += one.kind == Kind::kValues ? 1U : 0U;
-      mistakes += one.kind == Kind::kMistake ? 1U : 0U;
+      mistakes += one.is_mistake() ? 1U : 0U;
     }
     const bool is_other_step = values != 0 && mistakes == constant_.size();
     if (out_.equal != 0 && !is_other_step) return;
@@ -323,9 +327,9 @@ class MappedPair {
       if (found != moved_.end() && found->second != fqn)
         moved.push_back({at, fqn, found->second, !differing.contains(found->second)});
     }
-    for (auto& [at, text] : moved_tensors_in_words(moved)) {
-      out_.differences[at].cause = std::move(text);
-      out_.differences[at].kind = Kind::kMistake;
+    for (auto& [at, mistake] : moved_tensors_in_words(moved)) {
+      out_.differences[at].cause = std::move(mistake.text);
+      out_.differences[at].kind = kind_of(mistake);
     }
   }
 
@@ -390,7 +394,7 @@ void add_wrong_copies(const Checkpoint& compared, const BoundMap& bound,
   const std::map<std::string, std::string> names = saved_names(compared, bound);
   std::set<std::string> wrong;
   for (const MappedDifference& one : out.differences)
-    if (one.kind == Kind::kMistake) wrong.insert(one.subjects.begin(), one.subjects.end());
+    if (one.is_mistake()) wrong.insert(one.subjects.begin(), one.subjects.end());
   for (const auto& [copy, of] : bound.left_copies) {
     const auto saved = names.find(copy), original = names.find(of);
     if (saved == names.end() || original == names.end()) continue;

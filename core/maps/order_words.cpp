@@ -101,7 +101,7 @@ std::size_t block_of(const RowOrder& order) {
 
 }  // namespace
 
-std::optional<std::string> moved_in_words(const RowOrder& order, std::string_view what) {
+std::optional<Mistake> moved_in_words(const RowOrder& order, std::string_view what) {
   const auto moved = first_moved(order);
   if (!moved) return std::nullopt;
   if (const auto copy = first_copy(order); copy && !uses_each_once(order))
@@ -119,13 +119,17 @@ std::optional<std::string> moved_in_words(const RowOrder& order, std::string_vie
   if (auto text = swap_text(order, *moved, what)) return text;
   const std::size_t block = block_of(order);
   if (block > 1)
-    return fmt::format("pieces of {} {}s stand in another order: {} hold what belongs to {}", block,
-                       what, span_text(what, *moved, block),
-                       span_text(what, static_cast<std::size_t>(order[*moved]), block));
+    return Mistake{
+        fmt::format("pieces of {} {}s stand in another order: {} hold what belongs to {}", block,
+                    what, span_text(what, *moved, block),
+                    span_text(what, static_cast<std::size_t>(order[*moved]), block)),
+        Mistake::Kind::kOrder};
   std::size_t elsewhere = 0;
   for (std::size_t i = 0; i < order.size(); ++i) elsewhere += is_in_place(order, i) ? 0U : 1U;
-  return fmt::format("{} of {} {}s stand elsewhere, beginning with {} {}, which holds {} {}",
-                     elsewhere, order.size(), what, what, *moved, what, order[*moved]);
+  return Mistake{
+      fmt::format("{} of {} {}s stand elsewhere, beginning with {} {}, which holds {} {}",
+                  elsewhere, order.size(), what, what, *moved, what, order[*moved]),
+      Mistake::Kind::kOrder};
 }
 
 std::optional<std::string> counted_in_words(const RowOrder& order, std::string_view what) {
@@ -148,13 +152,6 @@ std::optional<std::string> counted_in_words(const RowOrder& order, std::string_v
         order[*moved], example,
         count == 2 ? fmt::format(" (of two {}s: off by one, too)", what) : std::string());
   return fmt::format("{}s are stacked in another order: {}", what, example);
-}
-
-bool is_order_without_cause(std::string_view cause) {
-  for (const std::string_view part :
-       {"stand elsewhere", "stand in another order", "were joined in", "its shape is"})
-    if (cause.find(part) != std::string_view::npos) return true;
-  return false;
 }
 
 }  // namespace shw

@@ -6,18 +6,15 @@
 #include <string_view>
 
 #include "core/maps/joined_rows.h"
+#include "core/maps/mistake.h"
 
 namespace shw {
 
 // `order`: by saved piece, the piece that was expected there. `what`: "row", "column". nullopt if
 // every piece is in its place.
-std::optional<std::string> moved_in_words(const RowOrder& order, std::string_view what);
+std::optional<Mistake> moved_in_words(const RowOrder& order, std::string_view what);
 
 // Like moved_in_words(), for layers and experts, of which there are few.
 std::optional<std::string> counted_in_words(const RowOrder& order, std::string_view what);
-
-// True if a cause says only that pieces stand elsewhere, or that a shape is another one: that fits
-// any other heads as well.
-bool is_order_without_cause(std::string_view cause);
 
 }  // namespace shw
