@@ -7,7 +7,6 @@
 #include <map>
 #include <set>
 
-#include "core/base/checked.h"
 #include "core/base/hash.h"
 #include "core/base/words.h"
 #include "core/facts/values/tensor_pieces.h"
@@ -80,14 +79,6 @@ class MappedPair {
   }
 
  private:
-  // Saturates, because sizes come from files.
-  static std::uint64_t bytes_of(Dtype dtype, const Extents& shape) {
-    const auto elements = volume(shape);
-    const auto bytes =
-        elements ? checked_mul(*elements, std::int64_t{size_of(dtype)}) : std::nullopt;
-    return bytes ? static_cast<std::uint64_t>(*bytes) : UINT64_MAX;
-  }
-
   // Adds a tensor that only the mapped checkpoint has.
   void add_alone(const std::string& fqn) {
     MappedAlone alone{fqn, {}};
@@ -130,18 +121,18 @@ class MappedPair {
         add(tensor.fqn, saved, dtype_text(held.dtype, made.dtype), Kind::kDtype);
       return {};
     }
-    if (bytes_of(made.dtype, made.shape) > kMostCompared ||
-        bytes_of(held.dtype, held.shape) > kMostCompared) {
+    if (bytes_when_held(made.dtype, made.shape) > kMostCompared ||
+        bytes_when_held(held.dtype, held.shape) > kMostCompared) {
       out_.unread.push_back(saved);
       return {};
     }
     SHW_TRY(TensorValues values, read_tensor(other_, at, kMostCompared));
     held.bytes = std::move(values.bytes);
-    if (values.uncovered != 0 || held.bytes.size() != bytes_of(held.dtype, held.shape)) {
+    if (values.uncovered != 0 || held.bytes.size() != bytes_when_held(held.dtype, held.shape)) {
       add(tensor.fqn, saved, "it is not whole: `check` says what is wrong", Kind::kDamaged);
       return {};
     }
-    made.bytes.resize(bytes_of(made.dtype, made.shape));
+    made.bytes.resize(bytes_when_held(made.dtype, made.shape));
     SHW_CHECK(read_parts(tensor, made));
     ++out_.compared;
     const Dtype is = held.dtype, was = made.dtype;

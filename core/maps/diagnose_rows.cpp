@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "core/base/words.h"
+#include "core/facts/values/equal_elements.h"
 #include "core/maps/diagnose_stack.h"
 #include "core/maps/order_words.h"
 #include "core/maps/two_sides.h"
@@ -85,26 +86,10 @@ std::optional<Mistake> wrong_columns(const Cell& cell) {
 
 std::optional<std::string> turned_cell(const Cell& cell) {
   if (!cell.is_matrix() || cell.columns != cell.rows.count()) return std::nullopt;
-  const Bytes turned = turned_matrix(cell.rows.expected, cell.columns, cell.columns, cell.width());
-  if (std::memcmp(turned.data(), cell.rows.there.data(), turned.size()) != 0) return std::nullopt;
-  return "it is transposed";
-}
-
-// Finds transposed matrices in the last two dims, below any stacked dims.
-std::optional<std::string> turned_cells(const HeldTensor& there, const HeldTensor& expected) {
-  if (expected.shape.size() < 2 || there.shape.size() != expected.shape.size() ||
-      there.bytes.size() != expected.bytes.size())
+  const auto columns = static_cast<std::int64_t>(cell.columns);
+  if (!is_transpose(cell.rows.there, cell.rows.expected, columns, columns, cell.width()))
     return std::nullopt;
-  const std::size_t lead = expected.shape.size() - 2, width = size_of(expected.dtype);
-  const auto rows = static_cast<std::size_t>(expected.shape[lead]);
-  const auto columns = static_cast<std::size_t>(expected.shape[lead + 1]);
-  const std::size_t cell = rows * columns * width;
-  for (std::size_t at = 0; cell > 0 && at < expected.bytes.size(); at += cell) {
-    const Bytes turned =
-        turned_matrix(BytesView(expected.bytes).subspan(at, cell), rows, columns, width);
-    if (std::memcmp(turned.data(), there.bytes.data() + at, cell) != 0) return std::nullopt;
-  }
-  return cell == 0 ? std::nullopt : std::optional<std::string>("it is transposed");
+  return "it is transposed";
 }
 
 std::optional<std::string> other_length(const HeldTensor& there, const HeldTensor& expected,
@@ -305,13 +290,27 @@ std::optional<Mistake> wrong_cells(const HeldTensor& there, const HeldTensor& ex
 
 }  // namespace
 
+bool are_transposed_cells(const HeldTensor& there, const HeldTensor& expected) {
+  const std::size_t ndim = expected.shape.size(), width = size_of(expected.dtype);
+  if (ndim < 2 || there.shape.size() != ndim || there.bytes.size() != expected.bytes.size())
+    return false;
+  const std::int64_t rows = expected.shape[ndim - 2], columns = expected.shape[ndim - 1];
+  const std::size_t cell = static_cast<std::size_t>(rows * columns) * width;
+  for (std::size_t at = 0; cell > 0 && at < expected.bytes.size(); at += cell) {
+    if (!is_transpose(BytesView(there.bytes).subspan(at, cell),
+                      BytesView(expected.bytes).subspan(at, cell), rows, columns, width))
+      return false;
+  }
+  return cell > 0;
+}
+
 std::optional<Mistake> wrong_conversion(const HeldTensor& there, const HeldTensor& expected,
                                         const RowLayout& layout) {
   if (there.dtype != expected.dtype || expected.bytes.empty() || size_of(expected.dtype) == 0)
     return std::nullopt;
   if (auto text = other_length(there, expected, layout)) return text;
   if (auto text = repeated_heads(there, expected, layout)) return text;
-  if (auto text = turned_cells(there, expected)) return text;
+  if (are_transposed_cells(there, expected)) return Mistake{"it is transposed"};
   if (there.shape != expected.shape || layout.lead > expected.shape.size()) return std::nullopt;
   if (auto text = wrong_stack(there, expected, layout)) return text;
   return wrong_cells(there, expected, layout);

@@ -14,6 +14,9 @@ namespace shw {
 std::optional<Mistake> wrong_conversion(const HeldTensor& there, const HeldTensor& expected,
                                         const RowLayout& layout);
 
+// True if the last two dims of `expected` are swapped in `there`, below any stacked dims.
+bool are_transposed_cells(const HeldTensor& there, const HeldTensor& expected);
+
 // Like wrong_conversion() in words, for elements with other values (diagnose_values.cpp).
 std::optional<std::string> wrong_values(const HeldTensor& there, const HeldTensor& expected);
 

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <set>
 
+#include "core/tensor/block_orders.h"
+
 namespace shw {
 namespace {
 
@@ -24,13 +26,6 @@ RowOrder joined_order(const Extents& parts, const std::vector<std::size_t>& orde
       for (std::int64_t r = 0; r < rows; ++r) out.push_back(begins[k] + piece * rows + r);
     }
   }
-  return out;
-}
-
-RowOrder reversed_order(const RowOrder& rows) {
-  RowOrder out(rows.size(), 0);
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    out[static_cast<std::size_t>(rows[i])] = static_cast<std::int64_t>(i);
   return out;
 }
 
@@ -106,7 +101,7 @@ class KnownOrders {
     as_listed_.resize(layout.parts.size());
     std::iota(as_listed_.begin(), as_listed_.end(), std::size_t{0});
     expected_ = joined_order(layout.parts, as_listed_, layout.pieces);
-    place_ = reversed_order(expected_);
+    place_ = inverse_of(expected_);
   }
 
   std::vector<KnownOrder> all() {
@@ -123,7 +118,7 @@ class KnownOrders {
   // layout.
   void add_join(const RowOrder& made, const Mistake& mistake) {
     RowOrder written(made.size()), read(made.size());
-    const RowOrder back = reversed_order(made);
+    const RowOrder back = inverse_of(made);
     for (std::size_t i = 0; i < made.size(); ++i) {
       written[i] = place_[static_cast<std::size_t>(made[i])];
       read[i] = back[static_cast<std::size_t>(expected_[i])];

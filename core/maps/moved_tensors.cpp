@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/base/letter_case.h"
+#include "core/maps/order_words.h"
 
 namespace shw {
 namespace {
@@ -100,13 +101,9 @@ Mistake mistake_of(const MovedTensor& moved, const std::optional<CounterStep>& s
   if (!step && !exchanged.empty()) return exchanged;
   if (!step) return "it holds what belongs to " + moved.of;
   const CounterMoves& moves = all.at(step->word);
-  if (moved.is_copy)
-    return fmt::format("{0} {1} is a copy of {0} {2}, and what belongs to {0} {1} is nowhere",
-                       step->word, step->is, step->was);
+  if (moved.is_copy) return copy_in_words(step->word, step->is, step->was);
   for (const std::int64_t shift : {std::int64_t{1}, std::int64_t{-1}}) {
-    if (moves.is_off_by(shift))
-      return fmt::format("every {0} holds what belongs to the {1} one: {0}s are off by one",
-                         step->word, shift > 0 ? "next" : "previous");
+    if (moves.is_off_by(shift)) return off_by_one_in_words(step->word, shift > 0);
   }
   const std::string example =
       fmt::format("{0} {1} holds what belongs to {0} {2}", step->word, step->is, step->was);

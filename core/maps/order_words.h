@@ -1,6 +1,7 @@
 // Describes the order of pieces.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,5 +17,10 @@ std::optional<Mistake> moved_in_words(const RowOrder& order, std::string_view wh
 
 // Like moved_in_words(), for layers and experts, of which there are few.
 std::optional<std::string> counted_in_words(const RowOrder& order, std::string_view what);
+
+// Each layer or expert has the content of the next, or of the previous one.
+std::string off_by_one_in_words(std::string_view what, bool is_next);
+// Layer or expert `copy` has the content of `of`, which has it too.
+std::string copy_in_words(std::string_view what, std::int64_t copy, std::int64_t of);
 
 }  // namespace shw
