@@ -5,6 +5,8 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "core/facts/reference/match.h"
+
 namespace shw {
 namespace {
 
@@ -19,16 +21,10 @@ std::int64_t signed_size(std::size_t size) {
 
 // By line of `to`: its index in `from`; kNowhere if it is missing or occurs there twice.
 std::vector<std::size_t> places_in(const LineSequence& from, const LineSequence& to) {
-  std::unordered_map<std::uint64_t, std::size_t> places;
-  places.reserve(from.size());
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    auto [at, is_new] = places.try_emplace(from[i], i);
-    if (!is_new) at->second = kNowhere;
-  }
-  std::vector<std::size_t> out(to.size(), kNowhere);
-  for (std::size_t i = 0; i < to.size(); ++i) {
-    if (auto found = places.find(to[i]); found != places.end()) out[i] = found->second;
-  }
+  PlacesByContent<std::uint64_t> places;
+  for (std::size_t i = 0; i < from.size(); ++i) places.add(from[i], i);
+  std::vector<std::size_t> out;
+  for (const std::uint64_t line : to) out.push_back(places.only(line).value_or(kNowhere));
   // A line that occurs several times is placed next to its neighbour's place.
   for (std::size_t i = 1; i < to.size(); ++i) {
     const std::size_t next = out[i - 1] == kNowhere ? kNowhere : out[i - 1] + 1;

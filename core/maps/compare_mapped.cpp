@@ -7,7 +7,6 @@
 #include <map>
 #include <set>
 
-#include "core/base/checked.h"
 #include "core/base/hash.h"
 #include "core/base/words.h"
 #include "core/facts/values/tensor_pieces.h"
@@ -27,6 +26,10 @@ namespace {
 constexpr std::uint64_t kMostCompared = std::uint64_t{1} << 30;
 
 using Kind = MappedDifference::Kind;
+
+Kind kind_of(const Mistake& mistake) {
+  return mistake.kind == Mistake::Kind::kOrder ? Kind::kOrder : Kind::kMistake;
+}
 
 // The mapped checkpoint, and the other one, which is in the target's world.
 class MappedPair {
@@ -76,14 +79,6 @@ class MappedPair {
   }
 
  private:
-  // Saturates, because sizes come from files.
-  static std::uint64_t bytes_of(Dtype dtype, const Extents& shape) {
-    const auto elements = volume(shape);
-    const auto bytes =
-        elements ? checked_mul(*elements, std::int64_t{size_of(dtype)}) : std::nullopt;
-    return bytes ? static_cast<std::uint64_t>(*bytes) : UINT64_MAX;
-  }
-
   // Adds a tensor that only the mapped checkpoint has.
   void add_alone(const std::string& fqn) {
     MappedAlone alone{fqn, {}};
@@ -126,18 +121,18 @@ class MappedPair {
         add(tensor.fqn, saved, dtype_text(held.dtype, made.dtype), Kind::kDtype);
       return {};
     }
-    if (bytes_of(made.dtype, made.shape) > kMostCompared ||
-        bytes_of(held.dtype, held.shape) > kMostCompared) {
+    if (bytes_when_held(made.dtype, made.shape) > kMostCompared ||
+        bytes_when_held(held.dtype, held.shape) > kMostCompared) {
       out_.unread.push_back(saved);
       return {};
     }
     SHW_TRY(TensorValues values, read_tensor(other_, at, kMostCompared));
     held.bytes = std::move(values.bytes);
-    if (values.uncovered != 0 || held.bytes.size() != bytes_of(held.dtype, held.shape)) {
+    if (values.uncovered != 0 || held.bytes.size() != bytes_when_held(held.dtype, held.shape)) {
       add(tensor.fqn, saved, "it is not whole: `check` says what is wrong", Kind::kDamaged);
       return {};
     }
-    made.bytes.resize(bytes_of(made.dtype, made.shape));
+    made.bytes.resize(bytes_when_held(made.dtype, made.shape));
     SHW_CHECK(read_parts(tensor, made));
     ++out_.compared;
     const Dtype is = held.dtype, was = made.dtype;
@@ -174,7 +169,7 @@ class MappedPair {
     const std::size_t lead = row == rows_.end() ? 0 : row->second->lead.size();
     const std::set<CellPart> where = differing_parts(is, was, lead, layout);
     if (auto cause = wrong_conversion(is, was, layout)) {
-      add(fqn, saved, std::move(*cause), Kind::kMistake, where);
+      add(fqn, saved, std::move(cause->text), kind_of(*cause), where);
       if (are_constant(is, lead, where)) constant_.push_back(out_.differences.size() - 1);
     } else if (is.shape != was.shape) {
       add(fqn, saved, shape_text(made, held), Kind::kShape);
@@ -222,7 +217,7 @@ class MappedPair {
     std::size_t values = 0, mistakes = 0;
     for (const MappedDifference& one : out_.differences) {
       values += one.kind == Kind::kValues ? 1U : 0U;
-      mistakes += one.kind == Kind::kMistake ? 1U : 0U;
+      mistakes += one.is_mistake() ? 1U : 0U;
     }
     const bool is_other_step = values != 0 && mistakes == constant_.size();
     if (out_.equal != 0 && !is_other_step) return;
@@ -323,9 +318,9 @@ class MappedPair {
       if (found != moved_.end() && found->second != fqn)
         moved.push_back({at, fqn, found->second, !differing.contains(found->second)});
     }
-    for (auto& [at, text] : moved_tensors_in_words(moved)) {
-      out_.differences[at].cause = std::move(text);
-      out_.differences[at].kind = Kind::kMistake;
+    for (auto& [at, mistake] : moved_tensors_in_words(moved)) {
+      out_.differences[at].cause = std::move(mistake.text);
+      out_.differences[at].kind = kind_of(mistake);
     }
   }
 
@@ -390,7 +385,7 @@ void add_wrong_copies(const Checkpoint& compared, const BoundMap& bound,
   const std::map<std::string, std::string> names = saved_names(compared, bound);
   std::set<std::string> wrong;
   for (const MappedDifference& one : out.differences)
-    if (one.kind == Kind::kMistake) wrong.insert(one.subjects.begin(), one.subjects.end());
+    if (one.is_mistake()) wrong.insert(one.subjects.begin(), one.subjects.end());
   for (const auto& [copy, of] : bound.left_copies) {
     const auto saved = names.find(copy), original = names.find(of);
     if (saved == names.end() || original == names.end()) continue;

@@ -16,11 +16,15 @@ namespace shw {
 struct MappedDifference {
   enum class Kind : std::uint8_t {
     kMistake,  // a known conversion mistake gives exactly these elements
+    kOrder,    // another order gives them, without its reason (Mistake::Kind::kOrder)
     kShape,
     kDtype,    // the values are equal, if they were read
     kValues,   // other numbers that no known mistake explains
     kDamaged,  // cannot be read completely
   };
+  // True if a conversion explains all elements.
+  bool is_mistake() const { return kind == Kind::kMistake || kind == Kind::kOrder; }
+
   std::string fqn;                    // in the world of MappedComparison::to
   std::vector<std::string> subjects;  // FQNs in the compared checkpoint
   std::string cause;                  // as text

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "core/base/words.h"
+#include "core/facts/values/equal_elements.h"
 #include "core/maps/diagnose_stack.h"
 #include "core/maps/order_words.h"
 #include "core/maps/two_sides.h"
@@ -30,7 +31,7 @@ bool fits(const TwoSides& sides, const RowOrder& from, std::int64_t padding_from
   return !from.empty();
 }
 
-std::optional<std::string> moved_rows(const TwoSides& rows) {
+std::optional<Mistake> moved_rows(const TwoSides& rows) {
   // Very short rows would match by chance.
   if (rows.length < kShortestFound) return std::nullopt;
   const RowOrder order = found_order(rows);
@@ -63,7 +64,7 @@ struct Cell {
   }
 };
 
-std::optional<std::string> wrong_columns(const Cell& cell) {
+std::optional<Mistake> wrong_columns(const Cell& cell) {
   if (!cell.is_matrix()) return std::nullopt;
   const std::size_t rows = cell.rows.count();
   const Bytes is = turned_matrix(cell.rows.there, rows, cell.columns, cell.width());
@@ -74,36 +75,21 @@ std::optional<std::string> wrong_columns(const Cell& cell) {
     std::iota(halves.begin(), halves.end(), 0);
     std::rotate(halves.begin(), halves.begin() + static_cast<std::ptrdiff_t>(cell.columns / 2),
                 halves.end());
-    if (fits(columns, halves, 0)) return "the two halves of its columns are swapped";
+    if (fits(columns, halves, 0)) return Mistake{"the two halves of its columns are swapped"};
   }
   if (columns.length < kShortestFound) return std::nullopt;
   const RowOrder order = found_order(columns);
-  const auto text = order.empty() ? std::nullopt : moved_in_words(order, "column");
-  return text ? std::optional("its columns stand in another order: " + *text) : std::nullopt;
+  const auto moved = order.empty() ? std::nullopt : moved_in_words(order, "column");
+  if (!moved) return std::nullopt;
+  return Mistake{"its columns stand in another order: " + moved->text, Mistake::Kind::kOrder};
 }
 
 std::optional<std::string> turned_cell(const Cell& cell) {
   if (!cell.is_matrix() || cell.columns != cell.rows.count()) return std::nullopt;
-  const Bytes turned = turned_matrix(cell.rows.expected, cell.columns, cell.columns, cell.width());
-  if (std::memcmp(turned.data(), cell.rows.there.data(), turned.size()) != 0) return std::nullopt;
-  return "it is transposed";
-}
-
-// Finds transposed matrices in the last two dims, below any stacked dims.
-std::optional<std::string> turned_cells(const HeldTensor& there, const HeldTensor& expected) {
-  if (expected.shape.size() < 2 || there.shape.size() != expected.shape.size() ||
-      there.bytes.size() != expected.bytes.size())
+  const auto columns = static_cast<std::int64_t>(cell.columns);
+  if (!is_transpose(cell.rows.there, cell.rows.expected, columns, columns, cell.width()))
     return std::nullopt;
-  const std::size_t lead = expected.shape.size() - 2, width = size_of(expected.dtype);
-  const auto rows = static_cast<std::size_t>(expected.shape[lead]);
-  const auto columns = static_cast<std::size_t>(expected.shape[lead + 1]);
-  const std::size_t cell = rows * columns * width;
-  for (std::size_t at = 0; cell > 0 && at < expected.bytes.size(); at += cell) {
-    const Bytes turned =
-        turned_matrix(BytesView(expected.bytes).subspan(at, cell), rows, columns, width);
-    if (std::memcmp(turned.data(), there.bytes.data() + at, cell) != 0) return std::nullopt;
-  }
-  return cell == 0 ? std::nullopt : std::optional<std::string>("it is transposed");
+  return "it is transposed";
 }
 
 std::optional<std::string> other_length(const HeldTensor& there, const HeldTensor& expected,
@@ -192,23 +178,23 @@ class WrongCell {
   WrongCell(const RowLayout& layout, bool looks_into_parts = true)
       : layout_(layout), orders_(known_orders(layout)), looks_into_parts_(looks_into_parts) {}
 
-  std::optional<std::string> text_of(const Cell& cell) const {
+  std::optional<Mistake> mistake_in(const Cell& cell) const {
     for (const KnownOrder& known : orders_) {
-      if (fits(cell.rows, known.from, layout_.padding_from)) return known.text;
+      if (fits(cell.rows, known.from, layout_.padding_from)) return known.mistake;
     }
     if (auto text = wrong_values(cell.held(cell.rows.there), cell.held(cell.rows.expected)))
       return text;
     if (looks_into_parts_ && layout_.parts.size() > 1) {
-      if (auto text = wrong_parts(cell)) return text;
+      if (auto mistake = wrong_parts(cell)) return mistake;
     }
     if (auto text = turned_cell(cell)) return text;
-    if (auto text = moved_rows(cell.rows)) return text;
+    if (auto mistake = moved_rows(cell.rows)) return mistake;
     return wrong_columns(cell);
   }
 
  private:
   // Tries each part by itself in the other program's order.
-  std::optional<std::string> wrong_parts(const Cell& cell) const {
+  std::optional<Mistake> wrong_parts(const Cell& cell) const {
     const std::vector<std::size_t> part_of = parts_of_rows(layout_);
     if (part_of.size() != cell.rows.count()) return std::nullopt;
     std::vector<Bytes> there(layout_.parts.size()), expected(layout_.parts.size());
@@ -221,21 +207,22 @@ class WrongCell {
       }
     }
     std::map<std::string, std::vector<std::string>> texts;
+    Mistake out{""};
     for (std::size_t k = 0; k < there.size(); ++k) {
       if (there[k] == expected[k]) continue;
-      auto text = text_of_part(k, there, expected, cell);
-      if (!text) return std::nullopt;
-      texts[*text].push_back(layout_.part_names[k]);
+      auto mistake = mistake_in_part(k, there, expected, cell);
+      if (!mistake) return std::nullopt;
+      texts[mistake->text].push_back(layout_.part_names[k]);
+      out.kind = std::max(out.kind, mistake->kind);
     }
-    std::string out;
     for (const auto& [text, names] : texts)
-      out += fmt::format("{}in {}: {}", out.empty() ? "" : "; ", some_of(names, 4), text);
-    return out.empty() ? std::nullopt : std::optional(out);
+      out.text += fmt::format("{}in {}: {}", out.text.empty() ? "" : "; ", some_of(names, 4), text);
+    return out.text.empty() ? std::nullopt : std::optional(out);
   }
 
-  std::optional<std::string> text_of_part(std::size_t k, const std::vector<Bytes>& there,
-                                          const std::vector<Bytes>& expected,
-                                          const Cell& cell) const {
+  std::optional<Mistake> mistake_in_part(std::size_t k, const std::vector<Bytes>& there,
+                                         const std::vector<Bytes>& expected,
+                                         const Cell& cell) const {
     for (std::size_t other = 0; other < expected.size(); ++other) {
       if (other != k && there[k] == expected[other] && there[other] == expected[other])
         return fmt::format("it is a copy of {}, and what belongs there is nowhere",
@@ -248,7 +235,7 @@ class WrongCell {
     Cell alone = cell;
     alone.rows.there = there[k];
     alone.rows.expected = expected[k];
-    return WrongCell(part, false).text_of(alone);
+    return WrongCell(part, false).mistake_in(alone);
   }
 
   const RowLayout& layout_;
@@ -257,8 +244,8 @@ class WrongCell {
 };
 
 // Lists the mistakes with the cells that have them.
-std::optional<std::string> wrong_cells(const HeldTensor& there, const HeldTensor& expected,
-                                       const RowLayout& layout) {
+std::optional<Mistake> wrong_cells(const HeldTensor& there, const HeldTensor& expected,
+                                   const RowLayout& layout) {
   const std::size_t row_dim = layout.lead + layout.dim;
   if (row_dim >= expected.shape.size() || expected.shape[row_dim] == 0) return std::nullopt;
   const ExtentsView shape(expected.shape);
@@ -268,6 +255,7 @@ std::optional<std::string> wrong_cells(const HeldTensor& there, const HeldTensor
   const Extents lead(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(layout.lead));
   const auto stacked = static_cast<std::size_t>(volume(lead).value_or(1));
   const WrongCell wrong(layout);
+  Mistake out{""};
   std::map<std::string, std::vector<std::size_t>> texts;  // mistake and its cells of the stack
   std::size_t known = 0, unknown = 0;                     // number of cells
   for (std::size_t i = 0; i < count; ++i) {
@@ -278,34 +266,51 @@ std::optional<std::string> wrong_cells(const HeldTensor& there, const HeldTensor
               expected.dtype};
     if (expected.shape.size() == row_dim + 2)
       cell.columns = cell.rows.length / size_of(expected.dtype);
-    const auto text = wrong.text_of(cell);
-    ++(text ? known : unknown);
-    auto& where = texts[text.value_or("elements differ, and no known mistake makes them so")];
+    const auto mistake = wrong.mistake_in(cell);
+    ++(mistake ? known : unknown);
+    if (mistake) out.kind = std::max(out.kind, mistake->kind);
+    auto& where =
+        texts[mistake ? mistake->text : "elements differ, and no known mistake makes them so"];
     if (where.empty() || where.back() != i / (count / stacked))
       where.push_back(i / (count / stacked));
   }
   // In weights of another step some cells are all ones or zeros by chance.
   if (known <= unknown) return std::nullopt;
-  std::string out;
   std::size_t shown = 0;
   for (const auto& [text, where] : texts) {
     if (++shown > kMostTexts) break;
     const std::string place = where_in_stack(where, lead, layout);
-    out += fmt::format("{}{}{}{}", shown == 1 ? "" : "; ", place, place.empty() ? "" : ": ", text);
+    out.text +=
+        fmt::format("{}{}{}{}", shown == 1 ? "" : "; ", place, place.empty() ? "" : ": ", text);
   }
-  if (texts.size() > kMostTexts) out += fmt::format("; and {} more", texts.size() - kMostTexts);
+  if (texts.size() > kMostTexts)
+    out.text += fmt::format("; and {} more", texts.size() - kMostTexts);
   return out;
 }
 
 }  // namespace
 
-std::optional<std::string> wrong_conversion(const HeldTensor& there, const HeldTensor& expected,
-                                            const RowLayout& layout) {
+bool are_transposed_cells(const HeldTensor& there, const HeldTensor& expected) {
+  const std::size_t ndim = expected.shape.size(), width = size_of(expected.dtype);
+  if (ndim < 2 || there.shape.size() != ndim || there.bytes.size() != expected.bytes.size())
+    return false;
+  const std::int64_t rows = expected.shape[ndim - 2], columns = expected.shape[ndim - 1];
+  const std::size_t cell = static_cast<std::size_t>(rows * columns) * width;
+  for (std::size_t at = 0; cell > 0 && at < expected.bytes.size(); at += cell) {
+    if (!is_transpose(BytesView(there.bytes).subspan(at, cell),
+                      BytesView(expected.bytes).subspan(at, cell), rows, columns, width))
+      return false;
+  }
+  return cell > 0;
+}
+
+std::optional<Mistake> wrong_conversion(const HeldTensor& there, const HeldTensor& expected,
+                                        const RowLayout& layout) {
   if (there.dtype != expected.dtype || expected.bytes.empty() || size_of(expected.dtype) == 0)
     return std::nullopt;
   if (auto text = other_length(there, expected, layout)) return text;
   if (auto text = repeated_heads(there, expected, layout)) return text;
-  if (auto text = turned_cells(there, expected)) return text;
+  if (are_transposed_cells(there, expected)) return Mistake{"it is transposed"};
   if (there.shape != expected.shape || layout.lead > expected.shape.size()) return std::nullopt;
   if (auto text = wrong_stack(there, expected, layout)) return text;
   return wrong_cells(there, expected, layout);

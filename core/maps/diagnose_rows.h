@@ -6,14 +6,18 @@
 #include <string>
 
 #include "core/maps/held_tensor.h"
+#include "core/maps/mistake.h"
 
 namespace shw {
 
-// Explains as text why `there` is not `expected`; nullopt if no known mistake gives these elements.
-std::optional<std::string> wrong_conversion(const HeldTensor& there, const HeldTensor& expected,
-                                            const RowLayout& layout);
+// Explains why `there` is not `expected`; nullopt if no known mistake gives these elements.
+std::optional<Mistake> wrong_conversion(const HeldTensor& there, const HeldTensor& expected,
+                                        const RowLayout& layout);
 
-// Like wrong_conversion(), for elements with other values (diagnose_values.cpp).
+// True if the last two dims of `expected` are swapped in `there`, below any stacked dims.
+bool are_transposed_cells(const HeldTensor& there, const HeldTensor& expected);
+
+// Like wrong_conversion() in words, for elements with other values (diagnose_values.cpp).
 std::optional<std::string> wrong_values(const HeldTensor& there, const HeldTensor& expected);
 
 }  // namespace shw

@@ -6,9 +6,9 @@
 #include <map>
 #include <set>
 #include <string_view>
-#include <unordered_map>
 
 #include "core/base/words.h"
+#include "core/facts/reference/match.h"
 #include "core/maps/order_words.h"
 #include "core/maps/two_sides.h"
 
@@ -47,8 +47,7 @@ std::optional<std::string> shifted(const TwoSides& cells, const Extents& dims,
       // The shift must show in every line of cells along `dim`.
       const std::size_t lines = cells.count() / static_cast<std::size_t>(dims[dim]);
       if (count_shifted(cells, dims, dim, shift) >= fewest * lines)
-        return fmt::format("every {0} holds what belongs to the {1} one: {0}s are off by one",
-                           counter_at(layout, dim), shift > 0 ? "next" : "previous");
+        return off_by_one_in_words(counter_at(layout, dim), shift > 0);
     }
   }
   return std::nullopt;
@@ -91,15 +90,10 @@ RowOrder found_order(const TwoSides& sides) {
                             sides.length);
   };
   if (sides.there.size() != sides.expected.size()) return {};
-  struct Known {
-    std::int64_t any = 0;
-    std::vector<std::int64_t> free = {};  // used from the back
-  };
-  std::unordered_map<std::string_view, Known> known;
+  PlacesByContent<std::string_view, std::int64_t> any, free;
   for (std::size_t i = sides.count(); i-- > 0;) {
-    Known& one = known[text(sides.expected, i)];
-    one.any = static_cast<std::int64_t>(i);
-    if (!sides.is(i, i)) one.free.push_back(one.any);
+    any.add(text(sides.expected, i), static_cast<std::int64_t>(i));
+    if (!sides.is(i, i)) free.add(text(sides.expected, i), static_cast<std::int64_t>(i));
   }
   RowOrder out;
   for (std::size_t i = 0; i < sides.count(); ++i) {
@@ -107,11 +101,10 @@ RowOrder found_order(const TwoSides& sides) {
       out.push_back(static_cast<std::int64_t>(i));
       continue;
     }
-    auto found = known.find(text(sides.there, i));
-    if (found == known.end()) return {};
-    Known& one = found->second;
-    out.push_back(one.free.empty() ? one.any : one.free.back());
-    if (!one.free.empty()) one.free.pop_back();
+    auto found = free.take(text(sides.there, i));
+    if (!found) found = any.last(text(sides.there, i));
+    if (!found) return {};
+    out.push_back(*found);
   }
   return out;
 }

@@ -1,10 +1,13 @@
 // A converted tensor in memory, and how its rows were joined.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/bytes.h"
+#include "core/base/checked.h"
 #include "core/tensor/dtype.h"
 #include "core/tensor/shape.h"
 
@@ -15,6 +18,13 @@ struct HeldTensor {
   Extents shape;
   Bytes bytes;  // row-major
 };
+
+// Bytes of a tensor's elements; saturates, because sizes come from files.
+inline std::uint64_t bytes_when_held(Dtype dtype, const Extents& shape) {
+  const auto elements = volume(shape);
+  const auto bytes = elements ? checked_mul(*elements, std::int64_t{size_of(dtype)}) : std::nullopt;
+  return bytes ? static_cast<std::uint64_t>(*bytes) : UINT64_MAX;
+}
 
 // How the rows of one cell were joined from several tensors; `parts` is empty if they were not.
 struct RowLayout {

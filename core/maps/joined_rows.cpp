@@ -6,6 +6,8 @@
 #include <numeric>
 #include <set>
 
+#include "core/tensor/block_orders.h"
+
 namespace shw {
 namespace {
 
@@ -24,13 +26,6 @@ RowOrder joined_order(const Extents& parts, const std::vector<std::size_t>& orde
       for (std::int64_t r = 0; r < rows; ++r) out.push_back(begins[k] + piece * rows + r);
     }
   }
-  return out;
-}
-
-RowOrder reversed_order(const RowOrder& rows) {
-  RowOrder out(rows.size(), 0);
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    out[static_cast<std::size_t>(rows[i])] = static_cast<std::int64_t>(i);
   return out;
 }
 
@@ -106,7 +101,7 @@ class KnownOrders {
     as_listed_.resize(layout.parts.size());
     std::iota(as_listed_.begin(), as_listed_.end(), std::size_t{0});
     expected_ = joined_order(layout.parts, as_listed_, layout.pieces);
-    place_ = reversed_order(expected_);
+    place_ = inverse_of(expected_);
   }
 
   std::vector<KnownOrder> all() {
@@ -121,21 +116,21 @@ class KnownOrders {
  private:
   // Adds both errors: `made` was written instead of the layout, or was read as if it were the
   // layout.
-  void add_join(const RowOrder& made, const std::string& text) {
+  void add_join(const RowOrder& made, const Mistake& mistake) {
     RowOrder written(made.size()), read(made.size());
-    const RowOrder back = reversed_order(made);
+    const RowOrder back = inverse_of(made);
     for (std::size_t i = 0; i < made.size(); ++i) {
       written[i] = place_[static_cast<std::size_t>(made[i])];
       read[i] = back[static_cast<std::size_t>(expected_[i])];
     }
-    add(std::move(written), text);
-    add(std::move(read), text);
+    add(std::move(written), mistake);
+    add(std::move(read), mistake);
   }
-  void add(RowOrder from, const std::string& text) {
+  void add(RowOrder from, const Mistake& mistake) {
     bool moves = false;
     for (std::size_t i = 0; i < from.size() && !moves; ++i)
       moves = from[i] != static_cast<std::int64_t>(i);
-    if (moves) out_.push_back({std::move(from), text});
+    if (moves) out_.push_back({std::move(from), mistake});
   }
 
   std::string listed(const std::vector<std::size_t>& order) const {
@@ -154,10 +149,10 @@ class KnownOrders {
     }
     for (std::int64_t pieces : tried) {
       if (pieces != layout_.pieces && can_be_cut(layout_.parts, pieces))
-        add_join(joined_order(layout_.parts, as_listed_, pieces), pieces_text(pieces));
+        add_join(joined_order(layout_.parts, as_listed_, pieces), wrong_pieces(pieces));
     }
   }
-  std::string pieces_text(std::int64_t pieces) const {
+  Mistake wrong_pieces(std::int64_t pieces) const {
     const std::string parts = listed(as_listed_);
     const std::int64_t most = *std::max_element(layout_.parts.begin(), layout_.parts.end());
     if (pieces == 1)
@@ -170,8 +165,9 @@ class KnownOrders {
           "the rows of {} are interleaved one by one, and were expected one part "
           "after the other",
           parts);
-    return fmt::format("the rows of {} were joined in {} pieces, and {} {} expected", parts, pieces,
-                       layout_.pieces, layout_.pieces == 1 ? "was" : "were");
+    return {fmt::format("the rows of {} were joined in {} pieces, and {} {} expected", parts,
+                        pieces, layout_.pieces, layout_.pieces == 1 ? "was" : "were"),
+            Mistake::Kind::kOrder};
   }
 
   void add_swapped() {

@@ -1,10 +1,10 @@
 // Row orders that known mistakes of converters produce in a joined tensor.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "core/maps/held_tensor.h"
+#include "core/maps/mistake.h"
 
 namespace shw {
 
@@ -12,7 +12,7 @@ using RowOrder = std::vector<std::int64_t>;  // by saved row: the row that was e
 
 struct KnownOrder {
   RowOrder from;
-  std::string text;  // describes the mistake for users
+  Mistake mistake;
 };
 
 // Orders that move at least one row. Empty if the layout has no parts.

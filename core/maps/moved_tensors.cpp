@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/base/letter_case.h"
+#include "core/maps/order_words.h"
 
 namespace shw {
 namespace {
@@ -91,8 +92,8 @@ std::string exchanged_in_words(const std::string& a, const std::string& b) {
   return fmt::format("{} and {} are exchanged: each holds what belongs to the other", one, two);
 }
 
-std::string text_of(const MovedTensor& moved, const std::optional<CounterStep>& step,
-                    const std::map<std::string, CounterMoves>& all, const std::string& exchanged) {
+Mistake mistake_of(const MovedTensor& moved, const std::optional<CounterStep>& step,
+                   const std::map<std::string, CounterMoves>& all, const std::string& exchanged) {
   if (!step && moved.is_copy)
     return fmt::format(
         "it is a copy of {}{}, and what belongs to it is nowhere", moved.of,
@@ -100,18 +101,15 @@ std::string text_of(const MovedTensor& moved, const std::optional<CounterStep>& 
   if (!step && !exchanged.empty()) return exchanged;
   if (!step) return "it holds what belongs to " + moved.of;
   const CounterMoves& moves = all.at(step->word);
-  if (moved.is_copy)
-    return fmt::format("{0} {1} is a copy of {0} {2}, and what belongs to {0} {1} is nowhere",
-                       step->word, step->is, step->was);
+  if (moved.is_copy) return copy_in_words(step->word, step->is, step->was);
   for (const std::int64_t shift : {std::int64_t{1}, std::int64_t{-1}}) {
-    if (moves.is_off_by(shift))
-      return fmt::format("every {0} holds what belongs to the {1} one: {0}s are off by one",
-                         step->word, shift > 0 ? "next" : "previous");
+    if (moves.is_off_by(shift)) return off_by_one_in_words(step->word, shift > 0);
   }
   const std::string example =
       fmt::format("{0} {1} holds what belongs to {0} {2}", step->word, step->is, step->was);
   if (!moves.has(step->was, step->is))
-    return fmt::format("{}s stand in another order: {}", step->word, example);
+    return {fmt::format("{}s stand in another order: {}", step->word, example),
+            Mistake::Kind::kOrder};
   // Sorted, so that both tensors of a swap get equal text.
   const std::int64_t low = std::min(step->is, step->was), high = std::max(step->is, step->was);
   return fmt::format(
@@ -122,7 +120,7 @@ std::string text_of(const MovedTensor& moved, const std::optional<CounterStep>& 
 
 }  // namespace
 
-std::map<std::size_t, std::string> moved_tensors_in_words(const std::vector<MovedTensor>& moved) {
+std::map<std::size_t, Mistake> moved_tensors_in_words(const std::vector<MovedTensor>& moved) {
   std::map<std::string, CounterMoves> all;
   std::vector<std::optional<CounterStep>> steps;
   for (const MovedTensor& one : moved) {
@@ -134,13 +132,14 @@ std::map<std::size_t, std::string> moved_tensors_in_words(const std::vector<Move
   }
   std::map<std::string, std::string> of;
   for (const MovedTensor& one : moved) of.emplace(one.fqn, one.of);
-  std::map<std::size_t, std::string> out;
+  std::map<std::size_t, Mistake> out;
   for (std::size_t i = 0; i < moved.size(); ++i) {
     const auto back = of.find(moved[i].of);
     const bool is_mutual = back != of.end() && back->second == moved[i].fqn;
-    out.emplace(moved[i].difference,
-                text_of(moved[i], steps[i], all,
-                        is_mutual ? exchanged_in_words(moved[i].fqn, moved[i].of) : std::string()));
+    out.emplace(
+        moved[i].difference,
+        mistake_of(moved[i], steps[i], all,
+                   is_mutual ? exchanged_in_words(moved[i].fqn, moved[i].of) : std::string()));
   }
   return out;
 }

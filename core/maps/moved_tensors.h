@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "core/maps/mistake.h"
+
 namespace shw {
 
 struct MovedTensor {
@@ -13,8 +15,8 @@ struct MovedTensor {
   bool is_copy = false;        // `of` has it as well
 };
 
-// Descriptions by number. Layers or experts that changed places are described together: off by one,
+// Mistakes by number. Layers or experts that changed places are described together: off by one,
 // swapped, or in another order.
-std::map<std::size_t, std::string> moved_tensors_in_words(const std::vector<MovedTensor>& moved);
+std::map<std::size_t, Mistake> moved_tensors_in_words(const std::vector<MovedTensor>& moved);
 
 }  // namespace shw

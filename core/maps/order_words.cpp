@@ -3,8 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <numeric>
-#include <vector>
+
+#include "core/tensor/block_orders.h"
 
 namespace shw {
 namespace {
@@ -35,15 +35,6 @@ std::optional<std::size_t> first_copy(const RowOrder& order) {
     if (!is_in_place(order, i) && is_in_place(order, static_cast<std::size_t>(order[i]))) return i;
   }
   return std::nullopt;
-}
-
-bool uses_each_once(const RowOrder& order) {
-  std::vector<bool> used(order.size(), false);
-  for (const std::int64_t from : order) {
-    if (used[static_cast<std::size_t>(from)]) return false;
-    used[static_cast<std::size_t>(from)] = true;
-  }
-  return true;
 }
 
 // Drops trailing pieces that did not move, such as padding.
@@ -89,22 +80,12 @@ std::optional<std::string> swap_text(const RowOrder& order, std::size_t at, std:
                      span_text(what, other, length));
 }
 
-// The largest size of blocks that stay together everywhere.
-std::size_t block_of(const RowOrder& order) {
-  auto block = static_cast<std::int64_t>(order.size());
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    if (i == 0 || order[i] != order[i - 1] + 1)
-      block = std::gcd(std::gcd(block, static_cast<std::int64_t>(i)), order[i]);
-  }
-  return static_cast<std::size_t>(block);
-}
-
 }  // namespace
 
-std::optional<std::string> moved_in_words(const RowOrder& order, std::string_view what) {
+std::optional<Mistake> moved_in_words(const RowOrder& order, std::string_view what) {
   const auto moved = first_moved(order);
   if (!moved) return std::nullopt;
-  if (const auto copy = first_copy(order); copy && !uses_each_once(order))
+  if (const auto copy = first_copy(order); copy && !names_each_once(order))
     return copy_text(order, *copy, what);
   const RowOrder moving = without_end(order);
   const std::size_t turned = turned_by(moving), count = moving.size();
@@ -117,15 +98,29 @@ std::optional<std::string> moved_in_words(const RowOrder& order, std::string_vie
     return fmt::format("every {} stands {} too {}", what, std::min(turned, count - turned),
                        turned * 2 < count ? "early" : "late");
   if (auto text = swap_text(order, *moved, what)) return text;
-  const std::size_t block = block_of(order);
+  const auto block = static_cast<std::size_t>(blocks_together(order));
   if (block > 1)
-    return fmt::format("pieces of {} {}s stand in another order: {} hold what belongs to {}", block,
-                       what, span_text(what, *moved, block),
-                       span_text(what, static_cast<std::size_t>(order[*moved]), block));
+    return Mistake{
+        fmt::format("pieces of {} {}s stand in another order: {} hold what belongs to {}", block,
+                    what, span_text(what, *moved, block),
+                    span_text(what, static_cast<std::size_t>(order[*moved]), block)),
+        Mistake::Kind::kOrder};
   std::size_t elsewhere = 0;
   for (std::size_t i = 0; i < order.size(); ++i) elsewhere += is_in_place(order, i) ? 0U : 1U;
-  return fmt::format("{} of {} {}s stand elsewhere, beginning with {} {}, which holds {} {}",
-                     elsewhere, order.size(), what, what, *moved, what, order[*moved]);
+  return Mistake{
+      fmt::format("{} of {} {}s stand elsewhere, beginning with {} {}, which holds {} {}",
+                  elsewhere, order.size(), what, what, *moved, what, order[*moved]),
+      Mistake::Kind::kOrder};
+}
+
+std::string off_by_one_in_words(std::string_view what, bool is_next) {
+  return fmt::format("every {0} holds what belongs to the {1} one: {0}s are off by one", what,
+                     is_next ? "next" : "previous");
+}
+
+std::string copy_in_words(std::string_view what, std::int64_t copy, std::int64_t of) {
+  return fmt::format("{0} {1} is a copy of {0} {2}, and what belongs to {0} {1} is nowhere", what,
+                     copy, of);
 }
 
 std::optional<std::string> counted_in_words(const RowOrder& order, std::string_view what) {
@@ -133,11 +128,9 @@ std::optional<std::string> counted_in_words(const RowOrder& order, std::string_v
   if (!moved) return std::nullopt;
   const std::size_t turned = turned_by(order), count = order.size();
   if (count > 2 && (turned == 1 || turned == count - 1))
-    return fmt::format("every {0} holds what belongs to the {1} one: {0}s are off by one", what,
-                       turned == 1 ? "next" : "previous");
-  if (const auto copy = first_copy(order); copy && !uses_each_once(order))
-    return fmt::format("{0} {1} is a copy of {0} {2}, and what belongs to {0} {1} is nowhere", what,
-                       *copy, order[*copy]);
+    return off_by_one_in_words(what, turned == 1);
+  if (const auto copy = first_copy(order); copy && !names_each_once(order))
+    return copy_in_words(what, static_cast<std::int64_t>(*copy), order[*copy]);
   const std::string example =
       fmt::format("{0} {1} holds what belongs to {0} {2}", what, *moved, order[*moved]);
   if (turned != 0 && turned * 2 == count && count > 2)
@@ -148,13 +141,6 @@ std::optional<std::string> counted_in_words(const RowOrder& order, std::string_v
         order[*moved], example,
         count == 2 ? fmt::format(" (of two {}s: off by one, too)", what) : std::string());
   return fmt::format("{}s are stacked in another order: {}", what, example);
-}
-
-bool is_order_without_cause(std::string_view cause) {
-  for (const std::string_view part :
-       {"stand elsewhere", "stand in another order", "were joined in", "its shape is"})
-    if (cause.find(part) != std::string_view::npos) return true;
-  return false;
 }
 
 }  // namespace shw

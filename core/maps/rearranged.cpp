@@ -6,12 +6,15 @@
 #include <set>
 #include <tuple>
 
-#include "core/base/checked.h"
 #include "core/base/hash.h"
+#include "core/facts/layout/retained_chunks.h"
+#include "core/facts/reference/content_search.h"
+#include "core/facts/reference/match.h"
 #include "core/facts/states/optimizer_states.h"
 #include "core/facts/values/added_tensor.h"
 #include "core/facts/values/tensor_pieces.h"
 #include "core/formats/items/items.h"
+#include "core/maps/diagnose_rows.h"
 #include "core/maps/map_of_pair.h"
 #include "core/maps/reassembled.h"
 #include "core/maps/slice_order.h"
@@ -24,22 +27,6 @@ namespace {
 // Limit on a tensor's bytes, because both sides are in memory.
 constexpr std::uint64_t kMostRearranged = std::uint64_t{1} << 30;
 constexpr std::size_t kMostRetained = 1 << 16;  // limit on boxes of a reassembled tensor
-
-bool is_turned(const HeldTensor& there, const HeldTensor& expected, const Extents& turned) {
-  const auto rows = static_cast<std::size_t>(turned[turned.size() - 2]);
-  const auto columns = static_cast<std::size_t>(turned.back());
-  const std::size_t width = size_of(there.dtype), cell = rows * columns * width;
-  for (std::size_t at = 0; cell > 0 && at < there.bytes.size(); at += cell) {
-    for (std::size_t r = 0; r < rows; ++r) {
-      for (std::size_t c = 0; c < columns; ++c) {
-        if (std::memcmp(expected.bytes.data() + at + (r * columns + c) * width,
-                        there.bytes.data() + at + (c * rows + r) * width, width) != 0)
-          return false;
-      }
-    }
-  }
-  return cell > 0;
-}
 
 Extents with_last_turned(Extents shape) {
   if (shape.size() >= 2) std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
@@ -62,7 +49,7 @@ std::optional<Diagnosis> rearranged(TensorId tensor, const HeldTensor& there,
     }
   }
   if (ndim >= 2 && with_last_turned(there.shape) == expected.shape &&
-      is_turned(there, expected, expected.shape))
+      are_transposed_cells(there, expected))
     return Transposed{tensor, ndim - 2, ndim - 1, expected.shape};
   return std::nullopt;
 }
@@ -100,12 +87,6 @@ Result<ExpectedSide> expected_side(const std::shared_ptr<const Checkpoint>& comp
     if (found != names.end()) out.entries.emplace(found->second, i);
   }
   return out;
-}
-
-std::uint64_t bytes_when_held(Dtype dtype, const Extents& shape) {
-  const auto elements = volume(shape);
-  const auto bytes = elements ? checked_mul(*elements, std::int64_t{size_of(dtype)}) : std::nullopt;
-  return bytes ? static_cast<std::uint64_t>(*bytes) : UINT64_MAX;
 }
 
 // A tensor that cannot be repaired by itself, and its expected content.
@@ -212,7 +193,11 @@ class RepairSearch {
     const auto moves = rows_.reassembled(i, *is, was);
     if (!moves || !are_held(*moves, was)) return {};
     PartlyLost out{others_[i].tensor, was.shape, {}, ""};
-    for (const BoxMove& move : *moves) add_retained(move, out);
+    for (const BoxMove& move : *moves) {
+      auto parts =
+          retained_in(checkpoint_, others_[move.source].tensor, {move.from, move.sizes}, move.at);
+      out.retained_chunks.insert(out.retained_chunks.end(), parts.begin(), parts.end());
+    }
     if (out.retained_chunks.size() <= kMostRetained) found_.diagnoses.push_back(std::move(out));
     return {};
   }
@@ -229,50 +214,29 @@ class RepairSearch {
     }
     return true;
   }
-  void add_retained(const BoxMove& move, PartlyLost& out) const {
-    for (const ChunkId chunk : checkpoint_.chunks(others_[move.source].tensor)) {
-      const ExtentsView offsets = checkpoint_.offsets(chunk), sizes = checkpoint_.sizes(chunk);
-      RetainedChunk part{chunk, {move.from, move.from}, move.at};
-      bool is_there = true;
-      for (std::size_t d = 0; d < move.from.size() && is_there; ++d) {
-        const std::int64_t begin = std::max(move.from[d], offsets[d]);
-        const std::int64_t end = std::min(move.from[d] + move.sizes[d], offsets[d] + sizes[d]);
-        is_there = begin < end;
-        part.source.offsets[d] = begin - offsets[d];
-        part.source.sizes[d] = end - begin;
-        part.at[d] += begin - move.from[d];
-      }
-      if (is_there) out.retained_chunks.push_back(std::move(part));
-    }
-  }
-
   // Finds tensors that have one another's content. A tensor is repaired if another tensor has its
   // expected elements.
   Status exchange_whole() {
     // By dtype, shape and hash: the tensors with that content.
-    std::map<std::tuple<Dtype, Extents, std::string>, std::vector<std::size_t>> holders;
+    PlacesByContent<std::tuple<Dtype, Extents, std::string>> holders;
     for (std::size_t j = others_.size(); j-- > 0;)
-      holders[{checkpoint_.dtype(others_[j].tensor), others_[j].shape, others_[j].there}].push_back(
-          j);
+      holders.add({checkpoint_.dtype(others_[j].tensor), others_[j].shape, others_[j].there}, j);
     std::vector<std::size_t> source(others_.size(), others_.size());
     for (std::size_t i = 0; i < others_.size(); ++i) {
-      const auto found = holders.find(
-          {checkpoint_.dtype(others_[i].tensor), others_[i].shape, others_[i].expected});
-      if (found == holders.end() || found->second.empty()) continue;
+      const std::tuple wanted{checkpoint_.dtype(others_[i].tensor), others_[i].shape,
+                              others_[i].expected};
+      const auto found = holders.last(wanted);
+      if (!found) continue;
       // Compares the bytes, because equal hashes can be forged.
-      SHW_TRY(const bool is_held, holds(others_[found->second.back()].tensor, others_[i]));
+      SHW_TRY(const bool is_held, holds(others_[*found].tensor, others_[i]));
       if (!is_held) continue;
-      source[i] = found->second.back();
-      found->second.pop_back();
+      source[i] = *holders.take(wanted);
     }
     for (std::size_t i = 0; i < others_.size(); ++i) {
       if (!is_in_ring(i, source)) continue;
       is_exchanged_.insert(i);
-      PartlyLost out{others_[i].tensor, others_[i].shape, {}, ""};
-      for (const ChunkId chunk : checkpoint_.chunks(others_[source[i]].tensor))
-        out.retained_chunks.push_back(
-            {chunk, whole(copy_of(checkpoint_.sizes(chunk))), copy_of(checkpoint_.offsets(chunk))});
-      found_.diagnoses.push_back(std::move(out));
+      found_.diagnoses.push_back(
+          with_content_of(checkpoint_, others_[i].tensor, others_[source[i]].tensor));
     }
     return {};
   }

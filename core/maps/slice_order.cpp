@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "core/base/hash.h"
+#include "core/facts/reference/match.h"
 
 namespace shw {
 namespace {
@@ -45,7 +44,7 @@ Extents slice_order(const HeldTensor& shaped, std::size_t dim, BytesView there, 
   const std::size_t needed = padding_from > 0
                                  ? std::min(slices.count, static_cast<std::size_t>(padding_from))
                                  : slices.count;
-  std::unordered_map<std::string, std::vector<std::int64_t>> free;
+  PlacesByContent<std::string, std::int64_t> free;
   Extents order(slices.count, -1);
   std::vector<bool> used(slices.count, false);
   for (std::size_t i = slices.count; i-- > 0;) {
@@ -53,15 +52,14 @@ Extents slice_order(const HeldTensor& shaped, std::size_t dim, BytesView there, 
       order[i] = static_cast<std::int64_t>(i);
       used[i] = true;
     } else {
-      free[slices.slice(there, i)].push_back(static_cast<std::int64_t>(i));
+      free.add(slices.slice(there, i), static_cast<std::int64_t>(i));
     }
   }
   for (std::size_t i = 0; i < needed; ++i) {
     if (order[i] >= 0) continue;
-    const auto found = free.find(slices.slice(expected, i));
-    if (found == free.end() || found->second.empty()) return {};
-    order[i] = found->second.back();
-    found->second.pop_back();
+    const auto found = free.take(slices.slice(expected, i));
+    if (!found) return {};
+    order[i] = *found;
     used[static_cast<std::size_t>(order[i])] = true;
     if (!slices.is_equal(there, static_cast<std::size_t>(order[i]), expected, i)) return {};
   }
@@ -75,17 +73,8 @@ Extents slice_order(const HeldTensor& shaped, std::size_t dim, BytesView there, 
 }
 
 BlocksPermuted in_blocks(TensorId tensor, std::size_t dim, const Extents& order) {
-  const auto count = static_cast<std::int64_t>(order.size());
-  std::int64_t block = count;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t from = order[static_cast<std::size_t>(i)];
-    if (i == 0 || from != order[static_cast<std::size_t>(i - 1)] + 1)
-      block = std::gcd(std::gcd(block, i), from);
-  }
-  BlocksPermuted out{tensor, dim, block, {}};
-  for (std::int64_t i = 0; i < count; i += block)
-    out.order.push_back(order[static_cast<std::size_t>(i)] / block);
-  return out;
+  const std::int64_t block = blocks_together(order);
+  return {tensor, dim, block, coarse_order(order, block)};
 }
 
 }  // namespace shw

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/base/checked.h"
+#include "core/tensor/block_orders.h"
 #include "core/tiles/exact_tiling.h"
 #include "core/transform/named_entries.h"
 #include "core/transform/packed_tensor.h"
@@ -29,17 +30,6 @@ TargetTensor metadata_copy_of(const TargetTensor& tensor) {
   out.padding = tensor.padding;
   out.is_moved = true;
   return out;
-}
-
-bool is_permutation_of(const Extents& order, std::size_t count) {
-  if (order.size() != count) return false;
-  std::vector<bool> seen(count, false);
-  for (std::int64_t one : order) {
-    if (one < 0 || one >= static_cast<std::int64_t>(count) || seen[static_cast<std::size_t>(one)])
-      return false;
-    seen[static_cast<std::size_t>(one)] = true;
-  }
-  return true;
 }
 
 Result<Extents> block_sizes_of(const TargetTensor& tensor, const PermuteBlocksStep& step,
@@ -67,7 +57,7 @@ Result<Extents> block_sizes_of(const TargetTensor& tensor, const PermuteBlocksSt
     return bad_step(tensor.fqn, fmt::format("its blocks are {} rows together, and dim {} has {}",
                                             sum, dim, extent));
   }
-  if (!is_permutation_of(step.order, sizes.size()))
+  if (step.order.size() != sizes.size() || !names_each_once(step.order))
     return bad_step(tensor.fqn, "\"order\" does not name every block once");
   return sizes;
 }
@@ -112,7 +102,7 @@ bool tiles_cover(const TargetTensor& tensor) {
 Status apply(TargetState& all, const PermuteDimsStep& step) {
   return change_each(all, step.tensors, [&](TargetTensor& tensor) -> Status {
     std::size_t ndim = tensor.shape.size();
-    if (!is_permutation_of(step.order, ndim))
+    if (step.order.size() != ndim || !names_each_once(step.order))
       return bad_step(tensor.fqn,
                       "\"order\" does not name every dim of " + to_text(tensor.shape) + " once");
     TargetTensor turned = metadata_copy_of(tensor);

@@ -29,18 +29,18 @@ std::string how_compared(const MappedComparison& comparison) {
   return fmt::format("Both were compared through the map {}", comparison.map);
 }
 
-// Makes one finding per mistake, with all affected tensors.
-std::vector<Finding> mistakes_in(const MappedComparison& comparison) {
+// Adds one finding per mistake, with all affected tensors.
+void add_mistakes(const MappedComparison& comparison, JudgedThroughMap& out) {
   std::map<std::string, Finding> by_cause;
   std::vector<std::string> order;
   for (const MappedDifference& difference : comparison.differences) {
-    if (difference.kind != Kind::kMistake && difference.kind != Kind::kShape) continue;
+    if (!difference.is_mistake() && difference.kind != Kind::kShape) continue;
+    (difference.kind == Kind::kMistake ? out.named : out.unnamed) += difference.subjects.size();
     auto [found, is_new] = by_cause.try_emplace(difference.cause);
     if (is_new) order.push_back(difference.cause);
     auto& subjects = found->second.subjects;
     subjects.insert(subjects.end(), difference.subjects.begin(), difference.subjects.end());
   }
-  std::vector<Finding> out;
   for (const std::string& cause : order) {
     Finding finding = std::move(by_cause[cause]);
     finding.rule = kConvertedWrongly.id;
@@ -53,9 +53,8 @@ std::vector<Finding> mistakes_in(const MappedComparison& comparison) {
                         {"count", static_cast<std::int64_t>(finding.subjects.size())},
                         {"equal", static_cast<std::int64_t>(comparison.equal)},
                         {"compared", static_cast<std::int64_t>(comparison.compared)}};
-    out.push_back(std::move(finding));
+    out.findings.push_back(std::move(finding));
   }
-  return out;
 }
 
 std::vector<std::string> subjects_of(const MappedComparison& comparison, Kind kind) {
@@ -152,6 +151,7 @@ DifferenceKind kind_of(const MappedDifference& difference) {
     case Kind::kDamaged:
       return DifferenceKind::kUndecided;
     case Kind::kMistake:
+    case Kind::kOrder:
     case Kind::kValues:
       break;
   }
@@ -374,6 +374,7 @@ std::optional<JudgedThroughMap> judge_renumbered(
                                       plural(finding.subjects.size(), "tensor"))};
   JudgedThroughMap out;
   out.is_compared = true;
+  out.named = finding.subjects.size();
   out.findings.push_back(std::move(finding));
   add_alone(comparison.more, false, comparison, out.findings);
   out.unjudged = left_open(comparison);
@@ -412,7 +413,7 @@ Result<std::optional<JudgedThroughMap>> judge_through_map(
   out.is_compared = true;
   out.is_same = comparison.is_same();
   out.has_unread = !subjects_of(comparison, Kind::kDamaged).empty();
-  out.findings = mistakes_in(comparison);
+  add_mistakes(comparison, out);
   if (!out.findings.empty() && comparison.reads_values) {
     SHW_TRY(const RepairsThroughMap repairs,
             repairs_through_map(checkpoint, reference, comparison, options, facts, progress));

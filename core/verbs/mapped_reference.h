@@ -20,6 +20,8 @@ struct JudgedThroughMap {
   bool is_compared = false;  // false: `unjudged` has the reason
   bool is_same = false;      // all tensors were compared and are equal to the bit
   bool has_unread = false;   // some tensor could not be read
+  std::size_t named = 0;     // subjects of findings that name the mistake
+  std::size_t unnamed = 0;   // subjects in another order or shape, which other head counts give too
   std::vector<Finding> findings;
   std::vector<Unjudged> unjudged;
 };

@@ -9,7 +9,6 @@
 
 #include "core/combine/shifted_norms.h"
 #include "core/maps/guessed_heads.h"
-#include "core/maps/order_words.h"
 #include "core/rules/reference/content_rules.h"
 #include "core/rules/rules.h"
 #include "core/verbs/mapped_reference.h"
@@ -102,17 +101,7 @@ std::optional<JudgedThroughMap> judge_as(const ComparedPair& pair, const std::st
 
 // Tensors of which a mistake is named; those whose rows merely stand elsewhere count less.
 std::size_t score_of(const JudgedThroughMap& judged) {
-  std::size_t score = 0;
-  for (const Finding& finding : judged.findings) {
-    if (has(finding, "mistake"))
-      score += finding.subjects.size() * (is_order_without_cause(finding.cause) ? 1 : 2);
-  }
-  return score;
-}
-
-bool has_order_without_cause(const JudgedThroughMap& judged) {
-  return std::any_of(judged.findings.begin(), judged.findings.end(),
-                     [](const Finding& finding) { return is_order_without_cause(finding.cause); });
+  return 2 * judged.named + judged.unnamed;
 }
 
 // Values of other tensors that no mistake explains.
@@ -145,7 +134,7 @@ std::optional<JudgedThroughMap> judge_in_other_layout(const ComparedPair& pair,
     read += pair.checkpoint->tensor_bytes() + pair.reference->tensor_bytes();
     if (!judged || (best && score_of(*judged) <= score_of(*best))) continue;
     best = std::move(judged);
-    if (!has_unnamed(*best) && !has_order_without_cause(*best)) break;
+    if (!has_unnamed(*best) && best->unnamed == 0) break;
   }
   return best;
 }

@@ -38,6 +38,27 @@ RetainedChunk whole_retained_chunk(ChunkId chunk, ExtentsView sizes, ExtentsView
   return RetainedChunk{chunk, whole(sizes), copy_of(at)};
 }
 
+std::vector<RetainedChunk> retained_in(const Checkpoint& checkpoint, TensorId source,
+                                       const Box& wanted, const Extents& at) {
+  std::vector<RetainedChunk> out;
+  for (ChunkId chunk : checkpoint.chunks(source)) {
+    const Box saved = box_of(checkpoint, chunk);
+    const auto part = intersect(saved, wanted);
+    if (!part) continue;
+    out.push_back({chunk, *part, at});
+    for (std::size_t d = 0; d < at.size(); ++d) {
+      out.back().source.offsets[d] -= saved.offsets[d];
+      out.back().at[d] += part->offsets[d] - wanted.offsets[d];
+    }
+  }
+  return out;
+}
+
+PartlyLost cut_to(const Checkpoint& checkpoint, TensorId tensor, const Extents& expected) {
+  return {tensor, expected,
+          retained_in(checkpoint, tensor, whole(expected), Extents(expected.size(), 0)), ""};
+}
+
 Box destination(const RetainedChunk& retained_chunk) {
   return Box{retained_chunk.at, retained_chunk.source.sizes};
 }

@@ -17,6 +17,11 @@ namespace shw {
 
 // Places the whole item of `chunk` with shape `sizes` at `at`.
 RetainedChunk whole_retained_chunk(ChunkId chunk, ExtentsView sizes, ExtentsView at);
+// The parts of the chunks of `source` inside `wanted`, placed so that `wanted` begins at `at`.
+std::vector<RetainedChunk> retained_in(const Checkpoint& checkpoint, TensorId source,
+                                       const Box& wanted, const Extents& at);
+// The first elements of a tensor, as far as `expected` reaches.
+PartlyLost cut_to(const Checkpoint& checkpoint, TensorId tensor, const Extents& expected);
 Box destination(const RetainedChunk& retained_chunk);
 
 struct LostCount {

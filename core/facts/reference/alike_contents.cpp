@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
-#include <span>
 
 #include "core/base/checked.h"
-#include "core/base/encoder.h"
 #include "core/facts/evidence.h"
 #include "core/facts/reference/reference_bytes.h"
 #include "core/facts/reference/tensor_contents.h"
@@ -128,20 +126,17 @@ Result<EqualPartsOfEach> parts_of_each(const CheckInput& input,
   for (std::uint64_t count : parts)
     costs.push_back({checked_mul(count, kLookedAt).value_or(UINT64_MAX),
                      kHeldOfSlab + decoded_for_places(input)});
-  auto find = [&](std::size_t i) -> Result<std::string> {
+  auto find = [&](std::size_t i) {
     std::vector<std::uint64_t> pairs;
     for (const EqualParts& one : find_parts(input, tensors[i])) {
       pairs.push_back(static_cast<std::uint64_t>(one.first));
       pairs.push_back(static_cast<std::uint64_t>(one.second));
     }
-    Encoder payload;
-    payload.add(pairs);
-    return packed_text(payload.take());
+    return pairs;
   };
-  SHW_TRY(auto told, find_together(input, step, costs, find));
+  SHW_TRY(const auto told, find_numbers_together(input, step, costs, find));
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    Decoder payload(std::as_bytes(std::span(told[i])));
-    SHW_TRY(const auto pairs, payload.numbers());
+    const auto& pairs = told[i];
     for (std::size_t at = 0; at + 1 < pairs.size(); at += 2)
       out[i].push_back(
           {static_cast<std::int64_t>(pairs[at]), static_cast<std::int64_t>(pairs[at + 1])});
@@ -168,17 +163,9 @@ Result<EqualPartsOfEach> equal_tiles_of(const CheckInput& input,
 
 Result<std::map<TensorId, std::string>> contents_of_alike(const CheckInput& input,
                                                           const std::vector<TensorId>& tensors) {
-  const Checkpoint& c = input.checkpoint;
-  const std::vector<ComparisonCost> costs(tensors.size(), {kLookedAt, kLookedAt});
-  auto begin_of = [&](std::size_t i) -> Result<std::string> {
-    TensorBoxes boxes(c, tensors[i], c.dtype(tensors[i]), input.progress);
-    auto start = boxes.start_of(whole(c.shape(tensors[i])));
-    if (!start) return std::string();
-    return std::string(name(c.dtype(tensors[i]))) + to_text(c.shape(tensors[i])) + *start;
-  };
   std::map<TensorId, std::string> contents;
   if (tensors.empty()) return contents;
-  SHW_TRY(auto begins, find_together(input, "look for copies", costs, begin_of));
+  SHW_TRY(auto begins, begins_of(input, input.checkpoint, tensors, "look for copies"));
   std::map<std::string, std::vector<TensorId>> by_begin;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (!begins[i].empty()) by_begin[begins[i]].push_back(tensors[i]);
@@ -187,7 +174,7 @@ Result<std::map<TensorId, std::string>> contents_of_alike(const CheckInput& inpu
   for (const auto& [begin, group] : by_begin) {
     if (group.size() > 1) alike.insert(alike.end(), group.begin(), group.end());
   }
-  TensorContents whole_contents(input, c);
+  TensorContents whole_contents(input, input.checkpoint);
   SHW_CHECK(whole_contents.learn(alike));
   for (TensorId tensor : alike) contents.emplace(tensor, whole_contents.of(tensor));
   return contents;

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <unordered_map>
 
 #include "core/base/checked.h"
+#include "core/facts/reference/match.h"
 #include "core/facts/values/equal_elements.h"
 #include "core/tensor/strided_copy.h"
 
@@ -163,26 +163,21 @@ bool same_multiset(SliceHashes a, SliceHashes b) {
 // missing.
 std::optional<std::vector<std::int64_t>> unique_order(const SliceHashes& image,
                                                       const SliceHashes& truth) {
-  std::unordered_map<std::uint64_t, std::int64_t> place;
-  for (std::size_t i = 0; i < image.size(); ++i) {
-    if (!place.emplace(image[i], static_cast<std::int64_t>(i)).second) return std::nullopt;
-  }
+  PlacesByContent<std::uint64_t, std::uint32_t> places;
+  for (std::size_t i = 0; i < image.size(); ++i)
+    places.add(image[i], static_cast<std::uint32_t>(i));
   std::vector<std::int64_t> order;
-  std::vector<bool> used(image.size(), false);
   for (std::uint64_t hash : truth) {
-    auto found = place.find(hash);
-    if (found == place.end() || used[static_cast<std::size_t>(found->second)]) return std::nullopt;
-    used[static_cast<std::size_t>(found->second)] = true;
-    order.push_back(found->second);
+    const auto place = places.only(hash);
+    if (!place) return std::nullopt;
+    order.push_back(*place);
   }
-  return order;
+  return names_each_once(order) ? std::optional(std::move(order)) : std::nullopt;
 }
 
 // Fingerprint of the tensor with its blocks in the reference's order. Slice hashes only propose.
 std::optional<Fingerprint> fingerprint_in(const PiecedTensor& image, const BlockOrder& order) {
-  std::vector<std::int64_t> belongs(order.order.size());
-  for (std::size_t i = 0; i < order.order.size(); ++i)
-    belongs[static_cast<std::size_t>(order.order[i])] = static_cast<std::int64_t>(i);
+  const std::vector<std::int64_t> belongs = inverse_of(order.order);
   const std::size_t element = size_of(image.dtype), dim = order.dim;
   const Extents strides = row_major_strides(image.shape);
   Fingerprint sum;

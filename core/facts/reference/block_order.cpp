@@ -4,35 +4,16 @@
 
 #include <algorithm>
 
+#include "core/tensor/block_orders.h"
+
 namespace shw {
 namespace {
-
-bool keeps_blocks(const std::vector<std::int64_t>& order, std::size_t together) {
-  auto size = static_cast<std::int64_t>(together);
-  for (std::size_t i = 0; i < order.size(); i += together) {
-    if (order[i] % size != 0) return false;
-    for (std::size_t j = 1; j < together; ++j) {
-      if (order[i + j] != order[i] + static_cast<std::int64_t>(j)) return false;
-    }
-  }
-  return true;
-}
 
 // True if the order repeats its first `period` blocks in every segment.
 bool repeats(const std::vector<std::int64_t>& order, std::size_t period) {
   for (std::size_t i = 0; i < order.size(); ++i) {
     auto base = static_cast<std::int64_t>(i - i % period);
     if (order[i] - base != order[i % period]) return false;
-  }
-  return true;
-}
-
-// True if block (i, j) of a grid with `rows` rows is saved at (j, i).
-bool is_grid_transpose(const std::vector<std::int64_t>& order, std::int64_t rows) {
-  auto count = static_cast<std::int64_t>(order.size());
-  std::int64_t columns = count / rows;
-  for (std::int64_t at = 0; at < count; ++at) {
-    if (order[static_cast<std::size_t>(at)] != at % columns * rows + at / columns) return false;
   }
   return true;
 }
@@ -70,7 +51,7 @@ bool recognise_grid(const std::vector<std::int64_t>& order, bool halves_a_writer
                     BlockPattern& pattern) {
   auto count = static_cast<std::int64_t>(order.size());
   for (std::int64_t rows = 2; rows <= count / 2; ++rows) {
-    if (count % rows != 0 || !is_grid_transpose(order, rows)) continue;
+    if (!is_grid_transpose(order, rows)) continue;
     pattern.first = rows;
     pattern.second = count / rows;
     bool pairs = pattern.second == 2, halves = rows == 2;
@@ -86,16 +67,9 @@ bool recognise_grid(const std::vector<std::int64_t>& order, bool halves_a_writer
 }  // namespace
 
 void coarsen(BlockOrder& order) {
-  std::size_t count = order.order.size();
-  for (std::size_t together = count / 2; together >= 2; --together) {
-    if (count % together != 0 || !keeps_blocks(order.order, together)) continue;
-    std::vector<std::int64_t> coarse;
-    for (std::size_t i = 0; i < count; i += together)
-      coarse.push_back(order.order[i] / static_cast<std::int64_t>(together));
-    order.order = std::move(coarse);
-    order.block *= static_cast<std::int64_t>(together);
-    return;
-  }
+  const std::int64_t together = blocks_together(order.order);
+  order.order = coarse_order(order.order, together);
+  order.block *= together;
 }
 
 std::string content_hash(BytesView bytes) {

@@ -5,12 +5,11 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <span>
-#include <unordered_map>
 
-#include "core/base/encoder.h"
 #include "core/base/hash.h"
 #include "core/facts/evidence.h"
+#include "core/facts/layout/retained_chunks.h"
+#include "core/facts/reference/match.h"
 #include "core/facts/reference/reference_bytes.h"
 #include "core/facts/reference/tensor_contents.h"
 #include "core/facts/reference/tile_content.h"
@@ -19,28 +18,11 @@
 namespace shw {
 namespace {
 
-constexpr std::uint64_t kSearchStartBytes = 4096;
 constexpr std::int64_t kSearchSlabBytes = std::int64_t{4} << 20;
 constexpr std::int64_t kMostRows = std::int64_t{1} << 21;  // per group, 48 bytes each
 // Plans with more runs are unreadable: interleaved gate and up with 14,336 rows each are 28,672
 // runs.
 constexpr std::size_t kMostRuns = std::size_t{1} << 16;
-
-std::string form_text(const Checkpoint& c, TensorId tensor) {
-  return std::string(name(c.dtype(tensor))) + to_text(c.shape(tensor));
-}
-
-// A key of shape, dtype and leading bytes per tensor; empty if unreadable.
-Result<std::vector<std::string>> starts_of(const CheckInput& input, const Checkpoint& c,
-                                           const std::vector<TensorId>& tensors) {
-  const std::vector<ComparisonCost> costs(tensors.size(), {kSearchStartBytes, kSearchStartBytes});
-  auto start = [&](std::size_t i) -> Result<std::string> {
-    TensorBoxes boxes(c, tensors[i], c.dtype(tensors[i]), input.progress);
-    auto text = boxes.start_of(whole(c.shape(tensors[i])));
-    return text ? form_text(c, tensors[i]) + *text : std::string();
-  };
-  return find_together(input, "look for contents", costs, start);
-}
 
 std::vector<TensorId> of_these_forms(const Checkpoint& reference, const Checkpoint& c,
                                      const std::vector<TensorId>& tensors) {
@@ -153,7 +135,7 @@ class RowPlaces {
       auto keys = row_keys(input, input.checkpoint, group[i]);
       if (!keys) return false;
       for (std::size_t row = 0; row < keys->size(); ++row)
-        by_key_[(*keys)[row]].push_back({i, static_cast<std::int64_t>(row)});
+        by_key_.add((*keys)[row], {i, static_cast<std::int64_t>(row)});
       is_taken_.emplace_back(keys->size(), false);
       keys_.push_back(std::move(*keys));
     }
@@ -168,11 +150,8 @@ class RowPlaces {
           keys_[place.member][row] == key)
         return taken(place);
     }
-    auto found = by_key_.find(key);
-    while (found != by_key_.end() && !found->second.empty()) {
-      const RowPlace place = found->second.back();
-      found->second.pop_back();
-      if (!is_taken_[place.member][static_cast<std::size_t>(place.row)]) return taken(place);
+    while (auto place = by_key_.take(key)) {
+      if (!is_taken_[place->member][static_cast<std::size_t>(place->row)]) return taken(*place);
     }
     return std::nullopt;
   }
@@ -183,7 +162,7 @@ class RowPlaces {
     return place;
   }
 
-  std::unordered_map<RowKey, std::vector<RowPlace>> by_key_;
+  PlacesByContent<RowKey, RowPlace> by_key_;
   std::vector<std::vector<RowKey>> keys_;
   std::vector<std::vector<bool>> is_taken_;
 };
@@ -244,22 +223,18 @@ std::vector<GroupRun> runs_of(const CheckInput& input, const std::vector<TensorI
   return runs;
 }
 
-std::string packed_runs(const std::vector<GroupRun>& runs) {
+std::vector<std::uint64_t> numbers_of(const std::vector<GroupRun>& runs) {
   std::vector<std::uint64_t> numbers;
   for (const GroupRun& run : runs) {
     for (std::int64_t number : {static_cast<std::int64_t>(run.tensor),
                                 static_cast<std::int64_t>(run.source), run.from, run.count, run.at})
       numbers.push_back(static_cast<std::uint64_t>(number));
   }
-  Encoder payload;
-  payload.add(numbers);
-  return packed_text(payload.take());
+  return numbers;
 }
 
-Result<std::vector<RowsFound>> unpacked_runs(const std::string& told,
-                                             const std::vector<TensorId>& group) {
-  Decoder payload(std::as_bytes(std::span(told)));
-  SHW_TRY(const auto numbers, payload.numbers());
+std::vector<RowsFound> rows_of(const std::vector<std::uint64_t>& numbers,
+                               const std::vector<TensorId>& group) {
   std::vector<RowsFound> found;
   for (std::size_t i = 0; i + 5 <= numbers.size(); i += 5) {
     if (numbers[i] >= group.size() || numbers[i + 1] >= group.size()) break;
@@ -278,8 +253,8 @@ Result<std::vector<ContentFound>> find_contents(const CheckInput& input,
                                                 const std::vector<TensorId>& tensors) {
   const Checkpoint &c = input.checkpoint, &reference = *input.reference;
   const std::vector<TensorId> others = of_these_forms(reference, c, tensors);
-  SHW_TRY(const auto here, starts_of(input, c, tensors));
-  SHW_TRY(const auto there, starts_of(input, reference, others));
+  SHW_TRY(const auto here, begins_of(input, c, tensors, "look for contents"));
+  SHW_TRY(const auto there, begins_of(input, reference, others, "look for contents"));
   std::map<std::string, std::vector<TensorId>> by_start;
   for (std::size_t i = 0; i < others.size(); ++i) {
     if (!there[i].empty()) by_start[there[i]].push_back(others[i]);
@@ -322,17 +297,14 @@ Result<std::vector<std::vector<RowsFound>>> find_rows(
         {reads, static_cast<std::uint64_t>(2 * kSearchSlabBytes +
                                            128 * rows_of_group(input.checkpoint, group))});
   }
-  auto find = [&](std::size_t i) -> Result<std::string> {
-    if (rows_of_group(input.checkpoint, groups[i]) > kMostRows) return packed_runs({});
-    return packed_runs(runs_of(input, groups[i]));
+  auto find = [&](std::size_t i) -> std::vector<std::uint64_t> {
+    if (rows_of_group(input.checkpoint, groups[i]) > kMostRows) return {};
+    return numbers_of(runs_of(input, groups[i]));
   };
   std::vector<std::vector<RowsFound>> out;
   if (groups.empty()) return out;
-  SHW_TRY(const auto told, find_together(input, "look for rows", costs, find));
-  for (std::size_t i = 0; i < told.size(); ++i) {
-    SHW_TRY(auto found, unpacked_runs(told[i], groups[i]));
-    out.push_back(std::move(found));
-  }
+  SHW_TRY(const auto told, find_numbers_together(input, "look for rows", costs, find));
+  for (std::size_t i = 0; i < told.size(); ++i) out.push_back(rows_of(told[i], groups[i]));
   return out;
 }
 
@@ -381,12 +353,9 @@ std::vector<RowsFound> biases_of_rows(const CheckInput& input, const std::vector
 }
 
 PartlyLost with_content_of(const Checkpoint& checkpoint, TensorId target, TensorId source) {
-  PartlyLost out{target, copy_of(checkpoint.shape(target)), {}, ""};
-  for (ChunkId chunk : checkpoint.chunks(source)) {
-    const Box box = box_of(checkpoint, chunk);
-    if (!is_empty(box)) out.retained_chunks.push_back({chunk, whole(box.sizes), box.offsets});
-  }
-  return out;
+  const Extents shape = copy_of(checkpoint.shape(target));
+  return {target, shape, retained_in(checkpoint, source, whole(shape), Extents(shape.size(), 0)),
+          ""};
 }
 
 }  // namespace shw

@@ -20,12 +20,14 @@ inline constexpr double kLikeItsPlace = 0.5;  // at least this correlation with 
 inline constexpr double kLikeInParts = 0.25;
 inline constexpr std::size_t kParts = 16;  // parts compared, from first to last element
 
+// A margin of six standard deviations of what unrelated numbers give, but at least `least`.
+inline double asked_margin_of(double least, double deviation) {
+  return std::max(least, 6 * deviation);
+}
 // Required margin between the best and the second-best match. The correlation of unrelated rows of
-// n elements has standard deviation 1 / sqrt(n); six of them are required: 0.6 for 100 elements,
-// 0.2 for 900.
+// n elements has standard deviation 1 / sqrt(n): the margin is 0.6 for 100 elements, 0.2 for 900.
 inline double asked_margin(std::size_t elements) {
-  constexpr double kLeastMargin = 0.2, kAskedDeviations = 6;  // the least margin for any size
-  return std::max(kLeastMargin, kAskedDeviations / std::sqrt(static_cast<double>(elements)));
+  return asked_margin_of(0.2, 1 / std::sqrt(static_cast<double>(elements)));
 }
 
 // Shifts and scales to sum 0 and sum of squares 1, so that dot products are correlations. False if

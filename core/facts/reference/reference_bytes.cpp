@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <span>
 
 #include "core/base/checked.h"
+#include "core/base/encoder.h"
 #include "core/base/letter_case.h"
 #include "core/facts/evidence.h"
 #include "core/facts/reference/transposed_constraint.h"
@@ -72,6 +74,24 @@ Result<std::vector<std::string>> find_together(
   if (input.progress != nullptr && all != 0)
     input.progress->begin(Phase::kReadingBytes, all, /*bytes=*/true);
   return map_across_ranks(input.team, {step, reads, find, input.progress, {holds, input.memory}});
+}
+
+Result<std::vector<std::vector<std::uint64_t>>> find_numbers_together(
+    const CheckInput& input, const std::string& step, const std::vector<ComparisonCost>& costs,
+    const std::function<std::vector<std::uint64_t>(std::size_t)>& find) {
+  auto packed = [&](std::size_t i) -> Result<std::string> {
+    Encoder payload;
+    payload.add(find(i));
+    return packed_text(payload.take());
+  };
+  SHW_TRY(const auto told, find_together(input, step, costs, packed));
+  std::vector<std::vector<std::uint64_t>> out;
+  for (const std::string& text : told) {
+    Decoder payload(std::as_bytes(std::span(text)));
+    SHW_TRY(auto numbers, payload.numbers());
+    out.push_back(std::move(numbers));
+  }
+  return out;
 }
 
 std::uint64_t bytes_of_elements(const Checkpoint& checkpoint, TensorId tensor) {

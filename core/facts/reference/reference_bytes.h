@@ -26,6 +26,11 @@ Result<std::vector<std::string>> find_together(
     const CheckInput& input, const std::string& step, const std::vector<ComparisonCost>& costs,
     const std::function<Result<std::string>(std::size_t)>& find);
 
+// Like find_together(), for answers that are numbers.
+Result<std::vector<std::vector<std::uint64_t>>> find_numbers_together(
+    const CheckInput& input, const std::string& step, const std::vector<ComparisonCost>& costs,
+    const std::function<std::vector<std::uint64_t>(std::size_t)>& find);
+
 // Bytes of the tensor's elements; a huge number for invalid shapes.
 std::uint64_t bytes_of_elements(const Checkpoint& checkpoint, TensorId tensor);
 // Memory for the pieces of a tensor (pieces_of).

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
-#include <span>
 
-#include "core/base/encoder.h"
 #include "core/facts/reference/reference_bytes.h"
 #include "core/facts/reference/tile_content.h"
 #include "core/facts/reference/tile_places.h"
@@ -68,7 +66,7 @@ class PartsOfRows {
   TensorBoxes boxes_;
 };
 
-std::string repeats_of(const CheckInput& input, const AskedRepeats& asked) {
+std::vector<std::uint64_t> repeats_of(const CheckInput& input, const AskedRepeats& asked) {
   const ExtentsView shape = input.checkpoint.shape(asked.tensor);
   RepeatedParts found;
   if (!shape.empty()) {
@@ -79,11 +77,8 @@ std::string repeats_of(const CheckInput& input, const AskedRepeats& asked) {
       break;
     }
   }
-  Encoder payload;
-  payload.add(static_cast<std::uint64_t>(found.parts));
-  payload.add(static_cast<std::uint64_t>(found.rows));
-  payload.add(std::uint64_t{found.tells});
-  return packed_text(payload.take());
+  return {static_cast<std::uint64_t>(found.parts), static_cast<std::uint64_t>(found.rows),
+          std::uint64_t{found.tells}};
 }
 
 }  // namespace
@@ -94,18 +89,12 @@ Result<std::vector<RepeatedParts>> find_repeated_parts(const CheckInput& input,
   if (asked.empty()) return out;
   const std::vector<ComparisonCost> costs(asked.size(),
                                           {kStarts, kStarts + decoded_for_places(input)});
-  auto find = [&](std::size_t i) -> Result<std::string> { return repeats_of(input, asked[i]); };
-  SHW_TRY(const auto told, find_together(input, "look for repeated parts", costs, find));
-  for (const std::string& text : told) {
-    Decoder payload(std::as_bytes(std::span(text)));
-    RepeatedParts one;
-    SHW_TRY(const std::uint64_t parts, payload.number());
-    SHW_TRY(const std::uint64_t rows, payload.number());
-    SHW_TRY(const std::uint64_t tells, payload.number());
-    one.parts = static_cast<std::int64_t>(parts);
-    one.rows = static_cast<std::int64_t>(rows);
-    one.tells = tells != 0;
-    out.push_back(one);
+  auto find = [&](std::size_t i) { return repeats_of(input, asked[i]); };
+  SHW_TRY(const auto told, find_numbers_together(input, "look for repeated parts", costs, find));
+  for (const auto& numbers : told) {
+    if (numbers.size() != 3) return fail(ErrorKind::kIo, "a message of another worker is cut off");
+    out.push_back({static_cast<std::int64_t>(numbers[0]), static_cast<std::int64_t>(numbers[1]),
+                   numbers[2] != 0});
   }
   return out;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/facts/reference/likeness.h"
+#include "core/facts/reference/match.h"
 #include "core/facts/values/value_reader.h"
 
 namespace shw {
@@ -78,26 +79,19 @@ class Slices {
   std::vector<float> numbers_;
 };
 
-class Matcher {
+class SliceMatcher {
  public:
-  Matcher(const Slices& here, const Slices& there)
+  SliceMatcher(const Slices& here, const Slices& there)
       : here_(here), there_(there), asked_(asked_margin(here.elements())) {
     for (std::size_t i = 0; i < kRivals; ++i) rivals_.push_back(i * there.size() / kRivals);
   }
 
   // The place of each slice; nullopt if one has no unique place or all are in place.
-  std::optional<std::vector<std::size_t>> places() {
-    if (!is_any_elsewhere() || !follow()) return std::nullopt;
-    std::vector<bool> taken(there_.size(), false);
-    bool has_moved = false;
-    for (std::size_t i = 0; i < place_.size(); ++i) {
-      if (taken[place_[i]]) return std::nullopt;
-      taken[place_[i]] = true;
-      has_moved = has_moved || place_[i] != i;
-    }
-    return has_moved && is_sure() ? std::optional(place_) : std::nullopt;
+  std::optional<Matching> match() {
+    if (!is_any_elsewhere() || !follow() || !found_.is_another_order() || !is_sure())
+      return std::nullopt;
+    return std::move(found_);
   }
-  double margin() const { return margin_; }
 
  private:
   double likeness(std::size_t slice, std::size_t place) const {
@@ -108,22 +102,11 @@ class Matcher {
   std::optional<std::size_t> searched(std::size_t slice) {
     searched_ += there_.size() * here_.elements();
     if (searched_ > kMostSearched) return std::nullopt;
-    std::size_t best = slice;
-    double first = -2,
-           second = 0;  // at least 0 is required even if all others are negative
-    for (std::size_t place = 0; place < there_.size(); ++place) {
-      const double alike = likeness(slice, place);
-      if (alike > first) {
-        second = std::max(second, first);
-        first = alike;
-        best = place;
-      } else {
-        second = std::max(second, alike);
-      }
-    }
-    if (first - second < asked_) return std::nullopt;
-    margin_ = std::min(margin_, first - second);
-    return best;
+    const BestMatch best =
+        best_match(there_.size(), [&](std::size_t place) { return likeness(slice, place); });
+    if (best.margin < asked_) return std::nullopt;
+    found_.margin = std::min(found_.margin, best.margin);
+    return best.place;
   }
 
   // Tests a sample of slices that differ from their own place: each must match another one.
@@ -144,8 +127,9 @@ class Matcher {
 
   // Likely places: following the previous slices, or its own.
   std::array<std::size_t, 4> guesses(std::size_t slice) const {
-    const std::size_t n = place_.size(), one = n > 0 ? place_[n - 1] : slice,
-                      two = n > 1 ? place_[n - 2] : one;
+    const std::vector<std::size_t>& known = found_.place_of;
+    const std::size_t n = known.size(), one = n > 0 ? known[n - 1] : slice,
+                      two = n > 1 ? known[n - 2] : one;
     return {slice, one + 1, two + 1, one + (one - two)};
   }
 
@@ -174,24 +158,25 @@ class Matcher {
       auto place = guessed(i);
       if (!place) place = searched(i);
       if (!place) return false;
-      place_.push_back(*place);
+      found_.place_of.push_back(*place);
     }
     return true;
   }
 
   bool is_sure() {
-    const std::size_t step = std::max<std::size_t>(1, place_.size() / kSearchedAgain);
-    for (std::size_t i = 0; i < place_.size(); i += step) {
-      if (searched(i) != place_[i]) return false;
+    const std::vector<std::size_t>& known = found_.place_of;
+    const std::size_t step = std::max<std::size_t>(1, known.size() / kSearchedAgain);
+    for (std::size_t i = 0; i < known.size(); i += step) {
+      if (searched(i) != known[i]) return false;
     }
     return true;
   }
 
   const Slices &here_, &there_;
   const double asked_;
-  std::vector<std::size_t> rivals_, place_;
+  std::vector<std::size_t> rivals_;
   std::size_t searched_ = 0;
-  double margin_ = 2;
+  Matching found_;  // its margin is that of the searched slices
 };
 
 // Compares matched slices also beyond the leading elements.
@@ -229,13 +214,9 @@ std::optional<BlockOrder> order_along(const PiecedTensor& image, const PiecedTen
   const Box first = part_inside(image.shape, *elements, 0, dim);
   Slices here(first, dim), there(first, dim);
   if (!here.read(image) || !there.read(truth)) return std::nullopt;
-  Matcher matcher(here, there);
-  auto places = matcher.places();
-  if (!places || !are_like_in_parts(image, truth, dim, *places)) return std::nullopt;
-  BlockOrder order{dim, 1, std::vector<std::int64_t>(places->size())};
-  for (std::size_t i = 0; i < places->size(); ++i)
-    order.order[(*places)[i]] = static_cast<std::int64_t>(i);
-  order.margin = matcher.margin();
+  auto found = SliceMatcher(here, there).match();
+  if (!found || !are_like_in_parts(image, truth, dim, found->place_of)) return std::nullopt;
+  BlockOrder order{dim, 1, inverse_of(found->place_of), found->margin};
   coarsen(order);
   return order;
 }

@@ -28,9 +28,9 @@ class Numbers {
 
 }  // namespace
 
-std::optional<LikeOrder> match_tensors_by_correlation(const CheckInput& input,
-                                                      const std::vector<TensorId>& here,
-                                                      const std::vector<TensorId>& there) {
+std::optional<Matching> match_tensors_by_correlation(const CheckInput& input,
+                                                     const std::vector<TensorId>& here,
+                                                     const std::vector<TensorId>& there) {
   if (here.size() < 2 || here.size() != there.size()) return std::nullopt;
   const Checkpoint &c = input.checkpoint, &reference = *input.reference;
   const Extents shape = copy_of(c.shape(here.front()));
@@ -51,8 +51,8 @@ std::optional<LikeOrder> match_tensors_by_correlation(const CheckInput& input,
     begins.push_back(std::move(*own));
     begins_there.push_back(std::move(*other));
   }
-  auto order =
-      match_tiles_by_correlation(begins, begins_there, std::vector<std::size_t>(here.size(), 0));
+  auto order = match_by_correlation(std::move(begins), std::move(begins_there),
+                                    std::vector<std::size_t>(here.size(), 0));
   if (!order) return std::nullopt;
   for (std::size_t i = 0; i < here.size(); ++i) {
     if (!is_like_in_parts(shape, std::ref(ours[i]), std::ref(theirs[order->place_of[i]])))

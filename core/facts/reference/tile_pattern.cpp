@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/base/words.h"
+#include "core/tensor/block_orders.h"
 
 namespace shw {
 namespace {
@@ -84,17 +85,11 @@ std::optional<TilePattern> two_dims_exchanged(const Grid& grid) {
 std::optional<TilePattern> counted_along_another_axis(const Grid& grid) {
   auto cells = static_cast<std::int64_t>(grid.from_of.size());
   for (std::int64_t rows = 2; rows <= cells / 2; ++rows) {
-    if (cells % rows != 0) continue;
-    std::int64_t columns = cells / rows;
-    bool transposed = true;
-    for (std::int64_t cell = 0; cell < cells && transposed; ++cell)
-      transposed =
-          grid.from_of[static_cast<std::size_t>(cell)] == cell % columns * rows + cell / columns;
-    if (!transposed) continue;
+    if (!is_grid_transpose(grid.from_of, rows)) continue;
     return TilePattern{"axes-transposed",
                        fmt::format("the tiles are counted along the axes of a mesh of {} x {} in "
                                    "the other order",
-                                   rows, columns)};
+                                   rows, cells / rows)};
   }
   return std::nullopt;
 }

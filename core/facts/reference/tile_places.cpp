@@ -7,10 +7,10 @@
 #include "core/base/checked.h"
 #include "core/base/parallel.h"
 #include "core/facts/reference/likeness.h"
+#include "core/facts/reference/match.h"
 #include "core/facts/reference/reference_bytes.h"
 #include "core/facts/reference/tile_content.h"
 #include "core/facts/reference/tile_jigsaw.h"
-#include "core/facts/reference/tile_likeness.h"
 #include "core/facts/values/value_reader.h"
 
 namespace shw {
@@ -121,7 +121,7 @@ class Solver {
       there.push_back(std::move(*wanted));
       kinds.push_back(kind_of.try_emplace(tile.box.sizes, kind_of.size()).first->second);
     }
-    auto order = match_tiles_by_correlation(here, there, kinds);
+    auto order = match_by_correlation(std::move(here), std::move(there), kinds);
     if (!order) return;
     std::map<std::size_t, Box> places;
     for (std::size_t i = 0; i < tiles_.size(); ++i) {
@@ -214,18 +214,17 @@ class Solver {
 
   // Exchanges displaced tiles of equal size.
   bool exchange_places() {
-    std::map<Contents, std::vector<Box>> wanted;
+    PlacesByContent<Contents, Box> wanted;
     for (const Tile* tile : moved_) {
       auto content = tile->inside ? there_.content_of(tile->box) : std::nullopt;
       if (!content) return false;
-      wanted[{tile->box.sizes, content->hash}].push_back(tile->box);
+      wanted.add({tile->box.sizes, content->hash}, tile->box);
     }
     std::map<std::size_t, Box> places;
     for (const Tile* tile : moved_) {
-      auto found = wanted.find({tile->box.sizes, tile->content->hash});
-      if (found == wanted.end() || found->second.empty()) return false;
-      places[tile->index] = found->second.back();
-      found->second.pop_back();
+      auto place = wanted.take({tile->box.sizes, tile->content->hash});
+      if (!place) return false;
+      places[tile->index] = std::move(*place);
     }
     return take(places);
   }
@@ -279,24 +278,25 @@ class Solver {
 
   // Finds displaced tiles that match exactly one other place.
   void find_some() {
-    std::map<Contents, std::vector<const Tile*>> there;
+    PlacesByContent<Contents, const Tile*> there;
     for (const Tile& tile : tiles_) {
       if (!tile.inside) continue;
       if (auto content = there_.content_of(tile.box))
-        there[{tile.box.sizes, content->hash}].push_back(&tile);
+        there.add({tile.box.sizes, content->hash}, &tile);
     }
     out_.telling = false;
     for (const Tile* tile : moved_) {
-      auto found = there.find({tile->box.sizes, tile->content->hash});
-      if (found == there.end()) {
+      const Contents contents{tile->box.sizes, tile->content->hash};
+      if (!there.has(contents)) {
         ++out_.nowhere;
         continue;
       }
+      auto found = there.only(contents);
       bool tells = tile->content->values.size() * bits_a_value() >= kTellingBits;
-      if (found->second.size() != 1 || !tells) continue;
+      if (!found || !tells) continue;
       out_.telling = true;
-      if (found->second.front()->in_place) ++out_.doubled;
-      out_.moves.push_back({tile->box, found->second.front()->box});
+      if ((*found)->in_place) ++out_.doubled;
+      out_.moves.push_back({tile->box, (*found)->box});
     }
   }
 

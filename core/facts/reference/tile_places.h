@@ -37,7 +37,7 @@ struct TilePlaces {
   bool rounded = false;  // compared in the narrower of two dtypes
   // False: too few distinct values to exclude chance. For kExchanged and kPartly.
   bool telling = false;
-  // kStrange: the least margin of match_tiles_by_correlation if that finds the places; else
+  // kStrange: the least margin of match_by_correlation if that finds the places; else
   // 0.
   double likeness = 0;
   // kExchanged, or if correlation tells: one per chunk, in chunk order

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/facts/reference/likeness.h"
 #include "core/facts/values/equal_elements.h"
 #include "core/facts/values/value_reader.h"
 #include "core/tiles/blocks.h"
@@ -11,10 +12,10 @@
 namespace shw {
 namespace {
 
-constexpr double kMargin = 0.3;  // margin for matrices of any size
-// The difference of two cosines of unrelated matrices with n elements has standard deviation sqrt(2
-// / n); six are required: 0.3 from 800 elements on, 0.85 for 100.
-constexpr double kDeviations = 6;
+// Least margin for matrices of any size. The difference of two cosines of unrelated matrices with n
+// elements has standard deviation sqrt(2 / n): the margin is 0.3 from 800 elements on, 0.85 for
+// 100.
+constexpr double kMargin = 0.3;
 constexpr std::int64_t kLeastCompared = 100;
 constexpr std::int64_t kLeastSampled = 1024;
 constexpr std::int64_t kMostElementsCompared = std::int64_t{1} << 22;  // per tensor
@@ -216,8 +217,7 @@ class OrientationPass {
     const Sums sums = sums_of(m);
     found_.compared += sums.count;
     if (sums.truth == 0 && sums.straight == 0 && sums.crossed == 0) return;
-    const double asked =
-        std::max(kMargin, kDeviations * std::sqrt(2.0 / static_cast<double>(sums.count)));
+    const double asked = asked_margin_of(kMargin, std::sqrt(2.0 / static_cast<double>(sums.count)));
     const bool decided = sums.is_finite() && sums.margin() > asked;
     if (decided) margin_ = std::min(margin_, sums.margin());
     ++(decided ? found_.transposed : against_);

@@ -40,8 +40,9 @@ std::optional<bool> are_equal_boxes(const PiecedTensor& image, const Box& here,
   return std::equal(one->begin(), one->end(), two->begin(), two->end());
 }
 
-// True if a matrix of `rows` x `columns` in the reference is transposed in the tensor.
-bool is_transpose(const Bytes& image, const Bytes& truth, std::int64_t rows, std::int64_t columns,
+}  // namespace
+
+bool is_transpose(BytesView image, BytesView truth, std::int64_t rows, std::int64_t columns,
                   std::size_t element) {
   for (std::int64_t i = 0; i < rows; ++i) {
     for (std::int64_t j = 0; j < columns; ++j) {
@@ -53,6 +54,8 @@ bool is_transpose(const Bytes& image, const Bytes& truth, std::int64_t rows, std
   }
   return true;
 }
+
+namespace {
 
 // Compares a box that spans `dim` in both tensors, with blocks in another order.
 bool is_permuted(const Bytes& image, const Bytes& truth, ExtentsView sizes, std::size_t dim,

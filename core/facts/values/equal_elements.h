@@ -15,6 +15,9 @@ inline constexpr std::uint64_t kHeldOfSide = std::uint64_t{8} << 20;
 
 std::optional<bool> are_equal_elements(const PiecedTensor& image, const PiecedTensor& truth);
 
+// True if `truth`, a matrix of `rows` x `columns` elements, lies transposed in `image`.
+bool is_transpose(BytesView image, BytesView truth, std::int64_t rows, std::int64_t columns,
+                  std::size_t element);
 // True if every matrix (last two dims) of `image` is the transpose of that of `truth`.
 std::optional<bool> are_transposed_elements(const PiecedTensor& image, const PiecedTensor& truth);
 

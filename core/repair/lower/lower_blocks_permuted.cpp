@@ -4,6 +4,7 @@
 
 #include "core/base/checked.h"
 #include "core/repair/lower/lower.h"
+#include "core/tensor/block_orders.h"
 
 namespace shw {
 namespace {
@@ -23,15 +24,8 @@ Result<Permutation> read_permutation(const Checkpoint& checkpoint, const BlocksP
       checked_mul(blocks, given.block) != shape[given.dim]) {
     return refuse("the blocks do not make up the dimension");
   }
-  Permutation permutation{given.dim, given.block, given.order, {}};
-  permutation.to_truth.assign(given.order.size(), -1);
-  for (std::int64_t i = 0; i < blocks; ++i) {
-    std::int64_t disk = given.order[static_cast<std::size_t>(i)];
-    if (disk < 0 || disk >= blocks || permutation.to_truth[static_cast<std::size_t>(disk)] != -1)
-      return refuse("the order of the blocks names one twice");
-    permutation.to_truth[static_cast<std::size_t>(disk)] = i;
-  }
-  return permutation;
+  if (!names_each_once(given.order)) return refuse("the order of the blocks names one twice");
+  return Permutation{given.dim, given.block, given.order, inverse_of(given.order)};
 }
 
 // New position of rows [begin, end) if they stay together, otherwise -1.

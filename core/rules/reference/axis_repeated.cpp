@@ -10,6 +10,7 @@
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
+#include "core/facts/layout/retained_chunks.h"
 #include "core/facts/reference/reference_bytes.h"
 #include "core/facts/reference/repeated_parts.h"
 #include "core/facts/states/optimizer_states.h"
@@ -91,16 +92,7 @@ Result<std::vector<Repeated>> repeated_tensors(const Facts& facts,
 PartlyLost first_part(const Checkpoint& c, const Repeated& one) {
   Extents expected = copy_of(c.shape(one.tensor));
   expected[0] = one.parts.rows;
-  PartlyLost out{one.tensor, expected, {}, ""};
-  for (ChunkId chunk : c.chunks(one.tensor)) {
-    const Box box = box_of(c, chunk);
-    auto kept = intersect(box, whole(expected));
-    if (!kept) continue;
-    Box source = *kept;
-    for (std::size_t d = 0; d < source.offsets.size(); ++d) source.offsets[d] -= box.offsets[d];
-    out.retained_chunks.push_back({chunk, std::move(source), kept->offsets});
-  }
-  return out;
+  return cut_to(c, one.tensor, expected);
 }
 
 void report_repeated(const Facts& facts, const std::vector<Repeated>& repeated, bool is_expected,

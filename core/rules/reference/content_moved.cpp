@@ -11,6 +11,7 @@
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
+#include "core/facts/layout/retained_chunks.h"
 #include "core/facts/names/layer_numbers.h"
 #include "core/facts/names/name_families.h"
 #include "core/facts/reference/content_search.h"
@@ -291,17 +292,12 @@ bool add_survivors(const Checkpoint& c, const MovedRows& run, std::vector<Retain
   Box wanted = whole(c.shape(run.source));
   wanted.offsets[0] = run.from;
   wanted.sizes[0] = run.count;
+  Extents at(wanted.offsets.size(), 0);
+  at[0] = run.at;
   std::int64_t covered = 0;
-  for (ChunkId chunk : c.chunks(run.source)) {
-    const Box box = box_of(c, chunk);
-    auto part = intersect(box, wanted);
-    if (!part) continue;
-    Box source = *part;
-    for (std::size_t d = 0; d < source.offsets.size(); ++d) source.offsets[d] -= box.offsets[d];
-    Extents at = part->offsets;
-    at[0] += run.at - run.from;
-    covered += volume(part->sizes).value_or(0);
-    out.push_back({chunk, std::move(source), std::move(at)});
+  for (RetainedChunk& part : retained_in(c, run.source, wanted, at)) {
+    covered += volume(part.source.sizes).value_or(0);
+    out.push_back(std::move(part));
   }
   return covered == volume(wanted.sizes).value_or(-1);
 }

@@ -7,14 +7,13 @@
 #include <bit>
 #include <map>
 #include <set>
-#include <span>
 #include <utility>
 
-#include "core/base/encoder.h"
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
 #include "core/facts/reference/content_search.h"
+#include "core/facts/reference/match.h"
 #include "core/facts/reference/reference_bytes.h"
 #include "core/facts/reference/tensor_contents.h"
 #include "core/facts/reference/tensor_likeness.h"
@@ -81,16 +80,17 @@ struct Sides {
 // The reference's expert for each; empty if one is not found or ambiguous.
 Result<Numbers> numbers_by(Sides& sides, const Experts& experts) {
   SHW_CHECK(sides.learn(experts));
-  std::map<std::string, std::int64_t> by_content;
+  PlacesByContent<std::string, std::int64_t> by_content;
   for (const auto& [number, tensor] : experts) {
     const std::string& content = sides.there.of(sides.other(tensor));
-    if (content.empty() || !by_content.emplace(content, number).second) return Numbers{};
+    if (content.empty() || by_content.has(content)) return Numbers{};
+    by_content.add(content, number);
   }
   Numbers numbers;
   for (const auto& [number, tensor] : experts) {
-    auto found = by_content.find(sides.here.of(tensor));
-    if (found == by_content.end()) return Numbers{};
-    numbers[number] = found->second;
+    const auto found = by_content.only(sides.here.of(tensor));
+    if (!found) return Numbers{};
+    numbers[number] = *found;
   }
   return numbers;
 }
@@ -106,8 +106,9 @@ Result<Numbers> numbers_of(Sides& sides, const ExpertsByTail& tails) {
   return numbers;
 }
 
-// For other training steps: encoded, because one process computes it for all.
-Result<std::string> like_order_of(const Sides& sides, const Experts& experts) {
+// For other training steps: the margin and the numbers of the reference, because one process finds
+// them for all; empty if unknown.
+std::vector<std::uint64_t> like_numbers_of(const Sides& sides, const Experts& experts) {
   std::vector<TensorId> here, there;
   std::vector<std::int64_t> numbers;
   for (const auto& [number, tensor] : experts) {
@@ -115,24 +116,20 @@ Result<std::string> like_order_of(const Sides& sides, const Experts& experts) {
     there.push_back(sides.other(tensor));
     numbers.push_back(number);
   }
-  auto order = match_tensors_by_correlation(sides.facts, here, there);
-  Encoder payload;
-  payload.add(std::bit_cast<std::uint64_t>(order ? order->margin : 0.0));
-  for (std::size_t i = 0; order && i < numbers.size(); ++i)
-    payload.add(static_cast<std::uint64_t>(numbers[order->place_of[i]]));
-  return packed_text(payload.take());
+  const auto order = match_tensors_by_correlation(sides.facts, here, there);
+  if (!order) return {};
+  std::vector<std::uint64_t> out{std::bit_cast<std::uint64_t>(order->margin)};
+  for (std::size_t place : order->place_of)
+    out.push_back(static_cast<std::uint64_t>(numbers[place]));
+  return out;
 }
 
-Result<ExpertOrder> unpacked_order(std::string_view told, const Experts& experts) {
-  Decoder payload(std::as_bytes(std::span(told)));
-  ExpertOrder order;
-  SHW_TRY(const std::uint64_t margin, payload.number());
-  order.margin = std::bit_cast<double>(margin);
-  for (const auto& [number, tensor] : experts) {
-    if (order.margin == 0) break;
-    SHW_TRY(const std::uint64_t place, payload.number());
-    order.numbers[number] = static_cast<std::int64_t>(place);
-  }
+ExpertOrder order_of_numbers(const std::vector<std::uint64_t>& told, const Experts& experts) {
+  if (told.size() != experts.size() + 1) return {};
+  ExpertOrder order{{}, std::bit_cast<double>(told[0])};
+  std::size_t i = 0;
+  for (const auto& [number, tensor] : experts)
+    order.numbers[number] = static_cast<std::int64_t>(told[++i]);
   return order;
 }
 
@@ -145,11 +142,11 @@ Result<ExpertOrder> like_order_of(const Sides& sides, const ExpertsByTail& tails
     const std::uint64_t looked_at = bytes_to_liken(experts.size());
     costs.push_back({looked_at, looked_at});
   }
-  auto find = [&](std::size_t i) { return like_order_of(sides, *all[i]); };
-  SHW_TRY(auto told, find_together(sides.facts, "look for experts", costs, find));
+  auto find = [&](std::size_t i) { return like_numbers_of(sides, *all[i]); };
+  SHW_TRY(const auto told, find_numbers_together(sides.facts, "look for experts", costs, find));
   ExpertOrder agreed;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    SHW_TRY(ExpertOrder order, unpacked_order(told[i], *all[i]));
+    ExpertOrder order = order_of_numbers(told[i], *all[i]);
     if (order.numbers.empty() || (i != 0 && order.numbers != agreed.numbers)) return ExpertOrder{};
     if (i != 0) order.margin = std::min(order.margin, agreed.margin);
     agreed = std::move(order);

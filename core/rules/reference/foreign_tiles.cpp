@@ -10,6 +10,7 @@
 
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
+#include "core/facts/reference/match.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -92,11 +93,11 @@ bool are_parted(const ByWriter& writers) {
 std::set<std::string_view> report_between(const Facts& facts, const std::vector<MovedTiles>& looked,
                                           std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
-  std::map<Look, std::vector<ChunkId>> wanted;
+  PlacesByContent<Look, ChunkId> wanted;
   for (const MovedTiles& one : looked) {
     for (const StrangeTile& tile : one.places.strange) {
       ChunkId chunk = chunk_at(c, one, tile.chunk);
-      if (!tile.wanted.empty()) wanted[look_of(c, chunk, tile.wanted)].push_back(chunk);
+      if (!tile.wanted.empty()) wanted.add(look_of(c, chunk, tile.wanted), chunk);
     }
   }
   std::set<std::string_view> told;
@@ -105,12 +106,10 @@ std::set<std::string_view> report_between(const Facts& facts, const std::vector<
     if (!straddles(one)) continue;  // other rules report whole tensors under another name
     for (const StrangeTile& tile : one.places.strange) {
       ChunkId chunk = chunk_at(c, one, tile.chunk);
-      auto found = wanted.find(look_of(c, chunk, tile.holds));
-      if (found == wanted.end() || found->second.size() != 1) continue;
-      ChunkId home = found->second.front();
-      if (c.tensor_of(home) == one.tensor) continue;
+      const auto home = wanted.only(look_of(c, chunk, tile.holds));
+      if (!home || c.tensor_of(*home) == one.tensor) continue;
       moves.push_back(tile_text(c, chunk) + " begins as the reference does in " +
-                      tile_text(c, home));
+                      tile_text(c, *home));
       told.insert(c.fqn(one.tensor));
     }
   }

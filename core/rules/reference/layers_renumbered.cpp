@@ -18,6 +18,7 @@
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
 #include "core/facts/names/layer_numbers.h"
+#include "core/facts/reference/match.h"
 #include "core/facts/reference/tensor_contents.h"
 #include "core/facts/states/optimizer_states.h"
 #include "core/facts/values/many_values.h"
@@ -90,21 +91,17 @@ void drop_constants(const Facts& facts, const Layers& here,
 // Layer here to layer of the reference with equal bytes; empty if ambiguous.
 Result<std::map<std::int64_t, std::int64_t>> same_bytes(LayerStack& stack,
                                                         const std::string& after) {
-  std::map<std::string, std::int64_t> by_hash;
-  std::set<std::string> twice;
+  PlacesByContent<std::string, std::int64_t> by_hash;
   const Layers here = counted(stack.here, after), there = counted(stack.there, after);
   SHW_CHECK(stack.reference.learn(tensors_of(there)));
   SHW_CHECK(stack.contents.learn(tensors_of(here)));
   for (const auto& [number, tensor] : there) {
     const std::string& hash = stack.reference.of(tensor);
-    if (!hash.empty() && !by_hash.emplace(hash, number).second) twice.insert(hash);
+    if (!hash.empty()) by_hash.add(hash, number);
   }
   std::map<std::int64_t, std::int64_t> out;
   for (const auto& [number, tensor] : here) {
-    const std::string& hash = stack.contents.of(tensor);
-    auto found = by_hash.find(hash);
-    if (!hash.empty() && found != by_hash.end() && !twice.contains(hash))
-      out[number] = found->second;
+    if (const auto found = by_hash.only(stack.contents.of(tensor))) out[number] = *found;
   }
   drop_constants(stack.facts, here, out);
   return out;

@@ -6,6 +6,7 @@
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
 #include "core/facts/layout/padding.h"
+#include "core/facts/layout/retained_chunks.h"
 #include "core/facts/reference/reference_bytes.h"
 #include "core/rules/rules.h"
 
@@ -16,20 +17,6 @@ namespace {
 bool differs_in_rows(ExtentsView saved, ExtentsView expected) {
   return saved.size() == expected.size() && !saved.empty() && saved[0] != expected[0] &&
          same(saved.subspan(1), expected.subspan(1)) && saved[0] > 0 && expected[0] > 0;
-}
-
-// The parts of chunks beyond `expected`.
-PartlyLost cut_off(const Checkpoint& c, TensorId tensor, const Extents& expected) {
-  PartlyLost out{tensor, expected, {}, ""};
-  for (ChunkId chunk : c.chunks(tensor)) {
-    Box box = box_of(c, chunk);
-    auto kept = intersect(box, whole(expected));
-    if (!kept) continue;
-    Box source = *kept;
-    for (std::size_t d = 0; d < source.offsets.size(); ++d) source.offsets[d] -= box.offsets[d];
-    out.retained_chunks.push_back({chunk, std::move(source), kept->offsets});
-  }
-  return out;
 }
 
 // True if the reference's additional rows are padding as well: all zeros.
@@ -66,7 +53,7 @@ void add_padding(const Checkpoint& c, TensorId tensor, const SpecEntry& entry, P
     finding.link = "Megatron-Bridge #5353";
   }
   finding.subjects.emplace_back(c.fqn(tensor));
-  finding.diagnoses.emplace_back(cut_off(c, tensor, entry.shape));
+  finding.diagnoses.emplace_back(cut_to(c, tensor, entry.shape));
 }
 
 struct OtherRows {

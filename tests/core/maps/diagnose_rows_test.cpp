@@ -36,8 +36,8 @@ RowLayout grouped() {
   return {.part_names = {"q_proj", "k_proj", "v_proj"}, .parts = {4, 2, 2}, .pieces = 2};
 }
 
-bool says(const std::optional<std::string>& text, const std::string& part) {
-  return text && text->find(part) != std::string::npos;
+bool says(const std::optional<Mistake>& mistake, const std::string& part) {
+  return mistake && mistake->text.find(part) != std::string::npos;
 }
 
 }  // namespace
@@ -215,4 +215,29 @@ TEST_CASE("wrong conversions: rows of zeros in the middle are named, and other n
   CHECK(says(wrong_conversion(there, expected, {}), "rows 2 to 3 are zero"));
   there.bytes[5 * 16] ^= std::byte{1};
   CHECK_FALSE(says(wrong_conversion(there, expected, {}), "are zero"));
+}
+
+TEST_CASE("wrong conversions: an order without its reason is told from a named mistake") {
+  const HeldTensor expected = counted({8, 6});
+  auto kind_of = [&](const std::vector<int>& order, const RowLayout& layout) {
+    const auto mistake = wrong_conversion(reordered(expected, 6, order), expected, layout);
+    REQUIRE(mistake);
+    return mistake->kind;
+  };
+  const RowLayout gate_up{.part_names = {"gate_proj", "up_proj"}, .parts = {4, 4}};
+  CHECK(kind_of({4, 5, 6, 7, 0, 1, 2, 3}, gate_up) == Mistake::Kind::kNamed);
+  CHECK(kind_of({0, 1, 4, 5, 2, 6, 3, 7}, grouped()) == Mistake::Kind::kNamed);
+  // Joined in two pieces, moved in blocks, and moved row by row.
+  CHECK(kind_of({0, 1, 4, 5, 2, 3, 6, 7}, gate_up) == Mistake::Kind::kOrder);
+  CHECK(kind_of({4, 5, 0, 1, 6, 7, 2, 3}, {}) == Mistake::Kind::kOrder);
+  CHECK(kind_of({0, 3, 5, 1, 6, 2, 4, 7}, {}) == Mistake::Kind::kOrder);
+  // The order of one part alone has no reason either.
+  CHECK(kind_of({3, 0, 2, 1, 4, 5, 6, 7}, gate_up) == Mistake::Kind::kOrder);
+  // In one of two layers.
+  const RowLayout stacked{.lead = 1, .counters = {"layer"}};
+  const HeldTensor layers{expected.dtype, {2, 4, 6}, expected.bytes};
+  const HeldTensor moved{expected.dtype, {2, 4, 6}, reordered(expected, 6, {3, 0, 2, 1}).bytes};
+  const auto in_layer = wrong_conversion(moved, layers, stacked);
+  REQUIRE(in_layer);
+  CHECK(in_layer->kind == Mistake::Kind::kOrder);
 }

@@ -2,8 +2,8 @@
 #include <numeric>
 #include <random>
 
+#include "core/facts/reference/match.h"
 #include "core/facts/reference/tile_jigsaw.h"
-#include "core/facts/reference/tile_likeness.h"
 #include "core/repair/against_source.h"
 #include "core/rules/make_contents.h"
 #include "core/rules/reference/against_support.h"
@@ -258,25 +258,24 @@ TEST_CASE("of another step a tile goes where it is like the reference, and only 
   };
   const std::vector<std::size_t> kinds(4, 0), moved{2, 0, 3, 1}, still{0, 1, 2, 3};
   const auto truth = rows(4, 400);
-  auto order = match_tiles_by_correlation(trained(truth, moved, 1), truth, kinds);
+  auto order = match_by_correlation(trained(truth, moved, 1), truth, kinds);
   REQUIRE(order.has_value());
   CHECK(order->place_of == moved);
   CHECK(order->margin > 0.3);
-  CHECK_FALSE(match_tiles_by_correlation(trained(truth, still, 1), truth, kinds).has_value());
-  CHECK_FALSE(match_tiles_by_correlation(rows(4, 400), truth, kinds).has_value());
+  CHECK_FALSE(match_by_correlation(trained(truth, still, 1), truth, kinds).has_value());
+  CHECK_FALSE(match_by_correlation(rows(4, 400), truth, kinds).has_value());
   // Two tiles of one place, one without a counterpart, one that is nowhere, and a constant one.
+  CHECK_FALSE(match_by_correlation(trained(truth, {2, 0, 2, 1}, 1), truth, kinds).has_value());
   CHECK_FALSE(
-      match_tiles_by_correlation(trained(truth, {2, 0, 2, 1}, 1), truth, kinds).has_value());
-  CHECK_FALSE(
-      match_tiles_by_correlation(trained(truth, {1, 0, 2, 3}, 1), truth, {0, 1, 2, 3}).has_value());
+      match_by_correlation(trained(truth, {1, 0, 2, 3}, 1), truth, {0, 1, 2, 3}).has_value());
   auto strange = trained(truth, moved, 1);
   strange[3] = rows(1, 400)[0];
-  CHECK_FALSE(match_tiles_by_correlation(strange, truth, kinds).has_value());
+  CHECK_FALSE(match_by_correlation(strange, truth, kinds).has_value());
   strange[3].assign(400, 1.0F);
-  CHECK_FALSE(match_tiles_by_correlation(strange, truth, kinds).has_value());
+  CHECK_FALSE(match_by_correlation(strange, truth, kinds).has_value());
   // Too few elements: the match may be chance.
   const auto few = rows(4, 30);
-  CHECK_FALSE(match_tiles_by_correlation(trained(few, moved, 0.1F), few, kinds).has_value());
+  CHECK_FALSE(match_by_correlation(trained(few, moved, 0.1F), few, kinds).has_value());
 }
 
 TEST_CASE("tiles that exchanged places are named beside an earlier step and mended") {
