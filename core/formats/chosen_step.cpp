@@ -12,9 +12,17 @@ Finding told_chosen(const ChosenStep& chosen) {
   std::string cause = fmt::format("Opened {}, {}.", chosen.folder, chosen.why);
   if (chosen.gone)
     cause = fmt::format("{}: it was deleted, or its save never began. {}", *chosen.gone, cause);
-  Finding finding = chosen.gone ? bad_record(chosen.folder, std::move(cause))
-                                : read_note(chosen.folder, std::move(cause));
-  if (chosen.gone) finding.severity = Severity::kWarning;
+  if (!chosen.without_model.empty()) {
+    const bool is_one = chosen.without_model.size() == 1;
+    cause = fmt::format(
+        "{} {} later, and {} the files of a trainer and no model: the weights were "
+        "lost, or their save did not finish. A resumed run stops there. {}",
+        some_of(chosen.without_model), is_one ? "is" : "are", is_one ? "holds" : "hold", cause);
+  }
+  const bool is_damaged = chosen.gone || !chosen.without_model.empty();
+  Finding finding = is_damaged ? bad_record(chosen.folder, std::move(cause))
+                               : read_note(chosen.folder, std::move(cause));
+  if (is_damaged) finding.severity = Severity::kWarning;
   if (!chosen.aside.empty()) {
     finding.cause += fmt::format(" Not looked at: {}. A path to one of them opens that one.",
                                  some_of(chosen.aside));

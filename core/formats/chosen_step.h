@@ -14,6 +14,8 @@ struct ChosenStep {
   std::string why;                       // "which latest names"
   std::vector<std::string> aside = {};   // the steps that were not opened, in natural order
   std::optional<std::string> gone = {};  // missing folder named by a tracker file
+  // Later steps of the run that hold a trainer's files and no checkpoint.
+  std::vector<std::string> without_model = {};
 };
 // The finding that tells which step was opened.
 Finding told_chosen(const ChosenStep& chosen);

@@ -37,7 +37,8 @@ class FolderJoin {
       unclaimed.item = placed(part, unclaimed.item);
       builder_.add_unclaimed_record(std::move(unclaimed));
     }
-    for (const Finding& finding : checkpoint.opening_findings()) builder_.add_finding(finding);
+    for (const Finding& finding : checkpoint.opening_findings())
+      builder_.add_finding(placed(part, finding));
     return {};
   }
 
@@ -46,6 +47,15 @@ class FolderJoin {
   std::shared_ptr<const Checkpoint> finish() { return builder_.finish(); }
 
  private:
+  // The subjects of a part's finding by their names in the whole, and the folder in its cause.
+  static Finding placed(const JoinedPart& part, Finding finding) {
+    for (std::string& subject : finding.subjects) {
+      if (part.checkpoint->find(subject)) subject = part.prefix + subject;
+    }
+    if (!part.folder.empty()) finding.cause = fmt::format("In {}: {}", part.folder, finding.cause);
+    return finding;
+  }
+
   ItemPlace placed(const JoinedPart& part, ItemPlace place) {
     if (place.file == FileId::kNone) return place;
     const std::string& path = part.checkpoint->file(place.file).path;

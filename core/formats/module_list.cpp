@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
-#include "core/base/json.h"
 #include "core/formats/folder_kind.h"
+#include "core/formats/small_json.h"
 #include "core/model/builder.h"
 #include "core/tensor/shape.h"
 
@@ -17,7 +19,6 @@ namespace shw {
 namespace {
 
 constexpr std::string_view kModuleList = "modules.json", kRouterList = "router_config.json";
-constexpr std::uint64_t kMostListBytes = std::uint64_t{1} << 20;
 constexpr std::size_t kMostModules = 256;
 
 // Files and tensors that sentence-transformers requires for a type of module.
@@ -56,19 +57,6 @@ constexpr auto kConfiguredShapes = std::to_array<ConfiguredShape>({
     {"LayerNorm", "norm.bias", {"dimension", nullptr}},
 });
 
-nlohmann::json json_of_list(const DirectoryLook& look, const std::string& path) {
-  const Entry entry = look.entry(path);
-  if (entry.kind != EntryKind::kFile || entry.size > kMostListBytes) return {};
-  auto bytes = look.first_bytes(path, entry.size);
-  if (!bytes) return {};
-  auto keep_shallow = [](int depth, nlohmann::json::parse_event_t, const nlohmann::json&) {
-    return depth < 16;
-  };
-  const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
-  auto parsed = parse_json<nlohmann::json>(text.begin(), text.end(), keep_shallow);
-  return parsed.problem.empty() ? std::move(parsed.tree) : nlohmann::json();
-}
-
 std::string text_in(const nlohmann::json& object, const char* key) {
   if (!object.is_object()) return {};
   const auto found = object.find(key);
@@ -91,7 +79,7 @@ void add_branches(const DirectoryLook& look, const std::string& folder,
                   std::vector<ListedModule>& modules) {
   const std::string before = folder.empty() ? "" : folder + "/";
   const std::string list = before + std::string(kRouterList);
-  const nlohmann::json json = json_of_list(look, list);
+  const nlohmann::json json = read_small_json(look, list);
   const auto types = json.is_object() ? json.find("types") : json.end();
   if (types == json.end() || !types->is_object()) return;
   for (const auto& [name, type] : types->items()) {
@@ -109,6 +97,13 @@ const ModuleKind* kind_of_module(const std::string& type) {
 std::string prefix_of_folder(std::string folder) {
   std::ranges::replace(folder, '/', '.');
   return folder + ".";
+}
+
+bool has_tensors_of(const Checkpoint& c, const std::string& prefix) {
+  for (TensorId tensor : c.tensors()) {
+    if (c.fqn(tensor).starts_with(prefix)) return true;
+  }
+  return false;
 }
 
 std::optional<Finding> missing_files(const ListedModule& module, const DirectoryLook& look,
@@ -160,7 +155,7 @@ std::vector<Finding> other_shapes(const ListedModule& module, const DirectoryLoo
     const std::string fqn = prefix_of_folder(module.folder) + std::string(shape.tensor);
     const auto tensor = c.find(fqn);
     if (!tensor) continue;
-    if (!config) config = json_of_list(look, path);
+    if (!config) config = read_small_json(look, path);
     const auto extents = configured_extents(*config, shape);
     if (!extents || same(*extents, c.shape(*tensor))) continue;
     Finding finding;
@@ -173,6 +168,82 @@ std::vector<Finding> other_shapes(const ListedModule& module, const DirectoryLoo
     finding.evidence = {
         {"saved", copy_of(c.shape(*tensor))}, {"expected", *extents}, {"count", std::int64_t{1}}};
     findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+// True if pooling makes one vector of the transformer's width: "pooling_mode": "mean", or one of
+// the older flags "pooling_mode_cls_token".
+bool has_one_mode(const nlohmann::json& config) {
+  if (!config.is_object()) return false;
+  std::size_t modes = 0;
+  for (const auto& [key, value] : config.items()) {
+    if (key == "pooling_mode") {
+      modes += value.is_string() && value.get<std::string>().find('+') == std::string::npos ? 1 : 2;
+    } else if (key.starts_with("pooling_mode_")) {
+      modes += value.is_boolean() && value.get<bool>() ? 1 : 0;
+    }
+  }
+  return modes == 1;
+}
+
+std::optional<std::int64_t> size_in(const nlohmann::json& config,
+                                    std::initializer_list<const char*> keys) {
+  for (const char* key : keys) {
+    const auto found = config.is_object() ? config.find(key) : config.end();
+    if (found != config.end() && found->is_number_unsigned() &&
+        found->get<std::uint64_t>() <= std::uint64_t{1} << 40)
+      return found->get<std::int64_t>();
+  }
+  return std::nullopt;
+}
+
+// Compares the width of a transformer at the top with the pooling after it, and its own width with
+// that of a Dense after it if pooling does not widen it.
+std::vector<Finding> other_widths(const std::vector<ListedModule>& listed,
+                                  const DirectoryLook& look) {
+  const auto width = size_in(read_small_json(look, "config.json"), {"hidden_size", "dim"});
+  if (!width || listed.empty() || listed.front().type != "Transformer" ||
+      !listed.front().folder.empty())
+    return {};
+  const auto finding_of = [](const ListedModule& module, const char* key, std::int64_t said,
+                             std::int64_t given, std::string_view from, std::string_view then) {
+    Finding finding;
+    finding.rule = "config-shape";
+    finding.severity = Severity::kError;
+    finding.cause = fmt::format("{}/config.json says {} {}, and {} gives {}. {}", module.folder,
+                                key, said, from, given, then);
+    finding.subjects = {module.folder};
+    finding.evidence = {
+        {"key", std::string(key)}, {"said", said}, {"saved", given}, {"count", std::int64_t{1}}};
+    return finding;
+  };
+  std::vector<Finding> findings;
+  std::optional<std::int64_t> pooled;
+  for (std::size_t i = 1; i < listed.size(); ++i) {
+    const nlohmann::json config = read_small_json(look, listed[i].folder + "/config.json");
+    if (listed[i].type == "Pooling" && i == 1) {
+      const auto said = size_in(config, {"word_embedding_dimension", "embedding_dimension"});
+      if (said && *said != *width) {
+        findings.push_back(
+            finding_of(listed[i], "embedding_dimension", *said, *width, "the transformer before it",
+                       "Modules after it and indexes are made for vectors of the wrong length."));
+        findings.back().severity = Severity::kWarning;
+      }
+      pooled = has_one_mode(config) ? width : std::nullopt;
+      continue;
+    }
+    if (listed[i].type == "Dense") {
+      const auto said = size_in(config, {"in_features"});
+      if (pooled && said && *said != *pooled)
+        findings.push_back(finding_of(listed[i], "in_features", *said, *pooled,
+                                      "the pooling before it",
+                                      "Encoding stops: the two cannot be multiplied."));
+      return findings;
+    }
+    const bool keeps_width = listed[i].type == "Dropout" || listed[i].type == "LayerNorm" ||
+                             listed[i].type == "Normalize";
+    if (!keeps_width) return findings;
   }
   return findings;
 }
@@ -211,11 +282,63 @@ std::optional<Finding> missing_component(const std::string& folder, const std::s
   return finding;
 }
 
+// "fp16" for "model.fp16-00001-of-00002.safetensors"; empty for the plain form; nullopt for files
+// that are not weights of a component.
+std::optional<std::string> variant_of(std::string_view name) {
+  constexpr auto kEndings = std::to_array<std::string_view>({".safetensors", ".bin"});
+  constexpr auto kStems =
+      std::to_array<std::string_view>({"diffusion_pytorch_model", "pytorch_model", "model"});
+  const auto ending =
+      std::ranges::find_if(kEndings, [&](std::string_view one) { return name.ends_with(one); });
+  const auto stem =
+      std::ranges::find_if(kStems, [&](std::string_view one) { return name.starts_with(one); });
+  if (ending == kEndings.end() || stem == kStems.end()) return std::nullopt;
+  name.remove_prefix(stem->size());
+  name.remove_suffix(std::min(ending->size(), name.size()));
+  name = name.substr(0, name.find('-'));
+  if (name.empty()) return std::string();
+  return name.front() == '.' ? std::optional(std::string(name.substr(1))) : std::nullopt;
+}
+
+// Reports a component that has only a variant, if another one lacks that variant: no single call
+// of from_pretrained finds both in one precision.
+std::optional<Finding> half_variant(std::span<const Entry> entries,
+                                    const std::vector<std::string>& components) {
+  std::map<std::string, std::set<std::string>> variants;
+  for (const Entry& entry : entries) {
+    const std::size_t slash = entry.path.find('/');
+    if (slash == std::string::npos || entry.kind != EntryKind::kFile) continue;
+    const std::string folder = entry.path.substr(0, slash);
+    if (std::ranges::find(components, folder) == components.end()) continue;
+    if (auto variant = variant_of(std::string_view(entry.path).substr(slash + 1)))
+      variants[folder].insert(std::move(*variant));
+  }
+  for (const auto& [folder, of] : variants) {
+    if (of.contains("")) continue;
+    const std::string& variant = *of.begin();
+    const auto without = std::ranges::find_if(
+        variants, [&](const auto& one) { return !one.second.contains(variant); });
+    if (without == variants.end()) continue;
+    Finding finding;
+    finding.rule = "config-announces";
+    finding.severity = Severity::kWarning;
+    finding.cause = fmt::format(
+        "{} has only the variant {}, and {} does not have it: part of the variant is missing, or "
+        "{} lost its plain weights. diffusers stops without variant=\"{}\", and mixes two "
+        "precisions with it.",
+        folder, variant, without->first, folder, variant);
+    finding.subjects = {folder, without->first};
+    finding.evidence = {{"key", std::string("variant")}, {"count", std::int64_t{1}}};
+    return finding;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::vector<ListedModule> listed_modules(const DirectoryLook& look) {
   std::vector<ListedModule> modules;
-  const nlohmann::json json = json_of_list(look, std::string(kModuleList));
+  const nlohmann::json json = read_small_json(look, std::string(kModuleList));
   if (!json.is_array()) return modules;
   for (const auto& one : json) {
     ListedModule module{text_in(one, "path"), class_of(text_in(one, "type")),
@@ -252,8 +375,13 @@ std::shared_ptr<const Checkpoint> with_module_findings(std::shared_ptr<const Che
   auto entries = look.entries();
   if (listed.empty() || !entries) return opened;
   const std::vector<std::string> folders = folders_with_checkpoints(*entries, rows);
-  const std::set<std::string> with_weights(folders.begin(), folders.end());
-  std::vector<Finding> findings;
+  std::set<std::string> with_weights(folders.begin(), folders.end());
+  // A converted checkpoint may have the tensors of all modules in its own files.
+  for (const ListedModule& module : listed) {
+    if (has_tensors_of(*opened, prefix_of_folder(module.folder)))
+      with_weights.insert(module.folder);
+  }
+  std::vector<Finding> findings = other_widths(listed, look);
   for (const ListedModule& module : listed) {
     if (auto missing = missing_files(module, look, with_weights))
       findings.push_back(std::move(*missing));
@@ -269,18 +397,22 @@ std::shared_ptr<const Checkpoint> with_module_findings(std::shared_ptr<const Che
 std::shared_ptr<const Checkpoint> with_component_findings(std::shared_ptr<const Checkpoint> opened,
                                                           const DirectoryLook& look,
                                                           std::span<const FormatRow> rows) {
-  const nlohmann::json json = json_of_list(look, "model_index.json");
+  const nlohmann::json json = read_small_json(look, "model_index.json");
   auto entries = look.entries();
   if (!json.is_object() || json.size() > kMostModules || !entries) return opened;
   const std::vector<std::string> folders = folders_with_checkpoints(*entries, rows);
   const std::set<std::string> with_weights(folders.begin(), folders.end());
+  std::vector<std::string> components;
   for (const auto& [folder, named] : json.items()) {
     const bool is_component = named.is_array() && named.size() == 2 && named[0].is_string() &&
                               named[1].is_string() && is_safe_relative_path(folder);
+    if (is_component) components.push_back(folder);
     if (!is_component || with_weights.contains(folder)) continue;
     if (auto missing = missing_component(folder, named[1].get<std::string>(), *entries))
       opened = CheckpointBuilder::with_finding(*opened, std::move(*missing));
   }
+  if (auto half = half_variant(*entries, components))
+    opened = CheckpointBuilder::with_finding(*opened, std::move(*half));
   return opened;
 }
 

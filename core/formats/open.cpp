@@ -10,6 +10,7 @@
 #include "core/formats/common/first_bytes.h"
 #include "core/formats/common/lfs_pointer.h"
 #include "core/formats/common/top_file.h"
+#include "core/formats/component_config.h"
 #include "core/formats/folder_below.h"
 #include "core/formats/folder_kind.h"
 #include "core/formats/joined_folders.h"
@@ -174,13 +175,15 @@ OpenedCheckpoint open_parts(const std::shared_ptr<const Directory>& around,
                             std::vector<JoinedPart> parts, const std::vector<FolderPart>& folders,
                             Rows rows, Progress* progress) {
   for (const FolderPart& folder : folders) {
-    auto opened =
-        open_checkpoint(std::make_shared<FolderBelow>(around, folder.folder), progress, rows);
+    auto inside = std::make_shared<FolderBelow>(around, folder.folder);
+    auto opened = open_checkpoint(inside, progress, rows);
     if (!opened) {
       place_in_folder(opened.error(), folder.folder);
       return opened;
     }
-    parts.push_back({std::move(*opened), folder.folder, folder.prefix});
+    parts.push_back(
+        {with_config_findings(std::move(*opened), DirectoryLook(*inside), FolderIs::kComponent),
+         folder.folder, folder.prefix});
   }
   return join_folders(around, parts);
 }
@@ -315,6 +318,7 @@ OpenedCheckpoint open_checkpoint(std::shared_ptr<const Directory> directory, Pro
       if (below != nullptr) return with_file_aside(*below, **opened);
     }
     if (opened) {
+      opened = with_config_findings(std::move(*opened), look, FolderIs::kWhole);
       SHW_TRY(auto all, with_modules(directory, std::move(*opened), look, rows, progress));
       return with_others_below(std::move(all), row, look, rows);
     }

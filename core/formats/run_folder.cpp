@@ -100,6 +100,24 @@ std::optional<std::string> newest_alike(const TopFolders& top) {
   return newest.begin()->second;
 }
 
+// Folders of the same run as `chosen` and later than it, with a trainer's files at their top.
+std::vector<std::string> steps_without_model(std::span<const Entry> entries, const TopFolders& top,
+                                             const std::string& chosen) {
+  const std::string pattern = step_pattern(chosen);
+  NaturalSet later{&natural_less};
+  if (pattern.empty()) return {};
+  for (const Entry& entry : entries) {
+    const std::string folder(top_of(entry.path));
+    const std::size_t slash = entry.path.find('/');
+    if (slash == std::string::npos || entry.path.find('/', slash + 1) != std::string::npos)
+      continue;
+    if (trainer_file(entry.path) == TrainerFile::kNone || top.checkpoints.contains(folder))
+      continue;
+    if (step_pattern(folder) == pattern && natural_less(chosen, folder)) later.insert(folder);
+  }
+  return {later.begin(), later.end()};
+}
+
 // True for "optimizer.bin" and similar at the top: subfolders are then parts of one step.
 bool has_trainer_files(std::span<const Entry> entries) {
   return std::any_of(entries.begin(), entries.end(), [](const Entry& entry) {
@@ -151,6 +169,7 @@ Result<std::optional<ChosenStep>> chosen_step(const DirectoryLook& look,
   }
   if (!chosen) return chosen;
   chosen->aside = all_but(top.checkpoints, chosen->folder);
+  if (!tracked) chosen->without_model = steps_without_model(entries, top, chosen->folder);
   if (tracked && !tracked->is_there)
     chosen->gone =
         fmt::format("{} names {}, which is not there", tracked->tracker, tracked->folder);

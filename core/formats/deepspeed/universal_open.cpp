@@ -68,7 +68,8 @@ class UniversalReading {
     for (auto& [mp_rank, files] : step.by_mp_rank) {
       files.optimizers.clear();
       SHW_TRY(ZeroWorld world, read_zero_world(builder_, directory_, files, notes_, progress));
-      world.stage = 0;  // no partitions: the weights are whole
+      // No partitions: the weights are whole, but for stage 3, whose modules have placeholders.
+      if (world.stage != 3) world.stage = 0;
       if (world.model) {
         for (const auto& group : world.model->groups)
           for (const ZeroShape& shape : group) expected_.push_back(shape.name);

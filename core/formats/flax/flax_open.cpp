@@ -13,13 +13,18 @@
 #include "core/formats/common/flat_ranges.h"
 #include "core/formats/common/lfs_pointer.h"
 #include "core/formats/common/not_looked_at.h"
+#include "core/formats/common/part_names.h"
 #include "core/formats/common/top_file.h"
+#include "core/formats/common/weight_map.h"
 #include "core/formats/flax/flax_tree.h"
+#include "core/formats/one_file.h"
 #include "core/model/builder.h"
 #include "core/tensor/strided_copy.h"
 
 namespace shw {
 namespace {
+
+constexpr const char* kFlaxIndex = "flax_model.msgpack.index.json";
 
 // "checkpoint_100": flax.training.checkpoints writes steps without a file suffix.
 bool is_step_name(std::string_view path) {
@@ -32,8 +37,18 @@ bool is_step_name(std::string_view path) {
 
 struct FlaxPaths {
   std::vector<std::string> opened;
-  std::vector<std::string> aside;  // earlier steps
+  std::vector<std::string> missing = {};  // parts that the names of others imply
+  std::vector<std::string> aside = {};    // earlier steps
 };
+
+// Parts that "flax_model-00001-of-00002.msgpack" implies.
+std::vector<std::string> missing_parts(const std::vector<std::string>& paths) {
+  std::vector<PartName> parts;
+  for (const std::string& path : paths) {
+    if (auto part = parse_part_name(path, kFlaxSuffix)) parts.push_back(std::move(*part));
+  }
+  return parts_not_among(parts, kFlaxSuffix);
+}
 
 // A file with an unspecific name is recognised by its first bytes.
 Result<FlaxPaths> flax_paths(const DirectoryLook& look) {
@@ -50,6 +65,7 @@ Result<FlaxPaths> flax_paths(const DirectoryLook& look) {
   }
   std::sort(steps.begin(), steps.end(),
             [](const auto& a, const auto& b) { return natural_less(a, b); });
+  if (!is_one_file(look.directory())) paths.missing = missing_parts(paths.opened);
   if (!paths.opened.empty() || steps.empty()) return paths;
   paths.opened = {steps.back()};
   steps.pop_back();
@@ -69,10 +85,12 @@ class FlaxOpening {
     SHW_TRY(FlaxPaths paths, flax_paths(DirectoryLook(*directory_)));
     if (paths.opened.empty())
       return fail(ErrorKind::kIo, "holds no file of flax", {directory_->name()});
+    for (const std::string& path : paths.missing) builder_.file(path);
     for (const std::string& path : paths.opened) {
       if (is_cancelled(progress_)) return cancelled_error();
       SHW_CHECK(add_file(path));
     }
+    check_index();
     if (!any_ && first_) return tl::unexpected<Error>(std::move(*first_));
     auto opened = builder_.finish(progress_);
     if (paths.aside.empty()) return opened;
@@ -92,6 +110,7 @@ class FlaxOpening {
       return {};
     }
     any_ = true;
+    read_.insert(path);
     for (const FlaxArray& array : tree->arrays) {
       SHW_CHECK(take_name(array.name, path));
       add_array(array, path);
@@ -102,6 +121,30 @@ class FlaxOpening {
           {.fqn = name, .item = {}, .inlined = InlinedValue{std::move(opcodes), {}}});
     }
     return {};
+  }
+
+  // transformers writes an index beside several files: its names have "/" between the keys.
+  void check_index() {
+    if (is_one_file(*directory_) || directory_->stat(kFlaxIndex).kind != EntryKind::kFile) return;
+    std::optional<Finding> problem;
+    const auto map = read_weight_map(*directory_, kFlaxIndex, problem);
+    if (problem) builder_.add_finding(std::move(*problem));
+    if (!map) return;
+    std::vector<std::string> missing;
+    for (const auto& [name, file] : *map) {
+      std::string fqn = name;
+      std::ranges::replace(fqn, '/', '.');
+      if (!names_.contains(fqn) && read_.contains(file)) missing.push_back(std::move(fqn));
+    }
+    if (missing.empty()) return;
+    Finding finding = bad_record(
+        kFlaxIndex,
+        fmt::format("{} names {} that {} not in the file that it names: {}. The index is "
+                    "of another save, or the file is.",
+                    kFlaxIndex, plural(missing.size(), "array"), missing.size() == 1 ? "is" : "are",
+                    some_of(missing)));
+    finding.subjects.insert(finding.subjects.end(), missing.begin(), missing.end());
+    builder_.add_finding(std::move(finding));
   }
 
   Status take_name(const std::string& name, const std::string& path) {
@@ -147,6 +190,7 @@ class FlaxOpening {
   Progress* progress_;
   CheckpointBuilder builder_;
   std::set<std::string> names_;
+  std::set<std::string> read_;  // files
   std::optional<Error> first_;
   bool any_ = false;
 };

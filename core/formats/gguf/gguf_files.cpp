@@ -51,29 +51,93 @@ Result<std::vector<std::string>> gguf_paths(const Directory& directory) {
   return paths;
 }
 
-// Chooses the only family of files that is a model; an error if there are several.
-Result<std::vector<std::string>> choose_family(const Directory& directory, const Families& all,
-                                               GgufFiles& found, Progress* progress) {
-  if (all.size() == 1) return all.begin()->second;
-  std::vector<const std::vector<std::string>*> models;
-  for (const auto& [name, paths] : all) {
-    const GgufFile first = read_gguf_file(directory, paths.front(), progress);
-    if (is_cancelled(progress)) return cancelled_error();
-    if (is_beside_model(first))
-      found.aside.insert(found.aside.end(), paths.begin(), paths.end());
+struct ModelFiles {
+  const std::vector<std::string>* paths = nullptr;
+  std::string kind;         // architecture and size: quantisations of one model are equal in it
+  std::uint64_t bytes = 0;  // of all its files
+};
+
+// "llama 32 4096"; empty if the header does not give all of it.
+std::string kind_of_model(const GgufFile& first) {
+  if (!first.header) return {};
+  const std::string architecture = first.header->text("general.architecture");
+  const auto blocks = first.header->number(architecture + ".block_count"),
+             width = first.header->number(architecture + ".embedding_length");
+  if (architecture.empty() || !blocks || !width) return {};
+  return fmt::format("{} {} {}", architecture, *blocks, *width);
+}
+
+std::uint64_t bytes_of_files(const Directory& directory, const std::vector<std::string>& paths) {
+  std::uint64_t bytes = 0;
+  for (const std::string& path : paths) bytes += directory.stat(path).size;
+  return bytes;
+}
+
+// The most precise of several quantisations; null if the models differ.
+const ModelFiles* choose_quantisation(const std::vector<ModelFiles>& models) {
+  const bool is_one = std::all_of(models.begin(), models.end(), [&](const ModelFiles& model) {
+    return !model.kind.empty() && model.kind == models.front().kind;
+  });
+  if (!is_one || models.empty()) return nullptr;
+  return &*std::max_element(
+      models.begin(), models.end(),
+      [](const ModelFiles& a, const ModelFiles& b) { return a.bytes < b.bytes; });
+}
+
+// Puts a projector with the model: the largest one, if there are several.
+void add_beside(GgufFiles& found, const Directory& directory, std::vector<GgufFile> projectors) {
+  auto most = std::max_element(projectors.begin(), projectors.end(),
+                               [&](const GgufFile& a, const GgufFile& b) {
+                                 return directory.stat(a.path).size < directory.stat(b.path).size;
+                               });
+  for (auto file = projectors.begin(); file != projectors.end(); ++file) {
+    if (file == most)
+      found.beside.push_back(std::move(*file));
     else
-      models.push_back(&paths);
+      found.aside.push_back(file->path);
   }
-  if (models.size() == 1) return *models.front();
-  std::vector<std::string> names;
-  for (const auto* paths : models) names.push_back(paths->front());
-  if (names.empty()) {
-    for (const auto& [name, paths] : all) names.push_back(paths.front());
-  }
+}
+
+tl::unexpected<Error> several_models(const Directory& directory,
+                                     const std::vector<std::string>& names) {
   return fail(ErrorKind::kUnsupported,
               fmt::format("holds {} models in GGUF files: {}", names.size(), some_of(names)),
               {directory.name()},
               "Open one of them by its name. " + advice_to_open(directory, names.front()));
+}
+
+// Chooses the files of the model; an error if there are several models.
+Result<std::vector<std::string>> choose_family(const Directory& directory, const Families& all,
+                                               GgufFiles& found, Progress* progress) {
+  if (all.size() == 1) return all.begin()->second;
+  std::vector<ModelFiles> models;
+  std::vector<GgufFile> projectors;
+  for (const auto& [name, paths] : all) {
+    GgufFile first = read_gguf_file(directory, paths.front(), progress);
+    if (is_cancelled(progress)) return cancelled_error();
+    const bool is_projector =
+        paths.size() == 1 && first.header && first.header->text("general.type") == "mmproj";
+    if (is_projector)
+      projectors.push_back(std::move(first));
+    else if (is_beside_model(first))
+      found.aside.insert(found.aside.end(), paths.begin(), paths.end());
+    else
+      models.push_back({&paths, kind_of_model(first), bytes_of_files(directory, paths)});
+  }
+  std::vector<std::string> names;
+  for (const ModelFiles& model : models) names.push_back(model.paths->front());
+  if (names.empty()) {
+    for (const auto& [name, paths] : all) names.push_back(paths.front());
+  }
+  const ModelFiles* chosen = models.size() == 1 ? &models.front() : choose_quantisation(models);
+  if (chosen == nullptr) return several_models(directory, names);
+  for (const ModelFiles& model : models) {
+    if (&model == chosen) continue;
+    found.has_others = true;
+    found.aside.insert(found.aside.end(), model.paths->begin(), model.paths->end());
+  }
+  add_beside(found, directory, std::move(projectors));
+  return *chosen->paths;
 }
 
 }  // namespace

@@ -37,16 +37,18 @@ enum ValueType : std::uint32_t {
 // Bytes per value type; 0 for texts and arrays, which store their own length.
 constexpr std::uint64_t kValueBytes[kValueTypes] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
 
-void skip_array(GgufCursor& cursor, const Progress* progress, int depth) {
+// Returns the number of its elements.
+std::uint64_t skip_array(GgufCursor& cursor, const Progress* progress, int depth) {
   const auto type = cursor.take<std::uint32_t>();
   const auto count = cursor.take<std::uint64_t>();
-  if (!cursor.ok()) return;
-  if (type >= kValueTypes || depth > kMostNested)
-    return cursor.stop(ErrorKind::kDamaged,
-                       fmt::format("an array is of the unknown type {}", type));
+  if (!cursor.ok()) return 0;
+  if (type >= kValueTypes || depth > kMostNested) {
+    cursor.stop(ErrorKind::kDamaged, fmt::format("an array is of the unknown type {}", type));
+    return 0;
+  }
   if (const std::uint64_t bytes = kValueBytes[type]; bytes != 0) {
-    const auto all = checked_mul(bytes, count);
-    return cursor.skip(all.value_or(~std::uint64_t{0}));
+    cursor.skip(checked_mul(bytes, count).value_or(~std::uint64_t{0}));
+    return count;
   }
   // Texts and arrays take at least eight bytes each, so an invalid `count` stops at the file's end.
   // byte.
@@ -56,6 +58,7 @@ void skip_array(GgufCursor& cursor, const Progress* progress, int depth) {
     else
       skip_array(cursor, progress, depth + 1);
   }
+  return count;
 }
 
 void take_number_of(GgufCursor& cursor, GgufHeader& header, const std::string& key,
@@ -90,7 +93,7 @@ void take_pair(GgufCursor& cursor, GgufHeader& header, const Progress* progress)
     return cursor.stop(ErrorKind::kDamaged,
                        fmt::format("a value at byte {} is of the unknown type {}", at, type));
   if (type == kArray) {
-    skip_array(cursor, progress, 0);
+    header.lengths[key] = skip_array(cursor, progress, 0);
   } else if (type == kText) {
     const auto length = cursor.take<std::uint64_t>();
     if (length > kKeptText) {

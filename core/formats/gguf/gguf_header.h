@@ -46,6 +46,7 @@ struct GgufHeader {
   std::map<std::string, std::string> texts;  // "general.architecture", "general.type"
   // Values of "split.no", "split.count", "split.tensors.count" and other single integers.
   std::map<std::string, std::uint64_t> numbers;
+  std::map<std::string, std::uint64_t> lengths;  // of arrays: "tokenizer.ggml.tokens"
 
   std::optional<std::uint64_t> number(const std::string& key) const;
   std::string text(const std::string& key) const;  // empty if missing

@@ -21,6 +21,7 @@ struct GgufModel {
   std::map<std::string, std::uint64_t> numbers;  // "block_count", without the architecture prefix
   std::set<std::string> keys;                    // without the architecture prefix
   std::map<std::string, Extents> tensors;
+  std::optional<std::uint64_t> tokens;  // of the tokenizer
   NamesByBlock blocks;
 
   std::optional<std::uint64_t> number(const std::string& key) const {
@@ -59,6 +60,8 @@ std::optional<GgufModel> model_in(const GgufFiles& found) {
       model.tensors.emplace(tensor.name, tensor.shape);
       add_block(tensor.name, model.blocks);
     }
+    if (auto tokens = header.lengths.find("tokenizer.ggml.tokens"); tokens != header.lengths.end())
+      model.tokens = tokens->second;
     const std::string before = model.architecture + ".";
     for (const auto& [key, value] : header.numbers) {
       if (key.starts_with(before)) model.numbers.emplace(key.substr(before.size()), value);
@@ -82,6 +85,8 @@ class GgufKeys {
     compare_blocks();
     compare_embedding();
     compare_heads();
+    compare_tokens();
+    compare_widths();
     find_lost_in_blocks();
   }
 
@@ -166,6 +171,48 @@ class GgufKeys {
                        "stops with \"wrong shape\", or splits the heads wrongly.",
                        key("attention.head_count_kv"), *groups, length, *groups * length, rows),
            std::move(subjects), key("attention.head_count_kv"));
+  }
+
+  void compare_tokens() {
+    auto table = model_.tensors.find("token_embd.weight");
+    if (!model_.tokens || table == model_.tensors.end() || table->second.size() != 2) return;
+    const auto rows = static_cast<std::uint64_t>(table->second[0]);
+    if (rows == *model_.tokens) return;
+    report(fmt::format("tokenizer.ggml.tokens lists {}, and token_embd.weight has {}: llama.cpp "
+                       "stops with \"wrong shape\". The tokenizer is of another model, or tokens "
+                       "were added without the rows.",
+                       plural(*model_.tokens, "token"), plural(rows, "row")),
+           {"token_embd.weight"}, "tokenizer.ggml.tokens");
+  }
+
+  void compare_widths() {
+    // Architectures with gate and up in one tensor have twice the rows.
+    compare_width("feed_forward_length", "ffn_up.weight", 2, 0, 2);
+    compare_width("expert_count", "ffn_up_exps.weight", 3, 0, 1);
+    compare_width("expert_count", "ffn_down_exps.weight", 3, 0, 1);
+    compare_width("expert_feed_forward_length", "ffn_up_exps.weight", 3, 1, 2);
+  }
+
+  // Reports an axis of a tensor that differs in all blocks that have it.
+  void compare_width(const char* name, std::string_view tensor, std::size_t ndim, std::size_t axis,
+                     std::uint64_t most_times) {
+    const auto said = model_.number(name);
+    if (!said || *said == 0) return;
+    std::vector<std::string> subjects;
+    std::uint64_t there = 0;
+    for (const auto& [block, names] : model_.blocks) {
+      const std::string fqn = fmt::format("blk.{}.{}", block, tensor);
+      auto found = model_.tensors.find(fqn);
+      if (found == model_.tensors.end() || found->second.size() != ndim) continue;
+      there = static_cast<std::uint64_t>(found->second[axis]);
+      if (there == *said || (most_times == 2 && there / 2 == *said)) return;
+      subjects.push_back(fqn);
+    }
+    if (subjects.empty()) return;
+    std::string cause =
+        fmt::format("{} says {}, and {} has {}: llama.cpp stops with \"wrong shape\".", key(name),
+                    *said, subjects.front(), there);
+    report(std::move(cause), std::move(subjects), key(name));
   }
 
   // Reports a block that lacks tensors of otherwise equal blocks. Models with several kinds of

@@ -9,6 +9,7 @@
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
 #include "core/formats/common/codecs.h"
+#include "core/formats/common/read_note.h"
 #include "core/formats/gguf/gguf_files.h"
 #include "core/formats/gguf/gguf_keys.h"
 #include "core/formats/one_file.h"
@@ -175,16 +176,29 @@ void check_split(CheckpointBuilder& builder, const GgufFiles& found, std::size_t
                              found.files.front().path, whole, tensors));
 }
 
-void report_aside(CheckpointBuilder& builder, const std::vector<std::string>& aside) {
+void report_aside(CheckpointBuilder& builder, const GgufFiles& found) {
+  const std::vector<std::string>& aside = found.aside;
   if (aside.empty()) return;
-  Finding finding;
-  finding.rule = "not-looked-at";
-  finding.severity = Severity::kInfo;
+  Finding finding = read_note(
+      aside.front(),
+      fmt::format("Opened {}{}. Not looked at: {}. A path to one of them opens that one.",
+                  found.files.front().path,
+                  found.has_others ? ", of the most bytes among several quantisations" : "",
+                  some_of(aside)));
   finding.subjects = aside;
-  finding.cause = fmt::format("{} {} beside the model and {} not looked at. Open it by its name.",
-                              some_of(aside), aside.size() == 1 ? "lies" : "lie",
-                              aside.size() == 1 ? "was" : "were");
   builder.add_finding(std::move(finding));
+}
+
+void add_gguf_file(CheckpointBuilder& builder, const GgufFile& file, SeenNames& seen) {
+  builder.file(file.path);
+  if (!file.header) {
+    builder.add_finding(unread_file(file.path, file.header.error(), {}, "tensor"));
+    return;
+  }
+  for (const GgufTensor& tensor : file.header->tensors)
+    add_gguf_tensor(builder, file.path, tensor, seen);
+  report_unread_types(builder, file);
+  check_offsets(builder, file);
 }
 
 }  // namespace
@@ -199,20 +213,12 @@ OpenedCheckpoint open_gguf(std::shared_ptr<const Directory> directory, Progress*
   builder.set_directory(directory);
   SeenNames seen;
   for (const std::string& path : found.missing) builder.file(path);
-  for (GgufFile& file : found.files) {
-    builder.file(file.path);
-    if (!file.header) {
-      builder.add_finding(unread_file(file.path, file.header.error(), {}, "tensor"));
-      continue;
-    }
-    for (const GgufTensor& tensor : file.header->tensors)
-      add_gguf_tensor(builder, file.path, tensor, seen);
-    report_unread_types(builder, file);
-    check_offsets(builder, file);
-  }
+  for (const GgufFile& file : found.files) add_gguf_file(builder, file, seen);
+  const std::size_t tensors = seen.size();
+  for (const GgufFile& file : found.beside) add_gguf_file(builder, file, seen);
   for (Finding& finding : compare_gguf_keys(found)) builder.add_finding(std::move(finding));
-  check_split(builder, found, seen.size(), is_one_file(*directory));
-  report_aside(builder, found.aside);
+  check_split(builder, found, tensors, is_one_file(*directory));
+  report_aside(builder, found);
   if (is_cancelled(progress)) return cancelled_error();
   return builder.finish(progress);
 }

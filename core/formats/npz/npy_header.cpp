@@ -57,6 +57,11 @@ std::optional<Extents> shape_in(std::string_view text) {
 
 }  // namespace
 
+bool begins_as_npy(BytesView bytes) {
+  return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size())
+      .starts_with(kNpyMagic);
+}
+
 Result<NpyHeader> parse_npy_header(BytesView bytes) {
   const std::string_view all(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (!all.starts_with(kNpyMagic) || all.size() < 12)

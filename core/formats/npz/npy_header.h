@@ -22,6 +22,7 @@ struct NpyHeader {
 
 inline constexpr std::uint64_t kMostNpyHeader = std::uint64_t{64} << 10;
 
+bool begins_as_npy(BytesView bytes);
 // `bytes`: the first kMostNpyHeader bytes of the array, or all of a shorter one.
 Result<NpyHeader> parse_npy_header(BytesView bytes);
 

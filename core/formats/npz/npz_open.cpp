@@ -22,6 +22,9 @@
 namespace shw {
 namespace {
 
+// Limit for a file of many small arrays.
+constexpr std::size_t kMostNpyArrays = std::size_t{1} << 20;
+
 // An array before it is added as a tensor.
 struct NpzArray {
   std::string name;
@@ -42,10 +45,12 @@ std::string stem_of(std::string_view path, std::string_view suffix) {
   return std::string(path);
 }
 
-// Parses the array at byte 0 of `bytes`, which is at `offset` of its file.
-NpzArray read_npy(std::string name, const ByteSource& bytes, std::uint64_t offset) {
-  NpzArray array{std::move(name), {}, offset, 0, bytes.size()};
-  auto head = read_bytes(bytes, 0, std::min(bytes.size(), kMostNpyHeader));
+// Parses the array at byte `begin` of `bytes`, whose byte 0 is at `offset` of its file.
+NpzArray read_npy(std::string name, const ByteSource& bytes, std::uint64_t offset,
+                  std::uint64_t begin = 0) {
+  const std::uint64_t left = bytes.size() - begin;
+  NpzArray array{std::move(name), {}, offset + begin, 0, left};
+  auto head = read_bytes(bytes, begin, std::min(left, kMostNpyHeader));
   auto header = head ? parse_npy_header(*head) : tl::unexpected<Error>(std::move(head).error());
   if (!header) {
     array.error = std::move(header).error();
@@ -53,8 +58,45 @@ NpzArray read_npy(std::string name, const ByteSource& bytes, std::uint64_t offse
   }
   array.header = std::move(*header);
   array.offset += array.header.length;
-  array.length = bytes.size() - array.header.length;
+  array.length = left - array.header.length;
   return array;
+}
+
+// numpy lacks bfloat16: MLX and ml_dtypes save it as the unnamed 2-byte type "V2".
+NumpyDtype npy_dtype(const NpzArray& array) {
+  if (array.header.descr.size() == 3 && array.header.descr.ends_with("V2"))
+    return {Dtype::kBfloat16, false};
+  return numpy_dtype(array.header.descr);
+}
+
+// The bytes of all elements; nullopt if the type is unknown or the number is too large.
+std::optional<std::uint64_t> bytes_of_elements(const NpzArray& array) {
+  const NumpyDtype type = npy_dtype(array);
+  const auto elements = volume(array.header.shape);
+  if (type.dtype == Dtype::kUnknown || !elements) return std::nullopt;
+  return checked_mul(static_cast<std::uint64_t>(*elements), std::uint64_t{size_of(type.dtype)});
+}
+
+// Arrays that several calls of np.save wrote into one open file follow each other without a gap,
+// named by their number: "arrays.0", "arrays.1".
+std::vector<NpzArray> read_npy_series(const std::string& stem, const ByteSource& bytes) {
+  std::vector<NpzArray> arrays;
+  std::uint64_t begin = 0;
+  while (arrays.size() < kMostNpyArrays) {
+    NpzArray& array = arrays.emplace_back(read_npy(stem, bytes, 0, begin));
+    const auto length = array.error ? std::nullopt : bytes_of_elements(array);
+    if (!length || *length >= array.length) break;
+    const std::uint64_t next = array.offset + *length;
+    auto magic = read_bytes(bytes, next, std::min<std::uint64_t>(bytes.size() - next, 6));
+    if (!magic || !begins_as_npy(*magic)) break;
+    array.length = *length;
+    array.whole = array.header.length + *length;
+    begin = next;
+  }
+  if (arrays.size() > 1) {
+    for (std::size_t i = 0; i < arrays.size(); ++i) arrays[i].name = fmt::format("{}.{}", stem, i);
+  }
+  return arrays;
 }
 
 Result<NpzFile> read_npz_file(const Directory& directory, const std::string& path) {
@@ -62,7 +104,7 @@ Result<NpzFile> read_npz_file(const Directory& directory, const std::string& pat
   SHW_CHECK(check_is_no_lfs_pointer(*source));
   NpzFile file{path, {}};
   if (path.ends_with(kNpySuffix)) {
-    file.arrays.push_back(read_npy(stem_of(path, kNpySuffix), *source, 0));
+    file.arrays = read_npy_series(stem_of(path, kNpySuffix), *source);
     if (file.arrays[0].error) return tl::unexpected<Error>(*file.arrays[0].error);
     return file;
   }
@@ -109,13 +151,6 @@ void report_unread_npy(CheckpointBuilder& builder, const NpzFile& file, const Np
   builder.add_finding(std::move(finding));
 }
 
-// numpy lacks bfloat16: MLX and ml_dtypes save it as the unnamed 2-byte type "V2".
-NumpyDtype npy_dtype(const NpzArray& array) {
-  if (array.header.descr.size() == 3 && array.header.descr.ends_with("V2"))
-    return {Dtype::kBfloat16, false};
-  return numpy_dtype(array.header.descr);
-}
-
 void add_npy(CheckpointBuilder& builder, const NpzFile& file, const NpzArray& array) {
   if (array.error)
     return report_unread_npy(builder, file, array, array.error->message,
@@ -130,10 +165,7 @@ void add_npy(CheckpointBuilder& builder, const NpzFile& file, const NpzArray& ar
                                 array.header.descr.empty() ? "of fields" : array.header.descr),
         false);
   }
-  const auto elements = volume(array.header.shape);
-  const auto bytes = elements ? checked_mul(static_cast<std::uint64_t>(*elements),
-                                            std::uint64_t{size_of(type.dtype)})
-                              : std::nullopt;
+  const auto bytes = bytes_of_elements(array);
   if (!bytes || *bytes != array.whole - array.header.length)
     return report_unread_npy(
         builder, file, array,

@@ -71,6 +71,18 @@ std::map<std::string, std::string> parse_orbax_texts(BytesView json) {
   return texts;
 }
 
+std::vector<std::string> saved_items(BytesView json) {
+  std::vector<std::string> items;
+  const auto read = parsed(json);
+  if (!read.problem.empty()) return items;
+  const OrbaxJson* handlers = find_member(read.tree, "item_handlers");
+  if (handlers == nullptr || !handlers->is_object()) return items;
+  for (const auto& [name, handler] : handlers->items()) {
+    if (is_safe_relative_path(name)) items.push_back(name);
+  }
+  return items;
+}
+
 bool is_uncommitted(BytesView json) {
   const auto read = parsed(json);
   if (!read.problem.empty()) return false;

@@ -26,6 +26,9 @@ Result<OrbaxTree> parse_orbax_tree(BytesView json);
 // The values of _strings.json by leaf name; empty if it cannot be parsed.
 std::map<std::string, std::string> parse_orbax_texts(BytesView json);
 
+// Names of the items that `_CHECKPOINT_METADATA` says were saved, one folder per item; empty for a
+// save of a single item.
+std::vector<std::string> saved_items(BytesView json);
 // True if `_CHECKPOINT_METADATA` records the begin of a save but no commit time.
 bool is_uncommitted(BytesView json);
 

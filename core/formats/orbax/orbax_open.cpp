@@ -133,12 +133,50 @@ Status add_item(CheckpointBuilder& builder, FolderWithNodes& folder, const std::
   return {};
 }
 
-void check_committed(CheckpointBuilder& builder, const Directory& folder,
+// Reports items of the save whose folders do not exist.
+void check_items(CheckpointBuilder& builder, const std::string& path, BytesView json,
+                 std::span<const Entry> entries) {
+  std::vector<std::string> missing;
+  for (const std::string& item : saved_items(json)) {
+    const bool is_there = std::any_of(entries.begin(), entries.end(), [&](const Entry& entry) {
+      return entry.path.starts_with(item + "/");
+    });
+    if (!is_there) missing.push_back(item);
+  }
+  if (missing.empty()) return;
+  Finding finding = bad_record(
+      path, fmt::format("{} says that {} {} saved, and {} not there. Orbax stops when it restores "
+                        "{}.",
+                        path, some_of(missing), missing.size() == 1 ? "was" : "were",
+                        missing.size() == 1 ? "its folder is" : "their folders are",
+                        missing.size() == 1 ? "it" : "them"));
+  finding.subjects.insert(finding.subjects.end(), missing.begin(), missing.end());
+  builder.add_finding(std::move(finding));
+}
+
+// A database without _METADATA. Orbax before 0.4 described the tree in a file "checkpoint".
+void check_described(CheckpointBuilder& builder, const std::string& item,
                      std::span<const Entry> entries) {
+  const std::string path = item + std::string(kOrbaxMetadata);
+  if (has_file(entries, path) || has_file(entries, item + "checkpoint") ||
+      !has_file(entries, item + std::string(kOcdbtManifest)))
+    return;
+  Finding finding = bad_record(
+      path, fmt::format("{} is not there: Orbax restores the arrays only into a tree that it is "
+                        "given, and stops with \"Metadata file does not exist\" without one.",
+                        path));
+  finding.severity = Severity::kWarning;
+  builder.add_finding(std::move(finding));
+}
+
+void check_saved(CheckpointBuilder& builder, const Directory& folder,
+                 std::span<const Entry> entries) {
   const std::string path(kOrbaxCheckpointMetadata);
   if (!has_file(entries, path)) return;
   auto json = small_file(folder, path);
-  if (!json || !is_uncommitted(*json)) return;
+  if (!json) return;
+  check_items(builder, path, *json, entries);
+  if (!is_uncommitted(*json)) return;
   builder.add_finding(bad_record(
       path, fmt::format("The save did not finish: {} has the time at which it began, and none at "
                         "which it was committed. Orbax does not restore such a step.",
@@ -205,8 +243,9 @@ OpenedCheckpoint open_orbax(std::shared_ptr<const Directory> directory, Progress
     std::string prefix;
     if (items.size() > 1) prefix = item.substr(0, item.size() - 1) + ".";
     SHW_CHECK(add_item(builder, *folder, item, prefix, entries, progress));
+    check_described(builder, item, entries);
   }
-  check_committed(builder, *folder, entries);
+  check_saved(builder, *folder, entries);
   if (is_cancelled(progress)) return cancelled_error();
   return builder.finish(progress);
 }

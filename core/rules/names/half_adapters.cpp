@@ -50,6 +50,13 @@ std::optional<std::string> other_factor(std::string_view fqn) {
   return std::nullopt;
 }
 
+// "A" for "B"; mlx, torchtune and GGUF write small letters. '\0' for other letters.
+char other_letter(char letter) {
+  constexpr std::string_view kLetters = "ABab", kOthers = "BAba";
+  const std::size_t at = kLetters.find(letter);
+  return at == std::string_view::npos ? '\0' : kOthers[at];
+}
+
 // "…q_proj.lora_A.weight" and "…q_proj.lora_B.weight"
 std::optional<std::string> other_matrix(std::string_view fqn) {
   constexpr auto kStems = std::to_array<std::string_view>({".lora_", ".lora_embedding_"});
@@ -61,18 +68,65 @@ std::optional<std::string> other_matrix(std::string_view fqn) {
     const std::size_t letter = fqn.rfind(stem) + stem.size();
     if (fqn.rfind(stem) == std::string_view::npos || letter >= fqn.size()) continue;
     const bool ends = letter + 1 == fqn.size() || fqn[letter + 1] == '.';
-    if (!ends || (fqn[letter] != 'A' && fqn[letter] != 'B')) continue;
+    if (!ends || other_letter(fqn[letter]) == '\0') continue;
     std::string other(fqn);
-    other[letter] = fqn[letter] == 'A' ? 'B' : 'A';
+    other[letter] = other_letter(fqn[letter]);
     return other;
   }
   return std::nullopt;
+}
+
+bool is_first_of_pair(std::string_view fqn, std::string_view other) {
+  // "lora_A" before "lora_B", "lora_down" before "lora_up".
+  return fqn < other;
+}
+
+// A is [rank, inputs] and B [outputs, rank]; mlx has both transposed.
+bool are_of_one_rank(ExtentsView a, ExtentsView b) {
+  return a[0] == b[1] || a[1] == b[0];
+}
+
+// Reports matrices of a pair with different ranks, where all other pairs agree.
+void find_other_ranks(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  std::size_t agreeing = 0;
+  std::vector<std::string> subjects;
+  std::string example;
+  for (TensorId tensor : each_tensor(facts)) {
+    const auto name = other_matrix(c.fqn(tensor));
+    const auto other =
+        name && is_first_of_pair(c.fqn(tensor), *name) ? c.find(*name) : std::nullopt;
+    if (!other || other_factor(c.fqn(tensor))) continue;
+    const ExtentsView a = c.shape(tensor), b = c.shape(*other);
+    if (a.size() != 2 || b.size() != 2) continue;
+    if (are_of_one_rank(a, b)) {
+      ++agreeing;
+      continue;
+    }
+    if (example.empty())
+      example = fmt::format("{} is {}, and {} is {}", c.fqn(tensor), to_text(a), *name, to_text(b));
+    subjects.emplace_back(c.fqn(tensor));
+    subjects.push_back(*name);
+  }
+  if (subjects.empty() || agreeing < subjects.size() / 2) return;
+  const std::size_t pairs = subjects.size() / 2;
+  Finding finding;
+  finding.rule = kHalfPair.id;
+  finding.severity = Severity::kError;
+  finding.cause = fmt::format(
+      "The two matrices of {} have different ranks, so they cannot be multiplied: {}. They are of "
+      "two adapters, or one was cut.",
+      plural(pairs, "pair"), example);
+  finding.evidence = {{"count", count_of(pairs)}, {"with_both", count_of(agreeing)}};
+  finding.subjects = std::move(subjects);
+  findings.push_back(std::move(finding));
 }
 
 }  // namespace
 
 void find_half_adapters(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
+  find_other_ranks(facts, findings);
   std::size_t whole = 0;
   std::vector<std::string> halves, missing;
   for (TensorId tensor : each_tensor(facts)) {

@@ -207,6 +207,21 @@ TEST_CASE("deepspeed: a parameter without its folder is missing in the universal
   CHECK(causes_of(files).find("zero/NAME/fp32.pt") != std::string::npos);
 }
 
+TEST_CASE("deepspeed: placeholders of stage 3 beside a universal form are not weights") {
+  ZeroFiles files = zero_files("universal");
+  std::erase_if(files, [](const auto& file) { return file.first.ends_with("model_states.pt"); });
+  for (auto& [path, bytes] : zero_files("zero3")) {
+    const std::string name = path.substr(path.rfind('/') + 1);
+    if (name.ends_with("model_states.pt")) files.emplace_back(name, std::move(bytes));
+  }
+  CHECK(causes_of(files).find("no element") == std::string::npos);
+  auto opened = open_checkpoint(memory_directory("ckpt", files));
+  REQUIRE(opened.has_value());
+  CHECK((*opened)->format().name == "deepspeed-universal");
+  CHECK_FALSE((*opened)->find("head.weight").has_value());
+  CHECK((*opened)->find("optimizer.state.head.weight.fp32").has_value());
+}
+
 TEST_CASE("deepspeed: a state that other parameters have is missing in the universal form") {
   ZeroFiles files = zero_files("universal");
   std::erase_if(files, [](const auto& file) { return file.first == "zero/head.bias/exp_avg.pt"; });

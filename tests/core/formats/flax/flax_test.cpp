@@ -61,6 +61,34 @@ TEST_CASE("flax: the newest of steps without an ending is opened") {
   CHECK_FALSE(open_flax_bytes("checkpoint_3", of_text("some words, no tree")).has_value());
 }
 
+TEST_CASE("flax: a part that is missing and an index of another save are reported") {
+  const auto errors_of = [](std::vector<std::pair<std::string, Bytes>> files) {
+    auto opened = open_checkpoint(memory_directory("memory", std::move(files)));
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+    auto report = check(**opened, {});
+    REQUIRE(report.has_value());
+    std::string said;
+    for (const Finding& finding : report->findings) {
+      if (finding.severity == Severity::kError) said += finding.rule + " " + finding.cause + "\n";
+    }
+    return said;
+  };
+  const std::string first = "flax_model-00001-of-00002.msgpack";
+  const std::string second = "flax_model-00002-of-00002.msgpack";
+  CHECK(errors_of({{first, flax_bytes()}}).find(second) != std::string::npos);
+  const auto index = [&](const std::string& name) {
+    return of_text(R"({"metadata":{},"weight_map":{")" + name + R"(":"m.msgpack"}})");
+  };
+  auto opened = open_flax_bytes("m.msgpack", flax_bytes());
+  REQUIRE(opened.has_value());
+  std::string known((*opened)->fqn(TensorId{0}));
+  std::ranges::replace(known, '.', '/');
+  const char* kIndex = "flax_model.msgpack.index.json";
+  CHECK(errors_of({{"m.msgpack", flax_bytes()}, {kIndex, index(known)}}).empty());
+  CHECK(errors_of({{"m.msgpack", flax_bytes()}, {kIndex, index("model/other")}})
+            .find("model.other") != std::string::npos);
+}
+
 TEST_CASE("flax: trees that were made up are refused") {
   const char* wrong[] = {
       "\x81",  // a pair should follow

@@ -156,7 +156,7 @@ TEST_CASE("gguf: counts and lengths that were made up are refused") {
   check_is_answered(open_gguf_bytes(gguf_file({{"a", {8}, 0, huge - 64}}, 32)));
 }
 
-TEST_CASE("gguf: two models in a folder are not one, and a projector beside one is left aside") {
+TEST_CASE("gguf: two models in a folder are not one, and a projector is read with its model") {
   const Bytes model = gguf_file({{"a", {8}, 0, 0}}, 32);
   auto two =
       open_checkpoint(memory_directory("memory", {{"m-Q4.gguf", model}, {"m-Q8.gguf", model}}));
@@ -166,8 +166,27 @@ TEST_CASE("gguf: two models in a folder are not one, and a projector beside one 
   auto with = open_checkpoint(memory_directory(
       "memory", {{"m.gguf", model}, {"mmproj.gguf", gguf_file({{"v", {8}, 0, 0}}, 32, {type})}}));
   REQUIRE(with.has_value());
-  CHECK((*with)->tensor_count() == 1);
+  CHECK((*with)->tensor_count() == 2);
   CHECK(findings_above_info(**with).empty());
+}
+
+TEST_CASE("gguf: of several quantisations of one model the one of the most bytes is opened") {
+  const auto quantisation = [](const std::string& tensor, std::uint32_t width) {
+    const std::string architecture =
+        gguf_text("general.architecture") + little(8, 4) + gguf_text("llama");
+    return gguf_file({{tensor, {8}, 0, 0}}, tensor == "large" ? 64 : 32,
+                     {architecture, gguf_number("llama.block_count", 1),
+                      gguf_number("llama.embedding_length", width)});
+  };
+  auto opened =
+      open_checkpoint(memory_directory("memory", {{"m-Q4.gguf", quantisation("small", 8)},
+                                                  {"m-Q8.gguf", quantisation("large", 8)}}));
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  CHECK((*opened)->find("large").has_value());
+  REQUIRE_FALSE((*opened)->opening_findings().empty());
+  CHECK((*opened)->opening_findings().back().subjects == std::vector<std::string>{"m-Q4.gguf"});
+  CHECK_FALSE(open_checkpoint(memory_directory(
+      "memory", {{"a.gguf", quantisation("small", 8)}, {"b.gguf", quantisation("large", 16)}})));
 }
 
 TEST_CASE("gguf: every byte of a header wrong and every length of a file are answered") {
@@ -202,7 +221,8 @@ NamedExtents small_gguf_model() {
 }
 
 std::string said_of_keys(const NamedExtents& tensors, std::uint32_t blocks = 2,
-                         std::uint32_t width = 8, std::uint32_t groups = 2) {
+                         std::uint32_t width = 8, std::uint32_t groups = 2,
+                         const std::vector<std::string>& more = {}) {
   std::vector<GgufMade> made;
   std::uint64_t offset = 0;
   for (const auto& [name, extents] : tensors) {
@@ -213,11 +233,12 @@ std::string said_of_keys(const NamedExtents& tensors, std::uint32_t blocks = 2,
   }
   const std::string architecture =
       gguf_text("general.architecture") + little(8, 4) + gguf_text("llama");
-  auto opened = open_gguf_bytes(gguf_file(
-      made, offset,
-      {architecture, gguf_number("llama.block_count", blocks),
-       gguf_number("llama.embedding_length", width), gguf_number("llama.attention.head_count", 4),
-       gguf_number("llama.attention.head_count_kv", groups)}));
+  std::vector<std::string> pairs{architecture, gguf_number("llama.block_count", blocks),
+                                 gguf_number("llama.embedding_length", width),
+                                 gguf_number("llama.attention.head_count", 4),
+                                 gguf_number("llama.attention.head_count_kv", groups)};
+  pairs.insert(pairs.end(), more.begin(), more.end());
+  auto opened = open_gguf_bytes(gguf_file(made, offset, pairs));
   REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
   auto report = check(**opened, {});
   REQUIRE(report.has_value());
@@ -254,4 +275,28 @@ TEST_CASE("gguf keys: what the header announces and the file lacks is told") {
     if (name == "blk.1.attn_k.weight") name = "blk.1.ssm_in.weight";
   }
   CHECK(said_of_keys(hybrid).empty());
+}
+
+TEST_CASE("gguf keys: widths, experts and tokens that differ from the header are told") {
+  const NamedExtents whole = small_gguf_model();
+  const auto tokens = [](std::size_t count) {
+    std::string list =
+        gguf_text("tokenizer.ggml.tokens") + little(9, 4) + little(8, 4) + little(count, 8);
+    for (std::size_t i = 0; i < count; ++i) list += gguf_text("t");
+    return list;
+  };
+  CHECK(said_of_keys(whole, 2, 8, 2, {tokens(12)}).empty());
+  CHECK(says(said_of_keys(whole, 2, 8, 2, {tokens(13)}), "lists 13 tokens"));
+  const auto width = [](std::uint32_t said) {
+    return std::vector<std::string>{gguf_number("llama.feed_forward_length", said)};
+  };
+  CHECK(said_of_keys(whole, 2, 8, 2, width(16)).empty());
+  CHECK(said_of_keys(whole, 2, 8, 2, width(8)).empty());  // gate and up in one tensor
+  CHECK(says(said_of_keys(whole, 2, 8, 2, width(32)), "feed_forward_length says 32"));
+  NamedExtents experts = whole;
+  for (int block = 0; block < 2; ++block)
+    experts.push_back({"blk." + std::to_string(block) + ".ffn_up_exps.weight", {8, 4, 3}});
+  CHECK(said_of_keys(experts, 2, 8, 2, {gguf_number("llama.expert_count", 3)}).empty());
+  CHECK(says(said_of_keys(experts, 2, 8, 2, {gguf_number("llama.expert_count", 4)}),
+             "expert_count says 4"));
 }

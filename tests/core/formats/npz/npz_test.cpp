@@ -59,6 +59,37 @@ TEST_CASE("npz: arrays read as numpy saved them, deflated or not") {
   CHECK(read_tensor(**one, TensorId{0})->bytes == (*truth)["fortran"].bytes);
 }
 
+TEST_CASE("npz: arrays that follow each other in one .npy file are read by their number") {
+  const Bytes one = npz_bytes("one.npy");
+  Bytes two = one;
+  two.insert(two.end(), one.begin(), one.end());
+  const auto open_npy = [](Bytes bytes) {
+    return open_checkpoint(memory_directory("memory", {{"a.npy", std::move(bytes)}}));
+  };
+  auto opened = open_npy(two);
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  CHECK(npz_findings(**opened).empty());
+  REQUIRE((*opened)->tensor_count() == 2);
+  const auto alone = open_npy(one);
+  REQUIRE(alone.has_value());
+  const Bytes truth = read_tensor(**alone, TensorId{0})->bytes;
+  for (const char* name : {"a.0", "a.1"}) {
+    CAPTURE(name);
+    REQUIRE((*opened)->find(name).has_value());
+    CHECK(read_tensor(**opened, *(*opened)->find(name))->bytes == truth);
+  }
+  // A second array that is cut off, or bytes that are no array.
+  two.pop_back();
+  auto cut = open_npy(two);
+  REQUIRE(cut.has_value());
+  CHECK_FALSE(npz_findings(**cut).empty());
+  Bytes with_rest = one;
+  with_rest.push_back(std::byte{1});
+  auto rest = open_npy(with_rest);
+  REQUIRE(rest.has_value());
+  CHECK_FALSE(npz_findings(**rest).empty());
+}
+
 TEST_CASE("npz: an array of objects is named and not read") {
   auto opened = open_checkpoint(kNpzData + "with_object.npz");
   REQUIRE(opened.has_value());

@@ -221,3 +221,34 @@ TEST_CASE("orbax: CRC-32C is that of RFC 3720") {
   CHECK(crc32c_of(to_bytes("123456789")) == 0xE3069283u);
   CHECK(crc32c_of(Bytes(32)) == 0x8A9136AAu);
 }
+
+TEST_CASE("orbax: an item that was saved and is not there is an error") {
+  auto causes_of = [](OrbaxFiles files) {
+    auto opened = open_checkpoint(memory_directory("memory", std::move(files)));
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+    std::string said;
+    for (const Finding& finding : (*opened)->opening_findings()) {
+      if (finding.severity != Severity::kInfo) said += finding.cause + "\n";
+    }
+    return said;
+  };
+  const auto says = [](const std::string& said, std::string_view part) {
+    return said.find(part) != std::string::npos;
+  };
+  OrbaxFiles step;
+  for (auto& [path, bytes] : files_of("ocdbt/ckpt")) {
+    if (path != "_CHECKPOINT_METADATA") step.emplace_back("state/" + path, std::move(bytes));
+  }
+  const auto handlers = [](const std::string& items) {
+    return to_bytes(R"({"item_handlers":{)" + items +
+                    R"(},"init_timestamp_nsecs":1,"commit_timestamp_nsecs":2})");
+  };
+  step.emplace_back("_CHECKPOINT_METADATA", handlers(R"("state":"S")"));
+  CHECK(causes_of(step).empty());
+  step.back().second = handlers(R"("state":"S","data":"D","../x":"E")");
+  CHECK(says(causes_of(step), "says that data was saved"));
+  CHECK_FALSE(says(causes_of(step), "../x"));
+  step.back().second = handlers(R"("state":"S")");
+  std::erase_if(step, [](const auto& file) { return file.first == "state/_METADATA"; });
+  CHECK(says(causes_of(step), "state/_METADATA is not there"));
+}

@@ -1,0 +1,296 @@
+#include "core/formats/component_config.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+
+#include "core/base/checked.h"
+#include "core/base/letter_case.h"
+#include "core/base/words.h"
+#include "core/formats/component_laws.h"
+#include "core/formats/small_json.h"
+#include "core/model/builder.h"
+
+namespace shw {
+namespace {
+
+using Json = nlohmann::json;
+
+// A config that laws apply to.
+struct LibraryConfig {
+  std::string file, library, type;  // "config.json", "diffusers", "UNet2DConditionModel"
+  Json json;
+  std::vector<ConfigLaw> laws;
+  std::string head = {};  // the weight of timm's classifier, of num_classes rows
+};
+
+// The member at "vision_cfg.width"; null if it is missing.
+const Json* member_at(const Json& json, std::string_view path) {
+  const Json* at = &json;
+  while (!path.empty()) {
+    const std::string key(path.substr(0, path.find('.')));
+    if (!at->is_object()) return nullptr;
+    const auto found = at->find(key);
+    if (found == at->end()) return nullptr;
+    at = &*found;
+    path.remove_prefix(std::min(path.size(), key.size() + 1));
+  }
+  return at;
+}
+
+std::string text_of(const Json& json, std::string_view path) {
+  const Json* at = member_at(json, path);
+  return at != nullptr && at->is_string() ? at->get<std::string>() : std::string();
+}
+
+std::optional<std::int64_t> size_of_json(const Json* at) {
+  if (at == nullptr || !at->is_number_unsigned()) return std::nullopt;
+  const auto size = at->get<std::uint64_t>();
+  return size > std::uint64_t{1} << 40 ? std::nullopt
+                                       : std::optional(static_cast<std::int64_t>(size));
+}
+
+std::optional<std::int64_t> number_in(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return code == std::errc{} && end == text.data() + text.size() ? std::optional(number)
+                                                                 : std::nullopt;
+}
+
+// A factor of a law's value; `number` is that in the tensor's name.
+std::optional<std::int64_t> factor_of(const Json& json, std::string_view factor,
+                                      std::int64_t number) {
+  if (auto plain = number_in(factor)) return plain;
+  if (factor.starts_with("len(")) {
+    const Json* list = member_at(json, factor.substr(4, factor.size() - 5));
+    if (list == nullptr || !list->is_array()) return std::nullopt;
+    return static_cast<std::int64_t>(list->size());
+  }
+  const std::size_t bracket = factor.find('[');
+  if (bracket == std::string_view::npos) return size_of_json(member_at(json, factor));
+  const Json* list = member_at(json, factor.substr(0, bracket));
+  if (list == nullptr || !list->is_array()) return std::nullopt;
+  const std::string_view index = factor.substr(bracket + 1, factor.size() - bracket - 2);
+  const auto count = static_cast<std::int64_t>(list->size());
+  std::int64_t at = index == "#" ? number : number_in(index).value_or(0);
+  if (at < 0) at += count;
+  if (at < 0 || at >= count) return std::nullopt;
+  return size_of_json(&(*list)[static_cast<std::size_t>(at)]);
+}
+
+std::optional<std::int64_t> value_of(const Json& json, std::string_view value,
+                                     std::int64_t number) {
+  std::int64_t product = 1;
+  while (!value.empty()) {
+    const std::string_view factor = value.substr(0, value.find('*'));
+    const auto one = factor_of(json, factor, number);
+    const auto more = one ? checked_mul(product, *one) : std::nullopt;
+    if (!more) return std::nullopt;
+    product = *more;
+    value.remove_prefix(std::min(value.size(), factor.size() + 1));
+  }
+  return product;
+}
+
+// The number at '#', or 0; nullopt if the name is not of the pattern.
+std::optional<std::int64_t> match_name(std::string_view name, std::string_view pattern) {
+  if (pattern.starts_with('*')) {
+    return name.ends_with(pattern.substr(1)) ? std::optional<std::int64_t>(0) : std::nullopt;
+  }
+  const std::size_t hash = pattern.find('#');
+  if (hash == std::string_view::npos)
+    return name == pattern ? std::optional<std::int64_t>(0) : std::nullopt;
+  if (!name.starts_with(pattern.substr(0, hash))) return std::nullopt;
+  name.remove_prefix(hash);
+  std::size_t digits = 0;
+  while (digits < name.size() && is_digit(name[digits])) ++digits;
+  if (name.substr(digits) != pattern.substr(hash + 1)) return std::nullopt;
+  return number_in(name.substr(0, digits));
+}
+
+bool is_of_type(const ConfigLaw& law, const std::string& type) {
+  if (law.type.empty() || law.type == type) return true;
+  return law.type.starts_with('*') && type.find(law.type.substr(1)) != std::string::npos;
+}
+
+// "in_channels 9"; for a product "num_attention_heads*attention_head_dim, 64,".
+std::string words_of_value(const ConfigLaw& law, std::int64_t said) {
+  return fmt::format("{} {}", law.value, said);
+}
+
+// Numbers by list: those of "down_blocks" for the names "down_blocks.0.x", "down_blocks.1.x".
+using Lists = std::map<std::string, std::set<std::int64_t>>;
+
+Lists lists_of(const Checkpoint& c, std::string_view pattern) {
+  Lists lists;
+  for (TensorId tensor : c.tensors()) {
+    const std::string_view name = c.fqn(tensor);
+    for (std::size_t dot = name.find('.'); dot != name.npos; dot = name.find('.', dot + 1)) {
+      if (!match_name(name.substr(0, dot), pattern)) continue;
+      const std::string_view rest = name.substr(dot + 1);
+      if (const auto number = number_in(rest.substr(0, rest.find('.'))))
+        lists[std::string(name.substr(0, dot))].insert(*number);
+    }
+  }
+  return lists;
+}
+
+class ConfigComparison {
+ public:
+  ConfigComparison(const Checkpoint& c, const LibraryConfig& config) : c_(c), config_(config) {}
+
+  std::vector<Finding> run() {
+    if (!config_.head.empty()) compare_size({"", config_.head, "num_classes", 0});
+    for (const ConfigLaw& law : config_.laws) {
+      if (!is_of_type(law, config_.type)) continue;
+      if (law.axis == kCountsList)
+        compare_count(law);
+      else
+        compare_size(law);
+    }
+    return std::move(findings_);
+  }
+
+ private:
+  void compare_size(const ConfigLaw& law) {
+    std::vector<std::string> subjects;
+    std::int64_t said = 0, saved = 0;
+    const auto axis = static_cast<std::size_t>(law.axis);
+    for (TensorId tensor : c_.tensors()) {
+      const auto number = match_name(c_.fqn(tensor), law.tensor);
+      if (!number || c_.shape(tensor).size() <= axis) continue;
+      const auto value = value_of(config_.json, law.value, *number);
+      if (!value || *value == 0 || *value == c_.shape(tensor)[axis]) continue;
+      if (subjects.empty()) {
+        said = *value;
+        saved = c_.shape(tensor)[axis];
+      }
+      subjects.emplace_back(c_.fqn(tensor));
+    }
+    if (subjects.empty()) return;
+    Finding finding;
+    finding.rule = "config-shape";
+    finding.severity = Severity::kError;
+    finding.cause = fmt::format(
+        "{} says {}, but {} {} has {} {}{}: the config is of another model, or the weights are. {} "
+        "stops with \"size mismatch\".",
+        config_.file, words_of_value(law, said), subjects.front(),
+        to_text(c_.shape(*c_.find(subjects.front()))), saved,
+        axis == 0   ? "rows"
+        : axis == 1 ? "columns"
+                    : "elements there",
+        subjects.size() == 1 ? std::string()
+                             : fmt::format(" ({})", plural(subjects.size(), "tensor")),
+        config_.library);
+    finding.evidence = {{"key", std::string(law.value)},
+                        {"said", said},
+                        {"saved", saved},
+                        {"count", static_cast<std::int64_t>(subjects.size())}};
+    finding.subjects = std::move(subjects);
+    findings_.push_back(std::move(finding));
+  }
+
+  void compare_count(const ConfigLaw& law) {
+    for (const auto& [list, numbers] : lists_of(c_, law.tensor)) {
+      const auto said = value_of(config_.json, law.value, 0);
+      const std::int64_t there = *numbers.rbegin() + 1;
+      if (!said || *said == there) continue;
+      Finding finding;
+      finding.rule = "config-count";
+      finding.severity = Severity::kWarning;
+      finding.cause = fmt::format(
+          "{} says {}, and of {}.* there {} {}: the config is of another model, or the weights "
+          "are. {} {}.",
+          config_.file, words_of_value(law, *said), list, there == 1 ? "is" : "are", there,
+          config_.library,
+          *said > there ? "finds no weights for the rest, and stops or leaves them at random values"
+                        : "leaves out what lies beyond, or stops at it");
+      finding.subjects = {fmt::format("{}.{}", list, std::min(*said, there))};
+      finding.evidence = {
+          {"key", std::string(law.value)}, {"said", *said}, {"there", there}, {"count", there}};
+      findings_.push_back(std::move(finding));
+    }
+  }
+
+  const Checkpoint& c_;
+  const LibraryConfig& config_;
+  std::vector<Finding> findings_;
+};
+
+std::vector<ConfigLaw> copy_of_laws(std::span<const ConfigLaw> laws) {
+  return {laws.begin(), laws.end()};
+}
+
+// params.json leaves out what follows from the rest: head_dim, and n_kv_heads of full attention.
+void complete_params(Json& json) {
+  const auto dim = size_of_json(member_at(json, "dim")),
+             heads = size_of_json(member_at(json, "n_heads"));
+  if (dim && heads && *heads > 0 && !json.contains("head_dim"))
+    json["head_dim"] = static_cast<std::uint64_t>(*dim / *heads);
+  if (heads && !size_of_json(member_at(json, "n_kv_heads")))
+    json["n_kv_heads"] = static_cast<std::uint64_t>(*heads);
+}
+
+// The config of a text encoder of transformers.
+std::optional<LibraryConfig> text_encoder_config(const DirectoryLook& look) {
+  LibraryConfig config{"config.json", "transformers", "", read_small_json(look, "config.json"), {}};
+  const Json* classes = member_at(config.json, "architectures");
+  if (classes == nullptr || !classes->is_array() || classes->size() != 1 ||
+      !(*classes)[0].is_string() || config.json.contains("quantization_config"))
+    return std::nullopt;
+  config.type = (*classes)[0].get<std::string>();
+  config.laws = copy_of_laws(laws_of_text_encoders());
+  return config;
+}
+
+// The config beside the weights, if its library is known and is not transformers.
+std::optional<LibraryConfig> library_config(const DirectoryLook& look) {
+  LibraryConfig config;
+  config.file = "config.json";
+  config.json = read_small_json(look, config.file);
+  if (config.json.is_object() && config.json.contains("quantization_config")) return std::nullopt;
+  if (!text_of(config.json, "_diffusers_version").empty()) {
+    config.library = "diffusers";
+    config.type = text_of(config.json, "_class_name");
+    config.laws = copy_of_laws(laws_of_diffusers());
+    return config;
+  }
+  if (const std::string head = text_of(config.json, "pretrained_cfg.classifier"); !head.empty()) {
+    config.library = "timm";
+    config.head = head + ".weight";
+    return config;
+  }
+  config.file = "open_clip_config.json";
+  config.json = read_small_json(look, config.file);
+  if (config.json.is_object()) {
+    config.library = "OpenCLIP";
+    config.laws = copy_of_laws(laws_of_open_clip());
+    return config;
+  }
+  config.file = "params.json";
+  config.json = read_small_json(look, config.file);
+  if (!size_of_json(member_at(config.json, "n_layers"))) return std::nullopt;
+  config.library = "Meta's code";
+  complete_params(config.json);
+  config.laws = copy_of_laws(laws_of_meta());
+  return config;
+}
+
+}  // namespace
+
+std::shared_ptr<const Checkpoint> with_config_findings(std::shared_ptr<const Checkpoint> opened,
+                                                       const DirectoryLook& look, FolderIs folder) {
+  const std::optional<LibraryConfig> config =
+      folder == FolderIs::kWhole ? library_config(look) : text_encoder_config(look);
+  if (!config) return opened;
+  for (Finding& finding : ConfigComparison(*opened, *config).run())
+    opened = CheckpointBuilder::with_finding(*opened, std::move(finding));
+  return opened;
+}
+
+}  // namespace shw

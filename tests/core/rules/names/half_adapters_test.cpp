@@ -1,0 +1,41 @@
+// Pairs of an adapter's matrices whose ranks differ, and the small letters of mlx and GGUF.
+#include <doctest/doctest.h>
+
+#include "core/rules/names/named_tensors.h"
+
+using namespace shw;
+using namespace shw::test;
+
+namespace {
+
+NamedTensors adapter_of(const std::string& first, const std::string& second, Extents a, Extents b) {
+  NamedTensors tensors;
+  for (int layer = 0; layer < 3; ++layer) {
+    const std::string module = fmt::format("layers.{}.q_proj", layer);
+    tensors[module + first] = {"F32", a};
+    tensors[module + second] = {"F32", b};
+  }
+  return tensors;
+}
+
+}  // namespace
+
+TEST_CASE("half adapters: matrices of different ranks are an error") {
+  NamedTensors tensors = adapter_of(".lora_A.weight", ".lora_B.weight", {4, 8}, {6, 4});
+  CHECK(all_causes(checked_tensors(tensors), "half-pair").empty());
+  tensors["layers.1.q_proj.lora_A.weight"].shape = {2, 8};
+  const std::string said = all_causes(checked_tensors(tensors), "half-pair");
+  CHECK(said.find("layers.1.q_proj.lora_A.weight is [2, 8]") != std::string::npos);
+  // A form in which no pair agrees is not known.
+  CHECK(all_causes(checked_tensors(adapter_of(".lora_A.weight", ".lora_B.weight", {4, 8}, {6, 3})),
+                   "half-pair")
+            .empty());
+}
+
+TEST_CASE("half adapters: mlx's matrices are transposed and have small letters") {
+  NamedTensors tensors = adapter_of(".lora_a", ".lora_b", {8, 4}, {4, 6});
+  CHECK(all_causes(checked_tensors(tensors), "half-pair").empty());
+  tensors.erase("layers.1.q_proj.lora_b");
+  CHECK(all_causes(checked_tensors(tensors), "half-pair").find("layers.1.q_proj.lora_b") !=
+        std::string::npos);
+}
