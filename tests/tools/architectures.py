@@ -116,6 +116,9 @@ def variants(cls, config):
             elif isinstance(value, int) and not LAYERS.search(key):
                 for other in (0, 1, None):
                     yield path, key, other
+                # Some projections are there only between two widths that differ.
+                if key.endswith(("_size", "_dim")) and isinstance(getattr(part, "hidden_size", None), int):
+                    yield path, key, part.hidden_size
     yield (), "tie_word_embeddings", True
     yield (), "tie_word_embeddings", False
 

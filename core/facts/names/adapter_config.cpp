@@ -88,7 +88,23 @@ void read_prompt(const Json& object, AdapterConfig& config) {
   const auto parts = object.find("num_transformer_submodules");
   const auto times = parts != object.end() ? adapter_rank(*parts) : std::nullopt;
   constexpr std::int64_t kMostParts = 2;  // an encoder and a decoder
-  if (count && times.value_or(1) <= kMostParts) config.virtual_tokens = *count * times.value_or(1);
+  // The rows of a prefix do not depend on the number of parts.
+  const std::int64_t rows = config.peft_type == "PREFIX_TUNING" ? 1 : times.value_or(1);
+  if (count && rows <= kMostParts) config.virtual_tokens = *count * rows;
+}
+
+void read_numbers(const Json& object, AdapterConfig& config) {
+  constexpr std::string_view kPattern = "_pattern";
+  for (const auto& [key, value] : object.items()) {
+    const bool is_number = value.is_number_unsigned() &&
+                           value.get<std::uint64_t>() <= static_cast<std::uint64_t>(kLargestRank);
+    if (is_number) config.numbers.emplace(key, value.get<std::int64_t>());
+    if (!value.is_object() || !key.ends_with(kPattern)) continue;
+    auto& pattern = config.patterns[key.substr(0, key.size() - kPattern.size())];
+    for (const auto& [module, number] : value.items()) {
+      if (auto size = adapter_rank(number)) pattern.emplace_back(module, *size);
+    }
+  }
 }
 
 void read_layers(const Json& object, AdapterConfig& config) {
@@ -133,6 +149,8 @@ AdapterConfig adapter_config_in(const Json& object) {
   read_layers(object, config);
   read_unusable(object, config);
   read_prompt(object, config);
+  read_numbers(object, config);
+  config.has_rank_pattern = is_set(object, "rank_pattern");
   config.use_dora = is_set(object, "use_dora");
   config.trains_tokens = is_set(object, "trainable_token_indices");
   read_scale(object, config);
@@ -167,6 +185,18 @@ std::optional<ModulePattern> module_pattern(std::string_view pattern) {
     found.text += pattern[i];
   }
   return found;
+}
+
+// nullopt if a regular expression may override the number.
+std::optional<std::int64_t> by_pattern(
+    const std::vector<std::pair<std::string, std::int64_t>>& patterns, std::string_view module,
+    std::optional<std::int64_t> otherwise) {
+  for (const auto& [pattern, number] : patterns) {
+    const auto plain = module_pattern(pattern);
+    if (!plain) return std::nullopt;
+    if (plain->fits(module)) return number;
+  }
+  return otherwise;
 }
 
 struct LoraStem {
@@ -232,12 +262,15 @@ bool ends_in_module(std::string_view module, std::string_view target) {
 }
 
 std::optional<std::int64_t> rank_of_module(const AdapterConfig& config, std::string_view module) {
-  for (const auto& [pattern, rank] : config.rank_pattern) {
-    const auto plain = module_pattern(pattern);
-    if (!plain) return std::nullopt;
-    if (plain->fits(module)) return rank;
-  }
-  return config.rank;
+  return by_pattern(config.rank_pattern, module, config.rank);
+}
+
+std::optional<std::int64_t> number_of_module(const AdapterConfig& config, std::string_view key,
+                                             std::string_view module) {
+  const auto number = config.numbers.find(key);
+  const auto pattern = config.patterns.find(key);
+  const auto all = number == config.numbers.end() ? std::nullopt : std::optional(number->second);
+  return pattern == config.patterns.end() ? all : by_pattern(pattern->second, module, all);
 }
 
 std::optional<double> scale_of_module(const AdapterConfig& config, std::string_view module,

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,6 +24,11 @@ struct AdapterConfig {
   std::string base_class;            // of "auto_mapping": "LlamaModel"; only without a task
   std::optional<std::int64_t> rank;  // the LoRA rank "r"
   std::vector<std::pair<std::string, std::int64_t>> rank_pattern;
+  bool has_rank_pattern = false;  // also of AdaLoRA, where it has a mask per module
+  // Numbers of adapters other than LoRA: "oft_block_size". Those of modules that a pattern names
+  // ("n_frequency_pattern") are in `patterns`, by the name without "_pattern".
+  std::map<std::string, std::int64_t, std::less<>> numbers;
+  std::map<std::string, std::vector<std::pair<std::string, std::int64_t>>, std::less<>> patterns;
   std::vector<std::string> targets;  // "target_modules" if it is a list
   std::vector<std::string> saved;    // "modules_to_save"
   bool use_dora = false;
@@ -50,6 +57,10 @@ Result<std::optional<AdapterConfig>> read_adapter_config(const Directory& direct
 // The LoRA rank of a module ("model.layers.0.self_attn.q_proj"); nullopt if a regular expression
 // may override it.
 std::optional<std::int64_t> rank_of_module(const AdapterConfig& config, std::string_view module);
+
+// A number such as "n_frequency" for a module; nullopt as for rank_of_module().
+std::optional<std::int64_t> number_of_module(const AdapterConfig& config, std::string_view key,
+                                             std::string_view module);
 
 // The factor of the product of a module's matrices of this rank; nullopt if the config does not
 // give it, or gives it by a regular expression.

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <string_view>
 
 #include "core/base/json.h"
+#include "core/facts/names/line_table.h"
 
 namespace shw {
 namespace {
@@ -17,25 +19,7 @@ constexpr char kLetters[] =
 #include "architectures.inc"
     ;
 #pragma GCC diagnostic pop
-constexpr std::string_view kText(kLetters, sizeof(kLetters) - 1);
-
-using Lines = std::vector<std::string_view>;
-
-// Removes the comma after a value.
-std::string_view without_comma(std::string_view line) {
-  if (line.ends_with(',')) line.remove_suffix(1);
-  return line;
-}
-
-Lines lines_after(std::string_view text, std::string_view heading) {
-  Lines lines;
-  for (std::size_t at = text.find(heading); at != std::string_view::npos;) {
-    at = text.find('\n', at);
-    if (at == std::string_view::npos || text[++at] == ']' || text[at] == '}') break;
-    lines.push_back(without_comma(text.substr(at, text.find('\n', at) - at)));
-  }
-  return lines;
-}
+constexpr LineTable kArchitectureTable(std::string_view(kLetters, sizeof(kLetters) - 1));
 
 std::vector<std::string> group_in(std::string_view line) {
   const auto words = parse_json<nlohmann::json>(line).tree.get<std::vector<std::string>>();
@@ -47,15 +31,10 @@ std::vector<std::string> group_in(std::string_view line) {
 }  // namespace
 
 std::optional<Architecture> architecture_named(std::string_view class_name) {
-  const std::string key = "\n\"" + std::string(class_name) + "\":";
-  const std::size_t at = kText.find(key);
-  if (class_name.find_first_of("\"\n") != std::string_view::npos || at == std::string_view::npos)
-    return std::nullopt;
-  static const Lines groups = lines_after(kText, "\"groups\":");
-  const std::size_t begin = at + key.size();
-  const auto row = parse_json<nlohmann::json>(
-                       without_comma(kText.substr(begin, kText.find('\n', begin) - begin)))
-                       .tree;
+  const std::string_view line = kArchitectureTable.row(class_name);
+  if (line.empty()) return std::nullopt;
+  const auto row = parse_json<nlohmann::json>(line).tree;
+  static const std::vector<std::string_view> groups = kArchitectureTable.lines("groups");
   Architecture found;
   found.prefix = row.at("prefix").get<std::string>();
   found.ignored = row.value("ignored", std::vector<std::string>{});

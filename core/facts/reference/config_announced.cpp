@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/cancellable_range.h"
+#include "core/facts/names/architectures.h"
 #include "core/facts/names/quant_config.h"
 #include "core/facts/reference/config_general.h"
 
@@ -187,6 +188,19 @@ std::optional<TensorId> only_one_ending(const Checkpoint& c, std::span<const Wor
   return found;
 }
 
+// True if the model's class saves the head whatever the config says, and so ties it to nothing.
+bool is_never_tied(const ModelConfig& config, std::string_view head) {
+  const auto architecture = config.architectures.size() == 1
+                                ? architecture_named(config.architectures.front())
+                                : std::nullopt;
+  return architecture &&
+         std::any_of(
+             architecture->groups.begin(), architecture->groups.end(), [&](const NameGroup& group) {
+               return group.always &&
+                      std::find(group.names.begin(), group.names.end(), head) != group.names.end();
+             });
+}
+
 void find_tied(const Checkpoint& c, const ModelConfig& config, ConfigAnnounced& out) {
   constexpr auto kHeads = std::to_array<Words>({"lm_head.weight", "embed_out.weight"});
   constexpr auto kEmbeddings = std::to_array<Words>(
@@ -194,7 +208,8 @@ void find_tied(const Checkpoint& c, const ModelConfig& config, ConfigAnnounced& 
        "embed_in.weight", "tok_embeddings.weight", "shared.weight"});
   if (!ties(config)) return;
   const auto head = only_one_ending(c, kHeads), embedding = only_one_ending(c, kEmbeddings);
-  if (head && embedding && same(c.shape(*head), c.shape(*embedding)))
+  if (head && embedding && same(c.shape(*head), c.shape(*embedding)) &&
+      !is_never_tied(config, c.fqn(*head)))
     out.tied = std::pair(*head, *embedding);
 }
 

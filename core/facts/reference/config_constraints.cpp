@@ -242,7 +242,6 @@ constexpr auto kTowerRoots = std::to_array<Words>({"text_model.", "vision_model.
 constexpr StackConstraint kTowerStacks[] = {{"encoder.layers.", "num_hidden_layers"}};
 constexpr SizeConstraint kTowerSizes[] = {
     {"embeddings.token_embedding.weight", {"vocab_size", kHidden}},
-    {"embeddings.position_embedding.weight", {"max_position_embeddings", kHidden}},
     {"embeddings.patch_embedding.weight", {kHidden, "num_channels"}},
     {"encoder.layers.*.layer_norm1.weight", {kHidden}},
     {"encoder.layers.*.self_attn.q_proj.weight", {kHidden, kHidden}},

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <set>
 
 #include "core/base/cancellable_range.h"
+#include "core/facts/reference/class_constraints.h"
 #include "core/facts/reference/config_constraints.h"
 #include "core/facts/reference/config_experts.h"
 #include "core/facts/reference/config_general.h"
@@ -43,6 +45,12 @@ bool is_plain_float(Dtype dtype) {
 
 // --- sizes
 
+// True for "vocab_size" and "text_config.vocab_size".
+bool is_vocabulary_size(std::string_view expression) {
+  return expression.ends_with("vocab_size") &&
+         expression.find_first_of("*+") == std::string_view::npos;
+}
+
 class SizeChecks {
  public:
   explicit SizeChecks(const Checkpoint& checkpoint) : c_(checkpoint) {}
@@ -59,7 +67,9 @@ class SizeChecks {
   std::vector<SizeContradiction> take() && {
     std::vector<SizeContradiction> found;
     for (auto& [key, check] : checks_) {
-      if (!check.tensors.empty()) found.push_back(std::move(check));
+      // Without a table written by hand a key may mean something else for some layers.
+      const bool is_mixed = key.first->constraints->types.empty() && check.agreeing != 0;
+      if (!check.tensors.empty() && !is_mixed) found.push_back(std::move(check));
     }
     // Single keys come before products that contain them, because they explain them.
     std::stable_sort(found.begin(), found.end(),
@@ -98,7 +108,7 @@ class SizeChecks {
       ++check.agreeing;
       return;
     }
-    const bool is_padding = expression == "vocab_size" && saved > said->value;
+    const bool is_padding = is_vocabulary_size(expression) && saved > said->value;
     check.only_more_rows = is_padding && (is_first || check.only_more_rows);
     check.words = std::move(said->words);
     check.keys = std::move(said->keys);
@@ -315,72 +325,84 @@ std::optional<std::pair<Dtype, Dtype>> other_dtype(const Checkpoint& c, const st
   return std::pair(expected, *all);
 }
 
-// False if no tensor name belongs to these parts.
-bool compare_parts(const Checkpoint& c, const ModelConfig& config, std::vector<ModelPart> parts,
+void compare_parts(const Checkpoint& c, const ModelConfig& config, std::vector<ModelPart> parts,
                    Progress* progress, ConfigFit& fit) {
   add_vision_tower(config, parts);
   const ConstraintsByName constraints = constraints_by_name(parts);
   StacksByName stacks = stacks_of(parts);
   SizeChecks sizes(c);
-  std::size_t known = 0;
+  bool is_any_known = false;
   for (TensorId tensor : cancellable_range(c.tensors(), progress)) {
     const std::string_view fqn = c.fqn(tensor);
     see(stacks, fqn);
     auto constraint = constraints.find(with_stars(fqn));
     if (constraint == constraints.end()) continue;
-    ++known;
+    is_any_known = true;
     if (!config.packs_weights) sizes.look_at(tensor, constraint->second);
   }
-  if (known == 0) return false;
+  if (!is_any_known) return;
   fit.sizes = std::move(sizes).take();
-  if (!is_complete_folder(c)) return true;
+  if (!is_complete_folder(c)) return;
   for (const auto& [name, stack] : stacks) {
     if (!has_two_roots(stacks, stack)) add_counts(stack, name, fit.counts);
   }
   for (const ModelPart& part : parts) {
     if (auto head = missing_head_of(c, config, part)) fit.missing_head = std::move(head);
   }
-  return true;
 }
 
-// Embedding rows beyond vocab_size: 8 for images in mllama, 1 for the first token in moshi
-// (transformers 5.23).
-std::int64_t rows_beyond_vocabulary(const ModelConfig& config) {
-  const std::string& type = config.parts.front().model_type;
-  if (type == "mllama" || type == "mllama_text_model") return 8;
-  return type == "moshi" ? 1 : 0;
-}
-
-// In unknown architectures a key may mean something else for some layers: drops contradictions that
-// no tensor supports, and head counts unless queries match.
-void keep_general(const Checkpoint& c, const ModelConfig& config,
-                  std::vector<SizeContradiction>& sizes) {
-  const std::int64_t beyond = rows_beyond_vocabulary(config);
-  std::erase_if(sizes, [&](const SizeContradiction& one) {
-    const auto& first = one.tensors.front();
-    return beyond != 0 && one.only_more_rows &&
-           c.shape(first.tensor)[first.axis] == one.said + beyond;
-  });
-
+// In unknown architectures drops head counts unless queries match: heads are gated, or of another
+// kind of layer.
+void drop_unusual_heads(std::vector<SizeContradiction>& sizes) {
   auto is_of_heads = [](const SizeContradiction& one) {
     return std::any_of(one.keys.begin(), one.keys.end(),
                        [](const std::string& key) { return key.ends_with("head_dim"); });
   };
-  // If queries differ too, heads are unusual: gated, or of another kind of layer.
   const bool queries_differ = std::any_of(sizes.begin(), sizes.end(), [&](const auto& one) {
     return is_of_heads(one) && one.keys.front().ends_with("num_attention_heads");
   });
   if (queries_differ) std::erase_if(sizes, is_of_heads);
-  std::erase_if(sizes, [](const SizeContradiction& one) { return one.agreeing != 0; });
+}
+
+// What config.json constrains: by tables written by hand, by the table of its class, and for other
+// classes by what nearly all models share.
+struct Constraining {
+  std::unique_ptr<ClassConstraints> of_class;
+  std::vector<ModelPart> parts;
+  bool is_known = false;    // by a table written by hand
+  bool is_general = false;  // by nothing but what nearly all models share
+};
+
+bool constrains_any(const Checkpoint& c, const std::vector<ModelPart>& parts, Progress* progress) {
+  const ConstraintsByName constraints = constraints_by_name(parts);
+  if (constraints.empty()) return false;
+  for (TensorId tensor : cancellable_range(c.tensors(), progress)) {
+    if (constraints.contains(with_stars(c.fqn(tensor)))) return true;
+  }
+  return false;
+}
+
+Constraining constraining_parts(const Checkpoint& c, const ModelConfig& config,
+                                Progress* progress) {
+  Constraining found;
+  found.parts = known_parts(config);
+  found.is_known = constrains_any(c, found.parts, progress);
+  if (!found.is_known) found.parts.clear();
+  found.of_class = ClassConstraints::of(config);
+  if (found.of_class && !constrains_any(c, {found.of_class->part()}, progress))
+    found.of_class.reset();
+  if (found.of_class) found.parts.push_back(found.of_class->part());
+  found.is_general = found.parts.empty();
+  if (found.is_general) found.parts = general_parts(c, config, progress);
+  return found;
 }
 
 void compare_config(const Checkpoint& c, const ModelConfig& config, Progress* progress,
                     ConfigFit& fit) {
-  if (!compare_parts(c, config, known_parts(config), progress, fit)) {
-    fit.unknown_model = config.parts.front().model_type;
-    compare_parts(c, config, general_parts(c, config, progress), progress, fit);
-    keep_general(c, config, fit.sizes);
-  }
+  const Constraining constraining = constraining_parts(c, config, progress);
+  compare_parts(c, config, constraining.parts, progress, fit);
+  if (!constraining.is_known) fit.unknown_model = config.parts.front().model_type;
+  if (constraining.is_general) drop_unusual_heads(fit.sizes);
   if (!config.packs_weights) fit.dtypes = other_dtype(c, config.dtype);
 }
 
@@ -441,9 +463,8 @@ std::optional<ConfigFit> fit_config(const Checkpoint& checkpoint, Progress* prog
 std::vector<ExchangedAxes> exchanged_axes(const Checkpoint& checkpoint, Progress* progress) {
   const auto config = config_beside(checkpoint);
   if (!config || config->packs_weights) return {};
-  std::vector<ModelPart> parts = known_parts(*config);
-  if (parts.empty()) parts = general_parts(checkpoint, *config, progress);
-  const ConstraintsByName constraints = constraints_by_name(parts);
+  const Constraining constraining = constraining_parts(checkpoint, *config, progress);
+  const ConstraintsByName constraints = constraints_by_name(constraining.parts);
   SizeChecks sizes(checkpoint);
   for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress)) {
     auto constraint = constraints.find(with_stars(checkpoint.fqn(tensor)));

@@ -316,7 +316,10 @@ std::string place_of_name(std::string_view fqn) {
 std::optional<ConfigNames> replaced_names(const Checkpoint& checkpoint, const ModelConfig& config,
                                           const Architecture& architecture,
                                           const Progress* progress) {
-  if (!architecture.is_exact || config.packs_weights || config.quantisation) return std::nullopt;
+  // Under another model type transformers may rename what it reads: "exaone" for Llama's classes.
+  const bool is_own = is_own_class(config.architectures.front(), config.parts.front().model_type);
+  if (!architecture.is_exact || !is_own || config.packs_weights || config.quantisation)
+    return std::nullopt;
   NamesOfClass names(architecture, false, NamesOf::kSaved);
   ConfigNames out;
   std::set<std::string> layers;

@@ -17,6 +17,7 @@
 #include "core/rules/names/adapter_weights.h"
 #include "core/rules/names/name_rules.h"
 #include "core/rules/names/plan_names.h"
+#include "core/rules/names/tuned_parameters.h"
 
 namespace shw {
 namespace {
@@ -346,6 +347,22 @@ void report_other_type(const Adapter& adapter, std::vector<Finding>& findings) {
       {kAdapterConfigFile}, {}));
 }
 
+// Modules that an adapter other than LoRA lacks, or has without a reason.
+void report_tuned_modules(const Facts& facts, const AdapterConfig& config,
+                          std::vector<Finding>& findings) {
+  if (!opened_adapter_file(facts.checkpoint) || config.peft_type == "ADALORA") return;
+  Adapter adapter{config, {}};
+  for (TensorId tensor : each_tensor(facts)) {
+    // Any part stands for the module.
+    if (auto module = tuned_module(config, facts.checkpoint.fqn(tensor)))
+      adapter.modules[*module].parts.emplace(LoraPart::kA, tensor);
+  }
+  if (adapter.modules.empty()) return;
+  report_targets(facts, adapter, findings);
+  report_layers(adapter, findings);
+  report_listed_layers(facts, adapter, findings);
+}
+
 void find_adapter_names(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   if (c.directory() == nullptr || c.tensor_count() == 0) return;
@@ -360,7 +377,9 @@ void find_adapter_names(const Facts& facts, std::vector<Finding>& findings) {
   if (*config) {
     report_no_matrices(facts, **config, findings);
     report_unusable_config(facts, **config, findings);
-    report_other_ranks(facts, **config, findings);
+    report_lost_parameters(facts, **config, findings);
+    report_other_sizes(facts, **config, findings);
+    report_tuned_modules(facts, **config, findings);
   }
   if (*config && !is_adapter(c)) report_config_beside_model(facts, **config, findings);
   if (!is_adapter(c)) return;

@@ -43,6 +43,26 @@ Finding weights_finding(std::string cause, std::vector<std::string> subjects) {
   return finding;
 }
 
+// PEFT takes the size of the blocks or their number, not both.
+void report_two_block_settings(const AdapterConfig& config, std::vector<Finding>& findings) {
+  struct TwoSettings {
+    std::string_view type, size, number;
+  };
+  constexpr auto kSettings = std::to_array<TwoSettings>(
+      {{"OFT", "oft_block_size", "r"}, {"BOFT", "boft_block_size", "boft_block_num"}});
+  for (const TwoSettings& one : kSettings) {
+    const auto size = config.numbers.find(one.size), number = config.numbers.find(one.number);
+    if (config.peft_type != one.type || size == config.numbers.end() ||
+        number == config.numbers.end() || size->second == 0 || number->second == 0)
+      continue;
+    findings.push_back(weights_finding(
+        fmt::format("adapter_config.json says {} {} and {} {}. PEFT takes one of the two, where "
+                    "the other is 0, and stops.",
+                    one.size, size->second, one.number, number->second),
+        {kAdapterConfigFile}));
+  }
+}
+
 }  // namespace
 
 std::optional<std::string> opened_adapter_file(const Checkpoint& checkpoint) {
@@ -121,6 +141,7 @@ void report_unusable_config(const Facts& facts, const AdapterConfig& config,
                     "of the training.",
                     some_of(config.unusable)),
         {kAdapterConfigFile}));
+  report_two_block_settings(config, findings);
   const auto prompt = c.find("prompt_embeddings");
   if (!prompt || !config.virtual_tokens || c.shape(*prompt).size() != 2 ||
       c.shape(*prompt)[0] == *config.virtual_tokens)
@@ -131,52 +152,6 @@ void report_unusable_config(const Facts& facts, const AdapterConfig& config,
                   "another training.",
                   to_text(c.shape(*prompt)), *config.virtual_tokens),
       {"prompt_embeddings"}));
-}
-
-namespace {
-
-// The parameters of adapters other than LoRA that have the rank r on one axis. LoKr saves a factor
-// whole where r is large, under another name.
-struct RankedParameter {
-  std::string_view type, ending;
-  std::size_t axis = 0, dims = 2;
-};
-constexpr auto kRankedParameters = std::to_array<RankedParameter>({{"LOHA", ".hada_w1_b", 0, 2},
-                                                                   {"LOHA", ".hada_w2_b", 0, 2},
-                                                                   {"LOKR", ".lokr_w1_b", 0, 2},
-                                                                   {"LOKR", ".lokr_w2_b", 0, 2},
-                                                                   {"VERA", ".vera_lambda_d", 0, 1},
-                                                                   {"HRA", ".hra_u", 1, 2}});
-
-}  // namespace
-
-void report_other_ranks(const Facts& facts, const AdapterConfig& config,
-                        std::vector<Finding>& findings) {
-  const Checkpoint& c = facts.checkpoint;
-  if (!opened_adapter_file(c)) return;
-  std::vector<std::string> subjects;
-  std::string example;
-  for (TensorId tensor : each_tensor(facts)) {
-    const std::string_view fqn = c.fqn(tensor);
-    const ExtentsView shape = c.shape(tensor);
-    for (const RankedParameter& one : kRankedParameters) {
-      if (config.peft_type != one.type || !fqn.ends_with(one.ending) || shape.size() != one.dims)
-        continue;
-      std::string_view module = fqn.substr(0, fqn.size() - one.ending.size());
-      if (module.starts_with(kPeftRoot)) module.remove_prefix(kPeftRoot.size());
-      const auto said = rank_of_module(config, module);
-      if (!said || shape[one.axis] == *said) continue;
-      if (example.empty()) example = fmt::format("{} {}, r {}", fqn, to_text(shape), *said);
-      subjects.emplace_back(fqn);
-    }
-  }
-  if (subjects.empty()) return;
-  findings.push_back(weights_finding(
-      fmt::format("{} of the adapter {} another rank than adapter_config.json says ({}). PEFT "
-                  "makes the modules by the config and then refuses the shapes.",
-                  plural(subjects.size(), "tensor"), subjects.size() == 1 ? "has" : "have",
-                  example),
-      subjects));
 }
 
 namespace {

@@ -31,8 +31,4 @@ void report_config_beside_model(const Facts& facts, const AdapterConfig& config,
 void report_no_matrices(const Facts& facts, const AdapterConfig& config,
                         std::vector<Finding>& findings);
 
-// Reports LoHa, LoKr, VeRA and HRA parameters whose rank is not the config's r.
-void report_other_ranks(const Facts& facts, const AdapterConfig& config,
-                        std::vector<Finding>& findings);
-
 }  // namespace shw

@@ -183,9 +183,10 @@ const Rule kConfigShape = {
         "of it: transformers builds the model by the config and then looks whether the weights "
         "fit. Where a folder was put together from two models, a config was edited, or a resized "
         "embedding was saved without it, the sizes differ and the load ends in "
-        "'size mismatch'. Architectures whose keys are known are held against it in full, all "
-        "others "
-        "by what nearly all share (norms and embedding have the hidden size), as a warning; "
+        "'size mismatch'. The classes of transformers are compared by the keys that each of them "
+        "reads. All others are compared by what nearly all share (norms and embedding have the "
+        "hidden size). A contradiction is an error for the best known architectures, otherwise a "
+        "warning; "
         "quantised weights not at all: their shapes are those of the packing. More rows than "
         "vocab_size are a warning, for they may be padding; fewer are not there to be read. A "
         "weight that fits with its last two axes exchanged is transposed.",

@@ -1,6 +1,8 @@
-// Adapters of PEFT that are not LoRA: LoHa, LoKr, VeRA, RandLora and HRA.
+// Adapters of PEFT that are not LoRA.
 #include <array>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "core/rules/names/named_tensors.h"
 
@@ -51,18 +53,18 @@ TEST_CASE("adapter: a lost half of LoHa, LoKr, VeRA or RandLora is reported") {
 TEST_CASE("adapter: a rank of LoHa, LoKr, VeRA or HRA that is not r is reported") {
   struct Kind {
     const char* type;
-    const char* parameter;
-    decltype(NamedTensor::shape) shape;
+    NamedTensors parameters;
   };
-  const auto kinds = std::to_array<Kind>({{"LOHA", "hada_w1_b", {4, 16}},
-                                          {"LOKR", "lokr_w2_b", {4, 16}},
-                                          {"VERA", "vera_lambda_d", {4}},
-                                          {"HRA", "hra_u", {16, 4}}});
+  const auto kinds = std::to_array<Kind>(
+      {{"LOHA", {{"hada_w1_a", {"F32", {16, 4}}}, {"hada_w1_b", {"F32", {4, 16}}}}},
+       {"LOKR", {{"lokr_w2_a", {"F32", {16, 4}}}, {"lokr_w2_b", {"F32", {4, 16}}}}},
+       {"VERA", {{"vera_lambda_b", {"F32", {16}}}, {"vera_lambda_d", {"F32", {4}}}}},
+       {"HRA", {{"hra_u", {"F32", {16, 4}}}}}});
   for (const Kind& kind : kinds) {
     CAPTURE(kind.type);
     NamedTensors tensors;
-    tensors[kRootOfOthers + "model.layers.0.self_attn.q_proj." + kind.parameter] = {"F32",
-                                                                                    kind.shape};
+    for (const auto& [name, tensor] : kind.parameters)
+      tensors[kRootOfOthers + "model.layers.0.self_attn.q_proj." + name] = tensor;
     const auto checked = [&](int rank, const char* pattern) {
       return checked_tensors(
           tensors,
@@ -78,4 +80,163 @@ TEST_CASE("adapter: a rank of LoHa, LoKr, VeRA or HRA that is not r is reported"
     REQUIRE(finding != nullptr);
     CHECK(finding->cause.find("r 8") != std::string::npos);
   }
+}
+
+namespace {
+
+struct OtherAdapter {
+  std::string config;  // without braces
+  NamedTensors tensors;
+};
+
+// Three layers with the parameters of q_proj and v_proj.
+OtherAdapter other_adapter(const std::string& type, const std::string& numbers,
+                           const NamedTensors& parameters) {
+  OtherAdapter out;
+  out.config = fmt::format(R"("peft_type": "{}", "target_modules": ["q_proj", "v_proj"]{}{})", type,
+                           numbers.empty() ? "" : ", ", numbers);
+  for (int layer = 0; layer < 3; ++layer) {
+    for (const char* module : {"q_proj", "v_proj"}) {
+      for (const auto& [name, tensor] : parameters)
+        out.tensors[fmt::format("{}model.layers.{}.self_attn.{}.{}", kRootOfOthers, layer, module,
+                                name)] = tensor;
+    }
+  }
+  return out;
+}
+
+// The cause of the first contradiction; empty if there is none.
+std::string contradiction(const OtherAdapter& adapter) {
+  const CheckReport report =
+      checked_tensors(adapter.tensors, {{"adapter_config.json", "{" + adapter.config + "}"}},
+                      Depth::kHeaders, kFileOfOthers);
+  const Finding* finding = find(report, "adapter-contradicts");
+  return finding == nullptr ? "" : finding->cause;
+}
+
+}  // namespace
+
+TEST_CASE("adapter: a size that is not the config's is reported for every kind") {
+  struct Kind {
+    const char *type, *sound, *wrong, *words;
+    NamedTensors parameters;
+  };
+  const auto kinds = std::to_array<Kind>({
+      {"ADALORA",
+       R"("init_r": 6)",
+       R"("init_r": 12)",
+       "init_r 12",
+       {{"lora_A", {"F32", {6, 32}}}, {"lora_B", {"F32", {32, 6}}}, {"lora_E", {"F32", {6, 1}}}}},
+      {"OFT",
+       R"("oft_block_size": 8, "r": 0)",
+       R"("oft_block_size": 16, "r": 0)",
+       "blocks of 8 x 8 elements, oft_block_size 16",
+       {{"oft_R.weight", {"F32", {4, 28}}}}},
+      {"OFT",
+       R"("oft_block_size": 0, "r": 4)",
+       R"("oft_block_size": 0, "r": 2)",
+       "r 2",
+       {{"oft_R.weight", {"F32", {4, 28}}}}},
+      {"OFT",
+       R"("oft_block_size": 8, "r": 0)",
+       R"("oft_block_size": 8, "r": 2)",
+       "oft_block_size 8 and r 2",
+       {{"oft_R.weight", {"F32", {4, 28}}}}},
+      {"BOFT",
+       R"("boft_block_size": 4, "boft_block_num": 0)",
+       R"("boft_block_size": 8, "boft_block_num": 0)",
+       "boft_block_size 8",
+       {{"boft_R", {"F32", {1, 8, 4, 4}}}, {"boft_s", {"F32", {32, 1}}}}},
+      {"FOURIERFT",
+       R"("n_frequency": 20)",
+       R"("n_frequency": 40)",
+       "n_frequency 40",
+       {{"fourierft_spectrum", {"F32", {20}}}}},
+      {"FOURIERFT",
+       R"("n_frequency": 40, "n_frequency_pattern": {"q_proj": 20, "v_proj": 20})",
+       R"("n_frequency": 40, "n_frequency_pattern": {"q_proj": 20})",
+       "n_frequency 40",
+       {{"fourierft_spectrum", {"F32", {20}}}}},
+      {"RANDLORA",
+       R"("r": 4)",
+       R"("r": 8)",
+       "r 8",
+       {{"randlora_lambda", {"F32", {4, 8}}}, {"randlora_gamma", {"F32", {8, 32}}}}},
+      {"C3A",
+       R"("block_size": 8)",
+       R"("block_size": 4)",
+       "block_size 4",
+       {{"c3a_kernel", {"F32", {4, 4, 8}}}}},
+  });
+  for (const Kind& kind : kinds) {
+    CAPTURE(kind.wrong);
+    CHECK(contradiction(other_adapter(kind.type, kind.sound, kind.parameters)).empty());
+    CHECK(contradiction(other_adapter(kind.type, kind.wrong, kind.parameters)).find(kind.words) !=
+          std::string::npos);
+  }
+  // AdaLoRA prunes ranks; then its pattern counts, not init_r. A block size of OFT that does not
+  // divide the inputs is changed by PEFT.
+  CHECK(contradiction(other_adapter(kinds[0].type, R"("init_r": 12, "rank_pattern": {"q": [true]})",
+                                    kinds[0].parameters))
+            .empty());
+  CHECK(contradiction(other_adapter("OFT", R"("oft_block_size": 7)", kinds[1].parameters)).empty());
+}
+
+TEST_CASE("adapter: a parameter or module that is missing is reported for every kind") {
+  struct Kind {
+    const char *type, *lost;
+    std::vector<const char*> parameters;
+  };
+  const auto kinds = std::to_array<Kind>({{"ADALORA", "lora_E", {"lora_A", "lora_B", "lora_E"}},
+                                          {"BOFT", "boft_s", {"boft_R", "boft_s"}},
+                                          {"ROAD", "road_theta", {"road_alpha", "road_theta"}},
+                                          {"IA3", "", {"ia3_l"}},
+                                          {"FOURIERFT", "", {"fourierft_spectrum"}},
+                                          {"HRA", "", {"hra_u"}}});
+  for (const Kind& kind : kinds) {
+    CAPTURE(kind.type);
+    NamedTensors parameters;
+    for (const char* name : kind.parameters) parameters[name] = {"F32", {4, 4}};
+    const OtherAdapter sound = other_adapter(kind.type, "", parameters);
+    CHECK(contradiction(sound).empty());
+    OtherAdapter lacking = sound;
+    std::erase_if(lacking.tensors, [](const auto& one) {
+      return one.first.find("layers.1.self_attn.q_proj.") != std::string::npos;
+    });
+    CHECK(contradiction(lacking).find("model.layers.1.self_attn.q_proj") != std::string::npos);
+    OtherAdapter without = sound;
+    std::erase_if(without.tensors,
+                  [](const auto& one) { return one.first.find("q_proj") != std::string::npos; });
+    CHECK(contradiction(without).find("q_proj") != std::string::npos);
+    if (*kind.lost == '\0') continue;
+    OtherAdapter one_less = sound;
+    one_less.tensors.erase(kRootOfOthers + "model.layers.1.self_attn.q_proj." + kind.lost);
+    CHECK(contradiction(one_less).find(kind.lost) != std::string::npos);
+  }
+}
+
+TEST_CASE("adapter: a vector bank that VBLoRA lacks and a prompt of another size are reported") {
+  const NamedTensors logits = {{"vblora_logits_A", {"F32", {4, 4, 12}}},
+                               {"vblora_logits_B", {"F32", {4, 4, 12}}}};
+  OtherAdapter bank =
+      other_adapter("VBLORA", R"("r": 4, "num_vectors": 12, "vector_length": 8)", logits);
+  CHECK(contradiction(bank).find("vblora_vector_bank") != std::string::npos);
+  bank.tensors["base_model.vblora_vector_bank"] = {"F32", {12, 8}};
+  CHECK(contradiction(bank).empty());
+  bank.tensors["base_model.vblora_vector_bank"] = {"F32", {12, 4}};
+  CHECK(contradiction(bank).find("vector_length 8") != std::string::npos);
+
+  const auto prompt = [](const char* config) {
+    return contradiction({config, {{"prompt_embeddings", {"F32", {5, 192}}}}});
+  };
+  CHECK(prompt(R"("peft_type": "PREFIX_TUNING", "num_virtual_tokens": 5, "num_layers": 3,
+                  "token_dim": 32, "num_transformer_submodules": 2)")
+            .empty());
+  CHECK(prompt(R"("peft_type": "PREFIX_TUNING", "num_virtual_tokens": 5, "num_layers": 6,
+                  "token_dim": 32)")
+            .find("num_layers 6") != std::string::npos);
+  CHECK(
+      prompt(R"("peft_type": "PROMPT_TUNING", "num_virtual_tokens": 5, "token_dim": 192)").empty());
+  CHECK(prompt(R"("peft_type": "PROMPT_TUNING", "num_virtual_tokens": 5, "token_dim": 64)")
+            .find("token_dim 64") != std::string::npos);
 }

@@ -1,0 +1,244 @@
+#include "core/rules/names/tuned_parameters.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <set>
+
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/names/wrapper_marks.h"
+#include "core/rules/names/adapter_weights.h"
+#include "core/rules/names/name_rules.h"
+
+namespace shw {
+namespace {
+
+using Words = std::string_view;
+
+// A parameter of a module, and another one that a module never has without it.
+struct TunedParameter {
+  Words type, ending;
+  Words needed_by = {};
+  bool is_half = false;  // single halves are reported as incomplete pairs (half_adapters.h)
+};
+constexpr auto kTunedParameters = std::to_array<TunedParameter>({
+    {"ADALORA", ".lora_A", ".lora_B", true},
+    {"ADALORA", ".lora_B", ".lora_A", true},
+    {"ADALORA", ".lora_E", ".lora_A"},
+    {"BOFT", ".boft_R", ".boft_s"},
+    {"BOFT", ".boft_s", ".boft_R"},
+    {"VBLORA", ".vblora_logits_A", ".vblora_logits_B"},
+    {"VBLORA", ".vblora_logits_B", ".vblora_logits_A"},
+    {"VBLORA", ".vblora_logits_A_topk_weights", ".vblora_logits_A_topk_indices"},
+    {"VBLORA", ".vblora_logits_A_topk_indices", ".vblora_logits_A_topk_weights"},
+    {"VBLORA", ".vblora_logits_B_topk_weights", ".vblora_logits_B_topk_indices"},
+    {"VBLORA", ".vblora_logits_B_topk_indices", ".vblora_logits_B_topk_weights"},
+    {"RANDLORA", ".randlora_lambda", ".randlora_gamma", true},
+    {"RANDLORA", ".randlora_gamma", ".randlora_lambda", true},
+    {"RANDLORA", ".randlora_A", ".randlora_B"},
+    {"RANDLORA", ".randlora_B", ".randlora_A"},
+    {"VERA", ".vera_lambda_b", ".vera_lambda_d", true},
+    {"VERA", ".vera_lambda_d", ".vera_lambda_b", true},
+    {"LOHA", ".hada_w1_a", ".hada_w1_b", true},
+    {"LOHA", ".hada_w1_b", ".hada_w1_a", true},
+    {"LOHA", ".hada_w2_a", ".hada_w2_b", true},
+    {"LOHA", ".hada_w2_b", ".hada_w2_a", true},
+    {"ROAD", ".road_alpha", ".road_theta"},
+    {"ROAD", ".road_theta", ".road_alpha"},
+    {"LOKR", ".lokr_w1"},
+    {"LOKR", ".lokr_w1_a", ".lokr_w1_b", true},
+    {"LOKR", ".lokr_w2"},
+    {"LOKR", ".lokr_w2_a", ".lokr_w2_b", true},
+    {"OFT", ".oft_R.weight"},
+    {"FOURIERFT", ".fourierft_spectrum"},
+    {"IA3", ".ia3_l"},
+    {"HRA", ".hra_u"},
+    {"LN_TUNING", ".ln_tuning_layers.weight"},
+    {"C3A", ".c3a_kernel"},
+    {"MISS", ".miss_block"},
+    {"SHIRA", ".shira_weight"},
+});
+
+// An axis that has the number of a key; "r" may have a pattern of its own. LoKr saves a factor
+// whole where r is large, under another name.
+struct TunedSize {
+  Words type, ending;
+  std::size_t axis = 0, dims = 2;
+  Words key = "r";
+};
+constexpr auto kTunedSizes = std::to_array<TunedSize>({
+    {"LOHA", ".hada_w1_b"},
+    {"LOHA", ".hada_w2_b"},
+    {"LOKR", ".lokr_w1_b"},
+    {"LOKR", ".lokr_w2_b"},
+    {"VERA", ".vera_lambda_d", 0, 1},
+    {"HRA", ".hra_u", 1},
+    {"MISS", ".miss_block"},
+    {"RANDLORA", ".randlora_lambda"},
+    {"ADALORA", ".lora_A", 0, 2, "init_r"},
+    {"ADALORA", ".lora_B", 1, 2, "init_r"},
+    {"ADALORA", ".lora_E", 0, 2, "init_r"},
+    {"BOFT", ".boft_R", 3, 4, "boft_block_size"},
+    {"BOFT", ".boft_R", 1, 4, "boft_block_num"},
+    {"C3A", ".c3a_kernel", 2, 3, "block_size"},
+    {"FOURIERFT", ".fourierft_spectrum", 0, 1, "n_frequency"},
+    {"VBLORA", ".vblora_logits_A", 0, 3},
+    {"VBLORA", ".vblora_logits_B", 1, 3},
+    {"VBLORA", ".vblora_logits_A_topk_weights", 0, 3},
+    {"VBLORA", ".vblora_logits_B_topk_weights", 1, 3},
+    {"VBLORA", ".vblora_logits_A", 2, 3, "num_vectors"},
+    {"VBLORA", ".vblora_logits_B", 2, 3, "num_vectors"},
+    {"VBLORA", ".vblora_vector_bank", 0, 2, "num_vectors"},
+    {"VBLORA", ".vblora_vector_bank", 1, 2, "vector_length"},
+    {"PROMPT_TUNING", "prompt_embeddings", 1, 2, "token_dim"},
+    {"P_TUNING", "prompt_embeddings", 1, 2, "token_dim"},
+});
+
+std::string module_before(Words fqn, Words ending) {
+  fqn.remove_suffix(ending.size());
+  if (fqn.starts_with(kPeftRoot)) fqn.remove_prefix(kPeftRoot.size());
+  return std::string(fqn);
+}
+
+Finding tuned_finding(std::string cause, std::vector<std::string> subjects) {
+  Finding finding;
+  finding.rule = kAdapterContradicts.id;
+  finding.severity = Severity::kWarning;
+  finding.cause = std::move(cause);
+  finding.evidence = {{"count", count_of(subjects.size())}, {"details", capped(subjects)}};
+  finding.subjects = std::move(subjects);
+  return finding;
+}
+
+std::optional<std::int64_t> number_in_config(const AdapterConfig& config, Words key, Words module) {
+  return key == "r" ? rank_of_module(config, module) : number_of_module(config, key, module);
+}
+
+// "oft_R.weight" has a row per block, and in each row the b * (b - 1) / 2 elements above the
+// diagonal of a block of b * b. PEFT changes a block size that does not divide the inputs.
+std::optional<std::string> other_block_of_oft(const AdapterConfig& config, Words module,
+                                              ExtentsView shape) {
+  constexpr std::int64_t kMostElements = std::int64_t{1} << 26;
+  if (shape.size() != 2 || shape[0] < 2 || shape[1] <= 0 || shape[1] > kMostElements ||
+      shape[0] > kMostElements)
+    return std::nullopt;
+  std::int64_t size = 2;
+  while (size * (size - 1) / 2 < shape[1]) ++size;
+  if (size * (size - 1) / 2 != shape[1]) return std::nullopt;
+  const std::int64_t inputs = shape[0] * size;
+  const auto differs = [&](const char* key, std::int64_t saved) -> std::optional<std::string> {
+    const auto said = number_in_config(config, key, module);
+    if (!said || *said == 0 || *said == saved || inputs % *said != 0) return std::nullopt;
+    return fmt::format("blocks of {0} x {0} elements, {1} {2}", size, key, *said);
+  };
+  const auto block = number_of_module(config, "oft_block_size", module);
+  return block && *block != 0 ? differs("oft_block_size", size) : differs("r", shape[0]);
+}
+
+// A prefix has a key and a value per layer.
+std::optional<std::string> other_prefix(const AdapterConfig& config, ExtentsView shape) {
+  const auto layers = number_of_module(config, "num_layers", ""),
+             width = number_of_module(config, "token_dim", "");
+  constexpr std::int64_t kLargest = std::int64_t{1} << 20;
+  if (shape.size() != 2 || !layers || !width || *layers > kLargest || *width > kLargest ||
+      shape[1] == 2 * *layers * *width)
+    return std::nullopt;
+  return fmt::format("2 x num_layers {} x token_dim {} = {} columns", *layers, *width,
+                     2 * *layers * *width);
+}
+
+// What the config says of a tensor's size, if the tensor has another one.
+std::optional<std::string> contradiction_of(const AdapterConfig& config, Words fqn,
+                                            ExtentsView shape) {
+  constexpr Words kOft = ".oft_R.weight";
+  if (config.peft_type == "OFT" && fqn.ends_with(kOft))
+    return other_block_of_oft(config, module_before(fqn, kOft), shape);
+  if (config.peft_type == "PREFIX_TUNING" && fqn == "prompt_embeddings")
+    return other_prefix(config, shape);
+  // AdaLoRA prunes ranks, and writes a pattern of those that it kept.
+  if (config.peft_type == "ADALORA" && config.has_rank_pattern) return std::nullopt;
+  for (const TunedSize& one : kTunedSizes) {
+    if (config.peft_type != one.type || !fqn.ends_with(one.ending) || shape.size() != one.dims)
+      continue;
+    const auto said = number_in_config(config, one.key, module_before(fqn, one.ending));
+    if (said && *said != 0 && *said != shape[one.axis]) return fmt::format("{} {}", one.key, *said);
+  }
+  return std::nullopt;
+}
+
+void report_no_bank(const Facts& facts, const AdapterConfig& config,
+                    std::vector<Finding>& findings) {
+  if (config.peft_type != "VBLORA") return;
+  for (TensorId tensor : each_tensor(facts)) {
+    if (facts.checkpoint.fqn(tensor).ends_with(".vblora_vector_bank")) return;
+  }
+  findings.push_back(tuned_finding(
+      "The adapter has no vblora_vector_bank, from which VBLoRA makes the matrices of all modules. "
+      "PEFT starts it with random vectors: nothing of what was learned is left.",
+      {*opened_adapter_file(facts.checkpoint)}));
+}
+
+}  // namespace
+
+std::optional<std::string> tuned_module(const AdapterConfig& config, std::string_view fqn) {
+  for (const TunedParameter& one : kTunedParameters) {
+    if (config.peft_type == one.type && fqn.ends_with(one.ending))
+      return module_before(fqn, one.ending);
+  }
+  return std::nullopt;
+}
+
+void report_lost_parameters(const Facts& facts, const AdapterConfig& config,
+                            std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  if (!opened_adapter_file(c)) return;
+  report_no_bank(facts, config, findings);
+  for (const TunedParameter& one : kTunedParameters) {
+    if (config.peft_type != one.type || one.needed_by.empty()) continue;
+    std::vector<std::string> missing;
+    std::size_t modules = 0;
+    for (TensorId tensor : each_tensor(facts)) {
+      const Words fqn = c.fqn(tensor);
+      if (!fqn.ends_with(one.needed_by)) continue;
+      ++modules;
+      std::string name(fqn.substr(0, fqn.size() - one.needed_by.size()));
+      name += one.ending;
+      if (!c.find(name)) missing.push_back(std::move(name));
+    }
+    if (missing.empty() || (one.is_half && missing.size() * 2 <= modules)) continue;
+    findings.push_back(tuned_finding(
+        fmt::format("{} of {} of the adapter {} no {} ({}). PEFT starts {} anew, and what was "
+                    "learned there is lost with no more than a warning.",
+                    human_count(missing.size()), plural(modules, "module"),
+                    missing.size() == 1 ? "has" : "have", one.ending.substr(1), some_of(missing),
+                    missing.size() == 1 ? "it" : "them"),
+        missing));
+  }
+}
+
+void report_other_sizes(const Facts& facts, const AdapterConfig& config,
+                        std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  if (!opened_adapter_file(c)) return;
+  std::vector<std::string> subjects;
+  std::string example;
+  for (TensorId tensor : each_tensor(facts)) {
+    const Words fqn = c.fqn(tensor);
+    const auto said = contradiction_of(config, fqn, c.shape(tensor));
+    if (!said) continue;
+    if (example.empty()) example = fmt::format("{} {}, {}", fqn, to_text(c.shape(tensor)), *said);
+    subjects.emplace_back(fqn);
+  }
+  if (subjects.empty()) return;
+  findings.push_back(tuned_finding(
+      fmt::format("{} of the adapter {} another size than adapter_config.json says ({}). PEFT "
+                  "makes the modules by the config and then refuses the shapes.",
+                  plural(subjects.size(), "tensor"), subjects.size() == 1 ? "has" : "have",
+                  example),
+      subjects));
+}
+
+}  // namespace shw
