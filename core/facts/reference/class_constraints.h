@@ -13,8 +13,8 @@ namespace shw {
 
 class ClassConstraints {
  public:
-  // nullptr unless config.json names one class, which is in the table for this model type and has no
-  // code of its own.
+  // nullptr unless config.json names one class, which is in the table for this model type and has
+  // no code of its own.
   static std::unique_ptr<ClassConstraints> of(const ModelConfig& config);
 
   ClassConstraints(const ClassConstraints&) = delete;
