@@ -311,14 +311,19 @@ std::string place_of_name(std::string_view fqn) {
   return std::string(fqn.substr(0, before == fqn.npos ? 0 : before));
 }
 
+// False for a class under another model type, for which transformers may rename what it reads:
+// "exaone" for Llama's classes, "shieldgemma2" for Gemma 3's.
+bool is_of_own_type(const ModelConfig& config) {
+  return is_own_class(config.architectures.front(), config.parts.front().model_type);
+}
+
 // Missing tensors of layers that also have names unknown to the class: parts that were joined or
 // renamed for another program.
 std::optional<ConfigNames> replaced_names(const Checkpoint& checkpoint, const ModelConfig& config,
                                           const Architecture& architecture,
                                           const Progress* progress) {
-  // Under another model type transformers may rename what it reads: "exaone" for Llama's classes.
-  const bool is_own = is_own_class(config.architectures.front(), config.parts.front().model_type);
-  if (!architecture.is_exact || !is_own || config.packs_weights || config.quantisation)
+  if (!architecture.is_exact || !is_of_own_type(config) || config.packs_weights ||
+      config.quantisation)
     return std::nullopt;
   NamesOfClass names(architecture, false, NamesOf::kSaved);
   ConfigNames out;
@@ -372,7 +377,7 @@ std::optional<ConfigNames> compare_names(const Checkpoint& checkpoint, const Mod
 std::optional<std::string> added_prefix(const Checkpoint& checkpoint, const ModelConfig& config,
                                         const Progress* progress) {
   const auto architecture = class_of(config);
-  if (!architecture || architecture->in_memory.empty() ||
+  if (!architecture || architecture->in_memory.empty() || !is_of_own_type(config) ||
       config.architectures.front().ends_with("Model"))
     return std::nullopt;
   const auto saved = all_noted(checkpoint, config, *architecture, NamesOf::kSaved, progress);

@@ -185,7 +185,8 @@ void report_no_bank(const Facts& facts, const AdapterConfig& config,
 
 std::optional<std::string> tuned_module(const AdapterConfig& config, std::string_view fqn) {
   for (const TunedParameter& one : kTunedParameters) {
-    if (config.peft_type == one.type && fqn.ends_with(one.ending))
+    // RandLoRA's "base_model.randlora_A" is common to all modules.
+    if (config.peft_type == one.type && fqn.ends_with(one.ending) && fqn.starts_with(kPeftRoot))
       return module_before(fqn, one.ending);
   }
   return std::nullopt;

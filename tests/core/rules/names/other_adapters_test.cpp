@@ -240,3 +240,12 @@ TEST_CASE("adapter: a vector bank that VBLoRA lacks and a prompt of another size
   CHECK(prompt(R"("peft_type": "PROMPT_TUNING", "num_virtual_tokens": 5, "token_dim": 64)")
             .find("token_dim 64") != std::string::npos);
 }
+
+TEST_CASE("adapter: matrices that all modules of RandLora share belong to no module") {
+  OtherAdapter adapter =
+      other_adapter("RANDLORA", R"("r": 4)",
+                    {{"randlora_lambda", {"F32", {4, 8}}}, {"randlora_gamma", {"F32", {8, 32}}}});
+  adapter.tensors["base_model.randlora_A"] = {"F32", {4, 1, 32}};
+  adapter.tensors["base_model.randlora_B"] = {"F32", {32, 8, 4}};
+  CHECK(contradiction(adapter).empty());
+}

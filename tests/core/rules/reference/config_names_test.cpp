@@ -187,6 +187,11 @@ TEST_CASE("wrapped names: a prefix before the saved names of a class that rename
   CHECK(rules_above_info(checked_class(weights_of_class(false))).empty());
   CHECK(rules_above_info(checked_class(weights_of_class(false, "model."))) ==
         std::vector<std::string>{"wrapped-names"});
+  // Under another model type the same class is saved with the prefix.
+  const std::string other_type = fmt::format(
+      R"({{"model_type": "shieldgemma2", "architectures": ["{}"], "tie_word_embeddings": true}})",
+      kRenaming);
+  CHECK(rules_above_info(beside_config(weights_of_class(false, "model."), other_type)).empty());
 }
 
 TEST_CASE("wrapped names: an adapter among the weights of a model is told") {
