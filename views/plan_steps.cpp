@@ -152,9 +152,6 @@ void draw_plan_form(Frame& frame, Column& column) {
   const std::vector<std::string>& steps = edit->written->steps;
   for (std::size_t i = repairs; i < steps.size(); ++i)
     paragraph(frame, column, frame.fonts.text, frame.theme.text, steps[i]);
-  if (steps.size() <= repairs)
-    paragraph(frame, column, frame.fonts.text, frame.theme.text,
-              "Every tensor keeps its name, shape and values.");
   column.y += frame.px(6);
   for (const std::string& note : edit->notes)
     paragraph(frame, column, frame.fonts.small, frame.theme.quiet, note);

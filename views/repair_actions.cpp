@@ -2,6 +2,7 @@
 #include <array>
 
 #include "views/action_rows.h"
+#include "views/text.h"
 
 namespace shw {
 namespace {
@@ -13,13 +14,6 @@ bool is_idle(const Frame& frame) {
 bool is_to_be_repaired(const Frame& frame) {
   const Snapshot& s = frame.snapshot;
   return s.plan != nullptr && !s.plan->empty() && s.repaired == nullptr;
-}
-
-// Removes accidental blanks around a path.
-std::string without_blanks(const std::string& path) {
-  const std::size_t first = path.find_first_not_of(" \t");
-  if (first == path.npos) return {};
-  return path.substr(first, path.find_last_not_of(" \t") + 1 - first);
 }
 
 bool can_review(const Frame& frame, const UiState& state) {

@@ -70,6 +70,12 @@ std::string duration_text(double seconds) {
   return formatted("%ld h %02ld min", minutes / 60, minutes % 60);
 }
 
+std::string without_blanks(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return std::string(text.substr(first, text.find_last_not_of(" \t") + 1 - first));
+}
+
 std::string sentence(std::string_view text) {
   std::string all(text);
   if (!all.empty() && all[0] >= 'a' && all[0] <= 'z')

@@ -18,7 +18,8 @@ std::string duration_text(double seconds);  // "0.2 s", "45 s", "3 min", "2 h 10
 std::string dtype_text(const Checkpoint& checkpoint, TensorId tensor);
 std::string times_text(ExtentsView shape);  // "288×8192×640"; "scalar" for no dims
 
-std::string sentence(std::string_view text);  // with a capital letter
+std::string without_blanks(std::string_view text);  // around a path that was typed
+std::string sentence(std::string_view text);        // with a capital letter
 
 // Adapts the text of findings and errors to the desktop: `x` becomes "x", and a half-open range
 // [12808, 14385) becomes "bytes 12,808 to 14,384", or "3 to 6" after "rows".

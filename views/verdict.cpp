@@ -5,6 +5,7 @@
 
 #include "core/base/checked.h"
 #include "core/io/asked_end.h"
+#include "core/report/listing.h"
 #include "core/rules/consequence.h"
 #include "core/rules/rules.h"
 #include "core/rules/unjudged.h"
@@ -170,8 +171,9 @@ VerdictText of_written(const Snapshot& snapshot, const JobState& job) {
     if (!verified.reasons.empty()) text.detail = verified.reasons.front();
     return text;
   }
-  text.tone = Tone::kOk;
+  text.tone = result.lossless ? Tone::kOk : Tone::kWarn;
   text.title += ", proved";
+  text.detail += ": " + loss_in_words(result) + ".";
   if (snapshot.still_wrong != nullptr && !snapshot.still_wrong->empty()) {
     text.tone =
         snapshot.still_wrong->front().severity == Severity::kError ? Tone::kBad : Tone::kWarn;
@@ -213,7 +215,7 @@ VerdictText of_repaired(const Snapshot& snapshot, const JobState& job) {
       }
       text.detail =
           verified.lost == 0
-              ? "Nothing is lost" + in + "."
+              ? sentence(loss_in_words(*snapshot.repaired)) + in + "."
               : "What is lost was filled and is no trained value; all others kept" + in + ".";
       if (snapshot.still_wrong != nullptr && !snapshot.still_wrong->empty()) {
         text.tone = Tone::kBad;

@@ -13,6 +13,7 @@
 #include "views/actions.h"
 #include "views/habits.h"
 #include "views/parts.h"
+#include "views/text.h"
 
 namespace shw {
 namespace {
@@ -93,12 +94,6 @@ bool draw_field(Frame& frame, Column& column, const char* id, const char* title,
   paragraph(frame, column, frame.fonts.small, frame.theme.quiet, what);
   column.y += frame.px(12);
   return entered;
-}
-
-std::string without_blanks(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return std::string(text.substr(first, text.find_last_not_of(" \t") + 1 - first));
 }
 
 std::vector<std::string> paths_in(std::string_view text) {

@@ -49,6 +49,8 @@ Result<Change> look_at_result(const Snapshot& before, RepairResult made, Progres
 
 Result<Change> run_repair(const Snapshot& before, const Command& command, Progress* progress) {
   if (before.plan == nullptr) return not_planned();
+  if (before.plan->transforms())
+    SHW_CHECK(verbs::refuse_broken(verbs::reasons_in(*before.plan), before.options.checkpoint));
   ApplyOptions options = as<RepairCommand>(command).options;
   options.checkpoint = before.options.checkpoint;
   options.out = verbs::expanded_path(options.out);

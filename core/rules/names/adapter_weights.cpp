@@ -33,16 +33,6 @@ bool is_saved_whole(const AdapterConfig& config, std::string_view fqn) {
                      [&](const std::string& saved) { return is_in_name(saved + "."); });
 }
 
-Finding weights_finding(std::string cause, std::vector<std::string> subjects) {
-  Finding finding;
-  finding.rule = kAdapterContradicts.id;
-  finding.severity = Severity::kWarning;
-  finding.cause = std::move(cause);
-  finding.evidence = {{"count", count_of(subjects.size())}, {"details", capped(subjects)}};
-  finding.subjects = std::move(subjects);
-  return finding;
-}
-
 // PEFT takes the size of the blocks or their number, not both.
 void report_two_block_settings(const AdapterConfig& config, std::vector<Finding>& findings) {
   struct TwoSettings {
@@ -55,7 +45,7 @@ void report_two_block_settings(const AdapterConfig& config, std::vector<Finding>
     if (config.peft_type != one.type || size == config.numbers.end() ||
         number == config.numbers.end() || size->second == 0 || number->second == 0)
       continue;
-    findings.push_back(weights_finding(
+    findings.push_back(adapter_contradiction(
         fmt::format("adapter_config.json says {} {} and {} {}. PEFT takes one of the two, where "
                     "the other is 0, and stops.",
                     one.size, size->second, one.number, number->second),
@@ -64,6 +54,16 @@ void report_two_block_settings(const AdapterConfig& config, std::vector<Finding>
 }
 
 }  // namespace
+
+Finding adapter_contradiction(std::string cause, std::vector<std::string> subjects) {
+  Finding finding;
+  finding.rule = kAdapterContradicts.id;
+  finding.severity = Severity::kWarning;
+  finding.cause = std::move(cause);
+  finding.evidence = {{"count", count_of(subjects.size())}, {"details", capped(subjects)}};
+  finding.subjects = std::move(subjects);
+  return finding;
+}
 
 std::optional<std::string> opened_adapter_file(const Checkpoint& checkpoint) {
   for (const FileRow& file : checkpoint.files()) {
@@ -96,7 +96,7 @@ void report_base_weights(const Facts& facts, const AdapterConfig& config,
           ? "Write the adapter without: `shardwright convert ADAPTER '*.lora_*' --to safetensors "
             "--out NEW`."
           : "Save it again by save_pretrained() of the PEFT model.";
-  findings.push_back(weights_finding(
+  findings.push_back(adapter_contradiction(
       fmt::format(
           "{} of the base model {} whole in the adapter ({}), and modules_to_save lists no "
           "such module. PEFT writes {} over the base's own without a message where LoRA "
@@ -115,7 +115,7 @@ void report_no_matrices(const Facts& facts, const AdapterConfig& config,
   for (TensorId tensor : each_tensor(facts)) {
     if (is_adapter_name(c.fqn(tensor))) return;
   }
-  findings.push_back(weights_finding(
+  findings.push_back(adapter_contradiction(
       fmt::format(
           "{} has {} and not one matrix of LoRA, which adapter_config.json says it is "
           "({}). PEFT makes the modules, finds nothing for them, and leaves them as if "
@@ -130,12 +130,12 @@ void report_unusable_config(const Facts& facts, const AdapterConfig& config,
   const Checkpoint& c = facts.checkpoint;
   if (!opened_adapter_file(c)) return;
   if (config.peft_type.empty())
-    findings.push_back(weights_finding(
+    findings.push_back(adapter_contradiction(
         "adapter_config.json has no peft_type: PEFT does not know which kind of adapter it is, and "
         "stops.",
         {kAdapterConfigFile}));
   if (config.peft_type == "LORA" && !config.unusable.empty())
-    findings.push_back(weights_finding(
+    findings.push_back(adapter_contradiction(
         fmt::format("adapter_config.json says {}, which PEFT cannot compute a scale with: it stops "
                     "when it makes the modules. lora_A has r rows; lora_alpha is in the settings "
                     "of the training.",
@@ -146,7 +146,7 @@ void report_unusable_config(const Facts& facts, const AdapterConfig& config,
   if (!prompt || !config.virtual_tokens || c.shape(*prompt).size() != 2 ||
       c.shape(*prompt)[0] == *config.virtual_tokens)
     return;
-  findings.push_back(weights_finding(
+  findings.push_back(adapter_contradiction(
       fmt::format("prompt_embeddings is {}, and adapter_config.json says {} virtual tokens: PEFT "
                   "makes that many rows and refuses the shape. The file or its config is of "
                   "another training.",
@@ -186,7 +186,7 @@ void report_config_beside_model(const Facts& facts, const AdapterConfig& config,
   const bool is_of_model = is_there("config.json") && !config.peft_type.empty();
   if (!is_of_model || opened_adapter_file(facts.checkpoint)) return;
   if (!is_there("adapter_model.safetensors") && !is_there("adapter_model.bin")) {
-    findings.push_back(weights_finding(
+    findings.push_back(adapter_contradiction(
         "adapter_config.json lies beside a whole model, and no adapter does. transformers takes "
         "the folder for one with an adapter, looks for adapter_model.safetensors and stops. Where "
         "the adapter is merged into the weights, delete adapter_config.json.",
@@ -200,7 +200,7 @@ void report_config_beside_model(const Facts& facts, const AdapterConfig& config,
                          "{} of its target modules {} not the base's: if that is this "
                          "adapter, merged, it counts twice",
                          plural(changed, "weight"), changed == 1 ? "is" : "are");
-  findings.push_back(weights_finding(
+  findings.push_back(adapter_contradiction(
       fmt::format("An adapter lies beside a whole model. transformers and PEFT put it on these "
                   "weights, and vLLM and llama.cpp load the weights alone. {}: move the adapter "
                   "into a folder of its own.",

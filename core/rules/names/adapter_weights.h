@@ -15,6 +15,9 @@ namespace shw {
 // "adapter_model.safetensors" if it was opened.
 std::optional<std::string> opened_adapter_file(const Checkpoint& checkpoint);
 
+// A warning that adapter_config.json and the weights contradict each other.
+Finding adapter_contradiction(std::string cause, std::vector<std::string> subjects);
+
 // Weights of layers that are neither matrices of LoRA nor of a module that PEFT saves whole.
 void report_base_weights(const Facts& facts, const AdapterConfig& config,
                          std::vector<Finding>& findings);

@@ -103,16 +103,6 @@ std::string module_before(Words fqn, Words ending) {
   return std::string(fqn);
 }
 
-Finding tuned_finding(std::string cause, std::vector<std::string> subjects) {
-  Finding finding;
-  finding.rule = kAdapterContradicts.id;
-  finding.severity = Severity::kWarning;
-  finding.cause = std::move(cause);
-  finding.evidence = {{"count", count_of(subjects.size())}, {"details", capped(subjects)}};
-  finding.subjects = std::move(subjects);
-  return finding;
-}
-
 std::optional<std::int64_t> number_in_config(const AdapterConfig& config, Words key, Words module) {
   return key == "r" ? rank_of_module(config, module) : number_of_module(config, key, module);
 }
@@ -175,7 +165,7 @@ void report_no_bank(const Facts& facts, const AdapterConfig& config,
   for (TensorId tensor : each_tensor(facts)) {
     if (facts.checkpoint.fqn(tensor).ends_with(".vblora_vector_bank")) return;
   }
-  findings.push_back(tuned_finding(
+  findings.push_back(adapter_contradiction(
       "The adapter has no vblora_vector_bank, from which VBLoRA makes the matrices of all modules. "
       "PEFT starts it with random vectors: nothing of what was learned is left.",
       {*opened_adapter_file(facts.checkpoint)}));
@@ -210,7 +200,7 @@ void report_lost_parameters(const Facts& facts, const AdapterConfig& config,
       if (!c.find(name)) missing.push_back(std::move(name));
     }
     if (missing.empty() || (one.is_half && missing.size() * 2 <= modules)) continue;
-    findings.push_back(tuned_finding(
+    findings.push_back(adapter_contradiction(
         fmt::format("{} of {} of the adapter {} no {} ({}). PEFT starts {} anew, and what was "
                     "learned there is lost with no more than a warning.",
                     human_count(missing.size()), plural(modules, "module"),
@@ -234,7 +224,7 @@ void report_other_sizes(const Facts& facts, const AdapterConfig& config,
     subjects.emplace_back(fqn);
   }
   if (subjects.empty()) return;
-  findings.push_back(tuned_finding(
+  findings.push_back(adapter_contradiction(
       fmt::format("{} of the adapter {} another size than adapter_config.json says ({}). PEFT "
                   "makes the modules by the config and then refuses the shapes.",
                   plural(subjects.size(), "tensor"), subjects.size() == 1 ? "has" : "have",

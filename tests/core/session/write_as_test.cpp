@@ -4,6 +4,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "core/repair/plan/plan.h"
 #include "core/session/session.h"
 #include "core/temporary_folder.h"
 #include "core/verbs/asked_path.h"
@@ -126,6 +127,20 @@ TEST_CASE("write-as: a broken checkpoint, a broken input and an unknown form are
   REQUIRE(s.now()->error.has_value());
   CHECK(s.now()->error->message.find("broken") != std::string::npos);
   CHECK(s.now()->repaired == nullptr);
+}
+
+TEST_CASE("write-as: a plan of a sound checkpoint is not carried out once a file is lost") {
+  WriteSession s;
+  const std::string path = s.dcp();
+  s.apply({OpenCommand{path}, CheckCommand{}, WriteAsCommand{{.to = "dcp"}}});
+  REQUIRE(s.now()->edits != nullptr);
+  const std::string plan = plan_to_json(*s.now()->checkpoint, *s.now()->plan);
+  std::filesystem::remove(path + "/__0_0.distcp");
+  s.apply({OpenCommand{path}, CheckCommand{}, PlanCommand{}, EditPlanCommand{plan}});
+  CHECK(s.now()->error.has_value());
+  s.apply({RepairCommand{}});
+  CHECK(s.now()->repaired == nullptr);
+  CHECK_FALSE(std::filesystem::exists(path + "-dcp"));
 }
 
 TEST_CASE("write-as: an edit goes back to the repair, and the repair is not planned over it") {
