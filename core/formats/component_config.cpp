@@ -8,11 +8,12 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <span>
 
 #include "core/base/checked.h"
 #include "core/base/letter_case.h"
 #include "core/base/words.h"
-#include "core/formats/component_laws.h"
+#include "core/formats/component_constraints.h"
 #include "core/formats/small_json.h"
 #include "core/model/builder.h"
 
@@ -21,11 +22,11 @@ namespace {
 
 using Json = nlohmann::json;
 
-// A config that laws apply to.
+// A config that constraints apply to.
 struct LibraryConfig {
   std::string file, library, type;  // "config.json", "diffusers", "UNet2DConditionModel"
   Json json;
-  std::vector<ConfigLaw> laws;
+  std::span<const ConfigConstraint> constraints;
   std::string head = {};  // the weight of timm's classifier, of num_classes rows
 };
 
@@ -62,7 +63,7 @@ std::optional<std::int64_t> number_in(std::string_view text) {
                                                                  : std::nullopt;
 }
 
-// A factor of a law's value; `number` is that in the tensor's name.
+// A factor of a constraint's value; `number` is that in the tensor's name.
 std::optional<std::int64_t> factor_of(const Json& json, std::string_view factor,
                                       std::int64_t number) {
   if (auto plain = number_in(factor)) return plain;
@@ -113,14 +114,15 @@ std::optional<std::int64_t> match_name(std::string_view name, std::string_view p
   return number_in(name.substr(0, digits));
 }
 
-bool is_of_type(const ConfigLaw& law, const std::string& type) {
-  if (law.type.empty() || law.type == type) return true;
-  return law.type.starts_with('*') && type.find(law.type.substr(1)) != std::string::npos;
+bool is_of_type(const ConfigConstraint& constraint, const std::string& type) {
+  if (constraint.type.empty() || constraint.type == type) return true;
+  return constraint.type.starts_with('*') &&
+         type.find(constraint.type.substr(1)) != std::string::npos;
 }
 
 // "in_channels 9"; for a product "num_attention_heads*attention_head_dim, 64,".
-std::string words_of_value(const ConfigLaw& law, std::int64_t said) {
-  return fmt::format("{} {}", law.value, said);
+std::string words_of_value(const ConfigConstraint& constraint, std::int64_t said) {
+  return fmt::format("{} {}", constraint.value, said);
 }
 
 // Numbers by list: those of "down_blocks" for the names "down_blocks.0.x", "down_blocks.1.x".
@@ -146,25 +148,25 @@ class ConfigComparison {
 
   std::vector<Finding> run() {
     if (!config_.head.empty()) compare_size({"", config_.head, "num_classes", 0});
-    for (const ConfigLaw& law : config_.laws) {
-      if (!is_of_type(law, config_.type)) continue;
-      if (law.axis == kCountsList)
-        compare_count(law);
+    for (const ConfigConstraint& constraint : config_.constraints) {
+      if (!is_of_type(constraint, config_.type)) continue;
+      if (constraint.axis == kCountsList)
+        compare_count(constraint);
       else
-        compare_size(law);
+        compare_size(constraint);
     }
     return std::move(findings_);
   }
 
  private:
-  void compare_size(const ConfigLaw& law) {
+  void compare_size(const ConfigConstraint& constraint) {
     std::vector<std::string> subjects;
     std::int64_t said = 0, saved = 0;
-    const auto axis = static_cast<std::size_t>(law.axis);
+    const auto axis = static_cast<std::size_t>(constraint.axis);
     for (TensorId tensor : c_.tensors()) {
-      const auto number = match_name(c_.fqn(tensor), law.tensor);
+      const auto number = match_name(c_.fqn(tensor), constraint.tensor);
       if (!number || c_.shape(tensor).size() <= axis) continue;
-      const auto value = value_of(config_.json, law.value, *number);
+      const auto value = value_of(config_.json, constraint.value, *number);
       if (!value || *value == 0 || *value == c_.shape(tensor)[axis]) continue;
       if (subjects.empty()) {
         said = *value;
@@ -179,7 +181,7 @@ class ConfigComparison {
     finding.cause = fmt::format(
         "{} says {}, but {} {} has {} {}{}: the config is of another model, or the weights are. {} "
         "stops with \"size mismatch\".",
-        config_.file, words_of_value(law, said), subjects.front(),
+        config_.file, words_of_value(constraint, said), subjects.front(),
         to_text(c_.shape(*c_.find(subjects.front()))), saved,
         axis == 0   ? "rows"
         : axis == 1 ? "columns"
@@ -187,7 +189,7 @@ class ConfigComparison {
         subjects.size() == 1 ? std::string()
                              : fmt::format(" ({})", plural(subjects.size(), "tensor")),
         config_.library);
-    finding.evidence = {{"key", std::string(law.value)},
+    finding.evidence = {{"key", std::string(constraint.value)},
                         {"said", said},
                         {"saved", saved},
                         {"count", static_cast<std::int64_t>(subjects.size())}};
@@ -195,9 +197,9 @@ class ConfigComparison {
     findings_.push_back(std::move(finding));
   }
 
-  void compare_count(const ConfigLaw& law) {
-    for (const auto& [list, numbers] : lists_of(c_, law.tensor)) {
-      const auto said = value_of(config_.json, law.value, 0);
+  void compare_count(const ConfigConstraint& constraint) {
+    for (const auto& [list, numbers] : lists_of(c_, constraint.tensor)) {
+      const auto said = value_of(config_.json, constraint.value, 0);
       const std::int64_t there = *numbers.rbegin() + 1;
       if (!said || *said == there) continue;
       Finding finding;
@@ -206,13 +208,15 @@ class ConfigComparison {
       finding.cause = fmt::format(
           "{} says {}, and of {}.* there {} {}: the config is of another model, or the weights "
           "are. {} {}.",
-          config_.file, words_of_value(law, *said), list, there == 1 ? "is" : "are", there,
+          config_.file, words_of_value(constraint, *said), list, there == 1 ? "is" : "are", there,
           config_.library,
           *said > there ? "finds no weights for the rest, and stops or leaves them at random values"
                         : "leaves out what lies beyond, or stops at it");
       finding.subjects = {fmt::format("{}.{}", list, std::min(*said, there))};
-      finding.evidence = {
-          {"key", std::string(law.value)}, {"said", *said}, {"there", there}, {"count", there}};
+      finding.evidence = {{"key", std::string(constraint.value)},
+                          {"said", *said},
+                          {"there", there},
+                          {"count", there}};
       findings_.push_back(std::move(finding));
     }
   }
@@ -221,10 +225,6 @@ class ConfigComparison {
   const LibraryConfig& config_;
   std::vector<Finding> findings_;
 };
-
-std::vector<ConfigLaw> copy_of_laws(std::span<const ConfigLaw> laws) {
-  return {laws.begin(), laws.end()};
-}
 
 // params.json leaves out what follows from the rest: head_dim, and n_kv_heads of full attention.
 void complete_params(Json& json) {
@@ -244,7 +244,7 @@ std::optional<LibraryConfig> text_encoder_config(const DirectoryLook& look) {
       !(*classes)[0].is_string() || config.json.contains("quantization_config"))
     return std::nullopt;
   config.type = (*classes)[0].get<std::string>();
-  config.laws = copy_of_laws(laws_of_text_encoders());
+  config.constraints = constraints_of_text_encoders();
   return config;
 }
 
@@ -257,7 +257,7 @@ std::optional<LibraryConfig> library_config(const DirectoryLook& look) {
   if (!text_of(config.json, "_diffusers_version").empty()) {
     config.library = "diffusers";
     config.type = text_of(config.json, "_class_name");
-    config.laws = copy_of_laws(laws_of_diffusers());
+    config.constraints = constraints_of_diffusers();
     return config;
   }
   if (const std::string head = text_of(config.json, "pretrained_cfg.classifier"); !head.empty()) {
@@ -269,7 +269,7 @@ std::optional<LibraryConfig> library_config(const DirectoryLook& look) {
   config.json = read_small_json(look, config.file);
   if (config.json.is_object()) {
     config.library = "OpenCLIP";
-    config.laws = copy_of_laws(laws_of_open_clip());
+    config.constraints = constraints_of_open_clip();
     return config;
   }
   config.file = "params.json";
@@ -277,7 +277,7 @@ std::optional<LibraryConfig> library_config(const DirectoryLook& look) {
   if (!size_of_json(member_at(config.json, "n_layers"))) return std::nullopt;
   config.library = "Meta's code";
   complete_params(config.json);
-  config.laws = copy_of_laws(laws_of_meta());
+  config.constraints = constraints_of_meta();
   return config;
 }
 

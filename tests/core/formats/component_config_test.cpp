@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "core/formats/component_laws.h"
+#include "core/formats/component_constraints.h"
 #include "core/formats/open.h"
 #include "core/make_zip.h"
 #include "core/memory_sink.h"
@@ -163,18 +163,18 @@ TEST_CASE("component config: timm, OpenCLIP and Meta's params.json are compared"
         Said{"config-count layers.2", "config-shape layers.0.attention.wk.weight"});
 }
 
-TEST_CASE("component config: every law has the form that its reader knows") {
+TEST_CASE("component config: every constraint has the form that its reader knows") {
   const std::regex tensor(R"(\*?[a-z0-9_.]*#?[a-z0-9_.]*)");
   const std::regex value(
       R"(([0-9]+|len\([a-z_.]+\)|[a-z_.]+(\[(#|-?[0-9]+)\])?)(\*([0-9]+|[a-z_.]+))*)");
-  for (const auto laws :
-       {laws_of_diffusers(), laws_of_open_clip(), laws_of_meta(), laws_of_text_encoders()}) {
-    CHECK_FALSE(laws.empty());
-    for (const ConfigLaw& law : laws) {
-      CAPTURE(law.tensor);
-      CHECK(std::regex_match(std::string(law.tensor), tensor));
-      CHECK(std::regex_match(std::string(law.value), value));
-      CHECK(law.axis >= kCountsList);
+  for (const auto constraints : {constraints_of_diffusers(), constraints_of_open_clip(),
+                                 constraints_of_meta(), constraints_of_text_encoders()}) {
+    CHECK_FALSE(constraints.empty());
+    for (const ConfigConstraint& constraint : constraints) {
+      CAPTURE(constraint.tensor);
+      CHECK(std::regex_match(std::string(constraint.tensor), tensor));
+      CHECK(std::regex_match(std::string(constraint.value), value));
+      CHECK(constraint.axis >= kCountsList);
     }
   }
 }

@@ -1,11 +1,11 @@
-#include "core/formats/component_laws.h"
+#include "core/formats/component_constraints.h"
 
 #include <array>
 
 namespace shw {
 
-std::span<const ConfigLaw> laws_of_diffusers() {
-  static constexpr auto kLaws = std::to_array<ConfigLaw>({
+std::span<const ConfigConstraint> constraints_of_diffusers() {
+  static constexpr auto kConstraints = std::to_array<ConfigConstraint>({
       {"UNet2DConditionModel", "conv_in.weight", "block_out_channels[0]", 0},
       {"UNet2DConditionModel", "conv_in.weight", "in_channels", 1},
       {"UNet2DConditionModel", "conv_out.weight", "out_channels", 0},
@@ -59,11 +59,11 @@ std::span<const ConfigLaw> laws_of_diffusers() {
        0},
       {"WanTransformer3DModel", "patch_embedding.weight", "in_channels", 1},
   });
-  return kLaws;
+  return kConstraints;
 }
 
-std::span<const ConfigLaw> laws_of_open_clip() {
-  static constexpr auto kLaws = std::to_array<ConfigLaw>({
+std::span<const ConfigConstraint> constraints_of_open_clip() {
+  static constexpr auto kConstraints = std::to_array<ConfigConstraint>({
       {"", "visual.conv1.weight", "model_cfg.vision_cfg.width", 0},
       {"", "visual.conv1.weight", "model_cfg.vision_cfg.patch_size", 2},
       {"", "visual.proj", "model_cfg.embed_dim", 1},
@@ -77,22 +77,22 @@ std::span<const ConfigLaw> laws_of_open_clip() {
       {"", "text.token_embedding.weight", "model_cfg.text_cfg.width", 1},
       {"", "text.transformer.resblocks", "model_cfg.text_cfg.layers", kCountsList},
   });
-  return kLaws;
+  return kConstraints;
 }
 
-std::span<const ConfigLaw> laws_of_meta() {
-  static constexpr auto kLaws = std::to_array<ConfigLaw>({
+std::span<const ConfigConstraint> constraints_of_meta() {
+  static constexpr auto kConstraints = std::to_array<ConfigConstraint>({
       {"", "layers", "n_layers", kCountsList},
       {"", "norm.weight", "dim", 0},
       {"", "tok_embeddings.weight", "vocab_size", 0},
       {"", "layers.#.attention.wq.weight", "n_heads*head_dim", 0},
       {"", "layers.#.attention.wk.weight", "n_kv_heads*head_dim", 0},
   });
-  return kLaws;
+  return kConstraints;
 }
 
-std::span<const ConfigLaw> laws_of_text_encoders() {
-  static constexpr auto kLaws = std::to_array<ConfigLaw>({
+std::span<const ConfigConstraint> constraints_of_text_encoders() {
+  static constexpr auto kConstraints = std::to_array<ConfigConstraint>({
       {"*CLIPTextModel", "*embeddings.token_embedding.weight", "vocab_size", 0},
       {"*CLIPTextModel", "*embeddings.token_embedding.weight", "hidden_size", 1},
       {"*CLIPTextModel", "*.mlp.fc1.weight", "intermediate_size", 0},
@@ -103,7 +103,7 @@ std::span<const ConfigLaw> laws_of_text_encoders() {
       {"T5EncoderModel", "shared.weight", "d_model", 1},
       {"T5EncoderModel", "encoder.block", "num_layers", kCountsList},
   });
-  return kLaws;
+  return kConstraints;
 }
 
 }  // namespace shw

@@ -7,7 +7,7 @@
 
 namespace shw {
 
-struct ConfigLaw {
+struct ConfigConstraint {
   // The class in the config; empty: all of the library. "*Transformer" is any with that text.
   std::string_view type;
   // Of a size: a tensor, with a leading '*' for any text or one '#' for a number. Of a count: the
@@ -18,12 +18,12 @@ struct ConfigLaw {
   std::string_view value;
   int axis = 0;
 };
-inline constexpr int kCountsList = -1;  // the axis of a law about a count
+inline constexpr int kCountsList = -1;  // the axis of a constraint about a count
 
-std::span<const ConfigLaw> laws_of_diffusers();
-std::span<const ConfigLaw> laws_of_open_clip();
-std::span<const ConfigLaw> laws_of_meta();
+std::span<const ConfigConstraint> constraints_of_diffusers();
+std::span<const ConfigConstraint> constraints_of_open_clip();
+std::span<const ConfigConstraint> constraints_of_meta();
 // Text encoders of a pipeline. A folder of transformers alone is checked by the rules.
-std::span<const ConfigLaw> laws_of_text_encoders();
+std::span<const ConfigConstraint> constraints_of_text_encoders();
 
 }  // namespace shw
