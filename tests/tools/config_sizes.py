@@ -4,10 +4,10 @@ transformers.
 
     python3 tests/tools/config_sizes.py > assets/config_sizes.json
 
-Each class is built on torch's meta device in many variants: every number of its config doubled and
-halved, every switch turned, every word that its code compares. A relation such as "q_proj.weight has
-num_attention_heads*head_dim rows" is written if it is true in every variant, and if each of
-its keys had another value in one of them. The same goes for numbers of layers and experts.
+Each class is built on torch's meta device in many variants: every number of its config.json edited,
+every switch turned, every word that its code compares. A relation such as "q_proj.weight has
+num_attention_heads*head_dim rows" is written if it is true in every variant, and if the size
+followed an edit of each of its keys. The same goes for numbers of layers and experts.
 
     {"rows": [["model.layers.*.self_attn.", "num_attention_heads*head_dim", "hidden_size", "q_proj.weight"], ...],
      "counts": [["model.layers.", "num_hidden_layers"], ...],
@@ -19,6 +19,7 @@ key of a nested part, and "n_embd|hidden_size" are two names of one key. "types"
 that have the class.
 """
 import argparse
+import contextlib
 import copy
 import itertools
 import json
@@ -88,7 +89,10 @@ def sizes_of_config(config):
 
 
 class Variant:
-    def __init__(self, cls, config):
+    """`changed`: the key of config.json that this variant changes; empty for switches and words."""
+
+    def __init__(self, cls, config, changed=""):
+        self.changed = changed
         self.sizes = sizes_of_config(config)
         self.extents, self.numbers = {}, {}
         for name, shape in saved_shapes(built(cls, config)).items():
@@ -150,7 +154,8 @@ def candidates(size, sizes):
 
 
 def holds(expression, seen, size_in):
-    """Whether it is true in all variants, in which each of its keys changes and the size does."""
+    """Whether it is true in all variants, and the size follows in those that change one of its keys.
+    Keys that another key computes do not count: an edit of theirs changes nothing."""
     first = size_in(seen[0])
     followed, varied = False, set()
     for variant in seen:
@@ -161,7 +166,9 @@ def holds(expression, seen, size_in):
         if size != value:
             return False
         followed = followed or size != first
-        varied |= {key for key in expression[2:] if variant.sizes[key] != seen[0].sizes[key]}
+        key = variant.changed
+        if key in expression[2:] and variant.sizes[key] != seen[0].sizes[key]:
+            varied.add(key)
     return followed and varied == set(expression[2:])
 
 
@@ -195,13 +202,27 @@ def other_numbers(value):
     return [other for other in (value * 2, value // 2, value + 1, value - 1) if other > 0]
 
 
-def tried(cls, small, path, key, values, seen):
+def edited(config, path, key, value):
+    """The config as it is read after config.json was edited."""
+    content = copy.deepcopy(config.to_dict())
+    part = content
+    for name in path:
+        part = part[name]
+    part[key] = value
+    return type(config).from_dict(content)
+
+
+def rebuilt(cls, small, path, key, value):
+    changes = copy.deepcopy(small)
+    changes.setdefault(path, {})[key] = value
+    return build_config(cls.config_class, changes)
+
+
+def tried(cls, make, values, changed, seen):
     """Adds a variant for the first of the values that the class accepts."""
     for value in values:
-        changes = copy.deepcopy(small)
-        changes.setdefault(path, {})[key] = value
         try:
-            seen.append(Variant(cls, build_config(cls.config_class, changes)))
+            seen.append(Variant(cls, make(value), changed))
             return
         except TooLong:
             raise
@@ -227,10 +248,10 @@ def seen_of(cls):
     for path, part in sub_configs(config):
         for key, value in settings_of(part).items():
             if is_size(value) and value > 0 and not key.endswith(("_id", "_index")):
-                tried(cls, small, path, key, other_numbers(value), seen)
+                tried(cls, lambda other: edited(config, path, key, other), other_numbers(value), ".".join((*path, key)), seen)
     for path, key, value in variants(cls, config):
         if isinstance(value, (bool, str)):
-            tried(cls, small, path, key, [value], seen)
+            tried(cls, lambda other: rebuilt(cls, small, path, key, other), [value], "", seen)
     return config, seen
 
 
@@ -367,7 +388,8 @@ def main():
     transformers.logging.set_verbosity_error()
     signal.signal(signal.SIGALRM, stop)
     tasks = [(names, options.seconds, options.keep) for names in classes_by_config(options.only)]
-    with multiprocessing.get_context("fork").Pool(options.processes) as pool:
+    # Some models print while they are built.
+    with contextlib.redirect_stdout(sys.stderr), multiprocessing.get_context("fork").Pool(options.processes) as pool:
         looks = pool.map(look_kept, tasks, chunksize=1)
     found = {name: one for look in looks for name, one in sorted(look.items()) if one["rows"] or one["counts"]}
     print_table(found)
