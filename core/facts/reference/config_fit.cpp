@@ -44,7 +44,6 @@ bool is_plain_float(Dtype dtype) {
 }
 
 // --- sizes
-
 // True for "vocab_size" and "text_config.vocab_size".
 bool is_vocabulary_size(std::string_view expression) {
   return expression.ends_with("vocab_size") &&
@@ -471,8 +470,13 @@ std::vector<ExchangedAxes> exchanged_axes(const Checkpoint& checkpoint, Progress
     if (constraint != constraints.end()) sizes.look_at(tensor, constraint->second);
   }
   std::vector<ExchangedAxes> found = sizes.exchanged();
-  for (ExchangedAxes& one : exchanged_experts(checkpoint, *config, progress))
-    found.push_back(std::move(one));
+  for (ExchangedAxes& one : exchanged_experts(checkpoint, *config, progress)) {
+    auto own = constraints.find(with_stars(checkpoint.fqn(one.tensor)));
+    const auto said = own == constraints.end()
+                          ? std::nullopt
+                          : configured_size(*own->second.part, own->second.extents[1]);
+    if (!said || said->value != checkpoint.shape(one.tensor)[1]) found.push_back(std::move(one));
+  }
   return found;
 }
 

@@ -94,7 +94,10 @@ void find_router_rows(const Facts& facts, std::vector<Finding>& findings) {
   for (const auto& [before, block] : each_of(blocks, facts)) {
     const std::int64_t experts = experts_in(c, block);
     if (!block.router || experts == 0) continue;
-    const std::int64_t rows = c.shape(*block.router)[0];
+    const ExtentsView router = c.shape(*block.router);
+    const std::int64_t rows = router[0];
+    // Some models store it as [hidden, experts] (Ernie 4.5).
+    if (std::find(said.begin(), said.end(), router[router.size() - 1]) != said.end()) continue;
     if (rows <= experts || rows > kMostExperts ||
         std::find(said.begin(), said.end(), experts) != said.end() || is_reported(findings, before))
       continue;

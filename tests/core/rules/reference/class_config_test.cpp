@@ -127,3 +127,22 @@ TEST_CASE("config: a size that some tensors of a class of the table have is no c
   mixed.shapes["model.layers.1.mlp.experts.2.up_proj.weight"] = {20, 8};
   CHECK_FALSE(says(beside_keys(mixed, olmoe_keys()), "config-shape", ""));
 }
+
+TEST_CASE("config: experts that the class stores with another width are not transposed") {
+  ConfigWeights weights;
+  weights.shapes = {{"layers.0.input_layernorm.weight", {8}},
+                    {"layers.0.mlp.gate.weight", {4, 8}},
+                    {"layers.0.mlp.experts.gate_up_proj", {4, 8, 6}},
+                    {"layers.0.mlp.experts.down_proj", {4, 6, 4}}};
+  const Keys keys = {{"model_type", "\"muse_spark_text\""},
+                     {"architectures", "[\"MuseSparkTextModel\"]"},
+                     {"hidden_size", "8"},
+                     {"moe_hidden_size", "6"},
+                     {"moe_intermediate_size", "4"},
+                     {"num_local_experts", "4"}};
+  CHECK_FALSE(says(beside_keys(weights, keys), "config-shape", "exchanged"));
+  Keys other = keys;
+  other["architectures"] = "[\"NoSuchModel\"]";
+  other["model_type"] = "\"no_such\"";
+  CHECK(says(beside_keys(weights, other), "config-shape", "exchanged"));
+}
