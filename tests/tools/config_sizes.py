@@ -218,9 +218,9 @@ def rebuilt(cls, small, path, key, value):
     return build_config(cls.config_class, changes)
 
 
-def tried(cls, make, values, changed, seen):
-    """Adds a variant for the first of the values that the class accepts."""
-    for value in values:
+def tried(cls, makers, values, changed, seen):
+    """Adds a variant for the first of the values that the class accepts, made by the first of the makers that can."""
+    for make, value in itertools.product(makers, values):
         try:
             seen.append(Variant(cls, make(value), changed))
             return
@@ -247,11 +247,15 @@ def seen_of(cls):
     small, config, seen = first_variant(cls)
     for path, part in sub_configs(config):
         for key, value in settings_of(part).items():
+            # Some numbers, as those of layers beside a list of their types, change only with others.
+            makers = (lambda other: edited(config, path, key, other), lambda other: rebuilt(cls, small, path, key, other))
             if is_size(value) and value > 0 and not key.endswith(("_id", "_index")):
-                tried(cls, lambda other: edited(config, path, key, other), other_numbers(value), ".".join((*path, key)), seen)
+                tried(cls, makers, other_numbers(value), ".".join((*path, key)), seen)
+            elif isinstance(value, list) and len(value) > 1:
+                tried(cls, makers, [value[:-1], value + value[-1:]], "", seen)
     for path, key, value in variants(cls, config):
         if isinstance(value, (bool, str)):
-            tried(cls, lambda other: rebuilt(cls, small, path, key, other), [value], "", seen)
+            tried(cls, [lambda other: rebuilt(cls, small, path, key, other)], [value], "", seen)
     return config, seen
 
 
