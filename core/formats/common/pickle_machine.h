@@ -46,20 +46,7 @@ class PickleMachine {
     tree_.nodes_.reserve(std::min<std::size_t>(bytes.size(), kMostReserved));
   }
 
-  Status run() {
-    while (!stopped_) {
-      opcode_ = at_;
-      if (at_ == end_) {
-        cut_off("the end mark of the pickle is missing");
-        break;
-      }
-      note_opcode(*at_);
-      if (!step(*at_++)) break;
-      if (at_ > frame_end_) leave_frame();
-    }
-    if (error_) return tl::unexpected<Error>(std::move(*error_));
-    return {};
-  }
+  Status run();
   PickleTree take() {
     tree_.end_ = offset(at_) - base_;
     return std::move(tree_);

@@ -10,6 +10,22 @@
 
 namespace shw {
 
+template <class Shortcut>
+Status PickleMachine<Shortcut>::run() {
+  while (!stopped_) {
+    opcode_ = at_;
+    if (at_ == end_) {
+      cut_off("the end mark of the pickle is missing");
+      break;
+    }
+    note_opcode(*at_);
+    if (!step(*at_++)) break;
+    if (at_ > frame_end_) leave_frame();
+  }
+  if (error_) return tl::unexpected<Error>(std::move(*error_));
+  return {};
+}
+
 // The frequent opcodes of a state dict come first.
 template <class Shortcut>
 bool PickleMachine<Shortcut>::step(std::uint8_t opcode) {

@@ -36,6 +36,27 @@ inline MadeTensor cut_in_rows(const std::string& fqn, const Extents& shape, cons
   return tensor;
 }
 
+// One tensor in equal pieces along dim 0, piece i written by writers[i].
+inline MadeTensor in_rows(const std::string& fqn, const Extents& shape, const Values& values,
+                          const std::vector<std::uint32_t>& writers) {
+  MadeTensor tensor{fqn, shape, {}};
+  auto pieces = static_cast<std::int64_t>(writers.size());
+  for (std::int64_t i = 0; i < pieces; ++i) {
+    Box box = whole(shape);
+    box.sizes[0] = shape[0] / pieces;
+    box.offsets[0] = i * box.sizes[0];
+    tensor.chunks.push_back(
+        {box, box.sizes, cut_out(values, shape, box), writers[static_cast<std::size_t>(i)]});
+  }
+  return tensor;
+}
+
+inline std::vector<std::uint32_t> each_writes(std::uint32_t ranks, std::uint32_t times = 1) {
+  std::vector<std::uint32_t> writers;
+  for (std::uint32_t i = 0; i < ranks * times; ++i) writers.push_back(i / times);
+  return writers;
+}
+
 inline CheckReport held_against(const std::string& path, const std::string& other,
                                 std::optional<Depth> depth = {}) {
   CheckOptions options;

@@ -20,27 +20,6 @@ using namespace shw;
 
 namespace {
 
-// One tensor in equal pieces along dim 0, piece i written by writers[i].
-MadeTensor in_rows(const std::string& fqn, const Extents& shape, const Values& values,
-                   const std::vector<std::uint32_t>& writers) {
-  MadeTensor tensor{fqn, shape, {}};
-  auto pieces = static_cast<std::int64_t>(writers.size());
-  for (std::int64_t i = 0; i < pieces; ++i) {
-    Box box = whole(shape);
-    box.sizes[0] = shape[0] / pieces;
-    box.offsets[0] = i * box.sizes[0];
-    tensor.chunks.push_back(
-        {box, box.sizes, cut_out(values, shape, box), writers[static_cast<std::size_t>(i)]});
-  }
-  return tensor;
-}
-
-std::vector<std::uint32_t> each_writes(std::uint32_t ranks, std::uint32_t times = 1) {
-  std::vector<std::uint32_t> writers;
-  for (std::uint32_t i = 0; i < ranks * times; ++i) writers.push_back(i / times);
-  return writers;
-}
-
 // The image of `truth` in which true block i along dim 0 is at order[i], row by row.
 Values permuted(const Values& truth, const Extents& shape, const std::vector<std::int64_t>& order) {
   Values image(truth.size());
@@ -59,17 +38,6 @@ std::string family(const Finding& finding) {
     if (key == "family") return std::get<std::string>(value);
   }
   return "";
-}
-
-// Repairs `path` as its report says; the values of `fqn` afterwards.
-std::string repaired(const std::string& path, const CheckReport& report, const std::string& out) {
-  auto checkpoint = opened(path);
-  auto plan = make_plan(*checkpoint, report, {std::nullopt, report.spec});
-  REQUIRE(plan.has_value());
-  REQUIRE_FALSE(plan->empty());
-  auto result = apply_plan(*checkpoint, *plan, {out, false});
-  if (!result) FAIL(result.error().message);
-  return result->output;
 }
 
 std::int64_t at_truth_grouped(std::int64_t i, std::int64_t groups, std::int64_t queries) {
@@ -149,7 +117,7 @@ TEST_CASE("every known order of blocks is named, and its repair gives the refere
     CHECK(finding->severity == Severity::kError);
     REQUIRE(finding->remedy.has_value());
     CHECK(finding->remedy->lossless);
-    std::string out = repaired(folder / "bad", report, folder / "out");
+    std::string out = repaired_into(folder / "bad", report, folder / "out");
     CHECK(values_of(*opened(out), one.fqn) == truth);
     CHECK(count_above_info(held_against(out, folder / "good", Depth::kData)) == 0);
   }
@@ -187,7 +155,7 @@ TEST_CASE("orders of blocks are told and mended beside an earlier step of the tr
     CHECK(finding.cause.find("Training has changed") != std::string::npos);
     REQUIRE(finding.remedy.has_value());
     CHECK(finding.remedy->text.find(state + " is left as saved") != std::string::npos);
-    std::string out = repaired(folder / "bad", report, folder / "out");
+    std::string out = repaired_into(folder / "bad", report, folder / "out");
     CHECK(values_of(*opened(out), one.fqn) == truth);
     CHECK(values_of(*opened(out), state) == moment);
     CHECK(count_above_info(held_against(out, folder / "good", Depth::kData)) == 0);
@@ -227,7 +195,8 @@ TEST_CASE(
     CHECK(family(*finding) == one.family);
     bool glu = finding->cause.find("gate and up") != std::string::npos;
     CHECK(glu == (one.fqn.find("gate_proj") != std::string::npos));
-    CHECK(values_of(*opened(repaired(folder / "bad", report, folder / "out")), one.fqn) == truth);
+    CHECK(values_of(*opened(repaired_into(folder / "bad", report, folder / "out")), one.fqn) ==
+          truth);
   }
 }
 
@@ -252,7 +221,7 @@ TEST_CASE("stacked experts in another order are named as experts, beside an earl
     REQUIRE(finding != nullptr);
     CHECK(family(*finding) == "experts-permuted");
     CHECK(finding->cause.find("its experts lie in another order") != std::string::npos);
-    std::string out = repaired(folder / "bad", report, folder / (std::string("out-") + other));
+    std::string out = repaired_into(folder / "bad", report, folder / (std::string("out-") + other));
     CHECK(values_of(*opened(out), fqn) == truth);
   }
 }
@@ -276,7 +245,7 @@ TEST_CASE("blocks along a later dimension are found too") {
   CHECK(family(*finding) == "halves-swapped");
   REQUIRE(finding->diagnoses.size() == 1);
   CHECK(std::get<BlocksPermuted>(finding->diagnoses[0]).dim == 1);
-  CHECK(values_of(*opened(repaired(folder / "bad", report, folder / "out")),
+  CHECK(values_of(*opened(repaired_into(folder / "bad", report, folder / "out")),
                   "experts.gate_up_proj") == truth);
 }
 
@@ -443,105 +412,4 @@ TEST_CASE("a transposed matrix is told from a right one, square or not") {
     CHECK(first_of(report, "blocks-permuted") == nullptr);
     CHECK(first_of(report, "shape-mismatch") == nullptr);
   }
-}
-
-TEST_CASE("padding of the vocabulary is dropped only where its bytes say that it is padding") {
-  for (bool padded : {true, false}) {
-    TemporaryFolder folder;
-    Extents shape{10, 3}, more{12, 3};
-    Values truth = counting(shape), image = truth;
-    for (std::int64_t i = 0; i < 6; ++i) image.push_back(padded ? 0 : 500 + i);
-    write_checkpoint(folder / "good", {in_rows("lm_head.weight", shape, truth, each_writes(1))});
-    write_checkpoint(folder / "bad", {in_rows("lm_head.weight", more, image, each_writes(4))});
-    CheckReport report = held_against(folder / "bad", folder / "good");
-    const Finding* finding = first_of(report, "vocabulary-padding");
-    REQUIRE((finding != nullptr) == padded);
-    CHECK((first_of(report, "shape-mismatch") == nullptr) == padded);
-    if (!padded) continue;
-    CHECK(finding->remedy->lossless);
-    CHECK(finding->consequence == Consequence::kWillNotLoad);  // and not "elements are lost"
-    auto checkpoint = opened(repaired(folder / "bad", report, folder / "out"));
-    CHECK(values_of(*checkpoint, "lm_head.weight") == truth);
-  }
-}
-
-TEST_CASE("rows of padding that the model has and the checkpoint lacks come back as zeros") {
-  TemporaryFolder folder;
-  Extents shape{10, 3}, more{12, 3};
-  Values truth = counting(shape), padded = truth;
-  padded.resize(36, 0);
-  write_checkpoint(folder / "good", {in_rows("lm_head.weight", more, padded, each_writes(1))});
-  write_checkpoint(folder / "bad", {in_rows("lm_head.weight", shape, truth, each_writes(2))});
-  CheckReport report = held_against(folder / "bad", folder / "good");
-  REQUIRE(first_of(report, "vocabulary-padding") != nullptr);
-  auto checkpoint = opened(repaired(folder / "bad", report, folder / "out"));
-  CHECK(values_of(*checkpoint, "lm_head.weight") == padded);
-}
-
-TEST_CASE("a missing output layer is tied or lost, as the reference's bytes say") {
-  for (bool tied : {true, false}) {
-    TemporaryFolder folder;
-    Extents shape{6, 4};
-    Values embedding = counting(shape), head = embedding;
-    if (!tied) head[5] = 99;
-    MadeTensor one = in_rows("model.embed_tokens.weight", shape, embedding, each_writes(2));
-    write_checkpoint(folder / "good",
-                     {one, in_rows("lm_head.weight", shape, head, each_writes(1))});
-    write_checkpoint(folder / "bad", {one});
-    CheckReport report = held_against(folder / "bad", folder / "good");
-    const Finding* finding = first_of(report, "tied-weights");
-    REQUIRE(finding != nullptr);
-    CHECK(finding->severity == (tied ? Severity::kInfo : Severity::kError));
-    CHECK(count_above_info(report) == (tied ? 0U : 1U));
-  }
-}
-
-TEST_CASE("layers of a later pipeline stage under the numbers of the first are recognised") {
-  for (std::int64_t shift : {2, 0}) {
-    TemporaryFolder folder;
-    Extents shape{4, 4};
-    std::vector<MadeTensor> all, stage;
-    for (std::int64_t layer = 0; layer < 4; ++layer) {
-      Values values = counting(shape);
-      for (std::int64_t& value : values) value += 100 * layer;
-      auto name = [](std::int64_t n) { return "model.layers." + std::to_string(n) + ".w.weight"; };
-      all.push_back(in_rows(name(layer), shape, values, each_writes(1)));
-      if (layer >= shift && layer < shift + 2)
-        stage.push_back(in_rows(name(layer - shift), shape, values, each_writes(1)));
-    }
-    write_checkpoint(folder / "good", all);
-    write_checkpoint(folder / "bad", stage);
-    CheckReport report = held_against(folder / "bad", folder / "good");
-    const Finding* finding = first_of(report, "layers-renumbered");
-    REQUIRE((finding != nullptr) == (shift != 0));
-    CHECK(first_of(report, "missing-key") != nullptr);
-    if (finding != nullptr) CHECK(finding->subjects.size() == 2);
-  }
-}
-
-TEST_CASE("uneven shards that each rank placed by its own size go where torch.chunk puts them") {
-  TemporaryFolder folder;
-  Extents shape{8, 2};  // 3 + 3 + 2 on 3 ranks
-  Values truth = counting(shape);
-  MadeTensor saved{"w", {9, 2}, {}};
-  std::int64_t begin = 0;
-  for (std::int64_t rank = 0; rank < 3; ++rank) {
-    std::int64_t rows = rank < 2 ? 3 : 2;
-    Values values = cut_out(truth, shape, Box{{begin, 0}, {rows, 2}});
-    saved.chunks.push_back(
-        {Box{{rank * rows, 0}, {rows, 2}}, {rows, 2}, values, static_cast<std::uint32_t>(rank)});
-    begin += rows;
-  }
-  write_checkpoint(folder / "good", {in_rows("w", shape, truth, each_writes(2))});
-  write_checkpoint(folder / "bad", {saved});
-  CheckReport report = held_against(folder / "bad", folder / "good");
-  REQUIRE(first_of(report, "uneven-shards") != nullptr);
-  std::string out = repaired(folder / "bad", report, folder / "out");
-  CHECK(values_of(*opened(out), "w") == truth);
-  CHECK(count_above_info(held_against(out, folder / "good", Depth::kData)) == 0);
-
-  // No split explains the offset of this shard, so there is no repair.
-  saved.chunks[2].box.offsets[0] = 5;
-  write_checkpoint(folder / "other", {saved});
-  CHECK(first_of(held_against(folder / "other", folder / "good"), "uneven-shards") == nullptr);
 }
