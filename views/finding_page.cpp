@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/model/evidence.h"
 #include "core/rules/rules.h"
 #include "views/actions.h"
 #include "views/look_panels.h"
@@ -80,13 +81,6 @@ bool is_mended(const Snapshot& snapshot, const Finding& finding) {
                      [&](const Operation& operation) { return operation.rule == finding.rule; });
 }
 
-const Extents* extents_named(const Finding& finding, std::string_view label) {
-  for (const auto& [name, value] : finding.evidence) {
-    if (name == label) return std::get_if<Extents>(&value);
-  }
-  return nullptr;
-}
-
 // "n of m" with buttons for the previous and next finding.
 void draw_rule(Frame& frame, UiState& state, Column& column, const Finding& finding,
                std::size_t index, std::size_t count) {
@@ -158,18 +152,14 @@ void link_row(Frame& frame, const Column& column, float top, std::string_view id
 
 // The offset in a file that the evidence names.
 std::uint64_t offset_in(const Finding& finding) {
-  for (const auto& [label, value] : finding.evidence) {
-    const auto* number = std::get_if<std::int64_t>(&value);
-    if (label == "offset" && number != nullptr && *number > 0)
-      return static_cast<std::uint64_t>(*number);
-  }
-  return 0;
+  const auto* offset = find_evidence<std::int64_t>(finding, "offset");
+  return offset != nullptr && *offset > 0 ? static_cast<std::uint64_t>(*offset) : 0;
 }
 
 void draw_evidence(Frame& frame, Column& column, const Finding& finding) {
   if (finding.evidence.empty()) return;
   head(frame, column, "EVIDENCE");
-  const Extents* expected = extents_named(finding, "expected");
+  const Extents* expected = find_evidence<Extents>(finding, "expected");
   // Uses the selected tensor's numbers if it is a subject of the finding.
   const Picture* picture = frame.digest.picture.get();
   if (picture && (!picture->expects || picture->saved->size() == 0 || !expected ||

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/model/evidence.h"
 #include "views/action_rows.h"
 #include "views/actions.h"
 #include "views/controls.h"
@@ -139,9 +140,7 @@ const PairedTensors* shown_pair(const Frame& frame, const UiState& state) {
 
 // Shown for findings that were made through a map between two programs.
 void draw_names_chip(Frame& frame, UiState& state, Column& column, const Finding& finding) {
-  const bool has_map = std::any_of(finding.evidence.begin(), finding.evidence.end(),
-                                   [](const auto& one) { return one.first == "map"; });
-  if (!has_map || !is_possible(Action::kNamesMap, frame, state)) return;
+  if (!has_evidence(finding, "map") || !is_possible(Action::kNamesMap, frame, state)) return;
   float width = 0;
   if (chip_button(frame, "finding/names", column.left, column.y + frame.px(3),
                   "Show the map of names", &width, Action::kNamesMap))

@@ -4,6 +4,7 @@
 #include <imgui.h>
 #include <algorithm>
 
+#include "core/model/evidence.h"
 #include "core/repair/run/outlook_words.h"
 #include "views/controls.h"
 #include "views/plan_parts.h"
@@ -172,11 +173,8 @@ void draw_plan_rest(Frame& frame, Column& column) {
     draw_sign(frame, column.draw, {column.left + frame.px(8), column.y + frame.px(8)}, frame.px(7),
               finding.severity == Severity::kError ? Sign::kBad : Sign::kWarn);
     std::string why;
-    for (const auto& [key, value] : finding.evidence) {
-      if (const auto* text = std::get_if<std::string>(&value);
-          text != nullptr && key == "not_repaired_because")
-        why = " Not mended: " + *text + ".";
-    }
+    if (const auto* reason = find_evidence<std::string>(finding, "not_repaired_because"))
+      why = " Not mended: " + *reason + ".";
     paragraph(frame, inside, frame.fonts.small, frame.theme.text,
               finding.rule + ": " + finding.cause + why);
     inside.y += frame.px(2);

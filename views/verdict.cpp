@@ -5,6 +5,7 @@
 
 #include "core/base/checked.h"
 #include "core/io/asked_end.h"
+#include "core/model/evidence.h"
 #include "core/report/listing.h"
 #include "core/rules/consequence.h"
 #include "core/rules/rules.h"
@@ -21,10 +22,9 @@ std::int64_t lost_elements_in(const std::vector<Finding>& findings) {
   std::int64_t lost = 0;
   for (const Finding& finding : findings) {
     if (finding.severity == Severity::kInfo) continue;
-    for (const auto& [label, value] : finding.evidence) {
-      const auto* count = std::get_if<std::int64_t>(&value);
-      const bool is_loss = label == "total_lost_elements" || label == "missing_elements";
-      if (count != nullptr && is_loss && *count > 0)
+    for (const char* loss : {"total_lost_elements", "missing_elements"}) {
+      const auto* count = find_evidence<std::int64_t>(finding, loss);
+      if (count != nullptr && *count > 0)
         lost = checked_add(lost, *count).value_or(std::numeric_limits<std::int64_t>::max());
     }
   }

@@ -26,8 +26,9 @@ constexpr const char* kHead =
 constexpr const char* kJson =
     "## JSON\n\n"
     "Every verb but `completion` answers in JSON with `--json`. stdout is data, stderr is talk. "
-    "The schemas are in `assets/schema` of the source, one per answer. Keys are added, never "
-    "renamed within a version. A verb that fails prints an `error` with `message`, `file` and "
+    "The schema is `assets/schema/shardwright-2.schema.json` of the source. It also says what each "
+    "key of a finding's `evidence` means. Keys are added, never renamed within a version. A verb "
+    "that fails prints an `error` with `message`, `file` and "
     "`offset`.\n\n"
     "| verb | keys of its answer |\n|---|---|\n"
     "| `info` | `format`, `tensors`, `chunks`, `files`, `bytes`, `ranks` |\n"

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <string>
-#include <variant>
 
 #include "core/base/words.h"
+#include "core/model/evidence.h"
 
 namespace shw {
 
@@ -15,10 +15,7 @@ const std::string* why_unread(const Checkpoint& checkpoint, std::string_view fqn
   for (const Finding& finding : checkpoint.opening_findings()) {
     const auto& subjects = finding.subjects;
     if (std::find(subjects.begin(), subjects.end(), fqn) == subjects.end()) continue;
-    for (const auto& [name, value] : finding.evidence) {
-      const auto* text = std::get_if<std::string>(&value);
-      if (name == "reason" && text != nullptr) return text;
-    }
+    if (const auto* reason = find_evidence<std::string>(finding, "reason")) return reason;
   }
   return nullptr;
 }

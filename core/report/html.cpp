@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/model/evidence.h"
 #include "core/repair/run/outlook_words.h"
 #include "core/report/ci_forms.h"
 #include "core/report/listing.h"
@@ -68,24 +69,17 @@ std::string marked(const Extents& extents, const Extents& other, const char* mar
   return text + "]";
 }
 
-const Extents* extents_named(const Finding& finding, std::string_view key) {
-  for (const auto& [name, value] : finding.evidence) {
-    if (name == key) return std::get_if<Extents>(&value);
-  }
-  return nullptr;
-}
-
 std::string evidence(const Finding& finding) {
   if (finding.evidence.empty()) return "";
-  const Extents* saved = extents_named(finding, "saved");
-  const Extents* expected = extents_named(finding, "expected");
+  const Extents* saved = find_evidence<Extents>(finding, "saved");
+  const Extents* expected = find_evidence<Extents>(finding, "expected");
   std::string html = "<h2>Evidence</h2><div class=\"wide\"><table>";
   for (const auto& [key, value] : finding.evidence) {
     std::string text = escaped(evidence_text(value));
     if (saved != nullptr && expected != nullptr && key == "saved")
       text = marked(*saved, *expected, "bad");
-    html += "<tr><td class=\"k\">" + escaped(label_of(key)) + "</td><td><code>" + text +
-            "</code></td></tr>";
+    html += "<tr><td class=\"k\" title=\"" + escaped(evidence_says(key)) + "\">" +
+            escaped(label_of(key)) + "</td><td><code>" + text + "</code></td></tr>";
   }
   return html + "</table></div>\n";
 }

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/base/words.h"
+#include "core/model/evidence.h"
 #include "core/model/index_only_tensors.h"
 #include "core/report/text_words.h"
 #include "core/rules/consequence.h"
@@ -43,20 +44,12 @@ Word severity_tag(Severity severity) {
   return {"info", kQuiet};
 }
 
-template <class Value>
-const Value* evidence(const Finding& finding, std::string_view key) {
-  for (const auto& [name, value] : finding.evidence) {
-    if (name == key) return std::get_if<Value>(&value);
-  }
-  return nullptr;
-}
-
 // "needs torch 2.15 or newer"
 std::string required_version_text(const Finding& finding) {
   std::string needs;
   for (auto [key, who] :
        {std::pair{"python_at_least", "Python "}, std::pair{"torch_at_least", "torch "}}) {
-    const auto* version = evidence<std::string>(finding, key);
+    const auto* version = find_evidence<std::string>(finding, key);
     if (version != nullptr)
       needs += (needs.empty() ? "" : " and ") + (who + *version) + " or newer";
   }
@@ -65,7 +58,8 @@ std::string required_version_text(const Finding& finding) {
 
 // Consequence for loading, in three words beside the count.
 std::string outcome_text(const Finding& finding) {
-  if (const auto* cause = evidence<std::string>(finding, "explained_by")) return "by " + *cause;
+  if (const auto* cause = find_evidence<std::string>(finding, "explained_by"))
+    return "by " + *cause;
   const RuleWords& words = rule_of(finding).words;
   if (words.names_versions) return required_version_text(finding);
   // Infos do not break anything, so only words for infos fit.
@@ -81,12 +75,12 @@ std::string outcome_text(const Finding& finding) {
 
 // "saved" or "expected" shape of subject `i` as text; empty if the finding has none.
 std::string shape_of(const Finding& finding, const std::string& key, std::size_t i) {
-  if (const auto* all = evidence<std::vector<std::string>>(finding, key + "_shapes")) {
+  if (const auto* all = find_evidence<std::vector<std::string>>(finding, key + "_shapes")) {
     return i < all->size() ? (*all)[i] : "";
   }
-  if (const auto* shape = evidence<Extents>(finding, key); shape != nullptr && i == 0)
+  if (const auto* shape = find_evidence<Extents>(finding, key); shape != nullptr && i == 0)
     return to_text(ExtentsView(*shape));
-  if (const auto* word = evidence<std::string>(finding, key)) return *word;
+  if (const auto* word = find_evidence<std::string>(finding, key)) return *word;
   return "";
 }
 
@@ -172,7 +166,7 @@ void append_subjects(std::string& out, const Finding& finding, std::size_t inden
 std::string command_for(const Finding& finding, bool is_whole, const TextOptions& options) {
   if (finding.severity == Severity::kInfo) return "";
   const bool gives_up = can_be_dropped(finding);
-  const auto* format = evidence<std::string>(finding, "convert_to");
+  const auto* format = find_evidence<std::string>(finding, "convert_to");
   if (format != nullptr && !finding.remedy && !gives_up && !options.checkpoint.empty())
     return "shardwright convert " + shell_word(options.checkpoint) + " --to " + *format;
   // Repair refuses while files are missing, but shows its plan.
@@ -190,9 +184,9 @@ std::string command_for(const Finding& finding, bool is_whole, const TextOptions
 void append_remedy(std::string& out, const Finding& finding, bool is_whole, std::size_t indent,
                    const TextOptions& options, const Style& style) {
   if (!finding.remedy && finding.severity == Severity::kInfo) return;
-  const auto* where = evidence<std::string>(finding, "where");
-  const auto* undecided = evidence<std::string>(finding, "undecided");
-  const bool is_converted = evidence<std::string>(finding, "convert_to") != nullptr;
+  const auto* where = find_evidence<std::string>(finding, "where");
+  const auto* undecided = find_evidence<std::string>(finding, "undecided");
+  const bool is_converted = find_evidence<std::string>(finding, "convert_to") != nullptr;
   std::string text =
       finding.remedy                            ? finding.remedy->text
       : where != nullptr && *where == "request" ? "Nothing to repair on disk."
@@ -228,7 +222,7 @@ std::set<std::string_view> names_only(const Checkpoint& checkpoint) {
 std::string count_of_subjects(const Checkpoint& checkpoint, const Finding& finding) {
   std::uint64_t named = 0;
   if (rule_of(finding).subjects == SubjectsAre::kFilesAndTheirTensors ||
-      evidence<std::string>(finding, "unread_file") != nullptr) {
+      find_evidence<std::string>(finding, "unread_file") != nullptr) {
     auto names = names_only(checkpoint);
     for (const std::string& subject : finding.subjects) named += names.contains(subject);
   }
@@ -243,7 +237,7 @@ void append_finding(std::string& out, const Checkpoint& checkpoint, const Findin
   out += style(severity.colour, std::string(severity.text)) +
          std::string(indent - severity.text.size(), ' ') + style(kBold, finding.rule);
   if (!finding.subjects.empty()) out += "   " + count_of_subjects(checkpoint, finding);
-  const auto* where = evidence<std::string>(finding, "where");
+  const auto* where = find_evidence<std::string>(finding, "where");
   bool request = where != nullptr && *where == "request";
   std::string words = request ? "the request is wrong" : outcome_text(finding);
   out += (words.empty() ? "" : ": " + words) + "\n";
@@ -257,7 +251,7 @@ void append_finding(std::string& out, const Checkpoint& checkpoint, const Findin
 std::map<int, std::string_view> doubts_of_coverage(const CheckReport& report) {
   std::map<int, std::string_view> found;
   for (const Finding& finding : report.findings) {
-    if (evidence<std::string>(finding, "unread_file") != nullptr)
+    if (find_evidence<std::string>(finding, "unread_file") != nullptr)
       found.emplace(8, "files cannot be read");
     const CoverageWords& words = rule_of(finding).coverage;
     bool counts = words.at_any_severity || finding.severity == Severity::kError;

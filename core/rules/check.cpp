@@ -11,7 +11,7 @@
 #include "core/facts/states/states_spec.h"
 #include "core/facts/storage/data_checks.h"
 #include "core/io/remote/remote_path.h"
-#include "core/model/evidence_key.h"
+#include "core/model/evidence.h"
 #include "core/rules/consequence.h"
 #include "core/rules/explained.h"
 #include "core/rules/layout/mesh_contradicted.h"
@@ -279,7 +279,7 @@ void conclude(const Facts& facts, CheckReport& report) {
   sort_findings(report.findings);
   for (Finding& finding : report.findings) {
     assert(std::all_of(finding.evidence.begin(), finding.evidence.end(),
-                       [](const auto& entry) { return is_evidence_key(entry.first); }));
+                       [](const auto& entry) { return is_evidence(entry.first, entry.second); }));
     finding.consequence = consequence_of(finding, facts.checkpoint);
   }
   report.verdict = verdict_of(report.findings);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/model/evidence.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -29,11 +30,8 @@ bool loses(const Finding& finding) {
 
 // An unproved transpose still has a wrong shape.
 bool names_two_shapes(const Finding& finding) {
-  const Extents *saved = nullptr, *expected = nullptr;
-  for (const auto& [key, value] : finding.evidence) {
-    if (key == "saved") saved = std::get_if<Extents>(&value);
-    if (key == "expected") expected = std::get_if<Extents>(&value);
-  }
+  const auto* saved = find_evidence<Extents>(finding, "saved");
+  const auto* expected = find_evidence<Extents>(finding, "expected");
   return saved != nullptr && expected != nullptr && *saved != *expected;
 }
 

@@ -6,6 +6,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/words.h"
+#include "core/model/evidence.h"
 
 namespace shw {
 namespace {
@@ -15,11 +16,8 @@ constexpr std::string_view kElements = "unreadable_elements", kTensors = "unread
                            kDamagedTensors = "damaged_tensors";
 
 void add_evidence(const Finding& finding, std::string_view key, std::int64_t& to) {
-  for (const auto& [name, value] : finding.evidence) {
-    const auto* count = name == key ? std::get_if<std::int64_t>(&value) : nullptr;
-    if (count != nullptr)
-      to = checked_add(to, *count).value_or(std::numeric_limits<std::int64_t>::max());
-  }
+  if (const auto* count = find_evidence<std::int64_t>(finding, key))
+    to = checked_add(to, *count).value_or(std::numeric_limits<std::int64_t>::max());
 }
 
 std::string counted_words(std::int64_t elements, std::int64_t tensors, const std::string& what,

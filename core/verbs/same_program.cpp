@@ -9,6 +9,7 @@
 
 #include "core/combine/shifted_norms.h"
 #include "core/maps/guessed_heads.h"
+#include "core/model/evidence.h"
 #include "core/rules/reference/content_rules.h"
 #include "core/rules/rules.h"
 #include "core/verbs/mapped_reference.h"
@@ -65,11 +66,6 @@ bool covers(const std::set<std::string_view>& known, const std::vector<std::stri
                      [&](const std::string& one) { return known.contains(one); });
 }
 
-bool has(const Finding& finding, std::string_view key) {
-  return std::any_of(finding.evidence.begin(), finding.evidence.end(),
-                     [&](const auto& entry) { return entry.first == key; });
-}
-
 // Keeps a repair that the rules found.
 void keep_repair(const Checkpoint& checkpoint, Finding& old, std::vector<Finding>& named) {
   for (Finding& finding : named) {
@@ -107,7 +103,7 @@ std::size_t score_of(const JudgedThroughMap& judged) {
 // Values of other tensors that no mistake explains.
 bool has_unnamed(const JudgedThroughMap& judged) {
   return std::any_of(judged.findings.begin(), judged.findings.end(), [](const Finding& finding) {
-    return !has(finding, "mistake") && has(finding, "count");
+    return !has_evidence(finding, "mistake") && has_evidence(finding, "count");
   });
 }
 
@@ -159,9 +155,9 @@ void name_wrong_conversions(const std::shared_ptr<const Checkpoint>& checkpoint,
   std::vector<Finding> named;
   std::set<std::string_view> subjects;
   for (Finding& finding : judged->findings) {
-    if (has(finding, "mistake"))
+    if (has_evidence(finding, "mistake"))
       named.push_back(std::move(finding));
-    else if (has(finding, "count") && finding.severity == Severity::kInfo)
+    else if (has_evidence(finding, "count") && finding.severity == Severity::kInfo)
       return;  // other weights or another step: no conversion mistake
   }
   for (const Finding& finding : named)
