@@ -297,10 +297,8 @@ std::pair<std::string, std::string> split(std::string path) {
   return {slash == 0 ? "/" : path.substr(0, slash), path.substr(slash + 1)};
 }
 
-}  // namespace
-
-OpenedCheckpoint open_checkpoint(std::shared_ptr<const Directory> directory, Progress* progress,
-                                 std::span<const FormatRow> rows) {
+OpenedCheckpoint open_folder(std::shared_ptr<const Directory> directory, Progress* progress,
+                             Rows rows) {
   DirectoryLook look(*directory);
   SHW_TRY(auto pipeline, open_pipeline(directory, look, rows, progress));
   if (pipeline != nullptr) return pipeline;
@@ -337,6 +335,15 @@ OpenedCheckpoint open_checkpoint(std::shared_ptr<const Directory> directory, Pro
   if (below != nullptr) return below;
   SHW_TRY(auto entries, look.entries());
   return refuse(directory, entries, rows, progress);
+}
+
+}  // namespace
+
+OpenedCheckpoint open_checkpoint(std::shared_ptr<const Directory> directory, Progress* progress,
+                                 std::span<const FormatRow> rows) {
+  auto opened = open_folder(directory, progress, rows);
+  if (!opened) add_unsafe_pickles(opened.error(), *directory);
+  return opened;
 }
 
 OpenedCheckpoint open_nested(std::shared_ptr<const Directory> inside, Progress* progress) {
@@ -392,7 +399,9 @@ OpenedCheckpoint open_checkpoint(const std::string& path, Progress* progress,
     SHW_TRY(auto directory, open_directory(path));
     return open_checkpoint(std::move(directory), progress, rows);
   }
-  return open_named_file(around, parent, name, path, progress, rows);
+  auto opened = open_named_file(around, parent, name, path, progress, rows);
+  if (!opened) add_unsafe_pickles(opened.error(), OneFile(around, name));
+  return opened;
 }
 
 namespace {

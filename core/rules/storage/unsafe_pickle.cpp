@@ -10,6 +10,7 @@
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
+#include "core/formats/common/unsafe_file.h"
 #include "core/formats/object_pickle.h"
 #include "core/rules/rules.h"
 
@@ -81,9 +82,31 @@ void add_damaged(const Facts& facts, std::size_t object, const Error& error, Fin
   add_subject(finding.subjects, fqn);
 }
 
+// Reports files beside the checkpoint's own: a program that goes on from the folder loads them too.
+void add_files_beside(const Checkpoint& checkpoint, std::vector<Finding>& findings) {
+  constexpr std::size_t kMostFiles = 4096, kMostTold = 32;
+  std::vector<const FileRow*> files;
+  for (const FileRow& file : checkpoint.files()) {
+    if (!file.referenced && file.safe && file.kind == EntryKind::kFile &&
+        is_named_as_pickle(file.path) && files.size() < kMostFiles)
+      files.push_back(&file);
+  }
+  std::vector<std::vector<Finding>> told(files.size());
+  parallel_for_ranges(files.size(), 1, [&](std::size_t i, std::size_t) {
+    told[i] = unsafe_findings_of_file(*checkpoint.directory(), files[i]->path);
+  });
+  std::size_t added = 0;
+  for (std::vector<Finding>& of_file : told) {
+    for (Finding& finding : of_file) {
+      if (added++ < kMostTold) findings.push_back(std::move(finding));
+    }
+  }
+}
+
 void find_unsafe_pickles(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   if (facts.depth < Depth::kHeaders || checkpoint.directory() == nullptr) return;
+  add_files_beside(checkpoint, findings);
   const std::string kComputed = "something that it first computes";
   std::map<std::pair<std::string, Severity>, ImportGroup> groups;
   std::vector<std::string> not_read;
