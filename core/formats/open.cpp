@@ -154,7 +154,8 @@ OpenedCheckpoint with_others_below(std::shared_ptr<const Checkpoint> opened, con
 void place_in_folder(Error& error, const std::string& folder) {
   std::string& file = error.place.file;
   // A reader of subfolders has already given the full path.
-  if (file == folder || file.starts_with(folder + "/") || file.starts_with("/")) return;
+  const bool is_full = file.ends_with("/" + folder) || file.find("/" + folder + "/") != file.npos;
+  if (file == folder || file.starts_with(folder + "/") || file.starts_with("/") || is_full) return;
   file = folder + (file.empty() ? "" : "/") + file;
 }
 

@@ -72,8 +72,8 @@ void add_unsafe_pickles(Error& error, const Directory& directory) {
   if (!entries) return;
   std::size_t seen = 0;
   for (const Entry& entry : *entries) {
-    const bool is_candidate = entries->size() == 1 || is_named_as_pickle(entry.path) ||
-                              entry.path.ends_with(".metadata");
+    const bool is_candidate =
+        entries->size() == 1 || is_named_as_pickle(entry.path) || entry.path.ends_with(".metadata");
     if (!is_top_file(entry) || !is_candidate) continue;
     if (++seen > kMostFiles) return;
     for (const Finding& finding : unsafe_findings_of_file(directory, entry.path)) {

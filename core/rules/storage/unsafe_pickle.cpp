@@ -5,6 +5,8 @@
 // torch loads BYTES entries with weights_only=False, so any name in them is executed. For the
 // danger of each name see severity_of_import.
 #include <map>
+#include <set>
+#include <string_view>
 
 #include "core/base/parallel.h"
 #include "core/base/words.h"
@@ -82,13 +84,20 @@ void add_damaged(const Facts& facts, std::size_t object, const Error& error, Fin
   add_subject(finding.subjects, fqn);
 }
 
-// Reports files beside the checkpoint's own: a program that goes on from the folder loads them too.
-void add_files_beside(const Checkpoint& checkpoint, std::vector<Finding>& findings) {
+// Reports files of which opening read nothing: those beside the checkpoint's own, which a program
+// that goes on from the folder loads too, and its own that could not be read.
+void add_unread_files(const Checkpoint& checkpoint, std::vector<Finding>& findings) {
   constexpr std::size_t kMostFiles = 4096, kMostTold = 32;
+  std::set<std::string_view> unread, told_before;
+  for (const Finding& finding : checkpoint.opening_findings()) {
+    auto& subjects = finding.rule == "unsafe-pickle" ? told_before : unread;
+    subjects.insert(finding.subjects.begin(), finding.subjects.end());
+  }
   std::vector<const FileRow*> files;
   for (const FileRow& file : checkpoint.files()) {
-    if (!file.referenced && file.safe && file.kind == EntryKind::kFile &&
-        is_named_as_pickle(file.path) && files.size() < kMostFiles)
+    if ((!file.referenced || unread.contains(file.path)) && !told_before.contains(file.path) &&
+        file.safe && file.kind == EntryKind::kFile && is_named_as_pickle(file.path) &&
+        files.size() < kMostFiles)
       files.push_back(&file);
   }
   std::vector<std::vector<Finding>> told(files.size());
@@ -106,7 +115,7 @@ void add_files_beside(const Checkpoint& checkpoint, std::vector<Finding>& findin
 void find_unsafe_pickles(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   if (facts.depth < Depth::kHeaders || checkpoint.directory() == nullptr) return;
-  add_files_beside(checkpoint, findings);
+  add_unread_files(checkpoint, findings);
   const std::string kComputed = "something that it first computes";
   std::map<std::pair<std::string, Severity>, ImportGroup> groups;
   std::vector<std::string> not_read;

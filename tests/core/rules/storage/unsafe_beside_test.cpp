@@ -1,5 +1,5 @@
-// Pickles that lie beside a checkpoint, and pickles for which a folder is refused: what Python would
-// run on loading them is reported, and nothing runs.
+// Pickles that lie beside a checkpoint, and pickles for which a folder is refused: what Python
+// would run on loading them is reported, and nothing runs.
 #include <doctest/doctest.h>
 
 #include "core/formats/torch_file/torch_file_support.h"
