@@ -154,7 +154,8 @@ OpenedCheckpoint with_others_below(std::shared_ptr<const Checkpoint> opened, con
 void place_in_folder(Error& error, const std::string& folder) {
   std::string& file = error.place.file;
   // A reader of subfolders has already given the full path.
-  if (file == folder || file.starts_with(folder + "/") || file.starts_with("/")) return;
+  const bool is_full = file.ends_with("/" + folder) || file.find("/" + folder + "/") != file.npos;
+  if (file == folder || file.starts_with(folder + "/") || file.starts_with("/") || is_full) return;
   file = folder + (file.empty() ? "" : "/") + file;
 }
 
@@ -297,10 +298,8 @@ std::pair<std::string, std::string> split(std::string path) {
   return {slash == 0 ? "/" : path.substr(0, slash), path.substr(slash + 1)};
 }
 
-}  // namespace
-
-OpenedCheckpoint open_checkpoint(std::shared_ptr<const Directory> directory, Progress* progress,
-                                 std::span<const FormatRow> rows) {
+OpenedCheckpoint open_folder(std::shared_ptr<const Directory> directory, Progress* progress,
+                             Rows rows) {
   DirectoryLook look(*directory);
   SHW_TRY(auto pipeline, open_pipeline(directory, look, rows, progress));
   if (pipeline != nullptr) return pipeline;
@@ -337,6 +336,15 @@ OpenedCheckpoint open_checkpoint(std::shared_ptr<const Directory> directory, Pro
   if (below != nullptr) return below;
   SHW_TRY(auto entries, look.entries());
   return refuse(directory, entries, rows, progress);
+}
+
+}  // namespace
+
+OpenedCheckpoint open_checkpoint(std::shared_ptr<const Directory> directory, Progress* progress,
+                                 std::span<const FormatRow> rows) {
+  auto opened = open_folder(directory, progress, rows);
+  if (!opened) add_unsafe_pickles(opened.error(), *directory);
+  return opened;
 }
 
 OpenedCheckpoint open_nested(std::shared_ptr<const Directory> inside, Progress* progress) {
@@ -392,7 +400,9 @@ OpenedCheckpoint open_checkpoint(const std::string& path, Progress* progress,
     SHW_TRY(auto directory, open_directory(path));
     return open_checkpoint(std::move(directory), progress, rows);
   }
-  return open_named_file(around, parent, name, path, progress, rows);
+  auto opened = open_named_file(around, parent, name, path, progress, rows);
+  if (!opened) add_unsafe_pickles(opened.error(), OneFile(around, name));
+  return opened;
 }
 
 namespace {

@@ -6,6 +6,8 @@
 
 #include "core/base/words.h"
 #include "core/formats/common/open_advice.h"
+#include "core/formats/common/top_file.h"
+#include "core/formats/common/unsafe_file.h"
 #include "core/formats/folder_kind.h"
 
 namespace shw {
@@ -61,6 +63,26 @@ std::string names_at_top(std::span<const Entry> entries) {
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return some_of(names, 6);
+}
+
+void add_unsafe_pickles(Error& error, const Directory& directory) {
+  constexpr std::size_t kMostFiles = 64;
+  if (error.kind != ErrorKind::kDamaged && error.kind != ErrorKind::kUnsupported) return;
+  const auto entries = directory.list();
+  if (!entries) return;
+  std::size_t seen = 0;
+  for (const Entry& entry : *entries) {
+    const bool is_candidate =
+        entries->size() == 1 || is_named_as_pickle(entry.path) || entry.path.ends_with(".metadata");
+    if (!is_top_file(entry) || !is_candidate) continue;
+    if (++seen > kMostFiles) return;
+    for (const Finding& finding : unsafe_findings_of_file(directory, entry.path)) {
+      std::string text = entry.path + ": " + finding.cause;
+      if (error.advice.find(text) != std::string::npos) return;  // added for a folder below
+      error.advice += (error.advice.empty() ? "" : " ") + std::move(text);
+      break;
+    }
+  }
 }
 
 }  // namespace shw

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/result.h"
 #include "core/formats/format_row.h"
 #include "core/io/source.h"
 
@@ -18,5 +19,7 @@ std::string advice_on_folders(const Directory& directory, std::span<const Entry>
 std::string signs_of(std::span<const FormatRow> rows);
 // "readme.txt and logs/": what lies directly in the folder.
 std::string names_at_top(std::span<const Entry> entries);
+// Adds to an error what Python would run if it loaded the folder's pickles.
+void add_unsafe_pickles(Error& error, const Directory& directory);
 
 }  // namespace shw

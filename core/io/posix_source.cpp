@@ -212,9 +212,9 @@ class PosixDirectory final : public Directory {
   }
 
  private:
-  // Maximum depth of subfolders: four levels suffice for every supported format; deeper trees are
-  // not part of a checkpoint.
-  static constexpr int kMaxDepth = 4;
+  // Maximum depth of subfolders: nanotron has a folder for each module on the path to a weight, and
+  // zarr 3 one for each dimension of a chunk.
+  static constexpr int kMaxDepth = 24;
 
   Status walk(const std::string& prefix, int depth, std::size_t limit,
               std::vector<Entry>& entries) const {

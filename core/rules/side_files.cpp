@@ -3,8 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <charconv>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <string_view>
 
 #include "core/base/json.h"
 #include "core/base/words.h"
@@ -141,6 +143,32 @@ std::int64_t step_of_trainer(const Directory& directory) {
   return step != parsed.tree.end() && step->is_number_integer() ? step->get<std::int64_t>() : 0;
 }
 
+// The step in the name of a folder of transformers' Trainer, "checkpoint-400"; 0 for other names.
+std::int64_t step_of_folder(std::string_view name) {
+  constexpr std::string_view kWord = "checkpoint-";
+  name.remove_prefix(name.rfind('/') == name.npos ? 0 : name.rfind('/') + 1);
+  if (!name.starts_with(kWord)) return 0;
+  name.remove_prefix(kWord.size());
+  std::int64_t step = 0;
+  const auto read = std::from_chars(name.data(), name.data() + name.size(), step);
+  return read.ec == std::errc() && read.ptr == name.data() + name.size() ? step : 0;
+}
+
+// Reports a trainer_state.json of another step than the folder's: the Trainer goes on from its step
+// with the data that follow it.
+std::optional<Finding> of_another_step(const Directory& directory) {
+  const std::int64_t named = step_of_folder(directory.name()), said = step_of_trainer(directory);
+  if (named == 0 || said == 0 || named == said) return std::nullopt;
+  Finding finding = side_finding(
+      "trainer_state.json", Severity::kWarning,
+      fmt::format("trainer_state.json says step {}, and the folder is named for step {}. The file "
+                  "was copied from another step: a run that goes on from here counts its steps, "
+                  "its learning rate's schedule and its place in the data from there.",
+                  said, named));
+  finding.evidence = {{"step", said}, {"named", named}};
+  return finding;
+}
+
 // Parameters in Adam's groups, and those without states.
 struct ListedParameters {
   std::size_t listed = 0;
@@ -239,6 +267,8 @@ class SideFileChecks {
       SHW_CHECK(look_at(file));
     }
     if (auto finding = half_of_trainer(checkpoint_)) out_.findings.push_back(std::move(*finding));
+    if (auto finding = of_another_step(*checkpoint_.directory()))
+      out_.findings.push_back(std::move(*finding));
     if (depth_ != Depth::kMetadata) compare_with_weights();
     add_unjudged();
     return std::move(out_);

@@ -55,12 +55,33 @@ bool has_narrow_targets(const Json& object) {
   return false;
 }
 
+bool is_true(const Json& object, const char* key) {
+  auto found = object.find(key);
+  return found != object.end() && found->is_boolean() && found->get<bool>();
+}
+
+void take_weight_bits(const Json& object, QuantConfig& config) {
+  if (config.method == "bitsandbytes") {
+    const bool in8 = is_true(object, "load_in_8bit"), in4 = is_true(object, "load_in_4bit");
+    if (in8 != in4) config.weight_bits = in8 ? 8 : 4;
+    return;
+  }
+  const Json* groups = object_in(object, "config_groups");
+  if (groups == nullptr || groups->size() != 1) return;
+  const Json& group = groups->front();
+  const Json* weights = group.is_object() ? object_in(group, "weights") : nullptr;
+  if (weights == nullptr) return;
+  config.weight_bits = quant_size(*weights, "num_bits");
+  config.weight_group = quant_size(*weights, "group_size");
+}
+
 QuantConfig quant_config_in(const Json& object) {
   QuantConfig config;
   if (auto method = object.find("quant_method"); method != object.end() && method->is_string())
     config.method = method->get<std::string>();
   if (auto version = object.find("checkpoint_format"); version != object.end())
     config.has_whole_zeros = *version == "gptq_v2";
+  take_weight_bits(object, config);
   config.bits = quant_size(object, "bits");
   if (!config.bits) config.bits = quant_size(object, "w_bit");
   config.group = quant_size(object, "group_size");

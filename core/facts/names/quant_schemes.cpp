@@ -120,6 +120,16 @@ Shape zeros_of_groups(const QuantConfig& config, ExtentsView weight, ExtentsView
                         : grouped(*unpacked / bits, ceil_div(*packed, 32), config);
 }
 
+// compressed-tensors packs columns. Columns that do not fill the last number are not judged.
+Shape scale_of_packed(const QuantConfig& config, ExtentsView weight, ExtentsView) {
+  if (!config.weight_bits || !config.weight_group || *config.weight_group < 1 ||
+      *config.weight_bits < 1 || 32 % *config.weight_bits != 0 || weight.size() != 2)
+    return std::nullopt;
+  const auto columns = checked_mul(weight[1], 32 / *config.weight_bits);
+  if (!columns || *columns % *config.weight_group != 0) return std::nullopt;
+  return Extents{weight[0], *columns / *config.weight_group};
+}
+
 // MLX packs columns. Modules may override bits and group size, so only the rows are checked.
 Shape scales_of_mlx(const QuantConfig& config, ExtentsView weight, ExtentsView companion) {
   Extents shape(weight.begin(), weight.end());
@@ -210,7 +220,7 @@ constexpr QuantCompanion kScaledParameter[] = {
     {"_scale_inv|_scale", kAlways, true, scale_of_bytes},
 };
 constexpr QuantCompanion kPacked[] = {
-    {".weight_scale", kAlways, true, nullptr},
+    {".weight_scale", kAlways, true, scale_of_packed},
     {".weight_shape", kAlways, false, nullptr},
     {".weight_zero_point", kAsOthers, false, nullptr},
     {".weight_g_idx", kAsOthers, false, nullptr},
@@ -254,6 +264,11 @@ constexpr QuantCompanion kTorchao[] = {
     {"_scale", kAsOthers, true, nullptr},
     {"_zero_point", kAsOthers, false, nullptr},
 };
+// The attributes of a parameter that was saved with its class, by torch.save or DCP.
+constexpr QuantCompanion kTorchaoAttributes[] = {
+    {".scale", kAsOthers, true, nullptr},
+    {".zero_point", kAsOthers, false, nullptr},
+};
 constexpr QuantCompanion kMlx[] = {
     {".scales", kAlways, true, scales_of_mlx},
     {".biases", kAsOthers, false, scales_of_mlx},
@@ -285,6 +300,8 @@ constexpr QuantScheme kSchemes[] = {
      is_mxfp8},
     {"MXFP8", "torchao", "_qdata", is_float8, kTorchaoMxFp8, {}, QuantForm::kMxSwizzled, is_mxfp8},
     {"torchao", "torchao", "_qdata", is_of_torchao, kTorchao, "_scale", QuantForm::kAffine},
+    {"torchao", "torchao", ".qdata", is_of_torchao, kTorchaoAttributes, ".scale",
+     QuantForm::kAffine},
     {"8-bit",
      "fp8|compressed-tensors|modelopt|fbgemm_fp8",
      ".weight",

@@ -23,14 +23,16 @@ Result<DecodedWeight> byte_form(const QuantSource& from) {
                 : scaled_form(from, std::nullopt, 1.0f);
 }
 
-// torchao packs the parameter W of a module into _W_qdata and companions. Only forms with one
-// element per byte are decoded.
+// torchao packs the parameter W of a module into _W_qdata and companions, or W.qdata. Only forms
+// with one element per byte are decoded.
 Result<DecodedWeight> affine_form(const QuantSource& from) {
   const std::size_t part = from.pair.stem.rfind('.') + 1;
   const Dtype dtype = from.c().dtype(from.pair.weight);
   const bool is_byte_each = dtype != Dtype::kUint8 && dtype != Dtype::kInt32;
-  if (!is_byte_each || part >= from.pair.stem.size() || from.pair.stem[part] != '_')
-    return from.unread("is packed in a way that is not decoded");
+  const bool is_attribute = from.c().fqn(from.pair.weight).ends_with(".qdata");
+  const bool is_named =
+      is_attribute || (part < from.pair.stem.size() && from.pair.stem[part] == '_');
+  if (!is_byte_each || !is_named) return from.unread("is packed in a way that is not decoded");
   if (from.beside(0) && !is_plain_float(from.c().dtype(*from.beside(0))))
     return from.unread("has scales of a form that is not decoded");
   return scaled_form(from, from.beside(1), 1.0f);

@@ -93,9 +93,10 @@ QuantFloats scaled_rows(const Checkpoint& c, const ScaledWeight& from, std::int6
   return out;
 }
 
-// The model's name for torchao's "0._weight_qdata" is "0.weight".
+// The model's name for torchao's "0._weight_qdata" and "0.weight.qdata" is "0.weight".
 std::string decoded_name(const QuantSource& from) {
   const std::string fqn(from.c().fqn(from.pair.weight));
+  if (fqn.ends_with(".qdata")) return from.pair.stem;
   const std::size_t dot = from.pair.stem.rfind('.') + 1;
   const bool is_of_torchao =
       fqn.ends_with("_qdata") && std::string_view(from.pair.stem).substr(dot).starts_with('_');

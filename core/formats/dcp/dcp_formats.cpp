@@ -36,7 +36,7 @@ constexpr FormatTraits rank_local_traits() {
 }
 
 // Tensors wrapped by a subclass or inside a pickled dict are in an item, between bytes that no
-// chunk refers to.
+// chunk refers to. A flattened state's item covers several chunks.
 constexpr FormatTraits kInsideItems = {
     .has_index = true,
     .index_file = kDcpMetadataName,
@@ -68,6 +68,12 @@ constexpr Format kDcpRankLocalFormat = {
 constexpr Format kMegatronFormat = {
     "megatron-dist", "Megatron torch_dist", &kTorchZipCodec,
     &kDcpWriter,     Rewrite::kIndex,       kOneIndex,
+};
+constexpr Format kMegatronFlattenedFormat = {
+    .name = "megatron-dist",
+    .title = "Megatron torch_dist with flattened states",
+    .codec = &kTorchZipCodec,
+    .traits = kInsideItems,
 };
 
 }  // namespace shw

@@ -13,5 +13,7 @@ extern const Format kDcpFormat, kDcpRankLocalFormat, kMegatronFormat;
 extern const Format kDcpWrappedFormat;
 // Read only: a record of .metadata covers a whole dict (pickled_dicts.h).
 extern const Format kDcpPickledFormat;
+// Read only: an item of .metadata covers several chunks (flattened_states.h).
+extern const Format kMegatronFlattenedFormat;
 
 }  // namespace shw

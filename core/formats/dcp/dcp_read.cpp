@@ -8,6 +8,7 @@
 #include "core/formats/dcp/dcp_formats.h"
 #include "core/formats/dcp/dcp_rows.h"
 #include "core/formats/dcp/dcp_shortcut.h"
+#include "core/formats/dcp/flattened_states.h"
 #include "core/formats/dcp/megatron_beside.h"
 #include "core/io/read_whole.h"
 #include "core/model/builder.h"
@@ -122,7 +123,9 @@ Result<std::shared_ptr<const Checkpoint>> read_dcp_metadata(
     note_missing_marker(*folder, has_common_object(names), builder);
   auto checkpoint = builder.finish(progress);
   if (is_cancelled(progress)) return cancelled_error();
-  return checkpoint;
+  return options.format == &kMegatronFormat
+             ? with_shapes_before_flattening(std::move(checkpoint), shapes_before_flattening(*tree))
+             : std::move(checkpoint);
 }
 
 Result<std::shared_ptr<const Checkpoint>> read_dcp(std::shared_ptr<const Directory> directory,

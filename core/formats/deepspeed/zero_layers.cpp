@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <charconv>
 #include <unordered_map>
 
 #include "core/base/words.h"
@@ -21,6 +22,19 @@ constexpr std::uint32_t kMostTensorRanks = 256;
 
 std::string layer_file_name(const std::string& prefix, std::uint32_t rank) {
   return fmt::format("{}-model_{:02}-model_states.pt", prefix.substr(0, prefix.size() - 1), rank);
+}
+
+constexpr std::uint32_t kMostLostLayers = 256;
+
+// The number in "layer_03.".
+std::optional<std::uint32_t> layer_number(std::string_view prefix) {
+  constexpr std::string_view kWord = "layer_";
+  if (!prefix.starts_with(kWord)) return std::nullopt;
+  prefix = prefix.substr(kWord.size(), prefix.find('.') - kWord.size());
+  std::uint32_t number = 0;
+  const auto read = std::from_chars(prefix.data(), prefix.data() + prefix.size(), number);
+  return read.ec == std::errc() && read.ptr == prefix.data() + prefix.size() ? std::optional(number)
+                                                                             : std::nullopt;
 }
 
 class ZeroLayers {
@@ -53,6 +67,7 @@ class ZeroLayers {
         if (!own.contains(rank)) builder_.file(layer_file_name(prefix, rank));
       }
     }
+    add_lost_layers(layers);
     for (const std::string& fqn : order_) add(fqn, pieces_.at(fqn));
     note_joined(layers.empty() ? "" : layers.front().path);
     note_unread();
@@ -77,6 +92,46 @@ class ZeroLayers {
     }
     for (const SideUnreadable& one : file->unreadable)
       unread_[one.error.message].push_back(layer.prefix + dotted_path(one.path));
+  }
+
+  // Names and shapes of the tensors of each layer, by its number.
+  std::map<std::uint32_t, std::vector<std::pair<std::string, Extents>>> forms() const {
+    std::map<std::uint32_t, std::vector<std::pair<std::string, Extents>>> forms;
+    for (const std::string& fqn : order_) {
+      const std::size_t dot = fqn.find('.');
+      if (const auto number = layer_number(fqn))
+        forms[*number].emplace_back(fqn.substr(dot), pieces_.at(fqn).front().tensor.sizes);
+    }
+    for (auto& [number, form] : forms) std::sort(form.begin(), form.end());
+    return forms;
+  }
+
+  // Adds the files of layers missing between two layers of one form. A layer without parameters has
+  // no file, so a gap counts only among blocks of several tensors that mostly follow one another.
+  void add_lost_layers(std::span<const ZeroLayer> layers) {
+    constexpr std::size_t kFewestTensors = 4;
+    const auto known = forms();
+    std::size_t adjacent = 0;
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> gaps;
+    for (auto at = known.begin(); at != known.end(); ++at) {
+      const auto next = std::next(at);
+      if (next == known.end() || at->second != next->second || at->second.size() < kFewestTensors)
+        continue;
+      if (next->first == at->first + 1)
+        ++adjacent;
+      else
+        gaps.emplace_back(at->first, next->first);
+    }
+    if (gaps.size() > 1 || adjacent < 2) return;
+    for (const auto& [before, after] : gaps) {
+      for (const ZeroLayer& layer : layers) {
+        if (layer_number(layer.prefix) != before) continue;
+        for (std::uint32_t lost = before + 1; lost < after && lost - before <= kMostLostLayers;
+             ++lost)
+          builder_.file(
+              fmt::format("layer_{:02}{}", lost, layer.path.substr(layer.prefix.size() - 1)));
+      }
+    }
   }
 
   // Derives the number of ranks from one rank's files: the output matrix of attention is square in

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
 
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
@@ -48,6 +49,7 @@ class LegacyReading {
       builder_.add_object(
           {.fqn = std::move(value.name), .item = {}, .inlined = std::move(value.value)});
     add_missing();
+    add_missing_beside();
     for (Finding& finding : notes_.findings) builder_.add_finding(std::move(finding));
     if (auto mixed = steps_.finding("iteration")) builder_.add_finding(std::move(*mixed));
     note_unreadable();
@@ -112,6 +114,18 @@ class LegacyReading {
           if (!folders_.contains(folder))
             builder_.file(folder + (is_apart ? "/model_rng.pt" : "/model_optim_rng.pt"));
         }
+      }
+    }
+  }
+
+  // Every model-parallel rank writes files of the same names: the optimizer's lies in each folder.
+  void add_missing_beside() {
+    std::set<std::string> names;
+    for (const auto& [folder, own] : folders_) names.insert(own.begin(), own.end());
+    for (const auto& [folder, own] : folders_) {
+      for (const std::string& name : names) {
+        if (std::find(own.begin(), own.end(), name) == own.end())
+          builder_.file(folder + "/" + name);
       }
     }
   }

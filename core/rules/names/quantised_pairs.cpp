@@ -150,6 +150,24 @@ void report_shapes(QuantCheck& check, const QuantFamily& family, std::size_t k) 
       subjects, details);
 }
 
+// Reports weights of bitsandbytes stored in 4 bits where the config says 8, or the other way round.
+void report_other_bits(QuantCheck& check, const QuantFamily& family) {
+  const QuantForm form = family.scheme->form;
+  if (!check.config || check.config->method != "bitsandbytes" || !check.config->weight_bits ||
+      (form != QuantForm::kNf && form != QuantForm::kInt8Rows) || family.pairs.empty())
+    return;
+  const std::int64_t stored = form == QuantForm::kNf ? 4 : 8, said = *check.config->weight_bits;
+  if (said == stored) return;
+  std::vector<std::string> subjects;
+  for (const QuantPair& pair : family.pairs) subjects.push_back(check.fqn(pair.weight));
+  check.report(
+      fmt::format("{} {} stored in {} bits by bitsandbytes, and {} says {} (load_in_{}bit). "
+                  "The loader looks for tensors that are not here.",
+                  plural(subjects.size(), "weight"), subjects.size() == 1 ? "is" : "are", stored,
+                  check.config->file, said, said),
+      subjects, subjects);
+}
+
 // Weight elements per scale element along an axis, if three of four weights
 // agree.
 std::optional<std::int64_t> usual_step(const Checkpoint& c, const QuantFamily& family,
@@ -393,6 +411,7 @@ void find_quantised_pairs(const Facts& facts, std::vector<Finding>& findings) {
     }
     if (is_whole) report_orphans(check, family);
     report_unconverted(check, family);
+    report_other_bits(check, family);
     if (is_whole) report_left_plain(check, family);
   }
   report_router_bias(check);

@@ -5,11 +5,14 @@
 // torch loads BYTES entries with weights_only=False, so any name in them is executed. For the
 // danger of each name see severity_of_import.
 #include <map>
+#include <set>
+#include <string_view>
 
 #include "core/base/parallel.h"
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
+#include "core/formats/common/unsafe_file.h"
 #include "core/formats/object_pickle.h"
 #include "core/rules/rules.h"
 
@@ -81,9 +84,38 @@ void add_damaged(const Facts& facts, std::size_t object, const Error& error, Fin
   add_subject(finding.subjects, fqn);
 }
 
+// Reports files of which opening read nothing: those beside the checkpoint's own, which a program
+// that goes on from the folder loads too, and its own that could not be read.
+void add_unread_files(const Checkpoint& checkpoint, std::vector<Finding>& findings) {
+  constexpr std::size_t kMostFiles = 4096, kMostTold = 32;
+  std::set<std::string_view> unread, told_before;
+  for (const Finding& finding : checkpoint.opening_findings()) {
+    auto& subjects = finding.rule == "unsafe-pickle" ? told_before : unread;
+    subjects.insert(finding.subjects.begin(), finding.subjects.end());
+  }
+  std::vector<const FileRow*> files;
+  for (const FileRow& file : checkpoint.files()) {
+    if ((!file.referenced || unread.contains(file.path)) && !told_before.contains(file.path) &&
+        file.safe && file.kind == EntryKind::kFile && is_named_as_pickle(file.path) &&
+        files.size() < kMostFiles)
+      files.push_back(&file);
+  }
+  std::vector<std::vector<Finding>> told(files.size());
+  parallel_for_ranges(files.size(), 1, [&](std::size_t i, std::size_t) {
+    told[i] = unsafe_findings_of_file(*checkpoint.directory(), files[i]->path);
+  });
+  std::size_t added = 0;
+  for (std::vector<Finding>& of_file : told) {
+    for (Finding& finding : of_file) {
+      if (added++ < kMostTold) findings.push_back(std::move(finding));
+    }
+  }
+}
+
 void find_unsafe_pickles(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   if (facts.depth < Depth::kHeaders || checkpoint.directory() == nullptr) return;
+  add_unread_files(checkpoint, findings);
   const std::string kComputed = "something that it first computes";
   std::map<std::pair<std::string, Severity>, ImportGroup> groups;
   std::vector<std::string> not_read;

@@ -167,9 +167,12 @@ TEST_CASE("dequantised: companions that do not fit leave the weight as it is sto
   }
 }
 
-TEST_CASE("dequantised: weights that torchao packs are plain again under their own names") {
+namespace {
+
+// `between`: what torchao writes between a module's name and the name of a packed tensor.
+void must_decode_torchao(const std::string& between) {
   // Two rows with a scale and a zero point each, and a matrix of FP8 with one scale.
-  const std::string header =
+  std::string header =
       R"({"a._weight_qdata":{"dtype":"I8","shape":[2,2],"data_offsets":[0,4]},)"
       R"("a._weight_scale":{"dtype":"F32","shape":[2,1],"data_offsets":[4,12]},)"
       R"("a._weight_zero_point":{"dtype":"I8","shape":[2,1],"data_offsets":[12,14]},)"
@@ -177,6 +180,9 @@ TEST_CASE("dequantised: weights that torchao packs are plain again under their o
       R"("b._weight_scale":{"dtype":"F32","shape":[1,1],"data_offsets":[16,20]},)"
       R"("c._weight_qdata":{"dtype":"U8","shape":[1,2],"data_offsets":[20,22]},)"
       R"("c._weight_scale":{"dtype":"F32","shape":[1,1],"data_offsets":[22,26]}})";
+  const std::string in_files = "._weight_";
+  for (std::size_t at = 0; (at = header.find(in_files, at)) != header.npos; at += between.size())
+    header.replace(at, in_files.size(), between);
   const float scales[] = {0.5f, 2.0f}, one[] = {4.0f};
   auto text_of = [](std::span<const float> numbers) {
     return std::string(reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes());
@@ -199,6 +205,13 @@ TEST_CASE("dequantised: weights that torchao packs are plain again under their o
   CHECK(numbers_of("a.weight") == std::vector<float>{0.5f, -1.0f, 8.0f, 10.0f});
   CHECK(numbers_of("b.weight") == std::vector<float>{4.0f, -4.0f});
   // Two numbers per byte: the tensor is kept, and a finding reports it.
-  CHECK((*checkpoint)->find("c._weight_qdata").has_value());
+  CHECK((*checkpoint)->find("c" + between + "qdata").has_value());
   CHECK_FALSE((*checkpoint)->opening_findings().empty());
+}
+
+}  // namespace
+
+TEST_CASE("dequantised: weights that torchao packs are plain again under their own names") {
+  must_decode_torchao("._weight_");  // transformers, in safetensors
+  must_decode_torchao(".weight.");   // a parameter that was saved with its class
 }

@@ -271,3 +271,27 @@ TEST_CASE("deepspeed: files of ranks that a pipeline lacks are missing") {
   CHECK(causes_without("-model_01-").find("layer_02-model_01-model_states.pt") !=
         std::string::npos);
 }
+
+TEST_CASE("deepspeed: a block that is missing between blocks of a pipeline is reported") {
+  const auto causes_of_blocks = [](const std::vector<int>& numbers) {
+    ZeroFiles files;
+    for (const auto& entry : std::filesystem::directory_iterator(kPipeline + "/ckpt")) {
+      const std::string name = entry.path().filename().string(), block = "layer_02";
+      std::ifstream in(entry.path(), std::ios::binary);
+      const std::string text(std::istreambuf_iterator<char>(in), {});
+      const auto bytes = std::as_bytes(std::span(text));
+      if (name.starts_with("mp_rank")) files.emplace_back(name, Bytes(bytes.begin(), bytes.end()));
+      if (!name.starts_with(block)) continue;
+      for (int number : numbers)
+        files.emplace_back("layer_0" + std::to_string(number) + name.substr(block.size()),
+                           Bytes(bytes.begin(), bytes.end()));
+    }
+    return causes_of(std::move(files));
+  };
+  const std::string causes = causes_of_blocks({2, 3, 4, 6, 7});
+  CHECK(causes.find("layer_05-model_00-model_states.pt") != std::string::npos);
+  CHECK(causes.find("layer_05-model_01-model_states.pt") != std::string::npos);
+  CHECK(causes_of_blocks({2, 3, 4, 5, 6}).find("layer_0") == std::string::npos);
+  // Layers without parameters have no files.
+  CHECK(causes_of_blocks({2, 4, 6, 8}).find("layer_05") == std::string::npos);
+}

@@ -110,6 +110,25 @@ TEST_CASE("megatron torch format: a rank's file that is missing is named") {
   }
 }
 
+TEST_CASE("megatron torch format: an optimizer's file that one rank lacks is named") {
+  MegatronFiles files = megatron_files();
+  const std::string name = "/distrib_optim.pt";
+  const auto folder_of = [](const std::string& path) { return path.substr(0, path.rfind('/')); };
+  std::string lost;
+  for (std::size_t i = 0, count = files.size(); i < count; ++i) {
+    if (!files[i].first.ends_with("/model_optim_rng.pt")) continue;
+    const std::string path = folder_of(files[i].first) + name;
+    if (lost.empty())
+      lost = path;
+    else
+      files.emplace_back(path, Bytes(files[i].second));
+  }
+  const auto told = megatron_findings(std::move(files));
+  CHECK(std::any_of(told.begin(), told.end(), [&](const Finding& finding) {
+    return finding.rule == "missing-file" && finding.subjects.front() == lost;
+  }));
+}
+
 TEST_CASE(
     "megatron torch format: a file that is cut off or bent is never read wrongly in silence") {
   const MegatronFiles whole_files = megatron_files();

@@ -285,3 +285,21 @@ TEST_CASE("a folder of a trainer: the model is what its training did not leave b
   REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
   CHECK(names_of(**opened) == "w0 |");
 }
+
+TEST_CASE("a folder of Trainer: a trainer_state.json of another step than the folder is reported") {
+  const auto is_reported = [](const std::string& folder, const std::string& state) {
+    auto opened = open_checkpoint(
+        memory_directory(folder, Files{{"pytorch_model.bin", weights_of({{16, 8}, {8, 8}})},
+                                       {"trainer_state.json", to_bytes(state)}}));
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+    const CheckReport report = checked(**opened);
+    return std::any_of(report.findings.begin(), report.findings.end(), [](const Finding& finding) {
+      return finding.rule == "side-file" &&
+             finding.subjects == std::vector<std::string>{"trainer_state.json"};
+    });
+  };
+  CHECK(is_reported("run/checkpoint-400", R"({"global_step": 300})"));
+  CHECK_FALSE(is_reported("run/checkpoint-400", R"({"global_step": 400})"));
+  CHECK_FALSE(is_reported("run/checkpoint-best", R"({"global_step": 300})"));
+  CHECK_FALSE(is_reported("run/checkpoint-400", R"({"epoch": 3})"));
+}

@@ -253,6 +253,42 @@ TEST_CASE("quantised pairs: settings in a file beside config.json count as those
   CHECK_FALSE(is_reported(R"({"quant_algo": null, "kv_cache_quant_algo": "FP8"})"));
 }
 
+TEST_CASE("quantised pairs: bits of bitsandbytes that are not those of the config are reported") {
+  for (const Quantised& module : quantised_modules()) {
+    const std::string scheme = module.scheme;
+    if (scheme != "NF4" && scheme != "int8") continue;
+    Quantised other = module;
+    other.config = scheme == "NF4" ? R"({"quant_method": "bitsandbytes", "load_in_8bit": true})"
+                                   : R"({"quant_method": "bitsandbytes", "load_in_4bit": true})";
+    const CheckReport report = checked_quantised(four_layers(other), other);
+    const Finding* finding = find(report, "quantised-pairs");
+    REQUIRE(finding != nullptr);
+    CHECK(finding->cause.find(scheme == "NF4" ? "in 4 bits" : "in 8 bits") != std::string::npos);
+    CHECK(finding->subjects.size() == 4);
+  }
+}
+
+TEST_CASE("quantised pairs: packed weights of other bits or groups than the config are reported") {
+  const auto reports = [](const char* bits, const char* group) {
+    const std::string config = fmt::format(
+        R"({{"quant_method": "compressed-tensors", "format": "pack-quantized", "config_groups":
+            {{"group_0": {{"targets": ["Linear"], "weights":
+              {{"num_bits": {}, "group_size": {}, "strategy": "group"}}}}}}}})",
+        bits, group);
+    // 64 columns of 4 bits, a scale for each 16.
+    const Quantised module{"packed",
+                           config.c_str(),
+                           {{".weight_packed", {"I32", {10, 8}}},
+                            {".weight_scale", {"BF16", {10, 4}}},
+                            {".weight_shape", {"I64", {2}}}}};
+    return find(checked_quantised(four_layers(module), module), "quantised-pairs") != nullptr;
+  };
+  CHECK_FALSE(reports("4", "16"));
+  CHECK_FALSE(reports("4", "null"));
+  CHECK(reports("8", "16"));
+  CHECK(reports("4", "32"));
+}
+
 TEST_CASE("quantised pairs: packed weights beside a config that does not say so are a warning") {
   const auto announced = [](const char* dtype, const char* scale, const std::string& more) {
     NamedTensors tensors = llama_tensors(same_name);

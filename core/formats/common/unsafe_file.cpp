@@ -1,0 +1,98 @@
+#include "core/formats/common/unsafe_file.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "core/base/little_endian.h"
+#include "core/formats/common/magic.h"
+#include "core/formats/common/pickle.h"
+#include "core/formats/common/pickle_safety.h"
+#include "core/formats/common/zip.h"
+
+namespace shw {
+namespace {
+
+constexpr std::uint64_t kMostPickle = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMostUnmapped = std::uint64_t{4} << 20;
+constexpr std::size_t kMostPickles = 16;  // in one file
+constexpr std::size_t kMostTold = 8;
+constexpr PickleLimits kLimits{1u << 22, 200, 1u << 14};
+
+class UnsafeFile {
+ public:
+  UnsafeFile(const ByteSource& source, const std::string& path) : source_(source), path_(path) {}
+
+  std::vector<Finding> run(const std::shared_ptr<const ByteSource>& shared) {
+    auto first = read_bytes(source_, 0, std::min<std::uint64_t>(source_.size(), 4));
+    if (!first || first->size() < 2) return {};
+    const bool is_zip = first->size() == 4 && load_little<std::uint32_t>(*first) == kZipMagic;
+    if (!is_zip || !look_in_zip(shared)) look_at_file();
+    return std::move(findings_);
+  }
+
+ private:
+  // False if the archive cannot be read.
+  bool look_in_zip(const std::shared_ptr<const ByteSource>& shared) {
+    auto zip = ZipReader::open(shared, 0, source_.size());
+    if (!zip) return false;
+    std::size_t seen = 0;
+    for (const ZipEntry& entry : zip->entries()) {
+      if (!entry.name.ends_with(".pkl") && !entry.name.ends_with(".pickle")) continue;
+      if (++seen > kMostPickles) break;
+      if (auto bytes = zip->read(entry, kMostPickle)) look_at(*bytes);
+    }
+    return true;
+  }
+
+  // Bare pickles in a row: torch.save before zip has five, followed by the elements.
+  void look_at_file() {
+    if (const BytesView mapped = source_.mapped(); !mapped.empty()) return look_at(mapped);
+    auto bytes = read_bytes(source_, 0, std::min(source_.size(), kMostUnmapped));
+    if (bytes) look_at(*bytes);
+  }
+
+  void look_at(BytesView bytes) {
+    for (std::size_t pickle = 0; pickle < kMostPickles && !bytes.empty(); ++pickle) {
+      auto tree = decode_pickle(bytes, path_, 0, kLimits);
+      if (!tree) return look_before_damage(bytes, tree.error());
+      take(*tree);
+      bytes = bytes.subspan(std::min<std::size_t>(tree->end(), bytes.size()));
+    }
+  }
+
+  void look_before_damage(BytesView bytes, const Error& error) {
+    if (!error.place.offset || *error.place.offset > bytes.size()) return;
+    Bytes begin(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(*error.place.offset));
+    for (char opcode : {'N', '.'}) begin.push_back(static_cast<std::byte>(opcode));
+    if (auto tree = decode_pickle(begin, path_, 0, kLimits)) take(*tree);
+  }
+
+  void take(const PickleTree& tree) {
+    for (Finding& finding : unsafe_pickle_findings(tree, path_, PickleOf::kPrograms)) {
+      const bool is_told = finding.rule == "unsafe-pickle" && finding.severity > Severity::kInfo;
+      if (is_told && findings_.size() < kMostTold) findings_.push_back(std::move(finding));
+    }
+  }
+
+  const ByteSource& source_;
+  const std::string& path_;
+  std::vector<Finding> findings_;
+};
+
+}  // namespace
+
+bool is_named_as_pickle(std::string_view path) {
+  constexpr auto kEndings = std::to_array<std::string_view>(
+      {".pt", ".pth", ".bin", ".pkl", ".pickle", ".ckpt", ".p", ".joblib", ".dill"});
+  return std::any_of(kEndings.begin(), kEndings.end(),
+                     [&](std::string_view ending) { return path.ends_with(ending); });
+}
+
+std::vector<Finding> unsafe_findings_of_file(const Directory& directory, const std::string& path) {
+  auto source = directory.open(path);
+  if (!source) return {};
+  return UnsafeFile(**source, path).run(*source);
+}
+
+}  // namespace shw
