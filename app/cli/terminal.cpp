@@ -205,6 +205,12 @@ std::string progress_text(Phase phase, std::uint64_t done, std::uint64_t total, 
   return text;
 }
 
+std::string progress_json(Phase phase, std::uint64_t done, std::uint64_t total, bool in_bytes) {
+  return fmt::format(
+      "{{\"progress\": {{\"phase\": \"{}\", \"done\": {}, \"total\": {}, \"unit\": \"{}\"}}}}\n",
+      phase_title(phase), done, total, in_bytes ? "bytes" : "items");
+}
+
 struct ProgressLine::State {
   std::mutex mutex;
   std::condition_variable stop_now;
@@ -216,6 +222,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr std::string_view kJsonForm = "json";
 // Interval of progress lines in batch logs.
 constexpr std::chrono::seconds kHeartbeat(30);
 
@@ -252,6 +259,22 @@ void beat(const Progress& progress, std::mutex& mutex, std::condition_variable& 
   }
 }
 
+// For programs (SHARDWRIGHT_PROGRESS=json): ten times a second a line of JSON if anything has
+// changed, and one at the end.
+void stream(const Progress& progress, std::mutex& mutex, std::condition_variable& changed,
+            const bool& stop) {
+  std::string last;
+  const auto write_new = [&] {
+    std::string line =
+        progress_json(progress.phase, progress.done, progress.total, progress.in_bytes);
+    if (line != last) write_all(STDERR_FILENO, line);
+    last = std::move(line);
+  };
+  std::unique_lock lock(mutex);
+  while (!changed.wait_for(lock, std::chrono::milliseconds(100), [&] { return stop; })) write_new();
+  write_new();
+}
+
 // Repaints ten times a second; jobs below 300 ms show no line.
 void paint(const Progress& progress, int width, std::mutex& mutex, std::condition_variable& changed,
            const bool& stop) {
@@ -274,6 +297,13 @@ void paint(const Progress& progress, int width, std::mutex& mutex, std::conditio
 ProgressLine::ProgressLine(const Terminal& terminal, const Progress& progress)
     : state_(std::make_unique<State>()) {
   if (terminal.quiet()) return;
+  if (const char* form = std::getenv("SHARDWRIGHT_PROGRESS");
+      form != nullptr && form == kJsonForm) {
+    start_thread(state_->painter, [state = state_.get(), &progress] {
+      stream(progress, state->mutex, state->stop_now, state->stop);
+    });
+    return;
+  }
   if (!terminal.talks_to_terminal()) {
     start_thread(state_->painter, [state = state_.get(), &progress] {
       beat(progress, state->mutex, state->stop_now, state->stop);

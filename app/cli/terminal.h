@@ -45,7 +45,8 @@ class Terminal {
 };
 
 // A progress line on stderr with phase, amount, rate and time, while the object lives. Without a
-// terminal it prints a line every 30 s, so that batch logs show activity.
+// terminal it prints a line every 30 s, so that batch logs show activity; with
+// SHARDWRIGHT_PROGRESS=json lines of JSON for the program that started it.
 class ProgressLine {
  public:
   ProgressLine(const Terminal& terminal, const Progress& progress);
@@ -57,6 +58,10 @@ class ProgressLine {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+// The line for programs: {"progress": {"phase": "Copying", "done": 1, "total": 2, "unit":
+// "bytes"}}.
+std::string progress_json(Phase phase, std::uint64_t done, std::uint64_t total, bool in_bytes);
 
 // The text of the progress line, separate for tests.
 std::string progress_text(Phase phase, std::uint64_t done, std::uint64_t total, bool in_bytes,

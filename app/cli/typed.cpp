@@ -16,7 +16,9 @@ bool asks_for_json(int argc, char** argv) {
 
 EarlyExit usage_error(bool json, const std::string& message, const std::string& advice) {
   if (json)
-    return {3, with_origin(error_to_json(Error{ErrorKind::kUsage, message, {}, advice}), {}), {}};
+    return {3,
+            with_origin(error_to_json(Error{ErrorKind::kUsage, message, {}, advice}), {}) + "\n",
+            {}};
   return {3, {}, "shardwright: " + message + "\n" + advice + "\n"};
 }
 

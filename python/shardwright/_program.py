@@ -1,5 +1,6 @@
 """Runs the program and reads its JSON."""
 
+import collections
 import json
 import os
 import re
@@ -66,16 +67,23 @@ def _environment():
 def run(verb, *words, progress=None):
     """The answer of `shardwright VERB WORDS --json`, as a dict; raises ShardwrightError.
 
-    `progress(text)` is called with each line that the program says meanwhile.
+    `progress` hears how far the run is: a function that is called with a Progress, at most ten
+    times a second and in a thread of its own, or a bar of tqdm.
     """
     command = [program(), verb, *map(os.fspath, words), "--json"]
+    environment = _environment()
     if progress is None:
         command.append("--quiet")
+    else:
+        environment["SHARDWRIGHT_PROGRESS"] = "json"
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, env=_environment(),
+                               stderr=subprocess.PIPE, env=environment,
                                start_new_session=True)  # Ctrl-C is passed on below, once
-    said = []
-    reader = threading.Thread(target=_hear, args=(process.stderr, said, progress), daemon=True)
+    if progress is not None and not callable(progress):
+        progress = _drawing(progress)
+    said, failures = [], []
+    reader = threading.Thread(target=_hear, args=(process.stderr, said, progress, failures),
+                              daemon=True)
     reader.start()
     try:
         out = process.stdout.read()
@@ -89,15 +97,47 @@ def run(verb, *words, progress=None):
         reader.join(timeout=5)
         process.stdout.close()
         process.stderr.close()
+    if failures:
+        raise failures[0]
     return _answer(code, out, "".join(said))
 
 
-def _hear(pipe, said, progress):
+class Progress(collections.namedtuple("Progress", ["phase", "done", "total", "unit"])):
+    """`done` of `total` in this phase, in bytes or items (`unit`); `total` is 0 while unknown."""
+
+    __slots__ = ()
+
+    def __str__(self):
+        return f"{self.phase}: {self.done} of {self.total} {self.unit}"
+
+
+def _hear(pipe, said, progress, failures):
+    """Reads to the end, whatever becomes of `progress`: a full pipe would stop the program."""
     for line in iter(pipe.readline, b""):
         text = line.decode(errors="replace")
-        said.append(text)
-        if progress is not None:
-            progress(text.rstrip("\n"))
+        if not text.startswith('{"progress": '):
+            said.append(text)
+        elif progress is not None and not failures:
+            try:
+                progress(Progress(**json.loads(text)["progress"]))
+            except Exception as failure:  # is raised where the run was called
+                failures.append(failure)
+
+
+def _drawing(bar):
+    """Shows progress on a bar of tqdm, which begins anew with each phase."""
+    drawn = []
+
+    def draw(progress):
+        if drawn != [progress.phase]:
+            drawn[:] = [progress.phase]
+            bar.set_description(progress.phase, refresh=False)
+            bar.unit, bar.unit_scale = ("B", True) if progress.unit == "bytes" else ("it", False)
+            bar.reset()
+        bar.total = progress.total or None
+        bar.update(progress.done - bar.n)
+
+    return draw
 
 
 def _answer(code, out, said):

@@ -243,6 +243,31 @@ def test_import_loads_no_array_library():
     assert not {"numpy", "torch", "ml_dtypes", "safetensors"} & set(loaded)
 
 
+def test_progress_is_heard(tmp_path):
+    model = tmp_path / "model.safetensors"
+    write_safetensors(model, "w", np.zeros(1 << 22, np.float32))
+    heard = []
+    sw.convert(model, "dcp", out=tmp_path / "out", progress=heard.append)
+    assert heard and all(0 <= one.done and one.unit in ("bytes", "items") for one in heard)
+    verified = [one for one in heard if one.phase == "Verifying"]
+    assert verified and verified[-1].done == verified[-1].total >= 1 << 24
+    assert str(verified[-1]).startswith("Verifying: ")
+
+    def fails(progress):
+        raise RuntimeError("from the callback")
+    with pytest.raises(RuntimeError, match="from the callback"):
+        sw.check(model, data=True, progress=fails)
+
+
+def test_a_bar_of_tqdm_shows_progress(tmp_path):
+    tqdm = pytest.importorskip("tqdm")
+    write_safetensors(tmp_path / "model.safetensors", "w", np.zeros(1 << 22, np.float32))
+    with open(tmp_path / "said", "w") as said, tqdm.tqdm(file=said, mininterval=0) as bar:
+        assert sw.open(tmp_path).check(data=True, progress=bar).findings == []
+        assert 0 < bar.n <= bar.total
+    assert "%" in (tmp_path / "said").read_text()
+
+
 def test_ctrl_c_ends_a_call_of_the_library():
     import socket
     with socket.socket() as silent:  # takes connections and says nothing

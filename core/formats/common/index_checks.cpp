@@ -91,16 +91,11 @@ void add_misplaced(CheckpointBuilder& builder, const IndexedFiles& indexed,
 }
 
 // Total bytes of all indexed tensors; nullopt if one is missing.
-std::optional<std::uint64_t> bytes_named(const IndexedFiles& indexed) {
-  std::unordered_map<std::string_view, std::uint64_t> bytes;
-  for (const IndexedFile& file : indexed.files) {
-    for (const auto& [name, length] : file.tensors) bytes.emplace(name, length);
-  }
+std::optional<std::uint64_t> bytes_named(const MatchedIndex& matched) {
   std::uint64_t sum = 0;
-  for (const auto& [fqn, path] : indexed.map) {
-    auto found = bytes.find(fqn);
-    if (found == bytes.end()) return std::nullopt;
-    sum += found->second;
+  for (const std::size_t place : matched.entries) {
+    if (place == MatchedIndex::kNotHeld) return std::nullopt;
+    sum += matched.held[place].bytes;
   }
   return sum;
 }
@@ -109,10 +104,11 @@ std::optional<std::uint64_t> bytes_named(const IndexedFiles& indexed) {
 struct Totals {
   std::uint64_t said = 0, named = 0;
 };
-std::optional<Totals> differing_totals(const IndexedFiles& indexed) {
-  const auto sum = bytes_named(indexed);
-  if (!sum || !indexed.total || *indexed.total == *sum) return std::nullopt;
-  return Totals{*indexed.total, *sum};
+std::optional<Totals> differing_totals(const MatchedIndex& matched) {
+  const auto& total = matched.indexed.total;
+  const auto sum = bytes_named(matched);
+  if (!sum || !total || *total == *sum) return std::nullopt;
+  return Totals{*total, *sum};
 }
 
 // A hostile total may exceed any file size.
@@ -137,34 +133,59 @@ std::optional<std::pair<std::string_view, std::string_view>> family_of(std::stri
   return std::pair(path.substr(0, digits + 1), path.substr(of));
 }
 
+bool is_held_by(const MatchedIndex& matched, const FiledTensor& tensor, const std::string& path) {
+  const auto is_it = [&](std::size_t file) { return matched.indexed.files[file].path == path; };
+  return is_it(tensor.file) ||
+         std::any_of(tensor.more_files.begin(), tensor.more_files.end(), is_it);
+}
+
 }  // namespace
 
-void check_index(CheckpointBuilder& builder, const IndexedFiles& indexed) {
-  const std::string& index = indexed.index;
-  std::set<std::pair<std::string_view, std::string_view>> held;
-  std::unordered_map<std::string_view, std::string_view> lies_in;
-  std::set<std::string_view> readable;
-  for (const IndexedFile& file : indexed.files) {
-    readable.insert(file.path);
-    for (const auto& [name, bytes] : file.tensors) {
-      held.insert({name, file.path});
-      lies_in.emplace(name, file.path);
+MatchedIndex::MatchedIndex(IndexedFiles files) : indexed(std::move(files)) {
+  std::size_t names = 0;
+  for (const IndexedFile& file : indexed.files) names += file.tensors.size();
+  std::unordered_map<std::string_view, std::size_t> places;
+  places.reserve(names);
+  held.reserve(names);
+  for (std::size_t i = 0; i < indexed.files.size(); ++i) {
+    for (const auto& [name, bytes] : indexed.files[i].tensors) {
+      const auto [place, is_new] = places.try_emplace(name, held.size());
+      if (is_new)
+        held.push_back({name, i, bytes});
+      else
+        held[place->second].more_files.push_back(i);
     }
   }
+  entries.reserve(indexed.map.size());
+  for (const auto& [fqn, path] : indexed.map) {
+    const auto place = places.find(fqn);
+    entries.push_back(place == places.end() ? kNotHeld : place->second);
+    if (place != places.end()) held[place->second].is_named = true;
+  }
+}
+
+void check_index(CheckpointBuilder& builder, const MatchedIndex& matched) {
+  const IndexedFiles& indexed = matched.indexed;
+  const std::string& index = indexed.index;
+  std::unordered_set<std::string_view> readable;
+  for (const IndexedFile& file : indexed.files) readable.insert(file.path);
   Finding missing = bad_record(index, "");
   missing.subjects.clear();
   const std::unordered_set<std::string_view> not_there(indexed.not_there.begin(),
                                                        indexed.not_there.end());
   std::vector<Misplaced> misplaced, stale;
-  for (const auto& [fqn, path] : indexed.map) {
-    if (held.contains({fqn, path})) continue;
+  for (std::size_t i = 0; i < matched.entries.size(); ++i) {
+    const auto& [fqn, path] = indexed.map[i];
+    const std::size_t place = matched.entries[i];
+    const FiledTensor* held = place == MatchedIndex::kNotHeld ? nullptr : &matched.held[place];
+    if (held != nullptr && is_held_by(matched, *held, path)) continue;
     // If files are missing, existing unread ones belong to the same old save.
     const bool is_gone =
         not_there.contains(path) || (!not_there.empty() && !readable.contains(path));
     // Paths that leave the folder are reported by their own rule.
     if (!is_gone || !is_safe_relative_path(path)) builder.file(path);
-    if (auto found = lies_in.find(fqn); found != lies_in.end())
-      (is_gone ? stale : misplaced).push_back({fqn, path, std::string(found->second)});
+    if (held != nullptr)
+      (is_gone ? stale : misplaced).push_back({fqn, path, indexed.files[held->file].path});
     else if (readable.contains(path))
       missing.subjects.push_back(fqn);
     else
@@ -181,17 +202,13 @@ void check_index(CheckpointBuilder& builder, const IndexedFiles& indexed) {
   builder.add_finding(std::move(missing));
 }
 
-void check_unnamed(CheckpointBuilder& builder, const IndexedFiles& indexed) {
-  const std::string& index = indexed.index;
-  std::set<std::string_view> named;
-  for (const auto& [fqn, path] : indexed.map) named.insert(fqn);
+void check_unnamed(CheckpointBuilder& builder, const MatchedIndex& matched) {
+  const std::string& index = matched.indexed.index;
   Finding finding = bad_record(index, "");
   finding.severity = Severity::kWarning;
   finding.subjects.clear();
-  for (const IndexedFile& file : indexed.files) {
-    for (const auto& [name, bytes] : file.tensors) {
-      if (named.insert(name).second) finding.subjects.push_back(name);
-    }
+  for (const FiledTensor& tensor : matched.held) {
+    if (!tensor.is_named) finding.subjects.emplace_back(tensor.name);
   }
   if (finding.subjects.empty()) return;
   finding.cause = fmt::format(
@@ -205,10 +222,10 @@ void check_unnamed(CheckpointBuilder& builder, const IndexedFiles& indexed) {
   builder.add_finding(std::move(finding));
 }
 
-void check_promises(CheckpointBuilder& builder, const IndexedFiles& indexed) {
-  const std::string& index = indexed.index;
-  const auto totals = differing_totals(indexed);
-  const std::vector<std::string>& missing = indexed.missing_parts;
+void check_promises(CheckpointBuilder& builder, const MatchedIndex& matched) {
+  const std::string& index = matched.indexed.index;
+  const auto totals = differing_totals(matched);
+  const std::vector<std::string>& missing = matched.indexed.missing_parts;
   std::string said;
   decltype(Finding::evidence) numbers;
   if (totals) {
@@ -249,11 +266,9 @@ void check_promises(CheckpointBuilder& builder, const IndexedFiles& indexed) {
 
 std::vector<std::string> files_that_hold(std::span<const IndexedFile> files, const WeightMap& map,
                                          std::string_view single) {
-  std::unordered_set<std::string_view> named, named_paths;
-  for (const auto& [fqn, path] : map) {
-    named.insert(fqn);
-    named_paths.insert(path);
-  }
+  std::unordered_set<std::string_view> named;
+  for (const auto& [fqn, path] : map) named.insert(fqn);
+  const std::vector<std::string_view> named_paths = files_named(map);
   const auto holds_all = [&](const std::vector<const IndexedFile*>& group) {
     std::unordered_set<std::string_view> held;
     for (const IndexedFile* file : group) {
@@ -283,14 +298,16 @@ std::vector<std::string> files_that_hold(std::span<const IndexedFile> files, con
   for (const IndexedFile& file : files) {
     const bool holds_any = std::any_of(file.tensors.begin(), file.tensors.end(),
                                        [&](const auto& one) { return named.contains(one.first); });
-    if (holds_any || named_paths.contains(file.path)) all.push_back(&file);
+    if (holds_any ||
+        std::binary_search(named_paths.begin(), named_paths.end(), std::string_view(file.path)))
+      all.push_back(&file);
   }
   return holds_all(all) ? paths_of(all) : std::vector<std::string>();
 }
 
 std::vector<std::string> named_files(const std::vector<std::string>& all, const WeightMap& map) {
-  std::set<std::string_view> named;
-  for (const auto& [fqn, path] : map) named.insert(path);
+  const std::vector<std::string_view> files = files_named(map);
+  const std::unordered_set<std::string_view> named(files.begin(), files.end());
   std::vector<std::string> chosen;
   std::set<std::pair<std::string_view, std::string_view>> families;
   for (const std::string& path : all) {

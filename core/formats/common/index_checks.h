@@ -1,6 +1,7 @@
 // Compares the index of a multi-file checkpoint with its files.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -29,13 +30,35 @@ struct IndexedFiles {
   bool is_passed_over = false;  // transformers loads a single file beside it instead
 };
 
+// A tensor name of the files, with the first file that holds it.
+struct FiledTensor {
+  std::string_view name;
+  std::size_t file = 0;  // in IndexedFiles::files
+  std::uint64_t bytes = 0;
+  bool is_named = false;                     // the index has it
+  std::vector<std::size_t> more_files = {};  // further files that hold it
+};
+// The index and the files by one lookup per name: 90,000 names took 0.2 s when each check made its
+// own tables.
+struct MatchedIndex {
+  explicit MatchedIndex(IndexedFiles files);
+  MatchedIndex(const MatchedIndex&) = delete;
+  MatchedIndex& operator=(const MatchedIndex&) = delete;
+
+  static constexpr std::size_t kNotHeld = SIZE_MAX;
+  IndexedFiles indexed;
+  std::vector<FiledTensor> held;  // in order of the files
+  std::vector<std::size_t>
+      entries;  // for each entry of the map: its position in `held`, or kNotHeld
+};
+
 // Reports entries of the index that the files lack. Tensors of unreadable files are only known by
 // name.
-void check_index(CheckpointBuilder& builder, const IndexedFiles& indexed);
+void check_index(CheckpointBuilder& builder, const MatchedIndex& matched);
 // Reports tensors of listed files that the index lacks.
-void check_unnamed(CheckpointBuilder& builder, const IndexedFiles& indexed);
+void check_unnamed(CheckpointBuilder& builder, const MatchedIndex& matched);
 // Checks what transformers (5.24) uses: it opens the listed files and ignores the total size.
-void check_promises(CheckpointBuilder& builder, const IndexedFiles& indexed);
+void check_promises(CheckpointBuilder& builder, const MatchedIndex& matched);
 
 // If listed files are missing: other files that contain every listed tensor.
 // Prefers one file or all parts of one save (`single` first); else the listed and

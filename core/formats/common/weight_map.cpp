@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <unordered_map>
 
 #include "core/base/words.h"
@@ -134,12 +133,22 @@ Finding with_several_maps(const std::string& path, std::size_t count) {
 }
 
 std::vector<std::string> files_of(const WeightMap& map) {
-  std::set<std::string> files;
-  for (const auto& [fqn, path] : map) files.insert(path);
+  const std::vector<std::string_view> files = files_named(map);
   return {files.begin(), files.end()};
 }
 
 }  // namespace
+
+// Neighbouring entries mostly name one file, so few names are sorted.
+std::vector<std::string_view> files_named(const WeightMap& map) {
+  std::vector<std::string_view> files;
+  for (const auto& [fqn, path] : map) {
+    if (files.empty() || files.back() != path) files.push_back(path);
+  }
+  std::sort(files.begin(), files.end());
+  files.erase(std::unique(files.begin(), files.end()), files.end());
+  return files;
+}
 
 std::optional<WeightMap> read_weight_map(const Directory& directory, const std::string& path,
                                          std::optional<Finding>& finding,

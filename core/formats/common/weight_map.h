@@ -27,6 +27,9 @@ std::optional<WeightMap> read_weight_map(const Directory& directory, const std::
                                          std::optional<Finding>& finding,
                                          std::optional<std::uint64_t>* total = nullptr);
 
+// The files that the index names, each once and sorted. Views into `map`.
+std::vector<std::string_view> files_named(const WeightMap& map);
+
 // True if transformers finds a single file in the folder and therefore ignores the index.
 bool is_passed_over(const Directory& directory, const IndexNames& names, const std::string& index);
 // The files that the index names but that do not exist.

@@ -6,6 +6,7 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -26,6 +27,7 @@
 #include "core/formats/common/safetensors_header.h"
 #include "core/formats/common/weight_map.h"
 #include "core/formats/one_file.h"
+#include "core/formats/safetensors/prefetch_headers.h"
 #include "core/formats/safetensors/safetensors_beside.h"
 #include "core/formats/safetensors/safetensors_formats.h"
 #include "core/formats/safetensors/safetensors_index.h"
@@ -134,9 +136,14 @@ void read_headers(
     const std::function<void()>& beside = [] {}) {
   if (progress != nullptr) progress->begin(Phase::kOpening, found.paths.size(), false);
   std::vector<Result<FileHeader>> read(found.paths.size());
+  std::once_flag prefetched;
   parallel_for_ranges(found.paths.size() + 1, 1, [&](std::size_t i, std::size_t) {
     if (i == 0) return beside();
     if (is_cancelled(progress)) return;
+    std::call_once(prefetched, [&] {
+      const auto index_bytes = found.index_path ? directory.stat(*found.index_path).size : 0;
+      prefetch_headers(directory, found.paths, index_bytes);
+    });
     read[i - 1] = read_file(directory, found.paths[i - 1], progress);
     if (progress != nullptr) progress->add(1);
   });
@@ -220,7 +227,11 @@ using Pieces = std::span<const Piece>;
 // would be slow.
 std::vector<Piece> gather(const std::vector<FileHeader>& files, const Progress* progress) {
   std::vector<Piece> pieces;
+  std::size_t count = 0;
+  for (const FileHeader& file : files) count += file.header.entries.size();
+  pieces.reserve(count);
   std::unordered_map<std::string_view, std::uint32_t> numbers;
+  numbers.reserve(count);
   for (const FileHeader& file : files) {
     for (const SafetensorsEntry& entry : cancellable_range(file.header.entries, progress)) {
       auto number = static_cast<std::uint32_t>(numbers.size());
@@ -372,10 +383,11 @@ Provenance provenance_of(const std::vector<FileHeader>& files) {
 // Files of the numbered pattern that are missing and that the index does not need.
 std::vector<std::string> promised_parts(const WeightMap& map,
                                         const std::vector<std::string>& paths) {
-  std::set<std::string_view> named;
-  for (const auto& [fqn, path] : map) named.insert(path);
+  const std::vector<std::string_view> named = files_named(map);
   std::vector<std::string> missing = missing_parts(paths);
-  std::erase_if(missing, [&](const std::string& path) { return named.contains(path); });
+  std::erase_if(missing, [&](const std::string& path) {
+    return std::binary_search(named.begin(), named.end(), std::string_view(path));
+  });
   return missing;
 }
 
@@ -408,19 +420,14 @@ void check_files(CheckpointBuilder& builder, const FoundFiles& found,
     if (!found.index_path && !sharded) check_has_index(builder, found.paths, directory);
     return;
   }
-  const IndexedFiles indexed{*found.index_path,
-                             *found.index,
-                             indexed_files(files),
-                             found.total,
-                             promised_parts(*found.index, found.paths),
-                             true,
-                             found.not_there,
-                             is_passed_over(directory, kIndexNames, *found.index_path)};
-  check_index(builder, indexed);
-  check_unnamed(builder, indexed);
+  const MatchedIndex matched({*found.index_path, *found.index, indexed_files(files), found.total,
+                              promised_parts(*found.index, found.paths), true, found.not_there,
+                              is_passed_over(directory, kIndexNames, *found.index_path)});
+  check_index(builder, matched);
+  check_unnamed(builder, matched);
   if (found.not_there.empty())
     check_passed_over(builder, kIndexNames, *found.index_path, *found.index, directory);
-  if (!sharded) check_promises(builder, indexed);
+  if (!sharded) check_promises(builder, matched);
 }
 
 }  // namespace

@@ -421,11 +421,12 @@ void add_index(CheckpointBuilder& builder, const Directory& directory, TorchInde
   IndexedFiles indexed{index.path, index.map, std::move(files), index.total};
   indexed.not_there = std::move(index.not_there);
   indexed.is_passed_over = is_passed_over(directory, kTorchIndexNames, index.path);
-  check_index(builder, indexed);
-  check_unnamed(builder, indexed);
-  if (indexed.not_there.empty())
+  const MatchedIndex matched(std::move(indexed));
+  check_index(builder, matched);
+  check_unnamed(builder, matched);
+  if (matched.indexed.not_there.empty())
     check_passed_over(builder, kTorchIndexNames, index.path, index.map, directory);
-  check_promises(builder, indexed);
+  check_promises(builder, matched);
   if (index.finding) builder.add_finding(std::move(*index.finding));
 }
 

@@ -243,12 +243,12 @@ class BucketUpload {
     HttpRequest end = request_for("POST", path, {{"uploadId", id}});
     end.upload = {reinterpret_cast<const std::byte*>(complete.data()), complete.size()};
     SHW_TRY(const HttpAnswer answer, ask(std::move(end)));
-    // The server answers 200 before it joins the parts; the body then reports errors.
-    if (text_of(answer).find("<CompleteMultipartUploadResult") == std::string_view::npos)
-      return fail(ErrorKind::kIo,
-                  "the server did not join the parts: " + xml_text(text_of(answer), "Code"),
-                  {path});
-    return {};
+    // The server answers 200 before it joins the parts; the body then reports errors. The name of
+    // its outer element differs between servers.
+    const std::string_view body = text_of(answer);
+    if (!xml_text(body, "ETag").empty() && xml_text(body, "Code").empty()) return {};
+    return fail(ErrorKind::kIo, "the server did not join the parts: " + xml_text(body, "Code"),
+                {path});
   }
 
   Result<Objects> objects_below() {

@@ -22,6 +22,9 @@ constexpr std::ptrdiff_t kMaxRemoteDepth = 5;
 constexpr std::size_t kMostRemoteFiles = 2'000'000;
 // Number of shard headers fetched concurrently: 32 of 64 KiB take 2 MiB.
 constexpr std::size_t kHeadsAtOnce = 32;
+// Limits of a prefetch: half of what the cache holds, and no more open files than servers allow.
+constexpr std::uint64_t kMostPrefetched = std::uint64_t{128} << 20;
+constexpr std::size_t kRunsAtOnce = 256;
 // Longer reads bypass the cache, because their bytes are rarely read twice.
 constexpr std::uint64_t kMostThroughCache = std::uint64_t{32} << 20;
 constexpr std::uint64_t kMostAhead = std::uint64_t{16} << 20;
@@ -67,6 +70,28 @@ Status read_by_requests(RemoteState& state, const RemoteFile& file, std::uint64_
     out = out.subspan(part.size());
   }
   return state.files->read(ranges);
+}
+
+// Blocks [first, end) of a file.
+struct BlockRun {
+  const KnownFile* known;
+  std::uint64_t first, end;
+  std::uint64_t offset() const { return first * kRemoteBlock; }
+  std::uint64_t length() const { return std::min(known->file.size, end * kRemoteBlock) - offset(); }
+};
+
+// Reads the runs concurrently into the cache. A failure is reported when the affected file is read.
+void fetch_runs(RemoteState& state, std::span<const BlockRun> runs) {
+  std::vector<Bytes> bytes;
+  std::vector<RemoteRange> ranges;
+  bytes.reserve(runs.size());
+  for (const BlockRun& run : runs) {
+    bytes.emplace_back(run.length());
+    ranges.push_back({&run.known->file, run.offset(), bytes.back()});
+  }
+  if (!state.files->read(ranges)) return;
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    remote_blocks().put(runs[i].known->id, runs[i].first, bytes[i]);
 }
 
 // Number of bytes to read beyond a requested range: 0 at first, doubled each time a reader
@@ -118,7 +143,7 @@ class RemoteSource final : public ByteSource {
     if (out.size() > kMostThroughCache) return read_by_requests(*state_, known_.file, offset, out);
     std::uint64_t first = offset / kRemoteBlock;
     std::uint64_t end = (offset + out.size() - 1) / kRemoteBlock + 1;
-    if (first == 0) SHW_CHECK(fetch_heads());
+    if (first == 0) fetch_heads();
     while (true) {
       while (first < end && copy_cached(first, offset, out)) ++first;
       while (first < end && copy_cached(end - 1, offset, out)) --end;
@@ -165,23 +190,14 @@ class RemoteSource final : public ByteSource {
 
   // When a second file with the same suffix is read, fetches the headers of all: one after another,
   // 163 shards at 50 ms latency take 8 s.
-  Status fetch_heads() const {
+  void fetch_heads() const {
     std::lock_guard one_at_a_time(state_->heads_guard);
-    if (remote_blocks().find(known_.id, 0) != nullptr) return {};
+    if (remote_blocks().find(known_.id, 0) != nullptr) return;
     const std::string kind = head_kind(name_);
-    if (state_->heads_of.insert(kind).second) return {};
-    std::vector<const KnownFile*> wanted = files_from_here(kind);
-    std::vector<Bytes> heads;
-    std::vector<RemoteRange> ranges;
-    heads.reserve(wanted.size());
-    for (const KnownFile* known : wanted) {
-      heads.emplace_back(std::min(known->file.size, kRemoteBlock));
-      ranges.push_back({&known->file, 0, heads.back()});
-    }
-    // A failure here is reported when the affected file is read.
-    if (!state_->files->read(ranges)) return {};
-    for (std::size_t i = 0; i < wanted.size(); ++i) remote_blocks().put(wanted[i]->id, 0, heads[i]);
-    return {};
+    if (state_->heads_of.insert(kind).second) return;
+    std::vector<BlockRun> runs;
+    for (const KnownFile* known : files_from_here(kind)) runs.push_back({known, 0, 1});
+    fetch_runs(*state_, runs);
   }
 
   std::vector<const KnownFile*> files_from_here(const std::string& kind) const {
@@ -260,6 +276,22 @@ class ListedDirectory final : public RemoteDirectory {
     return std::make_shared<RemoteSource>(state_, *known);
   }
 
+  void prefetch(std::span<const PrefetchRange> ranges) const override {
+    std::vector<BlockRun> runs;
+    std::uint64_t together = 0;
+    for (const PrefetchRange& range : ranges) {
+      const auto run = unread_run(range);
+      if (!run || together + run->length() > kMostPrefetched) continue;
+      together += run->length();
+      runs.push_back(*run);
+    }
+    for (std::span<const BlockRun> left = runs; !left.empty();) {
+      const auto now = left.first(std::min(left.size(), kRunsAtOnce));
+      fetch_runs(*state_, now);
+      left = left.subspan(now.size());
+    }
+  }
+
   Status health() const override {
     std::lock_guard lock(state_->guard);
     if (state_->failed) return tl::unexpected<Error>(*state_->failed);
@@ -270,6 +302,19 @@ class ListedDirectory final : public RemoteDirectory {
   static Entry entry_of(const KnownFile& known) {
     const RemoteFile& file = known.file;
     return {file.path, file.kind, file.size, file.modified_ns, file.size, 0};
+  }
+
+  // The blocks of a range from the first that is not cached on; nullopt if there are none.
+  std::optional<BlockRun> unread_run(const PrefetchRange& range) const {
+    const KnownFile* known = is_safe_relative_path(range.path) ? look_up(range.path) : nullptr;
+    if (known == nullptr || known->file.kind != EntryKind::kFile) return std::nullopt;
+    const std::uint64_t size = known->file.size;
+    if (range.offset >= size || range.length == 0) return std::nullopt;
+    const std::uint64_t last = range.offset + std::min(range.length, size - range.offset) - 1;
+    BlockRun run{known, range.offset / kRemoteBlock, last / kRemoteBlock + 1};
+    while (run.first < run.end && remote_blocks().find(known->id, run.first) != nullptr)
+      ++run.first;
+    return run.first == run.end ? std::nullopt : std::optional(run);
   }
 
   // The caller must hold `guard`.

@@ -4,12 +4,12 @@
 #include <memory>
 #include <string>
 
+#include "core/io/prefetch.h"
 #include "core/io/remote/remote_files.h"
-#include "core/io/source.h"
 
 namespace shw {
 
-class RemoteDirectory : public Directory {
+class RemoteDirectory : public PrefetchingDirectory {
  public:
   // The first error of a lookup, because stat() can only report "missing".
   virtual Status health() const = 0;

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "core/base/letter_case.h"
+#include "core/io/asked_end.h"
 #include "core/io/source.h"
 
 namespace shw {
@@ -35,6 +36,12 @@ const RemoteScheme* scheme_of(std::string_view path) {
     if (scheme.word == word) return &scheme;
   }
   return nullptr;
+}
+
+// Position after "SCHEME://"; 0 if the path does not begin so.
+std::size_t authority_of(std::string_view path) {
+  const std::size_t mark = path.find(kAfterScheme);
+  return mark < path.find('/') ? mark + kAfterScheme.size() : 0;
 }
 
 // True for scp's form "host:/path": no slash before the colon, an absolute path after it.
@@ -103,6 +110,15 @@ bool is_plain_host(std::string_view host) {
   });
 }
 
+bool has_query(std::string_view text) {
+  return text.find('?') != text.npos;
+}
+tl::unexpected<Error> query_refused(const RemotePlace& place) {
+  return bad_remote(
+      place.shown, "a path of " + place.scheme + ":// has no \"?\"",
+      "A signed URL begins with https://. Tokens and keys come from the environment.");
+}
+
 Status take_http(std::string_view rest, RemotePlace& place) {
   rest = rest.substr(0, rest.find('#'));
   if (const std::size_t query = rest.find('?'); query != rest.npos) {
@@ -135,6 +151,7 @@ Status take_hub(std::string_view rest, RemotePlace& place) {
   }
   place.host = repository;
   if (second != text.npos) place.path = text.substr(second + 1);
+  if (has_query(text)) return query_refused(place);
   if (first != text.npos && first > 0 && is_safe_relative_path(place.host) &&
       place.host.find('/') < place.host.size() - 1)
     return {};
@@ -148,6 +165,7 @@ Status take_bucket(std::string_view rest, RemotePlace& place) {
   const std::size_t slash = std::min(text.find('/'), text.size());
   place.host = text.substr(0, slash);
   place.path = trimmed_slashes(std::string_view(text).substr(slash));
+  if (has_query(text)) return query_refused(place);
   const bool plain = is_plain_host(place.host) && place.host.find(':') == text.npos;
   if (plain && (place.path.empty() || is_safe_relative_path(place.path))) return {};
   return bad_remote(place.shown, "names no bucket and prefix",
@@ -186,7 +204,26 @@ Status take_ssh(std::string_view rest, RemotePlace& place) {
                     "business of ssh and its config.");
 }
 
-Result<RemotePlace> parsed_remote(const std::string& path) {
+// Replaces what only a URL of HTTP may carry, a password and a signature, by dots. The result is
+// refused by parsed_remote(), because it still has a password or a query.
+std::string with_masked_secrets(std::string path) {
+  const RemoteScheme* scheme = scheme_of(path);
+  const std::size_t begin = authority_of(path);
+  if (scheme != nullptr && scheme->kind != RemoteKind::kSsh) {
+    if (const std::size_t query = path.find('?'); query != path.npos)
+      path.replace(query + 1, path.npos, "...");
+  }
+  const std::size_t end = std::min(path.find('/', begin), path.size());
+  const std::size_t at = path.rfind('@', end);
+  const std::size_t colon = path.find(':', begin);
+  if (at != path.npos && at > begin && colon < at) path.replace(colon + 1, at - colon - 1, "...");
+  return path;
+}
+
+Result<RemotePlace> parsed_remote(const std::string& typed) {
+  const RemoteScheme* typed_scheme = scheme_of(typed);
+  const bool is_http = typed_scheme != nullptr && typed_scheme->kind == RemoteKind::kHttp;
+  const std::string path = is_http ? typed : with_masked_secrets(typed);
   RemotePlace place;
   if (const RemoteScheme* scheme = scheme_of(path)) {
     place.kind = scheme->kind;
@@ -230,8 +267,14 @@ Result<RemotePlace> parse_remote(const std::string& path) {
 }
 
 std::string without_secrets(const std::string& path) {
+  if (auto asked = asked_end(path)) {
+    asked->before = without_secrets(asked->before);
+    for (std::string& other : asked->others) other = without_secrets(other);
+    return to_path(*asked);
+  }
   const RemoteScheme* scheme = scheme_of(path);
-  if (scheme == nullptr || scheme->kind != RemoteKind::kHttp) return path;
+  if (scheme == nullptr || scheme->kind != RemoteKind::kHttp)
+    return is_remote(path) || authority_of(path) != 0 ? with_masked_secrets(path) : path;
   auto place = parsed_remote(path);
   if (!place) return place.error().place.file;
   remember_secret(*place);

@@ -32,8 +32,10 @@ struct RemotePlace {
 bool is_remote(std::string_view path);
 Result<RemotePlace> parse_remote(const std::string& path);
 
-// Removes password and query from the path. This process remembers them: parse_remote() of the
-// result restores them. Other paths are returned unchanged.
+// Removes password and query from URLs of HTTP, also within "base/@merged=URL". This process
+// remembers them: parse_remote() of the result restores them. In other remote paths, which
+// parse_remote() refuses with a password or a query, dots replace them. Other paths are returned
+// unchanged.
 std::string without_secrets(const std::string& path);
 
 // Encodes text for the path of a URL: all except letters, digits, "-._~" and "/" becomes %XX.

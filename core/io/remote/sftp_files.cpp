@@ -17,6 +17,8 @@ constexpr int kSftpDepth = 4;
 // OpenSSH's server sends at most this much; after a shorter answer the rest is requested again.
 constexpr std::uint64_t kSftpPiece = 128 * 1024;
 constexpr std::size_t kMostHandles = 32;
+// OpenSSH answers 100 names at a time: 8 requests in flight list 800 files in one round trip.
+constexpr std::size_t kListingsAtOnce = 8;
 
 // Returns the connection to a host; one is shared while it is in use.
 Result<std::shared_ptr<SftpClient>> sftp_client(const RemotePlace& place) {
@@ -142,12 +144,15 @@ class SftpFiles final : public RemoteFiles {
           return {};
         }));
     SHW_CHECK(refusal);
+    const std::size_t ahead = std::max<std::size_t>(1, kListingsAtOnce / folders.size());
     std::vector<SftpRequest> reading;
     std::vector<std::size_t> owners;
     for (std::size_t i = 0; i < folders.size(); ++i) {
       if (handles[i].empty()) continue;
-      reading.push_back({SftpType::kReadDirectory, sftp_text(handles[i])});
-      owners.push_back(i);
+      for (std::size_t k = 0; k < ahead; ++k) {
+        reading.push_back({SftpType::kReadDirectory, sftp_text(handles[i])});
+        owners.push_back(i);
+      }
     }
     SHW_CHECK(client_->exchange(
         reading,
@@ -215,10 +220,9 @@ class SftpFiles final : public RemoteFiles {
 
   Status open_handles(std::span<const RemoteRange> ranges,
                       std::map<std::string, std::string>& open);
-  Status read_pieces(std::span<const RemoteRange> ranges,
-                     const std::map<std::string, std::string>& handles);
-  Status check_unchanged(std::span<const RemoteRange> ranges,
-                         const std::map<std::string, std::string>& handles);
+  Status read_and_check(std::span<const RemoteRange> ranges,
+                        const std::map<std::string, std::string>& handles);
+  static Status check_unchanged(const RemoteFile& file, const SftpAnswer& answer);
 
   std::shared_ptr<SftpClient> client_;
   std::string root_;
@@ -264,79 +268,71 @@ Status SftpFiles::open_handles(std::span<const RemoteRange> ranges,
   return refusal;
 }
 
-Status SftpFiles::read_pieces(std::span<const RemoteRange> ranges,
-                              const std::map<std::string, std::string>& handles) {
-  struct Piece {
+// Asks for the attributes behind the reads, without waiting: a server answers requests for one
+// handle in order, and a write in the meantime changes the file's modification time.
+Status SftpFiles::read_and_check(std::span<const RemoteRange> ranges,
+                                 const std::map<std::string, std::string>& handles) {
+  struct Asked {
     const RemoteRange* range;
-    std::uint64_t begin, length;  // in the range
+    std::uint64_t begin = 0, length = 0;  // in the range; length 0: the attributes
   };
-  std::vector<Piece> pieces;
-  for (const RemoteRange& range : ranges) {
-    for (std::uint64_t at = 0; at < range.out.size(); at += kSftpPiece)
-      pieces.push_back({&range, at, std::min<std::uint64_t>(kSftpPiece, range.out.size() - at)});
-  }
-  auto request_of = [&](const Piece& piece) {
-    return SftpRequest{SftpType::kRead, SftpWriter()
-                                            .text(handles.at(piece.range->file->path))
-                                            .number64(piece.range->offset + piece.begin)
-                                            .number32(static_cast<std::uint32_t>(piece.length))
-                                            .bytes()};
+  std::vector<Asked> asked;
+  auto ask = [&](const Asked& one, std::vector<SftpRequest>& requests) {
+    SftpWriter body;
+    body.text(handles.at(one.range->file->path));
+    if (one.length != 0)
+      body.number64(one.range->offset + one.begin).number32(static_cast<std::uint32_t>(one.length));
+    asked.push_back(one);
+    requests.push_back({one.length == 0 ? SftpType::kFstat : SftpType::kRead, body.bytes()});
   };
   std::vector<SftpRequest> requests;
-  for (const Piece& piece : pieces) requests.push_back(request_of(piece));
+  for (const RemoteRange& range : ranges) {
+    for (std::uint64_t at = 0; at < range.out.size(); at += kSftpPiece)
+      ask({&range, at, std::min<std::uint64_t>(kSftpPiece, range.out.size() - at)}, requests);
+  }
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    if (i + 1 == ranges.size() || ranges[i].file != ranges[i + 1].file) ask({&ranges[i]}, requests);
+  }
   Status refusal;
   auto take = [&](std::size_t i, const SftpAnswer& answer,
                   std::vector<SftpRequest>& more) -> Status {
-    const Piece piece = pieces[i];
+    const Asked one = asked[i];
+    const RemoteFile& file = *one.range->file;
+    if (one.length == 0) {
+      if (auto same = check_unchanged(file, answer); !same && refusal) refusal = same;
+      return {};
+    }
     const BytesView data = SftpReader(answer.body).block();
-    if (answer.type != SftpType::kData || data.empty() || data.size() > piece.length) {
-      if (refusal) refusal = refused(piece.range->file->path, answer);
+    if (answer.type != SftpType::kData || data.empty() || data.size() > one.length) {
+      if (refusal) refusal = refused(file.path, answer);
       return {};
     }
     std::copy(data.begin(), data.end(),
-              piece.range->out.begin() + static_cast<std::ptrdiff_t>(piece.begin));
-    if (data.size() == piece.length) return {};
-    pieces.push_back({piece.range, piece.begin + data.size(), piece.length - data.size()});
-    more.push_back(request_of(pieces.back()));
+              one.range->out.begin() + static_cast<std::ptrdiff_t>(one.begin));
+    if (data.size() == one.length) return {};
+    ask({one.range, one.begin + data.size(), one.length - data.size()}, more);
+    ask({one.range}, more);
     return {};
   };
   SHW_CHECK(client_->exchange(std::move(requests), take));
   return refusal;
 }
 
-// Checked after the reads: a write in the meantime changes the file's modification time.
-Status SftpFiles::check_unchanged(std::span<const RemoteRange> ranges,
-                                  const std::map<std::string, std::string>& handles) {
-  std::vector<SftpRequest> requests;
-  std::vector<const RemoteFile*> files;
-  for (const RemoteRange& range : ranges) {
-    if (!files.empty() && files.back() == range.file) continue;
-    files.push_back(range.file);
-    requests.push_back({SftpType::kFstat, sftp_text(handles.at(range.file->path))});
-  }
-  Status change;
-  SHW_CHECK(client_->exchange(
-      requests, [&](std::size_t i, const SftpAnswer& answer, std::vector<SftpRequest>&) -> Status {
-        const RemoteFile& file = *files[i];
-        SHW_TRY(const SftpAttributes now, attributes_in(answer, file.path));
-        const std::int64_t modified = std::int64_t{now.modified} * 1'000'000'000;
-        if (now.size == file.size && modified == file.modified_ns) return {};
-        if (change)
-          change = fail(ErrorKind::kDamaged,
-                        fmt::format("changed while it was read: it had {} bytes and has {}",
-                                    file.size, now.size),
-                        {file.path}, "Wait until the checkpoint is written, then start again.");
-        return {};
-      }));
-  return change;
+Status SftpFiles::check_unchanged(const RemoteFile& file, const SftpAnswer& answer) {
+  SHW_TRY(const SftpAttributes now, attributes_in(answer, file.path));
+  const std::int64_t modified = std::int64_t{now.modified} * 1'000'000'000;
+  if (now.size == file.size && modified == file.modified_ns) return {};
+  return fail(
+      ErrorKind::kDamaged,
+      fmt::format("changed while it was read: it had {} bytes and has {}", file.size, now.size),
+      {file.path}, "Wait until the checkpoint is written, then start again.");
 }
 
 Status SftpFiles::read(std::span<const RemoteRange> ranges) {
   std::lock_guard lock(guard_);
   std::map<std::string, std::string> handles;
   SHW_CHECK(open_handles(ranges, handles));
-  SHW_CHECK(read_pieces(ranges, handles));
-  return check_unchanged(ranges, handles);
+  return read_and_check(ranges, handles);
 }
 
 }  // namespace

@@ -190,3 +190,42 @@ TEST_CASE("remote directory: an error of the line is not an empty file") {
   counts.fails = false;
   CHECK((*source)->read(0, out));
 }
+
+TEST_CASE("remote directory: prefetched ranges are read without another request") {
+  CountingFiles::Counts counts;
+  std::map<std::string, Bytes> files;
+  std::vector<PrefetchRange> ranges = {
+      {"../x", 0, 10}, {"absent", 0, 10}, {"short", 0, 900'000'000}};
+  files["short"] = counted_bytes(100);
+  for (int i = 0; i < 300; ++i) {
+    const std::string name = "shard-" + std::to_string(i);
+    files[name] = counted_bytes(2 * kRemoteBlock + 5);
+    ranges.push_back({name, 0, kRemoteBlock + 1});
+  }
+  const Bytes all = files["shard-0"];
+  auto directory = opened_with(std::move(files), counts);
+  directory->prefetch(ranges);
+  CHECK(counts.calls == 2);  // 301 files, 256 at once
+  CHECK(counts.bytes == 300 * 2 * kRemoteBlock + 100);
+  for (int i = 0; i < 300; ++i) {
+    auto source = directory->open("shard-" + std::to_string(i));
+    REQUIRE(source);
+    Bytes out(kRemoteBlock);
+    REQUIRE((*source)->read(100, out));
+    CHECK(same_bytes(out, BytesView(all).subspan(100, out.size())));
+  }
+  CHECK(counts.calls == 2);
+  directory->prefetch(ranges);
+  CHECK(counts.calls == 2);
+}
+
+TEST_CASE("remote directory: a prefetch that fails is told by the read") {
+  CountingFiles::Counts counts;
+  auto directory = opened_with({{"f", counted_bytes(100)}}, counts);
+  counts.fails = true;
+  directory->prefetch(std::vector<PrefetchRange>{{"f", 0, 100}});
+  Bytes out(8);
+  auto source = directory->open("f");
+  REQUIRE(source);
+  CHECK(!(*source)->read(0, out));
+}

@@ -63,6 +63,30 @@ TEST_CASE("remote paths: a secret is not shown and is known again") {
   CHECK(refused.error().place.file.find("hunter2") == std::string::npos);
 }
 
+TEST_CASE("remote paths: secrets of computed checkpoints and of other schemes are not shown") {
+  CHECK(without_secrets("https://u:p@h.example/a/@merged=https://v:q@h.example/b?token=t") ==
+        "https://h.example/a/@merged=https://h.example/b");
+  auto adapter = parse_remote("https://h.example/b");
+  REQUIRE(adapter);
+  CHECK(adapter->userinfo == "v:q");
+  CHECK(without_secrets("base/@average:0.5,0.5=https://v:q@h.example/b") ==
+        "base/@average:0.5,0.5=https://h.example/b");
+  for (const char* path :
+       {"ssh://u:hunter2@h/p", "u:hunter2@h:/p", "s3://u:hunter2@b/p", "s3://b/p?sig=hunter2",
+        "gs://b/p?sig=hunter2", "hf://u:hunter2@o/r", "hf://o/r@main?token=hunter2"}) {
+    const std::string shown = without_secrets(path);
+    CHECK_MESSAGE(shown.find("hunter2") == shown.npos, path);
+    CHECK_MESSAGE(!parse_remote(shown), path);
+    const auto refused = parse_remote(path);
+    REQUIRE_MESSAGE(!refused, path);
+    CHECK_MESSAGE(refused.error().place.file.find("hunter2") == std::string::npos, path);
+  }
+  CHECK(without_secrets("ftp://u:hunter2@h/p") == "ftp://u:...@h/p");
+  for (const char* path : {"ssh://me@h:22/p", "ssh://me@[::1]:22/p", "me@h:/p", "hf://o/r@main",
+                           "s3://b/a:b@c", "a:b@c", "/data/a:b@c", "x/@average=y"})
+    CHECK(without_secrets(path) == path);
+}
+
 TEST_CASE("remote paths: names are encoded for a URL") {
   CHECK(percent_encoded("a b/c+d%é") == "a%20b/c%2Bd%25%C3%A9");
   CHECK(percent_decoded(percent_encoded("a b/c+d%é", false)) == "a b/c+d%é");
