@@ -256,7 +256,7 @@ constexpr QuantCompanion kTorchao[] = {
 };
 constexpr QuantCompanion kMlx[] = {
     {".scales", kAlways, true, scales_of_mlx},
-    {".biases", kAsOthers, false, scales_of_mlx},
+    {".biases", kOfFloats, false, scales_of_mlx},
 };
 
 constexpr QuantScheme kSchemes[] = {
