@@ -55,6 +55,18 @@ constexpr Interpretation kUnfinishedExport = {
     .command = "shardwright check CHECKPOINT"};
 
 constexpr MessageKind kHuggingFaceMessages[] = {
+    {.id = "config-attribute",
+     .example = "AttributeError: 'LlamaConfig' object has no attribute 'rope_parameters'",
+     .patterns = {"config' object has no attribute <name>"},
+     .meanings = {{{.id = "older-library",
+                    .wrong = kLoader,
+                    .weight = 0.8,
+                    .title = "the code and the config class are of two versions of transformers",
+                    .text = "The code asks for a key under a name that this version's config does "
+                            "not have: version 5 renamed some (rope_parameters, dtype). Install "
+                            "the version that the program asks for. No weight was read.",
+                    .decide = "transformers_version in config.json against the version here.",
+                    .command = "shardwright info CHECKPOINT"}}}},
     {.id = "no-usable-checkpoint",
      .example = "ValueError: Can't find a valid checkpoint at FOLDER",
      .patterns = {"can't find a valid checkpoint at <name>",

@@ -46,6 +46,21 @@ bool is_packed_in_file(const ErrorMessage& message) {
 }
 
 constexpr MessageKind kMegatronMessages[] = {
+    {.id = "megatron-object-twice",
+     .example = "CheckpointingException: Duplicate ShardedObject keys: ['rng_state']",
+     .patterns = {"duplicate shardedobject keys"},
+     .meanings = {{{.id = "two-writers",
+                    .wrong = kLoader,
+                    .weight = 0.85,
+                    .title = "two ranks give an object the same key",
+                    .text = "Each ShardedObject has one writer: the ranks that hold copies need "
+                            "other replica ids, and parts need other offsets. Megatron checks it "
+                            "before it writes or reads, so that no file is at fault. A module of "
+                            "your own, or a parallel size that its sharded_state_dict leaves out, "
+                            "is the usual reason.",
+                    .decide = "Which module gives the keys in the message.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = "Megatron"},
     {.id = kShapes,
      .example = "Shape mismatch for megatron param NAME: Expected shape: torch.Size([4096, 5376]) "
                 "Got shape: torch.Size([4096, 2688])",

@@ -8,6 +8,107 @@ namespace shw {
 namespace {
 
 constexpr MessageKind kSetupMessages[] = {
+    {.id = "rope-scaling",
+     .example = "ValueError: `rope_scaling` must be a dictionary with two fields, `type` and "
+                "`factor`, got {...}",
+     .patterns = {"`rope_scaling` must be a dictionary with", "`rope_scaling`'s type field must be",
+                  "missing required keys in `rope_scaling`", "`rope_scaling`'s factor field must",
+                  "missing required keys in `rope_parameters`"},
+     .meanings = {{{.id = "older-library",
+                    .wrong = kLoader,
+                    .weight = 0.85,
+                    .title = "config.json describes the rotary positions in a newer form than this "
+                             "transformers reads",
+                    .text = "Version 4.43 added rope_type (llama3, longrope), and version 5 keeps "
+                            "all of it in rope_parameters. Older versions accept two keys and "
+                            "refuse others. The weights are sound: update transformers, and do not "
+                            "edit the factors, which change what the model answers.",
+                    .decide = "transformers_version in config.json against the version here.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = "transformers"},
+    {.id = "config-class",
+     .example = "The model class you are passing has a `config_class` attribute that is not "
+                "consistent with the config class you passed",
+     .patterns = {"`config_class` attribute that is not consistent with the config class"},
+     .meanings = {{{.id = "other-class",
+                    .wrong = kLoader,
+                    .weight = 0.85,
+                    .title = "the code that registers the model and the code of its config are two",
+                    .text = "Two copies of one config class are loaded (trust_remote_code beside "
+                            "the library's own, or two revisions), or the Auto class is one that "
+                            "this kind of model does not have. No weight was read. Update both, or "
+                            "name one revision.",
+                    .decide = "The two class paths in the message, and auto_map in config.json.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = "transformers"},
+    {.id = "peft-layers-unknown",
+     .example = "ValueError: Please specify `num_layers` in `peft_config`",
+     .patterns = {"please specify `num_layers` in `peft_config`",
+                  "please specify `num_attention_heads` in `peft_config`",
+                  "please specify `token_dim` in `peft_config`"},
+     .meanings = {{{.id = "not-about-a-checkpoint",
+                    .wrong = kLoader,
+                    .weight = 0.9,
+                    .title = "peft does not find this number in the base model's config",
+                    .text = "Prompt and prefix tuning need it, and the model has it under a name "
+                            "of its own (in text_config, for instance). Say it in the peft config. "
+                            "No weight was read.",
+                    .decide = "config.json of the base model.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = "peft"},
+    {.id = "adapter-ranks-differ",
+     .example = "ValueError: All adapters must have the same r value when using combination_type "
+                "linear, ties, dare_ties or dare_linear",
+     .patterns = {"all adapters must have the same r value"},
+     .meanings = {{{.id = "other-rank",
+                    .wrong = kLoader,
+                    .weight = 0.9,
+                    .title = "the adapters to combine have different ranks",
+                    .text = "These ways of combining add the factors, and factors of different "
+                            "ranks have different shapes. Each adapter is sound. "
+                            "combination_type cat or svd takes any ranks.",
+                    .decide = "r in each adapter_config.json.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = "peft"},
+    {.id = "code-in-model",
+     .example = "ValueError: Requested the deserialization of a `Lambda` layer whose `function` is "
+                "a Python lambda",
+     .patterns = {"requested the deserialization of a"},
+     .meanings = {{{.id = "unsafe-code",
+                    .rule = &kUnsafePickle,
+                    .wrong = kLoader,
+                    .weight = 0.9,
+                    .title = "the model file brings code of its own, and Keras does not run it",
+                    .text = "Loading it executes what its author wrote. If you trust the author, "
+                            "pass safe_mode=False. Else build the model in code and take the "
+                            "weights alone with load_weights. The weights are sound.",
+                    .decide = "Where the file comes from.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = "Keras"},
+    {.id = "device-unknown",
+     .example = "SafetensorError: device privateuseone:0 is invalid",
+     .patterns = {"safetensorerror: device <name> is invalid"},
+     .meanings = {{{.id = "older-library",
+                    .wrong = kLoader,
+                    .weight = 0.9,
+                    .title = "this version of safetensors does not know the device",
+                    .text = "The file was not read. Load to the CPU and move the tensors, or "
+                            "update safetensors.",
+                    .decide = "The device that the call asks for.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = "safetensors"},
+    {.id = "checkpoint-id-unset",
+     .example = "AssertionError: checkpoint_id must be set before reading data",
+     .patterns = {"checkpoint_id must be set before"},
+     .meanings = {{{.id = "call-without-path",
+                    .wrong = kLoader,
+                    .weight = 0.95,
+                    .title = "the reader was made without the folder",
+                    .text = "Give torch.distributed.checkpoint.load a checkpoint_id, or the reader "
+                            "its path. Nothing was opened.",
+                    .decide = "The arguments of the call.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = "torch"},
     {.id = "quantised-parameter",
      .example = "RuntimeError: Only Tensors of floating point and complex dtype can require "
                 "gradients",

@@ -329,7 +329,7 @@ constexpr MessageKind kTrainerMessages[] = {
                   "checkpoint at <name>",
                   "error opening \"zarr\" driver", "error opening \"zarr3\" driver",
                   "manifest.ocdbt", "checkpoint structure file does not exist at <name>",
-                  "no valid checkpoints found in <name>"},
+                  "no valid checkpoints found in <name>", "not an orbax checkpoint root: <name>"},
      .meanings = {{kOrbaxUnfinished, kOrbaxPath}},
      .loader = kOrbax},
     {.id = "orbax-unfinished",

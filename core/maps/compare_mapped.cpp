@@ -16,6 +16,7 @@
 #include "core/maps/map_of_pair.h"
 #include "core/maps/moved_tensors.h"
 #include "core/maps/row_layout.h"
+#include "core/model/state_names.h"
 #include "core/transform/named_entries.h"
 #include "core/transform/part_reader.h"
 
@@ -414,12 +415,23 @@ void add_wrong_copies(const Checkpoint& compared, const BoundMap& bound,
   }
 }
 
+// True if nearly all names of `b` are names of `a` behind another prefix or wrapper: the two are of
+// one program, and the prefix alone makes them look like another's.
+bool are_alike_but_prefixed(const Checkpoint& a, const Checkpoint& b) {
+  std::set<std::string> names;
+  for (const TensorId tensor : a.tensors()) names.insert(bare_name(a.fqn(tensor)));
+  std::size_t common = 0;
+  for (const TensorId tensor : b.tensors()) common += names.contains(bare_name(b.fqn(tensor)));
+  return b.tensor_count() > 0 && common * 10 >= b.tensor_count() * 9;
+}
+
 }  // namespace
 
 bool needs_map(const Checkpoint& a, const Checkpoint& b, const ModelFacts& facts) {
   const std::string world_a = world_of(named_shapes(a), facts);
   const std::string world_b = world_of(named_shapes(b), facts);
-  return !world_a.empty() && !world_b.empty() && world_a != world_b;
+  return !world_a.empty() && !world_b.empty() && world_a != world_b &&
+         !are_alike_but_prefixed(a, b);
 }
 
 Result<std::optional<MappedComparison>> compare_mapped(

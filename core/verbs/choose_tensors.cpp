@@ -4,6 +4,7 @@
 
 #include "core/base/natural_order.h"
 #include "core/base/spelling.h"
+#include "core/base/words.h"
 #include "core/model/index_only_tensors.h"
 #include "core/report/text_words.h"
 #include "core/verbs/filter.h"
@@ -63,7 +64,11 @@ Result<std::vector<std::uint32_t>> tensors_of(const Checkpoint& checkpoint,
 Result<TensorId> find_one_tensor(const Checkpoint& checkpoint, const std::string& words) {
   if (auto tensor = checkpoint.find(words)) return *tensor;
   auto found = tensors_of(checkpoint, words);
-  if (!found || found->size() != 1) return find_tensor(checkpoint, words);
+  if (!found) return find_tensor(checkpoint, words);
+  if (found->size() != 1)
+    return fail(ErrorKind::kUsage,
+                plural(found->size(), "tensor") + " fit \"" + words + "\", and one is asked for",
+                {}, "`shardwright ls CHECKPOINT '" + words + "'` lists them.");
   return TensorId{found->front()};
 }
 

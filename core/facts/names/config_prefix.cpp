@@ -38,6 +38,18 @@ bool is_root(const ModelPart& part, std::string_view prefix) {
   return std::find(part.roots.begin(), part.roots.end(), prefix) != part.roots.end();
 }
 
+bool is_head(const ModelPart& part, std::string_view fqn) {
+  return std::find(part.heads.begin(), part.heads.end(), fqn) != part.heads.end();
+}
+
+// True if the layers have no prefix and the head is beside them. The inner model alone is saved
+// without a prefix too, but has no head.
+bool has_lost_prefix(const Checkpoint& checkpoint, const ModelPart& part, std::string_view found) {
+  return found.empty() && !part.roots.front().empty() &&
+         std::any_of(part.heads.begin(), part.heads.end(),
+                     [&](const std::string& head) { return checkpoint.find(head).has_value(); });
+}
+
 // True for names of Megatron-core or torchtitan: their loaders expect them, and config.json only
 // describes the model.
 bool has_names_of_trainer(const Checkpoint& checkpoint) {
@@ -61,6 +73,7 @@ void add_names(const Checkpoint& checkpoint, const ModelPart& part, ConfigPrefix
     all_have_extra = all_have_extra && checkpoint.fqn(tensor).starts_with(extra);
   for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress)) {
     const std::string_view fqn = checkpoint.fqn(tensor);
+    if (prefix.found.empty() && is_head(part, fqn)) continue;
     if (fqn.starts_with(prefix.found)) {
       prefix.names.emplace_back(tensor,
                                 prefix.expected + std::string(fqn.substr(prefix.found.size())));
@@ -68,8 +81,7 @@ void add_names(const Checkpoint& checkpoint, const ModelPart& part, ConfigPrefix
     }
     if (!ends_right || !fqn.starts_with(extra)) continue;
     const std::string rest(fqn.substr(extra.size()));
-    const bool is_head = std::find(part.heads.begin(), part.heads.end(), rest) != part.heads.end();
-    if (all_have_extra || is_head) prefix.names.emplace_back(tensor, rest);
+    if (all_have_extra || is_head(part, rest)) prefix.names.emplace_back(tensor, rest);
   }
 }
 
@@ -105,8 +117,9 @@ std::optional<ConfigPrefix> wrong_config_prefix(const Checkpoint& checkpoint,
   for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress)) {
     if (auto before = before_layer(layers, checkpoint.fqn(tensor))) ++seen[*before];
   }
-  if (seen.size() != 1 || is_root(part, seen.begin()->first) || has_names_of_trainer(checkpoint))
-    return std::nullopt;
+  if (seen.size() != 1 || has_names_of_trainer(checkpoint)) return std::nullopt;
+  const std::string& found = seen.begin()->first;
+  if (is_root(part, found) && !has_lost_prefix(checkpoint, part, found)) return std::nullopt;
   ConfigPrefix prefix;
   prefix.found = seen.begin()->first;
   prefix.expected = part.roots.front();

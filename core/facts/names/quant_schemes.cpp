@@ -271,7 +271,7 @@ constexpr QuantCompanion kTorchaoAttributes[] = {
 };
 constexpr QuantCompanion kMlx[] = {
     {".scales", kAlways, true, scales_of_mlx},
-    {".biases", kAsOthers, false, scales_of_mlx},
+    {".biases", kOfFloats, false, scales_of_mlx},
 };
 
 constexpr QuantScheme kSchemes[] = {

@@ -18,6 +18,7 @@ enum class CompanionNeed {
   kAlways,    // always needed: the weight cannot be decoded without it
   kAsOthers,  // expected if nearly all other weights have it
   kOfBytes,   // needed if the first companion is itself quantised to bytes
+  kOfFloats,  // needed if the first companion holds floats
 };
 
 // A companion tensor of a quantised weight. `endings` are alternatives separated by '|'.

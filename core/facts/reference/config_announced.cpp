@@ -162,9 +162,10 @@ void find_quantised(const Checkpoint& c, const ModelConfig& config, bool is_whol
   if (file) out.left_quantisation = SaidQuantisation{.key = "", .method = "", .file = *file};
 }
 
-// True if the config or its text part ties the matrices and neither denies it.
-bool ties(const ModelConfig& config) {
-  bool says_so = false;
+// True if the config or its text part ties the matrices and neither denies it; nullopt if neither
+// says so.
+std::optional<bool> ties(const ModelConfig& config) {
+  std::optional<bool> says_so;
   for (const ConfigPart* part : {&config.parts.front(), &text_part_of(config)}) {
     auto said = part->flags.find("tie_word_embeddings");
     if (said == part->flags.end()) continue;
@@ -206,10 +207,13 @@ void find_tied(const Checkpoint& c, const ModelConfig& config, ConfigAnnounced& 
   constexpr auto kEmbeddings = std::to_array<Words>(
       {"embed_tokens.weight", "wte.weight", "word_embeddings.weight", "embeddings.weight",
        "embed_in.weight", "tok_embeddings.weight", "shared.weight"});
-  if (!ties(config)) return;
+  const std::optional<bool> is_tied = ties(config);
+  if (!is_tied) return;
   const auto head = only_one_ending(c, kHeads), embedding = only_one_ending(c, kEmbeddings);
-  if (head && embedding && same(c.shape(*head), c.shape(*embedding)) &&
-      !is_never_tied(config, c.fqn(*head)))
+  if (!head || !embedding || !same(c.shape(*head), c.shape(*embedding))) return;
+  if (!*is_tied)
+    out.untied = std::pair(*head, *embedding);
+  else if (!is_never_tied(config, c.fqn(*head)))
     out.tied = std::pair(*head, *embedding);
 }
 

@@ -26,6 +26,8 @@ struct ConfigAnnounced {
   std::vector<TensorId> bare_float8;                  // without any scale: a cast, or lost scales
   // "tie_word_embeddings" is set, but head and embedding are both stored.
   std::optional<std::pair<TensorId, TensorId>> tied;
+  // "tie_word_embeddings" is said to be false, and head and embedding have one shape.
+  std::optional<std::pair<TensorId, TensorId>> untied;
 };
 
 // `is_whole`: all files of the model were read, so absent tensors do not exist.

@@ -60,14 +60,20 @@ bool is_read_whole(const Checkpoint& c) {
                       [](const Finding& one) { return one.severity == Severity::kError; });
 }
 
+bool is_needed(const Checkpoint& c, CompanionNeed need, const QuantPair& pair) {
+  if (need != CompanionNeed::kOfBytes && need != CompanionNeed::kOfFloats) return true;
+  if (!pair.beside[0]) return false;
+  const Dtype dtype = c.dtype(*pair.beside[0]);
+  return need == CompanionNeed::kOfBytes ? dtype == Dtype::kUint8 : is_plain_float(dtype);
+}
+
 void report_missing(QuantCheck& check, const QuantFamily& family, std::size_t k) {
   const QuantCompanion& companion = family.scheme->companions[k];
   const Checkpoint& c = check.facts.checkpoint;
   std::vector<std::string> without;
   for (const QuantPair& pair : family.pairs) {
-    const bool is_needed = companion.need != CompanionNeed::kOfBytes ||
-                           (pair.beside[0] && c.dtype(*pair.beside[0]) == Dtype::kUint8);
-    if (is_needed && !pair.beside[k]) without.push_back(check.fqn(pair.weight));
+    if (is_needed(c, companion.need, pair) && !pair.beside[k])
+      without.push_back(check.fqn(pair.weight));
   }
   const std::size_t with = family.pairs.size() - without.size();
   const bool as_others = companion.need == CompanionNeed::kAsOthers;

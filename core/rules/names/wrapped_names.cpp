@@ -230,10 +230,25 @@ bool report_config_prefix(const Facts& facts, const std::vector<TensorId>& tenso
   std::string words =
       fmt::format("{} not as config.json's {} has them: ", prefix->names.size() == 1 ? "is" : "are",
                   prefix->model_type);
-  words += prefix->expected.empty() ? fmt::format("`{}` is put before them", prefix->found)
-                                    : fmt::format("its layers stand behind `{}`, here behind `{}`",
-                                                  prefix->expected, prefix->found);
+  const bool is_lost = prefix->found.empty();
+  if (is_lost)
+    words +=
+        fmt::format("they lack `{}`, and the head beside them says that this is the whole model",
+                    prefix->expected);
+  else
+    words += prefix->expected.empty()
+                 ? fmt::format("`{}` is put before them", prefix->found)
+                 : fmt::format("its layers stand behind `{}`, here behind `{}`", prefix->expected,
+                               prefix->found);
+  const std::string asked = prefix->names.front().second;
   report_wrapped(facts, words, std::move(prefix->names), facts.checkpoint.tensor_count(), findings);
+  if (!is_lost || findings.back().severity == Severity::kInfo) return true;
+  std::string& cause = findings.back().cause;
+  cause.erase(cause.find(" A loader that asks for"));
+  cause += fmt::format(
+      " transformers adds the prefix by itself. vLLM, SGLang and llama.cpp's converter ask for {} "
+      "and stop.",
+      asked);
   return true;
 }
 

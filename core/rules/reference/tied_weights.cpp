@@ -84,34 +84,44 @@ void add_tie(const Checkpoint& reference, const MayBeTied& pair, bool tied,
   findings.push_back(std::move(finding));
 }
 
-// Compares both tensors if both are stored and config.json says that they are tied.
-Status find_untied(const Facts& facts, std::vector<Finding>& findings) {
+// Compares both tensors if both are stored and config.json says whether they are tied.
+Status compare_pair(const Facts& facts, std::vector<Finding>& findings) {
   if (!facts.config_fit || facts.depth != Depth::kData) return {};
   const Checkpoint& c = facts.checkpoint;
-  const auto tied = announced_by_config(c, facts.progress).tied;
-  if (!tied) return {};
-  const auto [head, embedding] = *tied;
+  const ConfigAnnounced announced = announced_by_config(c, facts.progress);
+  const bool is_tied = announced.tied.has_value();
+  if (!is_tied && !announced.untied) return {};
+  const auto [head, embedding] = is_tied ? *announced.tied : *announced.untied;
   TensorContents contents(facts, c);
   SHW_CHECK(contents.learn({head, embedding}));
   const std::string &one = contents.of(head), &two = contents.of(embedding);
-  if (one.empty() || two.empty() || one == two) return {};
+  if (one.empty() || two.empty() || (one == two) == is_tied) return {};
   Finding finding;
   finding.rule = "tied-weights";
   finding.severity = Severity::kWarning;
   finding.subjects = {std::string(c.fqn(head)), std::string(c.fqn(embedding))};
-  finding.cause = fmt::format(
-      "config.json says tie_word_embeddings true, and {} and {} ({} both) are stored and differ. A "
-      "loader that follows config.json drops one of them without a message. Both were trained, or "
-      "a merge untied them: set tie_word_embeddings to false.",
-      c.fqn(head), c.fqn(embedding), to_text(c.shape(head)));
-  finding.evidence = {{"key", std::string("tie_word_embeddings")}, {"said", true}};
+  const std::string pair =
+      fmt::format("{} and {} ({} both)", c.fqn(head), c.fqn(embedding), to_text(c.shape(head)));
+  finding.cause =
+      is_tied ? fmt::format(
+                    "config.json says tie_word_embeddings true, and {} are stored and differ. A "
+                    "loader that follows config.json drops one of them without a message. Both "
+                    "were trained, or a merge untied them: set tie_word_embeddings to false.",
+                    pair)
+              : fmt::format(
+                    "config.json says tie_word_embeddings false, and {} have the same "
+                    "elements. Two matrices that are trained apart are never equal. A program "
+                    "tied them, and config.json should say so, or the head was lost and the "
+                    "embedding written in its place.",
+                    pair);
+  finding.evidence = {{"key", std::string("tie_word_embeddings")}, {"said", is_tied}};
   finding.link = "https://github.com/huggingface/transformers/issues/45127";
   findings.push_back(std::move(finding));
   return {};
 }
 
 Status find_tied_weights(const Facts& facts, std::vector<Finding>& findings) {
-  SHW_CHECK(find_untied(facts, findings));
+  SHW_CHECK(compare_pair(facts, findings));
   if (facts.reference == nullptr) return {};
   const Checkpoint& reference = *facts.reference;
   std::vector<bool> is_there(reference.tensor_count(), false);
@@ -151,7 +161,8 @@ const Rule kTiedWeights = {
         "drops one loses it. With --against another checkpoint that has both, their bytes tell "
         "which it is. Where config.json says tie_word_embeddings and both are stored with other "
         "bytes, as after a merge of an adapter that trained both, --data says so: a loader keeps "
-        "one of them.",
+        "one of them. The other way round, two equal matrices under tie_word_embeddings false are "
+        "told as well.",
     .lesson = {.drawing = R"(
   reference                saved
   embed_tokens.weight      embed_tokens.weight

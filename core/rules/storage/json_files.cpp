@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/json.h"
+#include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
 #include "core/formats/common/first_bytes.h"
@@ -20,6 +21,8 @@ namespace {
 
 // Larger files are not parsed; only their first bytes are checked.
 constexpr std::uint64_t kMostParsed = 1 << 20;
+// No config and no tokenizer is larger.
+constexpr std::uint64_t kMostJson = std::uint64_t{1} << 30;
 
 struct KnownJson {
   std::string_view name, who;
@@ -47,14 +50,17 @@ std::string why_no_json(const ByteSource& source) {
   if (const std::size_t begin = text.find_first_not_of(" \t\r\n\xef\xbb\xbf");
       begin != std::string_view::npos && text[begin] == '<')
     return "is a web page or another text that begins with \"<\"";
+  if (source.size() > kMostJson)
+    return fmt::format("has {}, as no file of its kind", human_bytes(source.size()));
   if (source.size() > kMostParsed) return "";
   auto bytes = read_bytes(source, 0, source.size());
   if (!bytes) return "";
   const auto parsed = parse_json<nlohmann::json>(
       replace_non_json_floats({reinterpret_cast<const char*>(bytes->data()), bytes->size()}));
-  // Python reads too large numbers as infinity and has no limit on depth.
+  if (parsed.problem == kTooDeepJson) return "is nested deeper than any file of its kind";
+  // Python reads too large numbers as infinity.
   const bool is_number = parsed.problem.find("out_of_range") != std::string::npos;
-  if (parsed.problem.empty() || parsed.problem == kTooDeepJson || is_number) return "";
+  if (parsed.problem.empty() || is_number) return "";
   const auto at = not_json_at(parsed);
   const bool is_cut = at && *at + 1 >= source.size();
   return fmt::format("is {}{}", is_cut ? "cut off, or " : "", not_json_text(parsed));

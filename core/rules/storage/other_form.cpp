@@ -23,6 +23,7 @@
 #include "core/formats/common/top_file.h"
 #include "core/formats/open.h"
 #include "core/rules/rules.h"
+#include "core/rules/storage/second_parts.h"
 
 namespace shw {
 namespace {
@@ -179,7 +180,7 @@ std::optional<Finding> differs_by_metadata(const Facts& facts, const OtherForm& 
                         found.shapes, {form.file});
   if (found.common == 0) {
     const auto prefix = wrong_config_prefix(*form.opened, facts.progress);
-    if (!prefix) return std::nullopt;
+    if (!prefix || prefix->found.empty()) return std::nullopt;
     return form_finding(
         form,
         fmt::format("holds its layers behind `{}`, where config.json's {} has `{}`, and the "
@@ -230,6 +231,7 @@ Status compare_form_values(const Facts& facts, const OtherForm& form, const Form
 
 Status find_other_form(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.checkpoint.directory() == nullptr) return {};
+  find_second_parts(facts, findings);
   SHW_TRY(const OtherForm form, opened_other_form(facts));
   if (form.opened == nullptr) return {};
   const FormDifference found = difference_of_forms(facts, *form.opened);
@@ -254,14 +256,15 @@ Status find_other_form(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kOtherForm = {
     .id = "other-form",
     .depth = Depth::kHeaders,
-    .title = "Torch's files beside the safetensors hold another model",
+    .title = "Two saves of a model in one folder",
     .teaches =
         "Many folders hold a model twice: as model.safetensors and as pytorch_model.bin. "
         "transformers, vLLM and diffusers take the safetensors where both are there. Older "
         "versions, scripts that call torch.load, and `use_safetensors=False` take the other. Where "
         "a training wrote one form into a folder that still had the other, people who load the "
         "same folder run two models. Names, shapes and dtypes are compared; --data compares the "
-        "values too. Tied tensors and buffers that one form leaves out are no difference.",
+        "values too. Tied tensors and buffers that one form leaves out are no difference. A second "
+        "set of numbered parts (5 files where the index names 2) is told by the names alone.",
     .lesson = {.drawing = R"(
   model.safetensors       written today    what transformers loads
   pytorch_model.bin       of last week     what torch.load gives

@@ -67,7 +67,7 @@ void find_odd_values(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   // Smaller tensors may be scales that were never set.
   constexpr std::int64_t kEnough = 64;
-  ValueGroup all_nan, nan, infinite, some, denormal;
+  ValueGroup all_nan, nan, infinite, some, unwritten, denormal;
   std::int64_t left_out = 0;
   for (TensorId tensor : each_tensor(facts)) {
     // Skips tensors with overlaps or gaps.
@@ -91,8 +91,11 @@ void find_odd_values(const Facts& facts, std::vector<Finding>& findings) {
     // Small gradients have denormal squares, and half precision has denormal weights: only other
     // weights are checked.
     if (dtype != Dtype::kFloat16 && fqn.find("exp_avg") == std::string_view::npos &&
-        seen.count - seen.zero >= kEnough && seen.denormal * 2 > seen.count - seen.zero)
-      denormal.add(fqn, seen.denormal, seen.count);
+        seen.count - seen.zero >= kEnough && seen.denormal * 2 > seen.count - seen.zero) {
+      const bool is_all =
+          seen.denormal + seen.zero == seen.count && c.shape(tensor).size() >= 2;
+      (is_all && is_computed_with(fqn) ? unwritten : denormal).add(fqn, seen.denormal, seen.count);
+    }
   }
   report_values(std::move(all_nan), Severity::kWarning, "nothing but NaN",
                 "they were broken before they were saved, or never set.", left_out, findings);
@@ -106,6 +109,9 @@ void find_odd_values(const Facts& facts, std::vector<Finding>& findings) {
       left_out, findings);
   report_values(std::move(some), Severity::kInfo, "NaN or infinity",
                 "training went wrong before the save, or a mask was saved as such.", left_out,
+                findings);
+  report_values(std::move(unwritten), Severity::kWarning, "numbers next to zero alone",
+                "no training leaves such a matrix. It was allocated and never written.", left_out,
                 findings);
   report_values(std::move(denormal), Severity::kInfo, "mostly numbers next to zero",
                 "memory that was not a weight looks like this; compare with an earlier checkpoint.",

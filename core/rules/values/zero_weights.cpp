@@ -213,7 +213,7 @@ void find_zero_tensors(const Facts& facts, std::vector<Finding>& findings) {
 
 struct AdapterZeros {
   std::vector<std::string> partly, all_b;
-  std::size_t tensors = 0, b = 0;
+  std::size_t tensors = 0, b = 0, zero_tensors = 0;
   std::int64_t parts = 0;  // the number of ranks that matches the last tensor
 };
 
@@ -347,6 +347,7 @@ void find_adapter_zeros(const Facts& facts, std::vector<Finding>& findings) {
     if (!counts || counts->count == 0 || *part == LoraPart::kMagnitude) continue;
     const bool is_b = *part == LoraPart::kB || *part == LoraPart::kEmbeddingA;
     ++seen.tensors;
+    seen.zero_tensors += counts->zero == counts->count ? 1 : 0;
     seen.b += is_b ? 1 : 0;
     if (is_b && counts->zero == counts->count) seen.all_b.emplace_back(c.fqn(tensor));
     const std::int64_t parts = parts_of_rows(c.shape(tensor), *counts);
@@ -376,15 +377,20 @@ void find_adapter_zeros(const Facts& facts, std::vector<Finding>& findings) {
   Finding finding;
   finding.rule = kZeroWeights.id;
   const bool all = seen.all_b.size() == seen.b;
+  // LoRA starts A at random, so an adapter of zeros alone was allocated and never written.
+  const bool is_unwritten = seen.zero_tensors == seen.tensors && seen.tensors > seen.b;
   // The run may not have reached some layers.
-  finding.severity = all && lies_beside_a_training(c) ? Severity::kWarning : Severity::kInfo;
-  finding.cause =
-      fmt::format("{} of {} of the adapter {} nothing but zeros, as LoRA starts them: {}.",
-                  human_count(seen.all_b.size()), plural(seen.b, "lora_B or lora_up tensor"),
-                  seen.all_b.size() == 1 ? "is" : "are",
-                  all ? "it changes nothing of its base; it was never trained, or what it learned "
-                        "was not saved"
-                      : "these modules were never trained");
+  finding.severity =
+      is_unwritten || (all && lies_beside_a_training(c)) ? Severity::kWarning : Severity::kInfo;
+  finding.cause = fmt::format(
+      "{} of {} of the adapter {} nothing but zeros, as LoRA starts them: {}.",
+      human_count(seen.all_b.size()), plural(seen.b, "lora_B or lora_up tensor"),
+      seen.all_b.size() == 1 ? "is" : "are",
+      is_unwritten ? "so are all others, which LoRA starts at random. The adapter was "
+                     "allocated and never written, or its parts were not gathered"
+      : all        ? "it changes nothing of its base; it was never trained, or what it learned "
+                     "was not saved"
+                   : "these modules were never trained");
   finding.evidence = {{"count", count_of(seen.all_b.size())}, {"of", count_of(seen.b)}};
   finding.subjects = std::move(seen.all_b);
   findings.push_back(std::move(finding));

@@ -221,8 +221,8 @@ TEST_CASE("explain: sentences of programs that serve a model are known") {
        "llama.cpp", "gguf-convert-scale", "quantised"},
       {"ValueError: Unprocessed experts: ['model.layers.0.mlp.experts.3.down_proj.weight']",
        "llama.cpp", "gguf-convert", "renamed"},
-      {"ValueError: Missing tensors: ['blk.0.attn_q.weight']", "llama.cpp", "gguf-convert",
-       "renamed"},
+      {"ValueError: Missing tensors: ['blk.0.attn_q.weight']", "llama.cpp", "gguf-parts-missing",
+       "unfinished-save"},
       {"ValueError: Received 2 parameters not in model: "
        "\nlanguage_model.lm_head.biases,\nlanguage_model.lm_head.scales.",
        "MLX", "unexpected-key", "quantised"},

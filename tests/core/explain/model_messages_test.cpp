@@ -290,3 +290,41 @@ TEST_CASE("explain: sentences about parts of pipelines and packed files are know
   REQUIRE(pipeline.parsed.messages.size() == 1);
   CHECK(pipeline.parsed.messages[0].name == "time_text_embed.guidance_embedder.linear_1.weight");
 }
+
+TEST_CASE("explain: refusals of configs and of files without their metadata are known") {
+  check_sentences({
+      {"ValueError: `rope_scaling` must be a dictionary with two fields, `type` and `factor`, got "
+       "{'factor': 8.0, 'rope_type': 'llama3'}",
+       "transformers", "rope-scaling", "older-library"},
+      {"ValueError: The model class you are passing has a `config_class` attribute that is not "
+       "consistent with the config class you passed (model has <class 'A'> and you passed <class "
+       "'B'>. Fix one of those so they match!",
+       "transformers", "config-class", "other-class"},
+      {"ValueError: The checkpoint passed was saved with tf, we need a the pt format.", "",
+       "safetensors-no-format", "portability"},
+      {"ValueError: All adapters must have the same r value when using combination_type linear, "
+       "ties, "
+       "dare_ties or dare_linear",
+       "peft", "adapter-ranks-differ", "other-rank"},
+      {"ValueError: Requested the deserialization of a `Lambda` layer whose `function` is a Python "
+       "lambda.",
+       "Keras", "code-in-model", "unsafe-code"},
+      {"SafetensorError: device privateuseone:0 is invalid", "safetensors", "device-unknown",
+       "older-library"},
+      {"CheckpointingException: Duplicate ShardedObject keys: ['rng_state']", "Megatron",
+       "megatron-object-twice", "two-writers"},
+      {"AttributeError: 'LlamaConfig' object has no attribute 'rope_parameters'", "",
+       "config-attribute", "older-library"},
+      {"AssertionError: Expects a DTensor but got <class 'torch.Tensor'>", "", "sharded-state-dict",
+       "sharded-state-dict"},
+      {"ValueError: Please specify `num_layers` in `peft_config`", "peft", "peft-layers-unknown",
+       "not-about-a-checkpoint"},
+      {"AssertionError: checkpoint_id must be set before reading data", "torch",
+       "checkpoint-id-unset", "call-without-path"},
+      {"orbax.checkpoint.InvalidLayoutError: Not an Orbax checkpoint root: /ckpt/1000.", "Orbax",
+       "orbax-files", "unfinished-save"},
+      {"gguf_init_from_file_impl: failed to read magic", "llama.cpp", "gguf-cut", "short-file"},
+      {"ValueError: Missing tensors: ['model.layers.3.self_attn.k_proj.weight']", "llama.cpp",
+       "gguf-parts-missing", "unfinished-save"},
+  });
+}

@@ -7,9 +7,12 @@
 #include <string>
 
 #include "core/formats/open.h"
+#include "core/maps/choose_map.h"
 #include "core/maps/map_steps.h"
+#include "core/rules/names/named_tensors.h"
 
 using namespace shw;
+using namespace shw::test;
 
 namespace {
 
@@ -36,6 +39,25 @@ TEST_CASE("compare through a map: the same weights in two layouts are the same b
     CHECK((*compared)->equal == 9);
     CHECK((*compared)->map == "hf-megatron");
   }
+}
+
+TEST_CASE("compare through a map: a prefix that is added or lost asks for no map") {
+  const auto hf = opened("hf");
+  const ModelFacts facts = facts_beside(*hf);
+  const auto renamed = [&](const std::string& added, std::string_view dropped) {
+    NamedTensors tensors;
+    for (const TensorId tensor : hf->tensors()) {
+      std::string_view fqn = hf->fqn(tensor);
+      if (fqn.starts_with(dropped)) fqn.remove_prefix(dropped.size());
+      tensors[added + std::string(fqn)] = {"F32", copy_of(hf->shape(tensor))};
+    }
+    return opened_tensors(tensors);
+  };
+  const auto lost = renamed("", "model.");
+  // The names alone look like another program's.
+  CHECK(world_of(named_shapes(*lost), facts) != world_of(named_shapes(*hf), facts));
+  CHECK_FALSE(needs_map(*lost, *hf, facts));
+  CHECK_FALSE(needs_map(*renamed("model.", ""), *hf, facts));
 }
 
 TEST_CASE("maps: a Megatron checkpoint becomes what transformers saved, names and shapes") {

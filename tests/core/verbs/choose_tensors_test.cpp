@@ -47,7 +47,9 @@ TEST_CASE("choosing tensors: one tensor is the only one that words fit") {
   auto one = find_one_tensor(*checkpoint, "2.b");
   REQUIRE(one.has_value());
   CHECK(checkpoint->fqn(*one) == "layers.2.b");
-  CHECK_FALSE(find_one_tensor(*checkpoint, "layers.2").has_value());
+  const auto several = find_one_tensor(*checkpoint, "layers.2");
+  REQUIRE_FALSE(several.has_value());
+  CHECK(several.error().message.find("2 tensors fit") != std::string::npos);
 }
 
 TEST_CASE("a name or a pattern that fits nothing is a usage error with what is near") {

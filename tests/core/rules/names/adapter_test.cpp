@@ -342,6 +342,9 @@ TEST_CASE("adapter: that a training left all second matrices as LoRA starts them
                  tensors, {{"adapter_config.json", kConfig}, {"trainer_state.json", "{}"}}, kFile),
              options);
   CHECK(rules_above_info(trained) == std::vector<std::string>{"zero-weights"});
+  for (auto& [name, tensor] : tensors) tensor.value = 0;
+  const CheckReport unwritten = checked_adapter(tensors, kConfig, Depth::kData);
+  CHECK(rules_above_info(unwritten) == std::vector<std::string>{"zero-weights"});
 }
 
 TEST_CASE("adapter: beside its base the sizes and modules are compared") {

@@ -319,3 +319,18 @@ TEST_CASE("pair asymmetry: the text of bitsandbytes beside a weight is no half o
   CHECK(is_told(""));
   CHECK_FALSE(is_told(".quant_state.bitsandbytes__nf4"));
 }
+
+TEST_CASE("quantised pairs: MLX weights with scales of floats need their biases") {
+  const auto is_told = [](const std::string& scale_dtype) {
+    NamedTensors tensors;
+    for (int layer = 0; layer < 4; ++layer) {
+      const std::string module = fmt::format("model.layers.{}.mlp.up_proj.", layer);
+      tensors[module + "weight"] = {"U32", {8, 8}};
+      tensors[module + "scales"] = {scale_dtype, {8, 2}};
+      if (layer % 2 == 0) tensors[module + "biases"] = {"F16", {8, 2}};
+    }
+    return find(checked_tensors(tensors), "quantised-pairs") != nullptr;
+  };
+  CHECK(is_told("F16"));
+  CHECK_FALSE(is_told("U8"));  // MXFP4 has exponents alone
+}

@@ -186,3 +186,22 @@ TEST_CASE("expert suffix: the number goes to its place") {
   CHECK(std::get<Renamed>(finding->diagnoses[3]).fqn ==
         "model.layers.0.mlp.experts.3.up_proj.weight");
 }
+
+TEST_CASE("wrapped names: a lost `model.` is told where the head shows that the model is whole") {
+  const auto lost = [](const std::string& name) {
+    return name.starts_with("model.") ? name.substr(6) : name;
+  };
+  NamedTensors tensors = llama_tensors(lost);
+  const CheckReport report = checked_tensors(tensors, {{"config.json", kLlamaConfig}});
+  const Finding* finding = find(report, "wrapped-names");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->severity == Severity::kWarning);
+  CHECK(finding->subjects.size() == tensors.size() - 1);
+  CHECK(finding->cause.find("lack `model.`") != std::string::npos);
+  REQUIRE(finding->remedy.has_value());
+  CHECK(finding->remedy->lossless);
+  // The inner model alone is saved so.
+  tensors.erase("lm_head.weight");
+  CHECK(find(checked_tensors(tensors, {{"config.json", kLlamaConfig}}), "wrapped-names") ==
+        nullptr);
+}

@@ -137,3 +137,28 @@ TEST_CASE("other form: one of which a part was not downloaded is none") {
   options.depth = Depth::kData;
   CHECK(find(looked(**opened, options), "other-form") == nullptr);
 }
+
+TEST_CASE("other form: parts of a second save beside the indexed ones are told by their names") {
+  const NamedTensors tensors = llama_tensors(same_name);
+  std::string index = "{\"weight_map\": {";
+  for (const auto& [name, tensor] : tensors)
+    index += fmt::format("{}\"{}\": \"model-00001-of-00001.safetensors\"",
+                         index.ends_with('{') ? "" : ", ", name);
+  auto report_beside = [&](const std::vector<std::string>& others) {
+    Files files{{"config.json", bytes_from(kLlamaConfig)},
+                {"model.safetensors.index.json", bytes_from(index + "}}")},
+                {"model-00001-of-00001.safetensors", tensor_file(tensors)}};
+    for (const std::string& other : others) files.emplace_back(other, tensor_file(tensors));
+    auto opened = open_checkpoint(memory_directory("made", std::move(files)));
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+    CheckOptions options;
+    options.depth = Depth::kHeaders;
+    return looked(**opened, options);
+  };
+  CHECK_FALSE(is_told(report_beside({})));
+  CHECK_FALSE(is_told(report_beside({"consolidated-00001-of-00002.safetensors"})));
+  const CheckReport report =
+      report_beside({"model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"});
+  REQUIRE(is_told(report));
+  CHECK(find(report, "other-form")->subjects.size() == 2);
+}

@@ -236,6 +236,9 @@ TEST_CASE("a tensor of nothing but NaN is a warning, a weight with one too, othe
   MadeModel tiny;
   tiny.add("w", Dtype::kFloat32, {16, 8}, distinct(128, 1e-41));
   CHECK(said(*made(folder / "tiny", tiny), "value-statistics") == Severity::kInfo);
+  MadeModel unwritten;
+  unwritten.add("fc.weight", Dtype::kFloat32, {16, 8}, distinct(128, 1e-41));
+  CHECK(said(*made(folder / "unwritten", unwritten), "value-statistics") == Severity::kWarning);
 }
 
 TEST_CASE("a layer whose norms are all 1 beside trained ones is a warning, all of them are none") {
