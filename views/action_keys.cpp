@@ -68,6 +68,7 @@ KeyPress as_told(KeyPress key) {
   if (key == KeyPress{Key::kZ, true, true, false}) return key_of(Action::kPlanRedo);
   // On many keyboards plus is typed as Shift and another key.
   if (key == KeyPress{Key::kPlus, true, true, false}) return key_of(Action::kScaleUp);
+  if (key == KeyPress{Key::kPlus, false, true, false}) return key_of(Action::kZoomIn);
   return key;
 }
 

@@ -7,7 +7,9 @@
 #include <array>
 #include <span>
 
+#include "core/verbs/bytes_search.h"
 #include "views/actions.h"
+#include "views/bytes_parts.h"
 #include "views/imgui_versions.h"
 #include "views/look_panels.h"
 #include "views/parts.h"
@@ -19,22 +21,6 @@ namespace {
 using verbs::BytesWindow;
 using verbs::kBytesARow;
 using Go = BytesCommand::Go;
-
-Rgba part_colour(const Theme& theme, PartKind kind) {
-  switch (kind) {
-    case PartKind::kHeader:
-      return theme.unknown;
-    case PartKind::kPayload:
-      return theme.ok;
-    case PartKind::kTrailer:
-      return theme.warn;
-    case PartKind::kIndex:
-      return theme.head;
-    case PartKind::kPadding:
-      break;
-  }
-  return theme.strong_line;
-}
 
 const BytePart* part_at(std::span<const BytePart> parts, std::uint64_t at) {
   auto after = std::upper_bound(parts.begin(), parts.end(), at,
@@ -132,7 +118,8 @@ void draw_gutter(Frame& frame, ImDrawList* draw, const HexGrid& grid, const Byte
 }
 
 void draw_row(Frame& frame, ImDrawList* draw, const HexGrid& grid, const BytesWindow& window,
-              std::uint64_t row, std::size_t line, std::optional<std::uint64_t> chosen) {
+              std::uint64_t row, std::size_t line, std::optional<std::uint64_t> chosen,
+              bool has_structure) {
   const ImFont* font = frame.fonts.mono_small;
   float y = grid.top + grid.line * static_cast<float>(line), middle = y + grid.line / 2;
   text_from(draw, font, grid.left, middle, frame.theme.quiet, fmt::format("0x{:08X}", row));
@@ -155,7 +142,7 @@ void draw_row(Frame& frame, ImDrawList* draw, const HexGrid& grid, const BytesWi
     letters += byte >= 0x20 && byte < 0x7F ? static_cast<char>(byte) : '.';
   }
   text_from(draw, font, grid.letters, middle, frame.theme.quiet, letters);
-  draw_gutter(frame, draw, grid, window, row, y);
+  if (!has_structure) draw_gutter(frame, draw, grid, window, row, y);
 }
 
 std::string part_text(const BytePart& part) {
@@ -303,19 +290,30 @@ void draw_bytes_buttons(Frame& frame, UiState& state, Column& column, const Byte
                {right, column.y}))
       frame.emit(BytesCommand{Go::kAt, window->path, window->values_first});
   }
+  if (window != nullptr && window->record && !window->all.empty()) {
+    const char* label = state.bytes.structure_open ? "Values" : "Structure";
+    right -= button_size(frame, label).x + frame.px(8);
+    if (button(frame, "bytes/structure", label,
+               "Shows the parts of the record beside the bytes, or their values.",
+               {right, column.y}))
+      state.bytes.structure_open = !state.bytes.structure_open;
+  }
   for (auto& b : buttons) {
     if (!b.there) continue;
     right -= button_size(frame, b.label).x + frame.px(8);
     if (button(frame, b.id, b.label, b.action, {right, column.y})) run(b.action, frame, state);
   }
-  float wide = std::min(frame.px(190), right - x - frame.px(14));
+  float wide = std::min(frame.px(300), right - x - frame.px(14));
   if (wide > frame.px(60) &&
-      text_field(frame, column.draw, "bytes/jump", "offset, 0x..., +64", {x, column.y},
-                 {wide, frame.px(30)}, state.bytes.jump,
-                 "Goes to a byte: decimal, 0x for hexadecimal, + or - from the chosen one.") &&
+      text_field(frame, column.draw, "bytes/jump", "offset, +64, \"text\", /50 4b, =1.5",
+                 {x, column.y}, {wide, frame.px(30)}, state.bytes.jump,
+                 "Goes to a byte: decimal, 0x for hexadecimal, + or - from the chosen one. Looks "
+                 "for \"text\", for bytes after /, for a number after =; Enter again goes on.") &&
       window != nullptr) {
     std::uint64_t from = state.bytes.chosen.value_or(window->at);
-    if (auto at = verbs::parse_offset(state.bytes.jump, from))
+    if (verbs::is_byte_pattern(state.bytes.jump))
+      frame.emit(BytesCommand{Go::kFind, {}, 0, state.bytes.jump});
+    else if (auto at = verbs::parse_offset(state.bytes.jump, from))
       frame.emit(BytesCommand{Go::kAt, window->path, *at});
   }
   column.y += frame.px(40);
@@ -387,8 +385,11 @@ void draw_bytes(Frame& frame, UiState& state, Region region) {
   for (std::size_t line = 0; line < grid.rows; ++line) {
     std::uint64_t row = window->first + line * kBytesARow;
     if (row >= window->first + window->bytes.size()) break;
-    draw_row(frame, draw, grid, *window, row, line, state.bytes.chosen);
+    draw_row(frame, draw, grid, *window, row, line, state.bytes.chosen, state.bytes.structure_open);
   }
+  if (state.bytes.structure_open && grid.right - grid.gutter > frame.px(120))
+    draw_structure(frame, {draw, grid.gutter, grid.right, grid.top}, *window, chosen,
+                   region.max.y - frame.px(12));
   point_at_bytes(frame, state, grid, *window);
   scroll(frame, state, *window);
   end_region();

@@ -102,6 +102,7 @@ std::shared_ptr<const Digest> make_digest(std::shared_ptr<const Snapshot> snapsh
   const bool is_large =
       snapshot->checkpoint != nullptr && snapshot->checkpoint->chunk_count() > 100'000;
   const bool same_matrix = same_marks && old->compared == snapshot->compared &&
+                           old->numbers == snapshot->numbers &&
                            (is_large || old->tile_values == snapshot->tile_values);
   digest->overview = same_matrix
                          ? before->overview

@@ -6,7 +6,9 @@
 
 #include "core/model/evidence.h"
 #include "core/rules/rules.h"
+#include "core/rules/unreadable.h"
 #include "views/actions.h"
+#include "views/evidence_table.h"
 #include "views/look_panels.h"
 #include "views/shown_text.h"
 #include "views/text.h"
@@ -156,7 +158,7 @@ std::uint64_t offset_in(const Finding& finding) {
   return offset != nullptr && *offset > 0 ? static_cast<std::uint64_t>(*offset) : 0;
 }
 
-void draw_evidence(Frame& frame, Column& column, const Finding& finding) {
+void draw_evidence(Frame& frame, UiState& state, Column& column, const Finding& finding) {
   if (finding.evidence.empty()) return;
   head(frame, column, "EVIDENCE");
   const Extents* expected = find_evidence<Extents>(finding, "expected");
@@ -166,7 +168,7 @@ void draw_evidence(Frame& frame, Column& column, const Finding& finding) {
                   picture->finding != frame.snapshot.finding.value_or(0)))
     picture = nullptr;
   for (const auto& [label, value] : finding.evidence) {
-    if (only_for_programs(label)) continue;
+    if (only_for_programs(label) || is_in_table(state.evidence, label)) continue;
     const auto* left_out = std::get_if<std::int64_t>(&value);
     if (label.ends_with("_left_out") && left_out != nullptr && *left_out == 0) continue;
     const auto* list = std::get_if<std::vector<std::string>>(&value);
@@ -193,7 +195,9 @@ void draw_evidence(Frame& frame, Column& column, const Finding& finding) {
         link_row(frame, column, top, "evidence/" + label, *name, offset_in(finding));
     }
   }
-  column.y += frame.px(12);
+  column.y += frame.px(8);
+  draw_evidence_tables(frame, column, state.evidence);
+  column.y += frame.px(4);
 }
 
 // The other subjects; a click selects one.
@@ -245,7 +249,7 @@ void draw_subjects(Frame& frame, UiState& state, Column& column, const Finding& 
   column.y += frame.px(14);
 }
 
-void draw_remedy(Frame& frame, Column& column, const Finding& finding) {
+void draw_remedy(Frame& frame, UiState& state, Column& column, const Finding& finding) {
   head(frame, column,
        !is_mended(frame.snapshot, finding)     ? "REMEDY"
        : is_repaired_elsewhere(frame.snapshot) ? "REMEDY, APPLIED IN THE COPY"
@@ -253,7 +257,14 @@ void draw_remedy(Frame& frame, Column& column, const Finding& finding) {
   if (!finding.remedy) {
     paragraph(frame, column, frame.fonts.small, frame.theme.text,
               "No safe remedy from this checkpoint alone.");
-    column.y += frame.px(16);
+    column.y += frame.px(6);
+    if (counts_unreadable(finding) && is_possible(Action::kReview, frame, state)) {
+      if (text_link(frame, "finding/fill", "Fill what is lost from elsewhere",
+                    "Another step, another checkpoint, or zeros.", {column.left, column.y}))
+        run(Action::kReview, frame, state);
+      column.y += frame.px(22);
+    }
+    column.y += frame.px(10);
     return;
   }
   paragraph(frame, column, frame.fonts.text, frame.theme.text, finding.remedy->text);
@@ -291,9 +302,10 @@ void draw_finding(Frame& frame, UiState& state, Column& column) {
   column.y += frame.px(18);
   draw_look_chips(frame, state, column, true);
   draw_names_chip(frame, state, column, finding);
-  draw_evidence(frame, column, finding);
+  update_evidence(frame.snapshot, index, state.evidence);
+  draw_evidence(frame, state, column, finding);
   draw_subjects(frame, state, column, finding);
-  draw_remedy(frame, column, finding);
+  draw_remedy(frame, state, column, finding);
 }
 
 }  // namespace shw

@@ -62,6 +62,11 @@ struct TextMark {
   bool scrolls = false;  // hidden parts can be scrolled to
   int layer = 0;         // 0: main window, 1: column over a rail, 2: panels, 3: tour
   std::string text;
+  // Its triangles in the draw list, for the export as SVG.
+  const ImDrawList* list = nullptr;
+  int first_index = 0, last_index = 0;
+  Rgba colour = 0;
+  bool is_mono = false;
 };
 struct Marks {
   std::map<std::string, ImVec4, std::less<>> items;  // x0 y0 x1 y1

@@ -114,6 +114,7 @@ void draw_habit_panels(Frame& frame, UiState& state) {
   if (state.habits.settings_open) draw_settings(frame, state);
   if (state.habits.errors_open) draw_error_meaning(frame, state);
   if (state.habits.expect_open) draw_expectation(frame, state);
+  if (state.habits.pins_open) draw_pins(frame, state);
   if (state.write.open) draw_write_panel(frame, state);
   if (state.habits.report_open) draw_report(frame, state);
 }
@@ -184,6 +185,18 @@ constexpr std::array kHabitRows{
               OverlayPolicy::kAlways},
     ActionRow{Action::kExplainError, "Explain an error message", shift(Key::kF1), always,
               explain_errors, OverlayPolicy::kReplaces},
+    ActionRow{Action::kExportPng,
+              "Export what is on the screen as PNG",
+              {Key::kF12},
+              has_checkpoint,
+              [](Frame&, UiState& state) { state.habits.picture_wanted = PictureFile::kPng; },
+              OverlayPolicy::kAlways},
+    ActionRow{Action::kExportSvg, "Export what is on the screen as SVG", shift(Key::kF12),
+              has_checkpoint,
+              [](Frame&, UiState& state) { state.habits.picture_wanted = PictureFile::kSvg; },
+              OverlayPolicy::kAlways},
+    ActionRow{Action::kPins, "Pin this place with a note, or go to a pinned one",
+              ctrl_shift(Key::kK), has_checkpoint, open_pins, OverlayPolicy::kReplaces},
     ActionRow{Action::kSaveView,
               "Save this place as a file for a colleague",
               {},

@@ -32,6 +32,9 @@ void draw_settings(Frame& frame, UiState& state);
 // The panel for spec and reference (expect_panel.cpp).
 void open_expectation(Frame& frame, UiState& state);
 void draw_expectation(Frame& frame, UiState& state);
+// The panel of pinned places (pins_panel.cpp).
+void open_pins(Frame& frame, UiState& state);
+void draw_pins(Frame& frame, UiState& state);
 // The panel that writes the checkpoint in another form (write_panel.cpp).
 void open_write_panel(Frame& frame, UiState& state);
 void draw_write_panel(Frame& frame, UiState& state);

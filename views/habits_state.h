@@ -2,6 +2,7 @@
 // message, report.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,7 +19,11 @@ struct TourMoment {
   bool on_map = false, bytes = false, plan = false;
 };
 
+// A file of what is on the screen.
+enum class PictureFile : std::uint8_t { kNone, kPng, kSvg };
+
 struct HabitsState {
+  PictureFile picture_wanted = PictureFile::kNone;  // written by the program after the next frame
   verbs::UiSettings settings;
   // Set by the program, because views do not access files.
   std::string settings_file;              // empty: settings are not kept
@@ -31,6 +36,9 @@ struct HabitsState {
   bool expect_open = false, expect_wanted = false;  // see errors_wanted
   std::string expect_spec, expect_against;
   float expect_height = 400;
+  bool pins_open = false, pins_wanted = false;  // see errors_wanted
+  std::string pin_note;
+  float pins_height = 340;
   bool errors_wanted = false;  // focus the text field in the next frame
   float settings_height = 480, errors_height = 420, report_height = 240;  // in the last frame
   std::string error_text, report_path;

@@ -1,6 +1,7 @@
 #include "views/layer_matrix.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <string_view>
@@ -59,12 +60,23 @@ std::unordered_map<std::string_view, std::uint8_t> differences_of(const Snapshot
 }
 
 void add_values(const Snapshot& snapshot, TensorId tensor, MatrixCell& cell) {
+  if (snapshot.numbers != nullptr) {
+    const verbs::TensorNumbers& numbers = snapshot.numbers->tensors[index_of(tensor)];
+    cell.is_read = cell.is_read || numbers.is_read;
+    cell.elements += numbers.elements;
+    cell.nan += numbers.nan;
+    cell.zero += numbers.zero;
+    cell.squares += numbers.squares;
+    return;
+  }
   const verbs::TileValues* values = tile_values_of(snapshot, tensor);
   if (values == nullptr) return;
   for (const verbs::TileNumbers& tile : values->tiles) {
     if (tile.state != verbs::TileNumbers::State::kLooked) continue;
     cell.is_read = true;
+    cell.elements += tile.elements;
     cell.nan += tile.nan;
+    cell.zero += tile.zero;
   }
 }
 
@@ -92,6 +104,29 @@ void fill_cells(const Snapshot& snapshot, const TensorModules& names,
       cell.difference = std::max(cell.difference, difference->second);
     add_values(snapshot, TensorId{t}, cell);
     matrix.most_bytes = std::max(matrix.most_bytes, cell.bytes);
+  }
+}
+
+// Compares each cell's norm with those of the same kind in other layers: the odd one stands out,
+// although kinds differ in size.
+void add_changes(LayerMatrix& matrix) {
+  for (std::size_t kind = 0; kind < matrix.kinds.size(); ++kind) {
+    std::vector<double> norms;
+    const auto norm_of = [](const MatrixCell& cell) {
+      return cell.is_read && cell.elements != 0 && cell.squares > 0
+                 ? std::sqrt(cell.squares / static_cast<double>(cell.elements))
+                 : 0.0;
+    };
+    for (std::size_t row = 0; row < matrix.layers.size(); ++row) {
+      if (const double norm = norm_of(matrix.cell(row, kind)); norm > 0) norms.push_back(norm);
+    }
+    if (norms.empty()) continue;
+    const auto middle = norms.begin() + static_cast<std::ptrdiff_t>(norms.size() / 2);
+    std::nth_element(norms.begin(), middle, norms.end());
+    for (std::size_t row = 0; row < matrix.layers.size(); ++row) {
+      MatrixCell& cell = matrix.cells[row * matrix.kinds.size() + kind];
+      if (const double norm = norm_of(cell); norm > 0) cell.change = std::log2(norm / *middle);
+    }
   }
 }
 
@@ -140,6 +175,8 @@ std::vector<LayerMatrix> make_matrices(const Snapshot& snapshot, const TensorMod
     }
     matrix.tensors = static_cast<std::uint32_t>(families[f].tensors.size());
     fill_cells(snapshot, names, marks, families[f], matrix);
+    matrix.has_norms = snapshot.numbers != nullptr;
+    if (matrix.has_norms) add_changes(matrix);
     matrices.push_back(std::move(matrix));
   }
   return matrices;

@@ -11,6 +11,7 @@
 #include "views/imgui_versions.h"
 #include "views/parts.h"
 #include "views/shown_text.h"
+#include "views/tensor_view.h"
 #include "views/text.h"
 #include "views/tile_map.h"
 
@@ -200,8 +201,7 @@ void draw_mesh(Frame& frame, UiState& state, Column& column, const FooterLayout&
     auto r = static_cast<std::uint32_t>(
         std::clamp((mouse.y - column.y) / height, 0.0f, static_cast<float>(mesh.grid.rows - 1)));
     std::uint32_t rank = r * mesh.grid.columns + c;
-    if (clicked && rank < places)
-      state.isolated = state.isolated == rank ? std::nullopt : std::optional(rank);
+    if (clicked && rank < places) set_apart(frame, state, rank);
     if (!frame.stable && rank < places)
       tooltip(frame, "rank " + rank_text(frame, rank) + "\n" + share_text(frame, rank) +
                          "\na click sets its tiles apart; rank:" + std::to_string(rank) +

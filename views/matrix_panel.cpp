@@ -1,5 +1,5 @@
 // The overview's matrix: kinds of tensors down, layers across, coloured by findings, difference,
-// NaN or bytes. A click selects the tensor.
+// NaN, norm, zeros or bytes. A click selects the tensor.
 #include <fmt/core.h>
 
 #include <imgui.h>
@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 
+#include "views/actions.h"
 #include "views/parts.h"
 #include "views/text.h"
 
@@ -14,7 +15,7 @@ namespace shw {
 namespace {
 
 constexpr float kLabelledRow = 17, kMostHigh = 340, kMostHighBelow = 150;
-constexpr std::array kMatrixNames{"findings", "difference", "NaN", "bytes"};
+constexpr std::array kMatrixNames{"findings", "difference", "NaN", "norm", "zeros", "bytes"};
 
 Rgba cell_colour(const Frame& frame, MatrixBy by, const MatrixCell& cell, double most_bytes) {
   const Theme& theme = frame.theme;
@@ -30,6 +31,17 @@ Rgba cell_colour(const Frame& frame, MatrixBy by, const MatrixCell& cell, double
     case MatrixBy::kNan:
       if (!cell.is_read) return theme.raised;
       return cell.nan != 0 ? theme.bad : mix(calm, theme.ok, 0.5f);
+    case MatrixBy::kNorm: {
+      if (!cell.is_read) return theme.raised;
+      // A norm of eight times or an eighth of the kind's median has the full colour.
+      const auto part = static_cast<float>(std::clamp(std::abs(cell.change) / 3, 0.0, 1.0));
+      return mix(calm, cell.change > 0 ? theme.warn : theme.unknown, part);
+    }
+    case MatrixBy::kZeros: {
+      if (!cell.is_read || cell.elements == 0) return theme.raised;
+      const double part = static_cast<double>(cell.zero) / static_cast<double>(cell.elements);
+      return mix(calm, theme.warn, static_cast<float>(std::sqrt(std::min(1.0, part))));
+    }
     case MatrixBy::kBytes:
       break;
   }
@@ -51,7 +63,12 @@ std::string cell_text(const Frame& frame, const LayerMatrix& matrix, std::size_t
     text += "\n" + frame.snapshot.report->findings[finding_of[cell.first] - 1].rule;
   if (cell.difference != 0)
     text += "\n" + std::string(name(static_cast<DifferenceKind>(cell.difference - 1)));
-  if (cell.is_read) text += "\n" + human_count(cell.nan) + " NaN in the tiles that were read";
+  if (cell.is_read)
+    text += fmt::format("\n{} NaN, {} zeros in {} elements that were read", human_count(cell.nan),
+                        human_count(cell.zero), human_count(cell.elements));
+  if (matrix.has_norms && cell.is_read)
+    text += fmt::format("\nL2 norm {:.5g}; root mean square {:.3g} times the median of its kind",
+                        std::sqrt(cell.squares), std::exp2(cell.change));
   return text + "\nA click goes there.";
 }
 
@@ -129,7 +146,11 @@ void draw_matrix(Frame& frame, UiState& state, Column& column, const LayerMatrix
 
 bool is_offered(const Frame& frame, MatrixBy by) {
   if (by == MatrixBy::kDifference) return frame.snapshot.compared != nullptr;
-  return by != MatrixBy::kNan || frame.snapshot.tile_values != nullptr;
+  const bool has_tiles = frame.snapshot.tile_values != nullptr;
+  const bool has_numbers = frame.snapshot.numbers != nullptr;
+  if (by == MatrixBy::kNorm) return has_numbers;
+  const bool needs_values = by == MatrixBy::kNan || by == MatrixBy::kZeros;
+  return !needs_values || has_tiles || has_numbers;
 }
 
 }  // namespace
@@ -152,6 +173,14 @@ void draw_matrices(Frame& frame, UiState& state, Column& column) {
                     std::string("Colours the cells by ") + kMatrixNames[i] + "."))
       state.matrix_by = by;
     x -= frame.px(8);
+  }
+  if (is_possible(Action::kTensorNumbers, frame, state)) {
+    const std::string label = "read " + human_bytes(frame.snapshot.checkpoint->tensor_bytes());
+    x -= text_width(frame.fonts.small, label) + frame.px(16);
+    float drawn = 0;
+    if (chip_button(frame, "overview/numbers", x, top + frame.px(7), label, &drawn,
+                    "Reads every float element: colours by NaN, norm and zeros."))
+      run(Action::kTensorNumbers, frame, state);
   }
   column.y += frame.px(4);
   for (std::size_t i = 0; i < matrices.size(); ++i)

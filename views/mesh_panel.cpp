@@ -10,6 +10,7 @@
 #include "views/actions.h"
 #include "views/imgui_versions.h"
 #include "views/parts.h"
+#include "views/tensor_view.h"
 #include "views/text.h"
 #include "views/tile_map.h"
 
@@ -86,7 +87,7 @@ void point_at_rank(Frame& frame, UiState& state, const MeshGrid& grid, ImVec2 at
   };
   std::uint32_t rank = cell(at.y, mouse.y, height, grid.rows) * grid.columns +
                        cell(at.x, mouse.x, width, grid.columns);
-  if (clicked) state.isolated = state.isolated == rank ? std::nullopt : std::optional(rank);
+  if (clicked) set_apart(frame, state, rank);
   if (!frame.stable)
     tooltip(frame, "rank " + rank_text(frame, rank) + "\n" + share_text(frame, rank) +
                        "\na click sets its tiles apart");

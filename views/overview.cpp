@@ -1,11 +1,15 @@
 // Summary of the checkpoint, shown if no tensor is selected: sizes per module family, and where
 // findings are. Computed in the digest.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
+#include <vector>
 
 #include "core/base/natural_order.h"
 #include "core/io/asked_end.h"
 #include "views/actions.h"
+#include "views/browser.h"
 #include "views/parts.h"
 #include "views/text.h"
 
@@ -196,6 +200,38 @@ std::shared_ptr<const Overview> make_overview(const Snapshot& snapshot,
   return overview;
 }
 
+namespace {
+
+// The folders around the checkpoint; a click lists one.
+void draw_path(Frame& frame, UiState& state, Column& column) {
+  std::string path = stored_path(frame.snapshot.options.checkpoint);
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  const std::size_t name = path.rfind('/');
+  if (name == path.npos || name == 0 || path.find("://") != path.npos) return;
+  constexpr std::size_t kMostFolders = 8;
+  std::vector<std::size_t> ends;  // of the folders, the innermost first
+  for (std::size_t end = name; end != 0 && end != path.npos && ends.size() < kMostFolders;
+       end = path.rfind('/', end - 1))
+    ends.push_back(end);
+  const ImFont* font = frame.fonts.small;
+  float x = column.left;
+  for (std::size_t i = ends.size(); i-- > 0;) {
+    const std::size_t begin = path.rfind('/', ends[i] - 1);
+    const std::size_t first = begin == path.npos ? 0 : begin + 1;
+    const std::string folder = printable(path.substr(first, ends[i] - first));
+    const float wide = text_width(font, folder);
+    if (x + wide > column.right) break;
+    if (text_link(frame, fmt::format("overview/path/{}", i).c_str(), folder, "Lists this folder.",
+                  {x, column.y}))
+      open_browser(frame, state, path.substr(0, ends[i]));
+    x += wide;
+    x += text_from(column.draw, font, x, column.y + frame.px(11), frame.theme.quiet, " / ");
+  }
+  column.y += frame.px(24);
+}
+
+}  // namespace
+
 void draw_summary(Frame& frame, UiState& state, Region region) {
   const Overview& overview = *frame.digest.overview;
   const CheckpointCard& facts = *frame.digest.facts;
@@ -210,6 +246,7 @@ void draw_summary(Frame& frame, UiState& state, Region region) {
   text_from(draw, frame.fonts.title, column.left, column.y + frame.px(10), frame.theme.text,
             elide_middle(title.empty() ? "The checkpoint" : title, column.width(), measure));
   column.y += frame.px(30);
+  draw_path(frame, state, column);
   std::string line = plural(checkpoint.tensor_count(), "tensor") + " in " +
                      plural(checkpoint.chunk_count(), "tile") + ", " + facts.bytes + ", " +
                      facts.files.substr(0, facts.files.find(' ')) +

@@ -3,8 +3,11 @@
 
 #include <imgui.h>
 #include <algorithm>
+#include <iterator>
 
+#include "core/io/asked_end.h"
 #include "core/repair/run/outlook_words.h"
+#include "core/rules/unreadable.h"
 #include "views/actions.h"
 #include "views/parts.h"
 #include "views/plan_parts.h"
@@ -13,13 +16,16 @@
 namespace shw {
 namespace {
 
-std::string summary_of(const Snapshot& snapshot) {
+std::string summary_of(const Frame& frame) {
+  const Snapshot& snapshot = frame.snapshot;
   const Plan& plan = *snapshot.plan;
   bool all_off = plan.empty() && snapshot.edits && !snapshot.edits->edit().whole->empty();
   if (all_off) return "Every step is switched off: nothing would be repaired.";
   std::string text = plan.repairs() ? in_words(plan) : std::string();
   const verbs::StepOutlook* written =
       snapshot.edits == nullptr ? nullptr : snapshot.edits->edit().written.get();
+  if (written == nullptr && plan.empty() && !plan.undecided.empty())
+    return "No step mends this safely. " + unreadable_words(frame.digest.about->unreadable);
   if (written == nullptr) return text.empty() ? in_words(plan) : text;
   return text + (text.empty() ? "" : " ") +
          fmt::format("{}, {} as {}: {} made, {} kept as they are.",
@@ -45,17 +51,51 @@ bool loses_elements(const Plan& plan) {
                      [](const Operation& step) { return step.elements_lost > 0; });
 }
 
+// Files are missing or cut off: only a fill makes a plan of it.
+bool lacks_data(const Frame& frame) {
+  return frame.digest.about != nullptr && frame.digest.about->unreadable.tensors > 0;
+}
+
+// The checkpoint that is offered for filling: the reference, or the nearest step of the run that
+// lost no file. Empty: none is known.
+std::string offered_source(const Snapshot& snapshot) {
+  if (snapshot.reference != nullptr) return snapshot.options.against;
+  if (snapshot.run == nullptr) return {};
+  const auto& steps = snapshot.run->steps;  // newest first
+  const auto now = std::ranges::find(steps, snapshot.options.checkpoint, &verbs::RunStep::path);
+  if (now == steps.end()) return {};
+  const auto is_whole = [](const verbs::RunStep& step) {
+    return step.is_known && step.verdict && step.files_lost == 0;
+  };
+  const auto before = std::find_if(now + 1, steps.end(), is_whole);
+  if (before != steps.end()) return before->path;
+  const auto after = std::find_if(std::reverse_iterator(now), steps.rend(), is_whole);
+  return after == steps.rend() ? std::string() : after->path;
+}
+
 // The user selects the fill for lost elements; a click makes a new plan.
 void draw_fill(Frame& frame, UiState& state, Column& column) {
   head(frame, column, "LOST ELEMENTS ARE FILLED WITH");
   const std::string& now = frame.snapshot.options.fill;
+  const bool is_repair = loses_elements(*frame.snapshot.plan);
   bool other = state.fill_open || now.starts_with("from:");
+  if (const std::string source = offered_source(frame.snapshot); !source.empty()) {
+    const bool is_chosen = now == "from:" + source;
+    other = other && !is_chosen;
+    const std::string label = "The elements of " + printable(short_path(source));
+    const bool clicked =
+        button(frame, "plan/fill-offered", label,
+               "Plans again: lost elements are taken from " + printable(source),
+               {column.left, column.y}, is_chosen ? ButtonStyle::kPlain : ButtonStyle::kQuiet);
+    if (clicked) frame.emit(PlanCommand{"from:" + source});
+    column.y += frame.px(38);
+  }
   struct {
     const char *id, *label, *tip;
     bool chosen;
   } choices[] = {{"plan/fill-cast", "Master weights from the weights, zeros elsewhere",
                   "Plans again: a lost master weight is cast from its weight, all else is zero.",
-                  !other && (now.empty() || now == "cast")},
+                  !other && ((now.empty() && is_repair) || now == "cast")},
                  {"plan/fill-zero", "Zeros", "Plans again: every lost element becomes zero.",
                   !other && now == "zero"},
                  {"plan/fill-from", "Another checkpoint",
@@ -107,7 +147,7 @@ void draw_plan_buttons(Frame& frame, UiState& state, const Column& column) {
 }
 
 void draw_content(Frame& frame, UiState& state, Column& column, const Plan& plan) {
-  paragraph(frame, column, frame.fonts.text, frame.theme.quiet, summary_of(frame.snapshot));
+  paragraph(frame, column, frame.fonts.text, frame.theme.quiet, summary_of(frame));
   column.y += frame.px(14);
   if (frame.snapshot.error) draw_plan_error(frame, column, *frame.snapshot.error);
   draw_plan_history(frame, state, column);
@@ -119,7 +159,7 @@ void draw_content(Frame& frame, UiState& state, Column& column, const Plan& plan
   draw_plan_steps(frame, state, column);
   draw_plan_form(frame, column);
   draw_plan_rest(frame, column);
-  if (loses_elements(plan)) draw_fill(frame, state, column);
+  if (loses_elements(plan) || lacks_data(frame)) draw_fill(frame, state, column);
   if (!plan.empty()) draw_plan_target(frame, state, column);
   draw_plan_text(frame, state, column);
 }

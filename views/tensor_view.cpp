@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "views/habits.h"
 #include "views/imgui_versions.h"
 #include "views/parts.h"
 #include "views/shown_text.h"
@@ -35,7 +36,33 @@ std::vector<int> other_dims(const Picture& picture, const Slice& slice) {
   return dims;
 }
 
+void set_apart(Frame& frame, UiState& state, std::uint32_t rank) {
+  if (state.isolated == rank) return state.isolated.reset();
+  state.isolated = rank;
+  if (frame.snapshot.checkpoint == nullptr || !frame.snapshot.tensor) return;
+  const Checkpoint& checkpoint = *frame.snapshot.checkpoint;
+  for (ChunkId chunk : checkpoint.chunks(*frame.snapshot.tensor)) {
+    if (checkpoint.writer(chunk) == rank) return frame.emit(SelectChunkCommand{chunk});
+  }
+  show_toast(frame, state,
+             fmt::format("Rank {0} wrote no tile of this tensor; the filter rank:{0} "
+                         "lists what it wrote.",
+                         rank));
+}
+
 namespace {
+
+// A slice that was recorded, or taken over from another tab, need not belong to this tensor.
+bool is_slice_of(const Slice& slice, const Extents& shape) {
+  const auto ndim = static_cast<int>(shape.size());
+  if (slice.at.size() != shape.size() || slice.row < -1 || slice.row >= ndim || slice.column < -1 ||
+      slice.column >= ndim || (slice.row >= 0 && slice.row == slice.column))
+    return false;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    if (slice.at[d] < 0 || slice.at[d] >= std::max<std::int64_t>(shape[d], 1)) return false;
+  }
+  return true;
+}
 
 void follow_tensor(Frame& frame, UiState& state) {
   const Picture& picture = *frame.digest.picture;
@@ -46,10 +73,12 @@ void follow_tensor(Frame& frame, UiState& state) {
   }
   if (state.place_wanted && state.place_wanted->tensor == picture.tensor) {
     const WantedPlace& place = *state.place_wanted;
-    state.map.slice = place.slice;
-    state.map.zoom = place.zoom;
-    state.map.pan_row = place.pan_row;
-    state.map.pan_column = place.pan_column;
+    if (is_slice_of(place.slice, picture.saved->shape())) {
+      state.map.slice = place.slice;
+      state.map.zoom = place.zoom;
+      state.map.pan_row = place.pan_row;
+      state.map.pan_column = place.pan_column;
+    }
     state.place_wanted.reset();
   }
   // A selected tile outside the slice moves the slice.

@@ -24,6 +24,9 @@ std::string dim_text(int dim);
 // The dims that are neither rows nor columns, most splits first.
 std::vector<int> other_dims(const Picture& picture, const Slice& slice);
 
+// Highlights the tiles of a rank and goes to one of them; a second time shows all ranks again.
+void set_apart(Frame& frame, UiState& state, std::uint32_t rank);
+
 // Tooltip of a tile.
 void tile_tooltip(Frame& frame, ChunkId chunk);
 // Saved, expected and repaired tensor side by side (pictures.cpp).

@@ -8,6 +8,7 @@
 
 #include "views/browser_state.h"
 #include "views/bytes_state.h"
+#include "views/evidence_state.h"
 #include "views/frame.h"
 #include "views/habits_state.h"
 #include "views/list_rows.h"
@@ -53,7 +54,7 @@ struct MenuState {
 enum class Action : std::uint8_t;  // views/action.h
 
 // Colouring of the overview's matrix.
-enum class MatrixBy : std::uint8_t { kFindings, kDifference, kNan, kBytes };
+enum class MatrixBy : std::uint8_t { kFindings, kDifference, kNan, kNorm, kZeros, kBytes };
 
 struct UiState {
   std::string filter;
@@ -87,6 +88,7 @@ struct UiState {
   bool left_rail = false, right_rail = false;  // in the last frame
   bool summary_open = false;                   // shows the overview instead of the tensor
   std::optional<TensorId> summary_for;         // the tensor selected when it was opened
+  EvidenceState evidence;                      // of the shown finding
   bool subjects_open = false;                  // shows all subjects of the finding
   const void* subjects_of = nullptr;           // only compared, never dereferenced
   int colour_axis = -1;                        // -1: by writer; otherwise index of a mesh axis

@@ -21,14 +21,6 @@ using verbs::SliceValues;
 using verbs::ValueCell;
 using verbs::ValuesAsk;
 
-// Square root of the magnitude: weights are concentrated around zero, and an outlier should not
-// hide them.
-Rgba value_colour(const Theme& theme, float value, float greatest) {
-  if (greatest <= 0 || value == 0) return theme.raised;
-  float part = std::sqrt(std::min(1.0f, std::abs(value) / greatest));
-  return mix(theme.raised, value > 0 ? theme.warn : theme.unknown, 0.08f + 0.92f * part);
-}
-
 // Signs independent of colour: NaN is crossed out, infinity has a plus.
 void draw_odd_cell(Frame& frame, ImDrawList* draw, const ValueCell& cell, ImVec2 min, ImVec2 max) {
   const Theme& theme = frame.theme;
@@ -120,6 +112,7 @@ void draw_heat_map(Frame& frame, ImDrawList* draw, const SliceValues& values, Im
       }
     }
   }
+  if (cells_hold_numbers(frame, values, size)) draw_cell_numbers(frame, draw, values, at, size);
   ImGui::SetCursorScreenPos(at);
   bool clicked = picture_control(frame, id, size);
   focus_ring(frame, draw);
@@ -200,68 +193,6 @@ void draw_statistics(Frame& frame, Column& column, const SliceValues& values) {
 
 namespace {
 
-// Width of the longest text: a table of bfloat16 has more columns than one of float64.
-float table_cell_width(const ImFont* font, const SliceValues& values) {
-  constexpr std::size_t kLeast = 6, kMost = 13;  // letters
-  std::size_t longest = kLeast;
-  for (const std::string& text : values.table) longest = std::max(longest, text.size());
-  const std::int64_t last = values.first_column + values.table_columns;
-  longest = std::max(
-      longest, human_count(static_cast<std::uint64_t>(std::max<std::int64_t>(last, 0))).size());
-  return text_width(font, "0") * static_cast<float>(std::min(longest, kMost));
-}
-
-}  // namespace
-
-// A table with row and column indices, as large as fits.
-void draw_table(Frame& frame, ImDrawList* draw, const SliceValues& values, ImVec2 at, ImVec2 end) {
-  const ImFont* font = frame.fonts.mono_small;
-  float line = frame.px(19), index = text_width(font, "0,000,000") + frame.px(10);
-  float wide = table_cell_width(font, values) + frame.px(10);
-  auto shown_columns = std::min<std::int64_t>(
-      values.table_columns, static_cast<std::int64_t>((end.x - at.x - index) / wide));
-  auto shown_rows = std::min<std::int64_t>(values.table_rows,
-                                           static_cast<std::int64_t>((end.y - at.y) / line) - 1);
-  // Leaves a line to state what does not fit.
-  const bool is_cut = shown_columns < values.columns || shown_rows < values.rows;
-  if (is_cut && shown_rows > 2) {
-    --shown_rows;
-    const std::string said = fmt::format(
-        "{} × {} of {} × {} are shown. Ctrl and an arrow go on by a page.",
-        human_count(static_cast<std::uint64_t>(std::max<std::int64_t>(shown_rows, 0))),
-        human_count(static_cast<std::uint64_t>(std::max<std::int64_t>(shown_columns, 0))),
-        human_count(static_cast<std::uint64_t>(values.rows)),
-        human_count(static_cast<std::uint64_t>(values.columns)));
-    const Measure small = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
-    text_from(draw, frame.fonts.small, at.x, at.y + line * (static_cast<float>(shown_rows) + 1.6f),
-              frame.theme.quiet, elide_end(said, end.x - at.x, small));
-  }
-  Measure measure = [&](std::string_view t) { return text_width(font, t); };
-  for (std::int64_t c = 0; c < shown_columns; ++c)
-    text_until(draw, font, at.x + index + wide * static_cast<float>(c + 1), at.y + line / 2,
-               frame.theme.head, human_count(static_cast<std::uint64_t>(values.first_column + c)));
-  for (std::int64_t r = 0; r < shown_rows; ++r) {
-    float middle = at.y + line * (static_cast<float>(r) + 1.5f);
-    text_until(draw, font, at.x + index - frame.px(10), middle, frame.theme.head,
-               human_count(static_cast<std::uint64_t>(values.first_row + r)));
-    for (std::int64_t c = 0; c < shown_columns; ++c) {
-      const std::string& text =
-          values.table[static_cast<std::size_t>(r * values.table_columns + c)];
-      bool odd = text == "NaN" || text.ends_with("Infinity");
-      float right = at.x + index + wide * static_cast<float>(c + 1);
-      text_until(draw, font, right, middle,
-                 odd            ? frame.theme.bad
-                 : text.empty() ? frame.theme.quiet
-                                : frame.theme.text,
-                 text.empty() ? "none" : elide_middle(text, wide - frame.px(8), measure));
-    }
-  }
-  if (frame.marks != nullptr && shown_rows > 0 && shown_columns > 0)
-    frame.marks->items["values/table"] = {at.x, at.y, end.x, end.y};
-}
-
-namespace {
-
 std::string looked_text(const SliceValues& values) {
   std::string of = fmt::format("{} × {}", human_count(static_cast<std::uint64_t>(values.rows)),
                                human_count(static_cast<std::uint64_t>(values.columns)));
@@ -336,6 +267,18 @@ void draw_numbers_of(Frame& frame, const SliceValues& values, Column column, flo
   if (!values.cells.empty() && right > at.x && room > frame.px(40)) {
     float height = std::floor(room * 0.56f), width = right - at.x;
     if (values.row_dim < 0) height = std::min(height, frame.px(60));
+    // A small matrix is read whole: in its cells, where the table would be cut off.
+    const ImVec2 whole{width, room - frame.px(26)};
+    const ImVec2 corner = cells_corner(frame, values, at);
+    const ImVec2 cells{width - (corner.x - at.x), whole.y - (corner.y - at.y)};
+    const bool is_in_cells = values.row_dim >= 0 && cells_hold_numbers(frame, values, cells) &&
+                             !table_fits(frame, values, {width, room - height - frame.px(32)});
+    if (is_in_cells) {
+      draw_cell_indices(frame, column.draw, values, at, whole);
+      width = cells.x;
+      height = cells.y;
+      at = corner;
+    }
     draw_heat_map(frame, column.draw, values, at, {width, height}, "values/map");
     at.y += height + frame.px(6);
     std::string most = fmt::format("{:.4g}", static_cast<double>(values.greatest));
@@ -349,6 +292,7 @@ void draw_numbers_of(Frame& frame, const SliceValues& values, Column column, flo
       text_from(column.draw, frame.fonts.small, x, middle, frame.theme.quiet,
                 elide_middle(more, right - x, measure));
     at.y += frame.px(26);
+    if (is_in_cells) return;
   } else if (values.cells.empty()) {
     Column said{column.draw, column.left, right, column.y};
     paragraph(frame, said, frame.fonts.small, frame.theme.quiet,

@@ -13,6 +13,17 @@ namespace shw {
 // `id`: name of the item; a click zooms in.
 void draw_heat_map(Frame& frame, ImDrawList* draw, const verbs::SliceValues& values, ImVec2 at,
                    ImVec2 size, const char* id);
+Rgba value_colour(const Theme& theme, float value, float greatest);
+// True if the table shows the whole slice in this space.
+bool table_fits(const Frame& frame, const verbs::SliceValues& values, ImVec2 size);
+// True if each cell of a heat map of this size is one element and has room for its number.
+bool cells_hold_numbers(const Frame& frame, const verbs::SliceValues& values, ImVec2 size);
+// The corner of the cells of a heat map whose rows and columns have indices.
+ImVec2 cells_corner(const Frame& frame, const verbs::SliceValues& values, ImVec2 at);
+void draw_cell_indices(Frame& frame, ImDrawList* draw, const verbs::SliceValues& values, ImVec2 at,
+                       ImVec2 size);
+void draw_cell_numbers(Frame& frame, ImDrawList* draw, const verbs::SliceValues& values, ImVec2 at,
+                       ImVec2 size);
 void draw_table(Frame& frame, ImDrawList* draw, const verbs::SliceValues& values, ImVec2 at,
                 ImVec2 end);
 // Tools: an index field, the next NaN, a copy for numpy; arrow and page keys move the window.

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
+#include <string_view>
+#include <variant>
 
 #include "core/base/checked.h"
 #include "core/io/asked_end.h"
@@ -185,9 +188,19 @@ VerdictText of_written(const Snapshot& snapshot, const JobState& job) {
   return text;
 }
 
+// Those of repairs, and those whose lost elements are filled.
+std::size_t changed_tensors(const Plan& plan) {
+  std::set<std::string_view> filled;
+  for (const Step& step : plan.steps) {
+    if (const auto* fill = std::get_if<FillStep>(&step))
+      filled.insert(fill->tensors.begin(), fill->tensors.end());
+  }
+  return plan.tensors.size() + filled.size();
+}
+
 VerdictText of_repaired(const Snapshot& snapshot, const JobState& job) {
   if (plan_is_of_form(snapshot)) return of_written(snapshot, job);
-  std::size_t changed = snapshot.plan ? snapshot.plan->tensors.size() : 0;
+  std::size_t changed = snapshot.plan ? changed_tensors(*snapshot.plan) : 0;
   VerdictText text{Tone::kOk, "", "", std::nullopt, ""};
   std::string in = is_repaired_elsewhere(snapshot) ? " in it" : " in " + snapshot.repaired->output;
   if (snapshot.verified == nullptr) {

@@ -84,9 +84,19 @@ void unfold_all(Frame& frame, UiState& state) {
   state.folded.clear();
 }
 
+bool can_read_numbers(const Frame& frame, const UiState& state) {
+  return has_checkpoint(frame, state) && frame.snapshot.numbers == nullptr &&
+         !frame.runs("tensor-numbers");
+}
+
 constexpr std::array kViewRows{
     ActionRow{Action::kSummary, "Show the checkpoint as a whole", ctrl(Key::kHome), has_checkpoint,
               toggle_summary},
+    ActionRow{Action::kTensorNumbers,
+              "Read norm, zeros and NaN of every tensor",
+              {},
+              can_read_numbers,
+              emit_one<TensorNumbersCommand>},
     ActionRow{Action::kLeftColumn, "Show or hide the list of tensors", ctrl(Key::kB),
               has_checkpoint,
               [](Frame&, UiState& state) { toggle(state.layout.left, state.left_rail); }},

@@ -23,14 +23,25 @@ const char* end_of(std::string_view text) {
 thread_local Marks* noted = nullptr;
 thread_local int noted_layer = 0;
 
-void note(ImDrawList* draw, const ImFont* font, float x, float y, std::string_view text) {
+void note(ImDrawList* draw, const ImFont* font, float x, float y, Rgba colour,
+          std::string_view text) {
   if (noted == nullptr || !noted->wants_texts) return;
   ImVec2 min = draw->GetClipRectMin(), max = draw->GetClipRectMax();
   noted->texts.push_back({{x, y, x + text_width(font, text), y + text_height(font)},
                           {min.x, min.y, max.x, max.y},
                           ImGui::GetScrollMaxY() > 0,
                           noted_layer,
-                          std::string(text)});
+                          std::string(text),
+                          draw,
+                          draw->IdxBuffer.Size,
+                          draw->IdxBuffer.Size,
+                          colour,
+                          text_width(font, "i") == text_width(font, "m")});
+}
+// Call after the text was drawn.
+void note_end(const ImDrawList* draw) {
+  if (noted == nullptr || !noted->wants_texts) return;
+  noted->texts.back().last_index = draw->IdxBuffer.Size;
 }
 
 Measure measure_with(const ImFont* font) {
@@ -55,9 +66,10 @@ void draw_text(ImDrawList* draw, const ImFont* font, float x, float y, Rgba colo
   if (text.empty()) return;
   std::string buffer;
   text = shown_text(font, text, buffer);
-  note(draw, font, std::floor(x), std::floor(y), text);
+  note(draw, font, std::floor(x), std::floor(y), colour, text);
   draw->AddText(face(font), font_size(font), {std::floor(x), std::floor(y)}, colour, begin_of(text),
                 end_of(text));
+  note_end(draw);
 }
 
 float text_from(ImDrawList* draw, const ImFont* font, float x, float middle, Rgba colour,

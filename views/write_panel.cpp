@@ -1,12 +1,14 @@
 // The panel that writes the checkpoint in another form: another format, program, mesh or dtype,
-// with an adapter added, averaged with others. It plans; the plan's panel shows what is written and
-// where, and has the button that writes.
+// with an adapter added, averaged with others, as a difference. It plans; the plan's panel shows
+// what is written and where, and has the button that writes.
 #include <imgui.h>
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <span>
 #include <string_view>
+#include <system_error>
 
 #include "core/verbs/asked_path.h"
 #include "core/verbs/plan_file.h"
@@ -43,6 +45,35 @@ constexpr std::array kDtypes{
     Choice{"float16", "float16", "Floating weights are rounded to float16; large ones overflow."},
     Choice{"float32", "float32", "Floating weights become float32."}};
 
+constexpr std::array kQuantised{
+    Choice{"", "As stored", "Quantised weights stay as they are."},
+    Choice{"numbers", "As numbers", "Decodes weights in 8 or 4 bits with their scales."},
+    Choice{"fp8-block", "FP8", "Weights of linear modules in 8 bits, a scale per 128 x 128."},
+    Choice{"mxfp4", "MXFP4", "Stacked experts in 4 bits, a power of two per 32 elements."}};
+
+// What is done with other checkpoints; the hint and the note are those of the field of paths.
+struct Combination {
+  Choice choice;
+  const char *hint, *note;
+};
+constexpr std::array kCombinations{
+    Combination{{"", "None", "The open checkpoint alone."}, "", ""},
+    Combination{{"merged", "LoRA adapter added", "Adds an adapter to this base model."},
+                "/runs/7/adapter",
+                "The folder of an adapter of PEFT, whose base this checkpoint is."},
+    Combination{{"average", "Averaged", "The mean of this and other checkpoints."},
+                "/runs/7/step_8000",
+                "Checkpoints of the same model, with commas between them."},
+    Combination{{"adapter", "LoRA of the difference", "What this model learned, as an adapter."},
+                "/models/base",
+                "The base from which this checkpoint was trained."},
+    Combination{{"delta", "Difference to", "What makes another checkpoint of this one."},
+                "/models/tuned",
+                "The checkpoint that the difference leads to; this one is its base."},
+    Combination{{"applied", "Difference added", "Makes the other checkpoint again."},
+                "/models/tuned-delta",
+                "A difference that was written to this checkpoint."}};
+
 // A row of buttons of which one is chosen; it continues in the next line where it is full.
 void choose_one(Frame& frame, Column& column, const char* id, std::span<const Choice> choices,
                 std::string& chosen) {
@@ -64,22 +95,12 @@ void choose_one(Frame& frame, Column& column, const char* id, std::span<const Ch
 }
 
 void draw_toggles(Frame& frame, WriteState& write, Column& column) {
-  struct {
-    const char *id, *label, *tip;
-    bool* on;
-  } toggles[] = {{"write/weights-only", "Only the weights",
-                  "Leaves out optimizer states and all else that a trainer saves beside the model.",
-                  &write.chosen.weights_only},
-                 {"write/dequantise", "Quantised weights as numbers",
-                  "Decodes weights in 8 or 4 bits with their scales.", &write.dequantise}};
-  float x = column.left;
-  for (const auto& toggle : toggles) {
-    const std::string label = std::string(*toggle.on ? "\u2713 " : "") + toggle.label;
-    if (button(frame, toggle.id, label, toggle.tip, {x, column.y},
-               *toggle.on ? ButtonStyle::kPlain : ButtonStyle::kQuiet))
-      *toggle.on = !*toggle.on;
-    x += button_size(frame, label).x + frame.px(8);
-  }
+  bool& on = write.chosen.weights_only;
+  const std::string label = std::string(on ? "\u2713 " : "") + "Only the weights";
+  if (button(frame, "write/weights-only", label,
+             "Leaves out optimizer states and all else that a trainer saves beside the model.",
+             {column.left, column.y}, on ? ButtonStyle::kPlain : ButtonStyle::kQuiet))
+    on = !on;
   column.y += frame.px(44);
 }
 
@@ -107,17 +128,52 @@ std::vector<std::string> paths_in(std::string_view text) {
   return paths;
 }
 
+// The path of the open checkpoint combined with `inputs` as chosen.
+Result<std::string> combined_path(const WriteState& write, const std::string& path) {
+  const std::vector<std::string> inputs = paths_in(write.inputs);
+  if (inputs.empty()) return fail(ErrorKind::kUsage, "the path of the other checkpoint is missing");
+  for (const std::string& input : inputs) SHW_CHECK(verbs::check_input_path(input));
+  if (write.combined == "average")
+    return verbs::average_path(path, inputs, {}, write.quantised == "numbers");
+  if (inputs.size() > 1) return fail(ErrorKind::kUsage, "one path is meant here, without a comma");
+  if (write.combined == "merged") return verbs::merged_path(path, inputs[0]);
+  if (write.combined == "delta") return verbs::delta_path(path, inputs[0]);
+  if (write.combined == "applied") return verbs::applied_path(path, inputs[0]);
+  std::int64_t rank = 0;
+  const std::string text = without_blanks(write.rank);
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), rank);
+  if (code != std::errc{} || end != text.data() + text.size() || rank < 1 || rank > 4096)
+    return fail(ErrorKind::kUsage, "the rank is a number from 1 to 4096");
+  return verbs::adapter_path(path, inputs[0], rank);
+}
+
 // The path of the checkpoint that is computed from the open one as chosen.
 Result<std::string> computed_path(const WriteState& write, std::string path) {
-  if (write.dequantise) path += verbs::kDequantisedPath;
-  const std::string adapter = verbs::expanded_path(without_blanks(write.adapter));
-  if (!adapter.empty()) {
-    SHW_CHECK(verbs::check_input_path(adapter));
-    path = verbs::merged_path(path, adapter);
-  }
-  const std::vector<std::string> others = paths_in(write.others);
-  for (const std::string& other : others) SHW_CHECK(verbs::check_input_path(other));
-  return others.empty() ? path : verbs::average_path(path, others, {}, write.dequantise);
+  const bool quantises = !write.quantised.empty() && write.quantised != "numbers";
+  if (quantises && !write.combined.empty())
+    return fail(ErrorKind::kUsage, "write the combined checkpoint first, then quantise it");
+  if (quantises) return verbs::quantised_path(path, write.quantised);
+  if (write.quantised == "numbers") path += verbs::kDequantisedPath;
+  return write.combined.empty() ? path : combined_path(write, path);
+}
+
+// Returns true if Enter was pressed.
+bool draw_combination(Frame& frame, Column& column, WriteState& write) {
+  head(frame, column, "WITH ANOTHER CHECKPOINT");
+  std::array<Choice, kCombinations.size()> choices{};
+  std::ranges::transform(kCombinations, choices.begin(), &Combination::choice);
+  choose_one(frame, column, "write/with", choices, write.combined);
+  const auto* chosen = std::ranges::find_if(
+      kCombinations, [&](const Combination& one) { return write.combined == one.choice.value; });
+  if (chosen == kCombinations.begin() || chosen == kCombinations.end()) return false;
+  bool entered =
+      draw_field(frame, column, "write/inputs", "PATH", chosen->hint, chosen->note, write.inputs);
+  if (write.combined == "adapter")
+    entered =
+        draw_field(frame, column, "write/rank", "RANK", "16",
+                   "Of the two matrices of each weight: more is closer and larger.", write.rank) ||
+        entered;
+  return entered;
 }
 
 void plan_it(Frame& frame, UiState& state) {
@@ -129,9 +185,9 @@ void plan_it(Frame& frame, UiState& state) {
     if (s.tensor) open.tensor = s.checkpoint->fqn(*s.tensor);
     frame.emit(std::move(open));
     frame.emit(CheckCommand{s.options.depth});
-    state.write.adapter.clear();  // they are in the path of what is open then
-    state.write.others.clear();
-    state.write.dequantise = false;
+    state.write.combined.clear();  // it is in the path of what is open then
+    state.write.inputs.clear();
+    state.write.quantised.clear();
   }
   verbs::WriteAs wanted = state.write.chosen;
   wanted.mesh = without_blanks(wanted.mesh);
@@ -175,14 +231,9 @@ void draw_write_panel(Frame& frame, UiState& state) {
   head(frame, column, "WEIGHTS");
   choose_one(frame, column, "write/dtype", kDtypes, write.chosen.dtype);
   draw_toggles(frame, write, column);
-  entered =
-      draw_field(frame, column, "write/adapter", "WITH A LORA ADAPTER ADDED", "/runs/7/adapter",
-                 "The folder of an adapter of PEFT, whose base this checkpoint is.",
-                 write.adapter) ||
-      entered;
-  entered = draw_field(frame, column, "write/others", "AVERAGED WITH", "/runs/7/step_8000",
-                       "Checkpoints of the same model, with commas between them.", write.others) ||
-            entered;
+  head(frame, column, "QUANTISED WEIGHTS");
+  choose_one(frame, column, "write/quantised", kQuantised, write.quantised);
+  entered = draw_combination(frame, column, write) || entered;
   write.height = end_panel_content(frame, panel);
   float right = panel.all.right;
   if (!frame.job.running) {

@@ -10,9 +10,11 @@ namespace shw {
 struct WriteState {
   bool open = false, wanted = false;  // wanted: focus the first field in the next frame
   verbs::WriteAs chosen;
-  bool dequantise = false;
-  std::string adapter, others;  // paths as typed; `others` are separated by commas
-  float height = 480;           // in the last frame, in pixels
+  std::string quantised;    // a choice of the panel: "", "numbers", or a scheme of quantised.h
+  std::string combined;     // a choice of the panel: "", "merged", "average", "adapter", ...
+  std::string inputs;       // paths as typed, separated by commas
+  std::string rank = "16";  // of an extracted adapter
+  float height = 480;       // in the last frame, in pixels
 };
 
 }  // namespace shw

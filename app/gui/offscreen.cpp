@@ -105,12 +105,16 @@ void Offscreen::render() {
 }
 
 Image Offscreen::read() const {
-  Image image{width_, height_, {}};
-  auto w = static_cast<std::size_t>(width_), h = static_cast<std::size_t>(height_);
+  return read_pixels(width_, height_);
+}
+
+Image read_pixels(int width, int height) {
+  Image image{width, height, {}};
+  auto w = static_cast<std::size_t>(width), h = static_cast<std::size_t>(height);
   std::vector<Rgba> upside_down(w * h);
   glFinish();
   glPixelStorei(GL_PACK_ALIGNMENT, 1);
-  glReadPixels(0, 0, width_, height_, GL_RGBA, GL_UNSIGNED_BYTE, upside_down.data());
+  glReadPixels(0, 0, width, height, GL_RGBA, GL_UNSIGNED_BYTE, upside_down.data());
   image.pixels.resize(w * h);
   for (std::size_t y = 0; y < h; ++y)
     std::memcpy(&image.pixels[y * w], &upside_down[(h - 1 - y) * w], w * sizeof(Rgba));
@@ -118,7 +122,7 @@ Image Offscreen::read() const {
   return image;
 }
 
-Status write_png(const std::string& path, const Image& image) {
+Result<std::string> png_of(const Image& image) {
   stbi_write_png_compression_level = 6;
   std::string bytes;
   auto add = [](void* to, void* data, int size) {
@@ -127,7 +131,12 @@ Status write_png(const std::string& path, const Image& image) {
   };
   if (stbi_write_png_to_func(add, &bytes, image.width, image.height, 4, image.pixels.data(),
                              image.width * 4) == 0)
-    return fail(ErrorKind::kIo, "cannot make the picture", {path});
+    return fail(ErrorKind::kIo, "cannot make the picture");
+  return bytes;
+}
+
+Status write_png(const std::string& path, const Image& image) {
+  SHW_TRY(const std::string bytes, png_of(image));
   return write_output_file(path, bytes);
 }
 

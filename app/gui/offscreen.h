@@ -38,6 +38,9 @@ class Offscreen {
   bool attached_ = false;
 };
 
+// Reads the current framebuffer.
+Image read_pixels(int width, int height);
+Result<std::string> png_of(const Image& image);
 Status write_png(const std::string& path, const Image& image);
 
 }  // namespace shw

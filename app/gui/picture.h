@@ -30,7 +30,8 @@ Status parse_size(const std::string& text, int* width, int* height);
 // commands (parse_command) and
 //   wait | screenshot PATH | hover tile N | open-plan | explain | palette | zoom FACTOR | key NAME
 //   | click NAME | type TEXT | slice DIM POSITION | recent FILE
-//   | cache FOLDER | drop PATH | new-tab [PATH] | tab INDEX | close-tab INDEX
+//   | view KEY=VALUE ... (view_state.h) | cache FOLDER | drop PATH | new-tab [PATH] | tab INDEX |
+//   close-tab INDEX
 Status take_pictures(const GuiOptions& options);
 
 }  // namespace shw

@@ -7,11 +7,13 @@
 #include <ctime>
 #include <fstream>
 
+#include "app/gui/export_view.h"
 #include "app/gui/fonts.h"
 #include "app/gui/imgui_setup.h"
 #include "app/gui/offscreen.h"
 #include "app/gui/picture.h"
 #include "app/gui/tabs.h"
+#include "app/gui/view_state.h"
 #include "views/imgui_versions.h"
 
 namespace shw {
@@ -71,9 +73,15 @@ class OffscreenHarness {
     ImGui::GetIO().DeltaTime = 1.0f / 60;
     double begin = thread_seconds();
     ImGui::NewFrame();
+    exported_.begin(bench());
     tabs_->draw(fonts_, look_.scale, now_ += 1.0 / 60, keys, true);
     ImGui::Render();
-    return thread_seconds() - begin;
+    const double taken = thread_seconds() - begin;
+    exported_.finish(bench(), [&] {
+      screen_->render();
+      return screen_->read();
+    });
+    return taken;
   }
   void settle() {
     for (int i = 0; i < kFrames; ++i) {
@@ -120,6 +128,7 @@ class OffscreenHarness {
   std::unique_ptr<Tabs> tabs_;
   Fonts fonts_;
   Look look_;
+  ViewExport exported_;
   float monitor_ = 1;
   double now_ = 0;
   bool has_imgui_ = false;
@@ -198,6 +207,8 @@ Status play_line(OffscreenHarness& harness, const std::string& line) {
     closes ? harness.tabs().close(*tab) : harness.tabs().show(*tab);
   } else if (line.starts_with("drop ")) {
     harness.bench().drop(rest("drop "));
+  } else if (line.starts_with("view ")) {
+    if (!show_view(line, harness.bench().snapshot()->tensor, desk)) return usage(line);
   } else if (line.starts_with("type ")) {
     ImGui::GetIO().AddInputCharactersUTF8(rest("type ").c_str());
   } else {

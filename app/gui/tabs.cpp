@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "app/gui/view_state.h"
 #include "views/habits.h"
 
 namespace shw {
@@ -59,6 +60,18 @@ Status Tabs::record_in(const std::string& file) {
 void Tabs::note(std::string line) {
   if (record_ == nullptr || line.find_first_of("\n\r") != line.npos) return;
   *record_ << line << std::endl;
+}
+
+// Records panels, colours, zoom and slice once they have stood still for a frame.
+void Tabs::note_view() {
+  if (record_ == nullptr || shown().busy()) return;
+  Tab& tab = tabs_[shown_];
+  std::string line = view_line(tab.bench->desk());
+  if (line == tab.view && line != tab.noted_view) {
+    if (!tab.noted_view.empty()) note(line);
+    tab.noted_view = line;
+  }
+  tab.view = std::move(line);
 }
 
 void Tabs::keep_settings_in(const std::string& file) {
@@ -180,6 +193,7 @@ void Tabs::draw(const Fonts& fonts, float scale, double now, std::span<const Key
   auto request = shown().draw(fonts, scale, now, keys, stable, described());
   UiState& desk = shown().desk();
   if (keeper_ != nullptr) desk.habits.settings_trouble = keeper_->keep(settings_of(desk));
+  note_view();
   follow_leaving();
   if (request && !has_left_) carry_out(*request);
 }

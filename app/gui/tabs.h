@@ -45,6 +45,7 @@ class Tabs {
     std::uint64_t id = 0;
     std::unique_ptr<Workbench> bench;
     bool may_end = false;  // the user wants to quit even while this tab's job runs
+    std::string view = {}, noted_view = {};  // view lines: of the last frame, and in the record
   };
   void append();
   OpenTabs described() const;
@@ -52,6 +53,7 @@ class Tabs {
   void carry_out(const TabRequest& request);
   void follow_leaving();
   void note(std::string line);
+  void note_view();
 
   std::function<std::unique_ptr<Workbench>()> make_;
   std::vector<Tab> tabs_;                            // never empty

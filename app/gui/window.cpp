@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "app/gui/export_view.h"
 #include "app/gui/fonts.h"
 #include "app/gui/imgui_setup.h"
 #include "app/gui/input_queue.h"
+#include "app/gui/offscreen.h"
 #include "app/gui/pace.h"
 #include "app/gui/tabs.h"
 #include "core/verbs/own_file.h"
@@ -174,6 +176,7 @@ tl::unexpected<Error> no_window() {
 void loop(Window& window, Tabs& tabs, const GuiOptions& options) {
   Fonts fonts;
   Look look;
+  ViewExport exported;
   float monitor = wanted_scale(options, window.handle);
   while (!tabs.has_left()) {
     Pace::Sleep sleep = window.pace.next(tabs.busy());
@@ -197,6 +200,7 @@ void loop(Window& window, Tabs& tabs, const GuiOptions& options) {
     ImGui_ImplOpenGL3_NewFrame();
     ImGui_ImplGlfw_NewFrame();
     ImGui::NewFrame();
+    exported.begin(tabs.shown());
     tabs.draw(fonts, look.scale, glfwGetTime(), keys, false);
     if (has_missing_letters()) window.pace.wake();
     if (tabs.shown().title() != window.title) {
@@ -205,6 +209,12 @@ void loop(Window& window, Tabs& tabs, const GuiOptions& options) {
     }
     ImGui::Render();
     ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
+    const auto pixels = [&] {
+      int width = 0, height = 0;
+      glfwGetFramebufferSize(window.handle, &width, &height);
+      return read_pixels(width, height);
+    };
+    if (exported.finish(tabs.shown(), pixels)) window.pace.wake();
     glfwSwapBuffers(window.handle);
   }
 }

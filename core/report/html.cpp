@@ -167,6 +167,7 @@ std::string views_section(const ReportInput& input) {
   std::string html = "<h2>Saved views</h2>\n";
   for (const PageView& view : input.views.first(std::min(input.views.size(), kMostViews))) {
     html += "<section>";
+    if (!view.note.empty()) html += "<p>" + escaped(clipped(view.note)) + "</p>";
     if (!view.finding.empty())
       html += "<p>finding <code>" + escaped(clipped(view.finding)) + "</code></p>";
     if (view.tile)

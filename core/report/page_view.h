@@ -12,6 +12,7 @@ struct PageView {
   TensorId tensor{};
   std::optional<ChunkId> tile = {};
   std::string finding = {};  // rule and first subject; may be empty
+  std::string note = {};     // of the user who pinned it
 };
 
 }  // namespace shw

@@ -94,10 +94,11 @@ struct CommitCommand {};  // accepts a repair in place and deletes its undo data
 // Shows bytes of a file: of the selected tile or finding, at an offset, of the next or previous
 // record; or closes the view.
 struct BytesCommand {
-  enum class Go : std::uint8_t { kClose, kTile, kFinding, kAt, kNext, kPrevious };
+  enum class Go : std::uint8_t { kClose, kTile, kFinding, kAt, kNext, kPrevious, kFind };
   Go go = Go::kTile;
   std::string file = {};  // for kAt; empty: the current file
   std::uint64_t at = 0;
+  std::string pattern = {};  // for kFind (verbs/bytes_search.h)
 };
 // Shows values of the selected tensor.
 struct ValuesCommand {
@@ -163,6 +164,15 @@ struct SaveViewCommand {
 // Computes norms and NaN of every step of the run that is shown; steps that were already read are
 // not read again.
 struct RunNumbersCommand {};
+// Pins the selected tensor and tile.
+struct PinCommand {
+  std::string note = {};
+};
+struct UnpinCommand {
+  std::size_t pin = 0;
+};
+// Computes norm, zeros and NaN of every float tensor of the open checkpoint.
+struct TensorNumbersCommand {};
 // Finds, by their elements, which tensors of the open checkpoint correspond to which of another
 // one.
 struct LearnCommand {
@@ -172,16 +182,15 @@ struct LearnCommand {
 struct WriteAsCommand {
   verbs::WriteAs wanted;
 };
-using Command =
-    std::variant<OpenCommand, CheckCommand, MeshCommand, PlanCommand, RepairCommand, VerifyCommand,
-                 UndoCommand, CancelCommand, SelectTensorCommand, SelectChunkCommand,
-                 SelectFindingCommand, FilterCommand, SortCommand, StepCommand, PlanUndoCommand,
-                 PlanRedoCommand, EditPlanCommand, SavePlanCommand, LoadPlanCommand, DryRunCommand,
-                 TargetCommand, ResumeCommand, RollBackCommand, CommitCommand, BytesCommand,
-                 ValuesCommand, BrowseCommand, GoCommand, CompareCommand, DifferenceCommand,
-                 ExplainErrorCommand, ReportCommand, DemoCommand, TileValuesCommand, PauseCommand,
-                 ContinueCommand, RunCommand, DiskCommand, SaveValuesCommand, SaveViewCommand,
-                 RunNumbersCommand, LearnCommand, WriteAsCommand>;
+using Command = std::variant<
+    OpenCommand, CheckCommand, MeshCommand, PlanCommand, RepairCommand, VerifyCommand, UndoCommand,
+    CancelCommand, SelectTensorCommand, SelectChunkCommand, SelectFindingCommand, FilterCommand,
+    SortCommand, StepCommand, PlanUndoCommand, PlanRedoCommand, EditPlanCommand, SavePlanCommand,
+    LoadPlanCommand, DryRunCommand, TargetCommand, ResumeCommand, RollBackCommand, CommitCommand,
+    BytesCommand, ValuesCommand, BrowseCommand, GoCommand, CompareCommand, DifferenceCommand,
+    ExplainErrorCommand, ReportCommand, DemoCommand, TileValuesCommand, PauseCommand,
+    ContinueCommand, RunCommand, DiskCommand, SaveValuesCommand, SaveViewCommand, RunNumbersCommand,
+    LearnCommand, WriteAsCommand, TensorNumbersCommand, PinCommand, UnpinCommand>;
 
 // The command as type C, as guaranteed by its row.
 template <class C>

@@ -7,6 +7,7 @@
 #include "core/io/remote/remote_path.h"
 #include "core/repair/run/in_place.h"
 #include "core/session/disk_run.h"
+#include "core/verbs/abandon_missing.h"
 #include "core/verbs/newest_step.h"
 #include "core/verbs/place_mark.h"
 #include "core/verbs/plan_file.h"
@@ -54,9 +55,11 @@ std::vector<std::string> leave_aside_what_is_gone(OpenCommand& open) {
 Result<Change> run_open(const Snapshot& before, const Command& command, Progress* progress) {
   OpenCommand c = as<OpenCommand>(command);
   VerbOptions options;
+  std::shared_ptr<const std::vector<verbs::Pin>> pins;
   if (verbs::is_view_file(verbs::expanded_path(c.path))) {
     SHW_TRY(verbs::SavedView view, verbs::read_view_file(verbs::expanded_path(c.path)));
     options.depth = view.depth;
+    pins = std::make_shared<const std::vector<verbs::Pin>>(std::move(view.pins));
     c = {std::move(view.checkpoint), std::move(view.spec),
          std::move(view.against),    std::move(view.mesh),
          std::move(view.tensor),     std::move(view.tile),
@@ -80,12 +83,15 @@ Result<Change> run_open(const Snapshot& before, const Command& command, Progress
     auto state = in_place_state(*opened.checkpoint->directory());
     can_undo = state && *state == InPlace::kDone;
   }
+  // Pins belong to the checkpoint, so they stay when it is opened again.
+  if (pins == nullptr && options.checkpoint == before.options.checkpoint) pins = before.pins;
   return [options = std::move(options), opened = std::move(opened), c, can_undo, disk, left_aside,
-          passed_over = passed_over_for(asked, settled)](Snapshot& s) {
+          pins, passed_over = passed_over_for(asked, settled)](Snapshot& s) {
     s = blank(s);
     s.can_undo = can_undo;
     s.disk = disk;
     s.options = options;
+    s.pins = pins;
     s.checkpoint = opened.checkpoint;
     s.spec = opened.spec;
     s.reference = opened.reference;
@@ -156,16 +162,23 @@ Result<Change> run_plan(const Snapshot& before, const Command& command, Progress
   options.fill = wanted.fill;
   SHW_CHECK(verbs::resolve_newest_steps(options, progress));
   const std::string& fill = options.fill;
-  SHW_TRY(Plan made, verbs::plan(opened_in(before), *before.report, fill, progress));
-  auto whole = shared(std::move(made));
+  SHW_TRY(std::optional<Plan> filled,
+          verbs::plan_dropping_missing_data(opened_in(before), fill, progress));
+  const bool fills_files = filled.has_value();
+  if (!filled) {
+    SHW_TRY(filled, verbs::plan(opened_in(before), *before.report, fill, progress));
+  }
+  auto whole = shared(std::move(*filled));
   const PlanEdits* edits = before.edits ? before.edits.get() : before.edits_before.get();
   if (before.repaired != nullptr) edits = nullptr;
   StepsOff off(whole->operations.size(), false);
-  if (edits != nullptr) off = same_steps_off(edits->edit(), *whole);
+  if (edits != nullptr && !fills_files) off = same_steps_off(edits->edit(), *whole);
   std::string what = fill.empty() ? "planned" : "planned, what is lost filled with: " + fill;
-  SHW_TRY(PlanEdit edit, make_edit(opened_in(before), before.report.get(), whole, std::move(off),
-                                   std::move(what)));
+  // A plan that fills lost files consists of steps, which no finding has proposed.
+  SHW_TRY(PlanEdit edit, make_edit(opened_in(before), fills_files ? nullptr : before.report.get(),
+                                   whole, std::move(off), std::move(what)));
   edit.fill = fill;
+  if (fills_files) edit.suffix = ApplyOptions{}.suffix;
   return [made = with_edit(edits, std::move(edit))](Snapshot& s) { put_edits(s, made); };
 }
 

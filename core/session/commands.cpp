@@ -9,6 +9,7 @@
 #include "core/session/habit_run.h"
 #include "core/session/look_run.h"
 #include "core/session/look_text.h"
+#include "core/session/pin_run.h"
 
 namespace shw {
 namespace {
@@ -82,8 +83,8 @@ constexpr std::array<CommandRow, std::variant_size_v<Command>> kTable{{
      print_roll_back, run_roll_back},
     {"commit", "commit", "Giving up undo", Lane::kQuick, parse_bare<CommitCommand>, print_nothing,
      run_commit},
-    {"bytes", "bytes [finding | next | previous | off | [file PATH] at OFFSET]", "Reading bytes",
-     Lane::kLook, parse_byte_look, print_byte_look, run_byte_look},
+    {"bytes", "bytes [finding | next | previous | off | [file PATH] at OFFSET | find PATTERN]",
+     "Reading bytes", Lane::kLook, parse_byte_look, print_byte_look, run_byte_look},
     {"values", "values [off | [I, A:B, C:D] [transposed]]", "Reading values", Lane::kLook,
      parse_value_look, print_value_look, run_value_look},
     {"browse", "browse [FOLDER]", "Listing", Lane::kLook, parse_browse, print_browse, run_browse},
@@ -116,6 +117,10 @@ constexpr std::array<CommandRow, std::variant_size_v<Command>> kTable{{
      run_learn},
     {"write-as", "write-as FORMAT|keep [mesh AXIS=SIZE,...] [dtype DTYPE] [weights-only]",
      "Planning what is written", Lane::kJob, parse_write_as, print_write_as, run_write_as},
+    {"tensor-numbers", "tensor-numbers", "Reading norm, zeros and NaN of every tensor",
+     Lane::kConcurrent, parse_bare<TensorNumbersCommand>, print_nothing, run_tensor_numbers},
+    {"pin", "pin [NOTE]", "Pinning", Lane::kQuick, parse_pin, print_pin, run_pin},
+    {"unpin", "unpin N", "Unpinning", Lane::kQuick, parse_unpin, print_unpin, run_unpin},
 }};
 
 bool is_verb(std::string_view word) {

@@ -66,6 +66,17 @@ namespace {
 
 std::vector<PageView> views_of_what_is_open(const Snapshot& snapshot) {
   std::vector<PageView> views;
+  if (snapshot.pins != nullptr) {
+    for (const verbs::Pin& pin : *snapshot.pins) {
+      verbs::SavedView view{snapshot.options.checkpoint};
+      view.tensor = pin.tensor;
+      view.tile = pin.tile;
+      auto page = verbs::page_view(*snapshot.checkpoint, view);
+      if (!page) continue;
+      page->note = pin.note;
+      views.push_back(std::move(*page));
+    }
+  }
   if (snapshot.saved_views == nullptr) return views;
   for (const verbs::SavedView& view : *snapshot.saved_views) {
     if (view.checkpoint != snapshot.options.checkpoint) continue;
@@ -107,6 +118,7 @@ Result<Change> run_save_view(const Snapshot& before, const Command& command, Pro
   verbs::SavedView view{std::move(here.path), std::move(here.spec),   std::move(here.against),
                         std::move(here.mesh), before.options.depth,   std::move(here.tensor),
                         std::move(here.tile), std::move(here.finding)};
+  if (before.pins != nullptr) view.pins = *before.pins;
   SHW_TRY(verbs::WrittenReport written,
           verbs::write_view_file(posix_store(), opened_in(before), before.options, view,
                                  as<SaveViewCommand>(command).path));

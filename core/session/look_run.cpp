@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/io/store.h"
+#include "core/verbs/bytes_search.h"
 
 namespace shw {
 namespace {
@@ -59,6 +60,10 @@ Result<verbs::BytesWindow> look_at_bytes(const Snapshot& before, const BytesComm
   }
   if (file.empty()) return tl::unexpected<Error>(nothing("no file is looked at"));
   if (wanted.go == Go::kAt) return go(file, wanted.at, before.chunk);
+  if (wanted.go == Go::kFind) {
+    if (now == nullptr) return tl::unexpected<Error>(nothing("no file is looked at"));
+    return verbs::bytes_found(checkpoint, *now, wanted.pattern, progress);
+  }
   std::optional<std::uint64_t> step;
   if (now != nullptr) step = wanted.go == Go::kNext ? now->next : now->previous;
   if (!step && now != nullptr) return *now;  // at the first or last record
@@ -187,6 +192,13 @@ Result<Change> run_tile_values(const Snapshot& before, const Command& command, P
       known != nullptr ? *known : verbs::untouched_tiles(*before.checkpoint, *tensor));
   SHW_CHECK(verbs::look_further(*before.checkpoint, *values, progress));
   return Change([values](Snapshot& s) { keep_tile_values(s, values); });
+}
+
+Result<Change> run_tensor_numbers(const Snapshot& before, const Command&, Progress* progress) {
+  if (before.checkpoint == nullptr) return fail(ErrorKind::kUsage, "nothing is open");
+  SHW_TRY(auto counted, verbs::numbers_of_tensors(*before.checkpoint, progress));
+  auto numbers = std::make_shared<const verbs::CheckpointNumbers>(std::move(counted));
+  return Change([numbers](Snapshot& s) { s.numbers = numbers; });
 }
 
 bool sees_more(const Snapshot& snapshot, const Command& command) {

@@ -22,6 +22,8 @@ std::optional<Command> parse_byte_look(std::string_view rest) {
   for (auto [go, word] : kGoes) {
     if (rest == word) return BytesCommand{go};
   }
+  if (rest.starts_with("find ") && rest.size() > 5)
+    return BytesCommand{Go::kFind, {}, 0, std::string(rest.substr(5))};
   BytesCommand bytes{Go::kAt};
   std::size_t at = rest.rfind("at ");
   if (at == rest.npos || (at > 0 && rest[at - 1] != ' ')) return std::nullopt;
@@ -41,6 +43,7 @@ std::string print_byte_look(const Command& command) {
   for (auto [go, word] : kGoes) {
     if (c.go == go) return std::string(word);
   }
+  if (c.go == Go::kFind) return "find " + c.pattern;
   return (c.file.empty() ? "" : "file " + c.file + " ") + "at " + std::to_string(c.at);
 }
 

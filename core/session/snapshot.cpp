@@ -31,7 +31,8 @@ bool is_repaired_elsewhere(const Snapshot& snapshot) {
 }
 
 bool plan_is_of_form(const Snapshot& snapshot) {
-  return snapshot.plan != nullptr && snapshot.plan->transforms() && !snapshot.plan->repairs();
+  return snapshot.plan != nullptr && snapshot.plan->transforms() && !snapshot.plan->repairs() &&
+         snapshot.options.fill.empty();
 }
 
 verbs::Opened opened_in(const Snapshot& snapshot) {

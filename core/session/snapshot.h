@@ -26,6 +26,7 @@
 #include "core/verbs/run_steps.h"
 #include "core/verbs/save_values.h"
 #include "core/verbs/slice_values.h"
+#include "core/verbs/tensor_numbers.h"
 #include "core/verbs/tile_values.h"
 #include "core/verbs/ui_report.h"
 #include "core/verbs/verbs.h"
@@ -96,21 +97,23 @@ struct Snapshot {
   std::optional<std::size_t> finding;     // selected index in report->findings
   std::string wanted_finding;  // mark of a finding (place_mark.h) that the next check selects
   std::optional<Error> error;  // of the last failed command
-  std::shared_ptr<const BytesLook> bytes;                  // null: not shown
-  std::shared_ptr<const ValuesLook> values;                // null: not shown
-  std::shared_ptr<const TileValuesOf> tile_values;         // null: none
-  std::shared_ptr<const verbs::FolderListing> folder;      // null: browser is closed
-  std::shared_ptr<const verbs::RecentPlaces> recent;       // null: not kept
-  std::shared_ptr<const verbs::RunSteps> run;              // the steps of a run; null: not shown
-  std::shared_ptr<const verbs::RunNumbers> run_numbers;    // of its steps; null: not counted
-  std::shared_ptr<const verbs::DiskState> disk;            // files as they were when it was opened
-  std::string changed_on_disk;                             // what changed since; empty: nothing
-  std::shared_ptr<const ExplainedText> explained;          // null: no message pasted
-  std::shared_ptr<const verbs::WrittenReport> written;     // the last report; null: none
-  std::shared_ptr<const verbs::SavedValues> saved_values;  // the last file; null: none
-  std::shared_ptr<const verbs::WrittenReport> saved_view;  // the last file; null: none
+  std::shared_ptr<const BytesLook> bytes;                   // null: not shown
+  std::shared_ptr<const ValuesLook> values;                 // null: not shown
+  std::shared_ptr<const TileValuesOf> tile_values;          // null: none
+  std::shared_ptr<const verbs::CheckpointNumbers> numbers;  // of every tensor; null: not read
+  std::shared_ptr<const verbs::FolderListing> folder;       // null: browser is closed
+  std::shared_ptr<const verbs::RecentPlaces> recent;        // null: not kept
+  std::shared_ptr<const verbs::RunSteps> run;               // the steps of a run; null: not shown
+  std::shared_ptr<const verbs::RunNumbers> run_numbers;     // of its steps; null: not counted
+  std::shared_ptr<const verbs::DiskState> disk;             // files as they were when it was opened
+  std::string changed_on_disk;                              // what changed since; empty: nothing
+  std::shared_ptr<const ExplainedText> explained;           // null: no message pasted
+  std::shared_ptr<const verbs::WrittenReport> written;      // the last report; null: none
+  std::shared_ptr<const verbs::SavedValues> saved_values;   // the last file; null: none
+  std::shared_ptr<const verbs::WrittenReport> saved_view;   // the last file; null: none
   // Views saved in this session, in order; reports draw those of the open checkpoint. Null: none.
   std::shared_ptr<const std::vector<verbs::SavedView>> saved_views;
+  std::shared_ptr<const std::vector<verbs::Pin>> pins;  // of the open checkpoint; null: none
   bool can_go_back = false, can_go_forward = false;
 };
 

@@ -32,7 +32,7 @@ struct FolderListing {
   std::size_t looked = 0;           // number of examined places
   std::size_t other_files = 0;
   std::optional<Error> error;  // why listing failed
-  bool is_complete() const { return error || looked == places.size(); }
+  bool is_complete() const { return error || (here.looked && looked == places.size()); }
 };
 
 // Expands "~"; relative paths refer to the working directory.

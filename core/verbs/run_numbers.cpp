@@ -9,6 +9,7 @@
 #include "core/formats/open.h"
 #include "core/model/module_name.h"
 #include "core/rules/rules.h"
+#include "core/verbs/tensor_numbers.h"
 
 namespace shw::verbs {
 namespace {
@@ -43,19 +44,8 @@ ModuleNumbers numbers_of_tensor(const TensorStatistics& tensor) {
   numbers.repeated = static_cast<std::uint64_t>(std::max<std::int64_t>(0, tensor.repeated));
   numbers.nan = s.nan;
   numbers.infinite = s.infinite;
-  // The sum of squares follows from mean and variance.
-  if (s.mean && s.std)
-    numbers.squares = static_cast<double>(s.elements - s.nan - s.infinite) *
-                      (*s.mean * *s.mean + *s.std * *s.std);
+  numbers.squares = sum_of_squares(s);
   return numbers;
-}
-
-std::vector<TensorId> float_tensors(const Checkpoint& checkpoint) {
-  std::vector<TensorId> tensors;
-  for (TensorId tensor : checkpoint.tensors()) {
-    if (number_kind(checkpoint.dtype(tensor)) == NumberKind::kFloat) tensors.push_back(tensor);
-  }
-  return tensors;
 }
 
 // Fails only with kCancelled; other errors are stored in `numbers`.

@@ -51,6 +51,31 @@ std::string absolute(const std::string& path) {
   return failed ? path : whole.lexically_normal().string();
 }
 
+// False if the list is not one of pins.
+bool read_pins(const ViewJson& list, std::vector<Pin>& pins) {
+  if (!list.is_array() || list.size() > kMostPins) return false;
+  for (const ViewJson& one : list) {
+    if (!one.is_object() || !one.contains("tensor")) return false;
+    Pin pin;
+    for (auto [key, member] : {std::pair{"tensor", &Pin::tensor}, std::pair{"tile", &Pin::tile},
+                               std::pair{"note", &Pin::note}}) {
+      const auto found = one.find(key);
+      if (found == one.end()) continue;
+      if (!found->is_string()) return false;
+      pin.*member = found->get<std::string>();
+    }
+    pins.push_back(std::move(pin));
+  }
+  return true;
+}
+
+ViewJson pins_to_json(const std::vector<Pin>& pins) {
+  ViewJson list = ViewJson::array();
+  for (const Pin& pin : pins)
+    list.push_back({{"tensor", pin.tensor}, {"tile", pin.tile}, {"note", pin.note}});
+  return list;
+}
+
 }  // namespace
 
 bool is_view_file(const std::string& path) {
@@ -75,6 +100,8 @@ Result<SavedView> read_view_file(const std::string& path) {
     if (one.is_path) view.*one.member = seen_from(parent_of(path), view.*one.member);
   }
   if (view.checkpoint.empty()) return no_view(path, "it names no checkpoint");
+  if (json.contains("pins") && !read_pins(json["pins"], view.pins))
+    return no_view(path, "\"pins\" is not a list of places");
   const auto depth = json.find("depth");
   for (Depth one : {Depth::kMetadata, Depth::kHeaders, Depth::kData}) {
     if (depth != json.end() && *depth == std::string(name(one))) view.depth = one;
@@ -120,6 +147,7 @@ Result<WrittenReport> write_view_file(Store& store, const Opened& opened,
     if (!text.empty()) json[one.key] = one.is_path ? absolute(text) : text;
   }
   if (view.depth) json["depth"] = name(*view.depth);
+  if (!view.pins.empty()) json["pins"] = pins_to_json(view.pins);
   const std::string text = json.dump(2, ' ', false, ViewJson::error_handler_t::replace) + "\n";
   TempFile half_made(place);
   SHW_TRY(auto folder, store.edit_folder(parent_of(place)));

@@ -2,7 +2,8 @@
 // that a colleague who opens it sees the same.
 //
 //   {"schema": "shardwright-view/1", "checkpoint": PATH, "spec": PATH, "against": PATH,
-//    "mesh": "dp=4,tp=2", "depth": "data", "tensor": FQN, "tile": MARK, "finding": MARK}
+//    "mesh": "dp=4,tp=2", "depth": "data", "tensor": FQN, "tile": MARK, "finding": MARK,
+//    "pins": [{"tensor": FQN, "tile": MARK, "note": TEXT}, ...]}
 //
 // All but the first two may be missing. Relative paths are relative to the file.
 #pragma once
@@ -21,10 +22,18 @@
 
 namespace shw::verbs {
 
+// A place with a note; the tile's mark may be empty.
+struct Pin {
+  std::string tensor, tile = {}, note = {};
+  bool operator==(const Pin&) const = default;
+};
+inline constexpr std::size_t kMostPins = 1000;
+
 struct SavedView {
   std::string checkpoint, spec = {}, against = {}, mesh = {};
   std::optional<Depth> depth = {};
   std::string tensor = {}, tile = {}, finding = {};  // marks: core/verbs/place_mark.h
+  std::vector<Pin> pins = {};
   bool operator==(const SavedView&) const = default;
 };
 

@@ -1,7 +1,7 @@
 # Sourced by tests of the window under Xvfb. $GUI is the program, $WORK a folder of the test's own.
 #
 #   run_under_xvfb           runs the test again, as `inside`, under an X server of its own
-#   open_window ARGUMENT...  starts $GUI and waits for its window: $gui, $window
+#   open_window ARGUMENT...  starts $GUI and waits for its window: $gui, $window; of $SIZE, if set
 #
 # Without the tools the test is skipped (77).
 for tool in Xvfb xvfb-run xdotool; do
@@ -14,7 +14,7 @@ run_under_xvfb() {
 
 open_window() {
   for attempt in $(seq 60); do xdotool getdisplaygeometry > /dev/null 2>&1 && break; sleep 0.5; done
-  HOME="$WORK/home" "$GUI" "$@" --size 1280x720 --scale 1 > "$WORK/said" 2>&1 &
+  HOME="$WORK/home" "$GUI" "$@" --size "${SIZE:-1280x720}" --scale 1 > "$WORK/said" 2>&1 &
   gui=$!
   trap 'kill $gui 2> /dev/null || true' EXIT
   window=

@@ -32,6 +32,7 @@ const std::array kControlPanels{
     OpenPanel{"palette", [](UiState& desk) { desk.palette_open = true; }},
     OpenPanel{"mesh", [](UiState& desk) { desk.mesh_open = true; }},
     OpenPanel{"settings", [](UiState& desk) { desk.habits.settings_open = true; }},
+    OpenPanel{"pins", [](UiState& desk) { desk.habits.pins_open = true; }},
     OpenPanel{"expect", [](UiState& desk) { desk.habits.expect_open = true; }},
     OpenPanel{"write", [](UiState& desk) { desk.write.open = true; }},
     OpenPanel{"errors", [](UiState& desk) { desk.habits.errors_open = true; }}};

@@ -33,6 +33,8 @@ const OverlayRegion kPanels[] = {
      [](const UiState& d) { return d.explain_open; }},
     {"settings", "settings/close", [](UiState& d) { d.habits.settings_open = true; },
      [](const UiState& d) { return d.habits.settings_open; }},
+    {"pins", "pins/close", [](UiState& d) { d.habits.pins_open = true; },
+     [](const UiState& d) { return d.habits.pins_open; }},
     {"expect", "expect/close", [](UiState& d) { d.habits.expect_open = true; },
      [](const UiState& d) { return d.habits.expect_open; }},
     {"error", "meaning/close", [](UiState& d) { d.habits.errors_open = true; },

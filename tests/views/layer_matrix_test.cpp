@@ -40,7 +40,7 @@ TEST_CASE("matrix: layers are rows in order, and numbers inside a layer fold int
 TEST_CASE("matrix: a click goes to the tensor of the cell") {
   auto snapshot = make::many_tensors(400);
   snapshot->tensor.reset();
-  Driver driver(snapshot);
+  Driver driver(snapshot, {1440, 1400});  // the matrix is in sight
   driver.frame();
   driver.frame();
   auto commands = driver.click("overview/matrix/0");
@@ -66,4 +66,21 @@ TEST_CASE("files: a missing file comes first with the tiles that it lost") {
   CHECK(shares.files.front().is_missing);
   CHECK(shares.files.front().unreadable_tiles > 0);
   CHECK_FALSE(shares.damaged_ranks.empty());
+}
+
+TEST_CASE("matrix: a norm that differs from its kind's median stands out, and zeros are counted") {
+  auto snapshot = std::make_shared<Snapshot>(*make::many_tensors(4000));
+  auto numbers = std::make_shared<verbs::CheckpointNumbers>();
+  numbers->tensors.resize(snapshot->checkpoint->tensor_count(), {true, 100, 0, 0, 25, 4});
+  snapshot->numbers = numbers;
+  auto digest = make_digest(snapshot);
+  const LayerMatrix before = digest->overview->matrices.front();
+  const std::uint32_t odd = before.cell(2, 0).first;
+  numbers->tensors[odd].squares = 4 * 256;
+  digest = make_digest(snapshot);
+  const LayerMatrix& matrix = digest->overview->matrices.front();
+  CHECK(matrix.has_norms);
+  CHECK(matrix.cell(2, 0).change > 0);
+  CHECK(matrix.cell(0, 0).change == 0);
+  CHECK(matrix.cell(0, 0).zero == 25 * matrix.cell(0, 0).tensors);
 }

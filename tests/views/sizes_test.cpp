@@ -87,6 +87,7 @@ TEST_CASE("every panel above the desk keeps its texts whole on small windows and
                           {"error", [](UiState& desk) { desk.habits.errors_open = true; }},
                           {"report", [](UiState& desk) { desk.habits.report_open = true; }},
                           {"expect", [](UiState& desk) { desk.habits.expect_open = true; }},
+                          {"pins", [](UiState& desk) { desk.habits.pins_open = true; }},
                           {"plan", [](UiState& desk) { desk.plan_open = true; }},
                           {"mesh", [](UiState& desk) { desk.mesh_open = true; }},
                           {"palette", [](UiState& desk) { desk.palette_open = true; }}};

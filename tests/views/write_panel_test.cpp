@@ -40,8 +40,9 @@ TEST_CASE("write panel: an adapter opens what is computed with it first") {
   auto snapshot = std::make_shared<Snapshot>(*make::healthy());
   Driver driver(snapshot);
   driver.desk.write.open = true;
-  driver.desk.write.adapter = " /runs/7/adapter ";
-  driver.desk.write.dequantise = true;
+  driver.desk.write.combined = "merged";
+  driver.desk.write.inputs = " /runs/7/adapter ";
+  driver.desk.write.quantised = "numbers";
   driver.frame();
   driver.frame();
   const auto commands = driver.click("write/plan");
@@ -56,7 +57,8 @@ TEST_CASE("write panel: other checkpoints open the average first") {
   auto snapshot = std::make_shared<Snapshot>(*make::healthy());
   Driver driver(snapshot);
   driver.desk.write.open = true;
-  driver.desk.write.others = "/runs/7/step_1, /runs/7/step_2";
+  driver.desk.write.combined = "average";
+  driver.desk.write.inputs = "/runs/7/step_1, /runs/7/step_2";
   driver.frame();
   driver.frame();
   const auto commands = driver.click("write/plan");
@@ -68,12 +70,51 @@ TEST_CASE("write panel: other checkpoints open the average first") {
 TEST_CASE("write panel: a path that would be read as several is refused, and nothing is opened") {
   Driver driver(make::healthy());
   driver.desk.write.open = true;
-  driver.desk.write.adapter = "/runs/7/a,b";
+  driver.desk.write.combined = "merged";
+  driver.desk.write.inputs = "/runs/7/a,b";
   driver.frame();
   driver.frame();
   CHECK(driver.click("write/plan").empty());
   CHECK(driver.desk.toast.find("comma") != std::string::npos);
   CHECK(driver.desk.write.open);
+}
+
+TEST_CASE("write panel: differences, adapters and quantised weights open what is computed") {
+  struct {
+    const char *with, *quantised, *path;
+  } cases[] = {{"delta", "same", "/@delta-to=/models/b"},
+               {"applied", "same", "/@applied=/models/b"},
+               {"adapter", "same", "/@adapter:16=/models/b"},
+               {"merged", "numbers", "/@dequantised/@merged=/models/b"},
+               {"same", "mxfp4", "/@quantised:mxfp4"}};
+  for (const auto& each : cases) {
+    CAPTURE(each.path);
+    auto snapshot = std::make_shared<Snapshot>(*make::healthy());
+    Driver driver(snapshot);
+    driver.desk.write.open = true;
+    for (int i = 0; i < 3; ++i) driver.frame();
+    driver.click(std::string("write/with/") + each.with);
+    driver.click(std::string("write/quantised/") + each.quantised);
+    driver.desk.write.inputs = "/models/b";
+    for (int i = 0; i < 3; ++i) driver.frame();
+    const auto commands = driver.click("write/plan");
+    REQUIRE(commands.size() == 3);
+    CHECK(std::get<OpenCommand>(commands[0]).path == snapshot->options.checkpoint + each.path);
+  }
+}
+
+TEST_CASE("write panel: a combination without a path, or to be quantised, is refused") {
+  for (const char* quantised : {"", "fp8-block"}) {
+    Driver driver(make::healthy());
+    driver.desk.write.open = true;
+    driver.desk.write.combined = "delta";
+    driver.desk.write.quantised = quantised;
+    if (*quantised != 0) driver.desk.write.inputs = "/models/b";
+    driver.frame();
+    driver.frame();
+    CHECK(driver.click("write/plan").empty());
+    CHECK(driver.desk.write.open);
+  }
 }
 
 TEST_CASE("write panel: while a job runs nothing is planned") {

@@ -20,11 +20,26 @@ Command read(const char* line) {
 }  // namespace
 
 TEST_CASE("commands that look into files are written and read") {
-  for (const char* line :
-       {"bytes", "bytes finding", "bytes next", "bytes previous", "bytes off", "bytes at 4096",
-        "bytes file __0_0.distcp at 16", "bytes file a file at noon at 3", "values", "values off",
-        "values [1, 0:4, 2:8]", "values [0:4, 2:8] transposed", "tile-values", "tile-values off",
-        "tile-values of a.weight", "values-save npy", "values-save csv a folder/w.csv"}) {
+  for (const char* line : {"bytes",
+                           "bytes finding",
+                           "bytes next",
+                           "bytes previous",
+                           "bytes off",
+                           "bytes at 4096",
+                           "bytes file __0_0.distcp at 16",
+                           "bytes file a file at noon at 3",
+                           "values",
+                           "values off",
+                           "values [1, 0:4, 2:8]",
+                           "values [0:4, 2:8] transposed",
+                           "tile-values",
+                           "tile-values off",
+                           "tile-values of a.weight",
+                           "tensor-numbers",
+                           "bytes find \"a b\"",
+                           "bytes find =1.5",
+                           "values-save npy",
+                           "values-save csv a folder/w.csv"}) {
     CAPTURE(line);
     CHECK(to_text(read(line)) == line);
   }

@@ -59,6 +59,17 @@ TEST_CASE("a folder lists what each of its places is, steps in the order of thei
   CHECK(listing.other_files == 2);
 }
 
+TEST_CASE("browse: a folder without places is complete once it was examined itself") {
+  TemporaryFolder folder;
+  auto listing = list_folder(folder.path());
+  REQUIRE(listing.places.empty());
+  CHECK_FALSE(listing.is_complete());
+  auto closer = look_closer(listing, nullptr);
+  REQUIRE(closer.has_value());
+  CHECK(closer->here.looked);
+  CHECK(closer->is_complete());
+}
+
 TEST_CASE("a checkpoint knows what it is itself, and a folder that is not there says so") {
   auto listing = listed(kData + "healthy_hf_sharded/ckpt");
   CHECK(listing.here.is_openable());
