@@ -476,22 +476,6 @@ TEST_CASE("the demo takes less than 200 MB of disk") {
   CHECK(std::stoi(run.out) < 200);
 }
 
-TEST_CASE("a fill that is none is a usage error, one that is not there is named as it was typed") {
-  for (const char* verb : {"plan", "repair", "report"}) {
-    CAPTURE(verb);
-    Run none = shardwright({verb, step(), "--spec", spec(), "--fill", "bogus"});
-    CHECK(none.code == 3);
-    CHECK(contains(none.err, "zero, cast, or from:"));
-    Run missing = shardwright({verb, step(), "--spec", spec(), "--fill", "from:no/such"});
-    CHECK(missing.code == 4);
-    CHECK(contains(missing.err, "no/such"));
-    CHECK_FALSE(contains(missing.err, "step_9000/no/such"));
-  }
-  CHECK(shardwright({"check", step(), "--fill", "zero"}).code == 3);
-  CHECK(shardwright({"plan", step(), "--plan", "p", "--fill", "zero"}).code == 3);
-  CHECK(shardwright({"plan", step(), "--against", "no/such"}).code == 4);
-}
-
 TEST_CASE("tables are as wide as who reads them says, and have a line a tensor in a pipe") {
   auto columns = [](const std::string& line) {
     return std::count_if(line.begin(), line.end(),

@@ -176,3 +176,20 @@ TEST_CASE("the device that makes elements is said, chosen by name, and never mad
   CHECK(contains(parsed(missing.out)["error"]["message"].get<std::string>(), "GPU"));
   CHECK_FALSE(std::filesystem::exists(scratch / "missing"));
 }
+
+TEST_CASE("a fill that is none is a usage error, one that is not there is named as it was typed") {
+  const std::string kDemoStep = demo() + "/step_9000", kDemoSpec = demo() + "/spec.json";
+  for (const char* verb : {"plan", "repair", "report"}) {
+    CAPTURE(verb);
+    Run none = shardwright({verb, kDemoStep, "--spec", kDemoSpec, "--fill", "bogus"});
+    CHECK(none.code == 3);
+    CHECK(contains(none.err, "zero, cast, or from:"));
+    Run missing = shardwright({verb, kDemoStep, "--spec", kDemoSpec, "--fill", "from:no/such"});
+    CHECK(missing.code == 4);
+    CHECK(contains(missing.err, "no/such"));
+    CHECK_FALSE(contains(missing.err, "step_9000/no/such"));
+  }
+  CHECK(shardwright({"check", kDemoStep, "--fill", "zero"}).code == 3);
+  CHECK(shardwright({"plan", kDemoStep, "--plan", "p", "--fill", "zero"}).code == 3);
+  CHECK(shardwright({"plan", kDemoStep, "--against", "no/such"}).code == 4);
+}
