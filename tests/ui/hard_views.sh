@@ -102,10 +102,11 @@ close_window
 beside="$WORK/matrix"
 open_window "$WORK/matrix"
 title_says "matrix - No finding"
+press Down
 press ctrl+shift+v
 away
 screen_says "-16"
-for number in -15.88 0.125 15.75 15.88; do
+for number in -15.9 0.125 15.75 15.88; do
   [ "$(count_on_screen "$number")" = 1 ] || fail "the matrix lacks $number"
 done
 picture matrix
