@@ -11,6 +11,7 @@
 #include "core/facts/reference/config_experts.h"
 #include "core/facts/reference/config_general.h"
 #include "core/facts/reference/config_look.h"
+#include "core/facts/reference/patch_sizes.h"
 #include "core/formats/common/top_file.h"
 
 namespace shw {
@@ -402,6 +403,14 @@ void compare_config(const Checkpoint& c, const ModelConfig& config, Progress* pr
   compare_parts(c, config, constraining.parts, progress, fit);
   if (!constraining.is_known) fit.unknown_model = config.parts.front().model_type;
   if (constraining.is_general) drop_unusual_heads(fit.sizes);
+  for (PatchContradiction& one : patch_contradictions(c, config)) {
+    SizeContradiction found;
+    found.words = std::move(one.words);
+    found.keys = std::move(one.keys);
+    found.said = one.said;
+    for (TensorId tensor : one.tensors) found.tensors.push_back({tensor, one.axis});
+    fit.sizes.push_back(std::move(found));
+  }
   if (!config.packs_weights) fit.dtypes = other_dtype(c, config.dtype);
 }
 

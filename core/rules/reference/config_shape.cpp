@@ -19,7 +19,11 @@ namespace {
 // "model.embed_tokens.weight [96, 32] has 32 columns"
 std::string saved_words(const Checkpoint& c, const SizeContradiction::Contradicting& one) {
   const ExtentsView shape = c.shape(one.tensor);
-  const char* what = one.axis == 1 ? "columns" : shape.size() == 1 ? "elements" : "rows";
+  const char* what = one.axis > 1 ? "elements a side"
+                     : one.axis == 1
+                         ? (shape.size() == 3 && shape[0] == 1 ? "positions" : "columns")
+                     : shape.size() == 1 ? "elements"
+                                         : "rows";
   return fmt::format("{} {} has {} {}", c.fqn(one.tensor), to_text(shape), shape[one.axis], what);
 }
 

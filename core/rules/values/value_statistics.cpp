@@ -92,8 +92,7 @@ void find_odd_values(const Facts& facts, std::vector<Finding>& findings) {
     // weights are checked.
     if (dtype != Dtype::kFloat16 && fqn.find("exp_avg") == std::string_view::npos &&
         seen.count - seen.zero >= kEnough && seen.denormal * 2 > seen.count - seen.zero) {
-      const bool is_all =
-          seen.denormal + seen.zero == seen.count && c.shape(tensor).size() >= 2;
+      const bool is_all = seen.denormal + seen.zero == seen.count && c.shape(tensor).size() >= 2;
       (is_all && is_computed_with(fqn) ? unwritten : denormal).add(fqn, seen.denormal, seen.count);
     }
   }
