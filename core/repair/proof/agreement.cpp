@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -111,9 +112,46 @@ Status compare_objects(const Certificate& certificate, const Checkpoint& checkpo
   return {};
 }
 
+// Files are read if `is_read` says so of their path and size; others have no `rest`.
+Result<std::vector<FileCertificate>> certify_chosen(
+    const Checkpoint& result, const ItemHashes& hashes,
+    const std::function<bool(const std::string&, std::uint64_t)>& is_read, Progress* progress) {
+  SHW_TRY(std::set<std::string> paths, certified_paths(result));
+  std::map<std::string_view, std::string> digests;
+  std::vector<std::string> by_file = digests_of_files(result, hashes);
+  for (std::size_t i = 0; i < by_file.size(); ++i)
+    digests[result.files()[i].path] = std::move(by_file[i]);
+  const NonItemBytes non_item_bytes(result);
+  std::vector<FileCertificate> files;
+  for (const std::string& path : paths) {
+    files.push_back({path, result.directory()->stat(path).size, {}, std::move(digests[path])});
+    // The bytes beside the items may be larger than the items.
+    if (progress == nullptr || !is_read(path, files.back().size)) continue;
+    for (const ByteRange& range : non_item_bytes.of(path, files.back().size))
+      progress->total += range.length;
+  }
+  SHW_CHECK(parallel_for(files.size(), [&](std::size_t i) -> Status {
+    if (is_cancelled(progress)) return cancelled_error();
+    SHW_TRY(auto source, result.directory()->open(files[i].path));
+    files[i].size = source->size();
+    if (!is_read(files[i].path, files[i].size)) return {};
+    SHW_TRY(files[i].rest,
+            hash_ranges(*source, non_item_bytes.of(files[i].path, source->size()), progress));
+    return {};
+  }));
+  return files;
+}
+
 Status compare_files(const Certificate& certificate, const Checkpoint& checkpoint,
                      const ItemHashes& hashes, Progress* progress, Disagreements& found) {
-  SHW_TRY(auto now, certify_files(checkpoint, hashes, progress));
+  std::map<std::string_view, std::uint64_t> sizes;
+  for (const FileCertificate& file : certificate.files) sizes[file.path] = file.size;
+  // The size alone tells that a file is not the certified one, and a stray file may be huge.
+  const auto is_of_its_size = [&](const std::string& path, std::uint64_t size) {
+    const auto named = sizes.find(path);
+    return named != sizes.end() && named->second == size;
+  };
+  SHW_TRY(auto now, certify_chosen(checkpoint, hashes, is_of_its_size, progress));
   std::map<std::string_view, const FileCertificate*> files;
   for (const FileCertificate& file : now) files[file.path] = &file;
   for (const FileCertificate& file : certificate.files) {
@@ -203,29 +241,8 @@ Status write_integrity(const Checkpoint& result, WritableDirectory& folder, Prog
 
 Result<std::vector<FileCertificate>> certify_files(const Checkpoint& result,
                                                    const ItemHashes& hashes, Progress* progress) {
-  SHW_TRY(std::set<std::string> paths, certified_paths(result));
-  std::map<std::string_view, std::string> digests;
-  std::vector<std::string> by_file = digests_of_files(result, hashes);
-  for (std::size_t i = 0; i < by_file.size(); ++i)
-    digests[result.files()[i].path] = std::move(by_file[i]);
-  const NonItemBytes non_item_bytes(result);
-  std::vector<FileCertificate> files;
-  for (const std::string& path : paths) {
-    files.push_back({path, 0, {}, std::move(digests[path])});
-    // The bytes beside the items may be larger than the items.
-    if (progress == nullptr) continue;
-    for (const ByteRange& range : non_item_bytes.of(path, result.directory()->stat(path).size))
-      progress->total += range.length;
-  }
-  SHW_CHECK(parallel_for(files.size(), [&](std::size_t i) -> Status {
-    if (is_cancelled(progress)) return cancelled_error();
-    SHW_TRY(auto source, result.directory()->open(files[i].path));
-    files[i].size = source->size();
-    SHW_TRY(files[i].rest,
-            hash_ranges(*source, non_item_bytes.of(files[i].path, source->size()), progress));
-    return {};
-  }));
-  return files;
+  return certify_chosen(
+      result, hashes, [](const std::string&, std::uint64_t) { return true; }, progress);
 }
 
 Result<Disagreements> disagreements(const Certificate& certificate, const Checkpoint& checkpoint,
