@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <optional>
@@ -39,6 +40,11 @@ std::optional<PartSet> set_of(std::string_view path) {
 }  // namespace
 
 void find_second_parts(const Facts& facts, std::vector<Finding>& findings) {
+  // A stale index names parts of another save; its own finding speaks of both.
+  const auto at_opening = facts.checkpoint.opening_findings();
+  if (std::any_of(at_opening.begin(), at_opening.end(),
+                  [](const Finding& one) { return one.rule == kIndexMisplaced.id; }))
+    return;
   std::set<PartSet> opened;
   std::map<PartSet, std::vector<std::string>> others;
   for (const FileRow& row : facts.checkpoint.files()) {
