@@ -1,6 +1,7 @@
 #include "core/compare/fingerprints.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <utility>
@@ -205,6 +206,9 @@ Result<std::vector<Result<Fingerprint>>> FingerprintPass::run(Team* team) {
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     if (sums[i]) add_parts(i);
   }
+  if (progress_ != nullptr && !costs_.empty())
+    progress_->begin(Phase::kReadingBytes,
+                     std::accumulate(costs_.begin(), costs_.end(), std::uint64_t{0}), true);
   MapTask work{"fingerprints", costs_, {}, progress_};
   work.find = [&](std::size_t i) -> Result<std::string> {
     const Result<Fingerprint> found = find(parts_[i]);

@@ -7,27 +7,11 @@
 #include "core/base/hash.h"
 
 namespace shw {
-namespace {
-
-// Bytes of the elements; a shape whose elements cannot be counted adds nothing.
-std::uint64_t element_bytes(const Checkpoint& checkpoint, std::span<const TensorId> tensors) {
-  std::uint64_t bytes = 0;
-  for (const TensorId tensor : tensors) {
-    const auto elements = volume(checkpoint.shape(tensor));
-    bytes +=
-        elements ? static_cast<std::uint64_t>(*elements) * size_of(checkpoint.dtype(tensor)) : 0;
-  }
-  return bytes;
-}
-
-}  // namespace
 
 Result<std::vector<TensorHash>> tensor_hashes(const Checkpoint& checkpoint,
                                               const std::vector<TensorId>& tensors,
                                               std::uint64_t memory, Progress* progress,
                                               Team* team) {
-  if (progress != nullptr)
-    progress->begin(Phase::kReadingBytes, element_bytes(checkpoint, tensors), /*bytes=*/true);
   SHW_TRY(auto prints, fingerprints_of(checkpoint, tensors, memory, progress, team));
   std::vector<TensorHash> out;
   out.reserve(tensors.size());

@@ -8,6 +8,7 @@
 
 #include "core/cluster/loopback.h"
 #include "core/cluster/transport_team.h"
+#include "core/compare/fingerprints.h"
 #include "core/compare/laid.h"
 #include "core/formats/open.h"
 #include "core/temporary_folder.h"
@@ -211,4 +212,17 @@ TEST_CASE("hashing that was cancelled is an error") {
   auto told = tensor_hashes(*checkpoint, all_of(*checkpoint), kMemory, &progress);
   REQUIRE_FALSE(told.has_value());
   CHECK(told.error().kind == ErrorKind::kCancelled);
+}
+
+TEST_CASE("fingerprints: progress ends where all bytes are read, and nothing to read begins none") {
+  const LaidTensor w{"w", Dtype::kUint8, {300}, Bytes(300, std::byte{7})};
+  const Laid checkpoint = laid({w});
+  Progress progress;
+  REQUIRE(fingerprints_of(*checkpoint, all_of(*checkpoint), kMemory, &progress).has_value());
+  CHECK(progress.phase == Phase::kReadingBytes);
+  CHECK(progress.total == 300);
+  CHECK(progress.done == 300);
+  Progress idle;
+  REQUIRE(fingerprints_of(*checkpoint, {}, kMemory, &idle).has_value());
+  CHECK(idle.phase == Phase::kIdle);
 }
