@@ -150,11 +150,13 @@ Result<std::string> combined_path(const WriteState& write, const std::string& pa
 // The path of the checkpoint that is computed from the open one as chosen.
 Result<std::string> computed_path(const WriteState& write, std::string path) {
   const bool quantises = !write.quantised.empty() && write.quantised != "numbers";
-  if (quantises && !write.combined.empty())
-    return fail(ErrorKind::kUsage, "write the combined checkpoint first, then quantise it");
-  if (quantises) return verbs::quantised_path(path, write.quantised);
+  if (quantises && (write.combined == "delta" || write.combined == "adapter"))
+    return fail(ErrorKind::kUsage, "a difference is not quantised");
   if (write.quantised == "numbers") path += verbs::kDequantisedPath;
-  return write.combined.empty() ? path : combined_path(write, path);
+  if (!write.combined.empty()) {
+    SHW_TRY(path, combined_path(write, path));
+  }
+  return quantises ? verbs::quantised_path(path, write.quantised) : path;
 }
 
 // Returns true if Enter was pressed.

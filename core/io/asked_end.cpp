@@ -7,6 +7,8 @@ namespace shw {
 namespace {
 
 constexpr std::string_view kMark = "/@";
+// What is made is quantised, never what it is made of.
+constexpr std::string_view kOutermost = "quantised";
 
 bool is_word(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(),
@@ -44,6 +46,7 @@ std::optional<AskedEnd> asked_end(const std::string& path) {
     auto found = end_at(path, at);
     if (!found) continue;
     if (!found->others.empty()) return found;
+    if (found->word == kOutermost && to_path(*found) == path) return found;
     if (!last) last = std::move(found);
   }
   // A word without "=PATH" in the middle of a path is an ordinary part of that path.

@@ -86,6 +86,7 @@ TEST_CASE("write panel: differences, adapters and quantised weights open what is
                {"applied", "same", "/@applied=/models/b"},
                {"adapter", "same", "/@adapter:16=/models/b"},
                {"merged", "numbers", "/@dequantised/@merged=/models/b"},
+               {"merged", "fp8-block", "/@merged=/models/b/@quantised:fp8-block"},
                {"same", "mxfp4", "/@quantised:mxfp4"}};
   for (const auto& each : cases) {
     CAPTURE(each.path);
@@ -103,7 +104,8 @@ TEST_CASE("write panel: differences, adapters and quantised weights open what is
   }
 }
 
-TEST_CASE("write panel: a combination without a path, or to be quantised, is refused") {
+TEST_CASE(
+    "write panel: a combination without a path, and a difference to be quantised, are refused") {
   for (const char* quantised : {"", "fp8-block"}) {
     Driver driver(make::healthy());
     driver.desk.write.open = true;

@@ -34,6 +34,11 @@ TEST_CASE("asked_end: ends follow one another, and others may have one") {
   REQUIRE(average.has_value());
   CHECK(average->others == std::vector<std::string>{"b/@dequantised", "c/@dequantised"});
   CHECK(asked_end("a/@dequantised")->word == "dequantised");
+  // What is made is quantised, not the last of what it is made of.
+  const auto quantised = asked_end("a/@merged=b/@quantised:fp8-block");
+  CHECK(quantised->word == "quantised");
+  CHECK(quantised->numbers == "fp8-block");
+  CHECK(quantised->before == "a/@merged=b");
 }
 
 TEST_CASE("asked_end: a store resolves every path of it") {
