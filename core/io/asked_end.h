@@ -19,7 +19,8 @@ struct AskedEnd {
   std::vector<std::string> others = {};  // may have suffixes of their own, without "=PATH"
 };
 
-// Returns "/@quantised" at the end of the path, whatever is before it; else the last suffix that has
+// Returns "/@quantised" at the end of the path, whatever is before it; else the last suffix that
+// has
 // "=PATH"; if there is none, the suffix at the end of the path; nullopt if the path has no suffix.
 std::optional<AskedEnd> asked_end(const std::string& path);
 std::string to_path(const AskedEnd& end);

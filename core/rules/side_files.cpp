@@ -162,8 +162,8 @@ std::optional<Finding> of_another_step(const Directory& directory) {
   Finding finding = side_finding(
       "trainer_state.json", Severity::kWarning,
       fmt::format("trainer_state.json says step {}, and the folder is named for step {}. The file "
-                  "was copied from another step: a run that goes on from here counts its steps, "
-                  "its learning rate's schedule and its place in the data from there.",
+                  "is of another step, or the folder has a new name. A run that goes on from here "
+                  "takes its step and its place in the data from the file.",
                   said, named));
   finding.evidence = {{"step", said}, {"named", named}};
   return finding;

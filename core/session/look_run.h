@@ -12,9 +12,9 @@ Result<Change> run_value_look(const Snapshot& before, const Command& command, Pr
 Result<Change> run_save_values(const Snapshot& before, const Command& command, Progress* progress);
 // The first call lists names in the folder; further calls examine a few entries each.
 Result<Change> run_browse(const Snapshot& before, const Command& command, Progress* progress);
-// Reads the next unread tiles of the tensor.
 Result<Change> run_tensor_numbers(const Snapshot& before, const Command& command,
                                   Progress* progress);
+// Reads the next unread tiles of the tensor.
 Result<Change> run_tile_values(const Snapshot& before, const Command& command, Progress* progress);
 // True if running the command again would add results.
 bool sees_more(const Snapshot& snapshot, const Command& command);

@@ -13,6 +13,7 @@
 #include "core/facts/reference/config_look.h"
 #include "core/facts/reference/patch_sizes.h"
 #include "core/formats/common/top_file.h"
+#include "core/tensor/cast.h"
 
 namespace shw {
 namespace {
@@ -37,11 +38,6 @@ bool holds_pretrained(const Checkpoint& c) {
     ++used;
   }
   return used != 0;
-}
-
-bool is_plain_float(Dtype dtype) {
-  return dtype == Dtype::kFloat32 || dtype == Dtype::kFloat16 || dtype == Dtype::kBfloat16 ||
-         dtype == Dtype::kFloat64;
 }
 
 // --- sizes
@@ -403,14 +399,8 @@ void compare_config(const Checkpoint& c, const ModelConfig& config, Progress* pr
   compare_parts(c, config, constraining.parts, progress, fit);
   if (!constraining.is_known) fit.unknown_model = config.parts.front().model_type;
   if (constraining.is_general) drop_unusual_heads(fit.sizes);
-  for (PatchContradiction& one : patch_contradictions(c, config)) {
-    SizeContradiction found;
-    found.words = std::move(one.words);
-    found.keys = std::move(one.keys);
-    found.said = one.said;
-    for (TensorId tensor : one.tensors) found.tensors.push_back({tensor, one.axis});
-    fit.sizes.push_back(std::move(found));
-  }
+  for (SizeContradiction& one : patch_contradictions(c, config))
+    fit.sizes.push_back(std::move(one));
   if (!config.packs_weights) fit.dtypes = other_dtype(c, config.dtype);
 }
 

@@ -60,8 +60,8 @@ std::optional<std::size_t> axis_of_positions(const Checkpoint& c, TensorId tenso
 // Beside the patches a class token and one of distillation, at most.
 constexpr std::int64_t kMostTokens = 2;
 
-std::optional<PatchContradiction> positions_of(const Checkpoint& c, const ConfigPart& part,
-                                               Words kernel, std::int64_t patch) {
+std::optional<SizeContradiction> positions_of(const Checkpoint& c, const ConfigPart& part,
+                                              Words kernel, std::int64_t patch) {
   const auto image = part.sizes.find("image_size");
   const std::size_t end = kernel.rfind("embeddings.patch_embedding");
   if (image == part.sizes.end() || patch <= 0 || end == Words::npos) return std::nullopt;
@@ -73,13 +73,12 @@ std::optional<PatchContradiction> positions_of(const Checkpoint& c, const Config
     if (!axis) continue;
     const std::int64_t there = c.shape(tensor)[*axis];
     if (there >= side * side && there <= side * side + kMostTokens) return std::nullopt;
-    PatchContradiction found;
+    SizeContradiction found;
     found.words = fmt::format("({} {} / {} {}) squared = {}", key_of(part, "image_size"),
                               image->second, key_of(part, "patch_size"), patch, side * side);
     found.keys = {key_of(part, "image_size"), key_of(part, "patch_size")};
     found.said = side * side;
-    found.tensors = {tensor};
-    found.axis = *axis;
+    found.tensors = {{tensor, *axis}};
     return found;
   }
   return std::nullopt;
@@ -87,13 +86,13 @@ std::optional<PatchContradiction> positions_of(const Checkpoint& c, const Config
 
 }  // namespace
 
-std::vector<PatchContradiction> patch_contradictions(const Checkpoint& c,
-                                                     const ModelConfig& config) {
+std::vector<SizeContradiction> patch_contradictions(const Checkpoint& c,
+                                                    const ModelConfig& config) {
   const ConfigPart* part = part_with_patches(config);
   if (part == nullptr || config.has_own_code) return {};
   const std::int64_t patch = part->sizes.find("patch_size")->second;
-  std::vector<PatchContradiction> out;
-  PatchContradiction kernels;
+  std::vector<SizeContradiction> out;
+  SizeContradiction kernels;
   std::optional<TensorId> fitting;
   for (TensorId tensor : c.tensors()) {
     if (!is_patch_kernel(c, tensor)) continue;
@@ -103,9 +102,8 @@ std::vector<PatchContradiction> patch_contradictions(const Checkpoint& c,
     if (shape[last] != shape[last - 1] || shape[last] == 1) return {};
     if (shape[last] == patch) {
       fitting = tensor;
-    } else if (kernels.tensors.empty() || kernels.axis == last) {
-      kernels.tensors.push_back(tensor);
-      kernels.axis = last;
+    } else {
+      kernels.tensors.push_back({tensor, last});
     }
   }
   if (!kernels.tensors.empty()) {

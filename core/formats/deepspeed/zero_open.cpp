@@ -130,8 +130,8 @@ Finding told_layers(const ZeroStep& step, std::size_t ranks) {
                 : "";
   return zero_info(first.path,
                    fmt::format("The files hold {} of a pipeline, and a layer's tensors have its "
-                               "name in front here ({}NAME).{} A layer that is missing between "
-                               "blocks like it is reported; one at an end is not.",
+                               "name in front here ({}NAME).{} Of missing layers only one gap "
+                               "between blocks of one form is reported.",
                                plural(layers.size(), "layer"), first.prefix, states));
 }
 

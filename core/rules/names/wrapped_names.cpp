@@ -70,8 +70,11 @@ std::vector<TensorId> undecided_tensors(const Facts& facts) {
   return tensors;
 }
 
+// Of a model for others the cause ends with what a loader does, in words of its own if `loaders`
+// has some.
 void report_wrapped(const Facts& facts, const std::string& words, NewTensorNames names,
-                    std::size_t all, std::vector<Finding>& findings) {
+                    std::size_t all, std::vector<Finding>& findings,
+                    const std::string& loaders = "") {
   const Checkpoint& c = facts.checkpoint;
   Finding finding;
   finding.rule = kWrappedNames.id;
@@ -84,12 +87,14 @@ void report_wrapped(const Facts& facts, const std::string& words, NewTensorNames
   }
   finding.cause =
       fmt::format("{} of {} {}.", human_count(names.size()), plural(all, "name"), words);
-  finding.cause += for_others
-                       ? fmt::format(
-                             " A loader that asks for {} does not find it and starts with random "
-                             "values.",
-                             names.front().second)
-                       : " The trainer that wrote them may load them so; other loaders do not.";
+  if (!for_others)
+    finding.cause += " The trainer that wrote them may load them so; other loaders do not.";
+  else if (!loaders.empty())
+    finding.cause += " " + loaders;
+  else
+    finding.cause +=
+        fmt::format(" A loader that asks for {} does not find it and starts with random values.",
+                    names.front().second);
   finding.evidence = {
       {"names", count_of(names.size())}, {"of", count_of(all)}, {"likely", capped(pairs)}};
   if (for_others) plan_new_names(facts, std::move(names), finding);
@@ -240,15 +245,14 @@ bool report_config_prefix(const Facts& facts, const std::vector<TensorId>& tenso
                  ? fmt::format("`{}` is put before them", prefix->found)
                  : fmt::format("its layers stand behind `{}`, here behind `{}`", prefix->expected,
                                prefix->found);
-  const std::string asked = prefix->names.front().second;
-  report_wrapped(facts, words, std::move(prefix->names), facts.checkpoint.tensor_count(), findings);
-  if (!is_lost || findings.back().severity == Severity::kInfo) return true;
-  std::string& cause = findings.back().cause;
-  cause.erase(cause.find(" A loader that asks for"));
-  cause += fmt::format(
-      " transformers adds the prefix by itself. vLLM, SGLang and llama.cpp's converter ask for {} "
-      "and stop.",
-      asked);
+  std::string loaders;
+  if (is_lost)
+    loaders = fmt::format(
+        "transformers adds the prefix by itself. vLLM, SGLang and llama.cpp's converter ask for {} "
+        "and stop.",
+        prefix->names.front().second);
+  report_wrapped(facts, words, std::move(prefix->names), facts.checkpoint.tensor_count(), findings,
+                 loaders);
   return true;
 }
 

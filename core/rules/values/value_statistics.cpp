@@ -109,9 +109,10 @@ void find_odd_values(const Facts& facts, std::vector<Finding>& findings) {
   report_values(std::move(some), Severity::kInfo, "NaN or infinity",
                 "training went wrong before the save, or a mask was saved as such.", left_out,
                 findings);
-  report_values(std::move(unwritten), Severity::kWarning, "numbers next to zero alone",
-                "no training leaves such a matrix. It was allocated and never written.", left_out,
-                findings);
+  report_values(
+      std::move(unwritten), Severity::kWarning, "numbers next to zero alone",
+      "memory that was allocated and never written looks like this; a trained matrix does not.",
+      left_out, findings);
   report_values(std::move(denormal), Severity::kInfo, "mostly numbers next to zero",
                 "memory that was not a weight looks like this; compare with an earlier checkpoint.",
                 left_out, findings);

@@ -4,30 +4,16 @@
 #include <algorithm>
 #include <set>
 
-#include "core/formats/dcp/dcp_formats.h"
 #include "core/formats/object_pickle.h"
 #include "core/make_zip.h"
-#include "core/model/builder.h"
 #include "core/rules/check.h"
 #include "core/rules/on_fixtures.h"
+#include "core/rules/storage/one_entry.h"
 
 using namespace shw;
 using namespace shw::test;
 
 namespace {
-
-constexpr std::size_t kBefore = 64;  // bytes of the file before the item
-
-std::shared_ptr<const Checkpoint> with_object(const std::string& item) {
-  CheckpointBuilder builder;
-  std::string file = std::string(kBefore, 'x') + item;
-  builder.set_format(kDcpFormat);
-  builder.set_directory(memory_directory("ckpt", {{"__0_0.distcp", to_bytes(file)}}));
-  FileId id = builder.file("__0_0.distcp");
-  builder.add_object({"rng", ItemPlace{id, kBefore, static_cast<std::int64_t>(item.size())}}, {});
-  auto checkpoint = builder.finish();
-  return checkpoint;
-}
 
 std::vector<Finding> found(const std::string& item, Depth depth = Depth::kHeaders) {
   CheckOptions options;
@@ -479,32 +465,4 @@ TEST_CASE("a hostile item cut off or bent anywhere is read without harm") {
       if (scanned) CHECK(scanned->names.size() <= 256);
     }
   }
-}
-
-TEST_CASE("an entry without a checksum whose pickle cannot be read is damaged") {
-  auto rules_of = [](const std::string& pickle, bool crc) {
-    const std::string item = make_zip({{"archive/data.pkl", pickle, false, ~std::uint64_t{0}, crc},
-                                       {"archive/version", "3\n", false, ~std::uint64_t{0}, crc}});
-    CheckOptions options;
-    options.depth = Depth::kData;
-    auto report = check(*with_object(item), options);
-    REQUIRE(report.has_value());
-    std::set<std::string> rules;
-    for (const Finding& finding : report->findings)
-      if (finding.severity > Severity::kInfo) rules.insert(finding.rule);
-    rules.erase("empty-tensors");  // there are no other entries
-    return rules;
-  };
-  const std::string good(
-      "\x80\x02"
-      "ccollections\nOrderedDict\n)R.");
-  std::string bent = good, odd = good;
-  bent[bent.find("Ordered") + 4] = 's';
-  odd[odd.find("Ordered") + 4] = '\xF2';
-  for (const std::string& pickle : {bent, odd, good.substr(0, good.size() - 1)}) {
-    CAPTURE(pickle);
-    CHECK(rules_of(pickle, false).count("bad-record") == 1);
-  }
-  CHECK(rules_of(good, false).empty());
-  CHECK(rules_of(good, true).empty());
 }
