@@ -26,6 +26,8 @@ int exit_code(ErrorKind kind) {
   switch (kind) {
     case ErrorKind::kUsage:
       return kUsage;
+    case ErrorKind::kNotFound:
+      return kFindings;
     case ErrorKind::kIo:
       return kIo;
     case ErrorKind::kDamaged:

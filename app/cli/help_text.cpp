@@ -26,9 +26,8 @@ std::string help_text() {
          "\nA path alone is checked: `shardwright step_9000`.\n"
          "Every verb but completion takes --json, --quiet, --color and --threads;\n"
          "`shardwright -V` says which version this is.\n"
-         "Exit codes: 0 clean, 1 findings at or above --fail-on, 2 could not decide or "
-         "incomplete,\n"
-         "3 usage, 4 the system refused to read or write.\n";
+         "Exit codes: 0 clean, 1 findings at or above --fail-on or no tensor fits, 2 could not\n"
+         "decide or incomplete, 3 usage, 4 the system refused to read or write.\n";
 }
 
 }  // namespace shw::cli

@@ -58,7 +58,7 @@ constexpr const char* kAbout =
 
 constexpr OptionNote kCodes[] = {
     {"0", "Clean, or done."},
-    {"1", "Findings at or above --fail-on."},
+    {"1", "Findings at or above --fail-on, a difference, or no tensor that fits the words."},
     {"2", "Could not decide: damaged, incomplete, beyond what is read, or stopped."},
     {"3", "Wrong use."},
     {"4", "The system refused to read or write."},

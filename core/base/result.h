@@ -12,6 +12,7 @@ namespace shw {
 
 enum class ErrorKind {
   kUsage,        // the request makes no sense: exit code 3
+  kNotFound,     // no tensor fits the words that were given: exit code 1
   kIo,           // a system call failed: exit code 4
   kDamaged,      // the file violates its format: exit code 2
   kUnsupported,  // valid, but not supported by this program: exit code 2

@@ -35,7 +35,8 @@ typedef struct shw_checkpoint shw_checkpoint;
 
 /* What a failed call of this thread said. */
 typedef struct shw_error {
-  const char* code;    /* "usage", "system_refused", "damaged", "unsupported", "cancelled" */
+  const char* code;    /* "usage", "not_found", "system_refused", "damaged", "unsupported",
+                          "cancelled" */
   const char* message; /* one sentence */
   const char* file;    /* relative to the checkpoint; may be empty */
   int64_t offset;      /* in that file, in bytes; -1: unknown */

@@ -120,6 +120,8 @@ const char* error_code(ErrorKind kind) {
   switch (kind) {
     case ErrorKind::kUsage:
       return "usage";
+    case ErrorKind::kNotFound:
+      return "not_found";
     case ErrorKind::kIo:
       return "system_refused";
     case ErrorKind::kDamaged:

@@ -28,7 +28,7 @@ Result<TensorId> find_tensor(const Checkpoint& checkpoint, const std::string& fq
     advice += (advice.empty() ? "did you mean " : ", ") + printable(name);
   }
   advice = advice.empty() ? "`shardwright ls` lists the tensors." : advice + "?";
-  return fail(ErrorKind::kUsage, "there is no tensor \"" + fqn + "\"", {}, advice);
+  return fail(ErrorKind::kNotFound, "there is no tensor \"" + fqn + "\"", {}, advice);
 }
 
 bool is_pattern(const std::string& name) {
@@ -53,7 +53,7 @@ Result<std::vector<std::uint32_t>> tensors_of(const Checkpoint& checkpoint,
   }
   if (!found.empty()) return found;
   if (is_pattern(name))
-    return fail(ErrorKind::kUsage, "no tensor fits \"" + name + "\"", {},
+    return fail(ErrorKind::kNotFound, "no tensor fits \"" + name + "\"", {},
                 "`shardwright ls` lists the tensors.");
   SHW_TRY(TensorId tensor, find_tensor(checkpoint, name));
   return std::vector{static_cast<std::uint32_t>(tensor)};

@@ -13,12 +13,12 @@ import threading
 # Exit codes of `shardwright` with an answer: clean, findings, undecided. Others are errors.
 _ANSWERS = (0, 1, 2)
 # Exit codes by error code; 2 for all others.
-_EXITS = {"usage": 3, "system_refused": 4}
+_EXITS = {"usage": 3, "not_found": 1, "system_refused": 4}
 
 
 class ShardwrightError(Exception):
-    """What the program could not do. `code` never changes: "usage", "system_refused", "damaged",
-    "unsupported", "cancelled"."""
+    """What the program could not do. `code` never changes: "usage", "not_found", "system_refused",
+    "damaged", "unsupported", "cancelled"."""
 
     def __init__(self, code, message, file=None, offset=None, advice="", exit_code=None):
         super().__init__(message)

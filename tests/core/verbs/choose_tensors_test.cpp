@@ -56,9 +56,9 @@ TEST_CASE("a name or a pattern that fits nothing is a usage error with what is n
   auto checkpoint = named_checkpoint();
   auto near = choose_tensors(*checkpoint, std::vector<std::string>{"layers.2.ww"});
   REQUIRE_FALSE(near.has_value());
-  CHECK(near.error().kind == ErrorKind::kUsage);
+  CHECK(near.error().kind == ErrorKind::kNotFound);
   CHECK(near.error().advice.find("layers.2.w") != std::string::npos);
   auto none = choose_tensors(*checkpoint, std::vector<std::string>{"norm", "heads.*"});
   REQUIRE_FALSE(none.has_value());
-  CHECK(none.error().kind == ErrorKind::kUsage);
+  CHECK(none.error().kind == ErrorKind::kNotFound);
 }
