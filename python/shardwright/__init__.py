@@ -12,16 +12,17 @@ are read from the files directly, without a copy where they lie in one piece.
 """
 
 from ._checkpoint import Checkpoint, Tensor, open  # noqa: A004
+from ._gate import NotClean, raise_unless_clean
 from ._program import Cancelled, Progress, ShardwrightError, program, run
 from ._report import Finding, Report
 from ._verbs import (apply, average, check, convert, delta, diff, extract, hash, merge,  # noqa: A004
                      repair, reshard, stats, verify)
 from ._version import __version__
 
-__all__ = ["Cancelled", "Checkpoint", "Finding", "Progress", "Report", "ShardwrightError",
-           "Tensor", "apply", "average", "check", "convert", "delta", "diff", "extract", "hash",
-           "hash_of", "merge", "open", "program", "repair", "reshard", "run", "spec_of", "stats",
-           "verify", "__version__"]
+__all__ = ["Cancelled", "Checkpoint", "Finding", "NotClean", "Progress", "Report",
+           "ShardwrightError", "Tensor", "apply", "average", "check", "convert", "delta", "diff",
+           "extract", "hash", "hash_of", "merge", "open", "program", "raise_unless_clean",
+           "repair", "reshard", "run", "spec_of", "stats", "verify", "__version__"]
 
 
 def spec_of(model, path=None, **options):

@@ -30,7 +30,7 @@ std::string text_of(const fs::path& path) {
 
 std::vector<fs::path> pages() {
   std::vector<fs::path> all = {kRoot / "README.md", kRoot / "CONTRIBUTING.md"};
-  for (const auto& entry : fs::directory_iterator(kRoot / "docs")) {
+  for (const auto& entry : fs::recursive_directory_iterator(kRoot / "docs")) {
     if (entry.path().extension() == ".md") all.push_back(entry.path());
   }
   std::sort(all.begin(), all.end());
