@@ -5,6 +5,8 @@
 #include <unistd.h>
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <string_view>
 
 #include "core/base/words.h"
 #include "core/formats/open.h"
@@ -65,7 +67,11 @@ std::string path_there(const RemotePlace& place) {
 }
 
 std::string command_there(std::span<const std::string> words, const RemotePlace& place) {
-  std::string command = "exec shardwright";
+  // Progress for a program that reads it comes back as it does from here.
+  const char* progress = std::getenv("SHARDWRIGHT_PROGRESS");
+  const bool as_json = progress != nullptr && std::string_view(progress) == "json";
+  std::string command = as_json ? "exec env SHARDWRIGHT_PROGRESS=json shardwright"
+                                : "exec shardwright";
   for (const std::string& word : words) {
     auto other = is_remote(word) ? parse_remote(word) : Result<RemotePlace>(RemotePlace());
     const bool is_there = is_remote(word) && other && is_same_machine(*other, place);

@@ -271,6 +271,10 @@ Status run_all(const Facts& facts, CheckReport& report) {
     if (rule.depth <= report.depth) SHW_CHECK(run_rule(rule, facts, report.findings));
     if (is_cancelled(facts.progress)) return cancelled_error();
   }
+  if (facts.progress != nullptr) {
+    facts.progress->begin(Phase::kCheckingMetadata, judged, /*bytes=*/false);
+    facts.progress->add(judged);
+  }
   return {};
 }
 

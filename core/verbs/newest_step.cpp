@@ -17,6 +17,7 @@
 #include "core/facts/storage/filled.h"
 #include "core/formats/folder_kind.h"
 #include "core/formats/open.h"
+#include "core/io/asked_end.h"
 #include "core/io/list_names.h"
 #include "core/io/place.h"
 #include "core/io/remote/remote_path.h"
@@ -292,6 +293,14 @@ std::string in_words(const NewestStep& step) {
 
 std::string resolved_path(const std::string& path) {
   if (path.empty() || stands_for_a_step(path)) return {};
+  if (auto computed = asked_end(path)) {
+    auto resolve = [](std::string& part) {
+      if (std::string resolved = resolved_path(part); !resolved.empty()) part = resolved;
+    };
+    resolve(computed->before);
+    for (std::string& other : computed->others) resolve(other);
+    return to_path(*computed);
+  }
   if (is_remote(path)) return without_secrets(path);
   std::error_code failed;
   const auto resolved = std::filesystem::weakly_canonical(path, failed);

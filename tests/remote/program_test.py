@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import urllib.request
 
 PROGRAM, DATA = sys.argv[1], sys.argv[2]
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -167,6 +168,19 @@ class Remote(unittest.TestCase):
             self.assertNotIn("wrong-secret", done.stdout + done.stderr)
             self.assertEqual(done.returncode, 4)
 
+    def test_hub_is_asked_once_per_file(self):
+        files = len(os.listdir(self.model))
+        for faults, most in (([], files), (["expiring=2"], 1_000)):
+            with Web(self.model, "hub", "token=right", *faults) as url:
+                env = {"HF_ENDPOINT": url, "HF_TOKEN": "right"}
+                there = answer("hash", "hf://owner/repo", env=env, code=0)
+                self.assertEqual(there["total"], answer("hash", self.model)["total"])
+                with urllib.request.urlopen(url + "/counts", timeout=10) as counted:
+                    counts = json.load(counted)
+                blobs = sum(counts[name] for name in counts if name.startswith("/blobs/"))
+                self.assertLessEqual(counts["resolve"], most)
+                self.assertGreater(blobs, counts["resolve"])
+
     def test_diff_and_convert_come_from_there(self):
         with Web(self.top) as url, tempfile.TemporaryDirectory() as out:
             self.assertEqual(answer("diff", url + "/model", self.model, "--data", code=0)["verdict"],
@@ -272,6 +286,8 @@ class Ssh(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(done.stdout, run("hash", self.model).stdout)
         self.assertNotIn("Over the network", done.stderr)
+        done = run("hash", f"127.0.0.1:{self.model}", env={**env, "SHARDWRIGHT_PROGRESS": "json"})
+        self.assertIn('{"progress": {', done.stderr)
         done = run("check", f"127.0.0.1:{self.top}", "--data", env=env)
         self.assertEqual(done.returncode, run("check", self.top, "--data").returncode)
 

@@ -17,7 +17,8 @@ A FAULT is NAME or NAME=VALUE:
     circle          every path leads to itself
     slow=MS         milliseconds before every answer
     hub             the paths of the Hugging Face hub: /api/models/O/R/..., /O/R/resolve/COMMIT/PATH
-    token=T         401 without "Authorization: Bearer T"
+    expiring=N      a blob of the hub is given N times under the URL that the hub led to, then 403
+    token=T         401 without "Authorization: Bearer T"; a blob answers 400 with it
     missing-is-403  403 where there is no such file, as S3 says it
 """
 
@@ -73,7 +74,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
             time.sleep(int(FAULTS["slow"]) / 1000)
         if "denied" in FAULTS:
             return self.say(403)
-        if FAULTS.get("token") and self.headers["Authorization"] != "Bearer " + FAULTS["token"]:
+        if self.path == "/counts":
+            return self.say(200, json.dumps(COUNTS).encode())
+        is_blob = self.path.startswith("/blobs/")
+        if is_blob and self.headers["Authorization"] is not None:
+            return self.say(400)
+        if not is_blob and FAULTS.get("token") and self.headers["Authorization"] != "Bearer " + FAULTS["token"]:
             return self.say(401)
         if every("busy", 3):
             return self.say(503)
@@ -89,7 +95,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def hub(self, path):
         words = path.strip("/").split("/")
         if path.startswith("/blobs/"):
-            return self.file(path[len("/blobs"):])
+            with LOCK:
+                COUNTS[self.path] += 1
+                is_expired = COUNTS[self.path] > int(FAULTS.get("expiring") or 1_000_000)
+            return self.say(403) if is_expired else self.file(path[len("/blobs"):])
         if words[:2] == ["api", "models"] and len(words) >= 6 and words[4] == "revision":
             known = words[5] in ("main", COMMIT)
             return self.say(200, json.dumps({"sha": COMMIT}).encode()) if known else self.say(404)
@@ -99,7 +108,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
             name = "/".join(words[4:])
             # As the hub leads to its store, on another host.
             port = self.server.server_address[1]
-            return self.say(302, Location=f"http://localhost:{port}/blobs/{urllib.parse.quote(name)}")
+            with LOCK:
+                COUNTS["resolve"] += 1
+                signature = COUNTS["resolve"]
+            return self.say(302, Location=f"http://localhost:{port}/blobs/{urllib.parse.quote(name)}"
+                                          f"?sig={signature}")
         return self.say(404)
 
     def tree(self, below):

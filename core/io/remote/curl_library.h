@@ -34,6 +34,7 @@ inline constexpr long kCurlProtocolHttp = 1, kCurlProtocolHttps = 2, kCurlNetrcO
 inline constexpr long kCurlGlobalAll = 3;
 inline constexpr int kCurlInfoResponse = 0x200000 + 2;
 inline constexpr int kCurlInfoRedirects = 0x200000 + 20;
+inline constexpr int kCurlInfoEffectiveUrl = 0x100000 + 1;
 
 struct CurlLibrary {
   int (*global_init)(long flags) = nullptr;

@@ -1,6 +1,7 @@
 #include "core/io/remote/http_ranges.h"
 
 #include <fmt/core.h>
+#include <string_view>
 
 namespace shw {
 namespace {
@@ -10,10 +11,17 @@ tl::unexpected<Error> has_changed(const RemoteFile& file, const std::string& how
               "Wait until the checkpoint is written, then start again.");
 }
 
+// "https://host:port"
+std::string_view server_of(std::string_view url) {
+  const std::size_t scheme = url.find("://");
+  return scheme == url.npos ? url : url.substr(0, url.find_first_of("/?#", scheme + 3));
+}
+
 }  // namespace
 
 Status HttpRanges::remember(const RemoteFile& file, const HttpAnswer& answer) {
   std::lock_guard lock(guard_);
+  if (!answer.redirected_to.empty()) redirects_[file.path] = answer.redirected_to;
   const Version now{answer.etag, answer.modified};
   const auto [known, is_new] = versions_.try_emplace(file.path, now);
   if (is_new) return {};
@@ -40,15 +48,46 @@ Status HttpRanges::judge(const HttpRequest& request, const RemoteFile& file,
   return remember(file, answer);
 }
 
+HttpRequest HttpRanges::request_for(const RemoteRange& range) {
+  HttpRequest request = request_of_(*range.file);
+  request.offset = range.offset;
+  request.out = range.out;
+  std::lock_guard lock(guard_);
+  if (const auto known = redirects_.find(range.file->path); known != redirects_.end()) {
+    // A password or token is for the server that was named, not for another one.
+    if (server_of(known->second) != server_of(request.url)) {
+      request.headers.clear();
+      request.userpwd.clear();
+    }
+    request.url = known->second;
+  }
+  return request;
+}
+
+// True if the store refuses a URL that the server gave earlier; it is asked for a new one then.
+bool HttpRanges::forget_expired(const RemoteFile& file, const HttpRequest& request,
+                                const HttpAnswer& answer) {
+  const bool is_refused = answer.status == 400 || answer.status == 401 || answer.status == 403 ||
+                          answer.status == 404 || answer.status == 410;
+  if (!is_refused) return false;
+  std::lock_guard lock(guard_);
+  const auto known = redirects_.find(file.path);
+  if (known == redirects_.end() || known->second != request.url)
+    return request.url != request_of_(file).url;
+  redirects_.erase(known);
+  return true;
+}
+
 Status HttpRanges::read(std::span<const RemoteRange> ranges) {
   std::vector<HttpRequest> requests;
-  for (const RemoteRange& range : ranges) {
-    HttpRequest& request = requests.emplace_back(request_of_(*range.file));
-    request.offset = range.offset;
-    request.out = range.out;
-  }
+  for (const RemoteRange& range : ranges) requests.push_back(request_for(range));
   std::vector<HttpAnswer> answers(requests.size());
   SHW_CHECK(http_fetch(requests, answers));
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    if (!forget_expired(*ranges[i].file, requests[i], answers[i])) continue;
+    requests[i] = request_for(ranges[i]);
+    SHW_TRY(answers[i], http_fetch(requests[i]));
+  }
   for (std::size_t i = 0; i < ranges.size(); ++i)
     SHW_CHECK(judge(requests[i], *ranges[i].file, answers[i]));
   return {};

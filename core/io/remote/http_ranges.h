@@ -28,12 +28,17 @@ class HttpRanges {
   struct Version {
     std::string etag, modified;
   };
+  HttpRequest request_for(const RemoteRange& range);
+  bool forget_expired(const RemoteFile& file, const HttpRequest& request, const HttpAnswer& answer);
   Status judge(const HttpRequest& request, const RemoteFile& file, const HttpAnswer& answer);
 
   RequestOf request_of_;
   std::string advice_;  // added to the error if the server refuses
   std::mutex guard_;
   std::map<std::string, Version> versions_;  // by path
+  // By path: where the server led, a signed URL of its store. Asking it directly saves one request
+  // per range, which the hub counts and limits. It may expire.
+  std::map<std::string, std::string> redirects_;
 };
 
 }  // namespace shw

@@ -35,8 +35,8 @@ struct HttpAnswer {
   std::string etag, modified, link, region, retry_after, type;
   std::optional<std::uint64_t> length = {};             // of the body
   std::optional<std::uint64_t> first = {}, total = {};  // from Content-Range
-  Bytes body = {};  // if the request has no range; on errors at most 64 KiB
-  long redirects = 0;
+  Bytes body = {};                 // if the request has no range; on errors at most 64 KiB
+  std::string redirected_to = {};  // the URL that answered; empty without a redirect
 };
 
 }  // namespace shw

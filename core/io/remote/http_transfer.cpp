@@ -112,7 +112,11 @@ void HttpTransfer::end(const CurlLibrary& curl) {
 
 void HttpTransfer::read_status(const CurlLibrary& curl) {
   curl.easy_getinfo(easy, kCurlInfoResponse, &answer->status);
-  curl.easy_getinfo(easy, kCurlInfoRedirects, &answer->redirects);
+  long redirects = 0;
+  const char* url = nullptr;
+  curl.easy_getinfo(easy, kCurlInfoRedirects, &redirects);
+  curl.easy_getinfo(easy, kCurlInfoEffectiveUrl, &url);
+  if (redirects > 0 && url != nullptr) answer->redirected_to = url;
 }
 
 std::size_t HttpTransfer::take_header(char* data, std::size_t size, std::size_t count, void* self) {

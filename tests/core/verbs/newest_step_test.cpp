@@ -221,3 +221,12 @@ TEST_CASE("newest step: what repairs made beside the steps is none of them") {
   CHECK(run.newest("@latest") == "step_10000");
   CHECK(run.newest("@latest-complete") == "step_10000");
 }
+
+TEST_CASE("resolved path: every part of a computed checkpoint is resolved, and URLs stay whole") {
+  Run run;
+  const std::string step = run.folder / "step_200", crooked = run.folder / "step_10000/../step_200";
+  CHECK(resolved_path(crooked) == step);
+  CHECK(resolved_path(crooked + "/@average=http://host/a," + crooked) ==
+        step + "/@average=http://host/a," + step);
+  CHECK(resolved_path("http://host/a/@quantised:fp8") == "http://host/a/@quantised:fp8");
+}
