@@ -261,7 +261,7 @@ constexpr MessageKind kFrameworkMessages[] = {
     {.id = "other-structure",
      .example = "Target value NAME is set to <class 'dict'>, but source value is <class "
                 "'torch.Tensor'>",
-     .patterns = {"is set to <class~>, but source value is <class"},
+     .patterns = {", but source value is"},
      .meanings = {{{.id = "structure-differs",
                     .rule = &kMissingKey,
                     .wrong = kLoader,
