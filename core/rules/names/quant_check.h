@@ -32,6 +32,8 @@ void report_values(QuantCheck& check, const QuantFamily& family, std::size_t k);
 void report_group_order(QuantCheck& check, const QuantFamily& family, std::size_t k);
 // Router biases in 16 bits beside others in 32.
 void report_router_bias(QuantCheck& check);
+// Scales of the key-value cache of which one layer has only one.
+void report_cache_scales(QuantCheck& check);
 // A quantiser's own settings (NAME.weight_quantizer.*) beside weights that it has packed.
 void report_quantiser_state(QuantCheck& check, const QuantFamily& family);
 

@@ -352,6 +352,7 @@ void find_quantised_pairs(const Facts& facts, std::vector<Finding>& findings) {
     report_quantiser_state(check, family);
   }
   report_router_bias(check);
+  report_cache_scales(check);
 }
 
 }  // namespace

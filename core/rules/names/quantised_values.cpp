@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
@@ -147,6 +148,37 @@ void report_router_bias(QuantCheck& check) {
                   name(c.dtype(*c.find(narrow.front()))),
                   human_count(whole) + (whole == 1 ? " is" : " are"), some_of(narrow)),
       narrow, narrow);
+}
+
+void report_cache_scales(QuantCheck& check) {
+  struct Scales {
+    std::string keys, values;
+  };
+  std::map<std::string, Scales> attentions;
+  for (TensorId tensor : each_tensor(check.facts)) {
+    std::string_view stem = check.facts.checkpoint.fqn(tensor);
+    const std::string fqn(stem);
+    const bool is_key = stem.ends_with(".k_scale");
+    if (!is_key && !stem.ends_with(".v_scale")) continue;
+    stem.remove_suffix(std::string_view(".k_scale").size());
+    // Some writers put each into its own projection.
+    if (stem.ends_with(is_key ? ".k_proj" : ".v_proj"))
+      stem.remove_suffix(std::string_view(".k_proj").size());
+    Scales& scales = attentions[std::string(stem)];
+    (is_key ? scales.keys : scales.values) = fqn;
+  }
+  std::vector<std::string> alone;
+  for (const auto& [attention, scales] : attentions) {
+    if (scales.keys.empty() != scales.values.empty())
+      alone.push_back(scales.keys.empty() ? scales.values : scales.keys);
+  }
+  if (alone.empty() || alone.size() * 4 > attentions.size()) return;
+  check.report(
+      fmt::format("{} of {} {} the scale of keys or of values alone ({}). A server takes 1 "
+                  "for the other, and the cache of that layer holds other numbers.",
+                  human_count(alone.size()), plural(attentions.size(), "attention"),
+                  alone.size() == 1 ? "has" : "have", some_of(alone)),
+      alone, alone);
 }
 
 void report_quantiser_state(QuantCheck& check, const QuantFamily& family) {

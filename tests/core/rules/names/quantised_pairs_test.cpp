@@ -409,3 +409,24 @@ TEST_CASE("quantised pairs: a quantiser's own settings beside packed weights are
   plain["model.layers.1.mlp.up_proj.weight_quantizer._amax"] = {"F32", {}};
   CHECK(find(checked_tensors(plain), "quantised-pairs") == nullptr);
 }
+
+TEST_CASE("quantised pairs: a layer with one scale of its cache is reported") {
+  for (const char* own : {"", "x_proj."}) {
+    NamedTensors tensors;
+    auto name = [&](int layer, char part) {
+      std::string module = own;
+      if (!module.empty()) module[0] = part;
+      return fmt::format("model.layers.{}.self_attn.{}{}_scale", layer, module, part);
+    };
+    for (int layer = 0; layer < 4; ++layer) {
+      tensors[name(layer, 'k')] = {"F32", {}};
+      tensors[name(layer, 'v')] = {"F32", {}};
+    }
+    CHECK(find(checked_tensors(tensors), "quantised-pairs") == nullptr);
+    tensors.erase(name(2, 'k'));
+    const CheckReport report = checked_tensors(tensors);
+    const Finding* finding = find(report, "quantised-pairs");
+    REQUIRE(finding != nullptr);
+    CHECK(finding->subjects == std::vector<std::string>{name(2, 'v')});
+  }
+}
