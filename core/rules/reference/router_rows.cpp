@@ -141,8 +141,7 @@ void find_router_rows(const Facts& facts, std::vector<Finding>& findings) {
   }
   // Zero-compute experts (LongCat) have router rows but no tensors, so a config whose count matches
   // the existing experts is trusted.
-  std::vector<std::int64_t> said;
-  if (facts.config_fit) said = expert_counts_of_config(c);
+  const std::vector<std::int64_t> said = expert_counts_of_config(c);
   if (!has_experts) report_no_expert(facts, blocks, said, findings);
   Finding finding;
   finding.rule = "router-rows";

@@ -72,6 +72,13 @@ TEST_CASE("router rows: blocks without one expert are reported by config.json's 
                      {"num_local_experts", "4"}};
   const std::string cause = test::all_causes(beside_keys(weights, keys), "router-rows");
   CHECK(names_all(cause, {"3 routers score 4 experts", "not one tensor of an expert"}));
+  // Rank files of a serving engine hold a whole model too.
+  Keys all = llama_keys();
+  for (const auto& [key, value] : keys) all[key] = value;
+  const CheckReport ranks = checked_folder({{"config.json", bytes_of_text(config_text(all))},
+                                            {"model-rank-0-part-0.safetensors", weights.file()},
+                                            {"model-rank-1-part-0.safetensors", weights.file()}});
+  CHECK(names_all(test::all_causes(ranks, "router-rows"), {"not one tensor of an expert"}));
   Keys other = keys;
   other["num_local_experts"] = "8";
   CHECK(test::all_causes(beside_keys(weights, other), "router-rows").empty());
