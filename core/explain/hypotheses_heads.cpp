@@ -114,6 +114,29 @@ void add_hypothesis_class_head(const ShapeCase& shapes, std::vector<Hypothesis>&
   all.push_back(std::move(one));
 }
 
+// Converters view q and k as [heads, 2, half of a head, hidden] to reorder rotary halves.
+void add_hypothesis_key_heads(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+  const Extents &saved = shapes.message.saved, &view = shapes.message.current;
+  if (saved.size() != 1 || view.size() != 4 || (view[1] != 2 && view[2] != 2)) return;
+  const auto all_heads = volume(view);
+  if (!all_heads || *all_heads <= 0 || view[0] < 2) return;
+  const std::int64_t head = *all_heads / view[0];
+  if (saved[0] % head != 0 || saved[0] / head >= view[0] || view[0] % (saved[0] / head) != 0)
+    return;
+  const std::int64_t heads = saved[0] / head;
+  Hypothesis one{"H-K", &kShapeMismatch, WrongSide::kRequest, 0.9};
+  one.title = "the tensor has the key and value heads, and the converter counts query heads";
+  one.text = fmt::format(
+      "{} elements are {} heads of {} x {} x {}, and the view has {}. The model groups its queries "
+      "(GQA): k_proj and v_proj have {} heads. config.json lacks num_key_value_heads, or the "
+      "converter is older than grouped queries. The weights are sound.",
+      saved[0], heads, view[1], view[2], view[3], view[0], heads);
+  one.decide = "num_attention_heads and num_key_value_heads in config.json.";
+  one.command = "shardwright check CHECKPOINT";
+  one.evidence.emplace_back("key_value_heads", heads);
+  all.push_back(std::move(one));
+}
+
 void add_hypothesis_ggml_block(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   const GgmlBlock* block = block_of(shapes.message.saved, shapes.message.current);
   if (block == nullptr) return;

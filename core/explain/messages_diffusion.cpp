@@ -140,7 +140,8 @@ constexpr MessageKind kDiffusionMessages[] = {
      .patterns = {"have not been correctly renamed: <name>",
                   "have not been correctly be renamed: <name>",
                   "should be empty at this point but has", "should be at this point but has",
-                  "incompatible keys detected", "failed to match keys when loading lora"},
+                  "incompatible keys detected", "failed to match keys when loading lora",
+                  "handling for key ("},
      .meanings = {{kOtherTrainersNames}},
      .loader = kDiffusers},
     {.id = "adapter-leftovers",
@@ -154,6 +155,20 @@ constexpr MessageKind kDiffusionMessages[] = {
                   message.name.find("lokr_") != message.name.npos ||
                   message.name.ends_with(".alpha");
          }},
+    {.id = "half-adapter",
+     .example = "ValueError: Missing lora_A weight for NAME",
+     .patterns = {"missing lora_a weight for <name>", "missing lora_b weight for <name>",
+                  "missing lora_down weight for <name>", "missing lora_up weight for <name>"},
+     .meanings = {{{.rule = &kHalfPair,
+                    .wrong = kDisk,
+                    .weight = 0.8,
+                    .title = "the adapter has one matrix of two for this module",
+                    .text = "LoRA multiplies lora_A with lora_B (lora_down and lora_up), and the "
+                            "file has one of them under this name. The other was not saved, lies "
+                            "under another trainer's name, or its tensor was dropped as empty.",
+                    .decide = "The names of this module in the file.",
+                    .command = "shardwright ls CHECKPOINT NAME"}}},
+     .loader = kDiffusers},
     {.id = "component-missing",
      .example = "ERROR: VAE is invalid: None",
      .patterns = {"vae is invalid: none", "clip input is invalid: none", "no vae weights detected",

@@ -208,6 +208,109 @@ constexpr MessageKind kEngineMessages[] = {
                     .decide = "The size, and the first bytes: `head -c 100 FILE`.",
                     .command = "shardwright info CHECKPOINT"}}},
      .loader = kOnnx},
+    {.id = "gguf-offsets",
+     .example = "tensor 'NAME' has offset 734003200, expected 734003232",
+     .patterns = {"tensor <name> has offset <#found_offset>, expected <#expected_offset>"},
+     .meanings = {{{.rule = &kBadRecord,
+                    .wrong = kDisk,
+                    .weight = 0.55,
+                    .title = "the tensors do not lie one after another as the header says",
+                    .text = "The second offset is the one that types, shapes and alignment of the "
+                            "tensors before it make. The file was edited or joined by a tool that "
+                            "does not pad, or a tensor before it has a type of another size.",
+                    .decide = "What wrote the file, and the tensor before the named one.",
+                    .command = "shardwright check CHECKPOINT"},
+                   {.id = "older-program",
+                    .wrong = kLoader,
+                    .weight = 0.35,
+                    .title = "the build gives a type of the file another size",
+                    .text = "Forks of llama.cpp number quantised types of their own, and types "
+                            "that were removed are read otherwise. Use the build that wrote it.",
+                    .decide = "The types in the file, and the build that runs.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = "llama.cpp"},
+    {.id = "ggml-not-all-loaded",
+     .example = "ERROR not all tensors loaded from model file - expected 245, got 3",
+     .patterns = {"not all tensors loaded from model file - expected <#expected>, got <#found>"},
+     .meanings = {{{.rule = &kShortFile,
+                    .wrong = kDisk,
+                    .weight = 0.7,
+                    .title =
+                        "the model file ends before its last tensor, or was packed for another "
+                        "version",
+                    .text = "The first number is the tensors that this model has, the second those "
+                            "that were read. A download that stopped leaves the file short: "
+                            "compare its size and fetch it again. With the right size, the program "
+                            "is too old for the file's quantisation.",
+                    .decide = "The size of the file where it came from.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = "whisper.cpp"},
+    {.id = "adapter-on-server",
+     .example =
+         "While loading NAME, expected target modules in {'q_proj'} but received ['lm_head']",
+     .patterns = {"while loading <name>, expected target modules in", "expected target modules in",
+                  "verify that the loaded lora module is correct"},
+     .meanings = {{{.id = "adapter",
+                    .rule = &kAdapterContradicts,
+                    .wrong = kLoader,
+                    .weight = 0.75,
+                    .title = "the adapter trains modules that the server does not adapt",
+                    .text = "The first list is what the server adapts in this model, the second "
+                            "what the adapter has besides: the head or the embeddings, modules "
+                            "under the names of another class, or with another prefix. Merge the "
+                            "adapter into its base (`shardwright merge BASE ADAPTER`) and serve "
+                            "that, or train without these modules.",
+                    .decide = "target_modules and modules_to_save in adapter_config.json.",
+                    .command = "shardwright check CHECKPOINT --against BASE"}}},
+     .loader = "vLLM"},
+    {.id = "no-place-in-layer",
+     .example = "AttributeError: Layer NAME has no parameter 'w2_weight_scale_2' for checkpoint "
+                "weight NAME",
+     .patterns = {"for checkpoint weight <name>"},
+     .meanings = {{{.id = "quantised",
+                    .rule = &kQuantisedPairs,
+                    .wrong = kDisk,
+                    .weight = 0.7,
+                    .title = "the server's layer has no place for this tensor",
+                    .text = "The checkpoint keeps it in another form than the server builds the "
+                            "layer: all experts in one tensor where it takes one tensor for each, "
+                            "a scale that the scheme in config.json does not have, or a layer that "
+                            "config.json does not quantise. Export it again in the server's form, "
+                            "or update the server.",
+                    .decide = "Whether the experts are stacked in the checkpoint, and "
+                              "quantization_config.",
+                    .command = "shardwright check CHECKPOINT"}}},
+     .loader = "vLLM"},
+    {.id = "scale-not-loaded",
+     .example = "RuntimeError: weight_scale of NAME was not fully loaded",
+     .patterns = {"<before>was not fully loaded", "scale was not loaded for layer <name>",
+                  "scales were not fully loaded"},
+     .meanings = {{{.id = "quantised",
+                    .rule = &kQuantisedPairs,
+                    .wrong = kDisk,
+                    .weight = 0.8,
+                    .title = "config.json quantises a layer that has no scale in the files",
+                    .text = "The layer is stored in full precision and not on the list of layers "
+                            "that are left out (ignore, exclude_modules, modules_to_not_convert), "
+                            "or its scales were lost. Add it to the list in the first case; "
+                            "quantise again in the second.",
+                    .decide = "The dtype of the layer's weight, and the list in config.json.",
+                    .command = "shardwright check CHECKPOINT"}}},
+     .loader = "vLLM"},
+    {.id = "scale-shapes",
+     .example = "RuntimeError: dimensions of scale and zero-point are not consistent with input "
+                "tensor",
+     .patterns = {"dimensions of scale and zero-point are not consistent"},
+     .meanings = {{{.id = "quantised",
+                    .rule = &kQuantisedPairs,
+                    .weight = 0.75,
+                    .title = "scales or zero points are not as many as the weight's rows or groups",
+                    .text = "One for the whole tensor stands where the loader takes one for each "
+                            "channel, or the other way round: the scheme in config.json is not the "
+                            "one of the files, or the loader made its scales before it read them.",
+                    .decide = "The shapes of the scales against the scheme in config.json.",
+                    .command = "shardwright check CHECKPOINT"}}},
+     .loader = "torch"},
 };
 
 }  // namespace

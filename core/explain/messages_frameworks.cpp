@@ -177,6 +177,151 @@ constexpr MessageKind kFrameworkMessages[] = {
                               "base's index against its files.",
                     .command = "shardwright check CHECKPOINT"}}},
      .loader = kUnsloth},
+    {.id = "merge-left-out",
+     .example = "Unsloth: MoE LoRA merge fell back to the base weight on 57 per-expert tensor(s)",
+     .patterns = {"lora merge fell back to the base weight on <#left_out>"},
+     .meanings = {{{.id = "merge-incomplete",
+                    .rule = &kDiffersFromReference,
+                    .wrong = kDisk,
+                    .weight = 0.85,
+                    .title = "the merged file holds the base's weights where the adapter was not "
+                             "added",
+                    .text = "The program could not fit the adapter's matrices to these tensors "
+                            "(stacked experts in another order of axes, as a rule) and wrote the "
+                            "base's values. The adapter is good: merge it with a newer version, or "
+                            "with `shardwright merge BASE ADAPTER`.",
+                    .decide = "Which tensors differ from the base, and which from the merge.",
+                    .command = "shardwright check CHECKPOINT --against BASE/@merged=ADAPTER"}}},
+     .loader = kUnsloth},
+    {.id = "pooling-made-up",
+     .example = "No sentence-transformers model found with name NAME. Creating a new one with mean "
+                "pooling.",
+     .patterns = {"no sentence-transformers model found with name <name>"},
+     .meanings = {{{.id = "modules-missing",
+                    .rule = &kMissingFile,
+                    .wrong = kDisk,
+                    .weight = 0.7,
+                    .title = "the folder has no modules.json: it holds the transformer alone",
+                    .text = "The program puts mean pooling behind it. If another pooling, a Dense "
+                            "or a Normalize module was trained, it is not applied, and the vectors "
+                            "are others. Save with SentenceTransformer.save(), or fetch "
+                            "modules.json and the folders that it names (1_Pooling). A plain "
+                            "encoder that was never a sentence transformer is loaded rightly.",
+                    .decide = "Whether the model's own folder has a modules.json.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = "sentence-transformers"},
+    {.id = "config-lists",
+     .example = "ValueError: `num_hidden_layers` (2) must be equal to the number of `layer_types` "
+                "(3)",
+     .patterns = {"(<#layers>) must be equal to the number of `layer_types` (<#entries>)",
+                  "must be equal to the number of `layer_types`",
+                  "class validation error for validator"},
+     .meanings = {{{.id = "config-refused",
+                    .rule = &kConfigAnnounces,
+                    .wrong = kDisk,
+                    .weight = 0.85,
+                    .title = "config.json contradicts itself, and transformers refuses it",
+                    .text = "transformers 5 checks a config before it looks at the weights: lists "
+                            "of layers need an entry for each layer, and some values have to "
+                            "divide others. An exporter that adds layers (MTP) or cuts some off "
+                            "has to set both. The weights are not in question.",
+                    .decide = "The two values in config.json, and the layers in the files.",
+                    .command = "shardwright check CHECKPOINT"}}},
+     .loader = "transformers"},
+    {.id = "tied-both-absent",
+     .example = "The tied weights mapping for this model specifies to tie NAME to NAME, but both "
+                "are absent from the checkpoint",
+     .patterns = {"tied weights mapping for this model specifies to tie <name> to"},
+     .meanings = {{{.id = "renamed",
+                    .rule = &kMissingKey,
+                    .wrong = kDisk,
+                    .weight = 0.75,
+                    .title = "neither the embedding nor the head is there under the model's names",
+                    .text = "The names have another prefix (language_model., a model. lost or "
+                            "doubled), config.json names another class than the one that was "
+                            "saved, or the file with the embedding is missing. The report after "
+                            "this line lists what was found.",
+                    .decide = "Which name of the checkpoint ends in embed_tokens.weight.",
+                    .command = "shardwright check CHECKPOINT"}}},
+     .loader = "transformers"},
+    {.id = "backend-missing",
+     .example = "The checkpoint seems to have been quantized with `gguf`. Install `gguf` to load "
+                "quantized checkpoints.",
+     .patterns = {"checkpoint seems to have been quantized with <name>"},
+     .meanings = {{{.id = "library-missing",
+                    .wrong = kLoader,
+                    .weight = 0.9,
+                    .title = "the library that unpacks this checkpoint is not installed",
+                    .text = "config.json says how the weights are packed, and the program needs "
+                            "the library of that name to read them. The checkpoint is not in "
+                            "question: install it, in the environment that runs.",
+                    .decide = "Whether the library can be imported there.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = "transformers or diffusers"},
+    {.id = "other-structure",
+     .example = "Target value NAME is set to <class 'dict'>, but source value is <class "
+                "'torch.Tensor'>",
+     .patterns = {", but source value is"},
+     .meanings = {{{.id = "structure-differs",
+                    .rule = &kMissingKey,
+                    .wrong = kLoader,
+                    .weight = 0.7,
+                    .title = "the state dict of the run nests otherwise than the saved one",
+                    .text =
+                        "Under this key the run has a dict where the save had a tensor, or the "
+                        "other way round. The save was flattened (flatten_optimizer_state_dict), "
+                        "or the run passes another object under the same key. Build the state "
+                        "dict to load with the calls that built the saved one.",
+                    .decide = "The names below this key in the checkpoint.",
+                    .command = "shardwright ls CHECKPOINT"}}},
+     .loader = "torch"},
+    {.id = "key-not-in-origin",
+     .example = "ValueError: Transformation key \"params/a\" not found in origin tree.",
+     .patterns = {"transformation key <name> not found in origin tree",
+                  "<before>not found in origin tree"},
+     .meanings = {{{.id = "renamed",
+                    .rule = &kMissingKey,
+                    .wrong = kLoader,
+                    .weight = 0.7,
+                    .title = "the checkpoint has no such key to transform",
+                    .text = "Orbax renames keys of the checkpoint by the transformations that the "
+                            "call gives, and one of them names a key that was not saved: another "
+                            "nesting (params/params), another name of the module, or a part that "
+                            "was left out.",
+                    .decide = "The keys of the checkpoint.",
+                    .command = "shardwright ls CHECKPOINT"}}},
+     .loader = "Orbax"},
+    {.id = "no-member",
+     .example = "KeyError: Module doesn't contain member lora_a.",
+     .patterns = {"module doesn't contain member <name>"},
+     .meanings = {{{.id = "other-model",
+                    .rule = &kUnexpectedKey,
+                    .wrong = kLoader,
+                    .weight = 0.7,
+                    .title = "the model has no module of this name",
+                    .text = "MLX walks the model by the parts of the tensor's name. An adapter's "
+                            "lora_a and lora_b need a model whose layers were made LoRA layers "
+                            "first (load the adapter by its folder); other names are of another "
+                            "model or another version of its class.",
+                    .decide = "The names in the file, and whether they are an adapter's.",
+                    .command = "shardwright ls CHECKPOINT"}}},
+     .loader = "MLX"},
+    {.id = "no-file-of-known-name",
+     .example = "RuntimeError: No suitable checkpoints found in PATH.",
+     .patterns = {"no suitable checkpoints found in <name>",
+                  "transformers file in the config seems to be incorrect"},
+     .meanings = {{{.id = "other-format",
+                    .rule = &kMissingFile,
+                    .wrong = kLoader,
+                    .weight = 0.7,
+                    .title = "no file of the names and forms that the program reads is there",
+                    .text = "It looks for safetensors (and .bin, .pth or .npz where it knows "
+                            "them). The weights are of another form (GGUF, DCP), a level deeper, "
+                            "or under another name; or a config names a file of another form. "
+                            "`shardwright convert CHECKPOINT --to safetensors --out NEW` writes "
+                            "what most programs read.",
+                    .decide = "What the tool takes the folder for.",
+                    .command = "shardwright info CHECKPOINT"}}}},
 };
 
 }  // namespace

@@ -36,7 +36,8 @@ constexpr MessageKind kNameMessages[] = {
                   "missing keys (for all ranks): <names>", "unexpected keys: <names>",
                   "were not used when initializing~: <names>",
                   "unexpected key in state_dict: <name>", "<before>| unexpected |",
-                  "unused key(s) in state_dict: <names>"}},
+                  "unused key(s) in state_dict: <names>",
+                  "contains keys that are not used by the model: <names>"}},
     {.id = kShapes,
      .example = "Trying to set a tensor of shape torch.Size([64]) in \"NAME\" (which has shape "
                 "torch.Size([128]))",

@@ -238,7 +238,8 @@ constexpr MessageKind kServingMessages[] = {
      .example = "Failed to find a kernel that can implement the WNA16 linear layer.",
      .patterns = {"failed to find a kernel that can implement", "`infeatures` must be divisible by",
                   "does not have a valid thread configuration", "as marlin is not supported",
-                  "is not divisible by min_thread_"},
+                  "is not divisible by min_thread_", "oc is not multiple of cta_n",
+                  "ic is not multiple of"},
      .meanings = {{{.id = "kernel-sizes",
                     .wrong = kLoader,
                     .weight = 0.85,
@@ -420,7 +421,7 @@ constexpr MessageKind kServingMessages[] = {
          "ValueError: Supplied state dict for layers.0 does not contain `bitsandbytes__*` and "
          "possibly other `quantized_stats` components.",
      .patterns = {"supplied state dict for <name>~does not contain `bitsandbytes__",
-                  "quantization state not initialized",
+                  "quantization state not initialized", "tensor' object has no attribute '_scale'",
                   "quantization config from the arguments has no `quant_method` attribute",
                   "invalid torchao safetensors metadata",
                   "blocks.shape=<saved>~scales.shape=<current>",

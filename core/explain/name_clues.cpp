@@ -39,6 +39,19 @@ constexpr NameClue kClues[] = {
               "delayed scaling calibrates again.",
       .decide = "Whether any name on the list is not an _extra_state.",
       .command = "shardwright ls CHECKPOINT _extra_state"}},
+    {NameList::kAny,
+     {"_flat_param"},
+     {.id = "flat-shard",
+      .rule = &kFlatShard,
+      .wrong = WrongSide::kCheckpoint,
+      .weight = 0.9,
+      .title = "the file is one rank's part of an FSDP save",
+      .text = "FSDP1 keeps each wrapped module as one row of numbers, _flat_param, of which a rank "
+              "holds a part. Loaders of the plain model find none of its tensors. Load all ranks' "
+              "files into the same FSDP model and save a full state dict "
+              "(StateDictType.FULL_STATE_DICT).",
+      .decide = "Whether the other ranks' files (rank_0, rank_1, ...) are there.",
+      .command = "shardwright check CHECKPOINT"}},
     {NameList::kMissing,
      kGroupedExpertWords,
      {.id = "expert-form",

@@ -167,17 +167,37 @@ class AlikeNames {
            all_in(change.there, here);
   }
 
+  // Letters at both ends that two words share: "to_q" and "q" have one, "to_q" and "k" none.
+  static std::size_t shared_letters(const NameChange& change) {
+    const std::string_view a = change.here, b = change.there;
+    const std::size_t most = std::min(a.size(), b.size());
+    std::size_t front = 0, end = 0;
+    while (front < most && a[front] == b[front]) ++front;
+    while (end < most - front && a[a.size() - 1 - end] == b[b.size() - 1 - end]) ++end;
+    return front + end;
+  }
+
+  // "embedding" and "embeddings": one pair of such words is a renaming too.
+  static bool are_nearly_equal(const NameChange& change) {
+    constexpr std::size_t kFewestLetters = 6;
+    const std::size_t shared = shared_letters(change);
+    return shared >= kFewestLetters &&
+           shared + 2 >= std::max(change.here.size(), change.there.size());
+  }
+
   void take_most(const std::map<NameChange, Pairs>& changes, const std::set<NameChange>& known,
                  const std::unordered_set<std::string>& here,
                  const std::unordered_set<std::string>& there) {
     std::vector<const std::pair<const NameChange, Pairs>*> order;
     for (const auto& change : changes) {
-      if ((change.second.size() >= 2 || known.contains(change.first)) &&
+      if ((change.second.size() >= 2 || known.contains(change.first) ||
+           are_nearly_equal(change.first)) &&
           !are_sisters(change.first, here, there))
         order.push_back(&change);
     }
     std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
-      return a->second.size() > b->second.size();
+      if (a->second.size() != b->second.size()) return a->second.size() > b->second.size();
+      return shared_letters(a->first) > shared_letters(b->first);
     });
     for (const auto* change : order) {
       std::map<std::size_t, std::size_t> of_here, of_there;

@@ -1,5 +1,6 @@
 #include "core/facts/names/quant_config.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/base/json.h"
@@ -75,6 +76,28 @@ void take_weight_bits(const Json& object, QuantConfig& config) {
   config.weight_group = quant_size(*weights, "group_size");
 }
 
+// True if all groups of compressed-tensors and Model Optimizer say so of the part `key`.
+template <class Says>
+bool all_groups_say(const Json& object, const char* key, Says says) {
+  const Json* groups = object_in(object, "config_groups");
+  return groups != nullptr && !groups->empty() &&
+         std::all_of(groups->begin(), groups->end(), [&](const Json& group) {
+           const Json* part = group.is_object() ? object_in(group, key) : nullptr;
+           return part != nullptr && says(*part);
+         });
+}
+
+void take_companions(const Json& object, QuantConfig& config) {
+  config.has_static_inputs = object.value("activation_scheme", Json()) == "static" ||
+                             all_groups_say(object, "input_activations", [](const Json& inputs) {
+                               const Json dynamic = inputs.value("dynamic", Json());
+                               return dynamic == false || dynamic == "local";
+                             });
+  config.has_zero_points = all_groups_say(object, "weights", [](const Json& weights) {
+    return weights.value("symmetric", Json()) == false;
+  });
+}
+
 QuantConfig quant_config_in(const Json& object) {
   QuantConfig config;
   if (auto method = object.find("quant_method"); method != object.end() && method->is_string())
@@ -82,6 +105,7 @@ QuantConfig quant_config_in(const Json& object) {
   if (auto version = object.find("checkpoint_format"); version != object.end())
     config.has_whole_zeros = *version == "gptq_v2";
   take_weight_bits(object, config);
+  take_companions(object, config);
   config.bits = quant_size(object, "bits");
   if (!config.bits) config.bits = quant_size(object, "w_bit");
   config.group = quant_size(object, "group_size");

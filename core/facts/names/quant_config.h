@@ -24,6 +24,8 @@ struct QuantConfig {
   std::vector<std::string> unconverted;  // modules that are not quantised, by literal name
   bool has_patterns = false;             // patterns also exclude modules
   bool has_overrides = false;            // some modules have their own bits or groups
+  bool has_static_inputs = false;        // scales of the inputs are stored, not computed
+  bool has_zero_points = false;          // compressed-tensors: weights are not symmetric
   bool has_whole_zeros = false;          // GPTQ: stored zero points are not decremented by one
 };
 

@@ -34,8 +34,8 @@ bool is_byte_column(Dtype dtype, ExtentsView shape) {
 bool is_int8_matrix(Dtype dtype, ExtentsView shape) {
   return shape.size() == 2 && dtype == Dtype::kInt8;
 }
-// torchao's packed weights use bytes or 32-bit words.
-bool is_of_torchao(Dtype dtype, ExtentsView shape) {
+// Packed weights of torchao and quanto use bytes or 32-bit words.
+bool is_packed_or_bytes(Dtype dtype, ExtentsView shape) {
   return is_float8_or_int8(dtype, shape) || is_bytes(dtype, shape) || is_int32(dtype, shape);
 }
 bool is_uint32(Dtype dtype, ExtentsView shape) {
@@ -269,6 +269,12 @@ constexpr QuantCompanion kTorchaoAttributes[] = {
     {".scale", kAsOthers, true, nullptr},
     {".zero_point", kAsOthers, false, nullptr},
 };
+// quanto splits NAME.weight into NAME.weight._data and companions; input_scale and output_scale are
+// of activations.
+constexpr QuantCompanion kQuanto[] = {
+    {"._scale", kAlways, true, nullptr},
+    {"._shift", kAsOthers, false, nullptr},
+};
 constexpr QuantCompanion kMlx[] = {
     {".scales", kAlways, true, scales_of_mlx},
     {".biases", kOfFloats, false, scales_of_mlx},
@@ -299,9 +305,10 @@ constexpr QuantScheme kSchemes[] = {
      QuantForm::kMx8,
      is_mxfp8},
     {"MXFP8", "torchao", "_qdata", is_float8, kTorchaoMxFp8, {}, QuantForm::kMxSwizzled, is_mxfp8},
-    {"torchao", "torchao", "_qdata", is_of_torchao, kTorchao, "_scale", QuantForm::kAffine},
-    {"torchao", "torchao", ".qdata", is_of_torchao, kTorchaoAttributes, ".scale",
+    {"torchao", "torchao", "_qdata", is_packed_or_bytes, kTorchao, "_scale", QuantForm::kAffine},
+    {"torchao", "torchao", ".qdata", is_packed_or_bytes, kTorchaoAttributes, ".scale",
      QuantForm::kAffine},
+    {"quanto", "quanto", "._data", is_packed_or_bytes, kQuanto, "._scale", QuantForm::kAffine},
     {"8-bit",
      "fp8|compressed-tensors|modelopt|fbgemm_fp8",
      ".weight",

@@ -108,17 +108,21 @@ bool is_of_several_parts(const ModelConfig& config) {
 
 void find_absent_parts(const Checkpoint& c, const ModelConfig& config, ConfigAnnounced& out) {
   if (!is_of_several_parts(config)) return;
-  bool sees = false, hears = false, reads = false;
+  bool sees = false, hears = false, reads = false, thinks = false;
   for (TensorId tensor : c.tensors()) {
     const Words fqn = c.fqn(tensor);
     sees = sees || has_any(fqn, kSight);
     hears = hears || has_any(fqn, kHearing);
     reads = reads || !follows_text_model(fqn);
+    // Qwen's Omni models name all of this part's tensors after it.
+    thinks = thinks || fqn.starts_with("thinker.");
   }
   auto is_announced = [&](Words name) {
     const ConfigPart* part = config.find(name);
     return part != nullptr && !part->sizes.empty() && !part->model_type.empty();
   };
+  if (!thinks && config.find("thinker_config") != nullptr)
+    out.absent_parts.emplace_back("thinker_config");
   if (!sees && is_announced("vision_config")) out.absent_parts.emplace_back("vision_config");
   if (!hears && is_announced("audio_config")) out.absent_parts.emplace_back("audio_config");
   if (!reads && is_announced("text_config")) out.absent_parts.emplace_back("text_config");
@@ -210,11 +214,31 @@ void find_tied(const Checkpoint& c, const ModelConfig& config, ConfigAnnounced& 
   const std::optional<bool> is_tied = ties(config);
   if (!is_tied) return;
   const auto head = only_one_ending(c, kHeads), embedding = only_one_ending(c, kEmbeddings);
-  if (!head || !embedding || !same(c.shape(*head), c.shape(*embedding))) return;
-  if (!*is_tied)
+  if (!head || !embedding) return;
+  const ExtentsView one = c.shape(*head), two = c.shape(*embedding);
+  const bool can_tie = *is_tied && !is_never_tied(config, c.fqn(*head));
+  if (!same(one, two)) {
+    // Packed matrices have other shapes than their elements.
+    if (can_tie && one.size() == 2 && two.size() == 2 && one[0] != two[0] && one[1] == two[1] &&
+        c.dtype(*head) == c.dtype(*embedding))
+      out.tied_in_vain = std::pair(*head, *embedding);
+  } else if (!*is_tied) {
     out.untied = std::pair(*head, *embedding);
-  else if (!is_never_tied(config, c.fqn(*head)))
+  } else if (can_tie) {
     out.tied = std::pair(*head, *embedding);
+  }
+}
+
+// transformers refuses a config whose list does not fit, where a class has such a list.
+void find_layer_types(const ModelConfig& config, ConfigAnnounced& out) {
+  if (config.has_own_code) return;
+  for (const ConfigPart& part : config.parts) {
+    const auto layers = part.sizes.find("num_hidden_layers");
+    if (!part.layer_types || layers == part.sizes.end() || *part.layer_types == layers->second)
+      continue;
+    out.layer_types = {part.name.empty() ? "" : part.name + ".", *part.layer_types, layers->second};
+    return;
+  }
 }
 
 }  // namespace
@@ -224,6 +248,7 @@ ConfigAnnounced find_announced(const Checkpoint& checkpoint, const ModelConfig& 
   ConfigAnnounced out;
   find_quantised(checkpoint, config, is_whole, progress, out);
   find_tied(checkpoint, config, out);
+  find_layer_types(config, out);
   if (!is_whole) return out;
   find_absent_parts(checkpoint, config, out);
   find_absent_predictors(checkpoint, config, out);

@@ -26,6 +26,14 @@ struct ConfigAnnounced {
   std::vector<TensorId> bare_float8;                  // without any scale: a cast, or lost scales
   // "tie_word_embeddings" is set, but head and embedding are both stored.
   std::optional<std::pair<TensorId, TensorId>> tied;
+  // "tie_word_embeddings" is set, but head and embedding have different numbers of rows.
+  std::optional<std::pair<TensorId, TensorId>> tied_in_vain;
+  // "text_config." if its list "layer_types" has not as many entries as there are layers.
+  struct LayerTypes {
+    std::string before;
+    std::int64_t entries = 0, layers = 0;
+  };
+  std::optional<LayerTypes> layer_types;
   // "tie_word_embeddings" is said to be false, and head and embedding have one shape.
   std::optional<std::pair<TensorId, TensorId>> untied;
 };

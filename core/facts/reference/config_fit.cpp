@@ -492,8 +492,9 @@ std::optional<ConfigNames> names_of_config(const Checkpoint& checkpoint, Progres
 }
 
 std::vector<std::int64_t> expert_counts_of_config(const Checkpoint& checkpoint) {
-  const auto config = config_beside(checkpoint);
-  return config ? said_expert_counts(*config) : std::vector<std::int64_t>{};
+  if (checkpoint.directory() == nullptr) return {};
+  const auto config = read_model_config(*checkpoint.directory());
+  return config && *config ? said_expert_counts(**config) : std::vector<std::int64_t>{};
 }
 
 }  // namespace shw

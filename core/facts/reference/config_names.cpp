@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -317,6 +318,18 @@ bool is_of_own_type(const ModelConfig& config) {
   return is_own_class(config.architectures.front(), config.parts.front().model_type);
 }
 
+// The names of which one stands in each layer: "model.layers.*.self_attn.q_norm.weight".
+std::vector<std::string> names_of_each_layer(const std::vector<std::string>& names,
+                                             const std::set<std::string>& layers) {
+  std::map<std::string, std::set<std::string>> seen;
+  for (const std::string& name : names) seen[with_stars(name)].insert(numbers_in(name));
+  std::vector<std::string> out;
+  for (const std::string& name : names) {
+    if (name.ends_with(".weight") && seen[with_stars(name)] == layers) out.push_back(name);
+  }
+  return out;
+}
+
 // Missing tensors of layers that also have names unknown to the class: parts that were joined or
 // renamed for another program.
 std::optional<ConfigNames> replaced_names(const Checkpoint& checkpoint, const ModelConfig& config,
@@ -327,13 +340,14 @@ std::optional<ConfigNames> replaced_names(const Checkpoint& checkpoint, const Mo
     return std::nullopt;
   NamesOfClass names(architecture, false, NamesOf::kSaved);
   ConfigNames out;
-  std::set<std::string> layers;
+  std::set<std::string> layers, layers_of_class;
   std::size_t numbered_of_class = 0, numbered_others = 0;
   for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress)) {
     const std::string_view fqn = checkpoint.fqn(tensor);
     const bool is_numbered = !numbers_in(fqn).empty();
     const bool is_known = names.note(fqn);
     if (is_numbered) ++(is_known ? numbered_of_class : numbered_others);
+    if (is_numbered && is_known) layers_of_class.insert(numbers_in(fqn));
     if (is_known) continue;
     out.others.emplace_back(fqn);
     layers.insert(place_of_name(fqn));
@@ -347,7 +361,10 @@ std::optional<ConfigNames> replaced_names(const Checkpoint& checkpoint, const Mo
   out.absent.clear();
   std::erase_if(out.incomplete,
                 [&](const std::string& name) { return !layers.contains(place_of_name(name)); });
-  return out.incomplete.empty() ? std::nullopt : std::optional(std::move(out));
+  if (out.incomplete.empty() && layers_of_class.size() > 1)
+    out.in_each_layer = names_of_each_layer(out.others, layers_of_class);
+  if (out.incomplete.empty() && out.in_each_layer.empty()) return std::nullopt;
+  return out;
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ std::optional<std::int64_t> size_in(const Json& value) {
 }
 
 ConfigPart part_in(const Json& object, std::string name) {
-  ConfigPart part{std::move(name), text_in(object, "model_type"), {}, {}};
+  ConfigPart part{std::move(name), text_in(object, "model_type"), {}, {}, {}};
   for (const auto& [key, value] : object.items()) {
     if (value.is_boolean()) part.flags.emplace(key, value.get<bool>());
     if (auto size = size_in(value)) part.sizes.emplace(key, *size);
@@ -63,6 +63,8 @@ ConfigPart part_in(const Json& object, std::string name) {
     if (key == kLabelNames && value.is_object())
       part.sizes.emplace(key, static_cast<std::int64_t>(value.size()));
   }
+  if (auto types = object.find("layer_types"); types != object.end() && types->is_array())
+    part.layer_types = static_cast<std::int64_t>(types->size());
   part.derives_head_dim = !is_said(object, "head_dim");
   return part;
 }

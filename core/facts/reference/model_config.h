@@ -28,7 +28,8 @@ struct ConfigPart {
   // Non-negative integers, and the number of names in kLabelNames.
   std::map<std::string, std::int64_t, std::less<>> sizes;
   std::map<std::string, bool, std::less<>> flags;
-  bool derives_head_dim = false;  // "head_dim" is null or missing
+  std::optional<std::int64_t> layer_types;  // entries of the list "layer_types"
+  bool derives_head_dim = false;            // "head_dim" is null or missing
 };
 
 // The settings in "quantization_config", wherever it is nested, or in a separate file.

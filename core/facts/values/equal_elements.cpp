@@ -156,6 +156,7 @@ std::optional<bool> are_permuted_elements(const PiecedTensor& image, const Piece
 void DifferingElements::add(const DifferingElements& other) {
   if (differing == 0) first = other.first;
   elements += other.elements;
+  beyond_rounding += other.beyond_rounding;
   differing += other.differing;
   products += other.products;
   image_squares += other.image_squares;
@@ -170,10 +171,33 @@ bool DifferingElements::is_near() const {
          products > kLeastCosine * std::sqrt(image_squares * truth_squares);
 }
 
+bool DifferingElements::is_rounding() const {
+  constexpr std::int64_t kMostBeyond = 100;  // one in so many elements
+  return differing != 0 && beyond_rounding * kMostBeyond <= elements && is_near();
+}
+
+double DifferingElements::cosine() const {
+  const double lengths = std::sqrt(image_squares * truth_squares);
+  return lengths > 0 ? products / lengths : 0;
+}
+
+namespace {
+
+// True if the two are at most one step of the dtype apart. Sums of float32 differ by their order.
+bool is_one_step(Dtype dtype, double one, double two) {
+  const double most = dtype == Dtype::kBfloat16  ? 0x1p-7
+                      : dtype == Dtype::kFloat16 ? 0x1p-10
+                      : dtype == Dtype::kFloat32 ? 0x1p-18
+                                                 : 0;
+  return std::abs(one - two) <= most * std::max(std::abs(one), std::abs(two));
+}
+
+}  // namespace
+
 std::optional<DifferingElements> differing_elements(const PiecedTensor& image,
                                                     const PiecedTensor& truth, const Box& box) {
   if (image.dtype != truth.dtype || !same(image.shape, truth.shape)) return std::nullopt;
-  DifferingElements out{volume(box.sizes).value_or(0)};
+  DifferingElements out{.elements = volume(box.sizes).value_or(0)};
   const std::size_t element = size_of(truth.dtype);
   const bool is_float = has_values(truth.dtype);
   Blocks parts{box.sizes, block_sizes(box.sizes, most_elements(truth), {})};
@@ -192,6 +216,9 @@ std::optional<DifferingElements> differing_elements(const PiecedTensor& image,
         out.truth_squares += there * there;
       }
       if (std::memcmp(one->data() + i * element, two->data() + i * element, element) == 0) continue;
+      if (!is_float ||
+          !is_one_step(truth.dtype, value_at(truth.dtype, *one, i), value_at(truth.dtype, *two, i)))
+        ++out.beyond_rounding;
       if (out.differing++ != 0) continue;
       auto left = static_cast<std::int64_t>(i);
       for (std::size_t d = 0; d < strides.size(); ++d) {

@@ -31,6 +31,7 @@ std::optional<bool> are_permuted_elements(const PiecedTensor& image, const Piece
 // equal dtype and shape.
 struct DifferingElements {
   std::int64_t elements = 0, differing = 0;
+  std::int64_t beyond_rounding = 0;  // differ by more than one step of the dtype
   Extents first = {};
   double products = 0, image_squares = 0, truth_squares = 0;
 
@@ -38,6 +39,11 @@ struct DifferingElements {
   // True if the difference looks like further training: nearly parallel to the reference and of
   // similar norm. False for zeros, doubled values, flipped signs and contents of another tensor.
   bool is_near() const;
+  // True if two programs that compute the same sums and round them could differ so: nearly all
+  // elements by one step at most. Sums that cancel out may differ by more.
+  bool is_rounding() const;
+  // Cosine of the angle between the two; 0 if one has no length.
+  double cosine() const;
 };
 std::optional<DifferingElements> differing_elements(const PiecedTensor& image,
                                                     const PiecedTensor& truth, const Box& box);

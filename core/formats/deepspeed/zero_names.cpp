@@ -54,8 +54,10 @@ std::optional<ZeroName> parse_zero_layer(std::string_view name) {
   }
   out.prefix = std::string(all.substr(0, all.size() - name.size())) + ".";
   out.is_layer = true;
-  if (zero_take(name, "-model_") && !zero_take_number(name, out.mp_rank)) return std::nullopt;
-  return name == "-model_states.pt" ? std::optional(out) : std::nullopt;
+  constexpr std::string_view kEnd = "-model_states.pt";
+  if (name != kEnd && (!zero_take(name, "-model_") || !zero_take_number(name, out.mp_rank)))
+    return std::nullopt;
+  return name == kEnd ? std::optional(out) : std::nullopt;
 }
 
 }  // namespace

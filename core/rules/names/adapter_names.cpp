@@ -383,6 +383,7 @@ void find_adapter_names(const Facts& facts, std::vector<Finding>& findings) {
   }
   if (*config && !is_adapter(c)) report_config_beside_model(facts, **config, findings);
   if (!is_adapter(c)) return;
+  if (!*config) report_own_name_in_file(facts, findings);
   // For a checkpoint opened as a single file, the config beside it was not searched.
   if (!*config && is_one_file(*c.directory())) return;
   if (!*config) return report_no_config(facts, findings);
@@ -397,6 +398,7 @@ void find_adapter_names(const Facts& facts, std::vector<Finding>& findings) {
     report_names_in_file(facts, adapter, findings);
   report_saved_modules(facts, adapter, findings);
   report_base_weights(facts, adapter.config, findings);
+  report_unread_matrices(facts, adapter.config, findings);
   if (adapter.modules.empty()) return;
   report_other_type(adapter, findings);
   report_halves(facts, adapter, findings);

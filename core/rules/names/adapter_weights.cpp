@@ -12,6 +12,7 @@
 #include "core/facts/names/layer_numbers.h"
 #include "core/facts/names/wrapper_marks.h"
 #include "core/rules/names/name_rules.h"
+#include "core/rules/names/plan_names.h"
 
 namespace shw {
 namespace {
@@ -207,6 +208,53 @@ void report_config_beside_model(const Facts& facts, const AdapterConfig& config,
                   merged),
       {kAdapterConfigFile}));
   if (changed == 0) findings.back().severity = Severity::kInfo;
+}
+
+void report_unread_matrices(const Facts& facts, const AdapterConfig& config,
+                            std::vector<Finding>& findings) {
+  if (config.peft_type != "LORA" || !opened_adapter_file(facts.checkpoint)) return;
+  std::vector<std::string> unread;
+  for (TensorId tensor : each_tensor(facts)) {
+    const std::string_view fqn = facts.checkpoint.fqn(tensor);
+    if (fqn.find(".lora_") != fqn.npos && !lora_name(fqn)) unread.emplace_back(fqn);
+  }
+  if (unread.empty()) return;
+  const bool is_one = unread.size() == 1;
+  findings.push_back(adapter_contradiction(
+      fmt::format("{} {} no name that PEFT or vLLM reads ({}): both know lora_A and lora_B of one "
+                  "module. PEFT leaves {} out, and vLLM stops. A trainer that keeps all experts in "
+                  "one tensor names its matrices so.",
+                  plural(unread.size(), "LoRA tensor"), is_one ? "has" : "have", some_of(unread),
+                  is_one ? "it" : "them"),
+      unread));
+}
+
+void report_own_name_in_file(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  std::vector<std::pair<TensorId, std::string>> names;
+  std::vector<std::string> subjects;
+  for (TensorId tensor : each_tensor(facts)) {
+    constexpr std::string_view kWeight = ".weight";
+    const std::string_view fqn = c.fqn(tensor);
+    // A trainer's own file may keep the names of PEFT's running model.
+    if (fqn.starts_with(kPeftRoot)) return;
+    std::string name = adapter_file_name(fqn).substr(kPeftRoot.size());
+    const std::string_view stem(name.data(), name.size() - (name.ends_with(kWeight) ? 7 : 0));
+    if (!lora_name(fqn) || name == fqn || !name.ends_with(kWeight) || !fqn.starts_with(stem))
+      return;
+    subjects.emplace_back(fqn);
+    names.emplace_back(tensor, std::move(name));
+  }
+  if (names.empty()) return;
+  Finding finding = adapter_contradiction(
+      fmt::format("{} of {} have the adapter's own name in them ({}). PEFT and diffusers put that "
+                  "name in when they load, ask for {}, and find none of these: the model answers "
+                  "as without the adapter.",
+                  human_count(names.size()), plural(c.tensor_count(), "name"), subjects.front(),
+                  names.front().second),
+      subjects);
+  plan_new_names(facts, std::move(names), finding);
+  findings.push_back(std::move(finding));
 }
 
 }  // namespace shw

@@ -34,4 +34,11 @@ void report_config_beside_model(const Facts& facts, const AdapterConfig& config,
 void report_no_matrices(const Facts& facts, const AdapterConfig& config,
                         std::vector<Finding>& findings);
 
+// Matrices of LoRA under names that PEFT does not have, such as those of all experts in one tensor.
+void report_unread_matrices(const Facts& facts, const AdapterConfig& config,
+                            std::vector<Finding>& findings);
+
+// The adapter's own name ("default_0") in the names of a file without adapter_config.json.
+void report_own_name_in_file(const Facts& facts, std::vector<Finding>& findings);
+
 }  // namespace shw

@@ -6,50 +6,16 @@
 #include <map>
 
 #include "core/base/words.h"
-#include "core/facts/evidence.h"
 #include "core/facts/facts.h"
-#include "core/facts/names/float32_names.h"
 #include "core/facts/names/layer_numbers.h"
 #include "core/facts/names/name_families.h"
 #include "core/facts/names/quant_schemes.h"
 #include "core/rules/names/name_rules.h"
+#include "core/rules/names/quant_check.h"
 #include "core/tensor/cast.h"
-#include "core/tensor/float_counts.h"
 
 namespace shw {
 namespace {
-
-struct QuantCheck {
-  const Facts& facts;
-  std::optional<QuantConfig> config;
-  std::vector<Finding>& findings;
-
-  std::string fqn(TensorId tensor) const { return std::string(facts.checkpoint.fqn(tensor)); }
-
-  void report(std::string cause, std::vector<std::string> subjects,
-              std::vector<std::string> details) {
-    Finding finding;
-    finding.rule = kQuantisedPairs.id;
-    finding.severity = Severity::kWarning;
-    finding.cause = std::move(cause);
-    finding.evidence = {{"count", count_of(subjects.size())}, {"details", capped(details)}};
-    finding.subjects = std::move(subjects);
-    findings.push_back(std::move(finding));
-  }
-};
-
-std::string bare_ending(std::string_view ending) {
-  return std::string(ending.substr(ending.starts_with('.') || ending.starts_with('_') ? 1 : 0));
-}
-
-std::string any_of_endings(const QuantCompanion& companion) {
-  std::vector<std::string> names;
-  for (std::string_view ending : alternatives_of(companion.endings))
-    names.push_back("`" + bare_ending(ending) + "`");
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : " or ") + name;
-  return text;
-}
 
 // Companions may be in a file that was not read.
 bool is_read_whole(const Checkpoint& c) {
@@ -67,6 +33,19 @@ bool is_needed(const Checkpoint& c, CompanionNeed need, const QuantPair& pair) {
   return need == CompanionNeed::kOfBytes ? dtype == Dtype::kUint8 : is_plain_float(dtype);
 }
 
+// What config.json says of a companion that some checkpoints of the scheme lack as a whole; empty
+// if it does not ask for it.
+std::string_view asked_for(const QuantCheck& check, const QuantFamily& family,
+                           const QuantCompanion& companion) {
+  if (!check.config || !family.is_said || check.config->has_overrides) return {};
+  const bool is_of_inputs = companion.endings.starts_with(".input_");
+  if (is_of_inputs && check.config->has_static_inputs)
+    return "that the scales of the inputs are stored (static, not dynamic)";
+  if (companion.endings == ".weight_zero_point" && check.config->has_zero_points)
+    return "symmetric false";
+  return {};
+}
+
 void report_missing(QuantCheck& check, const QuantFamily& family, std::size_t k) {
   const QuantCompanion& companion = family.scheme->companions[k];
   const Checkpoint& c = check.facts.checkpoint;
@@ -77,13 +56,16 @@ void report_missing(QuantCheck& check, const QuantFamily& family, std::size_t k)
   }
   const std::size_t with = family.pairs.size() - without.size();
   const bool as_others = companion.need == CompanionNeed::kAsOthers;
-  if (without.empty() || (as_others && without.size() * 4 > family.pairs.size())) return;
+  const std::string_view asked = asked_for(check, family, companion);
+  if (without.empty() || (as_others && asked.empty() && without.size() * 4 > family.pairs.size()))
+    return;
   // Weights merely stored in few bits have no scale at all.
   if (k == 0 && !family.is_said && with * 4 < family.pairs.size()) return;
   std::string cause = fmt::format(
       "{} of {} {} no {} ({}).", human_count(without.size()),
       plural(family.pairs.size(), std::string(family.scheme->title) + " weight"),
       without.size() == 1 ? "has" : "have", any_of_endings(companion), some_of(without));
+  if (!asked.empty()) cause += fmt::format(" {} says {}.", check.config->file, asked);
   cause += companion.is_scale
                ? " A loader stops there, or multiplies the weight with 1 and computes nonsense."
                : " A loader cannot unpack these weights without it.";
@@ -147,12 +129,15 @@ void report_shapes(QuantCheck& check, const QuantFamily& family, std::size_t k) 
                                   to_text(weight)));
   }
   if (subjects.empty()) return;
+  std::string said;
+  if (check.config && check.config->group && !check.config->block)
+    said = fmt::format(" {} says group_size {}.", check.config->file, *check.config->group);
   check.report(
-      fmt::format("{} {} not the shape that the weight and its {} make: {}. Scales of "
+      fmt::format("{} {} not the shape that the weight and its {} make: {}.{} Scales of "
                   "other blocks or groups are applied to the wrong elements, or the load "
                   "stops.",
                   plural(subjects.size(), "tensor"), subjects.size() == 1 ? "has" : "have",
-                  check.config && check.config->block ? "blocks" : "groups", details.front()),
+                  check.config && check.config->block ? "blocks" : "groups", details.front(), said),
       subjects, details);
 }
 
@@ -220,39 +205,6 @@ void report_unlike_others(QuantCheck& check, const QuantFamily& family, std::siz
                   human_count(subjects.size()), plural(family.pairs.size(), "scale"),
                   any_of_endings(companion), subjects.size() == 1 ? "is" : "are", details.front()),
       subjects, details);
-}
-
-std::optional<FloatCounts> scale_counts(const Facts& facts, TensorId tensor) {
-  FloatCounts counts;
-  for (ChunkId chunk : facts.checkpoint.chunks(tensor)) {
-    if (index_of(chunk) >= facts.data.size()) return std::nullopt;
-    const Result<DataCheck>& data = facts.data[index_of(chunk)];
-    if (!data || !data->floats) return std::nullopt;
-    counts += *data->floats;
-  }
-  return counts;
-}
-
-void report_values(QuantCheck& check, const QuantFamily& family, std::size_t k) {
-  if (!family.scheme->companions[k].is_scale) return;
-  const Checkpoint& c = check.facts.checkpoint;
-  std::vector<std::string> subjects, details;
-  for (const QuantPair& pair : family.pairs) {
-    if (!pair.beside[k] || !can_be_counted(c.dtype(*pair.beside[k]))) continue;
-    const auto counts = scale_counts(check.facts, *pair.beside[k]);
-    if (!counts || counts->count == 0) continue;
-    const std::int64_t broken = counts->nan + counts->infinite + counts->zero;
-    if (broken == 0) continue;
-    subjects.push_back(check.fqn(*pair.beside[k]));
-    details.push_back(fmt::format("{}: {} of {}", subjects.back(), broken, counts->count));
-  }
-  if (subjects.empty()) return;
-  check.report(fmt::format("{} of {} ({}) {} 0, NaN or infinity ({}). Every element that is "
-                           "multiplied with such a number is lost.",
-                           human_count(subjects.size()), plural(family.pairs.size(), "scale"),
-                           any_of_endings(family.scheme->companions[k]),
-                           subjects.size() == 1 ? "holds" : "hold", details.front()),
-               subjects, details);
 }
 
 void report_dtypes(QuantCheck& check, const QuantFamily& family, std::size_t k) {
@@ -378,29 +330,6 @@ void report_left_plain(QuantCheck& check, const QuantFamily& family) {
                plain, plain);
 }
 
-// Reports router biases in 16 bits: routers add them to scores before selecting experts, so experts
-// with close scores would be swapped. If everything is 16-bit, the model was trained that way.
-void report_router_bias(QuantCheck& check) {
-  const Checkpoint& c = check.facts.checkpoint;
-  std::vector<std::string> narrow;
-  std::size_t whole = 0;
-  for (TensorId tensor : each_tensor(check.facts)) {
-    if (!is_router_bias(c.fqn(tensor))) continue;
-    if (c.dtype(tensor) == Dtype::kFloat32)
-      ++whole;
-    else
-      narrow.emplace_back(c.fqn(tensor));
-  }
-  if (narrow.empty() || whole == 0) return;
-  check.report(
-      fmt::format("{} of routers {} {}, and {} in float32 ({}). In fewer bits experts with "
-                  "close scores change places.",
-                  plural(narrow.size(), "bias"), narrow.size() == 1 ? "is" : "are",
-                  name(c.dtype(*c.find(narrow.front()))),
-                  human_count(whole) + (whole == 1 ? " is" : " are"), some_of(narrow)),
-      narrow, narrow);
-}
-
 void find_quantised_pairs(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   QuantCheck check{facts, {}, findings};
@@ -414,13 +343,16 @@ void find_quantised_pairs(const Facts& facts, std::vector<Finding>& findings) {
       report_unlike_others(check, family, k);
       report_dtypes(check, family, k);
       report_values(check, family, k);
+      report_group_order(check, family, k);
     }
     if (is_whole) report_orphans(check, family);
     report_unconverted(check, family);
     report_other_bits(check, family);
     if (is_whole) report_left_plain(check, family);
+    report_quantiser_state(check, family);
   }
   report_router_bias(check);
+  report_cache_scales(check);
 }
 
 }  // namespace

@@ -123,7 +123,8 @@ bool report_marks(const Facts& facts, const std::vector<TensorId>& tensors,
   NewTensorNames names;
   for (TensorId tensor : tensors) {
     Unwrapped bare = without_wrappers(c.fqn(tensor).substr(container.size()), with_front);
-    if (bare.marks.empty()) continue;
+    // What FSDP keeps of a whole module in one row is no tensor of the model under any name.
+    if (bare.marks.empty() || bare.name.ends_with("_flat_param")) continue;
     bare.name.insert(0, container);
     for (const WrapperMark* mark : bare.marks) ++marks[mark_text(*mark)];
     names.emplace_back(tensor, std::move(bare.name));
@@ -150,7 +151,9 @@ bool report_adapter_among_weights(const Facts& facts, const std::vector<TensorId
     const std::size_t at = fqn.find(".lora_");
     if (at == std::string_view::npos || !is_adapter_name(fqn)) continue;
     adapters.emplace_back(fqn);
-    has_base = has_base || c.find(std::string(fqn.substr(0, at)) + ".weight").has_value();
+    // mlx-lm keeps the base's weight in a module of its own.
+    for (const char* base : {".weight", ".linear.weight"})
+      has_base = has_base || c.find(std::string(fqn.substr(0, at)) + base).has_value();
   }
   const auto names = names_of_config(c, facts.progress);
   if (!has_base || (names && names->others.empty())) return false;
@@ -159,12 +162,53 @@ bool report_adapter_among_weights(const Facts& facts, const std::vector<TensorId
   finding.severity = Severity::kWarning;
   finding.cause = fmt::format(
       "{} of an adapter ({}) {} among the weights of the model. A loader of the model passes them "
-      "over, so that what the adapter learned is not applied. Call merge_and_unload() before "
-      "saving, or save the adapter by itself (`shardwright merge BASE ADAPTER` joins them).",
+      "over, so that what the adapter learned is not applied. Merge it before saving "
+      "(merge_and_unload() of PEFT, mlx_lm.fuse), or save the adapter by itself "
+      "(`shardwright merge BASE ADAPTER` joins them).",
       plural(adapters.size(), "tensor"), some_of(adapters), adapters.size() == 1 ? "lies" : "lie");
   finding.evidence = {{"adapter_tensors", count_of(adapters.size())}};
   finding.subjects = std::move(adapters);
   findings.push_back(std::move(finding));
+  return true;
+}
+
+// "model.language_model.norm.weight" for "model.language_model.language_model.norm.weight". Two
+// equal parts in a row are a model's own except these; three are no model's.
+std::string without_repeated_parts(std::string_view name) {
+  std::string out;
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const std::size_t dot = name.find('.');
+    parts.push_back(name.substr(0, dot));
+    if (dot == std::string_view::npos) break;
+    name.remove_prefix(dot + 1);
+  }
+  for (std::size_t first = 0; first < parts.size();) {
+    std::size_t end = first + 1;
+    while (end < parts.size() && parts[end] == parts[first]) ++end;
+    const std::size_t count = end - first;
+    const bool is_repeated = count > 2 || (count == 2 && parts[first] == "language_model");
+    for (std::size_t i = 0; i < (is_repeated ? 1 : count); ++i) {
+      if (!out.empty()) out += '.';
+      out += parts[first];
+    }
+    first = end;
+  }
+  return out;
+}
+
+bool report_repeated_parts(const Facts& facts, const std::vector<TensorId>& tensors,
+                           std::vector<Finding>& findings) {
+  NewTensorNames names;
+  for (TensorId tensor : tensors) {
+    std::string name = without_repeated_parts(facts.checkpoint.fqn(tensor));
+    if (name != facts.checkpoint.fqn(tensor)) names.emplace_back(tensor, std::move(name));
+  }
+  if (names.empty()) return false;
+  const std::string words =
+      fmt::format("{} one part several times in a row ({})", names.size() == 1 ? "has" : "have",
+                  facts.checkpoint.fqn(names.front().first));
+  report_wrapped(facts, words, std::move(names), facts.checkpoint.tensor_count(), findings);
   return true;
 }
 
@@ -298,6 +342,7 @@ void find_wrapped_names(const Facts& facts, std::vector<Finding>& findings) {
   const std::vector<TensorId> tensors = undecided_tensors(facts);
   if (tensors.empty() || has_file(facts, "adapter_config.json")) return;
   report_unmerged(facts, tensors, findings) || report_marks(facts, tensors, findings) ||
+      report_repeated_parts(facts, tensors, findings) ||
       report_config_prefix(facts, tensors, findings) ||
       report_common_first_part(facts, tensors, findings);
 }

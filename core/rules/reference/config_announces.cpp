@@ -93,6 +93,30 @@ void add_bare_float8(const Checkpoint& c, const ConfigAnnounced& announced,
   findings.push_back(std::move(finding));
 }
 
+void add_tied_in_vain(const Checkpoint& c, const ConfigAnnounced& announced,
+                      std::vector<Finding>& findings) {
+  if (!announced.tied_in_vain) return;
+  const auto [head, embedding] = *announced.tied_in_vain;
+  Finding finding = announced_finding(fmt::format(
+      "config.json says tie_word_embeddings true, and {} {} cannot be {} {}. A loader that ties "
+      "them drops the head, or stops at the shape: set tie_word_embeddings to false.",
+      c.fqn(head), to_text(c.shape(head)), c.fqn(embedding), to_text(c.shape(embedding))));
+  finding.evidence = {{"key", std::string("tie_word_embeddings")}, {"said", true}};
+  findings.push_back(std::move(finding));
+}
+
+void add_layer_types(const ConfigAnnounced& announced, std::vector<Finding>& findings) {
+  if (!announced.layer_types) return;
+  const auto& [before, entries, layers] = *announced.layer_types;
+  Finding finding = announced_finding(fmt::format(
+      "config.json's {}layer_types has {}, and num_hidden_layers is {}. transformers 5 refuses a "
+      "config whose list does not have an entry for each layer. Entries of layers that predict "
+      "further tokens (MTP) do not belong there.",
+      before, plural(static_cast<std::uint64_t>(entries), "entry"), layers));
+  finding.evidence = {{"key", before + "layer_types"}, {"said", layers}, {"there", entries}};
+  findings.push_back(std::move(finding));
+}
+
 void find_announced_and_absent(const Facts& facts, std::vector<Finding>& findings) {
   if (!facts.config_fit) return;
   const ConfigAnnounced announced = announced_by_config(facts.checkpoint, facts.progress);
@@ -101,6 +125,8 @@ void find_announced_and_absent(const Facts& facts, std::vector<Finding>& finding
   add_left_quantisation(announced, findings);
   add_packed_weights(facts.checkpoint, announced, findings);
   add_bare_float8(facts.checkpoint, announced, findings);
+  add_tied_in_vain(facts.checkpoint, announced, findings);
+  add_layer_types(announced, findings);
 }
 
 }  // namespace
@@ -112,7 +138,8 @@ const Rule kConfigAnnounces = {
     .teaches =
         "A loader builds the model that config.json describes: a part that sees (vision_config) or "
         "hears (audio_config), layers that predict further tokens (num_nextn_predict_layers), "
-        "weights that are packed (quantization_config). Where the tensors of such a part were "
+        "weights that are packed (quantization_config), one matrix for embedding and head "
+        "(tie_word_embeddings). Where the tensors of such a part were "
         "never exported, they are filled at random or the load stops. The same goes for a "
         "quantization_config that was left behind when the weights were dequantised, and for "
         "quantised weights beside a config.json that does not say so. Tensors are told by their "

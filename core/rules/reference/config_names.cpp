@@ -42,11 +42,34 @@ void add_lost(const ConfigNames& names, const std::vector<std::string>& lost, Se
   findings.push_back(std::move(finding));
 }
 
-// Reports missing layers, unless a rule about prefixes or other names has done so.
+// True if a rule about prefixes or other names has reported the names.
+bool are_reported(const std::vector<Finding>& findings) {
+  return std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
+    return finding.rule == kWrappedNames.id || finding.rule == kRenamedTensors.id;
+  });
+}
+
+void add_other_class(const ConfigNames& names, std::size_t all, std::vector<Finding>& findings) {
+  if (names.in_each_layer.empty() || are_reported(findings)) return;
+  Finding finding;
+  finding.rule = "config-names";
+  finding.severity = Severity::kWarning;
+  finding.subjects = capped(names.in_each_layer);
+  finding.cause = fmt::format(
+      "{} of {} are none of {}'s, and each layer has them ({}): these are layers of another class. "
+      "transformers leaves them out and only says so in a line of its log, and the model answers "
+      "nonsense. config.json's architectures has to name the class that was saved.",
+      human_count(names.in_each_layer.size()), plural(all, "name"), names.architecture,
+      some_of(names.in_each_layer));
+  finding.evidence = {{"architecture", names.architecture},
+                      {"others", capped(names.in_each_layer)},
+                      {"count", count_of(names.in_each_layer.size())}};
+  findings.push_back(std::move(finding));
+}
+
+// Reports missing layers.
 void add_no_layer(const ConfigNames& names, std::size_t all, std::vector<Finding>& findings) {
-  for (const Finding& finding : findings) {
-    if (finding.rule == kWrappedNames.id || finding.rule == kRenamedTensors.id) return;
-  }
+  if (are_reported(findings)) return;
   Finding finding;
   finding.rule = "config-names";
   finding.severity = Severity::kWarning;
@@ -67,6 +90,7 @@ void find_config_names(const Facts& facts, std::vector<Finding>& findings) {
   auto names = names_of_config(facts.checkpoint, facts.progress);
   if (!names) return;
   if (names->has_no_layer) return add_no_layer(*names, facts.checkpoint.tensor_count(), findings);
+  add_other_class(*names, facts.checkpoint.tensor_count(), findings);
   const auto told = explained_by(findings, kMissingKey.id);
   std::erase_if(names->incomplete, [&](const std::string& name) { return told.contains(name); });
   std::erase_if(names->absent, [&](const std::string& name) { return told.contains(name); });

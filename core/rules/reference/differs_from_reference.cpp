@@ -5,14 +5,18 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 
 #include "core/base/encoder.h"
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/reference/reference_bytes.h"
+#include "core/facts/values/computed_tensors.h"
 #include "core/facts/values/equal_elements.h"
+#include "core/model/state_names.h"
 #include "core/rules/rules.h"
+#include "core/tensor/cast.h"
 #include "core/tiles/coverage.h"
 
 namespace shw {
@@ -32,7 +36,15 @@ bool is_copy_of_the_step(const DifferingTensors& differing, std::int64_t differ)
   return differ == 1 ? agree >= 2 : agree >= 3 * differ;
 }
 
-constexpr std::string_view kTrained = "trained";
+constexpr std::string_view kTrained = "trained", kRounded = "rounded";
+
+// True if the reference computes the tensor, as a merge of an adapter does: then it is what this
+// checkpoint should hold, and no step of a training.
+bool is_computed_by_reference(const Facts& facts, const std::string& fqn) {
+  const auto tensor = facts.checkpoint.find(fqn);
+  const auto other = tensor ? counterpart(facts, *tensor) : std::nullopt;
+  return other && is_rounded_in_computing(*facts.reference, *other);
+}
 
 // A few tensors may be trained beside frozen weights: then all their chunks changed
 // slightly. Damage leaves chunks unchanged or makes unrelated values. Empty if
@@ -55,7 +67,9 @@ std::string looked_at(const Facts& facts, const std::string& fqn) {
                  (part->elements == 0 || part->is_near());
   }
   if (seen.differing == 0) return {};
-  if (is_trained) return std::string(kTrained);
+  const bool is_computed = is_rounded_in_computing(*facts.reference, *other);
+  if (is_computed && seen.is_rounding()) return std::string(kRounded);
+  if (is_trained && !is_computed) return std::string(kTrained);
   return fmt::format("{} of {} elements of {} differ, the first at {}",
                      human_count(static_cast<std::uint64_t>(seen.differing)),
                      human_count(static_cast<std::uint64_t>(seen.elements)), fqn,
@@ -75,6 +89,57 @@ Result<std::vector<std::string>> looked_at_each(const Facts& facts,
   return find_together(facts, "count what differs from the reference", costs, find);
 }
 
+// True of a weight whose values have nothing in common with the reference's. Fine-tuning leaves a
+// matrix nearly parallel to what it was, and a random one is at right angles to it.
+Result<std::string> compared_directions(const Facts& facts, const std::string& fqn) {
+  constexpr std::int64_t kFewestElements = 1024, kMostElements = 1 << 18;
+  constexpr double kMostCosine = 0.1;
+  const Checkpoint& c = facts.checkpoint;
+  const auto tensor = c.find(fqn);
+  const auto other = tensor ? counterpart(facts, *tensor) : std::nullopt;
+  if (!other || parse_state_fqn(fqn) || !is_plain_float(c.dtype(*tensor))) return std::string();
+  Box box = whole(copy_of(c.shape(*tensor)));
+  for (std::int64_t& extent : box.sizes) {
+    const std::int64_t all = volume(box.sizes).value_or(0);
+    if (all > kMostElements) extent = std::max<std::int64_t>(1, extent / (all / kMostElements + 1));
+  }
+  if (box.sizes.size() < 2 || volume(box.sizes).value_or(0) < kFewestElements) return std::string();
+  const auto one = pieces_of(c, *tensor, Dtype::kUnknown, facts.progress);
+  const auto two =
+      one ? pieces_of(*facts.reference, *other, Dtype::kUnknown, facts.progress) : std::nullopt;
+  const auto seen = two ? differing_elements(*one, *two, box) : std::nullopt;
+  const bool is_unrelated = seen && seen->image_squares > 0 && seen->truth_squares > 0 &&
+                            std::abs(seen->cosine()) < kMostCosine;
+  return std::string(is_unrelated ? "unrelated" : "");
+}
+
+// Reports weights made anew beside weights that are equal to the bit.
+Status report_unrelated(const Facts& facts, const DifferingTensors& differing,
+                        std::vector<std::string>& subjects, std::vector<Finding>& findings) {
+  constexpr std::size_t kFewest = 4;
+  if (differing.equal < 2 || subjects.size() < kFewest) return {};
+  std::vector<ComparisonCost> costs(subjects.size(), {std::uint64_t{1} << 20, 2 * kHeldOfSide});
+  auto find = [&](std::size_t i) { return compared_directions(facts, subjects[i]); };
+  SHW_TRY(const auto told, find_together(facts, "compare directions of weights", costs, find));
+  Finding finding;
+  finding.rule = kDiffersFromReference.id;
+  finding.severity = Severity::kWarning;
+  std::vector<std::string> left;
+  for (std::size_t i = 0; i < told.size(); ++i)
+    (told[i].empty() ? left : finding.subjects).push_back(subjects[i]);
+  if (finding.subjects.size() < kFewest) return {};
+  finding.cause = fmt::format(
+      "{} hold values that have nothing in common with the reference's ({}), and {} agree with it "
+      "to the bit. That is no training: these weights were left at random values, or are another "
+      "model's.",
+      plural(finding.subjects.size(), "tensor"), some_of(finding.subjects),
+      plural(static_cast<std::uint64_t>(differing.equal), "other tensor"));
+  finding.evidence = {{"equal", differing.equal}, {"different", count_of(finding.subjects.size())}};
+  findings.push_back(std::move(finding));
+  subjects = std::move(left);
+  return {};
+}
+
 std::string ambiguous_words(const DifferingTensors& differing) {
   std::string text;
   if (!differing.ambiguous.empty())
@@ -89,17 +154,24 @@ std::string ambiguous_words(const DifferingTensors& differing) {
 }
 
 void describe_damage(const DifferingTensors& differing, std::vector<std::string> counts,
-                     Finding& finding) {
+                     bool is_computed, Finding& finding) {
   std::erase(counts, "");
   const std::int64_t agree = differing.equal + differing.alike;
+  const std::string few = counts.empty() ? "" : some_of(counts, 2) + ". ";
+  const std::string front = fmt::format(
+      "{} {} other values than the reference ({})", plural(finding.subjects.size(), "tensor"),
+      finding.subjects.size() == 1 ? "holds" : "hold", some_of(finding.subjects));
   finding.severity = Severity::kWarning;
-  finding.cause = fmt::format(
-      "{} {} other values than the reference ({}), and {} agree with it: the reference is a copy "
-      "of the same step, so this is no progress of training. {}The bytes were changed after one "
-      "of the two was saved; the checkpoint loads without an error.",
-      plural(finding.subjects.size(), "tensor"), finding.subjects.size() == 1 ? "holds" : "hold",
-      some_of(finding.subjects), plural(static_cast<std::uint64_t>(agree), "other tensor"),
-      counts.empty() ? "" : some_of(counts, 2) + ". ");
+  finding.cause =
+      is_computed ? fmt::format(
+                        "{}, which computes what should be there. {}What the reference adds to its "
+                        "base was not added here, or to another tensor.",
+                        front, few)
+                  : fmt::format(
+                        "{}, and {} agree with it: the reference is a copy of the same step, so "
+                        "this is no progress of training. {}The bytes were changed after one of "
+                        "the two was saved; the checkpoint loads without an error.",
+                        front, plural(static_cast<std::uint64_t>(agree), "other tensor"), few);
   finding.evidence.emplace_back("same_step", true);
   if (!counts.empty()) finding.evidence.emplace_back("elements_that_differ", capped(counts));
 }
@@ -141,21 +213,25 @@ Status report_differing(const Facts& facts, const DifferingTensors& differing,
                       {"ambiguous", differing.ambiguous},
                       {"not_read", differing.not_read}};
   Finding damaged = finding;
+  damaged.subjects.clear();
+  const bool is_computed =
+      std::any_of(finding.subjects.begin(), finding.subjects.end(),
+                  [&](const std::string& fqn) { return is_computed_by_reference(facts, fqn); });
   std::vector<std::string> counts;
-  if (is_copy_of_the_step(differing, count_of(finding.subjects.size()))) {
+  if (is_computed || is_copy_of_the_step(differing, count_of(finding.subjects.size()))) {
     SHW_TRY(const std::vector<std::string> told, looked_at_each(facts, finding.subjects));
-    damaged.subjects.clear();
     std::vector<std::string> trained;
     for (std::size_t i = 0; i < told.size(); ++i) {
+      if (told[i] == kRounded) continue;
       (told[i] == kTrained ? trained : damaged.subjects).push_back(finding.subjects[i]);
       if (told[i] != kTrained) counts.push_back(told[i]);
     }
     finding.subjects = std::move(trained);
   } else {
-    damaged.subjects.clear();
+    SHW_CHECK(report_unrelated(facts, differing, finding.subjects, findings));
   }
   if (!damaged.subjects.empty()) {
-    describe_damage(differing, std::move(counts), damaged);
+    describe_damage(differing, std::move(counts), is_computed, damaged);
     damaged.cause += ambiguous_words(differing);
     findings.push_back(std::move(damaged));
   }
@@ -179,7 +255,10 @@ const Rule kDiffersFromReference = {
         "At least three tensors must agree for each one that differs, and two for a single one. "
         "The comparison with --against also looks for equal blocks in another order; between "
         "steps only rows and tiles that are like another place than their own are reported, by "
-        "correlation.",
+        "correlation. Several matrices that have nothing in common with the reference's, beside "
+        "others "
+        "that are equal to the bit, are a warning. So is any difference from a reference that is "
+        "computed (BASE/@merged=ADAPTER) beyond rounding.",
     .lesson = {.drawing = R"(
   reference, step 8000     │ 0.125 │ -0.500 │ 0.250 │
   saved,     step 9000     │ 0.127 │ -0.498 │ 0.246 │   trained on: sound

@@ -25,6 +25,7 @@ struct RoutedBlock {
   std::optional<TensorId> router;
   std::set<std::int64_t> numbers;   // experts that are separate tensors
   std::optional<TensorId> stacked;  // all experts in one tensor
+  bool has_others = false;          // tensors that are neither the router's nor shared experts'
 };
 using RoutedBlocks = std::map<std::string, RoutedBlock, std::less<>>;
 
@@ -52,6 +53,56 @@ void add_expert(const Checkpoint& c, TensorId tensor, RoutedBlocks& blocks) {
     block.numbers.insert(static_cast<std::int64_t>(*number));
   else if (!number && c.shape(tensor).size() == 3)
     block.stacked = tensor;
+}
+
+// True for a name of experts, by any spelling, that are not the shared ones.
+bool is_of_experts(std::string_view fqn) {
+  constexpr std::array<std::string_view, 3> kNoExpert = {"shared_expert", "expert_bias",
+                                                         "correction_bias"};
+  return fqn.find("expert") != fqn.npos &&
+         std::none_of(kNoExpert.begin(), kNoExpert.end(),
+                      [&](std::string_view word) { return fqn.find(word) != fqn.npos; });
+}
+
+// Notes tensors of blocks with a router. A block of some models names its experts otherwise.
+void note_others(const Checkpoint& c, TensorId tensor, RoutedBlocks& blocks) {
+  const std::string_view fqn = c.fqn(tensor);
+  for (std::size_t dot = fqn.rfind('.'); dot != fqn.npos && dot != 0;
+       dot = fqn.rfind('.', dot - 1)) {
+    const auto block = blocks.find(fqn.substr(0, dot + 1));
+    if (block == blocks.end() || !block->second.router) continue;
+    const std::string_view router = c.fqn(*block->second.router), own = fqn.substr(dot + 1);
+    const std::string_view module = router.substr(0, router.rfind('.') + 1);
+    block->second.has_others = block->second.has_others ||
+                               (!fqn.starts_with(module) && !own.starts_with("shared_expert") &&
+                                own.find("correction_bias") == own.npos);
+  }
+}
+
+// Routers that score as many experts as config.json says, in blocks without one expert.
+void report_no_expert(const Facts& facts, const RoutedBlocks& blocks,
+                      const std::vector<std::int64_t>& said, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  Finding finding;
+  finding.rule = "router-rows";
+  finding.severity = Severity::kWarning;
+  std::int64_t rows = 0;
+  for (const auto& [before, block] : blocks) {
+    if (!block.router) continue;
+    rows = c.shape(*block.router)[0];
+    // One with tensors of another name speaks for all.
+    if (block.has_others || std::find(said.begin(), said.end(), rows) == said.end()) return;
+    finding.subjects.emplace_back(c.fqn(*block.router));
+  }
+  if (finding.subjects.empty()) return;
+  finding.cause = fmt::format(
+      "{} {} {} experts, as config.json says, and not one tensor of an expert is there ({}). The "
+      "export left all experts out. A loader fills them at random, or stops.",
+      plural(finding.subjects.size(), "router"), finding.subjects.size() == 1 ? "scores" : "score",
+      rows, some_of(finding.subjects));
+  finding.evidence = {{"routers", capped(finding.subjects)},
+                      {"count", count_of(finding.subjects.size())}};
+  findings.push_back(std::move(finding));
 }
 
 std::int64_t experts_in(const Checkpoint& c, const RoutedBlock& block) {
@@ -83,10 +134,15 @@ void find_router_rows(const Facts& facts, std::vector<Finding>& findings) {
     add_router(c, tensor, blocks);
     add_expert(c, tensor, blocks);
   }
+  bool has_experts = false;
+  for (TensorId tensor : each_tensor(facts)) {
+    note_others(c, tensor, blocks);
+    has_experts = has_experts || is_of_experts(c.fqn(tensor));
+  }
   // Zero-compute experts (LongCat) have router rows but no tensors, so a config whose count matches
   // the existing experts is trusted.
-  std::vector<std::int64_t> said;
-  if (facts.config_fit) said = expert_counts_of_config(c);
+  const std::vector<std::int64_t> said = expert_counts_of_config(c);
+  if (!has_experts) report_no_expert(facts, blocks, said, findings);
   Finding finding;
   finding.rule = "router-rows";
   finding.severity = Severity::kWarning;

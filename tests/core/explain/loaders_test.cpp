@@ -231,7 +231,7 @@ TEST_CASE("explain: sentences of programs that serve a model are known") {
        "in model: llama.context_length",
        "llama.cpp", "gguf-header", "older-program"},
       {"gguf_init_from_file_impl: tensor 'blk.0.x' has offset 64, expected 32", "llama.cpp",
-       "gguf-header", "older-program"},
+       "gguf-offsets", "bad-record"},
       {"ValueError: Weight output_partition_size = 1 is not divisible by weight quantization "
        "block_n = 128.",
        "vLLM or SGLang", "heads-over-ranks", "tensor-parallel"},

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "core/fixtures.h"
+#include "core/formats/deepspeed/zero_names.h"
 #include "core/formats/items/items.h"
 #include "core/formats/open.h"
 #include "core/rules/check.h"
@@ -294,4 +295,17 @@ TEST_CASE("deepspeed: a block that is missing between blocks of a pipeline is re
   CHECK(causes_of_blocks({2, 3, 4, 5, 6}).find("layer_0") == std::string::npos);
   // Layers without parameters have no files.
   CHECK(causes_of_blocks({2, 4, 6, 8}).find("layer_05") == std::string::npos);
+}
+
+TEST_CASE(
+    "deepspeed: layers of a pipeline have a rank in their file's name only if there are two") {
+  for (const char* path : {"layer_03-model_states.pt", "layer_03-model_01-model_states.pt"}) {
+    CAPTURE(path);
+    const auto name = parse_zero_name(path);
+    REQUIRE(name.has_value());
+    CHECK(name->is_layer);
+    CHECK(name->prefix == "layer_03.");
+  }
+  CHECK(parse_zero_name("layer_03-model_01-model_states.pt")->mp_rank == 1);
+  CHECK_FALSE(parse_zero_name("layer_03-model_.pt").has_value());
 }

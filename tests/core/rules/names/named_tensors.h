@@ -20,7 +20,7 @@ namespace shw::test {
 struct NamedTensor {
   std::string dtype = "F32";
   Extents shape = {};
-  float value = 0.5F;                 // of all elements of F32
+  float value = 0.5F;                 // of all elements of F32; others are 0 with 0 and else 1
   std::int64_t rows_with_value = -1;  // the others are zeros; -1: all have it
   std::int64_t columns_with_value = -1;
   std::int64_t one_of = 1;  // e.g. 2: every second element has it
@@ -35,7 +35,8 @@ inline std::int64_t bytes_per_element(const std::string& dtype) {
 
 inline std::string elements_of(const NamedTensor& tensor) {
   const std::int64_t count = volume(tensor.shape).value();
-  std::string bytes(static_cast<std::size_t>(count * bytes_per_element(tensor.dtype)), '\1');
+  const char byte = tensor.value == 0 ? '\0' : '\1';
+  std::string bytes(static_cast<std::size_t>(count * bytes_per_element(tensor.dtype)), byte);
   if (tensor.dtype != "F32") return bytes;
   const std::int64_t row = tensor.shape.empty() || count == 0 ? 1 : count / tensor.shape[0];
   for (std::int64_t i = 0; i < count; ++i) {

@@ -30,7 +30,7 @@ const std::vector<Quantised>& quantised_modules() {
        {{".qweight", {"I32", {1, 16}}},
         {".qzeros", {"I32", {2, 2}}},
         {".scales", {"F16", {2, 16}}},
-        {".g_idx", {"I32", {8}}}}},
+        {".g_idx", {"I32", {8}, 0}}}},
       {"AWQ",
        R"({"quant_method": "awq", "bits": 4, "group_size": 4})",
        {{".qweight", {"I32", {8, 2}}},
@@ -57,6 +57,9 @@ const std::vector<Quantised>& quantised_modules() {
       {"FP8 stored as uint8",
        R"({"quant_method": "modelopt"})",
        {{".weight", {"U8", {10, 64}}}, {".weight_scale", {"F32", {10, 1}}}}},
+      {"quanto",
+       R"({"quant_method": "quanto"})",
+       {{".weight._data", {"I8", {10, 8}}}, {".weight._scale", {"F32", {10, 1}}}}},
       {"NVFP4",
        R"({"quant_method": "modelopt"})",
        {{".weight", {"U8", {8, 8}}},
@@ -195,7 +198,7 @@ TEST_CASE("quantised pairs: weights that are only stored in 8 bits raise nothing
 
 TEST_CASE("quantised pairs: FP8 without blocks has its scale under either name") {
   Quantised module = quantised_modules()[0];
-  module.config = R"({"quant_method": "fp8", "activation_scheme": "static"})";
+  module.config = R"({"quant_method": "fp8", "activation_scheme": "dynamic"})";
   for (const char* ending : {".weight_scale", ".weight_scale_inv"}) {
     CAPTURE(ending);
     module.beside = {{".weight", {"F8_E4M3", {10, 8}}}, {ending, {"F32", {}}}};
@@ -333,4 +336,97 @@ TEST_CASE("quantised pairs: MLX weights with scales of floats need their biases"
   };
   CHECK(is_told("F16"));
   CHECK_FALSE(is_told("U8"));  // MXFP4 has exponents alone
+}
+
+TEST_CASE("quantised pairs: a group number beyond the scales is reported") {
+  Quantised module = quantised_modules()[3];
+  REQUIRE(std::string(module.scheme) == "GPTQ");
+  NamedTensors tensors = four_layers(module);
+  CHECK(find(checked_quantised(tensors, module), "quantised-pairs") == nullptr);
+  tensors["model.layers.2.up_proj.g_idx"].value = 1;  // 0x01010101 in each element
+  const CheckReport report = checked_quantised(tensors, module);
+  const Finding* finding = find(report, "quantised-pairs");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->subjects == std::vector<std::string>{"model.layers.2.up_proj.g_idx"});
+  CHECK(finding->cause.find("group 16843009") != std::string::npos);
+  CHECK(finding->cause.find("has 2 rows") != std::string::npos);
+}
+
+TEST_CASE(
+    "quantised pairs: companions that no weight has are missing if the config asks for them") {
+  struct Asked {
+    const char* scheme;
+    const char* config;
+    const char* ending;
+    NamedTensor companion;
+    const char* without;  // a config that does not ask for it
+  };
+  const std::vector<Asked> cases = {
+      {"FP8 channels",
+       R"({"quant_method": "compressed-tensors", "config_groups": {"group_0": {"targets": ["Linear"],
+           "weights": {"num_bits": 8}, "input_activations": {"dynamic": false}}}})",
+       ".input_scale",
+       {"BF16", {1}},
+       R"({"quant_method": "compressed-tensors", "config_groups": {"group_0": {"targets": ["Linear"],
+           "weights": {"num_bits": 8}, "input_activations": {"dynamic": true}}}})"},
+      {"packed",
+       R"({"quant_method": "compressed-tensors", "config_groups": {"group_0": {"targets": ["Linear"],
+           "weights": {"symmetric": false}, "input_activations": null}}})",
+       ".weight_zero_point",
+       {"I32", {2, 2}},
+       R"({"quant_method": "compressed-tensors", "config_groups": {"group_0": {"targets": ["Linear"],
+           "weights": {"symmetric": true}, "input_activations": null}}})"}};
+  for (const Asked& one : cases) {
+    CAPTURE(one.ending);
+    Quantised module = *std::find_if(
+        quantised_modules().begin(), quantised_modules().end(),
+        [&](const Quantised& each) { return std::string(each.scheme) == one.scheme; });
+    module.config = one.without;
+    CHECK(find(checked_quantised(four_layers(module), module), "quantised-pairs") == nullptr);
+    module.config = one.config;
+    const std::string causes =
+        all_causes(checked_quantised(four_layers(module), module), "quantised-pairs");
+    CHECK(causes.find(std::string("no `") + (one.ending + 1)) != std::string::npos);
+    CHECK(causes.find("config.json says") != std::string::npos);
+    module.beside[one.ending] = one.companion;
+    CHECK(find(checked_quantised(four_layers(module), module), "quantised-pairs") == nullptr);
+  }
+}
+
+TEST_CASE("quantised pairs: a quantiser's own settings beside packed weights are reported") {
+  for (const Quantised& module : quantised_modules()) {
+    if (std::string(module.scheme) != "NVFP4") continue;
+    NamedTensors tensors = four_layers(module);
+    tensors["model.layers.1.up_proj.weight_quantizer._double_scale"] = {"F32", {}};
+    const CheckReport report = checked_quantised(tensors, module);
+    const Finding* finding = find(report, "quantised-pairs");
+    REQUIRE(finding != nullptr);
+    CHECK(finding->subjects.size() == 1);
+    CHECK(finding->cause.find("_double_scale") != std::string::npos);
+  }
+  // Weights that are not packed are saved with these on purpose, to quantise them later.
+  NamedTensors plain = llama_tensors(same_name);
+  plain["model.layers.1.mlp.up_proj.weight_quantizer._amax"] = {"F32", {}};
+  CHECK(find(checked_tensors(plain), "quantised-pairs") == nullptr);
+}
+
+TEST_CASE("quantised pairs: a layer with one scale of its cache is reported") {
+  for (const char* own : {"", "x_proj."}) {
+    NamedTensors tensors;
+    auto name = [&](int layer, char part) {
+      std::string module = own;
+      if (!module.empty()) module[0] = part;
+      return fmt::format("model.layers.{}.self_attn.{}{}_scale", layer, module, part);
+    };
+    for (int layer = 0; layer < 4; ++layer) {
+      tensors[name(layer, 'k')] = {"F32", {}};
+      tensors[name(layer, 'v')] = {"F32", {}};
+    }
+    CHECK(find(checked_tensors(tensors), "quantised-pairs") == nullptr);
+    tensors.erase(name(2, 'k'));
+    const CheckReport report = checked_tensors(tensors);
+    const Finding* finding = find(report, "quantised-pairs");
+    REQUIRE(finding != nullptr);
+    CHECK(finding->subjects == std::vector<std::string>{name(2, 'v')});
+  }
 }

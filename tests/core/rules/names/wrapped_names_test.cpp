@@ -205,3 +205,45 @@ TEST_CASE("wrapped names: a lost `model.` is told where the head shows that the 
   CHECK(find(checked_tensors(tensors, {{"config.json", kLlamaConfig}}), "wrapped-names") ==
         nullptr);
 }
+
+TEST_CASE("wrapped names: a part that stands three times in a row is dropped") {
+  auto repeated = [](const std::string& part, int times) {
+    return [part, times](const std::string& name) {
+      std::string out = "model.";
+      for (int i = 0; i < times; ++i) out += part + ".";
+      return out + name.substr(name.find('.') + 1);
+    };
+  };
+  const CheckReport report = checked_tensors(llama_tensors(repeated("language_model", 3)));
+  const Finding* finding = find(report, "wrapped-names");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->cause.find("model.language_model.") != std::string::npos);
+  CHECK(find(checked_tensors(llama_tensors(repeated("language_model", 1))), "wrapped-names") ==
+        nullptr);
+  // LLaVA's tower stands twice.
+  CHECK(find(checked_tensors(llama_tensors(repeated("vision_tower", 2))), "wrapped-names") ==
+        nullptr);
+  CHECK(find(checked_tensors(llama_tensors(repeated("vision_tower", 3))), "wrapped-names") !=
+        nullptr);
+}
+
+TEST_CASE("wrapped names: an adapter of mlx-lm among the weights is reported") {
+  NamedTensors tensors = llama_tensors([](const std::string& name) {
+    const std::size_t at = name.find("q_proj.");
+    return at == std::string::npos ? name : name.substr(0, at + 7) + "linear.weight";
+  });
+  const std::string module = "model.layers.0.self_attn.q_proj.";
+  tensors[module + "lora_a"] = {"F32", {8, 4}};
+  tensors[module + "lora_b"] = {"F32", {4, 8}};
+  const CheckReport report = checked_tensors(tensors, {{"config.json", kLlamaConfig}});
+  CHECK(all_causes(report, "wrapped-names").find("mlx_lm.fuse") != std::string::npos);
+}
+
+TEST_CASE("wrapped names: FSDP's rows of whole modules get no other name") {
+  NamedTensors tensors;
+  for (int i = 0; i < 3; ++i)
+    tensors[fmt::format("blocks.{}._fsdp_wrapped_module._flat_param", i)] = {"F32", {40}};
+  const CheckReport report = checked_tensors(tensors);
+  CHECK(find(report, "flat-shard") != nullptr);
+  CHECK(find(report, "wrapped-names") == nullptr);
+}

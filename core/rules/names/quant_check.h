@@ -1,0 +1,40 @@
+// Parts of the rule about quantised weights and their companions (quantised_pairs.cpp).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/facts/facts.h"
+#include "core/facts/names/quant_schemes.h"
+#include "core/model/finding.h"
+
+namespace shw {
+
+struct QuantCheck {
+  const Facts& facts;
+  std::optional<QuantConfig> config;
+  std::vector<Finding>& findings;
+
+  std::string fqn(TensorId tensor) const { return std::string(facts.checkpoint.fqn(tensor)); }
+  void report(std::string cause, std::vector<std::string> subjects,
+              std::vector<std::string> details);
+};
+
+// "weight_scale" for ".weight_scale" and "_scale".
+std::string bare_ending(std::string_view ending);
+std::string any_of_endings(const QuantCompanion& companion);
+
+// Scales that are 0, NaN or infinite; with --data.
+void report_values(QuantCheck& check, const QuantFamily& family, std::size_t k);
+// Group numbers of GPTQ (g_idx) beyond the rows of scales. Read without --data if they are small.
+void report_group_order(QuantCheck& check, const QuantFamily& family, std::size_t k);
+// Router biases in 16 bits beside others in 32.
+void report_router_bias(QuantCheck& check);
+// Scales of the key-value cache of which one layer has only one.
+void report_cache_scales(QuantCheck& check);
+// A quantiser's own settings (NAME.weight_quantizer.*) beside weights that it has packed.
+void report_quantiser_state(QuantCheck& check, const QuantFamily& family);
+
+}  // namespace shw
