@@ -129,10 +129,44 @@ std::string targets_in_code(std::string_view format) {
   return text.empty() ? "no" : text;
 }
 
+// Titles of the formats that fit, in one cell.
+template <class Fits>
+std::string titles_of_formats(const std::vector<verbs::KnownFormat>& formats, Fits fits) {
+  std::string text;
+  for (const verbs::KnownFormat& format : formats) {
+    if (fits(format)) text += (text.empty() ? "" : ", ") + in_cell(format.title);
+  }
+  return text;
+}
+
+// What opens, is written, checked and refused. README has a copy between the marks.
+std::string formats_summary() {
+  const std::vector<verbs::KnownFormat> formats = verbs::known_formats();
+  std::string refused;
+  for (std::string_view title : verbs::refused_formats())
+    refused += (refused.empty() ? "" : ", ") + in_cell(title);
+  return fmt::format(
+      "<!-- formats -->\n"
+      "| | formats |\n"
+      "|---|---|\n"
+      "| **opens**, and `convert` writes it in another form | {} |\n"
+      "| **writes** by `convert --to` | {} |\n"
+      "| **writes** by `repair`, in the form that it had | {} |\n"
+      "| **checks** with `check --data` the checksums that items have | {} |\n"
+      "| **refuses** by name, and says what reads it | {} |\n"
+      "<!-- end of formats -->\n",
+      titles_of_formats(formats, [](const auto&) { return true; }),
+      titles_of_formats(formats,
+                        [](const auto& format) { return targets_in_code(format.name) != "no"; }),
+      titles_of_formats(formats,
+                        [](const auto& format) { return format.repaired != Rewrite::kNone; }),
+      titles_of_formats(formats, [](const auto& format) { return format.has_checksums; }), refused);
+}
+
 std::string formats_section() {
   std::string text =
-      "## Formats\n\n"
-      "In the order in which a folder is tried. [formats.md](formats.md) says more on each.\n\n"
+      "## Formats\n\n" + formats_summary() +
+      "\nIn the order in which a folder is tried. [formats.md](formats.md) says more on each.\n\n"
       "| format | is told by | `format` in JSON | `convert --to` | `repair` writes | items have "
       "checksums |\n"
       "|---|---|---|---|---|---|\n";
@@ -140,8 +174,6 @@ std::string formats_section() {
     text += fmt::format("| {} | {} | `{}` | {} | {} | {} |\n", in_cell(format.title),
                         in_cell(format.sign), format.name, targets_in_code(format.name),
                         repair_words(format.repaired), format.has_checksums ? "yes" : "no");
-  text += "\nRefused by name:\n\n";
-  for (std::string_view title : verbs::refused_formats()) text += fmt::format("- {}\n", title);
   return text + "\n";
 }
 

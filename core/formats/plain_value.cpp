@@ -98,7 +98,7 @@ PlainValue ValueWalk::tensor(NodeId node) const {
   if (!pickled || volume(pickled->sizes) != 1 || pickled->negative) return {};
   std::uint32_t width = size_of(pickled->dtype);
   auto header = header_of(*zip_, *pickled, false);
-  const ZipEntry* record = zip_->find("data/" + pickled->storage_key);
+  const ZipEntry* record = zip_->find_storage(pickled->storage_key);
   if (!header || record == nullptr || record->deflated || width == 0 || width > 8) return {};
   auto at = header->payload_offset + static_cast<std::uint64_t>(header->storage_offset) * width;
   auto bytes = read_bytes(zip_->source(), at, width);

@@ -191,6 +191,7 @@ std::vector<FolderPart> folder_parts(std::span<const Entry> entries,
     parts.push_back({folder, folder + "."});
   }
   if (has("model_index.json")) return parts;
+  if (models.size() == 2 && optimizers.empty() && models[1] == models[0] + "_ema") return parts;
   if (models.size() > 1 && has_trainer_files(entries) && !has_step_folder(models)) return parts;
   // Models and optimizers are paired by name.
   if (models.size() != optimizers.size() || models.empty()) return {};

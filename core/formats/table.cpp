@@ -17,6 +17,7 @@
 #include "core/formats/tar/nemo_open.h"
 #include "core/formats/tensor_parallel/parallel_open.h"
 #include "core/formats/torch_checkpointing/items_open.h"
+#include "core/formats/torch_export/export_table.h"
 #include "core/formats/torch_file/bare_pickle.h"
 #include "core/formats/torch_file/torch_file_table.h"
 #include "core/formats/torch_file/torch_zip.h"
@@ -41,6 +42,7 @@ std::span<const FormatRow> formats() {
                                    kMegatronLegacyRow,
                                    kMetaLlamaRow,
                                    kTorchFileRow,
+                                   kTorchExportRow,
                                    kHdf5Row,
                                    kGgufRow,
                                    kOrbaxRow,

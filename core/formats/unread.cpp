@@ -59,16 +59,29 @@ constexpr auto kUnreadFormats = std::to_array<UnreadFormat>({
               name.find(".data-00000-of-") != std::string_view::npos;
      },
      "tf.train.load_checkpoint reads it.", true},
-    {"a program that torch.export saved (.pt2)",
-     [](std::string_view, std::string_view name) { return name.ends_with(".pt2"); },
-     "torch.save(torch.export.load(FILE).state_dict, NEW) writes its weights in a form that is "
-     "read.",
-     true},
     {"a PaddlePaddle model",
      [](std::string_view, std::string_view name) {
        return ends_with_one_of(name, std::to_array<std::string_view>({".pdparams", ".pdopt"}));
      },
      "paddle.load reads it.", true},
+    {"a TensorRT engine",
+     [](std::string_view, std::string_view name) {
+       return ends_with_one_of(name, std::to_array<std::string_view>({".engine", ".plan", ".trt"}));
+     },
+     "It is compiled for one GPU: open the checkpoint from which it was built.", true},
+    {"an OpenVINO model",
+     [](std::string_view, std::string_view name) {
+       return name == "openvino_model.xml" || name == "openvino_model.bin";
+     },
+     "openvino.Core().read_model reads it.", true},
+    {"a TensorFlow Lite model",
+     [](std::string_view, std::string_view name) {
+       return ends_with_one_of(name, std::to_array<std::string_view>({".tflite", ".litertlm"}));
+     },
+     "ai_edge_litert's Interpreter reads it.", true},
+    {"a model of XGBoost",
+     [](std::string_view, std::string_view name) { return name.ends_with(".ubj"); },
+     "xgboost.Booster().load_model reads it.", true},
     {"the folder of a training run, in which no model was found (Trainer's or accelerate's)",
      [](std::string_view path, std::string_view name) {
        return is_at_top(path) && (name == "trainer_state.json" || is_random_state(name));

@@ -44,6 +44,12 @@ bool is_known_kind(std::string_view kind) {
   return contains(kMoments, kind) || contains(kMasters, kind) || kind == "momentum_buffer";
 }
 
+// Names of a module's own tensors: a dict "state" of a model has them (demucs), an optimizer's not.
+bool is_of_module(std::string_view kind) {
+  return kind.starts_with("weight") || kind.starts_with("bias") || kind.starts_with("running_") ||
+         kind == "num_batches_tracked";
+}
+
 // "optimizer.state.param.decoder.layers.0.weight" is a master; "optimizer.state.param.exp_avg" is
 // the moment of a parameter called "param".
 bool is_megatron_master(std::string_view first, std::string_view after) {
@@ -79,7 +85,7 @@ std::optional<StatePath> parse_state_fqn(std::string_view fqn) {
       std::size_t dot = rest.rfind('.');
       const StatePath path{rest.substr(0, dot), rest.substr(dot + 1)};
       // One of several optimizers may use its own name: "muon.state.<fqn>.momentum_buffer".
-      if (of_optimizer || is_known_kind(path.kind)) return path;
+      if ((of_optimizer && !is_of_module(path.kind)) || is_known_kind(path.kind)) return path;
     }
     of_optimizer = (of_optimizer && depth > 0) || part.find("optim") != std::string_view::npos;
   }

@@ -111,6 +111,16 @@ TEST_CASE("docs: the page of verbs is what the program prints") {
   CHECK(run.out == text_of(kRoot / "docs" / "verbs.md"));
 }
 
+TEST_CASE("docs: README's table of formats is the one that the program prints") {
+  const auto table_in = [](const std::string& text) {
+    const std::size_t begin = text.find("<!-- formats -->"), end = text.find("<!-- end of formats");
+    REQUIRE(begin != text.npos);
+    REQUIRE(end != text.npos);
+    return text.substr(begin, end - begin);
+  };
+  CHECK(table_in(text_of(kRoot / "README.md")) == table_in(text_of(kRoot / "docs" / "verbs.md")));
+}
+
 TEST_CASE("docs: sentences and paragraphs of every page are short") {
   for (const fs::path& page : pages()) {
     CAPTURE(page.string());

@@ -34,6 +34,8 @@ inline constexpr auto kFormatFolders = std::to_array<FormatFolder>({
     {"meta-llama", "folders/meta_llama"},
     {"torch", "torch-2.15/torch_save/training.pt"},
     {"torch", "torch-2.15/torch_save/legacy.pt"},
+    {"torch", "torch-2.15/torch_script/scripted.pt"},
+    {"torch-export", "torch-2.15/torch_export/program.pt2"},
     {"hdf5", "keras-3/weights_sharded/ckpt"},
     {"hdf5", "keras-3/archive/ckpt"},
     {"gguf", "gguf/split/ckpt"},

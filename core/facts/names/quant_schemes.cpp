@@ -182,6 +182,7 @@ Shape scale_of_mxfp4(const QuantConfig&, ExtentsView weight, ExtentsView compani
   return exact_or_padded(elements_of_fp4(weight), kMxGroup, companion);
 }
 Shape scale_of_nvfp4(const QuantConfig&, ExtentsView weight, ExtentsView companion) {
+  if (has_groups_of_inputs(weight, companion)) return std::nullopt;
   return exact_or_padded(elements_of_fp4(weight), kNvGroup, companion);
 }
 
@@ -259,6 +260,11 @@ constexpr QuantCompanion kTwoLevels[] = {
     {".weight_scale_2", kAlways, true, single_number},
     {".input_scale", kAsOthers, true, nullptr},
 };
+constexpr QuantCompanion kTwoLevelsParameter[] = {
+    {"_weight_scale", kAlways, true, scale_of_nvfp4},
+    {"_weight_scale_2", kAlways, true, single_number},
+    {"_input_scale", kAsOthers, true, nullptr},
+};
 // transformers' names for a parameter W: _W_qdata, _W_scale, _W_zero_point.
 constexpr QuantCompanion kTorchao[] = {
     {"_scale", kAsOthers, true, nullptr},
@@ -287,6 +293,8 @@ constexpr QuantScheme kSchemes[] = {
      QuantForm::kInt8Rows},
     {"NVFP4", "modelopt", ".weight", is_bytes, kTwoLevels, ".weight_scale_2", QuantForm::kTwoLevels,
      is_nvfp4},
+    {"NVFP4", "modelopt", "", is_bytes, kTwoLevelsParameter, "_weight_scale_2",
+     QuantForm::kTwoLevels, is_nvfp4},
     {"MXFP4", "modelopt|quark", ".weight", is_bytes, kMxFp4, {}, QuantForm::kMxRows, is_mxfp4},
     {"8-bit",
      "fp8|compressed-tensors|modelopt|fbgemm_fp8",

@@ -53,6 +53,13 @@ enum class QuantForm {
 inline constexpr std::int64_t kMxGroup = 32, kNvGroup = 16;
 // `elements` is the shape of the decoded weight.
 Extents shape_of_groups(ExtentsView elements, std::int64_t group);
+// True for stacked experts of NVFP4, [experts, inputs / 2, outputs], whose groups and pairs of
+// numbers are along the inputs: the scale is [experts, inputs / 16, outputs] (modelopt).
+inline bool has_groups_of_inputs(ExtentsView weight, ExtentsView scale) {
+  return weight.size() == 3 && scale.size() == 3 && weight[0] == scale[0] &&
+         weight[1] % (kNvGroup / 2) == 0 && weight[1] / (kNvGroup / 2) == scale[1] &&
+         weight[2] == scale[2];
+}
 
 struct QuantScheme {
   std::string_view title;    // "FP8"

@@ -38,11 +38,39 @@ Result<DecodedWeight> affine_form(const QuantSource& from) {
   return scaled_form(from, from.beside(1), 1.0f);
 }
 
+// Stacked experts of NVFP4 whose groups and pairs of numbers are along the inputs.
+Result<DecodedWeight> two_level_experts_form(const QuantSource& from) {
+  const Extents shape = copy_of(from.weight());
+  const TensorId scale = *from.beside(0), one = *from.beside(1);
+  if (volume(from.c().shape(one)) != 1) return from.unread("has no single number of the tensor");
+  DecodedWeight decoded = from.result(from.pair.stem, {shape[0], shape[1] * 2, shape[2]});
+  decoded.decode = [checkpoint = from.checkpoint, weight = from.pair.weight, scale, one, shape](
+                       std::int64_t first, std::int64_t count) -> QuantFloats {
+    const Checkpoint& c = *checkpoint;
+    SHW_TRY(Bytes bytes, bytes_in_box(c, weight, rows_box(shape, first, count)));
+    SHW_TRY(std::vector<float> scales,
+            floats_in_box(c, scale, rows_box(c.shape(scale), first, count)));
+    SHW_TRY(std::vector<float> global, all_floats(c, one));
+    const auto outputs = static_cast<std::size_t>(shape[2]);
+    std::vector<float> out(bytes.size() * 2);
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const std::size_t input = i / outputs, output = i % outputs;  // of all experts read
+      const unsigned both = std::to_integer<unsigned>(bytes[input / 2 * outputs + output]);
+      const float number = kFp4Numbers[input % 2 == 0 ? both & 0xF : both >> 4];
+      out[i] = number * (scales[input / kNvGroup * outputs + output] * global[0]);
+    }
+    return out;
+  };
+  return decoded;
+}
+
 // NVFP4: two elements per byte, a float8 scale per group of a row, and one number per tensor.
 // `divides`: scales are divided by that number (compressed-tensors).
 Result<DecodedWeight> two_level_form(const QuantSource& from, std::size_t companion, bool divides) {
   const ExtentsView shape = from.weight();
   const auto scale = from.beside(0), one = from.beside(companion);
+  if (scale && one && !divides && has_groups_of_inputs(shape, from.c().shape(*scale)))
+    return two_level_experts_form(from);
   if (!scale || !one || shape.size() != 2 || volume(from.c().shape(*one)) != 1)
     return from.unread("is not a matrix of FP4 with scales of two levels");
   const ExtentsView scale_shape = from.c().shape(*scale);
@@ -50,8 +78,9 @@ Result<DecodedWeight> two_level_form(const QuantSource& from, std::size_t compan
   if (scale_shape.size() != 2 || scale_shape[0] != shape[0] || scale_shape[1] < 1 ||
       columns % scale_shape[1] != 0)
     return from.unread("has scales that do not fit its rows");
-  const std::string fqn = from.pair.stem + ".weight";
-  DecodedWeight decoded = from.result(fqn, {shape[0], columns});
+  const bool is_parameter = from.c().fqn(from.pair.weight) == from.pair.stem;
+  DecodedWeight decoded =
+      from.result(from.pair.stem + (is_parameter ? "" : ".weight"), {shape[0], columns});
   decoded.decode = [checkpoint = from.checkpoint, weight = from.pair.weight, scale = *scale,
                     one = *one, columns,
                     divides](std::int64_t first, std::int64_t count) -> QuantFloats {

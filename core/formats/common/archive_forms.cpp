@@ -39,7 +39,7 @@ std::optional<ArchiveForms::Form> ArchiveForms::form_of(const TorchItem& item) {
   const ZipReader& zip = item.zip;
   const ZipEntry* pickle = zip.find("data.pkl");
   const ZipEntry* order = zip.find("byteorder");
-  const ZipEntry* payload = zip.find("data/" + item.storage_key);
+  const ZipEntry* payload = zip.find_storage(item.storage_key);
   const ZipEntry* version = find_version(zip);
   // If all checksums are zero they are absent, which may differ in another archive; this form
   // requires that they are present.

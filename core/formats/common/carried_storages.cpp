@@ -29,7 +29,7 @@ Status check_tensors(const CarriedFrom& from, NodeId value) {
 Result<CarriedStorage> carry_storage(const CarriedFrom& from, const std::string& key,
                                      Progress* progress) {
   const ZipReader& zip = *from.zip;
-  const ZipEntry* record = zip.find("data/" + key);
+  const ZipEntry* record = zip.find_storage(key);
   if (record == nullptr)
     return zip.damaged(0, "the archive has no record data/" + key.substr(0, 80));
   CarriedStorage out;

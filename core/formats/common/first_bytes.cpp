@@ -19,6 +19,7 @@ constexpr auto kMarks = std::to_array<Mark>({
     {0, "GGUF"sv, "a GGUF file (llama.cpp)"},
     {0, "tjgg"sv, "a GGML file (llama.cpp before GGUF)"},
     {0, "lmgg"sv, "a GGML file (llama.cpp before GGUF)"},
+    {0, "ftrt"sv, "a TensorRT engine"},
     {0, "\x93NUMPY"sv, "a NumPy array (.npy)"},
     {0, "\x89HDF\r\n\x1a\n"sv, "an HDF5 file"},
     {0, "PK\3\4"sv, "a zip archive"},

@@ -116,7 +116,8 @@ constexpr auto kMadeOfData = std::to_array<NamesOfModule>({
     {"torch.torch_version", " TorchVersion "},
     {"torch._utils", " _rebuild_nested_tensor "},
     {"torch._tensor", " _rebuild_from_type "},
-    {"torch.nested._internal.nested_tensor", " _rebuild_njt "},
+    {"torch.nested._internal.nested_tensor", " NestedTensor _rebuild_njt "},
+    {"joblib.numpy_pickle", " NumpyArrayWrapper "},
     {"torch.jit._pickle",
      " build_intlist build_doublelist build_boollist build_tensorlist "
      "build_tensor_from_id restore_type_tag "},
@@ -183,6 +184,10 @@ bool is_acting_module(std::string_view module) {
   return has_name_word(kActingModules, package_of(module)) || module == "logging.config" ||
          module == "logging.handlers" || is_inside(module, "torch.package") ||
          is_inside(module, "torch.hub") || is_inside(module, "torch.utils.cpp_extension");
+}
+
+bool is_script_module(std::string_view module) {
+  return is_inside(module, "__torch__");
 }
 
 bool is_path_of_classes(std::string_view name) {

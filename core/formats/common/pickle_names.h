@@ -22,6 +22,8 @@ bool is_acting_module(std::string_view module);
 bool is_acting_name(std::string_view name);
 // True if every part of a dotted name looks like a class: "Outer.Inner".
 bool is_path_of_classes(std::string_view name);
+// True for the modules of classes that a TorchScript file brings along: "__torch__.torch.nn".
+bool is_script_module(std::string_view module);
 
 // True for names of Python, torch and numpy that only construct data.
 bool is_made_of_data(std::string_view module, std::string_view name);

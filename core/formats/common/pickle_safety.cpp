@@ -154,6 +154,7 @@ bool is_known(std::string_view module, std::string_view name) {
   if (is_acting_name(name)) return false;
   if (std::find(kKnownNames.begin(), kKnownNames.end(), Name{module, name}) != kKnownNames.end())
     return true;
+  if (is_script_module(module)) return true;
   if (module == "torch")
     return dtype_from_torch(name).has_value() || dtype_from_storage_class(name).has_value();
   if (module == "pathlib" || module == "pathlib._local") return contains(kPathClasses, name);

@@ -64,7 +64,7 @@ std::array<const ZipEntry*, 3> said_records(const ZipReader& zip) {
   return {zip.find(kFormatVersionRecord), zip.find(kAlignmentRecord), zip.find(kIdRecord)};
 }
 
-Status check_is_of_torch_save(const ZipReader& zip) {
+Status check_is_of_torch(const ZipReader& zip) {
   const std::string& first = zip.entries().front().name;
   const std::string folder = first.substr(0, first.find('/') + 1);
   for (const ZipEntry& entry : zip.entries()) {
@@ -74,15 +74,20 @@ Status check_is_of_torch_save(const ZipReader& zip) {
         fmt::format("the record \"{}\" lies {}: torch.load opens no such archive", entry.name,
                     folder.empty() ? "in no folder" : "outside of the folder " + folder));
   }
-  if (const ZipEntry* constants = zip.find("constants.pkl"))
-    return zip.damaged(constants->header_offset,
-                       "the archive has a record constants.pkl, as TorchScript's have: torch.load "
-                       "does not open it as tensors");
   for (const ZipEntry* record : said_records(zip)) {
     if (record == nullptr) continue;
     if (auto data = zip.data_offset(*record); !data) return tl::unexpected(data.error());
   }
   return check_version(zip);
+}
+
+Status check_is_of_torch_save(const ZipReader& zip) {
+  SHW_CHECK(check_is_of_torch(zip));
+  if (const ZipEntry* constants = zip.find(kConstantsRecord))
+    return zip.damaged(constants->header_offset,
+                       "the archive has a record constants.pkl, as TorchScript's have: torch.load "
+                       "does not open it as tensors");
+  return {};
 }
 
 Status check_said_records(const ZipReader& zip) {

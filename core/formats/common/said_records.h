@@ -9,8 +9,13 @@
 
 namespace shw {
 
-// Fails if torch.load would refuse the archive: no format version, records in more than one folder,
-// a bad local header of a record that torch parses, or constants.pkl, which marks TorchScript.
+// The record that marks TorchScript (torch.jit.save): the constants of its program.
+inline constexpr std::string_view kConstantsRecord = "constants.pkl";
+
+// Fails if torch's reader would refuse the archive: no format version, records in more than one
+// folder, or a bad local header of a record that torch parses.
+Status check_is_of_torch(const ZipReader& zip);
+// Fails also for TorchScript, which torch.load does not open as tensors.
 Status check_is_of_torch_save(const ZipReader& zip);
 
 // The record from which torch reads the format version; null if there is none.

@@ -140,7 +140,7 @@ void SideWalk::add(NodeId node) {
 Result<SideTensor> SideWalk::read_plain(NodeId node) const {
   SHW_TRY(PickledTensor pickled, pickled_tensor(tree_, node, zip_.source().name()));
   SHW_TRY(ItemHeader header, header_of(zip_, pickled, big_endian_));
-  if (zip_.find("data/" + pickled.storage_key)->deflated || pickled.conjugate || pickled.negative)
+  if (zip_.find_storage(pickled.storage_key)->deflated || pickled.conjugate || pickled.negative)
     return fail(ErrorKind::kUnsupported, "is compressed, conjugated or negated, and not read here",
                 {zip_.source().name(), header.payload_offset});
   SideTensor tensor;

@@ -42,7 +42,7 @@ Result<OpenItem> opened_archive(const ItemRange& plain, bool transformed, ZipEnd
           open_torch_item(plain.source, plain.offset, plain.length, std::move(read)));
   if (forms != nullptr) forms->keep(opened);
   OpenItem item{std::move(opened.header), plain.source};
-  const ZipEntry& record = *opened.zip.find("data/" + opened.storage_key);
+  const ZipEntry& record = *opened.zip.find_storage(opened.storage_key);
   item.header.compressed = transformed || record.deflated;
   if (record.deflated) {
     SHW_TRY(item.storage, opened.zip.source_of(record));

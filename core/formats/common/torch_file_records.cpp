@@ -20,7 +20,9 @@ constexpr std::uint64_t kMaxWhole = std::uint64_t{64} << 20;
 
 bool is_storage(std::string_view name) {
   std::size_t slash = name.find('/');
-  return slash != std::string_view::npos && name.substr(slash).starts_with("/data/");
+  if (slash == std::string_view::npos) return false;
+  name.remove_prefix(slash);
+  return name.starts_with("/data/") || name.starts_with("/constants/");
 }
 
 }  // namespace
@@ -40,16 +42,22 @@ Result<ZipReader> open_torch_records(std::shared_ptr<const ByteSource> source) {
                 "torch.save(torch.load(FILE, weights_only=False), NEW) writes the form that is "
                 "read. That runs what is in FILE.");
   const std::string_view told = format_from_magic(first);
-  return fail(ErrorKind::kDamaged,
-              "does not begin as a file of torch.save does, with PK" +
-                  (told.empty() ? std::string() : ": it is " + std::string(told)),
-              {source->name(), 0});
+  return fail(
+      ErrorKind::kDamaged,
+      "does not begin as a file of torch.save does, with PK" +
+          (told.empty() ? std::string() : ": it is " + std::string(told)),
+      {source->name(), 0},
+      told.find("GGML") == std::string_view::npos
+          ? std::string()
+          : "llama.cpp's convert_llama_ggml_to_gguf.py writes a GGUF file of a LLaMA model, "
+            "which is read. whisper.cpp still reads this form itself.");
 }
 
-std::vector<Finding> record_findings(const ZipReader& zip, const std::string& file) {
+std::vector<Finding> record_findings(const ZipReader& zip, const std::string& file,
+                                     bool is_program) {
   std::vector<Finding> findings;
   if (zip.is_bare()) return findings;
-  if (auto is = check_is_of_torch_save(zip); !is)
+  if (auto is = is_program ? check_is_of_torch(zip) : check_is_of_torch_save(zip); !is)
     findings.push_back(bad_record(file, "In " + file + ": " + is.error().message + ".",
                                   is.error().place.offset.value_or(0)));
   for (const ZipEntry& entry : zip.entries()) {

@@ -20,8 +20,10 @@ inline constexpr std::string_view kFilledRecord = "shardwright_filled";
 // error for another file names the format found by its first bytes.
 Result<ZipReader> open_torch_records(std::shared_ptr<const ByteSource> source);
 
-// Findings about records that torch.load needs and that are missing or changed.
-std::vector<Finding> record_findings(const ZipReader& zip, const std::string& file);
+// Findings about records that torch needs and that are missing or changed. `is_program`: the file
+// is TorchScript.
+std::vector<Finding> record_findings(const ZipReader& zip, const std::string& file,
+                                     bool is_program = false);
 
 Result<std::optional<std::string>> read_filled_record(const ZipReader& zip);
 

@@ -286,7 +286,7 @@ Status check_storage_words(const ZipReader& zip, const PickledTensor& tensor) {
 
 Result<ItemHeader> header_of(const ZipReader& zip, const PickledTensor& tensor, bool big_endian) {
   SHW_CHECK(check_storage_words(zip, tensor));
-  const ZipEntry* record = zip.find("data/" + tensor.storage_key);
+  const ZipEntry* record = zip.find_storage(tensor.storage_key);
   if (record == nullptr)
     return zip.damaged(0, "the archive has no record data/" + tensor.storage_key.substr(0, 80));
   SHW_TRY(std::uint64_t data, zip.data_offset(*record));
@@ -342,7 +342,7 @@ Status check_storages(const ZipReader& zip, const PickleTree& tree) {
     const bool is_known = read.has_value();
     if (!read && read.error().kind != ErrorKind::kUnsupported) return read;
     SHW_CHECK(check_storage_words(zip, said));
-    const ZipEntry* record = zip.find("data/" + said.storage_key);
+    const ZipEntry* record = zip.find_storage(said.storage_key);
     if (record == nullptr)
       return zip.damaged(0, "the archive has no record data/" + said.storage_key.substr(0, 80));
     if (is_known && record->length != said.storage_bytes)
@@ -379,16 +379,17 @@ Status check_inflated(const ZipReader& zip, const ZipEntry& record) {
 
 }  // namespace
 
-Result<Bytes> read_pickle_record(const ZipReader& zip, std::uint64_t limit) {
-  const ZipEntry* record = zip.find("data.pkl");
-  if (record == nullptr) return zip.damaged(0, "the archive has no record data.pkl");
+Result<Bytes> read_pickle_record(const ZipReader& zip, std::uint64_t limit, std::string_view name) {
+  const ZipEntry* record = zip.find(name);
+  if (record == nullptr) return zip.damaged(0, fmt::format("the archive has no record {}", name));
   SHW_CHECK(check_inflated(zip, *record));
   SHW_TRY(Bytes bytes, zip.read(*record, limit));
   // The bytes are in memory: a flipped bit is reported as damage here, and not as an unknown
   // class.
   if (!zip.crcs_absent() && crc32_of(bytes) != record->crc)
-    return zip.damaged(record->header_offset,
-                       "the record data.pkl changed after it was written: its checksum differs");
+    return zip.damaged(
+        record->header_offset,
+        fmt::format("the record {} changed after it was written: its checksum differs", name));
   return bytes;
 }
 

@@ -64,8 +64,10 @@ Result<ItemHeader> header_of(const ZipReader& zip, const PickledTensor& tensor, 
 // Checks that every storage in the pickle has a record of the recorded length.
 Status check_storages(const ZipReader& zip, const PickleTree& tree);
 
-// Reads data.pkl, and the byteorder record: without one, elements are little-endian.
-Result<Bytes> read_pickle_record(const ZipReader& zip, std::uint64_t limit);
+inline constexpr std::string_view kPickleRecord = "data.pkl";
+// Reads the pickle, and the byteorder record: without one, elements are little-endian.
+Result<Bytes> read_pickle_record(const ZipReader& zip, std::uint64_t limit,
+                                 std::string_view name = kPickleRecord);
 Result<bool> is_big_endian(const ZipReader& zip);
 
 struct TorchItem {

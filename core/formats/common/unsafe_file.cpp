@@ -1,7 +1,12 @@
 #include "core/formats/common/unsafe_file.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "core/base/little_endian.h"
@@ -18,6 +23,49 @@ constexpr std::uint64_t kMostUnmapped = std::uint64_t{4} << 20;
 constexpr std::size_t kMostPickles = 16;  // in one file
 constexpr std::size_t kMostTold = 8;
 constexpr PickleLimits kLimits{1u << 22, 200, 1u << 14};
+
+using ImportedName = std::pair<std::string_view, std::string_view>;  // module, name
+constexpr std::size_t kLongestImport = 100;
+
+bool is_imported_text(std::string_view text) {
+  return !text.empty() && text.size() <= kLongestImport &&
+         std::all_of(text.begin(), text.end(),
+                     [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '.'; });
+}
+
+// The operands of GLOBAL: "posix\nsystem\n".
+std::optional<ImportedName> global_at(std::string_view rest) {
+  rest = rest.substr(0, 2 * kLongestImport + 2);
+  const std::size_t first = rest.find('\n');
+  if (first == rest.npos) return std::nullopt;
+  const std::size_t second = rest.find('\n', first + 1);
+  if (second == rest.npos) return std::nullopt;
+  const ImportedName named{rest.substr(0, first), rest.substr(first + 1, second - first - 1)};
+  const bool is_named = is_imported_text(named.first) && is_imported_text(named.second);
+  return is_named ? std::optional(named) : std::nullopt;
+}
+
+// Takes a SHORT_BINUNICODE, and the MEMOIZE after it, off the end.
+std::optional<std::string_view> take_last_text(std::string_view& text) {
+  constexpr char kShortText = '\x8c', kMemoize = '\x94';
+  if (text.ends_with(kMemoize)) text.remove_suffix(1);
+  for (std::size_t length = 1; length <= kLongestImport && length + 2 <= text.size(); ++length) {
+    const std::size_t begin = text.size() - length;
+    if (text[begin - 2] != kShortText || static_cast<unsigned char>(text[begin - 1]) != length)
+      continue;
+    const std::string_view found = text.substr(begin);
+    text.remove_suffix(length + 2);
+    return is_imported_text(found) ? std::optional(found) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+// The two texts before STACK_GLOBAL.
+std::optional<ImportedName> stack_global_before(std::string_view text) {
+  const auto name = take_last_text(text);
+  const auto module = name ? take_last_text(text) : std::nullopt;
+  return module ? std::optional(ImportedName{*module, *name}) : std::nullopt;
+}
 
 class UnsafeFile {
  public:
@@ -63,9 +111,27 @@ class UnsafeFile {
 
   void look_before_damage(BytesView bytes, const Error& error) {
     if (!error.place.offset || *error.place.offset > bytes.size()) return;
+    look_between_arrays(bytes);
     Bytes begin(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(*error.place.offset));
     for (char opcode : {'N', '.'}) begin.push_back(static_cast<std::byte>(opcode));
     if (auto tree = decode_pickle(begin, path_, 0, kLimits)) take(*tree);
+  }
+
+  // joblib puts the elements of arrays between opcodes, so that no pickle can be decoded past the
+  // first array. Dangerous names after it are found by their bytes.
+  void look_between_arrays(BytesView bytes) {
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    if (text.substr(0, kMostUnmapped).find("joblib.numpy_pickle") == std::string_view::npos) return;
+    for (std::size_t at = 0; at < text.size(); ++at) {
+      const auto named = text[at] == 'c'      ? global_at(text.substr(at + 1))
+                         : text[at] == '\x93' ? stack_global_before(text.substr(0, at))
+                                              : std::nullopt;
+      if (!named || classify_pickled_name(named->first, named->second) != NameKind::kDangerous)
+        continue;
+      const std::string call = fmt::format("c{}\n{}\n)R.", named->first, named->second);
+      auto tree = decode_pickle(std::as_bytes(std::span(call)), path_, 0, kLimits);
+      if (tree && findings_.empty()) take(*tree);
+    }
   }
 
   void take(const PickleTree& tree) {

@@ -366,4 +366,8 @@ const ZipEntry* ZipReader::find(std::string_view name) const {
   return nullptr;
 }
 
+const ZipEntry* ZipReader::find_storage(std::string_view key) const {
+  return find(storage_folder_ + std::string(key));
+}
+
 }  // namespace shw

@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/base/progress.h"
@@ -68,6 +69,10 @@ class ZipReader {
   const std::vector<ZipEntry>& entries() const { return entries_; }
   // Finds a record by its name below the top directory ("data.pkl", "data/0"); null if missing.
   const ZipEntry* find(std::string_view name) const;
+  // Finds the record of a storage by its key ("0": "data/0"); null if missing.
+  const ZipEntry* find_storage(std::string_view key) const;
+  // From now on find_storage() looks in this folder: "constants/" in a TorchScript archive.
+  void set_storage_folder(std::string folder) { storage_folder_ = std::move(folder); }
   // True if every record's CRC is zero: the writer omitted checksums.
   bool crcs_absent() const { return crcs_absent_; }
 
@@ -118,7 +123,7 @@ class ZipReader {
   mutable Bytes head_;
   std::vector<ZipEntry> entries_;
   std::unordered_map<std::string, std::uint32_t> by_name_;  // only filled if there are many entries
-  std::string top_;
+  std::string top_, storage_folder_ = "data/";
   bool crcs_absent_ = false;
   bool is_bare_ = false;
 };

@@ -46,7 +46,7 @@ std::optional<WrappedPart> read_part(const ZipReader& zip, const PickleTree& tre
   const auto pickled = pickled_tensor(tree, wrapped.node, zip.source().name());
   if (!pickled || pickled->conjugate || pickled->negative) return std::nullopt;
   auto header = header_of(zip, *pickled, big_endian);
-  const ZipEntry* record = header ? zip.find("data/" + pickled->storage_key) : nullptr;
+  const ZipEntry* record = header ? zip.find_storage(pickled->storage_key) : nullptr;
   if (record == nullptr || record->deflated) return std::nullopt;
   return WrappedPart{wrapped.name, pickled->requires_grad, std::move(*header)};
 }

@@ -113,7 +113,7 @@ Result<ZeroTensor> ZeroFile::tensor(NodeId node) const {
     return fail(ErrorKind::kUnsupported, "is saved as the conjugate or the negative of its bytes",
                 {path_, tree_.at(node)});
   SHW_TRY(ItemHeader header, header_of(zip_, pickled, big_endian_));
-  const ZipEntry* record = zip_.find("data/" + pickled.storage_key);
+  const ZipEntry* record = zip_.find_storage(pickled.storage_key);
   if (record->deflated)
     return fail(ErrorKind::kUnsupported,
                 "lies in a record that is compressed, as torch.save never writes it",

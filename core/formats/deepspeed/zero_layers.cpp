@@ -25,6 +25,8 @@ std::string layer_file_name(const std::string& prefix, std::uint32_t rank) {
 }
 
 constexpr std::uint32_t kMostLostLayers = 256;
+// A layer with fewer tensors, such as an embedding or a norm, is not a block.
+constexpr std::size_t kFewestTensors = 4;
 
 // The number in "layer_03.".
 std::optional<std::uint32_t> layer_number(std::string_view prefix) {
@@ -47,7 +49,7 @@ class ZeroLayers {
         notes_(notes),
         chunks_(builder) {}
 
-  void run(std::span<const ZeroLayer> layers) {
+  void run(std::span<const ZeroLayer> layers, const std::optional<RecordedBlocks>& blocks) {
     std::map<std::string, std::set<std::uint32_t>> there;
     for (const ZeroLayer& layer : layers) {
       if (layer.rank >= kMostTensorRanks) {
@@ -68,6 +70,7 @@ class ZeroLayers {
       }
     }
     add_lost_layers(layers);
+    if (blocks) note_lost_blocks(*blocks);
     for (const std::string& fqn : order_) add(fqn, pieces_.at(fqn));
     note_joined(layers.empty() ? "" : layers.front().path);
     note_unread();
@@ -109,7 +112,6 @@ class ZeroLayers {
   // Adds the files of layers missing between two layers of one form. A layer without parameters has
   // no file, so a gap counts only among blocks of several tensors that mostly follow one another.
   void add_lost_layers(std::span<const ZeroLayer> layers) {
-    constexpr std::size_t kFewestTensors = 4;
     const auto known = forms();
     std::size_t adjacent = 0;
     std::vector<std::pair<std::uint32_t, std::uint32_t>> gaps;
@@ -132,6 +134,29 @@ class ZeroLayers {
               fmt::format("layer_{:02}{}", lost, layer.path.substr(layer.prefix.size() - 1)));
       }
     }
+  }
+
+  // Reports fewer blocks than the model has. Blocks are the layers with the commonest names.
+  void note_lost_blocks(const RecordedBlocks& recorded) {
+    std::map<std::string, std::int64_t> count_by_names;
+    std::int64_t there = 0;
+    for (const auto& [number, form] : forms()) {
+      std::string names;
+      for (const auto& [name, sizes] : form) names += name + "\n";
+      if (form.size() >= kFewestTensors) there = std::max(there, ++count_by_names[names]);
+    }
+    if (there == 0 || there >= recorded.count) return;
+    Finding finding = bad_record(
+        recorded.path,
+        fmt::format(
+            "{} records {} layers (args.num_layers), and the files of {} blocks are here: "
+            "{} missing. A load stops at the first one, or starts it at random values.",
+            recorded.path, recorded.count, there,
+            recorded.count - there == 1
+                ? std::string("one is")
+                : human_count(static_cast<std::uint64_t>(recorded.count - there)) + " are"));
+    finding.evidence = {{"expected", fmt::format("{} layers", recorded.count)}, {"count", there}};
+    notes_.findings.push_back(std::move(finding));
   }
 
   // Derives the number of ranks from one rank's files: the output matrix of attention is square in
@@ -243,8 +268,9 @@ class ZeroLayers {
 }  // namespace
 
 void add_zero_layers(CheckpointBuilder& builder, ZeroStorages& storages, const Directory& directory,
-                     std::span<const ZeroLayer> layers, ZeroNotes& notes) {
-  if (!layers.empty()) ZeroLayers(builder, storages, directory, notes).run(layers);
+                     std::span<const ZeroLayer> layers, const std::optional<RecordedBlocks>& blocks,
+                     ZeroNotes& notes) {
+  if (!layers.empty()) ZeroLayers(builder, storages, directory, notes).run(layers, blocks);
 }
 
 }  // namespace shw

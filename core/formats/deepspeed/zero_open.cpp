@@ -168,6 +168,7 @@ OpenedCheckpoint open_zero(std::shared_ptr<const Directory> directory, Progress*
   ZeroStorages storages(builder);
   ZeroNotes notes;
   std::optional<Error> error;
+  std::optional<RecordedBlocks> blocks;
   bool is_read = false;
   std::size_t mp_ranks = step.by_mp_rank.size();
   for (const auto& [mp_rank, files] : step.by_mp_rank) {
@@ -175,6 +176,8 @@ OpenedCheckpoint open_zero(std::shared_ptr<const Directory> directory, Progress*
     if (world.model && !alone)
       mp_ranks = add_missing_ranks(
           builder, step, std::clamp<std::int64_t>(world.model->mp_ranks, 1, kMostModelRanks));
+    if (!blocks && world.model && world.model->blocks)
+      blocks = RecordedBlocks{world.model->path, *world.model->blocks};
     if (!error && world.error) error = std::move(world.error);
     is_read = is_read || world.model || !world.optimizers.empty() || !files.parts.empty();
     const std::string prefix = mp_ranks > 1 ? fmt::format("mp_rank_{:02}.", mp_rank) : "";
@@ -182,7 +185,7 @@ OpenedCheckpoint open_zero(std::shared_ptr<const Directory> directory, Progress*
     add_zero_tensors(builder, storages, world, prefix, notes);
     add_zero_parts(builder, storages, *directory, files.parts, prefix, notes);
   }
-  add_zero_layers(builder, storages, *directory, step.layers, notes);
+  add_zero_layers(builder, storages, *directory, step.layers, blocks, notes);
   is_read = is_read || !step.layers.empty();
   if (!is_read && error) return tl::unexpected<Error>(std::move(*error));
   if (!step.layers.empty())

@@ -162,6 +162,7 @@ Result<ZeroModel> read_zero_model(const ZeroFile& file, bool whole, ZeroNotes& n
   const NodeId config = file.find(root, "ds_config");
   model.stage = file.integer(file.find(file.find(config, "zero_optimization"), "stage"));
   model.step = file.integer(file.find(root, "global_steps"));
+  model.blocks = file.integer(file.find(file.find(root, "args"), "num_layers"));
   if (!whole) return model;
   const NodeId module = file.find(root, "module");
   std::vector<NamedZeroValue> extra;  // extra states of modules

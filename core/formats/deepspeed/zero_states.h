@@ -29,11 +29,12 @@ struct ZeroModel {
   std::vector<ZeroShape> frozen = {};
   std::map<std::string, ZeroTensor> fragments = {};  // parts of frozen parameters
   std::vector<std::pair<std::string, std::string>> shared =
-      {};                                  // name, and name of the tensor that it shares
-  std::optional<std::int64_t> ranks = {};  // dp_world_size
-  std::int64_t mp_ranks = 1;               // mp_world_size
-  std::optional<std::int64_t> stage = {};  // in ds_config
-  std::optional<std::int64_t> step = {};   // global_steps
+      {};                                   // name, and name of the tensor that it shares
+  std::optional<std::int64_t> ranks = {};   // dp_world_size
+  std::int64_t mp_ranks = 1;                // mp_world_size
+  std::optional<std::int64_t> stage = {};   // in ds_config
+  std::optional<std::int64_t> step = {};    // global_steps
+  std::optional<std::int64_t> blocks = {};  // args.num_layers of GPT-NeoX
   std::vector<NamedZeroTensor> more_tensors =
       {};  // tensors of the optimizer and of the trainer's own additions
   std::vector<NamedZeroValue> values = {};

@@ -194,8 +194,19 @@ class ZeroTensors {
     const ZeroTensor& tensor = *flat_of(lead(), parameter.group, kind);
     if (is_partition(tensor, parameter.group)) return add_parts(parameter, fqn, kind);
     // A single number for the whole group, such as its step.
-    if (tensor.count() == 1) return (void)storages_.add_whole(fqn, tensor, lead().rank);
-    add_odd_state(parameter.group, kind);
+    if (tensor.count() != 1) return add_odd_state(parameter.group, kind);
+    const bool is_new = storages_.add_whole(fqn, tensor, lead().rank);
+    if (is_new && kind == "step" && stepped_.insert(parameter.group).second)
+      add_steps_of_ranks(ChunkId{builder_.chunk_count() - 1}, parameter.group);
+  }
+
+  // The other ranks' steps of a group are copies of the lead's, so that --data compares them.
+  void add_steps_of_ranks(ChunkId chunk, std::size_t group) {
+    for (const auto& [rank, optimizer] : world_.optimizers) {
+      const ZeroTensor* step = rank == lead().rank ? nullptr : flat_of(optimizer, group, "step");
+      if (step != nullptr && step->count() == 1)
+        builder_.add_replica({chunk, storages_.storage(step->place, step->big_endian), rank});
+    }
   }
 
   bool is_partition(const ZeroTensor& tensor, std::size_t group) const {
@@ -384,6 +395,7 @@ class ZeroTensors {
   const std::string& prefix_;
   ZeroNotes& notes_;
   std::vector<std::int64_t> lengths_;             // of partitions, by group
+  std::set<std::size_t> stepped_;                 // groups whose ranks' steps were added
   std::map<std::string, ZeroParameter> weights_;  // stage 3 only
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::string>, StorageId> lost_;
   std::map<std::uint32_t, std::int64_t> lost_end_;

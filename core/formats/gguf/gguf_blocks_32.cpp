@@ -63,6 +63,13 @@ void decode_gguf_q8_0(const std::byte* block, float* elements) {
     elements[i] = static_cast<float>(gguf_signed(block + 2 + i)) * scale;
 }
 
+// Layout: scale, sum of the codes times the scale, codes.
+void decode_gguf_q8_1(const std::byte* block, float* elements) {
+  const float scale = gguf_half(block);
+  for (unsigned i = 0; i < kElements32; ++i)
+    elements[i] = static_cast<float>(gguf_signed(block + 4 + i)) * scale;
+}
+
 void decode_gguf_iq4_nl(const std::byte* block, float* elements) {
   const float scale = gguf_half(block);
   for (unsigned i = 0; i < kElements32; ++i)

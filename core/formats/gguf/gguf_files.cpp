@@ -39,6 +39,12 @@ bool is_beside_model(const GgufFile& first) {
   return !type.empty() && type != "model";
 }
 
+// Projectors of before 2025 declare only their architecture.
+bool is_projector_file(const GgufFile& first) {
+  return first.header && (first.header->text("general.type") == "mmproj" ||
+                          first.header->text("general.architecture") == "clip");
+}
+
 Result<std::vector<std::string>> gguf_paths(const Directory& directory) {
   SHW_TRY(auto entries, directory.list());
   std::vector<std::string> paths;
@@ -115,8 +121,7 @@ Result<std::vector<std::string>> choose_family(const Directory& directory, const
   for (const auto& [name, paths] : all) {
     GgufFile first = read_gguf_file(directory, paths.front(), progress);
     if (is_cancelled(progress)) return cancelled_error();
-    const bool is_projector =
-        paths.size() == 1 && first.header && first.header->text("general.type") == "mmproj";
+    const bool is_projector = paths.size() == 1 && is_projector_file(first);
     if (is_projector)
       projectors.push_back(std::move(first));
     else if (is_beside_model(first))

@@ -80,25 +80,6 @@ void add_gguf_tensor(CheckpointBuilder& builder, const std::string& path, const 
   }
 }
 
-// Reports block types that this program cannot decode.
-void report_unread_types(CheckpointBuilder& builder, const GgufFile& file) {
-  std::map<std::string_view, std::vector<std::string>> by_type;
-  for (const GgufTensor& tensor : file.header->tensors) {
-    if (tensor.type != nullptr && !tensor.type->is_plain() && tensor.type->decode == nullptr)
-      by_type[tensor.type->name].push_back(tensor.name);
-  }
-  for (auto& [type, names] : by_type) {
-    Finding finding;
-    finding.rule = "not-looked-at";
-    finding.severity = Severity::kInfo;
-    finding.cause = fmt::format("{} of {} ({}) {} blocks of {}: their values are not decoded here.",
-                                plural(names.size(), "tensor"), file.path, some_of(names),
-                                names.size() == 1 ? "has" : "have", type);
-    finding.subjects = std::move(names);
-    builder.add_finding(std::move(finding));
-  }
-}
-
 // Checks the loader's requirement that tensors follow each other, padded to the alignment.
 void check_offsets(CheckpointBuilder& builder, const GgufFile& file) {
   const GgufHeader& header = *file.header;
@@ -197,7 +178,6 @@ void add_gguf_file(CheckpointBuilder& builder, const GgufFile& file, SeenNames& 
   }
   for (const GgufTensor& tensor : file.header->tensors)
     add_gguf_tensor(builder, file.path, tensor, seen);
-  report_unread_types(builder, file);
   check_offsets(builder, file);
 }
 

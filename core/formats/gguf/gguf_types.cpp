@@ -109,12 +109,12 @@ constexpr Codec kDecodedBlocks[] = {
     {"GGUF IQ4_XS", &kBlockReader<23>}, {"GGUF MXFP4", &kBlockReader<39>},
     {"GGUF NVFP4", &kBlockReader<40>},  {"GGUF Q1_0", &kBlockReader<41>},
     {"GGUF Q2_0", &kBlockReader<42>},   {"GGUF TQ1_0", &kBlockReader<34>},
-    {"GGUF TQ2_0", &kBlockReader<35>},
+    {"GGUF TQ2_0", &kBlockReader<35>},  {"GGUF IQ2_XXS", &kBlockReader<16>},
+    {"GGUF IQ2_XS", &kBlockReader<17>}, {"GGUF IQ3_XXS", &kBlockReader<18>},
+    {"GGUF IQ1_S", &kBlockReader<19>},  {"GGUF IQ3_S", &kBlockReader<21>},
+    {"GGUF IQ2_S", &kBlockReader<22>},  {"GGUF IQ1_M", &kBlockReader<29>},
+    {"GGUF Q8_1", &kBlockReader<9>},
 };
-
-constexpr Codec kUnreadBlocks[] = {{"GGUF IQ2_XXS"}, {"GGUF IQ2_XS"}, {"GGUF IQ3_XXS"},
-                                   {"GGUF IQ1_S"},   {"GGUF IQ3_S"},  {"GGUF IQ2_S"},
-                                   {"GGUF IQ1_M"}};
 
 constexpr GgufType plain(std::uint32_t id, std::string_view name, std::uint32_t bytes,
                          Dtype dtype) {
@@ -123,10 +123,6 @@ constexpr GgufType plain(std::uint32_t id, std::string_view name, std::uint32_t 
 constexpr GgufType decoded(std::uint32_t id, std::string_view name, std::uint32_t elements,
                            std::uint32_t bytes, GgufDecode* decode, std::size_t codec) {
   return {id, name, elements, bytes, Dtype::kFloat32, decode, &kDecodedBlocks[codec]};
-}
-constexpr GgufType unread(std::uint32_t id, std::string_view name, std::uint32_t bytes,
-                          std::size_t codec) {
-  return {id, name, 256, bytes, Dtype::kFloat32, nullptr, &kUnreadBlocks[codec]};
 }
 
 constexpr GgufType kTypes[] = {
@@ -137,26 +133,27 @@ constexpr GgufType kTypes[] = {
     decoded(6, "Q5_0", 32, 22, decode_gguf_q5_0, 2),
     decoded(7, "Q5_1", 32, 24, decode_gguf_q5_1, 3),
     decoded(8, "Q8_0", 32, 34, decode_gguf_q8_0, 4),
+    decoded(9, "Q8_1", 32, 36, decode_gguf_q8_1, 26),
     decoded(10, "Q2_K", 256, 84, decode_gguf_q2_k, 5),
     decoded(11, "Q3_K", 256, 110, decode_gguf_q3_k, 6),
     decoded(12, "Q4_K", 256, 144, decode_gguf_q4_k, 7),
     decoded(13, "Q5_K", 256, 176, decode_gguf_q5_k, 8),
     decoded(14, "Q6_K", 256, 210, decode_gguf_q6_k, 9),
     decoded(15, "Q8_K", 256, 292, decode_gguf_q8_k, 10),
-    unread(16, "IQ2_XXS", 66, 0),
-    unread(17, "IQ2_XS", 74, 1),
-    unread(18, "IQ3_XXS", 98, 2),
-    unread(19, "IQ1_S", 50, 3),
+    decoded(16, "IQ2_XXS", 256, 66, decode_gguf_iq2_xxs, 19),
+    decoded(17, "IQ2_XS", 256, 74, decode_gguf_iq2_xs, 20),
+    decoded(18, "IQ3_XXS", 256, 98, decode_gguf_iq3_xxs, 21),
+    decoded(19, "IQ1_S", 256, 50, decode_gguf_iq1_s, 22),
     decoded(20, "IQ4_NL", 32, 18, decode_gguf_iq4_nl, 11),
-    unread(21, "IQ3_S", 110, 4),
-    unread(22, "IQ2_S", 82, 5),
+    decoded(21, "IQ3_S", 256, 110, decode_gguf_iq3_s, 23),
+    decoded(22, "IQ2_S", 256, 82, decode_gguf_iq2_s, 24),
     decoded(23, "IQ4_XS", 256, 136, decode_gguf_iq4_xs, 12),
     plain(24, "I8", 1, Dtype::kInt8),
     plain(25, "I16", 2, Dtype::kInt16),
     plain(26, "I32", 4, Dtype::kInt32),
     plain(27, "I64", 8, Dtype::kInt64),
     plain(28, "F64", 8, Dtype::kFloat64),
-    unread(29, "IQ1_M", 56, 6),
+    decoded(29, "IQ1_M", 256, 56, decode_gguf_iq1_m, 25),
     plain(30, "BF16", 2, Dtype::kBfloat16),
     decoded(34, "TQ1_0", 256, 54, decode_gguf_tq1_0, 17),
     decoded(35, "TQ2_0", 256, 66, decode_gguf_tq2_0, 18),

@@ -17,7 +17,7 @@ struct GgufType {
   std::uint32_t elements = 1;     // per block
   std::uint32_t bytes = 0;        // per block
   Dtype dtype = Dtype::kUnknown;  // of the decoded elements: float32 for blocks
-  // Decodes one block; null for plain types and for unsupported blocks.
+  // Decodes one block; null for plain types.
   void (*decode)(const std::byte* block, float* elements) = nullptr;
   const Codec* codec = nullptr;
 

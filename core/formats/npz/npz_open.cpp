@@ -8,12 +8,12 @@
 #include "core/base/checked.h"
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
-#include "core/formats/common/crc32.h"
 #include "core/formats/common/lfs_pointer.h"
 #include "core/formats/common/numpy_dtype.h"
 #include "core/formats/common/open_advice.h"
 #include "core/formats/common/top_file.h"
 #include "core/formats/common/zip.h"
+#include "core/formats/common/zip_check.h"
 #include "core/formats/npz/npy_header.h"
 #include "core/formats/npz/npz_codec.h"
 #include "core/model/builder.h"
@@ -234,29 +234,8 @@ OpenedCheckpoint open_npz(std::shared_ptr<const Directory> directory, Progress* 
 }
 
 Result<DataCheck> check_npz(const std::shared_ptr<const ByteSource>& file, Progress* progress) {
-  constexpr std::uint64_t kPiece = std::uint64_t{1} << 20;
-  DataCheck check;
-  if (!file->name().ends_with(kNpzSuffix)) return check;
-  SHW_TRY(ZipReader archive, ZipReader::open(file, 0, file->size()));
-  for (const ZipEntry& entry : archive.entries()) {
-    SHW_TRY(auto record, archive.source_of(entry));
-    check.expected = entry.crc;
-    check.actual = 0;
-    for (std::uint64_t at = 0; at < entry.length; at += kPiece) {
-      if (is_cancelled(progress)) return cancelled_error();
-      SHW_TRY(Bytes piece, read_bytes(*record, at, std::min(kPiece, entry.length - at)));
-      check.actual = crc32_of(piece, check.actual);
-      if (progress != nullptr) progress->add(piece.size());
-    }
-    if (check.actual == check.expected) continue;
-    check.crc = DataCheck::Crc::kDiffers;
-    check.record = entry.name;
-    SHW_TRY(check.record_offset, archive.data_offset(entry));
-    check.record_length = entry.stored_length;
-    return check;
-  }
-  check.crc = DataCheck::Crc::kMatches;
-  return check;
+  if (!file->name().ends_with(kNpzSuffix)) return DataCheck{};
+  return check_zip_records(file, progress);
 }
 
 }  // namespace shw

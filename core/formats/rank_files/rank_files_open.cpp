@@ -146,11 +146,26 @@ class RankFilesReading {
   bool is_read_ = false;
 };
 
+// True if the file has DTensors of a mesh of `ranks` ranks.
+bool has_placements(const Directory& directory, const std::string& path, std::uint32_t ranks) {
+  auto source = directory.open(path);
+  auto opened = source ? open_side_file(*source) : tl::unexpected<Error>(source.error());
+  auto file = opened ? side_tensors_of(*opened) : tl::unexpected<Error>(opened.error());
+  return file && std::any_of(file->tensors.begin(), file->tensors.end(), [&](const auto& tensor) {
+           return tensor.sharding && tensor.sharding->mesh.ranks.size() == ranks;
+         });
+}
+
 Result<bool> has_rank_files(const DirectoryLook& look) {
   SHW_TRY(auto entries, look.entries());
-  return std::any_of(entries.begin(), entries.end(), [](const Entry& entry) {
+  const bool are_named = std::any_of(entries.begin(), entries.end(), [](const Entry& entry) {
     return is_top_file(entry) && parse_rank_file(entry.path).has_value();
   });
+  if (are_named) return true;
+  const RankFiles numbered = numbered_rank_files(entries);
+  return numbered.ranks != 0 &&
+         has_placements(look.directory(), numbered.by_kind.begin()->second.begin()->second,
+                        numbered.ranks);
 }
 
 NamedFile named_rank_file(std::string_view file) {
@@ -161,7 +176,8 @@ NamedFile named_rank_file(std::string_view file) {
 
 OpenedCheckpoint open_rank_files(std::shared_ptr<const Directory> directory, Progress* progress) {
   SHW_TRY(auto entries, directory->list());
-  const RankFiles files = rank_files_of(entries);
+  RankFiles files = rank_files_of(entries);
+  if (files.ranks == 0) files = numbered_rank_files(entries);
   if (progress != nullptr) progress->begin(Phase::kOpening, entries.size(), false);
   return RankFilesReading(std::move(directory), files).run(progress);
 }

@@ -1,6 +1,8 @@
-// Names of per-rank files of a sharded save, as in verl.
+// Names of per-rank files of a sharded save.
 //
-//   file = KIND_world_size_W_rank_R.pt      KIND = model | optim | extra_state | ...
+//   file = KIND_world_size_W_rank_R.pt      verl; KIND = model | optim | extra_state | ...
+//        | STEM_rank_R.pt, rank-R.pt ...    any program; W is the number of files. Only for files
+//                                           whose tensors carry their placements
 #pragma once
 
 #include <cstdint>
@@ -31,5 +33,8 @@ struct RankFiles {
 };
 // If there are saves by different numbers of ranks, chooses the one with the fewest missing files.
 RankFiles rank_files_of(std::span<const Entry> entries);
+// Files whose names give only the rank, if there is one series of them from rank 0 on without a
+// gap; otherwise empty. Their kind is "model".
+RankFiles numbered_rank_files(std::span<const Entry> entries);
 
 }  // namespace shw

@@ -22,6 +22,7 @@
 #include "core/formats/common/bad_record.h"
 #include "core/formats/common/filled_attribute.h"
 #include "core/formats/common/index_checks.h"
+#include "core/formats/common/newest_file.h"
 #include "core/formats/common/open_advice.h"
 #include "core/formats/common/part_names.h"
 #include "core/formats/common/safetensors_header.h"
@@ -151,6 +152,43 @@ void read_headers(
     found.headers.try_emplace(found.paths[i], std::move(read[i]));
 }
 
+// True if both files hold tensors of the same names.
+bool hold_same_names(const FileHeader& a, const FileHeader& b) {
+  const auto names_of = [](const FileHeader& file) {
+    std::set<std::string_view> names;
+    for (const SafetensorsEntry& entry : file.header.entries) names.insert(entry.name);
+    return names;
+  };
+  return a.header.entries.size() == b.header.entries.size() && names_of(a) == names_of(b);
+}
+
+// True for "lora-000001.safetensors". Shorter numbers count models, and say their precision.
+bool has_step_number(const std::string& path) {
+  constexpr std::ptrdiff_t kFewestDigits = 3;
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  return std::search_n(path.begin(), path.end(), kFewestDigits, true,
+                       [&](char c, bool wanted) { return is_digit(c) == wanted; }) != path.end();
+}
+
+// Leaves aside all but the newest of several saves of one model.
+void take_earlier_saves(FoundFiles& found) {
+  if (found.paths.size() < 2 ||
+      std::count_if(found.paths.begin(), found.paths.end(), has_step_number) + 1 <
+          std::ssize(found.paths))
+    return;
+  const Result<FileHeader>& first = found.headers.at(found.paths.front());
+  const bool are_alike = first && std::all_of(found.paths.begin() + 1, found.paths.end(),
+                                              [&](const std::string& path) {
+                                                const auto& other = found.headers.at(path);
+                                                return other && hold_same_names(*first, *other);
+                                              });
+  const auto newest = are_alike ? newest_by_name(found.paths) : std::nullopt;
+  if (!newest) return;
+  std::copy_if(found.paths.begin(), found.paths.end(), std::back_inserter(found.steps),
+               [&](const std::string& path) { return path != *newest; });
+  found.paths = {*newest};
+}
+
 // An index of a large model takes as long to read as the headers of its files.
 Result<FoundFiles> find_files(const Directory& directory, Progress* progress) {
   FoundFiles found;
@@ -161,6 +199,7 @@ Result<FoundFiles> find_files(const Directory& directory, Progress* progress) {
     found.steps = take_steps(found.paths);
     found.variants = take_variants(found.paths, directory);
     read_headers(found, directory, progress);
+    if (!is_cancelled(progress)) take_earlier_saves(found);
     return found;
   }
   read_headers(found, directory, progress, [&] {

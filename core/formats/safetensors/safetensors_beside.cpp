@@ -115,7 +115,7 @@ std::vector<std::string> take_steps(std::vector<std::string>& paths) {
 Finding steps_beside(const std::vector<std::string>& steps, const std::string& opened) {
   Finding finding = read_note(
       steps.front(),
-      fmt::format("Opened {}, the newest adapters of this training. Not looked at: {}, {} of it. "
+      fmt::format("Opened {}, the newest save of this training. Not looked at: {}, {} of it. "
                   "A path to {} opens {}.",
                   opened, some_of(steps), steps.size() == 1 ? "an earlier step" : "earlier steps",
                   steps.size() == 1 ? "it" : "one of them", steps.size() == 1 ? "it" : "that one"));

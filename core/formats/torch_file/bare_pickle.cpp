@@ -94,7 +94,8 @@ Result<std::vector<std::string>> bare_pickles(const DirectoryLook& look) {
   std::vector<std::string> found;
   for (const Entry& entry : entries) {
     const bool is_named = entries.size() == 1 || entry.path.ends_with(".pkl") ||
-                          entry.path.ends_with(".pickle") || entry.path.ends_with(".p");
+                          entry.path.ends_with(".pickle") || entry.path.ends_with(".p") ||
+                          entry.path.ends_with(".pdparams");
     if (!is_top_file(entry) || !is_named || trainer_file(entry.path) != TrainerFile::kNone)
       continue;
     SHW_TRY(Bytes first, look.first_bytes(entry.path, kBegin));

@@ -54,7 +54,7 @@ class Records {
 
  private:
   Status look(const std::string& key) const {
-    const ZipEntry* record = zip_.find("data/" + key);
+    const ZipEntry* record = zip_.find_storage(key);
     if (record == nullptr) return zip_.damaged(0, "the archive has no record data/" + key);
     SHW_TRY(std::uint32_t crc, zip_.crc_of(*record, progress_));
     if (crc == record->crc || zip_.crcs_absent()) return {};

@@ -20,7 +20,13 @@ std::vector<Finding> module_findings(const PickleTree& tree,
     if (findings.size() == kMostModules) break;
     const std::string type = class_of_pickled(tree, module);
     Finding finding = read_note(
-        path, fmt::format("{} holds a whole module of the class {}. Its {} are read by their "
+        path,
+        is_script_object(tree, module)
+            ? fmt::format("{} holds a TorchScript program of the class {}. Its {} are read by "
+                          "their attribute path, as its state_dict() names them; no code of "
+                          "it is run or checked.",
+                          path, type, plural(count, "tensor"))
+            : fmt::format("{} holds a whole module of the class {}. Its {} are read by their "
                           "attribute path, as its state_dict() names them; the class is not "
                           "imported, and its other attributes are not read.",
                           path, type, plural(count, "tensor")));

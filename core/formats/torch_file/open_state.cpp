@@ -1,5 +1,6 @@
 #include "core/formats/torch_file/open_state.h"
 
+#include "core/formats/common/said_records.h"
 #include "core/formats/common/torch_file_records.h"
 #include "core/formats/common/torch_item.h"
 
@@ -10,30 +11,43 @@ namespace {
 constexpr std::uint64_t kMaxStatePickle = std::uint64_t{1} << 30;
 constexpr PickleLimits kStateLimits{1u << 27, 200, 1u << 14};
 
-tl::unexpected<Error> is_a_program(const std::string& path) {
-  return fail(ErrorKind::kUnsupported,
-              "is a TorchScript program (torch.jit.save), which is not read", {path},
-              "torch.save(torch.jit.load(FILE).state_dict(), NEW) writes its weights in the form "
-              "that is read.");
+Result<OpenedState> open_pickle(const Directory& directory, const std::string& path,
+                                std::string_view record) {
+  SHW_TRY(auto source, directory.open(path));
+  SHW_TRY(ZipReader zip, open_torch_records(source));
+  SHW_TRY(Bytes pickle, read_pickle_record(zip, kMaxStatePickle, record));
+  SHW_TRY(std::uint64_t pickle_at, zip.data_offset(*zip.find(record)));
+  SHW_TRY(PickleTree tree, decode_pickle(pickle, source->name(), pickle_at, kStateLimits));
+  return OpenedState{std::move(zip), std::move(pickle), std::move(tree), {}};
 }
 
 }  // namespace
 
 Result<OpenedState> open_state(const Directory& directory, const std::string& path) {
-  SHW_TRY(auto source, directory.open(path));
-  SHW_TRY(ZipReader zip, open_torch_records(source));
-  SHW_TRY(Bytes pickle, read_pickle_record(zip, kMaxStatePickle));
-  SHW_TRY(std::uint64_t pickle_at, zip.data_offset(*zip.find("data.pkl")));
-  SHW_TRY(PickleTree tree, decode_pickle(pickle, source->name(), pickle_at, kStateLimits));
-  SHW_TRY(std::set<std::string> whole, read_whole_record(zip));
-  return OpenedState{std::move(zip), std::move(pickle), std::move(tree), std::move(whole)};
+  SHW_TRY(OpenedState state, open_pickle(directory, path, kPickleRecord));
+  SHW_TRY(state.whole, read_whole_record(state.zip));
+  if (state.zip.find(kConstantsRecord) != nullptr && !is_state_mapping(state.tree))
+    state.kind = StateKind::kProgram;
+  return state;
+}
+
+Result<OpenedState> open_constants(const Directory& directory, const std::string& path) {
+  SHW_TRY(OpenedState state, open_pickle(directory, path, kConstantsRecord));
+  state.zip.set_storage_folder("constants/");
+  state.kind = StateKind::kConstants;
+  return state;
 }
 
 Result<std::vector<StateEntry>> entries_of(const OpenedState& state, const std::string& path) {
-  // torch.jit.save's archive also has a data.pkl, which contains objects of the program.
-  if (state.zip.find("constants.pkl") != nullptr && !is_state_mapping(state.tree))
-    return is_a_program(path);
-  return flatten_state_dict(state.tree, path, state.whole);
+  if (state.kind != StateKind::kConstants) return flatten_state_dict(state.tree, path, state.whole);
+  std::vector<StateEntry> entries;
+  std::int64_t index = 0;
+  for (NodeId constant : state.tree.items(state.tree.root())) {
+    StateEntry entry{"constants." + std::to_string(index), {"constants", index}, constant};
+    ++index;
+    if (is_tensor_call(state.tree, constant)) entries.push_back(std::move(entry));
+  }
+  return entries;
 }
 
 }  // namespace shw

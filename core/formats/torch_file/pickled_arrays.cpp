@@ -109,7 +109,7 @@ class ArrayReading {
                         : std::span<const NodeId>{};
     const PickleGlobal* type = id.size() > 4 ? tree.global(id[1]) : nullptr;
     const auto key = type != nullptr ? tree.text(id[2]) : std::nullopt;
-    const ZipEntry* record = key ? records.find("data/" + std::string(*key)) : nullptr;
+    const ZipEntry* record = key ? records.find_storage(*key) : nullptr;
     if (record == nullptr) return unsupported("is a tensor whose storage is not plain");
     const bool is_there = record->header_offset <= nested.size() &&
                           record->length <= nested.size() - record->header_offset;

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "core/formats/common/pickle_names.h"
 #include "core/formats/common/torch_item.h"
 
 namespace shw {
@@ -17,6 +18,23 @@ NodeId pickled_mapping(const PickleTree& tree, NodeId node) {
 
 bool is_pickled_object(const PickleTree& tree, NodeId node) {
   return tree.kind(node) == NodeKind::kObject || tree.kind(node) == NodeKind::kReduce;
+}
+
+// The dict, list or tuple with the values of an object of TorchScript, of a typed list or dict, or
+// of a plain one; kAbsent for other nodes.
+NodeId script_values(const PickleTree& tree, NodeId node) {
+  NodeId held = node;
+  if (is_script_object(tree, node)) {
+    held = tree.state(node);
+  } else if (const PickleGlobal* named = tree.global(tree.callable(node));
+             named != nullptr && named->module == "torch.jit._pickle") {
+    const auto given = tree.items(tree.arguments(node));
+    held = given.empty() ? NodeId::kAbsent : given[0];
+  }
+  const NodeKind kind = tree.kind(held);
+  const bool has_values =
+      kind == NodeKind::kDict || kind == NodeKind::kList || kind == NodeKind::kTuple;
+  return has_values ? held : NodeId::kAbsent;
 }
 
 class ModuleWalk {
@@ -40,6 +58,7 @@ class ModuleWalk {
 
   Status visit(NodeId module, const std::string& prefix, int depth) {
     if (depth > kDeepestModule) return entangled(module);
+    if (is_script_object(tree_, module)) return visit_script(module, prefix, depth);
     SHW_CHECK(take_tensors(tree_.attribute(module, "_parameters"), prefix, {}));
     SHW_CHECK(take_tensors(tree_.attribute(module, "_buffers"), prefix, transient(module)));
     SHW_CHECK(take_tensors(tree_.attributes(module), prefix, {}));
@@ -48,6 +67,28 @@ class ModuleWalk {
       SHW_TRY(std::string name, name_of(prefix, items[i]));
       if (is_pickled_module(tree_, items[i + 1]))
         SHW_CHECK(visit(items[i + 1], name + ".", depth + 1));
+    }
+    return {};
+  }
+
+  // The values in the state of an object, or in a list, tuple or dict.
+  Status visit_script(NodeId node, const std::string& prefix, int depth) {
+    if (depth > kDeepestModule) return entangled(node);
+    const NodeId held = script_values(tree_, node);
+    const auto items = tree_.items(held);
+    const bool is_dict = tree_.kind(held) == NodeKind::kDict;
+    for (std::size_t i = 0; i + (is_dict ? 1 : 0) < items.size(); i += is_dict ? 2 : 1) {
+      if (visits_left_-- == 0) return entangled(node);
+      const NodeId value = items[is_dict ? i + 1 : i];
+      const bool is_tensor = is_tensor_call(tree_, value);
+      if (!is_tensor && script_values(tree_, value) == NodeId::kAbsent) continue;
+      const auto number = is_dict ? tree_.integer(items[i]) : static_cast<std::int64_t>(i);
+      SHW_TRY(std::string name, number ? joined_name(prefix, std::to_string(*number), node)
+                                       : name_of(prefix, items[i]));
+      if (is_tensor)
+        out_.tensors.emplace_back(std::move(name), value);
+      else
+        SHW_CHECK(visit_script(value, name + ".", depth + 1));
     }
     return {};
   }
@@ -72,10 +113,14 @@ class ModuleWalk {
     if (!text)
       return fail(ErrorKind::kUnsupported, "a part of a module has a name that is not text",
                   {file_, tree_.at(key)});
-    const std::size_t length = prefix.size() + text->size();
-    if (visits_left_-- == 0 || length > text_left_) return entangled(key);
+    return joined_name(prefix, *text, key);
+  }
+
+  Result<std::string> joined_name(const std::string& prefix, std::string_view part, NodeId node) {
+    const std::size_t length = prefix.size() + part.size();
+    if (visits_left_-- == 0 || length > text_left_) return entangled(node);
     text_left_ -= length;
-    return prefix + std::string(*text);
+    return prefix + std::string(part);
   }
 
   std::set<std::string_view> transient(NodeId module) const {
@@ -98,7 +143,14 @@ class ModuleWalk {
 
 }  // namespace
 
+bool is_script_object(const PickleTree& tree, NodeId node) {
+  const PickleGlobal* named =
+      is_pickled_object(tree, node) ? tree.global(tree.callable(node)) : nullptr;
+  return named != nullptr && is_script_module(named->module);
+}
+
 bool is_pickled_module(const PickleTree& tree, NodeId node) {
+  if (is_script_object(tree, node)) return true;
   if (!is_pickled_object(tree, node)) return false;
   for (std::string_view part : {"_parameters", "_buffers", "_modules"}) {
     const NodeId held = tree.attribute(node, part);

@@ -4,6 +4,12 @@
 //   module = object with the attributes _parameters, _buffers, _modules
 //            {name: tensor | None}, {name: tensor | None}, {name: module | None}
 //
+// TorchScript (torch.jit.save) pickles objects of classes below `__torch__`, whose code is beside
+// the pickle. Their tensors have the same names; those in lists and dicts have their index or key:
+//
+//   object = class `__torch__....`, then a state: {name: value} or a tuple of values
+//   value  = tensor | object | list, tuple or dict of values | anything else, which is left out
+//
 // Buffers in _non_persistent_buffers_set are not part of a state_dict(). Neither are tensors in
 // other attributes, but these are read, because they are stored nowhere else.
 #pragma once
@@ -18,6 +24,8 @@
 namespace shw {
 
 bool is_pickled_module(const PickleTree& tree, NodeId node);
+// True for an object of TorchScript, which is a pickled module too.
+bool is_script_object(const PickleTree& tree, NodeId node);
 // "models.resnet.ResNet"; "an unknown class" if the pickle does not name it.
 std::string class_of_pickled(const PickleTree& tree, NodeId node);
 

@@ -79,7 +79,11 @@ class TorchFileReader {
     if (auto finding = subclass_finding(tree_, subclasses_, path_))
       builder_.add_finding(std::move(*finding));
     SHW_CHECK(read_provenance(provenance));
-    for (Finding& finding : record_findings(zip_, path_)) builder_.add_finding(std::move(finding));
+    if (state_.kind != StateKind::kConstants) {
+      const bool is_program = state_.kind == StateKind::kProgram;
+      for (Finding& finding : record_findings(zip_, path_, is_program))
+        builder_.add_finding(std::move(finding));
+    }
     for (Finding& finding : unsafe_pickle_findings(tree_, path_, PickleOf::kPrograms))
       builder_.add_finding(std::move(finding));
     for (Finding& finding : storage_place_findings(tree_, path_))
@@ -149,7 +153,7 @@ class TorchFileReader {
 
   Result<ItemHeader> storage_of(const PickledTensor& pickled) const {
     SHW_TRY(ItemHeader header, header_of(zip_, pickled, codec_ != nullptr));
-    if (zip_.find("data/" + pickled.storage_key)->deflated)
+    if (zip_.find_storage(pickled.storage_key)->deflated)
       return fail(
           ErrorKind::kUnsupported,
           "lies in a record that is compressed, as torch.save never writes it: the file was "
@@ -398,7 +402,10 @@ Status read_part(CheckpointBuilder& builder, const Directory& directory, const s
   TorchFileReader reader(builder, path, state, big_endian, parts.named);
   SHW_CHECK(reader.read(parts.taken, parts.provenance, progress));
   parts.files.push_back(reader.take_indexed());
-  return {};
+  if (state.kind != StateKind::kProgram) return {};
+  SHW_TRY(OpenedState constants, open_constants(directory, path));
+  return TorchFileReader(builder, path, constants, big_endian, parts.named)
+      .read(parts.taken, parts.provenance, progress);
 }
 
 // Unsupported data, such as the format before torch 1.6, is reported as not checked instead of

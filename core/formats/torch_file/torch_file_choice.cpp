@@ -5,15 +5,30 @@
 #include <iterator>
 #include <vector>
 
+#include "core/base/letter_case.h"
 #include "core/base/little_endian.h"
 #include "core/formats/common/before_zip.h"
 #include "core/formats/common/magic.h"
+#include "core/formats/common/said_records.h"
 #include "core/formats/common/top_file.h"
+#include "core/formats/common/torch_item.h"
 #include "core/formats/common/trainer_names.h"
 #include "core/formats/torch_file/torch_index.h"
 
 namespace shw {
 namespace {
+
+// True for the first record of an archive, without its folder: the pickle, or in TorchScript the
+// first storage or another record that torch.jit.save writes before the pickle.
+bool is_first_record(std::string_view name) {
+  if (name == kPickleRecord || name == kConstantsRecord) return true;
+  if (name.starts_with("extra/") || name.starts_with("code/")) return true;
+  const std::size_t slash = name.find('/');
+  const std::string_view folder = name.substr(0, slash);
+  return slash != name.npos && (folder == "data" || folder == "constants") &&
+         name.size() > slash + 1 &&
+         std::all_of(name.begin() + static_cast<std::ptrdiff_t>(slash) + 1, name.end(), is_digit);
+}
 
 // Names of models, in order of priority.
 constexpr auto kModelNames =
@@ -32,24 +47,30 @@ Result<bool> is_torch_archive(const DirectoryLook& look, const std::string& path
   std::size_t length = load_little<std::uint16_t>(bytes, 26);
   auto rest = std::span(bytes).subspan(kLocalHeaderSize);
   std::string_view name(reinterpret_cast<const char*>(rest.data()), std::min(length, rest.size()));
-  return name.ends_with("/data.pkl");
+  return is_first_record(name.substr(std::min(name.size(), name.find('/') + 1)));
 }
 
 NamedFile named_torch_file(std::string_view file) {
   if (file.ends_with(kTorchIndexSuffix)) return NamedFile::kCheckpoint;
-  constexpr auto kEndings =
-      std::to_array<std::string_view>({".pt", ".pth", ".bin", ".ckpt", ".pth.tar", ".pt.tar"});
+  constexpr auto kEndings = std::to_array<std::string_view>(
+      {".pt", ".pth", ".th", ".bin", ".ckpt", ".pth.tar", ".pt.tar", ".pth.lora"});
   bool is_named = std::any_of(kEndings.begin(), kEndings.end(),
                               [&](std::string_view ending) { return file.ends_with(ending); });
   return is_named ? NamedFile::kAlone : NamedFile::kNothing;
+}
+
+bool is_numbered_save(std::string_view path) {
+  const std::size_t number = path.find_last_not_of("0123456789") + 1;
+  return path.find('.') == path.npos && path.size() - number >= 3 && number > 1 &&
+         path[number - 1] == '_';
 }
 
 Result<std::optional<std::string>> torch_file_in(const DirectoryLook& look) {
   SHW_TRY(auto entries, look.entries());
   std::vector<std::string> archives, named;
   for (const Entry& entry : entries) {
-    const bool is_named =
-        entries.size() == 1 || named_torch_file(entry.path) != NamedFile::kNothing;
+    const bool is_named = entries.size() == 1 || is_numbered_save(entry.path) ||
+                          named_torch_file(entry.path) != NamedFile::kNothing;
     if (!is_top_file(entry) || !is_named) continue;
     named.push_back(entry.path);
     SHW_TRY(bool is_archive, is_torch_archive(look, entry.path));

@@ -11,6 +11,8 @@ namespace shw {
 
 // True for the usual suffixes: .pt, .pth, .bin, .ckpt, .pth.tar.
 NamedFile named_torch_file(std::string_view file);
+// True for names without a suffix that end in a step, as programs for speech write: "g_00005000".
+bool is_numbered_save(std::string_view path);
 
 // Reads the first bytes: other archives begin with another record.
 Result<bool> is_torch_archive(const DirectoryLook& look, const std::string& path);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/base/words.h"
+#include "core/formats/small_json.h"
 #include "core/formats/torch_file/torch_file.h"
 #include "core/formats/torch_file/torch_file_choice.h"
 #include "core/formats/torch_file/torch_file_formats.h"
@@ -46,8 +47,16 @@ std::optional<Error> lacking_parts(std::span<const Entry> entries) {
                "Fetch what is missing. One part alone is opened by its name."};
 }
 
+// Megatron's zarr backend, whose tensors are arrays in folders beside common.pt.
+bool is_megatron_zarr(const DirectoryLook& look) {
+  const nlohmann::json metadata = read_small_json(look, "metadata.json");
+  return metadata.is_object() && metadata.contains("sharded_backend") &&
+         metadata["sharded_backend"] == "zarr";
+}
+
 Result<bool> has_torch_file(const DirectoryLook& look) {
   SHW_TRY(auto entries, look.entries());
+  if (is_megatron_zarr(look)) return false;
   const bool may_have_index = std::any_of(entries.begin(), entries.end(), [](const Entry& entry) {
     return entry.path.ends_with(".bin.index.json");
   });

@@ -62,8 +62,9 @@ Result<std::vector<std::string>> torch_weights_in(const DirectoryLook& look) {
   // Lightning's files are recognised by name.
   if (chosen_file(entries)) return weights;
   for (const Entry& entry : entries) {
-    if (!is_top_file(entry) || named_torch_file(entry.path) != NamedFile::kAlone ||
-        trainer_file(entry.path) != TrainerFile::kNone)
+    const bool is_named =
+        named_torch_file(entry.path) == NamedFile::kAlone || is_numbered_save(entry.path);
+    if (!is_top_file(entry) || !is_named || trainer_file(entry.path) != TrainerFile::kNone)
       continue;
     SHW_TRY(bool is_archive, is_torch_archive(look, entry.path));
     if (is_archive) weights.push_back(entry.path);

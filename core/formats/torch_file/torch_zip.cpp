@@ -31,19 +31,11 @@ bool is_saved_none(const Directory& inside, const std::string& path) {
   return state && state->tree.kind(state->tree.root()) == NodeKind::kNone;
 }
 
-// True for the archive of torch.export (.pt2), which keeps sample inputs in a file of torch.save
-// and the weights elsewhere.
-bool is_exported_program(std::span<const Entry> entries) {
-  return std::any_of(entries.begin(), entries.end(), [](const Entry& entry) {
-    return entry.path.substr(entry.path.rfind('/') + 1) == "archive_format";
-  });
-}
-
 // The files of torch.save in it, of an archive that is none itself.
 std::vector<std::string> torch_files_in(const Directory& inside) {
   std::vector<std::string> files;
   auto entries = inside.list();
-  if (!entries || is_exported_program(*entries)) return files;
+  if (!entries) return files;
   const DirectoryLook look(inside);
   for (const Entry& entry : *entries) {
     if (named_torch_file(entry.path) != NamedFile::kAlone) continue;

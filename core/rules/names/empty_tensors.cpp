@@ -86,6 +86,13 @@ bool is_named_as_generator(std::string_view fqn) {
                      [&](std::string_view word) { return fqn.find(word) != fqn.npos; });
 }
 
+// True for "optimizer.pt" and "model.optim.bin", which are not expected to hold weights.
+bool are_named_as_optimizer(const std::vector<std::string>& files) {
+  return !files.empty() && std::all_of(files.begin(), files.end(), [](const std::string& file) {
+    return file.substr(file.rfind('/') + 1).find("optim") != std::string::npos;
+  });
+}
+
 // A torch.save file with optimizer or generator states, whose weights are elsewhere.
 void report_no_weight(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
@@ -107,6 +114,7 @@ void report_no_weight(const Facts& facts, std::vector<Finding>& findings) {
                         "generators, and no model can be loaded from them.",
                         plural(c.tensor_count(), "tensor")));
   finding.subjects = files_read(c);
+  if (states != 0 && are_named_as_optimizer(finding.subjects)) finding.severity = Severity::kInfo;
   finding.evidence = {{"tensors", count_of(c.tensor_count())}, {"states", count_of(states)}};
   findings.push_back(std::move(finding));
 }

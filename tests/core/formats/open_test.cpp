@@ -70,8 +70,8 @@ TEST_CASE("a directory that is no checkpoint is told by what it is instead") {
 
 TEST_CASE("what other programs write is told by its name, in a folder and as a file") {
   const std::pair<const char*, const char*> kinds[] = {
-      {"m.onnx", "ONNX"},        {"saved_model.pb", "TensorFlow"},
-      {"m.pt2", "torch.export"}, {"m.pdparams", "PaddlePaddle"},
+      {"m.onnx", "ONNX"},       {"saved_model.pb", "TensorFlow"},
+      {"m.engine", "TensorRT"}, {"m.pdparams", "PaddlePaddle"},
       {"m.pkl", "bare pickle"},
   };
   for (const auto& [name, title] : kinds) {

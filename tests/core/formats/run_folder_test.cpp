@@ -304,6 +304,38 @@ TEST_CASE("run folder: of mlx-lm's steps the final adapters are opened") {
   CHECK((*one)->opening_findings().empty());
 }
 
+TEST_CASE("run folder: of several saves of one adapter the one without a number is opened") {
+  const std::string key = "lora_unet_x.lora_up.weight";
+  RunFiles files{{"lora-000001.safetensors", run_model(key, '\1')},
+                 {"lora-000002.safetensors", run_model(key, '\2')},
+                 {"lora.safetensors", run_model(key, '\3')}};
+  auto opened_value = [&]() {
+    auto opened = open_run(files);
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+    CHECK(says(told_in(**opened), "lora-000001.safetensors"));
+    auto value = read_tensor(**opened, *(*opened)->find(key));
+    REQUIRE(value.has_value());
+    return std::to_integer<int>(value->bytes[0]);
+  };
+  CHECK(opened_value() == 3);
+  files.pop_back();
+  CHECK(opened_value() == 2);
+  // Another name of a tensor, or another stem, and it is not the same model.
+  files.back().second = run_model("lora_unet_y.lora_up.weight", '\2');
+  files.emplace_back("lora.safetensors", run_model(key, '\3'));
+  CHECK_FALSE(open_run(files).has_value());
+  files = {{"cat-000001.safetensors", run_model(key, '\1')},
+           {"dog.safetensors", run_model(key, '\3')}};
+  CHECK_FALSE(open_run(files).has_value());
+}
+
+TEST_CASE("run folder: a model and its moving average are parts of one checkpoint") {
+  auto opened = open_run(
+      {{"unet/model.safetensors", run_model("w")}, {"unet_ema/model.safetensors", run_model("w")}});
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  CHECK(names_in(**opened) == Names{"unet.w", "unet_ema.w"});
+}
+
 TEST_CASE("run folder: what a trainer leaves above a step does not stand for it") {
   MemorySink sink;
   const Bytes state = run_bytes("\x80\x02}.");

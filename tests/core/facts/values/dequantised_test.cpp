@@ -22,8 +22,9 @@ using namespace shw;
 using namespace shw::test;
 
 TEST_CASE("dequantised: every form reads as its formula makes it") {
-  for (const std::string name : {"fp8_block", "fp8_rows", "mxfp4", "gptq", "awq", "nf4", "int8",
-                                 "nvfp4", "mlx", "packed", "mxfp8", "mxfp4_packed"}) {
+  for (const std::string name :
+       {"fp8_block", "fp8_rows", "mxfp4", "gptq", "awq", "nf4", "int8", "nvfp4", "nvfp4_experts",
+        "mlx", "packed", "mxfp8", "mxfp4_packed"}) {
     CAPTURE(name);
     const std::string folder = std::string(SHW_TEST_DATA) + "/quantised/" + name;
     auto stored = open_checkpoint(folder + "/ckpt");

@@ -10,6 +10,7 @@
 #include "core/formats/deepspeed/zero_names.h"
 #include "core/formats/items/items.h"
 #include "core/formats/open.h"
+#include "core/make_zip.h"
 #include "core/rules/check.h"
 
 using namespace shw;
@@ -120,6 +121,25 @@ TEST_CASE("deepspeed: a chunk has the rank whose partition it lies in") {
     for (ChunkId chunk : checkpoint.chunks(tensor))
       elements[checkpoint.writer(chunk).value_or(9)] += *volume(checkpoint.sizes(chunk));
     CHECK(elements == std::map<std::uint32_t, std::int64_t>{{0, 7}, {1, 47}});
+  }
+}
+
+TEST_CASE("deepspeed: the steps of the other ranks are compared with the first one's") {
+  for (const std::string kind : {"zero1", "zero3"}) {
+    CAPTURE(kind);
+    auto opened = open_checkpoint(zero_folder(kind));
+    REQUIRE(opened.has_value());
+    std::size_t copies = 0;
+    for (TensorId tensor : (*opened)->tensors()) {
+      for (ChunkId chunk : (*opened)->chunks(tensor)) {
+        if ((*opened)->replicas(chunk).empty()) continue;
+        CHECK((*opened)->fqn(tensor).ends_with(".step"));
+        copies += (*opened)->replicas(chunk).size();
+      }
+    }
+    // One step per group of parameters and rank.
+    CHECK(copies % ((*opened)->rank_count() - 1) == 0);
+    CHECK(copies > 0);
   }
 }
 
@@ -308,4 +328,26 @@ TEST_CASE(
   }
   CHECK(parse_zero_name("layer_03-model_01-model_states.pt")->mp_rank == 1);
   CHECK_FALSE(parse_zero_name("layer_03-model_.pt").has_value());
+}
+
+TEST_CASE("deepspeed: the last block of a pipeline is missed where args.num_layers counts it") {
+  const auto causes_with = [](const std::string& layers) {
+    const std::string states = pickled_dict({{"module", "N"},
+                                             {"dp_world_size", "K\1"},
+                                             {"mp_world_size", "K\2"},
+                                             {"args", pickled_dict({{"num_layers", layers}})}});
+    ZeroFiles files;
+    for (const auto& entry : std::filesystem::directory_iterator(kPipeline + "/ckpt")) {
+      const std::string name = entry.path().filename().string();
+      std::ifstream in(entry.path(), std::ios::binary);
+      const std::string text(std::istreambuf_iterator<char>(in), {});
+      files.emplace_back(
+          name, to_bytes(name.starts_with("mp_rank")
+                             ? make_zip({{"m/data.pkl", as_pickle(states)}, {"m/version", "3\n"}})
+                             : text));
+    }
+    return causes_of(std::move(files));
+  };
+  CHECK(causes_with("K\2").find("num_layers") == std::string::npos);
+  CHECK(causes_with("K\3").find("files of 2 blocks are here: one is missing") != std::string::npos);
 }

@@ -93,6 +93,13 @@ TEST_CASE("gguf: blocks of TQ1_0 and TQ2_0 read as gguf-py decodes them") {
   check_truth("ternary");
 }
 
+// Made by gguf-py 0.19 of random bytes.
+TEST_CASE("gguf: blocks of IQ1, IQ2 and IQ3 read as gguf-py decodes them") {
+  check_truth("grids");
+  auto opened = open_checkpoint(kGgufData + "grids/ckpt");
+  CHECK(findings_above_info(**opened).empty());
+}
+
 TEST_CASE("gguf: a few elements in the middle of blocks read as they do in the whole") {
   auto opened = open_checkpoint(kGgufData + "kinds/ckpt");
   REQUIRE(opened.has_value());

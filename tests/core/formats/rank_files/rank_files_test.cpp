@@ -135,6 +135,32 @@ TEST_CASE("rank files: files of another number of ranks are left aside") {
   CHECK_FALSE(parse_rank_file("world_size_4_rank_0.pt").has_value());
 }
 
+TEST_CASE("rank files: names that give only the rank are joined where tensors have placements") {
+  std::vector<std::pair<std::string, Bytes>> files, named = files_of_ranks();
+  for (auto& [path, bytes] : named) {
+    const auto name = parse_rank_file(path);
+    if (name && name->kind == "model")
+      files.emplace_back("ckpt_rank_" + std::to_string(name->rank) + ".pt", std::move(bytes));
+  }
+  REQUIRE(files.size() == 4);
+  auto opened = open_checkpoint(memory_directory("ckpt", files));
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  CHECK((*opened)->format().name == "rank-files");
+  CHECK(causes_of_ranks(files).empty());
+  auto truth = read_truth(rank_folder() + "/truth.safetensors");
+  REQUIRE(truth.has_value());
+  for (TensorId tensor : (*opened)->tensors()) {
+    CAPTURE((*opened)->fqn(tensor));
+    auto values = read_tensor(**opened, tensor);
+    REQUIRE(values.has_value());
+    CHECK(values->bytes == truth->at(std::string((*opened)->fqn(tensor))).bytes);
+  }
+  // Without rank 0, or with a gap, the number of ranks is not known.
+  std::erase_if(files, [](const auto& file) { return file.first == "ckpt_rank_1.pt"; });
+  auto gap = open_checkpoint(memory_directory("ckpt", files));
+  CHECK((!gap || (*gap)->format().name != "rank-files"));
+}
+
 TEST_CASE("rank files: placements give the boxes that torch gives") {
   CHECK(boxes_at(cut_of({10, 4}, {4}, {"Shard(0)"}), 3) == Boxes{{{9, 0}, {1, 4}}});
   CHECK(boxes_at(cut_of({5, 4}, {4}, {"Shard(0)"}), 3).empty());

@@ -1,6 +1,7 @@
 // Names in a file of torch.save that belong to a library.
 #include <algorithm>
 
+#include "core/formats/common/unsafe_file.h"
 #include "core/formats/torch_file/torch_file_support.h"
 
 using namespace shw;
@@ -21,6 +22,20 @@ TEST_CASE("a name of torch's own is not told as another program's") {
     CHECK(told->cause.find("torch's own") != std::string::npos);
     CHECK(told->cause.find("another program") == std::string::npos);
   }
+}
+
+TEST_CASE("a file of joblib names its arrays, and dangerous names behind them are found") {
+  const std::string wrapper = "cjoblib.numpy_pickle\nNumpyArrayWrapper\n)\x81";
+  auto findings_of = [&](const std::string& behind) {
+    const std::string elements("\xff\xfe\xfd\xfc\xff\xff", 6);
+    const Bytes bytes = to_bytes("\x80\x04(" + wrapper + elements + behind);
+    return unsafe_findings_of_file(*memory_directory("m", {{"a.joblib", bytes}}), "a.joblib");
+  };
+  CHECK(findings_of("q\1.").empty());
+  CHECK(findings_of("csklearn.tree\nTree\n)R.").empty());
+  REQUIRE(findings_of("cposix\nsystem\n)R.").size() == 1);
+  CHECK(findings_of("cposix\nsystem\n)R.")[0].severity == Severity::kError);
+  CHECK(findings_of("\x8c\x05posix\x94\x8c\x06system\x94\x93)R.").size() == 1);
 }
 
 TEST_CASE("harmless names of one owner are one finding") {

@@ -25,6 +25,13 @@ TEST_CASE("empty tensors: the states of an optimizer alone are reported") {
         std::vector<std::string>{"empty-tensors"});
 }
 
+TEST_CASE("empty tensors: a model below the key state is not an optimizer") {
+  CHECK(rules_above_info(checked_tensors({{"state.conv.weight", {"F32", {4, 4}}},
+                                          {"state.conv.bias", {"F32", {4}}},
+                                          {"state.norm.running_mean", {"F32", {4}}}}))
+            .empty());
+}
+
 TEST_CASE("empty tensors: counters and generators alone are reported") {
   CHECK(rules_above_info(checked_tensors({{"cpu", {"U8", {5056}}}, {"cuda", {"U8", {16}}}})) ==
         std::vector<std::string>{"empty-tensors"});
