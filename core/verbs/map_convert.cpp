@@ -63,8 +63,8 @@ bool is_model_file(const std::string& name) {
 
 std::string format_of_world(const std::string& world) {
   if (world == "hf") return "safetensors";
-  if (world == "torch_dist") return "megatron-dist";
-  return format_named(world) == nullptr ? "dcp" : world;
+  const Format* const format = format_named(world);
+  return std::string(format == nullptr ? "dcp" : format->name);
 }
 
 bool asks_for_map(const VerbOptions& said, const MapOptions& mapping) {
