@@ -256,16 +256,15 @@ int run_convert(Context& context) {
                                     "convert needs --to or --map",
                                     {},
                                     "write --to safetensors, or --to hf to change names as well"});
-  const std::vector<std::string>& targets = verbs::convert_targets();
-  if (options.mapping.map.empty() &&
-      std::find(targets.begin(), targets.end(), options.to) == targets.end())
-    return fail_with(context, Error{ErrorKind::kUsage,
-                                    "--to takes no " + options.to,
-                                    {},
-                                    "write one of " + some_of(targets, targets.size())});
   VerbOptions said = options;
+  // A map that is given may have other programs, which the conversion checks.
+  if (options.mapping.map.empty()) {
+    auto target = verbs::convert_target(options.to);
+    if (!target) return fail_with(context, std::move(target).error());
+    said.to = std::move(*target);
+  }
   said.only = options.subject;
-  return convert_as(context, said, "-" + (options.to.empty() ? "mapped" : options.to));
+  return convert_as(context, said, "-" + (said.to.empty() ? "mapped" : said.to));
 }
 
 namespace {

@@ -10,10 +10,11 @@ struct CompletionRow {
   const Format* format;
   Result<SmallFiles> (*complete)(Outputs& outputs);
   bool (*is_added)(std::string_view fqn);
+  std::optional<AdamSettings> (*settings)(const Checkpoint& source);
 };
 
 constexpr CompletionRow kCompletions[] = {
-    {&kMegatronFormat, complete_megatron, is_megatron_extra_state},
+    {&kMegatronFormat, complete_megatron, is_megatron_extra_state, adam_settings},
 };
 
 }  // namespace
@@ -30,6 +31,15 @@ bool is_added_entry(const Format& format, std::string_view fqn) {
     if (row.format == &format) return row.is_added(fqn);
   }
   return false;
+}
+
+std::optional<double> optimizer_steps_written(const Format& format, const Checkpoint& source) {
+  for (const CompletionRow& row : kCompletions) {
+    if (row.format != &format) continue;
+    const auto settings = row.settings(source);
+    if (settings) return settings->step;
+  }
+  return std::nullopt;
 }
 
 }  // namespace shw

@@ -2,6 +2,7 @@
 // converted from another format.
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "core/formats/format_writer.h"
@@ -13,5 +14,9 @@ namespace shw {
 Result<SmallFiles> complete_outputs(const Format& format, Outputs& outputs);
 // True if complete_outputs() may have added an entry of this name.
 bool is_added_entry(const Format& format, std::string_view fqn);
+
+// The number of steps that complete_outputs() writes beside optimizer states of this source;
+// nullopt if it writes none.
+std::optional<double> optimizer_steps_written(const Format& format, const Checkpoint& source);
 
 }  // namespace shw

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "core/maps/size_expression.h"
 
@@ -34,9 +35,10 @@ class RowSeparator {
   void run() {
     std::set<std::size_t> from_used, to_used;
     for (std::size_t r = 0; r < folded_.map.rows.size(); ++r) {
+      foreign_.clear();
       const bool is_apart = tell_apart(from_, r, from_used) && tell_apart(to_, r, to_used);
-      if (!is_apart && write_out(r)) {
-        // Continue with the rows that replaced this one.
+      if (!is_apart && (move_before(r, from_used, to_used) || write_out(r))) {
+        // Continue with the row that was moved here, or with those that replaced this one.
         --r;
         continue;
       }
@@ -82,7 +84,9 @@ class RowSeparator {
     std::vector<Counters> mine, others;
     for (const auto& match : side.names.matches(patterns.front(), value_of())) {
       if (used.contains(match.index) || !is_whole(side, patterns, match.counters)) continue;
-      (own.contains(match.index) ? mine : others).push_back(match.counters);
+      const bool is_own = own.contains(match.index);
+      (is_own ? mine : others).push_back(match.counters);
+      if (!is_own) foreign_.emplace(side.is_from, match.index);
     }
     if (others.empty()) return true;
     for (const CounterPattern& one : marks(side, patterns.front())) {
@@ -112,6 +116,34 @@ class RowSeparator {
     return out;
   }
 
+  // Moves a later row here that has tensors which row `r` matches too, and matches only its own:
+  // the first row that fits a name counts. False if there is none.
+  bool move_before(std::size_t r, const std::set<std::size_t>& from_used,
+                   const std::set<std::size_t>& to_used) {
+    const auto foreign = foreign_;
+    for (std::size_t q = r + 1; q < folded_.map.rows.size(); ++q) {
+      std::set<std::size_t> from, to;
+      own_tensors(from_, q, from);
+      own_tensors(to_, q, to);
+      const bool is_owner = std::any_of(foreign.begin(), foreign.end(), [&](const auto& one) {
+        return (one.first ? from : to).contains(one.second);
+      });
+      if (!is_owner || moved_.contains(folded_.learned[q].front()) ||
+          !tell_apart(from_, q, from_used) || !tell_apart(to_, q, to_used))
+        continue;
+      moved_.insert(folded_.learned[q].front());
+      const auto turn = [&](auto& rows) {
+        const auto first = rows.begin() + static_cast<std::ptrdiff_t>(r);
+        const auto last = rows.begin() + static_cast<std::ptrdiff_t>(q);
+        std::rotate(first, last, last + 1);
+      };
+      turn(folded_.map.rows);
+      turn(folded_.learned);
+      return true;
+    }
+    return false;
+  }
+
   // Replaces a row without stacks by one row per tensor that it makes.
   bool write_out(std::size_t r) {
     const std::vector<std::size_t> rows = folded_.learned[r];
@@ -139,6 +171,9 @@ class RowSeparator {
   ConflictSide from_, to_;
   const LearnedRows& learned_;
   FoldedMap& folded_;
+  // Tensors of other rows that the current row matches: whether of the left side, and their index.
+  std::set<std::pair<bool, std::size_t>> foreign_;
+  std::set<std::size_t> moved_;  // first learned row of each row that was moved
 };
 
 }  // namespace

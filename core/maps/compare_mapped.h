@@ -38,9 +38,10 @@ struct MappedAlone {
 };
 
 struct MappedComparison {
-  std::string from, to;                   // worlds; tensors are compared in the layout of `to`
-  std::string map;                        // name of the map
-  std::uint64_t in_both = 0;              // number of tensors
+  std::string from, to;       // worlds; tensors are compared in the layout of `to`
+  std::string map;            // name of the map
+  std::string program = {};   // of both, if the reference was given the layout of another one
+  std::uint64_t in_both = 0;  // number of tensors
   std::uint64_t compared = 0, equal = 0;  // of those in both, compared by element
   std::vector<MappedDifference> differences;
   std::vector<MappedAlone> missing;      // only in the reference

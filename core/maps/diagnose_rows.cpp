@@ -31,11 +31,31 @@ bool fits(const TwoSides& sides, const RowOrder& from, std::int64_t padding_from
   return !from.empty();
 }
 
-std::optional<Mistake> moved_rows(const TwoSides& rows) {
+// Rows that all moved by one number, so that those at one end fell off. `count`: without padding.
+std::optional<Mistake> shifted_rows(const TwoSides& rows, std::size_t count) {
+  if (rows.there.size() != rows.expected.size() || count < 4) return std::nullopt;
+  const std::size_t middle = count / 2;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i == middle || !rows.is(i, middle)) continue;
+    const std::size_t shift = i > middle ? i - middle : middle - i;
+    const std::size_t here = i > middle ? shift : 0, of = i > middle ? 0 : shift;
+    for (std::size_t row = 0; row + shift < count; ++row) {
+      if (!rows.is(here + row, of + row)) return std::nullopt;
+    }
+    return fmt::format("every row stands {} too {}, and what belongs to the {} {} is nowhere",
+                       shift, of == 0 ? "late" : "early", of == 0 ? "last" : "first",
+                       shift == 1 ? "row" : fmt::format("{} rows", shift));
+  }
+  return std::nullopt;
+}
+
+std::optional<Mistake> moved_rows(const TwoSides& rows, std::int64_t padding_from) {
   // Very short rows would match by chance.
   if (rows.length < kShortestFound) return std::nullopt;
   const RowOrder order = found_order(rows);
-  return order.empty() ? std::nullopt : moved_in_words(order, "row");
+  if (!order.empty()) return moved_in_words(order, "row");
+  return shifted_rows(rows,
+                      padding_from > 0 ? static_cast<std::size_t>(padding_from) : rows.count());
 }
 
 // Transposes a matrix.
@@ -79,15 +99,17 @@ std::optional<Mistake> wrong_columns(const Cell& cell) {
   }
   if (columns.length < kShortestFound) return std::nullopt;
   const RowOrder order = found_order(columns);
-  const auto moved = order.empty() ? std::nullopt : moved_in_words(order, "column");
-  if (!moved) return std::nullopt;
-  return Mistake{"its columns stand in another order: " + moved->text, Mistake::Kind::kOrder};
+  if (order.empty()) return std::nullopt;
+  auto moved = moved_in_words(order, "column");
+  if (moved) moved->kind = Mistake::Kind::kOrder;
+  return moved;
 }
 
 std::optional<std::string> turned_cell(const Cell& cell) {
-  if (!cell.is_matrix() || cell.columns != cell.rows.count()) return std::nullopt;
+  if (!cell.is_matrix()) return std::nullopt;
+  const auto rows = static_cast<std::int64_t>(cell.rows.count());
   const auto columns = static_cast<std::int64_t>(cell.columns);
-  if (!is_transpose(cell.rows.there, cell.rows.expected, columns, columns, cell.width()))
+  if (!is_transpose(cell.rows.there, cell.rows.expected, rows, columns, cell.width()))
     return std::nullopt;
   return "it is transposed";
 }
@@ -188,7 +210,7 @@ class WrongCell {
       if (auto mistake = wrong_parts(cell)) return mistake;
     }
     if (auto text = turned_cell(cell)) return text;
-    if (auto mistake = moved_rows(cell.rows)) return mistake;
+    if (auto mistake = moved_rows(cell.rows, layout_.padding_from)) return mistake;
     return wrong_columns(cell);
   }
 
@@ -198,14 +220,8 @@ class WrongCell {
     const std::vector<std::size_t> part_of = parts_of_rows(layout_);
     if (part_of.size() != cell.rows.count()) return std::nullopt;
     std::vector<Bytes> there(layout_.parts.size()), expected(layout_.parts.size());
-    for (std::size_t i = 0; i < part_of.size(); ++i) {
-      for (const bool is_there : {true, false}) {
-        const BytesView row = (is_there ? cell.rows.there : cell.rows.expected)
-                                  .subspan(i * cell.rows.length, cell.rows.length);
-        Bytes& part = (is_there ? there : expected)[part_of[i]];
-        part.insert(part.end(), row.begin(), row.end());
-      }
-    }
+    append_parts(cell.rows.there, part_of, there);
+    append_parts(cell.rows.expected, part_of, expected);
     std::map<std::string, std::vector<std::string>> texts;
     Mistake out{""};
     for (std::size_t k = 0; k < there.size(); ++k) {
@@ -215,8 +231,7 @@ class WrongCell {
       texts[mistake->text].push_back(layout_.part_names[k]);
       out.kind = std::max(out.kind, mistake->kind);
     }
-    for (const auto& [text, names] : texts)
-      out.text += fmt::format("{}in {}: {}", out.text.empty() ? "" : "; ", some_of(names, 4), text);
+    out.text = parts_in_words(texts);
     return out.text.empty() ? std::nullopt : std::optional(out);
   }
 
@@ -313,6 +328,7 @@ std::optional<Mistake> wrong_conversion(const HeldTensor& there, const HeldTenso
   if (are_transposed_cells(there, expected)) return Mistake{"it is transposed"};
   if (there.shape != expected.shape || layout.lead > expected.shape.size()) return std::nullopt;
   if (auto text = wrong_stack(there, expected, layout)) return text;
+  if (auto text = wrong_stack_of_parts(there, expected, layout)) return text;
   return wrong_cells(there, expected, layout);
 }
 

@@ -9,6 +9,7 @@
 
 #include "core/base/words.h"
 #include "core/facts/reference/match.h"
+#include "core/maps/joined_rows.h"
 #include "core/maps/order_words.h"
 #include "core/maps/two_sides.h"
 
@@ -122,6 +123,52 @@ std::optional<std::string> wrong_stack(const HeldTensor& there, const HeldTensor
     if (auto text = moved_along(order, lead, dim, layout)) return text;
   }
   return shifted(cells, lead, layout, 1);
+}
+
+std::optional<std::string> wrong_stack_of_parts(const HeldTensor& there, const HeldTensor& expected,
+                                                const RowLayout& layout) {
+  const std::vector<std::size_t> part_of = parts_of_rows(layout);
+  const std::size_t lead = layout.lead, ndim = expected.shape.size();
+  if (lead == 0 || layout.dim != 0 || layout.parts.size() < 2 || lead >= ndim ||
+      part_of.size() != static_cast<std::size_t>(expected.shape[lead]) ||
+      there.bytes.size() != expected.bytes.size())
+    return std::nullopt;
+  const auto cells =
+      static_cast<std::size_t>(volume(ExtentsView(expected.shape).first(lead)).value_or(0));
+  if (cells == 0 || part_of.empty()) return std::nullopt;
+  const std::size_t length = expected.bytes.size() / cells;
+  std::vector<Bytes> is(layout.parts.size()), was(layout.parts.size());
+  for (std::size_t cell = 0; cell < cells; ++cell) {
+    append_parts(BytesView(there.bytes).subspan(cell * length, length), part_of, is);
+    append_parts(BytesView(expected.bytes).subspan(cell * length, length), part_of, was);
+  }
+  std::map<std::string, std::vector<std::string>> names;
+  for (std::size_t k = 0; k < is.size(); ++k) {
+    if (is[k] == was[k]) continue;
+    Extents shape = expected.shape;
+    shape[lead] = layout.parts[k];
+    const auto text = wrong_stack({there.dtype, shape, std::move(is[k])},
+                                  {expected.dtype, shape, std::move(was[k])}, layout);
+    if (!text) return std::nullopt;
+    names[*text].push_back(layout.part_names[k]);
+  }
+  return names.empty() ? std::nullopt : std::optional(parts_in_words(names));
+}
+
+void append_parts(BytesView cell, const std::vector<std::size_t>& part_of,
+                  std::vector<Bytes>& parts) {
+  const std::size_t length = cell.size() / part_of.size();
+  for (std::size_t i = 0; i < part_of.size(); ++i) {
+    const BytesView row = cell.subspan(i * length, length);
+    parts[part_of[i]].insert(parts[part_of[i]].end(), row.begin(), row.end());
+  }
+}
+
+std::string parts_in_words(const std::map<std::string, std::vector<std::string>>& names) {
+  std::string out;
+  for (const auto& [text, of] : names)
+    out += fmt::format("{}in {}: {}", out.empty() ? "" : "; ", some_of(of, 4), text);
+  return out;
 }
 
 std::string where_in_stack(const std::vector<std::size_t>& cells, const Extents& lead,

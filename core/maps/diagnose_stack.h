@@ -1,10 +1,12 @@
 // Finds cells of a stacked tensor (layers or experts) that have another cell's elements.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/base/bytes.h"
 #include "core/maps/held_tensor.h"
 
 namespace shw {
@@ -13,6 +15,17 @@ namespace shw {
 // content.
 std::optional<std::string> wrong_stack(const HeldTensor& there, const HeldTensor& expected,
                                        const RowLayout& layout);
+
+// Like wrong_stack(), for single parts of the joined rows: "in gate_proj: experts 1 and 2 are
+// swapped".
+std::optional<std::string> wrong_stack_of_parts(const HeldTensor& there, const HeldTensor& expected,
+                                                const RowLayout& layout);
+
+// Appends every row of a cell to the bytes of its part. `part_of`: by row (parts_of_rows()).
+void append_parts(BytesView cell, const std::vector<std::size_t>& part_of,
+                  std::vector<Bytes>& parts);
+// "in q_proj and k_proj: TEXT; in v_proj: TEXT". `names`: by text.
+std::string parts_in_words(const std::map<std::string, std::vector<std::string>>& names);
 
 // "in layer 1", "in layers 0 and 2"; empty for all cells. `cells` must be sorted.
 std::string where_in_stack(const std::vector<std::size_t>& cells, const Extents& lead,

@@ -82,30 +82,40 @@ std::optional<std::string> multiplied(const TwoValues& values) {
       factor);
 }
 
-// Rows that follow one another are zero, and all others are right. Behind them stands at most
-// padding.
-std::optional<std::string> zero_rows(const TwoValues& values, const Extents& shape) {
-  if (shape.empty() || shape.front() < 2) return std::nullopt;
-  const auto count = static_cast<std::size_t>(shape.front());
-  const std::size_t row = values.there.size() / count;
-  std::size_t first = count, end = 0;  // rows that differ
+// Lines along a dim of a matrix that follow one another are zero, and all others are right. Behind
+// zero rows stands at most padding.
+std::optional<std::string> zero_lines(const TwoValues& values, std::size_t count,
+                                      bool are_columns) {
+  if (count < 2) return std::nullopt;
+  const std::size_t row = are_columns ? count : values.there.size() / count;
+  const auto line_of = [&](std::size_t i) { return are_columns ? i % row : i / row; };
+  std::vector<bool> is_zero(count, true);
+  std::size_t first = count, end = 0;  // lines that differ
   for (std::size_t i = 0; i < values.there.size(); ++i) {
+    const std::size_t line = line_of(i);
+    if (values.there[i] != 0) is_zero[line] = false;
     if (values.there[i] == values.expected[i]) continue;
     if (values.there[i] != 0) return std::nullopt;
-    first = std::min(first, i / row);
-    end = i / row + 1;
+    first = std::min(first, line);
+    end = std::max(end, line + 1);
   }
-  const auto is_zero = [](float value) { return value == 0; };
-  if (first >= end || (first == 0 && end == count) ||
-      !std::all_of(values.there.begin() + static_cast<std::ptrdiff_t>(first * row),
-                   values.there.begin() + static_cast<std::ptrdiff_t>(end * row), is_zero))
-    return std::nullopt;
-  while (end < count &&
-         std::all_of(values.there.begin() + static_cast<std::ptrdiff_t>(end * row),
-                     values.there.begin() + static_cast<std::ptrdiff_t>((end + 1) * row), is_zero))
-    ++end;
-  return fmt::format("rows {} to {} are zero, and all other rows are right: they were {}", first,
-                     end - 1, end == count ? "cut off and filled up again" : "never written");
+  if (first >= end || (first == 0 && end == count)) return std::nullopt;
+  for (std::size_t line = first; line < end; ++line) {
+    if (!is_zero[line]) return std::nullopt;
+  }
+  while (end < count && is_zero[end]) ++end;
+  const char* const word = are_columns ? "columns" : "rows";
+  return fmt::format(
+      "{0} {1} to {2} are zero, and all other {0} are right: they were {3}", word, first, end - 1,
+      end == count && !are_columns ? "cut off and filled up again" : "never written");
+}
+
+std::optional<std::string> zero_part(const TwoValues& values, const Extents& shape) {
+  if (shape.empty()) return std::nullopt;
+  const auto rows = static_cast<std::size_t>(shape.front());
+  if (auto text = zero_lines(values, rows, false)) return text;
+  if (shape.size() != 2) return std::nullopt;
+  return zero_lines(values, static_cast<std::size_t>(shape.back()), true);
 }
 
 // Describes elements that equal the expected ones rounded to a narrower dtype, to the bit.
@@ -137,7 +147,7 @@ std::optional<std::string> wrong_values(const HeldTensor& there, const HeldTenso
                          to_floats(expected.dtype, expected.bytes)};
   if (auto text = never_written(values)) return text;
   if (auto text = wrong_by_one(values)) return text;
-  if (auto text = zero_rows(values, there.shape)) return text;
+  if (auto text = zero_part(values, there.shape)) return text;
   if (auto text = rounded(there, expected)) return text;
   if (can_add_to(there.dtype) && lost_bits_in_shift(there.dtype, there.bytes, expected.bytes))
     return fmt::format(

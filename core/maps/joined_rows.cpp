@@ -78,6 +78,16 @@ RowOrder rotary_order(const RowLayout& layout, const std::vector<bool>& turns, H
   return out;
 }
 
+// Puts the rotary rows, which are the last ones of each head, before its other rows.
+RowOrder rotary_first(const RowLayout& layout) {
+  RowOrder out;
+  for (std::int64_t r = 0; r < layout.parts.front(); ++r) {
+    const std::int64_t at = r % layout.head_dim;
+    out.push_back(r - at + (at + layout.rotary_begin) % layout.head_dim);
+  }
+  return out;
+}
+
 // Distributes the heads of the first part round-robin to the groups.
 RowOrder dealt_heads(const RowLayout& layout) {
   RowOrder out;
@@ -196,6 +206,11 @@ class KnownOrders {
       choices = {{true, true, false}, {true, false, false}, {false, true, false}};
     else if (layout_.parts.size() != 1)
       return;
+    if (layout_.rotary_rows > 0 && layout_.rotary_begin + rows == head)
+      add_parts_order(rotary_first(layout_),
+                      fmt::format("the rotary rows of every head of {} stand before its other "
+                                  "rows, and were expected behind them",
+                                  listed(as_listed_)));
     for (const std::vector<bool>& turns : choices) {
       for (const HeadTurn turn : {HeadTurn::kInTurns, HeadTurn::kKeptApart, HeadTurn::kSwapped})
         add_turned(turns, turn);
@@ -217,10 +232,13 @@ class KnownOrders {
     if (layout_.parts.size() != 3 || head <= 0 || layout_.parts.front() % head != 0 ||
         layout_.parts.front() / head % layout_.pieces != 0)
       return;
-    add_parts_order(dealt_heads(layout_),
-                    fmt::format("the heads of {} were dealt to the {} groups in turns: each group "
-                                "was expected to have heads that follow one another",
-                                layout_.part_names.front(), layout_.pieces));
+    const std::string text = fmt::format(
+        "the heads of {} were dealt to the {} groups in turns: each group was expected "
+        "to have heads that follow one another",
+        layout_.part_names.front(), layout_.pieces);
+    const RowOrder dealt = dealt_heads(layout_);
+    add_parts_order(dealt, text);
+    add_parts_order(inverse_of(dealt), text);
   }
   // Adds an order that is given for the parts one after the other.
   void add_parts_order(const RowOrder& parts, const std::string& text) {

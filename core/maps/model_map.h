@@ -22,7 +22,8 @@
 //   split      the reverse of join
 //   regroup    one tensor with adjacent `parts` -> the parts joined by `pieces`
 //   ungroup    the reverse of regroup
-//   permute    a dim viewed as `view`, its axes in `order`, flattened
+//   permute    a dim viewed as `view`, its axes in `order`, flattened; before a join, of the first
+//              tensor alone
 //   reorder    adjacent `parts` of a dim in another order: part order[0] first. Without `parts` all
 //              have one size
 //   transpose  dims in `order`

@@ -161,7 +161,10 @@ std::size_t tensors_after(const MapRow& row) {
   std::size_t count = row.from.size();
   for (const MapOp& op : row.ops) {
     const bool joins = op.kind == MapOp::Kind::kJoin, splits = op.kind == MapOp::Kind::kSplit;
-    if (joins ? !op.parts.empty() && op.parts.size() != count : count != 1) return 0;
+    // Before a join a permute changes the first tensor alone.
+    const bool fits = joins ? op.parts.empty() || op.parts.size() == count
+                            : count == 1 || op.kind == MapOp::Kind::kPermute;
+    if (!fits) return 0;
     if (joins) count = 1;
     if (splits) count = op.parts.empty() ? row.to.size() : op.parts.size();
   }

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/base/words.h"
+#include "core/formats/complete.h"
 #include "core/io/read_whole.h"
 #include "core/io/store.h"
 #include "core/maps/built_in_maps.h"
@@ -63,8 +64,8 @@ bool is_model_file(const std::string& name) {
 
 std::string format_of_world(const std::string& world) {
   if (world == "hf") return "safetensors";
-  if (world == "torch_dist") return "megatron-dist";
-  return format_named(world) == nullptr ? "dcp" : world;
+  const Format* const format = format_named(world);
+  return std::string(format == nullptr ? "dcp" : format->name);
 }
 
 bool asks_for_map(const VerbOptions& said, const MapOptions& mapping) {
@@ -89,6 +90,18 @@ Status check_options_of_map(const VerbOptions& said) {
   return {};
 }
 
+// What becomes of the number of steps, without which a trainer scales its first updates wrongly.
+std::string note_on_steps(const Checkpoint& checkpoint, const Format& written) {
+  if (const auto steps = optimizer_steps_written(written, checkpoint))
+    return fmt::format(
+        "common.pt has the optimizer's {:g} steps, and betas, eps, lr and weight decay of its "
+        "first "
+        "parameter",
+        *steps);
+  return "the number of steps and the parameter groups of the optimizer are left out; a trainer "
+         "that loads its states asks for them";
+}
+
 }  // namespace
 
 Result<ConvertPlan> plan_mapped(const Opened& opened, const VerbOptions& said,
@@ -107,6 +120,7 @@ Result<ConvertPlan> plan_mapped(const Opened& opened, const VerbOptions& said,
   plan.weights_only = true;
   plan.format = made.names_world || said.to.empty() ? format_of_world(mapped.to) : said.to;
   SHW_TRY(const Format* format, format_to_write(plan.format));
+  if (!mapped.states.empty()) notes.push_back(note_on_steps(checkpoint, *format));
   if (format->traits.one_piece) {
     plan.shard_bytes = said.shard_bytes == 0 ? kMappedShardBytes : said.shard_bytes;
   } else {

@@ -26,6 +26,9 @@ constexpr std::uint64_t kMostComparedUnasked = std::uint64_t{1} << 30;
 using Kind = MappedDifference::Kind;
 
 std::string how_compared(const MappedComparison& comparison) {
+  if (!comparison.program.empty())
+    return fmt::format("Both are of {}, and were compared as {} has them, through the map {}",
+                       comparison.program, comparison.to, comparison.map);
   return fmt::format("Both were compared through the map {}", comparison.map);
 }
 
@@ -386,7 +389,7 @@ std::optional<JudgedThroughMap> judge_renumbered(
 Result<std::optional<JudgedThroughMap>> judge_through_map(
     const std::shared_ptr<const Checkpoint>& checkpoint,
     const std::shared_ptr<const Checkpoint>& reference, const MapOptions& mapping,
-    std::optional<Depth> depth, Progress* progress) {
+    std::optional<Depth> depth, Progress* progress, const std::string& program) {
   SHW_TRY(const AskedMap asked, asked_map(*checkpoint, *reference, mapping));
   const ModelFacts& facts = asked.facts;
   if (!asked.map && !needs_map(*checkpoint, *reference, facts))
@@ -404,7 +407,8 @@ Result<std::optional<JudgedThroughMap>> judge_through_map(
         not_compared((error.place.file.empty() ? "" : error.place.file + ": ") + error.message));
   }
   if (!*compared) return std::optional(not_compared("no map joins the two"));
-  const MappedComparison& comparison = **compared;
+  MappedComparison& comparison = **compared;
+  comparison.program = program;
   if (!comparison.missing.empty() && comparison.reads_values) {
     auto renumbered = judge_renumbered(checkpoint, reference, options, facts, progress);
     if (renumbered) return renumbered;

@@ -26,11 +26,12 @@ struct JudgedThroughMap {
   std::vector<Unjudged> unjudged;
 };
 // Compares the checkpoint with a reference of another program; nullopt if both belong to one
-// program or to no known one, and --map is not given.
+// program or to no known one, and --map is not given. `program`: that of both, if the reference is
+// a view in the layout of another one.
 Result<std::optional<JudgedThroughMap>> judge_through_map(
     const std::shared_ptr<const Checkpoint>& checkpoint,
     const std::shared_ptr<const Checkpoint>& reference, const MapOptions& mapping,
-    std::optional<Depth> depth, Progress* progress);
+    std::optional<Depth> depth, Progress* progress, const std::string& program = {});
 // Adds findings to the report, before others of equal severity, with their effect on a load.
 void add_findings(const Checkpoint& checkpoint, std::vector<Finding> findings, CheckReport& report);
 // Adds the comparison to the report of a check without reference.

@@ -54,9 +54,9 @@ Result<ModelFacts> facts_like(const Checkpoint& checkpoint, const std::string& t
   return facts_followed(*last, shapes, like, bound, facts);
 }
 
-// True for models that multiply by 1 + weight: Gemma.
+// True for models that multiply by 1 + weight.
 bool are_norms_centred(const ModelFacts& facts) {
-  return facts.model_type.starts_with("gemma");
+  return facts.model_type.starts_with("gemma") || facts.model_type == "qwen3_next";
 }
 
 }  // namespace

@@ -83,6 +83,7 @@ void keep_repair(const Checkpoint& checkpoint, Finding& old, std::vector<Finding
 struct ComparedPair {
   std::shared_ptr<const Checkpoint> checkpoint, reference;
   std::optional<Depth> depth;
+  std::string program;  // of both
 };
 
 // Nothing where the two cannot be compared so.
@@ -90,7 +91,8 @@ std::optional<JudgedThroughMap> judge_as(const ComparedPair& pair, const std::st
                                          const MapOptions& said, Progress* progress) {
   const auto view = mapped_view(pair.reference, world, said, progress);
   if (!view) return std::nullopt;
-  auto judged = judge_through_map(pair.checkpoint, view->checkpoint, said, pair.depth, progress);
+  auto judged = judge_through_map(pair.checkpoint, view->checkpoint, said, pair.depth, progress,
+                                  pair.program);
   if (!judged || !*judged || !(*judged)->is_compared) return std::nullopt;
   return std::move(**judged);
 }
@@ -149,7 +151,7 @@ void name_wrong_conversions(const std::shared_ptr<const Checkpoint>& checkpoint,
   const ModelFacts facts = facts_of_pair(*checkpoint, *reference);
   const std::string world = world_of(named_shapes(*reference), facts);
   if (world.empty() || world != world_of(named_shapes(*checkpoint), facts)) return;
-  const ComparedPair pair{checkpoint, reference, depth};
+  const ComparedPair pair{checkpoint, reference, depth, world};
   auto judged = judge_in_other_layout(pair, facts, other_program(world), mapping, progress);
   if (!judged) return;
   std::vector<Finding> named;

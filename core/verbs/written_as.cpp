@@ -6,6 +6,7 @@
 
 #include "core/base/words.h"
 #include "core/io/asked_end.h"
+#include "core/repair/plan/target_of_plan.h"
 #include "core/verbs/convert_plan.h"
 #include "core/verbs/map_convert.h"
 
@@ -14,13 +15,6 @@ namespace {
 
 constexpr std::string_view kMerged = "merged";
 
-Status check_target(const std::string& to) {
-  const std::vector<std::string>& targets = convert_targets();
-  if (std::ranges::find(targets, to) != targets.end()) return {};
-  return fail(ErrorKind::kUsage, "nothing is written as \"" + to + "\"", {},
-              "It is one of " + some_of(targets, targets.size()) + ".");
-}
-
 }  // namespace
 
 const std::vector<std::string>& convert_targets() {
@@ -28,6 +22,14 @@ const std::vector<std::string>& convert_targets() {
       "dcp", "safetensors", "torch", "torch-checkpointing",
       "hf",  "torch_dist",  "titan", "fsdp_dtensor"};
   return targets;
+}
+
+Result<std::string> convert_target(const std::string& word) {
+  const std::vector<std::string>& targets = convert_targets();
+  std::string target(format_alias(word));
+  if (std::ranges::find(targets, target) != targets.end()) return target;
+  return fail(ErrorKind::kUsage, "nothing is written as \"" + word + "\"", {},
+              "write one of " + some_of(targets, targets.size()));
 }
 
 std::string suffix_of_result(const std::string& opened_as, const std::string& to) {
@@ -91,7 +93,7 @@ Result<WriteAsPlan> plan_to_write_as(const Opened& opened, const std::string& op
   if (said.to.empty()) {
     SHW_TRY(said.to, format_to_keep(opened_as, progress));
   } else {
-    SHW_CHECK(check_target(said.to));
+    SHW_TRY(said.to, convert_target(said.to));
   }
   SHW_TRY(const auto wrong, reasons_to_repair_first(opened, depth, progress));
   SHW_CHECK(refuse_broken(wrong, opened_as));

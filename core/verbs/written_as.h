@@ -13,6 +13,8 @@ namespace shw::verbs {
 
 // What `convert --to` takes: formats and programs.
 const std::vector<std::string>& convert_targets();
+// The one that the word means: its own name, or that of a format ("megatron-dist").
+Result<std::string> convert_target(const std::string& word);
 
 // Name of the result beside the checkpoint that was opened: "-merged", "-averaged", ... where the
 // path asks for a computed one, otherwise "-" and the target.

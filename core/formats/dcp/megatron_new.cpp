@@ -3,14 +3,24 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
+#include <vector>
 
+#include "core/base/checked.h"
 #include "core/base/json.h"
+#include "core/formats/common/pickle.h"
 #include "core/formats/common/torch_archive.h"
+#include "core/formats/common/torch_item.h"
+#include "core/formats/common/zip.h"
 #include "core/formats/dcp/megatron_beside.h"
+#include "core/formats/dcp/pickled_values.h"
+#include "core/formats/items/items.h"
 #include "core/io/read_whole.h"
+#include "core/model/state_names.h"
 
 namespace shw {
 namespace {
@@ -92,18 +102,6 @@ class ExtraStates {
 
 // --- common.pt
 
-std::string pickled_key(std::string_view text) {
-  const auto length = static_cast<std::uint32_t>(text.size());
-  std::string out(1 + sizeof length, 'X');
-  std::memcpy(out.data() + 1, &length, sizeof length);
-  return out.append(text);
-}
-std::string pickled_int(std::int64_t value) {
-  std::string out = "\x8a\x08";  // LONG1
-  out.append(reinterpret_cast<const char*>(&value), sizeof value);
-  return out;
-}
-
 using Argument = std::pair<const char*, std::string>;
 
 // Megatron's arguments derived from the config.json next to the source.
@@ -117,7 +115,7 @@ std::vector<Argument> arguments_of(const Outputs& outputs) {
     if (tensor.fqn == "embedding.word_embeddings.weight" && !tensor.shape.empty())
       out.emplace_back("padded_vocab_size", pickled_int(tensor.shape.front()));
   }
-  out.emplace_back("untie_embeddings_and_output_weights", is_untied ? "\x88" : "\x89");
+  out.emplace_back("untie_embeddings_and_output_weights", pickled_bool(is_untied));
   if (outputs.source == nullptr || outputs.source->directory() == nullptr) return out;
   auto source = outputs.source->directory()->open("config.json");
   if (!source) return out;
@@ -155,17 +153,134 @@ bool has_optimizer_states(const Outputs& outputs) {
   return std::any_of(outputs.tensors.begin(), outputs.tensors.end(), is_optimizer_state);
 }
 
+// --- the optimizer in common.pt
+
+constexpr std::string_view kGroups = "param_groups.";           // behind "optimizer." or "optim."
+constexpr std::uint64_t kMostSetting = std::uint64_t{1} << 20;  // bytes of a number in a file
+
+// The one number of a tensor; nullopt for other tensors and dtypes.
+std::optional<double> number_of(const Checkpoint& source, TensorId tensor) {
+  if (volume(source.shape(tensor)) != 1 || source.dtype(tensor) != Dtype::kFloat32)
+    return std::nullopt;
+  const auto values = read_tensor(source, tensor, sizeof(float));
+  float number = 0;
+  if (!values || values->uncovered != 0 || values->bytes.size() != sizeof number)
+    return std::nullopt;
+  std::memcpy(&number, values->bytes.data(), sizeof number);
+  return number;
+}
+
+// The number of steps, if all parameters have seen as many.
+std::optional<double> steps_seen(const Checkpoint& source) {
+  std::optional<double> steps;
+  for (const TensorId tensor : source.tensors()) {
+    const auto path = parse_state_fqn(source.fqn(tensor));
+    if (!path || path->kind != "step") continue;
+    const auto number = number_of(source, tensor);
+    if (!number || (steps && *steps != *number)) return std::nullopt;
+    steps = number;
+  }
+  return steps && std::isfinite(*steps) && *steps >= 0 ? steps : std::nullopt;
+}
+
+std::vector<double> numbers_in(const PickleTree& tree, NodeId id) {
+  if (const auto real = tree.real(id)) return {*real};
+  if (const auto integer = tree.integer(id)) return {static_cast<double>(*integer)};
+  std::vector<double> out;
+  for (const NodeId item : tree.items(id)) {
+    const auto real = tree.real(item);
+    if (!real) return {};
+    out.push_back(*real);
+  }
+  return out;
+}
+
+// The numbers of an entry such as `betas`; empty if it is anything else.
+std::vector<double> numbers_of(const Checkpoint& source, const NonTensorEntry& entry) {
+  if (!entry.item || entry.item->file == FileId::kNone || !entry.transforms.empty() ||
+      source.directory() == nullptr)
+    return {};
+  const auto offset = narrow<std::uint64_t>(entry.item->offset);
+  const auto length = narrow<std::uint64_t>(entry.item->length);
+  if (!offset || !length || *length > kMostSetting) return {};
+  auto file = source.directory()->open(source.file(entry.item->file).path);
+  if (!file) return {};
+  auto zip = ZipReader::open(*file, *offset, *length);
+  if (!zip) return {};
+  auto pickle = read_pickle_record(*zip, kMostSetting);
+  if (!pickle) return {};
+  const auto tree = decode_pickle(*pickle, (*file)->name());
+  return tree ? numbers_in(*tree, tree->root()) : std::vector<double>();
+}
+
+const NonTensorEntry* entry_named(const Checkpoint& source, const std::string& fqn) {
+  const auto& objects = source.objects();
+  const auto found = std::find_if(objects.begin(), objects.end(),
+                                  [&](const NonTensorEntry& entry) { return entry.fqn == fqn; });
+  return found == objects.end() ? nullptr : &*found;
+}
+
+// Without max_lr and min_lr, which the schedule of the run decides.
+std::string pickled_group(const AdamSettings& settings, bool decays, bool is_expert) {
+  return "}(" + pickled_key("wd_mult") + pickled_real(decays ? 1 : 0) + pickled_key("lr_mult") +
+         pickled_real(1) + pickled_key("is_expert_parallel") + pickled_bool(is_expert) +
+         pickled_key("is_decoupled_lr") + pickled_bool(false) + pickled_key("default_config") +
+         pickled_bool(true) + pickled_key("bias_correction") + pickled_bool(true) +
+         pickled_key("lr") + pickled_real(settings.lr) + pickled_key("betas") +
+         pickled_real(settings.beta1) + pickled_real(settings.beta2) + "\x86" + pickled_key("eps") +
+         pickled_real(settings.eps) + pickled_key("weight_decay") +
+         pickled_real(decays ? settings.weight_decay : 0) + pickled_key("step") +
+         pickled_real(settings.step) + "u";
+}
+
+}  // namespace
+
+std::optional<AdamSettings> adam_settings(const Checkpoint& source) {
+  constexpr std::string_view kBetas = ".betas";
+  const auto& objects = source.objects();
+  const auto first = std::find_if(objects.begin(), objects.end(), [&](const auto& entry) {
+    return entry.fqn.find(kGroups) != std::string::npos && entry.fqn.ends_with(kBetas);
+  });
+  if (first == objects.end()) return std::nullopt;
+  const auto steps = steps_seen(source);
+  if (!steps) return std::nullopt;
+  const std::string group = first->fqn.substr(0, first->fqn.size() - kBetas.size());
+  const std::vector<double> betas = numbers_of(source, *first);
+  std::vector<double> others;
+  for (const char* name : {".lr", ".eps", ".weight_decay"}) {
+    const NonTensorEntry* entry = entry_named(source, group + name);
+    const auto numbers = entry == nullptr ? std::vector<double>() : numbers_of(source, *entry);
+    if (numbers.size() == 1) others.push_back(numbers.front());
+  }
+  if (betas.size() != 2 || others.size() != 3) return std::nullopt;
+  return AdamSettings{*steps, others[0], betas[0], betas[1], others[1], others[2]};
+}
+
+std::string pickled_optimizer(const AdamSettings& settings) {
+  std::string groups = "](";
+  for (const bool is_expert : {false, true}) {
+    for (const bool decays : {true, false}) groups += pickled_group(settings, decays, is_expert);
+  }
+  return "}(" + pickled_key("optimizer") + "}(" + pickled_key("param_groups") + groups + "eu" +
+         pickled_key("param_state_sharding_type") + pickled_key("fully_reshardable") + "u";
+}
+
+namespace {
+
 // The pickle of {"args": Namespace, "checkpoint_version": 3.0, "iteration": 0, "content_metadata":
-// {...}}.
+// {...}}, and of "optimizer" where its states come along with the number of steps.
 std::string common_pickle(const Outputs& outputs) {
   std::string pickle = "\x80\x02}(" + pickled_key("args") + "cargparse\nNamespace\n)\x81}(";
   for (const auto& [key, value] : arguments_of(outputs)) pickle += pickled_key(key) + value;
-  pickle += "ub" + pickled_key("checkpoint_version");
-  pickle += std::string("G\x40\x08\x00\x00\x00\x00\x00\x00", 9);  // 3.0, big-endian
+  pickle += "ub" + pickled_key("checkpoint_version") + pickled_real(3);
+  const bool has_states = has_optimizer_states(outputs);
+  const auto settings =
+      has_states && outputs.source != nullptr ? adam_settings(*outputs.source) : std::nullopt;
+  if (settings) pickle += pickled_key("optimizer") + pickled_optimizer(*settings);
   pickle += pickled_key("iteration") + pickled_int(0) + pickled_key("content_metadata") + "}(";
-  pickle += pickled_key("singleton_local_shards") + (has_singletons(outputs) ? "\x88" : "\x89");
+  pickle += pickled_key("singleton_local_shards") + pickled_bool(has_singletons(outputs));
   // Without this key Megatron-core expects optimizer states in another layout.
-  if (has_optimizer_states(outputs))
+  if (has_states)
     pickle += pickled_key("distrib_optim_sharding_type") + pickled_key("fully_reshardable");
   return pickle + "uu.";
 }

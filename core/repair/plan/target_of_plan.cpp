@@ -2,12 +2,23 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
 #include "core/formats/open.h"
 #include "core/formats/table.h"
 #include "core/repair/plan/plan_fingerprint.h"
 
 namespace shw {
 namespace {
+
+// Other names of formats: those of the programs that load them, where a program has one format and
+// names are not changed.
+struct FormatAlias {
+  std::string_view alias, format;
+};
+constexpr FormatAlias kFormatAliases[] = {{"torch_dist", "megatron-dist"}};
 
 constexpr std::uint64_t kHubShardBytes = 5'000'000'000;
 
@@ -30,7 +41,14 @@ Status check_is_planned_for(const Checkpoint& checkpoint, const std::string& exp
 
 }  // namespace
 
-const Format* format_named(const std::string& name) {
+std::string_view format_alias(std::string_view name) {
+  const auto* row = std::ranges::find(kFormatAliases, name, &FormatAlias::format);
+  return row == std::end(kFormatAliases) ? name : row->alias;
+}
+
+const Format* format_named(std::string_view name) {
+  const auto* alias = std::ranges::find(kFormatAliases, name, &FormatAlias::alias);
+  if (alias != std::end(kFormatAliases)) name = alias->format;
   const Format* found = nullptr;
   for (const FormatRow& row : formats()) {
     if (row.format->name != name) continue;
@@ -56,7 +74,7 @@ Result<const Format*> format_to_write(const std::string& name) {
 
 Status write_as(const std::string& format, std::uint64_t shard_bytes, Plan& plan) {
   SHW_TRY(const Format* written, format_to_write(format));
-  plan.format = format;
+  plan.format = written->name;
   plan.shard_bytes = shard_bytes;
   if (written->traits.one_piece && shard_bytes == 0) plan.shard_bytes = kHubShardBytes;
   return {};

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/progress.h"
@@ -26,8 +27,12 @@ Result<TargetOfPlan> target_of_plan(const std::shared_ptr<const Checkpoint>& che
 // can move them.
 Status apply_repair(const Plan& plan, bool keeps_files, TargetState& all);
 
-// Format of this name in formats(); null if there is none.
-const Format* format_named(const std::string& name);
+// Format of this name in formats(), or of the program that loads it ("torch_dist"); null if there
+// is none.
+const Format* format_named(std::string_view name);
+// The name of the program that loads the format, where the two differ: "torch_dist" for
+// "megatron-dist". Otherwise `name`.
+std::string_view format_alias(std::string_view name);
 // Writable format of this name; the kUsage error lists those that exist.
 Result<const Format*> format_to_write(const std::string& name);
 // Makes the plan write this format, in files of at most `shard_bytes`; 0 splits like Hugging Face's

@@ -54,6 +54,11 @@ bool is_computed(std::string_view fqn) {
   });
 }
 
+// True for copies of the embedding and of the head, which layers for several tokens (MTP) hold.
+bool is_vocabulary_of_layer(std::string_view fqn) {
+  return fqn.ends_with(".embed_tokens.weight") || fqn.ends_with(".shared_head.head.weight");
+}
+
 struct Pair {
   std::string before;  // "model.layers.3.mlp.experts."
   std::uint32_t first = 0, second = 0;
@@ -88,7 +93,8 @@ void keep_telling(const Facts& facts, std::vector<Alike> alike, DuplicateGroup& 
 
 bool may_have_a_twin(const Facts& facts, TensorId tensor) {
   const std::string_view fqn = facts.checkpoint.fqn(tensor);
-  return !parse_state_fqn(fqn) && !is_computed(fqn) && !members_in(fqn).empty();
+  return !parse_state_fqn(fqn) && !is_computed(fqn) && !is_vocabulary_of_layer(fqn) &&
+         !members_in(fqn).empty();
 }
 
 // Signatures by tensor, of those whose signature occurs more than once.

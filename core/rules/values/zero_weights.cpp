@@ -57,15 +57,40 @@ bool is_vocabulary(std::string_view fqn) {
                      [&](std::string_view ending) { return fqn.ends_with(ending); });
 }
 
+// True if all elements of the box are zero; false if it cannot be read.
+bool is_zero_box(const Checkpoint& c, TensorId tensor, const Box& box) {
+  const auto values = floats_in_box(c, tensor, box);
+  return values &&
+         std::all_of(values->begin(), values->end(), [](float value) { return value == 0; });
+}
+
+// Number of experts whose first, middle and last rows are zero.
+std::int64_t experts_with_zero_rows(const Checkpoint& c, TensorId tensor) {
+  const ExtentsView shape = c.shape(tensor);
+  std::int64_t zero = 0;
+  for (std::int64_t expert = 0; expert < shape[0]; ++expert) {
+    bool are_zero = true;
+    for (const std::int64_t row : {std::int64_t{0}, shape[1] / 2, shape[1] - 1})
+      are_zero =
+          are_zero &&
+          is_zero_box(c, tensor, {{expert, row, 0}, {1, 1, std::min(shape[2], kMostOfLine)}});
+    zero += are_zero ? 1 : 0;
+  }
+  return zero;
+}
+
 // Number of zero experts in a stacked tensor, if the zeros amount to whole experts with few left
-// over; 0 if all are zero.
+// over; 0 if all are zero. Numbers of few bits are often zero (one in eight in MXFP4), so rows of
+// the experts have to be zero too.
 std::int64_t zero_experts(const Checkpoint& c, TensorId tensor, const FloatCounts& counts) {
   const ExtentsView shape = c.shape(tensor);
   if (shape.size() != 3 || shape[0] < 2 || c.fqn(tensor).find("experts") == std::string_view::npos)
     return 0;
   const std::int64_t expert = counts.count / shape[0];
   if (expert < kEnoughZeros || counts.zero == counts.count) return 0;
-  return (counts.zero % expert) * 100 <= expert ? counts.zero / expert : 0;
+  const std::int64_t zero = counts.zero / expert;
+  const bool may_be = zero > 0 && (counts.zero % expert) * 100 <= expert;
+  return may_be && experts_with_zero_rows(c, tensor) == zero ? zero : 0;
 }
 
 // True if a number belongs to the module's own name: "bn2" in "layer1.0.bn2.weight". In "0",
@@ -259,11 +284,7 @@ bool is_written_part(const Checkpoint& c, TensorId tensor, const WrittenPart& wr
     line.offsets[written.dim] = at;
     line.sizes[written.dim] = 1;
     line.sizes[1 - written.dim] = std::min(line.sizes[1 - written.dim], kMostOfLine);
-    const auto values = floats_in_box(c, tensor, line);
-    if (!values) return false;
-    const bool is_zero =
-        std::all_of(values->begin(), values->end(), [](float v) { return v == 0; });
-    if (is_zero == (at / size == written.part)) return false;
+    if (is_zero_box(c, tensor, line) == (at / size == written.part)) return false;
   }
   return true;
 }

@@ -121,6 +121,26 @@ TEST_CASE("learned map: layers and experts are stacked, in any tiles") {
                 "layers.{l}.experts.{e}.gate, layers.{l}.experts.{e}.up -> decoder.fc1: join"));
 }
 
+TEST_CASE(
+    "learned map: stacked experts of layers that continue the numbers of others are told apart") {
+  std::mt19937 random(13);
+  std::vector<LaidTensor> a, b;
+  // Layers 0 and 1 are the decoder's, layers 2 and 3 have a name of their own on the other side.
+  for (std::size_t l = 0; l < 4; ++l) {
+    std::vector<LaidTensor> experts;
+    for (std::size_t e = 0; e < 2; ++e) {
+      const MadeWeight down = random_weight(8, kWidth, random);
+      a.push_back(laid_tensor(
+          "layers." + std::to_string(l) + ".experts." + std::to_string(e) + ".down", down));
+      experts.push_back(laid_tensor("", down));
+    }
+    const bool is_decoder = l < 2;
+    b.push_back(stacked(
+        (is_decoder ? "decoder." : "mtp.") + std::to_string(l % 2) + ".experts.down", experts));
+  }
+  check_explained(a, b);
+}
+
 TEST_CASE("learned map: layers that are numbered from another number have a shift") {
   std::mt19937 random(4);
   MadeWeights a, b;

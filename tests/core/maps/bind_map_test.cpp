@@ -216,6 +216,82 @@ TEST_CASE("maps: MiMo's layer for several tokens has the halves of its projectio
   }
 }
 
+TEST_CASE("maps: Qwen3-Next's linear attention is cut by heads, and its queries have gates") {
+  // 2 key heads of 8, 4 value heads of 12; the second layer has ordinary attention.
+  Tensors tensors = llama(true);
+  const std::string linear = "model.layers.0.linear_attn.";
+  std::erase_if(tensors, [](const MapTensor& one) {
+    return one.fqn.starts_with("model.layers.0.self_attn.") ||
+           one.fqn == "model.layers.1.self_attn.q_proj.weight";
+  });
+  tensors.insert(tensors.end(), {{linear + "in_proj_qkvz.weight", {128, 64}},
+                                 {linear + "in_proj_ba.weight", {8, 64}},
+                                 {linear + "conv1d.weight", {80, 1, 4}},
+                                 {linear + "A_log", {4}},
+                                 {linear + "dt_bias", {4}},
+                                 {linear + "norm.weight", {12}},
+                                 {linear + "out_proj.weight", {64, 48}},
+                                 {"model.layers.1.self_attn.q_proj.weight", {128, 64}}});
+  ModelFacts facts = small_facts("qwen3_next");
+  facts.config.insert({{"linear_num_key_heads", 2},
+                       {"linear_key_head_dim", 8},
+                       {"linear_num_value_heads", 4},
+                       {"linear_value_head_dim", 12}});
+  const Tensors there = there_and_back("hf-megatron", tensors, facts);
+  const std::string attention = "decoder.layers.0.self_attention.";
+  CHECK(shape_in(there, attention + "in_proj.weight.key") == Extents{16, 64});
+  CHECK(shape_in(there, attention + "in_proj.weight.z") == Extents{48, 64});
+  CHECK(shape_in(there, attention + "in_proj.weight.alpha") == Extents{4, 64});
+  CHECK(shape_in(there, attention + "conv1d.weight.value") == Extents{48, 1, 4});
+  CHECK(shape_in(there, attention + "in_proj.layer_norm_weight") == Extents{64});
+  CHECK(shape_in(there, "decoder.layers.1.self_attention.linear_qkv.weight") == Extents{192, 64});
+  // Of the 8 blocks of 16 query rows, each head's queries are followed by its gate.
+  auto map = map_named("hf-megatron");
+  REQUIRE(map.has_value());
+  const auto bound = bind_map(*map, MapWay::kForward, tensors, facts);
+  REQUIRE(bound.has_value());
+  const auto row = std::find_if(bound->rows.begin(), bound->rows.end(), [](const BoundRow& one) {
+    return one.to.front() == "decoder.layers.1.self_attention.linear_qkv.weight";
+  });
+  REQUIRE(row != bound->rows.end());
+  REQUIRE(row->ops.size() == 2);
+  CHECK(row->ops[0].view == Extents{2, 2, 2, 16});
+  CHECK(row->ops[0].order == Extents{0, 2, 1, 3});
+  CHECK(row->ops[1].parts == Extents{128, 32, 32});
+}
+
+TEST_CASE("maps: DeepSeek's layers for several tokens have names of their own in torchtitan") {
+  Tensors tensors = llama(true);
+  for (std::size_t i = tensors.size(); i-- > 0;) {
+    if (tensors[i].fqn.find("self_attn") != std::string::npos)
+      tensors.erase(tensors.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  for (const char* layer : {"model.layers.0.", "model.layers.1."}) {
+    const std::string attention = std::string(layer) + "self_attn.";
+    tensors.insert(tensors.end(), {{attention + "q_proj.weight", {96, 64}},
+                                   {attention + "kv_a_proj_with_mqa.weight", {24, 64}},
+                                   {attention + "kv_a_layernorm.weight", {16}},
+                                   {attention + "kv_b_proj.weight", {128, 16}},
+                                   {attention + "o_proj.weight", {64, 64}}});
+  }
+  const std::string last = "model.layers.1.";
+  tensors.insert(tensors.end(), {{last + "enorm.weight", {64}},
+                                 {last + "hnorm.weight", {64}},
+                                 {last + "eh_proj.weight", {64, 128}},
+                                 {last + "shared_head.norm.weight", {64}},
+                                 {last + "embed_tokens.weight", {121, 64}},
+                                 {last + "shared_head.head.weight", {121, 64}}});
+  ModelFacts facts = small_facts("deepseek_v3");
+  facts.config["num_hidden_layers"] = 1;
+  const Tensors there = there_and_back("hf-titan", tensors, facts);
+  CHECK(shape_in(there, "layers.0.attention.wq.weight") == Extents{96, 64});
+  CHECK(shape_in(there, "mtp_layers.0.attention.wq.weight") == Extents{96, 64});
+  CHECK(shape_in(there, "mtp_layers.0.mtp_norm.weight") == Extents{64});
+  CHECK(shape_in(there, "mtp_layers.0.moe.routed_experts.inner_experts.w2_EDF") ==
+        Extents{3, 64, 48});
+  CHECK(shape_in(there, "layers.1.attention.wq.weight").empty());
+}
+
 TEST_CASE("maps: a value that nothing says is asked for by its name") {
   const Tensors there = through("hf-megatron", MapWay::kForward, llama(), small_facts("llama"));
   auto map = map_named("hf-megatron");

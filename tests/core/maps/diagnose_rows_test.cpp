@@ -217,6 +217,72 @@ TEST_CASE("wrong conversions: rows of zeros in the middle are named, and other n
   CHECK_FALSE(says(wrong_conversion(there, expected, {}), "are zero"));
 }
 
+TEST_CASE("wrong conversions: columns of zeros are named as one rank's part that was not written") {
+  const HeldTensor expected = counted({3, 8});
+  HeldTensor there = expected;
+  for (std::size_t row = 0; row < 3; ++row)
+    std::fill_n(there.bytes.begin() + static_cast<std::ptrdiff_t>(row * 32 + 16), 16, std::byte{0});
+  CHECK(says(wrong_conversion(there, expected, {}), "columns 4 to 7 are zero"));
+  there.bytes[0] ^= std::byte{1};
+  CHECK_FALSE(says(wrong_conversion(there, expected, {}), "are zero"));
+}
+
+TEST_CASE("wrong conversions: a vocabulary that moved by some rows is named with what it lost") {
+  const HeldTensor expected = counted({10, 4});
+  HeldTensor there = reordered(expected, 4, {9, 9, 0, 1, 2, 3, 4, 5, 8, 9});
+  std::fill_n(there.bytes.begin(), 32, std::byte{7});
+  const RowLayout padded{.part_names = {"embed_tokens"}, .parts = {10}, .padding_from = 8};
+  CHECK(says(wrong_conversion(there, expected, padded),
+             "every row stands 2 too late, and what belongs to the last 2 rows is nowhere"));
+  there.bytes[4 * 16] ^= std::byte{1};
+  CHECK_FALSE(wrong_conversion(there, expected, padded));
+}
+
+TEST_CASE("wrong conversions: experts that are swapped in one part are named with the part") {
+  const RowLayout experts{
+      .lead = 1, .counters = {"expert"}, .part_names = {"gate_proj", "up_proj"}, .parts = {2, 2}};
+  const HeldTensor expected = counted({3, 4, 5});
+  // Rows of an expert: two of gate_proj, two of up_proj.
+  const HeldTensor there = reordered(expected, 5, {0, 1, 2, 3, 8, 9, 6, 7, 4, 5, 10, 11});
+  const auto cause = wrong_conversion(there, expected, experts);
+  CHECK(says(cause, "in gate_proj: experts 1 and 2 are swapped"));
+  CHECK_FALSE(says(cause, "up_proj"));
+}
+
+TEST_CASE("wrong conversions: heads that were dealt to the groups are named both ways") {
+  const RowLayout qkv{
+      .part_names = {"q_proj", "k_proj", "v_proj"}, .parts = {6, 2, 2}, .pieces = 2, .head_dim = 1};
+  const HeldTensor expected = counted({10, 4});
+  // Expected: q0 q1 q2 k0 v0 q3 q4 q5 k1 v1.
+  for (const std::vector<int>& order :
+       {std::vector<int>{0, 2, 6, 3, 4, 1, 5, 7, 8, 9}, {0, 5, 1, 3, 4, 6, 2, 7, 8, 9}})
+    CHECK(says(wrong_conversion(reordered(expected, 4, order), expected, qkv), "were dealt to"));
+}
+
+TEST_CASE("wrong conversions: rotary rows before the others of their head are named") {
+  const RowLayout latent{.part_names = {"q_b_proj"},
+                         .parts = {12},
+                         .head_dim = 6,
+                         .rotary_begin = 4,
+                         .rotary_rows = 2};
+  const HeldTensor expected = counted({12, 5});
+  const HeldTensor there = reordered(expected, 5, {4, 5, 0, 1, 2, 3, 10, 11, 6, 7, 8, 9});
+  CHECK(says(wrong_conversion(there, expected, latent),
+             "the rotary rows of every head of q_b_proj stand before"));
+}
+
+TEST_CASE("wrong conversions: bytes of the transposed matrix under the right shape are named") {
+  const RowLayout experts{.lead = 1, .counters = {"expert"}};
+  const HeldTensor expected = counted({2, 3, 5});
+  HeldTensor there = expected;
+  for (std::size_t r = 0; r < 3; ++r) {
+    for (std::size_t c = 0; c < 5; ++c)
+      std::memcpy(there.bytes.data() + 60 + (c * 3 + r) * 4,
+                  expected.bytes.data() + 60 + (r * 5 + c) * 4, 4);
+  }
+  CHECK(says(wrong_conversion(there, expected, experts), "in expert 1: it is transposed"));
+}
+
 TEST_CASE("wrong conversions: an order without its reason is told from a named mistake") {
   const HeldTensor expected = counted({8, 6});
   auto kind_of = [&](const std::vector<int>& order, const RowLayout& layout) {

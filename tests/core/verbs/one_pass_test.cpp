@@ -11,6 +11,7 @@
 #include "core/temporary_folder.h"
 #include "core/verbs/resume.h"
 #include "core/verbs/transforms.h"
+#include "core/verbs/written_as.h"
 
 using namespace shw;
 
@@ -234,6 +235,22 @@ TEST_CASE("one pass: what --then does not know is a usage error that says what t
     REQUIRE_FALSE(added.has_value());
     CHECK(added.error().kind == ErrorKind::kUsage);
   }
+}
+
+TEST_CASE("one pass: a format has the name of its program too, and --to takes both") {
+  TemporaryFolder folder;
+  write_pass(folder / "ckpt");
+  const verbs::Opened source = opened_pass(folder / "ckpt");
+  for (const char* word : {"convert:torch_dist", "convert:megatron-dist"}) {
+    VerbOptions said;
+    said.then = {word};
+    Plan plan = verbs::plan_for(source);
+    REQUIRE(verbs::add_steps(source, said, plan).has_value());
+    CHECK(plan.format == "megatron-dist");
+  }
+  CHECK(verbs::convert_target("megatron-dist").value() == "torch_dist");
+  CHECK(verbs::convert_target("torch_dist").value() == "torch_dist");
+  CHECK_FALSE(verbs::convert_target("megatron").has_value());
 }
 
 TEST_CASE("one pass: a plan that was edited by hand does what it says") {

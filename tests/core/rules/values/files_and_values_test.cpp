@@ -174,6 +174,31 @@ TEST_CASE(
   CHECK_MESSAGE(cause.find("the experts repeat every 3") != std::string::npos, cause);
 }
 
+TEST_CASE("duplicates: copies of the vocabulary in layers for several tokens are none") {
+  TemporaryFolder folder;
+  MadeModel model = layers(8);
+  for (const char* layer : {"6", "7"}) {
+    const std::string before = std::string("model.layers.") + layer;
+    model.add(before + ".embed_tokens.weight", Dtype::kFloat32, {8, 8}, distinct(64, 90));
+    model.add(before + ".shared_head.head.weight", Dtype::kFloat32, {8, 8}, distinct(64, 91));
+  }
+  CHECK_FALSE(said(*made(folder / "sound", model), "duplicate-content"));
+}
+
+TEST_CASE("zero experts: as many zeros between the numbers of all experts are none") {
+  TemporaryFolder folder;
+  auto experts = [](bool is_one_zero) {
+    MadeModel model;
+    Numbers values;
+    for (int i = 0; i < 8 * 64; ++i)
+      values.push_back((is_one_zero ? i / 64 == 3 : i % 8 == 3) ? 0 : i + 1);
+    model.add("model.layers.0.mlp.experts.down_proj", Dtype::kFloat32, {8, 8, 8}, values);
+    return model;
+  };
+  CHECK(said(*made(folder / "zero", experts(true)), "zero-weights") == Severity::kWarning);
+  CHECK_FALSE(said(*made(folder / "few bits", experts(false)), "zero-weights"));
+}
+
 TEST_CASE("duplicates: gate and up with the same bytes are a warning") {
   TemporaryFolder folder;
   MadeModel model = layers(8);
