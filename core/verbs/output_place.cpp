@@ -1,6 +1,7 @@
 #include "core/verbs/output_place.h"
 
 #include "core/io/place.h"
+#include "core/io/remote/remote_path.h"
 #include "core/io/same_file.h"
 #include "core/io/store.h"
 
@@ -8,6 +9,13 @@ namespace shw::verbs {
 namespace {
 
 constexpr const char* kElsewhere = "choose another place with --out";
+
+// The result of a checkpoint of another machine would lie beside it without a place of its own.
+Status check_is_here(const std::string& out) {
+  if (!is_remote(out)) return {};
+  return fail(ErrorKind::kUsage, "lies on another machine, and the result is written on this one",
+              {out}, "name a folder of this machine with --out");
+}
 
 bool holds_one_file(const Directory& directory) {
   auto entries = directory.list(2);
@@ -41,6 +49,7 @@ Status check_apart(const Checkpoint& checkpoint, const std::string& opened_as,
 }  // namespace
 
 Status check_output_apart(const std::string& checkpoint, const std::string& out) {
+  SHW_CHECK(check_is_here(out));
   Store& store = posix_store();
   if (!store.exists(parent_of(out)))
     return fail(ErrorKind::kIo, "is not there, so nothing can be written into it",
@@ -57,6 +66,7 @@ Status check_output_apart(const std::string& checkpoint, const std::string& out)
 
 Status check_output_place(const Opened& opened, const VerbOptions& options,
                           const std::string& out) {
+  SHW_CHECK(check_is_here(out));
   if (!posix_store().exists(parent_of(out)))
     return fail(ErrorKind::kIo, "is not there, so nothing can be written into it", {parent_of(out)},
                 "make the folder first, or choose another one with --out");
