@@ -1,21 +1,14 @@
 #include "core/verbs/output_place.h"
 
 #include "core/io/place.h"
-#include "core/io/remote/remote_path.h"
 #include "core/io/same_file.h"
 #include "core/io/store.h"
+#include "core/repair/run/local_place.h"
 
 namespace shw::verbs {
 namespace {
 
 constexpr const char* kElsewhere = "choose another place with --out";
-
-// The result of a checkpoint of another machine would lie beside it without a place of its own.
-Status check_is_here(const std::string& out) {
-  if (!is_remote(out)) return {};
-  return fail(ErrorKind::kUsage, "lies on another machine, and the result is written on this one",
-              {out}, "name a folder of this machine with --out");
-}
 
 bool holds_one_file(const Directory& directory) {
   auto entries = directory.list(2);

@@ -133,10 +133,13 @@ TEST_CASE("next value: a session goes on from what it found, and says when there
   std::vector<float> values = ones();
   values[at(0, 2, 3)] = values[at(0, 22, 36)] = NAN;
   Session session;
-  session.apply({OpenCommand{floats_in(folder / "a", values)}, SelectTensorCommand{"w"}});
+  session.apply(OpenCommand{floats_in(folder / "a", values)});
+  session.wait();
+  session.apply(SelectTensorCommand{"w"});
   verbs::ValuesAsk ask;
   ask.dims = {{0, 1, false}, {0, kRows, true}, {0, kColumns, true}};
   session.apply(ValuesCommand{false, ask});
+  session.wait();  // a newer request would take its place
   auto next = [&] {
     session.apply(ValuesCommand{false, {}, Sought::kNan});
     session.wait();
@@ -154,6 +157,7 @@ TEST_CASE("next value: a session goes on from what it found, and says when there
 
   ask.dims[0] = {1, 2, false};
   session.apply(ValuesCommand{false, ask});
+  session.wait();  // a newer request would take its place
   CHECK(next()->not_found == "There is no NaN in this slice.");
   CHECK(session.snapshot()->values->values->ask == ask);
 }
