@@ -81,14 +81,13 @@ float draw_breadcrumb(Frame& frame, UiState& state, ImDrawList* draw, std::strin
   for (std::size_t i = 0; i < ends.size(); ++i) {
     const std::string module(fqn.substr(0, ends[i]));
     const auto tip = [&] { return "Lists the tensors of " + module + "."; };
-    const std::string_view part = fqn.substr(begin, ends[i] - begin);
+    const std::string_view part = fqn.substr(begin, ends[i] + 1 - begin);  // with its dot
     if (crumb(frame, fmt::format("crumb/{}", i).c_str(), font, part, frame.theme.text, {x, at.y},
               tip)) {
       state.filter = module + ".*";
       frame.emit(FilterCommand{state.filter});
     }
     x += text_width(font, part);
-    x += text_from(draw, font, x, at.y + frame.px(12), frame.theme.quiet, ".");
     begin = ends[i] + 1;
   }
   x += text_from(draw, font, x, at.y + frame.px(12), frame.theme.text, fqn.substr(begin));
