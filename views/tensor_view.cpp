@@ -303,7 +303,10 @@ void draw_tensor(Frame& frame, UiState& state, Region region) {
   follow_tensor(frame, state);
   draw_name(frame, draw, state, picture, column);
   draw_pickers(frame, draw, state, picture, column);
+  const float beside_legend = state.map.zoom > 1 ? frame.px(106) : 0;  // the zoom overview
+  column.right -= beside_legend;
   draw_legend(frame, state, column);
+  column.right += beside_legend;
   column.left += frame.px(30);
   column.right -= frame.px(6);
   float room = region.max.y - column.y - frame.px(14);
