@@ -74,6 +74,7 @@ enum class Action : std::uint8_t {
   kPreviousRecord,
   kCopyBytes,
   kShowValues,
+  kNextValue,
   kTable,
   kOpen,
   kBack,

@@ -23,6 +23,7 @@ void take_back_one(UiState& state) {
   if (state.map.zoom > 1) {
     state.map.zoom = 1;
     state.map.pan_row = state.map.pan_column = 0;
+    state.map.leads_after = false;
     return;
   }
   if (state.compare_open) {

@@ -308,7 +308,8 @@ void draw_bytes_buttons(Frame& frame, UiState& state, Column& column, const Byte
       text_field(frame, column.draw, "bytes/jump", "offset, +64, \"text\", /50 4b, =1.5",
                  {x, column.y}, {wide, frame.px(30)}, state.bytes.jump,
                  "Goes to a byte: decimal, 0x for hexadecimal, + or - from the chosen one. Looks "
-                 "for \"text\", for bytes after /, for a number after =; Enter again goes on.") &&
+                 "for \"text\", for bytes after /, for a number after =; Enter again goes on.",
+                 true) &&
       window != nullptr) {
     std::uint64_t from = state.bytes.chosen.value_or(window->at);
     if (verbs::is_byte_pattern(state.bytes.jump))

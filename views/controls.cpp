@@ -158,8 +158,10 @@ bool edit_line(Frame& frame, const char* id, std::string& text, const InputLook&
   take_turn(frame, ImGui::GetID(label.c_str()));
   const bool changed = ImGui::InputTextWithHint(label.c_str(), look.hint, &text, look.flags,
                                                 look.callback, look.user);
+  // Beside a field with text in it, a tip would cover what the user reads.
+  const bool is_typing = ImGui::IsItemActive() && !text.empty();
   finish_control(frame, id, ImGui::GetID(label.c_str()), tip, true,
-                 !look.tip_by_mouse_only || mouse_is_over());
+                 !is_typing && (!look.tip_by_mouse_only || mouse_is_over()));
   focus_ring(frame, ImGui::GetWindowDrawList());
   return changed;
 }
@@ -174,7 +176,7 @@ bool edit_lines(Frame& frame, const char* id, std::string& text, ImVec2 size, co
 }
 
 bool text_field(Frame& frame, ImDrawList* draw, const char* id, const char* hint, ImVec2 at,
-                ImVec2 size, std::string& text, const Tip& tip) {
+                ImVec2 size, std::string& text, const Tip& tip, bool selects_all) {
   ImVec2 end{at.x + size.x, at.y + size.y};
   draw->AddRectFilled(at, end, frame.theme.field, frame.px(5));
   draw->AddRect(at, end, frame.theme.control, frame.px(5));
@@ -189,6 +191,7 @@ bool text_field(Frame& frame, ImDrawList* draw, const char* id, const char* hint
   InputLook look;
   look.hint = hint;
   look.flags = ImGuiInputTextFlags_EnterReturnsTrue;
+  if (selects_all) look.flags |= ImGuiInputTextFlags_AutoSelectAll;
   bool entered = edit_line(frame, id, text, look, tip);
   ImGui::PopStyleColor();
   ImGui::PopStyleVar();

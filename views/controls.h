@@ -79,9 +79,10 @@ struct InputLook {
 bool edit_line(Frame& frame, const char* id, std::string& text, const InputLook& look,
                const Tip& tip);
 bool edit_lines(Frame& frame, const char* id, std::string& text, ImVec2 size, const Tip& tip);
-// A monospaced text input. True if Enter was pressed.
+// A monospaced text input. True if Enter was pressed. `selects_all`: what is typed replaces what
+// was there, as in a field that is used again and again.
 bool text_field(Frame& frame, ImDrawList* draw, const char* id, const char* hint, ImVec2 at,
-                ImVec2 size, std::string& text, const Tip& tip);
+                ImVec2 size, std::string& text, const Tip& tip, bool selects_all = false);
 // An entry of a menu.
 bool menu_entry(Frame& frame, std::string_view name, const char* label, bool is_chosen,
                 const Tip& tip);

@@ -1,5 +1,7 @@
 #include "views/digest.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "core/report/text.h"
@@ -60,11 +62,15 @@ std::shared_ptr<const CheckpointCard> make_card(const Snapshot& snapshot) {
   facts->format = checkpoint.format().title;
   if (!checkpoint.provenance().torch.empty())
     facts->format += ", torch " + checkpoint.provenance().torch;
-  std::uint64_t data_files = 0;
+  std::uint64_t data_files = 0, computed = 0;
   for (const FileRow& file : checkpoint.files()) {
-    if (file.referenced) ++data_files;
+    if (!file.referenced) continue;
+    const bool is_computed =
+        checkpoint.directory() != nullptr && checkpoint.directory()->is_made(file.path);
+    ++(is_computed ? computed : data_files);
   }
   facts->files = std::to_string(data_files);
+  if (computed != 0) facts->files += fmt::format(" + {} computed", computed);
   const FormatTraits& traits = checkpoint.format().traits;
   if (traits.one_index_file) facts->files += " + " + std::string(traits.index_file);
   facts->bytes = human_bytes(checkpoint.tensor_bytes());

@@ -54,13 +54,6 @@ struct ListModel {
   TensorId tensor(std::uint32_t row) const;
 };
 
-// Amounts that a rank has written, over all tensors.
-struct RankShare {
-  std::uint32_t tensors = 0, tiles = 0;
-  std::uint64_t bytes = 0;  // of the elements of its tiles
-  std::uint32_t unreadable_tiles = 0;
-  std::uint64_t unreadable_bytes = 0;
-};
 struct MeshInfo {
   MeshGrid grid;
   std::uint32_t ranks = 0;

@@ -3,55 +3,49 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
-#include <set>
+#include <functional>
 
+#include "core/base/words.h"
+#include "core/mesh/nodes.h"
 #include "views/text.h"
 
 namespace shw {
-namespace {
 
-// Runs of consecutive ranks: "3", "8 to 15".
-std::vector<std::string> rank_runs(const std::vector<std::uint32_t>& ranks) {
-  std::vector<std::string> runs;
-  for (std::size_t i = 0; i < ranks.size();) {
-    std::size_t end = i + 1;
-    while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1) ++end;
-    runs.push_back(end - i < 3 ? fmt::format("{}", ranks[i])
-                               : fmt::format("{} to {}", ranks[i], ranks[end - 1]));
-    i = end - i < 3 ? i + 1 : end;
+std::string damaged_ranks_text(std::span<const RankShare> ranks, std::uint32_t ranks_per_node) {
+  std::vector<std::uint32_t> damaged;
+  for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {
+    if (ranks[rank].unreadable_tiles != 0) damaged.push_back(rank);
   }
-  return runs;
-}
-
-// True if the ranks are whole groups of `size` ranks that start at a multiple of it.
-bool are_whole_nodes(const std::vector<std::uint32_t>& ranks, std::uint32_t size) {
-  if (ranks.empty() || ranks.size() % size != 0) return false;
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
-    const std::uint32_t first = ranks[i - i % size];
-    if (first % size != 0 || ranks[i] != first + i % size) return false;
-  }
-  return true;
-}
-
-}  // namespace
-
-std::string damaged_ranks_text(const std::vector<std::uint32_t>& damaged, std::uint32_t all) {
+  const auto all = static_cast<std::uint32_t>(ranks.size());
   if (damaged.empty()) return {};
   std::string text = fmt::format("{} {} of {} lost tiles", damaged.size() == 1 ? "Rank" : "Ranks",
                                  some_of(rank_runs(damaged), 6), human_count(all));
-  if (damaged.size() >= all) return text + ".";
-  // Tries usual numbers of ranks per host, because checkpoints do not record hosts.
-  for (std::uint32_t size : {16u, 8u, 4u}) {
-    if (all % size != 0 || all == size || !are_whole_nodes(damaged, size)) continue;
-    std::vector<std::string> nodes;
-    for (std::size_t i = 0; i < damaged.size(); i += size)
-      nodes.push_back(fmt::format("{}", damaged[i] / size));
-    return text + fmt::format(": {} {}, if a node has {} ranks.",
-                              nodes.size() == 1 ? "node" : "nodes", some_of(nodes, 6), size);
-  }
-  return text + ".";
+  const std::string nodes = nodes_text(damaged, all, ranks_per_node);
+  return text + (nodes.empty() ? "." : ": " + nodes + ".");
 }
+
+namespace {
+
+// Computed tensors lie in no file: they become one row.
+void fold_computed(const Checkpoint& checkpoint, std::vector<FileShare>& files) {
+  if (checkpoint.directory() == nullptr) return;
+  FileShare sum;
+  std::size_t count = 0;
+  std::erase_if(files, [&](const FileShare& file) {
+    if (!checkpoint.directory()->is_made(file.path)) return false;
+    ++count;
+    sum.bytes += file.bytes;
+    sum.tiles += file.tiles;
+    sum.unreadable_tiles += file.unreadable_tiles;
+    sum.mark = std::max(sum.mark, file.mark);
+    return true;
+  });
+  if (count == 0) return;
+  sum.path = plural(count, "computed tensor");
+  files.push_back(std::move(sum));
+}
+
+}  // namespace
 
 FileShares make_file_shares(const Snapshot& snapshot, const std::vector<std::uint8_t>& marks) {
   FileShares shares;
@@ -59,7 +53,6 @@ FileShares make_file_shares(const Snapshot& snapshot, const std::vector<std::uin
   const Checkpoint& checkpoint = *snapshot.checkpoint;
   const bool has_files = checkpoint.directory() != nullptr;
   std::vector<FileShare> all(checkpoint.file_count());
-  std::set<std::uint32_t> ranks;
   for (std::uint32_t f = 0; f < checkpoint.file_count(); ++f) {
     const FileRow& row = checkpoint.file(FileId{f});
     all[f].path = row.path;
@@ -73,10 +66,9 @@ FileShares make_file_shares(const Snapshot& snapshot, const std::vector<std::uin
     if (!item || item->file == FileId::kNone) continue;
     FileShare& share = all[index_of(item->file)];
     ++share.tiles;
-    if (!has_files || is_reachable(checkpoint, *item)) continue;
-    ++share.unreadable_tiles;
-    if (auto writer = checkpoint.writer(chunk)) ranks.insert(*writer);
+    if (has_files && !is_reachable(checkpoint, *item)) ++share.unreadable_tiles;
   }
+  fold_computed(checkpoint, all);
   std::stable_sort(all.begin(), all.end(), [](const FileShare& a, const FileShare& b) {
     const auto worse = [](const FileShare& share) {
       return std::pair(share.mark > 1 ? share.mark : std::uint8_t{0}, share.unreadable_tiles);
@@ -91,8 +83,27 @@ FileShares make_file_shares(const Snapshot& snapshot, const std::vector<std::uin
   if (all.size() > kMostFileShares) all.resize(kMostFileShares);
   for (const FileShare& share : all) shares.most_bytes = std::max(shares.most_bytes, share.bytes);
   shares.files = std::move(all);
-  shares.damaged_ranks = damaged_ranks_text({ranks.begin(), ranks.end()}, checkpoint.rank_count());
   return shares;
+}
+
+std::vector<FileShare> node_shares(std::span<const RankShare> ranks, std::uint32_t ranks_per_node) {
+  std::vector<FileShare> nodes;
+  const auto all = static_cast<std::uint32_t>(ranks.size());
+  if (ranks_per_node == 0 || all <= ranks_per_node) return nodes;
+  for (std::uint32_t first = 0; first < all; first += ranks_per_node) {
+    const std::uint32_t last = std::min(all, first + ranks_per_node) - 1;
+    FileShare& node = nodes.emplace_back();
+    node.path = fmt::format("node {}: ranks {} to {}", first / ranks_per_node, first, last);
+    for (std::uint32_t rank = first; rank <= last; ++rank) {
+      node.bytes += ranks[rank].bytes;
+      node.tiles += ranks[rank].tiles;
+      node.unreadable_tiles += ranks[rank].unreadable_tiles;
+    }
+    node.mark = node.unreadable_tiles != 0 ? 2 : 0;
+  }
+  std::ranges::stable_sort(nodes, std::greater(), &FileShare::unreadable_tiles);
+  if (nodes.size() > kMostFileShares) nodes.resize(kMostFileShares);
+  return nodes;
 }
 
 }  // namespace shw

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,19 +21,29 @@ struct FileShare {
   bool is_missing = false;
 };
 
+// Amounts that a rank has written, over all tensors.
+struct RankShare {
+  std::uint32_t tensors = 0, tiles = 0;
+  std::uint64_t bytes = 0;  // of the elements of its tiles
+  std::uint32_t unreadable_tiles = 0;
+  std::uint64_t unreadable_bytes = 0;
+};
+
 struct FileShares {
   std::vector<FileShare> files;  // damaged first, then the largest; at most kMostFileShares
   std::size_t more = 0, more_damaged = 0;
   std::uint64_t most_bytes = 0;
-  // "Ranks 8 to 15 lost tiles: node 1, if a node has 8 ranks."; empty if no rank lost any.
-  std::string damaged_ranks;
 };
 
 inline constexpr std::size_t kMostFileShares = 12;
 // `marks`: by file, as in FoundAbout.
 FileShares make_file_shares(const Snapshot& snapshot, const std::vector<std::uint8_t>& marks);
 
-// "Ranks 8 to 15 lost tiles: ..." for sorted ranks of `all`; public for tests.
-std::string damaged_ranks_text(const std::vector<std::uint32_t>& damaged, std::uint32_t all);
+// "Ranks 8 to 15 of 64 lost tiles: node 1, if a node has 8 ranks."; empty if no rank lost any.
+// `ranks_per_node` 0: usual numbers are tried.
+std::string damaged_ranks_text(std::span<const RankShare> ranks, std::uint32_t ranks_per_node);
+// Sums over the ranks of each node, the damaged ones first, at most kMostFileShares; empty if there
+// is only one node or `ranks_per_node` is 0. `path`: "node 1: ranks 8 to 15".
+std::vector<FileShare> node_shares(std::span<const RankShare> ranks, std::uint32_t ranks_per_node);
 
 }  // namespace shw

@@ -3,7 +3,12 @@
 
 #include <imgui.h>
 #include <algorithm>
+#include <charconv>
+#include <string>
+#include <system_error>
 
+#include "views/controls.h"
+#include "views/habits.h"
 #include "views/parts.h"
 #include "views/text.h"
 
@@ -38,12 +43,11 @@ std::vector<std::string> shown_names(const Frame& frame, const FileShares& share
   return elide_apart(paths, width - frame.px(18), mono);
 }
 
-void draw_file_row(Frame& frame, UiState& state, Column& column, const FileShare& share,
-                   const std::string& name, std::uint64_t most, std::size_t number) {
+void draw_share_row(Frame& frame, UiState& state, Column& column, const FileShare& share,
+                    const std::string& name, std::uint64_t most, const std::string& id) {
   const float height = frame.px(24), middle = column.y + height / 2;
   const bool is_bad = share.mark > 1;
   ImGui::SetCursorScreenPos({column.left, column.y});
-  const std::string id = fmt::format("overview/file/{}", number);
   const auto tip = [&] { return file_tip(share); };
   const bool clicked = row_control(frame, id.c_str(), id, {column.width(), height}, false, tip);
   const bool lit = ImGui::IsItemHovered();
@@ -77,15 +81,57 @@ void draw_file_row(Frame& frame, UiState& state, Column& column, const FileShare
   column.y += height;
 }
 
+// A field for the number of ranks per node, which no checkpoint records.
+void draw_ranks_per_node(Frame& frame, UiState& state, Column& column) {
+  constexpr std::string_view kLabel = "ranks per node";
+  const float height = frame.px(28), width = frame.px(72);
+  text_from(column.draw, frame.fonts.small, column.left + frame.px(18), column.y + height / 2,
+            frame.theme.quiet, kLabel);
+  const float x = column.left + frame.px(18) + text_width(frame.fonts.small, kLabel) + frame.px(10);
+  std::string& text = state.habits.ranks_per_node;
+  std::uint32_t& ranks = state.habits.settings.ranks_per_node;
+  if (text_field(frame, column.draw, "overview/ranks-per-node", "8", {x, column.y}, {width, height},
+                 text, "Sums files and damage by node. Empty: not by node.  (Enter)", true)) {
+    std::uint32_t typed = 0;
+    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), typed);
+    const bool is_number = code == std::errc{} && end == text.data() + text.size();
+    if (text.empty() || (is_number && typed <= verbs::kMostRanksPerNode))
+      ranks = typed;
+    else
+      show_toast(frame, state,
+                 fmt::format("A number from 1 to {}.", human_count(verbs::kMostRanksPerNode)));
+  }
+  column.y += height + frame.px(8);
+}
+
+void draw_node_shares(Frame& frame, UiState& state, Column& column) {
+  const std::vector<FileShare> nodes =
+      node_shares(frame.digest.mesh->shares, state.habits.settings.ranks_per_node);
+  std::uint64_t most = 0;
+  for (const FileShare& node : nodes) most = std::max(most, node.bytes);
+  const Measure mono = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    draw_share_row(frame, state, column, nodes[i],
+                   elide_end(nodes[i].path, names_width(column) - frame.px(18), mono), most,
+                   fmt::format("overview/node/{}", i));
+  if (!nodes.empty()) column.y += frame.px(10);
+}
+
 }  // namespace
 
 void draw_file_shares(Frame& frame, UiState& state, Column& column) {
   const FileShares& shares = frame.digest.overview->files;
   if (shares.files.size() < 2) return;
-  head(frame, column, "FILES AND RANKS");
+  const bool has_ranks = frame.digest.mesh->shares.size() > 1;
+  head(frame, column, has_ranks ? "FILES AND RANKS" : "FILES");
+  if (has_ranks) {
+    draw_ranks_per_node(frame, state, column);
+    draw_node_shares(frame, state, column);
+  }
   const std::vector<std::string> names = shown_names(frame, shares, names_width(column));
   for (std::size_t i = 0; i < shares.files.size(); ++i)
-    draw_file_row(frame, state, column, shares.files[i], names[i], shares.most_bytes, i);
+    draw_share_row(frame, state, column, shares.files[i], names[i], shares.most_bytes,
+                   fmt::format("overview/file/{}", i));
   if (shares.more != 0) {
     std::string more = "and " + plural(shares.more, "other file");
     if (shares.more_damaged != 0)

@@ -60,6 +60,8 @@ verbs::UiSettings settings_of(const UiState& state) {
 
 void use_settings(UiState& state, const verbs::UiSettings& settings) {
   state.habits.settings = settings;
+  const std::uint32_t ranks = settings.ranks_per_node;
+  state.habits.ranks_per_node = ranks == 0 ? "" : std::to_string(ranks);
   use_side(state.layout.left, settings.left);
   use_side(state.layout.right, settings.right);
   state.sort = {settings.sort, settings.descending};

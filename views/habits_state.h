@@ -25,6 +25,7 @@ enum class PictureFile : std::uint8_t { kNone, kPng, kSvg };
 struct HabitsState {
   PictureFile picture_wanted = PictureFile::kNone;  // written by the program after the next frame
   verbs::UiSettings settings;
+  std::string ranks_per_node;  // as typed
   // Set by the program, because views do not access files.
   std::string settings_file;              // empty: settings are not kept
   std::string settings_refused;           // why the existing file was ignored

@@ -14,7 +14,7 @@ constexpr std::uint32_t kFewRows = 24;  // shorter lists do not fold layers
 struct Unit {
   const TensorModule* module = nullptr;  // of the first group
   std::uint32_t first = 0, groups = 0, tensors = 0;
-  std::size_t likeness = 0;  // equal for layers with equal tensors
+  std::size_t likeness = 0;  // equal for equal tensors, whatever their order
   bool one_rest = true;      // all groups have the same rest: ".moe.experts"
 
   const ModuleLayer& layer() const { return module->layer; }
@@ -33,9 +33,11 @@ std::vector<Unit> units_of(const ListModel& list) {
     ++unit.groups;
     unit.tensors += group.count;
     unit.one_rest = unit.one_rest && unit.layer().rest == module.layer.rest;
-    mix_in(unit.likeness, module.rest_likeness);
-    for (std::uint32_t row = group.first; row < group.first + group.count; ++row)
-      mix_in(unit.likeness, list.names->likeness[index_of(list.tensor(row))]);
+    for (std::uint32_t row = group.first; row < group.first + group.count; ++row) {
+      std::size_t tensor = module.rest_likeness;
+      mix_in(tensor, list.names->likeness[index_of(list.tensor(row))]);
+      unit.likeness += tensor;
+    }
   }
   return units;
 }
@@ -65,27 +67,38 @@ ListRun run_of(std::span<const Unit> units) {
   return run;
 }
 
-// Key: a family and the contents of its layers.
-struct FamilyLikeness {
+// Key: a family, and the contents or the number of a layer.
+struct FamilyKey {
   std::uint32_t family = 0;
-  std::size_t likeness = 0;
-  friend bool operator==(const FamilyLikeness&, const FamilyLikeness&) = default;
+  std::size_t value = 0;
+  friend bool operator==(const FamilyKey&, const FamilyKey&) = default;
 };
 struct FamilyHash {
-  std::size_t operator()(const FamilyLikeness& key) const { return key.likeness ^ key.family; }
+  std::size_t operator()(const FamilyKey& key) const { return key.value ^ key.family; }
 };
+template <class T>
+using ByFamily = std::unordered_map<FamilyKey, T, FamilyHash>;
+
+// The contents of whole layers by family and number: other tensors may lie between two parts of a
+// layer in the order of the files.
+ByFamily<std::size_t> whole_layers(std::span<const Unit> units) {
+  ByFamily<std::size_t> layers;
+  for (const Unit& unit : units) {
+    if (unit.layer().is_layer) layers[{unit.module->family, unit.layer().number}] += unit.likeness;
+  }
+  return layers;
+}
 
 void fold_layers(ListModel& list) {
   if (list.size() <= kFewRows) return;
   std::vector<Unit> units = units_of(list);
+  const ByFamily<std::size_t> layers = whole_layers(units);
   // By family: number of layers with equal tensors, and the maximum.
-  std::unordered_map<FamilyLikeness, std::uint32_t, FamilyHash> made_of;
+  ByFamily<std::uint32_t> made_of;
   std::vector<std::uint32_t> most_alike(list.names->families, 0);
-  for (const Unit& unit : units) {
-    if (!unit.layer().is_layer) continue;
-    std::uint32_t count = ++made_of[{unit.module->family, unit.likeness}];
-    std::uint32_t& most = most_alike[unit.module->family];
-    most = std::max(most, count);
+  for (const auto& [layer, likeness] : layers) {
+    std::uint32_t& most = most_alike[layer.family];
+    most = std::max(most, ++made_of[{layer.family, likeness}]);
   }
   bool any = false;
   for (std::size_t u = 0; u < units.size();) {
@@ -94,7 +107,8 @@ void fold_layers(ListModel& list) {
     bool is_layer = units[u].layer().is_layer;
     std::uint32_t family = units[u].module->family, most = is_layer ? most_alike[family] : 0;
     ListRun run = run_of({units.data() + u, end - u});
-    run.odd = is_layer && made_of[{family, units[u].likeness}] * 2 < most;
+    run.odd =
+        is_layer && made_of[{family, layers.at({family, units[u].layer().number})}] * 2 < most;
     // Runs of a single layer, and other modules, are not folded.
     if (most < 2) run.layers = 0;
     any = any || run.layers > 1;

@@ -6,6 +6,7 @@
 
 #include "views/action_rows.h"
 #include "views/actions.h"
+#include "views/values_parts.h"
 
 namespace shw {
 namespace {
@@ -78,6 +79,14 @@ void look_at_bytes_of(Frame& frame, UiState& state) {
   show_bytes(frame, state, kOfFinding);
 }
 
+bool has_next_value(const Frame& frame, const UiState& /*state*/) {
+  return sought_by_key(frame.snapshot).has_value();
+}
+
+void go_to_next_value(Frame& frame, UiState& /*state*/) {
+  frame.emit(ValuesCommand{false, {}, sought_by_key(frame.snapshot)});
+}
+
 template <BytesCommand::Go kWhere>
 void step_bytes(Frame& frame, UiState& /*state*/) {
   frame.emit(BytesCommand{kWhere});
@@ -94,6 +103,11 @@ constexpr std::array kLookRows{
               step_bytes<BytesCommand::Go::kPrevious>},
     ActionRow{Action::kCopyBytes, "Copy the bytes as text", {}, has_bytes, copy_bytes},
     ActionRow{Action::kShowValues, "Show the values", ctrl_shift(Key::kV), has_tensor, show_values},
+    ActionRow{Action::kNextValue,
+              "Go to the next NaN or difference of the values",
+              {Key::kF3},
+              has_next_value,
+              go_to_next_value},
     ActionRow{Action::kTable, "Show the tensors as a table", ctrl(Key::kT), has_checkpoint,
               toggle_table},
 };

@@ -124,8 +124,10 @@ void draw_matrix(Frame& frame, UiState& state, Column& column, const LayerMatrix
                  std::size_t number) {
   const auto kinds = static_cast<float>(matrix.kinds.size());
   MatrixArea area;
-  // Matrices after the first are small, so that each is visible as a whole.
-  const float most_high = frame.px(number == 0 ? kMostHigh : kMostHighBelow);
+  // In a low window matrices after the first are small, so that each is visible as a whole.
+  constexpr float kHighWindow = 1000;
+  const bool has_room = number == 0 || ImGui::GetWindowHeight() > frame.px(kHighWindow);
+  const float most_high = frame.px(has_room ? kMostHigh : kMostHighBelow);
   area.has_labels = frame.px(kLabelledRow) * kinds <= most_high;
   area.high =
       area.has_labels ? frame.px(kLabelledRow) : std::max(1.0f, std::floor(most_high / kinds));

@@ -255,8 +255,10 @@ void draw_summary(Frame& frame, UiState& state, Region region) {
   paragraph(frame, column, frame.fonts.text, frame.theme.quiet,
             line + ", " + facts.format + ". Choose a tensor on the left to see its tiles.");
   column.y += frame.px(20);
-  if (!overview.files.damaged_ranks.empty()) {
-    paragraph(frame, column, frame.fonts.text, frame.theme.bad, overview.files.damaged_ranks);
+  if (const std::string damaged =
+          damaged_ranks_text(frame.digest.mesh->shares, state.habits.settings.ranks_per_node);
+      !damaged.empty()) {
+    paragraph(frame, column, frame.fonts.text, frame.theme.bad, damaged);
     column.y += frame.px(14);
   }
   // If nothing is marked, sizes come first.

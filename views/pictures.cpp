@@ -13,21 +13,40 @@
 
 namespace shw {
 
-double column_pixels_for(std::span<const PanelOptions> panels, float room, float gap) {
-  auto width_at = [&](double pixels) {
+namespace {
+
+// The greatest value up to `high` at which all panels, each as wide as `width_of` says, fit side
+// by side.
+template <class WidthOf>
+double greatest_that_fits(std::span<const PanelOptions> panels, float room, float gap, double high,
+                          WidthOf width_of) {
+  double low = 0;
+  for (int step = 0; step < 40; ++step) {
+    const double middle = (low + high) / 2;
     double width = panels.empty() ? 0 : gap * static_cast<double>(panels.size() - 1);
     for (const PanelOptions& panel : panels)
-      width += std::max(static_cast<double>(panel.head_width), panel.columns * pixels);
-    return width;
-  };
-  double most = 1;
-  for (const PanelOptions& panel : panels) most = std::max(most, panel.columns);
-  double low = 0, high = std::max(1.0f, room) / most;
-  for (int step = 0; step < 40; ++step) {
-    double middle = (low + high) / 2;
-    (width_at(middle) <= room ? low : high) = middle;
+      width += std::max(static_cast<double>(panel.head_width), width_of(panel, middle));
+    (width <= static_cast<double>(room) ? low : high) = middle;
   }
   return low;
+}
+
+}  // namespace
+
+double column_pixels_for(std::span<const PanelOptions> panels, float room, float gap) {
+  double most = 1;
+  for (const PanelOptions& panel : panels) most = std::max(most, panel.columns);
+  return greatest_that_fits(
+      panels, room, gap, std::max(1.0f, room) / most,
+      [](const PanelOptions& panel, double pixels) { return panel.columns * pixels; });
+}
+
+double widest_panel_for(std::span<const PanelOptions> panels, float room, float gap,
+                        double column_pixels) {
+  return greatest_that_fits(panels, room, gap, std::max(1.0f, room),
+                            [&](const PanelOptions& panel, double widest) {
+                              return std::min(panel.columns * column_pixels, widest);
+                            });
 }
 
 void tile_tooltip(Frame& frame, ChunkId chunk) {
@@ -40,6 +59,8 @@ void tile_tooltip(Frame& frame, ChunkId chunk) {
 }
 
 namespace {
+
+constexpr int kAfterSlot = 1;  // of the layouts
 
 enum class Kind { kSaved, kExpected, kAfter };
 struct Panel {
@@ -181,28 +202,25 @@ void draw_numbers(Frame& frame, ImDrawList* draw, const Picture& picture, const 
   if (!seen.whole) number(seen.first, frame.theme.quiet);
 }
 
-// The wheel zooms around the mouse, dragging pans; applies to all pictures.
-void pan_and_zoom(UiState& state, ImVec2 at, const TileView& view, double base_row,
-                  double base_column, std::int64_t rows, std::int64_t columns) {
-  ImGuiIO& io = ImGui::GetIO();
+// The wheel zooms around the mouse, dragging pans. The other pictures follow this one.
+void pan_and_zoom(UiState& state, const MapPicture& picture) {
+  const ImGuiIO& io = ImGui::GetIO();
   MapState& map = state.map;
-  TileView next = view;
+  TileView next = picture.view;
   if (ImGui::IsItemHovered() && io.MouseWheel != 0) {
     double factor = std::pow(1.25, static_cast<double>(io.MouseWheel));
     factor = std::clamp(map.zoom * factor, 1.0, 1e7) / map.zoom;
-    next = zoomed(view, factor, io.MousePos.x - at.x, io.MousePos.y - at.y);
+    next = zoomed(next, factor, io.MousePos.x - picture.at.x, io.MousePos.y - picture.at.y);
     map.zoom *= factor;
   }
   if (ImGui::IsItemActive() && ImGui::IsMouseDragging(ImGuiMouseButton_Left)) {
     next.first_row -= io.MouseDelta.y / next.row_pixels;
     next.first_column -= io.MouseDelta.x / next.column_pixels;
   }
-  double seen_rows = view.height / (base_row * map.zoom);
-  double seen_columns = view.width / (base_column * map.zoom);
-  map.pan_row =
-      std::clamp(next.first_row, 0.0, std::max(0.0, static_cast<double>(rows) - seen_rows));
-  map.pan_column = std::clamp(next.first_column, 0.0,
-                              std::max(0.0, static_cast<double>(columns) - seen_columns));
+  if (next == picture.view) return;
+  map.pan_row = next.first_row;
+  map.pan_column = next.first_column;
+  map.leads_after = picture.slot == kAfterSlot;
 }
 
 // Zoom overview: the whole tensor with a frame around the visible part.
@@ -244,12 +262,14 @@ void keep_what_fits(const Frame& frame, UiState& state, std::vector<Panel>& pane
 struct CommonScale {
   std::int64_t rows = 1, columns = 1;  // of the largest tensor
   double row_pixels = 0, column_pixels = 0;
-  float margin = 0;  // room for numbers to the right
+  double widest = 0, highest = 0;  // of a picture, in pixels
+  float margin = 0;                // room for numbers to the right
   std::vector<PanelOptions> wishes;
 };
 
-CommonScale common_scale(const Frame& frame, const Slice& slice, std::span<const Panel> panels,
+CommonScale common_scale(const Frame& frame, const MapState& map, std::span<const Panel> panels,
                          float room, float margin, float height) {
+  const Slice& slice = map.slice;
   CommonScale scale;
   scale.margin = margin;
   float count = static_cast<float>(panels.size());
@@ -263,27 +283,57 @@ CommonScale common_scale(const Frame& frame, const Slice& slice, std::span<const
   }
   scale.column_pixels = column_pixels_for(scale.wishes, room, margin);
   scale.row_pixels = static_cast<double>(height) / static_cast<double>(scale.rows);
+  scale.widest = widest_panel_for(scale.wishes, room, margin, scale.column_pixels * map.zoom);
+  scale.highest = static_cast<double>(height);
   return scale;
 }
 
-TileView view_of(const MapState& map, const CommonScale& scale, const Slice& slice,
-                 const Panel& panel) {
-  auto pixels = [](std::int64_t extent, double each) {
-    return static_cast<int>(std::max(1.0, static_cast<double>(extent) * each));
+// The leading picture; `shift`: to where the tile in its middle lies in this one.
+TileView view_of(const MapState& map, const CommonScale& scale, const Panel& panel,
+                 const TileShift& shift) {
+  TileView view{0, 0, scale.row_pixels * map.zoom, scale.column_pixels * map.zoom, 1, 1};
+  auto see = [](std::int64_t extent, double each, double most, double wanted, double& first) {
+    const double whole = static_cast<double>(extent) * each, side = std::min(whole, most);
+    first = std::clamp(wanted, 0.0, std::max(0.0, (whole - side) / each));
+    return static_cast<int>(std::max(1.0, side));
   };
-  return {map.pan_row,
-          map.pan_column,
-          scale.row_pixels * map.zoom,
-          scale.column_pixels * map.zoom,
-          pixels(extent_of(panel.shape, slice.column), scale.column_pixels),
-          pixels(extent_of(panel.shape, slice.row), scale.row_pixels)};
+  view.width = see(extent_of(panel.shape, map.slice.column), view.column_pixels, scale.widest,
+                   map.pan_column + shift.column, view.first_column);
+  view.height = see(extent_of(panel.shape, map.slice.row), view.row_pixels, scale.highest,
+                    map.pan_row + shift.row, view.first_row);
+  return view;
+}
+
+// The views of all pictures. They show the tile that is in the middle of the leading one.
+std::vector<TileView> views_of(MapState& map, const Picture& picture, const CommonScale& scale,
+                               std::span<const Panel> panels) {
+  map.leads_after = map.leads_after && picture.after != nullptr;
+  const Kind lead = map.leads_after ? Kind::kAfter : Kind::kSaved;
+  const TileSet& tiles = map.leads_after ? *picture.after : *picture.saved;
+  const TileView view = view_of(map, scale, {lead, "", "", tiles.shape()}, {});
+  map.pan_row = view.first_row;
+  map.pan_column = view.first_column;
+  const auto tile = tile_at(tiles, map.slice, view.first_row + view.height / view.row_pixels / 2,
+                            view.first_column + view.width / view.column_pixels / 2);
+  std::vector<TileView> views;
+  for (const Panel& panel : panels) {
+    const TileSet* other = panel.kind == Kind::kSaved   ? picture.saved.get()
+                           : panel.kind == Kind::kAfter ? picture.after.get()
+                                                        : picture.expected_tiles.get();
+    TileShift shift;
+    if (map.zoom > 1 && tile && other != nullptr && panel.kind != lead)
+      shift =
+          map.shifts.find(tiles, *tile, *other, map.slice, static_cast<std::size_t>(panel.kind));
+    views.push_back(view_of(map, scale, panel, shift));
+  }
+  return views;
 }
 
 MapPicture map_of(const Frame& frame, const UiState& state, const Picture& picture, Kind kind,
                   ImVec2 at, const TileView& view) {
   bool after = kind == Kind::kAfter;
   MapPicture map{after ? "map/after" : "map/saved",
-                 after ? 1 : 0,
+                 after ? kAfterSlot : 0,
                  at,
                  after ? picture.after : picture.saved,
                  state.map.slice,
@@ -303,12 +353,10 @@ MapPicture map_of(const Frame& frame, const UiState& state, const Picture& pictu
 }
 
 // Draws the tiles of a checkpoint and handles the mouse; returns the tile under it.
-std::optional<ChunkId> draw_tiles(Frame& frame, UiState& state, const CommonScale& scale,
-                                  const MapPicture& map) {
+std::optional<ChunkId> draw_tiles(Frame& frame, UiState& state, const MapPicture& map) {
   bool clicked = false;
   auto under = draw_map(frame, state, map, &clicked);
-  pan_and_zoom(state, map.at, map.view, scale.row_pixels, scale.column_pixels, scale.rows,
-               scale.columns);
+  pan_and_zoom(state, map);
   if (under && !frame.stable && !ImGui::IsItemActive()) tile_tooltip(frame, *under);
   if (clicked && under && ImGui::GetIO().MouseDragMaxDistanceSqr[0] < frame.px(4) * frame.px(4)) {
     state.map_has_keys = true;
@@ -318,8 +366,8 @@ std::optional<ChunkId> draw_tiles(Frame& frame, UiState& state, const CommonScal
 }
 
 std::optional<ChunkId> draw_picture(Frame& frame, ImDrawList* draw, UiState& state,
-                                    const Picture& picture, const CommonScale& scale,
-                                    const Panel& panel, ImVec2 at, const TileView& view) {
+                                    const Picture& picture, const Panel& panel, ImVec2 at,
+                                    const TileView& view) {
   const Slice slice = state.map.slice;
   ImVec2 end{at.x + static_cast<float>(view.width), at.y + static_cast<float>(view.height)};
   std::optional<ChunkId> under;
@@ -328,7 +376,7 @@ std::optional<ChunkId> draw_picture(Frame& frame, ImDrawList* draw, UiState& sta
     draw_expected(frame, draw, picture, slice, at, end, view,
                   tinted ? std::optional(colouring_of(frame, state)) : std::nullopt);
   } else {
-    under = draw_tiles(frame, state, scale, map_of(frame, state, picture, panel.kind, at, view));
+    under = draw_tiles(frame, state, map_of(frame, state, picture, panel.kind, at, view));
   }
   draw_numbers(frame, draw, picture, panel, slice, at, end, view);
   return under;
@@ -344,25 +392,27 @@ void draw_panels(Frame& frame, ImDrawList* draw, UiState& state, const Picture& 
   keep_what_fits(frame, state, panels, room, margin);
   if (slice.row < 0) height = std::min(height, frame.px(220));
   float head_room = frame.px(66), picture_room = height - head_room;
-  CommonScale scale = common_scale(frame, slice, panels, room, margin, picture_room);
+  CommonScale scale = common_scale(frame, state.map, panels, room, margin, picture_room);
   if (scale.row_pixels <= 0) return;
+  const std::vector<TileView> views = views_of(state.map, picture, scale, panels);
   std::optional<ChunkId> hovered;
   float x = column.left;
   for (std::size_t p = 0; p < panels.size(); ++p) {
-    TileView view = view_of(state.map, scale, slice, panels[p]);
+    const TileView& view = views[p];
     float slot = std::max(scale.wishes[p].head_width, static_cast<float>(view.width)) + margin;
     ImVec2 at{std::floor(x), std::floor(column.y + head_room)};
     draw_panel_head(frame, draw, picture, panels[p], {at.x, column.y}, slot - frame.px(10));
-    if (auto under = draw_picture(frame, draw, state, picture, scale, panels[p], at, view))
+    if (auto under = draw_picture(frame, draw, state, picture, panels[p], at, view))
       hovered = under;
     x += slot;
   }
   state.map.hovered = hovered;
+  const Extents& lead = (state.map.leads_after ? picture.after : picture.saved)->shape();
   if (state.map.zoom > 1)
-    draw_minimap(frame, draw, state, {column.right, column.y - frame.px(42)}, scale.rows,
-                 scale.columns,
-                 static_cast<double>(picture_room) / (scale.row_pixels * state.map.zoom),
-                 static_cast<double>(scale.columns) / state.map.zoom);
+    draw_minimap(frame, draw, state, {column.right, column.y - frame.px(42)},
+                 extent_of(lead, slice.row), extent_of(lead, slice.column),
+                 scale.highest / (scale.row_pixels * state.map.zoom),
+                 scale.widest / (scale.column_pixels * state.map.zoom));
   column.y += height;
 }
 

@@ -178,7 +178,9 @@ void draw_plan_panel(Frame& frame, UiState& state) {
   else if (frame.snapshot.error && !frame.job.running)
     draw_plan_error(frame, panel.content, *frame.snapshot.error);
   else
-    paragraph(frame, panel.content, frame.fonts.text, frame.theme.quiet, "Making the plan…");
+    paragraph(
+        frame, panel.content, frame.fonts.text, frame.theme.quiet,
+        frame.job.running ? "Making the plan…" : "There is no plan: nothing is to be written.");
   state.plan_height = std::max(frame.px(300), end_panel_content(frame, panel));
   draw_plan_buttons(frame, state, panel.all);
   end_overlay();

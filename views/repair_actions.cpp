@@ -91,10 +91,13 @@ bool compare_is_seen(const UiState& state) {
   return state.compare_open && (!state.right_rail || state.layout.right.peeked);
 }
 
-// Shows the comparison instead of the findings, and opens their column if collapsed.
-void show_compare(UiState& state, bool open) {
-  state.compare_open = state.compare_wanted = open;
-  if (open && state.right_rail && !state.layout.right.peeked) toggle(state.layout.right, true);
+// Shows the comparison instead of the findings, and opens their column if collapsed; or closes it.
+void toggle_compare(Frame& frame, UiState& state) {
+  const bool opens = !compare_is_seen(state);
+  state.compare_open = state.compare_wanted = opens;
+  if (!opens) return;
+  if (state.right_rail && !state.layout.right.peeked) toggle(state.layout.right, true);
+  if (state.compare_path.empty()) state.compare_path = frame.snapshot.options.against;
 }
 
 bool has_differences(const Frame& frame, const UiState& /*state*/) {
@@ -155,7 +158,7 @@ constexpr std::array kRepairRows{
               [](Frame&, UiState& state) { state.certificate_open = true; },
               OverlayPolicy::kReplaces},
     ActionRow{Action::kCompare, "Compare with another checkpoint", ctrl(Key::kK), has_checkpoint,
-              [](Frame&, UiState& state) { show_compare(state, !compare_is_seen(state)); }},
+              toggle_compare},
     ActionRow{Action::kNextDifference, "Go to the next difference", ctrl(Key::kF8), has_differences,
               [](Frame& frame, UiState& state) { step_difference(frame, state, 1); }},
     ActionRow{Action::kPreviousDifference, "Go to the previous difference", ctrl_shift(Key::kF8),

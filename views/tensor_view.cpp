@@ -8,7 +8,6 @@
 #include "views/habits.h"
 #include "views/imgui_versions.h"
 #include "views/parts.h"
-#include "views/shown_text.h"
 #include "views/text.h"
 #include "views/tile_colours.h"
 
@@ -78,6 +77,7 @@ void follow_tensor(Frame& frame, UiState& state) {
       state.map.zoom = place.zoom;
       state.map.pan_row = place.pan_row;
       state.map.pan_column = place.pan_column;
+      state.map.leads_after = place.leads_after;
     }
     state.place_wanted.reset();
   }
@@ -98,24 +98,20 @@ void follow_tensor(Frame& frame, UiState& state) {
   state.map.followed = chunk;
 }
 
-void draw_name(Frame& frame, ImDrawList* draw, const Picture& picture, Column& column) {
+void draw_name(Frame& frame, ImDrawList* draw, UiState& state, const Picture& picture,
+               Column& column) {
   const Checkpoint& checkpoint = *frame.snapshot.checkpoint;
   float middle = column.y + frame.px(12);
   std::string dtype = dtype_text(checkpoint, picture.tensor);
   std::string tiles = plural(picture.saved->size(), "tile");
   float chips = text_width(frame.fonts.small, dtype) + text_width(frame.fonts.small, tiles) +
                 frame.px(32 + 20);
-  Measure measure = [&](std::string_view t) { return text_width(frame.fonts.mono, t); };
   bool with_tiles = column.width() > chips + frame.px(160);
   if (!with_tiles) chips = text_width(frame.fonts.small, dtype) + frame.px(16 + 12);
-  std::string_view fqn = shown_name(checkpoint.fqn(picture.tensor));
-  std::string shown = elide_middle(fqn, column.width() - chips, measure);
   float x = column.left;
-  float width = text_from(draw, frame.fonts.mono, x, middle, frame.theme.text, shown);
-  if (shown != fqn &&
-      ImGui::IsMouseHoveringRect({x, column.y}, {x + width, column.y + frame.px(24)}))
-    tooltip(frame, fqn);
-  x += width + frame.px(12);
+  x += draw_breadcrumb(frame, state, draw, checkpoint.fqn(picture.tensor), {x, column.y},
+                       column.width() - chips) +
+       frame.px(12);
   x += chip(frame, draw, x, middle, dtype, frame.theme.text) + frame.px(8);
   if (with_tiles) chip(frame, draw, x, middle, tiles, frame.theme.text);
   column.y += frame.px(34);
@@ -305,9 +301,12 @@ void draw_tensor(Frame& frame, UiState& state, Region region) {
   Column column{draw, region.min.x + pad, region.max.x - pad, region.min.y + frame.px(10)};
   const Picture& picture = *frame.digest.picture;
   follow_tensor(frame, state);
-  draw_name(frame, draw, picture, column);
+  draw_name(frame, draw, state, picture, column);
   draw_pickers(frame, draw, state, picture, column);
+  const float beside_legend = state.map.zoom > 1 ? frame.px(106) : 0;  // the zoom overview
+  column.right -= beside_legend;
   draw_legend(frame, state, column);
+  column.right += beside_legend;
   column.left += frame.px(30);
   column.right -= frame.px(6);
   float room = region.max.y - column.y - frame.px(14);

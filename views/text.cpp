@@ -201,7 +201,10 @@ std::string elide_path(std::string_view text, float width, const Measure& measur
   for (std::size_t at = text.find_first_of("./"); at != text.npos;
        at = text.find_first_of("./", at + 1)) {
     std::string tail = std::string(kEllipsis) + std::string(text.substr(at + 1));
-    if (measure(tail) <= width) return tail;
+    if (measure(tail) > width) continue;
+    // A short tail would say less than both ends of the text.
+    if (measure(tail) * 5 < width * 2) break;
+    return tail;
   }
   return elide_middle(text, width, measure);
 }

@@ -16,6 +16,7 @@
 #include "views/palette_search.h"
 #include "views/plan_state.h"
 #include "views/run_state.h"
+#include "views/same_tiles.h"
 #include "views/tab_order.h"
 #include "views/table_state.h"
 #include "views/tile_paint.h"
@@ -30,7 +31,9 @@ struct MapState {
   std::weak_ptr<const TileSet> of;
   Slice slice;
   double zoom = 1, pan_row = 0, pan_column = 0;  // elements at the upper left corner
-  std::optional<ChunkId> hovered;                // under the mouse, by arithmetic
+  bool leads_after = false;  // the pan is of the repaired tensor; other pictures follow its tiles
+  TileShifts shifts;         // from that picture to the others
+  std::optional<ChunkId> hovered;   // under the mouse, by arithmetic
   std::optional<ChunkId> pinned;    // set by a replay's "hover tile N" instead of the mouse
   std::size_t panels_hidden = 0;    // in the last frame
   std::size_t first_panel = 0;      // if not all pictures fit: index of the first one shown
@@ -42,6 +45,7 @@ struct WantedPlace {
   TensorId tensor{};
   Slice slice;
   double zoom = 1, pan_row = 0, pan_column = 0;
+  bool leads_after = false;
 };
 
 // Target of a right click, until its menu is drawn.

@@ -113,6 +113,16 @@ void draw_heat_map(Frame& frame, ImDrawList* draw, const SliceValues& values, Im
     }
   }
   if (cells_hold_numbers(frame, values, size)) draw_cell_numbers(frame, draw, values, at, size);
+  if (values.found) {
+    auto part = [](std::int64_t i, std::int64_t cells, std::int64_t of) {
+      return std::clamp<std::int64_t>(i * cells / std::max<std::int64_t>(of, 1), 0, cells - 1);
+    };
+    const std::int64_t r =
+        part(values.found->row - values.first_row, values.cell_rows, values.rows);
+    const std::int64_t c =
+        part(values.found->column - values.first_column, values.cell_columns, values.columns);
+    draw_found_mark(frame, draw, corner(r, c), corner(r + 1, c + 1));
+  }
   ImGui::SetCursorScreenPos(at);
   bool clicked = picture_control(frame, id, size);
   focus_ring(frame, draw);
@@ -363,6 +373,8 @@ void draw_values(Frame& frame, UiState& state, Region region) {
   if (values->error)
     paragraph(frame, column, frame.fonts.small, frame.theme.bad,
               values->error->place.file + ": " + values->error->message);
+  if (!look->not_found.empty())
+    paragraph(frame, column, frame.fonts.small, frame.theme.warn, look->not_found);
   if (look->side_by_side && !look->side_by_side->note.empty())
     paragraph(frame, column, frame.fonts.small, frame.theme.warn, look->side_by_side->note);
   column.y += frame.px(8);

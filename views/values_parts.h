@@ -24,6 +24,8 @@ void draw_cell_indices(Frame& frame, ImDrawList* draw, const verbs::SliceValues&
                        ImVec2 size);
 void draw_cell_numbers(Frame& frame, ImDrawList* draw, const verbs::SliceValues& values, ImVec2 at,
                        ImVec2 size);
+// A frame around the element that was searched for.
+void draw_found_mark(const Frame& frame, ImDrawList* draw, ImVec2 min, ImVec2 max);
 void draw_table(Frame& frame, ImDrawList* draw, const verbs::SliceValues& values, ImVec2 at,
                 ImVec2 end);
 // Tools: an index field, the next NaN, a copy for numpy; arrow and page keys move the window.
@@ -32,6 +34,9 @@ void draw_values_tools(Frame& frame, UiState& state, Column& column,
 // Moves the window to an index like "[0, 4096, 32]"; nullopt if the tensor has no such element.
 std::optional<verbs::ValuesAsk> parse_index(std::string_view text, ExtentsView shape,
                                             const verbs::ValuesAsk& now);
+bool has_nan(const verbs::SliceValues& values);  // its dtype has one
+// What F3 searches for in the shown values: a difference of two checkpoints, or NaN.
+std::optional<verbs::Sought> sought_by_key(const Snapshot& snapshot);
 // The table as numpy code: "np.array([[0, 1], [2, 3]], dtype=np.float32)  # w[0:2, 0:2] float32".
 std::string numpy_text(const Checkpoint& checkpoint, const verbs::SliceValues& values);
 // Draws the values of A, of B, and B - A.

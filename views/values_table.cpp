@@ -22,6 +22,10 @@ Rgba value_colour(const Theme& theme, float value, float greatest) {
   return mix(theme.raised, value > 0 ? theme.warn : theme.unknown, 0.08f + 0.92f * part);
 }
 
+void draw_found_mark(const Frame& frame, ImDrawList* draw, ImVec2 min, ImVec2 max) {
+  draw->AddRect(min, max, frame.theme.text, 0, 0, frame.px(2));
+}
+
 namespace {
 
 // Width of the longest text: a table of bfloat16 has more columns than one of float64.
@@ -147,16 +151,25 @@ void draw_table(Frame& frame, ImDrawList* draw, const SliceValues& values, ImVec
               frame.theme.quiet, elide_end(said, end.x - at.x, small));
   }
   Measure measure = [&](std::string_view t) { return text_width(font, t); };
+  // The element that was searched for is in sight.
+  auto first_shown = [](std::int64_t found, std::int64_t shown, std::int64_t most) {
+    return std::clamp<std::int64_t>(found - shown + 1, 0, std::max<std::int64_t>(most - shown, 0));
+  };
+  const verbs::ValuePlace corner{values.first_row, values.first_column};
+  const verbs::ValuePlace found = values.found.value_or(corner);
+  const std::int64_t first_row = first_shown(found.row - corner.row, shown_rows, values.table_rows);
+  const std::int64_t first_column =
+      first_shown(found.column - corner.column, shown_columns, values.table_columns);
   for (std::int64_t c = 0; c < shown_columns; ++c)
     text_until(draw, font, at.x + index + wide * static_cast<float>(c + 1), at.y + line / 2,
-               frame.theme.head, human_count(static_cast<std::uint64_t>(values.first_column + c)));
+               frame.theme.head, index_text(values.first_column + first_column, c));
   for (std::int64_t r = 0; r < shown_rows; ++r) {
     float middle = at.y + line * (static_cast<float>(r) + 1.5f);
     text_until(draw, font, at.x + index - frame.px(10), middle, frame.theme.head,
-               human_count(static_cast<std::uint64_t>(values.first_row + r)));
+               index_text(values.first_row + first_row, r));
     for (std::int64_t c = 0; c < shown_columns; ++c) {
-      const std::string& text =
-          values.table[static_cast<std::size_t>(r * values.table_columns + c)];
+      const std::string& text = values.table[static_cast<std::size_t>(
+          (first_row + r) * values.table_columns + first_column + c)];
       bool odd = text == "NaN" || text.ends_with("Infinity");
       float right = at.x + index + wide * static_cast<float>(c + 1);
       text_until(draw, font, right, middle,
@@ -164,6 +177,10 @@ void draw_table(Frame& frame, ImDrawList* draw, const SliceValues& values, ImVec
                  : text.empty() ? frame.theme.quiet
                                 : frame.theme.text,
                  text.empty() ? "none" : elide_middle(text, wide - frame.px(8), measure));
+      const verbs::ValuePlace place{corner.row + first_row + r, corner.column + first_column + c};
+      if (values.found == place)
+        draw_found_mark(frame, draw, {right - wide + frame.px(6), middle - line / 2},
+                        {right + frame.px(4), middle + line / 2});
     }
   }
   if (frame.marks != nullptr && shown_rows > 0 && shown_columns > 0)

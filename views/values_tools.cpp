@@ -22,12 +22,6 @@ using verbs::DimRange;
 using verbs::SliceValues;
 using verbs::ValuesAsk;
 
-DimRange window_at(std::int64_t first, std::int64_t size, std::int64_t extent) {
-  size = std::clamp<std::int64_t>(size, 1, std::max<std::int64_t>(extent, 1));
-  first = std::clamp<std::int64_t>(first, 0, std::max<std::int64_t>(extent - size, 0));
-  return {first, first + size, true};
-}
-
 // Shifts the window by pages; a window that shows all shrinks to the table first.
 std::optional<ValuesAsk> shifted_ask(const Frame& frame, const SliceValues& values, int dim,
                                      std::int64_t most, std::int64_t pages) {
@@ -37,7 +31,7 @@ std::optional<ValuesAsk> shifted_ask(const Frame& frame, const SliceValues& valu
   const std::int64_t extent =
       frame.snapshot.checkpoint->shape(values.tensor)[static_cast<std::size_t>(dim)];
   const std::int64_t size = std::min(range.last - range.first, most);
-  range = window_at(range.first + pages * size, size, extent);
+  range = verbs::window_at(range.first + pages * size, size, extent);
   return ask == values.ask ? std::nullopt : std::optional(std::move(ask));
 }
 
@@ -55,30 +49,6 @@ void follow_value_keys(Frame& frame, const UiState& state, const SliceValues& va
                    : shifted_ask(frame, values, values.column_dim, verbs::kMostTableColumns, pages);
     if (ask) frame.emit(ValuesCommand{false, std::move(*ask)});
   }
-}
-
-// A window at the next NaN after the current corner.
-std::optional<ValuesAsk> next_nan_ask(const Frame& frame, const SliceValues& values) {
-  ExtentsView shape = frame.snapshot.checkpoint->shape(values.tensor);
-  const std::int64_t cells = values.cell_rows * values.cell_columns;
-  for (std::int64_t at = 1; at <= cells; ++at) {
-    const std::int64_t cell = at % cells;
-    if (!values.cells[static_cast<std::size_t>(cell)].nan) continue;
-    const std::int64_t r = cell / values.cell_columns, c = cell % values.cell_columns;
-    ValuesAsk ask = values.ask;
-    auto narrow = [&](int dim, std::int64_t index, std::int64_t count, std::int64_t size) {
-      if (dim < 0 || count == 0) return;
-      DimRange& range = ask.dims[static_cast<std::size_t>(dim)];
-      const std::int64_t first = range.first + index * size / count;
-      const std::int64_t last = range.first + (index + 1) * size / count;
-      range = window_at(first, std::max<std::int64_t>(last - first, 1),
-                        shape[static_cast<std::size_t>(dim)]);
-    };
-    narrow(values.row_dim, r, values.cell_rows, values.rows);
-    narrow(values.column_dim, c, values.cell_columns, values.columns);
-    return ask == values.ask ? std::nullopt : std::optional(std::move(ask));
-  }
-  return std::nullopt;
 }
 
 std::string python_dtype(Dtype dtype) {
@@ -113,7 +83,8 @@ std::optional<ValuesAsk> parse_index(std::string_view text, ExtentsView shape,
       DimRange& range = ask.dims[dim];
       const std::int64_t most =
           dim + 1 == ask.dims.size() ? verbs::kMostTableColumns : verbs::kMostTableRows;
-      range = range.shown ? window_at(at, most, shape[dim]) : DimRange{at, at + 1, false};
+      range = range.shown ? DimRange{at, std::min(at + most, shape[dim]), true}
+                          : DimRange{at, at + 1, false};
       ++dim;
       text.remove_prefix(static_cast<std::size_t>(end - text.data()));
       continue;
@@ -145,6 +116,17 @@ std::string numpy_text(const Checkpoint& checkpoint, const SliceValues& values) 
   return text + "], dtype=np." + python_dtype(values.dtype) + ")  # " +
          printable(checkpoint.fqn(values.tensor)) + verbs::to_text(shown) + " " +
          std::string(name(values.dtype)) + "\n";
+}
+
+bool has_nan(const SliceValues& values) {
+  return number_kind(values.dtype) == NumberKind::kFloat;
+}
+
+std::optional<verbs::Sought> sought_by_key(const Snapshot& snapshot) {
+  if (snapshot.values == nullptr || !snapshot.values->values) return std::nullopt;
+  const auto& both = snapshot.values->side_by_side;
+  if (both && both->difference) return verbs::Sought::kDifference;
+  return has_nan(*snapshot.values->values) ? std::optional(verbs::Sought::kNan) : std::nullopt;
 }
 
 namespace {
@@ -189,9 +171,12 @@ void draw_values_tools(Frame& frame, UiState& state, Column& column, const Slice
   const Checkpoint& checkpoint = *frame.snapshot.checkpoint;
   float x = column.left;
   const float field = std::min(frame.px(240), column.width() * 0.4f);
-  const bool entered = text_field(frame, column.draw, "values/index", "go to [0, 4096, 32]",
-                                  {x, column.y}, {field, frame.px(30)}, state.values.index,
-                                  "Goes to an index: one number per dim.  (Enter)");
+  Extents example = copy_of(checkpoint.shape(values.tensor));
+  for (std::int64_t& extent : example) extent /= 2;
+  const std::string hint = "go to " + to_text(ExtentsView(example));
+  const bool entered = text_field(frame, column.draw, "values/index", hint.c_str(), {x, column.y},
+                                  {field, frame.px(30)}, state.values.index,
+                                  "Goes to an index: one number per dim.  (Enter)", true);
   x += field + frame.px(8);
   if (entered && !state.values.index.empty()) {
     auto ask = parse_index(state.values.index, checkpoint.shape(values.tensor), values.ask);
@@ -202,16 +187,21 @@ void draw_values_tools(Frame& frame, UiState& state, Column& column, const Slice
                  "No such index: the shape is " + to_text(checkpoint.shape(values.tensor)) + ".");
   }
   auto fits = [&](const char* label) { return x + button_size(frame, label).x <= column.right; };
-  if (!values.cells.empty() && values.statistics.nan != 0 && fits("Next NaN")) {
-    if (button(frame, "values/nan", "Next NaN", "Goes to the next NaN of this slice.",
-               {x, column.y})) {
-      if (auto next = next_nan_ask(frame, values))
-        frame.emit(ValuesCommand{false, std::move(*next)});
-      else
-        show_toast(frame, state, "There is no other NaN in this slice.");
-    }
-    x += button_size(frame, "Next NaN").x + frame.px(8);
-  }
+  auto next_button = [&](const char* id, const char* label, const char* words,
+                         verbs::Sought sought) {
+    if (!fits(label)) return;
+    const bool has_key = sought == sought_by_key(frame.snapshot);
+    const Tip tip = has_key ? Tip(words, Action::kNextValue) : Tip(words);
+    if (button(frame, id, label, tip, {x, column.y})) frame.emit(ValuesCommand{false, {}, sought});
+    x += button_size(frame, label).x + frame.px(8);
+  };
+  if (sought_by_key(frame.snapshot) == verbs::Sought::kDifference)
+    next_button("values/difference", "Next difference",
+                "Goes to the next element of the whole slice that differs.",
+                verbs::Sought::kDifference);
+  if (has_nan(values))
+    next_button("values/nan", "Next NaN", "Goes to the next NaN of the whole slice.",
+                verbs::Sought::kNan);
   if (values.table_rows > 0 && fits("Copy as numpy")) {
     if (button(frame, "values/numpy", "Copy as numpy",
                "Copies the numbers of the table below as Python text. Ctrl and an arrow move on by "

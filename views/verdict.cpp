@@ -368,7 +368,8 @@ std::string on_desk(std::string text) {
       {"--data", "every byte read"},
       {"--depth headers", "the headers read"},
       {"convert --weights-only", "\"Only the weights\""},
-      {"--dequantise", "\"Quantised weights as numbers\""}};
+      {"--dequantise", "\"Quantised weights as numbers\""},
+      {" with --out", " in the field above"}};
   for (auto [option, words] : kWords) {
     for (std::size_t at = 0; (at = text.find(option, at)) != text.npos; at += words.size())
       text.replace(at, option.size(), words);

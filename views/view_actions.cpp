@@ -26,6 +26,7 @@ void zoom_by(UiState& state, double factor) {
 void zoom_to_fit(Frame& /*frame*/, UiState& state) {
   state.map.zoom = 1;
   state.map.pan_row = state.map.pan_column = 0;
+  state.map.leads_after = false;
 }
 
 // The dim that the slice fixes and that is split into most parts.

@@ -318,6 +318,9 @@ bool begin_region(Frame& frame, const char* id, Region region, Rgba background, 
   ImGui::PopStyleVar();
   ImGui::PopStyleColor();
   (void)frame;
+  // imgui draws the background of a child in its parent where the child before it is elsewhere:
+  // a column that opens over the map would be transparent.
+  if (open) ImGui::GetWindowDrawList()->AddRectFilled(region.min, region.max, background);
   return open;
 }
 

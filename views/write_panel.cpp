@@ -55,6 +55,7 @@ constexpr std::array kQuantised{
 struct Combination {
   Choice choice;
   const char *hint, *note;
+  bool takes_reference = false;  // the reference of the open checkpoint is likely what is meant
 };
 constexpr std::array kCombinations{
     Combination{{"", "None", "The open checkpoint alone."}, "", ""},
@@ -63,13 +64,16 @@ constexpr std::array kCombinations{
                 "The folder of an adapter of PEFT, whose base this checkpoint is."},
     Combination{{"average", "Averaged", "The mean of this and other checkpoints."},
                 "/runs/7/step_8000",
-                "Checkpoints of the same model, with commas between them."},
+                "Checkpoints of the same model, with commas between them.",
+                true},
     Combination{{"adapter", "LoRA of the difference", "What this model learned, as an adapter."},
                 "/models/base",
-                "The base from which this checkpoint was trained."},
+                "The base from which this checkpoint was trained.",
+                true},
     Combination{{"delta", "Difference to", "What makes another checkpoint of this one."},
                 "/models/tuned",
-                "The checkpoint that the difference leads to; this one is its base."},
+                "The checkpoint that the difference leads to; this one is its base.",
+                true},
     Combination{{"applied", "Difference added", "Makes the other checkpoint again."},
                 "/models/tuned-delta",
                 "A difference that was written to this checkpoint."}};
@@ -164,10 +168,13 @@ bool draw_combination(Frame& frame, Column& column, WriteState& write) {
   head(frame, column, "WITH ANOTHER CHECKPOINT");
   std::array<Choice, kCombinations.size()> choices{};
   std::ranges::transform(kCombinations, choices.begin(), &Combination::choice);
+  const std::string before = write.combined;
   choose_one(frame, column, "write/with", choices, write.combined);
   const auto* chosen = std::ranges::find_if(
       kCombinations, [&](const Combination& one) { return write.combined == one.choice.value; });
   if (chosen == kCombinations.begin() || chosen == kCombinations.end()) return false;
+  if (write.combined != before && write.inputs.empty() && chosen->takes_reference)
+    write.inputs = frame.snapshot.options.against;
   bool entered =
       draw_field(frame, column, "write/inputs", "PATH", chosen->hint, chosen->note, write.inputs);
   if (write.combined == "adapter")

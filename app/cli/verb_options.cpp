@@ -70,6 +70,12 @@ void add_looking_options(CLI::App& verb, std::string_view shape, Options& option
     verb.add_option("--mesh", options.mesh, "the device mesh, where it cannot be inferred")
         ->type_name("dp=4,tp=2");
   }
+  if (takes(shape, 'q')) {
+    verb.add_option("--ranks-per-node", options.ranks_per_node,
+                    "names the nodes whose files are missing")
+        ->check(CLI::Range(1u, verbs::kMostRanksPerNode).description(""))
+        ->type_name("N");
+  }
 }
 
 // Options for the device that computes or counts elements.
@@ -318,7 +324,8 @@ struct OptionGroup {
   std::array<std::string_view, 17> names;
 };
 constexpr std::array<OptionGroup, 4> kOptionGroups = {{
-    {"What is expected, and how deep to look", {"spec", "against", "mesh", "depth", "data"}},
+    {"What is expected, and how deep to look",
+     {"spec", "against", "mesh", "ranks-per-node", "depth", "data"}},
     {"The result",
      {"out", "in-place", "yes", "to", "plan", "then", "fill", "placements", "leave-out",
       "weights-only", "strip", "rename", "dtype", "shard-size", "integrity", "paths", "copy"}},

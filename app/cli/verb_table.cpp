@@ -12,7 +12,7 @@ namespace {
 // --weights of average, R --rank of extract, N --ignore, S --sort, --reverse and --columns of ls, h
 // --integrity, H --paths and --copy, T --atol and --rtol, P --plain, u --device (computing) and
 // --transport, U --device (counting), M --processes, B --map and --set, V --as of hash, F --fail-on
-// of report, Z --by-step of stats, E --view of report.
+// of report, Z --by-step of stats, E --view of report, q --ranks-per-node.
 constexpr VerbRow kVerbs[] = {
     {"info", "", "What it is: format, tensors, ranks, bytes",
      "shardwright info step_9000\n  shardwright info step_9000 --json"},
@@ -52,7 +52,7 @@ constexpr VerbRow kVerbs[] = {
      "shardwright map step_9000 model.layers.3.moe.experts.down_proj.weight --spec spec.json",
      "Saved beside expected, where there is a spec. Where there is colour each writer keeps "
      "its own; --plain draws in ASCII."},
-    {"check", "sadmfnbNyMB", "Say what is wrong, and why",
+    {"check", "sadmqfnbNyMB", "Say what is wrong, and why",
      "shardwright check step_9000 --spec spec.json\n"
      "  shardwright check step_9000 --against step_8000   another checkpoint says what is "
      "expected\n"
@@ -214,7 +214,7 @@ constexpr VerbRow kVerbs[] = {
      "files are not sent again. Large files go in parts. .metadata, indexes and certificates go "
      "last, so that no loader takes a half-sent folder for a checkpoint. At the end the size of "
      "each object is compared."},
-    {"report", "sadmognebFE",
+    {"report", "sadmqognebFE",
      "Write what was found: a page (HTML, Markdown), JSON, tables, or a form for CI",
      "shardwright report step_9000 --spec spec.json --out report.html\n"
      "  shardwright report step_9000 --format sarif --out report.sarif    for CI: sarif, junit, "

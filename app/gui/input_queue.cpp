@@ -6,10 +6,10 @@
 namespace shw {
 namespace {
 
-constexpr int kRepeat = 2;  // GLFW_REPEAT
+constexpr int kPress = 1, kRepeat = 2;  // GLFW_PRESS, GLFW_REPEAT
 
 bool is_character(const InputEvent& event) {
-  return event.key == 0;
+  return event.key == 0 && event.button < 0;
 }
 
 // Arrow and page keys move in a list or map; they never focus a text field.
@@ -39,6 +39,12 @@ std::vector<KeyPress> InputQueue::take(const Target& target) {
       if (waits) break;
       events_.pop_front();
       target.character(event.character);
+      continue;
+    }
+    if (event.button >= 0) {
+      events_.pop_front();
+      target.mouse(event);
+      if (event.action == kPress) since_command_ = 0;
       continue;
     }
     const bool is_press = event.pressed.key != Key::kNone;

@@ -1,7 +1,7 @@
-// Queues keys and characters in typing order. A command key takes effect one
-// frame later: Ctrl+F focuses the search field in the next frame. Later input
-// waits, so that no character is lost or taken for a command, however slow the
-// frames are.
+// Queues keys, characters and mouse buttons in the order in which they come. A
+// command key or a click takes effect one frame later: Ctrl+F focuses the search
+// field in the next frame. Later input waits, so that no character is lost or
+// taken for a command, however slow the frames are.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,21 @@
 namespace shw {
 
 struct InputEvent {
-  // GLFW event: a key, or a character if `key` is 0
+  // GLFW event: a key, a mouse button if `button` is not negative, or a character if `key` is 0
   int key = 0, scancode = 0, action = 0, mods = 0;
   unsigned character = 0;
   KeyPress pressed;  // what views receive; kNone: nothing
+  int button = -1;
 };
 
 class InputQueue {
  public:
   struct Target {
-    std::function<void(const InputEvent&)> key;  // forwards to imgui
-    std::function<void(unsigned)> character;     // forwards to imgui
-    bool takes_text = false;                     // a text field has the focus
-    bool one_change_a_key = false;               // imgui before 1.87
+    std::function<void(const InputEvent&)> key;    // forwards to imgui
+    std::function<void(unsigned)> character;       // forwards to imgui
+    std::function<void(const InputEvent&)> mouse;  // forwards to imgui
+    bool takes_text = false;                       // a text field has the focus
+    bool one_change_a_key = false;                 // imgui before 1.87
   };
 
   void add(InputEvent event) { events_.push_back(event); }
@@ -36,7 +38,7 @@ class InputQueue {
   bool empty() const { return events_.empty(); }
 
  private:
-  // Frames between a command key and text input into the field that it focused.
+  // Frames between a command key or a click and text input into the field that it focused.
   static constexpr int kFramesToFocus = 2;
 
   std::deque<InputEvent> events_;

@@ -197,6 +197,16 @@ Status play_line(OffscreenHarness& harness, const std::string& line) {
     ImVec4 box = found->second;
     std::printf("%.0f %.0f\n", static_cast<double>((box.x + box.z) / 2),
                 static_cast<double>((box.y + box.w) / 2));
+  } else if (line == "tips") {
+    // For the same tests: every control with the place of its middle and its tip.
+    for (const auto& [name, tip] : harness.bench().marks().tips) {
+      const auto found = harness.bench().marks().items.find(name);
+      if (found == harness.bench().marks().items.end()) continue;
+      const ImVec4 box = found->second;
+      std::printf("%.0f %.0f %s\t%s\n", static_cast<double>((box.x + box.z) / 2),
+                  static_cast<double>((box.y + box.w) / 2), name.c_str(),
+                  tip.substr(0, tip.find('\n')).c_str());
+    }
   } else if (line == "new-tab" || line.starts_with("new-tab ")) {
     harness.tabs().add_empty();
     if (line.size() > 8) harness.bench().open(opened(line.substr(8)));

@@ -131,7 +131,8 @@ void Tabs::show_same(std::size_t tab) {
   shown().apply(SelectTensorCommand{fqn});
   desk.summary_open = false;
   if (std::ranges::equal(there->checkpoint->shape(*found), here->checkpoint->shape(*here->tensor)))
-    desk.place_wanted = WantedPlace{*found, map.slice, map.zoom, map.pan_row, map.pan_column};
+    desk.place_wanted =
+        WantedPlace{*found, map.slice, map.zoom, map.pan_row, map.pan_column, map.leads_after};
 }
 
 void Tabs::close(std::size_t tab) {

@@ -95,6 +95,7 @@ bool put_word(std::string_view key, std::string_view text, ReadView& view) {
   }
   if (key == "zoom") return put_zoom(text, view.place);
   if (key == "pan") return put_pan(text, view.place);
+  if (key == "of") return view.place.leads_after = text == "after";
   if (key == "rows") return put(number_of<int>(text), view.place.slice.row);
   if (key == "columns") return put(number_of<int>(text), view.place.slice.column);
   return key == "at" && put_at(text, view.place);
@@ -113,6 +114,7 @@ std::string view_line(const UiState& state) {
   if (state.isolated) line += fmt::format(" rank={}", *state.isolated);
   line += fmt::format(" zoom={:.6g} pan={:.8g},{:.8g} rows={} columns={}", map.zoom, map.pan_row,
                       map.pan_column, map.slice.row, map.slice.column);
+  if (map.leads_after) line += " of=after";
   if (!map.slice.at.empty()) line += " at=";
   for (std::size_t d = 0; d < map.slice.at.size(); ++d)
     line += fmt::format("{}{}", d == 0 ? "" : ",", map.slice.at[d]);

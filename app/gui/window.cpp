@@ -93,7 +93,11 @@ void listen(Window& window) {
   });
   glfwSetMouseButtonCallback(handle, [](GLFWwindow* w, int button, int action, int mods) {
     of(w).pace.wake();
-    ImGui_ImplGlfw_MouseButtonCallback(w, button, action, mods);
+    InputEvent event;
+    event.action = action;
+    event.mods = mods;
+    event.button = button;
+    of(w).input.add(event);
   });
   glfwSetScrollCallback(handle, [](GLFWwindow* w, double x, double y) {
     of(w).pace.wake();
@@ -150,6 +154,9 @@ std::vector<KeyPress> feed_input(Window& window) {
   };
   target.character = [&window](unsigned character) {
     ImGui_ImplGlfw_CharCallback(window.handle, character);
+  };
+  target.mouse = [&window](const InputEvent& event) {
+    ImGui_ImplGlfw_MouseButtonCallback(window.handle, event.button, event.action, event.mods);
   };
   std::vector<KeyPress> keys = window.input.take(target);
   if (!window.input.empty()) window.pace.wake();

@@ -11,10 +11,12 @@
 namespace shw {
 namespace {
 
-constexpr Format kJoinedBare = {.name = "folders", .title = "folder of parts", .codec = &kRawCodec};
-// Non-tensor entries are items of torch.save.
-constexpr Format kJoinedItems = {
-    .name = "folders", .title = "folder of parts", .codec = &kTorchZipCodec};
+// By JoinedFrom, without and with non-tensor entries that are items of torch.save.
+constexpr Format kJoined[][2] = {
+    {{.name = "folders", .title = "folder of parts", .codec = &kRawCodec},
+     {.name = "folders", .title = "folder of parts", .codec = &kTorchZipCodec}},
+    {{.name = "computed", .title = "computed checkpoint", .codec = &kRawCodec},
+     {.name = "computed", .title = "computed checkpoint", .codec = &kTorchZipCodec}}};
 
 class FolderJoin {
  public:
@@ -134,11 +136,11 @@ class FolderJoin {
 }  // namespace
 
 OpenedCheckpoint join_folders(std::shared_ptr<const Directory> around,
-                              const std::vector<JoinedPart>& parts) {
+                              const std::vector<JoinedPart>& parts, JoinedFrom from) {
   bool has_items = false;
   for (const JoinedPart& part : parts)
     has_items = has_items || part.checkpoint->format().codec == &kTorchZipCodec;
-  FolderJoin join(std::move(around), has_items ? kJoinedItems : kJoinedBare);
+  FolderJoin join(std::move(around), kJoined[static_cast<std::size_t>(from)][has_items ? 1 : 0]);
   for (const JoinedPart& part : parts) SHW_CHECK(join.add(part));
   return join.finish();
 }

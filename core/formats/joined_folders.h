@@ -2,6 +2,7 @@
 // optimizer. Chunks keep their codecs and files.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <set>
 #include <string>
@@ -19,9 +20,11 @@ struct JoinedPart {
   std::set<std::size_t> left_out_objects = {};
 };
 
+enum class JoinedFrom : std::uint8_t { kFolders, kComputation };
 // kUnsupported if two parts have a tensor of the same name.
 OpenedCheckpoint join_folders(std::shared_ptr<const Directory> around,
-                              const std::vector<JoinedPart>& parts);
+                              const std::vector<JoinedPart>& parts,
+                              JoinedFrom from = JoinedFrom::kFolders);
 // Opens the parts as one checkpoint of `format`, whose items are those of torch.save, with the
 // provenance of the first part.
 OpenedCheckpoint join_folders_as(const Format& format, std::shared_ptr<const Directory> around,

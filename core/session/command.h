@@ -104,6 +104,7 @@ struct BytesCommand {
 struct ValuesCommand {
   bool close = false;
   verbs::ValuesAsk ask = {};
+  std::optional<verbs::Sought> next = {};  // the next one in the slice that is shown
 };
 // Writes the shown values into a file.
 struct SaveValuesCommand {

@@ -114,23 +114,71 @@ Result<Change> run_byte_look(const Snapshot& before, const Command& command, Pro
   return Change([look = std::move(look)](Snapshot& s) { s.bytes = look; });
 }
 
+namespace {
+
+const Checkpoint* compared_with(const Snapshot& snapshot) {
+  const auto& compared = snapshot.compared;
+  return compared != nullptr && compared->a == snapshot.checkpoint ? compared->b.get() : nullptr;
+}
+
+std::string not_found_text(verbs::Sought sought, std::int64_t unread) {
+  std::string text = sought == verbs::Sought::kNan ? "There is no NaN in this slice"
+                                                   : "Nothing differs in this slice";
+  return text + (unread > 0 ? ", of what can be read." : ".");
+}
+
+// The window of the table at the next element that is sought.
+Result<std::shared_ptr<ValuesLook>> look_for(const Snapshot& before, verbs::Sought sought,
+                                             Progress* progress) {
+  if (before.values == nullptr || !before.values->values ||
+      before.values->values->tensor != *before.tensor)
+    return fail(ErrorKind::kUsage, "no values are shown");
+  const verbs::SliceValues& now = *before.values->values;
+  verbs::ValuePlace start{now.first_row, now.first_column};
+  if (now.found) start = {now.found->row, now.found->column + 1};
+  SHW_TRY(const verbs::NextValue next,
+          verbs::next_value(*before.checkpoint, *before.tensor, now, start, sought,
+                            compared_with(before), progress));
+  auto look = std::make_shared<ValuesLook>(*before.values);
+  look->not_found = next.place ? "" : not_found_text(sought, next.unread);
+  if (next.place && next.place == now.found)
+    look->not_found = sought == verbs::Sought::kNan ? "There is no other NaN in this slice."
+                                                    : "Nothing else differs in this slice.";
+  look->values->found = next.place;
+  return look;
+}
+
+}  // namespace
+
 Result<Change> run_value_look(const Snapshot& before, const Command& command, Progress* progress) {
   const auto& wanted = as<ValuesCommand>(command);
   if (before.checkpoint == nullptr || !before.tensor || wanted.close)
     return Change([](Snapshot& s) { s.values = nullptr; });
   auto look = std::make_shared<ValuesLook>();
-  auto values = verbs::slice_values(*before.checkpoint, *before.tensor, wanted.ask, progress);
+  verbs::ValuesAsk ask = wanted.ask;
+  std::optional<verbs::ValuePlace> found;
+  if (wanted.next) {
+    SHW_TRY(look, look_for(before, *wanted.next, progress));
+    if (!look->not_found.empty()) return Change([look](Snapshot& s) { s.values = look; });
+    found = look->values->found;
+    ask = verbs::window_at(*look->values, before.checkpoint->shape(*before.tensor), *found);
+  }
+  auto values = verbs::slice_values(*before.checkpoint, *before.tensor, ask, progress);
   if (!values && values.error().kind == ErrorKind::kCancelled) return cancelled_error();
   if (values)
     look->values = std::move(*values);
   else
     look->error = std::move(values).error();
-  if (look->values && before.compared != nullptr && before.compared->a == before.checkpoint) {
-    look->side_by_side = verbs::side_by_side_values(*before.checkpoint, *before.tensor,
-                                                    *before.compared->b, *look->values, progress);
+  const Checkpoint* other = compared_with(before);
+  if (look->values && other != nullptr) {
+    look->side_by_side = verbs::side_by_side_values(*before.checkpoint, *before.tensor, *other,
+                                                    *look->values, progress);
     const auto& error = look->side_by_side->error;
     if (error && error->kind == ErrorKind::kCancelled) return cancelled_error();
+    if (look->side_by_side->values) look->side_by_side->values->found = found;
+    if (look->side_by_side->difference) look->side_by_side->difference->values.found = found;
   }
+  if (look->values) look->values->found = found;
   return Change([look = std::move(look)](Snapshot& s) { s.values = look; });
 }
 

@@ -14,6 +14,8 @@ constexpr std::array<std::pair<Go, std::string_view>, 5> kGoes{{{Go::kTile, ""},
                                                                 {Go::kNext, "next"},
                                                                 {Go::kPrevious, "previous"},
                                                                 {Go::kClose, "off"}}};
+constexpr std::array<std::pair<verbs::Sought, std::string_view>, 2> kSoughtWords{
+    {{verbs::Sought::kNan, "next-nan"}, {verbs::Sought::kDifference, "next-difference"}}};
 
 }  // namespace
 
@@ -50,6 +52,9 @@ std::string print_byte_look(const Command& command) {
 std::optional<Command> parse_value_look(std::string_view rest) {
   if (rest.empty()) return ValuesCommand{};
   if (rest == "off") return ValuesCommand{true};
+  for (const auto& [sought, word] : kSoughtWords) {
+    if (rest == word) return ValuesCommand{false, {}, sought};
+  }
   auto ask = verbs::parse_values_ask(rest);
   if (!ask) return std::nullopt;
   return ValuesCommand{false, std::move(*ask)};
@@ -58,6 +63,9 @@ std::optional<Command> parse_value_look(std::string_view rest) {
 std::string print_value_look(const Command& command) {
   const auto& c = as<ValuesCommand>(command);
   if (c.close) return "off";
+  for (const auto& [sought, word] : kSoughtWords) {
+    if (c.next == sought) return std::string(word);
+  }
   return c.ask == verbs::ValuesAsk{} ? "" : verbs::to_text(c.ask);
 }
 

@@ -19,6 +19,7 @@
 #include "core/verbs/certificate_list.h"
 #include "core/verbs/diff.h"
 #include "core/verbs/disk_state.h"
+#include "core/verbs/next_value.h"
 #include "core/verbs/paired_names.h"
 #include "core/verbs/plan_file.h"
 #include "core/verbs/recent.h"
@@ -44,6 +45,7 @@ struct ValuesLook {
   std::optional<verbs::SliceValues> values;
   std::optional<verbs::SideBySideValues> side_by_side;  // if a comparison is open
   std::optional<Error> error;                           // why there are none
+  std::string not_found;                                // of a search; empty: found, or none
 };
 
 // An error message with its possible meanings.

@@ -34,6 +34,8 @@ std::string command_line(std::string_view verb, const VerbOptions& options) {
   if (is_one_of(verb, kJudging)) {
     add("--baseline", options.baseline);
     add("--policy", options.policy);
+    if (options.ranks_per_node != 0)
+      add("--ranks-per-node", std::to_string(options.ranks_per_node));
   }
   if (is_one_of(verb, kPlanning) && !planned) add("--fill", options.fill);
   if (verb == "plan" || verb == "repair") {

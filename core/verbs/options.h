@@ -10,6 +10,11 @@
 #include "core/facts/depth.h"
 
 namespace shw {
+namespace verbs {
+
+inline constexpr std::uint32_t kMostRanksPerNode = 1024;
+
+}  // namespace verbs
 
 struct VerbOptions {
   std::string checkpoint;              // a folder, its .metadata, or a .safetensors file
@@ -34,6 +39,7 @@ struct VerbOptions {
   std::string baseline = {};                // --baseline FILE: an earlier check --json
   std::string policy = {};                  // --policy FILE: requirements
   std::uint64_t memory = kDefaultMemory;    // --memory BYTES
+  std::uint32_t ranks_per_node = 0;         // --ranks-per-node N; 0: not given
 
   bool operator==(const VerbOptions&) const = default;
 };

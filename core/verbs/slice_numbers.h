@@ -29,6 +29,11 @@ struct ValuesAsk {
   bool transposed = false;     // second dimension downwards
   friend bool operator==(const ValuesAsk&, const ValuesAsk&) = default;
 };
+// An element of a slice by its indices along the rows and the columns.
+struct ValuePlace {
+  std::int64_t row = 0, column = 0;
+  friend bool operator==(const ValuePlace&, const ValuePlace&) = default;
+};
 // Combines several elements: the one of greatest magnitude, and whether any is not finite.
 struct ValueCell {
   float value = 0;
@@ -52,8 +57,9 @@ struct SliceValues {
                unread = 0;  // numbers of elements: examined, in no tile, unreadable
 
   std::int64_t table_rows = 0, table_columns = 0;
-  std::vector<std::string> table;  // from the window's corner; empty text: no element
-  std::optional<Error> error;      // first read error
+  std::vector<std::string> table;   // from the window's corner; empty text: no element
+  std::optional<Error> error;       // first read error
+  std::optional<ValuePlace> found;  // the element that was searched for
   bool is_all() const { return looked_rows == rows && looked_columns == columns; }
 };
 

@@ -112,6 +112,24 @@ std::optional<ValuesAsk> parse_values_ask(std::string_view text) {
   return ask;
 }
 
+DimRange window_at(std::int64_t first, std::int64_t size, std::int64_t extent) {
+  size = std::clamp<std::int64_t>(size, 1, std::max<std::int64_t>(extent, 1));
+  first = std::clamp<std::int64_t>(first, 0, std::max<std::int64_t>(extent - size, 0));
+  return {first, first + size, true};
+}
+
+ValuesAsk window_at(const SliceValues& slice, ExtentsView shape, ValuePlace place) {
+  ValuesAsk ask = slice.ask;
+  auto set = [&](int dim, std::int64_t at, std::int64_t size) {
+    if (dim < 0) return;
+    const auto d = static_cast<std::size_t>(dim);
+    ask.dims[d] = window_at(at, size, shape[d]);
+  };
+  set(slice.row_dim, place.row, kMostTableRows);
+  set(slice.column_dim, place.column, kMostTableColumns);
+  return ask;
+}
+
 Result<SliceValues> slice_window(const Checkpoint& checkpoint, TensorId tensor,
                                  const ValuesAsk& ask) {
   SliceValues out;

@@ -19,6 +19,11 @@ namespace shw::verbs {
 std::string to_text(const ValuesAsk& ask);
 std::optional<ValuesAsk> parse_values_ask(std::string_view text);
 
+// `size` positions from `first` on, moved to lie in an extent.
+DimRange window_at(std::int64_t first, std::int64_t size, std::int64_t extent);
+// The window of the table at an element of the slice.
+ValuesAsk window_at(const SliceValues& slice, ExtentsView shape, ValuePlace place);
+
 // The window of a slice, clipped to the tensor; reads nothing. kUsage if the tensor has no such
 // slice.
 Result<SliceValues> slice_window(const Checkpoint& checkpoint, TensorId tensor,

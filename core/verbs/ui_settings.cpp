@@ -164,6 +164,9 @@ Result<UiSettings> parse_ui_settings(std::string_view text) {
   keys.take<UiPanel>("panel", settings.panel, kPanelWords);
   keys.take("tour_seen", settings.tour_seen);
   keys.take("columns", settings.columns);
+  double ranks = 0;
+  keys.take("ranks_per_node", ranks, 0, kMostRanksPerNode);
+  settings.ranks_per_node = static_cast<std::uint32_t>(ranks);
   if (!wrong.empty()) return refuse(std::move(wrong));
   return settings;
 }
@@ -180,6 +183,7 @@ std::string to_text(const UiSettings& settings) {
   json["panel"] = word_of<UiPanel>(settings.panel, kPanelWords);
   json["tour_seen"] = settings.tour_seen;
   json["columns"] = json_of(settings.columns);
+  json["ranks_per_node"] = settings.ranks_per_node;
   return json.dump(1) + "\n";
 }
 

@@ -11,6 +11,7 @@
 
 #include "core/base/result.h"
 #include "core/io/store.h"
+#include "core/verbs/options.h"
 #include "core/verbs/sort.h"
 
 namespace shw::verbs {
@@ -46,7 +47,8 @@ struct UiSettings {
   bool descending = false;
   UiPanel panel = UiPanel::kMap;
   bool tour_seen = false;
-  ColumnWidths columns{};  // by TableColumn
+  ColumnWidths columns{};            // by TableColumn
+  std::uint32_t ranks_per_node = 0;  // of the user's cluster; 0: not given
   friend bool operator==(const UiSettings&, const UiSettings&) = default;
 };
 

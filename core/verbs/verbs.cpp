@@ -19,6 +19,7 @@
 #include "core/verbs/choose_tensors.h"
 #include "core/verbs/command_line.h"
 #include "core/verbs/mapped_reference.h"
+#include "core/verbs/named_nodes.h"
 #include "core/verbs/same_program.h"
 
 namespace shw::verbs {
@@ -46,6 +47,7 @@ Error only_named(const Checkpoint& checkpoint, const UnclaimedStorageRecord& ten
 Result<Opened> open(const VerbOptions& verb_options, Progress* progress) {
   Opened opened;
   opened.memory = verb_options.memory;
+  opened.ranks_per_node = verb_options.ranks_per_node;
   if (!verb_options.spec.empty()) {
     SHW_TRY(Spec spec, load_spec(verb_options.spec, progress));
     opened.spec = std::make_shared<const Spec>(std::move(spec));
@@ -80,6 +82,7 @@ Result<CheckReport> check(const Opened& opened, std::optional<Depth> depth, Prog
   options.counted = counted;
   options.memory = opened.memory;
   SHW_TRY(CheckReport report, shw::check(*opened.checkpoint, options, progress));
+  name_nodes(*opened.checkpoint, opened.ranks_per_node, report.findings);
   if (judged)
     add_judged(*opened.checkpoint, std::move(*judged), report);
   else if (opened.reference != nullptr)

@@ -34,6 +34,7 @@ struct Opened {
   std::shared_ptr<const Checkpoint> reference;  // null without --against
   std::optional<Mesh> mesh;                     // nullopt without --mesh
   std::uint64_t memory = kDefaultMemory;        // limit for a check, in bytes
+  std::uint32_t ranks_per_node = 0;             // 0: not given
   MapOptions mapping = {};                      // between the checkpoint and the reference
   // True if --against named the checkpoint itself; then there is no reference.
   bool is_against_itself = false;

@@ -33,13 +33,15 @@ Result<std::string> convert_target(const std::string& word) {
 }
 
 std::string suffix_of_result(const std::string& opened_as, const std::string& to) {
-  constexpr std::array<std::pair<std::string_view, const char*>, 5> kSuffixes{
+  constexpr std::array<std::pair<std::string_view, const char*>, 6> kSuffixes{
       {{"adapter", "-adapter"},
        {kMerged, "-merged"},
        {"average", "-averaged"},
        {"delta-to", "-delta"},
-       {"applied", "-applied"}}};
+       {"applied", "-applied"},
+       {"dequantised", "-dequantised"}}};
   if (const auto end = asked_end(opened_as)) {
+    if (end->word == "quantised") return "-" + end->numbers;  // the scheme
     const auto* row =
         std::ranges::find(kSuffixes, end->word, [](const auto& one) { return one.first; });
     if (row != kSuffixes.end()) return row->second;

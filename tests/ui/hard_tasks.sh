@@ -16,12 +16,6 @@ if [ "${1:-}" != inside ]; then
 fi
 export XDG_CONFIG_HOME="$WORK/config" XDG_STATE_HOME="$WORK/state"
 
-close_window() {
-  press ctrl+q
-  for attempt in $(seq 20); do kill -0 $gui 2> /dev/null || break; sleep 0.3; done
-  kill -0 $gui 2> /dev/null && fail "Ctrl+Q does not quit"
-  wait $gui || fail "the window left with an error"
-}
 # Opens another checkpoint by its path.
 go_to() {
   press ctrl+o
@@ -29,10 +23,6 @@ go_to() {
   press ctrl+a
   xdotool type --delay 60 "$1"
   press Return
-}
-record_says() {
-  for attempt in $(seq 60); do grep -q "$1" "$WORK/record" && return 0; sleep 0.5; done
-  fail "nothing has asked for: $1"
 }
 clipboard_says() {
   command -v xclip > /dev/null || return 0

@@ -33,43 +33,7 @@ END
   run_under_xvfb
 fi
 
-# Exports the window with a key into a file beside the checkpoint: export_view KEY ENDING.
-export_view() {
-  rm -f "$beside"-view*."$2"
-  press "$1"
-  for attempt in $(seq 60); do
-    [ -s "$beside-view.$2" ] && return 0
-    sleep 0.3
-  done
-  fail "nothing was exported"
-}
-picture() { export_view F12 png && cp "$beside-view.png" "$WORK/pictures/$1.png"; }
-# How often a text stands on the screen.
-count_on_screen() {
-  export_view shift+F12 svg
-  grep -c -F ">$1</text>" "$beside-view.svg" || true
-}
-screen_says() {
-  for attempt in $(seq 20); do
-    [ "$(count_on_screen "$1")" -ge 1 ] && return 0
-    sleep 0.5
-  done
-  fail "the screen never says: $1"
-}
-record_says() {
-  for attempt in $(seq 60); do grep -q -- "$1" "$WORK/record" && return 0; sleep 0.5; done
-  fail "the record lacks: $1"
-}
-click_at() {  # X Y
-  xdotool mousemove "$1" "$2" sleep 0.3 mousedown 1 sleep 0.2 mouseup 1 sleep 0.8
-}
 away() { xdotool mousemove 640 704 sleep 0.3; }
-close_window() {
-  press ctrl+q
-  for attempt in $(seq 20); do kill -0 $gui 2> /dev/null || break; sleep 0.3; done
-  kill -0 $gui 2> /dev/null && fail "Ctrl+Q does not quit"
-  wait $gui || fail "the window left with an error"
-}
 
 beside="$WORK/demo/step_9000"
 open_window "$WORK/demo/step_9000" --spec "$spec" --record "$WORK/record"

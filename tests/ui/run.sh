@@ -23,8 +23,5 @@ press alt+Home
 title_says "run - 3 steps"
 press Down Return
 title_says "step_1000 - No finding"
-press ctrl+q
-for attempt in $(seq 20); do kill -0 $gui 2> /dev/null || break; sleep 0.3; done
-kill -0 $gui 2> /dev/null && fail "Ctrl+Q does not quit"
-wait $gui || fail "the window left with an error"
+close_window
 echo "listed, grown, damaged, opened, gone back to"

@@ -2,6 +2,9 @@
 #
 #   run_under_xvfb           runs the test again, as `inside`, under an X server of its own
 #   open_window ARGUMENT...  starts $GUI and waits for its window: $gui, $window; of $SIZE, if set
+#   close_window             quits it by key and wants it to end well
+#   export_view KEY ENDING   has the window exported beside the checkpoint, $beside-view.ENDING
+#   picture NAME             keeps a picture in $WORK/pictures for a person to look at
 #
 # Without the tools the test is skipped (77).
 for tool in Xvfb xvfb-run xdotool; do
@@ -44,3 +47,40 @@ title_says() {
 }
 
 press() { xdotool key --delay 120 "$@"; sleep 0.8; }
+
+close_window() {
+  press ctrl+q
+  for attempt in $(seq 20); do kill -0 $gui 2> /dev/null || break; sleep 0.3; done
+  kill -0 $gui 2> /dev/null && fail "Ctrl+Q does not quit"
+  wait $gui || fail "the window left with an error"
+}
+record_says() {
+  for attempt in $(seq 60); do grep -q -- "$1" "$WORK/record" && return 0; sleep 0.5; done
+  fail "the record lacks: $1"
+}
+click_at() {  # X Y; a hand takes longer than a frame between coming, pressing and letting go
+  xdotool mousemove "$1" "$2" sleep 0.3 mousedown 1 sleep 0.2 mouseup 1 sleep 0.8
+}
+
+export_view() {
+  rm -f "$beside"-view*."$2"
+  press "$1"
+  for attempt in $(seq 60); do
+    [ -s "$beside-view.$2" ] && return 0
+    sleep 0.3
+  done
+  fail "nothing was exported"
+}
+picture() { export_view F12 png && cp "$beside-view.png" "$WORK/pictures/$1.png"; }
+# How often a text stands on the screen.
+count_on_screen() {
+  export_view shift+F12 svg
+  grep -c -F ">$1</text>" "$beside-view.svg" || true
+}
+screen_says() {
+  for attempt in $(seq 20); do
+    [ "$(count_on_screen "$1")" -ge 1 ] && return 0
+    sleep 0.5
+  done
+  fail "the screen never says: $1"
+}

@@ -18,6 +18,7 @@ enum class Given : std::uint8_t {
   kPlanned,   // the demo, checked, with a plan
   kRepaired,  // and carried out
   kBytes,     // and looked into
+  kValues,    // and its values are shown
   kCompared,
   kNamed,     // compared with a checkpoint of another program through a map
   kHalfMade,  // a repair was stopped
@@ -52,6 +53,7 @@ std::shared_ptr<Snapshot> given(Given what) {
     look->window->file_size = 64;
     s->bytes = look;
   }
+  if (what == Given::kValues) s = make::with_values(s);
   if (what == Given::kNamed) s = make::with_names(s);
   if (what == Given::kCompared) {
     auto both = std::make_shared<verbs::ComparedCheckpoints>();
@@ -187,6 +189,7 @@ const Deed kDeeds[] = {
     {Action::kPreviousRecord, Given::kBytes, "bytes previous"},
     {Action::kCopyBytes, Given::kBytes, "", [](const Driver&) { return copied("00 00 00 00"); }},
     {Action::kShowValues, Given::kPlanned, "values"},
+    {Action::kNextValue, Given::kValues, "values next-nan"},
     {Action::kTable, Given::kPlanned, "", [](const Driver& d) { return d.desk.table.open; }},
     {Action::kOpen, Given::kPlanned, "browse", [](const Driver& d) { return d.desk.browser.open; }},
     {Action::kBack, Given::kPlanned, "go back"},

@@ -77,6 +77,7 @@ TEST_CASE("view line: panel, colours, zoom and slice are written and read again"
   state.isolated = 7;
   state.map.zoom = 2.25;
   state.map.pan_row = 3;
+  state.map.leads_after = true;
   state.map.slice.row = 1;
   state.map.slice.column = 2;
   state.map.slice.at = {5, 0, 0};
@@ -88,14 +89,15 @@ TEST_CASE("view line: panel, colours, zoom and slice are written and read again"
   read.map.zoom = read.place_wanted->zoom;
   read.map.pan_row = read.place_wanted->pan_row;
   read.map.pan_column = read.place_wanted->pan_column;
+  read.map.leads_after = read.place_wanted->leads_after;
   read.map.slice = read.place_wanted->slice;
   CHECK(view_line(read) == line);
 }
 
 TEST_CASE("view line: a line that is none is refused, and nothing changes") {
-  for (const char* line :
-       {"view panel", "view panel=none", "view colour=red", "view zoom=0", "view zoom=nan",
-        "view pan=1", "view axis=-2", "view at=1,x", "views", "view matrix=9", "view x=1"}) {
+  for (const char* line : {"view panel", "view panel=none", "view colour=red", "view zoom=0",
+                           "view zoom=nan", "view pan=1", "view of=saved", "view axis=-2",
+                           "view at=1,x", "views", "view matrix=9", "view x=1"}) {
     CAPTURE(line);
     UiState state;
     CHECK_FALSE(show_view(line, TensorId{0}, state));

@@ -9,7 +9,8 @@ using namespace shw;
 
 namespace {
 
-// A window with a search field that Ctrl+F focuses; imgui gives it the focus in the next frame.
+// A window with a search field that Ctrl+F or a click focuses; imgui gives it the focus in the next
+// frame.
 struct SearchWindow {
   InputQueue queue;
   std::string field, shortcuts;
@@ -30,6 +31,14 @@ struct SearchWindow {
   void type(const std::string& text) {
     for (char letter : text) type(letter);
   }
+  void click() {
+    InputEvent button;
+    button.button = 0;
+    for (int action : {1, 0}) {
+      button.action = action;
+      queue.add(button);
+    }
+  }
   void frame() {
     const bool focused = focus_in == 0;
     InputQueue::Target target;
@@ -37,6 +46,9 @@ struct SearchWindow {
     target.key = [](const InputEvent&) {};
     target.character = [&](unsigned character) {
       if (focused) field += static_cast<char>(character);
+    };
+    target.mouse = [&](const InputEvent& event) {
+      if (event.action == 1) focus_in = 1;
     };
     const std::vector<KeyPress> presses = queue.take(target);
     if (focus_in > 0) --focus_in;
@@ -65,6 +77,18 @@ TEST_CASE("typed text reaches the field that Ctrl+F opened, all in one frame or 
     CHECK(window.shortcuts == "");
     CHECK(window.queue.empty());
   }
+}
+
+TEST_CASE("input queue: keys that follow a click at once reach the field that it focused") {
+  SearchWindow window;
+  window.type("ab");  // before the click: shortcuts
+  window.click();
+  window.press(Key::kA, true);
+  window.type("layers");
+  for (int i = 0; i < 12; ++i) window.frame();
+  CHECK(window.field == "layers");
+  CHECK(window.shortcuts == "AB");
+  CHECK(window.queue.empty());
 }
 
 TEST_CASE("letters without a field are shortcuts, each once and in order") {

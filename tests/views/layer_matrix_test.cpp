@@ -51,11 +51,51 @@ TEST_CASE("matrix: a click goes to the tensor of the cell") {
 }
 
 TEST_CASE("files: ranks that lost tiles are named, and as a node where they fill one") {
-  CHECK(damaged_ranks_text({}, 64).empty());
-  CHECK(damaged_ranks_text({7}, 64) == "Rank 7 of 64 lost tiles.");
-  CHECK(damaged_ranks_text({8, 9, 10, 11, 12, 13, 14, 15}, 64) ==
+  auto lost = [](const std::vector<std::uint32_t>& ranks, std::uint32_t ranks_per_node) {
+    std::vector<RankShare> shares(64);
+    for (std::uint32_t rank : ranks) shares[rank].unreadable_tiles = 1;
+    return damaged_ranks_text(shares, ranks_per_node);
+  };
+  CHECK(lost({}, 0).empty());
+  CHECK(lost({7}, 0) == "Rank 7 of 64 lost tiles.");
+  CHECK(lost({8, 9, 10, 11, 12, 13, 14, 15}, 0) ==
         "Ranks 8 to 15 of 64 lost tiles: node 1, if a node has 8 ranks.");
-  CHECK(damaged_ranks_text({1, 2, 3, 9}, 64) == "Ranks 1 to 3 and 9 of 64 lost tiles.");
+  CHECK(lost({8, 9, 10, 11, 12, 13, 14, 15}, 4) ==
+        "Ranks 8 to 15 of 64 lost tiles: nodes 2 and 3.");
+  CHECK(lost({8, 9, 10, 11, 12, 13, 14, 15}, 16) == "Ranks 8 to 15 of 64 lost tiles.");
+  CHECK(lost({1, 2, 3, 9}, 0) == "Ranks 1 to 3 and 9 of 64 lost tiles.");
+}
+
+TEST_CASE("files: nodes have the sums of their ranks, the damaged one first") {
+  std::vector<RankShare> shares;
+  for (std::uint32_t rank = 0; rank < 10; ++rank) shares.push_back({1, 2, rank, rank == 6u});
+  CHECK(node_shares(shares, 0).empty());
+  CHECK(node_shares(shares, 10).empty());
+  const std::vector<FileShare> nodes = node_shares(shares, 4);
+  REQUIRE(nodes.size() == 3);
+  CHECK(nodes[0].path == "node 1: ranks 4 to 7");
+  CHECK(nodes[0].bytes == 4 + 5 + 6 + 7);
+  CHECK(nodes[0].unreadable_tiles == 1);
+  CHECK(nodes[1].path == "node 0: ranks 0 to 3");
+  CHECK(nodes[2].path == "node 2: ranks 8 to 9");
+  CHECK(nodes[2].tiles == 4);
+}
+
+TEST_CASE("files: the number of ranks per node is typed in the overview, and remembered") {
+  auto snapshot = make::damaged();
+  snapshot->tensor.reset();
+  Driver driver(snapshot, {1440, 1400}, 1);
+  driver.frame();
+  driver.frame();
+  CHECK_FALSE(driver.marks.items.contains("overview/node/0"));
+  driver.click("overview/ranks-per-node");
+  driver.type("2");
+  ImGui::GetIO().KeysDown[ImGuiKey_Enter] = true;
+  driver.frame();
+  ImGui::GetIO().KeysDown[ImGuiKey_Enter] = false;
+  driver.frame();
+  CHECK(driver.desk.habits.settings.ranks_per_node == 2);
+  CHECK(driver.marks.items.contains("overview/node/0"));
 }
 
 TEST_CASE("files: a missing file comes first with the tiles that it lost") {
@@ -65,7 +105,7 @@ TEST_CASE("files: a missing file comes first with the tiles that it lost") {
   CHECK(shares.files.front().path == "__3_0.distcp");
   CHECK(shares.files.front().is_missing);
   CHECK(shares.files.front().unreadable_tiles > 0);
-  CHECK_FALSE(shares.damaged_ranks.empty());
+  CHECK_FALSE(damaged_ranks_text(digest->mesh->shares, 0).empty());
 }
 
 TEST_CASE("matrix: a norm that differs from its kind's median stands out, and zeros are counted") {

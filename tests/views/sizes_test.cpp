@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "make/snapshots.h"
 #include "views/driver.h"
@@ -197,6 +198,28 @@ TEST_CASE("the numbers at a picture are those of what is seen of it") {
   CHECK(says("8192") == rows - 1);  // the others are the extents themselves
   CHECK(says("640") == columns - 1);
   CHECK(says("1024") > 0);
+}
+
+TEST_CASE("sizes: a column that opens over the map hides what is below it") {
+  Driver driver(make::demo_planned(), {960, 540}, 1);
+  driver.frame();
+  driver.frame({{Key::kF, true, false, false}});
+  driver.frame();
+  REQUIRE(driver.desk.layout.left.peeked);
+  const ImDrawData& drawn = *ImGui::GetDrawData();
+  std::size_t columns = 0;
+  for (int i = 0; i < drawn.CmdListsCount; ++i) {
+    const ImDrawList& list = *drawn.CmdLists[i];
+    const std::string_view owner = list._OwnerName == nullptr ? "" : list._OwnerName;
+    if (owner.find("/left_") == owner.npos || owner.find("list") != owner.npos ||
+        owner.find("rail") != owner.npos)
+      continue;
+    ++columns;
+    REQUIRE(list.VtxBuffer.Size >= 4);
+    CHECK(list.VtxBuffer[0].col == dark_theme().side);
+    CHECK(list.VtxBuffer[2].pos.y - list.VtxBuffer[0].pos.y > 400);
+  }
+  CHECK(columns == 1);
 }
 
 TEST_CASE("a splitter is dragged within its bounds, and a double click resets it") {

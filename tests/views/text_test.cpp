@@ -35,6 +35,8 @@ TEST_CASE("a long name loses its middle and never half a character") {
 TEST_CASE("a path keeps its tail from a dot on") {
   CHECK(elide_path("model.layers.3.moe.gate_proj.weight", 170, ten_each) == "…gate_proj.weight");
   CHECK(elide_path("short", 170, ten_each) == "short");
+  // "…weight" would not say of what.
+  CHECK(elide_path("post_attention_layernorm.weight", 180, ten_each).starts_with("post_att"));
 }
 
 TEST_CASE("durations and shapes are said as people say them") {

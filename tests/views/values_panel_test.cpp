@@ -155,4 +155,10 @@ TEST_CASE("two checkpoints stand side by side with what differs, and are asked f
   for (const std::string& fault : driver.text_faults()) FAIL_CHECK(fault);
   commands = driver.click("values/map-difference");
   CHECK(values_of(commands) != nullptr);  // closer in all three
+  commands = driver.click("values/difference");
+  REQUIRE(values_of(commands) != nullptr);
+  CHECK(values_of(commands)->next == verbs::Sought::kDifference);
+  commands = driver.frame({{Key::kF3}});
+  REQUIRE(values_of(commands) != nullptr);
+  CHECK(values_of(commands)->next == verbs::Sought::kDifference);
 }

@@ -23,7 +23,7 @@ namespace {
 const Codec kExactCodec{"computed", kRawCodec.reader, true};
 const Codec kRoundedCodec{"computed", kRawCodec.reader, true};
 constexpr Format kComputedFormat = {
-    .name = "computed", .title = "computed tensors", .codec = &kExactCodec};
+    .name = "computed", .title = "computed checkpoint", .codec = &kExactCodec};
 constexpr std::int64_t kComputedAtOnce = std::int64_t{4} << 20;  // elements
 
 // Computes the elements of one tensor while reading; keeps the last computed rows.
@@ -219,8 +219,9 @@ Result<std::shared_ptr<const Checkpoint>> with_computed(std::shared_ptr<const Ch
   gone.merge(part.files_gone);
   folder->hide(std::move(gone));
   SHW_TRY(auto computed, computed_in(folder, std::move(part), progress));
-  return join_folders(folder, {{std::move(around), "", "", std::move(replaced)},
-                               {std::move(computed), "", "", {}}});
+  return join_folders(
+      folder, {{std::move(around), "", "", std::move(replaced)}, {std::move(computed), "", "", {}}},
+      JoinedFrom::kComputation);
 }
 
 Result<std::shared_ptr<const Checkpoint>> only_computed(const Directory& folder, ComputedPart part,

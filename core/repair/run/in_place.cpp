@@ -22,6 +22,7 @@
 #include "core/formats/items/hash_ranges.h"
 #include "core/formats/open.h"
 #include "core/io/folder_lock.h"
+#include "core/io/remote/remote_path.h"
 #include "core/io/rights.h"
 #include "core/repair/lower/lower.h"
 #include "core/repair/plan/json.h"
@@ -280,6 +281,9 @@ Status check_steps_in_place(const Checkpoint& checkpoint, const Plan& plan) {
 }  // namespace
 
 Status check_in_place(const Checkpoint& checkpoint, const Plan& plan) {
+  if (checkpoint.directory() != nullptr && is_remote(checkpoint.directory()->name()))
+    return fail(ErrorKind::kUnsupported, "a checkpoint of another machine is not repaired in place",
+                {}, "repair into a new directory instead");
   const Format& format = checkpoint.format();
   if (!format.traits.one_index_file || format.rewrite != Rewrite::kIndex) {
     return fail(ErrorKind::kUnsupported,

@@ -67,6 +67,8 @@ TEST_CASE("every command reads back from its own text") {
                               DemoCommand{"/tmp/a demo"},
                               BytesCommand{BytesCommand::Go::kAt, "__0_0.distcp", 4096},
                               ValuesCommand{},
+                              ValuesCommand{false, {}, verbs::Sought::kNan},
+                              ValuesCommand{false, {}, verbs::Sought::kDifference},
                               BrowseCommand{"~/my runs/"},
                               GoCommand{-1},
                               TileValuesCommand{},

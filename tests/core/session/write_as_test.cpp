@@ -9,6 +9,7 @@
 #include "core/temporary_folder.h"
 #include "core/verbs/asked_path.h"
 #include "core/verbs/verbs.h"
+#include "core/verbs/written_as.h"
 
 using namespace shw;
 
@@ -99,6 +100,17 @@ TEST_CASE("write-as: a computed checkpoint gets the name of what it is") {
   float last = 0;
   std::memcpy(&last, file.data() + file.size() - sizeof last, sizeof last);
   CHECK(last == 3);
+}
+
+TEST_CASE("write-as: the result of a computation is named after it, others after their format") {
+  const std::string quantised = verbs::quantised_path("/runs/a", "fp8-block");
+  CHECK(verbs::suffix_of_result(quantised, "safetensors") == "-fp8-block");
+  const std::string merged = verbs::merged_path("/runs/a", "/runs/b");
+  CHECK(verbs::suffix_of_result(merged, "safetensors") == "-merged");
+  CHECK(verbs::suffix_of_result(verbs::quantised_path(merged, "mxfp4"), "safetensors") == "-mxfp4");
+  const std::string numbers = "/runs/a" + std::string(verbs::kDequantisedPath);
+  CHECK(verbs::suffix_of_result(numbers, "safetensors") == "-dequantised");
+  CHECK(verbs::suffix_of_result("/runs/a", "dcp") == "-dcp");
 }
 
 TEST_CASE("write-as: a broken checkpoint, a broken input and an unknown form are refused") {

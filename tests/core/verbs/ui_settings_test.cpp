@@ -13,8 +13,8 @@ using namespace shw::verbs;
 
 namespace {
 
-const UiSettings kOwn{UiTheme::kLight, 1.5,  {true, 0.25},    {false, 0},
-                      SortKey::kBytes, true, UiPanel::kBytes, true};
+const UiSettings kOwn{UiTheme::kLight, 1.5,  {true, 0.25}, {false, 0}, SortKey::kBytes, true,
+                      UiPanel::kBytes, true, {},           8};
 
 std::string text_in_file(const std::string& path) {
   std::ifstream in(path);
