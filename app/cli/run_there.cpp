@@ -70,8 +70,8 @@ std::string command_there(std::span<const std::string> words, const RemotePlace&
   // Progress for a program that reads it comes back as it does from here.
   const char* progress = std::getenv("SHARDWRIGHT_PROGRESS");
   const bool as_json = progress != nullptr && std::string_view(progress) == "json";
-  std::string command = as_json ? "exec env SHARDWRIGHT_PROGRESS=json shardwright"
-                                : "exec shardwright";
+  std::string command =
+      as_json ? "exec env SHARDWRIGHT_PROGRESS=json shardwright" : "exec shardwright";
   for (const std::string& word : words) {
     auto other = is_remote(word) ? parse_remote(word) : Result<RemotePlace>(RemotePlace());
     const bool is_there = is_remote(word) && other && is_same_machine(*other, place);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <ranges>
 
 #include "app/cli/verbs.h"
 #include "core/base/spelling.h"
@@ -79,15 +80,10 @@ int refuse_rule(Context& context, const std::string& id) {
 
 // A few known messages as examples.
 std::string known_messages(bool json) {
-  constexpr std::size_t kShown = 1;  // examples per table
+  constexpr std::size_t kShown = 8;
   std::string text;
-  for (auto part :
-       {name_messages(), format_messages(), byte_messages(), file_messages(), megatron_messages(),
-        loader_messages(), serving_messages(), gguf_messages(), engine_messages(),
-        diffusion_messages(), hugging_face_messages(), framework_messages(), trainer_messages()}) {
-    for (const MessageKind& kind : part.first(kShown))
-      text += (json ? " | " : "\n  ") + std::string(kind.example);
-  }
+  for (const MessageGroup& group : message_groups() | std::views::take(kShown))
+    text += (json ? " | " : "\n  ") + std::string(group.kinds.front().example);
   return text;
 }
 

@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "core/explain/general_message.h"
+#include "core/explain/message_condition.h"
 #include "core/explain/message_kinds.h"
 #include "core/explain/message_reader.h"
 
@@ -47,7 +48,8 @@ std::optional<FoundMessage> message_at(const PastedText& pasted, std::size_t at,
     if (!found) continue;
     found->message.kind = entry.kind;
     if (is_program(found->message.name)) continue;
-    if (entry.kind->accepts != nullptr && !entry.kind->accepts(found->message)) continue;
+    if (entry.kind->condition != nullptr && !is_met(*entry.kind->condition, found->message))
+      continue;
     return found;
   }
   return std::nullopt;

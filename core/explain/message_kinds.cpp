@@ -26,26 +26,10 @@ std::set<std::string> words_of(std::string_view text) {
 
 }  // namespace
 
-bool is_scale_name(std::string_view name) {
-  for (std::string_view end : {"scale", "scale_inv", "scales", "qweight", "qzeros", "g_idx",
-                               "absmax", "quant_map", "SCB", "weight_scale_2", "zero_point",
-                               "k_scale", "v_scale", "input_scale", "weight_packed", "_blocks"}) {
-    if (name.ends_with(end)) return true;
-  }
-  return name.find("quant_state") != name.npos;
-}
-
-// Shapes and names come last, because they are the most general, and the first matching pattern
-// wins.
 std::vector<const MessageKind*> message_kinds() {
   std::vector<const MessageKind*> all;
-  for (auto part :
-       {file_messages(),      byte_messages(),         format_messages(),    megatron_messages(),
-        loader_messages(),    framework_messages(),    sharded_messages(),   serving_messages(),
-        diffusion_messages(), hugging_face_messages(), engine_messages(),    gguf_messages(),
-        trainer_messages(),   tensor_messages(),       model_key_messages(), key_messages(),
-        download_messages(),  machine_messages(),      setup_messages(),     name_messages()}) {
-    for (const MessageKind& kind : part) all.push_back(&kind);
+  for (const MessageGroup& group : message_groups()) {
+    for (const MessageKind& kind : group.kinds) all.push_back(&kind);
   }
   return all;
 }

@@ -1,5 +1,5 @@
-// The table of known messages: how a loader words each one, and what it can mean. To add a message,
-// add a row here and a row in its test.
+// The table of known messages: how a loader words each one, and what it can mean. Its rows are data
+// (assets/messages, message_files.h). To add a message, add a row there and a row in its test.
 //
 // A pattern is lower-case text in which a space stands for any white space, and
 //   <saved> <current>            a shape: "torch.Size([64, 2])", "(64, 2)", "[64]"
@@ -15,7 +15,8 @@
 #pragma once
 
 #include <array>
-#include <span>
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,7 +26,9 @@
 
 namespace shw {
 
-// Short names for the tables below.
+struct MessageCondition;  // message_condition.h
+
+// Short names for tables.
 inline constexpr WrongSide kDisk = WrongSide::kCheckpoint, kLoader = WrongSide::kRequest;
 
 // One possible cause of a message, as data.
@@ -51,43 +54,27 @@ struct MessageKind {
   // Empty if shapes or names decide (hypotheses.h); otherwise in addition to them.
   std::array<Interpretation, 4> meanings = {};
   MessageCertainty certainty = MessageCertainty::kWhat;
-  bool (*accepts)(const ErrorMessage&) = nullptr;  // null: every match of the patterns
-  std::string_view loader = {};                    // if only one program prints it
+  const MessageCondition* condition = nullptr;  // null: every match of the patterns
+  std::string_view loader = {};                 // if only one program prints it
 };
 
-// All rows: shapes and names, missing files, unreadable bytes, loaders'
-// refusals.
-std::vector<const MessageKind*> message_kinds();
+// A file of assets/messages.
+struct MessageGroup {
+  std::string_view about = {};
+  std::int64_t order = 0;  // groups are tried in this order: the first matching pattern wins
+  std::vector<MessageKind> kinds = {};
+  std::shared_ptr<const void> texts = {};  // what the rows' texts and conditions are in
+};
 
-// "….weight_scale", "….qzeros": a tensor that decodes a quantised weight.
-bool is_scale_name(std::string_view name);
+// The groups of this program, by their order.
+const std::vector<MessageGroup>& message_groups();
+// All rows of all groups.
+std::vector<const MessageKind*> message_kinds();
 
 // Ids of rows without meanings: shapes and names decide.
 inline constexpr std::string_view kShapes = "shapes";
 inline constexpr std::string_view kMissingKeyForm = "missing-key";        // not in the checkpoint
 inline constexpr std::string_view kUnexpectedKeyForm = "unexpected-key";  // not requested
-
-// The parts of the table.
-std::span<const MessageKind> name_messages();
-std::span<const MessageKind> file_messages();
-std::span<const MessageKind> byte_messages();
-std::span<const MessageKind> format_messages();
-std::span<const MessageKind> megatron_messages();
-std::span<const MessageKind> loader_messages();
-std::span<const MessageKind> sharded_messages();
-std::span<const MessageKind> serving_messages();
-std::span<const MessageKind> framework_messages();
-std::span<const MessageKind> gguf_messages();
-std::span<const MessageKind> engine_messages();
-std::span<const MessageKind> diffusion_messages();
-std::span<const MessageKind> hugging_face_messages();
-std::span<const MessageKind> trainer_messages();
-std::span<const MessageKind> tensor_messages();
-std::span<const MessageKind> key_messages();
-std::span<const MessageKind> download_messages();
-std::span<const MessageKind> machine_messages();
-std::span<const MessageKind> model_key_messages();
-std::span<const MessageKind> setup_messages();
 
 // The row whose example shares the most words with an unmatched text; nullptr if none is
 // similar.

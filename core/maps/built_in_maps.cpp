@@ -7,7 +7,7 @@ namespace {
 
 // One text per file of assets/maps, which the build includes here.
 constexpr std::string_view kMapTexts[] = {
-#include "model_maps.inc"
+#include "maps.inc"
 };
 
 }  // namespace

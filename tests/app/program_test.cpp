@@ -375,7 +375,7 @@ TEST_CASE("show takes the checkpoint and the name in either order, and helps wit
   CHECK(one.out == other.out);
   CHECK(contains(one.out, "9000"));
   Run wrong = shardwright({"show", step(), "train.stepp"});
-  CHECK(wrong.code == 3);
+  CHECK(wrong.code == 1);
   CHECK(contains(wrong.err, "did you mean train.step"));
 }
 

@@ -48,7 +48,7 @@ std::optional<std::int64_t> fixed_number(const Json* value) {
 }
 
 std::optional<Extents> fixed_numbers(const Json* values) {
-  if (values == nullptr || !values->is_array()) return std::nullopt;
+  if (values == nullptr || !values->is_array() || values->size() > kMaxDims) return std::nullopt;
   Extents numbers;
   for (const Json& value : *values) {
     const auto number = fixed_number(&value);
