@@ -78,12 +78,16 @@ int refuse_rule(Context& context, const std::string& id) {
   return fail_with(context, {ErrorKind::kUsage, "there is no rule \"" + id + "\"", {}, advice});
 }
 
-// A few known messages as examples.
+// A few known messages as examples, the most general group's first.
 std::string known_messages(bool json) {
   constexpr std::size_t kShown = 8;
+  const std::vector<MessageGroup>& groups = message_groups();
   std::string text;
-  for (const MessageGroup& group : message_groups() | std::views::take(kShown))
+  auto add = [&](const MessageGroup& group) {
     text += (json ? " | " : "\n  ") + std::string(group.kinds.front().example);
+  };
+  add(groups.back());
+  for (const MessageGroup& group : groups | std::views::take(kShown - 1)) add(group);
   return text;
 }
 

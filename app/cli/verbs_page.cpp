@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "app/cli/command_text.h"
 #include "app/cli/options.h"
@@ -129,38 +130,33 @@ std::string targets_in_code(std::string_view format) {
   return text.empty() ? "no" : text;
 }
 
-// Titles of the formats that fit, in one cell.
-template <class Fits>
-std::string titles_of_formats(const std::vector<verbs::KnownFormat>& formats, Fits fits) {
-  std::string text;
-  for (const verbs::KnownFormat& format : formats) {
-    if (fits(format)) text += (text.empty() ? "" : ", ") + in_cell(format.title);
-  }
-  return text;
+// What of a format is written, and how.
+std::string writing_words(const verbs::KnownFormat& format) {
+  const std::string targets = targets_in_code(format.name);
+  std::string text = targets == "no" ? "" : "by `convert --to` " + targets;
+  if (format.repaired != Rewrite::kNone)
+    text += (text.empty() ? "" : ", ") + std::string("by `repair`");
+  return text.empty() ? "no" : text;
 }
 
-// What opens, is written, checked and refused. README has a copy between the marks.
+// What opens, is written, checked and refused: a row for formats that are alike. README has a copy
+// between the marks.
 std::string formats_summary() {
-  const std::vector<verbs::KnownFormat> formats = verbs::known_formats();
-  std::string refused;
-  for (std::string_view title : verbs::refused_formats())
-    refused += (refused.empty() ? "" : ", ") + in_cell(title);
-  return fmt::format(
-      "<!-- formats -->\n"
-      "| | formats |\n"
-      "|---|---|\n"
-      "| **opens**, and `convert` writes it in another form | {} |\n"
-      "| **writes** by `convert --to` | {} |\n"
-      "| **writes** by `repair`, in the form that it had | {} |\n"
-      "| **checks** with `check --data` the checksums that items have | {} |\n"
-      "| **refuses** by name, and says what reads it | {} |\n"
-      "<!-- end of formats -->\n",
-      titles_of_formats(formats, [](const auto&) { return true; }),
-      titles_of_formats(formats,
-                        [](const auto& format) { return targets_in_code(format.name) != "no"; }),
-      titles_of_formats(formats,
-                        [](const auto& format) { return format.repaired != Rewrite::kNone; }),
-      titles_of_formats(formats, [](const auto& format) { return format.has_checksums; }), refused);
+  std::vector<std::pair<std::string, std::string>> rows;  // by what can be done: the formats
+  auto add = [&](const std::string& can, std::string_view title) {
+    auto row =
+        std::find_if(rows.begin(), rows.end(), [&](const auto& one) { return one.first == can; });
+    if (row == rows.end()) row = rows.insert(row, {can, ""});
+    row->second += (row->second.empty() ? "" : "; ") + in_cell(title);
+  };
+  for (const verbs::KnownFormat& format : verbs::known_formats())
+    add(fmt::format("yes | {} | {}", writing_words(format),
+                    format.has_checksums ? "values, checksums" : "values"),
+        format.title);
+  for (std::string_view title : verbs::refused_formats()) add("refused by name | no | no", title);
+  std::string text = "<!-- formats -->\n| format | opens | writes | checks |\n|---|---|---|---|\n";
+  for (const auto& [can, titles] : rows) text += fmt::format("| {} | {} |\n", titles, can);
+  return text + "<!-- end of formats -->\n";
 }
 
 std::string formats_section() {

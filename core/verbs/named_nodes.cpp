@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/mesh/nodes.h"
+#include "core/rules/rules.h"
 
 namespace shw::verbs {
 namespace {
@@ -26,7 +27,7 @@ void name_nodes(const Checkpoint& checkpoint, std::uint32_t ranks_per_node,
                 std::vector<Finding>& findings) {
   if (ranks_per_node == 0) return;
   for (Finding& finding : findings) {
-    if (finding.rule != "missing-file") continue;
+    if (finding.rule != kMissingFile.id) continue;
     const auto all = static_cast<std::uint32_t>(ranks_of(checkpoint, nullptr).size());
     const std::string nodes = nodes_text(ranks_of(checkpoint, &finding), all, ranks_per_node);
     if (!nodes.empty()) finding.cause += " They are all files of " + nodes + ".";
