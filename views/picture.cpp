@@ -12,7 +12,6 @@ namespace shw {
 namespace {
 
 constexpr std::size_t kMaxOrigins = 4'096;  // with more tiles none is large enough for a label
-constexpr std::uint32_t kNoChunk = 0xFFFFFFFFu;
 
 std::string last_part(std::string_view path) {
   return std::string(path.substr(path.find_last_of('/') + 1));
@@ -77,7 +76,7 @@ void plan_tiles(const Checkpoint& checkpoint, const PlannedTensor& planned, Pict
     }
     for (const ExternalPiece& side : chunk.external) {
       after.add(shifted(chunk.box.offsets, side.at), side.sizes, chunk.writer, TileStatus::kMoved,
-                ChunkId{kNoChunk}, {{}, "from " + last_part(side.file)});
+                ChunkId::kNone, {{}, "from " + last_part(side.file)});
       sides = true;
     }
   }
@@ -185,7 +184,7 @@ void expect_tiles(const SpecEntry& entry, std::uint32_t ranks, Picture& picture)
     if (!seen.insert(box->offsets).second) continue;
     bool is_writer = size == static_cast<std::int64_t>(ranks);
     tiles->add(box->offsets, box->sizes, is_writer ? static_cast<std::uint32_t>(rank) : kNoWriter,
-               TileStatus::kFine, ChunkId{kNoChunk});
+               TileStatus::kFine, ChunkId::kNone);
     auto at = entry.mesh->coordinates(rank);
     std::vector<AxisPlace> places;
     for (std::size_t a = 0; a < entry.placements.size(); ++a) {

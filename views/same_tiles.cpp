@@ -8,8 +8,6 @@
 namespace shw {
 namespace {
 
-constexpr ChunkId kNoChunk{0xFFFFFFFFu};
-
 bool is_in_slice(const TileSet& tiles, std::uint32_t tile, const Slice& slice) {
   for (std::size_t d = 0; d < tiles.ndim(); ++d) {
     const std::int64_t inside = slice.at[d] - tiles.offset(tile, d);
@@ -38,9 +36,10 @@ std::optional<std::uint32_t> tile_at(const TileSet& from, const Slice& slice, do
 TileShift shift_to(const TileSet& from, std::uint32_t tile, const TileSet& to, const Slice& slice) {
   if (to.ndim() != from.ndim() || slice.at.size() != to.ndim()) return {};
   for (std::uint32_t other = 0; other < to.size(); ++other) {
-    const bool is_same = to.chunk(other) == kNoChunk ? to.writer(other) == from.writer(tile) &&
-                                                           from.writer(tile) != kNoWriter
-                                                     : to.chunk(other) == from.chunk(tile);
+    const bool is_same =
+        to.chunk(other) == ChunkId::kNone
+            ? to.writer(other) == from.writer(tile) && from.writer(tile) != kNoWriter
+            : to.chunk(other) == from.chunk(tile);
     if (!is_same || !is_in_slice(to, other, slice)) continue;
     auto along = [&](int dim) {
       if (dim < 0) return 0.0;

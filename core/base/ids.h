@@ -7,7 +7,7 @@
 namespace shw {
 
 enum class TensorId : std::uint32_t {};
-enum class ChunkId : std::uint32_t {};
+enum class ChunkId : std::uint32_t { kNone = 0xFFFFFFFFu };
 enum class StorageId : std::uint32_t { kNone = 0xFFFFFFFFu };
 enum class FileId : std::uint32_t { kNone = 0xFFFFFFFFu };
 
