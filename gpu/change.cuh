@@ -246,7 +246,7 @@ __device__ __forceinline__ void store_element(std::byte* at, std::uint32_t size,
 }
 
 // Reads and converts the element at `at`.
-__device__ __forceinline__ Element made_element(const DeviceJob& job, const std::byte* at) {
+__device__ __forceinline__ Element converted_element(const DeviceJob& job, const std::byte* at) {
   if (job.op == ElementOp::kConstant) return {job.constant[0], job.constant[1]};
   Element element = load_element(at, job.source_size);
   if (job.op != ElementOp::kCopy) element.low = changed(job, element.low);

@@ -104,7 +104,7 @@ struct Lane {
 };
 
 // Sets the device first: a thread without a current device would initialise device 0.
-std::byte* take_pinned(std::size_t bytes, int device) {
+std::byte* lease_pinned(std::size_t bytes, int device) {
   void* memory = nullptr;
   if (cudaSetDevice(device) == cudaSuccess && cudaMallocHost(&memory, bytes) == cudaSuccess)
     return static_cast<std::byte*>(memory);
@@ -119,7 +119,7 @@ const SlabMemory* pinned_slabs(int device) {
   static std::mutex guard;
   static std::map<int, SlabMemory> of_devices;
   std::lock_guard lock(guard);
-  return &of_devices.try_emplace(device, SlabMemory{take_pinned, give_pinned_back, device})
+  return &of_devices.try_emplace(device, SlabMemory{lease_pinned, give_pinned_back, device})
               .first->second;
 }
 
@@ -168,7 +168,7 @@ class CudaExecutor final : public Executor {
     }
     return done;
   }
-  DeviceWorks take_works() override { return std::exchange(works_, {}); }
+  DeviceWorks collect_device_times() override { return std::exchange(works_, {}); }
 
  private:
   struct Begun {

@@ -10,7 +10,8 @@ __global__ void __launch_bounds__(kRowThreads) move_elements(DeviceSlab slab) {
   copy_job(job, slab.jobs[item.job]);
   for (std::uint32_t i = threadIdx.x; i < item.count; i += kRowThreads) {
     const Spot at = spot_of(job, job.ndim, item.first + i);
-    store_element(slab.out + at.target, job.target_size, made_element(job, slab.in + at.source));
+    store_element(slab.out + at.target, job.target_size,
+                  converted_element(job, slab.in + at.source));
   }
 }
 

@@ -140,7 +140,7 @@ class NcclTransport final : public Transport {
   std::optional<Error> receive(const WaitStep& step);
   Status give(const std::vector<NcclPiece*>& group);
   Status announce_go();
-  Status look_at_group(bool is_ready);
+  Status poll_group(bool is_ready);
 
   Transport& control_;
   const NcclOptions options_;
@@ -249,7 +249,7 @@ Status NcclTransport::advance(const WaitStep& step) {
   if (auto error = receive(step)) return stop(std::move(*error));
   Result<bool> ready = comm_.is_ready();
   if (!ready) return stop(of_nccl(step, std::move(ready).error()));
-  Status done = look_at_group(*ready);
+  Status done = poll_group(*ready);
   if (done && *ready && group_.empty())
     done = give(next_group(pieces_, next_, options_.most_staged));
   if (!done) return stop(of_nccl(step, std::move(done).error()));
@@ -313,7 +313,7 @@ Status NcclTransport::announce_go() {
   return {};
 }
 
-Status NcclTransport::look_at_group(bool is_ready) {
+Status NcclTransport::poll_group(bool is_ready) {
   if (group_.empty() || !is_ready) return {};
   SHW_TRY(const bool is_idle, stage_->is_idle());
   if (!is_idle) return {};

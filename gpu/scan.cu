@@ -183,7 +183,7 @@ __global__ void __launch_bounds__(kRowThreads) scan_elements(DeviceSlab slab) {
     auto number = static_cast<std::uint64_t>(at.target);
     std::uint64_t block = number / kWordsOfBlock, a = 0, b = 0;
     for (std::uint32_t e = 0; e < left && e < job.run; ++e, at.source += job.along.source) {
-      Element element = made_element(job, slab.in + at.source);
+      Element element = converted_element(job, slab.in + at.source);
       for (std::uint32_t part = 0; part < words; ++part, ++number) {
         if (number / kWordsOfBlock != block) {
           add_block(sum, block, a, b);

@@ -28,7 +28,7 @@ Result<Ready> ready_here(const TransportOptions& options, std::string& id) {
   SHW_TRY(ready.nccl, options.library());
   const Gpus gpus =
       options.device.gpus == nullptr ? Gpus{{}, "none was looked for", {}} : options.device.gpus();
-  SHW_TRY(const std::vector<int> taken, gpus_to_take(options.device, gpus));
+  SHW_TRY(const std::vector<int> taken, choose_gpus(options.device, gpus));
   if (taken.size() != 1)
     return fail(ErrorKind::kIo,
                 "the launcher does not say which of the cards of its machine a "

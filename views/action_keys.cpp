@@ -9,7 +9,7 @@ namespace {
 
 // Escape outside panels and text fields closes what was opened last. It keeps the filter, which may
 // have taken minutes to write.
-void take_back_one(UiState& state) {
+void undo_one(UiState& state) {
   if (close_peeks(state.layout)) return;
   if (state.names.open) {
     state.names.open = false;
@@ -42,10 +42,10 @@ void escape(Frame& frame, UiState& state, bool typing) {
     close_panels(state);
   else if (tour_is_on(state))
     leave_tour(state);
-  else if (!typing && look_is_open(frame, state))
-    close_looks(frame, state);
+  else if (!typing && viewer_is_open(frame, state))
+    close_viewers(frame, state);
   else if (!typing)
-    take_back_one(state);
+    undo_one(state);
 }
 
 bool works_above(const ActionRow& row, const UiState& state) {
@@ -65,7 +65,7 @@ bool is_of_text(KeyPress key) {
 }
 
 // The key as written in the action table.
-KeyPress as_told(KeyPress key) {
+KeyPress as_in_table(KeyPress key) {
   if (key == KeyPress{Key::kZ, true, true, false}) return key_of(Action::kPlanRedo);
   // On many keyboards plus is typed as Shift and another key.
   if (key == KeyPress{Key::kPlus, true, true, false}) return key_of(Action::kScaleUp);
@@ -111,7 +111,7 @@ void run_keys(Frame& frame, UiState& state) {
   if (state.close_wanted) choose(Action::kCloseTab, frame, state);
   state.close_wanted = false;
   for (KeyPress pressed : frame.keys) {
-    KeyPress key = as_told(pressed);
+    KeyPress key = as_in_table(pressed);
     if (key == KeyPress{Key::kEscape}) {
       escape(frame, state, typing);
       continue;

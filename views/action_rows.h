@@ -11,7 +11,7 @@ namespace shw {
 std::span<const ActionRow> finding_actions();
 std::span<const ActionRow> view_actions();
 std::span<const ActionRow> repair_actions();
-std::span<const ActionRow> look_actions();
+std::span<const ActionRow> viewer_actions();
 std::span<const ActionRow> names_actions();
 std::span<const ActionRow> browser_actions();
 std::span<const ActionRow> habit_actions();

@@ -15,7 +15,7 @@ constexpr std::size_t place_of(Action action) {
 // One row per action, at the action's index; a test checks that none is missing.
 std::array<ActionRow, kActionCount> make_table() {
   std::array<ActionRow, kActionCount> table{};
-  for (auto rows : {finding_actions(), view_actions(), repair_actions(), look_actions(),
+  for (auto rows : {finding_actions(), view_actions(), repair_actions(), viewer_actions(),
                     names_actions(), browser_actions(), habit_actions(), tab_actions()}) {
     for (const ActionRow& row : rows) table[place_of(row.action)] = row;
   }

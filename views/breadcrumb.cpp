@@ -5,7 +5,7 @@
 #include <imgui.h>
 #include <vector>
 
-#include "core/io/asked_end.h"
+#include "core/io/path_suffix.h"
 #include "core/report/text_words.h"
 #include "views/actions.h"
 #include "views/controls.h"

@@ -61,7 +61,7 @@ void set_text(BrowserState& browser, std::string text) {
 
 // An absolute or home path that was typed or pasted after the existing text, such as "/runs/7/"
 // followed by "/data/x"; empty if there is none.
-std::string begun_anew(std::string_view text) {
+std::string restarted_path(std::string_view text) {
   std::size_t root = text.rfind("//"), home = text.rfind("/~/");
   std::size_t at = root == text.npos ? home : home == text.npos ? root : std::max(root, home);
   return at == text.npos ? "" : std::string(text.substr(at + 1));
@@ -102,7 +102,7 @@ void draw_field(Frame& frame, UiState& state, Column& column) {
   if (browser.wanted) ImGui::SetKeyboardFocusHere();
   browser.wanted = false;
   // With the completion flag Tab stays in the field; the key handler below decides what it does.
-  InputLook look;
+  InputStyle look;
   look.hint = "a path; Tab completes it";
   look.flags = ImGuiInputTextFlags_CallbackAlways | ImGuiInputTextFlags_CallbackCompletion;
   look.callback = edit_field;
@@ -110,7 +110,7 @@ void draw_field(Frame& frame, UiState& state, Column& column) {
   if (edit_line(frame, "browser/path", browser.text, look,
                 "The path of a checkpoint or a folder. Tab completes it, arrows choose a row.")) {
     browser.row = -1;
-    if (std::string anew = begun_anew(browser.text); !anew.empty()) set_text(browser, anew);
+    if (std::string anew = restarted_path(browser.text); !anew.empty()) set_text(browser, anew);
   }
   ImGui::PopStyleColor();
   ImGui::PopStyleVar();
@@ -150,7 +150,7 @@ void take(Frame& frame, UiState& state, const BrowserRow& row) {
   state.browser.wanted = true;
 }
 
-void take_typed(Frame& frame, UiState& state, const std::vector<BrowserRow>& rows) {
+void apply_typed(Frame& frame, UiState& state, const std::vector<BrowserRow>& rows) {
   BrowserState& browser = state.browser;
   if (browser.row >= 0 && static_cast<std::size_t>(browser.row) < rows.size())
     return take(frame, state, rows[static_cast<std::size_t>(browser.row)]);
@@ -325,7 +325,7 @@ void draw_browser(Frame& frame, UiState& state) {
   if (in_tab) browser.in_new_tab = true;
   bool enter = in_tab || frame.pressed({Key::kEnter});
   if (browser.open && (click || enter)) {
-    take_typed(frame, state, rows);
+    apply_typed(frame, state, rows);
     browser.wanted = browser.open;
   }
   end_overlay();

@@ -275,7 +275,7 @@ void draw_bytes_buttons(Frame& frame, UiState& state, Column& column, const Byte
   float right = column.right - button_size(frame, "Close").x;
   if (button(frame, "bytes/close", "Close", "Closes the bytes and shows the map.  (Esc)",
              {right, column.y}))
-    close_looks(frame, state);
+    close_viewers(frame, state);
   struct {
     const char *id, *label;
     Action action;
@@ -347,7 +347,7 @@ void show_bytes(Frame& frame, UiState& state, bool of_finding) {
 }
 
 void copy_bytes(Frame& frame, UiState& state) {
-  const BytesLook* look = frame.snapshot.bytes.get();
+  const ShownBytes* look = frame.snapshot.bytes.get();
   if (look == nullptr || !look->window) return;
   std::uint64_t first = look->window->first;
   std::string text = verbs::hex_text(*look->window, first, first + state.bytes.rows * kBytesARow);
@@ -361,7 +361,7 @@ void draw_bytes(Frame& frame, UiState& state, Region region) {
   ImDrawList* draw = ImGui::GetWindowDrawList();
   Column column{draw, region.min.x + frame.px(16), region.max.x - frame.px(16),
                 region.min.y + frame.px(12)};
-  std::shared_ptr<const BytesLook> look = frame.snapshot.bytes;
+  std::shared_ptr<const ShownBytes> look = frame.snapshot.bytes;
   const BytesWindow* window = look != nullptr && look->window ? &*look->window : nullptr;
   draw_bytes_buttons(frame, state, column, window);
   if (look != nullptr && state.bytes.of.lock() != look) {

@@ -10,7 +10,7 @@ namespace shw {
 namespace {
 
 // Entries for the clicked tile; the click selects it.
-void offer_looks(Frame& frame, UiState& state) {
+void add_view_entries(Frame& frame, UiState& state) {
   struct {
     const char* label;
     Action action;
@@ -61,7 +61,7 @@ void draw_context_menu(Frame& frame, UiState& state) {
                      "Makes the tiles of the other ranks pale."))
         state.isolated = *writer;
     }
-    if (valid && menu.chunk) offer_looks(frame, state);
+    if (valid && menu.chunk) add_view_entries(frame, state);
     if (!valid) ImGui::CloseCurrentPopup();
     ImGui::EndPopup();
   }

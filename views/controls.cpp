@@ -33,7 +33,7 @@ void finish_control(Frame& frame, std::string_view id, ImGuiID number, const Tip
 }
 
 // Gives the keyboard to a text input that Tab has reached.
-void take_turn(const Frame& frame, ImGuiID id) {
+void focus_input(const Frame& frame, ImGuiID id) {
   if (frame.tabs != nullptr && frame.tabs->is_turn_of(id)) ImGui::SetKeyboardFocusHere();
 }
 
@@ -152,10 +152,10 @@ bool chip_button(Frame& frame, const char* id, float x, float middle, std::strin
   return clicked;
 }
 
-bool edit_line(Frame& frame, const char* id, std::string& text, const InputLook& look,
+bool edit_line(Frame& frame, const char* id, std::string& text, const InputStyle& look,
                const Tip& tip) {
   const std::string label = std::string("##") + id;
-  take_turn(frame, ImGui::GetID(label.c_str()));
+  focus_input(frame, ImGui::GetID(label.c_str()));
   const bool changed = ImGui::InputTextWithHint(label.c_str(), look.hint, &text, look.flags,
                                                 look.callback, look.user);
   // Beside a field with text in it, a tip would cover what the user reads.
@@ -168,7 +168,7 @@ bool edit_line(Frame& frame, const char* id, std::string& text, const InputLook&
 
 bool edit_lines(Frame& frame, const char* id, std::string& text, ImVec2 size, const Tip& tip) {
   const std::string label = std::string("##") + id;
-  take_turn(frame, ImGui::GetID(label.c_str()));
+  focus_input(frame, ImGui::GetID(label.c_str()));
   const bool changed = ImGui::InputTextMultiline(label.c_str(), &text, size);
   finish_control(frame, id, ImGui::GetID(label.c_str()), tip, true);
   focus_ring(frame, ImGui::GetWindowDrawList());
@@ -188,7 +188,7 @@ bool text_field(Frame& frame, ImDrawList* draw, const char* id, const char* hint
   ImGui::PushStyleColor(ImGuiCol_FrameBg, IM_COL32_BLACK_TRANS);
   ImGui::SetCursorScreenPos(at);
   ImGui::SetNextItemWidth(size.x);
-  InputLook look;
+  InputStyle look;
   look.hint = hint;
   look.flags = ImGuiInputTextFlags_EnterReturnsTrue;
   if (selects_all) look.flags |= ImGuiInputTextFlags_AutoSelectAll;

@@ -68,7 +68,7 @@ bool chip_button(Frame& frame, const char* id, float x, float middle, std::strin
 bool text_link(Frame& frame, const char* id, std::string_view text, const Tip& tip, ImVec2 at);
 
 // Options of a text input.
-struct InputLook {
+struct InputStyle {
   const char* hint = "";
   ImGuiInputTextFlags flags = 0;
   ImGuiInputTextCallback callback = nullptr;
@@ -76,7 +76,7 @@ struct InputLook {
   bool tip_by_mouse_only = false;  // the tip would cover what the keys select
 };
 // A line of text at the cursor, in the current font and colours.
-bool edit_line(Frame& frame, const char* id, std::string& text, const InputLook& look,
+bool edit_line(Frame& frame, const char* id, std::string& text, const InputStyle& look,
                const Tip& tip);
 bool edit_lines(Frame& frame, const char* id, std::string& text, ImVec2 size, const Tip& tip);
 // A monospaced text input. True if Enter was pressed. `selects_all`: what is typed replaces what

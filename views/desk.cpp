@@ -70,10 +70,10 @@ void draw_regions(Frame& frame, UiState& state, const Regions& regions) {
       draw_open_error(frame, state, all);
     else
       draw_welcome(frame, state, all);
-  } else if (look_is_open(frame, state)) {
-    Region look = look_region(frame, regions.left, regions.centre, regions.right);
+  } else if (viewer_is_open(frame, state)) {
+    Region look = viewer_region(frame, regions.left, regions.centre, regions.right);
     if (look.min.x >= regions.left.max.x) draw_left_side(frame, state, regions);
-    draw_look(frame, state, look);
+    draw_viewer(frame, state, look);
     if (look.max.x <= regions.right.min.x) draw_right_side(frame, state, regions);
   } else {
     draw_columns(frame, state, regions);

@@ -23,7 +23,7 @@
 
 namespace shw {
 
-using verbs::FirstOdd;
+using verbs::FirstAnomaly;
 using verbs::RunCell;
 using verbs::RunMatrix;
 using verbs::RunMatrixRow;

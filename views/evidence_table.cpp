@@ -64,14 +64,14 @@ bool have_same_names(const std::vector<EvidenceRow>& a, const std::vector<Eviden
   return std::ranges::equal(a, b, {}, &EvidenceRow::name, &EvidenceRow::name);
 }
 
-bool says_more(const EvidenceRow& row) {
+bool has_details(const EvidenceRow& row) {
   return !row.detail.empty();
 }
 
 // Appends the details of `rows` to those of the table.
 void merge(EvidenceTable& table, std::string_view label, std::vector<EvidenceRow> rows) {
   // The list of bare names has the label that fits all: "tensors".
-  if (!table.has_plain_label && std::ranges::none_of(rows, says_more)) {
+  if (!table.has_plain_label && std::ranges::none_of(rows, has_details)) {
     table.label = label;
     table.has_plain_label = true;
   }
@@ -139,7 +139,7 @@ void draw_evidence_row(Frame& frame, Column& column, const EvidenceRow& row,
     column.y += row.detail.empty() || beside ? line : 2 * line;
     return;
   }
-  const float split = beside && says_more(row) ? column.right - detail : column.right;
+  const float split = beside && has_details(row) ? column.right - detail : column.right;
   draw_cell(frame, column, column.left, beside ? split - frame.px(8) : column.right, id, row.name,
             row.place, frame.theme.text);
   if (!row.detail.empty()) {

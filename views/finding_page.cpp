@@ -300,7 +300,7 @@ void draw_finding(Frame& frame, UiState& state, Column& column) {
   draw_rule(frame, state, column, finding, index, findings.size());
   paragraph(frame, column, frame.fonts.text, frame.theme.text, finding.cause);
   column.y += frame.px(18);
-  draw_look_chips(frame, state, column, true);
+  draw_viewer_chips(frame, state, column, true);
   draw_names_chip(frame, state, column, finding);
   update_evidence(frame.snapshot, index, state.evidence);
   draw_evidence(frame, state, column, finding);

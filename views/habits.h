@@ -40,11 +40,11 @@ void open_write_panel(Frame& frame, UiState& state);
 void draw_write_panel(Frame& frame, UiState& state);
 // The panel that explains a pasted error message (explain_panel.cpp).
 void draw_error_meaning(Frame& frame, UiState& state);
-// The panel that saves a report of the current check (report_panel.cpp). ask_for_view() saves the
+// The panel that saves a report of the current check (report_panel.cpp). request_view() saves the
 // current view; follow_view() copies the path once the file exists.
-void ask_for_view(Frame& frame, UiState& state);
+void request_view(Frame& frame, UiState& state);
 void follow_view(const Frame& frame, UiState& state);
-void ask_for_report(Frame& frame, UiState& state);
+void request_report(Frame& frame, UiState& state);
 void follow_report(Frame& frame, UiState& state);
 void draw_report(Frame& frame, UiState& state);
 

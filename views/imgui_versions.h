@@ -73,7 +73,7 @@ inline constexpr ImGuiCol kNavColour = ImGuiCol_NavCursor;
 // For screenshots and tests without a window backend. 1.86 needs all keys mapped; since
 // 1.87 input is a queue spread over frames, which would make a frame depend on earlier
 // ones.
-inline void take_own_input() {
+inline void keep_own_input() {
   ImGuiIO& io = ImGui::GetIO();
 #if IMGUI_VERSION_NUM < 18700
   for (int key = 0; key < ImGuiKey_COUNT; ++key) io.KeyMap[key] = key;

@@ -65,7 +65,7 @@ void draw_tile(Frame& frame, UiState& state, Column& column) {
       crc.sign == Sign::kOk    ? theme.ok
       : crc.sign == Sign::kBad ? theme.bad
                                : theme.quiet);
-  draw_look_chips(frame, state, column, false);
+  draw_viewer_chips(frame, state, column, false);
   column.y += frame.px(14);
 }
 

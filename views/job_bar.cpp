@@ -257,7 +257,7 @@ void draw_idle(Frame& frame, UiState& state, Region region) {
 }
 
 // True if a request failed while another checkpoint is open; the failure must be shown.
-bool tells_failure(const Frame& frame) {
+bool shows_failure(const Frame& frame) {
   return !frame.anything_runs() && frame.snapshot.error && frame.snapshot.report != nullptr &&
          frame.snapshot.error->kind != ErrorKind::kCancelled;
 }
@@ -270,7 +270,7 @@ float job_bar_height(const Frame& frame) {
 }
 
 void draw_job_bar(Frame& frame, UiState& state, Region region) {
-  begin_region(frame, "job", region, tells_failure(frame) ? frame.theme.bad_back : frame.theme.side,
+  begin_region(frame, "job", region, shows_failure(frame) ? frame.theme.bad_back : frame.theme.side,
                false);
   Region row{region.min, {region.max.x, region.min.y + frame.px(kJobRow)}};
   auto draw_row = [&](const JobState& job, const std::string& of) {

@@ -40,7 +40,7 @@ void draw_filter(Frame& frame, UiState& state, Column& column) {
     ImGui::SetKeyboardFocusHere();
     state.filter_wanted = false;
   }
-  InputLook look;
+  InputStyle look;
   look.hint = "name  finding:*  dtype:  rank:";
   const Tip tip(
       "Lists only tensors that pass: parts of a name, ~letters in their order, finding:, "

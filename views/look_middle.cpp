@@ -15,7 +15,7 @@ constexpr float kLeastWidth = 780;  // room for offset, 16 bytes, their text and
 
 }  // namespace
 
-bool look_is_open(const Frame& frame, UiState& state) {
+bool viewer_is_open(const Frame& frame, UiState& state) {
   if (state.looked_into.lock() != frame.snapshot.checkpoint) {
     state.looked_into = frame.snapshot.checkpoint;
     state.bytes.open = state.values.open = false;
@@ -27,14 +27,14 @@ bool look_is_open(const Frame& frame, UiState& state) {
          frame.snapshot.values != nullptr;
 }
 
-Region look_region(const Frame& frame, Region left, Region centre, Region right) {
+Region viewer_region(const Frame& frame, Region left, Region centre, Region right) {
   float wanted = frame.px(kLeastWidth);
   if (centre.max.x - centre.min.x >= wanted) return centre;
   if (centre.max.x - left.min.x >= wanted) return {left.min, centre.max};
   return {left.min, right.max};
 }
 
-void draw_look(Frame& frame, UiState& state, Region region) {
+void draw_viewer(Frame& frame, UiState& state, Region region) {
   state.map.hovered.reset();  // the map is hidden
   // If both are open, shows the one requested last.
   bool values = state.values.open || (!state.bytes.open && frame.snapshot.values != nullptr);
@@ -44,14 +44,14 @@ void draw_look(Frame& frame, UiState& state, Region region) {
     draw_bytes(frame, state, region);
 }
 
-void close_looks(Frame& frame, UiState& state) {
+void close_viewers(Frame& frame, UiState& state) {
   if (frame.snapshot.bytes != nullptr || state.bytes.open)
     frame.emit(BytesCommand{BytesCommand::Go::kClose});
   if (frame.snapshot.values != nullptr || state.values.open) frame.emit(ValuesCommand{true});
   state.bytes.open = state.values.open = state.map_has_keys = false;
 }
 
-void draw_look_chips(Frame& frame, UiState& state, Column& column, bool of_finding) {
+void draw_viewer_chips(Frame& frame, UiState& state, Column& column, bool of_finding) {
   float width = 0;
   if (!of_finding) column.y += frame.px(4);
   const char* id = of_finding ? "finding/bytes" : "tile/bytes";
@@ -75,7 +75,7 @@ bool has_bytes(const Frame& frame, const UiState& /*state*/) {
 }
 
 template <bool kOfFinding>
-void look_at_bytes_of(Frame& frame, UiState& state) {
+void show_bytes_of(Frame& frame, UiState& state) {
   show_bytes(frame, state, kOfFinding);
 }
 
@@ -94,9 +94,9 @@ void step_bytes(Frame& frame, UiState& /*state*/) {
 
 constexpr std::array kLookRows{
     ActionRow{Action::kShowBytes, "Show the bytes", ctrl(Key::kH), has_tensor,
-              look_at_bytes_of<false>},
+              show_bytes_of<false>},
     ActionRow{Action::kShowFindingBytes, "Show the bytes of the finding", ctrl_shift(Key::kH),
-              has_findings, look_at_bytes_of<true>},
+              has_findings, show_bytes_of<true>},
     ActionRow{Action::kNextRecord, "Go to the next record", alt(Key::kDown), has_bytes,
               step_bytes<BytesCommand::Go::kNext>},
     ActionRow{Action::kPreviousRecord, "Go to the previous record", alt(Key::kUp), has_bytes,
@@ -114,7 +114,7 @@ constexpr std::array kLookRows{
 
 }  // namespace
 
-std::span<const ActionRow> look_actions() {
+std::span<const ActionRow> viewer_actions() {
   return kLookRows;
 }
 

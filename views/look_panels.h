@@ -8,13 +8,13 @@
 namespace shw {
 
 // True if a view of file contents is open; closes those of another checkpoint.
-bool look_is_open(const Frame& frame, UiState& state);
+bool viewer_is_open(const Frame& frame, UiState& state);
 // The centre, extended over the side columns if it is too narrow for rows of bytes.
-Region look_region(const Frame& frame, Region left, Region centre, Region right);
-void draw_look(Frame& frame, UiState& state, Region region);
-void close_looks(Frame& frame, UiState& state);
+Region viewer_region(const Frame& frame, Region left, Region centre, Region right);
+void draw_viewer(Frame& frame, UiState& state, Region region);
+void close_viewers(Frame& frame, UiState& state);
 // The "Show the bytes" chips; also the finding's own byte position.
-void draw_look_chips(Frame& frame, UiState& state, Column& column, bool of_finding);
+void draw_viewer_chips(Frame& frame, UiState& state, Column& column, bool of_finding);
 
 // Shows the bytes of the selected tile or of the finding.
 void show_bytes(Frame& frame, UiState& state, bool of_finding);

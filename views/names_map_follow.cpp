@@ -35,7 +35,7 @@ void mark_rows(const Frame& frame, NamesMapState& map, const PairedNames& names)
 }
 
 // The most interesting row: one with a difference or a finding, otherwise one that lacks a tensor.
-std::optional<std::size_t> first_odd_row(const NamesMapState& map, const PairedNames& names) {
+std::optional<std::size_t> first_anomalous_row(const NamesMapState& map, const PairedNames& names) {
   const auto found = std::find(map.marks.begin(), map.marks.end(), kErrorMark);
   if (found != map.marks.end()) return static_cast<std::size_t>(found - map.marks.begin());
   for (const auto& odd : {&PairedRow::different, &PairedRow::missing}) {
@@ -66,11 +66,11 @@ void find_pair(NamesMapState& map, const PairedNames& names, const std::string& 
 std::optional<std::size_t> row_to_show(const Frame& frame, NamesMapState& map,
                                        const PairedNames& names) {
   const Snapshot& s = frame.snapshot;
-  if (!s.tensor) return first_odd_row(map, names);
+  if (!s.tensor) return first_anomalous_row(map, names);
   find_pair(map, names, std::string(s.checkpoint->fqn(*s.tensor)));
   const auto row = map.pair_row;
   map.pair_row.reset();
-  return row ? row : first_odd_row(map, names);
+  return row ? row : first_anomalous_row(map, names);
 }
 
 void find_shown_pair(const Frame& frame, NamesMapState& map, const PairedNames& names) {
@@ -164,7 +164,7 @@ bool can_show_names(const Frame& frame, const UiState& /*state*/) {
            !frame.runs("compare")));
 }
 void show_names(Frame& frame, UiState& state) {
-  close_looks(frame, state);
+  close_viewers(frame, state);
   if (frame.snapshot.paired == nullptr) {
     state.names.wanted = true;
     frame.emit(CompareCommand{other_path(frame), false});

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/base/natural_order.h"
-#include "core/io/asked_end.h"
+#include "core/io/path_suffix.h"
 #include "views/actions.h"
 #include "views/browser.h"
 #include "views/parts.h"

@@ -97,7 +97,7 @@ void draw_field(Frame& frame, UiState& state, Column& column) {
   ImGui::SetNextItemWidth(column.width());
   if (state.palette_wanted) ImGui::SetKeyboardFocusHere();
   state.palette_wanted = false;
-  InputLook look;
+  InputStyle look;
   look.hint = "A command, tensor, finding, rank or file";
   look.tip_by_mouse_only = true;
   if (edit_line(frame, "palette/text", state.palette_text, look,

@@ -150,7 +150,7 @@ struct Seen {
   std::int64_t first = 0, last = 0;
   bool whole = true;
 };
-Seen seen_of(double first, double pixels, int side, std::int64_t extent) {
+Seen visible_part(double first, double pixels, int side, std::int64_t extent) {
   if (!(pixels > 0)) return {0, extent, true};
   double last = first + side / pixels;
   // Picture sides are whole pixels: a partial last pixel counts as visible.
@@ -167,8 +167,8 @@ void draw_numbers(Frame& frame, ImDrawList* draw, const Picture& picture, const 
                   const Slice& slice, ImVec2 at, ImVec2 end, const TileView& view) {
   const ImFont* font = frame.fonts.mono_small;
   if (slice.column >= 0) {
-    Seen seen = seen_of(view.first_column, view.column_pixels, view.width,
-                        extent_of(panel.shape, slice.column));
+    Seen seen = visible_part(view.first_column, view.column_pixels, view.width,
+                             extent_of(panel.shape, slice.column));
     Rgba colour =
         seen.whole ? number_colour(frame, picture, panel, slice.column) : frame.theme.quiet;
     float used = text_until(draw, font, std::max(end.x, at.x + frame.px(8)), at.y - frame.px(10),
@@ -179,7 +179,7 @@ void draw_numbers(Frame& frame, ImDrawList* draw, const Picture& picture, const 
   }
   if (slice.row < 0) return;
   std::int64_t rows = extent_of(panel.shape, slice.row);
-  Seen seen = seen_of(view.first_row, view.row_pixels, view.height, rows);
+  Seen seen = visible_part(view.first_row, view.row_pixels, view.height, rows);
   float x = end.x + frame.px(8), lowest = 1e9f;
   auto number = [&](std::int64_t value, Rgba colour) {
     float y =

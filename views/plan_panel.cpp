@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "core/io/asked_end.h"
+#include "core/io/path_suffix.h"
 #include "core/repair/run/outlook_words.h"
 #include "core/rules/unreadable.h"
 #include "views/actions.h"

@@ -55,7 +55,7 @@ bool can_redo_edit(const Frame& frame, const UiState& /*state*/) {
   return s.edits != nullptr && s.edits->can_redo() && s.repaired == nullptr;
 }
 
-bool has_half_made(const Frame& frame, const UiState& /*state*/) {
+bool has_partial_result(const Frame& frame, const UiState& /*state*/) {
   const auto& target = frame.snapshot.target;
   return target != nullptr && !target->half_made.empty() && is_idle(frame);
 }
@@ -80,20 +80,20 @@ void open_repaired(Frame& frame, UiState& state) {
 bool can_verify(const Frame& frame, const UiState& state) {
   return can_open_repaired(frame, state) && !frame.runs("verify");
 }
-bool can_take_back(const Frame& frame, const UiState& /*state*/) {
+bool can_undo_repair(const Frame& frame, const UiState& /*state*/) {
   return frame.snapshot.can_undo && !frame.anything_runs();
 }
 bool has_certificate(const Frame& frame, const UiState& /*state*/) {
   return frame.snapshot.certificate != nullptr;
 }
 
-bool compare_is_seen(const UiState& state) {
+bool compare_is_visible(const UiState& state) {
   return state.compare_open && (!state.right_rail || state.layout.right.peeked);
 }
 
 // Shows the comparison instead of the findings, and opens their column if collapsed; or closes it.
 void toggle_compare(Frame& frame, UiState& state) {
-  const bool opens = !compare_is_seen(state);
+  const bool opens = !compare_is_visible(state);
   state.compare_open = state.compare_wanted = opens;
   if (!opens) return;
   if (state.right_rail && !state.layout.right.peeked) toggle(state.layout.right, true);
@@ -132,19 +132,19 @@ constexpr std::array kRepairRows{
     ActionRow{Action::kResume,
               "Resume the stopped repair",
               {},
-              has_half_made,
+              has_partial_result,
               go_on,
               OverlayPolicy::kNeedsRepairPanel},
     ActionRow{Action::kRollBack,
               "Discard the stopped repair",
               {},
-              has_half_made,
+              has_partial_result,
               roll_back,
               OverlayPolicy::kNeedsRepairPanel},
     ActionRow{Action::kCommit,
               "Keep the repair in place for good",
               {},
-              can_take_back,
+              can_undo_repair,
               emit_one<CommitCommand>,
               OverlayPolicy::kBlocked,
               [](const Frame&) -> std::string {
@@ -170,7 +170,7 @@ constexpr std::array kRepairRows{
     ActionRow{Action::kUndo,
               "Undo a repair in place",
               {},
-              can_take_back,
+              can_undo_repair,
               emit_one<UndoCommand>,
               OverlayPolicy::kBlocked,
               [](const Frame&) -> std::string {

@@ -6,7 +6,7 @@
 
 namespace shw {
 
-void ask_for_view(Frame& frame, UiState& state) {
+void request_view(Frame& frame, UiState& state) {
   state.habits.view_asked = true;
   state.habits.view_before = frame.snapshot.saved_view;
   frame.emit(SaveViewCommand{});
@@ -29,7 +29,7 @@ void follow_report(Frame& frame, UiState& state) {
   habits.report_open = frame.snapshot.written != nullptr;
 }
 
-void ask_for_report(Frame& frame, UiState& state) {
+void request_report(Frame& frame, UiState& state) {
   state.habits.report_asked = true;
   state.habits.report_before = frame.snapshot.written;
   frame.emit(ReportCommand{state.habits.report_path});
@@ -60,7 +60,7 @@ void draw_report(Frame& frame, UiState& state) {
   if (button(frame, "report/again", "Write there", "Writes the report there, over nothing.",
              {column.right - wide, column.y + frame.px(2)}) ||
       enter)
-    ask_for_report(frame, state);
+    request_report(frame, state);
   column.y += height;
   habits.report_height = end_panel_content(frame, panel);
   if (button(frame, "report/copy", "Copy the path", "Copies the path of the report.",

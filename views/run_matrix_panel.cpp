@@ -51,7 +51,7 @@ float strength(float change) {
 }
 
 Rgba fill_of(const Theme& theme, const RunCell& cell) {
-  if (cell.is_odd()) return theme.bad;
+  if (cell.is_anomalous()) return theme.bad;
   if (!cell.has_change) return theme.raised;
   return mix(theme.raised, cell.change > 0 ? theme.warn : theme.unknown,
              0.85f * strength(cell.change));
@@ -118,7 +118,7 @@ std::string run_cell_text(const Frame& frame, const RunMatrix& matrix, std::size
       break;
   }
   text += fmt::format("L2 norm {:.8g}", cell.norm);
-  if (cell.is_odd()) text += " of the finite elements";
+  if (cell.is_anomalous()) text += " of the finite elements";
   if (cell.has_change) text += ", " + change_text(cell.change) + " against the step before";
   if (cell.nan != 0) text += "\n" + human_count(cell.nan) + " NaN";
   if (cell.infinite != 0) text += "\n" + plural(cell.infinite, "infinite element");
@@ -251,7 +251,8 @@ void draw_change_legend(const Frame& frame, ImDrawList* draw, float x, float rig
 }
 
 // The line that names the first NaN, with a button that opens it.
-std::optional<StepChoice> draw_first_odd(Frame& frame, const RunMatrix& matrix, Column& column) {
+std::optional<StepChoice> draw_first_anomaly(Frame& frame, const RunMatrix& matrix,
+                                             Column& column) {
   const verbs::RunSteps& run = *frame.snapshot.run;
   const float middle = column.y + frame.px(14);
   float end = column.right;
@@ -276,7 +277,7 @@ std::optional<StepChoice> draw_first_odd(Frame& frame, const RunMatrix& matrix, 
             : is_whole       ? Sign::kOk
                              : Sign::kUnknown);
   Measure measure = [&](std::string_view t) { return text_width(frame.fonts.text, t); };
-  const std::string text = first_odd_text(run, matrix);
+  const std::string text = first_anomaly_text(run, matrix);
   const std::string shown = elide_end(text, end - column.left - frame.px(24), measure);
   text_from(column.draw, frame.fonts.text, column.left + frame.px(24), middle, frame.theme.text,
             shown);
@@ -334,7 +335,7 @@ std::optional<StepChoice> draw_run_matrix(Frame& frame, UiState& state, Region r
     state.run.reveal_module = true;
   }
   column.y += frame.px(4);
-  auto choice = draw_first_odd(frame, matrix, column);
+  auto choice = draw_first_anomaly(frame, matrix, column);
   const RunGrid grid = run_grid_of(frame, state.run, matrix, region);
   draw_step_names(frame, column.draw, grid, matrix, state.run.row, column.y + frame.px(8));
   column.y += frame.px(18);

@@ -74,7 +74,7 @@ void draw_step_norm(const Frame& frame, ImDrawList* draw, std::size_t step, floa
   // A number from an incompletely read step is marked with "?".
   const std::string number = (cell.is_whole ? "" : "? ") + cell_number(cell);
   text_from(draw, frame.fonts.mono_small, x, middle,
-            cell.is_odd() ? frame.theme.bad : frame.theme.text,
+            cell.is_anomalous() ? frame.theme.bad : frame.theme.text,
             elide_end(number, end - x - frame.px(10), mono));
 }
 

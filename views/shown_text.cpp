@@ -122,7 +122,7 @@ std::string_view shown_name(std::string_view name) {
   return name.empty() ? "(empty name)" : name;
 }
 
-std::vector<ImWchar> take_missing_letters() {
+std::vector<ImWchar> collect_missing_letters() {
   return std::exchange(missing_letters().fresh, {});
 }
 

@@ -10,7 +10,7 @@
 namespace shw {
 
 // `buffer` holds the text if anything was escaped. Characters missing in the font are remembered
-// for take_missing_letters(). `keeps_lines`: keeps line breaks.
+// for collect_missing_letters(). `keeps_lines`: keeps line breaks.
 std::string_view shown_text(const ImFont* font, std::string_view text, std::string& buffer,
                             bool keeps_lines = false);
 
@@ -19,7 +19,7 @@ std::string_view shown_name(std::string_view name);
 
 // Characters that were missing since the last call, each reported only once ever, so that a font
 // for them can be loaded.
-std::vector<ImWchar> take_missing_letters();
+std::vector<ImWchar> collect_missing_letters();
 bool has_missing_letters();
 
 }  // namespace shw

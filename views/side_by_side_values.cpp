@@ -53,7 +53,7 @@ void draw_pane(Frame& frame, const Pane& pane, Column column, float bottom) {
 
 }  // namespace
 
-void draw_side_by_side(Frame& frame, const ValuesLook& look, Column column, float bottom) {
+void draw_side_by_side(Frame& frame, const ShownValues& look, Column column, float bottom) {
   const verbs::ValuesDifference& difference = *look.side_by_side->difference;
   bool differs = difference.differing > 0;
   draw_sign(frame, column.draw, {column.left + frame.px(8), column.y + frame.px(10)}, frame.px(7),

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "core/io/asked_end.h"
+#include "core/io/path_suffix.h"
 #include "views/action_rows.h"
 #include "views/actions.h"
 #include "views/browser.h"
@@ -184,7 +184,7 @@ std::vector<std::string> tab_names(const std::vector<OpenTab>& tabs) {
   std::vector<std::vector<std::string>> parts;
   for (const OpenTab& tab : tabs) {
     parts.push_back(parts_of(stored_path(tab.path)));
-    if (!parts.back().empty() && asked_end(tab.path)) parts.back().back() = short_path(tab.path);
+    if (!parts.back().empty() && path_suffix(tab.path)) parts.back().back() = short_path(tab.path);
   }
   std::vector<std::string> names(tabs.size());
   for (std::size_t t = 0; t < tabs.size(); ++t) {

@@ -235,7 +235,7 @@ std::optional<std::uint32_t> reveal(UiState& state, const std::shared_ptr<const 
   return row;
 }
 
-int steps_asked_for(const Frame& frame, std::uint32_t rows, int page) {
+int requested_rows(const Frame& frame, std::uint32_t rows, int page) {
   int step = 0;
   for (KeyPress key : frame.keys) {
     if (key.ctrl || key.alt) continue;
@@ -352,7 +352,7 @@ int list_steps(const Frame& frame, const UiState& state, std::uint32_t rows, int
   if (state.map_has_keys || is_covered(state) || ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup) ||
       (ImGui::GetIO().WantTextInput && !state.filter_wanted))
     return 0;
-  return steps_asked_for(frame, rows, page);
+  return requested_rows(frame, rows, page);
 }
 
 void draw_list(Frame& frame, UiState& state, Region region) {

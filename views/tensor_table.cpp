@@ -17,7 +17,7 @@ namespace {
 using verbs::kTableColumns;
 using verbs::TableColumn;
 
-struct ColumnLook {
+struct ColumnStyle {
   TableColumn column;
   const char* title;
   SortKey key;
@@ -25,7 +25,7 @@ struct ColumnLook {
   float standard;  // default width in units of Frame::px
 };
 // Ordered by priority: the last ones are hidden first if names need room.
-constexpr std::array<ColumnLook, kTableColumns> kColumnLooks{{
+constexpr std::array<ColumnStyle, kTableColumns> kColumnLooks{{
     {TableColumn::kShape, "Shape", SortKey::kShape, true, 124},
     {TableColumn::kDtype, "Dtype", SortKey::kDtype, false, 84},
     {TableColumn::kBytes, "Bytes", SortKey::kBytes, true, 76},
@@ -94,7 +94,7 @@ std::string table_cell(const Checkpoint& checkpoint, TensorId tensor, TableColum
 }
 
 // The width of the widest visible cell.
-double fitting_width(const Frame& frame, const ColumnLook& look, std::uint32_t first,
+double fitting_width(const Frame& frame, const ColumnStyle& look, std::uint32_t first,
                      std::uint32_t last) {
   const Snapshot& s = frame.snapshot;
   float wide = text_width(frame.fonts.small, look.title) + frame.px(14);
@@ -187,7 +187,7 @@ void draw_table_header(Frame& frame, UiState& state, const TableSpans& columns, 
   else
     ImGui::GetWindowDrawList()->AddCircle({sign, middle}, frame.px(4), frame.theme.quiet);
   for (std::size_t i = 0; i < columns.shown; ++i) {
-    const ColumnLook& look = kColumnLooks[i];
+    const ColumnStyle& look = kColumnLooks[i];
     draw_column_title(frame, state, look.title, look.key, look.descends,
                       columns.from[i] + frame.px(6),
                       columns.from[i] + columns.width[i] - frame.px(4), header);
@@ -299,8 +299,8 @@ void draw_table_title(Frame& frame, UiState& state, Column& column) {
 }  // namespace
 
 void toggle_table(Frame& frame, UiState& state) {
-  bool hidden = look_is_open(frame, state);
-  if (hidden) close_looks(frame, state);
+  bool hidden = viewer_is_open(frame, state);
+  if (hidden) close_viewers(frame, state);
   state.table.shown.reset();
   state.table.open = hidden || !state.table.open;
 }

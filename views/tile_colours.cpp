@@ -150,7 +150,7 @@ float draw_job_chip(Frame& frame, UiState& state, const Column& column) {
     state.tiles_asked_for.reset();
     frame.emit(TileValuesCommand{true});
   } else if (pressed) {
-    look_at_tiles(frame, state);
+    request_tile_values(frame, state);
   }
   return column.right - width - frame.px(12);
 }
@@ -167,7 +167,7 @@ bool tiles_are_known(const Snapshot& snapshot) {
   return values != nullptr && values->is_complete();
 }
 
-void look_at_tiles(Frame& frame, UiState& state) {
+void request_tile_values(Frame& frame, UiState& state) {
   if (!frame.snapshot.tensor || tiles_are_known(frame.snapshot)) return;
   if (!is_statistic(state.colour_by)) state.colour_by = ColourBy::kOdd;
   state.tiles_asked_for = frame.snapshot.tensor;
@@ -179,7 +179,7 @@ void colour_by(Frame& frame, UiState& state, ColourBy by) {
   state.colour_axis = -1;
   state.colour_by = by;
   state.isolated.reset();
-  if (is_statistic(by)) return look_at_tiles(frame, state);
+  if (is_statistic(by)) return request_tile_values(frame, state);
 }
 
 void follow_tile_values(Frame& frame, UiState& state) {
@@ -194,7 +194,7 @@ void follow_tile_values(Frame& frame, UiState& state) {
   // The colouring stays for a newly selected tensor: small ones are read, for large ones a button
   // is shown.
   if (!state.tiles_asked_for || known_values(frame.snapshot) != nullptr) return;
-  if (frame.digest.paints->bytes <= kReadUnasked) return look_at_tiles(frame, state);
+  if (frame.digest.paints->bytes <= kReadUnasked) return request_tile_values(frame, state);
   frame.emit(TileValuesCommand{true});
 }
 

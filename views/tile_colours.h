@@ -11,7 +11,7 @@ std::shared_ptr<const TilePaint> paint_of(const Frame& frame, const UiState& sta
 void colour_by(Frame& frame, UiState& state, ColourBy by);
 // True if the values of all tiles of the selected tensor have been read.
 bool tiles_are_known(const Snapshot& snapshot);
-void look_at_tiles(Frame& frame, UiState& state);
+void request_tile_values(Frame& frame, UiState& state);
 // Follows the selection: cancels reads for a tensor that is no longer selected.
 void follow_tile_values(Frame& frame, UiState& state);
 void draw_legend(Frame& frame, UiState& state, Column& column);

@@ -19,7 +19,7 @@ namespace {
 using verbs::DimRange;
 using verbs::SliceValues;
 using verbs::ValueCell;
-using verbs::ValuesAsk;
+using verbs::ValuesRequest;
 
 // Signs independent of colour: NaN is crossed out, infinity has a plus.
 void draw_odd_cell(Frame& frame, ImDrawList* draw, const ValueCell& cell, ImVec2 min, ImVec2 max) {
@@ -44,9 +44,9 @@ void draw_odd_cell(Frame& frame, ImDrawList* draw, const ValueCell& cell, ImVec2
 }
 
 // The window narrowed by `factor` around a point, inside the tensor.
-ValuesAsk zoomed_ask(const Frame& frame, const SliceValues& values, double row, double column,
-                     double factor) {
-  ValuesAsk ask = values.ask;
+ValuesRequest zoomed_request(const Frame& frame, const SliceValues& values, double row,
+                             double column, double factor) {
+  ValuesRequest ask = values.ask;
   ExtentsView shape = frame.snapshot.checkpoint->shape(values.tensor);
   auto narrow = [&](int dim, double at, std::int64_t count) {
     if (dim < 0) return;
@@ -133,7 +133,7 @@ void draw_heat_map(Frame& frame, ImDrawList* draw, const SliceValues& values, Im
   float wheel = ImGui::GetIO().MouseWheel;
   double factor = clicked ? 4 : wheel > 0 ? 2 : wheel < 0 ? 0.5 : 1;
   if (factor != 1) {
-    ValuesAsk ask = zoomed_ask(frame, values, row, column, factor);
+    ValuesRequest ask = zoomed_request(frame, values, row, column, factor);
     if (!(ask == values.ask)) frame.emit(ValuesCommand{false, std::move(ask)});
   }
   if (!frame.stable)
@@ -203,7 +203,7 @@ void draw_statistics(Frame& frame, Column& column, const SliceValues& values) {
 
 namespace {
 
-std::string looked_text(const SliceValues& values) {
+std::string inspected_text(const SliceValues& values) {
   std::string of = fmt::format("{} × {}", human_count(static_cast<std::uint64_t>(values.rows)),
                                human_count(static_cast<std::uint64_t>(values.columns)));
   if (values.is_all()) return "all " + of + " elements were looked at";
@@ -213,16 +213,16 @@ std::string looked_text(const SliceValues& values) {
 }
 
 // The window of the selected tile in the current slice.
-std::optional<ValuesAsk> tile_ask(const Frame& frame, const SliceValues& values) {
+std::optional<ValuesRequest> tile_request(const Frame& frame, const SliceValues& values) {
   const Checkpoint& checkpoint = *frame.snapshot.checkpoint;
   auto chunk = frame.snapshot.chunk;
   if (!chunk || index_of(*chunk) >= checkpoint.chunk_count() ||
       checkpoint.tensor_of(*chunk) != values.tensor)
     return std::nullopt;
   ExtentsView offsets = checkpoint.offsets(*chunk), sizes = checkpoint.sizes(*chunk);
-  ValuesAsk ask = values.ask;
+  ValuesRequest ask = values.ask;
   if (offsets.size() != ask.dims.size() || sizes.size() != ask.dims.size()) return std::nullopt;
-  if (!lies_inside(offsets, sizes, checkpoint.shape(values.tensor))) return std::nullopt;
+  if (!is_inside(offsets, sizes, checkpoint.shape(values.tensor))) return std::nullopt;
   for (std::size_t d = 0; d < ask.dims.size(); ++d) {
     if (sizes[d] == 0) return std::nullopt;
     DimRange& range = ask.dims[d];
@@ -239,9 +239,9 @@ void draw_values_buttons(Frame& frame, UiState& state, Column& column, const Sli
   float right = column.right - button_size(frame, "Close").x;
   if (button(frame, "values/close", "Close", "Closes the values and shows the map.  (Esc)",
              {right, column.y}))
-    close_looks(frame, state);
+    close_viewers(frame, state);
   auto offer = [&](const char* id, const char* label, const char* tip,
-                   std::optional<ValuesAsk> ask) {
+                   std::optional<ValuesRequest> ask) {
     if (!ask || *ask == values->ask) return;
     right -= button_size(frame, label).x + frame.px(8);
     if (button(frame, id, label, tip, {right, column.y}))
@@ -249,10 +249,10 @@ void draw_values_buttons(Frame& frame, UiState& state, Column& column, const Sli
   };
   if (values != nullptr) {
     offer("values/all", "Whole slice", "Shows all rows and columns.",
-          zoomed_ask(frame, *values, 0.5, 0.5, 1e-12));
+          zoomed_request(frame, *values, 0.5, 0.5, 1e-12));
     offer("values/tile", "This tile", "Shows the rows and columns of the chosen tile.",
-          tile_ask(frame, *values));
-    ValuesAsk turned = values->ask;
+          tile_request(frame, *values));
+    ValuesRequest turned = values->ask;
     turned.transposed = !turned.transposed;
     offer("values/turn", "Transpose", "Swaps rows and columns.",
           values->row_dim >= 0 ? std::optional(std::move(turned)) : std::nullopt);
@@ -316,7 +316,7 @@ void draw_numbers_of(Frame& frame, const SliceValues& values, Column column, flo
 }  // namespace
 
 void show_values(Frame& frame, UiState& state) {
-  close_looks(frame, state);
+  close_viewers(frame, state);
   ValuesCommand command;
   // Uses the slice of the map if that shows this tensor.
   const Picture* picture = frame.digest.picture.get();
@@ -340,7 +340,7 @@ void draw_values(Frame& frame, UiState& state, Region region) {
   begin_region(frame, "values", region, frame.theme.background, false);
   Column column{ImGui::GetWindowDrawList(), region.min.x + frame.px(16),
                 region.max.x - frame.px(16), region.min.y + frame.px(12)};
-  std::shared_ptr<const ValuesLook> look = frame.snapshot.values;
+  std::shared_ptr<const ShownValues> look = frame.snapshot.values;
   const SliceValues* values = look != nullptr && look->values ? &*look->values : nullptr;
   draw_values_buttons(frame, state, column, values);
   if (look != nullptr && state.values.followed != frame.snapshot.tensor) {
@@ -366,7 +366,7 @@ void draw_values(Frame& frame, UiState& state, Region region) {
   text_from(column.draw, frame.fonts.mono_small, column.left, column.y + frame.px(9),
             frame.theme.text, elide_middle(name_and_slice, column.width(), measure));
   column.y += frame.px(20);
-  std::string said = fmt::format("{}, {}", name(values->dtype), looked_text(*values));
+  std::string said = fmt::format("{}, {}", name(values->dtype), inspected_text(*values));
   if (values->row_dim >= 0)
     said += fmt::format("; dim {} down, dim {} across", values->row_dim, values->column_dim);
   paragraph(frame, column, frame.fonts.small, frame.theme.quiet, said);

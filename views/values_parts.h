@@ -32,14 +32,14 @@ void draw_table(Frame& frame, ImDrawList* draw, const verbs::SliceValues& values
 void draw_values_tools(Frame& frame, UiState& state, Column& column,
                        const verbs::SliceValues& values);
 // Moves the window to an index like "[0, 4096, 32]"; nullopt if the tensor has no such element.
-std::optional<verbs::ValuesAsk> parse_index(std::string_view text, ExtentsView shape,
-                                            const verbs::ValuesAsk& now);
+std::optional<verbs::ValuesRequest> parse_index(std::string_view text, ExtentsView shape,
+                                                const verbs::ValuesRequest& now);
 bool has_nan(const verbs::SliceValues& values);  // its dtype has one
 // What F3 searches for in the shown values: a difference of two checkpoints, or NaN.
 std::optional<verbs::Sought> sought_by_key(const Snapshot& snapshot);
 // The table as numpy code: "np.array([[0, 1], [2, 3]], dtype=np.float32)  # w[0:2, 0:2] float32".
 std::string numpy_text(const Checkpoint& checkpoint, const verbs::SliceValues& values);
 // Draws the values of A, of B, and B - A.
-void draw_side_by_side(Frame& frame, const ValuesLook& look, Column column, float bottom);
+void draw_side_by_side(Frame& frame, const ShownValues& look, Column column, float bottom);
 
 }  // namespace shw

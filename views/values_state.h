@@ -8,7 +8,7 @@
 
 namespace shw {
 
-struct ValuesLook;
+struct ShownValues;
 namespace verbs {
 struct SavedValues;
 }

@@ -20,13 +20,13 @@ namespace {
 
 using verbs::DimRange;
 using verbs::SliceValues;
-using verbs::ValuesAsk;
+using verbs::ValuesRequest;
 
 // Shifts the window by pages; a window that shows all shrinks to the table first.
-std::optional<ValuesAsk> shifted_ask(const Frame& frame, const SliceValues& values, int dim,
-                                     std::int64_t most, std::int64_t pages) {
+std::optional<ValuesRequest> shifted_request(const Frame& frame, const SliceValues& values, int dim,
+                                             std::int64_t most, std::int64_t pages) {
   if (dim < 0) return std::nullopt;
-  ValuesAsk ask = values.ask;
+  ValuesRequest ask = values.ask;
   DimRange& range = ask.dims[static_cast<std::size_t>(dim)];
   const std::int64_t extent =
       frame.snapshot.checkpoint->shape(values.tensor)[static_cast<std::size_t>(dim)];
@@ -44,9 +44,10 @@ void follow_value_keys(Frame& frame, const UiState& state, const SliceValues& va
     const bool right = key.key == Key::kRight, left = key.key == Key::kLeft;
     if (!down && !up && !right && !left) continue;
     const std::int64_t pages = down || right ? 1 : -1;
-    auto ask = down || up
-                   ? shifted_ask(frame, values, values.row_dim, verbs::kMostTableRows, pages)
-                   : shifted_ask(frame, values, values.column_dim, verbs::kMostTableColumns, pages);
+    auto ask =
+        down || up
+            ? shifted_request(frame, values, values.row_dim, verbs::kMostTableRows, pages)
+            : shifted_request(frame, values, values.column_dim, verbs::kMostTableColumns, pages);
     if (ask) frame.emit(ValuesCommand{false, std::move(*ask)});
   }
 }
@@ -69,9 +70,9 @@ std::string python_number(const std::string& text) {
 
 }  // namespace
 
-std::optional<ValuesAsk> parse_index(std::string_view text, ExtentsView shape,
-                                     const ValuesAsk& now) {
-  ValuesAsk ask = now;
+std::optional<ValuesRequest> parse_index(std::string_view text, ExtentsView shape,
+                                         const ValuesRequest& now) {
+  ValuesRequest ask = now;
   std::size_t dim = 0;
   while (!text.empty()) {
     const char c = text.front();
@@ -104,7 +105,7 @@ std::string numpy_text(const Checkpoint& checkpoint, const SliceValues& values) 
               python_number(values.table[static_cast<std::size_t>(r * values.table_columns + c)]);
     text += "]";
   }
-  ValuesAsk shown = values.ask;
+  ValuesRequest shown = values.ask;
   if (values.row_dim >= 0) {
     DimRange& rows = shown.dims[static_cast<std::size_t>(values.row_dim)];
     rows.last = rows.first + values.table_rows;

@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "core/base/checked.h"
-#include "core/io/asked_end.h"
+#include "core/io/path_suffix.h"
 #include "core/model/evidence.h"
 #include "core/report/listing.h"
 #include "core/rules/consequence.h"
@@ -330,7 +330,7 @@ VerdictText of_run(const verbs::RunSteps& run) {
 }
 
 // Mentions NaN in the run's statistics: the steps are not called clean then.
-void tell_run_numbers(const Snapshot& snapshot, VerdictText& text) {
+void mention_run_numbers(const Snapshot& snapshot, VerdictText& text) {
   if (snapshot.run_numbers == nullptr || snapshot.run_numbers->path != snapshot.run->path) return;
   std::size_t nan = 0, infinite = 0;
   for (const verbs::RunStep& step : snapshot.run->steps) {
@@ -348,7 +348,7 @@ void tell_run_numbers(const Snapshot& snapshot, VerdictText& text) {
 }
 
 // Mentions changes on disk by other processes first, because the display may be outdated.
-void tell_changes_on_disk(const Snapshot& snapshot, VerdictText& text) {
+void mention_changes_on_disk(const Snapshot& snapshot, VerdictText& text) {
   if (snapshot.changed_on_disk.empty()) return;
   text.title += "; changed on disk since";
   text.unjudged = "Changed on disk since it was opened: " + snapshot.changed_on_disk + ".";
@@ -382,7 +382,7 @@ static VerdictText verdict_as_opened(const Snapshot& snapshot, const JobState& j
   if (snapshot.error && snapshot.report == nullptr) return of_error(snapshot);
   if (run_is_shown(snapshot) && !job.running) {
     VerdictText text = of_run(*snapshot.run);
-    tell_run_numbers(snapshot, text);
+    mention_run_numbers(snapshot, text);
     return text;
   }
   if (snapshot.checkpoint == nullptr) {
@@ -410,13 +410,13 @@ static VerdictText verdict_as_opened(const Snapshot& snapshot, const JobState& j
 
 VerdictText verdict_of(const Snapshot& snapshot, const JobState& job, const FoundAbout& about) {
   VerdictText text = verdict_as_opened(snapshot, job, about);
-  tell_changes_on_disk(snapshot, text);
+  mention_changes_on_disk(snapshot, text);
   text.detail = shown_words(text.detail);
   text.unjudged = shown_words(text.unjudged);
   return text;
 }
 
-const JobState& told_job(const JobState& job, std::span<const JobState> concurrent_jobs) {
+const JobState& shown_job(const JobState& job, std::span<const JobState> concurrent_jobs) {
   auto proof = std::find_if(concurrent_jobs.begin(), concurrent_jobs.end(),
                             [](const JobState& each) { return each.verb == "verify"; });
   return job.running || proof == concurrent_jobs.end() ? job : *proof;

@@ -28,6 +28,6 @@ std::string on_desk(std::string text);
 // Title of the window: "step_9000 - Will not load: 1 cause, 3 tensors - Shardwright".
 std::string window_title(const Digest& digest, const JobState& job);
 // The job that the verdict describes: the long job, otherwise the proof.
-const JobState& told_job(const JobState& job, std::span<const JobState> concurrent_jobs);
+const JobState& shown_job(const JobState& job, std::span<const JobState> concurrent_jobs);
 
 }  // namespace shw

@@ -113,7 +113,7 @@ void draw_words(Frame& frame, ImDrawList* draw, const VerdictText& verdict, Regi
 
 void draw_verdict_bar(Frame& frame, UiState& state, Region region) {
   VerdictText verdict =
-      verdict_of(frame.snapshot, told_job(frame.job, frame.concurrent_jobs), *frame.digest.about);
+      verdict_of(frame.snapshot, shown_job(frame.job, frame.concurrent_jobs), *frame.digest.about);
   begin_region(frame, "verdict", region, back_of(frame.theme, verdict.tone), false);
   ImDrawList* draw = ImGui::GetWindowDrawList();
   float middle = std::floor((region.min.y + region.max.y) / 2);

@@ -13,8 +13,8 @@ namespace {
 
 // Closes panels in front of the summary, so that the key has a visible effect.
 void toggle_summary(Frame& frame, UiState& state) {
-  bool is_seen = state.summary_open && !state.table.open && !look_is_open(frame, state);
-  close_looks(frame, state);
+  bool is_seen = state.summary_open && !state.table.open && !viewer_is_open(frame, state);
+  close_viewers(frame, state);
   state.table.open = false;
   state.summary_open = !is_seen;
   state.summary_for = frame.snapshot.tensor;
@@ -143,7 +143,7 @@ constexpr std::array kViewRows{
               "Look at the values of every tile",
               {},
               has_unknown_tiles,
-              look_at_tiles},
+              request_tile_values},
     ActionRow{Action::kSortRecorded,
               "Sort as recorded",
               {},

@@ -71,8 +71,8 @@ void draw_formats(Frame& frame, Column& column, float bottom) {
     float middle = column.y + line * static_cast<float>(row) + frame.px(9);
     float used =
         text_from(column.draw, frame.fonts.small, x, middle, frame.theme.text, format.title);
-    bool says_more = format.sign != format.title;
-    if (says_more && used + text_width(frame.fonts.mono_small, format.sign) + frame.px(12) < wide)
+    bool has_details = format.sign != format.title;
+    if (has_details && used + text_width(frame.fonts.mono_small, format.sign) + frame.px(12) < wide)
       text_until(column.draw, frame.fonts.mono_small, x + wide, middle, frame.theme.quiet,
                  format.sign);
   }

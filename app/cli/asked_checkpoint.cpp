@@ -30,7 +30,7 @@ bool combines_inputs(const Options& options) {
   return std::ranges::find(kVerbs, options.verb) != kVerbs.end();
 }
 
-Status ask_for_computed(Options& options) {
+Status name_computed_checkpoint(Options& options) {
   if (options.dequantise) options.checkpoint += verbs::kDequantisedPath;
   if (combines_inputs(options)) {
     for (const std::string& path : options.inputs) SHW_CHECK(verbs::check_input_path(path));

@@ -9,6 +9,6 @@ namespace shw::cli {
 // True for merge, average, delta, apply and extract: they combine CHECKPOINT and other inputs.
 bool combines_inputs(const Options& options);
 // Sets options.checkpoint to that path. kUsage if the path of an input cannot be part of it.
-Status ask_for_computed(Options& options);
+Status name_computed_checkpoint(Options& options);
 
 }  // namespace shw::cli

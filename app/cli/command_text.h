@@ -29,7 +29,7 @@ std::vector<VerbUse> verb_uses();
 
 // The allowed values; empty if any text is allowed.
 std::vector<std::string> choices_of(const ArgumentUse& argument);
-bool takes_path(const ArgumentUse& argument);
+bool is_path_argument(const ArgumentUse& argument);
 // The long name of an option.
 const std::string& long_name(const ArgumentUse& option);
 

@@ -38,9 +38,9 @@ int exit_code(ErrorKind kind) {
   return kUndecided;
 }
 
-Error seen_from_outside(Error error, const Options& options) {
+Error with_checkpoint_path(Error error, const Options& options) {
   // The path still stands for a step that was not resolved.
-  if (verbs::stands_for_a_step(options.checkpoint)) return error;
+  if (verbs::is_step_alias(options.checkpoint)) return error;
   std::string& file = error.place.file;
   // The output folder, or its parent.
   bool of_output = !options.out.empty() && (file.starts_with(options.out) ||
@@ -171,7 +171,7 @@ void print_answer(Context& context, std::string text) {
     context.terminal.out_line(text);
 }
 
-int code_of_check(const CheckReport& report, const verbs::CheckAsked& asked,
+int code_of_check(const CheckReport& report, const verbs::CheckRequest& asked,
                   const std::string& fail_on) {
   // Findings are certain, so they decide the exit code even if something else was undecided.
   if (verbs::fails(report, asked, fails_from(fail_on))) return kFindings;
@@ -197,7 +197,7 @@ int fail_with_code(Context& context, const Error& met, int code) {
 }
 
 std::string error_words(const Context& context, const Error& error) {
-  return error_to_text(seen_from_outside(error, context.options), text_options(context));
+  return error_to_text(with_checkpoint_path(error, context.options), text_options(context));
 }
 
 Status needs_yes() {

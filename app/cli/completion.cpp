@@ -27,8 +27,8 @@ std::vector<std::string> option_names(const VerbUse& verb) {
   return names;
 }
 
-bool takes_paths(const VerbUse& verb) {
-  return std::any_of(verb.places.begin(), verb.places.end(), takes_path);
+bool has_path_arguments(const VerbUse& verb) {
+  return std::any_of(verb.places.begin(), verb.places.end(), is_path_argument);
 }
 
 // Quotes one line with single quotes; characters in `more` are escaped by a backslash.
@@ -51,7 +51,7 @@ std::string quoted(std::string_view text, std::string_view more, std::string_vie
 std::string bash_value(const ArgumentUse& option) {
   auto choices = choices_of(option);
   if (!choices.empty()) return fmt::format("_shardwright_words '{}'", joined(choices, " "));
-  return takes_path(option) ? "_shardwright_files" : ":";
+  return is_path_argument(option) ? "_shardwright_files" : ":";
 }
 
 std::string bash_verb(const VerbUse& verb) {
@@ -68,7 +68,7 @@ std::string bash_verb(const VerbUse& verb) {
     for (std::string& word : choices_of(place)) words.push_back(std::move(word));
   }
   if (!words.empty()) text += fmt::format("      words='{}'\n", joined(words, " "));
-  if (!takes_paths(verb)) text += "      files=no\n";
+  if (!has_path_arguments(verb)) text += "      files=no\n";
   return text + "      ;;\n";
 }
 
@@ -89,7 +89,7 @@ std::vector<std::string> choices_of(const ArgumentUse& argument) {
   }
 }
 
-bool takes_path(const ArgumentUse& argument) {
+bool is_path_argument(const ArgumentUse& argument) {
   const std::string& what = argument.value.empty() ? argument.names.front() : argument.value;
   for (const char* path : {"FILE", "PATH", "DIR", "CHECKPOINT", "OTHER", "SOURCE", "A", "B"}) {
     if (what == path) return true;
@@ -147,7 +147,7 @@ namespace {
 std::string zsh_action(const ArgumentUse& argument) {
   auto choices = choices_of(argument);
   if (!choices.empty()) return "(" + quoted(joined(choices, " "), ":", "") + ")";
-  return takes_path(argument) ? "_files" : " ";
+  return is_path_argument(argument) ? "_files" : " ";
 }
 
 // Escapes '[', ']' and ':', which separate parts for _arguments.
@@ -228,7 +228,7 @@ std::string fish_option(const std::string& verb, const ArgumentUse& option) {
   auto choices = choices_of(option);
   if (!choices.empty())
     line += fmt::format(" -x -a '{}'", fish_text(joined(choices, " ")));
-  else if (takes_path(option))
+  else if (is_path_argument(option))
     line += " -r -F";
   else if (!option.value.empty())
     line += " -x";
@@ -254,7 +254,7 @@ std::string fish_completion(const std::vector<VerbUse>& verbs) {
       text += fmt::format("complete -c shardwright -n '__fish_seen_subcommand_from {}' -a '{}'\n",
                           verb.name, fish_text(joined(choices, " ")));
     }
-    if (!takes_paths(verb)) {
+    if (!has_path_arguments(verb)) {
       text += fmt::format("complete -c shardwright -n '__fish_seen_subcommand_from {}' -f\n",
                           verb.name);
     }

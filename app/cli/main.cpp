@@ -183,7 +183,7 @@ void hide_secrets(Options& options) {
     options.fill = std::string(kFrom) + without_secrets(options.fill.substr(kFrom.size()));
 }
 
-void say_what_travelled(Terminal& terminal) {
+void report_traffic(Terminal& terminal) {
   const std::uint64_t requests = remote_traffic.requests.load();
   if (requests == 0) return;
   terminal.say("Over the network: " + plural(requests, "request") + ", " +
@@ -193,9 +193,10 @@ void say_what_travelled(Terminal& terminal) {
 int run_verb(const Verb& verb, Context& context, Options& options) {
   if (auto settled = resolve_newest_steps(context, options); !settled)
     return verb.fail(context, settled.error());
-  if (auto asked = ask_for_computed(options); !asked) return verb.fail(context, asked.error());
+  if (auto asked = name_computed_checkpoint(options); !asked)
+    return verb.fail(context, asked.error());
   int code = verb.run(context);
-  say_what_travelled(context.terminal);
+  report_traffic(context.terminal);
   return context.terminal.out_failed() ? kIo : code;
 }
 
@@ -220,7 +221,7 @@ Status check_all_are_there(const MpiSession& session, const Launch& launch) {
               {}, "begin them with the mpirun of Open MPI, or with `srun --mpi=pmix`");
 }
 
-Error cannot_meet(const Launch& launch) {
+Error mpi_unavailable_error(const Launch& launch) {
   return {ErrorKind::kUsage,
           std::string(launch.by) + " has begun " + std::to_string(launch.size) +
               " processes and does not tell them how to find each other",
@@ -362,7 +363,7 @@ void print_unfinished_folder(Context& context, const Launch& launch, Error error
   }
 }
 
-int run_with_others(const Verb& verb, Context& context, Options& typed, const Launch& launch) {
+int run_on_all_ranks(const Verb& verb, Context& context, Options& typed, const Launch& launch) {
   const std::string left = resume_advice(context.options);
   is_first_process.store(launch.rank == 0);
   is_next_to_first.store(launch.rank != 0 && launch.local_rank == 1);
@@ -370,7 +371,7 @@ int run_with_others(const Verb& verb, Context& context, Options& typed, const La
   // These verbs need no MPI, and MPI would end a process whose launcher is gone.
   if (!verb.supports_several_processes)
     return fail_equally(context, launch, does_not_run_in_several(context, launch));
-  if (!launch.can_meet) return fail_equally(context, launch, cannot_meet(launch));
+  if (!launch.can_meet) return fail_equally(context, launch, mpi_unavailable_error(launch));
   auto session = begin_mpi(launch);
   if (!session && !has_mpi()) return fail_equally(context, launch, session.error());
   if (!session) return fail_without_team(context, launch, session.error());
@@ -413,7 +414,7 @@ int run(Options& options, std::span<const std::string> words) {
       if (const auto code = run_there(context, words)) return *code;
       return run_verb(verb, context, options);
     }
-    return run_with_others(verb, context, options, launch);
+    return run_on_all_ranks(verb, context, options, launch);
   }
   return kUsage;  // unreachable: the parser accepts known verbs only
 }

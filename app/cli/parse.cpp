@@ -19,7 +19,7 @@ namespace {
 
 bool exists(const std::string& path) {
   std::error_code code;
-  return std::filesystem::exists(path, code) || is_remote(path) || verbs::stands_for_a_step(path);
+  return std::filesystem::exists(path, code) || is_remote(path) || verbs::is_step_alias(path);
 }
 
 // Also accepts `show FQN CHECKPOINT`: the argument that exists on disk is the checkpoint.
@@ -38,7 +38,7 @@ std::vector<std::string> option_names(const CLI::App& verb) {
   return names;
 }
 
-bool takes_value(const CLI::App& verb, std::string_view option) {
+bool expects_value(const CLI::App& verb, std::string_view option) {
   for (const CLI::Option* other : verb.get_options()) {
     if (other->get_items_expected_max() > 0 && other->check_name(std::string(option))) return true;
   }
@@ -51,7 +51,7 @@ std::optional<EarlyExit> unknown_option(bool json, const CLI::App& verb, const T
   std::string_view before;
   for (std::string_view word : typed.after) {
     bool is_value =
-        before.starts_with("-") && before.find('=') == before.npos && takes_value(verb, before);
+        before.starts_with("-") && before.find('=') == before.npos && expects_value(verb, before);
     before = word;
     if (word == "--") return std::nullopt;
     if (is_value || word.size() < 2 || word[0] != '-' || (word[1] >= '0' && word[1] <= '9'))
@@ -207,7 +207,7 @@ std::vector<char*> as_meant(int argc, char** argv) {
   return words;
 }
 
-bool asks_for_version(int argc, char** argv) {
+bool requests_version(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "-V") return true;
   for (int i = 1; i < argc; ++i) {
     if (std::string_view(argv[i]) == "--version") return true;
@@ -222,12 +222,12 @@ std::variant<Options, EarlyExit> parse_arguments(int typed_count, char** typed_w
   const int argc = static_cast<int>(meant.size());
   meant.push_back(nullptr);
   char** argv = meant.data();
-  bool json = asks_for_json(argc, argv);
+  bool json = requests_json(argc, argv);
   std::string_view first = argc > 1 ? argv[1] : "--help";
   if (first == "-h" || first == "--help" || (first == "help" && argc == 2))
     return EarlyExit{0, help_text(), {}};
   if (first == "help") return refuse_verb(json, argv[2]);
-  if (asks_for_version(argc, argv)) {
+  if (requests_version(argc, argv)) {
     return EarlyExit{0, json ? version_json() : version_text() + "\n", {}};
   }
   if (auto word = unknown_verb(argc, argv)) return refuse_verb(json, *word);

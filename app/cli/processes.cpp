@@ -23,7 +23,7 @@ constexpr std::array<std::string_view, 9> kLauncherPrograms = {
     "mpirun", "mpiexec",         "orterun",       "orted",     "prterun",
     "prted",  "hydra_pmi_proxy", "mpiexec.hydra", "slurmstepd"};
 
-bool is_begun_by_launcher() {
+bool is_started_by_launcher() {
   std::ifstream file(fmt::format("/proc/{}/comm", ::getppid()));
   std::string parent;
   std::getline(file, parent);
@@ -36,7 +36,7 @@ bool writes_a_folder(const std::string& verb) {
 }
 
 // "mpi", "alone" or empty; the option overrides the variable.
-std::string asked_processes(const Options& options) {
+std::string requested_processes(const Options& options) {
   if (!options.processes.empty()) return options.processes;
   const char* variable = environment(kProcessesVariable);
   return variable == nullptr ? std::string() : variable;
@@ -60,7 +60,7 @@ Launch launch_to_join(int argc, char** argv) {
 }
 
 std::optional<Error> refuse_processes(const Options& options, const Launch& joined) {
-  const std::string asked = asked_processes(options);
+  const std::string asked = requested_processes(options);
   if (!asked.empty() && asked != "mpi" && asked != "alone")
     return Error{ErrorKind::kUsage,
                  std::string(kProcessesVariable) + " is \"" + printable(asked) + "\"",
@@ -68,7 +68,7 @@ std::optional<Error> refuse_processes(const Options& options, const Launch& join
                  "It is mpi or alone."};
   if (joined.size > 1 || !asked.empty() || !writes_a_folder(options.verb)) return std::nullopt;
   const Launch launched = launch_of_this_process();
-  if (launched.size == 1 || !is_begun_by_launcher()) return std::nullopt;
+  if (launched.size == 1 || !is_started_by_launcher()) return std::nullopt;
   return Error{ErrorKind::kUsage,
                fmt::format("{} has begun {} processes, and each would write the same folder",
                            launched.by, launched.size),

@@ -90,7 +90,7 @@ Result<bool> is_installed_there(const RemotePlace& place) {
 }
 
 // Asks the user first, because all bytes would be transferred.
-std::optional<int> ask_for_travel(Context& context) {
+std::optional<int> confirm_transfer(Context& context) {
   auto checkpoint = open(context);
   if (!checkpoint) return fail_with(context, checkpoint.error());
   std::uint64_t bytes = 0;
@@ -119,7 +119,7 @@ std::optional<int> run_there(Context& context, std::span<const std::string> word
   if (!place) return fail_with(context, place.error());
   if (place->kind != RemoteKind::kSsh) return std::nullopt;
   if (names_local_files(options, *place)) {
-    if (!changes) return ask_for_travel(context);
+    if (!changes) return confirm_transfer(context);
     return fail_with(context,
                      {ErrorKind::kUsage,
                       "is changed on its own machine, where the files of this one are not",
@@ -128,7 +128,7 @@ std::optional<int> run_there(Context& context, std::span<const std::string> word
   }
   auto installed = is_installed_there(*place);
   if (!installed) return fail_with(context, installed.error());
-  if (!*installed && !changes) return ask_for_travel(context);
+  if (!*installed && !changes) return confirm_transfer(context);
   if (!*installed)
     return fail_with(context, {ErrorKind::kUnsupported,
                                "cannot be changed from here: shardwright is not installed there",

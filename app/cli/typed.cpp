@@ -7,7 +7,7 @@
 
 namespace shw::cli {
 
-bool asks_for_json(int argc, char** argv) {
+bool requests_json(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     if (std::string_view(argv[i]) == "--json") return true;
   }

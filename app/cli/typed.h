@@ -19,7 +19,7 @@ struct Typed {
 
 Typed typed_words(int argc, char** argv);
 
-bool asks_for_json(int argc, char** argv);
+bool requests_json(int argc, char** argv);
 EarlyExit usage_error(bool json, const std::string& message, const std::string& advice);
 // The first word that is not an option, if it is not a verb.
 std::optional<std::string> unknown_verb(int argc, char** argv);

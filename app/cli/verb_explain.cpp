@@ -67,7 +67,7 @@ bool is_text_on_stdin() {
 }
 
 // "coverage-gab": a mistyped rule rather than an error message.
-bool looks_like_an_id(const std::string& text) {
+bool resembles_rule_id(const std::string& text) {
   return std::all_of(text.begin(), text.end(),
                      [](char c) { return (c >= 'a' && c <= 'z') || c == '-' || c == '_'; });
 }
@@ -161,7 +161,7 @@ int run_explain(Context& context) {
   if (const Rule* rule = find_rule(subject)) return teach(context, *rule);
   bool known =
       !parse_error_text(subject).messages.empty();  // single words such as "headertoolarge"
-  if (subject != "-" && !known && looks_like_an_id(subject)) return refuse_rule(context, subject);
+  if (subject != "-" && !known && resembles_rule_id(subject)) return refuse_rule(context, subject);
   if (subject != "-") return explain_text(context, subject);
   auto text = text_from_stdin();
   if (!text) return fail_with(context, text.error());

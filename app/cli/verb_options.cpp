@@ -59,8 +59,8 @@ void add_looking_options(CLI::App& verb, std::string_view shape, Options& option
         if (word == name(depth)) options.depth = depth;
       }
     };
-    take_one_of(verb.add_option_function<std::string>("--depth", set_depth, "how deep to look"),
-                {"metadata", "headers", "data"});
+    limit_to_words(verb.add_option_function<std::string>("--depth", set_depth, "how deep to look"),
+                   {"metadata", "headers", "data"});
   }
   if (takes(shape, 'd') || takes(shape, 'v')) {
     verb.add_flag_callback(
@@ -90,33 +90,35 @@ void add_device_options(CLI::App& verb, bool is_resumed, Options& options) {
               ? "what makes the elements; auto: a GPU where that is predicted to take less time"
               : "what counts the elements; auto: a GPU where that is predicted to take less time")
       ->type_name("auto|cpu|cuda[:N]");
-  take_one_of(verb.add_option_function<std::string>(
-                  "--on-device-error",
-                  [&options](const std::string& text) {
-                    options.device.on_error =
-                        text == "stop" ? OnDeviceError::kStop : OnDeviceError::kCpu;
-                  },
-                  is_resumed ? "where a GPU fails: the CPU goes on, or stop so that `resume` can"
-                             : "where a GPU fails: the CPU goes on, or stop"),
-              {"cpu", "stop"});
+  limit_to_words(verb.add_option_function<std::string>(
+                     "--on-device-error",
+                     [&options](const std::string& text) {
+                       options.device.on_error =
+                           text == "stop" ? OnDeviceError::kStop : OnDeviceError::kCpu;
+                     },
+                     is_resumed ? "where a GPU fails: the CPU goes on, or stop so that `resume` can"
+                                : "where a GPU fails: the CPU goes on, or stop"),
+                 {"cpu", "stop"});
 }
 
 // The option for the transport between processes.
 void add_transport_option(CLI::App& verb, Options& options) {
-  take_one_of(verb.add_option_function<std::string>(
-                  "--transport",
-                  [&options](const std::string& text) {
-                    options.transport = parse_tile_transport(text).value_or(TileTransport::kAuto);
-                  },
-                  "what carries tiles between processes; nccl: between their GPUs"),
-              {"auto", "mpi", "nccl"});
+  limit_to_words(verb.add_option_function<std::string>(
+                     "--transport",
+                     [&options](const std::string& text) {
+                       options.transport =
+                           parse_tile_transport(text).value_or(TileTransport::kAuto);
+                     },
+                     "what carries tiles between processes; nccl: between their GPUs"),
+                 {"auto", "mpi", "nccl"});
 }
 
 // The option for several processes in one run.
 void add_processes_option(CLI::App& verb, Options& options) {
-  take_one_of(verb.add_option("--processes", options.processes,
-                              "mpi: those that mpirun or srun began work together; without: alone"),
-              {"mpi", "alone"});
+  limit_to_words(
+      verb.add_option("--processes", options.processes,
+                      "mpi: those that mpirun or srun began work together; without: alone"),
+      {"mpi", "alone"});
 }
 
 // Options for printed elements.
@@ -279,14 +281,14 @@ void add_memory_option(CLI::App& verb, std::string_view shape, Options& options)
 }
 
 // Options for files beside a result, and for references to its source.
-void add_beside_options(CLI::App& verb, std::string_view shape, Options& options) {
+void add_adjacent_file_options(CLI::App& verb, std::string_view shape, Options& options) {
   if (takes(shape, 'h')) {
     verb.add_flag(
         "--integrity", options.integrity,
         "write integrity.json too: the SHA-256 of every file, as Megatron-LM verifies it");
   }
   if (takes(shape, 'H')) {
-    take_one_of(
+    limit_to_words(
         verb.add_option("--paths", options.paths, "how the new file names those of the checkpoint"),
         {"absolute", "relative"});
     verb.add_flag("--copy", options.copy, "copy what HDF5 cannot map in place");
@@ -303,7 +305,7 @@ void add_writing_options(CLI::App& verb, std::string_view shape, Options& option
   if (takes(shape, 'u') || takes(shape, 'U')) add_device_options(verb, takes(shape, 'u'), options);
   if (takes(shape, 'M')) add_processes_option(verb, options);
   if (takes(shape, 'u')) add_transport_option(verb, options);
-  add_beside_options(verb, shape, options);
+  add_adjacent_file_options(verb, shape, options);
   if (takes(shape, 'Z'))
     verb.add_flag("--by-step", options.by_step,
                   "of a folder of steps: norm, change, NaN of each step, by module");
@@ -345,7 +347,7 @@ void group_options(CLI::App& verb) {
 
 }  // namespace
 
-CLI::Option* take_one_of(CLI::Option* option, std::vector<std::string> words) {
+CLI::Option* limit_to_words(CLI::Option* option, std::vector<std::string> words) {
   const std::string names = joined_words(words);
   return option->check(CLI::IsMember(std::move(words)).description(""))->type_name(names);
 }
@@ -354,15 +356,16 @@ void add_options(CLI::App& verb, std::string_view shape, Options& options) {
   add_looking_options(verb, shape, options);
   add_writing_options(verb, shape, options);
   if (takes(shape, 'f')) {
-    take_one_of(verb.add_option("--fail-on", options.fail_on, "exit 1 from this severity on"),
-                {"info", "warning", "error", "never"})
+    limit_to_words(verb.add_option("--fail-on", options.fail_on, "exit 1 from this severity on"),
+                   {"info", "warning", "error", "never"})
         ->capture_default_str();
   }
   if (takes(shape, 'F')) {
-    take_one_of(verb.add_option("--fail-on", options.report_fail_on,
-                                "exit as `check` does, 1 from this severity on; without: 0 where "
-                                "the report is written"),
-                {"info", "warning", "error", "never"});
+    limit_to_words(
+        verb.add_option("--fail-on", options.report_fail_on,
+                        "exit as `check` does, 1 from this severity on; without: 0 where "
+                        "the report is written"),
+        {"info", "warning", "error", "never"});
   }
   if (takes(shape, 'n')) {
     verb.add_option("--baseline", options.baseline,
@@ -390,15 +393,15 @@ void add_options(CLI::App& verb, std::string_view shape, Options& options) {
         ->type_name("X");
   }
   if (takes(shape, 'S')) {
-    take_one_of(verb.add_option("--sort", options.sort, "the order; without: by name"),
-                {"name", "bytes", "tiles", "shape", "dtype", "recorded"});
+    limit_to_words(verb.add_option("--sort", options.sort, "the order; without: by name"),
+                   {"name", "bytes", "tiles", "shape", "dtype", "recorded"});
     verb.add_flag("--reverse", options.reverse, "the other way round");
     verb.add_option("--columns", options.columns,
                     "which: tensor,shape,dtype,tiles,bytes,writers,quantised; without: all")
         ->type_name("NAMES");
   }
   if (takes(shape, 'e')) {
-    take_one_of(
+    limit_to_words(
         verb.add_option("--format", options.format, "the form; without: by the ending of --out"),
         {"html", "md", "json", "sarif", "junit", "github", "hdf5"});
   }
@@ -423,8 +426,8 @@ void add_options(CLI::App& verb, std::string_view shape, Options& options) {
       ->type_name("N");
   verb.add_flag("--json", options.json, "print JSON (schema shardwright/2)");
   verb.add_flag("-q,--quiet", options.quiet, "no talk on stderr, errors excepted");
-  take_one_of(verb.add_option("--color", options.color, "whether there is colour"),
-              {"auto", "always", "never"});
+  limit_to_words(verb.add_option("--color", options.color, "whether there is colour"),
+                 {"auto", "always", "never"});
   group_options(verb);
 }
 

@@ -88,7 +88,7 @@ std::string explained(const Plan& plan, const Result<RepairOutlook>& outlook) {
 }
 
 // The plan of --plan, of --fill for missing files, or of the findings; then the steps of --then.
-Result<Plan> plan_asked_for(Context& context, const verbs::Opened& opened) {
+Result<Plan> requested_plan(Context& context, const verbs::Opened& opened) {
   const Options& options = context.options;
   std::optional<Plan> without_files;
   if (options.plan.empty()) {
@@ -119,7 +119,7 @@ void print_fill_advice(Context& context, const verbs::Opened& opened) {
 int run_plan(Context& context) {
   auto opened = open_all(context);
   if (!opened) return fail_with(context, opened.error());
-  auto plan = plan_asked_for(context, *opened);
+  auto plan = requested_plan(context, *opened);
   if (!plan) return fail_with(context, plan.error());
   if (plan->transforms()) return print_steps_plan(context, *opened, *plan);
   const Checkpoint& checkpoint = *opened->checkpoint;
@@ -269,7 +269,7 @@ int run_repair(Context& context) {
   }
   auto opened = open_all(context);
   if (!opened) return fail_with(context, opened.error());
-  auto plan = plan_asked_for(context, *opened);
+  auto plan = requested_plan(context, *opened);
   if (!plan) return fail_with(context, plan.error());
   if (plan->transforms()) return run_steps(context, *opened, *plan, "-repaired");
   if (plan->empty()) return nothing_to_repair(context, *plan);

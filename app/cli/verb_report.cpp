@@ -64,14 +64,14 @@ Result<std::vector<TensorStatistics>> shown_statistics(Context& context,
 
 // Exit code of a report: 0 if it was written, unless --fail-on asks for those of `check`.
 int code_of_report(const Options& options, const CheckReport& found,
-                   const verbs::CheckAsked& asked) {
+                   const verbs::CheckRequest& asked) {
   if (options.report_fail_on.empty()) return kClean;
   return code_of_check(found, asked, options.report_fail_on);
 }
 
 // Writes tables, always into a file.
 int run_tables(Context& context, const verbs::Opened& opened, const CheckReport& found,
-               const CountedChunks& counted, const verbs::CheckAsked& asked) {
+               const CountedChunks& counted, const verbs::CheckRequest& asked) {
   const Options& options = context.options;
   if (options.out.empty())
     return fail_report(context,
@@ -95,8 +95,8 @@ int run_tables(Context& context, const verbs::Opened& opened, const CheckReport&
   return code_of_report(options, found, asked);
 }
 
-Result<std::vector<PageView>> asked_views(const Options& options, const verbs::Opened& opened,
-                                          verbs::PageFormat format) {
+Result<std::vector<PageView>> requested_views(const Options& options, const verbs::Opened& opened,
+                                              verbs::PageFormat format) {
   if (!options.views.empty() && format != verbs::PageFormat::kHtml)
     return fail(ErrorKind::kUsage, "only an HTML page draws --view", {}, "Add --out FILE.html");
   return verbs::read_page_views(opened, options, options.views);
@@ -106,7 +106,7 @@ Result<std::vector<PageView>> asked_views(const Options& options, const verbs::O
 
 int fail_report(Context& context, const Error& error) {
   const Options& options = context.options;
-  std::string words = error_to_text(seen_from_outside(error, options));
+  std::string words = error_to_text(with_checkpoint_path(error, options));
   words.erase(words.find_last_not_of('\n') + 1);
   if (auto text = verbs::failed_report(options, format_of(options), words); text) {
     if (!options.out.empty())
@@ -136,7 +136,7 @@ int run_report(Context& context) {
     if (auto apart = verbs::check_output_place(*opened, options, options.out); !apart)
       return fail_report(context, apart.error());
   }
-  auto views = asked_views(options, *opened, format);
+  auto views = requested_views(options, *opened, format);
   if (!views) return fail_report(context, views.error());
   // One pass over the bytes serves the check and the statistics.
   CountedChunks counted(*opened->checkpoint);

@@ -50,7 +50,7 @@ std::string in_words(const verbs::StepOutlook& outlook) {
     text += "  jobs: " + jobs + "; reads " + human_bytes(outlook.bytes_read) + "\n";
   for (const std::string& cast : outlook.out_of_range) text += "  " + cast + "\n";
   if (!outlook.of_other_ranks.empty())
-    text += "  " + printable(left_behind_in_words(outlook.of_other_ranks)) + "\n";
+    text += "  " + printable(left_behind_text(outlook.of_other_ranks)) + "\n";
   return text + "  " + plural(outlook.tensors, "tensor") + ", " +
          human_bytes(outlook.bytes_written) + " as " + outlook.format + ": " +
          human_count(outlook.tiles_made) + " tiles made, " + human_count(outlook.tiles_kept) +
@@ -67,7 +67,7 @@ Status agree_to_write(Context& context, const verbs::Opened& opened, const Plan&
   if (in_place) SHW_CHECK(check_in_place(*opened.checkpoint, plan));
   auto outlook = [&] {
     ProgressLine line(terminal, context.progress);
-    return verbs::look_ahead(opened, plan, context.options.memory, &context.progress);
+    return verbs::estimate_steps(opened, plan, context.options.memory, &context.progress);
   }();
   if (!outlook) return tl::unexpected<Error>(std::move(outlook).error());
   if (!terminal.interactive()) {
@@ -188,7 +188,7 @@ int print_steps_plan(Context& context, const verbs::Opened& opened, const Plan& 
     return fail_with(context, sound.error());
   auto outlook = [&] {
     ProgressLine line(context.terminal, context.progress);
-    return verbs::look_ahead(opened, plan, context.options.memory, &context.progress);
+    return verbs::estimate_steps(opened, plan, context.options.memory, &context.progress);
   }();
   if (!outlook) return fail_with(context, outlook.error());
   if (context.options.json) {

@@ -84,7 +84,7 @@ std::string with_origin_of(const Context& context, std::string json);
 // (Context::answers).
 void print_answer(Context& context, std::string text);
 // The exit code of `check`.
-int code_of_check(const CheckReport& report, const verbs::CheckAsked& asked,
+int code_of_check(const CheckReport& report, const verbs::CheckRequest& asked,
                   const std::string& fail_on);
 
 // The error as text, with paths relative to the working directory.
@@ -105,7 +105,7 @@ int fail_report(Context& context, const Error& error);
 // Like fail_with(), with an exit code specific to this verb.
 int fail_with_code(Context& context, const Error& error, int code);
 // Prefixes files inside the checkpoint with its path: "step_9000/.metadata".
-Error seen_from_outside(Error error, const Options& options);
+Error with_checkpoint_path(Error error, const Options& options);
 int exit_code(ErrorKind kind);
 TextStyle style_of(const Context& context);
 TextOptions text_options(const Context& context);

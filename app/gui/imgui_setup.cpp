@@ -51,12 +51,12 @@ void create_imgui(const Theme& theme, float scale, bool own_input) {
   io.ConfigFlags |= ImGuiConfigFlags_NavEnableKeyboard;
   io.ConfigInputTextCursorBlink = !own_input;  // pictures must not depend on the moment
   apply_style(theme, scale);
-  if (own_input) take_own_input();
+  if (own_input) keep_own_input();
 }
 
-void follow_look(Look wanted, Look& now, Fonts& fonts) {
+void change_style(Look wanted, Look& now, Fonts& fonts) {
   wanted.letters = now.letters;
-  for (ImWchar letter : take_missing_letters()) wanted.letters.push_back(letter);
+  for (ImWchar letter : collect_missing_letters()) wanted.letters.push_back(letter);
   if (wanted == now) return;
   apply_style(theme_of(wanted.theme), wanted.scale);
   if (wanted.scale != now.scale || wanted.letters != now.letters) {

@@ -15,11 +15,11 @@ void apply_style(const Theme& theme, float scale);
 struct Look {
   verbs::UiTheme theme = verbs::UiTheme::kDark;
   float scale = 0;
-  std::vector<ImWchar> letters = {};  // beyond those that the fonts have; follow_look adds them
+  std::vector<ImWchar> letters = {};  // beyond those that the fonts have; change_style adds them
   friend bool operator==(const Look&, const Look&) = default;
 };
 // Applies `wanted` between two frames, with a current GL context; updates `now` and `fonts`.
-void follow_look(Look wanted, Look& now, Fonts& fonts);
+void change_style(Look wanted, Look& now, Fonts& fonts);
 
 // Monitor scale times user scale; at 6 the font atlas takes 134 MB and 0.2 s.
 float total_scale(float monitor, double own);

@@ -18,9 +18,9 @@ bool is_walk(const KeyPress& press) {
 }
 
 // True for keys that may move the focus: all that a text field does not use itself.
-bool is_command(const KeyPress& press, bool takes_text) {
+bool is_command(const KeyPress& press, bool reads_encoded_text) {
   if (press.key == Key::kNone || is_walk(press)) return false;
-  if (!takes_text || press.ctrl || press.alt) return true;
+  if (!reads_encoded_text || press.ctrl || press.alt) return true;
   const bool is_function = press.key >= Key::kF1 && press.key <= Key::kF12;
   return press.key == Key::kEnter || press.key == Key::kEscape || press.key == Key::kTab ||
          is_function;
@@ -60,7 +60,7 @@ std::vector<KeyPress> InputQueue::take(const Target& target) {
     target.key(event);
     if (!is_press) continue;
     presses.push_back(event.pressed);
-    if (!is_command(event.pressed, target.takes_text)) continue;
+    if (!is_command(event.pressed, target.reads_encoded_text)) continue;
     // Drops the key's own character: "/" must not appear in the field that it opens.
     if (!events_.empty() && is_character(events_.front())) {
       target.character(events_.front().character);

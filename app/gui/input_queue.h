@@ -27,7 +27,7 @@ class InputQueue {
     std::function<void(const InputEvent&)> key;    // forwards to imgui
     std::function<void(unsigned)> character;       // forwards to imgui
     std::function<void(const InputEvent&)> mouse;  // forwards to imgui
-    bool takes_text = false;                       // a text field has the focus
+    bool reads_encoded_text = false;               // a text field has the focus
     bool one_change_a_key = false;                 // imgui before 1.87
   };
 

@@ -48,7 +48,7 @@ class OffscreenHarness {
     SHW_CHECK(harness->screen_->attach_imgui());
     harness->tabs_ = std::make_unique<Tabs>([gpus = options.gpus] {
       auto bench = std::make_unique<Workbench>(nullptr);
-      bench->look_for_gpus_with(gpus);
+      bench->set_gpu_detection(gpus);
       return bench;
     });
     // Pictures must look the same everywhere, so user settings are used only if requested.
@@ -68,7 +68,7 @@ class OffscreenHarness {
   // Seconds of CPU from NewFrame to Render.
   double frame(std::span<const KeyPress> keys = {}) {
     const verbs::UiSettings& settings = bench().desk().habits.settings;
-    follow_look({settings.theme, total_scale(monitor_, settings.scale)}, look_, fonts_);
+    change_style({settings.theme, total_scale(monitor_, settings.scale)}, look_, fonts_);
     screen_->new_frame();
     ImGui::GetIO().DeltaTime = 1.0f / 60;
     double begin = thread_seconds();

@@ -73,7 +73,7 @@ void add_font(std::vector<SystemFont>& fonts, SystemFont font) {
 }
 
 // True if the font has missing characters, which are then removed from `missing`.
-bool takes_letters(const Fontconfig& config, const void* font, std::vector<ImWchar>& missing) {
+bool covers_letters(const Fontconfig& config, const void* font, std::vector<ImWchar>& missing) {
   void* letters = nullptr;
   if (config.letters_of(font, "charset", 0, &letters) != 0 || letters == nullptr) return false;
   return std::erase_if(
@@ -101,7 +101,7 @@ std::vector<SystemFont> from_fontconfig(const Fontconfig& config,
     // The upper half is an instance of a variable font, which imgui does not support.
     const SystemFont font{reinterpret_cast<const char*>(file), index & 0xFFFF};
     if (is_outline_font(font.path, font.index) &&
-        takes_letters(config, sorted->patterns[i], missing))
+        covers_letters(config, sorted->patterns[i], missing))
       fonts.push_back(font);
   }
   if (sorted != nullptr) config.free_set(sorted);

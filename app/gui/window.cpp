@@ -139,7 +139,7 @@ constexpr bool kKeysMayBeLost = IMGUI_VERSION_NUM < 18700;
 
 std::vector<KeyPress> feed_input(Window& window) {
   InputQueue::Target target{};
-  target.takes_text = ImGui::GetIO().WantTextInput;
+  target.reads_encoded_text = ImGui::GetIO().WantTextInput;
   target.one_change_a_key = kKeysMayBeLost;
   target.key = [&window](const InputEvent& event) {
     // Tab goes through the controls in reading order (views/tab_order.h); imgui 1.86 would go from
@@ -198,7 +198,7 @@ void loop(Window& window, Tabs& tabs, const GuiOptions& options) {
     if (window.scale_changed) monitor = wanted_scale(options, window.handle);
     window.scale_changed = false;
     const verbs::UiSettings& settings = tabs.shown().desk().habits.settings;
-    follow_look({settings.theme, total_scale(monitor, settings.scale)}, look, fonts);
+    change_style({settings.theme, total_scale(monitor, settings.scale)}, look, fonts);
     if (window.close_wanted) tabs.leave();
     window.close_wanted = false;
     if (!window.dropped.empty()) tabs.shown().drop(std::move(window.dropped.back()));
@@ -252,7 +252,7 @@ Status run_window(const GuiOptions& options) {
         verbs::recent_file(std::getenv("XDG_STATE_HOME"), std::getenv("HOME"));
     Tabs tabs([&] {
       auto bench = std::make_unique<Workbench>([] { glfwPostEmptyEvent(); });
-      bench->look_for_gpus_with(options.gpus);
+      bench->set_gpu_detection(options.gpus);
       if (!recent.empty()) bench->remember_in(recent);
       bench->watch_disk();
       return bench;

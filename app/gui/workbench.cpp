@@ -145,7 +145,7 @@ std::optional<TabRequest> Workbench::draw(const Fonts& fonts, float scale, doubl
   frame.marks = &marks_;
   frame.open_tabs = &tabs;
   draw_ui(frame, ui_);
-  title_ = window_title(*digest, told_job(job, concurrent_jobs));
+  title_ = window_title(*digest, shown_job(job, concurrent_jobs));
   if (!commands.empty()) apply(std::move(commands));
   return std::move(frame.tab_request);
 }
@@ -186,7 +186,7 @@ OpenTab Workbench::described() const {
   const Snapshot& snapshot = *digest->snapshot;
   const JobState job = session_.job();
   const std::vector<JobState> concurrent_jobs = session_.concurrent_jobs();
-  const VerdictText verdict = verdict_of(snapshot, told_job(job, concurrent_jobs), *digest->about);
+  const VerdictText verdict = verdict_of(snapshot, shown_job(job, concurrent_jobs), *digest->about);
   return {snapshot.options.checkpoint, verdict.tone, verdict.title,
           job.running || !concurrent_jobs.empty()};
 }

@@ -34,8 +34,8 @@ class Workbench {
   void apply(std::vector<Command> commands);
   // Records all further commands as lines for --replay.
   void record_in(std::shared_ptr<std::ofstream> record) { record_ = std::move(record); }
-  void look_for_gpus_with(std::function<Gpus()> gpus) {
-    session_.look_for_gpus_with(std::move(gpus));
+  void set_gpu_detection(std::function<Gpus()> gpus) {
+    session_.set_gpu_detection(std::move(gpus));
   }
   // Checks every two seconds whether another process changed the open checkpoint or saved a new
   // step.

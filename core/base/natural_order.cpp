@@ -5,7 +5,7 @@
 namespace shw {
 namespace {
 
-std::string_view take_digits(std::string_view& text) {
+std::string_view consume_digits(std::string_view& text) {
   std::size_t zeros = 0;
   while (zeros < text.size() && text[zeros] == '0') ++zeros;
   text.remove_prefix(zeros);
@@ -22,7 +22,7 @@ bool natural_less(std::string_view a, std::string_view b) {
   std::string_view left = a, right = b;
   while (!left.empty() && !right.empty()) {
     if (is_digit(left.front()) && is_digit(right.front())) {
-      std::string_view x = take_digits(left), y = take_digits(right);
+      std::string_view x = consume_digits(left), y = consume_digits(right);
       if (x.size() != y.size()) return x.size() < y.size();
       if (x != y) return x < y;
       continue;

@@ -134,7 +134,8 @@ Status explain_silence(Error error, const Movement& movement) {
 
 // If one process fails, all stop their work and return together: a process that then deletes the
 // output knows that no other one still writes into it.
-Status beat_until_done(Team& team, const HeartbeatTask& task, std::future<Status>& work) {
+Status send_heartbeats_until_done(Team& team, const HeartbeatTask& task,
+                                  std::future<Status>& work) {
   Movement movement(team.size());
   std::optional<Status> own;
   while (true) {
@@ -259,7 +260,7 @@ Status barrier(Team& team, const std::string& step) {
 
 Status run_with_heartbeat(Team& team, const HeartbeatTask& task) {
   auto work = run_on_own_thread(task.work);
-  Status done = beat_until_done(team, task, work);
+  Status done = send_heartbeats_until_done(team, task, work);
   if (done) return done;
   team.stop(done.error());
   if (work.valid()) stop_waiting(work, task.progress);

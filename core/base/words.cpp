@@ -68,7 +68,7 @@ std::string some_of(std::span<const std::string> names, std::size_t shown) {
   return text;
 }
 
-std::optional<std::uint32_t> take_number(std::string_view& text) {
+std::optional<std::uint32_t> consume_number(std::string_view& text) {
   std::uint32_t value = 0;
   auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (code != std::errc{}) return std::nullopt;

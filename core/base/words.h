@@ -16,6 +16,6 @@ std::string plural(std::uint64_t count, std::string_view noun);  // "1 tensor", 
 // "a", "a and b", "a, b and c", "a, b and 7 more": at most `shown` names.
 std::string some_of(std::span<const std::string> names, std::size_t shown = 3);
 // Removes leading digits from `text` and returns their value; nullopt if none or too large.
-std::optional<std::uint32_t> take_number(std::string_view& text);
+std::optional<std::uint32_t> consume_number(std::string_view& text);
 
 }  // namespace shw

@@ -14,7 +14,7 @@ bool is_relayed_error(std::string_view message) {
   constexpr std::string_view kWorker = "worker ", kStopped = " stopped: ";
   if (!message.starts_with(kWorker)) return false;
   message.remove_prefix(kWorker.size());
-  return take_number(message) && message.starts_with(kStopped);
+  return consume_number(message) && message.starts_with(kStopped);
 }
 
 // Encodes the kind, then the message prefixed with its subject, truncated if too long.

@@ -31,7 +31,7 @@ constexpr Launcher kLaunchers[] = {
 std::optional<int> number_of(const char* text) {
   if (text == nullptr) return std::nullopt;
   std::string_view digits = text;
-  auto number = take_number(digits);
+  auto number = consume_number(digits);
   if (!number || !digits.empty() || *number > 1'000'000) return std::nullopt;
   return static_cast<int>(*number);
 }

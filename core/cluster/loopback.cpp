@@ -91,7 +91,7 @@ class Loopback final : public Transport {
       hub_.hand_over(rank_);
       hub_.changed.wait(lock, [&] { return hub_.may_run(rank_) || hub_.stopped; });
     }
-    auto error = take_mail(step);
+    auto error = receive_messages(step);
     if (!error && hub_.stopped) error = error_of_worker(hub_.stopped->first, hub_.stopped->second);
     if (!error) error = missed(step);
     if (!error) return {};
@@ -135,7 +135,7 @@ class Loopback final : public Transport {
   std::optional<Error> wait_locked(std::unique_lock<std::mutex>& lock, const WaitStep& step,
                                    Clock::time_point deadline) {
     for (bool in_time = true;;) {
-      if (auto error = take_mail(step)) return error;
+      if (auto error = receive_messages(step)) return error;
       if (awaited_.empty()) return std::nullopt;
       if (hub_.stopped) return error_of_worker(hub_.stopped->first, hub_.stopped->second);
       if (auto error = missed(step)) return error;
@@ -163,7 +163,7 @@ class Loopback final : public Transport {
   }
 
   // Completes receives whose messages have arrived, in the order in which they were started.
-  std::optional<Error> take_mail(const WaitStep& step) {
+  std::optional<Error> receive_messages(const WaitStep& step) {
     std::vector<Awaited> left;
     for (const Awaited& one : awaited_) {
       auto found = hub_.mail.find({one.peer, rank_, one.tag});

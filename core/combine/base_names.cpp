@@ -30,7 +30,7 @@ bool has_number(std::string_view name) {
 
 // Begin of the shortest suffix that can identify a tensor: from the part before the first number,
 // or from the last part but one.
-std::size_t last_telling_end(std::string_view name) {
+std::size_t last_significant_end(std::string_view name) {
   std::size_t before = 0, before_last = 0, begin = 0;
   while (true) {
     const std::size_t end = name.find('.', begin);
@@ -57,7 +57,7 @@ BaseNames::BaseNames(const Checkpoint& base) : base_(base) {
 std::optional<TensorId> BaseNames::find(std::string_view name) {
   std::optional<TensorId> tensor = base_.find(name);
   std::size_t alike = name.size();
-  const std::size_t last = last_telling_end(name);
+  const std::size_t last = last_significant_end(name);
   if (!tensor) {
     each_end(name, [&](std::string_view end) {
       if (name.size() - end.size() > last) return false;

@@ -169,7 +169,7 @@ MatrixRows difference_of(const ModelPair& pair) {
   return rows;
 }
 
-ComputedTensor held_tensor(std::string fqn, Extents shape, std::vector<float> elements) {
+ComputedTensor loaded_tensor(std::string fqn, Extents shape, std::vector<float> elements) {
   ComputedTensor tensor{.fqn = std::move(fqn),
                         .dtype = Dtype::kFloat32,
                         .shape = std::move(shape),
@@ -198,9 +198,9 @@ void add_pair(const ModelPair& pair, LowRank found, std::int64_t rank, bool is_t
     b = std::move(other);
   }
   part.tensors.push_back(
-      held_tensor(module + ".lora_A.weight", {rank, is_turned ? rows : columns}, std::move(a)));
+      loaded_tensor(module + ".lora_A.weight", {rank, is_turned ? rows : columns}, std::move(a)));
   part.tensors.push_back(
-      held_tensor(module + ".lora_B.weight", {is_turned ? columns : rows, rank}, std::move(b)));
+      loaded_tensor(module + ".lora_B.weight", {is_turned ? columns : rows, rank}, std::move(b)));
 }
 
 std::string text_of(const Json& json) {

@@ -124,7 +124,7 @@ class AdapterMerge {
 
   Result<ComputedPart> take(AdapterTensors tensors) {
     SHW_TRY(auto wrapped,
-            take_wrapped_parameters(base_, adapter_, config_, names_, tensors.modules));
+            consume_wrapped_parameters(base_, adapter_, config_, names_, tensors.modules));
     for (ParameterProduct& one : wrapped) SHW_CHECK(add_wrapped(std::move(one)));
     const bool turned = config_.fan_in_fan_out || any_fits_turned_alone(tensors);
     for (const auto& [module, parts] : tensors.modules) {

@@ -238,7 +238,7 @@ std::vector<std::string> parameters_of(const AdapterConfig& config, const std::s
 
 }  // namespace
 
-Result<std::vector<ParameterProduct>> take_wrapped_parameters(
+Result<std::vector<ParameterProduct>> consume_wrapped_parameters(
     const std::shared_ptr<const Checkpoint>& base, const std::shared_ptr<const Checkpoint>& adapter,
     const AdapterConfig& config, BaseNames& names, std::map<std::string, LoraParts>& modules) {
   if (config.parameters.empty()) return std::vector<ParameterProduct>();

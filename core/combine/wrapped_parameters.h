@@ -28,7 +28,7 @@ struct ParameterProduct {
 
 // Removes the matrices of wrapped parameters from `modules`. kUnsupported if no parameter of the
 // base matches them, or several do.
-Result<std::vector<ParameterProduct>> take_wrapped_parameters(
+Result<std::vector<ParameterProduct>> consume_wrapped_parameters(
     const std::shared_ptr<const Checkpoint>& base, const std::shared_ptr<const Checkpoint>& adapter,
     const AdapterConfig& config, BaseNames& names, std::map<std::string, LoraParts>& modules);
 

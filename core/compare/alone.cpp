@@ -69,7 +69,7 @@ Result<std::vector<RenamedPair>> equal_to_the_bit(const BothCheckpoints& both,
                                                   std::uint64_t memory, Progress* progress) {
   std::vector<TileCover> covers;
   covers.reserve(2 * pairs.size());
-  std::vector<AskedPair> asked;
+  std::vector<RequestedPair> asked;
   for (const TensorPair& pair : pairs) {
     covers.push_back(cover_of(both.a, pair.a));
     covers.push_back(cover_of(both.b, pair.b));

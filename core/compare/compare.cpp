@@ -34,18 +34,18 @@ class Comparison {
   bool is_asked(std::string_view fqn) const {
     return options_.only == nullptr || options_.only->contains(fqn);
   }
-  bool asks_for_entries() const;
+  bool includes_entries() const;
   void match();
   Status judge_by_metadata();
   bool are_same_items(const Matched& matched) const;
   void open_same_files();
-  Status look_at_values();
-  Status look_at_copies();
-  Status look_for_damage();
-  Status look_at_reshaped();
-  Status look_at_alone();
-  Status look_at_entries();
-  void doubt_openings();
+  Status compare_element_values();
+  Status compare_replica_copies();
+  Status find_damage();
+  Status compare_reshaped();
+  Status compare_alone();
+  Status compare_all_entries();
+  void note_opening_findings();
   void add_alone(const Checkpoint& checkpoint, const std::vector<TensorId>& tensors,
                  DifferenceKind kind);
   void add_renamed();
@@ -134,7 +134,7 @@ Status Comparison::judge_by_metadata() {
     matched.b = cover_of(both_.b, two);
     matched.other_dtype = both_.a.dtype(one) != both_.b.dtype(two);
     matched.other_shape = !same(both_.a.shape(one), both_.b.shape(two));
-    matched.retiled = !matched.other_shape && !are_tiled_alike(both_.a, one, both_.b, two);
+    matched.retiled = !matched.other_shape && !have_equal_boxes(both_.a, one, both_.b, two);
     matched.filled_a = filled_of(filled_a_, both_.a.fqn(one));
     matched.filled_b = filled_of(filled_b_, both_.b.fqn(two));
     matched.same_items = are_same_items(matched);
@@ -153,8 +153,8 @@ void Comparison::open_same_files() {
   }
 }
 
-Status Comparison::look_at_values() {
-  std::vector<AskedPair> asked;
+Status Comparison::compare_element_values() {
+  std::vector<RequestedPair> asked;
   std::vector<std::size_t> whose;
   for (std::size_t i = 0; i < matched_.size(); ++i) {
     const Matched& matched = matched_[i];
@@ -173,7 +173,7 @@ Status Comparison::look_at_values() {
 }
 
 // Equal bytes prove nothing if one of them fails its checksum.
-Status Comparison::look_for_damage() {
+Status Comparison::find_damage() {
   std::vector<TensorId> a, b;
   for (const Matched& matched : matched_) {
     const bool agrees = matched.seen && matched.seen->values.elements.differing == 0;
@@ -192,7 +192,7 @@ Status Comparison::look_for_damage() {
   return {};
 }
 
-Status Comparison::look_at_copies() {
+Status Comparison::compare_replica_copies() {
   SHW_TRY(auto doubts_a, doubtful_replicas(both_.a, progress_));
   SHW_TRY(auto doubts_b, doubtful_replicas(both_.b, progress_));
   for (Matched& matched : matched_) {
@@ -206,7 +206,7 @@ Status Comparison::look_at_copies() {
 
 // Fingerprints are by row-major index, so reshaped tensors have equal ones. The tensor is reported
 // as different anyway, so a hash is enough.
-Status Comparison::look_at_reshaped() {
+Status Comparison::compare_reshaped() {
   std::vector<TensorId> a, b;
   std::vector<Matched*> whose;
   for (Matched& matched : matched_) {
@@ -226,7 +226,7 @@ Status Comparison::look_at_reshaped() {
   return {};
 }
 
-Status Comparison::look_at_alone() {
+Status Comparison::compare_alone() {
   SHW_TRY(renamed_, find_renamed(both_, only_a_, only_b_, options_.memory, progress_));
   std::set<TensorId> a, b;
   for (const RenamedPair& pair : renamed_) {
@@ -238,12 +238,12 @@ Status Comparison::look_at_alone() {
   return {};
 }
 
-Status Comparison::look_at_entries() {
-  SHW_TRY(EntriesSeen seen,
+Status Comparison::compare_all_entries() {
+  SHW_TRY(EntryComparison seen,
           compare_entries(both_.a, filled_a_, both_.b, filled_b_, options_.data, progress_));
   out_.entries = std::move(seen.entries);
   std::erase_if(out_.entries, [&](const EntryDifference& entry) { return !is_asked(entry.fqn); });
-  entries_open_ = asks_for_entries() ? seen.left_open : 0;
+  entries_open_ = includes_entries() ? seen.left_open : 0;
   for (EntryDifference& entry : out_.entries) {
     bool in_a = entry.kind == DifferenceKind::kMissing && hides_.b;
     bool in_b = entry.kind == DifferenceKind::kAdded && hides_.a;
@@ -254,7 +254,7 @@ Status Comparison::look_at_entries() {
   return {};
 }
 
-bool Comparison::asks_for_entries() const {
+bool Comparison::includes_entries() const {
   auto has_one = [&](const Checkpoint& checkpoint) {
     const auto objects = checkpoint.objects();
     return std::any_of(objects.begin(), objects.end(),
@@ -264,7 +264,7 @@ bool Comparison::asks_for_entries() const {
 }
 
 // Unreadable parts may contain differences.
-void Comparison::doubt_openings() {
+void Comparison::note_opening_findings() {
   constexpr std::size_t kMost = 8;
   auto add = [&](const Checkpoint& checkpoint, const FilledReport& filled, const char* side) {
     for (const Finding& finding : checkpoint.opening_findings()) {
@@ -305,7 +305,7 @@ void Comparison::add_renamed() {
     told.kind = DifferenceKind::kRenamed;
     told.a = side_of(both_.a, pair.a);
     told.b = side_of(both_.b, pair.b);
-    told.retiled = !are_tiled_alike(both_.a, pair.a, both_.b, pair.b);
+    told.retiled = !have_equal_boxes(both_.a, pair.a, both_.b, pair.b);
     told.other = both_.b.fqn(pair.b);
     if (hides_.a || hides_.b) {
       told.kind = DifferenceKind::kUndecided;
@@ -338,7 +338,7 @@ void Comparison::add_named_only() {
 }
 
 void Comparison::finalize(const Matched& matched) {
-  JudgedMatch judged = judge(both_, matched, hides_);
+  MatchVerdict judged = judge(both_, matched, hides_);
   judged.told.within = options_.tolerance && judged.kind == DifferenceKind::kValues &&
                        matched.seen->values.elements.beyond == 0;
   out_.within += judged.told.within ? 1 : 0;
@@ -406,14 +406,14 @@ Result<CheckpointDifference> Comparison::run() {
   SHW_CHECK(judge_by_metadata());
   if (!options_.data) open_same_files();
   if (options_.data) {
-    SHW_CHECK(look_at_values());
-    SHW_CHECK(look_at_copies());
-    SHW_CHECK(look_for_damage());
-    SHW_CHECK(look_at_reshaped());
-    SHW_CHECK(look_at_alone());
+    SHW_CHECK(compare_element_values());
+    SHW_CHECK(compare_replica_copies());
+    SHW_CHECK(find_damage());
+    SHW_CHECK(compare_reshaped());
+    SHW_CHECK(compare_alone());
   }
-  SHW_CHECK(look_at_entries());
-  doubt_openings();
+  SHW_CHECK(compare_all_entries());
+  note_opening_findings();
   finalize();
   note_unexamined();
   choose_verdict();

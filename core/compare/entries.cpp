@@ -92,7 +92,8 @@ ByName by_name(const Checkpoint& checkpoint) {
 }
 
 // Reports entries whose own value was lost and replaced by another one's.
-void add_taken(const FilledReport& filled, const char* side, std::vector<EntryDifference>& out) {
+void add_replaced_entries(const FilledReport& filled, const char* side,
+                          std::vector<EntryDifference>& out) {
   for (const FilledEntry& entry : filled.entries) {
     bool told = std::any_of(out.begin(), out.end(),
                             [&](const auto& other) { return other.fqn == entry.fqn; });
@@ -107,10 +108,10 @@ void add_taken(const FilledReport& filled, const char* side, std::vector<EntryDi
 
 }  // namespace
 
-Result<EntriesSeen> compare_entries(const Checkpoint& a, const FilledReport& filled_a,
-                                    const Checkpoint& b, const FilledReport& filled_b, bool data,
-                                    Progress* progress) {
-  EntriesSeen out;
+Result<EntryComparison> compare_entries(const Checkpoint& a, const FilledReport& filled_a,
+                                        const Checkpoint& b, const FilledReport& filled_b,
+                                        bool data, Progress* progress) {
+  EntryComparison out;
   OpenableFiles files(a);
   ByName left = by_name(a), right = by_name(b);
   std::vector<std::pair<std::size_t, std::size_t>> both;
@@ -144,8 +145,8 @@ Result<EntriesSeen> compare_entries(const Checkpoint& a, const FilledReport& fil
   for (auto& entry : seen) {
     if (entry) out.entries.push_back(std::move(*entry));
   }
-  add_taken(filled_a, "A", out.entries);
-  add_taken(filled_b, "B", out.entries);
+  add_replaced_entries(filled_a, "A", out.entries);
+  add_replaced_entries(filled_b, "B", out.entries);
   return out;
 }
 

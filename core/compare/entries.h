@@ -12,12 +12,12 @@ namespace shw {
 
 // Entries that differ or are undecided. Without `data` only values inside the metadata are
 // compared; `left_open` counts common entries that were not.
-struct EntriesSeen {
+struct EntryComparison {
   std::vector<EntryDifference> entries;
   std::uint64_t left_open = 0;
 };
-Result<EntriesSeen> compare_entries(const Checkpoint& a, const FilledReport& filled_a,
-                                    const Checkpoint& b, const FilledReport& filled_b, bool data,
-                                    Progress* progress);
+Result<EntryComparison> compare_entries(const Checkpoint& a, const FilledReport& filled_a,
+                                        const Checkpoint& b, const FilledReport& filled_b,
+                                        bool data, Progress* progress);
 
 }  // namespace shw

@@ -97,7 +97,7 @@ std::string hidden_words(const char* side, const char* what) {
   return std::string(side) + " has what could not be opened, and " + what + " there";
 }
 
-JudgedMatch judge(const BothCheckpoints& both, const Matched& matched, Hiding hides) {
+MatchVerdict judge(const BothCheckpoints& both, const Matched& matched, Hiding hides) {
   auto [one, two] = matched.tensor;
   TensorDifference told;
   told.a = side_of(both.a, one);

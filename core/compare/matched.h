@@ -20,7 +20,7 @@ struct Matched {
   bool other_shape = false, other_dtype = false, retiled = false;
   bool same_items = false;  // the same byte ranges of the same files
   std::int64_t filled_a = 0, filled_b = 0;
-  std::optional<SeenPair> seen = {};
+  std::optional<ComparedPairResult> seen = {};
   std::optional<bool> same_elements = {};
   std::vector<std::string> doubts = {};  // why values are undecided
 };
@@ -35,10 +35,10 @@ TensorSide side_of(const Checkpoint& checkpoint, TensorId tensor);
 // "B has what could not be opened, and it may lie there"
 std::string hidden_words(const char* side, const char* what);
 
-struct JudgedMatch {
+struct MatchVerdict {
   std::optional<DifferenceKind> kind;  // empty: everything compared is equal
   TensorDifference told;
 };
-JudgedMatch judge(const BothCheckpoints& both, const Matched& matched, Hiding hides);
+MatchVerdict judge(const BothCheckpoints& both, const Matched& matched, Hiding hides);
 
 }  // namespace shw

@@ -32,7 +32,7 @@ std::optional<Error> tile_outside(const Checkpoint& checkpoint, TensorId tensor)
   ExtentsView shape = checkpoint.shape(tensor);
   for (ChunkId chunk : checkpoint.chunks(tensor)) {
     ExtentsView offsets = checkpoint.offsets(chunk), sizes = checkpoint.sizes(chunk);
-    if (lies_inside(offsets, sizes, shape)) continue;
+    if (is_inside(offsets, sizes, shape)) continue;
     return Error{ErrorKind::kDamaged,
                  "the tile at " + to_text(offsets) + " of sizes " + to_text(sizes) +
                      " does not lie inside the shape " + to_text(shape),
@@ -90,7 +90,7 @@ std::optional<std::int64_t> gaps_apart(const TileCover& a, const TileCover& b) {
   return a.missing - shared + (b.missing - shared);
 }
 
-bool are_tiled_alike(const Checkpoint& a, TensorId one, const Checkpoint& b, TensorId two) {
+bool have_equal_boxes(const Checkpoint& a, TensorId one, const Checkpoint& b, TensorId two) {
   auto left = a.chunks(one), right = b.chunks(two);
   bool in_order = left.size() == right.size();
   for (std::uint32_t i = 0; in_order && i < left.size(); ++i)

@@ -28,6 +28,6 @@ TileCover cover_of(const Checkpoint& checkpoint, TensorId tensor);
 std::optional<std::int64_t> gaps_apart(const TileCover& a, const TileCover& b);
 
 // True for the same boxes in any order.
-bool are_tiled_alike(const Checkpoint& a, TensorId one, const Checkpoint& b, TensorId two);
+bool have_equal_boxes(const Checkpoint& a, TensorId one, const Checkpoint& b, TensorId two);
 
 }  // namespace shw

@@ -16,7 +16,7 @@ struct OwnPart {
 
 // Tiles outside the shape are reported as damaged and not read.
 bool is_in_shape(const Checkpoint& checkpoint, TensorId tensor, ChunkId chunk) {
-  return lies_inside(checkpoint.offsets(chunk), checkpoint.sizes(chunk), checkpoint.shape(tensor));
+  return is_inside(checkpoint.offsets(chunk), checkpoint.sizes(chunk), checkpoint.shape(tensor));
 }
 
 std::vector<Box> without(std::vector<Box> boxes, const Box& taken) {

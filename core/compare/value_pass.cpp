@@ -28,7 +28,7 @@ struct PairReaders {
 };
 
 // The first different element by row-major index in the tensor.
-struct FirstSeen {
+struct FirstDifferentElement {
   std::uint64_t index = std::numeric_limits<std::uint64_t>::max();
   std::array<std::byte, 16> a{}, b{};
 };
@@ -37,7 +37,7 @@ struct PartResult {
   bool differs = false;
   ElementDifference elements;
   ElementProducts products;
-  FirstSeen first;
+  FirstDifferentElement first;
   std::uint64_t compared = 0;
 };
 
@@ -49,7 +49,7 @@ enum class Look : std::uint8_t {
 
 struct TensorSums {
   std::uint64_t expected = 0;  // common elements according to shapes
-  FirstSeen first;
+  FirstDifferentElement first;
   std::uint64_t error_part = std::numeric_limits<std::uint64_t>::max();
   std::uint32_t first_part = 0, last_part = 0;
 };
@@ -73,10 +73,10 @@ Box local_box(const Checkpoint& checkpoint, ChunkId chunk, Box box) {
 
 // Limits pairs to an eighth of the memory, but at least a number linear in the tiles, and at most
 // what an index can hold.
-std::size_t most_pairs(const BothCheckpoints& both, const std::vector<AskedPair>& asked,
+std::size_t most_pairs(const BothCheckpoints& both, const std::vector<RequestedPair>& asked,
                        std::uint64_t memory) {
   std::uint64_t tiles = 0;
-  for (const AskedPair& one : asked)
+  for (const RequestedPair& one : asked)
     tiles += both.a.chunks(one.tensor.a).size() + both.b.chunks(one.tensor.b).size();
   const std::uint64_t most =
       std::max<std::uint64_t>(memory / 8 / sizeof(TilePair), 4 * tiles + 0x10000);
@@ -85,7 +85,7 @@ std::size_t most_pairs(const BothCheckpoints& both, const std::vector<AskedPair>
 
 // From shapes and gaps rather than from pairs, so that elements without a pair count as unread. 0,
 // and reported, if the gaps cannot be determined.
-std::uint64_t elements_of_both(const BothCheckpoints& both, const AskedPair& asked) {
+std::uint64_t elements_of_both(const BothCheckpoints& both, const RequestedPair& asked) {
   const auto all = volume(both.a.shape(asked.tensor.a));
   const auto apart = gaps_apart(*asked.a, *asked.b);
   if (!all || !apart) return 0;
@@ -95,15 +95,15 @@ std::uint64_t elements_of_both(const BothCheckpoints& both, const AskedPair& ask
 
 class ValuePass {
  public:
-  ValuePass(const BothCheckpoints& both, const std::vector<AskedPair>& asked, std::uint64_t memory,
-            Progress* progress, std::optional<Tolerance> tolerance)
+  ValuePass(const BothCheckpoints& both, const std::vector<RequestedPair>& asked,
+            std::uint64_t memory, Progress* progress, std::optional<Tolerance> tolerance)
       : both_(both),
         asked_(asked),
         shares_(shares_of(memory)),
         most_pairs_(most_pairs(both, asked, memory)),
         progress_(progress),
         tolerance_(tolerance) {}
-  Result<std::vector<SeenPair>> run();
+  Result<std::vector<ComparedPairResult>> run();
 
  private:
   // The checkpoints and dtypes of the two tiles of a pair.
@@ -119,7 +119,7 @@ class ValuePass {
   Status add_squares(std::size_t part);
   Result<PartResult> pass(const ValuePart& part, Look look, PairReaders& readers, bool& in_b);
   Result<PartResult> look_at(const ValuePart& part, bool& in_b);
-  Status look_apart(std::size_t part);
+  Status compare_separately(std::size_t part);
   Status pass_block(const ValuePart& part, const TilePair& pair, const Box& box, Look look,
                     PairReaders& readers, PartResult& out);
   void add_piece(const Sides& sides, BytesView a, BytesView b, std::uint64_t begin, const Box& box,
@@ -129,7 +129,7 @@ class ValuePass {
   void finish(std::size_t tensor);
 
   const BothCheckpoints& both_;
-  const std::vector<AskedPair>& asked_;
+  const std::vector<RequestedPair>& asked_;
   const CompareShares shares_;
   const std::size_t most_pairs_;
   Progress* progress_;
@@ -140,14 +140,14 @@ class ValuePass {
   std::vector<std::uint8_t> is_equal_;     // by part: completely read without a difference
   std::vector<ElementProducts> products_;  // by part: added in order, whoever was first
   std::vector<TensorSums> sums_;
-  std::vector<SeenPair> seen_;
+  std::vector<ComparedPairResult> seen_;
   std::mutex guard_;  // for sums_ and seen_
   // For both checkpoints, and for pairs within each one.
   std::array<Pool<PairReaders>, 3> readers_{
       Pool<PairReaders>{[this] { return readers_of(both_.a, both_.b); }},
       Pool<PairReaders>{[this] { return readers_of(both_.a, both_.a); }},
       Pool<PairReaders>{[this] { return readers_of(both_.b, both_.b); }}};
-  Pool<PairReaders>::Lease take_readers(const ValuePart& part) {
+  Pool<PairReaders>::Lease lease_readers(const ValuePart& part) {
     return readers_[static_cast<std::size_t>(pairs_.pairs[part.first].of)].take();
   }
   std::unique_ptr<PairReaders> readers_of(const Checkpoint& a, const Checkpoint& b) {
@@ -175,7 +175,7 @@ bool ValuePass::is_decoded_as_read(const Checkpoint& checkpoint, ChunkId chunk) 
 
 void ValuePass::cut() {
   for (std::uint32_t t = 0; t < asked_.size(); ++t) {
-    const AskedPair& asked = asked_[t];
+    const RequestedPair& asked = asked_[t];
     auto first = static_cast<std::uint32_t>(pairs_.pairs.size());
     sums_[t].expected = elements_of_both(both_, asked);
     seen_[t].too_many_pairs =
@@ -292,7 +292,7 @@ Result<PartResult> ValuePass::pass(const ValuePart& part, Look look, PairReaders
 }
 
 Result<PartResult> ValuePass::look_at(const ValuePart& part, bool& in_b) {
-  auto readers = take_readers(part);
+  auto readers = lease_readers(part);
   auto result = pass(part, Look::kWhether, *readers, in_b);
   if (result && result->differs) return pass(part, Look::kNumbers, *readers, in_b);
   return result;
@@ -314,11 +314,11 @@ Status ValuePass::look(std::size_t index) {
   if (result.error().kind == ErrorKind::kCancelled)
     return tl::unexpected<Error>(std::move(result).error());
   finalize_error(index, std::move(result).error(), in_b);
-  return part.last - part.first > 1 ? look_apart(index) : Status{};
+  return part.last - part.first > 1 ? compare_separately(index) : Status{};
 }
 
 // Compares readable tiles even if others fail.
-Status ValuePass::look_apart(std::size_t index) {
+Status ValuePass::compare_separately(std::size_t index) {
   ValuePart one = parts_[index];
   const std::uint32_t last = one.last;
   for (; one.first < last; ++one.first) {
@@ -337,7 +337,7 @@ void ValuePass::finalize(std::size_t index, const PartResult& result) {
   const PairOf of = pairs_.pairs[part.first].of;
   if (of == PairOf::kBoth) products_[index] += result.products;
   std::lock_guard lock(guard_);
-  SeenPair& seen = seen_[part.tensor];
+  ComparedPairResult& seen = seen_[part.tensor];
   if (of != PairOf::kBoth) {
     bool& disagrees = of == PairOf::kA ? seen.disagrees_a : seen.disagrees_b;
     disagrees = disagrees || result.differs;
@@ -365,13 +365,13 @@ void ValuePass::finalize_error(std::size_t index, Error error, bool in_b) {
 Status ValuePass::add_squares(std::size_t index) {
   const ValuePart& part = parts_[index];
   const Sides sides = sides_of(part);
-  const SeenPair& seen = seen_[part.tensor];
+  const ComparedPairResult& seen = seen_[part.tensor];
   bool asked = is_equal_[index] != 0 && pairs_.pairs[part.first].of == PairOf::kBoth &&
                seen.values.elements.differing != 0 && sides.a_dtype == sides.b_dtype &&
                number_kind(sides.a_dtype) != NumberKind::kOpaque;
   if (!asked) return {};
   bool in_b = false;
-  auto readers = take_readers(part);
+  auto readers = lease_readers(part);
   auto result = pass(part, Look::kSquaresA, *readers, in_b);
   if (result) products_[index] = result->products;
   if (!result && result.error().kind == ErrorKind::kCancelled)
@@ -381,7 +381,7 @@ Status ValuePass::add_squares(std::size_t index) {
 }
 
 void ValuePass::finish(std::size_t tensor) {
-  SeenPair& seen = seen_[tensor];
+  ComparedPairResult& seen = seen_[tensor];
   const TensorSums& sums = sums_[tensor];
   const TensorPair& pair = asked_[tensor].tensor;
   Dtype a = both_.a.dtype(pair.a), b = both_.b.dtype(pair.b);
@@ -405,7 +405,7 @@ void ValuePass::finish(std::size_t tensor) {
   seen.values.first = std::move(first);
 }
 
-Result<std::vector<SeenPair>> ValuePass::run() {
+Result<std::vector<ComparedPairResult>> ValuePass::run() {
   sums_.resize(asked_.size());
   seen_.resize(asked_.size());
   cut();
@@ -431,10 +431,10 @@ CompareShares shares_of(std::uint64_t memory) {
   return shares;
 }
 
-Result<std::vector<SeenPair>> compare_values(const BothCheckpoints& both,
-                                             const std::vector<AskedPair>& asked,
-                                             std::uint64_t memory, Progress* progress,
-                                             std::optional<Tolerance> tolerance) {
+Result<std::vector<ComparedPairResult>> compare_values(const BothCheckpoints& both,
+                                                       const std::vector<RequestedPair>& asked,
+                                                       std::uint64_t memory, Progress* progress,
+                                                       std::optional<Tolerance> tolerance) {
   return ValuePass(both, asked, memory, progress, tolerance).run();
 }
 

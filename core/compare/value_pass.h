@@ -14,13 +14,13 @@
 namespace shw {
 
 // Tensors of equal shape whose dtypes are equal or can_compare().
-struct AskedPair {
+struct RequestedPair {
   TensorPair tensor;
   const TileCover* a = nullptr;
   const TileCover* b = nullptr;
 };
 
-struct SeenPair {
+struct ComparedPairResult {
   ValueDifference values;
   bool disagrees_a = false, disagrees_b = false;  // overlapping tiles of one checkpoint disagree
   std::optional<Error> error = {};                // the first by order of tiles
@@ -30,10 +30,10 @@ struct SeenPair {
 
 // In the order of `asked`. `memory`: limit in bytes. `tolerance`: elements above it are counted by
 // ElementDifference::beyond. Only cancellation ends it with an error.
-Result<std::vector<SeenPair>> compare_values(const BothCheckpoints& both,
-                                             const std::vector<AskedPair>& asked,
-                                             std::uint64_t memory, Progress* progress,
-                                             std::optional<Tolerance> tolerance = {});
+Result<std::vector<ComparedPairResult>> compare_values(const BothCheckpoints& both,
+                                                       const std::vector<RequestedPair>& asked,
+                                                       std::uint64_t memory, Progress* progress,
+                                                       std::optional<Tolerance> tolerance = {});
 
 // Division of the memory: bytes read at once of a run, size of a block, and the rest for items
 // decoded as a whole (larger ones are decoded while reading).

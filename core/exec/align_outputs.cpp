@@ -22,7 +22,7 @@ struct Run {
 };
 
 // The run of a job's elements if they are contiguous in the source and in the output.
-std::optional<Run> run_of(const Program& program, const ProgramJob& job, const MadeTile& made) {
+std::optional<Run> run_of(const Program& program, const ProgramJob& job, const WrittenTile& made) {
   if (job.op != ElementOp::kCopy) return std::nullopt;
   const ProgramOutput& out = program.output(job.output);
   const auto part = part_of(program, job, {Extents(out.ndim, 0), copy_of(program.sizes(out))});
@@ -42,7 +42,7 @@ std::optional<Run> run_of(const Program& program, const ProgramJob& job, const M
 }
 
 // The longest run of an item decides how far the item moves.
-std::optional<Run> run_of(const Program& program, OutputId output, const MadeTile& made) {
+std::optional<Run> run_of(const Program& program, OutputId output, const WrittenTile& made) {
   std::optional<Run> longest;
   if (made.length < kLeastShared) return longest;
   const JobRange jobs = jobs_of(program, output);
@@ -138,7 +138,7 @@ Status move_all(std::span<const Shift> shifts, LaidOut& laid_out) {
   }
   for (OutputBytes& bytes : laid_out.before) move(bytes.file, bytes.offset);
   for (OutputCopy& copy : laid_out.copies) move(copy.file, copy.offset);
-  for (MadeTile& made : laid_out.made) {
+  for (WrittenTile& made : laid_out.made) {
     const std::uint64_t by = shift_at(shifts, made.file, made.item_offset);
     made.item_offset += by;
     made.offset += by;

@@ -5,7 +5,7 @@ namespace shw {
 namespace {
 
 // Bytes that are converted or transposed; plain copies are never faster on a GPU.
-std::uint64_t bytes_made(const Program& program) {
+std::uint64_t bytes_converted(const Program& program) {
   std::uint64_t bytes = 0;
   for (const ProgramJob& job : program.jobs)
     bytes += static_cast<std::uint64_t>(volume(program.sizes(job)).value_or(0)) * size_of(job.to);
@@ -15,7 +15,7 @@ std::uint64_t bytes_made(const Program& program) {
 }  // namespace
 
 Result<Executors> choose_executors(const DeviceOptions& options, const Program& program) {
-  DeviceLoad load{bytes_made(program)};
+  DeviceLoad load{bytes_converted(program)};
   load.seconds = [&program](Executor& executor) -> Result<double> {
     SHW_TRY(const MakeSeconds seconds, seconds_to_make(program, executor));
     return seconds.make;

@@ -32,7 +32,7 @@ class CopyHasher::Watch {
     at_ += bytes.size();
   }
 
-  void take_zeros(std::uint64_t length) {
+  void add_zeros(std::uint64_t length) {
     static constexpr std::array<std::byte, 1 << 16> kZeros{};
     for (std::uint64_t done = 0; done < length;) {
       const std::uint64_t part = std::min<std::uint64_t>(length - done, kZeros.size());
@@ -98,7 +98,7 @@ std::optional<ExtentVisitor> CopyHasher::watch(const std::string& file, std::uin
     return {};
   };
   parts.hole = [watch](std::uint64_t zeros) -> Status {
-    watch->take_zeros(zeros);
+    watch->add_zeros(zeros);
     return {};
   };
   return parts;

@@ -102,7 +102,7 @@ class DeviceExecutor final : public Executor {
     return finish();
   }
   void begin(const SlabWork& work) override {
-    Begun begun{work, takes_gpu(), {}};
+    Begun begun{work, acquire_gpu(), {}};
     if (begun.on_gpu)
       gpu_->begin(work);
     else
@@ -114,14 +114,14 @@ class DeviceExecutor final : public Executor {
     under_way_.pop_front();
     if (!oldest.on_gpu) return std::move(oldest.done);
     auto done = gpu_->finish();
-    state_->add(gpu_->take_works());
+    state_->add(gpu_->collect_device_times());
     if (done) return done;
     state_->note_failure(done.error());
     leave_gpu();
     return run_without_gpu(oldest.work);
   }
-  std::size_t most_under_way() override { return takes_gpu() ? gpu_->most_under_way() : 1; }
-  const SlabMemory* memory() override { return takes_gpu() ? gpu_->memory() : nullptr; }
+  std::size_t most_under_way() override { return acquire_gpu() ? gpu_->most_under_way() : 1; }
+  const SlabMemory* memory() override { return acquire_gpu() ? gpu_->memory() : nullptr; }
 
  private:
   struct Begun {
@@ -130,7 +130,7 @@ class DeviceExecutor final : public Executor {
     Result<Fingerprint> done;  // result if executed on the CPU
   };
 
-  bool takes_gpu() {
+  bool acquire_gpu() {
     if (state_->gpu == nullptr || state_->has_failed.load(std::memory_order_relaxed)) return false;
     if (gpu_ != nullptr) return true;
     auto opened = state_->gpu();
@@ -230,7 +230,7 @@ std::string to_text(const DeviceOptions& options) {
   return options.index == kAnyGpu ? "cuda" : fmt::format("cuda:{}", options.index);
 }
 
-Result<std::vector<int>> gpus_to_take(const DeviceOptions& options, const Gpus& gpus) {
+Result<std::vector<int>> choose_gpus(const DeviceOptions& options, const Gpus& gpus) {
   if (!gpus.none.empty() || gpus.found.empty()) {
     return fail(ErrorKind::kIo,
                 "no GPU can be taken: " + (gpus.none.empty() ? "none was found" : gpus.none), {},
@@ -269,7 +269,7 @@ Result<Executors> choose_for(const DeviceOptions& options, const DeviceLoad& loa
   }
   Gpus gpus = options.gpus == nullptr ? Gpus{{}, "none was looked for", {}} : options.gpus();
   if (options.kind == DeviceKind::kAuto && gpus.found.empty()) return on_cpu(gpus.none);
-  SHW_TRY(std::vector<int> taken, gpus_to_take(options, gpus));
+  SHW_TRY(std::vector<int> taken, choose_gpus(options, gpus));
   if (options.kind == DeviceKind::kCuda) return on_gpus(options, gpus, taken, "it was asked for");
   return sooner(options, load, by_cpu, gpus, taken);
 }

@@ -86,7 +86,7 @@ class Executors {
 };
 
 // Indices of the GPUs that this process may take; an error if there is none.
-Result<std::vector<int>> gpus_to_take(const DeviceOptions& options, const Gpus& gpus);
+Result<std::vector<int>> choose_gpus(const DeviceOptions& options, const Gpus& gpus);
 
 // The amount of work, for the choice of a device.
 struct DeviceLoad {

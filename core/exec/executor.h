@@ -63,7 +63,7 @@ class Executor {
   // Preferred memory for slabs; null: any.
   virtual const SlabMemory* memory() { return nullptr; }
   // Device time since the last call.
-  virtual DeviceWorks take_works() { return {}; }
+  virtual DeviceWorks collect_device_times() { return {}; }
 
  private:
   Result<Fingerprint> done_;

@@ -26,7 +26,7 @@ class NumberedParts {
       return {FilePart::Kind::kCopy, copy.file, index, 0, copy.offset, copy.length};
     }
     const auto index = static_cast<std::uint32_t>(number - made);
-    const MadeTile& tile = laid_out_.made[index];
+    const WrittenTile& tile = laid_out_.made[index];
     return {FilePart::Kind::kMade, tile.file, index, 0, tile.offset, tile.length};
   }
 

@@ -168,9 +168,9 @@ ElementSums FileWriter::elements_of(const OpenFile::Tile& tile) const {
   return sums;
 }
 
-MadeElements FileWriter::take_elements() {
+WrittenElementSums FileWriter::take_elements() {
   parts_ = {};
-  MadeElements elements(laid_out_.made.size());
+  WrittenElementSums elements(laid_out_.made.size());
   for (const OpenFile& file : files_) {
     if (!file.is_finished) continue;
     for (const OpenFile::Tile& tile : file.tiles) elements[tile.made] = elements_of(tile);

@@ -35,7 +35,7 @@ struct FileWriting {
 };
 // Checksums of the written chunks by index in LaidOut::made; nullopt for chunks in files that
 // existed already.
-using MadeElements = std::vector<std::optional<ElementSums>>;
+using WrittenElementSums = std::vector<std::optional<ElementSums>>;
 
 class FileWriter {
  public:
@@ -66,7 +66,7 @@ class FileWriter {
 
   OutputBlocks& payloads() { return payloads_; }
   // Checksums of all chunks written here. Must be the last call: releases the parts.
-  MadeElements take_elements();
+  WrittenElementSums take_elements();
 
  private:
   // A file that is open for writing.

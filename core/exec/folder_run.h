@@ -67,7 +67,7 @@ struct WrittenFolder {
 using ProveFolder = std::function<Status(const WrittenFolder& written)>;
 
 // The result of make_folder().
-struct FolderMade {
+struct FolderResult {
   std::size_t files_kept = 0;
   std::uint64_t bytes_kept = 0;
   DeviceUse device = {};
@@ -76,8 +76,8 @@ struct FolderMade {
 // After an error the unfinished folder is deleted, unless it contains durable files and another run
 // could resume: after a full or lost disk, a lost process, or a cancellation with Progress::keeps.
 // The error's advice then says how to resume.
-Result<FolderMade> make_folder(Store& store, FolderRun run, const ProveFolder& prove,
-                               Progress* progress);
+Result<FolderResult> make_folder(Store& store, FolderRun run, const ProveFolder& prove,
+                                 Progress* progress);
 
 // All files of the input checkpoints, including link targets outside of their folders. Inputs
 // without a folder are not watched.

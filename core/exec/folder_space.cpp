@@ -98,7 +98,7 @@ std::uint64_t bytes_shared(const Counting& count, const ProgramJob& job, OutputI
 }
 
 // Zeros take no disk space.
-void add_made(Counting& count, OutputId output) {
+void count_output(Counting& count, OutputId output) {
   const Program& program = count.run.program;
   const JobRange jobs = jobs_of(program, output);
   for (std::size_t j = jobs.first; j < jobs.last; ++j) {
@@ -145,7 +145,7 @@ std::uint64_t bytes_needed(Counting count) {
   add_copied(count);
   for (std::size_t i = 0; i < run.made.size(); ++i) {
     const std::uint32_t file = run.laid_out.made[i].file;
-    if (!count.there.contains(run.laid_out.files[file].path)) add_made(count, run.made[i]);
+    if (!count.there.contains(run.laid_out.files[file].path)) count_output(count, run.made[i]);
   }
   std::uint64_t tiles = 0;
   for (const OutputTensor& tensor : run.outputs.tensors) tiles += tensor.tiles.size();

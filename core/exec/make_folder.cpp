@@ -120,7 +120,7 @@ std::uint64_t bytes_to_make(const RunState& run_state, IndexRange copies) {
   std::uint64_t bytes = 0, made = 0;
   for (std::size_t i = copies.first; i < copies.last; ++i) bytes += run.copied[i].size;
   for (const OutputCopy& copy : run.laid_out.copies) made += copy.length;
-  for (const MadeTile& tile : run.laid_out.made) made += tile.length;
+  for (const WrittenTile& tile : run.laid_out.made) made += tile.length;
   return bytes + made / (run_state.team == nullptr ? 1 : run_state.team->size());
 }
 
@@ -318,7 +318,7 @@ Status create_folder(RunState& run_state) {
   return {};
 }
 
-void say_how_to_go_on(const RunState& run_state, Error& error) {
+void advise_resume(const RunState& run_state, Error& error) {
   const std::string& out = run_state.run.out;
   error.advice += fmt::format(
       "{}what is finished stays: go on with `shardwright resume {}`, or take it away with "
@@ -356,7 +356,7 @@ void keep_for_later(const RunState& run_state, Error& error) {
   if (error.kind != ErrorKind::kCancelled) drop_unfinished(run_state.store, run_state.partial);
   // If this fails, the folder stays owned while this process lives.
   static_cast<void>(release_directory(run_state.store, run_state.partial));
-  say_how_to_go_on(run_state, error);
+  advise_resume(run_state, error);
 }
 
 // Handles an error: deletes what this run began unless another run can resume.
@@ -366,13 +366,13 @@ tl::unexpected<Error> clean_up_after_error(const RunState& run_state, Error erro
     // If all ranks stopped because rank 0 is gone, another rank reports the advice.
     const bool stays = run_state.progress != nullptr && run_state.progress->keeps;
     if (stays && !run_state.partial.empty() && run_state.store.exists(run_state.partial))
-      say_how_to_go_on(run_state, error);
+      advise_resume(run_state, error);
     return tl::unexpected<Error>(std::move(error));
   }
   if (run_state.is_published) error.advice = "the result is whole and proved: " + run_state.run.out;
   const std::string& partial = run_state.partial;
   if (partial.empty() && run_state.resumed && error.kind == ErrorKind::kIo)
-    say_how_to_go_on(run_state, error);
+    advise_resume(run_state, error);
   if (partial.empty() || !run_state.store.exists(partial)) return tl::unexpected<Error>(error);
   drop_unreadable(run_state, error);
   if (is_resumable(run_state, error)) {
@@ -397,7 +397,8 @@ Status begin_in_team(RunState& run_state, JournalHeader header) {
   Team& team = *run_state.team;
   SHW_CHECK(agree_on_run(team, header, run_state.shares));
   if (run_state.is_first()) SHW_CHECK(begin_alone(run_state, std::move(header)));
-  SHW_TRY(BegunFolder begun, share_begun(team, {run_state.partial, run_state.noted.files}));
+  SHW_TRY(CreatedFolder begun,
+          share_created_folder(team, {run_state.partial, run_state.noted.files}));
   if (run_state.is_first()) return {};
   run_state.partial = std::move(begun.partial);
   run_state.noted.files = std::move(begun.files);
@@ -408,8 +409,8 @@ Status begin_in_team(RunState& run_state, JournalHeader header) {
 
 }  // namespace
 
-Result<FolderMade> make_folder(Store& store, FolderRun run, const ProveFolder& prove,
-                               Progress* progress) {
+Result<FolderResult> make_folder(Store& store, FolderRun run, const ProveFolder& prove,
+                                 Progress* progress) {
   RunState run_state{store, run, prove, progress};
   const std::size_t workers = run.team == nullptr ? 1 : run.team->size();
   std::vector<OutputId> order;  // sorting millions of chunks takes time
@@ -428,7 +429,7 @@ Result<FolderMade> make_folder(Store& store, FolderRun run, const ProveFolder& p
                                     : begin_in_team(run_state, std::move(header));
   if (made) made = build(run_state);
   if (made) {
-    FolderMade result{run_state.noted.files.size(), 0, run_state.device, run_state.traffic};
+    FolderResult result{run_state.noted.files.size(), 0, run_state.device, run_state.traffic};
     for (const DurableFile& file : run_state.noted.files) result.bytes_kept += file.size;
     return result;
   }

@@ -29,7 +29,7 @@ std::string layout_hash(const LaidOut& laid_out) {
     add(hash, file.size);
   }
   add(hash, laid_out.made.size());
-  for (const MadeTile& made : laid_out.made) {
+  for (const WrittenTile& made : laid_out.made) {
     for (std::uint64_t number :
          {std::uint64_t{made.tensor}, std::uint64_t{made.tile}, std::uint64_t{made.file},
           made.offset, made.length, made.item_offset, made.item_length})
@@ -81,15 +81,15 @@ std::map<std::string, Expected> expected_files(const FolderRun& run) {
   std::map<std::string, Expected> expected;
   for (const Entry& entry : run.copied) expected[entry.path] = {entry.size, 0};
   for (const LaidOut::File& file : run.laid_out.files) expected[file.path] = {file.size, 0};
-  for (const MadeTile& made : run.laid_out.made)
+  for (const WrittenTile& made : run.laid_out.made)
     ++expected[run.laid_out.files[made.file].path].tiles;
   return expected;
 }
 
 // Files copied whole whose bytes beside the items differ from the
 // source.
-Result<std::set<std::string>> other_copies(const FolderRun& run, const Directory& made,
-                                           const std::vector<DurableFile>& noted) {
+Result<std::set<std::string>> foreign_partial_folders(const FolderRun& run, const Directory& made,
+                                                      const std::vector<DurableFile>& noted) {
   std::set<std::string> copied, others;
   for (const Entry& entry : run.copied) copied.insert(entry.path);
   if (copied.empty() || noted.empty()) return others;
@@ -157,7 +157,7 @@ std::vector<std::string> partial_folders(const Store& store, const std::string& 
 }
 
 Status check_is_own_partial(const Store& store, const std::string& partial) {
-  return check_made_by_this_user(store, partial, {kJournalFile, kOwnerFile});
+  return check_owned_by_this_user(store, partial, {kJournalFile, kOwnerFile});
 }
 
 std::string out_of_partial(const std::string& partial) {
@@ -235,7 +235,7 @@ Result<std::vector<DurableFile>> keep_durable(const Store& store, WritableDirect
                                               const FolderRun& run,
                                               const std::vector<DurableFile>& noted) {
   SHW_TRY(auto now, store.read_folder(folder.path()));
-  SHW_TRY(std::set<std::string> others, other_copies(run, *now, noted));
+  SHW_TRY(std::set<std::string> others, foreign_partial_folders(run, *now, noted));
   std::map<std::string, Expected> expected = expected_files(run);
   std::map<std::string, DurableFile> kept;
   for (const DurableFile& file : noted) {
@@ -292,7 +292,7 @@ void add_noted_elements(const LaidOut& laid_out, const std::vector<DurableFile>&
   }
   // The order of parts within a file (file_parts.cpp).
   std::stable_sort(tiles.begin(), tiles.end(), [&](std::uint32_t a, std::uint32_t b) {
-    const MadeTile &one = laid_out.made[a], &other = laid_out.made[b];
+    const WrittenTile &one = laid_out.made[a], &other = laid_out.made[b];
     return std::tuple(one.file, one.offset, one.length) <
            std::tuple(other.file, other.offset, other.length);
   });

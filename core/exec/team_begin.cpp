@@ -57,7 +57,7 @@ Status agree_on_run(Team& team, const JournalHeader& header, MemoryShares& share
   return {};
 }
 
-Result<BegunFolder> share_begun(Team& team, const BegunFolder& own) {
+Result<CreatedFolder> share_created_folder(Team& team, const CreatedFolder& own) {
   Encoder payload;
   if (team.rank() == 0) {
     payload.add(own.partial);
@@ -65,7 +65,7 @@ Result<BegunFolder> share_begun(Team& team, const BegunFolder& own) {
   }
   SHW_TRY(auto told, team.allgather(payload.take(), "begin the folder"));
   Decoder first(told.front());
-  BegunFolder begun;
+  CreatedFolder begun;
   SHW_TRY(begun.partial, first.text());
   while (!first.is_at_end()) {
     SHW_TRY(DurableFile file, unpack_durable_file(first));

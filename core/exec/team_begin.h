@@ -15,11 +15,11 @@ namespace shw {
 Status agree_on_run(Team& team, const JournalHeader& header, MemoryShares& shares);
 
 // The unfinished folder that rank 0 has created, and its durable files.
-struct BegunFolder {
+struct CreatedFolder {
   std::string partial;
   std::vector<DurableFile> files;
 };
 // Sends rank 0's value to all ranks.
-Result<BegunFolder> share_begun(Team& team, const BegunFolder& own);
+Result<CreatedFolder> share_created_folder(Team& team, const CreatedFolder& own);
 
 }  // namespace shw

@@ -338,7 +338,7 @@ Status CollectiveWriter::write_all() {
 }
 
 // Sends the checksums of each rank's chunks to all: (chunk, a, b, out of range).
-Result<MadeElements> share_elements(Team& team, MadeElements own) {
+Result<WrittenElementSums> share_elements(Team& team, WrittenElementSums own) {
   std::vector<std::uint64_t> rows;
   for (std::size_t tile = 0; tile < own.size(); ++tile) {
     if (!own[tile]) continue;
@@ -362,7 +362,7 @@ Result<MadeElements> share_elements(Team& team, MadeElements own) {
 
 }  // namespace
 
-Result<MadeElements> write_in_team(const FileWriting& with, TeamJournal& journal) {
+Result<WrittenElementSums> write_in_team(const FileWriting& with, TeamJournal& journal) {
   Team& team = *with.run.team;
   const FileDone done = [&](const DurableFile& file) { return journal.add(file); };
   FileWriter writer(with, done);

@@ -107,7 +107,7 @@ void add_hypotheses_from_shapes(const ErrorMessage& message, std::optional<World
   add_hypothesis_adapter_rank(shapes, all);
   add_hypothesis_diffusion_width(shapes, all);
   add_hypothesis_gated(shapes, all);
-  add_hypothesis_other_model(shapes, all);
+  add_hypothesis_different_model(shapes, all);
   if (shapes.traits.diffusion || saves_whole_arrays(message.kind->loader))
     all.erase(std::remove_if(all.begin(), all.end(), is_about_ranks), all.end());
   if (!message.kind->meanings[0].title.empty()) add_hypotheses_from_program(message, all);

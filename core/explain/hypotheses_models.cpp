@@ -28,7 +28,7 @@ std::string_view family_of_text_width(std::int64_t width) {
 }
 
 // "down_blocks.1.attentions.0.transformer_blocks.0.attn2.to_k.weight": takes the encoded text.
-bool takes_text(std::string_view name) {
+bool reads_encoded_text(std::string_view name) {
   const bool is_key = name.find("to_k") != name.npos || name.find("to_v") != name.npos;
   return name.find("attn2") != name.npos && is_key;
 }
@@ -50,7 +50,7 @@ std::string_view kind_of_channels(std::int64_t channels) {
   }
 }
 
-Hypothesis of_other_family(double weight) {
+Hypothesis different_family(double weight) {
   Hypothesis one{"H-D", &kShapeMismatch, WrongSide::kRequest, weight};
   one.command = "shardwright info CHECKPOINT";
   return one;
@@ -69,10 +69,10 @@ void add_hypothesis_diffusion_width(const ShapeCase& shapes, std::vector<Hypothe
   const ErrorMessage& message = shapes.message;
   if (shapes.differing != std::vector<std::size_t>{1}) return;
   const std::int64_t saved = message.saved[1], current = message.current[1];
-  if (takes_text(message.name)) {
+  if (reads_encoded_text(message.name)) {
     const std::string_view from = family_of_text_width(saved), to = family_of_text_width(current);
     if (from.empty() || to.empty()) return;
-    Hypothesis one = of_other_family(0.92);
+    Hypothesis one = different_family(0.92);
     one.title = fmt::format("the file is for {}, the model that loads for {}", from, to);
     one.text = fmt::format(
         "This layer takes the encoded prompt, {} wide in the file and {} in the model. Nothing is "
@@ -81,7 +81,7 @@ void add_hypothesis_diffusion_width(const ShapeCase& shapes, std::vector<Hypothe
     one.decide = "The same layer in the other files of the run (LoRA, ControlNet).";
     all.push_back(std::move(one));
   } else if (is_first_convolution(message.name)) {
-    Hypothesis one = of_other_family(0.9);
+    Hypothesis one = different_family(0.9);
     one.title = fmt::format("the file is {}, the model that loads {}", kind_of_channels(saved),
                             kind_of_channels(current));
     one.text = fmt::format(

@@ -161,7 +161,7 @@ void add_wrapper(const std::vector<std::string>& names, bool missing,
 }
 
 // Names of weights that PEFT has wrapped, where an adapter's matrices are beside them.
-std::vector<std::string> wrapped_beside_adapter(const std::vector<std::string>& unexpected) {
+std::vector<std::string> wrapped_names_with_adapter(const std::vector<std::string>& unexpected) {
   std::vector<std::string> wrapped;
   if (count_with(unexpected, ".lora_") == 0) return wrapped;
   for (const std::string& name : unexpected) {
@@ -306,7 +306,7 @@ void add_list(const std::vector<std::string>& names, const MessageKind* kind, bo
 
 void add_hypotheses_from_names(const KeyLists& keys, std::vector<Hypothesis>& all) {
   // They pair up with missing names, and a rename would lose the adapter.
-  if (const auto wrapped = wrapped_beside_adapter(keys.unexpected); !wrapped.empty())
+  if (const auto wrapped = wrapped_names_with_adapter(keys.unexpected); !wrapped.empty())
     return add_list(wrapped, keys.unexpected_kind, false, all);
   add_pairs(keys, all);
   if (!all.empty()) return;

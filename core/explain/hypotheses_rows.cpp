@@ -289,7 +289,7 @@ void add_hypothesis_extra_state(const ShapeCase& shapes, std::vector<Hypothesis>
   all.push_back(std::move(one));
 }
 
-void add_hypothesis_other_model(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+void add_hypothesis_different_model(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   const Extents &saved = shapes.message.saved, &current = shapes.message.current;
   if (saved == current) return;
   bool alone = all.empty();

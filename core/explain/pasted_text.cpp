@@ -18,7 +18,7 @@ std::size_t after_escape(std::string_view text, std::size_t at) {
 }
 
 // Compares with a shape in which 0 stands for any digit: "0000-00-00".
-bool looks_like(std::string_view text, std::string_view shape) {
+bool matches_shape(std::string_view text, std::string_view shape) {
   if (text.size() < shape.size()) return false;
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] == '0' ? !is_digit(text[i]) : text[i] != shape[i]) return false;
@@ -45,8 +45,8 @@ std::size_t rank_prefix(std::string_view text) {
 // Length of "2026-11-21T03:14:15,123Z" or "03:14:15"; 0 if absent.
 std::size_t time_prefix(std::string_view text) {
   std::size_t at = 0;
-  if (looks_like(text, "0000-00-00")) at = 11;
-  if (at > text.size() || !looks_like(text.substr(at), "00:00:00")) return 0;
+  if (matches_shape(text, "0000-00-00")) at = 11;
+  if (at > text.size() || !matches_shape(text.substr(at), "00:00:00")) return 0;
   at += 8;
   while (at < text.size() && (is_digit(text[at]) || text[at] == '.' || text[at] == ',')) ++at;
   if (at < text.size() && text[at] == 'Z') ++at;

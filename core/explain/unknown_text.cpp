@@ -22,7 +22,7 @@ bool ends_like_file(std::string_view word) {
 }
 
 // "model.layers.0.mlp.down_proj.weight": at least three parts, not a file.
-bool is_like_tensor(std::string_view word) {
+bool resembles_tensor_name(std::string_view word) {
   return word.size() <= kLongestName && !ends_like_file(word) &&
          std::count(word.begin(), word.end(), '.') >= 2 && word.find("..") == word.npos &&
          (word.ends_with("weight") || word.ends_with("bias") ||
@@ -35,7 +35,7 @@ std::string_view tensor_in(std::string_view text) {
     while (end < text.size() && is_in_name(text[end])) ++end;
     std::string_view word = text.substr(at, end - at);
     while (!word.empty() && word.back() == '.') word.remove_suffix(1);
-    if (is_like_tensor(word)) return word;
+    if (resembles_tensor_name(word)) return word;
     at = end + 1;
   }
   return {};

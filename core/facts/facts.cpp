@@ -7,9 +7,10 @@
 namespace shw {
 
 Facts build_facts(const CheckInput& input) {
-  Facts facts{
-      input, filled_in(input.checkpoint, input.progress), {}, find_other_orders(input), {}, {}, {},
-      {}};
+  Facts facts{input, filled_in(input.checkpoint, input.progress),
+              {},    find_different_orders(input),
+              {},    {},
+              {},    {}};
   if (facts.states == nullptr) {
     facts.states = std::make_shared<const std::vector<OptimizerState>>(
         optimizer_states(input.checkpoint, input.progress));

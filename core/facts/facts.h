@@ -11,18 +11,18 @@
 #include "core/facts/states/optimizer_settings.h"
 #include "core/facts/storage/filled.h"
 #include "core/facts/storage/unlisted_tiles.h"
-#include "core/facts/values/value_looks.h"
+#include "core/facts/values/optimizer_values.h"
 
 namespace shw {
 
 struct Facts : CheckInput {
   FilledReport filled;             // values that an earlier repair filled in
   DerivedLayouts derived_layouts;  // from a router's shape, then from the matrices of its layer
-  std::vector<OtherOrder> other_orders;  // only with a spec
-  UnlistedTiles unlisted;                // from Depth::kHeaders on: reads chunk headers
-  OptimizerSettings optimizer_settings;  // from Depth::kHeaders on: reads entries
-  std::optional<ConfigFit> config_fit;   // set if a config.json exists next to the weights
-  ValueLooks looks;                      // at Depth::kData, on request of look_at_values()
+  std::vector<DifferentOrder> other_orders;  // only with a spec
+  UnlistedTiles unlisted;                    // from Depth::kHeaders on: reads chunk headers
+  OptimizerSettings optimizer_settings;      // from Depth::kHeaders on: reads entries
+  std::optional<ConfigFit> config_fit;       // set if a config.json exists next to the weights
+  OptimizerValues looks;                     // at Depth::kData, on request of look_at_values()
 };
 
 Facts build_facts(const CheckInput& input);

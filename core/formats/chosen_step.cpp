@@ -8,7 +8,7 @@
 
 namespace shw {
 
-Finding told_chosen(const ChosenStep& chosen) {
+Finding chosen_step_finding(const ChosenStep& chosen) {
   std::string cause = fmt::format("Opened {}, {}.", chosen.folder, chosen.why);
   if (chosen.gone)
     cause = fmt::format("{}: it was deleted, or its save never began. {}", *chosen.gone, cause);

@@ -18,6 +18,6 @@ struct ChosenStep {
   std::vector<std::string> without_model = {};
 };
 // The finding that tells which step was opened.
-Finding told_chosen(const ChosenStep& chosen);
+Finding chosen_step_finding(const ChosenStep& chosen);
 
 }  // namespace shw

@@ -237,7 +237,7 @@ void complete_params(Json& json) {
 }
 
 // The config of a text encoder of transformers.
-std::optional<LibraryConfig> text_encoder_config(const DirectoryLook& look) {
+std::optional<LibraryConfig> text_encoder_config(const DirectoryContents& look) {
   LibraryConfig config{"config.json", "transformers", "", read_small_json(look, "config.json"), {}};
   const Json* classes = member_at(config.json, "architectures");
   if (classes == nullptr || !classes->is_array() || classes->size() != 1 ||
@@ -249,7 +249,7 @@ std::optional<LibraryConfig> text_encoder_config(const DirectoryLook& look) {
 }
 
 // The config beside the weights, if its library is known and is not transformers.
-std::optional<LibraryConfig> library_config(const DirectoryLook& look) {
+std::optional<LibraryConfig> library_config(const DirectoryContents& look) {
   LibraryConfig config;
   config.file = "config.json";
   config.json = read_small_json(look, config.file);
@@ -284,7 +284,8 @@ std::optional<LibraryConfig> library_config(const DirectoryLook& look) {
 }  // namespace
 
 std::shared_ptr<const Checkpoint> with_config_findings(std::shared_ptr<const Checkpoint> opened,
-                                                       const DirectoryLook& look, FolderIs folder) {
+                                                       const DirectoryContents& look,
+                                                       FolderIs folder) {
   const std::optional<LibraryConfig> config =
       folder == FolderIs::kWhole ? library_config(look) : text_encoder_config(look);
   if (!config) return opened;

@@ -14,6 +14,7 @@ enum class FolderIs : std::uint8_t { kWhole, kComponent };
 
 // Adds a finding for each size or count that the config contradicts.
 std::shared_ptr<const Checkpoint> with_config_findings(std::shared_ptr<const Checkpoint> opened,
-                                                       const DirectoryLook& look, FolderIs folder);
+                                                       const DirectoryContents& look,
+                                                       FolderIs folder);
 
 }  // namespace shw

@@ -169,7 +169,7 @@ const UnreadFormat* unread_format_of(std::span<const Entry> entries) {
 Result<FolderKind> kind_of_folder(std::shared_ptr<const Directory> directory, std::size_t most,
                                   std::span<const FormatRow> rows) {
   ShortList shortened(std::move(directory), most);
-  DirectoryLook look(shortened);
+  DirectoryContents look(shortened);
   FolderKind kind;
   for (const FormatRow& row : rows) {
     if (row.recognises == nullptr) continue;

@@ -18,9 +18,9 @@ namespace shw {
 
 // A directory before anything in it is opened. The listing is made on first use, which an index
 // with a known name avoids.
-class DirectoryLook {
+class DirectoryContents {
  public:
-  explicit DirectoryLook(const Directory& directory) : directory_(directory) {}
+  explicit DirectoryContents(const Directory& directory) : directory_(directory) {}
   const Directory& directory() const { return directory_; }
   Entry entry(std::string_view path) const { return directory_.stat(std::string(path)); }
   Result<std::span<const Entry>> entries() const;
@@ -54,7 +54,7 @@ struct FormatRow {
   std::string_view sign = {};  // what identifies the format, for people: ".metadata"
   // Judges by contents and first bytes, never by the directory's name. Null if the opener of
   // another row distinguishes the two.
-  Result<bool> (*recognises)(const DirectoryLook& look) = nullptr;
+  Result<bool> (*recognises)(const DirectoryContents& look) = nullptr;
   // Reads metadata only, no tensor data. Null together with `recognises`.
   OpenedCheckpoint (*open)(std::shared_ptr<const Directory> directory,
                            Progress* progress) = nullptr;

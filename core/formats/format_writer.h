@@ -80,7 +80,7 @@ struct Outputs {
 // --- positions in files
 
 // A chunk to be written: its elements, row-major and little-endian, and its item.
-struct MadeTile {
+struct WrittenTile {
   std::uint32_t tensor = 0, tile = 0;  // indices in Outputs
   std::uint32_t file = 0;              // index in LaidOut::files
   std::uint64_t offset = 0, length = 0;
@@ -106,7 +106,7 @@ struct LaidOut {
     bool is_beside = false;  // contains no tensor: the writer neither lays it out nor seals it
   };
   std::vector<File> files;
-  std::vector<MadeTile> made;  // in the order of Outputs
+  std::vector<WrittenTile> made;  // in the order of Outputs
   // Indices in `made` grouped by file, so that sealing a file does not scan all of them.
   std::vector<std::uint32_t> made_by_file = {};
   std::vector<OutputBytes> before;  // headers that do not depend on chunk data

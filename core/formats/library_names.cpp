@@ -112,7 +112,7 @@ nlohmann::json config_at(const Directory& directory, const std::string& path) {
   return parsed.problem.empty() ? std::move(parsed.tree) : nlohmann::json();
 }
 
-bool says_text(const nlohmann::json& config, const char* key) {
+bool has_text_value(const nlohmann::json& config, const char* key) {
   auto found = config.find(key);
   return found != config.end() && found->is_string();
 }
@@ -125,10 +125,10 @@ LibraryNames library_names(const Checkpoint* source, const std::string& folder, 
   if (auto known = stem_at_hand(files, names_stay)) return *known;
   const Directory& directory = *source->directory();
   const nlohmann::json config = config_at(directory, folder + "config.json");
-  const bool is_of_model =
-      config.is_object() && (says_text(config, "model_type") || config.contains("architectures"));
+  const bool is_of_model = config.is_object() && (has_text_value(config, "model_type") ||
+                                                  config.contains("architectures"));
   if (is_of_model) return {"model", "pytorch_model.bin"};
-  if (config.is_object() && says_text(config, "_class_name")) return own_names(kDiffusers);
+  if (config.is_object() && has_text_value(config, "_class_name")) return own_names(kDiffusers);
   const Entry adapter = directory.stat(folder + "adapter_config.json");
   if (adapter.kind == EntryKind::kFile) return own_names(kPeft);
   if (auto own = names_as_they_are(*source, files); own && folder.empty()) return *own;

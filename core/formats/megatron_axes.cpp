@@ -27,7 +27,7 @@ bool is_layer(std::string_view name, const std::array<std::string_view, N>& laye
 }
 
 // Removes the last part of a dotted name and returns it.
-std::string_view take_last(std::string_view& name) {
+std::string_view consume_last(std::string_view& name) {
   const std::size_t dot = name.rfind('.');
   const std::string_view last = dot == std::string_view::npos ? name : name.substr(dot + 1);
   name = dot == std::string_view::npos ? std::string_view{} : name.substr(0, dot);
@@ -44,9 +44,9 @@ bool is_numbered_word(std::string_view text, std::string_view word) {
 }  // namespace
 
 TensorCut tensor_cut(std::string_view name, std::optional<bool> is_gated) {
-  const std::string_view parameter = take_last(name);
-  const std::string_view layer = take_last(name);
-  const std::string_view around = take_last(name);
+  const std::string_view parameter = consume_last(name);
+  const std::string_view layer = consume_last(name);
+  const std::string_view around = consume_last(name);
   const bool is_weight = is_numbered_word(parameter, "weight");
   const bool is_bias = is_numbered_word(parameter, "bias");
   if (layer.find("norm") != std::string_view::npos ||
@@ -68,7 +68,7 @@ std::optional<LocalExpert> local_expert(std::string_view name) {
   constexpr std::string_view kLocal = ".local_experts.", kGrouped = ".experts.linear_fc";
   auto number_at = [&](std::size_t at) -> std::optional<LocalExpert> {
     std::string_view rest = name.substr(at);
-    const auto number = take_number(rest);
+    const auto number = consume_number(rest);
     if (!number || *number > (1 << 20)) return std::nullopt;
     return LocalExpert{at, name.size() - at - rest.size(), static_cast<std::uint32_t>(*number)};
   };

@@ -75,7 +75,7 @@ void add_listed(ListedModule module, std::vector<ListedModule>& modules) {
 }
 
 // Adds the branches of a Router, which have subfolders: "query_0_StaticEmbedding".
-void add_branches(const DirectoryLook& look, const std::string& folder,
+void add_branches(const DirectoryContents& look, const std::string& folder,
                   std::vector<ListedModule>& modules) {
   const std::string before = folder.empty() ? "" : folder + "/";
   const std::string list = before + std::string(kRouterList);
@@ -106,7 +106,7 @@ bool has_tensors_of(const Checkpoint& c, const std::string& prefix) {
   return false;
 }
 
-std::optional<Finding> missing_files(const ListedModule& module, const DirectoryLook& look,
+std::optional<Finding> missing_files(const ListedModule& module, const DirectoryContents& look,
                                      const std::set<std::string>& with_weights) {
   const ModuleKind* kind = kind_of_module(module.type);
   if (kind == nullptr || module.folder.empty()) return std::nullopt;
@@ -145,8 +145,8 @@ std::optional<Extents> configured_extents(const nlohmann::json& config,
   return extents;
 }
 
-std::vector<Finding> other_shapes(const ListedModule& module, const DirectoryLook& look,
-                                  const Checkpoint& c) {
+std::vector<Finding> mismatched_shapes(const ListedModule& module, const DirectoryContents& look,
+                                       const Checkpoint& c) {
   std::vector<Finding> findings;
   const std::string path = module.folder + "/config.json";
   std::optional<nlohmann::json> config;
@@ -200,8 +200,8 @@ std::optional<std::int64_t> size_in(const nlohmann::json& config,
 
 // Compares the width of a transformer at the top with the pooling after it, and its own width with
 // that of a Dense after it if pooling does not widen it.
-std::vector<Finding> other_widths(const std::vector<ListedModule>& listed,
-                                  const DirectoryLook& look) {
+std::vector<Finding> mismatched_widths(const std::vector<ListedModule>& listed,
+                                       const DirectoryContents& look) {
   const auto width = size_in(read_small_json(look, "config.json"), {"hidden_size", "dim"});
   if (!width || listed.empty() || listed.front().type != "Transformer" ||
       !listed.front().folder.empty())
@@ -336,7 +336,7 @@ std::optional<Finding> half_variant(std::span<const Entry> entries,
 
 }  // namespace
 
-std::vector<ListedModule> listed_modules(const DirectoryLook& look) {
+std::vector<ListedModule> listed_modules(const DirectoryContents& look) {
   std::vector<ListedModule> modules;
   const nlohmann::json json = read_small_json(look, std::string(kModuleList));
   if (!json.is_array()) return modules;
@@ -352,7 +352,7 @@ std::vector<ListedModule> listed_modules(const DirectoryLook& look) {
   return modules;
 }
 
-std::vector<FolderPart> module_parts(const DirectoryLook& look, std::span<const Entry> entries,
+std::vector<FolderPart> module_parts(const DirectoryContents& look, std::span<const Entry> entries,
                                      std::span<const FormatRow> rows) {
   std::vector<FolderPart> parts;
   if (look.entry(kModuleList).kind != EntryKind::kFile) return parts;
@@ -369,7 +369,7 @@ std::vector<FolderPart> module_parts(const DirectoryLook& look, std::span<const 
 }
 
 std::shared_ptr<const Checkpoint> with_module_findings(std::shared_ptr<const Checkpoint> opened,
-                                                       const DirectoryLook& look,
+                                                       const DirectoryContents& look,
                                                        std::span<const FormatRow> rows) {
   const std::vector<ListedModule> listed = listed_modules(look);
   auto entries = look.entries();
@@ -381,11 +381,11 @@ std::shared_ptr<const Checkpoint> with_module_findings(std::shared_ptr<const Che
     if (has_tensors_of(*opened, prefix_of_folder(module.folder)))
       with_weights.insert(module.folder);
   }
-  std::vector<Finding> findings = other_widths(listed, look);
+  std::vector<Finding> findings = mismatched_widths(listed, look);
   for (const ListedModule& module : listed) {
     if (auto missing = missing_files(module, look, with_weights))
       findings.push_back(std::move(*missing));
-    for (Finding& finding : other_shapes(module, look, *opened))
+    for (Finding& finding : mismatched_shapes(module, look, *opened))
       findings.push_back(std::move(finding));
   }
   for (Finding& finding : findings)
@@ -395,7 +395,7 @@ std::shared_ptr<const Checkpoint> with_module_findings(std::shared_ptr<const Che
 
 // Reads {"vae": ["diffusers", "AutoencoderKL"], "safety_checker": [null, null], "_class_name": ..}.
 std::shared_ptr<const Checkpoint> with_component_findings(std::shared_ptr<const Checkpoint> opened,
-                                                          const DirectoryLook& look,
+                                                          const DirectoryContents& look,
                                                           std::span<const FormatRow> rows) {
   const nlohmann::json json = read_small_json(look, "model_index.json");
   auto entries = look.entries();

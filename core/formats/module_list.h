@@ -20,22 +20,22 @@ struct ListedModule {
 };
 
 // Empty if modules.json is missing or unreadable.
-std::vector<ListedModule> listed_modules(const DirectoryLook& look);
+std::vector<ListedModule> listed_modules(const DirectoryContents& look);
 
 // Folders of modules with weights. If modules.json is unreadable: top folders whose name begins
 // with a number.
-std::vector<FolderPart> module_parts(const DirectoryLook& look, std::span<const Entry> entries,
+std::vector<FolderPart> module_parts(const DirectoryContents& look, std::span<const Entry> entries,
                                      std::span<const FormatRow> rows);
 
 // Adds a finding for each module whose files are missing, or whose weights differ in shape from its
 // config.json.
 std::shared_ptr<const Checkpoint> with_module_findings(std::shared_ptr<const Checkpoint> opened,
-                                                       const DirectoryLook& look,
+                                                       const DirectoryContents& look,
                                                        std::span<const FormatRow> rows);
 
 // Adds such findings for the components that model_index.json of diffusers names.
 std::shared_ptr<const Checkpoint> with_component_findings(std::shared_ptr<const Checkpoint> opened,
-                                                          const DirectoryLook& look,
+                                                          const DirectoryContents& look,
                                                           std::span<const FormatRow> rows);
 
 }  // namespace shw

@@ -43,7 +43,7 @@ std::vector<std::string> numbered_stems(std::span<const Entry> entries,
   return stems.size() > 1 ? stems : std::vector<std::string>{};
 }
 
-Finding told_models(const std::vector<std::string>& files) {
+Finding several_models_finding(const std::vector<std::string>& files) {
   Finding finding = read_note(
       files.front(),
       fmt::format("{} models lie side by side, numbered as accelerate's save_state numbers them "
@@ -69,13 +69,13 @@ OpenedCheckpoint open_numbered_models(const std::shared_ptr<const Directory>& ar
     }
     if (parts.empty()) continue;
     SHW_TRY(auto joined, join_folders(around, parts));
-    return CheckpointBuilder::with_finding(*joined, told_models(files));
+    return CheckpointBuilder::with_finding(*joined, several_models_finding(files));
   }
   return std::shared_ptr<const Checkpoint>();
 }
 
 OpenedCheckpoint open_state_of_models(const std::shared_ptr<const Directory>& around,
-                                      const DirectoryLook& look, Progress* progress) {
+                                      const DirectoryContents& look, Progress* progress) {
   const bool has_second =
       std::any_of(kNumberedNames.begin(), kNumberedNames.end(), [&](const NumberedNames& names) {
         const std::string second = fmt::format("{}_1{}", names.stem, names.ending);

@@ -18,6 +18,6 @@ OpenedCheckpoint open_numbered_models(const std::shared_ptr<const Directory>& ar
 // (optimizer.bin, random_states_0.pkl) and a missing index show that each file is a model; null
 // otherwise.
 OpenedCheckpoint open_state_of_models(const std::shared_ptr<const Directory>& around,
-                                      const DirectoryLook& look, Progress* progress);
+                                      const DirectoryContents& look, Progress* progress);
 
 }  // namespace shw

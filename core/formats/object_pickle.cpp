@@ -29,7 +29,7 @@ void add_names(const PickleTree& tree, ObjectPickle& out) {
     out.names.push_back({global.module, global.name, global.called_at.value_or(global.at),
                          global.called_at.has_value(), kind});
   }
-  if (!out.odd_call_at) out.odd_call_at = tree.odd_call_at();
+  if (!out.unusual_call_at) out.unusual_call_at = tree.unusual_call_at();
 }
 
 Status scan_archive(const ItemRange& range, ObjectPickle& out) {
@@ -103,7 +103,7 @@ Status scan_item(const Checkpoint& checkpoint, const ItemPlace& place, ObjectPic
           undo_transforms(range, transforms, kMostDecompressed, ItemPart::kPayload, nullptr));
   SHW_CHECK(scan_range(plain, out));
   for (UnknownName& name : out.names) name.at = range.offset;
-  if (out.odd_call_at) out.odd_call_at = range.offset;
+  if (out.unusual_call_at) out.unusual_call_at = range.offset;
   return {};
 }
 
@@ -122,8 +122,8 @@ Result<ObjectPickle> scan_object(const Checkpoint& checkpoint, std::size_t objec
   for (const ItemPlace& item : items) {
     ObjectPickle one;
     auto status = scan_item(checkpoint, item, one);
-    const bool is_telling = !one.names.empty() || one.odd_call_at.has_value();
-    if (is_telling && out.names.empty() && !out.odd_call_at) out = std::move(one);
+    const bool is_telling = !one.names.empty() || one.unusual_call_at.has_value();
+    if (is_telling && out.names.empty() && !out.unusual_call_at) out = std::move(one);
     if (status) continue;
     // Beyond our limits: not examined, but not damaged.
     if (status.error().kind == ErrorKind::kUnsupported)
@@ -132,7 +132,7 @@ Result<ObjectPickle> scan_object(const Checkpoint& checkpoint, std::size_t objec
       damaged = std::move(status).error();
   }
   if (!damaged) return out;
-  const bool says_nothing = out.names.empty() && !out.odd_call_at && out.not_read.empty();
+  const bool says_nothing = out.names.empty() && !out.unusual_call_at && out.not_read.empty();
   Error error = naming(std::move(*damaged), row.fqn);
   if (says_nothing) return tl::unexpected<Error>(std::move(error));
   out.damaged = std::move(error);

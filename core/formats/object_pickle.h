@@ -20,8 +20,8 @@ struct UnknownName {
 
 struct ObjectPickle {
   std::string file;
-  std::vector<UnknownName> names;            // all names that are not kKnown, at most 256
-  std::optional<std::uint64_t> odd_call_at;  // position of a call whose callee is computed
+  std::vector<UnknownName> names;                // all names that are not kKnown, at most 256
+  std::optional<std::uint64_t> unusual_call_at;  // position of a call whose callee is computed
   std::string not_read;               // why the pickle was not read completely; empty if it was
   std::optional<Error> damaged = {};  // why the entry cannot be loaded at all
 };

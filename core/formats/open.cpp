@@ -101,7 +101,7 @@ OpenedCheckpoint refuse(const std::shared_ptr<const Directory>& around,
   // The error of the only candidate file is more helpful.
   if (const OnlyFile only = only_file(entries, rows);
       only.row != nullptr &&
-      (other == nullptr || (other->lies_beside && other->matches(only.path, only.path))))
+      (other == nullptr || (other->is_adjacent_file && other->matches(only.path, only.path))))
     return open_only(around, only, progress);
   if (other != nullptr) return unsupported(words_of_unread(*other), other->advice);
   if (entries.empty())
@@ -117,7 +117,7 @@ OpenedCheckpoint refuse(const std::shared_ptr<const Directory>& around,
 
 OpenedCheckpoint open_by_index(const FormatRow& row, std::shared_ptr<const Directory> around,
                                Rows rows, Progress* progress) {
-  DirectoryLook look(*around);
+  DirectoryContents look(*around);
   SHW_TRY(bool recognised, row.recognises(look));
   if (recognised) return row.open(std::move(around), progress);
   SHW_TRY(auto entries, look.entries());
@@ -126,8 +126,8 @@ OpenedCheckpoint open_by_index(const FormatRow& row, std::shared_ptr<const Direc
 
 // An unfinished save of another format: the recognised files (such as Megatron's common.pt) belong
 // to it.
-Result<std::optional<Error>> unfinished_beside(const FormatRow& row, const DirectoryLook& look,
-                                               Rows rows) {
+Result<std::optional<Error>> unfinished_save_in_folder(const FormatRow& row,
+                                                       const DirectoryContents& look, Rows rows) {
   if (!row.names_are_common) return std::nullopt;  // a checkpoint of its own
   for (const FormatRow& other : rows) {
     if (other.unfinished == nullptr) continue;
@@ -143,7 +143,7 @@ Result<std::optional<Error>> unfinished_beside(const FormatRow& row, const Direc
 // Adds a note about checkpoints in subfolders, because a stray file is not the whole run. Skipped
 // if an index defines the checkpoint.
 OpenedCheckpoint with_others_below(std::shared_ptr<const Checkpoint> opened, const FormatRow& row,
-                                   const DirectoryLook& look, Rows rows) {
+                                   const DirectoryContents& look, Rows rows) {
   if (opened->format().traits.has_index) return opened;
   SHW_TRY(auto entries, look.entries());
   auto others = others_below(entries, *row.format, rows);
@@ -183,7 +183,7 @@ OpenedCheckpoint open_parts(const std::shared_ptr<const Directory>& around,
       return opened;
     }
     parts.push_back(
-        {with_config_findings(std::move(*opened), DirectoryLook(*inside), FolderIs::kComponent),
+        {with_config_findings(std::move(*opened), DirectoryContents(*inside), FolderIs::kComponent),
          folder.folder, folder.prefix});
   }
   return join_folders(around, parts);
@@ -202,7 +202,7 @@ std::vector<std::string> weights_at_top(std::span<const Entry> entries, Rows row
   return weights;
 }
 
-Finding told_aside(std::vector<std::string> files) {
+Finding left_aside_finding(std::vector<std::string> files) {
   Finding finding;
   finding.rule = "how-read";
   finding.severity = Severity::kInfo;
@@ -216,7 +216,7 @@ Finding told_aside(std::vector<std::string> files) {
 // Opens the components of a pipeline, whatever weight files are next to its model_index.json; null
 // if there are none.
 OpenedCheckpoint open_pipeline(const std::shared_ptr<const Directory>& around,
-                               const DirectoryLook& look, Rows rows, Progress* progress) {
+                               const DirectoryContents& look, Rows rows, Progress* progress) {
   if (look.entry("model_index.json").kind != EntryKind::kFile)
     return std::shared_ptr<const Checkpoint>();
   SHW_TRY(auto entries, look.entries());
@@ -225,14 +225,15 @@ OpenedCheckpoint open_pipeline(const std::shared_ptr<const Directory>& around,
   SHW_TRY(auto opened, open_parts(around, {}, parts, rows, progress));
   opened = with_component_findings(std::move(opened), look, rows);
   auto aside = weights_at_top(entries, rows);
-  return aside.empty() ? opened
-                       : CheckpointBuilder::with_finding(*opened, told_aside(std::move(aside)));
+  return aside.empty()
+             ? opened
+             : CheckpointBuilder::with_finding(*opened, left_aside_finding(std::move(aside)));
 }
 
 // Opens the newest step or the joined parts below a folder; null if there are
 // neither.
 OpenedCheckpoint open_step_or_parts(const std::shared_ptr<const Directory>& around,
-                                    const DirectoryLook& look, Rows rows, Progress* progress) {
+                                    const DirectoryContents& look, Rows rows, Progress* progress) {
   SHW_TRY(auto entries, look.entries());
   auto parts = module_parts(look, entries, rows);
   if (parts.size() < 2) parts = folder_parts(entries, rows);
@@ -247,11 +248,11 @@ OpenedCheckpoint open_step_or_parts(const std::shared_ptr<const Directory>& arou
   if (!chosen) return std::shared_ptr<const Checkpoint>();
   auto opened = open_checkpoint(inside, progress, rows);
   if (!opened) return step_error(std::move(opened).error(), *chosen);
-  return CheckpointBuilder::with_finding(**opened, told_chosen(*chosen));
+  return CheckpointBuilder::with_finding(**opened, chosen_step_finding(*chosen));
 }
 
 OpenedCheckpoint open_below(const std::shared_ptr<const Directory>& around,
-                            const DirectoryLook& look, Rows rows, Progress* progress) {
+                            const DirectoryContents& look, Rows rows, Progress* progress) {
   SHW_TRY(auto opened, open_step_or_parts(around, look, rows, progress));
   if (opened == nullptr) return opened;
   return with_module_findings(std::move(opened), look, rows);
@@ -275,13 +276,13 @@ OpenedCheckpoint with_file_aside(const Checkpoint& below, const Checkpoint& top)
   for (const FileRow& file : top.files()) {
     if (file.referenced) files.push_back(file.path);
   }
-  return CheckpointBuilder::with_finding(below, told_aside(std::move(files)));
+  return CheckpointBuilder::with_finding(below, left_aside_finding(std::move(files)));
 }
 
 // Adds modules whose weights are in subfolders.
 OpenedCheckpoint with_modules(const std::shared_ptr<const Directory>& around,
-                              std::shared_ptr<const Checkpoint> opened, const DirectoryLook& look,
-                              Rows rows, Progress* progress) {
+                              std::shared_ptr<const Checkpoint> opened,
+                              const DirectoryContents& look, Rows rows, Progress* progress) {
   if (look.entry("modules.json").kind != EntryKind::kFile) return opened;
   SHW_TRY(auto entries, look.entries());
   const auto modules = module_parts(look, entries, rows);
@@ -300,7 +301,7 @@ std::pair<std::string, std::string> split(std::string path) {
 
 OpenedCheckpoint open_folder(std::shared_ptr<const Directory> directory, Progress* progress,
                              Rows rows) {
-  DirectoryLook look(*directory);
+  DirectoryContents look(*directory);
   SHW_TRY(auto pipeline, open_pipeline(directory, look, rows, progress));
   if (pipeline != nullptr) return pipeline;
   SHW_TRY(auto saved, open_state_of_models(directory, look, progress));
@@ -309,7 +310,7 @@ OpenedCheckpoint open_folder(std::shared_ptr<const Directory> directory, Progres
     if (row.recognises == nullptr) continue;
     SHW_TRY(bool recognised, row.recognises(look));
     if (!recognised) continue;
-    SHW_TRY(auto unfinished, unfinished_beside(row, look, rows));
+    SHW_TRY(auto unfinished, unfinished_save_in_folder(row, look, rows));
     if (unfinished) return tl::unexpected<Error>(std::move(*unfinished));
     auto opened = row.open(directory, progress);
     if (opened && row.names_are_common && !is_model_file(**opened)) {
@@ -427,7 +428,7 @@ OpenedCheckpoint open_named_file(const std::shared_ptr<const Directory>& around,
   }
   // Recognises a file by contents, whatever its name.
   auto alone = std::make_shared<OneFile>(around, name);
-  DirectoryLook look(*alone);
+  DirectoryContents look(*alone);
   for (const FormatRow& row : rows) {
     if (row.recognises == nullptr) continue;
     SHW_TRY(bool recognised, row.recognises(look));

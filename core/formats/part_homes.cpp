@@ -37,7 +37,7 @@ PartHomes all_at_the_top(const Outputs& outputs) {
           std::vector<std::uint32_t>(outputs.tensors.size(), 0)};
 }
 
-bool holds_file(const Directory& directory, const char* file) {
+bool contains_file(const Directory& directory, const char* file) {
   return directory.stat(file).kind == EntryKind::kFile;
 }
 
@@ -91,8 +91,8 @@ std::string name_in_file(const OutputTensor& tensor, const PartHome& home) {
 PartHomes part_homes(const Outputs& outputs) {
   const Checkpoint* source = outputs.source;
   if (source == nullptr || source->directory() == nullptr) return all_at_the_top(outputs);
-  const bool is_pipeline = holds_file(*source->directory(), "model_index.json");
-  if (!is_pipeline && !holds_file(*source->directory(), "modules.json"))
+  const bool is_pipeline = contains_file(*source->directory(), "model_index.json");
+  if (!is_pipeline && !contains_file(*source->directory(), "modules.json"))
     return all_at_the_top(outputs);
   PartHomes found;
   std::set<std::string> folders = folders_of_parts(*source);

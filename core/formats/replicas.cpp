@@ -158,8 +158,8 @@ std::uint64_t cost_of(const NonTensorEntry& row) {
 }
 
 // Compares bytes, because torch pickles equal values equally.
-Result<bool> ranks_say_the_same(const Checkpoint& checkpoint, const NonTensorEntry& row,
-                                Progress* progress) {
+Result<bool> ranks_agree(const Checkpoint& checkpoint, const NonTensorEntry& row,
+                         Progress* progress) {
   for (const ItemPlace& other : row.of_other_ranks) {
     if (!row.item) return false;
     auto equal = [&]() -> Result<bool> {
@@ -194,7 +194,7 @@ Result<std::string> mismatch_of(const Checkpoint& checkpoint, const Replica& rep
   const ItemHeader& two = copy.header;
   std::string words = "copies of one tile differ: " + checkpoint.file(first->file).path + " and " +
                       file + " were to hold the same";
-  if (!same_codec || !have_equal_layout(one, two) || !lies_as_it_is(one)) {
+  if (!same_codec || !have_equal_layout(one, two) || !is_stored_verbatim(one)) {
     SHW_TRY(bool equal, are_equal_elements(checkpoint, replica, one, two, progress));
     return equal ? std::string() : words;
   }
@@ -246,7 +246,7 @@ Result<OwnEntries> own_entries(const Checkpoint& checkpoint, std::uint64_t most,
       continue;
     }
     most -= cost;
-    SHW_TRY(bool alike, ranks_say_the_same(checkpoint, row, progress));
+    SHW_TRY(bool alike, ranks_agree(checkpoint, row, progress));
     if (!alike) found.differing.push_back(row.fqn);
   }
   return found;
@@ -263,9 +263,9 @@ Result<std::vector<std::string>> entries_of_other_ranks(const Checkpoint& checkp
   return names;
 }
 
-Result<std::vector<std::string>> left_behind(const Checkpoint& checkpoint,
-                                             const std::vector<std::string>& dropped,
-                                             Progress* progress) {
+Result<std::vector<std::string>> entries_left_behind(const Checkpoint& checkpoint,
+                                                     const std::vector<std::string>& dropped,
+                                                     Progress* progress) {
   SHW_TRY(std::vector<std::string> names, entries_of_other_ranks(checkpoint, progress));
   const std::unordered_set<std::string_view> gone(dropped.begin(), dropped.end());
   std::erase_if(names, [&](const std::string& fqn) { return gone.contains(fqn); });

@@ -46,8 +46,8 @@ Result<std::vector<std::string>> entries_of_other_ranks(const Checkpoint& checkp
                                                         Progress* progress, Team* team = nullptr);
 
 // The result of entries_of_other_ranks() for one process, without names in `dropped`.
-Result<std::vector<std::string>> left_behind(const Checkpoint& checkpoint,
-                                             const std::vector<std::string>& dropped,
-                                             Progress* progress);
+Result<std::vector<std::string>> entries_left_behind(const Checkpoint& checkpoint,
+                                                     const std::vector<std::string>& dropped,
+                                                     Progress* progress);
 
 }  // namespace shw

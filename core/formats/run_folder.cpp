@@ -23,7 +23,7 @@ bool is_tracker_space(char c) {
 }
 
 // Text of a tracker file; empty if there is none.
-std::string tracker_text(const DirectoryLook& look, const std::string& name) {
+std::string tracker_text(const DirectoryContents& look, const std::string& name) {
   const Entry entry = look.entry(name);
   if (entry.kind != EntryKind::kFile || entry.size == 0 || entry.size > kLongestTracker) return {};
   auto bytes = look.first_bytes(name, entry.size);
@@ -70,7 +70,7 @@ struct Tracked {
   bool is_there = false;
 };
 
-std::optional<Tracked> tracked_folder(const DirectoryLook& look, const TopFolders& top) {
+std::optional<Tracked> tracked_folder(const DirectoryContents& look, const TopFolders& top) {
   for (const char* tracker : {"latest", "latest_checkpointed_iteration.txt", "latest_universal"}) {
     const std::string text = tracker_text(look, tracker);
     if (text.empty() || text.find('/') != std::string::npos || !is_safe_relative_path(text))
@@ -88,7 +88,7 @@ std::optional<Tracked> tracked_folder(const DirectoryLook& look, const TopFolder
 
 // The folder with the greatest number, among names equal up to
 // numbers.
-std::optional<std::string> newest_alike(const TopFolders& top) {
+std::optional<std::string> newest_of_equal_names(const TopFolders& top) {
   std::map<std::string, std::string> newest;
   for (const std::string& folder : top.checkpoints) {
     // torch_checkpointing's name of a save until every rank has finished.
@@ -132,7 +132,8 @@ bool has_step_folder(const std::vector<std::string>& folders) {
 
 // The cache of Hugging Face's hub: refs/main names the folder in snapshots/ in use. It is not
 // needed if there is only one snapshot.
-std::optional<ChosenStep> hub_snapshot(const DirectoryLook& look, std::span<const Entry> entries) {
+std::optional<ChosenStep> hub_snapshot(const DirectoryContents& look,
+                                       std::span<const Entry> entries) {
   constexpr std::string_view kSnapshots = "snapshots/";
   std::set<std::string> revisions;
   for (const Entry& entry : entries) {
@@ -152,7 +153,7 @@ std::optional<ChosenStep> hub_snapshot(const DirectoryLook& look, std::span<cons
 
 }  // namespace
 
-Result<std::optional<ChosenStep>> chosen_step(const DirectoryLook& look,
+Result<std::optional<ChosenStep>> chosen_step(const DirectoryContents& look,
                                               std::span<const FormatRow> rows) {
   SHW_TRY(auto entries, look.entries());
   if (auto snapshot = hub_snapshot(look, entries)) return snapshot;
@@ -161,7 +162,7 @@ Result<std::optional<ChosenStep>> chosen_step(const DirectoryLook& look,
   std::optional<ChosenStep> chosen;
   if (tracked && tracked->is_there) {
     chosen = ChosenStep{tracked->folder, fmt::format("which {} names", tracked->tracker)};
-  } else if (auto newest = newest_alike(top)) {
+  } else if (auto newest = newest_of_equal_names(top)) {
     chosen = ChosenStep{*newest, top.checkpoints.size() == 1 ? "the only step in this folder"
                                                              : "the newest step by its number"};
   } else if (top.checkpoints.size() == 1) {

@@ -18,7 +18,7 @@
 
 namespace shw {
 
-Result<std::optional<ChosenStep>> chosen_step(const DirectoryLook& look,
+Result<std::optional<ChosenStep>> chosen_step(const DirectoryContents& look,
                                               std::span<const FormatRow> rows);
 struct FolderPart {
   std::string folder;

@@ -19,7 +19,7 @@ std::string joined_all(const std::vector<std::string>& names) {
 
 }  // namespace
 
-Status check_safetensors_can_say(const Outputs& outputs, bool sharded) {
+Status check_safetensors_can_store(const Outputs& outputs, bool sharded) {
   std::vector<std::string> wordless, others, pieces, unspellable, reserved;
   for (const OutputTensor& tensor : outputs.tensors) {
     if (safetensors_word(tensor.dtype).empty())

@@ -7,6 +7,6 @@ namespace shw {
 
 // kUnsupported names everything that safetensors cannot store: dtypes without a name there,
 // non-tensor entries, and in a plain checkpoint (not `sharded`) tensors in several chunks.
-Status check_safetensors_can_say(const Outputs& outputs, bool sharded);
+Status check_safetensors_can_store(const Outputs& outputs, bool sharded);
 
 }  // namespace shw

@@ -9,7 +9,7 @@ constexpr std::uint64_t kMostSmallJson = std::uint64_t{1} << 20;
 
 }  // namespace
 
-nlohmann::json read_small_json(const DirectoryLook& look, const std::string& path) {
+nlohmann::json read_small_json(const DirectoryContents& look, const std::string& path) {
   const Entry entry = look.entry(path);
   if (entry.kind != EntryKind::kFile || entry.size > kMostSmallJson) return {};
   auto bytes = look.first_bytes(path, entry.size);

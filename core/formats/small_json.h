@@ -9,6 +9,6 @@
 namespace shw {
 
 // Null if the file is missing, larger than 1 MiB or not JSON. Nested at most 16 levels deep.
-nlohmann::json read_small_json(const DirectoryLook& look, const std::string& path);
+nlohmann::json read_small_json(const DirectoryContents& look, const std::string& path);
 
 }  // namespace shw

@@ -13,7 +13,7 @@ struct UnreadFormat {
   std::string_view advice;
   // If true, a torch.save file in the same folder is still a checkpoint, or this file itself is
   // one.
-  bool lies_beside = false;
+  bool is_adjacent_file = false;
 };
 // Ordered: the first match determines the name.
 std::span<const UnreadFormat> unread_formats();

@@ -38,7 +38,7 @@ ChosenChunks choose_chunks(const Checkpoint& checkpoint, TensorId tensor) {
   const bool alone = checkpoint.chunks(tensor).size() == 1;
   for (ChunkId chunk : checkpoint.chunks(tensor)) {
     ExtentsView offsets = checkpoint.offsets(chunk), sizes = checkpoint.sizes(chunk);
-    if (!lies_inside(offsets, sizes, shape)) {
+    if (!is_inside(offsets, sizes, shape)) {
       chosen.outside = "the tile at " + to_text(offsets) + " of sizes " + to_text(sizes) +
                        " does not lie inside the shape " + to_text(shape);
       continue;

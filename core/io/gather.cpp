@@ -179,7 +179,7 @@ Status read_strided(const ByteSource& source, std::int64_t first, ExtentsView si
 Status read_box(const ByteSource& source, std::uint64_t offset, ExtentsView sizes, const Box& box,
                 std::size_t element, Bytes& to) {
   auto first = narrow<std::int64_t>(offset);
-  if (!first || !lies_inside(box.offsets, box.sizes, sizes) || !volume(sizes))
+  if (!first || !is_inside(box.offsets, box.sizes, sizes) || !volume(sizes))
     return fail(ErrorKind::kDamaged, "has no such box", {source.name(), offset});
   Extents strides = byte_strides(sizes, element);
   for (std::size_t d = 0; d < strides.size(); ++d) *first += box.offsets[d] * strides[d];

@@ -141,12 +141,12 @@ std::string owner_of(const Store& store, const std::string& path) {
 
 // True between the rename and the new owner file of a claim: the name holds the new owner, the file
 // still the old one.
-bool is_being_taken(const std::string& path, const std::string& owner) {
+bool is_being_claimed(const std::string& path, const std::string& owner) {
   std::string taken = kPartialMark + std::string(kTaken);
   std::size_t mark = path.rfind(taken);
   if (mark == std::string::npos) return false;
   std::string_view rest = std::string_view(path).substr(mark + taken.size());
-  auto pid = take_number(rest);
+  auto pid = consume_number(rest);
   if (!pid || *pid == 0 || !narrow<pid_t>(*pid) || std::to_string(*pid) == owner) return false;
   return ::kill(narrow<pid_t>(*pid).value(), 0) == 0 || errno != ESRCH;
 }
@@ -208,7 +208,7 @@ OwnerState owner_state(const Store& store, const std::string& path) {
     if (std::string named = owner_in_name(path); !named.empty()) text = std::move(named);
   }
   Owner owner = parsed(text), self = here();
-  if (is_being_taken(path, owner.pid)) return OwnerState::kLiveProcess;
+  if (is_being_claimed(path, owner.pid)) return OwnerState::kLiveProcess;
   if (text.empty()) return OwnerState::kNobody;
   if (is_dead_process(text)) return OwnerState::kDeadProcess;
   bool is_here = !owner.start.empty() && owner.host == self.host && owner.boot == self.boot &&

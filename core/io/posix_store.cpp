@@ -8,8 +8,8 @@
 #include <memory>
 
 #include "core/base/checked.h"
-#include "core/io/asked_end.h"
 #include "core/io/list_names.h"
+#include "core/io/path_suffix.h"
 #include "core/io/place.h"
 #include "core/io/posix_error.h"
 #include "core/io/posix_folder.h"
@@ -34,7 +34,7 @@ class PosixStore final : public Store {
                                                          &std::free);
     };
     if (auto whole = resolve(path)) return std::string(whole.get());
-    if (auto end = asked_end(path)) {
+    if (auto end = path_suffix(path)) {
       SHW_TRY(end->before, resolved(end->before));
       for (std::string& other : end->others) {
         SHW_TRY(other, resolved(other));

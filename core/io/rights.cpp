@@ -103,8 +103,8 @@ std::optional<std::string> real_path(const std::string& path) {
 
 }  // namespace
 
-Status check_made_by_this_user(const Store& store, const std::string& folder,
-                               const std::vector<std::string>& files) {
+Status check_owned_by_this_user(const Store& store, const std::string& folder,
+                                const std::vector<std::string>& files) {
   if (!has_rights(store)) return {};
   const std::string clean = without_trailing_slashes(folder);
   struct stat status {};

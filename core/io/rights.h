@@ -12,8 +12,8 @@ namespace shw {
 // Checks that a resumed output folder was made by this user: it must be a real folder of this user
 // that nobody else may write to, and so must the listed `files` if they exist. Its name is
 // predictable, so another user could have prepared it. The kUsage error says what is wrong.
-Status check_made_by_this_user(const Store& store, const std::string& folder,
-                               const std::vector<std::string>& files);
+Status check_owned_by_this_user(const Store& store, const std::string& folder,
+                                const std::vector<std::string>& files);
 
 // The permission bits that a result may have at most.
 struct MostRights {

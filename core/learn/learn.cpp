@@ -162,7 +162,7 @@ class MapLearner {
     if (refuted_.contains(t))
       return "hashes of its rows are in A, but no map that was tried makes it "
              "to the bit";
-    if (!has_telling_lines(b_, t))
+    if (!has_distinctive_lines(b_, t))
       return "its elements are all equal, and no name beside it says which tensor it is";
     // For unrelated checkpoints, reading all remaining tensors would explain nothing.
     std::string nearly;

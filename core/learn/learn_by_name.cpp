@@ -58,7 +58,7 @@ class NameLearner {
         templates_.push_back(r);
     }
     for (const auto& [key, tensors] : groups_) {
-      for (std::size_t t : tensors) add_like_template(t);
+      for (std::size_t t : tensors) add_from_template(t);
     }
     add_equal_ones();
   }
@@ -79,7 +79,8 @@ class NameLearner {
     }
   }
   // Unexplained tensors with the same place as those that made the cell's neighbours.
-  std::vector<std::size_t> left_beside(std::size_t t, const Extents& lead, std::size_t cell) const {
+  std::vector<std::size_t> unexplained_neighbours(std::size_t t, const Extents& lead,
+                                                  std::size_t cell) const {
     std::vector<std::size_t> out;
     auto linked = links_.find(place_of_cell(to_.names[t], lead, cell));
     std::set<std::string> places;
@@ -122,7 +123,7 @@ class NameLearner {
     return shape.size() > weight.lead.size() && shape.size() < made.size() &&
            std::find(made.begin(), made.end(), shape.back()) != made.end();
   }
-  void add_like_template(std::size_t t) {
+  void add_from_template(std::size_t t) {
     std::vector<std::size_t> order = templates_;
     std::erase_if(order, [&](std::size_t r) { return !has_extent_of(t, rows_[r].row); });
     const std::string& key = to_.patterns[t].key;
@@ -131,14 +132,14 @@ class NameLearner {
              likeness_of_names(key, to_.patterns[rows_[b].row.to.front()].key);
     });
     for (std::size_t r : order) {
-      auto row = like_template(t, rows_[r].row);
+      auto row = row_from_template(t, rows_[r].row);
       if (!row) continue;
       take(std::move(*row));
       return;
     }
   }
 
-  std::optional<FoundRow> like_template(std::size_t t, const FoundRow& weight) {
+  std::optional<FoundRow> row_from_template(std::size_t t, const FoundRow& weight) {
     const Extents& shape = to_.shapes[t];
     const std::size_t lead = weight.lead.size();
     if (shape.size() <= lead || !std::equal(weight.lead.begin(), weight.lead.end(), shape.begin()))
@@ -170,7 +171,7 @@ class NameLearner {
   std::optional<std::vector<std::size_t>> parts_for(std::size_t t, const FoundRow& weight,
                                                     const Extents& sizes, std::size_t cell,
                                                     const std::vector<BoundOp>& ops) {
-    const std::vector<std::size_t> left = left_beside(t, weight.lead, cell);
+    const std::vector<std::size_t> left = unexplained_neighbours(t, weight.lead, cell);
     Extents wanted(to_.shapes[t].begin() + static_cast<std::ptrdiff_t>(weight.lead.size()),
                    to_.shapes[t].end());
     std::vector<std::size_t> out;
@@ -257,7 +258,7 @@ class NameLearner {
     std::map<std::string, FoundRow> rows;
     for (std::size_t cell = 0; cell < cells; ++cell) {
       bool any = false;
-      for (std::size_t f : left_beside(t, stacked, cell)) {
+      for (std::size_t f : unexplained_neighbours(t, stacked, cell)) {
         if (from_.shapes[f] != inner || from_.dtypes[f] != to_.dtypes[t] ||
             !is_equal(f, t, lead, cell))
           continue;
@@ -289,7 +290,7 @@ class NameLearner {
   }
 
   void take(FoundRow row) {
-    const bool is_constant = !has_telling_lines(to_, row.to.front());
+    const bool is_constant = !has_distinctive_lines(to_, row.to.front());
     to_.explained[row.to.front()] = true;
     for (const auto& cell : row.from) {
       for (std::size_t f : cell) from_.explained[f] = true;

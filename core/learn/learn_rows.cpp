@@ -23,7 +23,7 @@ void mark_explained(const FoundRow& row, LearnSide& from, LearnSide& to) {
 std::vector<bool> left_out_of(const LearnSide& side) {
   std::vector<bool> out(side.size());
   for (std::size_t i = 0; i < side.size(); ++i)
-    out[i] = side.explained[i] || side.same_as[i] != i || !has_telling_lines(side, i);
+    out[i] = side.explained[i] || side.same_as[i] != i || !has_distinctive_lines(side, i);
   return out;
 }
 
@@ -114,7 +114,7 @@ class RowLearner {
     if (added.empty() || side.checkpoint->directory() == nullptr) return std::vector<LineHashes>();
     auto made = only_computed(*side.checkpoint->directory(), std::move(part), progress_);
     if (!made) return std::vector<LineHashes>();
-    std::vector<AskedLines> asked;
+    std::vector<LineQuery> asked;
     for (const std::size_t i : added)
       asked.push_back(
           {*(*made)->find(side.checkpoint->fqn(TensorId{static_cast<std::uint32_t>(i)}))});
@@ -124,9 +124,9 @@ class RowLearner {
     return lines;
   }
 
-  static std::vector<AskedLines> left_of(const LearnSide& side, Dtype dtype, LineKind kind) {
+  static std::vector<LineQuery> left_of(const LearnSide& side, Dtype dtype, LineKind kind) {
     const std::vector<bool> out = left_out_of(side);
-    std::vector<AskedLines> asked;
+    std::vector<LineQuery> asked;
     for (std::size_t i = 0; i < side.size(); ++i) {
       const bool is_matrix = side.ndims[i] >= 2;
       const bool fits = dtype == Dtype::kUnknown || common_dtype(side.dtypes[i], dtype) == dtype;
@@ -137,7 +137,7 @@ class RowLearner {
   }
   // Lines of the remaining tensors; the others get none.
   Result<std::vector<LineHashes>> lines_of(const LearnSide& side, Dtype dtype, LineKind kind) {
-    const std::vector<AskedLines> asked = left_of(side, dtype, kind);
+    const std::vector<LineQuery> asked = left_of(side, dtype, kind);
     SHW_TRY(std::vector<LineHashes> found, line_hashes(*side.checkpoint, asked, progress_));
     std::vector<LineHashes> out(side.size());
     for (std::size_t i = 0; i < asked.size(); ++i)

@@ -12,7 +12,7 @@ namespace shw {
 namespace {
 
 // The tensor with the shorter name represents the others.
-bool stands_first(const LearnSide& side, std::size_t a, std::size_t b) {
+bool is_representative(const LearnSide& side, std::size_t a, std::size_t b) {
   if (side.names[a].size() != side.names[b].size())
     return side.names[a].size() < side.names[b].size();
   return side.names[a] < side.names[b];
@@ -29,10 +29,10 @@ void find_copies(LearnSide& side) {
   std::map<std::string, std::size_t> first;
   std::vector<std::string> contents(side.size());
   for (std::size_t i = 0; i < side.size(); ++i) {
-    if (!has_telling_lines(side, i)) continue;
+    if (!has_distinctive_lines(side, i)) continue;
     contents[i] = content_of(side, i);
     auto [at, is_new] = first.try_emplace(contents[i], i);
-    if (!is_new && stands_first(side, i, at->second)) at->second = i;
+    if (!is_new && is_representative(side, i, at->second)) at->second = i;
   }
   for (std::size_t i = 0; i < side.size(); ++i) {
     if (!contents[i].empty()) side.same_as[i] = first[contents[i]];
@@ -57,7 +57,7 @@ std::set<std::string> words_of(const std::string& name) {
 
 }  // namespace
 
-bool has_telling_lines(const LearnSide& side, std::size_t tensor) {
+bool has_distinctive_lines(const LearnSide& side, std::size_t tensor) {
   const std::vector<std::uint64_t>& lines = side.rows[tensor].hashes;
   return std::any_of(lines.begin(), lines.end(),
                      [](std::uint64_t line) { return !is_constant_line(line); });
@@ -94,7 +94,7 @@ Result<LearnSide> learn_side(std::shared_ptr<const Checkpoint> checkpoint, bool 
                              Progress* progress) {
   LearnSide side;
   side.checkpoint = checkpoint;
-  std::vector<AskedLines> asked;
+  std::vector<LineQuery> asked;
   for (TensorId tensor : checkpoint->tensors()) {
     const std::string fqn(checkpoint->fqn(tensor));
     side.names.push_back(is_source ? name_as_read(fqn) : fqn);

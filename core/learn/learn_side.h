@@ -33,7 +33,7 @@ Result<LearnSide> learn_side(std::shared_ptr<const Checkpoint> checkpoint, bool 
                              Progress* progress);
 
 // True if a line distinguishes the tensor from others, unlike in norms of ones.
-bool has_telling_lines(const LearnSide& side, std::size_t tensor);
+bool has_distinctive_lines(const LearnSide& side, std::size_t tensor);
 
 // Prefix of a name up to its last numeric part: "model.layers.3." for
 // "model.layers.3.mlp.linear_fc1.weight", empty for "model.norm.weight".

@@ -38,7 +38,7 @@ struct LineTask {
 
 class LinePass {
  public:
-  LinePass(const Checkpoint& checkpoint, std::span<const AskedLines> asked, Progress* progress)
+  LinePass(const Checkpoint& checkpoint, std::span<const LineQuery> asked, Progress* progress)
       : checkpoint_(checkpoint), asked_(asked), progress_(progress), out_(asked.size()) {}
 
   Result<std::vector<LineHashes>> run() {
@@ -130,7 +130,7 @@ class LinePass {
   }
 
   bool run_task(const LineTask& task) {
-    const AskedLines& asked = asked_[task.asked];
+    const LineQuery& asked = asked_[task.asked];
     const auto tensor = pieces_of(checkpoint_, asked.tensor, asked.dtype, progress_);
     if (!tensor) return false;
     Blocks blocks = blocks_of(task.asked);
@@ -180,7 +180,7 @@ class LinePass {
   }
 
   const Checkpoint& checkpoint_;
-  std::span<const AskedLines> asked_;
+  std::span<const LineQuery> asked_;
   Progress* progress_;
   std::vector<LineHashes> out_;
   std::vector<LineTask> tasks_;
@@ -201,7 +201,7 @@ std::size_t dims_in_line(ExtentsView shape, std::size_t width) {
 }
 
 Result<std::vector<LineHashes>> line_hashes(const Checkpoint& checkpoint,
-                                            std::span<const AskedLines> asked, Progress* progress) {
+                                            std::span<const LineQuery> asked, Progress* progress) {
   return LinePass(checkpoint, asked, progress).run();
 }
 

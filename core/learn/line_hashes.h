@@ -16,7 +16,7 @@ namespace shw {
 
 enum class LineKind : std::uint8_t { kRows, kColumns };
 
-struct AskedLines {
+struct LineQuery {
   TensorId tensor{};
   Dtype dtype = Dtype::kUnknown;  // to which elements are cast; kUnknown: not cast
   LineKind kind = LineKind::kRows;
@@ -39,6 +39,6 @@ std::size_t dims_in_line(ExtentsView shape, std::size_t width);
 
 // One result per element of `asked`. An error only if cancelled.
 Result<std::vector<LineHashes>> line_hashes(const Checkpoint& checkpoint,
-                                            std::span<const AskedLines> asked, Progress* progress);
+                                            std::span<const LineQuery> asked, Progress* progress);
 
 }  // namespace shw

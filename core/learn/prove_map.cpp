@@ -67,7 +67,7 @@ class MapProver {
   static Dtype narrower_source(const TargetTensor& tensor) {
     for (const Part& part : tensor.parts) {
       const bool is_cast = !part.is_padding() && part.saved != tensor.dtype;
-      if (is_cast && can_cast(part.saved, tensor.dtype) && holds_all_of(tensor.dtype, part.saved))
+      if (is_cast && can_cast(part.saved, tensor.dtype) && can_represent(tensor.dtype, part.saved))
         return part.saved;
     }
     return tensor.dtype;

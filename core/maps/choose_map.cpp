@@ -23,7 +23,7 @@ struct MapLeg {
 const std::string& world_before(const MapLeg& leg) {
   return leg.way == MapWay::kForward ? leg.map->from : leg.map->to;
 }
-const std::string& world_behind(const MapLeg& leg) {
+const std::string& world_after(const MapLeg& leg) {
   return leg.way == MapWay::kForward ? leg.map->to : leg.map->from;
 }
 
@@ -46,12 +46,12 @@ tl::unexpected<Error> no_way(const std::string& from, const std::string& to) {
 // The maps that lead from one world to another.
 Result<std::vector<MapLeg>> way_between(const std::string& from, const std::string& to) {
   for (const MapLeg& leg : all_legs()) {
-    if (world_before(leg) == from && world_behind(leg) == to) return std::vector<MapLeg>{leg};
+    if (world_before(leg) == from && world_after(leg) == to) return std::vector<MapLeg>{leg};
   }
   for (const MapLeg& first : all_legs()) {
     for (const MapLeg& second : all_legs()) {
-      if (world_before(first) == from && world_behind(first) == world_before(second) &&
-          world_behind(second) == to)
+      if (world_before(first) == from && world_after(first) == world_before(second) &&
+          world_after(second) == to)
         return std::vector<MapLeg>{first, second};
     }
   }
@@ -113,12 +113,12 @@ Status add_leg(const MapLeg& leg, const ModelFacts& facts, const std::vector<std
   out.tensors = tensors_after(bound);
   out.maps.push_back(leg.map->name);
   out.left_out.insert(out.left_out.end(), bound.left_out.begin(), bound.left_out.end());
-  out.to = world_behind(leg);
+  out.to = world_after(leg);
   out.bound.push_back(std::move(bound));
   return {};
 }
 
-const MapStates& states_behind(const MapLeg& leg) {
+const MapStates& states_after(const MapLeg& leg) {
   return leg.way == MapWay::kForward ? leg.map->to_states : leg.map->from_states;
 }
 
@@ -127,7 +127,7 @@ const MapStates& states_behind(const MapLeg& leg) {
 std::vector<MapTensor> add_states(const MapLeg& leg, bool is_last, CarriedStates& states,
                                   MappedSteps& out) {
   std::vector<MapTensor> made;
-  const MapStates* target = is_last ? &states_behind(leg) : nullptr;
+  const MapStates* target = is_last ? &states_after(leg) : nullptr;
   for (BoundMap& bound : bind_states(*leg.map, out.bound.back(), target, states)) {
     append(steps_of(bound, {}, out.steps.size()), out);
     std::vector<MapTensor> tensors = tensors_after(bound);
@@ -143,7 +143,7 @@ void finish_states(const MapLeg& last, CarriedStates& states, std::vector<MapTen
                    MappedSteps& out) {
   std::map<std::string, const MapTensor*> weights;
   for (const MapTensor& tensor : out.tensors) weights.emplace(tensor.fqn, &tensor);
-  std::vector<Step> masters = masters_of_weights(*last.map, last.way, states_behind(last), states);
+  std::vector<Step> masters = masters_of_weights(*last.map, last.way, states_after(last), states);
   for (const Step& step : masters) {
     const auto* copy = std::get_if<CopyStep>(&step);
     if (copy == nullptr) continue;
@@ -223,7 +223,7 @@ Result<MappedSteps> mapped_steps(const Checkpoint& checkpoint, const ModelMap* m
   }
   CarriedStates states;
   if (!leave_out.states)
-    states = find_states(out.tensors, states_behind(legs.back()), leave_out.patterns);
+    states = find_states(out.tensors, states_after(legs.back()), leave_out.patterns);
   keep_weights(states, out.tensors);
   std::vector<MapTensor> of_states;
   for (const MapLeg& leg : legs) {

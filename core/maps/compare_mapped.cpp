@@ -113,8 +113,8 @@ class MappedPair {
   Status compare_one(std::size_t entry, const std::string& saved) {
     SHW_TRY(const TargetTensor tensor, copy_of_entry(mapped_, entry));
     const TensorId at = *other_.find(saved);
-    HeldTensor made{tensor.dtype, tensor.shape, {}};
-    HeldTensor held{other_.dtype(at), copy_of(other_.shape(at)), {}};
+    LoadedTensor made{tensor.dtype, tensor.shape, {}};
+    LoadedTensor held{other_.dtype(at), copy_of(other_.shape(at)), {}};
     if (!reads_values_) {
       if (made.shape != held.shape)
         add(tensor.fqn, saved, shape_text(made, held), Kind::kShape);
@@ -122,23 +122,23 @@ class MappedPair {
         add(tensor.fqn, saved, dtype_text(held.dtype, made.dtype), Kind::kDtype);
       return {};
     }
-    if (bytes_when_held(made.dtype, made.shape) > kMostCompared ||
-        bytes_when_held(held.dtype, held.shape) > kMostCompared) {
+    if (bytes_when_loaded(made.dtype, made.shape) > kMostCompared ||
+        bytes_when_loaded(held.dtype, held.shape) > kMostCompared) {
       out_.unread.push_back(saved);
       return {};
     }
     SHW_TRY(TensorValues values, read_tensor(other_, at, kMostCompared));
     held.bytes = std::move(values.bytes);
-    if (values.uncovered != 0 || held.bytes.size() != bytes_when_held(held.dtype, held.shape)) {
+    if (values.uncovered != 0 || held.bytes.size() != bytes_when_loaded(held.dtype, held.shape)) {
       add(tensor.fqn, saved, "it is not whole: `check` says what is wrong", Kind::kDamaged);
       return {};
     }
-    made.bytes.resize(bytes_when_held(made.dtype, made.shape));
+    made.bytes.resize(bytes_when_loaded(made.dtype, made.shape));
     SHW_CHECK(read_parts(tensor, made));
     ++out_.compared;
     const Dtype is = held.dtype, was = made.dtype;
     if (is != was) widen(held, made);
-    take_padding(tensor, held, made);
+    copy_padding(tensor, held, made);
     moved_.emplace(to_hex(hash_of(reference_of(made, held).bytes)), tensor.fqn);
     const bool is_equal =
         made.dtype == held.dtype && made.shape == held.shape && made.bytes == held.bytes;
@@ -154,16 +154,16 @@ class MappedPair {
     return {};
   }
 
-  const HeldTensor& reference_of(const HeldTensor& made, const HeldTensor& held) const {
+  const LoadedTensor& reference_of(const LoadedTensor& made, const LoadedTensor& held) const {
     return is_other_compared_ ? made : held;
   }
-  const HeldTensor& compared_of(const HeldTensor& made, const HeldTensor& held) const {
+  const LoadedTensor& compared_of(const LoadedTensor& made, const LoadedTensor& held) const {
     return is_other_compared_ ? held : made;
   }
 
-  void add_difference(const std::string& fqn, const std::string& saved, const HeldTensor& made,
-                      const HeldTensor& held) {
-    const HeldTensor &is = compared_of(made, held), &was = reference_of(made, held);
+  void add_difference(const std::string& fqn, const std::string& saved, const LoadedTensor& made,
+                      const LoadedTensor& held) {
+    const LoadedTensor &is = compared_of(made, held), &was = reference_of(made, held);
     auto row = rows_.find(fqn);
     const RowLayout layout =
         row == rows_.end() ? RowLayout{} : layout_of(map_, *row->second, heads_);
@@ -197,7 +197,7 @@ class MappedPair {
   }
 
   // True if all elements of every cell that differs have one value.
-  static bool are_constant(const HeldTensor& one, std::size_t lead,
+  static bool are_constant(const LoadedTensor& one, std::size_t lead,
                            const std::set<CellPart>& where) {
     const auto cells =
         lead > one.shape.size()
@@ -229,9 +229,9 @@ class MappedPair {
   }
 
   // Converts both sides to float32, to compare numbers of two dtypes.
-  static void widen(HeldTensor& held, HeldTensor& made) {
+  static void widen(LoadedTensor& held, LoadedTensor& made) {
     if (!has_values(held.dtype) || !has_values(made.dtype)) return;
-    for (HeldTensor* one : {&held, &made}) {
+    for (LoadedTensor* one : {&held, &made}) {
       const std::vector<float> values = to_floats(one->dtype, one->bytes);
       const auto bytes = std::as_bytes(std::span(values));
       one->bytes.assign(bytes.begin(), bytes.end());
@@ -260,7 +260,7 @@ class MappedPair {
     out_.differences.push_back(std::move(difference));
   }
 
-  Status read_parts(const TargetTensor& tensor, HeldTensor& made) {
+  Status read_parts(const TargetTensor& tensor, LoadedTensor& made) {
     Bytes bytes;
     const Extents strides = row_major_strides(made.shape);
     const std::size_t width = size_of(made.dtype);
@@ -276,7 +276,8 @@ class MappedPair {
   }
 
   // Copies padding from the saved tensor, because padding may have any value and is not compared.
-  static void take_padding(const TargetTensor& tensor, const HeldTensor& held, HeldTensor& made) {
+  static void copy_padding(const TargetTensor& tensor, const LoadedTensor& held,
+                           LoadedTensor& made) {
     if (held.shape != made.shape || held.dtype != made.dtype) return;
     const Extents strides = row_major_strides(made.shape);
     const std::size_t width = size_of(made.dtype);
@@ -291,12 +292,12 @@ class MappedPair {
     }
   }
 
-  std::string shape_text(const HeldTensor& made, const HeldTensor& held) const {
+  std::string shape_text(const LoadedTensor& made, const LoadedTensor& held) const {
     return fmt::format("its shape is {}, and {} was expected",
                        to_text(compared_of(made, held).shape),
                        to_text(reference_of(made, held).shape));
   }
-  static std::string values_text(const HeldTensor& is, const HeldTensor& was) {
+  static std::string values_text(const LoadedTensor& is, const LoadedTensor& was) {
     if (is.dtype != was.dtype)
       return fmt::format("it is {}, and {} was expected; values differ too", name(is.dtype),
                          name(was.dtype));
@@ -417,7 +418,7 @@ void add_wrong_copies(const Checkpoint& compared, const BoundMap& bound,
 
 // True if nearly all names of `b` are names of `a` behind another prefix or wrapper: the two are of
 // one program, and the prefix alone makes them look like another's.
-bool are_alike_but_prefixed(const Checkpoint& a, const Checkpoint& b) {
+bool differ_only_by_prefix(const Checkpoint& a, const Checkpoint& b) {
   std::set<std::string> names;
   for (const TensorId tensor : a.tensors()) names.insert(bare_name(a.fqn(tensor)));
   std::size_t common = 0;
@@ -430,8 +431,7 @@ bool are_alike_but_prefixed(const Checkpoint& a, const Checkpoint& b) {
 bool needs_map(const Checkpoint& a, const Checkpoint& b, const ModelFacts& facts) {
   const std::string world_a = world_of(named_shapes(a), facts);
   const std::string world_b = world_of(named_shapes(b), facts);
-  return !world_a.empty() && !world_b.empty() && world_a != world_b &&
-         !are_alike_but_prefixed(a, b);
+  return !world_a.empty() && !world_b.empty() && world_a != world_b && !differ_only_by_prefix(a, b);
 }
 
 Result<std::optional<MappedComparison>> compare_mapped(

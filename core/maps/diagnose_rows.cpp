@@ -77,7 +77,7 @@ struct Cell {
 
   std::size_t width() const { return size_of(dtype); }
   bool is_matrix() const { return columns > 1 && rows.there.size() <= kMostTurned; }
-  HeldTensor held(BytesView bytes) const {
+  LoadedTensor held(BytesView bytes) const {
     const auto count = static_cast<std::int64_t>(rows.count());
     const auto row = static_cast<std::int64_t>(rows.length / width());
     return {dtype, {count, row}, Bytes(bytes.begin(), bytes.end())};
@@ -114,8 +114,8 @@ std::optional<std::string> turned_cell(const Cell& cell) {
   return "it is transposed";
 }
 
-std::optional<std::string> other_length(const HeldTensor& there, const HeldTensor& expected,
-                                        const RowLayout& layout) {
+std::optional<std::string> length_mismatch(const LoadedTensor& there, const LoadedTensor& expected,
+                                           const RowLayout& layout) {
   if (there.shape.size() != expected.shape.size() || there.shape.empty() ||
       there.shape.front() == expected.shape.front())
     return std::nullopt;
@@ -158,7 +158,7 @@ RowOrder repeated_by_group(std::int64_t groups, std::int64_t each) {
 }
 
 // Keys and values of a group stand once for each of its query heads, as in models without groups.
-std::optional<std::string> repeated_heads(const HeldTensor& there, const HeldTensor& expected,
+std::optional<std::string> repeated_heads(const LoadedTensor& there, const LoadedTensor& expected,
                                           const RowLayout& layout) {
   const std::size_t lead = layout.lead, ndim = expected.shape.size();
   if (layout.parts.size() != 3 || layout.part_names.size() != 3 || layout.dim != 0 ||
@@ -259,7 +259,7 @@ class WrongCell {
 };
 
 // Lists the mistakes with the cells that have them.
-std::optional<Mistake> wrong_cells(const HeldTensor& there, const HeldTensor& expected,
+std::optional<Mistake> wrong_cells(const LoadedTensor& there, const LoadedTensor& expected,
                                    const RowLayout& layout) {
   const std::size_t row_dim = layout.lead + layout.dim;
   if (row_dim >= expected.shape.size() || expected.shape[row_dim] == 0) return std::nullopt;
@@ -305,7 +305,7 @@ std::optional<Mistake> wrong_cells(const HeldTensor& there, const HeldTensor& ex
 
 }  // namespace
 
-bool are_transposed_cells(const HeldTensor& there, const HeldTensor& expected) {
+bool are_transposed_cells(const LoadedTensor& there, const LoadedTensor& expected) {
   const std::size_t ndim = expected.shape.size(), width = size_of(expected.dtype);
   if (ndim < 2 || there.shape.size() != ndim || there.bytes.size() != expected.bytes.size())
     return false;
@@ -319,11 +319,11 @@ bool are_transposed_cells(const HeldTensor& there, const HeldTensor& expected) {
   return cell > 0;
 }
 
-std::optional<Mistake> wrong_conversion(const HeldTensor& there, const HeldTensor& expected,
+std::optional<Mistake> wrong_conversion(const LoadedTensor& there, const LoadedTensor& expected,
                                         const RowLayout& layout) {
   if (there.dtype != expected.dtype || expected.bytes.empty() || size_of(expected.dtype) == 0)
     return std::nullopt;
-  if (auto text = other_length(there, expected, layout)) return text;
+  if (auto text = length_mismatch(there, expected, layout)) return text;
   if (auto text = repeated_heads(there, expected, layout)) return text;
   if (are_transposed_cells(there, expected)) return Mistake{"it is transposed"};
   if (there.shape != expected.shape || layout.lead > expected.shape.size()) return std::nullopt;

@@ -5,19 +5,19 @@
 #include <optional>
 #include <string>
 
-#include "core/maps/held_tensor.h"
+#include "core/maps/loaded_tensor.h"
 #include "core/maps/mistake.h"
 
 namespace shw {
 
 // Explains why `there` is not `expected`; nullopt if no known mistake gives these elements.
-std::optional<Mistake> wrong_conversion(const HeldTensor& there, const HeldTensor& expected,
+std::optional<Mistake> wrong_conversion(const LoadedTensor& there, const LoadedTensor& expected,
                                         const RowLayout& layout);
 
 // True if the last two dims of `expected` are swapped in `there`, below any stacked dims.
-bool are_transposed_cells(const HeldTensor& there, const HeldTensor& expected);
+bool are_transposed_cells(const LoadedTensor& there, const LoadedTensor& expected);
 
 // Like wrong_conversion() in words, for elements with other values (diagnose_values.cpp).
-std::optional<std::string> wrong_values(const HeldTensor& there, const HeldTensor& expected);
+std::optional<std::string> wrong_values(const LoadedTensor& there, const LoadedTensor& expected);
 
 }  // namespace shw

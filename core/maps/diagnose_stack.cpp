@@ -110,7 +110,7 @@ RowOrder found_order(const TwoSides& sides) {
   return out;
 }
 
-std::optional<std::string> wrong_stack(const HeldTensor& there, const HeldTensor& expected,
+std::optional<std::string> wrong_stack(const LoadedTensor& there, const LoadedTensor& expected,
                                        const RowLayout& layout) {
   const Extents lead(expected.shape.begin(),
                      expected.shape.begin() + static_cast<std::ptrdiff_t>(layout.lead));
@@ -125,7 +125,8 @@ std::optional<std::string> wrong_stack(const HeldTensor& there, const HeldTensor
   return shifted(cells, lead, layout, 1);
 }
 
-std::optional<std::string> wrong_stack_of_parts(const HeldTensor& there, const HeldTensor& expected,
+std::optional<std::string> wrong_stack_of_parts(const LoadedTensor& there,
+                                                const LoadedTensor& expected,
                                                 const RowLayout& layout) {
   const std::vector<std::size_t> part_of = parts_of_rows(layout);
   const std::size_t lead = layout.lead, ndim = expected.shape.size();

@@ -7,18 +7,19 @@
 #include <vector>
 
 #include "core/base/bytes.h"
-#include "core/maps/held_tensor.h"
+#include "core/maps/loaded_tensor.h"
 
 namespace shw {
 
 // Describes layers or experts in a wrong order; nullopt if the order is right or a cell has foreign
 // content.
-std::optional<std::string> wrong_stack(const HeldTensor& there, const HeldTensor& expected,
+std::optional<std::string> wrong_stack(const LoadedTensor& there, const LoadedTensor& expected,
                                        const RowLayout& layout);
 
 // Like wrong_stack(), for single parts of the joined rows: "in gate_proj: experts 1 and 2 are
 // swapped".
-std::optional<std::string> wrong_stack_of_parts(const HeldTensor& there, const HeldTensor& expected,
+std::optional<std::string> wrong_stack_of_parts(const LoadedTensor& there,
+                                                const LoadedTensor& expected,
                                                 const RowLayout& layout);
 
 // Appends every row of a cell to the bytes of its part. `part_of`: by row (parts_of_rows()).

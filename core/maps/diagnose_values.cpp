@@ -119,11 +119,11 @@ std::optional<std::string> zero_part(const TwoValues& values, const Extents& sha
 }
 
 // Describes elements that equal the expected ones rounded to a narrower dtype, to the bit.
-std::optional<std::string> rounded(const HeldTensor& there, const HeldTensor& expected) {
+std::optional<std::string> rounded(const LoadedTensor& there, const LoadedTensor& expected) {
   for (const Dtype narrow :
        {Dtype::kBfloat16, Dtype::kFloat16, Dtype::kFloat8E4m3fn, Dtype::kFloat8E5m2}) {
     if (narrow == expected.dtype || !can_cast(expected.dtype, narrow) ||
-        holds_all_of(narrow, expected.dtype))
+        can_represent(narrow, expected.dtype))
       continue;
     const auto cast = cast_elements(expected.dtype, expected.bytes, narrow);
     if (!cast) continue;
@@ -139,7 +139,7 @@ std::optional<std::string> rounded(const HeldTensor& there, const HeldTensor& ex
 
 }  // namespace
 
-std::optional<std::string> wrong_values(const HeldTensor& there, const HeldTensor& expected) {
+std::optional<std::string> wrong_values(const LoadedTensor& there, const LoadedTensor& expected) {
   if (!has_values(there.dtype) || !has_values(expected.dtype) || there.shape != expected.shape ||
       there.bytes.empty())
     return std::nullopt;

@@ -89,7 +89,7 @@ RowOrder rotary_first(const RowLayout& layout) {
 }
 
 // Distributes the heads of the first part round-robin to the groups.
-RowOrder dealt_heads(const RowLayout& layout) {
+RowOrder round_robin_heads(const RowLayout& layout) {
   RowOrder out;
   std::int64_t begin = 0;
   const std::int64_t heads = layout.parts.front() / layout.head_dim;
@@ -118,7 +118,7 @@ class KnownOrders {
     add_pieces();
     add_swapped();
     add_rotary();
-    add_dealt_heads();
+    add_round_robin_heads();
     add_rotated();
     return std::move(out_);
   }
@@ -227,7 +227,7 @@ class KnownOrders {
                                 layout_.rotary_rows > 0 ? "the rotary rows of every" : "every",
                                 listed(names), text_of(turn)));
   }
-  void add_dealt_heads() {
+  void add_round_robin_heads() {
     const std::int64_t head = layout_.head_dim;
     if (layout_.parts.size() != 3 || head <= 0 || layout_.parts.front() % head != 0 ||
         layout_.parts.front() / head % layout_.pieces != 0)
@@ -236,7 +236,7 @@ class KnownOrders {
         "the heads of {} were dealt to the {} groups in turns: each group was expected "
         "to have heads that follow one another",
         layout_.part_names.front(), layout_.pieces);
-    const RowOrder dealt = dealt_heads(layout_);
+    const RowOrder dealt = round_robin_heads(layout_);
     add_parts_order(dealt, text);
     add_parts_order(inverse_of(dealt), text);
   }

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "core/maps/held_tensor.h"
+#include "core/maps/loaded_tensor.h"
 #include "core/maps/mistake.h"
 
 namespace shw {

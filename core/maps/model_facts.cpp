@@ -108,7 +108,7 @@ Status add_config(std::string_view text, const std::string& source, ModelFacts& 
   return {};
 }
 
-ModelFacts facts_beside(const Checkpoint& checkpoint) {
+ModelFacts facts_in_folder(const Checkpoint& checkpoint) {
   ModelFacts facts;
   if (checkpoint.directory() == nullptr) return facts;
   const Directory& directory = *checkpoint.directory();
@@ -122,7 +122,7 @@ ModelFacts facts_beside(const Checkpoint& checkpoint) {
   return facts;
 }
 
-Status add_said(const std::string& text, ModelFacts& facts) {
+Status add_given_value(const std::string& text, ModelFacts& facts) {
   const std::size_t equals = text.find('=');
   const std::string name = text.substr(0, equals);
   const std::string value = equals == std::string::npos ? std::string() : text.substr(equals + 1);

@@ -30,8 +30,8 @@ struct ModelFacts {
 Status add_config(std::string_view text, const std::string& source, ModelFacts& facts);
 // Facts from the checkpoint's folder or its parent. Unreadable files are ignored, because a map
 // asks for the values that it needs.
-ModelFacts facts_beside(const Checkpoint& checkpoint);
+ModelFacts facts_in_folder(const Checkpoint& checkpoint);
 // Parses "groups=2", "model=llama" or "form=local". kUsage otherwise.
-Status add_said(const std::string& text, ModelFacts& facts);
+Status add_given_value(const std::string& text, ModelFacts& facts);
 
 }  // namespace shw

@@ -35,8 +35,8 @@ Extents with_last_turned(Extents shape) {
 
 }  // namespace
 
-std::optional<Diagnosis> rearranged(TensorId tensor, const HeldTensor& there,
-                                    const HeldTensor& expected, std::int64_t padding_from) {
+std::optional<Diagnosis> rearranged(TensorId tensor, const LoadedTensor& there,
+                                    const LoadedTensor& expected, std::int64_t padding_from) {
   const std::size_t ndim = there.shape.size();
   if (there.dtype != expected.dtype || there.bytes.size() != expected.bytes.size() ||
       there.bytes.empty() || size_of(there.dtype) == 0)
@@ -114,12 +114,12 @@ class RepairSearch {
   Status add(TensorId tensor, std::size_t entry) {
     SHW_TRY(const TargetTensor wanted, copy_of_entry(expected_, entry));
     const Extents shape = copy_of(checkpoint_.shape(tensor));
-    if (checkpoint_.dtype(tensor) != wanted.dtype || !can_be_held(wanted.dtype, shape) ||
-        !can_be_held(wanted.dtype, wanted.shape))
+    if (checkpoint_.dtype(tensor) != wanted.dtype || !fits_in_memory(wanted.dtype, shape) ||
+        !fits_in_memory(wanted.dtype, wanted.shape))
       return {};
     auto is = held(tensor);
     if (!is) return {};
-    SHW_TRY(const HeldTensor was, expected_of(wanted, *is));
+    SHW_TRY(const LoadedTensor was, expected_of(wanted, *is));
     if (is->shape == was.shape && is->bytes == was.bytes) return {};
     if (auto found = rearranged(tensor, *is, was, padding_begin(wanted))) {
       found_.diagnoses.push_back(std::move(*found));
@@ -146,29 +146,29 @@ class RepairSearch {
   }
 
  private:
-  static bool can_be_held(Dtype dtype, const Extents& shape) {
-    return bytes_when_held(dtype, shape) <= kMostRearranged;
+  static bool fits_in_memory(Dtype dtype, const Extents& shape) {
+    return bytes_when_loaded(dtype, shape) <= kMostRearranged;
   }
-  std::optional<HeldTensor> held(TensorId tensor) const {
+  std::optional<LoadedTensor> held(TensorId tensor) const {
     auto values = read_tensor(checkpoint_, tensor, kMostRearranged);
-    HeldTensor out{checkpoint_.dtype(tensor), copy_of(checkpoint_.shape(tensor)), {}};
+    LoadedTensor out{checkpoint_.dtype(tensor), copy_of(checkpoint_.shape(tensor)), {}};
     if (!values || values->uncovered != 0 ||
-        values->bytes.size() != bytes_when_held(out.dtype, out.shape) || values->bytes.empty())
+        values->bytes.size() != bytes_when_loaded(out.dtype, out.shape) || values->bytes.empty())
       return std::nullopt;
     out.bytes = std::move(values->bytes);
     return out;
   }
   // Padding is taken from the saved tensor, because it may have any value.
-  Result<HeldTensor> expected_of(const TargetTensor& wanted, const HeldTensor& is) {
-    HeldTensor was{wanted.dtype, wanted.shape, {}};
+  Result<LoadedTensor> expected_of(const TargetTensor& wanted, const LoadedTensor& is) {
+    LoadedTensor was{wanted.dtype, wanted.shape, {}};
     if (is.shape == was.shape)
       was.bytes = is.bytes;
     else
-      was.bytes.resize(bytes_when_held(was.dtype, was.shape));
+      was.bytes.resize(bytes_when_loaded(was.dtype, was.shape));
     SHW_CHECK(read_wanted(wanted, was));
     return was;
   }
-  Status read_wanted(const TargetTensor& wanted, HeldTensor& was) {
+  Status read_wanted(const TargetTensor& wanted, LoadedTensor& was) {
     Bytes bytes;
     const Extents strides = row_major_strides(was.shape);
     const std::size_t width = size_of(was.dtype);
@@ -189,9 +189,9 @@ class RepairSearch {
     SHW_TRY(const TargetTensor wanted, copy_of_entry(expected_, others_[i].entry));
     const auto is = held(others_[i].tensor);
     if (!is) return {};
-    SHW_TRY(const HeldTensor was, expected_of(wanted, *is));
+    SHW_TRY(const LoadedTensor was, expected_of(wanted, *is));
     const auto moves = rows_.reassembled(i, *is, was);
-    if (!moves || !are_held(*moves, was)) return {};
+    if (!moves || !are_equal_after_moves(*moves, was)) return {};
     PartlyLost out{others_[i].tensor, was.shape, {}, ""};
     for (const BoxMove& move : *moves) {
       auto parts =
@@ -202,14 +202,14 @@ class RepairSearch {
     return {};
   }
   // Compares the bytes, because equal hashes can be forged.
-  bool are_held(const std::vector<BoxMove>& moves, const HeldTensor& was) const {
+  bool are_equal_after_moves(const std::vector<BoxMove>& moves, const LoadedTensor& was) const {
     std::map<std::size_t, std::vector<const BoxMove*>> by_source;
     for (const BoxMove& move : moves) by_source[move.source].push_back(&move);
     for (const auto& [source, boxes] : by_source) {
       const auto from = held(others_[source].tensor);
       if (!from || from->dtype != was.dtype) return false;
       for (const BoxMove* box : boxes) {
-        if (!is_held(*box, *from, was)) return false;
+        if (!is_equal_after_move(*box, *from, was)) return false;
       }
     }
     return true;
@@ -228,8 +228,8 @@ class RepairSearch {
       const auto found = holders.last(wanted);
       if (!found) continue;
       // Compares the bytes, because equal hashes can be forged.
-      SHW_TRY(const bool is_held, holds(others_[*found].tensor, others_[i]));
-      if (!is_held) continue;
+      SHW_TRY(const bool is_equal_after_move, holds(others_[*found].tensor, others_[i]));
+      if (!is_equal_after_move) continue;
       source[i] = *holders.take(wanted);
     }
     for (std::size_t i = 0; i < others_.size(); ++i) {
@@ -245,7 +245,7 @@ class RepairSearch {
     SHW_TRY(const TargetTensor wanted, copy_of_entry(expected_, other.entry));
     const auto is = held(tensor), own = held(other.tensor);
     if (!is || !own) return false;
-    SHW_TRY(const HeldTensor was, expected_of(wanted, *own));
+    SHW_TRY(const LoadedTensor was, expected_of(wanted, *own));
     return was.bytes == is->bytes;
   }
   static bool is_in_ring(std::size_t first, const std::vector<std::size_t>& source) {

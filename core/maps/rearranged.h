@@ -10,7 +10,7 @@
 #include "core/base/progress.h"
 #include "core/facts/values/added_tensor.h"
 #include "core/maps/compare_mapped.h"
-#include "core/maps/held_tensor.h"
+#include "core/maps/loaded_tensor.h"
 #include "core/model/diagnosis.h"
 
 namespace shw {
@@ -18,8 +18,8 @@ namespace shw {
 // Diagnosis if `there` (the tensor `tensor`) is `expected` with its slices along one dim in another
 // order, or with its last two dims swapped; otherwise nullopt. Rows from `padding_from` on may have
 // any value; 0: no padding.
-std::optional<Diagnosis> rearranged(TensorId tensor, const HeldTensor& there,
-                                    const HeldTensor& expected, std::int64_t padding_from = 0);
+std::optional<Diagnosis> rearranged(TensorId tensor, const LoadedTensor& there,
+                                    const LoadedTensor& expected, std::int64_t padding_from = 0);
 
 struct RepairsThroughMap {
   std::vector<Diagnosis> diagnoses;

@@ -14,7 +14,7 @@ constexpr std::size_t kMostLineElements = std::size_t{1} << 20;  // limit on ten
 constexpr std::size_t kMostLineRuns = 256;                       // limit on runs in such a tensor
 constexpr std::size_t kShortestRun = 4;  // elements: shorter runs match by chance
 
-std::size_t row_bytes(const HeldTensor& tensor) {
+std::size_t row_bytes(const LoadedTensor& tensor) {
   return static_cast<std::size_t>(tensor.shape.back()) * size_of(tensor.dtype);
 }
 
@@ -39,7 +39,7 @@ BoxMove rows_moved(std::size_t source, const Extents& source_shape, std::size_t 
 }
 
 // Adds moves for the order of a matrix's own rows or columns, merged into runs.
-void add_runs(std::size_t own, const HeldTensor& was, std::size_t first_row, std::size_t dim,
+void add_runs(std::size_t own, const LoadedTensor& was, std::size_t first_row, std::size_t dim,
               const Extents& order, std::vector<BoxMove>& moves) {
   const std::size_t ndim = was.shape.size(), axis = ndim - 2 + dim;
   for (std::size_t i = 0; i < order.size();) {
@@ -60,10 +60,10 @@ void add_runs(std::size_t own, const HeldTensor& was, std::size_t first_row, std
 }
 
 // Finds the order of a matrix's own rows, otherwise of its columns.
-bool add_own_order(std::size_t own, const HeldTensor& is, const HeldTensor& was,
+bool add_own_order(std::size_t own, const LoadedTensor& is, const LoadedTensor& was,
                    std::size_t first_row, std::size_t rows, std::vector<BoxMove>& moves) {
   const std::size_t begin = first_row * row_bytes(was), length = rows * row_bytes(was);
-  const HeldTensor matrix{was.dtype, {static_cast<std::int64_t>(rows), was.shape.back()}, {}};
+  const LoadedTensor matrix{was.dtype, {static_cast<std::int64_t>(rows), was.shape.back()}, {}};
   const BytesView there = BytesView(is.bytes).subspan(begin, length);
   const BytesView expected = BytesView(was.bytes).subspan(begin, length);
   for (const std::size_t dim : {std::size_t{0}, std::size_t{1}}) {
@@ -76,14 +76,14 @@ bool add_own_order(std::size_t own, const HeldTensor& is, const HeldTensor& was,
 }
 
 // Finds an order of the elements within each row.
-bool add_own_elements(std::size_t own, const HeldTensor& is, const HeldTensor& was,
+bool add_own_elements(std::size_t own, const LoadedTensor& is, const LoadedTensor& was,
                       std::size_t first_row, std::size_t rows, std::vector<BoxMove>& moves) {
   constexpr std::size_t kMostElements = 1 << 16;
   if (rows * static_cast<std::size_t>(was.shape.back()) > kMostElements) return false;
   std::vector<BoxMove> runs;
   for (std::size_t r = 0; r < rows; ++r) {
     const std::size_t begin = (first_row + r) * row_bytes(was), before = runs.size();
-    const HeldTensor line{was.dtype, {was.shape.back()}, {}};
+    const LoadedTensor line{was.dtype, {was.shape.back()}, {}};
     const Extents order = slice_order(line, 0, BytesView(is.bytes).subspan(begin, row_bytes(was)),
                                       BytesView(was.bytes).subspan(begin, row_bytes(was)));
     if (order.empty()) return false;
@@ -105,7 +105,7 @@ std::size_t equal_elements(BytesView a, BytesView b, std::size_t width) {
 
 }  // namespace
 
-bool is_held(const BoxMove& move, const HeldTensor& from, const HeldTensor& was) {
+bool is_equal_after_move(const BoxMove& move, const LoadedTensor& from, const LoadedTensor& was) {
   const std::size_t ndim = was.shape.size(), width = size_of(was.dtype);
   if (from.shape.size() != ndim || ndim == 0) return false;
   const Extents here = row_major_strides(from.shape), there = row_major_strides(was.shape);
@@ -126,7 +126,7 @@ bool is_held(const BoxMove& move, const HeldTensor& from, const HeldTensor& was)
   }
 }
 
-void RowPlaces::add(std::size_t number, const HeldTensor& tensor) {
+void RowPlaces::add(std::size_t number, const LoadedTensor& tensor) {
   shapes_.resize(number + 1);
   shapes_[number] = tensor.shape;
   if (tensor.shape.size() == 1) {
@@ -142,7 +142,8 @@ void RowPlaces::add(std::size_t number, const HeldTensor& tensor) {
                       Place{number, r});
 }
 
-std::optional<std::vector<BoxMove>> RowPlaces::of_rows(const HeldTensor& was, std::size_t first_row,
+std::optional<std::vector<BoxMove>> RowPlaces::of_rows(const LoadedTensor& was,
+                                                       std::size_t first_row,
                                                        std::size_t count) const {
   std::vector<BoxMove> moves;
   const std::size_t length = row_bytes(was), ndim = was.shape.size();
@@ -169,7 +170,7 @@ std::optional<std::vector<BoxMove>> RowPlaces::of_rows(const HeldTensor& was, st
 }
 
 // Takes the longest run of elements first, wherever it is.
-std::optional<std::vector<BoxMove>> RowPlaces::of_elements(const HeldTensor& was) const {
+std::optional<std::vector<BoxMove>> RowPlaces::of_elements(const LoadedTensor& was) const {
   std::vector<BoxMove> moves;
   const std::size_t width = size_of(was.dtype), count = was.bytes.size() / width;
   for (std::size_t at = 0; at < count;) {
@@ -196,8 +197,8 @@ std::optional<std::vector<BoxMove>> RowPlaces::of_elements(const HeldTensor& was
   return moves;
 }
 
-std::optional<std::vector<BoxMove>> RowPlaces::reassembled(std::size_t own, const HeldTensor& is,
-                                                           const HeldTensor& was) const {
+std::optional<std::vector<BoxMove>> RowPlaces::reassembled(std::size_t own, const LoadedTensor& is,
+                                                           const LoadedTensor& was) const {
   const std::size_t ndim = was.shape.size();
   if (ndim == 0 || was.bytes.empty() || is.dtype != was.dtype) return std::nullopt;
   if (ndim == 1) return of_elements(was);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/base/hash.h"
-#include "core/maps/held_tensor.h"
+#include "core/maps/loaded_tensor.h"
 
 namespace shw {
 
@@ -18,17 +18,17 @@ struct BoxMove {
 };
 
 // True if the box in `from` has the elements of `was` at its new place.
-bool is_held(const BoxMove& move, const HeldTensor& from, const HeldTensor& was);
+bool is_equal_after_move(const BoxMove& move, const LoadedTensor& from, const LoadedTensor& was);
 
 class RowPlaces {
  public:
   // Tensors are numbered from 0.
-  void add(std::size_t number, const HeldTensor& tensor);
+  void add(std::size_t number, const LoadedTensor& tensor);
   // Moves that build `was`. `is` is the current content of tensor `own`. Each matrix is built from
   // its own rows or columns, otherwise from rows of all tensors. Found by hashes; nullopt if a row
   // is missing.
-  std::optional<std::vector<BoxMove>> reassembled(std::size_t own, const HeldTensor& is,
-                                                  const HeldTensor& was) const;
+  std::optional<std::vector<BoxMove>> reassembled(std::size_t own, const LoadedTensor& is,
+                                                  const LoadedTensor& was) const;
 
  private:
   struct Place {
@@ -38,13 +38,13 @@ class RowPlaces {
     std::size_t operator()(const Hash128& hash) const { return static_cast<std::size_t>(hash.low); }
   };
 
-  std::optional<std::vector<BoxMove>> of_rows(const HeldTensor& was, std::size_t first_row,
+  std::optional<std::vector<BoxMove>> of_rows(const LoadedTensor& was, std::size_t first_row,
                                               std::size_t count) const;
-  std::optional<std::vector<BoxMove>> of_elements(const HeldTensor& was) const;
+  std::optional<std::vector<BoxMove>> of_elements(const LoadedTensor& was) const;
 
   std::unordered_map<Hash128, Place, HashOfKey> rows_;
   std::vector<Extents> shapes_;
-  std::vector<std::pair<std::size_t, HeldTensor>> lines_;  // tensors with one dim
+  std::vector<std::pair<std::size_t, LoadedTensor>> lines_;  // tensors with one dim
   std::size_t line_elements_ = 0;
 };
 

@@ -124,8 +124,8 @@ RowLayout layout_of(const ModelMap& map, const BoundRow& bound, const HeadSizes&
   return layout;
 }
 
-std::set<CellPart> differing_parts(const HeldTensor& is, const HeldTensor& was, std::size_t stacked,
-                                   const RowLayout& layout) {
+std::set<CellPart> differing_parts(const LoadedTensor& is, const LoadedTensor& was,
+                                   std::size_t stacked, const RowLayout& layout) {
   std::set<CellPart> out;
   if (is.bytes.size() != was.bytes.size() || is.shape != was.shape || stacked > is.shape.size())
     return out;

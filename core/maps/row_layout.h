@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/maps/bound_map.h"
-#include "core/maps/held_tensor.h"
+#include "core/maps/loaded_tensor.h"
 #include "core/maps/model_facts.h"
 #include "core/maps/model_map.h"
 
@@ -27,7 +27,7 @@ RowLayout layout_of(const ModelMap& map, const BoundRow& bound, const HeadSizes&
 using CellPart = std::pair<std::size_t, std::size_t>;
 // The parts that differ; empty if the shapes differ, which means all. `stacked`: number of leading
 // dims.
-std::set<CellPart> differing_parts(const HeldTensor& is, const HeldTensor& was, std::size_t stacked,
-                                   const RowLayout& layout);
+std::set<CellPart> differing_parts(const LoadedTensor& is, const LoadedTensor& was,
+                                   std::size_t stacked, const RowLayout& layout);
 
 }  // namespace shw

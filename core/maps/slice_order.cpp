@@ -15,7 +15,7 @@ namespace {
 struct SlicedTensor {
   std::size_t outer = 1, count = 1, inner = 1;  // inner: in bytes
 
-  SlicedTensor(const HeldTensor& tensor, std::size_t dim) : inner(size_of(tensor.dtype)) {
+  SlicedTensor(const LoadedTensor& tensor, std::size_t dim) : inner(size_of(tensor.dtype)) {
     for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
       const auto size = static_cast<std::size_t>(tensor.shape[d]);
       (d < dim ? outer : d == dim ? count : inner) *= size;
@@ -38,8 +38,8 @@ struct SlicedTensor {
 
 }  // namespace
 
-Extents slice_order(const HeldTensor& shaped, std::size_t dim, BytesView there, BytesView expected,
-                    std::int64_t padding_from) {
+Extents slice_order(const LoadedTensor& shaped, std::size_t dim, BytesView there,
+                    BytesView expected, std::int64_t padding_from) {
   const SlicedTensor slices(shaped, dim);
   const std::size_t needed = padding_from > 0
                                  ? std::min(slices.count, static_cast<std::size_t>(padding_from))

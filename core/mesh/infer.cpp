@@ -29,7 +29,7 @@ std::optional<Cutting> cutting_of(const Checkpoint& c, TensorId tensor) {
   auto chunks = c.chunks(tensor);
   if (chunks.size() < 2 || chunks.size() > kChunks) return std::nullopt;
   for (ChunkId chunk : chunks) {
-    if (!lies_inside(c.offsets(chunk), c.sizes(chunk), c.shape(tensor))) return std::nullopt;
+    if (!is_inside(c.offsets(chunk), c.sizes(chunk), c.shape(tensor))) return std::nullopt;
     auto writer = c.writer(chunk);
     if (!writer) return std::nullopt;
     if (volume(c.sizes(chunk)) == 0) {

@@ -246,9 +246,9 @@ Cut chunk_of(std::int64_t extent, std::int64_t parts, std::int64_t index) {
 namespace {
 
 // The rows that the rank holds, per dimension.
-Result<std::vector<std::vector<Run>>> held_rows(ExtentsView shape, const Mesh& mesh,
-                                                const std::vector<Placement>& placements,
-                                                std::int64_t rank) {
+Result<std::vector<std::vector<Run>>> rows_of_rank(ExtentsView shape, const Mesh& mesh,
+                                                   const std::vector<Placement>& placements,
+                                                   std::int64_t rank) {
   if (rank < 0 || rank >= mesh.size())
     return fail(ErrorKind::kUsage, fmt::format("rank {} is not on the mesh {} of {}", rank,
                                                to_text(mesh), mesh.size()));
@@ -275,7 +275,7 @@ Result<std::vector<std::vector<Run>>> held_rows(ExtentsView shape, const Mesh& m
 
 Result<Box> local_box(ExtentsView shape, const Mesh& mesh, const std::vector<Placement>& placements,
                       std::int64_t rank) {
-  SHW_TRY(auto held, held_rows(shape, mesh, placements, rank));
+  SHW_TRY(auto held, rows_of_rank(shape, mesh, placements, rank));
   Box box{Extents(shape.size()), Extents(shape.size())};
   for (std::size_t d = 0; d < shape.size(); ++d) {
     if (held[d].size() > 1)
@@ -290,7 +290,7 @@ Result<Box> local_box(ExtentsView shape, const Mesh& mesh, const std::vector<Pla
 
 Result<std::vector<Box>> local_boxes(ExtentsView shape, const Mesh& mesh,
                                      const std::vector<Placement>& placements, std::int64_t rank) {
-  SHW_TRY(auto held, held_rows(shape, mesh, placements, rank));
+  SHW_TRY(auto held, rows_of_rank(shape, mesh, placements, rank));
   std::vector<Box> boxes{{{}, {}}};
   for (const std::vector<Run>& runs : held) {
     std::vector<Box> longer;

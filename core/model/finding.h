@@ -32,10 +32,10 @@ struct Remedy {
 };
 
 // A non-tensor entry whose value is to be replaced by another entry's, by changing its record.
-struct EntryTaken {
+struct ReplacedEntry {
   std::string fqn;
   std::string from;
-  bool operator==(const EntryTaken&) const = default;
+  bool operator==(const ReplacedEntry&) const = default;
 };
 
 struct Finding {
@@ -48,7 +48,7 @@ struct Finding {
   std::vector<Diagnosis> diagnoses;  // input of the repair; at most one per tensor
   std::string link;  // "NeMo AutoModel #1691": a public report of the cause; may be empty
   Consequence consequence = Consequence::kNone;  // set by the engine from the fields above
-  std::vector<EntryTaken> entries = {};          // like `diagnoses`, for non-tensor entries
+  std::vector<ReplacedEntry> entries = {};       // like `diagnoses`, for non-tensor entries
 };
 
 }  // namespace shw

@@ -6,7 +6,7 @@ namespace shw {
 namespace {
 
 // Removes from `rest` as many dotted parts as `old_part` has.
-std::string take_parts(std::string_view& rest, std::string_view old_part) {
+std::string consume_parts(std::string_view& rest, std::string_view old_part) {
   auto dots = std::count(old_part.begin(), old_part.end(), '.');
   std::size_t end = 0;
   for (std::ptrdiff_t i = 0; i <= dots && end != std::string_view::npos; ++i)
@@ -23,8 +23,8 @@ std::string text_of(const PathPart& part) {
 
 // Handles a rename that lengthens or shortens a single key, such as a removed wrapper; the other
 // keys stay.
-std::optional<std::vector<PathPart>> path_with_other_key(std::span<const PathPart> path,
-                                                         std::string_view new_name) {
+std::optional<std::vector<PathPart>> path_with_new_key(std::span<const PathPart> path,
+                                                       std::string_view new_name) {
   std::size_t first = 0, last = path.size();
   while (first + 1 < last && new_name.starts_with(text_of(path[first]) + "."))
     new_name.remove_prefix(text_of(path[first++]).size() + 1);
@@ -42,7 +42,7 @@ std::optional<std::vector<PathPart>> path_with_equal_keys(std::span<const PathPa
   std::vector<PathPart> out;
   std::string_view rest = new_name;
   for (const PathPart& part : path) {
-    std::string old_part = text_of(part), taken = take_parts(rest, old_part);
+    std::string old_part = text_of(part), taken = consume_parts(rest, old_part);
     auto dots = [](const std::string& text) { return std::count(text.begin(), text.end(), '.'); };
     if (taken.empty() || dots(taken) != dots(old_part)) return std::nullopt;
     bool was_index = std::holds_alternative<std::int64_t>(part);
@@ -74,7 +74,7 @@ std::optional<std::vector<PathPart>> path_after(std::span<const PathPart> path,
   if (path.empty()) return std::vector<PathPart>{};
   if (joined != old_name) return std::nullopt;
   auto out = path_with_equal_keys(path, new_name);
-  return out ? std::move(out) : path_with_other_key(path, new_name);
+  return out ? std::move(out) : path_with_new_key(path, new_name);
 }
 
 }  // namespace shw

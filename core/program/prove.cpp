@@ -49,8 +49,7 @@ struct Prover {
     if (out.ndim > kFoldDims || !has_numbers(out.numbers, std::uint64_t{3} * out.ndim))
       return refuse("output", o, "has no shape");
     ExtentsView sizes = program.sizes(out);
-    if (!volume(program.shape(out)) ||
-        !lies_inside(program.offsets(out), sizes, program.shape(out)))
+    if (!volume(program.shape(out)) || !is_inside(program.offsets(out), sizes, program.shape(out)))
       return refuse("output", o, "is no box of its tensor");
     auto bytes =
         checked_mul(static_cast<std::uint64_t>(*volume(sizes)), std::uint64_t{size_of(out.dtype)});
@@ -179,7 +178,7 @@ struct Prover {
     if (!has_numbers(job.numbers, std::uint64_t{3} * out.ndim))
       return refuse("job", j, "has no box");
     ExtentsView at = program.at(job), sizes = program.sizes(job);
-    if (!lies_inside(at, sizes, program.sizes(out)) || volume(sizes).value_or(0) == 0)
+    if (!is_inside(at, sizes, program.sizes(out)) || volume(sizes).value_or(0) == 0)
       return refuse("job", j, "fills no box of its output");
     return check_elements(j);
   }

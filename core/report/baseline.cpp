@@ -223,7 +223,7 @@ std::optional<AcceptedFinding> accepted_from(const Json& finding) {
 }
 
 // True if the same checks ran at the same depth or deeper.
-bool looks_at_as_much(const CheckReport& report, const Baseline& baseline) {
+bool covers_as_much(const CheckReport& report, const Baseline& baseline) {
   if (report.depth < baseline.depth) return false;
   return std::all_of(report.unjudged.begin(), report.unjudged.end(),
                      [&](const Unjudged& one) { return baseline.needs.contains(one.needs); });
@@ -302,7 +302,7 @@ std::size_t known_count(const Baseline& baseline, const std::vector<Finding>& fi
 }
 
 std::vector<std::string> fixed_since(const Baseline& baseline, const CheckReport& report) {
-  if (!looks_at_as_much(report, baseline)) return {};
+  if (!covers_as_much(report, baseline)) return {};
   std::map<std::string, std::set<std::string>> left;
   for (const auto& [rule, findings] : baseline.accepted) {
     for (const AcceptedFinding& accepted : findings)

@@ -60,7 +60,7 @@ Hdf5Table tensors_table(const Checkpoint& checkpoint) {
           fill};
 }
 
-std::size_t dims_told(const Checkpoint& checkpoint) {
+std::size_t dims_listed(const Checkpoint& checkpoint) {
   std::size_t most = 0;
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t)
     most = std::max(most, checkpoint.shape(TensorId{t}).size());
@@ -72,7 +72,7 @@ void put_extents(ExtentsView extents, std::size_t dims, Hdf5Row& cells) {
 }
 
 Hdf5Table chunks_table(const Checkpoint& checkpoint) {
-  const std::size_t dims = dims_told(checkpoint);
+  const std::size_t dims = dims_listed(checkpoint);
   std::vector<Hdf5Field> fields{{Kind::kWhole, "tensor"},      {Kind::kWhole, "file"},
                                 {Kind::kWhole, "offset", "B"}, {Kind::kWhole, "length", "B"},
                                 {Kind::kWhole, "writer"},      {Kind::kWhole, "elements"}};

@@ -17,7 +17,7 @@
 namespace shw {
 namespace {
 
-std::span<const PolicyAnswer> asked_policies(const ReportInput& input) {
+std::span<const PolicyAnswer> requested_policies(const ReportInput& input) {
   return input.asked != nullptr ? input.asked->policies : std::span<const PolicyAnswer>{};
 }
 
@@ -40,7 +40,7 @@ std::string head(const ReportInput& input) {
     errors = errors || finding.severity == Severity::kError;
     warnings = warnings || finding.severity == Severity::kWarning;
   }
-  for (const PolicyAnswer& policy : asked_policies(input)) {
+  for (const PolicyAnswer& policy : requested_policies(input)) {
     errors = errors || policy.verdict == PolicyVerdict::kBroken;
     warnings = warnings || policy.verdict == PolicyVerdict::kUndecided;
   }
@@ -78,7 +78,7 @@ std::string evidence(const Finding& finding) {
     std::string text = escaped(evidence_text(value));
     if (saved != nullptr && expected != nullptr && key == "saved")
       text = marked(*saved, *expected, "bad");
-    html += "<tr><td class=\"k\" title=\"" + escaped(evidence_says(key)) + "\">" +
+    html += "<tr><td class=\"k\" title=\"" + escaped(evidence_meaning(key)) + "\">" +
             escaped(label_of(key)) + "</td><td><code>" + text + "</code></td></tr>";
   }
   return html + "</table></div>\n";
@@ -138,7 +138,7 @@ std::string findings(const ReportInput& input) {
 }
 
 // The tensor that the user was viewing, unless a finding above already shows it.
-std::string looked_at_section(const ReportInput& input) {
+std::string viewed_tensor_section(const ReportInput& input) {
   if (!input.looked_at) return "";
   const auto& list = input.check.findings;
   for (std::size_t i = 0; i < std::min(list.size(), kMostPictured); ++i) {
@@ -189,8 +189,8 @@ std::string unjudged_section(const ReportInput& input) {
   return html + "</table></div>\n";
 }
 
-std::string asked_section(const ReportInput& input) {
-  std::string text = asked_text(input);
+std::string requested_section(const ReportInput& input) {
+  std::string text = requested_text(input);
   return text.empty() ? ""
                       : "<h2>What was known, and what is required</h2><pre>" + escaped_lines(text) +
                             "</pre>\n";
@@ -211,7 +211,7 @@ std::string plan_section(const ReportInput& input) {
             human_count(static_cast<std::uint64_t>(operation.elements_lost)) + "</td></tr>";
   }
   html += "</table></div>\n<p>";
-  const std::string left = left_behind_in_words(input.plan->of_other_ranks);
+  const std::string left = left_behind_text(input.plan->of_other_ranks);
   if (!left.empty()) html += escaped(left) + "</p>\n<p>";
   html += input.plan->lossless && input.plan->undecided.empty()
               ? "<span class=\"badge good\">nothing is lost</span>"
@@ -281,9 +281,9 @@ std::string tensors(const ReportInput& input) {
 std::string report_html(const ReportInput& input) {
   std::string html = head(input);
   html += findings(input);
-  html += looked_at_section(input);
+  html += viewed_tensor_section(input);
   html += views_section(input);
-  html += asked_section(input);
+  html += requested_section(input);
   html += unjudged_section(input);
   html += plan_section(input);
   html += lost_section(input);

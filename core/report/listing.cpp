@@ -424,7 +424,7 @@ std::string plan_to_text(const Plan& plan, const TextStyle& style) {
             loss_of_steps(plan, lost, style) + separator(style) +
             (moved == 0 ? "no tensor byte moves" : human_bytes(moved) + " move") + "\n";
     if (!plan.of_other_ranks.empty())
-      text += printable(left_behind_in_words(plan.of_other_ranks)) + "\n";
+      text += printable(left_behind_text(plan.of_other_ranks)) + "\n";
   }
   return text;
 }

@@ -58,8 +58,8 @@ std::string finding_paragraph(const ReportInput& input, const Finding& finding, 
   return text + "\n";
 }
 
-std::string asked_list(const ReportInput& input) {
-  std::string text = asked_text(input);
+std::string requested_list(const ReportInput& input) {
+  std::string text = requested_text(input);
   return text.empty() ? ""
                       : "## What was known, and what is required\n\n" + code_block(text) + "\n";
 }
@@ -95,7 +95,7 @@ std::string plan_list(const ReportInput& input) {
                  : plural(static_cast<std::uint64_t>(sum.elements_lost), "element") +
                        (sum.elements_lost == 1 ? " is lost" : " are lost")) +
             "; " + human_bytes(sum.bytes_moved) + " of tensors move.\n\n";
-    const std::string left = left_behind_in_words(input.plan->of_other_ranks);
+    const std::string left = left_behind_text(input.plan->of_other_ranks);
     if (!left.empty()) text += prose(left) + "\n\n";
   }
   if (!input.plan->undecided.empty()) {
@@ -161,7 +161,7 @@ struct MarkdownSection {
   std::string (*make)(const ReportInput&);
 };
 constexpr MarkdownSection kSections[] = {
-    {"what was known, and what is required", asked_list},
+    {"what was known, and what is required", requested_list},
     {"what was not judged", unjudged_list},
     {"what a repair does", plan_list},
     {"what is lost", lost_list},

@@ -46,7 +46,7 @@ std::string known_words(const ReportInput& input, const Finding& finding) {
   return baseline != nullptr && is_known(*baseline, finding) ? ", known before" : "";
 }
 
-std::string asked_text(const ReportInput& input) {
+std::string requested_text(const ReportInput& input) {
   return input.asked != nullptr ? context_to_text(input.check, *input.asked, TextStyle{}) : "";
 }
 

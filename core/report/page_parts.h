@@ -30,7 +30,7 @@ std::string evidence_text(const EvidenceValue& value);
 // ", known before" if in the baseline.
 std::string known_words(const ReportInput& input, const Finding& finding);
 // One line for the baseline and one per policy; empty if none are given.
-std::string asked_text(const ReportInput& input);
+std::string requested_text(const ReportInput& input);
 // Replacement of lost elements of a planned tensor: "zeros", "the cast of ...", "... of
 // CHECKPOINT".
 std::string fill_text(const PlannedTensor& tensor);

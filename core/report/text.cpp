@@ -248,7 +248,7 @@ void append_finding(std::string& out, const Checkpoint& checkpoint, const Findin
 }
 
 // Reservations about tiles and bytes, by their place in the line.
-std::map<int, std::string_view> doubts_of_coverage(const CheckReport& report) {
+std::map<int, std::string_view> coverage_reservations(const CheckReport& report) {
   std::map<int, std::string_view> found;
   for (const Finding& finding : report.findings) {
     if (find_evidence<std::string>(finding, "unread_file") != nullptr)
@@ -298,7 +298,7 @@ std::string closing(const Checkpoint& checkpoint, const CheckReport& report,
 
 std::string unchecked_coverage_text(const CheckReport& report) {
   std::string text;
-  for (const auto& [place, words] : doubts_of_coverage(report))
+  for (const auto& [place, words] : coverage_reservations(report))
     text += (text.empty() ? "" : ", ") + std::string(words);
   return text;
 }

@@ -142,9 +142,9 @@ bool is_named(const Spec& spec, const Checkpoint& checkpoint, TensorId tensor) {
 
 // A spec may cover a part of the model: for other tensors of the checkpoint the reference's shapes
 // are expected. Tensors that only the reference has are not expected.
-std::shared_ptr<const Spec> with_held(const Checkpoint& checkpoint,
-                                      const std::shared_ptr<const Spec>& spec, Spec held,
-                                      Progress* progress) {
+std::shared_ptr<const Spec> with_stored_names(const Checkpoint& checkpoint,
+                                              const std::shared_ptr<const Spec>& spec, Spec held,
+                                              Progress* progress) {
   std::shared_ptr<Spec> more;
   for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress)) {
     if (is_named(*spec, checkpoint, tensor)) continue;
@@ -188,7 +188,7 @@ Result<Expectation> expectation_of(const Checkpoint& checkpoint, const CheckOpti
   if (out.spec != nullptr) {
     std::erase_if(out.doubted,
                   [&](TensorId tensor) { return is_named(*out.spec, checkpoint, tensor); });
-    out.spec = with_held(checkpoint, out.spec, std::move(held), progress);
+    out.spec = with_stored_names(checkpoint, out.spec, std::move(held), progress);
   } else {
     out.spec = std::make_shared<const Spec>(std::move(held));
   }
@@ -291,8 +291,8 @@ void conclude(const Facts& facts, CheckReport& report) {
 }
 
 // Opens a trainer's files in the checkpoint's folder, and checks each as deeply as the checkpoint.
-Result<SideFiles> side_files_beside(const Checkpoint& checkpoint, const CheckOptions& options,
-                                    const CheckReport& report, Progress* progress) {
+Result<SideFiles> side_files_in_folder(const Checkpoint& checkpoint, const CheckOptions& options,
+                                       const CheckReport& report, Progress* progress) {
   CheckOptions alone;
   alone.depth = report.depth;
   alone.team = options.team;
@@ -348,11 +348,11 @@ Result<CheckReport> check(const Checkpoint& checkpoint, const CheckOptions& opti
   SHW_TRY(input.equal_to_reference, equal_to_reference(input, progress, options.team));
   Facts facts = build_facts(input);
   if (is_cancelled(progress)) return stopped();
-  SHW_TRY(facts.looks, look_at_values(facts, facts.optimizer_settings));
+  SHW_TRY(facts.looks, read_optimizer_values(facts, facts.optimizer_settings));
   Status done = run_all(facts, report);
   if (is_cancelled(progress)) return stopped();
   if (!done) return tl::unexpected<Error>(std::move(done).error());
-  auto sides = side_files_beside(checkpoint, options, report, progress);
+  auto sides = side_files_in_folder(checkpoint, options, report, progress);
   if (is_cancelled(progress)) return stopped();
   if (!sides) return tl::unexpected<Error>(std::move(sides).error());
   std::move(sides->findings.begin(), sides->findings.end(), std::back_inserter(report.findings));

@@ -112,7 +112,7 @@ Result<PolicyAnswer> judge_finite(const Checkpoint& checkpoint, bool data, Progr
 }
 
 // Optimizer states by parameter, with normalised names.
-struct StatesSeen {
+struct StatesByParameter {
   std::map<std::string, std::set<std::string>> kinds;  // by parameter key
   std::set<TensorId> parameters;                       // with at least one state
   std::vector<std::string> gone;                       // recorded states whose data is missing
@@ -124,8 +124,8 @@ bool is_there(const Checkpoint& checkpoint, TensorId tensor) {
          judge_tiling(checkpoint, tensor).tiling == Tiling::kExact;
 }
 
-StatesSeen states_seen(const Checkpoint& checkpoint, const Progress* progress) {
-  StatesSeen seen;
+StatesByParameter states_by_parameter(const Checkpoint& checkpoint, const Progress* progress) {
+  StatesByParameter seen;
   std::vector<OptimizerState> states = optimizer_states(checkpoint, progress);
   for (const OptimizerState& state : cancellable_range(states, progress)) {
     seen.kinds[state.key].insert(state.kind);
@@ -147,7 +147,7 @@ StatesSeen states_seen(const Checkpoint& checkpoint, const Progress* progress) {
 // Kinds of states with the number of parameters that have them. More than half:
 // the optimizer keeps it for all. Fewer: another optimizer's, or the rest of a
 // loss.
-std::map<std::string, std::size_t> kind_counts(const StatesSeen& seen) {
+std::map<std::string, std::size_t> kind_counts(const StatesByParameter& seen) {
   std::map<std::string, std::size_t> counts;
   for (const auto& [key, kinds] : seen.kinds) {
     for (const std::string& kind : kinds) ++counts[kind];
@@ -159,7 +159,7 @@ struct Lacking {
   std::vector<std::string> broken, open;
 };
 
-void add_lacking_kinds(const StatesSeen& seen, Lacking& out) {
+void add_lacking_kinds(const StatesByParameter& seen, Lacking& out) {
   const auto counts = kind_counts(seen);
   for (const auto& [key, kinds] : seen.kinds) {
     bool lacks = false, lacks_common = false;
@@ -173,7 +173,7 @@ void add_lacking_kinds(const StatesSeen& seen, Lacking& out) {
 }
 
 // Only some formats record which tensors are trained; otherwise every float may be.
-void add_stateless(const Checkpoint& checkpoint, const StatesSeen& seen, Lacking& out) {
+void add_stateless(const Checkpoint& checkpoint, const StatesByParameter& seen, Lacking& out) {
   bool says_trained = false;
   std::vector<TensorId> stateless;
   for (TensorId tensor : checkpoint.tensors()) {
@@ -191,7 +191,7 @@ void add_stateless(const Checkpoint& checkpoint, const StatesSeen& seen, Lacking
 
 PolicyAnswer judge_optimizer(const Checkpoint& checkpoint, const Progress* progress) {
   constexpr std::string_view kName = "optimizer-complete";
-  StatesSeen seen = states_seen(checkpoint, progress);
+  StatesByParameter seen = states_by_parameter(checkpoint, progress);
   auto unread = left_unopened(checkpoint, kName);
   if (seen.kinds.empty() && seen.gone.empty()) {
     if (unread) return std::move(*unread);

@@ -85,7 +85,7 @@ Finding damaged_side_file(const SideFile& file, const Error& error) {
 
 // Wraps a finding about the file alone. The checkpoint lacks the file's tensors, so the finding has
 // no remedy.
-Finding told_of(const SideFile& file, const Finding& inner) {
+Finding finding_of_side_file(const SideFile& file, const Finding& inner) {
   Finding finding = side_finding(file.path, inner.severity, "In " + file.path + ": " + inner.cause);
   finding.evidence = {{"rule", inner.rule}, {"names", inner.subjects}};
   return finding;
@@ -298,7 +298,7 @@ class SideFileChecks {
     if (file.is_optimizer) return check_optimizer(file, **opened);
     for (const Finding& finding : (*opened)->opening_findings()) {
       if (finding.rule == kBadRecord.id && finding.severity == Severity::kError)
-        out_.findings.push_back(told_of(file, finding));
+        out_.findings.push_back(finding_of_side_file(file, finding));
     }
     return {};
   }
@@ -308,7 +308,8 @@ class SideFileChecks {
     for (const Finding& finding : findings) {
       // An optimizer has no weights, so their absence is not reported.
       const bool is_told = finding.rule != kEmptyTensors.id && finding.severity > Severity::kInfo;
-      if (is_told && !is_known(file, finding)) out_.findings.push_back(told_of(file, finding));
+      if (is_told && !is_known(file, finding))
+        out_.findings.push_back(finding_of_side_file(file, finding));
     }
     if (auto finding = without_states(file, opened, step_of_trainer(*checkpoint_.directory())))
       out_.findings.push_back(std::move(*finding));

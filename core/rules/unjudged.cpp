@@ -277,7 +277,7 @@ void add_own_entries(const CheckInput& input, List& out) {
 }
 
 // Adds optimizer states that were compared only partly.
-void add_values(const ValueLooks& looks, List& out) {
+void add_values(const OptimizerValues& looks, List& out) {
   if (looks.looked_at >= looks.elements) return;
   const double left =
       100 - 100 * static_cast<double>(looks.looked_at) / static_cast<double>(looks.elements);
@@ -341,7 +341,7 @@ void add_integrity(const CheckInput& input, List& out) {
                    "a hash, which " + list + " does not have"});
 }
 
-bool may_hold_state(std::string_view path) {
+bool may_contain_state(std::string_view path) {
   constexpr auto kEndings = std::to_array<std::string_view>(
       {".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".h5", ".gguf", ".npz"});
   return std::any_of(kEndings.begin(), kEndings.end(),
@@ -366,7 +366,7 @@ void add_beside(const CheckInput& input, List& out) {
     const TrainerFile kind = trainer_file(file.path);
     const std::size_t slash = file.path.find('/');
     if (kind != TrainerFile::kNone && slash == std::string::npos) continue;
-    if (kind != TrainerFile::kNone || (may_hold_state(file.path) && !is_companion(file.path)))
+    if (kind != TrainerFile::kNone || (may_contain_state(file.path) && !is_companion(file.path)))
       others.insert(slash == std::string::npos ? file.path : file.path.substr(0, slash + 1));
   }
   const std::vector<std::string> names(others.begin(), others.end());

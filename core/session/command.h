@@ -103,7 +103,7 @@ struct BytesCommand {
 // Shows values of the selected tensor.
 struct ValuesCommand {
   bool close = false;
-  verbs::ValuesAsk ask = {};
+  verbs::ValuesRequest ask = {};
   std::optional<verbs::Sought> next = {};  // the next one in the slice that is shown
 };
 // Writes the shown values into a file.

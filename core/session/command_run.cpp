@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "core/formats/open.h"
-#include "core/io/asked_end.h"
+#include "core/io/path_suffix.h"
 #include "core/io/remote/remote_path.h"
 #include "core/repair/run/in_place.h"
 #include "core/session/disk_run.h"
@@ -37,12 +37,12 @@ std::vector<std::string> passed_over_for(const std::string& asked,
 }
 
 // Remote inputs are not tested here: opening them reports what is wrong.
-std::vector<std::string> leave_aside_what_is_gone(OpenCommand& open) {
+std::vector<std::string> drop_missing_inputs(OpenCommand& open) {
   std::vector<std::string> left;
   for (std::string* path : {&open.spec, &open.against}) {
     std::error_code failed;
-    if (path->empty() || is_remote(*path) || verbs::stands_for_a_step(*path) ||
-        std::filesystem::exists(verbs::expanded_path(*path), failed) || asked_end(*path))
+    if (path->empty() || is_remote(*path) || verbs::is_step_alias(*path) ||
+        std::filesystem::exists(verbs::expanded_path(*path), failed) || path_suffix(*path))
       continue;
     left.push_back((path == &open.spec ? "the spec " : "the reference ") + *path);
     path->clear();
@@ -66,7 +66,7 @@ Result<Change> run_open(const Snapshot& before, const Command& command, Progress
          std::move(view.finding),    true};
   }
   std::vector<std::string> left_aside;
-  if (c.remembered) left_aside = leave_aside_what_is_gone(c);
+  if (c.remembered) left_aside = drop_missing_inputs(c);
   options.checkpoint = verbs::expanded_path(c.path);
   options.spec = verbs::expanded_path(c.spec);
   options.against = verbs::expanded_path(c.against);

@@ -27,7 +27,7 @@ std::optional<std::uint32_t> number(std::string_view text) {
 }
 
 // Removes " keyword REST" from the end of `text` and returns REST; empty if absent.
-std::string take_last(std::string_view& text, std::string_view keyword) {
+std::string consume_last(std::string_view& text, std::string_view keyword) {
   std::string mark = " " + std::string(keyword) + " ";
   std::size_t at = text.rfind(mark);
   if (at == std::string_view::npos) return {};
@@ -51,12 +51,12 @@ std::optional<Command> parse_open(std::string_view rest) {
     open.remembered = true;
     rest.remove_suffix(kRemembered.size());
   }
-  open.finding = take_last(rest, "finding");
-  open.tile = take_last(rest, "tile");
-  open.tensor = take_last(rest, "tensor");
-  open.mesh = take_last(rest, "mesh");
-  open.against = take_last(rest, "against");
-  open.spec = take_last(rest, "spec");
+  open.finding = consume_last(rest, "finding");
+  open.tile = consume_last(rest, "tile");
+  open.tensor = consume_last(rest, "tensor");
+  open.mesh = consume_last(rest, "mesh");
+  open.against = consume_last(rest, "against");
+  open.spec = consume_last(rest, "spec");
   open.path = rest;
   return open;
 }
@@ -79,7 +79,7 @@ std::string print_check(const Command& command) {
   return c.depth ? std::string(name(*c.depth)) : "";
 }
 
-std::optional<Command> parse_said_mesh(std::string_view rest) {
+std::optional<Command> parse_given_mesh(std::string_view rest) {
   return MeshCommand{std::string(rest)};
 }
 std::string print_mesh(const Command& command) {

@@ -11,7 +11,7 @@ namespace shw {
 
 std::optional<Command> parse_open(std::string_view rest);
 std::optional<Command> parse_check(std::string_view rest);
-std::optional<Command> parse_said_mesh(std::string_view rest);
+std::optional<Command> parse_given_mesh(std::string_view rest);
 std::optional<Command> parse_plan(std::string_view rest);
 std::optional<Command> parse_repair(std::string_view rest);
 std::optional<Command> parse_select(std::string_view rest);

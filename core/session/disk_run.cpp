@@ -34,7 +34,7 @@ Result<Change> run_steps(const Snapshot& before, const Command& command, Progres
   const bool is_shown = shown != nullptr && shown->asked == folder;
   verbs::RunSteps run;
   if (is_shown && !shown->is_complete()) {
-    SHW_TRY(run, verbs::look_at_next_step(*shown, progress));
+    SHW_TRY(run, verbs::inspect_next_step(*shown, progress));
   } else {
     run = verbs::list_run(verbs::expanded_path(folder), shown);
     if (is_shown && run.is_like(*shown)) return nothing_new();

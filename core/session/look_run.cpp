@@ -32,8 +32,8 @@ std::optional<ChunkId> cut_off_in(const Checkpoint& checkpoint, const Finding& f
   return std::nullopt;
 }
 
-Result<verbs::BytesWindow> look_at_bytes(const Snapshot& before, const BytesCommand& wanted,
-                                         Progress* progress) {
+Result<verbs::BytesWindow> read_shown_bytes(const Snapshot& before, const BytesCommand& wanted,
+                                            Progress* progress) {
   const Checkpoint& checkpoint = *before.checkpoint;
   auto go = [&](const std::string& file, std::uint64_t at, std::optional<ChunkId> preferred) {
     return verbs::bytes_at(checkpoint, file, at, preferred, progress);
@@ -100,12 +100,12 @@ std::optional<ChunkId> tile_of(const Snapshot& snapshot) {
   return chunks[0];
 }
 
-Result<Change> run_byte_look(const Snapshot& before, const Command& command, Progress* progress) {
+Result<Change> run_show_bytes(const Snapshot& before, const Command& command, Progress* progress) {
   const auto& wanted = as<BytesCommand>(command);
   if (before.checkpoint == nullptr || wanted.go == Go::kClose)
     return Change([](Snapshot& s) { s.bytes = nullptr; });
-  auto look = std::make_shared<BytesLook>();
-  auto window = look_at_bytes(before, wanted, progress);
+  auto look = std::make_shared<ShownBytes>();
+  auto window = read_shown_bytes(before, wanted, progress);
   if (!window && window.error().kind == ErrorKind::kCancelled) return cancelled_error();
   if (window)
     look->window = std::move(*window);
@@ -128,8 +128,8 @@ std::string not_found_text(verbs::Sought sought, std::int64_t unread) {
 }
 
 // The window of the table at the next element that is sought.
-Result<std::shared_ptr<ValuesLook>> look_for(const Snapshot& before, verbs::Sought sought,
-                                             Progress* progress) {
+Result<std::shared_ptr<ShownValues>> look_for(const Snapshot& before, verbs::Sought sought,
+                                              Progress* progress) {
   if (before.values == nullptr || !before.values->values ||
       before.values->values->tensor != *before.tensor)
     return fail(ErrorKind::kUsage, "no values are shown");
@@ -139,7 +139,7 @@ Result<std::shared_ptr<ValuesLook>> look_for(const Snapshot& before, verbs::Soug
   SHW_TRY(const verbs::NextValue next,
           verbs::next_value(*before.checkpoint, *before.tensor, now, start, sought,
                             compared_with(before), progress));
-  auto look = std::make_shared<ValuesLook>(*before.values);
+  auto look = std::make_shared<ShownValues>(*before.values);
   look->not_found = next.place ? "" : not_found_text(sought, next.unread);
   if (next.place && next.place == now.found)
     look->not_found = sought == verbs::Sought::kNan ? "There is no other NaN in this slice."
@@ -150,12 +150,12 @@ Result<std::shared_ptr<ValuesLook>> look_for(const Snapshot& before, verbs::Soug
 
 }  // namespace
 
-Result<Change> run_value_look(const Snapshot& before, const Command& command, Progress* progress) {
+Result<Change> run_show_values(const Snapshot& before, const Command& command, Progress* progress) {
   const auto& wanted = as<ValuesCommand>(command);
   if (before.checkpoint == nullptr || !before.tensor || wanted.close)
     return Change([](Snapshot& s) { s.values = nullptr; });
-  auto look = std::make_shared<ValuesLook>();
-  verbs::ValuesAsk ask = wanted.ask;
+  auto look = std::make_shared<ShownValues>();
+  verbs::ValuesRequest ask = wanted.ask;
   std::optional<verbs::ValuePlace> found;
   if (wanted.next) {
     SHW_TRY(look, look_for(before, *wanted.next, progress));
@@ -208,7 +208,7 @@ Result<Change> run_browse(const Snapshot& before, const Command& command, Progre
 namespace {
 
 // The tensor whose tiles are requested; nullopt if another one was selected meanwhile.
-std::optional<TensorId> tensor_asked_for(const Snapshot& snapshot, const TileValuesCommand& asked) {
+std::optional<TensorId> requested_tensor(const Snapshot& snapshot, const TileValuesCommand& asked) {
   if (snapshot.checkpoint == nullptr || asked.stop || !snapshot.tensor) return std::nullopt;
   if (asked.fqn.empty()) return snapshot.tensor;
   auto tensor = snapshot.checkpoint->find(asked.fqn);
@@ -233,12 +233,12 @@ void keep_tile_values(Snapshot& s, std::shared_ptr<const verbs::TileValues> valu
 }  // namespace
 
 Result<Change> run_tile_values(const Snapshot& before, const Command& command, Progress* progress) {
-  auto tensor = tensor_asked_for(before, as<TileValuesCommand>(command));
+  auto tensor = requested_tensor(before, as<TileValuesCommand>(command));
   if (!tensor) return Change([](Snapshot&) {});
   const verbs::TileValues* known = tile_values_of(before, *tensor);
   auto values = std::make_shared<verbs::TileValues>(
       known != nullptr ? *known : verbs::untouched_tiles(*before.checkpoint, *tensor));
-  SHW_CHECK(verbs::look_further(*before.checkpoint, *values, progress));
+  SHW_CHECK(verbs::read_further_tiles(*before.checkpoint, *values, progress));
   return Change([values](Snapshot& s) { keep_tile_values(s, values); });
 }
 
@@ -257,7 +257,7 @@ bool sees_more(const Snapshot& snapshot, const Command& command) {
     return snapshot.run != nullptr &&
            verbs::steps_to_count(*snapshot.run, snapshot.run_numbers.get()) != 0;
   if (const auto* asked = std::get_if<TileValuesCommand>(&command)) {
-    auto tensor = tensor_asked_for(snapshot, *asked);
+    auto tensor = requested_tensor(snapshot, *asked);
     const verbs::TileValues* known = tensor ? tile_values_of(snapshot, *tensor) : nullptr;
     return known != nullptr && !known->is_complete();
   }

@@ -7,8 +7,8 @@
 
 namespace shw {
 
-Result<Change> run_byte_look(const Snapshot& before, const Command& command, Progress* progress);
-Result<Change> run_value_look(const Snapshot& before, const Command& command, Progress* progress);
+Result<Change> run_show_bytes(const Snapshot& before, const Command& command, Progress* progress);
+Result<Change> run_show_values(const Snapshot& before, const Command& command, Progress* progress);
 Result<Change> run_save_values(const Snapshot& before, const Command& command, Progress* progress);
 // The first call lists names in the folder; further calls examine a few entries each.
 Result<Change> run_browse(const Snapshot& before, const Command& command, Progress* progress);

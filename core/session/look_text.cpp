@@ -20,7 +20,7 @@ constexpr std::array<std::pair<verbs::Sought, std::string_view>, 2> kSoughtWords
 }  // namespace
 
 // "at OFFSET" is last, so that a path may contain any word.
-std::optional<Command> parse_byte_look(std::string_view rest) {
+std::optional<Command> parse_show_bytes(std::string_view rest) {
   for (auto [go, word] : kGoes) {
     if (rest == word) return BytesCommand{go};
   }
@@ -40,7 +40,7 @@ std::optional<Command> parse_byte_look(std::string_view rest) {
   return bytes;
 }
 
-std::string print_byte_look(const Command& command) {
+std::string print_show_bytes(const Command& command) {
   const auto& c = as<BytesCommand>(command);
   for (auto [go, word] : kGoes) {
     if (c.go == go) return std::string(word);
@@ -49,24 +49,24 @@ std::string print_byte_look(const Command& command) {
   return (c.file.empty() ? "" : "file " + c.file + " ") + "at " + std::to_string(c.at);
 }
 
-std::optional<Command> parse_value_look(std::string_view rest) {
+std::optional<Command> parse_show_values(std::string_view rest) {
   if (rest.empty()) return ValuesCommand{};
   if (rest == "off") return ValuesCommand{true};
   for (const auto& [sought, word] : kSoughtWords) {
     if (rest == word) return ValuesCommand{false, {}, sought};
   }
-  auto ask = verbs::parse_values_ask(rest);
+  auto ask = verbs::parse_values_request(rest);
   if (!ask) return std::nullopt;
   return ValuesCommand{false, std::move(*ask)};
 }
 
-std::string print_value_look(const Command& command) {
+std::string print_show_values(const Command& command) {
   const auto& c = as<ValuesCommand>(command);
   if (c.close) return "off";
   for (const auto& [sought, word] : kSoughtWords) {
     if (c.next == sought) return std::string(word);
   }
-  return c.ask == verbs::ValuesAsk{} ? "" : verbs::to_text(c.ask);
+  return c.ask == verbs::ValuesRequest{} ? "" : verbs::to_text(c.ask);
 }
 
 std::optional<Command> parse_save_values(std::string_view rest) {

@@ -9,10 +9,10 @@
 
 namespace shw {
 
-std::optional<Command> parse_byte_look(std::string_view rest);
-std::string print_byte_look(const Command& command);
-std::optional<Command> parse_value_look(std::string_view rest);
-std::string print_value_look(const Command& command);
+std::optional<Command> parse_show_bytes(std::string_view rest);
+std::string print_show_bytes(const Command& command);
+std::optional<Command> parse_show_values(std::string_view rest);
+std::string print_show_values(const Command& command);
 std::optional<Command> parse_save_values(std::string_view rest);
 std::string print_save_values(const Command& command);
 std::optional<Command> parse_browse(std::string_view rest);

@@ -28,7 +28,7 @@ Result<PlanEdit> make_edit(const verbs::Opened& opened, const CheckReport* repor
   if (auto possible = check_in_place(*opened.checkpoint, plan); !possible)
     edit.not_in_place = possible.error();
   if (plan.transforms()) {
-    SHW_TRY(auto written, verbs::look_ahead(opened, plan, kDefaultMemory, nullptr));
+    SHW_TRY(auto written, verbs::estimate_steps(opened, plan, kDefaultMemory, nullptr));
     edit.written = std::make_shared<const verbs::StepOutlook>(std::move(written));
     if (!plan.repairs()) edit.suffix = plan.format.empty() ? "-changed" : "-" + plan.format;
   }

@@ -67,8 +67,8 @@ Result<Change> step_through(const Snapshot& before, bool back) {
   };
 }
 
-Result<Change> take_plan(const Snapshot& before, Plan plan, std::string what,
-                         const std::string& file) {
+Result<Change> adopt_plan(const Snapshot& before, Plan plan, std::string what,
+                          const std::string& file) {
   auto whole = std::make_shared<const Plan>(std::move(plan));
   StepsOff off(whole->operations.size(), false);
   SHW_TRY(PlanEdit edit, make_edit(opened_in(before), before.report.get(), std::move(whole),
@@ -91,7 +91,7 @@ Result<Change> run_plan_redo(const Snapshot& before, const Command&, Progress*) 
 Result<Change> run_edit_plan(const Snapshot& before, const Command& command, Progress*) {
   SHW_CHECK(check_editable(before));
   SHW_TRY(Plan plan, verbs::read_plan_text(opened_in(before), as<EditPlanCommand>(command).json));
-  return take_plan(before, std::move(plan), "edited as text", "");
+  return adopt_plan(before, std::move(plan), "edited as text", "");
 }
 
 Result<Change> run_load_plan(const Snapshot& before, const Command& command, Progress*) {
@@ -99,7 +99,7 @@ Result<Change> run_load_plan(const Snapshot& before, const Command& command, Pro
   if (before.repaired != nullptr) SHW_CHECK(check_editable(before));
   std::string path = verbs::expanded_path(as<LoadPlanCommand>(command).path);
   SHW_TRY(Plan plan, verbs::read_plan(opened_in(before), path));
-  return take_plan(before, std::move(plan), "loaded from " + path, path);
+  return adopt_plan(before, std::move(plan), "loaded from " + path, path);
 }
 
 Result<Change> run_write_as(const Snapshot& before, const Command& command, Progress* progress) {
@@ -151,7 +151,7 @@ Result<Change> run_dry_run(const Snapshot& before, const Command&, Progress* pro
 
 Result<Change> run_target(const Snapshot& before, const Command& command, Progress*) {
   if (before.checkpoint == nullptr) return fail(ErrorKind::kUsage, "nothing is open");
-  auto target = std::make_shared<const verbs::RepairTarget>(verbs::look_at_target(
+  auto target = std::make_shared<const verbs::RepairTarget>(verbs::inspect_target(
       posix_store(), opened_in(before), as<TargetCommand>(command).path, suffix_of(before)));
   return [target](Snapshot& s) { s.target = target; };
 }

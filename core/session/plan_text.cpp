@@ -56,7 +56,7 @@ constexpr std::string_view kKeep = "keep", kMeshOption = "mesh ", kDtypeOption =
                            kWeightsOnly = "weights-only";
 
 // The first word of `text`, which is removed.
-std::string_view take_word(std::string_view& text) {
+std::string_view consume_word(std::string_view& text) {
   const std::string_view word = text.substr(0, text.find(' '));
   text.remove_prefix(std::min(word.size() + 1, text.size()));
   return word;
@@ -67,7 +67,7 @@ std::string_view take_word(std::string_view& text) {
 std::optional<Command> parse_write_as(std::string_view rest) {
   if (rest.empty()) return std::nullopt;
   verbs::WriteAs wanted;
-  const std::string_view to = take_word(rest);
+  const std::string_view to = consume_word(rest);
   if (to != kKeep) wanted.to = to;
   while (!rest.empty()) {
     if (rest == kWeightsOnly) {
@@ -76,8 +76,8 @@ std::optional<Command> parse_write_as(std::string_view rest) {
     }
     const bool is_mesh = rest.starts_with(kMeshOption);
     if (!is_mesh && !rest.starts_with(kDtypeOption)) return std::nullopt;
-    take_word(rest);
-    (is_mesh ? wanted.mesh : wanted.dtype) = take_word(rest);
+    consume_word(rest);
+    (is_mesh ? wanted.mesh : wanted.dtype) = consume_word(rest);
   }
   return WriteAsCommand{wanted};
 }

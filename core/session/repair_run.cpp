@@ -9,7 +9,7 @@ namespace shw {
 namespace {
 
 // Opens and checks the result like the source.
-Result<Change> look_at_result(const Snapshot& before, RepairResult made, Progress* progress) {
+Result<Change> open_result(const Snapshot& before, RepairResult made, Progress* progress) {
   SHW_TRY(auto after, open_checkpoint(made.output, progress));
   std::optional<Depth> depth;
   if (before.report != nullptr) depth = before.report->depth;
@@ -57,7 +57,7 @@ Result<Change> run_repair(const Snapshot& before, const Command& command, Progre
   options.suffix = suffix_of(before);
   options.device.gpus = before.gpus;
   SHW_TRY(RepairResult made, verbs::repair(opened_in(before), *before.plan, options, progress));
-  return look_at_result(before, std::move(made), progress);
+  return open_result(before, std::move(made), progress);
 }
 
 Result<Change> run_resume(const Snapshot& before, const Command& command, Progress* progress) {
@@ -66,7 +66,7 @@ Result<Change> run_resume(const Snapshot& before, const Command& command, Progre
   verbs::ResumeLimits limits;
   limits.device.gpus = before.gpus;
   SHW_TRY(verbs::Resumed resumed, verbs::resume(posix_store(), folder, limits, progress));
-  return look_at_result(before, std::move(resumed.result), progress);
+  return open_result(before, std::move(resumed.result), progress);
 }
 
 Result<Change> run_roll_back(const Snapshot& before, const Command& command, Progress*) {
@@ -75,7 +75,7 @@ Result<Change> run_roll_back(const Snapshot& before, const Command& command, Pro
   SHW_TRY(auto taken, verbs::roll_back(posix_store(), folder));
   std::string said = before.target ? before.target->typed_path : std::string();
   auto target = std::make_shared<const verbs::RepairTarget>(
-      verbs::look_at_target(posix_store(), opened_in(before), said, suffix_of(before)));
+      verbs::inspect_target(posix_store(), opened_in(before), said, suffix_of(before)));
   return [target](Snapshot& s) { s.target = target; };
 }
 

@@ -58,7 +58,7 @@ class Session {
   // Keeps opened checkpoints and their last verdict in a file: read now, written after each check.
   void remember_in(std::string file);
   // Sets the GPU detection; without it repairs use the CPU.
-  void look_for_gpus_with(std::function<Gpus()> gpus);
+  void set_gpu_detection(std::function<Gpus()> gpus);
   // Waits until all commands are done or paused, for the command line, tests and
   // screenshots.
   void wait();

@@ -48,7 +48,7 @@ bool Session::State::apply_now(const Command& command) {
       return true;
     }
     case Lane::kLook:
-      want_look(command);
+      request_inspection(command);
       return true;
     case Lane::kNow:
       break;
@@ -71,7 +71,7 @@ Session::Session() : state_(std::make_unique<State>()) {
   State* state = state_.get();
   const bool is_complete = start_thread(state->job_thread, [state] { state->run_jobs(); }) &&
                            start_thread(state->list_thread, [state] { state->run_list(); }) &&
-                           start_thread(state->look_thread, [state] { state->run_looks(); });
+                           start_thread(state->look_thread, [state] { state->run_inspections(); });
   if (is_complete) return;
   state->publish_error({ErrorKind::kIo,
                         "the system lets no more threads start",
@@ -126,7 +126,7 @@ void Session::remember_in(std::string file) {
   state_->publish([&](Snapshot& s) { s.recent = recent; });
 }
 
-void Session::look_for_gpus_with(std::function<Gpus()> gpus) {
+void Session::set_gpu_detection(std::function<Gpus()> gpus) {
   state_->publish([&](Snapshot& s) { s.gpus = std::move(gpus); });
 }
 
@@ -137,7 +137,7 @@ void Session::wait() {
   state.changed.wait(lock, [&] {
     bool rests = state.job ? state.job->progress->paused.load() : state.jobs.empty();
     for (const RunningJob& each : state.concurrent) rests = rests && each.progress->paused;
-    return rests && !state.list_wanted && !state.list_running && !state.look_wanted() &&
+    return rests && !state.list_wanted && !state.list_running && !state.inspection_wanted() &&
            !state.look_running;
   });
 }
@@ -149,7 +149,7 @@ std::shared_ptr<const Snapshot> Session::snapshot() const {
 JobState Session::job() const {
   std::lock_guard lock(state_->mutex);
   JobState job = state_->job ? state_->job->state() : JobState{};
-  job.looking = state_->look_running || state_->look_wanted();
+  job.looking = state_->look_running || state_->inspection_wanted();
   job.looked = state_->look_progress->done;
   job.to_look = state_->look_progress->total;
   return job;

@@ -28,7 +28,7 @@ std::string title_of(const Command& command) {
 }
 
 // True for read-only commands whose progress can be shown meanwhile.
-bool stands_beside(const Command& command, const Snapshot& snapshot) {
+bool is_concurrent(const Command& command, const Snapshot& snapshot) {
   const auto* check = std::get_if<CheckCommand>(&command);
   bool looks_deeper =
       check != nullptr && check->depth == Depth::kData && snapshot.report != nullptr;
@@ -167,7 +167,7 @@ bool Session::State::run_command(const Command& command, Progress* progress) {
   if (repairs && progress != nullptr) progress->keeps = true;
   auto change = row_of(command).run(*now(), command, progress);
   if (!change) {
-    if (repairs) look_at_what_is_left(command);
+    if (repairs) inspect_partial_folders(command);
     Error error = std::move(change).error();
     if (open != nullptr && error.place.file.empty()) error.place.file = open->path;
     if (open != nullptr) {
@@ -183,7 +183,7 @@ bool Session::State::run_command(const Command& command, Progress* progress) {
   if (std::holds_alternative<CheckCommand>(command)) remember();
   // Work of a stopped repair is told as soon as there is a plan.
   if (auto after = now(); after->plan != nullptr && after->target == nullptr)
-    look_at_what_is_left(command);
+    inspect_partial_folders(command);
   if (auto after = now(); after->checkpoint != before->checkpoint || after->run != before->run) {
     std::lock_guard lock(mutex);
     for (RunningJob& other : concurrent) {
@@ -252,7 +252,7 @@ void Session::State::queue(std::deque<Command> commands) {
     std::lock_guard lock(mutex);
     for (Command& command : commands) {
       bool is_free = jobs.empty() && job && can_overtake(command, job->command, *snapshot);
-      if (is_free && stands_beside(command, *snapshot))
+      if (is_free && is_concurrent(command, *snapshot))
         begin_concurrent(std::move(command));
       else
         jobs.push_back(std::move(command));
@@ -271,7 +271,7 @@ void Session::State::run_jobs() {
       if (stopping) return;
       Command command = std::move(jobs.front());
       jobs.pop_front();
-      if (stands_beside(command, *snapshot)) {
+      if (is_concurrent(command, *snapshot)) {
         begin_concurrent(std::move(command));
         continue;
       }
@@ -359,7 +359,7 @@ void Session::State::remember() {
   });
 }
 
-void Session::State::look_at_what_is_left(const Command& command) {
+void Session::State::inspect_partial_folders(const Command& command) {
   auto before = now();
   if (before->checkpoint == nullptr) return;
   std::string out = before->target ? before->target->typed_path : std::string();

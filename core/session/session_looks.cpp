@@ -16,7 +16,7 @@ void Session::State::want_list() {
   changed.notify_all();
 }
 
-void Session::State::want_look(const Command& command) {
+void Session::State::request_inspection(const Command& command) {
   {
     std::lock_guard lock(mutex);
     looks[command.index()] = command;
@@ -25,7 +25,7 @@ void Session::State::want_look(const Command& command) {
   changed.notify_all();
 }
 
-bool Session::State::look_wanted() const {
+bool Session::State::inspection_wanted() const {
   return std::any_of(looks.begin(), looks.end(), [](const auto& look) { return look; });
 }
 
@@ -69,14 +69,14 @@ void Session::State::run_list() {
   }
 }
 
-void Session::State::run_looks() {
+void Session::State::run_inspections() {
   while (true) {
     Command command;
     std::shared_ptr<const Snapshot> before;
     std::shared_ptr<Progress> progress;
     {
       std::unique_lock lock(mutex);
-      changed.wait(lock, [&] { return stopping || look_wanted(); });
+      changed.wait(lock, [&] { return stopping || inspection_wanted(); });
       if (stopping) return;
       auto wanted = std::find_if(looks.begin(), looks.end(), [](const auto& look) { return look; });
       command = std::move(**wanted);

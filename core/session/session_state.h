@@ -111,7 +111,7 @@ struct Session::State {
   // Cancels the jobs of a verb; empty: all.
   void cancel(const std::string& verb);
   void each_job(const std::string& verb, void (RunningJob::*what)());
-  void look_at_what_is_left(const Command& command);
+  void inspect_partial_folders(const Command& command);
   void remember();
 
   // Immediate commands (session_apply.cpp).
@@ -120,10 +120,10 @@ struct Session::State {
 
   // List and file contents (session_looks.cpp).
   void run_list();
-  void run_looks();
+  void run_inspections();
   void want_list();
-  void want_look(const Command& command);
-  bool look_wanted() const;
+  void request_inspection(const Command& command);
+  bool inspection_wanted() const;
 };
 
 }  // namespace shw

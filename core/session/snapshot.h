@@ -36,12 +36,12 @@
 namespace shw {
 
 // Result of showing bytes.
-struct BytesLook {
+struct ShownBytes {
   std::optional<verbs::BytesWindow> window;
   std::optional<Error> error;  // why there are none
 };
 
-struct ValuesLook {
+struct ShownValues {
   std::optional<verbs::SliceValues> values;
   std::optional<verbs::SideBySideValues> side_by_side;  // if a comparison is open
   std::optional<Error> error;                           // why there are none
@@ -99,8 +99,8 @@ struct Snapshot {
   std::optional<std::size_t> finding;     // selected index in report->findings
   std::string wanted_finding;  // mark of a finding (place_mark.h) that the next check selects
   std::optional<Error> error;  // of the last failed command
-  std::shared_ptr<const BytesLook> bytes;                   // null: not shown
-  std::shared_ptr<const ValuesLook> values;                 // null: not shown
+  std::shared_ptr<const ShownBytes> bytes;                  // null: not shown
+  std::shared_ptr<const ShownValues> values;                // null: not shown
   std::shared_ptr<const TileValuesOf> tile_values;          // null: none
   std::shared_ptr<const verbs::CheckpointNumbers> numbers;  // of every tensor; null: not read
   std::shared_ptr<const verbs::FolderListing> folder;       // null: browser is closed

@@ -10,7 +10,7 @@
 #include "core/base/cancellable_range.h"
 #include "core/base/checked.h"
 #include "core/model/state_names.h"
-#include "core/spec/alike_names.h"
+#include "core/spec/similar_names.h"
 
 namespace shw {
 namespace {
@@ -155,9 +155,9 @@ void match_left_over(const Checkpoint& checkpoint, const Checkpoint& reference,
     ids_there.push_back(tensor);
   }
   if (here.empty() || there.empty()) return;
-  auto found = match_alike_names(here, there, all_names(checkpoint, progress),
-                                 all_names(reference, progress),
-                                 known_changes(checkpoint, reference, map, progress), progress);
+  auto found = match_similar_names(here, there, all_names(checkpoint, progress),
+                                   all_names(reference, progress),
+                                   known_changes(checkpoint, reference, map, progress), progress);
   for (std::size_t i = 0; i < found.size(); ++i)
     if (found[i]) map.in_reference[index_of(ids_here[i])] = ids_there[*found[i]];
 }

@@ -151,7 +151,7 @@ bool can_cast(Dtype from, Dtype to) {
                     : access(from).widen != nullptr && access(to).narrow != nullptr;
 }
 
-bool holds_all_of(Dtype to, Dtype from) {
+bool can_represent(Dtype to, Dtype from) {
   if (from == to || to == Dtype::kFloat64) return true;
   const Access one = access(from), other = access(to);
   return from != Dtype::kFloat64 && one.largest <= other.largest &&

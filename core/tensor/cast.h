@@ -22,7 +22,7 @@ void cast_row(Dtype from, const std::byte* source, std::int64_t source_stride, D
               std::byte* target, std::int64_t target_stride, std::int64_t count,
               std::uint8_t* out_of_range = nullptr);
 // True if `to` can represent every value of `from`. Requires can_cast().
-bool holds_all_of(Dtype to, Dtype from);
+bool can_represent(Dtype to, Dtype from);
 // "what is beyond 448 becomes 448", for dtypes that cannot represent all values of another.
 std::string out_of_range_in_words(Dtype to);
 // Casts contiguous elements. kUnsupported unless both dtypes are floating point or equal.

@@ -49,7 +49,7 @@ std::size_t first_apart(const std::byte* a, const std::byte* b, std::size_t widt
 
 // Handles blocks with a NaN or an infinity element by element.
 template <class Bits>
-void add_odd_floats(std::uint64_t sign, const std::byte* a, const std::byte* b,
+void add_non_finite(std::uint64_t sign, const std::byte* a, const std::byte* b,
                     const Numbers& numbers, std::size_t count, ElementDifference& out) {
   for (std::size_t i = 0; i < count; ++i) {
     Bits x = code_at<Bits>(a, i), y = code_at<Bits>(b, i);
@@ -132,7 +132,7 @@ void add_floats(Dtype dtype, const std::byte* a, const std::byte* b, const Numbe
   const std::uint64_t sign = sign_of_codes(dtype);
   // Incomplete blocks, and blocks with non-finite elements, use the plain loop.
   if (count != kTogether || !are_finite(numbers))
-    return add_odd_floats<Bits>(sign, a, b, numbers, count, out);
+    return add_non_finite<Bits>(sign, a, b, numbers, count, out);
   out.max_abs = std::max(out.max_abs, largest_distance(numbers));
   auto take = [&](const auto& seen) {
     out.differing += seen.differing;

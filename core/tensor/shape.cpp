@@ -27,7 +27,7 @@ bool is_empty(const Box& box) {
                      [](std::int64_t size) { return size <= 0; });
 }
 
-bool lies_inside(ExtentsView offsets, ExtentsView sizes, ExtentsView shape) {
+bool is_inside(ExtentsView offsets, ExtentsView sizes, ExtentsView shape) {
   if (offsets.size() != shape.size() || sizes.size() != shape.size()) return false;
   for (std::size_t d = 0; d < shape.size(); ++d) {
     if (offsets[d] < 0 || sizes[d] < 0) return false;

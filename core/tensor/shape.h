@@ -31,7 +31,7 @@ Extents copy_of(ExtentsView view);
 std::optional<std::int64_t> volume(ExtentsView sizes);
 bool is_empty(const Box& box);
 // True if offsets and sizes have the rank of `shape`, are not negative and end inside it.
-bool lies_inside(ExtentsView offsets, ExtentsView sizes, ExtentsView shape);
+bool is_inside(ExtentsView offsets, ExtentsView sizes, ExtentsView shape);
 std::optional<Box> intersect(const Box& a, const Box& b);
 // `a` minus `b` as disjoint boxes, at most 2 * ndim of them.
 std::vector<Box> subtract(const Box& a, const Box& b);

@@ -11,7 +11,7 @@ void add(Encoder& packer, const StatisticsSums& sums) {
   for (const auto& counts : sums.by_power) packer.add(counts);
 }
 
-Result<StatisticsSums> take_sums(Decoder& words, Dtype dtype) {
+Result<StatisticsSums> decode_sums(Decoder& words, Dtype dtype) {
   StatisticsSums sums(dtype);
   for (std::uint64_t* number : {&sums.elements, &sums.nan, &sums.infinite, &sums.denormal,
                                 &sums.zero, &sums.least, &sums.greatest}) {

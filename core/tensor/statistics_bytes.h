@@ -8,6 +8,6 @@ namespace shw {
 
 void add(Encoder& packer, const StatisticsSums& sums);
 // Decodes sums for `dtype`, which the caller gives: sums of different dtypes must not be added.
-Result<StatisticsSums> take_sums(Decoder& words, Dtype dtype);
+Result<StatisticsSums> decode_sums(Decoder& words, Dtype dtype);
 
 }  // namespace shw

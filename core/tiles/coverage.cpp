@@ -140,7 +140,7 @@ TensorTiling judge_tiling(const Checkpoint& checkpoint, TensorId tensor) {
     ExtentsView offsets = checkpoint.offsets(chunk), sizes = checkpoint.sizes(chunk);
     if (offsets.size() != shape.size() || sizes.size() != shape.size())
       return {Tiling::kMalformed, {}};
-    inside = inside && lies_inside(offsets, sizes, shape);
+    inside = inside && is_inside(offsets, sizes, shape);
   }
   if (std::any_of(shape.begin(), shape.end(), [](std::int64_t extent) { return extent < 0; }))
     return {Tiling::kMalformed, {}};

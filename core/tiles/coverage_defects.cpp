@@ -58,7 +58,7 @@ class Halving {
   void add_overlap(std::size_t a, std::size_t b);
   void add_rest(const Region& region, std::size_t first, std::size_t last);
   void add_gap(const std::int64_t* corners);
-  void take_out(const std::int64_t* from, std::size_t box);
+  void remove_box(const std::int64_t* from, std::size_t box);
   std::size_t cut_off(std::size_t at, std::size_t d, std::int64_t border, bool behind);
   bool is_filled(const Region& region, std::size_t first, std::size_t last) const;
 
@@ -130,7 +130,7 @@ std::size_t Halving::cut_off(std::size_t at, std::size_t d, std::int64_t border,
 }
 
 // Appends `from` minus the box to next_, split as in `subtract` (core/tensor/shape.h).
-void Halving::take_out(const std::int64_t* from, std::size_t box) {
+void Halving::remove_box(const std::int64_t* from, std::size_t box) {
   const std::size_t start = next_.size();
   next_.insert(next_.end(), from, from + 2 * ndim_);
   for (std::size_t d = 0; d < ndim_; ++d) {
@@ -189,7 +189,8 @@ void Halving::add_rest(const Region& region, std::size_t first, std::size_t last
   rest_.insert(rest_.end(), region.high.begin(), region.high.end());
   for (std::size_t i = first; i < last; ++i) {
     next_.clear();
-    for (std::size_t at = 0; at < rest_.size(); at += width) take_out(rest_.data() + at, arena_[i]);
+    for (std::size_t at = 0; at < rest_.size(); at += width)
+      remove_box(rest_.data() + at, arena_[i]);
     rest_.swap(next_);
   }
   for (std::size_t at = 0; at < rest_.size(); at += width) add_gap(rest_.data() + at);

@@ -162,7 +162,7 @@ bool are_disjoint(std::span<const Box> boxes) {
 
 bool tiles_exactly(std::span<const Box> boxes, ExtentsView shape) {
   for (const Box& box : boxes) {
-    if (!lies_inside(box.offsets, box.sizes, shape)) return false;
+    if (!is_inside(box.offsets, box.sizes, shape)) return false;
   }
   std::vector<Box> without_empty;
   std::span<const Box> kept = boxes;

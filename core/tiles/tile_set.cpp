@@ -137,7 +137,7 @@ std::shared_ptr<const TileSet> saved_tiles(const Checkpoint& checkpoint, TensorI
   auto tiles = std::make_shared<TileSet>(checkpoint.shape(tensor));
   for (ChunkId chunk : checkpoint.chunks(tensor)) {
     bool inside =
-        lies_inside(checkpoint.offsets(chunk), checkpoint.sizes(chunk), checkpoint.shape(tensor));
+        is_inside(checkpoint.offsets(chunk), checkpoint.sizes(chunk), checkpoint.shape(tensor));
     TileStatus status =
         inside && bytes_are_there(checkpoint, chunk) ? TileStatus::kFine : TileStatus::kBad;
     tiles->add(checkpoint.offsets(chunk), checkpoint.sizes(chunk),

@@ -45,7 +45,7 @@ Result<std::uint32_t> input_with_sums(TargetState& all, const AddedInput& wanted
 bool keeps_values(const Part& part) {
   Dtype now = part.saved;
   for (const Dtype to : part.casts) {
-    if (!can_cast(now, to) || !holds_all_of(to, now)) return false;
+    if (!can_cast(now, to) || !can_represent(to, now)) return false;
     now = to;
   }
   return true;

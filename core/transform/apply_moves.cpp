@@ -362,7 +362,7 @@ Status apply(TargetState& all, const RelabelStep& step) {
       return bad_step(step.tensor, fmt::format("there is no tile {}", tile.chunk));
     ChunkId chunk{tile.chunk};
     Box box{tile.offsets, copy_of(source.sizes(chunk))};
-    if (!lies_inside(box.offsets, box.sizes, tensor.shape)) {
+    if (!is_inside(box.offsets, box.sizes, tensor.shape)) {
       return bad_step(step.tensor, "offsets " + to_text(box.offsets) + " and sizes " +
                                        to_text(box.sizes) + " are no box of " +
                                        to_text(tensor.shape));

@@ -95,17 +95,17 @@ class Filling {
 
  private:
   // Written tiles of one tensor: [first, last) of laid_out.made.
-  struct MadeGroup {
+  struct WrittenGroup {
     std::uint32_t tensor = 0;
     std::size_t first = 0, last = 0;
     std::size_t size() const { return last - first; }
   };
 
-  const std::vector<MadeTile>& made() const { return lowered_.laid_out.made; }
-  const OutputTensor& tensor_of(const MadeTile& tile) const {
+  const std::vector<WrittenTile>& made() const { return lowered_.laid_out.made; }
+  const OutputTensor& tensor_of(const WrittenTile& tile) const {
     return lowered_.outputs.tensors[tile.tensor];
   }
-  Box box_of(const MadeTile& tile) const { return tensor_of(tile).tiles.box(tile.tile); }
+  Box box_of(const WrittenTile& tile) const { return tensor_of(tile).tiles.box(tile.tile); }
 
   void find_groups() {
     for (std::size_t i = 0; i < made().size(); ++i) {
@@ -129,8 +129,9 @@ class Filling {
   }
 
   // Groups that one thread lowers together.
-  static std::vector<std::span<const MadeGroup>> blocks_of(std::span<const MadeGroup> groups) {
-    std::vector<std::span<const MadeGroup>> blocks;
+  static std::vector<std::span<const WrittenGroup>> blocks_of(
+      std::span<const WrittenGroup> groups) {
+    std::vector<std::span<const WrittenGroup>> blocks;
     while (!groups.empty()) {
       std::size_t count = 0, tiles = 0;
       while (count < std::min(kTensorsAtOnce, groups.size()) &&
@@ -145,16 +146,16 @@ class Filling {
   // Calls visit(index in laid_out.made, its tensor, scratch) on all threads. Returns the error of
   // the first group that fails.
   template <class Visit>
-  Status each_made(std::span<const MadeGroup> groups, Visit visit) const {
-    const std::vector<std::span<const MadeGroup>> blocks = blocks_of(groups);
+  Status each_made(std::span<const WrittenGroup> groups, Visit visit) const {
+    const std::vector<std::span<const WrittenGroup>> blocks = blocks_of(groups);
     return parallel_for(blocks.size(),
                         [&](std::size_t b) -> Status { return each_made_of(blocks[b], visit); });
   }
   template <class Visit>
-  Status each_made_of(std::span<const MadeGroup> block, Visit visit) const {
+  Status each_made_of(std::span<const WrittenGroup> block, Visit visit) const {
     std::vector<std::unique_ptr<const IndexedTensor>> tensors;
     std::size_t most = 0;
-    for (const MadeGroup& group : block) {
+    for (const WrittenGroup& group : block) {
       SHW_TRY(TargetTensor tensor, tensor_of_group(group));
       tensors.push_back(std::make_unique<const IndexedTensor>(std::move(tensor)));
       most = std::max(most, group.size());
@@ -173,7 +174,7 @@ class Filling {
     return first;
   }
 
-  Result<TargetTensor> tensor_of_group(const MadeGroup& group) const {
+  Result<TargetTensor> tensor_of_group(const WrittenGroup& group) const {
     if (is_cancelled(progress_)) return cancelled_error();
     return target_for(all_, all_.tensors[group.tensor], form_);
   }
@@ -182,11 +183,11 @@ class Filling {
     std::vector<std::string> names;
     parts_.add_names(names);
     std::vector<bool> is_made(lowered_.laid_out.files.size(), false);
-    for (const MadeTile& tile : made()) is_made[tile.file] = true;
+    for (const WrittenTile& tile : made()) is_made[tile.file] = true;
     for (std::size_t f = 0; f < is_made.size(); ++f) {
       if (is_made[f]) names.push_back(lowered_.laid_out.files[f].path);
     }
-    for (const MadeGroup& group : groups_)
+    for (const WrittenGroup& group : groups_)
       names.push_back(lowered_.outputs.tensors[group.tensor].fqn);
     return names;
   }
@@ -194,9 +195,9 @@ class Filling {
   // Number of jobs for each written tile.
   Result<std::vector<std::uint32_t>> jobs_of_tiles(const NeededParts& needed) const {
     std::vector<std::uint32_t> counts(made().size(), 1);
-    std::vector<MadeGroup> unsure;
+    std::vector<WrittenGroup> unsure;
     std::copy_if(groups_.begin(), groups_.end(), std::back_inserter(unsure),
-                 [&](const MadeGroup& group) { return needed.is_one_job[group.tensor] == 0; });
+                 [&](const WrittenGroup& group) { return needed.is_one_job[group.tensor] == 0; });
     auto count = [&](std::size_t i, const PartIndex& tensor, Scratch& scratch) -> Status {
       const Box box = box_of(made()[i]);
       SHW_CHECK(
@@ -211,14 +212,14 @@ class Filling {
   void set_outputs(ProgramFrame& frame, const std::vector<std::uint32_t>& jobs) {
     std::vector<std::uint32_t> files(lowered_.laid_out.files.size(), 0);
     std::vector<std::uint32_t> tensors(lowered_.outputs.tensors.size(), 0);
-    for (const MadeTile& tile : made()) files[tile.file] = 1;
+    for (const WrittenTile& tile : made()) files[tile.file] = 1;
     for (std::size_t f = 0; f < files.size(); ++f) {
       if (files[f] != 0) files[f] = frame.name(lowered_.laid_out.files[f].path);
     }
-    for (const MadeGroup& group : groups_)
+    for (const WrittenGroup& group : groups_)
       tensors[group.tensor] = frame.name(lowered_.outputs.tensors[group.tensor].fqn);
     lowered_.made = frame.set_outputs(made().size(), [&](std::size_t i) {
-      const MadeTile& tile = made()[i];
+      const WrittenTile& tile = made()[i];
       const OutputTensor& tensor = tensor_of(tile);
       return ProgramFrame::Output{files[tile.file], tensors[tile.tensor],
                                   tile.offset,      tile.length,
@@ -232,7 +233,7 @@ class Filling {
   LoweredTarget& lowered_;
   Progress* progress_;
   PartLowering parts_;
-  std::vector<MadeGroup> groups_;
+  std::vector<WrittenGroup> groups_;
 };
 
 }  // namespace

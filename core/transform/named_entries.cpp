@@ -238,7 +238,7 @@ Result<FromConstant> constant_of(Dtype dtype, double value) {
 
 Status check_boxes(const TargetTensor& tensor, const std::vector<Box>& boxes) {
   for (const Box& box : boxes) {
-    if (!lies_inside(box.offsets, box.sizes, tensor.shape)) {
+    if (!is_inside(box.offsets, box.sizes, tensor.shape)) {
       return bad_step(tensor.fqn, "offsets " + to_text(box.offsets) + " and sizes " +
                                       to_text(box.sizes) + " are no box of " +
                                       to_text(tensor.shape));

@@ -128,7 +128,7 @@ Result<TargetTensor> target_tensor(const TargetState& all, std::uint32_t input, 
   Extents order = same_order(out.shape.size());
   for (ChunkId chunk : holder.chunks(tensor)) {
     ExtentsView offsets = holder.offsets(chunk), sizes = holder.sizes(chunk);
-    if (!lies_inside(offsets, sizes, out.shape)) {
+    if (!is_inside(offsets, sizes, out.shape)) {
       return cannot_make_target(out.fqn,
                                 "a tile of it, [" + to_text(offsets) + " + " + to_text(sizes) +
                                     "), is no box of " + to_text(out.shape),

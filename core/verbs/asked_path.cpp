@@ -19,7 +19,7 @@
 #include "core/compare/tensor_hashes.h"
 #include "core/facts/values/dequantised.h"
 #include "core/formats/open.h"
-#include "core/io/asked_end.h"
+#include "core/io/path_suffix.h"
 #include "core/verbs/mapped_view.h"
 #include "core/verbs/weight_entries.h"
 
@@ -71,7 +71,7 @@ std::set<std::string, std::less<>> not_weights_of(const Checkpoints& checkpoints
   return names;
 }
 
-Result<std::shared_ptr<const Checkpoint>> open_average(const AskedEnd& end, const Opening& open,
+Result<std::shared_ptr<const Checkpoint>> open_average(const PathSuffix& end, const Opening& open,
                                                        Progress* progress) {
   SHW_TRY(const std::vector<double> weights, weights_of(end.numbers, end.others.size() + 1));
   Checkpoints checkpoints;
@@ -97,7 +97,7 @@ Result<HashOfAll> hash_of_all(const Checkpoint& checkpoint, Progress* progress) 
   return fail(ErrorKind::kDamaged, "holds no tensor that can be hashed");
 }
 
-Result<std::shared_ptr<const Checkpoint>> open_delta(const AskedEnd& end, const Opening& open,
+Result<std::shared_ptr<const Checkpoint>> open_delta(const PathSuffix& end, const Opening& open,
                                                      Progress* progress) {
   SHW_TRY(auto base, open(end.before, progress));
   SHW_TRY(auto result, open(end.others.front(), progress));
@@ -117,7 +117,7 @@ tl::unexpected<Error> other_base(const std::string& path, const HashOfAll& wante
 }
 
 // Checks the hash of the result only: a matching result needs the right base.
-Result<std::shared_ptr<const Checkpoint>> open_applied(const AskedEnd& end, const Opening& open,
+Result<std::shared_ptr<const Checkpoint>> open_applied(const PathSuffix& end, const Opening& open,
                                                        Progress* progress) {
   SHW_TRY(auto base, open(end.before, progress));
   SHW_TRY(auto delta, open(end.others.front(), progress));
@@ -139,7 +139,7 @@ Result<std::shared_ptr<const Checkpoint>> open_applied(const AskedEnd& end, cons
               {end.others.front()});
 }
 
-Result<std::shared_ptr<const Checkpoint>> open_extracted(const AskedEnd& end, const Opening& open,
+Result<std::shared_ptr<const Checkpoint>> open_extracted(const PathSuffix& end, const Opening& open,
                                                          Progress* progress) {
   std::int64_t rank = 0;
   const char* last = end.numbers.data() + end.numbers.size();
@@ -152,7 +152,7 @@ Result<std::shared_ptr<const Checkpoint>> open_extracted(const AskedEnd& end, co
   return extracted_adapter(std::move(tuned), std::move(base), rank, progress);
 }
 
-Result<std::shared_ptr<const Checkpoint>> open_end(const AskedEnd& end, const Opening& open,
+Result<std::shared_ptr<const Checkpoint>> open_end(const PathSuffix& end, const Opening& open,
                                                    Progress* progress) {
   if (end.word == kAverage) return open_average(end, open, progress);
   if (end.word == kDelta) return open_delta(end, open, progress);
@@ -179,7 +179,7 @@ Result<std::shared_ptr<const Checkpoint>> open_end(const AskedEnd& end, const Op
 }
 
 // True for a known ending; others are names of folders.
-bool is_known(const AskedEnd& end) {
+bool is_known(const PathSuffix& end) {
   if (end.word == kDequantised) return end.others.empty() && end.numbers.empty();
   if (end.word == kQuantised || end.word == kAs || end.word == kNorms) return end.others.empty();
   if (end.word == kAverage) return !end.others.empty();
@@ -190,7 +190,7 @@ bool is_known(const AskedEnd& end) {
 
 Result<std::shared_ptr<const Checkpoint>> open_by(const Opening& open_stored,
                                                   const std::string& path, Progress* progress) {
-  const auto end = asked_end(path);
+  const auto end = path_suffix(path);
   if (!end || !is_known(*end)) return open_stored(path, progress);
   const Opening open = [&](const std::string& other, Progress* told) {
     return open_by(open_stored, other, told);
@@ -216,7 +216,7 @@ std::string merged_path(const std::string& base, const std::string& adapter) {
 
 std::string average_path(const std::string& first, const std::vector<std::string>& others,
                          const std::string& weights, bool are_dequantised) {
-  AskedEnd end{first, kAverage, weights, others};
+  PathSuffix end{first, kAverage, weights, others};
   if (are_dequantised) {
     for (std::string& other : end.others) other += kDequantisedPath;
   }

@@ -83,8 +83,8 @@ Result<std::vector<std::string>> policies_from_text(std::string_view text,
   return words;
 }
 
-Result<CheckAsked> read_asked(const std::string& baseline_file, const std::string& policy_file) {
-  CheckAsked asked;
+Result<CheckRequest> read_asked(const std::string& baseline_file, const std::string& policy_file) {
+  CheckRequest asked;
   if (!baseline_file.empty()) {
     SHW_TRY(std::string text, read_text(baseline_file));
     SHW_TRY(asked.baseline, baseline_from_json(text, baseline_file));
@@ -97,12 +97,12 @@ Result<CheckAsked> read_asked(const std::string& baseline_file, const std::strin
   return asked;
 }
 
-Status judge(CheckAsked& asked, const Opened& opened, bool data, Progress* progress, Team* team) {
+Status judge(CheckRequest& asked, const Opened& opened, bool data, Progress* progress, Team* team) {
   SHW_TRY(asked.policies, judge_policies(*opened.checkpoint, asked.required, data, progress, team));
   return {};
 }
 
-bool fails(const CheckReport& report, const CheckAsked& asked, std::optional<Severity> from) {
+bool fails(const CheckReport& report, const CheckRequest& asked, std::optional<Severity> from) {
   bool broken =
       std::any_of(asked.policies.begin(), asked.policies.end(),
                   [](const PolicyAnswer& one) { return one.verdict == PolicyVerdict::kBroken; });
@@ -113,7 +113,7 @@ bool fails(const CheckReport& report, const CheckAsked& asked, std::optional<Sev
   });
 }
 
-bool is_open(const CheckReport& report, const CheckAsked& asked) {
+bool is_open(const CheckReport& report, const CheckRequest& asked) {
   return leaves_open(report) ||
          std::any_of(asked.policies.begin(), asked.policies.end(), [](const PolicyAnswer& one) {
            return one.verdict == PolicyVerdict::kUndecided;

@@ -11,7 +11,7 @@
 
 namespace shw::verbs {
 
-struct CheckAsked {
+struct CheckRequest {
   std::optional<Baseline> baseline;
   std::string baseline_file;
   std::vector<std::string> required;   // of kPolicies
@@ -24,9 +24,9 @@ struct CheckAsked {
 
 // Reads the files first, so that mistakes in them are found before large checkpoints are opened.
 // Empty names: not used.
-Result<CheckAsked> read_asked(const std::string& baseline_file, const std::string& policy_file);
+Result<CheckRequest> read_asked(const std::string& baseline_file, const std::string& policy_file);
 // Evaluates the policies. `data`: may read tensor data.
-Status judge(CheckAsked& asked, const Opened& opened, bool data, Progress* progress = nullptr,
+Status judge(CheckRequest& asked, const Opened& opened, bool data, Progress* progress = nullptr,
              Team* team = nullptr);
 
 // Parses {"require": ["coverage", "finite"]} or lines "require: coverage, finite" with # comments.
@@ -36,9 +36,9 @@ Result<std::vector<std::string>> policies_from_text(std::string_view text,
 
 // True if the run must fail: a new finding at or above `from`, or a broken
 // policy.
-bool fails(const CheckReport& report, const CheckAsked& asked, std::optional<Severity> from);
+bool fails(const CheckReport& report, const CheckRequest& asked, std::optional<Severity> from);
 // True if a policy is undecided or something was not examined: baseline and severity threshold do
 // not change that.
-bool is_open(const CheckReport& report, const CheckAsked& asked);
+bool is_open(const CheckReport& report, const CheckRequest& asked);
 
 }  // namespace shw::verbs

@@ -13,7 +13,7 @@
 #include "core/facts/names/quant_schemes.h"
 #include "core/facts/names/wrapper_marks.h"
 #include "core/formats/table.h"
-#include "core/io/asked_end.h"
+#include "core/io/path_suffix.h"
 #include "core/repair/plan/plan_fingerprint.h"
 #include "core/repair/plan/target_of_plan.h"
 #include "core/tensor/cast.h"

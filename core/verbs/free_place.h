@@ -8,7 +8,7 @@
 
 namespace shw::verbs {
 
-struct PlaceAsked {
+struct PlaceRequest {
   std::string checkpoint;  // the opened checkpoint
   std::string path;        // a file that does not exist, or a folder; empty: beside the checkpoint
   std::string name;        // added to the checkpoint's name: "report" for "step_9000-report.html"
@@ -16,7 +16,7 @@ struct PlaceAsked {
 };
 // A free path. In a folder the first free name: "step_9000-report.html", "step_9000-report-2.html".
 // kUsage for a named file that exists.
-Result<std::string> free_place(const Store& store, const PlaceAsked& asked);
+Result<std::string> free_place(const Store& store, const PlaceRequest& asked);
 
 // A file name from the letters, digits, dots and dashes of an FQN; at most 100 characters.
 std::string file_name_of(std::string_view fqn);

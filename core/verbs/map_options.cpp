@@ -14,7 +14,7 @@ Status add_map_options(const MapOptions& mapping, ModelFacts& facts) {
     facts.config.clear();
     SHW_CHECK(add_config(text, path, facts));
   }
-  for (const std::string& one : mapping.set) SHW_CHECK(add_said(one, facts));
+  for (const std::string& one : mapping.set) SHW_CHECK(add_given_value(one, facts));
   return {};
 }
 

@@ -33,7 +33,7 @@ std::string how_compared(const MappedComparison& comparison) {
 }
 
 // Adds one finding per mistake, with all affected tensors.
-void add_mistakes(const MappedComparison& comparison, JudgedThroughMap& out) {
+void add_mistakes(const MappedComparison& comparison, MappedVerdict& out) {
   std::map<std::string, Finding> by_cause;
   std::vector<std::string> order;
   for (const MappedDifference& difference : comparison.differences) {
@@ -105,15 +105,15 @@ void add_values(const MappedComparison& comparison, std::vector<Finding>& findin
     ++differing;
     if (first == nullptr) first = &one;
   }
-  const bool is_odd = comparison.equal > differing;
+  const bool is_anomalous = comparison.equal > differing;
   Finding finding;
   finding.rule = kConvertedWrongly.id;
-  finding.severity = is_odd ? Severity::kWarning : Severity::kInfo;
+  finding.severity = is_anomalous ? Severity::kWarning : Severity::kInfo;
   finding.subjects = subjects;
   finding.cause = fmt::format(
       "{}: {}. {}; {} of {} tensors are equal to the bit. {}", some_of(subjects, 2), first->cause,
       how_compared(comparison), comparison.equal, comparison.compared,
-      is_odd
+      is_anomalous
           ? "Either all other layers were frozen while these were trained, or these were changed "
             "or damaged."
           : "These are other weights, or another step.");
@@ -236,7 +236,7 @@ CheckpointDifference difference_of(const MappedComparison& comparison, const Che
 }  // namespace
 
 ModelFacts facts_of_pair(const Checkpoint& a, const Checkpoint& b) {
-  ModelFacts facts = facts_beside(a), others = facts_beside(b);
+  ModelFacts facts = facts_in_folder(a), others = facts_in_folder(b);
   facts.config.merge(others.config);
   facts.args.merge(others.args);
   if (facts.model_type.empty()) facts.model_type = std::move(others.model_type);
@@ -246,13 +246,14 @@ ModelFacts facts_of_pair(const Checkpoint& a, const Checkpoint& b) {
 namespace {
 
 // Map and model sizes for a pair of checkpoints, from --map, --set and --config.
-struct AskedMap {
+struct RequestedMap {
   ModelFacts facts;
   std::optional<ModelMap> map;
 };
 
-Result<AskedMap> asked_map(const Checkpoint& a, const Checkpoint& b, const MapOptions& mapping) {
-  AskedMap out{facts_of_pair(a, b), std::nullopt};
+Result<RequestedMap> requested_map(const Checkpoint& a, const Checkpoint& b,
+                                   const MapOptions& mapping) {
+  RequestedMap out{facts_of_pair(a, b), std::nullopt};
   SHW_CHECK(add_map_options(mapping, out.facts));
   if (!mapping.map.empty()) {
     SHW_TRY(out.map, map_named(mapping.map));
@@ -268,8 +269,8 @@ bool reads_values_at(std::optional<Depth> depth, const Checkpoint& a, const Chec
          b.tensor_bytes() <= kMostComparedUnasked - a.tensor_bytes();
 }
 
-JudgedThroughMap not_compared(const std::string& why) {
-  JudgedThroughMap out;
+MappedVerdict not_compared(const std::string& why) {
+  MappedVerdict out;
   out.unjudged.push_back({"what the reference of another program expects: " + why,
                           "--against a reference that can be compared"});
   return out;
@@ -344,10 +345,10 @@ void add_repairs(const Checkpoint& checkpoint, const RepairsThroughMap& known_re
 
 // Experts that are numbered from 1 leave number 0 missing in every layer, and so the whole stack.
 // Nothing where other numbers alone do not make the two equal.
-std::optional<JudgedThroughMap> judge_renumbered(
-    const std::shared_ptr<const Checkpoint>& checkpoint,
-    const std::shared_ptr<const Checkpoint>& reference, const MappedOptions& options,
-    const ModelFacts& facts, Progress* progress) {
+std::optional<MappedVerdict> judge_renumbered(const std::shared_ptr<const Checkpoint>& checkpoint,
+                                              const std::shared_ptr<const Checkpoint>& reference,
+                                              const MappedOptions& options, const ModelFacts& facts,
+                                              Progress* progress) {
   auto from_one = experts_from_one(*checkpoint);
   if (!from_one) return std::nullopt;
   auto state = apply_steps(target_state_of(checkpoint), from_one->steps, progress);
@@ -375,7 +376,7 @@ std::optional<JudgedThroughMap> judge_renumbered(
   finding.remedy = Remedy{"rename", true,
                           fmt::format("Give {} the number that is 1 less; no element moves.",
                                       plural(finding.subjects.size(), "tensor"))};
-  JudgedThroughMap out;
+  MappedVerdict out;
   out.is_compared = true;
   out.named = finding.subjects.size();
   out.findings.push_back(std::move(finding));
@@ -386,14 +387,14 @@ std::optional<JudgedThroughMap> judge_renumbered(
 
 }  // namespace
 
-Result<std::optional<JudgedThroughMap>> judge_through_map(
+Result<std::optional<MappedVerdict>> judge_through_map(
     const std::shared_ptr<const Checkpoint>& checkpoint,
     const std::shared_ptr<const Checkpoint>& reference, const MapOptions& mapping,
     std::optional<Depth> depth, Progress* progress, const std::string& program) {
-  SHW_TRY(const AskedMap asked, asked_map(*checkpoint, *reference, mapping));
+  SHW_TRY(const RequestedMap asked, requested_map(*checkpoint, *reference, mapping));
   const ModelFacts& facts = asked.facts;
   if (!asked.map && !needs_map(*checkpoint, *reference, facts))
-    return std::optional<JudgedThroughMap>();
+    return std::optional<MappedVerdict>();
   MappedOptions options;
   if (asked.map) options.map = &*asked.map;
   options.reads_values = reads_values_at(depth, *checkpoint, *reference);
@@ -413,7 +414,7 @@ Result<std::optional<JudgedThroughMap>> judge_through_map(
     auto renumbered = judge_renumbered(checkpoint, reference, options, facts, progress);
     if (renumbered) return renumbered;
   }
-  JudgedThroughMap out;
+  MappedVerdict out;
   out.is_compared = true;
   out.is_same = comparison.is_same();
   out.has_unread = !subjects_of(comparison, Kind::kDamaged).empty();
@@ -443,7 +444,7 @@ void add_findings(const Checkpoint& checkpoint, std::vector<Finding> findings,
                    [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
 }
 
-void add_judged(const Checkpoint& checkpoint, JudgedThroughMap judged, CheckReport& report) {
+void add_judged(const Checkpoint& checkpoint, MappedVerdict judged, CheckReport& report) {
   add_findings(checkpoint, std::move(judged.findings), report);
   // The given reference could not be compared, so the absence of other findings is not a clean
   // result.
@@ -466,7 +467,7 @@ void add_judged(const Checkpoint& checkpoint, JudgedThroughMap judged, CheckRepo
 Result<std::optional<CheckpointDifference>> difference_through_map(
     const std::shared_ptr<const Checkpoint>& a, const std::shared_ptr<const Checkpoint>& b,
     const MapOptions& mapping, bool reads_values, Progress* progress) {
-  SHW_TRY(const AskedMap asked, asked_map(*a, *b, mapping));
+  SHW_TRY(const RequestedMap asked, requested_map(*a, *b, mapping));
   if (!asked.map && !needs_map(*a, *b, asked.facts)) return std::optional<CheckpointDifference>();
   MappedOptions options;
   if (asked.map) options.map = &*asked.map;

@@ -27,8 +27,8 @@ Status check_model_is_known(const MappedSteps& mapped, const ModelFacts& facts) 
 }
 
 // Facts from --config, --set and the files beside the checkpoint.
-Result<ModelFacts> facts_said(const Checkpoint& checkpoint, const MapOptions& mapping) {
-  ModelFacts facts = facts_beside(checkpoint);
+Result<ModelFacts> facts_from_options(const Checkpoint& checkpoint, const MapOptions& mapping) {
+  ModelFacts facts = facts_in_folder(checkpoint);
   SHW_CHECK(add_map_options(mapping, facts));
   return facts;
 }
@@ -41,8 +41,9 @@ const ModelMap* built_in_map_to(const std::string& world) {
 }
 
 // Adds the forms and the padding of `like`, a checkpoint of program `to`.
-Result<ModelFacts> facts_like(const Checkpoint& checkpoint, const std::string& to,
-                              const ModelMap* map, const Checkpoint& like, ModelFacts facts) {
+Result<ModelFacts> facts_from_example(const Checkpoint& checkpoint, const std::string& to,
+                                      const ModelMap* map, const Checkpoint& like,
+                                      ModelFacts facts) {
   const ModelMap* last = map == nullptr ? built_in_map_to(to) : map;
   if (last == nullptr || last->to != to) return facts;
   std::vector<MapTensor> shapes = named_shapes(checkpoint);
@@ -69,7 +70,7 @@ bool names_a_program(const std::string& word) {
 Result<MappedByOptions> mapped_by(const Checkpoint& checkpoint, const std::string& to,
                                   const MapOptions& mapping, const LeaveOut& leave_out,
                                   const Checkpoint* like) {
-  SHW_TRY(ModelFacts facts, facts_said(checkpoint, mapping));
+  SHW_TRY(ModelFacts facts, facts_from_options(checkpoint, mapping));
   ModelMap named;
   const ModelMap* map = nullptr;
   if (!mapping.map.empty()) {
@@ -77,7 +78,7 @@ Result<MappedByOptions> mapped_by(const Checkpoint& checkpoint, const std::strin
     map = &named;
   }
   if (like != nullptr) {
-    SHW_TRY(facts, facts_like(checkpoint, to, map, *like, std::move(facts)));
+    SHW_TRY(facts, facts_from_example(checkpoint, to, map, *like, std::move(facts)));
   }
   MappedByOptions made;
   made.names_world = map != nullptr ? to == map->from || to == map->to : names_a_program(to);

@@ -17,8 +17,8 @@
 #include "core/facts/storage/filled.h"
 #include "core/formats/folder_kind.h"
 #include "core/formats/open.h"
-#include "core/io/asked_end.h"
 #include "core/io/list_names.h"
+#include "core/io/path_suffix.h"
 #include "core/io/place.h"
 #include "core/io/remote/remote_path.h"
 #include "core/io/store.h"
@@ -75,10 +75,10 @@ std::string pattern_of(const std::string& name, bool is_file) {
 
 struct StepFolder {
   std::string name, pattern;
-  bool holds_checkpoint = false;  // itself or in its subfolders
+  bool contains_checkpoint = false;  // itself or in its subfolders
 };
 
-bool holds_checkpoint(const std::string& path) {
+bool contains_checkpoint(const std::string& path) {
   auto directory = open_directory(path);
   if (!directory) return false;
   auto kind = kind_of_folder(*directory);
@@ -100,7 +100,8 @@ Result<std::vector<StepFolder>> steps_of(const StepRequest& request, Progress* p
       continue;
     StepFolder step{name, pattern_of(name, is_file)};
     if (step.pattern.empty()) continue;
-    step.holds_checkpoint = is_file || holds_checkpoint(request.run + "/" + name + request.below);
+    step.contains_checkpoint =
+        is_file || contains_checkpoint(request.run + "/" + name + request.below);
     steps.push_back(std::move(step));
   }
   std::sort(steps.begin(), steps.end(),
@@ -123,7 +124,7 @@ Status keep_matching_steps(const StepRequest& request, std::vector<StepFolder>& 
   std::set<std::string> patterns;
   std::vector<std::string> examples;
   for (const StepFolder& step : steps) {
-    if (step.holds_checkpoint && patterns.insert(step.pattern).second)
+    if (step.contains_checkpoint && patterns.insert(step.pattern).second)
       examples.push_back(step.name);
   }
   if (patterns.empty())
@@ -238,7 +239,7 @@ Result<Settled> unpacked(BytesView bytes) {
 
 }  // namespace
 
-bool stands_for_a_step(std::string_view path) {
+bool is_step_alias(std::string_view path) {
   return parse_request(path).has_value();
 }
 
@@ -265,7 +266,7 @@ Result<std::vector<NewestStep>> resolve_newest_steps(VerbOptions& verb_options, 
   Typed typed = typed_in(verb_options);
   std::vector<std::string> request;
   for (const std::string* path : typed.all()) {
-    if (stands_for_a_step(*path)) request.push_back(*path);
+    if (is_step_alias(*path)) request.push_back(*path);
   }
   if (request.empty()) return Settled{};
   auto settle = [&]() -> Result<Bytes> { return packed(resolve_own_step(request, progress)); };
@@ -292,8 +293,8 @@ std::string in_words(const NewestStep& step) {
 }
 
 std::string resolved_path(const std::string& path) {
-  if (path.empty() || stands_for_a_step(path)) return {};
-  if (auto computed = asked_end(path)) {
+  if (path.empty() || is_step_alias(path)) return {};
+  if (auto computed = path_suffix(path)) {
     auto resolve = [](std::string& part) {
       if (std::string resolved = resolved_path(part); !resolved.empty()) part = resolved;
     };

@@ -15,7 +15,7 @@
 namespace shw::verbs {
 
 // True for such a path, unless a folder with exactly that name exists.
-bool stands_for_a_step(std::string_view path);
+bool is_step_alias(std::string_view path);
 
 struct NewestStep {
   std::string asked, path;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kElsewhere = "choose another place with --out";
 
-bool holds_one_file(const Directory& directory) {
+bool contains_one_file(const Directory& directory) {
   auto entries = directory.list(2);
   return entries && entries->size() == 1;
 }
@@ -20,7 +20,7 @@ Status check_apart(const Checkpoint& checkpoint, const std::string& opened_as,
   if (checkpoint.directory() == nullptr) return {};
   Store& store = posix_store();
   const Directory& directory = *checkpoint.directory();
-  const bool is_alone = !store.read_folder(opened_as) && holds_one_file(directory);
+  const bool is_alone = !store.read_folder(opened_as) && contains_one_file(directory);
   SHW_TRY(std::string folder, store.resolved(directory.name()));
   // Both the name to be replaced and the target of a link are checked.
   SHW_TRY(std::string around, store.resolved(parent_of(out)));

@@ -64,7 +64,7 @@ Result<Plan> read_plan_text(const Opened& opened, std::string_view json) {
   return plan_from_json(*opened.checkpoint, json, "the text");
 }
 
-RepairTarget look_at_target(const Store& store, const Opened& opened, const std::string& typed_path,
+RepairTarget inspect_target(const Store& store, const Opened& opened, const std::string& typed_path,
                             const std::string& suffix) {
   RepairTarget target{typed_path};
   ApplyOptions options;

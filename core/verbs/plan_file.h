@@ -33,7 +33,7 @@ struct RepairTarget {
   std::vector<std::string> half_made = {};  // unfinished folders of killed or running repairs
 };
 // `suffix`: of the default name.
-RepairTarget look_at_target(const Store& store, const Opened& opened, const std::string& typed_path,
+RepairTarget inspect_target(const Store& store, const Opened& opened, const std::string& typed_path,
                             const std::string& suffix);
 
 }  // namespace shw::verbs

@@ -23,7 +23,7 @@ Status read_elements(const Checkpoint& checkpoint, TensorId tensor, const Box& b
   const std::size_t element = size_of(checkpoint.dtype(tensor));
   if (element == 0)
     return fail(ErrorKind::kUnsupported, "the size of its elements is not known", place);
-  if (!lies_inside(box.offsets, box.sizes, shape))
+  if (!is_inside(box.offsets, box.sizes, shape))
     return fail(ErrorKind::kUsage, "the box is not inside the tensor", place);
   const auto count = volume(box.sizes);
   if (!count || out.size() % element != 0 ||

@@ -81,7 +81,7 @@ struct Begun {
 };
 
 // The unfinished run with the most progress; otherwise the reason why none can be resumed.
-Result<Begun> find_begun(const Store& store, const std::string& folder) {
+Result<Begun> find_unfinished(const Store& store, const std::string& folder) {
   std::optional<Begun> best;
   std::optional<Error> why;
   for (const std::string& partial : unfinished_folders(store, folder)) {
@@ -166,7 +166,7 @@ Result<Resumed> resume(Store& store, const std::string& folder, const ResumeLimi
                   {path}, "do it in one process");
     return resume_there(store, path, progress);
   }
-  SHW_TRY(Begun begun, find_begun(store, path));
+  SHW_TRY(Begun begun, find_unfinished(store, path));
   SHW_TRY(RepairResult result, resume_repair_in_place(store, std::move(begun), limits, progress));
   return Resumed{std::move(result)};
 }

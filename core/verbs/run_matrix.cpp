@@ -77,7 +77,7 @@ RunCell cell_of(const StepNumbers* step, const RunMatrixRow& row) {
 // Norms are only comparable over the same number of finite elements.
 void compare_with_before(RunCell& cell, const ModuleNumbers* now, const ModuleNumbers* before) {
   if (now == nullptr || before == nullptr || before->elements != now->elements) return;
-  if (cell.is_odd() || before->nan + before->infinite != 0) return;
+  if (cell.is_anomalous() || before->nan + before->infinite != 0) return;
   const double old = before->norm();
   cell.has_change = true;
   if (old > 0)
@@ -93,8 +93,8 @@ void fill_row(RunMatrix& matrix, const std::vector<const StepNumbers*>& steps, s
     RunCell& cell = matrix.cells[r * steps.size() + s];
     cell = cell_of(steps[s], row);
     if (cell.state != RunCell::State::kCounted) continue;
-    cell.begins = cell.is_odd() && !was_odd;
-    was_odd = was_odd || cell.is_odd();
+    cell.begins = cell.is_anomalous() && !was_odd;
+    was_odd = was_odd || cell.is_anomalous();
     const StepNumbers* before = s + 1 < steps.size() ? steps[s + 1] : nullptr;
     compare_with_before(cell, numbers_in(*steps[s], row),
                         before != nullptr && !before->error ? numbers_in(*before, row) : nullptr);
@@ -102,7 +102,7 @@ void fill_row(RunMatrix& matrix, const std::vector<const StepNumbers*>& steps, s
   }
 }
 
-std::optional<FirstOdd> find_first_odd(const RunMatrix& matrix) {
+std::optional<FirstAnomaly> find_first_anomaly(const RunMatrix& matrix) {
   for (const bool is_nan : {true, false}) {
     auto odd = [&](std::size_t row, std::size_t step) {
       const RunCell& cell = matrix.cell(row, step);
@@ -110,7 +110,7 @@ std::optional<FirstOdd> find_first_odd(const RunMatrix& matrix) {
     };
     for (std::size_t step = matrix.steps(); step-- > 0;) {
       if (odd(0, step) == 0) continue;
-      FirstOdd first{step, 1, 0, is_nan, false};
+      FirstAnomaly first{step, 1, 0, is_nan, false};
       for (std::size_t row = 1; row < matrix.rows.size(); ++row) {
         first.rows += odd(row, step) != 0 ? 1 : 0;
         if (odd(row, step) > odd(first.row, step)) first.row = row;
@@ -150,7 +150,7 @@ RunMatrix make_run_matrix(const RunSteps& run, const RunNumbers* numbers) {
                    [&](std::size_t a, std::size_t b) {
                      return matrix.rows[a].most_change > matrix.rows[b].most_change;
                    });
-  matrix.first_odd = find_first_odd(matrix);
+  matrix.first_odd = find_first_anomaly(matrix);
   if (matrix.first_odd)
     matrix.first_odd->is_proved = std::all_of(
         steps.begin() + static_cast<std::ptrdiff_t>(matrix.first_odd->step), steps.end(),
@@ -158,7 +158,7 @@ RunMatrix make_run_matrix(const RunSteps& run, const RunNumbers* numbers) {
   return matrix;
 }
 
-std::string first_odd_text(const RunSteps& run, const RunMatrix& matrix) {
+std::string first_anomaly_text(const RunSteps& run, const RunMatrix& matrix) {
   std::string left;
   if (matrix.counted < run.steps.size())
     left += ". " + plural(run.steps.size() - matrix.counted, "step") + " not counted";
@@ -170,7 +170,7 @@ std::string first_odd_text(const RunSteps& run, const RunMatrix& matrix) {
     if (read == 0) return "Nothing was read" + left;
     return "No NaN or infinite element in what was read of " + plural(read, "step") + left;
   }
-  const FirstOdd& first = *matrix.first_odd;
+  const FirstAnomaly& first = *matrix.first_odd;
   const RunCell& cell = matrix.cell(first.row, first.step);
   std::string text = std::string(first.is_nan ? "First NaN" : "First infinite element") +
                      (first.is_proved ? " at " : " in what was read: ") +

@@ -21,7 +21,7 @@ struct RunCell {
   float change = 0;         // change of the norm since the previous step: 0.1 is 10 %
   double norm = 0;          // L2 norm of the finite elements
   std::uint64_t nan = 0, infinite = 0;
-  bool is_odd() const { return nan != 0 || infinite != 0; }
+  bool is_anomalous() const { return nan != 0 || infinite != 0; }
 };
 
 struct RunMatrixRow {
@@ -31,7 +31,7 @@ struct RunMatrixRow {
 };
 
 // The first step with NaN, or otherwise with infinite elements.
-struct FirstOdd {
+struct FirstAnomaly {
   std::size_t step = 0;  // index in RunSteps::steps
   std::size_t row = 0;   // the row with most such elements at that step
   std::size_t rows = 0;  // number of rows with such elements at that step, without "all modules"
@@ -47,7 +47,7 @@ struct RunMatrix {
   // Numbers of steps; `counted` includes the other two.
   std::size_t counted = 0, failed = 0, incomplete = 0;
   std::uint64_t bytes_left = 0;  // total size of files of steps that are not counted
-  std::optional<FirstOdd> first_odd;
+  std::optional<FirstAnomaly> first_odd;
   std::size_t steps() const { return step_names.size(); }
   const RunCell& cell(std::size_t row, std::size_t step) const {
     return cells[row * steps() + step];
@@ -58,6 +58,6 @@ struct RunMatrix {
 RunMatrix make_run_matrix(const RunSteps& run, const RunNumbers* numbers);
 // Text about the first NaN, "First NaN at step_300: layers.5.mlp, 12 elements", or that there is
 // none; and about unread steps.
-std::string first_odd_text(const RunSteps& run, const RunMatrix& matrix);
+std::string first_anomaly_text(const RunSteps& run, const RunMatrix& matrix);
 
 }  // namespace shw::verbs

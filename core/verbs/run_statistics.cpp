@@ -47,7 +47,7 @@ Result<RunReport> run_statistics(const std::string& path, Progress* progress) {
     SHW_TRY(numbers, count_next_step(run, std::move(numbers), progress));
   }
   const RunMatrix matrix = make_run_matrix(run, &numbers);
-  RunReport report{{}, first_odd_text(run, matrix)};
+  RunReport report{{}, first_anomaly_text(run, matrix)};
   if (run.not_read != 0)
     report.summary += ". " + std::to_string(run.not_read) + " older steps were not read";
   for (std::size_t s = 0; s < run.steps.size(); ++s)

@@ -241,7 +241,7 @@ RunSteps list_run(const std::string& path, const RunSteps* before) {
   return run;
 }
 
-Result<RunSteps> look_at_next_step(RunSteps run, Progress* progress) {
+Result<RunSteps> inspect_next_step(RunSteps run, Progress* progress) {
   auto next = std::ranges::find(run.steps, false, &RunStep::is_known);
   if (next == run.steps.end()) return run;
   SHW_TRY(auto opened, examine(*next, progress));

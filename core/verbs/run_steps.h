@@ -55,6 +55,6 @@ bool is_run_folder(const std::string& path);
 // Lists names only. Keeps rows of `before` (may be null) whose files have not changed.
 RunSteps list_run(const std::string& path, const RunSteps* before = nullptr);
 // Examines the next step. Fails only with kCancelled.
-Result<RunSteps> look_at_next_step(RunSteps run, Progress* progress);
+Result<RunSteps> inspect_next_step(RunSteps run, Progress* progress);
 
 }  // namespace shw::verbs

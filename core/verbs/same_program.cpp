@@ -20,7 +20,7 @@ namespace {
 
 // True for findings about differences to a reference with the same names that name no conversion
 // mistake. An info for another training step is not enough reason to read every byte of both.
-bool says_less(const Finding& finding) {
+bool is_less_specific(const Finding& finding) {
   static const std::array<std::string_view, 10> kSaysLess = {
       kBlocksPermuted.id,   kContentMoved.id, kDiffersFromReference.id, kExpertsExchanged.id,
       kLayersRenumbered.id, kTransposed.id,   kTilesExchanged.id,       kRouterRows.id,
@@ -35,7 +35,7 @@ bool is_of_norms_alone(const Finding& finding) {
 }
 
 // Another program that joins rows that this one keeps apart, or the reverse.
-std::string other_program(const std::string& world) {
+std::string counterpart_program(const std::string& world) {
   return world == "hf" ? "torch_dist" : "hf";
 }
 
@@ -48,7 +48,7 @@ bool is_said(const MapOptions& mapping, std::string_view name) {
 // without padding.
 MapOptions with_defaults(const Checkpoint& reference, const ModelFacts& facts, MapOptions mapping) {
   if (!mapping.config.empty()) return mapping;
-  if (facts_beside(reference).model_type.empty() && !is_said(mapping, "model="))
+  if (facts_in_folder(reference).model_type.empty() && !is_said(mapping, "model="))
     mapping.set.emplace_back("model=llama");
   if (facts.config.contains("vocab_size") || facts.args.contains("vocab_size") ||
       is_said(mapping, "vocab="))
@@ -87,8 +87,8 @@ struct ComparedPair {
 };
 
 // Nothing where the two cannot be compared so.
-std::optional<JudgedThroughMap> judge_as(const ComparedPair& pair, const std::string& world,
-                                         const MapOptions& said, Progress* progress) {
+std::optional<MappedVerdict> judge_as(const ComparedPair& pair, const std::string& world,
+                                      const MapOptions& said, Progress* progress) {
   const auto view = mapped_view(pair.reference, world, said, progress);
   if (!view) return std::nullopt;
   auto judged = judge_through_map(pair.checkpoint, view->checkpoint, said, pair.depth, progress,
@@ -98,12 +98,12 @@ std::optional<JudgedThroughMap> judge_as(const ComparedPair& pair, const std::st
 }
 
 // Tensors of which a mistake is named; those whose rows merely stand elsewhere count less.
-std::size_t score_of(const JudgedThroughMap& judged) {
+std::size_t score_of(const MappedVerdict& judged) {
   return 2 * judged.named + judged.unnamed;
 }
 
 // Values of other tensors that no mistake explains.
-bool has_unnamed(const JudgedThroughMap& judged) {
+bool has_unnamed(const MappedVerdict& judged) {
   return std::any_of(judged.findings.begin(), judged.findings.end(), [](const Finding& finding) {
     return !has_evidence(finding, "mistake") && has_evidence(finding, "count");
   });
@@ -114,11 +114,10 @@ constexpr std::uint64_t kMostReadToGuess = std::uint64_t{1} << 30;
 
 // Where nothing says how many heads there are, those that its shapes allow are tried: the mistake
 // that gives every byte under one of them is the right one.
-std::optional<JudgedThroughMap> judge_in_other_layout(const ComparedPair& pair,
-                                                      const ModelFacts& facts,
-                                                      const std::string& world,
-                                                      const MapOptions& mapping,
-                                                      Progress* progress) {
+std::optional<MappedVerdict> judge_in_other_layout(const ComparedPair& pair,
+                                                   const ModelFacts& facts,
+                                                   const std::string& world,
+                                                   const MapOptions& mapping, Progress* progress) {
   const MapOptions said = with_defaults(*pair.reference, facts, mapping);
   auto best = judge_as(pair, world, said, progress);
   const bool says_heads = is_said(mapping, "groups=") || is_said(mapping, "heads=");
@@ -144,7 +143,7 @@ void name_wrong_conversions(const std::shared_ptr<const Checkpoint>& checkpoint,
                             const MapOptions& mapping, std::optional<Depth> depth,
                             CheckReport& report, Progress* progress) {
   if (std::none_of(report.findings.begin(), report.findings.end(), [](const Finding& finding) {
-        return says_less(finding) &&
+        return is_less_specific(finding) &&
                (finding.severity > Severity::kInfo || is_of_norms_alone(finding));
       }))
     return;
@@ -152,7 +151,7 @@ void name_wrong_conversions(const std::shared_ptr<const Checkpoint>& checkpoint,
   const std::string world = world_of(named_shapes(*reference), facts);
   if (world.empty() || world != world_of(named_shapes(*checkpoint), facts)) return;
   const ComparedPair pair{checkpoint, reference, depth, world};
-  auto judged = judge_in_other_layout(pair, facts, other_program(world), mapping, progress);
+  auto judged = judge_in_other_layout(pair, facts, counterpart_program(world), mapping, progress);
   if (!judged) return;
   std::vector<Finding> named;
   std::set<std::string_view> subjects;
@@ -165,7 +164,7 @@ void name_wrong_conversions(const std::shared_ptr<const Checkpoint>& checkpoint,
   for (const Finding& finding : named)
     subjects.insert(finding.subjects.begin(), finding.subjects.end());
   std::erase_if(report.findings, [&](Finding& old) {
-    if (!says_less(old) || !covers(subjects, old.subjects)) return false;
+    if (!is_less_specific(old) || !covers(subjects, old.subjects)) return false;
     keep_repair(*checkpoint, old, named);
     return true;
   });

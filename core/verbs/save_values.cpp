@@ -196,7 +196,7 @@ std::string npy_dtype(Dtype dtype) {
 
 Result<SavedValues> save_values(Store& store, const SaveValues& wanted, Progress* progress) {
   const Checkpoint& checkpoint = *wanted.opened.checkpoint;
-  ValuesAsk ask = wanted.ask;
+  ValuesRequest ask = wanted.ask;
   const bool is_npy = wanted.kind == ValuesFile::kNpy;
   if (is_npy) ask.transposed = false;  // the .npy header states the order of elements
   SHW_TRY(SliceValues slice, slice_window(checkpoint, wanted.tensor, ask));

@@ -20,7 +20,7 @@ struct SaveValues {
   Opened opened;
   const VerbOptions& options;
   TensorId tensor{};
-  ValuesAsk ask;
+  ValuesRequest ask;
   ValuesFile kind = ValuesFile::kNpy;
   std::string path = {};  // see PlaceAsked::path
 };

@@ -24,10 +24,10 @@ struct DimRange {
   friend bool operator==(const DimRange&, const DimRange&) = default;
 };
 // At most two dimensions are shown: the first downwards, the second across; a single one across.
-struct ValuesAsk {
+struct ValuesRequest {
   std::vector<DimRange> dims;  // empty: the slice with the most elements
   bool transposed = false;     // second dimension downwards
-  friend bool operator==(const ValuesAsk&, const ValuesAsk&) = default;
+  friend bool operator==(const ValuesRequest&, const ValuesRequest&) = default;
 };
 // An element of a slice by its indices along the rows and the columns.
 struct ValuePlace {
@@ -43,7 +43,7 @@ struct ValueCell {
 struct SliceValues {
   TensorId tensor{};
   Dtype dtype = Dtype::kUnknown;
-  ValuesAsk ask;                       // as executed
+  ValuesRequest ask;                   // as executed
   int row_dim = -1, column_dim = -1;   // -1: none
   std::int64_t rows = 1, columns = 1;  // of the window
   std::int64_t first_row = 0, first_column = 0;

@@ -16,7 +16,7 @@ namespace shw::verbs {
 namespace {
 
 // Clips the requested window to the tensor.
-Status take_window(const Checkpoint& checkpoint, TensorId tensor, const ValuesAsk& ask,
+Status clip_window(const Checkpoint& checkpoint, TensorId tensor, const ValuesRequest& ask,
                    SliceValues& out) {
   ExtentsView shape = checkpoint.shape(tensor);
   auto refuse = [&](std::string why) {
@@ -62,7 +62,7 @@ Status take_window(const Checkpoint& checkpoint, TensorId tensor, const ValuesAs
   return {};
 }
 
-std::optional<std::int64_t> take_integer(std::string_view& text) {
+std::optional<std::int64_t> consume_integer(std::string_view& text) {
   while (text.starts_with(' ')) text.remove_prefix(1);
   std::int64_t value = 0;
   auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -73,7 +73,7 @@ std::optional<std::int64_t> take_integer(std::string_view& text) {
 
 }  // namespace
 
-std::string to_text(const ValuesAsk& ask) {
+std::string to_text(const ValuesRequest& ask) {
   std::string text = "[";
   for (const DimRange& range : ask.dims) {
     if (text.size() > 1) text += ", ";
@@ -83,8 +83,8 @@ std::string to_text(const ValuesAsk& ask) {
   return text + (ask.transposed ? "] transposed" : "]");
 }
 
-std::optional<ValuesAsk> parse_values_ask(std::string_view text) {
-  ValuesAsk ask;
+std::optional<ValuesRequest> parse_values_request(std::string_view text) {
+  ValuesRequest ask;
   constexpr std::string_view kTransposed = " transposed";
   if (text.ends_with(kTransposed)) {
     ask.transposed = true;
@@ -93,12 +93,12 @@ std::optional<ValuesAsk> parse_values_ask(std::string_view text) {
   if (!text.starts_with('[') || !text.ends_with(']') || text.size() < 2) return std::nullopt;
   text = text.substr(1, text.size() - 2);
   while (!text.empty()) {
-    auto first = take_integer(text);
+    auto first = consume_integer(text);
     if (!first || ask.dims.size() == kMaxDims) return std::nullopt;
     DimRange range{*first, *first, false};
     if (text.starts_with(':')) {
       text.remove_prefix(1);
-      auto last = take_integer(text);
+      auto last = consume_integer(text);
       if (!last) return std::nullopt;
       range = {*first, *last, true};
     } else if (auto next = checked_add(*first, std::int64_t{1})) {
@@ -118,8 +118,8 @@ DimRange window_at(std::int64_t first, std::int64_t size, std::int64_t extent) {
   return {first, first + size, true};
 }
 
-ValuesAsk window_at(const SliceValues& slice, ExtentsView shape, ValuePlace place) {
-  ValuesAsk ask = slice.ask;
+ValuesRequest window_at(const SliceValues& slice, ExtentsView shape, ValuePlace place) {
+  ValuesRequest ask = slice.ask;
   auto set = [&](int dim, std::int64_t at, std::int64_t size) {
     if (dim < 0) return;
     const auto d = static_cast<std::size_t>(dim);
@@ -131,19 +131,19 @@ ValuesAsk window_at(const SliceValues& slice, ExtentsView shape, ValuePlace plac
 }
 
 Result<SliceValues> slice_window(const Checkpoint& checkpoint, TensorId tensor,
-                                 const ValuesAsk& ask) {
+                                 const ValuesRequest& ask) {
   SliceValues out;
   out.tensor = tensor;
   out.dtype = checkpoint.dtype(tensor);
   if (size_of(out.dtype) == 0)
     return fail(ErrorKind::kUnsupported, "its dtype is not known: there are no values to show",
                 {"", std::nullopt, std::string(checkpoint.fqn(tensor))});
-  SHW_CHECK(take_window(checkpoint, tensor, ask, out));
+  SHW_CHECK(clip_window(checkpoint, tensor, ask, out));
   return out;
 }
 
 Result<SliceValues> slice_values(const Checkpoint& checkpoint, TensorId tensor,
-                                 const ValuesAsk& ask, Progress* progress) {
+                                 const ValuesRequest& ask, Progress* progress) {
   SHW_TRY(SliceValues out, slice_window(checkpoint, tensor, ask));
   SliceLooker looker(checkpoint, tensor, out, progress);
   SHW_CHECK(looker.look());

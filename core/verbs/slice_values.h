@@ -16,20 +16,20 @@
 namespace shw::verbs {
 
 // "[17, 0:4096, 0:1280]", followed by " transposed" if set; nullopt if it cannot be parsed.
-std::string to_text(const ValuesAsk& ask);
-std::optional<ValuesAsk> parse_values_ask(std::string_view text);
+std::string to_text(const ValuesRequest& ask);
+std::optional<ValuesRequest> parse_values_request(std::string_view text);
 
 // `size` positions from `first` on, moved to lie in an extent.
 DimRange window_at(std::int64_t first, std::int64_t size, std::int64_t extent);
 // The window of the table at an element of the slice.
-ValuesAsk window_at(const SliceValues& slice, ExtentsView shape, ValuePlace place);
+ValuesRequest window_at(const SliceValues& slice, ExtentsView shape, ValuePlace place);
 
 // The window of a slice, clipped to the tensor; reads nothing. kUsage if the tensor has no such
 // slice.
 Result<SliceValues> slice_window(const Checkpoint& checkpoint, TensorId tensor,
-                                 const ValuesAsk& ask);
+                                 const ValuesRequest& ask);
 Result<SliceValues> slice_values(const Checkpoint& checkpoint, TensorId tensor,
-                                 const ValuesAsk& ask, Progress* progress = nullptr);
+                                 const ValuesRequest& ask, Progress* progress = nullptr);
 
 // The same slice of another checkpoint, and the differences.
 struct SideBySideValues {

@@ -119,9 +119,9 @@ Result<StatisticsSums> Batch::sums_of(const TilePart& part) {
       bytes.insert(bytes.end(), more.begin(), more.end());
       return {};
     };
-    SHW_TRY(
-        [[maybe_unused]] std::int64_t given,
-        pass_elements(*items, chunk(part.tile), part.range, to, progress_, counting_alike(alike)));
+    SHW_TRY([[maybe_unused]] std::int64_t given,
+            pass_elements(*items, chunk(part.tile), part.range, to, progress_,
+                          counting_constant_runs(alike)));
     std::size_t width = size_of(dtype_);
     for (std::size_t at = 0; at + width <= bytes.size(); at += width) {
       std::uint64_t bits = 0;
@@ -135,7 +135,7 @@ Result<StatisticsSums> Batch::sums_of(const TilePart& part) {
   counter->begin(dtype_);
   SHW_TRY([[maybe_unused]] std::int64_t given,
           pass_elements(*items, chunk(part.tile), part.range, counting(*counter), progress_,
-                        counting_alike(alike)));
+                        counting_constant_runs(alike)));
   StatisticsSums sums = counter->take();
   sums += alike;
   return sums;
@@ -200,7 +200,7 @@ TileValues untouched_tiles(const Checkpoint& checkpoint, TensorId tensor) {
   return values;
 }
 
-Status look_further(const Checkpoint& checkpoint, TileValues& values, Progress* progress) {
+Status read_further_tiles(const Checkpoint& checkpoint, TileValues& values, Progress* progress) {
   if (values.is_complete()) return {};
   return Batch(checkpoint, values, progress).look();
 }

@@ -37,6 +37,6 @@ std::uint64_t tile_value_bytes(const Checkpoint& checkpoint, TensorId tensor);
 // All tiles, none examined.
 TileValues untouched_tiles(const Checkpoint& checkpoint, TensorId tensor);
 // Examines the next tiles: about 64 MiB, at least one. Only cancellation is an error.
-Status look_further(const Checkpoint& checkpoint, TileValues& values, Progress* progress);
+Status read_further_tiles(const Checkpoint& checkpoint, TileValues& values, Progress* progress);
 
 }  // namespace shw::verbs

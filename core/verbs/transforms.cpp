@@ -44,7 +44,7 @@ std::vector<std::string> lossy_casts(const Program& program) {
     if (job.op != ElementOp::kCast && job.op != ElementOp::kScale) continue;
     Dtype now = job.op == ElementOp::kScale ? Dtype::kFloat32 : job.from;
     auto go_to = [&](Dtype to) {
-      if (!holds_all_of(to, now)) casts.emplace(now, to);
+      if (!can_represent(to, now)) casts.emplace(now, to);
       now = to;
     };
     for (Dtype to : job.via) {
@@ -143,8 +143,8 @@ std::string outlook_to_json(const Checkpoint& checkpoint, const Plan& plan,
                           explain.dump(1, ' ', false, Json::error_handler_t::replace));
 }
 
-Result<StepOutlook> look_ahead(const Opened& opened, const Plan& plan, std::uint64_t memory,
-                               Progress* progress) {
+Result<StepOutlook> estimate_steps(const Opened& opened, const Plan& plan, std::uint64_t memory,
+                                   Progress* progress) {
   SHW_TRY(TargetOfPlan prepared, target_of_plan(opened.checkpoint, plan, progress));
   SHW_CHECK(check_tiles_have_place(plan, *prepared.form.format));
   SHW_TRY(LoweredTarget lowered, lower_target(prepared.all, prepared.form, progress));
@@ -169,7 +169,8 @@ Result<StepOutlook> look_ahead(const Opened& opened, const Plan& plan, std::uint
         size_of(job.from);
   }
   outlook.out_of_range = lossy_casts(lowered.program);
-  SHW_TRY(outlook.of_other_ranks, left_behind(*opened.checkpoint, prepared.all.dropped, progress));
+  SHW_TRY(outlook.of_other_ranks,
+          entries_left_behind(*opened.checkpoint, prepared.all.dropped, progress));
   outlook.program_hash = to_hex(shw::hash_of(lowered.program));
   SHW_TRY(outlook.forecast, forecast(lowered.program, lowered.inputs, copied, memory));
   return outlook;

@@ -50,8 +50,8 @@ std::string outlook_to_json(const Checkpoint& checkpoint, const Plan& plan,
 std::string outlook_to_json(const Checkpoint& checkpoint, const Plan& plan,
                             const Result<RepairOutlook>& outlook);
 // `memory`: limit for the run, in bytes.
-Result<StepOutlook> look_ahead(const Opened& opened, const Plan& plan, std::uint64_t memory,
-                               Progress* progress);
+Result<StepOutlook> estimate_steps(const Opened& opened, const Plan& plan, std::uint64_t memory,
+                                   Progress* progress);
 
 // Findings that must be repaired before resharding or converting: in new tiles they could no longer
 // be recognised.

@@ -72,7 +72,7 @@ Result<CheckReport> check(const Opened& opened, std::optional<Depth> depth, Prog
   options.spec = opened.spec;
   options.mesh = opened.mesh;
   options.reference = opened.reference;
-  std::optional<JudgedThroughMap> judged;
+  std::optional<MappedVerdict> judged;
   if (opened.reference != nullptr) {
     SHW_TRY(judged, judge_through_map(opened.checkpoint, opened.reference, opened.mapping, depth,
                                       progress));
@@ -240,7 +240,7 @@ namespace {
 
 // Reads the certificate beside the checkpoint; verify checks its contents. An unreadable
 // certificate is a finding.
-std::optional<Certificate> certificate_beside(const Checkpoint& checkpoint) {
+std::optional<Certificate> certificate_in_folder(const Checkpoint& checkpoint) {
   const auto& directory = checkpoint.directory();
   if (directory == nullptr) return std::nullopt;
   auto certificate = certificate_in(*directory);
@@ -276,7 +276,7 @@ std::string report(const Opened& opened, const VerbOptions& verb_options, const 
   ReportInput input{*opened.checkpoint, found,    plan,      found.spec.get(),
                     commands,           &context, statistics};
   input.views = views;
-  auto certificate = certificate_beside(*opened.checkpoint);
+  auto certificate = certificate_in_folder(*opened.checkpoint);
   if (certificate) input.certificate = &*certificate;
   return format == PageFormat::kHtml ? report_html(input) : report_markdown(input);
 }

@@ -84,9 +84,9 @@ TEST_CASE("slabs under way come to the same in whatever order streams go on") {
       CHECK((*executor)->most_under_way() == 4);
       const Travelled all = travel(**executor, seed, 7);
       CHECK(all.right == 7);
-      const DeviceWorks works = (*executor)->take_works();
+      const DeviceWorks works = (*executor)->collect_device_times();
       for (const DeviceWork& work : works) CHECK(work.seconds == doctest::Approx(7e-3));
-      CHECK((*executor)->take_works()[0].bytes == 0);
+      CHECK((*executor)->collect_device_times()[0].bytes == 0);
     }
     overtaken += rig::stream_counts().overtaken;
     CHECK(rig::memory_held() == 0);

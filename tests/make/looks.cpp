@@ -7,7 +7,7 @@ namespace shw::make {
 
 std::shared_ptr<Snapshot> with_bytes(std::shared_ptr<Snapshot> snapshot,
                                      std::optional<verbs::BytesRecord> record) {
-  auto look = std::make_shared<BytesLook>();
+  auto look = std::make_shared<ShownBytes>();
   verbs::BytesWindow window;
   window.path = "__0_0.distcp";
   window.file_size = 4096;
@@ -28,7 +28,7 @@ std::shared_ptr<Snapshot> with_bytes(std::shared_ptr<Snapshot> snapshot,
 }
 
 std::shared_ptr<Snapshot> with_values(std::shared_ptr<Snapshot> snapshot) {
-  auto look = std::make_shared<ValuesLook>();
+  auto look = std::make_shared<ShownValues>();
   verbs::SliceValues values;
   values.tensor = *snapshot->tensor;
   values.dtype = Dtype::kBfloat16;

@@ -46,7 +46,7 @@ std::shared_ptr<Snapshot> given(Given what) {
     s->certificate = std::make_shared<const verbs::CertificateList>();
   }
   if (what == Given::kBytes) {
-    auto look = std::make_shared<BytesLook>();
+    auto look = std::make_shared<ShownBytes>();
     look->window = verbs::BytesWindow{};
     look->window->path = "__0_0.distcp";
     look->window->bytes.resize(64);

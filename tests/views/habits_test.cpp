@@ -332,7 +332,7 @@ TEST_CASE("every step of the tour points at what is there, and goes on when it i
   settle();
   CHECK(step() == 3);
   snapshot = copy_of(snapshot);
-  snapshot->bytes = std::make_shared<const BytesLook>();
+  snapshot->bytes = std::make_shared<const ShownBytes>();
   driver.show(snapshot);
   settle();
   CHECK(step() == 4);

@@ -42,7 +42,7 @@ struct SearchWindow {
   void frame() {
     const bool focused = focus_in == 0;
     InputQueue::Target target;
-    target.takes_text = focused;
+    target.reads_encoded_text = focused;
     target.key = [](const InputEvent&) {};
     target.character = [&](unsigned character) {
       if (focused) field += static_cast<char>(character);

@@ -79,7 +79,7 @@ TEST_CASE("run matrix: the first NaN is named with its step and module") {
   const RunMatrix matrix = matrix_of(*snapshot);
   REQUIRE(matrix.first_odd);
   CHECK(matrix.first_odd->is_proved);
-  CHECK(first_odd_text(*snapshot->run, matrix) ==
+  CHECK(first_anomaly_text(*snapshot->run, matrix) ==
         "First NaN at step_300: layers.5.mlp, 12 elements");
   CHECK(matrix.cell(row_named(matrix, "layers.5.mlp"), 3).begins);
   CHECK_FALSE(matrix.cell(row_named(matrix, "layers.5.mlp"), 0).begins);
@@ -88,16 +88,16 @@ TEST_CASE("run matrix: the first NaN is named with its step and module") {
 TEST_CASE("run matrix: a NaN is not called the first while an older step is not counted") {
   const auto snapshot = not_counted(*make::run_of_steps(6, 12, true), "step_100");
   const RunMatrix matrix = matrix_of(*snapshot);
-  CHECK(first_odd_text(*snapshot->run, matrix) ==
+  CHECK(first_anomaly_text(*snapshot->run, matrix) ==
         "First NaN in what was read: step_300: layers.5.mlp, 12 elements. 1 step not counted");
 }
 
 TEST_CASE("run matrix: without NaN it says so of what was read alone") {
   const auto all = make::run_of_steps(2, 4, true);
-  CHECK(first_odd_text(*all->run, matrix_of(*all)) ==
+  CHECK(first_anomaly_text(*all->run, matrix_of(*all)) ==
         "No NaN or infinite element in what was read of 2 steps");
   const auto some = not_counted(*all, "step_100");
-  CHECK(first_odd_text(*some->run, matrix_of(*some)) ==
+  CHECK(first_anomaly_text(*some->run, matrix_of(*some)) ==
         "No NaN or infinite element in what was read of 1 step. 1 step not counted");
 }
 

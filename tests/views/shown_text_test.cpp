@@ -18,7 +18,7 @@ TEST_CASE("shown text: controls, broken UTF-8 and missing letters are escapes") 
   auto shown = [&](std::string_view text, bool keeps_lines = false) {
     return std::string(shown_text(font, text, buffer, keeps_lines));
   };
-  (void)take_missing_letters();
+  (void)collect_missing_letters();
   CHECK(shown("model.layers.0") == "model.layers.0");
   CHECK(shown("a\nb\tc") == "a\\nb\\tc");
   CHECK(shown("a\nb", true) == "a\nb");
@@ -27,10 +27,10 @@ TEST_CASE("shown text: controls, broken UTF-8 and missing letters are escapes") 
   CHECK(shown("\u202e") == "\\u202e");
   CHECK(shown("\u6a21") == "\\u6a21");
   CHECK(shown("\U0001F600") == "\\U0001f600");
-  const auto missing = take_missing_letters();
+  const auto missing = collect_missing_letters();
   CHECK(std::find(missing.begin(), missing.end(), ImWchar{0x6a21}) != missing.end());
   (void)shown("\u6a21");
-  CHECK(take_missing_letters().empty());  // reported once
+  CHECK(collect_missing_letters().empty());  // reported once
 }
 
 TEST_CASE("shown text: an empty name is visible") {

@@ -48,13 +48,13 @@ TEST_CASE("a click into the heat map looks closer, and the whole slice comes bac
   Driver driver(with_values());
   auto commands = driver.click("values/map");
   REQUIRE(values_of(commands) != nullptr);
-  verbs::ValuesAsk closer = values_of(commands)->ask;
+  verbs::ValuesRequest closer = values_of(commands)->ask;
   auto snapshot = with_values();
   ExtentsView shape = snapshot->checkpoint->shape(*snapshot->tensor);
   CHECK(closer.dims[0] == verbs::DimRange{3, 4, false});
   CHECK(closer.dims[1].last - closer.dims[1].first == shape[1] / 4);
   CHECK(closer.dims[1].first > 0);
-  auto look = std::make_shared<ValuesLook>(*snapshot->values);
+  auto look = std::make_shared<ShownValues>(*snapshot->values);
   look->values->ask = closer;
   look->values->rows = shape[1] / 4;
   look->values->columns = shape[2] / 4;
@@ -96,7 +96,7 @@ TEST_CASE("values are drawn at every size, and where nothing could be read") {
     driver.frame();
     CHECK(driver.marks.items.contains("values/close"));
     auto failed = make::demo();
-    auto look = std::make_shared<ValuesLook>();
+    auto look = std::make_shared<ShownValues>();
     look->error = Error{ErrorKind::kDamaged, "no such slice"};
     failed->values = look;
     driver.show(failed);
@@ -128,7 +128,7 @@ TEST_CASE("two checkpoints stand side by side with what differs, and are asked f
   CHECK(values_of(commands)->ask == snapshot->values->values->ask);
   CHECK(values_of(driver.frame()) == nullptr);
 
-  auto look = std::make_shared<ValuesLook>(*snapshot->values);
+  auto look = std::make_shared<ShownValues>(*snapshot->values);
   look->side_by_side.emplace();
   look->side_by_side->values = look->values;
   look->side_by_side->note = "float32 in A, bfloat16 in B: compared as numbers";

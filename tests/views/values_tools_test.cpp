@@ -9,8 +9,8 @@ using namespace shw;
 
 namespace {
 
-verbs::ValuesAsk ask_of(std::vector<verbs::DimRange> dims) {
-  verbs::ValuesAsk ask;
+verbs::ValuesRequest ask_of(std::vector<verbs::DimRange> dims) {
+  verbs::ValuesRequest ask;
   ask.dims = std::move(dims);
   return ask;
 }

@@ -50,7 +50,7 @@ struct Explained {
 enum class HeldAs : std::uint8_t { kExpected, kRecorded, kUnknown };
 
 // With uneven extents another order gives other sizes: the item's shape then decides.
-HeldAs held_by(const Question& q, ChunkId chunk, std::int64_t rank) {
+HeldAs chunk_form_on_rank(const Question& q, ChunkId chunk, std::int64_t rank) {
   ExtentsView recorded = q.input.checkpoint.sizes(chunk);
   if (q.expected.gives_sizes(rank, recorded)) return HeldAs::kExpected;
   if (index_of(chunk) >= q.input.headers.size()) return HeldAs::kUnknown;
@@ -72,7 +72,7 @@ Explained explained_by(const Question& q, const Cutter& saved) {
     auto rank = q.rank_of(chunk);
     if (!empty && (!rank || !saved.gives(*rank, offsets, sizes))) return {};
     if (!rank || q.expected.gives(*rank, offsets, sizes)) continue;
-    HeldAs held = held_by(q, chunk, *rank);
+    HeldAs held = chunk_form_on_rank(q, chunk, *rank);
     if (!empty && held == HeldAs::kRecorded) return {};  // really split in this order
     all_known = all_known && held == HeldAs::kExpected;
     resized = resized || !q.expected.gives_sizes(*rank, sizes);
@@ -96,13 +96,13 @@ Explained explained_by(const Question& q, const Cutter& saved) {
 // Stacked experts may be split in either order, so a deviation is reported. Other tensors: only if
 // they are recorded left to right where the spec is strided. The reverse may be a spec of another
 // layout that loads the checkpoint.
-bool is_damage(const OtherOrder& item) {
+bool is_damage(const DifferentOrder& item) {
   return is_expert(*item.entry) || (item.entry->placements != as_plain(item.entry->placements) &&
                                     std::is_sorted(item.saved.begin(), item.saved.end()));
 }
 
 // Finds the saved order; the boxes are empty if item sizes are unknown or wrong.
-std::optional<OtherOrder> other_order(const CheckInput& input, TensorId tensor) {
+std::optional<DifferentOrder> different_order(const CheckInput& input, TensorId tensor) {
   const Checkpoint& c = input.checkpoint;
   if (c.chunks(tensor).size() < 2 || !c.writers_are_owners(tensor)) return std::nullopt;
   const SpecEntry* entry = layout_of(input, c.fqn(tensor));
@@ -117,7 +117,7 @@ std::optional<OtherOrder> other_order(const CheckInput& input, TensorId tensor) 
   do {
     if (order == expected) continue;
     Explained found = explained_by(question, Cutter(*entry, order));
-    if (found.lies) return OtherOrder{tensor, entry, expected, order, std::move(found.boxes)};
+    if (found.lies) return DifferentOrder{tensor, entry, expected, order, std::move(found.boxes)};
   } while (std::next_permutation(order.begin(), order.end()));
   return std::nullopt;
 }
@@ -168,12 +168,12 @@ std::string order_text(const Mesh& mesh, const std::vector<std::size_t>& order) 
   return text;
 }
 
-std::vector<OtherOrder> find_other_orders(const CheckInput& input) {
-  std::vector<OtherOrder> out;
+std::vector<DifferentOrder> find_different_orders(const CheckInput& input) {
+  std::vector<DifferentOrder> out;
   if (input.spec == nullptr) return out;
   std::set<TensorId> found;
   for (TensorId tensor : each_tensor(input)) {
-    auto item = other_order(input, tensor);
+    auto item = different_order(input, tensor);
     if (!item) continue;
     found.insert(item->tensor);
     if (!item->boxes.empty() && is_damage(*item)) out.push_back(std::move(*item));
@@ -182,7 +182,7 @@ std::vector<OtherOrder> find_other_orders(const CheckInput& input) {
   // well. Checks tensors of the same mesh; without any, all tensors; if the spec has no others,
   // tensors outside the spec.
   std::map<std::string, bool> contradicted;
-  std::erase_if(out, [&](const OtherOrder& item) {
+  std::erase_if(out, [&](const DifferentOrder& item) {
     auto [at, added] = contradicted.try_emplace(to_text(*item.entry->mesh));
     if (added) at->second = is_contradicted(input, found, *item.entry->mesh);
     return at->second;

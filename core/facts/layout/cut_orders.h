@@ -10,7 +10,7 @@
 
 namespace shw {
 
-struct OtherOrder {
+struct DifferentOrder {
   TensorId tensor{};
   const SpecEntry* entry = nullptr;
   std::vector<std::size_t> expected;  // axes in the spec's split order
@@ -19,7 +19,7 @@ struct OtherOrder {
 };
 
 // Only orders that mean damage: none without a spec, none if another mesh saved all tensors.
-std::vector<OtherOrder> find_other_orders(const CheckInput& input);
+std::vector<DifferentOrder> find_different_orders(const CheckInput& input);
 
 // Formats as "edp, then ep".
 std::string order_text(const Mesh& mesh, const std::vector<std::size_t>& order);

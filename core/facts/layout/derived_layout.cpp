@@ -10,7 +10,7 @@ CheckInput with_layout(const CheckInput& input, const DerivedLayout& layout) {
   return derived;
 }
 
-std::int64_t ranks_seen(const CheckInput& input, const std::vector<std::int64_t>& beside) {
+std::int64_t count_ranks(const CheckInput& input, const std::vector<std::int64_t>& beside) {
   std::int64_t ranks = input.ranks;
   // A rank without data may still have created its file.
   for (const FileRow& file : input.checkpoint.files()) {

@@ -36,6 +36,6 @@ struct DerivedLayouts {
 CheckInput with_layout(const CheckInput& input, const DerivedLayout& layout);
 
 // Number of ranks that wrote a chunk or left a file of their own (`beside`).
-std::int64_t ranks_seen(const CheckInput& input, const std::vector<std::int64_t>& beside);
+std::int64_t count_ranks(const CheckInput& input, const std::vector<std::int64_t>& beside);
 
 }  // namespace shw

@@ -54,7 +54,7 @@ std::optional<UndersizedTensor> short_tensor(const CheckInput& input, TensorId t
   for (ChunkId chunk : c.chunks(tensor)) {
     if (c.offsets(chunk).size() != entry->shape.size()) return std::nullopt;
     found.chunks_in_bounds =
-        found.chunks_in_bounds && lies_inside(c.offsets(chunk), c.sizes(chunk), c.shape(tensor));
+        found.chunks_in_bounds && is_inside(c.offsets(chunk), c.sizes(chunk), c.shape(tensor));
     auto writer = c.writer(chunk);
     auto rank = writer ? rank_on(input, *entry->mesh, *writer) : std::nullopt;
     if (volume(c.sizes(chunk)) == 0) {
@@ -212,8 +212,8 @@ void place_by_box(const CheckInput& input, const UndersizedTensor& tensor, Dropp
 
 // Buckets are split unevenly but in rank order: chunks must begin in the order of the spec's boxes,
 // along the short dimension and along those of other axes.
-bool lies_in_order(const Checkpoint& c, const UndersizedTensor& tensor, std::size_t axis,
-                   std::size_t dim) {
+bool is_stored_in_order(const Checkpoint& c, const UndersizedTensor& tensor, std::size_t axis,
+                        std::size_t dim) {
   const SpecEntry& entry = *tensor.entry;
   std::vector<std::pair<std::int64_t, std::int64_t>> begins;  // in the chunk and in the spec
   for (std::size_t i = 0; i < tensor.chunks.size(); ++i) {
@@ -232,16 +232,16 @@ bool lies_in_order(const Checkpoint& c, const UndersizedTensor& tensor, std::siz
 constexpr const char* kOutOfOrder =
     "its chunks do not lie in the order in which the spec lets their writers begin";
 
-bool lies_in_order(const Checkpoint& c, const UndersizedTensor& tensor, std::size_t axis) {
+bool is_stored_in_order(const Checkpoint& c, const UndersizedTensor& tensor, std::size_t axis) {
   for (std::size_t dim = 0; dim < tensor.entry->shape.size(); ++dim) {
-    if (!lies_in_order(c, tensor, axis, dim)) return false;
+    if (!is_stored_in_order(c, tensor, axis, dim)) return false;
   }
   return true;
 }
 
 void place_by_shift(const CheckInput& input, const UndersizedTensor& tensor, DroppedAxis& out) {
   const Mesh& mesh = *tensor.entry->mesh;
-  if (!lies_in_order(input.checkpoint, tensor, out.axis)) {
+  if (!is_stored_in_order(input.checkpoint, tensor, out.axis)) {
     out.why_not = kOutOfOrder;
     return;
   }
@@ -406,7 +406,7 @@ const AxisSet& choose_set(const Suspect& item,
 
 // Positions of writers belong to the mesh, not to a tensor: if other tensors of the mesh do not
 // match, a match may be chance.
-void reject_where_others_do_not_match(std::vector<DroppedAxis>& found) {
+void reject_unmatched_families(std::vector<DroppedAxis>& found) {
   constexpr std::size_t kFew = 4;  // one mismatch among fewer tensors may have another cause
   struct Seen {
     std::size_t all = 0, out_of_order = 0;
@@ -469,7 +469,7 @@ std::vector<DroppedAxis> dropped_axes(const CheckInput& input) {
     out.push_back(dropped(input, item.tensor, axes.front(), item.grid, off_the_grid));
     out.back().others.assign(axes.begin() + 1, axes.end());
   }
-  reject_where_others_do_not_match(out);
+  reject_unmatched_families(out);
   return out;
 }
 

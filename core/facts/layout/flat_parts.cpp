@@ -16,7 +16,7 @@ constexpr std::size_t kMostAbsent = 64;  // absent tensors that are tried one by
 constexpr std::int64_t kSurePart = 8;    // least elements per rank and part
 constexpr std::int64_t kMostRanks = 1 << 20;
 
-using Shapes = std::vector<const OtherShape*>;
+using Shapes = std::vector<const MismatchedShape*>;
 
 std::int64_t elements(const Extents& shape) {
   return volume(shape).value_or(std::numeric_limits<std::int64_t>::max() / 4);
@@ -26,7 +26,7 @@ std::int64_t divided_up(std::int64_t a, std::int64_t b) {
   return a / b + (a % b != 0 ? 1 : 0);
 }
 
-bool is_flat(const OtherShape& shape) {
+bool is_flat(const MismatchedShape& shape) {
   return shape.saved.size() == 1;
 }
 
@@ -41,7 +41,7 @@ std::string product(const Extents& shape) {
 // elements.
 std::optional<std::int64_t> ranks_of_each(const Shapes& shapes) {
   std::int64_t least = 2, most = kMostRanks;
-  for (const OtherShape* shape : shapes) {
+  for (const MismatchedShape* shape : shapes) {
     const std::int64_t part = shape->saved[0], whole = elements(shape->expected);
     if (part == 0 || whole == 0) return std::nullopt;
     least = std::max(least, divided_up(whole, part));
@@ -63,26 +63,26 @@ std::vector<Shapes> possible_rows(const Shapes& sure, const Shapes& absent) {
   std::vector<Shapes> rows;
   auto add = [&](auto takes) {
     Shapes row = sure;
-    for (const OtherShape* shape : absent) {
+    for (const MismatchedShape* shape : absent) {
       if (takes(shape)) row.push_back(shape);
     }
     rows.push_back(std::move(row));
   };
-  add([](const OtherShape*) { return true; });
-  if (!absent.empty()) add([](const OtherShape*) { return false; });
+  add([](const MismatchedShape*) { return true; });
+  if (!absent.empty()) add([](const MismatchedShape*) { return false; });
   if (absent.size() < 2 || absent.size() > kMostAbsent) return rows;
-  for (const OtherShape* one : absent) {
-    add([&](const OtherShape* shape) { return shape == one; });
-    if (absent.size() > 2) add([&](const OtherShape* shape) { return shape != one; });
+  for (const MismatchedShape* one : absent) {
+    add([&](const MismatchedShape* shape) { return shape == one; });
+    if (absent.size() > 2) add([&](const MismatchedShape* shape) { return shape != one; });
   }
   return rows;
 }
 
-std::string words_of_row(const OtherShape& holder, const Shapes& row, std::int64_t ranks) {
+std::string words_of_row(const MismatchedShape& holder, const Shapes& row, std::int64_t ranks) {
   std::string sum;
   std::vector<std::string> names;
   std::int64_t whole = 0;
-  for (const OtherShape* shape : row) {
+  for (const MismatchedShape* shape : row) {
     if (names.size() < 4) sum += (sum.empty() ? "" : " + ") + product(shape->expected);
     whole += elements(shape->expected);
     names.push_back(shape->fqn);
@@ -98,21 +98,21 @@ std::string words_of_row(const OtherShape& holder, const Shapes& row, std::int64
 
 std::string one_flat_parameter(const Shapes& flat, const Shapes& absent) {
   Shapes sure;
-  const OtherShape* holder = nullptr;
-  for (const OtherShape* shape : flat) {
+  const MismatchedShape* holder = nullptr;
+  for (const MismatchedShape* shape : flat) {
     if (shape->saved[0] == 0) continue;
     if (holder != nullptr) return "";
     holder = shape;
     sure.push_back(shape);
   }
   if (holder == nullptr) return "";
-  for (const OtherShape* shape : flat) {
+  for (const MismatchedShape* shape : flat) {
     if (shape != holder) sure.push_back(shape);
   }
   std::string found;
   for (const Shapes& row : possible_rows(sure, absent)) {
     std::int64_t whole = 0;
-    for (const OtherShape* shape : row) whole += elements(shape->expected);
+    for (const MismatchedShape* shape : row) whole += elements(shape->expected);
     const auto ranks = ranks_of_row(whole, holder->saved[0]);
     if (!ranks) continue;
     const bool is_exact = *ranks * holder->saved[0] == whole;
@@ -124,10 +124,10 @@ std::string one_flat_parameter(const Shapes& flat, const Shapes& absent) {
 
 }  // namespace
 
-std::string flat_part_words(std::span<const OtherShape> shapes) {
+std::string flat_part_words(std::span<const MismatchedShape> shapes) {
   Shapes flat, absent;
   bool any_matrix = false, any_element = false;
-  for (const OtherShape& shape : shapes) {
+  for (const MismatchedShape& shape : shapes) {
     if (!shape.is_here) {
       absent.push_back(&shape);
       continue;
@@ -151,7 +151,7 @@ std::string flat_part_words(std::span<const OtherShape> shapes) {
         flat.size() == 1 ? "It is" : "Each of them is", *ranks, *ranks);
   Shapes held;  // shapes that the rank holds
   std::copy_if(flat.begin(), flat.end(), std::back_inserter(held),
-               [](const OtherShape* shape) { return shape->saved[0] != 0; });
+               [](const MismatchedShape* shape) { return shape->saved[0] != 0; });
   const std::int64_t ranks = held.size() == flat.size() ? 0 : ranks_of_each(held).value_or(0);
   std::string found = one_flat_parameter(flat, absent);
   if (!found.empty() || ranks == 0) return found;

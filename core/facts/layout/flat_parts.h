@@ -11,7 +11,7 @@
 namespace shw {
 
 // A tensor whose shape differs from the model's; `saved` is unset if it is missing.
-struct OtherShape {
+struct MismatchedShape {
   std::string fqn;
   Extents saved, expected;
   bool is_here = true;
@@ -19,6 +19,6 @@ struct OtherShape {
 
 // A sentence if the shapes show such a part; empty if they do not, or if another explanation is
 // possible.
-std::string flat_part_words(std::span<const OtherShape> shapes);
+std::string flat_part_words(std::span<const MismatchedShape> shapes);
 
 }  // namespace shw

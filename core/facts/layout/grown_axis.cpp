@@ -37,7 +37,7 @@ bool tiles_allow_relabel(const Checkpoint& checkpoint, TensorId tensor, ExtentsV
   std::optional<std::int64_t> first;
   for (ChunkId chunk : checkpoint.chunks(tensor)) {
     ExtentsView offsets = checkpoint.offsets(chunk), sizes = checkpoint.sizes(chunk);
-    if (!lies_inside(offsets, sizes, saved)) return false;
+    if (!is_inside(offsets, sizes, saved)) return false;
     if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) continue;
     if (sizes[relation.grown] != step || offsets[relation.grown] % step != 0) return false;
     if (offsets[relation.shrunk] != 0 || sizes[relation.shrunk] != saved[relation.shrunk])

@@ -18,7 +18,7 @@ bool are_zeros(BytesView bytes) {
 }
 
 // Properties shared by all rows read so far.
-struct RowsSeen {
+struct RowSummary {
   bool zeros = true, alike = true;
   Bytes first = {};
 
@@ -46,7 +46,7 @@ std::optional<bool> ends_in_padding(const Checkpoint& checkpoint, TensorId tenso
   const std::int64_t row = elements / rows * element;
   const std::int64_t at_once = std::max<std::int64_t>(1, kRowsBytes / row);
   TensorBoxes boxes(checkpoint, tensor, dtype, progress);
-  RowsSeen seen;
+  RowSummary seen;
   seen.alike = or_identical && rows - begin > 1;
   for (std::int64_t at = begin; at < rows && (seen.zeros || seen.alike); at += at_once) {
     Box part = all;

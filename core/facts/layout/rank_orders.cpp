@@ -137,7 +137,7 @@ std::optional<CutTensor> cut_tensor(const Checkpoint& c, TensorId tensor, const 
   return out;
 }
 
-void ask_tensor(const CutTensor& tensor, OrderQuestion& question) {
+void add_tensor_vote(const CutTensor& tensor, OrderQuestion& question) {
   if (tensor.lies(question.maps[0])) {
     if (!question.reordered) return;
     question.supported = question.supported || !tensor.lies(question.maps[1]);
@@ -240,7 +240,7 @@ bool is_on_own_order(const OrderQuestion& question) {
   return !question.reordered && question.saved == question.of_spec;
 }
 
-void ask_all_tensors(const CheckInput& input, OrderQuestions& questions) {
+void add_all_votes(const CheckInput& input, OrderQuestions& questions) {
   std::vector<std::optional<RankOrderVotes>> voices;
   for (const OrderQuestion& question : questions.all) {
     const bool is_asked = is_on_own_order(question) && !question.found.tensors.empty();
@@ -263,9 +263,9 @@ RankOrders judge_rank_orders(const CheckInput& input) {
   if (input.spec == nullptr) return out;
   OrderQuestions questions(input);
   each_cut_tensor(input, questions, [&](const CutTensor& tensor, std::size_t i) {
-    ask_tensor(tensor, questions.all[i]);
+    add_tensor_vote(tensor, questions.all[i]);
   });
-  ask_all_tensors(input, questions);
+  add_all_votes(input, questions);
   for (OrderQuestion& question : questions.all) {
     question.found.is_disputed = question.supported;
     if (!question.found.tensors.empty())

@@ -116,11 +116,11 @@ std::string without_kind(std::string_view fqn) {
 }
 
 // nullopt unless the chunks cover the moment.
-std::optional<PartlyLost> whole_moment(const Checkpoint& c, const std::vector<OtherOrder>& orders,
-                                       TensorId tensor) {
+std::optional<PartlyLost> whole_moment(const Checkpoint& c,
+                                       const std::vector<DifferentOrder>& orders, TensorId tensor) {
   PartlyLost part{tensor, copy_of(c.shape(tensor)), {}, {}};
   auto order = std::find_if(orders.begin(), orders.end(),
-                            [&](const OtherOrder& item) { return item.tensor == tensor; });
+                            [&](const DifferentOrder& item) { return item.tensor == tensor; });
   std::vector<Box> boxes;
   for (ChunkId chunk : c.chunks(tensor)) {
     ExtentsView at = c.offsets(chunk);
@@ -134,7 +134,7 @@ std::optional<PartlyLost> whole_moment(const Checkpoint& c, const std::vector<Ot
 }  // namespace
 
 std::vector<std::string> keep_common_moments(const Checkpoint& checkpoint,
-                                             const std::vector<OtherOrder>& orders,
+                                             const std::vector<DifferentOrder>& orders,
                                              const std::vector<std::size_t>& moments,
                                              std::vector<PartlyLost>& parts,
                                              const std::set<TensorId>& left_alone) {

@@ -43,7 +43,7 @@ void intersect_moment_rows(std::vector<PartlyLost*>& parts);
 // whose chunks belong elsewhere. `left_alone`: moments whose chunk positions are unknown lose
 // nothing.
 std::vector<std::string> keep_common_moments(const Checkpoint& checkpoint,
-                                             const std::vector<OtherOrder>& orders,
+                                             const std::vector<DifferentOrder>& orders,
                                              const std::vector<std::size_t>& moments,
                                              std::vector<PartlyLost>& parts,
                                              const std::set<TensorId>& left_alone = {});

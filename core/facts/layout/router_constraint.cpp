@@ -82,7 +82,7 @@ std::map<std::string, Layer, std::less<>> layers_of(const CheckInput& input) {
   return layers;
 }
 
-bool all_alike(const Checkpoint& c, const std::vector<TensorId>& tensors) {
+bool all_equal_shapes(const Checkpoint& c, const std::vector<TensorId>& tensors) {
   return std::all_of(tensors.begin(), tensors.end(), [&](TensorId tensor) {
     return same(c.shape(tensor), c.shape(tensors.front()));
   });
@@ -95,8 +95,8 @@ struct Count {
 // nullopt if one of the equations between experts and router does not hold.
 std::optional<Count> count(const Checkpoint& c, const Layer& layer) {
   if (layer.as_expected || layer.routers.size() != 1 || layer.first.empty() ||
-      layer.first.size() != layer.second.size() || !all_alike(c, layer.first) ||
-      !all_alike(c, layer.second))
+      layer.first.size() != layer.second.size() || !all_equal_shapes(c, layer.first) ||
+      !all_equal_shapes(c, layer.second))
     return std::nullopt;
   ExtentsView router = c.shape(layer.routers[0]);
   ExtentsView first = c.shape(layer.first[0]), second = c.shape(layer.second[0]);
@@ -274,7 +274,7 @@ Answer decide(const CheckInput& input, const std::vector<ShortExperts>& all,
   }
   std::vector<Candidate> candidates = input.mesh != nullptr
                                           ? from_person(*input.mesh, factor)
-                                          : from_ranks(ranks_seen(input, beside), factor);
+                                          : from_ranks(count_ranks(input, beside), factor);
   std::optional<DerivedLayout> found;
   for (const Candidate& candidate : candidates) {
     std::int64_t parts = candidate.fsdp ? candidate.mesh.axes[*candidate.fsdp].size : 1;
@@ -337,7 +337,7 @@ std::vector<UncountedExperts> uncounted_experts(const CheckInput& input) {
   std::vector<UncountedExperts> out;
   for (const auto& [name, layer] : layers_of(input)) {
     if (layer.routers.size() != 1 || layer.first.empty() || !layer.counts_local) continue;
-    if (!layer.of_spec.empty() || count(c, layer) || !all_alike(c, layer.first)) continue;
+    if (!layer.of_spec.empty() || count(c, layer) || !all_equal_shapes(c, layer.first)) continue;
     out.push_back({layer.first, count_of(layer.first.size()), c.shape(layer.routers[0])[0]});
   }
   return out;

@@ -82,8 +82,8 @@ bool is_for_model_with_head(const AdapterConfig& config) {
   return std::find(kTasks.begin(), kTasks.end(), config.task) != kTasks.end();
 }
 
-std::optional<AdapterPrefix> prefix_beside_class(const std::vector<std::string>& modules,
-                                                 const std::string& class_name) {
+std::optional<AdapterPrefix> prefix_from_class(const std::vector<std::string>& modules,
+                                               const std::string& class_name) {
   const auto architecture = architecture_named(class_name);
   if (!architecture || !architecture->is_exact || modules.empty()) return std::nullopt;
   const ClassModules of_class = modules_of_class(*architecture);
@@ -99,10 +99,10 @@ std::optional<AdapterPrefix> prefix_beside_class(const std::vector<std::string>&
   return std::nullopt;
 }
 
-std::optional<AdapterPrefix> prefix_beside_config(const std::vector<std::string>& modules,
-                                                  const AdapterConfig& config) {
+std::optional<AdapterPrefix> prefix_from_config(const std::vector<std::string>& modules,
+                                                const AdapterConfig& config) {
   if (modules.empty()) return std::nullopt;
-  if (!config.base_class.empty()) return prefix_beside_class(modules, config.base_class);
+  if (!config.base_class.empty()) return prefix_from_class(modules, config.base_class);
   // No class of transformers for these tasks has its layers in itself.
   if (!is_for_model_with_head(config) ||
       !std::all_of(modules.begin(), modules.end(), begins_with_layer))

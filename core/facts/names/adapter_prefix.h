@@ -27,12 +27,12 @@ bool is_for_model_with_head(const AdapterConfig& config);
 
 // nullopt unless no module is one of the class, and all are by one change. Classes that
 // transformers renames for are not judged: their names differ between its versions.
-std::optional<AdapterPrefix> prefix_beside_class(const std::vector<std::string>& modules,
-                                                 const std::string& class_name);
+std::optional<AdapterPrefix> prefix_from_class(const std::vector<std::string>& modules,
+                                               const std::string& class_name);
 
 // By adapter_config.json alone: its class, or a task whose models hold their body in a part.
 // `expected` is empty where the part's name is not known.
-std::optional<AdapterPrefix> prefix_beside_config(const std::vector<std::string>& modules,
-                                                  const AdapterConfig& config);
+std::optional<AdapterPrefix> prefix_from_config(const std::vector<std::string>& modules,
+                                                const AdapterConfig& config);
 
 }  // namespace shw

@@ -61,7 +61,7 @@ bool is_true(const Json& object, const char* key) {
   return found != object.end() && found->is_boolean() && found->get<bool>();
 }
 
-void take_weight_bits(const Json& object, QuantConfig& config) {
+void read_weight_bits(const Json& object, QuantConfig& config) {
   if (config.method == "bitsandbytes") {
     const bool in8 = is_true(object, "load_in_8bit"), in4 = is_true(object, "load_in_4bit");
     if (in8 != in4) config.weight_bits = in8 ? 8 : 4;
@@ -104,7 +104,7 @@ QuantConfig quant_config_in(const Json& object) {
     config.method = method->get<std::string>();
   if (auto version = object.find("checkpoint_format"); version != object.end())
     config.has_whole_zeros = *version == "gptq_v2";
-  take_weight_bits(object, config);
+  read_weight_bits(object, config);
   take_companions(object, config);
   config.bits = quant_size(object, "bits");
   if (!config.bits) config.bits = quant_size(object, "w_bit");

@@ -161,8 +161,8 @@ Result<EqualPartsOfEach> equal_tiles_of(const CheckInput& input,
   return parts_of_each(input, tensors, "look for copies of tiles", tiles, equal_tiles);
 }
 
-Result<std::map<TensorId, std::string>> contents_of_alike(const CheckInput& input,
-                                                          const std::vector<TensorId>& tensors) {
+Result<std::map<TensorId, std::string>> contents_of_similar(const CheckInput& input,
+                                                            const std::vector<TensorId>& tensors) {
   std::map<TensorId, std::string> contents;
   if (tensors.empty()) return contents;
   SHW_TRY(auto begins, begins_of(input, input.checkpoint, tensors, "look for copies"));

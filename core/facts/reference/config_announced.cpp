@@ -163,7 +163,7 @@ void find_quantised(const Checkpoint& c, const ModelConfig& config, bool is_whol
   if (any || !is_whole) return;
   if (config.quantisation && config.quantisation->is_whole)
     out.left_quantisation = config.quantisation;
-  if (file) out.left_quantisation = SaidQuantisation{.key = "", .method = "", .file = *file};
+  if (file) out.left_quantisation = DeclaredQuantisation{.key = "", .method = "", .file = *file};
 }
 
 // True if the config or its text part ties the matrices and neither denies it; nullopt if neither

@@ -21,9 +21,9 @@ struct ConfigAnnounced {
   // True if the class drops these layers: transformers' own classes have none, but save_pretrained
   // keeps the key.
   bool drops_predictors = false;
-  std::optional<SaidQuantisation> left_quantisation;  // announced, but no weight is quantised
-  std::vector<TensorId> packed_weights;               // quantised, but not announced
-  std::vector<TensorId> bare_float8;                  // without any scale: a cast, or lost scales
+  std::optional<DeclaredQuantisation> left_quantisation;  // announced, but no weight is quantised
+  std::vector<TensorId> packed_weights;                   // quantised, but not announced
+  std::vector<TensorId> bare_float8;  // without any scale: a cast, or lost scales
   // "tie_word_embeddings" is set, but head and embedding are both stored.
   std::optional<std::pair<TensorId, TensorId>> tied;
   // "tie_word_embeddings" is set, but head and embedding have different numbers of rows.

@@ -29,7 +29,7 @@ bool is_of_pretrained(const FileRow& file) {
          (path.ends_with(".safetensors") || path.ends_with(".bin"));
 }
 
-bool holds_pretrained(const Checkpoint& c) {
+bool contains_pretrained(const Checkpoint& c) {
   if (c.directory() == nullptr || !c.format().traits.one_piece) return false;
   std::size_t used = 0;
   for (const FileRow& file : c.files()) {
@@ -122,7 +122,7 @@ class SizeChecks {
 using CountedNumbers = std::set<std::int64_t>;
 
 // Splits "12.mlp.up_proj.weight" into the number and the rest.
-std::optional<std::int64_t> take_member(std::string_view& rest) {
+std::optional<std::int64_t> consume_member_number(std::string_view& rest) {
   const std::size_t dot = rest.find('.');
   if (dot == 0 || dot == std::string_view::npos || dot > 9) return std::nullopt;
   std::int64_t number = 0;
@@ -140,13 +140,13 @@ bool is_of_prediction(std::string_view rest) {
          rest.starts_with("shared_head");
 }
 
-struct StackSeen {
+struct StackSummary {
   const StackConstraint* constraint = nullptr;
   const ModelPart* part = nullptr;
   CountedNumbers layers, predicting;
   std::map<std::string, std::pair<std::int64_t, CountedNumbers>> inner;  // by list
 };
-using StacksByName = std::map<std::string, StackSeen, std::less<>>;  // by list: "model.layers."
+using StacksByName = std::map<std::string, StackSummary, std::less<>>;  // by list: "model.layers."
 
 StacksByName stacks_of(const std::vector<ModelPart>& parts) {
   StacksByName stacks;
@@ -154,7 +154,7 @@ StacksByName stacks_of(const std::vector<ModelPart>& parts) {
     for (const std::string& root : part.roots) {
       for (const StackConstraint& constraint : part.constraints->stacks)
         stacks.emplace(root + std::string(constraint.name),
-                       StackSeen{&constraint, &part, {}, {}, {}});
+                       StackSummary{&constraint, &part, {}, {}, {}});
     }
   }
   return stacks;
@@ -164,7 +164,7 @@ void see(StacksByName& stacks, std::string_view fqn) {
   for (auto& [name, stack] : stacks) {
     if (!fqn.starts_with(name)) continue;
     std::string_view rest = fqn.substr(name.size());
-    const auto layer = take_member(rest);
+    const auto layer = consume_member_number(rest);
     if (!layer) continue;
     stack.layers.insert(*layer);
     if (is_of_prediction(rest)) stack.predicting.insert(*layer);
@@ -172,7 +172,7 @@ void see(StacksByName& stacks, std::string_view fqn) {
       if (inner.empty() || !rest.starts_with(inner)) continue;
       std::string_view after = rest.substr(inner.size());
       const std::string row(fqn.substr(0, fqn.size() - after.size()));
-      if (const auto number = take_member(after)) {
+      if (const auto number = consume_member_number(after)) {
         auto& [of, numbers] = stack.inner[row];
         of = *layer;
         numbers.insert(*number);
@@ -234,7 +234,7 @@ bool is_alike(const CountContradiction& a, const CountContradiction& b) {
 }
 
 // The experts of each layer; layers with equal gaps are reported together.
-void add_inner(const StackSeen& stack, const CountedNumbers& of_model,
+void add_inner(const StackSummary& stack, const CountedNumbers& of_model,
                std::vector<CountContradiction>& out) {
   const auto said = configured_size(*stack.part, stack.constraint->inner_count);
   if (!said || said->value == 0) return;
@@ -252,7 +252,7 @@ void add_inner(const StackSeen& stack, const CountedNumbers& of_model,
   }
 }
 
-void add_counts(const StackSeen& stack, const std::string& row,
+void add_counts(const StackSummary& stack, const std::string& row,
                 std::vector<CountContradiction>& out) {
   const auto said = configured_size(*stack.part, stack.constraint->count);
   if (stack.layers.empty() || !said) return;
@@ -271,7 +271,7 @@ void add_counts(const StackSeen& stack, const std::string& row,
 }
 
 // If one part's layers have two prefixes, the model's own cannot be identified.
-bool has_two_roots(const StacksByName& stacks, const StackSeen& stack) {
+bool has_two_roots(const StacksByName& stacks, const StackSummary& stack) {
   std::size_t seen = 0;
   for (const auto& [name, other] : stacks)
     seen +=
@@ -404,7 +404,7 @@ void compare_config(const Checkpoint& c, const ModelConfig& config, Progress* pr
   if (!config.packs_weights) fit.dtypes = other_dtype(c, config.dtype);
 }
 
-std::vector<std::int64_t> said_expert_counts(const ModelConfig& config) {
+std::vector<std::int64_t> declared_expert_counts(const ModelConfig& config) {
   std::vector<std::int64_t> counts;
   for (const ConfigPart& part : config.parts) {
     for (const char* key : {"num_experts", "num_local_experts", "n_routed_experts",
@@ -417,8 +417,8 @@ std::vector<std::int64_t> said_expert_counts(const ModelConfig& config) {
 }
 
 // nullopt in the cases in which fit_config() returns nullopt.
-std::optional<ModelConfig> config_beside(const Checkpoint& c) {
-  if (!holds_pretrained(c)) return std::nullopt;
+std::optional<ModelConfig> config_in_folder(const Checkpoint& c) {
+  if (!contains_pretrained(c)) return std::nullopt;
   auto config = read_model_config(*c.directory());
   return config ? std::move(*config) : std::nullopt;
 }
@@ -441,7 +441,7 @@ bool is_complete_folder(const Checkpoint& checkpoint) {
 }
 
 std::optional<ConfigFit> fit_config(const Checkpoint& checkpoint, Progress* progress) {
-  if (!holds_pretrained(checkpoint)) return std::nullopt;
+  if (!contains_pretrained(checkpoint)) return std::nullopt;
   auto config = read_model_config(*checkpoint.directory());
   ConfigFit fit;
   if (config && !*config) {
@@ -459,7 +459,7 @@ std::optional<ConfigFit> fit_config(const Checkpoint& checkpoint, Progress* prog
 }
 
 std::vector<ExchangedAxes> exchanged_axes(const Checkpoint& checkpoint, Progress* progress) {
-  const auto config = config_beside(checkpoint);
+  const auto config = config_in_folder(checkpoint);
   if (!config || config->packs_weights) return {};
   const Constraining constraining = constraining_parts(checkpoint, *config, progress);
   const ConstraintsByName constraints = constraints_by_name(constraining.parts);
@@ -480,13 +480,13 @@ std::vector<ExchangedAxes> exchanged_axes(const Checkpoint& checkpoint, Progress
 }
 
 ConfigAnnounced announced_by_config(const Checkpoint& checkpoint, Progress* progress) {
-  const auto config = config_beside(checkpoint);
+  const auto config = config_in_folder(checkpoint);
   if (!config) return {};
   return find_announced(checkpoint, *config, is_complete_folder(checkpoint), progress);
 }
 
 std::optional<ConfigNames> names_of_config(const Checkpoint& checkpoint, Progress* progress) {
-  const auto config = config_beside(checkpoint);
+  const auto config = config_in_folder(checkpoint);
   if (!config || !is_complete_folder(checkpoint)) return std::nullopt;
   return compare_names(checkpoint, *config, progress);
 }
@@ -494,7 +494,7 @@ std::optional<ConfigNames> names_of_config(const Checkpoint& checkpoint, Progres
 std::vector<std::int64_t> expert_counts_of_config(const Checkpoint& checkpoint) {
   if (checkpoint.directory() == nullptr) return {};
   const auto config = read_model_config(*checkpoint.directory());
-  return config && *config ? said_expert_counts(**config) : std::vector<std::int64_t>{};
+  return config && *config ? declared_expert_counts(**config) : std::vector<std::int64_t>{};
 }
 
 }  // namespace shw

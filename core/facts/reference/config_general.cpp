@@ -55,7 +55,7 @@ constexpr ModelConstraints kGeneral = {{}, {}, kGeneralStacks, kGeneralSizes, "l
 constexpr StackConstraint kVisionStacks[] = {{"blocks.", "depth"}};
 constexpr ModelConstraints kVision = {{}, {}, kVisionStacks, {}};
 
-bool holds_any(std::string_view text, std::span<const Words> words) {
+bool contains_any(std::string_view text, std::span<const Words> words) {
   return std::any_of(words.begin(), words.end(),
                      [&](Words word) { return text.find(word) != std::string_view::npos; });
 }
@@ -107,7 +107,7 @@ bool follows_text_model(std::string_view fqn) {
       {"vision", "visual",  "image",   "img_",    "vit.",      "audio",          "speech",
        "video",  "wav2vec", "whisper", "talker",  "token2wav", "code_predictor", "codec",
        "mtp",    "nextn",   "eagle",   "qformer", "resampler", "vqmodel",        "depth_decoder"});
-  return holds_any(fqn, kConcurrent);
+  return contains_any(fqn, kConcurrent);
 }
 
 const ConfigPart& text_part_of(const ModelConfig& config) {

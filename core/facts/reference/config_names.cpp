@@ -22,7 +22,7 @@ constexpr auto kOfNoWeight = std::to_array<std::string_view>(
      "num_batches_tracked", "_extra_state", "mtp."});
 
 // For the numbers in a name ("3" or "3.7"): which names of the group exist.
-using SeenByNumbers = std::unordered_map<std::string, std::vector<bool>>;
+using PresenceByNumbers = std::unordered_map<std::string, std::vector<bool>>;
 
 struct PlaceInGroup {
   std::size_t group = 0, name = 0;
@@ -254,8 +254,8 @@ class NamesOfClass {
   bool is_quantised_ = false;
   NamesOf of_ = NamesOf::kSaved;
   std::unordered_map<std::string, PlaceInGroup> places_;
-  std::vector<SeenByNumbers> seen_;     // by group
-  std::array<std::size_t, 3> count_{};  // names by Written
+  std::vector<PresenceByNumbers> seen_;  // by group
+  std::array<std::size_t, 3> count_{};   // names by Written
 };
 
 // The one class that config.json names, if it is known and has no code of its own.
@@ -284,7 +284,7 @@ bool is_tied(const ModelConfig& config) {
 
 // True if the config and all its parts that contain the flag say "not tied". False for T5 and other
 // encoder-decoder models, which fill a missing head from the shared table anyway.
-bool is_said_untied(const ModelConfig& config) {
+bool is_declared_untied(const ModelConfig& config) {
   const auto& flags = config.parts.front().flags;
   const auto encodes = flags.find("is_encoder_decoder");
   const bool decodes_only = encodes == flags.end() || !encodes->second;
@@ -384,8 +384,8 @@ std::optional<ConfigNames> compare_names(const Checkpoint& checkpoint, const Mod
   if (is_tied(config)) {
     std::erase_if(out.absent, is_tied_head);
     std::erase_if(out.incomplete, is_tied_head);
-  } else if (std::string head;
-             is_said_untied(config) && names->all_with_own_prefix() && names->lacks_head(&head)) {
+  } else if (std::string head; is_declared_untied(config) && names->all_with_own_prefix() &&
+                               names->lacks_head(&head)) {
     out.absent.push_back(std::move(head));
   }
   return out;

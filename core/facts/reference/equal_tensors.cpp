@@ -27,8 +27,8 @@ bool is_same_item(const Checkpoint& a, ChunkId one, const Checkpoint& b, ChunkId
          first->length == second->length;
 }
 
-bool are_cut_alike(const Checkpoint& checkpoint, TensorId tensor, const Checkpoint& reference,
-                   TensorId other) {
+bool have_equal_chunks(const Checkpoint& checkpoint, TensorId tensor, const Checkpoint& reference,
+                       TensorId other) {
   auto one = checkpoint.chunks(tensor), two = reference.chunks(other);
   bool alike = checkpoint.directory() != nullptr && reference.directory() != nullptr &&
                checkpoint.dtype(tensor) == reference.dtype(other) &&
@@ -217,7 +217,7 @@ Result<std::set<TensorId>> EqualityPass::run() {
 
 bool has_same_items(const Checkpoint& checkpoint, TensorId tensor, const Checkpoint& reference,
                     TensorId other) {
-  if (!are_cut_alike(checkpoint, tensor, reference, other)) return false;
+  if (!have_equal_chunks(checkpoint, tensor, reference, other)) return false;
   auto one = checkpoint.chunks(tensor), two = reference.chunks(other);
   for (std::uint32_t i = 0; i < one.size(); ++i) {
     if (!is_same_item(checkpoint, one[i], reference, two[i])) return false;
@@ -236,7 +236,7 @@ Result<std::set<TensorId>> equal_to_reference(const CheckInput& input, Progress*
     if (!is_read_whole(input, tensor)) {
       if (has_same_items(input.checkpoint, tensor, *input.reference, *other))
         same_items.insert(tensor);
-    } else if (are_cut_alike(input.checkpoint, tensor, *input.reference, *other)) {
+    } else if (have_equal_chunks(input.checkpoint, tensor, *input.reference, *other)) {
       pass.add(tensor, *other);
     }
   }

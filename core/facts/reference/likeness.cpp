@@ -44,7 +44,7 @@ Box part_inside(ExtentsView sizes, std::int64_t elements, std::size_t which,
   return part;
 }
 
-bool is_like_in_parts(ExtentsView sizes, const ReadPart& here, const ReadPart& there) {
+bool correlates_in_parts(ExtentsView sizes, const ReadPart& here, const ReadPart& there) {
   const std::int64_t elements = elements_of_part(volume(sizes).value_or(0));
   for (std::size_t which = 0; which < kParts; ++which) {
     const Box inside = part_inside(sizes, elements, which);

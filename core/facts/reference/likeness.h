@@ -21,13 +21,13 @@ inline constexpr double kLikeInParts = 0.25;
 inline constexpr std::size_t kParts = 16;  // parts compared, from first to last element
 
 // A margin of six standard deviations of what unrelated numbers give, but at least `least`.
-inline double asked_margin_of(double least, double deviation) {
+inline double required_margin_of(double least, double deviation) {
   return std::max(least, 6 * deviation);
 }
 // Required margin between the best and the second-best match. The correlation of unrelated rows of
 // n elements has standard deviation 1 / sqrt(n): the margin is 0.6 for 100 elements, 0.2 for 900.
-inline double asked_margin(std::size_t elements) {
-  return asked_margin_of(0.2, 1 / std::sqrt(static_cast<double>(elements)));
+inline double required_margin(std::size_t elements) {
+  return required_margin_of(0.2, 1 / std::sqrt(static_cast<double>(elements)));
 }
 
 // Shifts and scales to sum 0 and sum of squares 1, so that dot products are correlations. False if
@@ -43,7 +43,7 @@ inline constexpr std::size_t kNoDim = SIZE_MAX;
 using ReadPart = std::function<std::optional<std::vector<float>>(const Box& inside)>;
 // True if two tensors of these sizes are similar in all parts and not only at the begin: a chunk
 // can consist of two blocks that belong to different places.
-bool is_like_in_parts(ExtentsView sizes, const ReadPart& here, const ReadPart& there);
+bool correlates_in_parts(ExtentsView sizes, const ReadPart& here, const ReadPart& there);
 inline std::int64_t elements_of_part(std::int64_t all) {
   constexpr std::int64_t kLeast = 64, kMost = 256;
   return std::clamp(all / 8, kLeast, kMost);

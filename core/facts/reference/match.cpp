@@ -40,7 +40,7 @@ std::optional<Matching> match_by_correlation(std::vector<std::vector<float>> row
     const BestMatch best = best_match(places.size(), [&](std::size_t place) {
       return kinds[place] == kinds[i] ? product_of(rows[i], places[place]) : kNoPlaceOfThis;
     });
-    if (best.margin < asked_margin(rows[i].size())) return std::nullopt;
+    if (best.margin < required_margin(rows[i].size())) return std::nullopt;
     out.add(best);
   }
   return out.is_another_order() ? std::optional(std::move(out)) : std::nullopt;

@@ -84,13 +84,13 @@ bool quantises_weights(const Json& said) {
   return has_groups && is_loaded;
 }
 
-std::optional<SaidQuantisation> quantisation_in(const Json& part, const std::string& before) {
+std::optional<DeclaredQuantisation> quantisation_in(const Json& part, const std::string& before) {
   // "quantization" is used by MLX, "compression_config" by compressed-tensors.
   for (const char* key : {"quantization_config", "quantization", "compression_config"}) {
     if (!is_said(part, key)) continue;
     const Json& said = part.at(key);
-    return SaidQuantisation{before + key, said.is_object() ? text_in(said, "quant_method") : "",
-                            quantises_weights(said)};
+    return DeclaredQuantisation{before + key, said.is_object() ? text_in(said, "quant_method") : "",
+                                quantises_weights(said)};
   }
   return std::nullopt;
 }

@@ -33,7 +33,7 @@ struct ConfigPart {
 };
 
 // The settings in "quantization_config", wherever it is nested, or in a separate file.
-struct SaidQuantisation {
+struct DeclaredQuantisation {
   std::string key;       // "text_config.quantization_config"; empty: a separate file
   std::string method;    // "gptq"; empty: not given
   bool is_whole = true;  // false: applies only to the key-value cache
@@ -45,7 +45,7 @@ struct ModelConfig {
   std::vector<std::string> architectures;
   std::string dtype;           // "bfloat16"; empty: not given
   bool packs_weights = false;  // quantised: shapes are those of packed weights
-  std::optional<SaidQuantisation> quantisation;
+  std::optional<DeclaredQuantisation> quantisation;
   bool has_own_code = false;        // "auto_map": custom code, where keys may mean something else
   bool is_of_transformers = false;  // "transformers_version": save_pretrained wrote it
 

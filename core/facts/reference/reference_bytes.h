@@ -34,7 +34,7 @@ Result<std::vector<std::vector<std::uint64_t>>> find_numbers_together(
 // Bytes of the tensor's elements; a huge number for invalid shapes.
 std::uint64_t bytes_of_elements(const Checkpoint& checkpoint, TensorId tensor);
 // Memory for the pieces of a tensor (pieces_of).
-std::uint64_t held_of_pieces(const Checkpoint& checkpoint, TensorId tensor);
+std::uint64_t bytes_of_pieces(const Checkpoint& checkpoint, TensorId tensor);
 
 // True if all bytes are compared even without --data: for tensors where orders go wrong, which are
 // fused weights, square ones, and those split by several ranks.

@@ -66,7 +66,7 @@ class PartsOfRows {
   TensorBoxes boxes_;
 };
 
-std::vector<std::uint64_t> repeats_of(const CheckInput& input, const AskedRepeats& asked) {
+std::vector<std::uint64_t> repeats_of(const CheckInput& input, const RepeatQuery& asked) {
   const ExtentsView shape = input.checkpoint.shape(asked.tensor);
   RepeatedParts found;
   if (!shape.empty()) {
@@ -84,7 +84,7 @@ std::vector<std::uint64_t> repeats_of(const CheckInput& input, const AskedRepeat
 }  // namespace
 
 Result<std::vector<RepeatedParts>> find_repeated_parts(const CheckInput& input,
-                                                       const std::vector<AskedRepeats>& asked) {
+                                                       const std::vector<RepeatQuery>& asked) {
   std::vector<RepeatedParts> out;
   if (asked.empty()) return out;
   const std::vector<ComparisonCost> costs(asked.size(),

@@ -8,7 +8,7 @@
 
 namespace shw {
 
-struct AskedRepeats {
+struct RepeatQuery {
   TensorId tensor{};
   std::int64_t rows = 0;  // rows per part if known; 0: any
 };
@@ -19,6 +19,6 @@ struct RepeatedParts {
 };
 // One answer per tensor. Only a few KiB are read of tensors that do not repeat.
 Result<std::vector<RepeatedParts>> find_repeated_parts(const CheckInput& input,
-                                                       const std::vector<AskedRepeats>& asked);
+                                                       const std::vector<RepeatQuery>& asked);
 
 }  // namespace shw

@@ -82,7 +82,7 @@ class Slices {
 class SliceMatcher {
  public:
   SliceMatcher(const Slices& here, const Slices& there)
-      : here_(here), there_(there), asked_(asked_margin(here.elements())) {
+      : here_(here), there_(there), asked_(required_margin(here.elements())) {
     for (std::size_t i = 0; i < kRivals; ++i) rivals_.push_back(i * there.size() / kRivals);
   }
 
@@ -180,8 +180,8 @@ class SliceMatcher {
 };
 
 // Compares matched slices also beyond the leading elements.
-bool are_like_in_parts(const PiecedTensor& image, const PiecedTensor& truth, std::size_t dim,
-                       const std::vector<std::size_t>& places) {
+bool correlate_in_parts(const PiecedTensor& image, const PiecedTensor& truth, std::size_t dim,
+                        const std::vector<std::size_t>& places) {
   const std::int64_t elements =
       elements_of_part(volume(image.shape).value_or(0) / image.shape[dim]);
   for (std::size_t which = 0; which < kParts; ++which) {
@@ -215,7 +215,7 @@ std::optional<BlockOrder> order_along(const PiecedTensor& image, const PiecedTen
   Slices here(first, dim), there(first, dim);
   if (!here.read(image) || !there.read(truth)) return std::nullopt;
   auto found = SliceMatcher(here, there).match();
-  if (!found || !are_like_in_parts(image, truth, dim, found->place_of)) return std::nullopt;
+  if (!found || !correlate_in_parts(image, truth, dim, found->place_of)) return std::nullopt;
   BlockOrder order{dim, 1, inverse_of(found->place_of), found->margin};
   coarsen(order);
   return order;

@@ -55,7 +55,7 @@ std::optional<Matching> match_tensors_by_correlation(const CheckInput& input,
                                     std::vector<std::size_t>(here.size(), 0));
   if (!order) return std::nullopt;
   for (std::size_t i = 0; i < here.size(); ++i) {
-    if (!is_like_in_parts(shape, std::ref(ours[i]), std::ref(theirs[order->place_of[i]])))
+    if (!correlates_in_parts(shape, std::ref(ours[i]), std::ref(theirs[order->place_of[i]])))
       return std::nullopt;
   }
   return order;

@@ -49,7 +49,7 @@ class Jigsaw {
   }
 
   bool is_free(const Box& box) const {
-    return lies_inside(box.offsets, box.sizes, shape_) &&
+    return is_inside(box.offsets, box.sizes, shape_) &&
            std::none_of(boxes_.begin(), boxes_.end(),
                         [&](const Box& other) { return intersect(box, other).has_value(); });
   }

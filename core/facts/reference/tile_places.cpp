@@ -48,16 +48,16 @@ class Solver {
 
   TilePlaces solve(bool every_byte) {
     out_.rounded = input_.checkpoint.dtype(tensor_) != dtype_ || there_dtype_differs();
-    if (!collect_tiles() || !look_at_starts()) return std::move(out_);
+    if (!collect_tiles() || !compare_starts()) return std::move(out_);
     bool all_start_right =
         std::all_of(tiles_.begin(), tiles_.end(), [](const Tile& tile) { return tile.in_place; });
     out_.sampled = !every_byte && all_start_right;
     if (out_.sampled) return answer(PlacesAnswer::kInPlace);
     bool worth_reading = all_start_right || is_small() || any_may_be_elsewhere();
     if (!worth_reading) return answer(PlacesAnswer::kStrange);
-    if (!look_at_contents()) return std::move(out_);
+    if (!compare_contents()) return std::move(out_);
     if (moved_.empty()) return answer(PlacesAnswer::kInPlace);
-    out_.telling = are_telling();
+    out_.telling = are_distinctive();
     // Tiles that are in place may be needed elsewhere if contents repeat.
     if (exchange_places() || fit_together(/*all=*/false) || fit_together(/*all=*/true))
       return answer(PlacesAnswer::kExchanged);
@@ -76,7 +76,7 @@ class Solver {
   TilePlaces answer(PlacesAnswer what) {
     out_.answer = what;
     if (what == PlacesAnswer::kPartly || what == PlacesAnswer::kStrange) judge_distinct_values();
-    if (what == PlacesAnswer::kStrange) look_for_likeness();
+    if (what == PlacesAnswer::kStrange) find_by_correlation();
     return std::move(out_);
   }
 
@@ -98,7 +98,7 @@ class Solver {
   }
 
   bool is_like_to_its_end(const Tile& tile, const Box& place) {
-    return is_like_in_parts(
+    return correlates_in_parts(
         tile.box.sizes, [&](const Box& inside) { return numbers(here_.part(tile.chunk, inside)); },
         [&](Box inside) {
           for (std::size_t d = 0; d < inside.offsets.size(); ++d)
@@ -108,7 +108,7 @@ class Solver {
   }
 
   // After further training: compares the leading 4 KiB by correlation, then samples of the rest.
-  void look_for_likeness() {
+  void find_by_correlation() {
     if (!has_values(dtype_) || tiles_.size() < 2 || tiles_.size() > kMostLikened) return;
     std::map<Extents, std::size_t> kind_of;
     std::vector<std::size_t> kinds;
@@ -151,14 +151,14 @@ class Solver {
       tile.chunk = chunk;
       tile.index = i;
       tile.box = {copy_of(c.offsets(chunk)), header->sizes};
-      tile.inside = lies_inside(tile.box.offsets, tile.box.sizes, shape_);
+      tile.inside = is_inside(tile.box.offsets, tile.box.sizes, shape_);
       tiles_.push_back(std::move(tile));
     }
     out_.tiles = static_cast<std::int64_t>(tiles_.size());
     return elements == volume(shape_) && elements > 0;
   }
 
-  bool look_at_starts() {
+  bool compare_starts() {
     for (Tile& tile : tiles_) {
       tile.start = here_.start_of(tile.chunk, tile.box.sizes);
       if (!tile.start) return false;
@@ -183,12 +183,12 @@ class Solver {
     return std::any_of(tiles_.begin(), tiles_.end(), [&](const Tile& tile) {
       if (tile.in_place) return false;
       if (starts.contains({tile.box.sizes, *tile.start})) return true;
-      return gap && lies_inside(*gap, tile.box.sizes, shape_) &&
+      return gap && is_inside(*gap, tile.box.sizes, shape_) &&
              there_.start_of({*gap, tile.box.sizes}) == tile.start;
     });
   }
 
-  bool look_at_contents() {
+  bool compare_contents() {
     for (Tile& tile : tiles_) {
       tile.content = here_.content_of(tile.chunk, tile.box.sizes);
       if (!tile.content) return false;
@@ -204,7 +204,7 @@ class Solver {
     return content && content->hash == tile.content->hash;
   }
 
-  bool are_telling() const {
+  bool are_distinctive() const {
     std::set<std::uint64_t> values;
     for (const Tile* tile : moved_)
       values.insert(tile->content->values.begin(), tile->content->values.end());

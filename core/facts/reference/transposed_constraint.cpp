@@ -217,7 +217,8 @@ class OrientationPass {
     const Sums sums = sums_of(m);
     found_.compared += sums.count;
     if (sums.truth == 0 && sums.straight == 0 && sums.crossed == 0) return;
-    const double asked = asked_margin_of(kMargin, std::sqrt(2.0 / static_cast<double>(sums.count)));
+    const double asked =
+        required_margin_of(kMargin, std::sqrt(2.0 / static_cast<double>(sums.count)));
     const bool decided = sums.is_finite() && sums.margin() > asked;
     if (decided) margin_ = std::min(margin_, sums.margin());
     ++(decided ? found_.transposed : against_);

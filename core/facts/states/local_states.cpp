@@ -93,7 +93,7 @@ class Places {
 
   // True if other tensors are in another split order than recorded, and the spec does not say
   // whether this one is.
-  bool may_lie_otherwise(TensorId parameter) {
+  bool may_be_laid_out_differently(TensorId parameter) {
     const Checkpoint& c = input_.checkpoint;
     if (layout_of(input_, c.fqn(parameter)) != nullptr || orders().empty()) return false;
     const auto dim = only_cut_dim(c, parameter);
@@ -138,7 +138,7 @@ class Places {
     if (orders_) return *orders_;
     orders_.emplace();
     const Checkpoint& c = input_.checkpoint;
-    for (OtherOrder& order : find_other_orders(input_)) {
+    for (DifferentOrder& order : find_different_orders(input_)) {
       if (const auto dim = only_cut_dim(c, order.tensor))
         cuts_in_other_order_.emplace(*dim, c.chunks(order.tensor).size());
       orders_->emplace(order.tensor, std::move(order.boxes));
@@ -178,7 +178,7 @@ OwnChunks own_chunks(const Checkpoint& c, TensorId parameter, const LocalState& 
   for (ChunkId chunk : c.chunks(parameter)) {
     const Box& box = boxes[at++];
     if (c.writer(chunk) != local.writer || !has_elements(c.sizes(chunk))) continue;
-    if (!lies_inside(c.offsets(chunk), c.sizes(chunk), c.shape(parameter))) continue;
+    if (!is_inside(c.offsets(chunk), c.sizes(chunk), c.shape(parameter))) continue;
     own.any = true;
     if (same(c.sizes(chunk), c.sizes(local.chunk))) own.alike.push_back(box);
   }
@@ -291,7 +291,7 @@ void find_home(const CheckInput& input, Places& places, TensorId parameter, cons
     return check_against_chunks(
         *held, own, own.any ? std::nullopt : of_replica(input, parameter, entry, boxes, local),
         local);
-  if (places.may_lie_otherwise(parameter)) {
+  if (places.may_be_laid_out_differently(parameter)) {
     local.why_not =
         "other tensors of this checkpoint lie in another order of the mesh's axes than was "
         "recorded, and no spec says whether the parameters of these states do: --spec";
@@ -315,7 +315,7 @@ void find_home(const CheckInput& input, Places& places, TensorId parameter, cons
 
 // True if the state has the size of some chunk of the parameter: enough to name the cause, not to
 // place the state.
-bool looks_local(const Checkpoint& c, TensorId parameter, ExtentsView sizes) {
+bool is_local_shape(const Checkpoint& c, TensorId parameter, ExtentsView sizes) {
   if (is_empty_shard(sizes, c.shape(parameter))) return true;
   if (c.chunks(parameter).size() < 2) return false;
   for (ChunkId chunk : c.chunks(parameter)) {
@@ -349,7 +349,7 @@ std::optional<LocalState> by_parameter(const CheckInput& input, const OptimizerS
   if (entry == nullptr) entry = layout_of(input, c.fqn(*state.parameter));
   const auto held = places.by_spec(entry, local);
   find_home(input, places, *state.parameter, entry, held, local);
-  bool is_a_shard = local.home || held || looks_local(c, *state.parameter, c.sizes(*chunk));
+  bool is_a_shard = local.home || held || is_local_shape(c, *state.parameter, c.sizes(*chunk));
   return is_a_shard ? std::optional(std::move(local)) : std::nullopt;
 }
 

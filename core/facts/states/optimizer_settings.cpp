@@ -276,7 +276,7 @@ const ParamGroup* group_with(const SavedOptimizer& optimizer, std::string_view k
 
 // Settings that torch.optim.Adam and AdamW, FusedAdam of Apex and TransformerEngine, schedulers and
 // Megatron store in a group.
-bool is_known_beside_adam(std::string_view name) {
+bool is_known_group_value(std::string_view name) {
   constexpr std::array<std::string_view, 33> kKnown = {"lr",
                                                        "betas",
                                                        "eps",
@@ -326,7 +326,7 @@ bool is_adams(const SavedOptimizer& optimizer, std::string_view key) {
   const bool is_named =
       group->values.contains("amsgrad") || group->values.contains("bias_correction");
   return is_named && std::all_of(group->values.begin(), group->values.end(), [](const auto& value) {
-           return is_known_beside_adam(value.first);
+           return is_known_group_value(value.first);
          });
 }
 

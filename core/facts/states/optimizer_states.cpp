@@ -135,7 +135,7 @@ std::vector<Box> boxes_in_order(const Checkpoint& checkpoint, TensorId tensor) {
 }
 
 // Replicas may share the work, so writers may differ; but no rank wrote two boxes.
-bool are_held_alike(const Checkpoint& checkpoint, const std::vector<TensorId>& tensors) {
+bool have_equal_writers(const Checkpoint& checkpoint, const std::vector<TensorId>& tensors) {
   const std::vector<Box> boxes = boxes_in_order(checkpoint, tensors.front());
   std::map<std::uint32_t, Box> held;
   for (TensorId tensor : tensors) {
@@ -153,8 +153,9 @@ bool are_held_alike(const Checkpoint& checkpoint, const std::vector<TensorId>& t
 }
 
 // A state in several chunks is split like its parameter.
-bool is_cut_alike(const Checkpoint& checkpoint, const std::vector<OptimizerState>& states,
-                  const Indexed& item, TensorId parameter) {
+bool is_chunked_like_parameter(const Checkpoint& checkpoint,
+                               const std::vector<OptimizerState>& states, const Indexed& item,
+                               TensorId parameter) {
   const std::vector<Box> boxes = boxes_in_order(checkpoint, parameter);
   return std::all_of(item.states.begin(), item.states.end(), [&](std::size_t s) {
     const TensorId state = states[s].state;
@@ -168,10 +169,10 @@ Fitting fitting(const Checkpoint& checkpoint, const std::vector<TensorId>& model
   for (TensorId tensor : model) {
     if (!fits(checkpoint, states, item, tensor)) continue;
     found.push_back(tensor);
-    if (is_cut_alike(checkpoint, states, item, tensor)) alike.push_back(tensor);
+    if (is_chunked_like_parameter(checkpoint, states, item, tensor)) alike.push_back(tensor);
   }
   if (!alike.empty()) found = std::move(alike);
-  if (found.empty() || (found.size() > 1 && !are_held_alike(checkpoint, found))) return {};
+  if (found.empty() || (found.size() > 1 && !have_equal_writers(checkpoint, found))) return {};
   return {found.front(), found.size() == 1};
 }
 

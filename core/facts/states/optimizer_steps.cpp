@@ -171,8 +171,8 @@ bool ran_ahead(const Covered& covered, const SavedOptimizer* earlier, double mos
 }
 
 // True if the step decreased while others did not.
-bool went_back(const Covered& covered, const SavedOptimizer* earlier, double latest,
-               std::string& why) {
+bool step_decreased(const Covered& covered, const SavedOptimizer* earlier, double latest,
+                    std::string& why) {
   auto then = earlier != nullptr ? step_then(covered, *earlier) : std::nullopt;
   auto latest_then = then ? latest_of(*earlier) : std::nullopt;
   if (!latest_then || *latest_then > latest || covered.step->step.value_or(0) >= *then)
@@ -215,7 +215,7 @@ StepVerdict verdict_of(const CheckInput& input, const SavedOptimizer& optimizer,
                        std::size_t& judged, ValueBudget& budget, std::string& why) {
   StepVerdict verdict = judged++ < kMostJudged ? judge_step(input, optimizer, covered, budget, why)
                                                : StepVerdict::kUnknown;
-  if (verdict == StepVerdict::kUnknown && went_back(covered, earlier, latest, why))
+  if (verdict == StepVerdict::kUnknown && step_decreased(covered, earlier, latest, why))
     verdict = StepVerdict::kImpossible;
   return verdict;
 }

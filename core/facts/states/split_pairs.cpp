@@ -17,7 +17,7 @@ std::optional<std::int64_t> even_rows(const Checkpoint& c, TensorId state) {
   if (c.sizes(chunks[0]).empty()) return std::nullopt;
   std::int64_t rows = c.sizes(chunks[0])[0];
   for (ChunkId chunk : chunks) {
-    if (!lies_inside(c.offsets(chunk), c.sizes(chunk), c.shape(state))) return std::nullopt;
+    if (!is_inside(c.offsets(chunk), c.sizes(chunk), c.shape(state))) return std::nullopt;
     for (std::size_t d = 1; d < c.shape(state).size(); ++d) {
       if (c.offsets(chunk)[d] != 0 || c.sizes(chunk)[d] != c.shape(state)[d]) return std::nullopt;
     }

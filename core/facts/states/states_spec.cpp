@@ -77,7 +77,7 @@ bool is_short_of_parameter(const Checkpoint& c, const OptimizerState& state) {
 namespace {
 
 // True if the spec applies to the state: equal chunks, or one of state and parameter lost an axis.
-bool is_held_to(const Checkpoint& c, const OptimizerState& state, const SpecEntry& entry) {
+bool must_follow_spec(const Checkpoint& c, const OptimizerState& state, const SpecEntry& entry) {
   if (has_equal_chunks(c, state.state, *state.parameter)) return true;
   if (same(c.shape(*state.parameter), entry.shape)) return is_short_of_parameter(c, state);
   return same(c.shape(state.state), entry.shape) && c.chunks(state.state).size() > 1;
@@ -94,7 +94,7 @@ std::shared_ptr<const Spec> with_states(const Checkpoint& checkpoint,
     if (!state.parameter || !state.parameter_is_sure) continue;
     const SpecEntry* entry = spec->find(checkpoint.fqn(*state.parameter));
     if (entry == nullptr || spec->find(checkpoint.fqn(state.state)) != nullptr) continue;
-    if (!is_held_to(checkpoint, state, *entry)) continue;
+    if (!must_follow_spec(checkpoint, state, *entry)) continue;
     if (more == nullptr) more = std::make_shared<Spec>(*spec);
     SpecEntry& own = more->entries[std::string(checkpoint.fqn(state.state))] = *entry;
     own.dtype.reset();

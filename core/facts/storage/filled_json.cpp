@@ -81,7 +81,7 @@ void read_boxes(const In& json, FilledTensor& tensor, std::size_t& looks) {
   std::vector<Box> boxes;
   for (const In& one : list) {
     auto offsets = extents(member(one, "offsets")), sizes = extents(member(one, "sizes"));
-    if (offsets && sizes && lies_inside(*offsets, *sizes, tensor.shape))
+    if (offsets && sizes && is_inside(*offsets, *sizes, tensor.shape))
       boxes.push_back({std::move(*offsets), std::move(*sizes)});
     else
       tensor.all_boxes = false;

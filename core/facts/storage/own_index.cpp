@@ -17,7 +17,7 @@ std::set<std::string, std::less<>> folders_with_own_index(const Checkpoint& chec
   return folders;
 }
 
-bool lies_in(const std::set<std::string, std::less<>>& folders, std::string_view path) {
+bool is_in_folder(const std::set<std::string, std::less<>>& folders, std::string_view path) {
   for (std::size_t slash = path.find('/'); slash != std::string_view::npos;
        slash = path.find('/', slash + 1)) {
     if (folders.contains(path.substr(0, slash + 1))) return true;

@@ -11,6 +11,6 @@ namespace shw {
 // Folders such as "old/" for every "old/.metadata" that the opened index does not refer to.
 std::set<std::string, std::less<>> folders_with_own_index(const Checkpoint& checkpoint);
 // True if a file is in one of these folders, at any depth.
-bool lies_in(const std::set<std::string, std::less<>>& folders, std::string_view path);
+bool is_in_folder(const std::set<std::string, std::less<>>& folders, std::string_view path);
 
 }  // namespace shw

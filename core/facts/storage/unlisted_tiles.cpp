@@ -121,7 +121,7 @@ struct Judge {
       return "its item is " + std::string(name(header->dtype)) + ", the tensor " +
              std::string(name(checkpoint.dtype(tensor)));
     tile.box = Box{*unclaimed.offsets, header->sizes};
-    if (!lies_inside(tile.box.offsets, tile.box.sizes, checkpoint.shape(tensor)))
+    if (!is_inside(tile.box.offsets, tile.box.sizes, checkpoint.shape(tensor)))
       return "an item of size " + to_text(header->sizes) + " there would leave the tensor";
     tile.file = unclaimed.item.file;
     tile.offset = static_cast<std::uint64_t>(unclaimed.item.offset);
@@ -147,7 +147,7 @@ bool completes(const Checkpoint& checkpoint, const Relisted& relisted, std::vect
   ExtentsView shape = checkpoint.shape(relisted.tensor);
   for (const ListedAgain& tile : relisted.tiles) boxes.push_back(tile.box);
   return std::all_of(boxes.begin(), boxes.end(),
-                     [&](const Box& box) { return lies_inside(box.offsets, box.sizes, shape); }) &&
+                     [&](const Box& box) { return is_inside(box.offsets, box.sizes, shape); }) &&
          tiles_exactly(boxes, shape);
 }
 

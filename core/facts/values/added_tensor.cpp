@@ -35,7 +35,7 @@ bool are_sums(BytesView made, Dtype dtype, BytesView of, float value) {
          are_equal_sums(made, dtype, of, value);
 }
 
-bool comes_back(const std::vector<float>& before, float value, Dtype saved, Dtype dtype) {
+bool round_trips(const std::vector<float>& before, float value, Dtype saved, Dtype dtype) {
   const auto added = sums(before, value, dtype);
   const auto back = added ? sums(to_floats(dtype, *added), -value, saved) : added;
   const auto own = rounded_to(saved, before);
@@ -67,7 +67,7 @@ ComputedTensor added_tensor(std::shared_ptr<const Checkpoint> checkpoint, Tensor
 bool is_added_exactly(const Checkpoint& checkpoint, TensorId tensor, const Box& box, float value,
                       Dtype dtype) {
   const auto elements = floats_in_box(checkpoint, tensor, box);
-  return elements && comes_back(*elements, value, checkpoint.dtype(tensor), dtype);
+  return elements && round_trips(*elements, value, checkpoint.dtype(tensor), dtype);
 }
 
 std::optional<FoundShift> shift_between(Dtype dtype, BytesView there, BytesView expected) {

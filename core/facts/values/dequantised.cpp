@@ -82,7 +82,7 @@ DecodedWeights decode_families(const std::shared_ptr<const Checkpoint>& checkpoi
 std::vector<Finding> report_not_decoded(const DecodedWeights& found) {
   std::vector<Finding> findings;
   for (const auto& [why, names] : found.not_decoded) {
-    findings.push_back(not_looked_at(
+    findings.push_back(not_examined_finding(
         names, fmt::format("{} {} as {} stored: {} {}.", plural(names.size(), "quantised weight"),
                            names.size() == 1 ? "stays" : "stay",
                            names.size() == 1 ? "it is" : "they are", some_of(names), why)));

@@ -21,14 +21,14 @@ constexpr std::int64_t kElementsAtOnce = 1 << 20;
 
 // Distinct values of a tensor as bits, sorted, up to the number needed. Threads merge
 // theirs.
-struct SeenValues {
+struct ObservedValues {
   std::mutex guard;
   std::vector<std::uint64_t> values;
   std::atomic<bool> has_many{false};
 };
 
 // A part of a tile that is read for a tensor.
-struct AskedPart {
+struct RequestedPart {
   std::uint32_t tensor = 0;  // index in the requested tensors
   ChunkId chunk{};
   ElementRange range;
@@ -43,7 +43,7 @@ class ManyValues {
     read(first_parts());
     read(remaining_parts());
     std::vector<bool> found;
-    for (const SeenValues& one : seen_) found.push_back(one.has_many);
+    for (const ObservedValues& one : seen_) found.push_back(one.has_many);
     return found;
   }
 
@@ -52,8 +52,8 @@ class ManyValues {
     return volume(input_.checkpoint.sizes(chunk)).value_or(0);
   }
 
-  std::vector<AskedPart> first_parts() const {
-    std::vector<AskedPart> parts;
+  std::vector<RequestedPart> first_parts() const {
+    std::vector<RequestedPart> parts;
     for (std::uint32_t i = 0; i < tensors_.size(); ++i) {
       for (ChunkId chunk : input_.checkpoint.chunks(tensors_[i])) {
         if (count_in(chunk) == 0) continue;
@@ -64,8 +64,8 @@ class ManyValues {
     return parts;
   }
 
-  std::vector<AskedPart> remaining_parts() const {
-    std::vector<AskedPart> parts;
+  std::vector<RequestedPart> remaining_parts() const {
+    std::vector<RequestedPart> parts;
     for (std::uint32_t i = 0; i < tensors_.size(); ++i) {
       if (seen_[i].has_many) continue;
       for (ChunkId chunk : input_.checkpoint.chunks(tensors_[i])) {
@@ -77,10 +77,10 @@ class ManyValues {
     return parts;
   }
 
-  void read(std::vector<AskedPart> parts) {
+  void read(std::vector<RequestedPart> parts) {
     in_order_on_disk(parts);
     std::vector<std::uint64_t> costs;
-    for (const AskedPart& part : parts)
+    for (const RequestedPart& part : parts)
       costs.push_back(static_cast<std::uint64_t>(part.range.last - part.range.first) *
                       size_of(input_.checkpoint.dtype(tensors_[part.tensor])));
     Pool<ItemCursor> items([&] { return std::make_unique<ItemCursor>(input_.checkpoint, 0); });
@@ -92,16 +92,16 @@ class ManyValues {
     }));
   }
 
-  void in_order_on_disk(std::vector<AskedPart>& parts) const {
+  void in_order_on_disk(std::vector<RequestedPart>& parts) const {
     std::vector<ChunkId> chunks;
-    for (const AskedPart& part : parts) chunks.push_back(part.chunk);
-    std::vector<AskedPart> ordered;
+    for (const RequestedPart& part : parts) chunks.push_back(part.chunk);
+    std::vector<RequestedPart> ordered;
     for (std::uint32_t i : order_on_disk(input_.checkpoint, chunks)) ordered.push_back(parts[i]);
     parts = std::move(ordered);
   }
 
-  void read(const AskedPart& part, ItemCursor& items) {
-    SeenValues& seen = seen_[part.tensor];
+  void read(const RequestedPart& part, ItemCursor& items) {
+    ObservedValues& seen = seen_[part.tensor];
     if (seen.has_many) return;
     const Dtype dtype = input_.checkpoint.dtype(tensors_[part.tensor]);
     std::optional<std::uint64_t> last;  // for constants, every value equals the previous one
@@ -124,7 +124,7 @@ class ManyValues {
     static_cast<void>(pass_elements(items, part.chunk, part.range, pass, nullptr, alike));
   }
 
-  void add(std::uint64_t value, SeenValues& seen) const {
+  void add(std::uint64_t value, ObservedValues& seen) const {
     std::lock_guard lock(seen.guard);
     auto at = std::lower_bound(seen.values.begin(), seen.values.end(), value);
     if (at != seen.values.end() && *at == value) return;
@@ -135,7 +135,7 @@ class ManyValues {
   const CheckInput& input_;
   const std::span<const TensorId> tensors_;
   const std::size_t few_;
-  std::vector<SeenValues> seen_;
+  std::vector<ObservedValues> seen_;
 };
 
 }  // namespace

@@ -17,7 +17,7 @@ class TileReader {
         progress_(progress),
         reader_(checkpoint, /*decoded_bytes=*/0) {}
 
-  bool pass(const Box& wanted, const TakePiece& take) {
+  bool pass(const Box& wanted, const PieceSink& take) {
     for (ChunkId chunk : checkpoint_.chunks(tensor_)) {
       const Box tile = box_of(checkpoint_, chunk);
       auto shared = intersect(tile, wanted);
@@ -32,7 +32,7 @@ class TileReader {
   }
 
  private:
-  Status give(const Box& tile, Box box, BytesView elements, const TakePiece& take) const {
+  Status give(const Box& tile, Box box, BytesView elements, const PieceSink& take) const {
     for (std::size_t d = 0; d < tile.offsets.size(); ++d) box.offsets[d] += tile.offsets[d];
     if (progress_ != nullptr) progress_->add(elements.size());
     const Dtype own = checkpoint_.dtype(tensor_);
@@ -63,7 +63,7 @@ std::optional<PiecedTensor> pieces_of(const Checkpoint& checkpoint, TensorId ten
   auto tiles = std::make_shared<TileReader>(checkpoint, tensor, dtype, progress);
   return PiecedTensor{
       dtype, copy_of(checkpoint.shape(tensor)),
-      [tiles](const Box& box, const TakePiece& take) { return tiles->pass(box, take); }};
+      [tiles](const Box& box, const PieceSink& take) { return tiles->pass(box, take); }};
 }
 
 std::int64_t index_at(ExtentsView offsets, ExtentsView strides) {

@@ -15,14 +15,14 @@
 namespace shw {
 
 // Receives a box of the tensor and its elements, row-major and little-endian.
-using TakePiece = std::function<void(const Box& box, BytesView elements)>;
+using PieceSink = std::function<void(const Box& box, BytesView elements)>;
 
 struct PiecedTensor {
   Dtype dtype = Dtype::kUnknown;
   Extents shape;
   // Delivers every element of the box once. Returns false if they cannot all be read or if
   // cancelled; what was delivered is then void.
-  std::function<bool(const Box& box, const TakePiece& take)> pass;
+  std::function<bool(const Box& box, const PieceSink& take)> pass;
 };
 
 // The pieces as `dtype` (kUnknown: the tensor's own). nullopt unless the chunks tile the tensor

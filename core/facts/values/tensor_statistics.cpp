@@ -62,7 +62,7 @@ void judge_cover(const Checkpoint& checkpoint, TensorId tensor, TensorStatistics
   for (ChunkId chunk : checkpoint.chunks(tensor)) {
     ExtentsView offsets = checkpoint.offsets(chunk), sizes = checkpoint.sizes(chunk);
     std::int64_t count = elements_of(checkpoint, chunk);
-    if (lies_inside(offsets, sizes, told.shape)) {
+    if (is_inside(offsets, sizes, told.shape)) {
       if (count != 0) boxes.add(offsets, sizes, at);
       held = saturating_sum(held, count);
     } else {
@@ -151,9 +151,9 @@ class StatisticsPass {
     std::optional<Error> error = {};
   };
   Result<Looked> look(std::size_t part);
-  Status look_with_team();
+  Status read_with_team();
   std::uint64_t bytes_of(const StatisticsPart& part) const;
-  std::vector<std::uint32_t> parts_as_they_lie() const;
+  std::vector<std::uint32_t> parts_in_file_order() const;
   Status add(NumberCounter& counter, ItemCursor& items, const StatisticsPart& part,
              std::uint32_t chunk, StatisticsSums& alike);
   void finalize(std::size_t part, Looked looked);
@@ -176,7 +176,8 @@ Status StatisticsPass::add(NumberCounter& counter, ItemCursor& items, const Stat
   ChunkId id = checkpoint_.chunks(tensors_[part.tensor])[chunk];
   ElementRange range = part.range;
   if (part.last - part.first > 1) range = {0, elements_of(checkpoint_, id)};
-  auto given = pass_elements(items, id, range, counting(counter), progress_, counting_alike(alike));
+  auto given =
+      pass_elements(items, id, range, counting(counter), progress_, counting_constant_runs(alike));
   if (!given) return tl::unexpected<Error>(std::move(given).error());
   return {};
 }
@@ -226,7 +227,7 @@ std::uint64_t StatisticsPass::bytes_of(const StatisticsPart& part) const {
 }
 
 // Indices of the parts, sorted by file position of their first items.
-std::vector<std::uint32_t> StatisticsPass::parts_as_they_lie() const {
+std::vector<std::uint32_t> StatisticsPass::parts_in_file_order() const {
   std::vector<ChunkId> chunks;
   chunks.reserve(parts_.size());
   for (const StatisticsPart& part : parts_)
@@ -235,7 +236,7 @@ std::vector<std::uint32_t> StatisticsPass::parts_as_they_lie() const {
 }
 
 // Results do not depend on the order: sums are exact, and errors are chosen by position.
-Status StatisticsPass::look_with_team() {
+Status StatisticsPass::read_with_team() {
   std::vector<std::uint64_t> costs;
   for (const StatisticsPart& part : parts_) costs.push_back(bytes_of(part));
   ScatterMapTask work{"statistics", costs, {}, {}};
@@ -250,7 +251,7 @@ Status StatisticsPass::look_with_team() {
   work.receive = [&](std::size_t part, BytesView found) -> Status {
     Decoder payload(found);
     Looked looked;
-    SHW_TRY(looked.sums, take_sums(payload, checkpoint_.dtype(tensors_[parts_[part].tensor])));
+    SHW_TRY(looked.sums, decode_sums(payload, checkpoint_.dtype(tensors_[parts_[part].tensor])));
     SHW_TRY(std::uint64_t has_error, payload.number());
     if (has_error != 0) {
       SHW_TRY(looked.error, payload.error());
@@ -305,9 +306,9 @@ Result<std::vector<TensorStatistics>> StatisticsPass::run() {
   }
   if (progress_ != nullptr) progress_->begin(Phase::kReadingBytes, bytes, true);
   if (team_ != nullptr) {
-    SHW_CHECK(look_with_team());
+    SHW_CHECK(read_with_team());
   } else {
-    const std::vector<std::uint32_t> order = parts_as_they_lie();
+    const std::vector<std::uint32_t> order = parts_in_file_order();
     std::vector<std::uint64_t> costs;
     for (std::uint32_t part : order) costs.push_back(bytes_of(parts_[part]));
     SHW_CHECK(parallel_for_batched(costs, [&](std::size_t i) -> Status {
@@ -326,8 +327,7 @@ Result<std::vector<TensorStatistics>> StatisticsPass::run() {
 bool has_numbers(const Checkpoint& checkpoint, ChunkId chunk) {
   const TensorId tensor = checkpoint.tensor_of(chunk);
   return size_of(checkpoint.dtype(tensor)) != 0 && volume(checkpoint.sizes(chunk)) != 0 &&
-         lies_inside(checkpoint.offsets(chunk), checkpoint.sizes(chunk),
-                     checkpoint.shape(tensor)) &&
+         is_inside(checkpoint.offsets(chunk), checkpoint.sizes(chunk), checkpoint.shape(tensor)) &&
          volume(checkpoint.shape(tensor));
 }
 

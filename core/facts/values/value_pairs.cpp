@@ -98,7 +98,7 @@ class PairPass {
  public:
   PairPass(const CheckInput& input, const PairWork& work)
       : input_(input), checkpoint_(input.checkpoint), work_(work) {}
-  Result<PairsSeen> run();
+  Result<PairResults> run();
 
  private:
   struct Readers {
@@ -129,7 +129,7 @@ class PairPass {
   std::vector<Piece> pieces_;
   std::vector<PairPart> parts_;
   std::vector<std::uint64_t> costs_, looked_at_;  // by part, by pair
-  PairsSeen seen_;
+  PairResults seen_;
 };
 
 bool PairPass::is_encoded(ChunkId chunk) const {
@@ -141,7 +141,7 @@ bool PairPass::is_encoded(ChunkId chunk) const {
 
 bool PairPass::add_tiles(std::size_t pair) {
   const auto [a, b] = work_.pairs[pair];
-  if (!has_values_to_look_at(input_, a) || !has_values_to_look_at(input_, b) ||
+  if (!has_comparable_values(input_, a) || !has_comparable_values(input_, b) ||
       !same(checkpoint_.shape(a), checkpoint_.shape(b)))
     return false;
   const std::vector<ChunkId> others = by_offsets(checkpoint_, b);
@@ -301,7 +301,7 @@ Status PairPass::receive(const std::vector<std::string>& told) {
   return {};
 }
 
-Result<PairsSeen> PairPass::run() {
+Result<PairResults> PairPass::run() {
   add_all_tiles();
   cut();
   if (is_cancelled(input_.progress)) return cancelled_error();
@@ -321,14 +321,14 @@ Result<PairsSeen> PairPass::run() {
 
 }  // namespace
 
-bool has_values_to_look_at(const CheckInput& input, TensorId tensor) {
+bool has_comparable_values(const CheckInput& input, TensorId tensor) {
   const Checkpoint& c = input.checkpoint;
   return c.directory() != nullptr && has_values(c.dtype(tensor)) &&
          input.tilings[index_of(tensor)].tiling == Tiling::kExact &&
          volume(c.shape(tensor)).value_or(0) > 0;
 }
 
-Result<PairsSeen> look_at_pairs(const CheckInput& input, const PairWork& work) {
+Result<PairResults> compare_pairs(const CheckInput& input, const PairWork& work) {
   return PairPass(input, work).run();
 }
 

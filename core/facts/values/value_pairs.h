@@ -46,7 +46,7 @@ struct PairWork {
   std::function<Status(std::size_t pair, std::span<const std::uint64_t> numbers)> receive;
 };
 
-struct PairsSeen {
+struct PairResults {
   // One flag per pair: false if a requested part could not be read, or if compressed chunks of the
   // two tensors have different boxes.
   std::vector<bool> is_read;
@@ -55,9 +55,9 @@ struct PairsSeen {
 
 // Reads both tensors once. Errors: cancellation, or a failure of the
 // team.
-Result<PairsSeen> look_at_pairs(const CheckInput& input, const PairWork& work);
+Result<PairResults> compare_pairs(const CheckInput& input, const PairWork& work);
 
 // True for float tensors that are tiled exactly and whose bytes can be read.
-bool has_values_to_look_at(const CheckInput& input, TensorId tensor);
+bool has_comparable_values(const CheckInput& input, TensorId tensor);
 
 }  // namespace shw

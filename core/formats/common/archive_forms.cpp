@@ -56,7 +56,7 @@ std::optional<ArchiveForms::Form> ArchiveForms::form_of(const TorchItem& item) {
     std::uint64_t end = *data - zip.base() + (record == payload ? 0 : record->stored_length);
     if (!form.add(zip, record->header_offset, end)) return std::nullopt;
   }
-  const auto said = said_records(zip);
+  const auto said = declared_records(zip);
   for (const ZipEntry* record : said) {
     if (record == nullptr) continue;
     auto data = zip.data_offset(*record);

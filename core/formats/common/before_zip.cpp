@@ -53,7 +53,7 @@ class HeadReader {
     head.object_at = at_;
     SHW_TRY(PickleTree object, next());
     head.object_end = at_;
-    SHW_CHECK(take_storages(object, head));
+    SHW_CHECK(read_storages(object, head));
     begin_ = at_;
     SHW_TRY(PickleTree keys, next());
     SHW_CHECK(take_keys(keys, head));
@@ -75,7 +75,7 @@ class HeadReader {
   }
 
   // Storages named in another form are reported when their tensors are read.
-  Status take_storages(const PickleTree& tree, OldHead& head) const {
+  Status read_storages(const PickleTree& tree, OldHead& head) const {
     for (std::uint32_t i = 0; i < tree.node_count(); ++i) {
       const auto ids = tree.kind(NodeId{i}) == NodeKind::kPersistentId ? tree.items(NodeId{i})
                                                                        : std::span<const NodeId>{};

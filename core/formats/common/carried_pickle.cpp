@@ -354,7 +354,7 @@ std::vector<NodeId> nodes_of(const PickleTree& tree, NodeId value) {
   return reach(tree, value).nodes;
 }
 
-bool holds_twice(const PickleTree& tree, NodeId value) {
+bool contains_repeated_object(const PickleTree& tree, NodeId value) {
   return !reach(tree, value).twice.empty();
 }
 

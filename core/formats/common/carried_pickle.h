@@ -35,7 +35,7 @@ Result<CarriedPickle> carried_pickle(const PickleTree& tree, NodeId value, Bytes
 std::vector<NodeId> nodes_of(const PickleTree& tree, NodeId value);
 
 // True if a mutable or long object occurs more than once in the value.
-bool holds_twice(const PickleTree& tree, NodeId value);
+bool contains_repeated_object(const PickleTree& tree, NodeId value);
 
 // Opcodes renumbered for a pickle and an archive that already use `first_memo` memo numbers and
 // `first_storage` storages.

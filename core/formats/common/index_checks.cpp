@@ -133,7 +133,7 @@ std::optional<std::pair<std::string_view, std::string_view>> family_of(std::stri
   return std::pair(path.substr(0, digits + 1), path.substr(of));
 }
 
-bool is_held_by(const MatchedIndex& matched, const FiledTensor& tensor, const std::string& path) {
+bool is_stored_in(const MatchedIndex& matched, const FiledTensor& tensor, const std::string& path) {
   const auto is_it = [&](std::size_t file) { return matched.indexed.files[file].path == path; };
   return is_it(tensor.file) ||
          std::any_of(tensor.more_files.begin(), tensor.more_files.end(), is_it);
@@ -178,7 +178,7 @@ void check_index(CheckpointBuilder& builder, const MatchedIndex& matched) {
     const auto& [fqn, path] = indexed.map[i];
     const std::size_t place = matched.entries[i];
     const FiledTensor* held = place == MatchedIndex::kNotHeld ? nullptr : &matched.held[place];
-    if (held != nullptr && is_held_by(matched, *held, path)) continue;
+    if (held != nullptr && is_stored_in(matched, *held, path)) continue;
     // If files are missing, existing unread ones belong to the same old save.
     const bool is_gone =
         not_there.contains(path) || (!not_there.empty() && !readable.contains(path));
@@ -264,8 +264,8 @@ void check_promises(CheckpointBuilder& builder, const MatchedIndex& matched) {
   builder.add_finding(std::move(finding));
 }
 
-std::vector<std::string> files_that_hold(std::span<const IndexedFile> files, const WeightMap& map,
-                                         std::string_view single) {
+std::vector<std::string> files_containing(std::span<const IndexedFile> files, const WeightMap& map,
+                                          std::string_view single) {
   std::unordered_set<std::string_view> named;
   for (const auto& [fqn, path] : map) named.insert(fqn);
   const std::vector<std::string_view> named_paths = files_named(map);
@@ -296,9 +296,10 @@ std::vector<std::string> files_that_hold(std::span<const IndexedFile> files, con
   if (!whole.empty()) return whole;
   std::vector<const IndexedFile*> all;
   for (const IndexedFile& file : files) {
-    const bool holds_any = std::any_of(file.tensors.begin(), file.tensors.end(),
-                                       [&](const auto& one) { return named.contains(one.first); });
-    if (holds_any ||
+    const bool contains_any =
+        std::any_of(file.tensors.begin(), file.tensors.end(),
+                    [&](const auto& one) { return named.contains(one.first); });
+    if (contains_any ||
         std::binary_search(named_paths.begin(), named_paths.end(), std::string_view(file.path)))
       all.push_back(&file);
   }

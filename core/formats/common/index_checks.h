@@ -64,8 +64,8 @@ void check_promises(CheckpointBuilder& builder, const MatchedIndex& matched);
 // Prefers one file or all parts of one save (`single` first); else the listed and
 // all other files together, if no tensor is in two of them. Empty if there are
 // none.
-std::vector<std::string> files_that_hold(std::span<const IndexedFile> files, const WeightMap& map,
-                                         std::string_view single);
+std::vector<std::string> files_containing(std::span<const IndexedFile> files, const WeightMap& map,
+                                          std::string_view single);
 
 // The files to read if there is an index: the listed ones and further parts of the same save. Other
 // files are other forms of the same weights.

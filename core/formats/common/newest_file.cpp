@@ -110,7 +110,7 @@ std::optional<std::string> newest_by_name(const std::vector<std::string>& paths)
   return numbered;
 }
 
-Finding told_newest(const std::string& newest, std::vector<std::string> aside) {
+Finding newest_file_finding(const std::string& newest, std::vector<std::string> aside) {
   Finding finding = read_note(
       newest,
       fmt::format("Opened {}, the last one by its name of {} files of one model. Not looked "

@@ -13,6 +13,6 @@ namespace shw {
 // equal except for numbers. `paths` are in natural order. nullopt if the names do not tell.
 std::optional<std::string> newest_by_name(const std::vector<std::string>& paths);
 
-Finding told_newest(const std::string& newest, std::vector<std::string> aside);
+Finding newest_file_finding(const std::string& newest, std::vector<std::string> aside);
 
 }  // namespace shw

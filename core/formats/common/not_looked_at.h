@@ -8,7 +8,7 @@
 
 namespace shw {
 
-inline Finding not_looked_at(std::vector<std::string> subjects, std::string cause) {
+inline Finding not_examined_finding(std::vector<std::string> subjects, std::string cause) {
   Finding finding;
   finding.rule = "not-looked-at";
   finding.severity = Severity::kInfo;

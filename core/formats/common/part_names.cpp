@@ -24,7 +24,7 @@ std::optional<PartName> parse_part_name(std::string_view path, std::string_view 
   if (dash == std::string_view::npos) return std::nullopt;
   std::string_view number = path.substr(dash + 1, of - dash - 1), count = path.substr(of + 4);
   PartName part{std::string(path.substr(0, dash + 1)), 0, 0, count.size()};
-  auto at = take_number(number), all = take_number(count);
+  auto at = consume_number(number), all = consume_number(count);
   if (!at || !all || !number.empty() || !count.empty() || *at == 0 || *at > *all ||
       *all > kMostParts)
     return std::nullopt;

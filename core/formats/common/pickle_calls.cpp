@@ -99,7 +99,7 @@ bool has_hash_within(const PickleTree& tree, NodeId key, int depth) {
 }
 
 // True if Python can iterate over the first argument where the class requires it.
-bool takes_argument(const PickleTree& tree, const PickleCallArity& arity, NodeId argument) {
+bool accepts_argument(const PickleTree& tree, const PickleCallArity& arity, NodeId argument) {
   const auto cannot_iterate = [](NodeKind kind) {
     return kind >= NodeKind::kNone && kind <= NodeKind::kFloat;
   };
@@ -117,7 +117,7 @@ bool takes_argument(const PickleTree& tree, const PickleCallArity& arity, NodeId
 
 }  // namespace
 
-bool looks_like_class(std::string_view name) {
+bool resembles_class_name(std::string_view name) {
   while (name.starts_with('_')) name.remove_prefix(1);
   return !name.empty() && name.front() >= 'A' && name.front() <= 'Z' &&
          name.find('.') == std::string_view::npos;
@@ -133,7 +133,7 @@ bool is_surely_function(const PickleGlobal& global) {
   constexpr auto kOfFunctions = std::to_array<std::string_view>(
       {"torch._utils", "torch._tensor", "torch.serialization", "copyreg", "_codecs"});
   if (finds_attribute(global)) return true;
-  return !looks_like_class(global.name) &&
+  return !resembles_class_name(global.name) &&
          std::find(kOfFunctions.begin(), kOfFunctions.end(), global.module) != kOfFunctions.end();
 }
 
@@ -200,7 +200,7 @@ const char* refused_call(const PickleTree& tree, const PickleCallArity& arity, N
   if (tree.kind(arguments) == NodeKind::kTuple &&
       (items.size() < arity.least || items.size() > arity.most))
     return "a call has too many arguments, or too few";
-  return items.size() == 1 && !takes_argument(tree, arity, items[0])
+  return items.size() == 1 && !accepts_argument(tree, arity, items[0])
              ? "a call has an argument that its class does not take"
              : nullptr;
 }
@@ -220,7 +220,7 @@ bool names_member(const PickleTree& tree, NodeId arguments) {
     return false;
   if (names_maker(tree, items)) return true;
   const auto name = tree.text(items[1]);
-  return looks_like_class(tree.global(items[0])->name) && name && !name->starts_with('_');
+  return resembles_class_name(tree.global(items[0])->name) && name && !name->starts_with('_');
 }
 
 bool has_hash(const PickleTree& tree, NodeId key) {

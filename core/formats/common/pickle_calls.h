@@ -23,7 +23,7 @@ struct PickleCallArity {
 
 // True if the name is a class by Python's naming convention. Nested names ("a.b") are attribute
 // look-ups and return false.
-bool looks_like_class(std::string_view name);
+bool resembles_class_name(std::string_view name);
 // True for builtins.getattr. Python 3.11.0 to 3.11.3 (Debian 12 has 3.11.2) pickle an enumeration
 // member as getattr(class, "NAME"); other versions as class(value).
 bool finds_attribute(const PickleGlobal& global);

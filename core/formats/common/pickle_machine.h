@@ -100,7 +100,7 @@ class PickleMachine {
   void note_opcode(std::uint8_t opcode) {
     if constexpr (!Shortcut::kEnabled) {
       if (!kIsWeightsOnly[opcode] && !tree_.beyond_weights_only_)
-        tree_.beyond_weights_only_ = PickleTree::OddOpcode{offset(opcode_), opcode};
+        tree_.beyond_weights_only_ = PickleTree::UnusualOpcode{offset(opcode_), opcode};
     }
   }
 
@@ -121,9 +121,9 @@ class PickleMachine {
   template <class Width>
   bool counted(std::string_view what, std::string_view& out) {
     Width length = 0;
-    return number(length) && take_bytes(what, static_cast<std::uint64_t>(length), out);
+    return number(length) && consume_bytes(what, static_cast<std::uint64_t>(length), out);
   }
-  bool take_bytes(std::string_view what, std::uint64_t length, std::string_view& out) {
+  bool consume_bytes(std::string_view what, std::uint64_t length, std::string_view& out) {
     if (length > left())
       return cut_off("a " + std::string(what) + " of " + human_count(length) +
                      " bytes was announced, " + human_count(left()) + " are left");
@@ -139,7 +139,7 @@ class PickleMachine {
     const void* found = at_ == end_ ? nullptr : std::memchr(at_, '\n', left());
     if (found == nullptr) return cut_off("a line has no end");
     const auto* stop = static_cast<const std::uint8_t*>(found);
-    if (!take_bytes("line", static_cast<std::uint64_t>(stop - at_), out)) return false;
+    if (!consume_bytes("line", static_cast<std::uint64_t>(stop - at_), out)) return false;
     ++at_;
     if (out.ends_with('\r')) {
       out.remove_suffix(1);
@@ -279,7 +279,8 @@ class PickleMachine {
       note_refused("the arguments of a call are no tuple");
     if (tree_.kind(callable) < NodeKind::kGlobal) note_refused("what is called is no function");
     if (tree_.kind(callable) != NodeKind::kGlobal) {
-      if (!tree_.odd_call_at_ && !is_found_maker(tree_, callable)) tree_.odd_call_at_ = here;
+      if (!tree_.unusual_call_at_ && !is_found_maker(tree_, callable))
+        tree_.unusual_call_at_ = here;
       return;
     }
     auto& global = tree_.globals_[node(callable).first];
@@ -308,8 +309,8 @@ class PickleMachine {
         if (!inside.called_at) inside.called_at = here;
         // Checks the inner call in _rebuild_from_type_v2(function, class, arguments, state).
         if (item == items[0] && most == 2 && items.size() == 4) note_arity(item, items[2]);
-      } else if (item == items[0] && !tree_.odd_call_at_) {
-        tree_.odd_call_at_ = here;
+      } else if (item == items[0] && !tree_.unusual_call_at_) {
+        tree_.unusual_call_at_ = here;
       }
     }
   }
@@ -442,7 +443,7 @@ class PickleMachine {
       if (id == NodeId::kAbsent) {
         if (index < memo_.length() && !shortcut_.recall(*this, index, id)) return false;
       } else if (tree_.kind(id) == NodeKind::kGlobal) {
-        if (shortcut_.take_entry(*this, id)) return true;
+        if (shortcut_.consume_entry(*this, id)) return true;
         if (shortcut_.gave_up()) return false;
       }
     }

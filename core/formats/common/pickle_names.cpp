@@ -193,7 +193,7 @@ bool is_script_module(std::string_view module) {
 bool is_path_of_classes(std::string_view name) {
   while (true) {
     const std::size_t dot = name.find('.');
-    if (!looks_like_class(name.substr(0, dot))) return false;
+    if (!resembles_class_name(name.substr(0, dot))) return false;
     if (dot == name.npos) return true;
     name.remove_prefix(dot + 1);
   }
@@ -201,12 +201,12 @@ bool is_path_of_classes(std::string_view name) {
 
 bool is_acting_name(std::string_view name) {
   const std::size_t dot = name.find('.');
-  if (dot != name.npos && !looks_like_class(name.substr(0, dot))) return true;
+  if (dot != name.npos && !resembles_class_name(name.substr(0, dot))) return true;
   const std::size_t last = name.rfind('.');
   return has_name_word(kActingNames, last == name.npos ? name : name.substr(last + 1));
 }
 
-bool is_made_of_data(std::string_view module, std::string_view name) {
+bool constructs_data_only(std::string_view module, std::string_view name) {
   for (const NamesOfModule& row : kMadeOfData) {
     if (row.module == module && has_name_word(row.names, name)) return true;
   }

@@ -26,6 +26,6 @@ bool is_path_of_classes(std::string_view name);
 bool is_script_module(std::string_view module);
 
 // True for names of Python, torch and numpy that only construct data.
-bool is_made_of_data(std::string_view module, std::string_view name);
+bool constructs_data_only(std::string_view module, std::string_view name);
 
 }  // namespace shw

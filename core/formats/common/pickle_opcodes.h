@@ -105,7 +105,8 @@ bool PickleMachine<Shortcut>::step_scalar(std::uint8_t opcode) {
       std::string_view digits;
       if (!number(length)) return false;
       if (length < 0) return damaged("a number has a negative length");
-      return take_bytes("number", static_cast<std::uint64_t>(length), digits) && push_long(digits);
+      return consume_bytes("number", static_cast<std::uint64_t>(length), digits) &&
+             push_long(digits);
     }
     case 'N':
       return push_plain(NodeKind::kNone);
@@ -137,7 +138,8 @@ bool PickleMachine<Shortcut>::step_text(std::uint8_t opcode) {
       std::int32_t length = 0;
       if (!number(length)) return false;
       if (length < 0) return damaged("a string has a negative length");
-      return take_bytes("string", static_cast<std::uint64_t>(length), text) && push_old_text(text);
+      return consume_bytes("string", static_cast<std::uint64_t>(length), text) &&
+             push_old_text(text);
     }
     case 'C':  // SHORT_BINBYTES, BINBYTES, BINBYTES8, BYTEARRAY8
       return counted<std::uint8_t>("byte string", text) && push_text(NodeKind::kBytes, text);
@@ -189,7 +191,8 @@ bool PickleMachine<Shortcut>::step_call(std::uint8_t opcode) {
       }
       if (kind != NodeKind::kObject && kind != NodeKind::kReduce) {
         // BUILD on an imported name changes the running program.
-        if (kind == NodeKind::kGlobal && !tree_.odd_call_at_) tree_.odd_call_at_ = offset(opcode_);
+        if (kind == NodeKind::kGlobal && !tree_.unusual_call_at_)
+          tree_.unusual_call_at_ = offset(opcode_);
         if (kind != NodeKind::kGlobal)
           note_refused("a plain value is given the state of an object");
         return true;
@@ -294,7 +297,7 @@ bool PickleMachine<Shortcut>::step_rare(std::uint8_t opcode) {
     case 0x83:
     case 0x84: {
       std::string_view code;
-      if (!take_bytes("number", std::uint64_t{1} << (opcode - 0x82), code)) return false;
+      if (!consume_bytes("number", std::uint64_t{1} << (opcode - 0x82), code)) return false;
       std::uint32_t value = 0;
       std::memcpy(&value, code.data(), code.size());
       return push_global("copyreg", "extension " + std::to_string(value));

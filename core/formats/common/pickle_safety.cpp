@@ -168,7 +168,7 @@ bool is_known(std::string_view module, std::string_view name) {
   // Dataclasses and enums of these packages are data; functions are not.
   if (module.starts_with("megatron.") || module.starts_with("transformer_engine.") ||
       module.starts_with("bytecheckpoint.") || module.starts_with("torch.distributed._shard."))
-    return looks_like_class(name);
+    return resembles_class_name(name);
   return false;
 }
 
@@ -181,7 +181,7 @@ bool is_partial(std::string_view module, std::string_view name) {
 // Objects of the standard library and unrestricted modules that run nothing while unpickling. A
 // getter is only created; calls of computed objects are reported separately.
 bool is_inert(std::string_view module, std::string_view name, bool called) {
-  if (is_made_of_data(module, name)) return true;
+  if (constructs_data_only(module, name)) return true;
   if (module == "operator" || module == "_operator")
     return name == "attrgetter" || name == "itemgetter" || !called;
   if (module == "zoneinfo") {
@@ -190,7 +190,7 @@ bool is_inert(std::string_view module, std::string_view name, bool called) {
            is_own_maker(module, name.substr(0, dot), name.substr(dot + 1));
   }
   if (module != "builtins" && module != "__builtin__") return false;
-  if (looks_like_class(name)) return name.ends_with("Error") || name.ends_with("Warning");
+  if (resembles_class_name(name)) return name.ends_with("Error") || name.ends_with("Warning");
   return !called && contains(kHarmlessBuiltins, name);
 }
 
@@ -384,7 +384,7 @@ std::vector<Finding> unsafe_pickle_findings(const PickleTree& tree, const std::s
     rest.evidence.emplace_back("more", more);
     findings.push_back(std::move(rest));
   }
-  if (tree.odd_call_at()) {
+  if (tree.unusual_call_at()) {
     Finding odd;
     odd.rule = "unsafe-pickle";
     odd.severity = Severity::kError;
@@ -393,7 +393,7 @@ std::vector<Finding> unsafe_pickle_findings(const PickleTree& tree, const std::s
         "Loading this file with torch would call or change something that it first computes; here "
         "it "
         "was read as data and not run.";
-    odd.evidence.emplace_back("offset", static_cast<std::int64_t>(*tree.odd_call_at()));
+    odd.evidence.emplace_back("offset", static_cast<std::int64_t>(*tree.unusual_call_at()));
     findings.push_back(std::move(odd));
   }
   return findings;

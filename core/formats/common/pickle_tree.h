@@ -101,7 +101,7 @@ class PickleTree {
   // All imported names, in order of appearance.
   std::span<const PickleGlobal> globals() const { return globals_; }
   // Byte of the first call of something other than a name: a call's result or a value.
-  std::optional<std::uint64_t> odd_call_at() const { return odd_call_at_; }
+  std::optional<std::uint64_t> unusual_call_at() const { return unusual_call_at_; }
   // Byte of the first class that is named by a module id, as in the format before zip. The tree has
   // the class at this place.
   std::optional<std::uint64_t> module_id_at() const { return module_id_at_; }
@@ -113,11 +113,11 @@ class PickleTree {
   const std::optional<Refused>& refused() const { return refused_; }
   // The first opcode that torch's own unpickler (weights_only.h) rejects; only known if the pickle
   // was decoded without a shortcut.
-  struct OddOpcode {
+  struct UnusualOpcode {
     std::uint64_t at;
     std::uint8_t opcode;
   };
-  const std::optional<OddOpcode>& beyond_weights_only() const { return beyond_weights_only_; }
+  const std::optional<UnusualOpcode>& beyond_weights_only() const { return beyond_weights_only_; }
 
  private:
   template <class Shortcut>
@@ -147,9 +147,9 @@ class PickleTree {
   std::vector<NodeId> children_;
   std::deque<std::string> texts_;  // unescaped strings
   std::vector<PickleGlobal> globals_;
-  std::optional<std::uint64_t> odd_call_at_, module_id_at_;
+  std::optional<std::uint64_t> unusual_call_at_, module_id_at_;
   std::optional<Refused> refused_;
-  std::optional<OddOpcode> beyond_weights_only_;
+  std::optional<UnusualOpcode> beyond_weights_only_;
   NodeId root_ = NodeId::kAbsent;
   std::uint64_t end_ = 0;
   int protocol_ = 0;

@@ -52,7 +52,7 @@ std::vector<std::int64_t> numbers_in(std::string_view text) {
   std::vector<std::int64_t> out;
   while (!text.empty()) {
     const bool is_digit = text.front() >= '0' && text.front() <= '9';
-    auto number = is_digit ? take_number(text) : std::nullopt;
+    auto number = is_digit ? consume_number(text) : std::nullopt;
     if (number)
       out.push_back(*number);
     else

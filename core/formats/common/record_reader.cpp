@@ -17,7 +17,7 @@ constexpr std::uint64_t kLongDescriptor = 24;
 
 // The CRC in the data descriptor; nullopt without a descriptor of this length or without a CRC.
 // torch writes one for every non-empty record.
-Result<std::optional<std::uint32_t>> crc_behind(const ItemRange& range) {
+Result<std::optional<std::uint32_t>> trailing_crc(const ItemRange& range) {
   using Crc = std::optional<std::uint32_t>;
   std::uint64_t at = range.offset + range.length;
   SHW_TRY(Bytes bytes,
@@ -53,7 +53,7 @@ Result<std::optional<ZipEntry>> entry_of(const ItemRange& range) {
 
 // The CRC of a record from its descriptor or the archive's directory.
 Result<std::optional<std::uint32_t>> crc_of_record(const ItemRange& range) {
-  SHW_TRY(auto crc, crc_behind(range));
+  SHW_TRY(auto crc, trailing_crc(range));
   if (crc) return crc;
   SHW_TRY(auto entry, entry_of(range));
   return entry && entry->crc != 0 ? std::optional(entry->crc) : std::nullopt;
@@ -63,7 +63,7 @@ Result<std::optional<std::uint32_t>> crc_of_record(const ItemRange& range) {
 
 Result<OpenItem> open_record(const Checkpoint& checkpoint, ChunkId chunk, ItemRange range,
                              ItemPart part) {
-  SHW_TRY(auto crc, crc_behind(range));
+  SHW_TRY(auto crc, trailing_crc(range));
   SHW_TRY(OpenItem item, kRawCodec.reader->open(checkpoint, chunk, std::move(range), part));
   item.header.payload_crc = crc;
   return item;

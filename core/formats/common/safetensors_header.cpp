@@ -86,7 +86,7 @@ class HeaderEvents final : public Events {
   HeaderEvents(SafetensorsHeader& header, const Progress* progress)
       : header_(header), progress_(progress) {}
   // Moved out because they are slow to destroy.
-  auto take_names() { return std::move(names_); }
+  auto release_names() { return std::move(names_); }
 
   bool key(std::string& text) override {
     if (depth() == 1) {
@@ -405,7 +405,7 @@ Result<SafetensorsHeader> read_safetensors_header(const ByteSource& source,
     return damaged(8, "the header begins with a byte order mark, and not with a JSON object");
   const bool parsed = Json::sax_parse(text, text + json.size(), &events);
   auto stopped = [&] {
-    destroy_in_background(std::pair(std::move(header), events.take_names()));
+    destroy_in_background(std::pair(std::move(header), events.release_names()));
     return cancelled_error();
   };
   if (is_cancelled(progress)) return stopped();
@@ -423,7 +423,7 @@ Result<SafetensorsHeader> read_safetensors_header(const ByteSource& source,
   check_layout(header, source.size(), progress);
   if (is_cancelled(progress)) return stopped();
   // Destroying a quarter of a million names takes a tenth of a second.
-  if (header.entries.size() > kManyNames) destroy_in_background(events.take_names());
+  if (header.entries.size() > kManyNames) destroy_in_background(events.release_names());
   return header;
 }
 

@@ -49,7 +49,7 @@ Status check_version(const ZipReader& zip) {
   std::string_view digits = *version;
   digits.remove_prefix(std::min(digits.find_first_not_of(" \t\n\v\f\r"), digits.size()));
   if (digits.starts_with('+')) digits.remove_prefix(1);
-  auto number = take_number(digits);
+  auto number = consume_number(digits);
   if (number && *number >= kFirstVersion && *number <= kLastVersion) return {};
   return says(zip, record, "version that torch reads");
 }
@@ -60,7 +60,7 @@ const ZipEntry* find_version(const ZipReader& zip) {
   return zip.find(version_record(zip));
 }
 
-std::array<const ZipEntry*, 3> said_records(const ZipReader& zip) {
+std::array<const ZipEntry*, 3> declared_records(const ZipReader& zip) {
   return {zip.find(kFormatVersionRecord), zip.find(kAlignmentRecord), zip.find(kIdRecord)};
 }
 
@@ -74,7 +74,7 @@ Status check_is_of_torch(const ZipReader& zip) {
         fmt::format("the record \"{}\" lies {}: torch.load opens no such archive", entry.name,
                     folder.empty() ? "in no folder" : "outside of the folder " + folder));
   }
-  for (const ZipEntry* record : said_records(zip)) {
+  for (const ZipEntry* record : declared_records(zip)) {
     if (record == nullptr) continue;
     if (auto data = zip.data_offset(*record); !data) return tl::unexpected(data.error());
   }
@@ -90,13 +90,13 @@ Status check_is_of_torch_save(const ZipReader& zip) {
   return {};
 }
 
-Status check_said_records(const ZipReader& zip) {
+Status check_declared_records(const ZipReader& zip) {
   SHW_TRY(auto id, text_of(zip, kIdRecord));
   if (id && !is_utf8(*id)) return says(zip, kIdRecord, "text");
   SHW_TRY(auto alignment, text_of(zip, kAlignmentRecord));
   if (alignment) {
     std::string_view digits = *alignment;
-    if (!take_number(digits) || !digits.empty()) return says(zip, kAlignmentRecord, "number");
+    if (!consume_number(digits) || !digits.empty()) return says(zip, kAlignmentRecord, "number");
   }
   return zip.find(version_record(zip)) == nullptr ? Status{} : check_version(zip);
 }

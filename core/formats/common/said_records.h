@@ -22,9 +22,9 @@ Status check_is_of_torch_save(const ZipReader& zip);
 const ZipEntry* find_version(const ZipReader& zip);
 
 // Other records that torch.load parses before any tensor; null where missing.
-std::array<const ZipEntry*, 3> said_records(const ZipReader& zip);
+std::array<const ZipEntry*, 3> declared_records(const ZipReader& zip);
 
 // The error names the record at which torch.load stops.
-Status check_said_records(const ZipReader& zip);
+Status check_declared_records(const ZipReader& zip);
 
 }  // namespace shw

@@ -350,13 +350,13 @@ std::optional<std::int64_t> cut_dim(std::string_view placement) {
   if (placement.starts_with("Replicate")) return -1;
   if (!placement.starts_with(kShard)) return std::nullopt;
   placement.remove_prefix(kShard.size());
-  auto dim = take_number(placement);
+  auto dim = consume_number(placement);
   return dim && placement == ")" ? std::optional<std::int64_t>(*dim) : std::nullopt;
 }
 
 }  // namespace
 
-std::optional<Box> held_box(const SideSharding& sharding, ExtentsView local) {
+std::optional<Box> box_of_rank(const SideSharding& sharding, ExtentsView local) {
   const Extents& axes = sharding.mesh.shape;
   if (sharding.global_shape.size() != local.size() || sharding.placements.size() != axes.size() ||
       (sharding.coordinate && sharding.coordinate->size() != axes.size()) ||

@@ -54,7 +54,7 @@ SideSharding dtensor_sharding(const PickleTree& tree, const ZipReader& zip, Node
                               bool big_endian);
 // The box of the global tensor that the local tensor holds, from mesh, placements and writing rank
 // (if unknown, the first rank). nullopt if they give no box of the local size or a strided split.
-std::optional<Box> held_box(const SideSharding& sharding, ExtentsView local);
+std::optional<Box> box_of_rank(const SideSharding& sharding, ExtentsView local);
 
 // An unreadable tensor and the reason.
 struct SideUnreadable {

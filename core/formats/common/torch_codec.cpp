@@ -88,7 +88,7 @@ Result<DataCheck> check_archive(const ItemRange& plain, Progress* progress, Payl
     check.actual = actual;
   }
   // A valid checksum only proves that the text is unchanged.
-  SHW_CHECK(check_said_records(zip));
+  SHW_CHECK(check_declared_records(zip));
   return check;
 }
 
@@ -118,7 +118,7 @@ Result<std::optional<std::vector<SummedRun>>> sums_of_archive(const ItemRange& r
     if (entry.deflated) return std::nullopt;
     if (!zip.crcs_absent()) runs.push_back({data, entry.stored_length, entry.crc, entry.name});
   }
-  if (zip.crcs_absent()) SHW_CHECK(check_said_records(zip));
+  if (zip.crcs_absent()) SHW_CHECK(check_declared_records(zip));
   return runs;
 }
 

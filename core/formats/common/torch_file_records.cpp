@@ -74,7 +74,7 @@ std::vector<Finding> record_findings(const ZipReader& zip, const std::string& fi
     if (findings.size() == 32) break;
   }
   if (!findings.empty()) return findings;
-  if (auto said = check_said_records(zip); !said)
+  if (auto said = check_declared_records(zip); !said)
     findings.push_back(bad_record(file, "In " + file + ": " + said.error().message + ".",
                                   said.error().place.offset.value_or(0)));
   return findings;

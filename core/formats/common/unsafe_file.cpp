@@ -75,13 +75,13 @@ class UnsafeFile {
     auto first = read_bytes(source_, 0, std::min<std::uint64_t>(source_.size(), 4));
     if (!first || first->size() < 2) return {};
     const bool is_zip = first->size() == 4 && load_little<std::uint32_t>(*first) == kZipMagic;
-    if (!is_zip || !look_in_zip(shared)) look_at_file();
+    if (!is_zip || !scan_zip(shared)) look_at_file();
     return std::move(findings_);
   }
 
  private:
   // False if the archive cannot be read.
-  bool look_in_zip(const std::shared_ptr<const ByteSource>& shared) {
+  bool scan_zip(const std::shared_ptr<const ByteSource>& shared) {
     auto zip = ZipReader::open(shared, 0, source_.size());
     if (!zip) return false;
     std::size_t seen = 0;
@@ -103,13 +103,13 @@ class UnsafeFile {
   void look_at(BytesView bytes) {
     for (std::size_t pickle = 0; pickle < kMostPickles && !bytes.empty(); ++pickle) {
       auto tree = decode_pickle(bytes, path_, 0, kLimits);
-      if (!tree) return look_before_damage(bytes, tree.error());
+      if (!tree) return scan_before_damage(bytes, tree.error());
       take(*tree);
       bytes = bytes.subspan(std::min<std::size_t>(tree->end(), bytes.size()));
     }
   }
 
-  void look_before_damage(BytesView bytes, const Error& error) {
+  void scan_before_damage(BytesView bytes, const Error& error) {
     if (!error.place.offset || *error.place.offset > bytes.size()) return;
     look_between_arrays(bytes);
     Bytes begin(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(*error.place.offset));

@@ -38,7 +38,7 @@ class Interpreter {
 
  private:
   Status read_entries(NodeId entries);
-  bool is_other_record(NodeId id, std::string_view expected) const;
+  bool is_unexpected_record(NodeId id, std::string_view expected) const;
   bool is_reconstructed(NodeId value) const;
   Status add_tensor(std::uint32_t name, NodeId value);
   Status add_chunks(NodeId chunks, std::string_view fqn);
@@ -152,8 +152,8 @@ Status Interpreter::read_entries(NodeId entries) {
   for (auto [name, value] : values) {
     if (is_cancelled(progress_)) return cancelled_error();
     bool tensor = tree_.attribute(value, "size") != NodeId::kAbsent &&
-                  !is_other_record(value, "TensorStorageMetadata");
-    bool object = !tensor && !is_other_record(value, "BytesStorageMetadata") &&
+                  !is_unexpected_record(value, "TensorStorageMetadata");
+    bool object = !tensor && !is_unexpected_record(value, "BytesStorageMetadata") &&
                   (tree_.kind(value) == NodeKind::kObject || is_reconstructed(value));
     if (tensor) {
       targets_[name] = {Target::Kind::kTensor, tensors++};
@@ -171,7 +171,7 @@ Status Interpreter::read_entries(NodeId entries) {
 }
 
 // True for another class of torch's: torch checks the class even if attributes agree.
-bool Interpreter::is_other_record(NodeId id, std::string_view expected) const {
+bool Interpreter::is_unexpected_record(NodeId id, std::string_view expected) const {
   const PickleGlobal* root_class = tree_.global(tree_.callable(id));
   return root_class != nullptr && root_class->module.starts_with("torch.distributed") &&
          root_class->name != expected;
@@ -327,7 +327,7 @@ void Interpreter::read_paths(NodeId planner_data) {
 std::optional<DcpKeyRow> Interpreter::key_of(NodeId id) {
   if (const DcpKeyRow* row = rows_.key(id)) return *row;
   // Python accepts only MetadataIndex of torch's classes as a key.
-  if (is_other_record(id, "MetadataIndex")) return std::nullopt;
+  if (is_unexpected_record(id, "MetadataIndex")) return std::nullopt;
   DcpKeyRow key;
   auto fqn = tree_.text(tree_.attribute(id, "fqn"));
   if (!fqn) return std::nullopt;

@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "core/base/checked.h"
-#include "core/formats/common/alike_items.h"
 #include "core/formats/common/carried_pickle.h"
 #include "core/formats/common/filled_attribute.h"
+#include "core/formats/common/similar_items.h"
 #include "core/formats/dcp/dcp_form.h"
 #include "core/formats/dcp/dcp_names.h"
 
@@ -24,24 +24,24 @@ namespace {
 // The archive bytes around tiles. One rank's tiles have a few dozen different shapes.
 class ItemForms {
  public:
-  Result<AlikeItems*> of(const OutputTensor& tensor, const OutputTile& tile) {
-    for (AlikeItems& form : forms_) {
+  Result<SimilarItems*> of(const OutputTensor& tensor, const OutputTile& tile) {
+    for (SimilarItems& form : forms_) {
       if (form.are(tensor.dtype, tile.box.sizes)) return &form;
     }
     auto length = bytes_of(tensor, tile);
     if (!length)
       return fail(ErrorKind::kUsage, "a tile of it cannot be",
                   Place{.file = {}, .tensor = tensor.fqn});
-    SHW_TRY(AlikeItems made, AlikeItems::of(tensor.dtype, tile.box.sizes, *length));
+    SHW_TRY(SimilarItems made, SimilarItems::of(tensor.dtype, tile.box.sizes, *length));
     if (forms_.size() < kMostForms) return &forms_.emplace_back(std::move(made));
-    AlikeItems& oldest = forms_[next_++ % kMostForms];
+    SimilarItems& oldest = forms_[next_++ % kMostForms];
     oldest = std::move(made);
     return &oldest;
   }
 
  private:
   static constexpr std::size_t kMostForms = 32;
-  std::vector<AlikeItems> forms_;
+  std::vector<SimilarItems> forms_;
   std::size_t next_ = 0;
 };
 
@@ -159,7 +159,7 @@ struct LayingOut {
       out.kept.push_back(item);
       return {};
     }
-    SHW_TRY(const AlikeItems* form, forms.of(tensor, tile));
+    SHW_TRY(const SimilarItems* form, forms.of(tensor, tile));
     SHW_TRY(LaidOut::Item item, add_item(tile.writer, form->length(), tensor.fqn));
     out.made.push_back({tensor_index, tile_index, item.file, item.offset + form->payload(),
                         *bytes_of(tensor, tile), item.offset, item.length});
@@ -170,7 +170,7 @@ struct LayingOut {
 // Counting sort: comparisons of millions of tiles would be cache misses.
 void sort_by_file(LaidOut& out) {
   std::vector<std::uint32_t> next(out.files.size() + 1, 0);
-  for (const MadeTile& made : out.made) ++next[made.file + 1];
+  for (const WrittenTile& made : out.made) ++next[made.file + 1];
   std::partial_sum(next.begin(), next.end(), next.begin());
   out.made_by_file.resize(out.made.size());
   for (std::uint32_t i = 0; i < out.made.size(); ++i)
@@ -203,9 +203,9 @@ Status seal_some(const Outputs& outputs, const LaidOut& laid_out,
     return fail(ErrorKind::kUsage, "every tile needs its checksum");
   ItemForms forms;
   for (std::size_t i = 0; i < tiles.size(); ++i) {
-    const MadeTile& made = laid_out.made[tiles[i]];
+    const WrittenTile& made = laid_out.made[tiles[i]];
     const OutputTensor& tensor = outputs.tensors[made.tensor];
-    SHW_TRY(AlikeItems * form, forms.of(tensor, tensor.tiles[made.tile]));
+    SHW_TRY(SimilarItems * form, forms.of(tensor, tensor.tiles[made.tile]));
     SHW_CHECK(put(made.item_offset, form->before()));
     SHW_CHECK(put(made.offset + made.length, form->behind(checksums[i])));
   }

@@ -17,10 +17,10 @@ std::optional<std::uint32_t> rank_in_distcp_name(std::string_view path) {
   std::size_t start = path.ends_with(".distcp") ? path.rfind("__") : std::string_view::npos;
   if (start == std::string_view::npos) return std::nullopt;
   path.remove_prefix(start + 2);
-  auto rank = take_number(path);
+  auto rank = consume_number(path);
   if (!rank || !path.starts_with("_")) return std::nullopt;
   path.remove_prefix(1);
-  return take_number(path) && path == ".distcp" ? rank : std::nullopt;
+  return consume_number(path) && path == ".distcp" ? rank : std::nullopt;
 }
 
 std::string rank_local_name(std::uint32_t rank) {
@@ -34,7 +34,7 @@ std::vector<std::uint32_t> rank_local_metadata(std::span<const Entry> entries) {
     if (!name.starts_with("__")) continue;
     name.remove_prefix(2);
     // "__007.metadata" is not torch's: the name must result from the number.
-    if (auto rank = take_number(name); rank && rank_local_name(*rank) == entry.path)
+    if (auto rank = consume_number(name); rank && rank_local_name(*rank) == entry.path)
       ranks.push_back(*rank);
   }
   std::sort(ranks.begin(), ranks.end());

@@ -14,7 +14,7 @@ namespace shw {
 inline constexpr std::uint32_t kNoMemoIndex = 0xFFFFFFFFu;
 
 // Parses BINGET or LONG_BINGET of another index.
-inline bool take_memo_index(const std::uint8_t*& at, std::uint32_t& index) {
+inline bool consume_memo_index(const std::uint8_t*& at, std::uint32_t& index) {
   if (*at == 'h') {
     index = at[1];
     at += 2;
@@ -28,7 +28,7 @@ inline bool take_memo_index(const std::uint8_t*& at, std::uint32_t& index) {
 }
 
 // BININT1, BININT2, BININT, or LONG1 of up to 8 bytes
-inline bool take_integer(const std::uint8_t*& at, std::int64_t& value) {
+inline bool consume_integer(const std::uint8_t*& at, std::int64_t& value) {
   switch (*at) {
     case 'K':
       value = at[1];
@@ -62,7 +62,7 @@ inline bool take_integer(const std::uint8_t*& at, std::int64_t& value) {
 
 // SHORT_BINUNICODE, or BINUNICODE (protocol 2) of up to 255 bytes. Invalid UTF-8 is left to the
 // general parser, which reports it.
-inline bool take_short_text(const std::uint8_t*& at, std::string_view& text) {
+inline bool consume_short_text(const std::uint8_t*& at, std::string_view& text) {
   std::uint32_t length = at[1];
   std::size_t head = 2;
   if (*at == 'X') {

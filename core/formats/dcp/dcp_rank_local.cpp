@@ -36,8 +36,8 @@ bool have_equal_records(const Checkpoint& one, TensorId a, const Checkpoint& two
 }
 
 // Each rank loads by its own metadata, so errors only appear if other ranks load the file.
-void note_other_words(const std::vector<std::shared_ptr<const Checkpoint>>& parts,
-                      const std::vector<RankPart>& where, CheckpointBuilder& builder) {
+void note_other_wording(const std::vector<std::shared_ptr<const Checkpoint>>& parts,
+                        const std::vector<RankPart>& where, CheckpointBuilder& builder) {
   const RankPart& first = where.front();
   const Checkpoint& lowest = *parts[first.rank];
   for (const RankPart& part : where) {
@@ -73,7 +73,7 @@ void merge_tensor(const std::vector<std::shared_ptr<const Checkpoint>>& parts,
                   const std::vector<RankPart>& where, CheckpointBuilder& builder) {
   const Checkpoint& lowest = *parts[where.front().rank];
   TensorId first = where.front().tensor;
-  note_other_words(parts, where, builder);
+  note_other_wording(parts, where, builder);
   TensorId merged = builder.add_tensor(std::string(lowest.fqn(first)), lowest.dtype(first),
                                        lowest.shape(first), lowest.requires_grad(first));
   if (auto path = lowest.path(first); !path.empty()) builder.set_path(merged, to_vector(path));

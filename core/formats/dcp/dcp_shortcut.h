@@ -44,7 +44,7 @@ class DcpShortcut {
   }
 
   template <class Machine>
-  bool take_entry(Machine& machine, NodeId class_node);
+  bool consume_entry(Machine& machine, NodeId class_node);
   template <class Machine>
   bool recall(Machine& machine, std::uint64_t index, NodeId& node);
 
@@ -103,7 +103,7 @@ class DcpShortcut {
   template <class Machine>
   bool field(Machine& machine, Cursor& c, Field which) {
     std::uint32_t index = 0;
-    if (!take_memo_index(c.at, index)) return false;
+    if (!consume_memo_index(c.at, index)) return false;
     if (index == fields_[which]) return true;
     if (machine.tree_.text(machine.memo_.get(index)) != kFieldNames[which]) return false;
     fields_[which] = index;
@@ -192,7 +192,7 @@ bool DcpShortcut::numbers(Cursor& c, ExtentsHandle& extents) {
   const std::uint8_t* begin = c.at;
   bool marked = *c.at == '(';
   if (marked) ++c.at;
-  while (count < kMostDims && take_integer(c.at, values[count])) ++count;
+  while (count < kMostDims && consume_integer(c.at, values[count])) ++count;
   std::uint8_t closing = *c.at++;
   if (marked       ? closing != 't' || count == 0
       : count == 0 ? closing != ')'
@@ -215,8 +215,8 @@ bool DcpShortcut::numbers(Cursor& c, ExtentsHandle& extents) {
 template <bool kRecall, class Machine>
 bool DcpShortcut::size(Machine& machine, Cursor& c, ExtentsHandle& extents) {
   std::uint32_t index = 0;
-  if (!take_memo_index(c.at, index)) {  // a plain tuple
-    bool empty = *c.at == ')';          // the empty tuple is never memoized
+  if (!consume_memo_index(c.at, index)) {  // a plain tuple
+    bool empty = *c.at == ')';             // the empty tuple is never memoized
     if (!numbers<kRecall>(c, extents)) return false;
     if (!empty) memoize<kRecall>(c, Recalled::Kind::kTuple, {}, extents);
     return true;
@@ -248,12 +248,12 @@ bool DcpShortcut::chunk(Machine& machine, Cursor& c, DcpChunkRow& row) {
 template <bool kRecall, class Machine>
 bool DcpShortcut::key(Machine& machine, Cursor& c, DcpKeyRow& row) {
   if (!begin<kRecall>(c) || !field(machine, c, kFqn)) return false;
-  if (std::string_view spelled; take_short_text(c.at, spelled)) {
+  if (std::string_view spelled; consume_short_text(c.at, spelled)) {
     if constexpr (!kRecall) row.name = name_of(spelled);
     memoize<kRecall>(c, Recalled::Kind::kText, spelled);
   } else {
     std::uint32_t index = 0;
-    if (!take_memo_index(c.at, index)) return false;
+    if (!consume_memo_index(c.at, index)) return false;
     if constexpr (!kRecall) {
       if (index != name_index_) {
         auto text = machine.tree_.text(machine.memo_.get(index));
@@ -270,7 +270,7 @@ bool DcpShortcut::key(Machine& machine, Cursor& c, DcpKeyRow& row) {
   if (!field(machine, c, kIndex)) return false;
   if (*c.at == 'N') {
     ++c.at;
-  } else if (!take_integer(c.at, hint)) {
+  } else if (!consume_integer(c.at, hint)) {
     return false;
   }
   row.hint = hint >= 0 && hint < 0x7FFFFFFF ? static_cast<std::int32_t>(hint) : -1;
@@ -281,7 +281,7 @@ bool DcpShortcut::key(Machine& machine, Cursor& c, DcpKeyRow& row) {
 template <bool kRecall, class Machine>
 bool DcpShortcut::place(Machine& machine, Cursor& c, ItemPlace& row) {
   if (!begin<kRecall>(c) || !field(machine, c, kPath)) return false;
-  if (std::string_view spelled; take_short_text(c.at, spelled)) {
+  if (std::string_view spelled; consume_short_text(c.at, spelled)) {
     if constexpr (!kRecall) {
       row.file = path_file_ = builder_.file(without_dot(spelled));
       path_index_ = *c.at == 0x94 ? static_cast<std::uint32_t>(c.memo) : kNoMemoIndex;
@@ -289,7 +289,7 @@ bool DcpShortcut::place(Machine& machine, Cursor& c, ItemPlace& row) {
     memoize<kRecall>(c, Recalled::Kind::kText, spelled);
   } else {
     std::uint32_t index = 0;
-    if (!take_memo_index(c.at, index)) return false;
+    if (!consume_memo_index(c.at, index)) return false;
     if constexpr (!kRecall) {
       if (index != path_index_) {
         auto text = machine.tree_.text(machine.memo_.get(index));
@@ -302,8 +302,8 @@ bool DcpShortcut::place(Machine& machine, Cursor& c, ItemPlace& row) {
       row.file = path_file_;
     }
   }
-  return field(machine, c, kOffset) && take_integer(c.at, row.offset) &&
-         field(machine, c, kLength) && take_integer(c.at, row.length) && finish(c);
+  return field(machine, c, kOffset) && consume_integer(c.at, row.offset) &&
+         field(machine, c, kLength) && consume_integer(c.at, row.length) && finish(c);
 }
 
 // Finds the torch.Size or tuple with this memo number, from the general parser or a parsed entry.
@@ -352,7 +352,7 @@ DcpShortcut::EntryClass DcpShortcut::class_of(Machine& machine, NodeId class_nod
 }
 
 template <class Machine>
-bool DcpShortcut::take_entry(Machine& machine, NodeId class_node) {
+bool DcpShortcut::consume_entry(Machine& machine, NodeId class_node) {
   EntryClass entry = class_of(machine, class_node);
   if (entry == EntryClass::kNone || disabled_ || machine.left() < kLongest) return false;
   Cursor c{machine.at_, machine.memo_.length(), 0};
@@ -415,7 +415,7 @@ bool DcpShortcut::find(Machine& machine, std::uint64_t index) {
     DcpChunkRow chunk_row;
     DcpKeyRow key_row;
     ItemPlace place_row;
-    if (!take_memo_index(c.at, class_index)) return false;
+    if (!consume_memo_index(c.at, class_index)) return false;
     NodeId class_node = machine.memo_.get(class_index);
     if (machine.tree_.kind(class_node) != NodeKind::kGlobal) return false;
     EntryClass entry = class_of(machine, class_node);

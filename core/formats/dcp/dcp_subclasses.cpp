@@ -117,7 +117,7 @@ class Unwrapping {
       if (is_candidate(from_, tensor, true)) unwrap(tensor);
     }
     if (left_out_.empty()) return with_findings(whole_);
-    out_.add_finding(told_classes());
+    out_.add_finding(classes_finding());
     JoinedPart plain{whole_, "", "", left_out_}, wrapped{out_.finish(progress_), "", ""};
     auto joined = join_folders_as(kDcpWrappedFormat, from_.directory(), {plain, wrapped});
     // Joining fails if two tensors have one name; then only those of .metadata are shown.
@@ -139,7 +139,7 @@ class Unwrapping {
       auto item = cut && from_.replicas(chunk).empty() ? items_.read(chunk) : std::nullopt;
       if (!item || (!items.empty() && !are_alike(items.front().second, *item))) return;
       if (item->stands_for && !same(*item->stands_for, from_.sizes(chunk)))
-        return note_other_sizes(tensor, chunk, *item->stands_for);
+        return note_mismatched_sizes(tensor, chunk, *item->stands_for);
       if (item->damage) note_damage(tensor, *item->damage);
       items.emplace_back(chunk, std::move(*item));
     }
@@ -234,7 +234,7 @@ class Unwrapping {
     return found->second;
   }
 
-  void note_other_sizes(TensorId tensor, ChunkId chunk, const Extents& told) {
+  void note_mismatched_sizes(TensorId tensor, ChunkId chunk, const Extents& told) {
     const std::string fqn(from_.fqn(tensor));
     const ItemPlace place = *from_.item(chunk);
     Finding finding = bad_record(
@@ -255,7 +255,7 @@ class Unwrapping {
         damage.place.offset));
   }
 
-  Finding told_classes() const {
+  Finding classes_finding() const {
     const std::vector<std::string> names(types_.begin(), types_.end());
     Finding finding = bad_record(
         std::string(kDcpMetadataName),

@@ -12,17 +12,17 @@
 namespace shw {
 namespace {
 
-bool has_metadata(const DirectoryLook& look) {
+bool has_metadata(const DirectoryContents& look) {
   return look.entry(kDcpMetadataName).kind != EntryKind::kMissing;
 }
-Result<bool> recognises_dcp(const DirectoryLook& look) {
+Result<bool> recognises_dcp(const DirectoryContents& look) {
   return has_metadata(look);
 }
-Result<bool> recognises_megatron(const DirectoryLook& look) {
+Result<bool> recognises_megatron(const DirectoryContents& look) {
   // Megatron cannot read the marker if it is a folder or a dead link.
   return has_metadata(look) && look.entry(kMegatronMarker).kind != EntryKind::kMissing;
 }
-Result<bool> recognises_rank_local(const DirectoryLook& look) {
+Result<bool> recognises_rank_local(const DirectoryContents& look) {
   SHW_TRY(auto entries, look.entries());
   return !rank_local_metadata(entries).empty();
 }

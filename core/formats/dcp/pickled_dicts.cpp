@@ -106,7 +106,7 @@ class PickledDicts {
       add(index, *inside);
     }
     if (taken_.empty()) return whole_;
-    out_.add_finding(told_dicts());
+    out_.add_finding(dicts_finding());
     const JoinedPart rest{whole_, "", "", {}, taken_}, dicts{out_.finish(progress_), "", ""};
     auto joined = join_folders_as(kDcpPickledFormat, from_.directory(), {rest, dicts});
     // Joining fails if two tensors have one name; then only those of .metadata are shown.
@@ -183,7 +183,7 @@ class PickledDicts {
     return found->second;
   }
 
-  Finding told_dicts() const {
+  Finding dicts_finding() const {
     Finding finding = read_note(
         std::string(kDcpMetadataName),
         fmt::format("{} {} pickled whole, as with flatten_state_dict=False: .metadata names none "

@@ -19,7 +19,7 @@ constexpr std::uint64_t kMostSmallRecord = 4096;
 constexpr std::uint32_t kZipDescriptor = 0x08074b50;
 
 // _rebuild_wrapper_subclass(class, dtype, sizes, strides, offset, layout, device, requires_grad)
-std::optional<Extents> told_sizes(const PickleTree& tree, NodeId call) {
+std::optional<Extents> declared_sizes(const PickleTree& tree, NodeId call) {
   const auto given = tree.items(tree.arguments(call));
   if (given.size() < 3) return std::nullopt;
   const auto arguments = tree.items(given[2]);
@@ -60,7 +60,7 @@ Error changed_record(const ZipReader& zip, const ZipEntry& entry) {
 
 // True if the checksum after the record, which this program verifies, equals the one in the
 // directory, which torch verifies.
-bool are_checksums_alike(const ZipReader& zip, const ZipEntry& entry) {
+bool have_equal_checksums(const ZipReader& zip, const ZipEntry& entry) {
   const auto data = zip.data_offset(entry);
   if (!data || entry.length == 0) return data.has_value();
   const auto behind = read_bytes(zip.source(), *data + entry.stored_length, 8);
@@ -75,7 +75,7 @@ std::optional<Error> damage_around_elements(const ZipReader& zip) {
   for (const ZipEntry& entry : zip.entries()) {
     const std::string_view name = std::string_view(entry.name).substr(entry.name.find('/') + 1);
     if (name.starts_with("data/") || entry.length > kMostSmallRecord) {
-      if (!are_checksums_alike(zip, entry)) return changed_record(zip, entry);
+      if (!have_equal_checksums(zip, entry)) return changed_record(zip, entry);
       continue;
     }
     const auto crc = zip.crc_of(entry, nullptr);
@@ -118,7 +118,7 @@ std::optional<WrappedItem> WrappedItems::read(ChunkId chunk) {
   const TensorSubclass subclass = tensor_subclass(*tree, tree->root());
   if (subclass.tensors.empty() || !check_storages(*zip, *tree)) return std::nullopt;
   WrappedItem item{
-      subclass.type, told_sizes(*tree, subclass.call), {}, damage_around_elements(*zip)};
+      subclass.type, declared_sizes(*tree, subclass.call), {}, damage_around_elements(*zip)};
   for (const WrappedTensor& wrapped : subclass.tensors) {
     auto part = read_part(*zip, *tree, wrapped, *big_endian);
     if (!part) return std::nullopt;

@@ -13,12 +13,12 @@
 namespace shw {
 namespace {
 
-Result<bool> recognises_universal(const DirectoryLook& look) {
+Result<bool> recognises_universal(const DirectoryContents& look) {
   SHW_TRY(auto entries, look.entries());
   return is_universal(entries);
 }
 
-Result<bool> recognises_zero(const DirectoryLook& look) {
+Result<bool> recognises_zero(const DirectoryContents& look) {
   SHW_TRY(auto entries, look.entries());
   return std::any_of(entries.begin(), entries.end(), [](const Entry& entry) {
     return is_top_file(entry) && parse_zero_name(entry.path).has_value();

@@ -7,14 +7,14 @@ namespace {
 
 constexpr std::string_view kZeroRank = "zero_pp_rank_";
 
-bool zero_take(std::string_view& text, std::string_view word) {
+bool zero_consume(std::string_view& text, std::string_view word) {
   if (!text.starts_with(word)) return false;
   text.remove_prefix(word.size());
   return true;
 }
 
-bool zero_take_number(std::string_view& text, std::uint32_t& out) {
-  auto number = take_number(text);
+bool zero_consume_number(std::string_view& text, std::uint32_t& out) {
+  auto number = consume_number(text);
   if (!number) return false;
   out = *number;
   return true;
@@ -26,9 +26,9 @@ std::string_view zero_file_name(std::string_view path) {
 
 std::optional<ZeroName> parse_zero_rank(std::string_view name) {
   ZeroName out;
-  if (!zero_take(name, "bf16_")) (void)zero_take(name, "fp16_");
-  if (!zero_take(name, kZeroRank) || !zero_take_number(name, out.rank) ||
-      !zero_take(name, "_mp_rank_") || !zero_take_number(name, out.mp_rank))
+  if (!zero_consume(name, "bf16_")) (void)zero_consume(name, "fp16_");
+  if (!zero_consume(name, kZeroRank) || !zero_consume_number(name, out.rank) ||
+      !zero_consume(name, "_mp_rank_") || !zero_consume_number(name, out.mp_rank))
     return std::nullopt;
   if (name == "_optim_states.pt" || name == "optim_states.pt") {
     out.kind = ZeroFileKind::kOptimizer;
@@ -46,16 +46,16 @@ std::optional<ZeroName> parse_zero_layer(std::string_view name) {
   ZeroName out{.kind = ZeroFileKind::kPart};
   std::uint32_t number = 0;
   const std::string_view all = name;
-  if (!zero_take(name, "layer_") || !zero_take_number(name, number)) return std::nullopt;
-  if (zero_take(name, "_expert_")) {
-    const bool is = zero_take_number(name, number) && zero_take(name, "_mp_rank_") &&
-                    zero_take_number(name, out.mp_rank) && name == "_model_states.pt";
+  if (!zero_consume(name, "layer_") || !zero_consume_number(name, number)) return std::nullopt;
+  if (zero_consume(name, "_expert_")) {
+    const bool is = zero_consume_number(name, number) && zero_consume(name, "_mp_rank_") &&
+                    zero_consume_number(name, out.mp_rank) && name == "_model_states.pt";
     return is ? std::optional(out) : std::nullopt;
   }
   out.prefix = std::string(all.substr(0, all.size() - name.size())) + ".";
   out.is_layer = true;
   constexpr std::string_view kEnd = "-model_states.pt";
-  if (name != kEnd && (!zero_take(name, "-model_") || !zero_take_number(name, out.mp_rank)))
+  if (name != kEnd && (!zero_consume(name, "-model_") || !zero_consume_number(name, out.mp_rank)))
     return std::nullopt;
   return name == kEnd ? std::optional(out) : std::nullopt;
 }
@@ -67,13 +67,13 @@ std::optional<ZeroName> parse_zero_name(std::string_view name) {
   if (auto layer = parse_zero_layer(name)) return layer;
   ZeroName out;
   std::string_view rest = name;
-  if (zero_take(rest, "expp_rank_") && zero_take_number(rest, out.rank) &&
-      zero_take(rest, "_mp_rank_") && zero_take_number(rest, out.mp_rank) &&
+  if (zero_consume(rest, "expp_rank_") && zero_consume_number(rest, out.rank) &&
+      zero_consume(rest, "_mp_rank_") && zero_consume_number(rest, out.mp_rank) &&
       rest == "_optim_states.pt")
     return out;
   rest = name;
   out = {.kind = ZeroFileKind::kModel};
-  const bool is_model = zero_take(rest, "mp_rank_") && zero_take_number(rest, out.mp_rank) &&
+  const bool is_model = zero_consume(rest, "mp_rank_") && zero_consume_number(rest, out.mp_rank) &&
                         rest == "_model_states.pt";
   return is_model ? std::optional(out) : std::nullopt;
 }
@@ -83,7 +83,7 @@ std::string zero_name_of_rank(std::string_view name, std::uint32_t rank) {
   if (at == std::string_view::npos) return std::string(name);
   std::string_view rest = name.substr(at + kZeroRank.size());
   const std::string before(name.substr(0, at + kZeroRank.size()));
-  (void)take_number(rest);
+  (void)consume_number(rest);
   return before + std::to_string(rank) + std::string(rest);
 }
 

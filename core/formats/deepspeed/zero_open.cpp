@@ -43,7 +43,7 @@ void add_zero_parts(CheckpointBuilder& builder, ZeroStorages& storages, const Di
 }
 
 // Finding for a model states file that is opened without the optimizer files.
-Finding told_alone(const ZeroWorld& world) {
+Finding opened_alone_finding(const ZeroWorld& world) {
   const ZeroModel& model = *world.model;
   const auto ranks = static_cast<std::uint64_t>(model.ranks.value_or(0));
   const std::string from = ranks == 0 ? "the ranks" : plural(ranks, "rank");
@@ -100,7 +100,7 @@ void note_world(const ZeroWorld& world, const ZeroFiles& files, bool alone, Zero
     return;
   }
   if (alone) {
-    if (world.stage != 0) notes.findings.push_back(told_alone(world));
+    if (world.stage != 0) notes.findings.push_back(opened_alone_finding(world));
   } else if (files.optimizers.empty() && world.stage == 3) {
     notes.findings.push_back(without_weights(world));
   } else if (files.optimizers.empty() && world.stage > 0) {
@@ -121,7 +121,7 @@ std::size_t add_missing_ranks(CheckpointBuilder& builder, const ZeroStep& step,
   return std::max(step.by_mp_rank.size(), static_cast<std::size_t>(mp_ranks));
 }
 
-Finding told_layers(const ZeroStep& step, std::size_t ranks) {
+Finding layers_finding(const ZeroStep& step, std::size_t ranks) {
   const ZeroLayer& first = step.layers.front();
   std::set<std::string> layers;
   for (const ZeroLayer& layer : step.layers) layers.insert(layer.prefix);
@@ -135,7 +135,7 @@ Finding told_layers(const ZeroStep& step, std::size_t ranks) {
                                plural(layers.size(), "layer"), first.prefix, states));
 }
 
-Finding told_parallel(const ZeroStep& step, std::size_t ranks) {
+Finding tensor_parallel_finding(const ZeroStep& step, std::size_t ranks) {
   const std::string first = fmt::format("mp_rank_{:02}", step.by_mp_rank.begin()->first);
   return zero_info(
       first,
@@ -145,7 +145,7 @@ Finding told_parallel(const ZeroStep& step, std::size_t ranks) {
                   ranks, first));
 }
 
-Finding told_others(const std::vector<std::string>& others) {
+Finding other_files_finding(const std::vector<std::string>& others) {
   Finding finding =
       zero_info(others.front(), fmt::format("{} {} not looked at: states of experts, which every "
                                             "rank keeps in a form of its own.",
@@ -189,10 +189,10 @@ OpenedCheckpoint open_zero(std::shared_ptr<const Directory> directory, Progress*
   is_read = is_read || !step.layers.empty();
   if (!is_read && error) return tl::unexpected<Error>(std::move(*error));
   if (!step.layers.empty())
-    notes.findings.push_back(told_layers(step, mp_ranks));
+    notes.findings.push_back(layers_finding(step, mp_ranks));
   else if (mp_ranks > 1)
-    notes.findings.push_back(told_parallel(step, mp_ranks));
-  if (!step.others.empty()) notes.findings.push_back(told_others(step.others));
+    notes.findings.push_back(tensor_parallel_finding(step, mp_ranks));
+  if (!step.others.empty()) notes.findings.push_back(other_files_finding(step.others));
   for (Finding& finding : notes.findings) builder.add_finding(std::move(finding));
   return builder.finish();
 }

@@ -45,7 +45,7 @@ constexpr auto kModelKeys = std::to_array<std::string_view>(
     {"module", "buffer_names", "param_shapes", "frozen_param_shapes", "shared_params",
      "frozen_param_fragments"});
 
-void take_more(const ZeroFile& file, ZeroModel& model, ZeroNotes& notes) {
+void read_more(const ZeroFile& file, ZeroModel& model, ZeroNotes& notes) {
   const auto pairs = file.pairs(file.root());
   for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
     const std::string key = file.text(pairs[i]);
@@ -67,7 +67,7 @@ Status read_zero_shapes(const ZeroFile& file, ZeroModel& model) {
 }
 
 // A group's states: flat tensors by kind, and values. A tensor is named "KIND" here.
-void take_states(const ZeroFile& file, NodeId states, ZeroGroup& group, ZeroNotes& notes) {
+void read_states(const ZeroFile& file, NodeId states, ZeroGroup& group, ZeroNotes& notes) {
   std::vector<NamedZeroTensor> tensors;
   file.take_all("", states, tensors, group.values, notes);
   if (group.values.size() == 1 && group.values[0].fqn.empty()) group.values.clear();
@@ -80,7 +80,7 @@ void take_states(const ZeroFile& file, NodeId states, ZeroGroup& group, ZeroNote
     group.values.push_back({file.text(pairs[i]), file.value(pairs[i + 1])});
 }
 
-void take_slices(const ZeroFile& file, NodeId mapping, ZeroGroup& group) {
+void read_slices(const ZeroFile& file, NodeId mapping, ZeroGroup& group) {
   const auto pairs = file.pairs(mapping);
   for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
     const auto count = file.tree().integer(file.tree().attribute(pairs[i + 1], "numel"));
@@ -94,7 +94,7 @@ constexpr auto kOptimizerKeys = std::to_array<std::string_view>(
      "base_optimizer_state", "optimizer_state_dict", "group_paddings", "param_alignment_paddings",
      "param_slice_mappings", "ds_version", "loss_scaler"});
 
-void take_values(const ZeroFile& file, NodeId books, NodeId base, ZeroOptimizer& out,
+void read_values(const ZeroFile& file, NodeId books, NodeId base, ZeroOptimizer& out,
                  ZeroNotes& notes) {
   std::vector<NamedZeroTensor> none;
   const auto pairs = file.pairs(books);
@@ -126,7 +126,7 @@ Status read_groups(const ZeroFile& file, NodeId books, std::span<const NodeId> f
     }
     if (g < paddings.size()) group.padding = std::max<std::int64_t>(paddings[g], 0);
     if (g < alignment.size()) group.alignment = zero_numbers(file, alignment[g]);
-    if (g < slices.size()) take_slices(file, slices[g], group);
+    if (g < slices.size()) read_slices(file, slices[g], group);
     group.ranks = g < counts.size() ? counts[g] : file.integer(count).value_or(0);
     out.groups.push_back(std::move(group));
   }
@@ -173,7 +173,7 @@ Result<ZeroModel> read_zero_model(const ZeroFile& file, bool whole, ZeroNotes& n
   const auto shared = file.pairs(file.find(root, "shared_params"));
   for (std::size_t i = 0; i + 1 < shared.size(); i += 2)
     model.shared.emplace_back(file.text(shared[i]), file.text(shared[i + 1]));
-  take_more(file, model, notes);
+  read_more(file, model, notes);
   return model;
 }
 
@@ -202,9 +202,9 @@ Result<ZeroOptimizer> read_zero_optimizer(const ZeroFile& file, std::uint32_t ra
   for (std::size_t g = 0; g < out.groups.size(); ++g) {
     const NodeId states =
         g < listed.size() ? listed[g] : file.find(state, static_cast<std::int64_t>(g));
-    if (states != NodeId::kAbsent) take_states(file, states, out.groups[g], notes);
+    if (states != NodeId::kAbsent) read_states(file, states, out.groups[g], notes);
   }
-  take_values(file, books, base, out, notes);
+  read_values(file, books, base, out, notes);
   return out;
 }
 

@@ -194,7 +194,7 @@ class ZeroTensors {
     const ZeroTensor& tensor = *flat_of(lead(), parameter.group, kind);
     if (is_partition(tensor, parameter.group)) return add_parts(parameter, fqn, kind);
     // A single number for the whole group, such as its step.
-    if (tensor.count() != 1) return add_odd_state(parameter.group, kind);
+    if (tensor.count() != 1) return add_unpartitioned_state(parameter.group, kind);
     const bool is_new = storages_.add_whole(fqn, tensor, lead().rank);
     if (is_new && kind == "step" && stepped_.insert(parameter.group).second)
       add_steps_of_ranks(ChunkId{builder_.chunk_count() - 1}, parameter.group);
@@ -216,7 +216,7 @@ class ZeroTensors {
   }
 
   // Adds a state that is not partitioned like the parameters, as one flat tensor per rank.
-  void add_odd_state(std::size_t group, const std::string& kind) {
+  void add_unpartitioned_state(std::size_t group, const std::string& kind) {
     for (const auto& [rank, optimizer] : world_.optimizers) {
       if (const ZeroTensor* tensor = flat_of(optimizer, group, kind))
         storages_.add_whole(flat_name(group, kind, rank), *tensor, rank);
@@ -228,8 +228,9 @@ class ZeroTensors {
   }
 
   void add_flat_group(std::size_t group) {
-    add_odd_state(group, std::string(kMasterKind));
-    for (const auto& [kind, tensor] : lead().groups[group].states) add_odd_state(group, kind);
+    add_unpartitioned_state(group, std::string(kMasterKind));
+    for (const auto& [kind, tensor] : lead().groups[group].states)
+      add_unpartitioned_state(group, kind);
     for (const NamedZeroValue& value : lead().groups[group].values)
       storages_.add_value(
           {fmt::format("{}optimizer.flat_groups.{}.{}", prefix_, group, value.fqn), value.value});

@@ -38,7 +38,7 @@ class WorldReading {
       return fail(ErrorKind::kDamaged,
                   fmt::format("says that {} ranks saved, which no run has", world_.ranks),
                   {first_path()});
-    leave_others_aside();
+    set_other_files_aside();
     find_lost();
     note_steps();
     return std::move(world_);
@@ -140,7 +140,7 @@ class WorldReading {
 
   // Ignores and reports files of ranks that this save does not have, and files of a save by another
   // number of ranks.
-  void leave_others_aside() {
+  void set_other_files_aside() {
     std::vector<std::string> beyond, other;
     std::erase_if(world_.optimizers, [&](const auto& at) {
       const bool is_beyond = std::int64_t{at.first} >= world_.ranks;

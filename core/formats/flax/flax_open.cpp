@@ -51,7 +51,7 @@ std::vector<std::string> missing_parts(const std::vector<std::string>& paths) {
 }
 
 // A file with an unspecific name is recognised by its first bytes.
-Result<FlaxPaths> flax_paths(const DirectoryLook& look) {
+Result<FlaxPaths> flax_paths(const DirectoryContents& look) {
   constexpr std::uint64_t kFlaxBegin = 64;
   SHW_TRY(auto entries, look.entries());
   FlaxPaths paths;
@@ -82,7 +82,7 @@ class FlaxOpening {
   }
 
   OpenedCheckpoint run() {
-    SHW_TRY(FlaxPaths paths, flax_paths(DirectoryLook(*directory_)));
+    SHW_TRY(FlaxPaths paths, flax_paths(DirectoryContents(*directory_)));
     if (paths.opened.empty())
       return fail(ErrorKind::kIo, "holds no file of flax", {directory_->name()});
     for (const std::string& path : paths.missing) builder_.file(path);
@@ -95,7 +95,8 @@ class FlaxOpening {
     auto opened = builder_.finish(progress_);
     if (paths.aside.empty()) return opened;
     return CheckpointBuilder::with_finding(
-        *opened, told_chosen({paths.opened.front(), "the newest step by its number", paths.aside}));
+        *opened,
+        chosen_step_finding({paths.opened.front(), "the newest step by its number", paths.aside}));
   }
 
  private:
@@ -161,7 +162,7 @@ class FlaxOpening {
     builder_.add_unclaimed_record({array.name, std::nullopt, {builder_.file(path), 0, 0}});
     const std::string cause = fmt::format("{} in {} {}.", array.name, path, array.problem);
     builder_.add_finding(is_damaged ? bad_record(array.name, cause, array.at)
-                                    : not_looked_at({array.name, path}, cause));
+                                    : not_examined_finding({array.name, path}, cause));
   }
 
   void add_array(const FlaxArray& array, const std::string& path) {
@@ -197,7 +198,7 @@ class FlaxOpening {
 
 }  // namespace
 
-Result<bool> has_flax(const DirectoryLook& look) {
+Result<bool> has_flax(const DirectoryContents& look) {
   SHW_TRY(FlaxPaths paths, flax_paths(look));
   return !paths.opened.empty();
 }

@@ -11,7 +11,7 @@ namespace shw {
 inline constexpr std::string_view kFlaxSuffix = ".msgpack";
 
 extern const Format kFlaxFormat;
-Result<bool> has_flax(const DirectoryLook& look);
+Result<bool> has_flax(const DirectoryContents& look);
 OpenedCheckpoint open_flax(std::shared_ptr<const Directory> directory, Progress* progress);
 
 }  // namespace shw

@@ -17,14 +17,14 @@ class GgufCursor {
 
   template <class T>
   T take() {
-    const BytesView bytes = take_bytes(sizeof(T));
+    const BytesView bytes = consume_bytes(sizeof(T));
     return bytes.empty() ? T{} : load_little<T>(bytes);
   }
   // Reads a text; longer ones than `most` bytes are an error.
-  std::string take_text(std::uint64_t most) {
+  std::string consume_text(std::uint64_t most) {
     const auto length = take<std::uint64_t>();
     if (length > most) stop(ErrorKind::kDamaged, "a name is too long to be one");
-    const BytesView bytes = take_bytes(ok() ? length : 0);
+    const BytesView bytes = consume_bytes(ok() ? length : 0);
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
   void skip(std::uint64_t count) {
@@ -50,7 +50,7 @@ class GgufCursor {
                                   " more bytes were expected and " + std::to_string(left()) +
                                   " are there");
   }
-  BytesView take_bytes(std::uint64_t count) {
+  BytesView consume_bytes(std::uint64_t count) {
     if (!ok() || count == 0) return {};
     if (count > left()) {
       stop_at_end(count);

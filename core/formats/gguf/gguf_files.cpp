@@ -33,7 +33,7 @@ GgufFile read_gguf_file(const Directory& directory, const std::string& path, Pro
 
 // True for a projector, an adapter or a calibration matrix, which declare it; models may declare
 // nothing.
-bool is_beside_model(const GgufFile& first) {
+bool is_companion_file(const GgufFile& first) {
   if (!first.header) return false;
   const std::string type = first.header->text("general.type");
   return !type.empty() && type != "model";
@@ -124,7 +124,7 @@ Result<std::vector<std::string>> choose_family(const Directory& directory, const
     const bool is_projector = paths.size() == 1 && is_projector_file(first);
     if (is_projector)
       projectors.push_back(std::move(first));
-    else if (is_beside_model(first))
+    else if (is_companion_file(first))
       found.aside.insert(found.aside.end(), paths.begin(), paths.end());
     else
       models.push_back({&paths, kind_of_model(first), bytes_of_files(directory, paths)});

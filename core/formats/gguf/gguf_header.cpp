@@ -61,8 +61,8 @@ std::uint64_t skip_array(GgufCursor& cursor, const Progress* progress, int depth
   return count;
 }
 
-void take_number_of(GgufCursor& cursor, GgufHeader& header, const std::string& key,
-                    std::uint32_t type) {
+void consume_number_of(GgufCursor& cursor, GgufHeader& header, const std::string& key,
+                       std::uint32_t type) {
   switch (type) {
     case kUint8:
       header.numbers[key] = cursor.take<std::uint8_t>();
@@ -84,8 +84,8 @@ void take_number_of(GgufCursor& cursor, GgufHeader& header, const std::string& k
   }
 }
 
-void take_pair(GgufCursor& cursor, GgufHeader& header, const Progress* progress) {
-  std::string key = cursor.take_text(kMostName);
+void consume_pair(GgufCursor& cursor, GgufHeader& header, const Progress* progress) {
+  std::string key = cursor.consume_text(kMostName);
   const std::uint64_t at = cursor.at();
   const auto type = cursor.take<std::uint32_t>();
   if (!cursor.ok()) return;
@@ -104,7 +104,7 @@ void take_pair(GgufCursor& cursor, GgufHeader& header, const Progress* progress)
       header.texts[key] = std::move(text);
     }
   } else {
-    take_number_of(cursor, header, key, type);
+    consume_number_of(cursor, header, key, type);
   }
   header.keys.push_back(std::move(key));
 }
@@ -118,10 +118,10 @@ std::optional<std::uint64_t> bytes_of_blocks(const GgufTensor& tensor) {
                      std::uint64_t{tensor.type->bytes});
 }
 
-void take_tensor(GgufCursor& cursor, GgufHeader& header) {
+void consume_tensor(GgufCursor& cursor, GgufHeader& header) {
   GgufTensor tensor;
   tensor.described_at = cursor.at();
-  tensor.name = cursor.take_text(kMostName);
+  tensor.name = cursor.consume_text(kMostName);
   const auto ndim = cursor.take<std::uint32_t>();
   if (ndim > kMostDims)
     return cursor.stop(ErrorKind::kDamaged,
@@ -193,9 +193,9 @@ Result<GgufHeader> read_gguf_header(const ByteSource& source, const Progress* pr
   SHW_CHECK(check_version(cursor, header.version));
   const auto tensors = cursor.take<std::uint64_t>(), pairs = cursor.take<std::uint64_t>();
   for (std::uint64_t i = 0; i < pairs && cursor.ok() && !is_cancelled(progress); ++i)
-    take_pair(cursor, header, progress);
+    consume_pair(cursor, header, progress);
   for (std::uint64_t i = 0; i < tensors && cursor.ok() && !is_cancelled(progress); ++i)
-    take_tensor(cursor, header);
+    consume_tensor(cursor, header);
   if (is_cancelled(progress)) return cancelled_error();
   if (!cursor.ok()) return cursor.error();
   SHW_CHECK(place_tensors(source, cursor.at(), header));

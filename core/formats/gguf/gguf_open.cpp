@@ -19,7 +19,7 @@ namespace shw {
 namespace {
 
 // Tensor names, each with the file that has it.
-using SeenNames = std::unordered_map<std::string, std::string>;
+using FilesByName = std::unordered_map<std::string, std::string>;
 
 void report_not_read(CheckpointBuilder& builder, const std::string& path, const GgufTensor& tensor,
                      std::string why) {
@@ -54,7 +54,7 @@ void report_no_place(CheckpointBuilder& builder, const std::string& path,
 }
 
 void add_gguf_tensor(CheckpointBuilder& builder, const std::string& path, const GgufTensor& tensor,
-                     SeenNames& seen) {
+                     FilesByName& seen) {
   if (auto [first, is_new] = seen.try_emplace(tensor.name, path); !is_new) {
     Finding finding = bad_record(
         tensor.name,
@@ -170,7 +170,7 @@ void report_aside(CheckpointBuilder& builder, const GgufFiles& found) {
   builder.add_finding(std::move(finding));
 }
 
-void add_gguf_file(CheckpointBuilder& builder, const GgufFile& file, SeenNames& seen) {
+void add_gguf_file(CheckpointBuilder& builder, const GgufFile& file, FilesByName& seen) {
   builder.file(file.path);
   if (!file.header) {
     builder.add_finding(unread_file(file.path, file.header.error(), {}, "tensor"));
@@ -191,7 +191,7 @@ OpenedCheckpoint open_gguf(std::shared_ptr<const Directory> directory, Progress*
   CheckpointBuilder builder;
   builder.set_format(kGgufFormat);
   builder.set_directory(directory);
-  SeenNames seen;
+  FilesByName seen;
   for (const std::string& path : found.missing) builder.file(path);
   for (const GgufFile& file : found.files) add_gguf_file(builder, file, seen);
   const std::size_t tensors = seen.size();

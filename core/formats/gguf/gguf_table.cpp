@@ -12,7 +12,7 @@
 namespace shw {
 namespace {
 
-Result<bool> has_gguf_files(const DirectoryLook& look) {
+Result<bool> has_gguf_files(const DirectoryContents& look) {
   SHW_TRY(auto entries, look.entries());
   for (const Entry& entry : entries) {
     if (!is_top_file(entry)) continue;

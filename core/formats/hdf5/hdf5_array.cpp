@@ -89,7 +89,7 @@ Hdf5Type enumeration(Hdf5Cursor cursor, std::uint32_t bits, std::uint32_t size, 
   constexpr std::uint32_t kMembers = 2;
   if ((bits & 0xFFFF) != kMembers || size != 1) return kOtherType;
   const auto kind = cursor.take<std::uint8_t>();
-  const auto bits_beneath = static_cast<std::uint32_t>(cursor.take_sized(3));
+  const auto bits_beneath = static_cast<std::uint32_t>(cursor.consume_sized(3));
   const auto size_beneath = cursor.take<std::uint32_t>();
   if ((kind >> 4) == 0 || (kind >> 4) > kLastTypeVersion || size_beneath != size) return kTooShort;
   if ((kind & 15) != 0) return kOtherType;
@@ -111,7 +111,7 @@ Hdf5Type enumeration(Hdf5Cursor cursor, std::uint32_t bits, std::uint32_t size, 
 Hdf5Type hdf5_type_of(BytesView body) {
   Hdf5Cursor cursor(body);
   const auto kind = cursor.take<std::uint8_t>();
-  const auto bits = static_cast<std::uint32_t>(cursor.take_sized(3));
+  const auto bits = static_cast<std::uint32_t>(cursor.consume_sized(3));
   const auto size = cursor.take<std::uint32_t>();
   if (!cursor.ok()) return kTooShort;
   const unsigned number = kind & 15, version = kind >> 4;
@@ -158,7 +158,7 @@ bool is_whole_number(Dtype dtype) {
 }
 
 // Reads an integer of the type in its byte order.
-std::int64_t take_attribute_number(Hdf5Cursor& cursor, const Hdf5Type& type) {
+std::int64_t consume_attribute_number(Hdf5Cursor& cursor, const Hdf5Type& type) {
   const std::size_t size = size_of(type.dtype);
   std::uint64_t number = 0;
   for (std::size_t i = 0; i < size; ++i) {
@@ -191,7 +191,7 @@ std::optional<Hdf5NamedExtents> attribute_of(BytesView body) {
   if (version < 1 || version > 3) return std::nullopt;
   auto padded = [&](std::size_t size) { return version == 1 ? (size + 7) / 8 * 8 : size; };
   Hdf5NamedExtents out;
-  out.name = cursor.take_text(padded(name_size));
+  out.name = cursor.consume_text(padded(name_size));
   out.name.resize(std::min(out.name.find('\0'), out.name.size()));
   const std::size_t type_at = cursor.at();
   cursor.skip(padded(type_size));
@@ -206,7 +206,7 @@ std::optional<Hdf5NamedExtents> attribute_of(BytesView body) {
   if (is_shared || !is_list || !is_whole_number(type.dtype)) return out;
   Extents numbers;
   for (std::int64_t i = 0; i < space.shape[0]; ++i)
-    numbers.push_back(take_attribute_number(cursor, type));
+    numbers.push_back(consume_attribute_number(cursor, type));
   if (cursor.ok()) out.numbers = std::move(numbers);
   return out;
 }

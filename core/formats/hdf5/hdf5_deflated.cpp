@@ -80,7 +80,7 @@ std::optional<std::uint64_t> rows_of_tile(const Checkpoint& checkpoint, ChunkId 
   for (std::string_view word : checkpoint.transforms(chunk)) {
     if (!word.starts_with(kTileRows)) continue;
     word.remove_prefix(kTileRows.size());
-    return take_number(word);
+    return consume_number(word);
   }
   return std::nullopt;
 }

@@ -15,7 +15,7 @@ std::optional<std::uint32_t> rank_in_name(std::string_view path) {
   if (at == std::string_view::npos) return std::nullopt;
   name.remove_prefix(at + 4);
   if (name.starts_with('_') || name.starts_with('-')) name.remove_prefix(1);
-  return take_number(name);
+  return consume_number(name);
 }
 
 constexpr Codec kUnreadCodecs[] = {

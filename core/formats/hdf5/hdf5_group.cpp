@@ -131,7 +131,7 @@ Result<Hdf5Link> Hdf5Objects::link_of(const Hdf5Message& message) const {
   const bool is_known = (flags & ~kFlagsKnown) == 0 && characters <= kUtf8 &&
                         (kind == kHard || kind == kSoft || kind >= kExternal);
   Hdf5Link link;
-  link.name = cursor.take_text(cursor.take_sized(std::size_t{1} << (flags & 3)));
+  link.name = cursor.consume_text(cursor.consume_sized(std::size_t{1} << (flags & 3)));
   link.kind = kind == kHard       ? Hdf5LinkKind::kHard
               : kind == kSoft     ? Hdf5LinkKind::kSoft
               : kind == kExternal ? Hdf5LinkKind::kExternal
@@ -142,7 +142,7 @@ Result<Hdf5Link> Hdf5Objects::link_of(const Hdf5Message& message) const {
     cursor.skip(1);
     length = std::max<std::size_t>(length, 1) - 1;
   }
-  link.target = cursor.take_text(length);
+  link.target = cursor.consume_text(length);
   link.target.resize(std::min(link.target.find('\0'), link.target.size()));
   if (version != 1 || !is_known || !cursor.ok() || link.name.empty() ||
       (kind == kSoft && length == 0))

@@ -178,7 +178,7 @@ Status Hdf5Objects::add_messages(const Hdf5Block& block, const MessageHead& head
   Hdf5Cursor cursor(block.bytes, block.first);
   while (cursor.left() >= size_of_head) {
     Hdf5Message message;
-    message.type = static_cast<std::uint16_t>(cursor.take_sized(head.type_bytes));
+    message.type = static_cast<std::uint16_t>(cursor.consume_sized(head.type_bytes));
     const auto size = cursor.take<std::uint16_t>();
     const auto flags = cursor.take<std::uint8_t>();
     message.is_shared = (flags & kHdf5Shared) != 0;
@@ -264,7 +264,7 @@ Result<std::vector<Hdf5Message>> Hdf5Objects::new_messages(std::uint64_t address
     return damaged("an object header has flags that no version has", address);
   if (flags & 0x20) cursor.skip(16);
   if (flags & 0x10) cursor.skip(4);
-  const std::uint64_t length = cursor.take_sized(std::size_t{1} << (flags & 3));
+  const std::uint64_t length = cursor.consume_sized(std::size_t{1} << (flags & 3));
   if (!cursor.ok() || length > kMostHeader) return damaged("an object header cannot be", address);
   SHW_TRY(Bytes bytes, read_checked(address, cursor.at() + length));
   const bool has_order = (flags & 4) != 0;

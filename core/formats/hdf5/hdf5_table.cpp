@@ -13,7 +13,7 @@ namespace {
 
 // True for an index of Keras, a zip with the name of Keras' archive, or an HDF5 file with a usual
 // name; if it is the only file, with any name.
-Result<bool> has_hdf5_files(const DirectoryLook& look) {
+Result<bool> has_hdf5_files(const DirectoryContents& look) {
   SHW_TRY(auto entries, look.entries());
   for (const Entry& entry : entries) {
     if (!is_top_file(entry)) continue;

@@ -21,7 +21,7 @@ struct Hdf5TileKey {
   Extents at;
 };
 
-Hdf5TileKey take_key(Hdf5Cursor& cursor, std::size_t ndim) {
+Hdf5TileKey consume_key(Hdf5Cursor& cursor, std::size_t ndim) {
   Hdf5TileKey key;
   key.length = cursor.take<std::uint32_t>();
   key.left_out = cursor.take<std::uint32_t>();
@@ -104,10 +104,10 @@ Status Hdf5Objects::add_tiles(const Hdf5TileNode& node, Hdf5TileWay& way, Hdf5Ar
   const std::size_t ndim = array.shape.size(), key_size = 8 * (ndim + 2);
   SHW_TRY(Bytes body, read_described(node.address + 24, count * (key_size + 8) + key_size));
   Hdf5Cursor cursor(body);
-  Hdf5TileKey key = take_key(cursor, ndim);
+  Hdf5TileKey key = consume_key(cursor, ndim);
   for (std::size_t i = 0; i < count; ++i) {
     const auto child = cursor.take<std::uint64_t>();
-    Hdf5TileKey next = take_key(cursor, ndim);
+    Hdf5TileKey next = consume_key(cursor, ndim);
     if (!is_on_grid(key.at, array) || !is_on_grid(next.at, array) || !is_before(key.at, next.at))
       return damaged("the keys of a tree of tiles are not those of its tiles", node.address);
     if (level > 0) {

@@ -19,7 +19,7 @@ std::int64_t ChunkStorage::begin_of(const Box& box) const {
   return begin;
 }
 
-bool ChunkStorage::lies_in_one_run(const Box& box, std::size_t element) const {
+bool ChunkStorage::is_one_byte_run(const Box& box, std::size_t element) const {
   auto next = static_cast<std::int64_t>(element);
   for (std::size_t d = box.sizes.size(); d-- > 0;) {
     if (box.sizes[d] == 1) continue;

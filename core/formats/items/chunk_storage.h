@@ -29,7 +29,7 @@ struct ChunkStorage {
   // Byte of the storage at the first element of a box.
   std::int64_t begin_of(const Box& box) const;
   // True if the elements of a box are contiguous in the storage, in row-major order.
-  bool lies_in_one_run(const Box& box, std::size_t element) const;
+  bool is_one_byte_run(const Box& box, std::size_t element) const;
 };
 
 // The storage as the item's own header describes it.

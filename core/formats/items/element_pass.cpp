@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kPiece = std::int64_t{4} << 20;  // bytes of a box that is read at once
 
 // True if the elements form one byte run without gaps: row-major in some order of dims.
-bool lies_in_one_run(const ItemHeader& header) {
+bool is_one_byte_run(const ItemHeader& header) {
   std::vector<std::size_t> order(header.sizes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::erase_if(order, [&](std::size_t d) { return header.sizes[d] == 1; });
@@ -73,7 +73,7 @@ Status pass_pieces(const Checkpoint& checkpoint, ChunkId chunk, const ExtentVisi
 
 }  // namespace
 
-Status pass_boxes(ItemCursor& items, ChunkId chunk, const Box& all, const TakeBox& take,
+Status pass_boxes(ItemCursor& items, ChunkId chunk, const Box& all, const BoxSink& take,
                   const Progress* progress) {
   SHW_TRY(const ItemHeader header, items.header(chunk));
   if (!is_as_recorded(items.checkpoint(), chunk, header) || size_of(header.dtype) == 0)
@@ -112,7 +112,7 @@ Result<std::int64_t> pass_elements(ItemCursor& items, ChunkId chunk, ElementRang
                            size_of(header.dtype) != 0 && count && range.last <= *count;
   if (!as_recorded) return tl::unexpected<Error>(not_as_recorded(checkpoint, chunk, header));
   if (*count == 0) return 0;
-  const bool in_one_run = lies_in_one_run(header);
+  const bool in_one_run = is_one_byte_run(header);
   if (in_one_run && !header.compressed) {
     SHW_CHECK(pass_run(item, range, parts, progress));
     return range.last - range.first;
@@ -129,7 +129,7 @@ Result<std::int64_t> pass_elements(ItemCursor& items, ChunkId chunk, ElementRang
   return *count;
 }
 
-ConstantRunSink counting_alike(StatisticsSums& sums) {
+ConstantRunSink counting_constant_runs(StatisticsSums& sums) {
   if (size_of(sums.dtype) > sizeof(std::uint64_t)) return nullptr;
   return [&sums](BytesView element, std::uint64_t count) -> Status {
     std::uint64_t bits = 0;

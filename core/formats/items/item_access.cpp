@@ -133,7 +133,7 @@ bool is_as_recorded(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeade
          same(header.sizes, checkpoint.sizes(chunk));
 }
 
-bool lies_as_it_is(const ItemHeader& header) {
+bool is_stored_verbatim(const ItemHeader& header) {
   return !header.compressed && passes_as_it_is(header);
 }
 

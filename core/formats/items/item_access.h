@@ -93,7 +93,7 @@ Result<std::uint64_t> tensor_size(const Checkpoint& checkpoint, TensorId tensor,
 // True if the item has the dtype and number of elements of its chunk's record.
 bool is_as_recorded(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeader& header);
 // True if the payload consists of the elements, each byte once. Ignores sign flags.
-bool lies_as_it_is(const ItemHeader& header);
+bool is_stored_verbatim(const ItemHeader& header);
 // True if the decompressed payload consists of the elements, each byte once. Ignores sign flags.
 bool passes_as_it_is(const ItemHeader& header);
 

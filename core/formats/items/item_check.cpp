@@ -47,7 +47,7 @@ Result<std::optional<FloatCounts>> count_decoded(ItemCursor& items, ChunkId chun
   };
   StatisticsSums alike(header.dtype);
   SHW_CHECK(pass_elements(items, chunk, {0, elements.value_or(0)}, parts, progress,
-                          counting_alike(alike)));
+                          counting_constant_runs(alike)));
   if (!is_counted) return std::nullopt;
   FloatCounts counts = counter.counts();
   return counts += counts_in(alike);
@@ -70,7 +70,7 @@ Result<std::optional<FloatCounts>> count_floats(ItemCursor& items, ChunkId chunk
       !is_checked_by_decoding(checkpoint, chunk, header))
     return std::nullopt;
   if (watch.seen) return counts_of(watch, header.dtype, numbers);
-  if (!lies_as_it_is(header)) {
+  if (!is_stored_verbatim(header)) {
     const bool is_asked =
         can_be_counted(header.dtype) || is_checked_by_decoding(checkpoint, chunk, header);
     return is_asked ? count_decoded(items, chunk, header, progress) : std::nullopt;

@@ -79,7 +79,7 @@ bool ItemCursor::is_hole(ChunkId chunk, const Box& box) {
   if (!found || is_empty(box)) return false;
   const ItemHeader& header = (*found)->header;
   const ChunkStorage& storage = (*found)->storage;
-  if (!storage.is_stored || !lies_inside(box.offsets, box.sizes, header.sizes)) return false;
+  if (!storage.is_stored || !is_inside(box.offsets, box.sizes, header.sizes)) return false;
   auto inside = stored(storage);
   if (!inside) return false;
   // Reads from the first to the last byte of the box, gaps included.
@@ -126,7 +126,7 @@ Status ItemCursor::read_streaming(ChunkId chunk, const Box& box, Bytes& to) {
 
 Status ItemCursor::read_from(ChunkId chunk, const Item& item, const Box& box, Bytes& to) {
   const std::size_t element = size_of(item.header.dtype);
-  if (element == 0 || !lies_inside(box.offsets, box.sizes, item.header.sizes))
+  if (element == 0 || !is_inside(box.offsets, box.sizes, item.header.sizes))
     return fail(
         ErrorKind::kUsage, "a chunk has no box " + to_text(box),
         Place{.file = {}, .tensor = std::string(checkpoint_.fqn(checkpoint_.tensor_of(chunk)))});
@@ -158,7 +158,7 @@ Result<ItemCursor::SelectedBox> ItemCursor::selected(ChunkId chunk, const Box& b
   SelectedBox selected{chunk, box, nullptr, 0, {}};
   const std::size_t element = size_of(checkpoint_.dtype(checkpoint_.tensor_of(chunk)));
   SHW_TRY(ChunkStorage storage, this->storage(chunk));
-  if (!storage.is_stored || !storage.lies_in_one_run(box, element)) {
+  if (!storage.is_stored || !storage.is_one_byte_run(box, element)) {
     SHW_CHECK(read(chunk, box, copy_));
     return selected;
   }

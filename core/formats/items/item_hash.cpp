@@ -37,8 +37,8 @@ BytesView part_in(BytesView bytes, std::uint64_t at, std::uint64_t begin, std::u
 
 // Hashes all stored bytes of an item. `also`, which may be null, receives them with their position
 // in the source.
-using TakeBytes = std::function<void(std::uint64_t at, BytesView bytes)>;
-Result<Hash128> hash_range(const ItemRange& range, const TakeBytes& also, Progress* progress) {
+using BytesSink = std::function<void(std::uint64_t at, BytesView bytes)>;
+Result<Hash128> hash_range(const ItemRange& range, const BytesSink& also, Progress* progress) {
   RunningHash hash;
   std::uint64_t at = range.offset;
   ExtentVisitor parts;
@@ -238,7 +238,7 @@ Result<HashedElements> hash_and_fingerprint(ItemCursor& items, ChunkId chunk, Pr
   Box box = box_of(checkpoint, chunk);
   auto place = checkpoint.item(chunk);
   if (!place) return not_the_chunk(checkpoint, chunk, kNoPlace);
-  if (!lies_inside(box.offsets, box.sizes, checkpoint.shape(tensor)) || size_of(dtype) == 0)
+  if (!is_inside(box.offsets, box.sizes, checkpoint.shape(tensor)) || size_of(dtype) == 0)
     return not_the_chunk(checkpoint, chunk, "is no box of its tensor");
   items.files().read_around(*place);
   SHW_TRY(OpenItem item, open_item(items.files(), checkpoint, chunk, ItemPart::kHeader));
@@ -247,7 +247,7 @@ Result<HashedElements> hash_and_fingerprint(ItemCursor& items, ChunkId chunk, Pr
     return not_the_chunk(checkpoint, chunk, "is not of the size and dtype that are recorded");
   StageClock clock(stages_of(progress), Stage::kReadBack,
                    static_cast<std::uint64_t>(std::max<std::int64_t>(place->length, 0)));
-  if (!lies_as_it_is(header) || header.conjugate || header.negative) {
+  if (!is_stored_verbatim(header) || header.conjugate || header.negative) {
     SHW_TRY(Fingerprint sum, fingerprint_in_pieces(checkpoint, chunk, progress));
     SHW_TRY(Hash128 hash, hash_item(items, *place, progress));
     return HashedElements{hash, sum};

@@ -74,7 +74,7 @@ Result<std::optional<std::vector<ByteRun>>> ranges(const Checkpoint& checkpoint,
   const ItemHeader& header = item.header;
   Place place{item.source->name(), header.payload_offset,
               std::string(checkpoint.fqn(checkpoint.tensor_of(chunk)))};
-  if (!lies_inside(box.offsets, box.sizes, header.sizes))
+  if (!is_inside(box.offsets, box.sizes, header.sizes))
     return fail(ErrorKind::kUsage, "has no such box", std::move(place));
   if (has_to_be_decoded(header)) return Ranges{};
   if (is_empty(box)) return Ranges{std::in_place};

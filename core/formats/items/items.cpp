@@ -130,7 +130,7 @@ Result<TensorValues> read_tensor(const Checkpoint& checkpoint, TensorId tensor,
   ItemFiles files(checkpoint);
   for (ChunkId chunk : checkpoint.chunks(tensor)) {
     Box box = box_of(checkpoint, chunk);
-    if (!lies_inside(box.offsets, box.sizes, values.shape))
+    if (!is_inside(box.offsets, box.sizes, values.shape))
       return fail(ErrorKind::kDamaged,
                   "the chunk at " + to_text(box.offsets) + " of sizes " + to_text(box.sizes) +
                       " does not lie inside the shape " + to_text(values.shape),
@@ -166,7 +166,7 @@ Result<TensorValues> read_first_elements(const Checkpoint& checkpoint, TensorId 
   for (ChunkId chunk : checkpoint.chunks(tensor)) {
     const Box box = box_of(checkpoint, chunk);
     // read_tensor reports the error.
-    if (!lies_inside(box.offsets, box.sizes, shape)) return read_tensor(checkpoint, tensor);
+    if (!is_inside(box.offsets, box.sizes, shape)) return read_tensor(checkpoint, tensor);
     if (is_empty(box)) continue;
     boxes.push_back(box);
     auto common = intersect(box, first);

@@ -38,7 +38,7 @@ LegacyArgs legacy_args(const PickleTree& tree, NodeId args) {
   return out;
 }
 
-void take_legacy_values(const OpenedSide& side, const std::set<std::string>& with_tensors,
+void read_legacy_values(const OpenedSide& side, const std::set<std::string>& with_tensors,
                         LegacyFile& file) {
   const PickleTree& tree = side.tree;
   const NodeId root = tree.root();
@@ -77,7 +77,7 @@ Result<LegacyFile> read_legacy_file(const Directory& directory, const std::strin
   };
   for (const SideTensor& tensor : file.tensors) take_key(tensor.path);
   for (const SideUnreadable& one : file.unreadable) take_key(one.path);
-  take_legacy_values(side, with_tensors, file);
+  read_legacy_values(side, with_tensors, file);
   return file;
 }
 
@@ -86,7 +86,7 @@ std::optional<std::uint32_t> model_chunk(const PathPart& key) {
   if (text == nullptr || !text->starts_with("model")) return std::nullopt;
   std::string_view rest = std::string_view(*text).substr(5);
   if (rest.empty()) return 0;
-  const auto number = take_number(rest);
+  const auto number = consume_number(rest);
   if (!number || !rest.empty() || *number > 4096) return std::nullopt;
   return static_cast<std::uint32_t>(*number);
 }

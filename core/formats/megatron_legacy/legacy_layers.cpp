@@ -14,7 +14,7 @@ std::optional<LayerNumber> layer_number(std::string_view name) {
     if (at != 0 && name[at - 1] != '.') continue;
     const std::size_t begin = at + kLayers.size();
     std::string_view rest = name.substr(begin);
-    const auto number = take_number(rest);
+    const auto number = consume_number(rest);
     if (number && *number < kMostLayers && rest.starts_with('.'))
       return LayerNumber{begin, name.size() - begin - rest.size(),
                          static_cast<std::uint32_t>(*number)};

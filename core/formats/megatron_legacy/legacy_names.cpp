@@ -24,7 +24,7 @@ std::optional<LegacyFolder> parse_legacy_folder(std::string_view name) {
   name.remove_prefix(kLegacyFolder.size());
   std::vector<std::uint32_t> numbers;
   while (true) {
-    const auto number = take_number(name);
+    const auto number = consume_number(name);
     if (!number || *number >= kMostLegacyRanks || numbers.size() == 3) return std::nullopt;
     numbers.push_back(static_cast<std::uint32_t>(*number));
     if (name.empty()) break;

@@ -49,7 +49,7 @@ class LegacyReading {
       builder_.add_object(
           {.fqn = std::move(value.name), .item = {}, .inlined = std::move(value.value)});
     add_missing();
-    add_missing_beside();
+    add_missing_siblings();
     for (Finding& finding : notes_.findings) builder_.add_finding(std::move(finding));
     if (auto mixed = steps_.finding("iteration")) builder_.add_finding(std::move(*mixed));
     note_unreadable();
@@ -119,7 +119,7 @@ class LegacyReading {
   }
 
   // Every model-parallel rank writes files of the same names: the optimizer's lies in each folder.
-  void add_missing_beside() {
+  void add_missing_siblings() {
     std::set<std::string> names;
     for (const auto& [folder, own] : folders_) names.insert(own.begin(), own.end());
     for (const auto& [folder, own] : folders_) {
@@ -165,7 +165,7 @@ bool has_legacy_model(std::span<const Entry> entries) {
   });
 }
 
-Result<bool> recognises_legacy(const DirectoryLook& look) {
+Result<bool> recognises_legacy(const DirectoryContents& look) {
   SHW_TRY(auto entries, look.entries());
   return has_legacy_model(entries);
 }

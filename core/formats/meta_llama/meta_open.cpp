@@ -243,7 +243,7 @@ class MetaReading {
 };
 
 // True if any of the files exists, because others may be missing.
-Result<bool> recognises_meta(const DirectoryLook& look) {
+Result<bool> recognises_meta(const DirectoryContents& look) {
   SHW_TRY(auto entries, look.entries());
   const MetaFiles files = meta_files(entries);
   if (files.empty() || look.entry("config.json").kind == EntryKind::kFile) return false;
@@ -257,7 +257,7 @@ std::optional<std::uint32_t> parse_meta_file(std::string_view name) {
   constexpr std::string_view kBegin = "consolidated.";
   if (!name.starts_with(kBegin)) return std::nullopt;
   name.remove_prefix(kBegin.size());
-  const auto rank = take_number(name);
+  const auto rank = consume_number(name);
   return rank && name == ".pth" && *rank < kMostMetaRanks ? rank : std::nullopt;
 }
 

@@ -35,7 +35,7 @@ struct NanotronName {
   std::uint32_t rank = 0, ranks = 1;
 };
 
-bool take_word(std::string_view& text, std::string_view word) {
+bool consume_word(std::string_view& text, std::string_view word) {
   if (!text.starts_with(word)) return false;
   text.remove_prefix(word.size());
   return true;
@@ -45,7 +45,7 @@ std::optional<NanotronName> nanotron_name(std::string_view path) {
   if (!path.starts_with(kModelFolder) || !path.ends_with(kSafetensorsEnd)) return std::nullopt;
   const std::size_t slash = path.rfind('/');
   std::string_view file = path.substr(slash + 1);
-  if (!take_word(file, kModelFile)) return std::nullopt;
+  if (!consume_word(file, kModelFile)) return std::nullopt;
   file.remove_suffix(kSafetensorsEnd.size());
   NanotronName name;
   name.fqn = slash > kModelFolder.size()
@@ -60,10 +60,10 @@ std::optional<NanotronName> nanotron_name(std::string_view path) {
   if (at == std::string_view::npos) return std::nullopt;
   std::string_view rest = path.substr(at + kTensorRank.size());
   name.before = std::string(path.substr(0, at + kTensorRank.size()));
-  const auto rank = take_number(rest);
+  const auto rank = consume_number(rest);
   name.after = std::string(rest);
-  if (!rank || !take_word(rest, "-of-")) return std::nullopt;
-  const auto count = take_number(rest);
+  if (!rank || !consume_word(rest, "-of-")) return std::nullopt;
+  const auto count = consume_number(rest);
   if (!count || rest != kSafetensorsEnd || *rank >= *count || *count > kMostTensorRanks)
     return std::nullopt;
   name.rank = static_cast<std::uint32_t>(*rank);
@@ -223,9 +223,9 @@ class NanotronOpening {
             bad_record(path, fmt::format("{} in {} {}.", name, path, added.error().message)));
     }
     for (const SideUnreadable& one : file->unreadable)
-      builder_.add_finding(
-          not_looked_at({path}, fmt::format("{} in {} cannot be read: {}.",
-                                            state_name(path, one.path), path, one.error.message)));
+      builder_.add_finding(not_examined_finding(
+          {path}, fmt::format("{} in {} cannot be read: {}.", state_name(path, one.path), path,
+                              one.error.message)));
   }
 
   std::shared_ptr<const Directory> directory_;
@@ -245,7 +245,7 @@ constexpr Format kNanotronFormat = {
     .codec = &kRawCodec,
 };
 
-Result<bool> has_nanotron(const DirectoryLook& look) {
+Result<bool> has_nanotron(const DirectoryContents& look) {
   if (look.entry(kNanotronMetadata).kind != EntryKind::kFile) return false;
   SHW_TRY(auto entries, look.entries());
   return std::any_of(entries.begin(), entries.end(),

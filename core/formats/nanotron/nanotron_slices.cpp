@@ -39,7 +39,7 @@ tl::unexpected<Error> no_slices(std::string what) {
 }
 
 // Parses "0,4,None" for an axis of `size`.
-bool take_slice(std::string_view text, std::int64_t size, Box& box) {
+bool parse_slice(std::string_view text, std::int64_t size, Box& box) {
   const auto parts = parts_between(text, ',');
   if (parts.size() != 3) return false;
   const auto start = parts[0] == "None" ? std::optional<std::int64_t>(0) : whole_number(parts[0]);
@@ -55,7 +55,7 @@ Result<Box> box_of_slices(std::string_view text, const Extents& sizes) {
   const auto slices = parts_between(text, '|');
   Box box;
   for (std::size_t d = 0; d < slices.size() && d < sizes.size(); ++d) {
-    if (!take_slice(slices[d], sizes[d], box)) break;
+    if (!parse_slice(slices[d], sizes[d], box)) break;
   }
   if (slices.size() != sizes.size() || box.sizes.size() != sizes.size())
     return no_slices("the slices " + std::string(text.substr(0, 200)) + " do not lie in " +

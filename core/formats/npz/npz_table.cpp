@@ -9,7 +9,7 @@
 namespace shw {
 namespace {
 
-Result<bool> has_npz_files(const DirectoryLook& look) {
+Result<bool> has_npz_files(const DirectoryContents& look) {
   SHW_TRY(auto entries, look.entries());
   return std::any_of(entries.begin(), entries.end(), [](const Entry& entry) {
     return is_top_file(entry) &&

@@ -57,7 +57,8 @@ Result<Bytes> body_of(const ByteSource& source, std::uint64_t offset, std::uint6
 }
 
 // Reads a text that shares a prefix with the previous one.
-bool take_joined(OcdbtCursor& cursor, std::uint64_t shared, std::uint64_t rest, std::string& text) {
+bool consume_joined(OcdbtCursor& cursor, std::uint64_t shared, std::uint64_t rest,
+                    std::string& text) {
   if (shared > text.size() || rest > kMostKey || shared + rest > kMostKey) {
     cursor.fail();
     return false;
@@ -79,14 +80,14 @@ struct OcdbtFiles {
   std::vector<std::string> paths, bases;
 };
 
-OcdbtFiles take_files(OcdbtCursor& cursor, const std::string& around) {
+OcdbtFiles consume_files(OcdbtCursor& cursor, const std::string& around) {
   OcdbtFiles files;
   const std::uint64_t count = cursor.number();
   const auto shared = shared_of(cursor, count);
   const auto rest = cursor.numbers(count), bases = cursor.numbers(count);
   std::string path;
   for (std::size_t i = 0; cursor.ok() && i < rest.size(); ++i) {
-    if (!take_joined(cursor, shared[i], rest[i], path) || bases[i] > path.size()) {
+    if (!consume_joined(cursor, shared[i], rest[i], path) || bases[i] > path.size()) {
       cursor.fail();
       break;
     }
@@ -121,7 +122,7 @@ class OcdbtReader {
     cursor.numbers(2);
     cursor.byte();
     if (cursor.number() == 1) cursor.take(4);
-    const OcdbtFiles files = take_files(cursor, "");
+    const OcdbtFiles files = consume_files(cursor, "");
     const std::uint64_t count = cursor.number();
     const auto generations = cursor.numbers(count);
     const BytesView heights = cursor.take(count);
@@ -154,8 +155,8 @@ class OcdbtReader {
     OcdbtCursor cursor(body);
     if (cursor.byte() != place.height)
       return damaged_at(place.file, place.offset, "a node is not of the height that is named");
-    const OcdbtFiles files = take_files(cursor, place.base);
-    const Keys keys = take_keys(cursor, place.height > 0);
+    const OcdbtFiles files = consume_files(cursor, place.base);
+    const Keys keys = parse_keys(cursor, place.height > 0);
     const bool is_read =
         cursor.ok() &&
         (place.height > 0 ? true : add_values(cursor, place, prefix, keys, files, body));
@@ -171,7 +172,7 @@ class OcdbtReader {
     std::vector<std::uint64_t> left_out;  // number of key bytes that a child's keys omit
   };
 
-  Keys take_keys(OcdbtCursor& cursor, bool is_interior) {
+  Keys parse_keys(OcdbtCursor& cursor, bool is_interior) {
     Keys keys;
     const std::uint64_t count = cursor.number();
     const auto shared = shared_of(cursor, count);
@@ -179,7 +180,7 @@ class OcdbtReader {
     if (is_interior) keys.left_out = cursor.numbers(count);
     std::string key;
     for (std::size_t i = 0; cursor.ok() && i < rest.size(); ++i) {
-      if (!take_joined(cursor, shared[i], rest[i], key)) break;
+      if (!consume_joined(cursor, shared[i], rest[i], key)) break;
       key_bytes_ += key.size();
       if (key_bytes_ > kMostKeyBytes) cursor.fail();
       keys.keys.push_back(key);

@@ -100,9 +100,9 @@ void report_others(CheckpointBuilder& builder, const std::string& path, const Or
   std::vector<std::string> names;
   for (const std::string& one : tree.others) names.push_back(prefix + one);
   builder.add_finding(
-      not_looked_at({path}, fmt::format("{} of the tree {} of a type that is not read: {}.",
-                                        plural(names.size(), "entry"),
-                                        names.size() == 1 ? "is" : "are", some_of(names))));
+      not_examined_finding({path}, fmt::format("{} of the tree {} of a type that is not read: {}.",
+                                               plural(names.size(), "entry"),
+                                               names.size() == 1 ? "is" : "are", some_of(names))));
 }
 
 Status add_item(CheckpointBuilder& builder, FolderWithNodes& folder, const std::string& item,

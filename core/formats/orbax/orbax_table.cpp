@@ -13,7 +13,7 @@ namespace {
 
 // True if there is Orbax metadata, or an array in the folder or a direct subfolder. A folder of
 // steps has arrays further down and is not a checkpoint.
-Result<bool> is_orbax(const DirectoryLook& look) {
+Result<bool> is_orbax(const DirectoryContents& look) {
   for (std::string_view file : {kOrbaxCheckpointMetadata, kOrbaxMetadata, kOcdbtManifest}) {
     if (look.entry(file).kind == EntryKind::kFile) return true;
   }

@@ -44,7 +44,7 @@ Result<Extents> extents_of(const Json& value, std::string_view what, std::int64_
   return extents;
 }
 
-Status take_grid(const Json& shape, const Json& chunk, ZarrArray& array) {
+Status parse_grid(const Json& shape, const Json& chunk, ZarrArray& array) {
   SHW_TRY(array.shape, extents_of(shape, "shape", 0));
   SHW_TRY(array.chunk, extents_of(chunk, "shape of chunks", 1));
   if (array.shape.size() != array.chunk.size())
@@ -55,7 +55,7 @@ Status take_grid(const Json& shape, const Json& chunk, ZarrArray& array) {
 }
 
 // Parses numpy's code ("<f4", "|b1"), or a name where numpy has no code ("bfloat16").
-Status take_zarr_two_dtype(const Json& value, ZarrArray& array) {
+Status parse_zarr_two_dtype(const Json& value, ZarrArray& array) {
   const std::string text = text_of(value);
   const NumpyDtype numpy = numpy_dtype(text);
   array.dtype = numpy.dtype;
@@ -68,7 +68,7 @@ Status take_zarr_two_dtype(const Json& value, ZarrArray& array) {
   return {};
 }
 
-Status take_compressor(const std::string& id, ZarrArray& array) {
+Status parse_compressor(const std::string& id, ZarrArray& array) {
   constexpr std::pair<std::string_view, ZarrCompression> kKinds[] = {
       {"zstd", ZarrCompression::kZstd},
       {"gzip", ZarrCompression::kGzip},
@@ -95,12 +95,12 @@ bool is_zero(const Json& fill) {
 Result<std::optional<ZarrArray>> parse_zarr_two(const Json& json) {
   ZarrArray array;
   if (member(json, "zarr_format") != 2) return damaged_zarr("is not of zarr format 2");
-  SHW_CHECK(take_grid(member(json, "shape"), member(json, "chunks"), array));
-  SHW_CHECK(take_zarr_two_dtype(member(json, "dtype"), array));
+  SHW_CHECK(parse_grid(member(json, "shape"), member(json, "chunks"), array));
+  SHW_CHECK(parse_zarr_two_dtype(member(json, "dtype"), array));
   if (const Json& filters = member(json, "filters"); filters.is_array() && !filters.empty())
     return unread_zarr("has filters, which are not read");
   if (const Json& compressor = member(json, "compressor"); !compressor.is_null())
-    SHW_CHECK(take_compressor(text_of(member(compressor, "id")), array));
+    SHW_CHECK(parse_compressor(text_of(member(compressor, "id")), array));
   array.is_column_major = text_of(member(json, "order")) == "F";
   if (text_of(member(json, "dimension_separator")) == "/") array.separator = '/';
   array.fill_is_zero = is_zero(member(json, "fill_value"));
@@ -108,9 +108,9 @@ Result<std::optional<ZarrArray>> parse_zarr_two(const Json& json) {
 }
 
 // Parses the codecs from elements to bytes and from bytes to bytes.
-Status take_codecs(const Json& codecs, ZarrArray& array, bool is_inside);
+Status parse_codecs(const Json& codecs, ZarrArray& array, bool is_inside);
 
-Status take_shards(const Json& configuration, ZarrArray& array) {
+Status parse_shards(const Json& configuration, ZarrArray& array) {
   SHW_TRY(array.inner,
           extents_of(member(configuration, "chunk_shape"), "shape of inner chunks", 1));
   array.is_sharded = true;
@@ -130,17 +130,17 @@ Status take_shards(const Json& configuration, ZarrArray& array) {
     else if (name != "bytes" || text_of(member(member(codec, "configuration"), "endian")) == "big")
       return unread_zarr("keeps the index of its shards in a form that is not read");
   }
-  return take_codecs(member(configuration, "codecs"), array, true);
+  return parse_codecs(member(configuration, "codecs"), array, true);
 }
 
-Status take_codecs(const Json& codecs, ZarrArray& array, bool is_inside) {
+Status parse_codecs(const Json& codecs, ZarrArray& array, bool is_inside) {
   if (!codecs.is_array() || codecs.empty()) return damaged_zarr("has no codecs");
   bool are_bytes = false;
   for (const Json& codec : codecs) {
     const std::string name = codec.is_string() ? text_of(codec) : text_of(member(codec, "name"));
     const Json& configuration = member(codec, "configuration");
     if (name == "sharding_indexed" && !is_inside && codecs.size() == 1)
-      return take_shards(configuration, array);
+      return parse_shards(configuration, array);
     if (name == "bytes" && !are_bytes) {
       are_bytes = true;
       array.pipe.is_big_endian =
@@ -148,7 +148,7 @@ Status take_codecs(const Json& codecs, ZarrArray& array, bool is_inside) {
     } else if (name == "crc32c" && are_bytes && !array.pipe.has_checksum) {
       array.pipe.has_checksum = true;
     } else if (are_bytes && !array.pipe.has_checksum && name != "bytes") {
-      SHW_CHECK(take_compressor(name, array));
+      SHW_CHECK(parse_compressor(name, array));
     } else {
       return unread_zarr(fmt::format("has the codec {}, which is not read here", name));
     }
@@ -163,8 +163,8 @@ Result<std::optional<ZarrArray>> parse_zarr_three(const Json& json) {
   const Json& grid = member(json, "chunk_grid");
   if (text_of(member(grid, "name")) != "regular")
     return unread_zarr("has a grid of chunks that is not regular");
-  SHW_CHECK(take_grid(member(json, "shape"), member(member(grid, "configuration"), "chunk_shape"),
-                      array));
+  SHW_CHECK(parse_grid(member(json, "shape"), member(member(grid, "configuration"), "chunk_shape"),
+                       array));
   const std::string type = text_of(member(json, "data_type"));
   array.dtype = dtype_from_torch(type).value_or(Dtype::kUnknown);
   if (array.dtype == Dtype::kUnknown)
@@ -178,7 +178,7 @@ Result<std::optional<ZarrArray>> parse_zarr_three(const Json& json) {
   const std::string separator = text_of(member(member(keys, "configuration"), "separator"));
   array.separator = separator.empty() ? (is_default ? '/' : '.') : separator.front();
   array.fill_is_zero = is_zero(member(json, "fill_value"));
-  SHW_CHECK(take_codecs(member(json, "codecs"), array, false));
+  SHW_CHECK(parse_codecs(member(json, "codecs"), array, false));
   return std::optional(std::move(array));
 }
 

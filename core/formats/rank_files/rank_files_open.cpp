@@ -156,7 +156,7 @@ bool has_placements(const Directory& directory, const std::string& path, std::ui
          });
 }
 
-Result<bool> has_rank_files(const DirectoryLook& look) {
+Result<bool> has_rank_files(const DirectoryContents& look) {
   SHW_TRY(auto entries, look.entries());
   const bool are_named = std::any_of(entries.begin(), entries.end(), [](const Entry& entry) {
     return is_top_file(entry) && parse_rank_file(entry.path).has_value();

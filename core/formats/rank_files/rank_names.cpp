@@ -29,7 +29,7 @@ std::optional<NumberedName> parse_numbered(std::string_view name) {
   std::string_view rest = name.substr(word + kRank.size());
   if (rest.starts_with('_') || rest.starts_with('-')) rest.remove_prefix(1);
   const std::string before(name.substr(0, name.size() - rest.size()));
-  const auto rank = take_number(rest);
+  const auto rank = consume_number(rest);
   const bool is_file = rest == ".pt" || rest == ".pth" || rest == ".bin";
   if (!rank || !is_file || *rank >= kMostFileRanks) return std::nullopt;
   return NumberedName{before + std::string(rest), static_cast<std::uint32_t>(*rank)};
@@ -41,11 +41,11 @@ std::optional<RankFileName> parse_rank_file(std::string_view name) {
   const std::size_t mark = name.find(kWorldMark);
   if (mark == std::string_view::npos || mark == 0) return std::nullopt;
   std::string_view rest = name.substr(mark + kWorldMark.size());
-  auto ranks = take_number(rest);
+  auto ranks = consume_number(rest);
   constexpr std::string_view kRank = "_rank_";
   if (!ranks || !rest.starts_with(kRank)) return std::nullopt;
   rest.remove_prefix(kRank.size());
-  auto rank = take_number(rest);
+  auto rank = consume_number(rest);
   if (!rank || rest != ".pt" || *ranks == 0 || *ranks > kMostFileRanks || *rank >= *ranks)
     return std::nullopt;
   return RankFileName{std::string(name.substr(0, mark)), *ranks, *rank};

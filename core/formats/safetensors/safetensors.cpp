@@ -124,7 +124,7 @@ void choose_holders(FoundFiles& found, const Directory& directory) {
     const Result<FileHeader>& file = found.headers.at(path);
     if (file) held.push_back(indexed_file(*file));
   }
-  auto holders = files_that_hold(held, *found.index, single_beside(*found.index_path));
+  auto holders = files_containing(held, *found.index, single_file_name(*found.index_path));
   if (holders.empty())
     choose_named(found, directory);
   else
@@ -193,11 +193,11 @@ void take_earlier_saves(FoundFiles& found) {
 Result<FoundFiles> find_files(const Directory& directory, Progress* progress) {
   FoundFiles found;
   SHW_TRY(found.paths, list_files(directory));
-  found.adapters = take_adapters(found.paths);
+  found.adapters = extract_adapters(found.paths);
   found.index_path = find_safetensors_index(directory);
   if (!found.index_path) {
-    found.steps = take_steps(found.paths);
-    found.variants = take_variants(found.paths, directory);
+    found.steps = extract_older_steps(found.paths);
+    found.variants = extract_variants(found.paths, directory);
     read_headers(found, directory, progress);
     if (!is_cancelled(progress)) take_earlier_saves(found);
     return found;
@@ -500,10 +500,11 @@ Result<std::shared_ptr<const Checkpoint>> open_safetensors(
   }
   check_files(builder, found, files, sharded, *directory);
   if (found.finding) builder.add_finding(std::move(*found.finding));
-  if (!found.adapters.empty()) builder.add_finding(beside_model(found.adapters));
+  if (!found.adapters.empty()) builder.add_finding(adapters_finding(found.adapters));
   if (!found.variants.empty())
-    builder.add_finding(variants_beside(found.variants, found.paths.front()));
-  if (!found.steps.empty()) builder.add_finding(steps_beside(found.steps, found.paths.front()));
+    builder.add_finding(variants_finding(found.variants, found.paths.front()));
+  if (!found.steps.empty())
+    builder.add_finding(older_steps_finding(found.steps, found.paths.front()));
   std::shared_ptr<const Checkpoint> checkpoint;
   if (!is_cancelled(progress)) checkpoint = builder.finish(progress);
   destroy_in_background(

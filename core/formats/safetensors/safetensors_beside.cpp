@@ -32,8 +32,8 @@ std::string_view stem_of_variant(std::string_view path) {
 
 }  // namespace
 
-std::vector<std::string> take_variants(std::vector<std::string>& paths,
-                                       const Directory& directory) {
+std::vector<std::string> extract_variants(std::vector<std::string>& paths,
+                                          const Directory& directory) {
   auto has_stem = [&](std::string_view stem) {
     return std::any_of(paths.begin(), paths.end(),
                        [&](const std::string& path) { return model_stem(path) == stem; });
@@ -51,7 +51,7 @@ std::vector<std::string> take_variants(std::vector<std::string>& paths,
   return aside;
 }
 
-Finding variants_beside(const std::vector<std::string>& variants, const std::string& opened) {
+Finding variants_finding(const std::vector<std::string>& variants, const std::string& opened) {
   Finding finding = read_note(
       variants.front(),
       fmt::format("Opened {}, which a loader takes unless it is told otherwise. Not looked at: {}, "
@@ -66,7 +66,7 @@ Finding variants_beside(const std::vector<std::string>& variants, const std::str
 
 // Removes adapters from the paths, since PEFT saves them next to the model. Without a model the
 // adapter is the checkpoint.
-std::vector<std::string> take_adapters(std::vector<std::string>& paths) {
+std::vector<std::string> extract_adapters(std::vector<std::string>& paths) {
   auto is_adapter = [](const std::string& path) { return model_stem(path) == kAdapterStem; };
   const bool has_model = std::any_of(paths.begin(), paths.end(), [&](const std::string& path) {
     return !model_stem(path).empty() && !is_adapter(path);
@@ -78,7 +78,7 @@ std::vector<std::string> take_adapters(std::vector<std::string>& paths) {
   return adapters;
 }
 
-Finding beside_model(const std::vector<std::string>& adapters) {
+Finding adapters_finding(const std::vector<std::string>& adapters) {
   Finding finding = read_note(
       adapters.front(),
       fmt::format(
@@ -89,7 +89,7 @@ Finding beside_model(const std::vector<std::string>& adapters) {
   return finding;
 }
 
-std::vector<std::string> take_steps(std::vector<std::string>& paths) {
+std::vector<std::string> extract_older_steps(std::vector<std::string>& paths) {
   constexpr auto kFinal =
       std::to_array<std::string_view>({"adapters.safetensors", "final_adapters.safetensors"});
   constexpr std::string_view kStepEnding = "_adapters.safetensors";
@@ -112,7 +112,7 @@ std::vector<std::string> take_steps(std::vector<std::string>& paths) {
   return steps;
 }
 
-Finding steps_beside(const std::vector<std::string>& steps, const std::string& opened) {
+Finding older_steps_finding(const std::vector<std::string>& steps, const std::string& opened) {
   Finding finding = read_note(
       steps.front(),
       fmt::format("Opened {}, the newest save of this training. Not looked at: {}, {} of it. "

@@ -13,8 +13,8 @@
 namespace shw {
 
 // Removes adapters from `paths` and returns them, if there is also a model.
-std::vector<std::string> take_adapters(std::vector<std::string>& paths);
-Finding beside_model(const std::vector<std::string>& adapters);
+std::vector<std::string> extract_adapters(std::vector<std::string>& paths);
+Finding adapters_finding(const std::vector<std::string>& adapters);
 
 // An error if files of several programs each contain a whole model.
 std::optional<Error> find_other_models(const Directory& directory,
@@ -23,12 +23,13 @@ std::optional<Error> find_other_models(const Directory& directory,
 // Removes other forms of an existing model, which loaders read only on request:
 // "model.fp16.safetensors" next to model.safetensors, and in a folder of transformers
 // consolidated.safetensors.
-std::vector<std::string> take_variants(std::vector<std::string>& paths, const Directory& directory);
-Finding variants_beside(const std::vector<std::string>& variants, const std::string& opened);
+std::vector<std::string> extract_variants(std::vector<std::string>& paths,
+                                          const Directory& directory);
+Finding variants_finding(const std::vector<std::string>& variants, const std::string& opened);
 
 // Removes mlx-lm's training steps ("0000100_adapters.safetensors") if the final adapters exist;
 // otherwise all steps except the newest.
-std::vector<std::string> take_steps(std::vector<std::string>& paths);
-Finding steps_beside(const std::vector<std::string>& steps, const std::string& opened);
+std::vector<std::string> extract_older_steps(std::vector<std::string>& paths);
+Finding older_steps_finding(const std::vector<std::string>& steps, const std::string& opened);
 
 }  // namespace shw

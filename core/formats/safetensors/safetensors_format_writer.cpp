@@ -164,7 +164,7 @@ IndexChange index_change(const Checkpoint& source, const Outputs& outputs,
     for (ChunkId chunk : source.chunks(*tensor.before))
       count(source.sizes(chunk), source.dtype(*tensor.before), -1);
   }
-  for (const MadeTile& made : laid_out.made)
+  for (const WrittenTile& made : laid_out.made)
     change.homes[outputs.tensors[made.tensor].fqn].push_back(laid_out.files[made.file].path);
   return change;
 }
@@ -173,7 +173,7 @@ IndexChange index_change(const Checkpoint& source, const Outputs& outputs,
 // no other files. Then an index could only become wrong.
 bool needs_no_index(const Directory& directory, const std::string& index,
                     const IndexChange& change) {
-  const std::string single = single_beside(index);
+  const std::string single = single_file_name(index);
   const bool is_single =
       !change.homes.empty() &&
       std::all_of(change.homes.begin(), change.homes.end(), [&](const auto& home) {

@@ -22,7 +22,7 @@ std::optional<ShardName> shard_name(std::string_view path) {
   auto take = [&](std::string_view before, std::uint32_t& number) {
     if (!name.starts_with(before)) return false;
     name.remove_prefix(before.size());
-    auto taken = take_number(name);
+    auto taken = consume_number(name);
     number = taken.value_or(0);
     return taken.has_value();
   };

@@ -91,7 +91,7 @@ std::optional<std::string> find_safetensors_index(const Directory& directory) {
   return found;
 }
 
-std::string single_beside(const std::string& index) {
+std::string single_file_name(const std::string& index) {
   return index.substr(0, index.rfind(".index.json"));
 }
 

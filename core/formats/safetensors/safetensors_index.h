@@ -35,6 +35,6 @@ Result<std::optional<std::string>> changed_index(const ByteSource& source,
                                                  const IndexChange& change);
 
 // The single file that a model with this index would be: "model.safetensors".
-std::string single_beside(const std::string& index);
+std::string single_file_name(const std::string& index);
 
 }  // namespace shw

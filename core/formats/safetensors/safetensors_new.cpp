@@ -75,7 +75,7 @@ std::string new_safetensors_index(const Outputs& outputs, const LaidOut& laid_ou
   std::uint64_t total = 0, elements = 0;
   std::set<std::uint32_t> files;
   nlohmann::json places = nlohmann::json::object();
-  for (const MadeTile& made : laid_out.made) {
+  for (const WrittenTile& made : laid_out.made) {
     if (&homes.of(made.tensor) != &home) continue;
     const OutputTensor& tensor = outputs.tensors[made.tensor];
     total += made.length;

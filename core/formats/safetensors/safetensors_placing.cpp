@@ -51,8 +51,8 @@ struct Placing {
     }
   }
 
-  std::string beside_source(const OutputTensor& tensor, const OutputTile& tile,
-                            const std::set<std::string>& taken) {
+  std::string placed_beside_source(const OutputTensor& tensor, const OutputTile& tile,
+                                   const std::set<std::string>& taken) {
     static const OutputTileMore kNothing;
     for (FileId file : (tile.more ? *tile.more : kNothing).made_of) {
       const std::string& path = source->file(file).path;
@@ -91,7 +91,7 @@ struct Placing {
       return fail(ErrorKind::kUsage, "a tile of it cannot be",
                   Place{.file = {}, .tensor = tensor.fqn});
     std::string path =
-        source != nullptr ? beside_source(tensor, tile, taken) : in_new_files(t, tile);
+        source != nullptr ? placed_beside_source(tensor, tile, taken) : in_new_files(t, tile);
     if (!taken.insert(path).second)
       return fail(ErrorKind::kUnsupported, "has two tiles of one file, which holds a tensor once",
                   Place{.file = path, .tensor = tensor.fqn});
@@ -182,7 +182,7 @@ Result<PlacedTiles> place_safetensors(const Outputs& outputs, const Checkpoint* 
                                       bool sharded) {
   Placing placing{outputs, sharded, source};
   if (placing.source == nullptr) {
-    SHW_CHECK(check_safetensors_can_say(outputs, sharded));
+    SHW_CHECK(check_safetensors_can_store(outputs, sharded));
     if (!sharded) {
       placing.homes = part_homes(outputs);
       placing.new_files = split_into_files(outputs, placing.homes);

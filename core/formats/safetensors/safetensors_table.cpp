@@ -13,7 +13,7 @@
 namespace shw {
 namespace {
 
-Result<bool> has_safetensors(const DirectoryLook& look) {
+Result<bool> has_safetensors(const DirectoryContents& look) {
   SHW_TRY(auto entries, look.entries());
   return std::any_of(entries.begin(), entries.end(), [](const Entry& entry) {
     return entry.path.ends_with(kSafetensorsSuffix) && is_at_top(entry.path);
@@ -25,16 +25,16 @@ NamedFile named_safetensors(std::string_view file) {
   return file.ends_with(kSafetensorsSuffix) ? NamedFile::kAlone : NamedFile::kNothing;
 }
 
-std::string name_beside(const std::string& key) {
+std::string metadata_name(const std::string& key) {
   return key + " of " + std::string(kSafetensorsMetadata);
 }
 
 // Entries of headers' __metadata__, as "modelspec.title of __metadata__", except those of the
 // format itself.
-std::vector<std::string> metadata_beside(const Checkpoint& checkpoint) {
+std::vector<std::string> other_metadata(const Checkpoint& checkpoint) {
   std::set<std::string> names;
   each_metadata(checkpoint, [&](const std::string&, const std::string& key, const std::string&) {
-    if (!is_metadata_of_format(key)) names.insert(name_beside(key));
+    if (!is_metadata_of_format(key)) names.insert(metadata_name(key));
   });
   return {names.begin(), names.end()};
 }
@@ -45,9 +45,9 @@ std::vector<NeededAddition> needed_metadata(const Checkpoint& checkpoint) {
                                 const std::string& text) {
     auto parts = packed_parts(checkpoint, key, text);
     if (key == kLoraMetadata)
-      needed.emplace(key, NeededAddition{name_beside(key), "diffusers reads lora_alpha there"});
+      needed.emplace(key, NeededAddition{metadata_name(key), "diffusers reads lora_alpha there"});
     else if (!parts.empty())
-      needed.emplace(key, NeededAddition{name_beside(key), "torchao reads there how it is packed",
+      needed.emplace(key, NeededAddition{metadata_name(key), "torchao reads there how it is packed",
                                          std::move(parts)});
   });
   std::vector<NeededAddition> all;
@@ -63,14 +63,14 @@ constexpr FormatRow kSafetensorsRow = {
     .recognises = has_safetensors,
     .open = open_safetensors,
     .named = named_safetensors,
-    .noted_additions = metadata_beside,
+    .noted_additions = other_metadata,
     .needed_additions = needed_metadata,
 };
 // Detected after headers are read.
 constexpr FormatRow kHfShardedRow = {
     .format = &kHfShardedFormat,
     .sign = kSafetensorsSuffix,
-    .noted_additions = metadata_beside,
+    .noted_additions = other_metadata,
     .needed_additions = needed_metadata,
 };
 

@@ -26,7 +26,7 @@ std::vector<std::string> nemo_files(std::span<const Entry> entries) {
   return files;
 }
 
-Result<bool> has_one_nemo(const DirectoryLook& look) {
+Result<bool> has_one_nemo(const DirectoryContents& look) {
   SHW_TRY(auto entries, look.entries());
   return nemo_files(entries).size() == 1;
 }

@@ -115,8 +115,8 @@ class TarWalk {
       return damaged(at_, "has a file in its archive that ends behind it: it was cut off");
     const char type = static_cast<char>(block[156]);
     at_ = data + (length + kTarBlock - 1) / kTarBlock * kTarBlock;
-    if (type == 'L') return take_long_name(data, length);
-    if (type == 'x') return take_pax(data, length);
+    if (type == 'L') return read_long_name(data, length);
+    if (type == 'x') return read_pax(data, length);
     std::string path = long_name_.empty() ? short_name(block) : std::move(long_name_);
     long_name_.clear();
     pax_size_.reset();
@@ -136,7 +136,7 @@ class TarWalk {
     return prefix.empty() ? name : prefix + "/" + name;
   }
 
-  Status take_long_name(std::uint64_t at, std::uint64_t length) {
+  Status read_long_name(std::uint64_t at, std::uint64_t length) {
     if (length > kLongestTarName) return damaged(at, "has a name too long for a file");
     SHW_TRY(Bytes bytes, read_bytes(source_, at, length));
     long_name_ = std::string(tar_field(bytes, 0, bytes.size()));
@@ -144,7 +144,7 @@ class TarWalk {
   }
 
   // Parses lines "LENGTH KEY=VALUE\n".
-  Status take_pax(std::uint64_t at, std::uint64_t length) {
+  Status read_pax(std::uint64_t at, std::uint64_t length) {
     if (length > kLongestTarName) return damaged(at, "has a header too long for a file");
     SHW_TRY(Bytes bytes, read_bytes(source_, at, length));
     std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -158,12 +158,12 @@ class TarWalk {
       const std::string_view key = line.substr(space + 1, equals - space - 1);
       const std::string_view value = line.substr(equals + 1);
       if (key == "path") long_name_ = std::string(value);
-      if (key == "size") SHW_CHECK(take_pax_size(at, value));
+      if (key == "size") SHW_CHECK(read_pax_size(at, value));
     }
     return {};
   }
 
-  Status take_pax_size(std::uint64_t at, std::string_view value) {
+  Status read_pax_size(std::uint64_t at, std::string_view value) {
     std::uint64_t size = 0;
     for (char c : value) {
       if (c < '0' || c > '9' || size > source_.size())

@@ -80,16 +80,16 @@ struct ParallelLayer {
 };
 
 ParallelLayer layer_of(std::string_view name) {
-  auto take_last = [&name]() {
+  auto consume_last = [&name]() {
     const std::size_t dot = name.rfind('.');
     const std::string_view last = dot == std::string_view::npos ? name : name.substr(dot + 1);
     name = dot == std::string_view::npos ? std::string_view{} : name.substr(0, dot);
     return last;
   };
   ParallelLayer parts;
-  parts.parameter = take_last();
-  parts.layer = take_last();
-  parts.around = take_last();
+  parts.parameter = consume_last();
+  parts.layer = consume_last();
+  parts.around = consume_last();
   return parts;
 }
 
@@ -200,7 +200,7 @@ class ParallelCut {
   }
 
   // Engines pad the words to a multiple of 64, and of the ranks.
-  bool holds_all_words(std::int64_t count) const {
+  bool covers_vocabulary(std::int64_t count) const {
     constexpr std::int64_t kMostPadding = 1024;
     return count >= model_.words && count - model_.words <= kMostPadding;
   }
@@ -208,14 +208,14 @@ class ParallelCut {
   std::optional<ParallelPart> of_words() const {
     if (model_.words == 0 || (!is_bias() && local_.size() != 2)) return std::nullopt;
     if (has_columns(model_.width)) {
-      if (holds_all_words(local_[0])) return all_of_it();
+      if (covers_vocabulary(local_[0])) return all_of_it();
       const std::int64_t all = local_[0] * std::int64_t{ranks_};
-      if (!holds_all_words(all)) return std::nullopt;
+      if (!covers_vocabulary(all)) return std::nullopt;
       ParallelPart part = begun(0, all);
       add_box(part, 0, rank_ * local_[0], local_[0]);
       return part;
     }
-    return is_bias() || !holds_all_words(local_[0]) ? std::nullopt : columns(model_.width);
+    return is_bias() || !covers_vocabulary(local_[0]) ? std::nullopt : columns(model_.width);
   }
 
   std::optional<ParallelPart> of_columns() const {
@@ -318,7 +318,7 @@ std::optional<std::string> name_in_model(const ParallelModel& model, std::string
   const std::size_t at = name.find(kLayers);
   if (model.pipeline_ranks == 1 || at == std::string_view::npos) return std::string(name);
   std::string_view rest = name.substr(at + kLayers.size());
-  const auto number = take_number(rest);
+  const auto number = consume_number(rest);
   if (!number) return std::string(name);
   const std::int64_t each = model.layers / model.pipeline_ranks;
   if (each == 0 || model.layers % model.pipeline_ranks != 0 || *number >= each) return std::nullopt;

@@ -14,10 +14,10 @@ constexpr std::string_view kParallelSuffix = ".safetensors";
 constexpr std::uint32_t kMostParallelRanks = 4096;
 
 // Takes `word` and the number behind it.
-bool take_word_and_number(std::string_view& text, std::string_view word, std::uint32_t& number) {
+bool consume_word_and_number(std::string_view& text, std::string_view word, std::uint32_t& number) {
   if (!text.starts_with(word)) return false;
   text.remove_prefix(word.size());
-  const auto taken = take_number(text);
+  const auto taken = consume_number(text);
   number = taken.value_or(0);
   return taken.has_value();
 }
@@ -29,18 +29,18 @@ std::optional<EngineFileName> parse_engine_file(std::string_view file) {
   file.remove_suffix(kParallelSuffix.size());
   EngineFileName name;
   std::string_view rest = file;
-  bool is_one = take_word_and_number(rest, "model-rank-", name.rank) &&
-                take_word_and_number(rest, "-part-", name.part) && rest.empty();
+  bool is_one = consume_word_and_number(rest, "model-rank-", name.rank) &&
+                consume_word_and_number(rest, "-part-", name.part) && rest.empty();
   if (!is_one) {
     rest = file;
     name = {ParallelEngine::kTensorRt};
-    is_one = take_word_and_number(rest, "rank", name.rank) && rest.empty();
+    is_one = consume_word_and_number(rest, "rank", name.rank) && rest.empty();
   }
   if (!is_one) {
     rest = file;
     name = {ParallelEngine::kDeepSeek};
-    is_one = take_word_and_number(rest, "model", name.rank) &&
-             take_word_and_number(rest, "-mp", name.ranks) && rest.empty() &&
+    is_one = consume_word_and_number(rest, "model", name.rank) &&
+             consume_word_and_number(rest, "-mp", name.ranks) && rest.empty() &&
              name.rank < name.ranks;
   }
   const bool is_bounded = name.rank < kMostParallelRanks && name.part < kMostParallelRanks &&

@@ -118,7 +118,7 @@ class ParallelOpening {
       std::vector<std::string> subjects = {path};
       if (!problem.tensor.empty()) subjects.insert(subjects.begin(), problem.tensor);
       if (problem.is_unread) {
-        builder_.add_finding(not_looked_at(std::move(subjects), std::move(cause)));
+        builder_.add_finding(not_examined_finding(std::move(subjects), std::move(cause)));
         continue;
       }
       Finding finding = bad_record(path, std::move(cause), problem.at);
@@ -260,7 +260,7 @@ class ParallelOpening {
   bool knows_ranks_ = false;
 };
 
-Result<bool> has_parallel_files(const DirectoryLook& look) {
+Result<bool> has_parallel_files(const DirectoryContents& look) {
   SHW_TRY(auto entries, look.entries());
   const auto files = parallel_files(entries);
   if (!files) return false;

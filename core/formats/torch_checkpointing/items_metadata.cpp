@@ -86,7 +86,7 @@ class ItemsReader {
       const auto layouts = tree_.items(tree_.find(items[i + 1], "rank_to_layout_info"));
       std::uint32_t count = 0;
       for (std::size_t k = 0; k + 1 < layouts.size(); k += 2)
-        count += take_layout(layouts[k], layouts[k + 1], item) ? 1 : 0;
+        count += read_layout(layouts[k], layouts[k + 1], item) ? 1 : 0;
       if (count != out_.ranks)
         problem(
             fmt::format("item {} has a layout for {} of {} ranks: the library refuses to "
@@ -104,7 +104,7 @@ class ItemsReader {
       const auto layouts = tree_.items(ranks[i + 1]);
       for (std::size_t k = 0; k + 1 < layouts.size(); k += 2) {
         if (const auto name = tree_.text(layouts[k]))
-          take_layout(ranks[i], layouts[k + 1], out_.items[std::string(*name)]);
+          read_layout(ranks[i], layouts[k + 1], out_.items[std::string(*name)]);
       }
     }
     return {};
@@ -184,7 +184,7 @@ class ItemsReader {
   }
 
   // False if the node is not a rank.
-  bool take_layout(NodeId rank_node, NodeId node, SavedItem& item) {
+  bool read_layout(NodeId rank_node, NodeId node, SavedItem& item) {
     const auto rank = tree_.integer(rank_node);
     if (!rank || *rank < 0 || *rank >= out_.ranks) return false;
     const auto path = tree_.text(tree_.find(node, "file_path"));
@@ -230,7 +230,7 @@ std::optional<ItemFileName> parse_item_file(std::string_view name) {
     return std::nullopt;
   if (name.substr(dot) != ".pt" && name.substr(dot) != ".safetensors") return std::nullopt;
   std::string_view number = name.substr(mark + 1, dot - mark - 1);
-  const auto rank = take_number(number);
+  const auto rank = consume_number(number);
   if (!rank || !number.empty() || *rank >= kMostItemRanks) return std::nullopt;
   return ItemFileName{std::string(name.substr(0, mark)), *rank};
 }

@@ -179,7 +179,7 @@ class ItemsReading {
 
 // Recognises rank files without metadata.pkl: the pickle, which is the first record, names
 // DTensors.
-Result<bool> has_dtensor_files(const DirectoryLook& look) {
+Result<bool> has_dtensor_files(const DirectoryContents& look) {
   constexpr std::uint64_t kPickleBegin = 16 << 10;
   SHW_TRY(auto entries, look.entries());
   for (const Entry& entry : entries) {
@@ -198,7 +198,7 @@ Result<bool> has_dtensor_files(const DirectoryLook& look) {
   return false;
 }
 
-Result<bool> recognises_items(const DirectoryLook& look) {
+Result<bool> recognises_items(const DirectoryContents& look) {
   if (look.entry(kItemsMetadata).kind == EntryKind::kFile) {
     SHW_TRY(Bytes first, look.first_bytes(kItemsMetadata, 64));
     if (is_items_metadata(first)) return true;

@@ -31,7 +31,7 @@ std::string placements_of(const SideSharding& sharding) {
 void ItemsTensors::add(const ItemSource& source, ItemTensors tensors) {
   for (SideTensor& tensor : tensors.tensors) {
     const std::string path = dotted_path(tensor.path);
-    if (tensor.sharding) look_at_rank(source, tensor);
+    if (tensor.sharding) add_rank(source, tensor);
     // Without metadata, plain tensors of several ranks cannot be known to be copies of one.
     const bool is_own = !tensor.sharding && !source.is_recorded;
     std::string fqn =
@@ -52,7 +52,7 @@ void ItemsTensors::add(const ItemSource& source, ItemTensors tensors) {
 
 // Checks the rank that every DTensor records. Python's hash of a mesh is constant in a process:
 // another hash in a file of the same rank comes from another run of the program.
-void ItemsTensors::look_at_rank(const ItemSource& source, const SideTensor& tensor) {
+void ItemsTensors::add_rank(const ItemSource& source, const SideTensor& tensor) {
   const SideSharding& sharding = *tensor.sharding;
   if (sharding.rank && *sharding.rank != source.rank)
     swapped_.emplace(source.path, fmt::format("rank {}", *sharding.rank));
@@ -123,7 +123,7 @@ void ItemsTensors::add_piece(const std::string& fqn, const Named& named, std::si
     return;
   }
   const bool fits = std::all_of(boxes->begin(), boxes->end(), [&](const Box& box) {
-    return lies_inside(box.offsets, box.sizes, shape);
+    return is_inside(box.offsets, box.sizes, shape);
   });
   if (!fits || !chunks_.add(piece, *boxes))
     note(fmt::format("has the shape {} on rank {}, which is not its part of {}",

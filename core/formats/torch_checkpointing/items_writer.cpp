@@ -59,7 +59,7 @@ Status add_item_file(const Outputs& outputs, const PlacedItems& placed, const st
 }
 
 Result<LaidOut> lay_out_items(const Outputs& outputs) {
-  SHW_CHECK(check_safetensors_can_say(outputs, false));
+  SHW_CHECK(check_safetensors_can_store(outputs, false));
   SHW_TRY(PlacedItems placed, place_items(outputs));
   std::map<std::pair<std::string, std::uint32_t>, std::vector<std::uint32_t>> by_file;
   for (std::uint32_t t = 0; t < outputs.tensors.size(); ++t)
@@ -69,7 +69,7 @@ Result<LaidOut> lay_out_items(const Outputs& outputs) {
     for (const std::string& item : placed.items)
       SHW_CHECK(add_item_file(outputs, placed, item, rank, by_file[{item, rank}], out));
   }
-  std::sort(out.made.begin(), out.made.end(), [](const MadeTile& a, const MadeTile& b) {
+  std::sort(out.made.begin(), out.made.end(), [](const WrittenTile& a, const WrittenTile& b) {
     return std::pair(a.tensor, a.tile) < std::pair(b.tensor, b.tile);
   });
   return out;

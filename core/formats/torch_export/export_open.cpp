@@ -90,7 +90,7 @@ class ExportReader {
     for (auto& [why, names] : not_read_) {
       std::string cause =
           fmt::format("{} in {} cannot be read: each {}.", some_of(names), path_, why);
-      builder_.add_finding(not_looked_at(std::move(names), std::move(cause)));
+      builder_.add_finding(not_examined_finding(std::move(names), std::move(cause)));
     }
     builder_.add_finding(read_note(
         path_, fmt::format("{} holds {} that torch.export saved. The weights and constants are "

@@ -10,7 +10,7 @@
 namespace shw {
 namespace {
 
-Result<bool> has_export_file(const DirectoryLook& look) {
+Result<bool> has_export_file(const DirectoryContents& look) {
   SHW_TRY(auto entries, look.entries());
   return std::any_of(entries.begin(), entries.end(), [](const Entry& entry) {
     return is_top_file(entry) && entry.path.ends_with(kExportSuffix);

@@ -69,7 +69,7 @@ Result<BarePickle> read_bare_pickle(const Directory& directory, const std::strin
   return pickle;
 }
 
-bool holds_arrays(const PickleTree& tree) {
+bool contains_arrays(const PickleTree& tree) {
   for (std::uint32_t i = 0; i < tree.node_count(); ++i) {
     if (is_array_call(tree, NodeId{i})) return true;
   }
@@ -88,7 +88,7 @@ bool names_arrays(BytesView bytes) {
 }
 
 // The pickles at the top that hold arrays, of files that are called so, or of one file alone.
-Result<std::vector<std::string>> bare_pickles(const DirectoryLook& look) {
+Result<std::vector<std::string>> bare_pickles(const DirectoryContents& look) {
   constexpr std::uint64_t kBegin = 64;
   SHW_TRY(auto entries, look.entries());
   std::vector<std::string> found;
@@ -101,7 +101,7 @@ Result<std::vector<std::string>> bare_pickles(const DirectoryLook& look) {
     SHW_TRY(Bytes first, look.first_bytes(entry.path, kBegin));
     if (!begins_as_pickle(first)) continue;
     auto pickle = read_bare_pickle(look.directory(), entry.path);
-    bool holds = pickle && holds_arrays(pickle->tree);
+    bool holds = pickle && contains_arrays(pickle->tree);
     if (!pickle && pickle.error().kind == ErrorKind::kDamaged) {
       SHW_TRY(Bytes begin, look.first_bytes(entry.path, std::uint64_t{64} << 10));
       holds = names_arrays(begin);
@@ -209,7 +209,7 @@ class BarePickleOpening {
       std::string cause =
           fmt::format("{} in {} cannot be read: {}.", some_of(names), path_, message);
       if (kind != ErrorKind::kDamaged) {
-        builder_.add_finding(not_looked_at(std::move(names), std::move(cause)));
+        builder_.add_finding(not_examined_finding(std::move(names), std::move(cause)));
         continue;
       }
       Finding finding = bad_record(path_, std::move(cause));
@@ -220,7 +220,7 @@ class BarePickleOpening {
 
   void note_end() {
     if (tree_.end() >= pickle_.bytes.size()) return;
-    builder_.add_finding(not_looked_at(
+    builder_.add_finding(not_examined_finding(
         {path_}, fmt::format("{} has {} bytes behind its first pickle, which were not looked at: "
                              "pickle.load takes one pickle at a time.",
                              path_, human_count(pickle_.bytes.size() - tree_.end()))));
@@ -238,7 +238,7 @@ class BarePickleOpening {
   std::map<std::pair<ErrorKind, std::string>, std::vector<std::string>> unreadable_;
 };
 
-Result<bool> has_bare_pickle(const DirectoryLook& look) {
+Result<bool> has_bare_pickle(const DirectoryContents& look) {
   SHW_TRY(auto paths, bare_pickles(look));
   return !paths.empty();
 }
@@ -246,7 +246,7 @@ Result<bool> has_bare_pickle(const DirectoryLook& look) {
 }  // namespace
 
 OpenedCheckpoint open_bare_pickle(std::shared_ptr<const Directory> directory, Progress* progress) {
-  SHW_TRY(auto paths, bare_pickles(DirectoryLook(*directory)));
+  SHW_TRY(auto paths, bare_pickles(DirectoryContents(*directory)));
   if (paths.empty())
     return fail(ErrorKind::kUnsupported, "holds no pickle of arrays", {directory->name()});
   if (paths.size() > 1)

@@ -39,7 +39,7 @@ bool names_only_a_storage(BytesView nested) {
   std::size_t names = 0;
   for (int i = 0; i < kPickles && at < nested.size(); ++i) {
     const auto tree = decode_pickle(nested.subspan(at), "");
-    if (!tree || tree->odd_call_at()) return false;
+    if (!tree || tree->unusual_call_at()) return false;
     for (const PickleGlobal& global : tree->globals()) {
       const bool is_class = global.module.starts_with("torch") && global.name.ends_with("Storage");
       if (!is_class || global.called_at || ++names > 1) return false;

@@ -379,18 +379,18 @@ class Flattening {
       has_rare = has_rare || is_rare_key(tree_, items[i]);
       all = root_key_text(tree_, items[i]).has_value();
     }
-    return have_text_[mapping] = all && (!has_rare || holds_tensor(mapping, depth));
+    return have_text_[mapping] = all && (!has_rare || contains_tensor(mapping, depth));
   }
 
   // True if a mapping contains a tensor, directly or in mappings and lists inside it.
-  bool holds_tensor(NodeId node, int depth) {
+  bool contains_tensor(NodeId node, int depth) {
     if (depth > kDeepestState || visits_left_ == 0) return false;
     --visits_left_;
     if (is_tensor_(tree_, node)) return true;
     const auto mapping = mapping_of(tree_, node);
     const auto items = tree_.items(mapping ? *mapping : list_of(tree_, node));
     for (std::size_t i = mapping ? 1 : 0; i < items.size(); i += mapping ? 2 : 1) {
-      if (holds_tensor(items[i], depth + 1)) return true;
+      if (contains_tensor(items[i], depth + 1)) return true;
     }
     return false;
   }

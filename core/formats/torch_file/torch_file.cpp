@@ -21,7 +21,7 @@
 #include "core/formats/one_file.h"
 #include "core/formats/torch_file/module_findings.h"
 #include "core/formats/torch_file/open_state.h"
-#include "core/formats/torch_file/parts_held.h"
+#include "core/formats/torch_file/partial_tensors.h"
 #include "core/formats/torch_file/state_dict.h"
 #include "core/formats/torch_file/storage_places.h"
 #include "core/formats/torch_file/torch_file_choice.h"
@@ -40,8 +40,8 @@ constexpr std::size_t kMostFindings = 32;
 struct StateTensor {
   StateEntry entry;
   PickledTensor pickled;
-  std::optional<ItemHeader> header;   // nullopt: the storage differs from its description
-  std::optional<HeldPart> part = {};  // for a DTensor that is only a part
+  std::optional<ItemHeader> header;        // nullopt: the storage differs from its description
+  std::optional<PartialTensor> part = {};  // for a DTensor that is only a part
 };
 
 class TorchFileReader {
@@ -111,7 +111,7 @@ class TorchFileReader {
   }
 
   // Names and their bytes in the file; bytes of tied tensors count for the first name.
-  IndexedFile take_indexed() { return std::move(indexed_); }
+  IndexedFile release_indexed() { return std::move(indexed_); }
 
  private:
   // Adds an object at once; tensors are collected until it is known which of them share storages.
@@ -122,10 +122,10 @@ class TorchFileReader {
     const NodeId local = dtensor_local(tree_, entry.value);
     const bool is_dtensor = local != NodeId::kAbsent;
     auto pickled = pickled_tensor(tree_, is_dtensor ? local : entry.value, path_);
-    std::optional<HeldPart> part;
+    std::optional<PartialTensor> part;
     if (is_dtensor && pickled) {
-      part =
-          held_part(dtensor_sharding(tree_, zip_, entry.value, codec_ != nullptr), pickled->sizes);
+      part = partial_tensor_of(dtensor_sharding(tree_, zip_, entry.value, codec_ != nullptr),
+                               pickled->sizes);
       if (part && !part->is_placed) parts_.add(entry.fqn, *part);
       if (!part || !part->is_placed)
         pickled = fail(ErrorKind::kUnsupported,
@@ -182,8 +182,8 @@ class TorchFileReader {
     add_indexed(entry, 0);
     InlinedValue value;
     const bool is_empty = is_empty_mapping(tree_, entry.value);
-    value.is_all =
-        is_empty ? tree_.kind(entry.value) == NodeKind::kDict : !holds_twice(tree_, entry.value);
+    value.is_all = is_empty ? tree_.kind(entry.value) == NodeKind::kDict
+                            : !contains_repeated_object(tree_, entry.value);
     auto opcodes = is_empty
                        ? std::optional<std::string>("}(u")  // as plain_pickle() says it of an item
                        : plain_pickle(tree_, entry.value, plain_left_);
@@ -336,7 +336,7 @@ class TorchFileReader {
       unreadable_;
   std::map<NodeId, std::size_t> modules_;     // number of tensors, by pickled module
   std::map<NodeId, std::size_t> subclasses_;  // number of wrapped tensors, by call
-  PartsHeld parts_;
+  PartialTensors parts_;
   std::vector<std::string> stopping_;  // tensors with PickledTensor::stops_torch
   std::vector<std::string> untyped_, repeated_;
   IndexedFile indexed_{path_, {}};
@@ -346,7 +346,7 @@ class TorchFileReader {
 
 // A file named by the user is opened whatever its name and contents are.
 Result<std::string> find_torch_file(const Directory& directory) {
-  const DirectoryLook look(directory);
+  const DirectoryContents look(directory);
   SHW_TRY(auto entries, look.entries());
   if (is_one_file(directory) && !entries.empty()) return entries.front().path;
   SHW_TRY(auto found, torch_file_in(look));
@@ -374,7 +374,7 @@ Result<TorchFiles> find_torch_files(const Directory& directory) {
     if (!parts.files.empty() && parts.missing.empty())
       return TorchFiles{std::move(parts.files), {}, true};
   }
-  const DirectoryLook look(directory);
+  const DirectoryContents look(directory);
   SHW_TRY(auto alone, torch_file_in(look));
   SHW_TRY(auto several, alone || is_one_file(directory) ? Result<std::optional<TorchSeveral>>({})
                                                         : torch_several_in(look));
@@ -401,7 +401,7 @@ Status read_part(CheckpointBuilder& builder, const Directory& directory, const s
   SHW_TRY(bool big_endian, is_big_endian(state.zip));
   TorchFileReader reader(builder, path, state, big_endian, parts.named);
   SHW_CHECK(reader.read(parts.taken, parts.provenance, progress));
-  parts.files.push_back(reader.take_indexed());
+  parts.files.push_back(reader.release_indexed());
   if (state.kind != StateKind::kProgram) return {};
   SHW_TRY(OpenedState constants, open_constants(directory, path));
   return TorchFileReader(builder, path, constants, big_endian, parts.named)
@@ -445,7 +445,7 @@ OpenedCheckpoint open_prefixed(const std::shared_ptr<const Directory>& directory
     parts.push_back({std::move(opened), "", torch_stem(path) + "."});
   }
   SHW_TRY(auto joined, join_folders(directory, parts));
-  return CheckpointBuilder::with_finding(*joined, told_several(several));
+  return CheckpointBuilder::with_finding(*joined, several_files_finding(several));
 }
 
 }  // namespace
@@ -476,7 +476,7 @@ OpenedCheckpoint open_torch_file(std::shared_ptr<const Directory> directory, Pro
   builder.set_provenance(std::move(read.provenance));
   if (parts.lack_index)
     builder.add_finding(parts_without_index(parts.paths, kTorchIndexNames, Severity::kWarning));
-  if (parts.several) builder.add_finding(told_several(*parts.several));
+  if (parts.several) builder.add_finding(several_files_finding(*parts.several));
   if (parts.index) add_index(builder, *directory, std::move(*parts.index), std::move(read.files));
   return builder.finish();
 }

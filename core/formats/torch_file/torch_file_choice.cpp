@@ -37,7 +37,7 @@ constexpr auto kModelNames =
 
 }  // namespace
 
-Result<bool> is_torch_archive(const DirectoryLook& look, const std::string& path) {
+Result<bool> is_torch_archive(const DirectoryContents& look, const std::string& path) {
   constexpr std::uint64_t kLocalHeaderSize = 30;
   constexpr std::uint64_t kLongestName = 512;
   SHW_TRY(Bytes bytes, look.first_bytes(path, kLocalHeaderSize + kLongestName));
@@ -65,7 +65,7 @@ bool is_numbered_save(std::string_view path) {
          path[number - 1] == '_';
 }
 
-Result<std::optional<std::string>> torch_file_in(const DirectoryLook& look) {
+Result<std::optional<std::string>> torch_file_in(const DirectoryContents& look) {
   SHW_TRY(auto entries, look.entries());
   std::vector<std::string> archives, named;
   for (const Entry& entry : entries) {

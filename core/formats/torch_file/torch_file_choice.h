@@ -15,11 +15,11 @@ NamedFile named_torch_file(std::string_view file);
 bool is_numbered_save(std::string_view path);
 
 // Reads the first bytes: other archives begin with another record.
-Result<bool> is_torch_archive(const DirectoryLook& look, const std::string& path);
+Result<bool> is_torch_archive(const DirectoryContents& look, const std::string& path);
 
 // The torch.save file at the top of the folder. If there are several: the one whose name
 // transformers or PEFT use for a model, or the only one that is not a file of training
 // (training_args.bin, optimizer.pt). nullopt if the choice is not clear.
-Result<std::optional<std::string>> torch_file_in(const DirectoryLook& look);
+Result<std::optional<std::string>> torch_file_in(const DirectoryContents& look);
 
 }  // namespace shw

@@ -21,14 +21,14 @@ namespace {
 bool is_unread(const Entry& entry) {
   auto others = unread_formats();
   return std::any_of(others.begin(), others.end(), [&](const UnreadFormat& other) {
-    return !other.lies_beside &&
+    return !other.is_adjacent_file &&
            other.matches(entry.path,
                          std::string_view(entry.path).substr(entry.path.rfind('/') + 1));
   });
 }
 
 // True if all parts of one model exist.
-Result<bool> has_all_parts(const DirectoryLook& look, std::span<const Entry> entries) {
+Result<bool> has_all_parts(const DirectoryContents& look, std::span<const Entry> entries) {
   const TorchParts parts = torch_parts_among(entries);
   if (parts.files.empty() || !parts.missing.empty()) return false;
   return is_torch_archive(look, parts.files.front());
@@ -48,13 +48,13 @@ std::optional<Error> lacking_parts(std::span<const Entry> entries) {
 }
 
 // Megatron's zarr backend, whose tensors are arrays in folders beside common.pt.
-bool is_megatron_zarr(const DirectoryLook& look) {
+bool is_megatron_zarr(const DirectoryContents& look) {
   const nlohmann::json metadata = read_small_json(look, "metadata.json");
   return metadata.is_object() && metadata.contains("sharded_backend") &&
          metadata["sharded_backend"] == "zarr";
 }
 
-Result<bool> has_torch_file(const DirectoryLook& look) {
+Result<bool> has_torch_file(const DirectoryContents& look) {
   SHW_TRY(auto entries, look.entries());
   if (is_megatron_zarr(look)) return false;
   const bool may_have_index = std::any_of(entries.begin(), entries.end(), [](const Entry& entry) {
@@ -81,7 +81,7 @@ constexpr FormatRow kTorchFileRow = {
     .named = named_torch_file,
     .unfinished = lacking_parts,
     .names_are_common = true,
-    .noted_additions = said_in_forms,
+    .noted_additions = stated_forms,
 };
 
 }  // namespace shw

@@ -249,7 +249,7 @@ Result<LaidOut> lay_out_model(const Outputs& outputs) {
   LaidOut out;
   for (const ModelFile& file : model_files(outputs)) SHW_CHECK(lay_out_file(file, out));
   std::sort(out.made.begin(), out.made.end(),
-            [](const MadeTile& a, const MadeTile& b) { return a.tensor < b.tensor; });
+            [](const WrittenTile& a, const WrittenTile& b) { return a.tensor < b.tensor; });
   return out;
 }
 
@@ -280,7 +280,7 @@ Status seal_nothing(Outputs, const LaidOut&, const CreateFile&) {
 
 }  // namespace
 
-std::vector<std::string> said_in_forms(const Checkpoint& checkpoint) {
+std::vector<std::string> stated_forms(const Checkpoint& checkpoint) {
   std::vector<std::string> names;
   if (checkpoint.directory() == nullptr) return names;
   each_form(checkpoint, [&](StateForms& forms) {

@@ -76,7 +76,7 @@ void choose_torch_holders(const Directory& directory, const std::vector<std::str
     if (auto names = names_in(directory, path)) held.push_back(std::move(*names));
   }
   const std::string single = index.path.substr(0, index.path.rfind(".index.json"));
-  auto holders = files_that_hold(held, index.map, single);
+  auto holders = files_containing(held, index.map, single);
   if (holders.empty()) return;
   index.files = std::move(holders);
   index.not_there = std::move(not_there);

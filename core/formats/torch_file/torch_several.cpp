@@ -56,7 +56,7 @@ std::vector<Names> names_of_files(const Directory& directory,
 }
 
 // The weight files at the top, in natural order.
-Result<std::vector<std::string>> torch_weights_in(const DirectoryLook& look) {
+Result<std::vector<std::string>> torch_weights_in(const DirectoryContents& look) {
   SHW_TRY(auto entries, look.entries());
   std::vector<std::string> weights;
   // Lightning's files are recognised by name.
@@ -100,12 +100,12 @@ std::string torch_stem(const std::string& path) {
   return path.substr(0, path.rfind('.'));
 }
 
-Result<bool> has_torch_several(const DirectoryLook& look) {
+Result<bool> has_torch_several(const DirectoryContents& look) {
   SHW_TRY(auto weights, torch_weights_in(look));
   return weights.size() > 1;
 }
 
-Result<std::optional<TorchSeveral>> torch_several_in(const DirectoryLook& look) {
+Result<std::optional<TorchSeveral>> torch_several_in(const DirectoryContents& look) {
   SHW_TRY(auto weights, torch_weights_in(look));
   if (weights.size() < 2) return std::nullopt;
   const std::vector<Names> names = names_of_files(look.directory(), weights);
@@ -126,10 +126,10 @@ Result<std::optional<TorchSeveral>> torch_several_in(const DirectoryLook& look) 
   return several;
 }
 
-Finding told_several(const TorchSeveral& several) {
+Finding several_files_finding(const TorchSeveral& several) {
   const std::string& first = several.paths.front();
   std::string cause;
-  if (!several.aside.empty()) return told_newest(first, several.aside);
+  if (!several.aside.empty()) return newest_file_finding(first, several.aside);
   if (several.is_prefixed)
     cause = fmt::format(
         "{} files of torch.save lie here without an index, and some hold entries of "

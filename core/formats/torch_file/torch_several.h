@@ -20,13 +20,13 @@ struct TorchSeveral {
   std::vector<std::string> aside = {};  // other steps
 };
 // nullopt if there are fewer than two weight files. Unreadable files have no names.
-Result<std::optional<TorchSeveral>> torch_several_in(const DirectoryLook& look);
+Result<std::optional<TorchSeveral>> torch_several_in(const DirectoryContents& look);
 // True if there are several, judged by file names and first bytes without reading pickles.
-Result<bool> has_torch_several(const DirectoryLook& look);
+Result<bool> has_torch_several(const DirectoryContents& look);
 
 // The file's stem: "model" for "model.pt".
 std::string torch_stem(const std::string& path);
 // Finding about which of several files were opened, and why.
-Finding told_several(const TorchSeveral& several);
+Finding several_files_finding(const TorchSeveral& several);
 
 }  // namespace shw

@@ -36,7 +36,7 @@ std::vector<std::string> torch_files_in(const Directory& inside) {
   std::vector<std::string> files;
   auto entries = inside.list();
   if (!entries) return files;
-  const DirectoryLook look(inside);
+  const DirectoryContents look(inside);
   for (const Entry& entry : *entries) {
     if (named_torch_file(entry.path) != NamedFile::kAlone) continue;
     auto is_archive = is_torch_archive(look, entry.path);
@@ -61,7 +61,7 @@ Result<TorchZip> torch_zip_of(const Directory& directory, const std::string& pat
 }
 
 // The only one at the top.
-Result<std::optional<std::string>> torch_zip_in(const DirectoryLook& look) {
+Result<std::optional<std::string>> torch_zip_in(const DirectoryContents& look) {
   SHW_TRY(auto entries, look.entries());
   std::optional<std::string> found;
   for (const Entry& entry : entries) {
@@ -79,7 +79,7 @@ Result<std::optional<std::string>> torch_zip_in(const DirectoryLook& look) {
   return found;
 }
 
-Result<bool> has_torch_zip(const DirectoryLook& look) {
+Result<bool> has_torch_zip(const DirectoryContents& look) {
   SHW_TRY(auto path, torch_zip_in(look));
   return path.has_value();
 }
@@ -87,7 +87,7 @@ Result<bool> has_torch_zip(const DirectoryLook& look) {
 }  // namespace
 
 OpenedCheckpoint open_torch_zip(std::shared_ptr<const Directory> directory, Progress* progress) {
-  SHW_TRY(auto path, torch_zip_in(DirectoryLook(*directory)));
+  SHW_TRY(auto path, torch_zip_in(DirectoryContents(*directory)));
   if (!path)
     return fail(ErrorKind::kUnsupported, "holds no zip archive of torch.save files",
                 {directory->name()});
@@ -112,7 +112,7 @@ OpenedCheckpoint open_torch_zip(std::shared_ptr<const Directory> directory, Prog
   if (aside.empty()) return joined;
   std::string cause = fmt::format("{} of {} {} no tensors that are read.", some_of(aside), *path,
                                   aside.size() == 1 ? "holds" : "hold");
-  return CheckpointBuilder::with_finding(*joined, not_looked_at(std::move(aside), cause));
+  return CheckpointBuilder::with_finding(*joined, not_examined_finding(std::move(aside), cause));
 }
 
 constexpr FormatRow kTorchZipRow = {

@@ -9,7 +9,7 @@ namespace shw {
 namespace {
 
 // Returns the text of the first element <name> and removes everything up to its end from `xml`.
-std::optional<std::string_view> take_element(std::string_view& xml, std::string_view name) {
+std::optional<std::string_view> consume_element(std::string_view& xml, std::string_view name) {
   const std::string open = "<" + std::string(name) + ">", close = "</" + std::string(name) + ">";
   const std::size_t begin = xml.find(open);
   if (begin == xml.npos) return std::nullopt;
@@ -75,7 +75,7 @@ std::string without_entities(std::string_view text) {
 }  // namespace
 
 std::string xml_text(std::string_view xml, std::string_view name) {
-  const auto inside = take_element(xml, name);
+  const auto inside = consume_element(xml, name);
   return inside ? without_entities(*inside) : std::string();
 }
 
@@ -85,7 +85,7 @@ Result<BucketPage> parse_bucket_page(std::string_view xml, bool keys_are_encoded
   BucketPage page;
   page.is_truncated = xml_text(xml, "IsTruncated") == "true";
   page.next = xml_text(xml, "NextContinuationToken");
-  while (const auto contents = take_element(xml, "Contents")) {
+  while (const auto contents = consume_element(xml, "Contents")) {
     BucketObject object;
     object.key = xml_text(*contents, "Key");
     if (keys_are_encoded) object.key = percent_decoded(object.key);

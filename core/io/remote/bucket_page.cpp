@@ -8,7 +8,7 @@ namespace {
 // Limit for one answer: a page lists 1,000 objects, whose keys have at most 1,024 bytes.
 constexpr std::uint64_t kMostBucketPage = std::uint64_t{16} << 20;
 
-Result<HttpAnswer> ask_page(const BucketAccess& access, const PageAsked& asked) {
+Result<HttpAnswer> request_page(const BucketAccess& access, const PageRequest& asked) {
   QueryPairs query = {{"list-type", "2"}, {"prefix", asked.prefix}, {"encoding-type", "url"}};
   if (!asked.is_deep) query.emplace_back("delimiter", "/");
   if (!asked.token.empty()) query.emplace_back("continuation-token", asked.token);
@@ -20,8 +20,8 @@ Result<HttpAnswer> ask_page(const BucketAccess& access, const PageAsked& asked) 
 }  // namespace
 
 Result<BucketPage> list_page(BucketAccess& access, const RemotePlace& place,
-                             const PageAsked& asked) {
-  SHW_TRY(HttpAnswer answer, ask_page(access, asked));
+                             const PageRequest& asked) {
+  SHW_TRY(HttpAnswer answer, request_page(access, asked));
   const std::string_view text(reinterpret_cast<const char*>(answer.body.data()),
                               answer.body.size());
   std::string region = answer.region;

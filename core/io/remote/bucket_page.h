@@ -8,13 +8,13 @@
 
 namespace shw {
 
-struct PageAsked {
+struct PageRequest {
   std::string prefix;
   std::string token = {};  // continuation token from the previous page; empty: the first page
   bool is_deep = true;     // false: omits objects in subfolders of the prefix
 };
 // If the bucket is in another region, repeats the request there and records the region in `access`.
 Result<BucketPage> list_page(BucketAccess& access, const RemotePlace& place,
-                             const PageAsked& asked);
+                             const PageRequest& asked);
 
 }  // namespace shw

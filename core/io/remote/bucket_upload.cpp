@@ -253,7 +253,7 @@ class BucketUpload {
 
   Result<Objects> objects_below() {
     Objects there;
-    PageAsked asked{above_};
+    PageRequest asked{above_};
     for (std::size_t pages = 0; pages < kMostUploadPages; ++pages) {
       SHW_TRY(const BucketPage page, list_page(access_, place_, asked));
       for (const BucketObject& object : page.objects) there[object.key] = object.size;

@@ -34,7 +34,7 @@ struct CurlSession {
     for (void* easy : idle) curl.easy_cleanup(easy);
     curl.multi_cleanup(multi);
   }
-  void* take_easy() {
+  void* lease_handle() {
     if (idle.empty()) return curl.easy_init();
     void* easy = idle.back();
     idle.pop_back();
@@ -136,7 +136,7 @@ class HttpBatch {
       if (waiting_[i].from > now) continue;
       HttpTransfer& transfer = *waiting_[i].transfer;
       waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
-      transfer.easy = session_.take_easy();
+      transfer.easy = session_.lease_handle();
       if (transfer.easy == nullptr) return fail(ErrorKind::kIo, "libcurl has no memory left");
       transfer.begin(session_.curl);
       count_request();

@@ -82,9 +82,9 @@ void HttpTransfer::begin(const CurlLibrary& curl) {
   curl.easy_setopt(easy, option::kLowSpeedLimit, 1L);
   curl.easy_setopt(easy, option::kLowSpeedTime, stall_seconds());
   curl.easy_setopt(easy, option::kPipeWait, 0L);
-  curl.easy_setopt(easy, option::kWriteFunction, &HttpTransfer::take_body);
+  curl.easy_setopt(easy, option::kWriteFunction, &HttpTransfer::receive_body);
   curl.easy_setopt(easy, option::kWriteData, static_cast<void*>(this));
-  curl.easy_setopt(easy, option::kHeaderFunction, &HttpTransfer::take_header);
+  curl.easy_setopt(easy, option::kHeaderFunction, &HttpTransfer::receive_header);
   curl.easy_setopt(easy, option::kHeaderData, static_cast<void*>(this));
   for (const char* variable : {"CURL_CA_BUNDLE", "SSL_CERT_FILE"}) {
     const char* file = std::getenv(variable);
@@ -119,7 +119,8 @@ void HttpTransfer::read_status(const CurlLibrary& curl) {
   if (redirects > 0 && url != nullptr) answer->redirected_to = url;
 }
 
-std::size_t HttpTransfer::take_header(char* data, std::size_t size, std::size_t count, void* self) {
+std::size_t HttpTransfer::receive_header(char* data, std::size_t size, std::size_t count,
+                                         void* self) {
   static_cast<HttpTransfer*>(self)->read_header({data, size * count});
   return size * count;
 }
@@ -149,7 +150,8 @@ void HttpTransfer::read_header(std::string_view line) {
   answer->first = header_number(range.substr(0, std::min(range.find('-'), slash)));
 }
 
-std::size_t HttpTransfer::take_body(char* data, std::size_t size, std::size_t count, void* self) {
+std::size_t HttpTransfer::receive_body(char* data, std::size_t size, std::size_t count,
+                                       void* self) {
   auto& transfer = *static_cast<HttpTransfer*>(self);
   const BytesView bytes(reinterpret_cast<const std::byte*>(data), size * count);
   count_travelled(bytes.size());

@@ -30,8 +30,8 @@ class HttpTransfer {
   int tries = 0;
 
  private:
-  static std::size_t take_body(char* data, std::size_t size, std::size_t count, void* self);
-  static std::size_t take_header(char* data, std::size_t size, std::size_t count, void* self);
+  static std::size_t receive_body(char* data, std::size_t size, std::size_t count, void* self);
+  static std::size_t receive_header(char* data, std::size_t size, std::size_t count, void* self);
   static std::size_t give_body(char* data, std::size_t size, std::size_t count, void* self);
   bool keep(BytesView bytes);
   bool keep_range(BytesView bytes);

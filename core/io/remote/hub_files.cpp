@@ -81,7 +81,7 @@ class HubFiles final : public RemoteFiles {
       if (page == kMostHubPages)
         return fail(ErrorKind::kUnsupported, "the listing does not end", {place_.shown});
       SHW_TRY(const HttpAnswer answer, ask(url));
-      SHW_CHECK(take_page(answer, limit, files));
+      SHW_CHECK(read_page(answer, limit, files));
       url = next_page(answer.link, endpoint_);
     }
     return files;
@@ -137,7 +137,7 @@ class HubFiles final : public RemoteFiles {
     return {};
   }
 
-  Status take_page(const HttpAnswer& answer, std::size_t limit, std::vector<RemoteFile>& files) {
+  Status read_page(const HttpAnswer& answer, std::size_t limit, std::vector<RemoteFile>& files) {
     const Json tree = tree_of(answer);
     if (!tree.is_array()) return no_listing();
     const std::string above = place_.path.empty() ? "" : place_.path + "/";

@@ -23,7 +23,7 @@ OpenedPlaces& opened_places() {
 }
 
 // Splits off the last part ("a/b/c" becomes "a/b" and "c"), in both `path` and `shown`.
-std::string take_last_part(RemotePlace& place) {
+std::string split_last_part(RemotePlace& place) {
   const std::size_t slash = place.path.rfind('/');
   std::string last = place.path.substr(slash == place.path.npos ? 0 : slash + 1);
   place.path.resize(slash == place.path.npos ? 0 : slash);
@@ -62,7 +62,7 @@ Result<std::shared_ptr<const RemoteDirectory>> listed(const RemotePlace& place,
 // answer.
 Result<OpenedRemote> open_http(RemotePlace place, bool is_typed_as_folder) {
   RemotePlace above = place;
-  const std::string last = place.path.empty() ? std::string() : take_last_part(above);
+  const std::string last = place.path.empty() ? std::string() : split_last_part(above);
   bool is_file = false;
   if (!is_typed_as_folder && !last.empty()) {
     SHW_TRY(is_file, is_http_file(place));
@@ -94,10 +94,10 @@ Result<OpenedRemote> open_listed(RemotePlace place) {
 
 // A file's folder may be a home directory, so only its direct entries are listed.
 Result<OpenedRemote> open_ssh(RemotePlace place) {
-  SHW_TRY(const auto found, sftp_look(place));
+  SHW_TRY(const auto found, sftp_attributes(place));
   if (!found) return fail(ErrorKind::kIo, "there is no such file or folder", {place.shown});
   OpenedRemote opened;
-  if (found->is_file()) opened.file = take_last_part(place);
+  if (found->is_file()) opened.file = split_last_part(place);
   SHW_TRY(auto files, sftp_files(place, opened.file.empty()));
   SHW_TRY(opened.directory, listed(place, std::move(files)));
   return opened;
@@ -111,7 +111,7 @@ Result<OpenedRemote> open_place(RemotePlace place, bool is_typed_as_folder) {
   const bool may_be_file =
       !is_typed_as_folder && !place.path.empty() && is_named_like_a_file(place.path);
   if (may_be_file) {
-    const std::string last = take_last_part(above);
+    const std::string last = split_last_part(above);
     OpenedRemote opened;
     SHW_TRY(auto files, files_of(above, false));
     SHW_TRY(opened.directory, listed(above, std::move(files)));

@@ -254,7 +254,7 @@ class ListedDirectory final : public RemoteDirectory {
 
   Entry stat(const std::string& path) const override {
     if (!is_safe_relative_path(path)) return {path};
-    const KnownFile* known = look_up(path);
+    const KnownFile* known = find_known(path);
     if (known != nullptr) return entry_of(*known);
     std::lock_guard lock(state_->guard);
     const bool is_folder = state_->folders.contains(path);
@@ -264,7 +264,7 @@ class ListedDirectory final : public RemoteDirectory {
   Result<std::shared_ptr<const ByteSource>> open(const std::string& path) const override {
     if (!is_safe_relative_path(path))
       return fail(ErrorKind::kDamaged, "the path leaves the checkpoint", {path});
-    const KnownFile* known = look_up(path);
+    const KnownFile* known = find_known(path);
     if (known == nullptr) {
       SHW_CHECK(health());
       return fail(ErrorKind::kIo, "cannot open it: there is no such file", {path});
@@ -306,7 +306,7 @@ class ListedDirectory final : public RemoteDirectory {
 
   // The blocks of a range from the first that is not cached on; nullopt if there are none.
   std::optional<BlockRun> unread_run(const PrefetchRange& range) const {
-    const KnownFile* known = is_safe_relative_path(range.path) ? look_up(range.path) : nullptr;
+    const KnownFile* known = is_safe_relative_path(range.path) ? find_known(range.path) : nullptr;
     if (known == nullptr || known->file.kind != EntryKind::kFile) return std::nullopt;
     const std::uint64_t size = known->file.size;
     if (range.offset >= size || range.length == 0) return std::nullopt;
@@ -331,7 +331,7 @@ class ListedDirectory final : public RemoteDirectory {
   }
 
   // Returns null if the file is missing or the server failed: health() distinguishes the two.
-  const KnownFile* look_up(const std::string& path) const {
+  const KnownFile* find_known(const std::string& path) const {
     {
       std::lock_guard lock(state_->guard);
       auto found = state_->known.find(path);

@@ -24,7 +24,7 @@ std::string_view trimmed_setting(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kSpaces) - begin + 1);
 }
 
-std::string_view take_line(std::string_view& text) {
+std::string_view consume_line(std::string_view& text) {
   const std::size_t end = text.find('\n');
   const std::string_view line = text.substr(0, end);
   text.remove_prefix(end == text.npos ? text.size() : end + 1);
@@ -45,7 +45,7 @@ std::string home_folder() {
 std::string first_line_of(const std::string& path) {
   const std::string text = settings_text(path);
   std::string_view rest = text;
-  return std::string(take_line(rest));
+  return std::string(consume_line(rest));
 }
 
 std::map<std::string, std::string> ini_section(const std::string& path,
@@ -54,7 +54,7 @@ std::map<std::string, std::string> ini_section(const std::string& path,
   const std::string text = settings_text(path);
   bool is_inside = false;
   for (std::string_view rest = text; !rest.empty();) {
-    const std::string_view line = take_line(rest);
+    const std::string_view line = consume_line(rest);
     if (line.starts_with('[')) {
       is_inside =
           line.ends_with(']') && trimmed_setting(line.substr(1, line.size() - 2)) == section;

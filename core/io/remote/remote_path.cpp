@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "core/base/letter_case.h"
-#include "core/io/asked_end.h"
+#include "core/io/path_suffix.h"
 #include "core/io/source.h"
 
 namespace shw {
@@ -119,7 +119,7 @@ tl::unexpected<Error> query_refused(const RemotePlace& place) {
       "A signed URL begins with https://. Tokens and keys come from the environment.");
 }
 
-Status take_http(std::string_view rest, RemotePlace& place) {
+Status parse_http(std::string_view rest, RemotePlace& place) {
   rest = rest.substr(0, rest.find('#'));
   if (const std::size_t query = rest.find('?'); query != rest.npos) {
     place.query = rest.substr(query + 1);
@@ -138,7 +138,7 @@ Status take_http(std::string_view rest, RemotePlace& place) {
   return bad_remote(place.shown, "the URL names no host", "Write it as https://HOST/PATH.");
 }
 
-Status take_hub(std::string_view rest, RemotePlace& place) {
+Status parse_hub(std::string_view rest, RemotePlace& place) {
   const std::string text = trimmed_slashes(rest);
   place.shown = place.scheme + "://" + text;
   const std::size_t first = text.find('/');
@@ -159,7 +159,7 @@ Status take_hub(std::string_view rest, RemotePlace& place) {
                     "Write it as hf://OWNER/REPO or hf://OWNER/REPO@REVISION.");
 }
 
-Status take_bucket(std::string_view rest, RemotePlace& place) {
+Status parse_bucket(std::string_view rest, RemotePlace& place) {
   const std::string text = rest.starts_with('/') ? std::string() : trimmed_slashes(rest);
   place.shown = place.scheme + "://" + text;
   const std::size_t slash = std::min(text.find('/'), text.size());
@@ -172,7 +172,7 @@ Status take_bucket(std::string_view rest, RemotePlace& place) {
                     "Write it as " + place.scheme + "://BUCKET/PREFIX.");
 }
 
-Status take_ssh(std::string_view rest, RemotePlace& place) {
+Status parse_ssh(std::string_view rest, RemotePlace& place) {
   const std::size_t slash = std::min(rest.find('/'), rest.size());
   std::string_view authority = rest.substr(0, slash);
   place.path = rest.substr(slash);
@@ -232,17 +232,17 @@ Result<RemotePlace> parsed_remote(const std::string& typed) {
         std::string_view(path).substr(scheme->word.size() + kAfterScheme.size());
     switch (place.kind) {
       case RemoteKind::kHttp:
-        SHW_CHECK(take_http(rest, place));
+        SHW_CHECK(parse_http(rest, place));
         break;
       case RemoteKind::kHub:
-        SHW_CHECK(take_hub(rest, place));
+        SHW_CHECK(parse_hub(rest, place));
         break;
       case RemoteKind::kS3:
       case RemoteKind::kGs:
-        SHW_CHECK(take_bucket(rest, place));
+        SHW_CHECK(parse_bucket(rest, place));
         break;
       case RemoteKind::kSsh:
-        SHW_CHECK(take_ssh(rest, place));
+        SHW_CHECK(parse_ssh(rest, place));
         break;
     }
     return place;
@@ -250,7 +250,7 @@ Result<RemotePlace> parsed_remote(const std::string& typed) {
   place.kind = RemoteKind::kSsh;
   place.scheme = "ssh";
   const std::size_t colon = path.find(":/");
-  SHW_CHECK(take_ssh(path.substr(0, colon) + path.substr(colon + 1), place));
+  SHW_CHECK(parse_ssh(path.substr(0, colon) + path.substr(colon + 1), place));
   return place;
 }
 
@@ -267,7 +267,7 @@ Result<RemotePlace> parse_remote(const std::string& path) {
 }
 
 std::string without_secrets(const std::string& path) {
-  if (auto asked = asked_end(path)) {
+  if (auto asked = path_suffix(path)) {
     asked->before = without_secrets(asked->before);
     for (std::string& other : asked->others) other = without_secrets(other);
     return to_path(*asked);

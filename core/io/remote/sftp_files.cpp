@@ -342,7 +342,7 @@ Result<std::unique_ptr<RemoteFiles>> sftp_files(const RemotePlace& folder, bool 
   return std::make_unique<SftpFiles>(std::move(client), sftp_root(folder), is_deep);
 }
 
-Result<std::optional<SftpAttributes>> sftp_look(const RemotePlace& place) {
+Result<std::optional<SftpAttributes>> sftp_attributes(const RemotePlace& place) {
   SHW_TRY(auto client, sftp_client(place));
   SHW_TRY(const SftpAnswer answer, client->ask({SftpType::kStat, sftp_text(sftp_root(place))}));
   if (answer.type == SftpType::kStatus && answer.status == kSftpNoSuchFile) return std::nullopt;

@@ -14,6 +14,6 @@ namespace shw {
 Result<std::unique_ptr<RemoteFiles>> sftp_files(const RemotePlace& folder, bool is_deep);
 
 // Attributes of the path itself; nullopt if it does not exist.
-Result<std::optional<SftpAttributes>> sftp_look(const RemotePlace& place);
+Result<std::optional<SftpAttributes>> sftp_attributes(const RemotePlace& place);
 
 }  // namespace shw

@@ -52,7 +52,7 @@ Status check_piece(const Checkpoint& checkpoint, const PlannedTensor& planned, c
   if (index_of(piece.chunk) >= checkpoint.chunk_count() || !checkpoint.item(piece.chunk))
     return cannot_lower(checkpoint, planned.tensor, "a chunk it needs has no item");
   if (!is_plain_box(piece.source.offsets, piece.source.sizes, ndim) || piece.at.size() != ndim ||
-      !lies_inside(piece.source.offsets, piece.source.sizes, checkpoint.sizes(piece.chunk))) {
+      !is_inside(piece.source.offsets, piece.source.sizes, checkpoint.sizes(piece.chunk))) {
     return cannot_lower(checkpoint, planned.tensor, "a piece lies outside the chunk it comes from");
   }
   if (!is_order_of_dims(piece.permutation, ndim))
@@ -89,7 +89,7 @@ Status collect_kept(const Checkpoint& checkpoint, const PlannedTensor& planned,
     return {};
   }
   auto add = [&](const Extents& at, const Extents& sizes) -> Status {
-    if (!lies_inside(at, sizes, chunk.box.sizes))
+    if (!is_inside(at, sizes, chunk.box.sizes))
       return cannot_lower(checkpoint, planned.tensor, "a piece lies outside its new chunk");
     kept.push_back(moved(Box{at, sizes}, chunk.box.offsets));
     return {};

@@ -76,8 +76,8 @@ Box true_box(const AxisMoved& moved, const Slabs& slabs, Box part, std::int64_t 
 
 // Splits a chunk that spans slabs [first, last]. Its parts are adjacent along `shrunk` only if the
 // chunk is as wide as its slabs; then they form one new chunk, otherwise one chunk each.
-void take_apart(const Checkpoint& checkpoint, const AxisMoved& moved, const Slabs& slabs,
-                ChunkId chunk, PlannedTensor& planned) {
+void split_chunk(const Checkpoint& checkpoint, const AxisMoved& moved, const Slabs& slabs,
+                 ChunkId chunk, PlannedTensor& planned) {
   Box box = box_of(checkpoint, chunk);
   std::int64_t begin = box.offsets[moved.grown], end = begin + box.sizes[moved.grown];
   std::vector<PlannedChunk> parts;
@@ -129,7 +129,7 @@ Result<PlannedTensor> lower_axis_moved(const Checkpoint& checkpoint, const AxisM
     std::int64_t first = box.offsets[moved.grown] / slabs.extent;
     std::int64_t last = (box.offsets[moved.grown] + box.sizes[moved.grown] - 1) / slabs.extent;
     if (first != last) {
-      take_apart(checkpoint, moved, slabs, chunk, planned);
+      split_chunk(checkpoint, moved, slabs, chunk, planned);
       continue;
     }
     PlannedChunk relabelled;

@@ -123,7 +123,7 @@ Result<PlannedTensor> lower_blocks_permuted(const Checkpoint& checkpoint,
   std::vector<Box> saved;
   for (ChunkId chunk : chunks) {
     saved.push_back(box_of(checkpoint, chunk));
-    if (!lies_inside(saved.back().offsets, saved.back().sizes, planned.shape))
+    if (!is_inside(saved.back().offsets, saved.back().sizes, planned.shape))
       return cannot_lower(checkpoint, given.tensor, "a chunk lies outside the saved shape");
   }
   if (relabel_all(checkpoint, given, permutation, planned)) return planned;

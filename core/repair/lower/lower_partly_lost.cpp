@@ -56,7 +56,7 @@ Result<PlannedTensor> lower_partly_lost(const Checkpoint& checkpoint, const Part
   for (const RetainedChunk& retained_chunk : diagnosis.retained_chunks) {
     if (index_of(retained_chunk.chunk) >= checkpoint.chunk_count())
       return cannot_lower(checkpoint, diagnosis.tensor, "a survivor's chunk does not exist");
-    if (!lies_inside(retained_chunk.at, retained_chunk.source.sizes, diagnosis.expected))
+    if (!is_inside(retained_chunk.at, retained_chunk.source.sizes, diagnosis.expected))
       return cannot_lower(checkpoint, diagnosis.tensor, "a survivor lies outside the true tensor");
     if (is_empty(retained_chunk.source)) continue;  // this rank owns nothing of the tensor
     const PlannedChunk placed = place_survivor(checkpoint, diagnosis.tensor, retained_chunk);

@@ -45,7 +45,7 @@ Result<PlannedTensor> lower_transposed(const Checkpoint& checkpoint, const Trans
   exchange(permutation);
   for (ChunkId chunk : checkpoint.chunks(given.tensor)) {
     Box box = box_of(checkpoint, chunk);
-    if (!lies_inside(box.offsets, box.sizes, shape))
+    if (!is_inside(box.offsets, box.sizes, shape))
       return refuse("a chunk lies outside the saved shape");
     // An empty shard covers nothing at any offset.
     if (is_empty(box)) continue;

@@ -42,8 +42,8 @@ Operation operation_of(const Finding& finding, const std::vector<PlannedEntry>& 
   made.lossless = is_permutation(added);
   made.kind = made.lossless ? OperationKind::kRename : OperationKind::kFill;
   made.rule = finding.rule;
-  for (const EntryTaken& entry : finding.entries) made.subjects.push_back(entry.fqn);
-  const EntryTaken& first = finding.entries.front();
+  for (const ReplacedEntry& entry : finding.entries) made.subjects.push_back(entry.fqn);
+  const ReplacedEntry& first = finding.entries.front();
   made.text = "let " + first.fqn + " say what " + first.from + " says";
   if (added.size() > 1)
     made.text += fmt::format(", and {} likewise", plural(added.size() - 1, "more entry"));
@@ -64,7 +64,7 @@ Status plan_entries(const Checkpoint& checkpoint, const Finding& finding, bool d
   draft.objects = plan.objects;
   draft.entries = plan.entries;
   std::vector<PlannedEntry> added;
-  for (const EntryTaken& entry : finding.entries) {
+  for (const ReplacedEntry& entry : finding.entries) {
     auto object = index_of_entry(checkpoint, entry.fqn),
          from = index_of_entry(checkpoint, entry.from);
     if (!object || !from) return cannot("an entry that it needs is not there", entry.fqn);

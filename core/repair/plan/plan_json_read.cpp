@@ -185,8 +185,8 @@ bool keeps_to_itself(const Checkpoint& checkpoint, const PlannedTensor& planned)
 }
 
 // True if the bytes lie elsewhere and another tensor's chunk only tells how items are encoded.
-bool is_only_like(const Checkpoint& checkpoint, const PlannedTensor& tensor,
-                  const PlannedChunk& chunk) {
+bool is_encoding_template(const Checkpoint& checkpoint, const PlannedTensor& tensor,
+                          const PlannedChunk& chunk) {
   return checkpoint.tensor_of(*chunk.item) != tensor.tensor &&
          place_elsewhere(checkpoint, chunk).has_value();
 }
@@ -198,7 +198,8 @@ Status check_borrowed(const Checkpoint& checkpoint, const Plan& plan,
   std::vector<std::uint8_t> uses(checkpoint.chunk_count());  // 2: more than once
   for (const PlannedTensor& tensor : plan.tensors) {
     for (const PlannedChunk& chunk : tensor.chunks) {
-      if (chunk.item && !is_only_like(checkpoint, tensor, chunk) && uses[index_of(*chunk.item)] < 2)
+      if (chunk.item && !is_encoding_template(checkpoint, tensor, chunk) &&
+          uses[index_of(*chunk.item)] < 2)
         ++uses[index_of(*chunk.item)];
       for (const Piece& piece : chunk.pieces) {
         if (uses[index_of(piece.chunk)] == 0) uses[index_of(piece.chunk)] = 1;
@@ -210,7 +211,7 @@ Status check_borrowed(const Checkpoint& checkpoint, const Plan& plan,
     if (!is_pure_relabel(tensor)) continue;
     for (const PlannedChunk& chunk : tensor.chunks) {
       if (!chunk.item || checkpoint.tensor_of(*chunk.item) == tensor.tensor ||
-          is_only_like(checkpoint, tensor, chunk))
+          is_encoding_template(checkpoint, tensor, chunk))
         continue;
       if (!planned.contains(checkpoint.tensor_of(*chunk.item)) || uses[index_of(*chunk.item)] > 1)
         return cannot_lower(checkpoint, tensor.tensor, "elements of another tensor would be used");

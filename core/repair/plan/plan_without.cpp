@@ -104,8 +104,8 @@ bool stays_wrong(const Finding& finding, const Plan& whole, const StepsOff& off)
 
 // Adds the findings that nothing repairs any more. The plan already has those that nothing could
 // repair before.
-void tell_what_stays(const CheckReport* report, const Plan& whole, const StepsOff& off,
-                     Plan& plan) {
+void note_remaining_findings(const CheckReport* report, const Plan& whole, const StepsOff& off,
+                             Plan& plan) {
   std::set<std::pair<std::string, std::vector<std::string>>> told;
   for (const Finding& finding : plan.undecided) told.insert({finding.rule, finding.subjects});
   for (const Finding& finding : report == nullptr ? std::vector<Finding>{} : report->findings) {
@@ -195,7 +195,7 @@ Result<Plan> plan_without(const Checkpoint& checkpoint, const CheckReport* repor
   Plan plan = whole;
   SHW_CHECK(drop_tensors(checkpoint, whole, off, plan));
   drop_operations(whole, off, plan);
-  tell_what_stays(report, whole, off, plan);
+  note_remaining_findings(report, whole, off, plan);
   plan.lossless = plan.of_other_ranks.empty() && keeps_every_entry(plan) &&
                   std::all_of(plan.tensors.begin(), plan.tensors.end(),
                               [](const auto& t) { return t.lost_elements == 0; });

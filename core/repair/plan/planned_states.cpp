@@ -33,8 +33,8 @@ bool moves_inside_chunks(const Checkpoint& c, const Diagnosis& diagnosis) {
 
 // True if the retained chunks of the state lie where the relabelled parameter's chunks of the same
 // rank go. For a rank that wrote nothing of the parameter, the layout must tell the place.
-bool lie_with_moved_chunks(const Checkpoint& c, const Relabelled& parameter,
-                           const PartlyLost& state, bool has_layout) {
+bool follow_moved_chunks(const Checkpoint& c, const Relabelled& parameter, const PartlyLost& state,
+                         bool has_layout) {
   return std::all_of(
       state.retained_chunks.begin(), state.retained_chunks.end(),
       [&](const RetainedChunk& retained_chunk) {
@@ -64,8 +64,7 @@ std::string why_not(const Checkpoint& c, const Spec* spec, const PartlyLost& sta
   const bool has_layout = entry != nullptr && entry->shape == state.expected && entry->mesh &&
                           !entry->placements.empty();
   const auto* moved = std::get_if<Relabelled>(&parameter);
-  if (moved != nullptr ? lie_with_moved_chunks(c, *moved, state, has_layout) : has_layout)
-    return {};
+  if (moved != nullptr ? follow_moved_chunks(c, *moved, state, has_layout) : has_layout) return {};
   // Parameter and state are placed by the same rule for ranks.
   const auto* part = std::get_if<PartlyLost>(&parameter);
   if (part != nullptr && part->expected == state.expected) return {};
@@ -98,7 +97,7 @@ bool moves_anything(const Checkpoint& c, const Relabelled& moved) {
 // True unless another state of the parameter moves to other rows. That state's wrong places come
 // from the same writer as the parameter's, by which this state was placed, so each rank must have
 // the same rows of both.
-bool lies_beside(const Checkpoint& c, const PartlyLost& state, const Relabelled& moved) {
+bool has_rows_of(const Checkpoint& c, const PartlyLost& state, const Relabelled& moved) {
   if (!same(moved.expected, state.expected) || !moves_anything(c, moved)) return true;
   return std::all_of(state.retained_chunks.begin(), state.retained_chunks.end(),
                      [&](const RetainedChunk& retained_chunk) {
@@ -123,12 +122,12 @@ Siblings moved_states(const std::vector<OptimizerState>& states, const Planned& 
   return siblings;
 }
 
-std::string why_not_beside(const Checkpoint& c, const PartlyLost& state, TensorId parameter,
-                           const Siblings& siblings) {
+std::string placement_reason(const Checkpoint& c, const PartlyLost& state, TensorId parameter,
+                             const Siblings& siblings) {
   auto found = siblings.find(parameter);
   if (found == siblings.end()) return {};
   for (const Relabelled* moved : found->second) {
-    if (lies_beside(c, state, *moved)) continue;
+    if (has_rows_of(c, state, *moved)) continue;
     return "this repair moves " + std::string(c.fqn(moved->tensor)) +
            ", another state of its parameter, and the rows that its writer holds of that one are "
            "not those where the state would be put: where the chunks of the parameter lie does "
@@ -197,7 +196,7 @@ std::map<TensorId, std::string> states_of_moved_parameters(const Checkpoint& che
     auto parameter = planned.find(*state.parameter);
     std::string why = parameter != planned.end()
                           ? why_not(checkpoint, spec, *part, *parameter->second)
-                          : why_not_beside(checkpoint, *part, *state.parameter, siblings);
+                          : placement_reason(checkpoint, *part, *state.parameter, siblings);
     if (!why.empty()) out.emplace(state.state, std::move(why));
   }
   return out;

@@ -12,7 +12,8 @@ std::string tile_in_words(const Checkpoint& checkpoint, ChunkId chunk) {
          (item ? " in " + checkpoint.file(item->file).path : "");
 }
 
-bool say_the_same(const Checkpoint& checkpoint, ChunkId a, ChunkId b, const ItemHashes& hashes) {
+bool have_equal_elements(const Checkpoint& checkpoint, ChunkId a, ChunkId b,
+                         const ItemHashes& hashes) {
   const Hash128 &one = hashes[index_of(a)], &other = hashes[index_of(b)];
   return same(checkpoint.offsets(a), checkpoint.offsets(b)) &&
          same(checkpoint.sizes(a), checkpoint.sizes(b)) && one != kNoHash && one == other;
@@ -24,7 +25,8 @@ void add_overlaps(const Checkpoint& checkpoint, TensorId tensor, const TilingDef
   std::size_t pairs = 0;
   const Overlap* first = nullptr;
   for (const Overlap& overlap : defects.overlaps) {
-    if (say_the_same(checkpoint, chunks[overlap.first], chunks[overlap.second], hashes)) continue;
+    if (have_equal_elements(checkpoint, chunks[overlap.first], chunks[overlap.second], hashes))
+      continue;
     out.boxes.push_back(overlap.box);
     if (++pairs == 1) first = &overlap;
   }
@@ -38,7 +40,7 @@ void add_outside(const Checkpoint& checkpoint, TensorId tensor, Contested& out) 
   const Box all = whole(checkpoint.shape(tensor));
   for (ChunkId chunk : checkpoint.chunks(tensor)) {
     const Box box = box_of(checkpoint, chunk);
-    if (is_empty(box) || lies_inside(box.offsets, box.sizes, all.sizes)) continue;
+    if (is_empty(box) || is_inside(box.offsets, box.sizes, all.sizes)) continue;
     if (out.outside.empty())
       out.outside =
           "its tile " + tile_in_words(checkpoint, chunk) + " reaches beyond " + to_text(all.sizes);

@@ -68,7 +68,7 @@ Result<std::int64_t> out_of_range_in(const CertifiedRun& done, std::uint32_t ent
 }
 
 // Parts of the source beside its entries that the result lacks.
-std::vector<std::string> only_beside(const Checkpoint& source, const Checkpoint& result) {
+std::vector<std::string> dropped_source_parts(const Checkpoint& source, const Checkpoint& result) {
   std::vector<std::string> left = noted_additions(source);
   if (left.empty()) return left;
   const std::vector<std::string> kept = noted_additions(result);
@@ -164,9 +164,10 @@ Result<Certificate> certify_target(const CertifiedRun& done) {
         certificate.lossless && tensor.lost == 0 && !tensor.is_cast && tensor.damage.empty();
     certificate.tensors.push_back(std::move(tensor));
   }
-  SHW_TRY(certificate.of_other_ranks, left_behind(source, certificate.dropped, proving.progress));
+  SHW_TRY(certificate.of_other_ranks,
+          entries_left_behind(source, certificate.dropped, proving.progress));
   if (!proving.form.keeps_files) {
-    certificate.left_out = only_beside(source, proving.result);
+    certificate.left_out = dropped_source_parts(source, proving.result);
     certificate.left_out.insert(certificate.left_out.end(), done.neighbours.begin(),
                                 done.neighbours.end());
   }

@@ -173,7 +173,7 @@ std::string contradiction(Holding& held, const TensorCertificate& entry, TensorI
   if (entry.out_of_range != 0 && !entry.is_cast)
     return "elements of it are out of range, and yet it was not cast";
   for (const Box& box : entry.lost_boxes) {
-    if (!lies_inside(box.offsets, box.sizes, checkpoint.shape(tensor)))
+    if (!is_inside(box.offsets, box.sizes, checkpoint.shape(tensor)))
       return "a lost box lies outside the tensor";
   }
   // contradiction_of_tiles() checks below that these are the certified tiles.

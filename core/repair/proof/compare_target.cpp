@@ -19,8 +19,8 @@ namespace shw {
 namespace {
 
 // True if two entries have the same value: by their items if both have one, otherwise decoded.
-Result<bool> says_the_same(const Checkpoint& before, std::size_t object, CarriedValues& values,
-                           const Checkpoint& after, std::size_t now, CarriedValues& values_now) {
+Result<bool> have_equal_value(const Checkpoint& before, std::size_t object, CarriedValues& values,
+                              const Checkpoint& after, std::size_t now, CarriedValues& values_now) {
   const auto &item = before.objects()[object].item, &item_now = after.objects()[now].item;
   if (item && item_now) {
     SHW_TRY(std::string wanted, hash_item(before, *item, nullptr));
@@ -183,8 +183,8 @@ Result<std::optional<Error>> differing_target_entry(const TargetState& all,
   for (const TargetNonTensorEntry& object : all.objects) {
     auto found = there.find(object.fqn);
     if (found == there.end()) return differs(object.fqn, "it is missing");
-    SHW_TRY(bool same,
-            says_the_same(all.source(), object.object, values, result, found->second, values_now));
+    SHW_TRY(bool same, have_equal_value(all.source(), object.object, values, result, found->second,
+                                        values_now));
     if (!same) return differs(object.fqn, "its value differs");
   }
   for (const TargetNonTensorEntry& object : all.objects) there.erase(object.fqn);

@@ -10,7 +10,7 @@ void add_hash(Encoder& payload, const Hash128& hash) {
   payload.add(hash.low);
 }
 
-Result<Hash128> take_hash(Decoder& payload) {
+Result<Hash128> decode_hash(Decoder& payload) {
   Hash128 hash;
   SHW_TRY(hash.high, payload.number());
   SHW_TRY(hash.low, payload.number());
@@ -37,7 +37,7 @@ Result<ItemHashes> hash_each(Team* team, const HashWork& work) {
   };
   dealt.receive = [&](std::size_t i, BytesView found) -> Status {
     Decoder payload(found);
-    SHW_TRY(hashes[i], take_hash(payload));
+    SHW_TRY(hashes[i], decode_hash(payload));
     return {};
   };
   SHW_CHECK(scatter_map_allgather(*team, dealt));

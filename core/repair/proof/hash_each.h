@@ -25,6 +25,6 @@ Result<ItemHashes> hash_each(Team* team, const HashWork& work);
 
 // A hash as two numbers of a message between ranks.
 void add_hash(Encoder& payload, const Hash128& hash);
-Result<Hash128> take_hash(Decoder& payload);
+Result<Hash128> decode_hash(Decoder& payload);
 
 }  // namespace shw

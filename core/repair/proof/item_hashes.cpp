@@ -37,7 +37,7 @@ bool is_before(const ItemRow& a, const ItemRow& b) {
 }
 
 // Items in the order in which they lie in their files; chunks that share an item are adjacent.
-std::vector<ItemRow> items_as_they_lie(const Checkpoint& checkpoint) {
+std::vector<ItemRow> items_in_file_order(const Checkpoint& checkpoint) {
   std::vector<ItemRow> rows;
   rows.reserve(checkpoint.chunk_count());
   for (std::uint32_t i = 0; i < checkpoint.chunk_count(); ++i) {
@@ -80,7 +80,7 @@ Result<Hash128> hash_kept(const Checkpoint& source, ItemPlace item, const CopyHa
 }
 
 std::uint64_t item_bytes(const Checkpoint& checkpoint) {
-  const std::vector<ItemRow> rows = items_as_they_lie(checkpoint);
+  const std::vector<ItemRow> rows = items_in_file_order(checkpoint);
   std::uint64_t total = 0;
   for (std::size_t i = 0; i < rows.size(); i = end_of_item(rows, i)) {
     auto length = narrow<std::uint64_t>(rows[i].length);
@@ -102,7 +102,7 @@ class ItemTasks {
   explicit ItemTasks(const Checkpoint& checkpoint, ChecksumMismatches* mismatches = nullptr)
       : checkpoint_(checkpoint),
         mismatches_(mismatches),
-        rows_(items_as_they_lie(checkpoint)),
+        rows_(items_in_file_order(checkpoint)),
         items_([&checkpoint] { return std::make_unique<ItemCursor>(checkpoint, 0); }) {
     for (std::size_t i = 0; i < rows_.size(); i = end_of_item(rows_, i)) first_.push_back(i);
   }
@@ -170,7 +170,7 @@ Result<ItemHashes> hash_all_items(const Checkpoint& checkpoint, const Checkpoint
   std::map<std::string_view, FileId> files;
   for (std::uint32_t i = 0; i < of_same_files.file_count(); ++i)
     files[of_same_files.file(FileId{i}).path] = FileId{i};
-  const std::vector<ItemRow> there = items_as_they_lie(of_same_files);
+  const std::vector<ItemRow> there = items_in_file_order(of_same_files);
   auto known_of = [&](const ItemRow& row) -> const Hash128* {
     if (index_of(row.file) >= checkpoint.file_count()) return nullptr;
     auto file = files.find(checkpoint.file(row.file).path);
@@ -218,7 +218,7 @@ Result<Result<ItemHashes>> hash_all_items(const Checkpoint& checkpoint, Progress
   };
   work.receive = [&](std::size_t t, BytesView found) -> Status {
     Decoder payload(found);
-    SHW_TRY(Hash128 hash, take_hash(payload));
+    SHW_TRY(Hash128 hash, decode_hash(payload));
     for (const ItemRow& row : tasks.chunks(t)) {
       hashes[row.chunk] = hash;
       if (hash == kNoHash || extras.receive == nullptr) continue;

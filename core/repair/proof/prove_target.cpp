@@ -17,7 +17,7 @@
 
 namespace shw {
 
-MadePlaces::MadePlaces(const Outputs& outputs, const LaidOut& laid_out) {
+ResultPlaces::ResultPlaces(const Outputs& outputs, const LaidOut& laid_out) {
   for (const OutputTensor& tensor : outputs.tensors) {
     first_.push_back(made_.size());
     made_.resize(made_.size() + tensor.tiles.size(), kKept);
@@ -26,12 +26,12 @@ MadePlaces::MadePlaces(const Outputs& outputs, const LaidOut& laid_out) {
     made_[first_[laid_out.made[i].tensor] + laid_out.made[i].tile] = i;
 }
 
-std::uint32_t MadePlaces::tiles_of(std::uint32_t entry) const {
+std::uint32_t ResultPlaces::tiles_of(std::uint32_t entry) const {
   const std::size_t end = entry + 1 < first_.size() ? first_[entry + 1] : made_.size();
   return static_cast<std::uint32_t>(end - first_[entry]);
 }
 
-std::optional<std::uint32_t> MadePlaces::find(std::uint32_t entry, std::uint32_t tile) const {
+std::optional<std::uint32_t> ResultPlaces::find(std::uint32_t entry, std::uint32_t tile) const {
   const std::uint32_t made = made_[first_[entry] + tile];
   return made == kKept ? std::nullopt : std::optional(made);
 }

@@ -17,9 +17,9 @@ class ChecksumMismatches;
 
 // Maps a tile of an entry to its index in WrittenFolder::made. Outputs have the tiles of an entry
 // in the order of its target.
-class MadePlaces {
+class ResultPlaces {
  public:
-  MadePlaces(const Outputs& outputs, const LaidOut& laid_out);
+  ResultPlaces(const Outputs& outputs, const LaidOut& laid_out);
 
   std::uint32_t tiles_of(std::uint32_t entry) const;
   // nullopt if the tile keeps its item unchanged.
@@ -34,7 +34,7 @@ class MadePlaces {
 struct ProvingTarget {
   const TargetState& all;
   const WantedForm& form;
-  const MadePlaces& places;
+  const ResultPlaces& places;
   const WrittenFolder& written;
   Progress* progress;
   ChecksumMismatches& mismatches;

@@ -295,14 +295,14 @@ Result<Result<ItemHashes>> hash_and_compare(const Checkpoint& checkpoint, Source
 }
 
 // Makes a proved result undecided if elements lie in no tile: their value cannot be proved.
-void tell_holes(const std::vector<std::string>& holes, VerifyReport& report) {
+void report_holes(const std::vector<std::string>& holes, VerifyReport& report) {
   if (holes.empty() || report.outcome != VerifyReport::Outcome::kProved) return;
   report.outcome = VerifyReport::Outcome::kUndecided;
   report.reasons.insert(report.reasons.begin(), holes.begin(), holes.end());
 }
 
 // Reports bytes that equal the source's, but were already damaged there.
-void tell_damage(const Certificate& certificate, VerifyReport& report) {
+void report_damage(const Certificate& certificate, VerifyReport& report) {
   constexpr std::size_t kMostTold = 20;
   std::vector<std::string> reasons;
   std::size_t damaged = 0;
@@ -333,8 +333,8 @@ Result<VerifyReport> judge(const Certificate& certificate, const Checkpoint& che
   report = check_against_certificate(certificate, checkpoint, *hashes, holes);
   SHW_CHECK(add_disagreements(certificate, checkpoint, *hashes, report, progress));
   if (run.source != nullptr) end_source_run(certificate, checkpoint, run, report);
-  tell_holes(holes, report);
-  tell_damage(certificate, report);
+  report_holes(holes, report);
+  report_damage(certificate, report);
   return report;
 }
 

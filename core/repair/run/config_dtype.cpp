@@ -59,7 +59,7 @@ std::optional<std::string> changed_config(const Directory& directory, Dtype from
 
 }  // namespace
 
-void say_dtype_in_config(const Checkpoint& source, FolderRun& run) {
+void update_config_dtype(const Checkpoint& source, FolderRun& run) {
   auto config = std::find_if(run.copied.begin(), run.copied.end(),
                              [](const Entry& entry) { return entry.path == kConfig; });
   if (config == run.copied.end()) return;

@@ -7,6 +7,6 @@ namespace shw {
 
 // If most floating elements get another dtype, and run.copied has a config.json with the source's
 // dtype, that file is written with the new dtype instead of copied.
-void say_dtype_in_config(const Checkpoint& source, FolderRun& run);
+void update_config_dtype(const Checkpoint& source, FolderRun& run);
 
 }  // namespace shw

@@ -335,7 +335,7 @@ Result<RepairResult> repair_in_place(Store& store, const Checkpoint& checkpoint,
   if (!certificate)
     return with_cleanup(certificate.error(), in_place::abandon_repair(*files, directory));
   if (auto swapped = swap(*files); !swapped)
-    return with_cleanup(swapped.error(), in_place::take_back(store, directory.name()));
+    return with_cleanup(swapped.error(), in_place::roll_back(store, directory.name()));
   // The repair is done, so leftover work files are harmless.
   static_cast<void>(in_place::remove_work(*files, directory));
   static_cast<void>(files->sync());
@@ -356,7 +356,7 @@ Status undo_repair(Store& store, const std::string& checkpoint_path) {
   SHW_CHECK(in_place::check_not_claimed_by_other(store, *directory));
   SHW_CHECK(check_metadata_is_ours(*directory));
   SHW_CHECK(check_kept_opens(directory));
-  return in_place::take_back(store, checkpoint_path);
+  return in_place::roll_back(store, checkpoint_path);
 }
 
 }  // namespace shw

@@ -42,6 +42,6 @@ Status check_not_in_use(const Store& store, const std::string& path);
 Status check_not_claimed_by_other(const Store& store, const Directory& directory);
 // Restores the old metadata, whatever .metadata is now: undo_repair() for the process that owns the
 // checkpoint.
-Status take_back(Store& store, const std::string& checkpoint_path);
+Status roll_back(Store& store, const std::string& checkpoint_path);
 
 }  // namespace shw::in_place

@@ -68,7 +68,7 @@ Status check_not_claimed_by_other(const Store& store, const Directory& directory
   return check_not_in_use(store, directory.name());
 }
 
-Status take_back(Store& store, const std::string& checkpoint_path) {
+Status roll_back(Store& store, const std::string& checkpoint_path) {
   SHW_TRY(auto directory, store.read_folder(checkpoint_path));
   SHW_TRY(auto files, store.edit_folder(checkpoint_path));
   SHW_CHECK(remove_work(*files, *directory));
@@ -136,7 +136,7 @@ Result<RepairResult> begin_again(Store& store, std::shared_ptr<const Directory> 
 }
 
 // Removes a repair that has only begun; returns the state that it found.
-Result<InPlace> take_away_begun(Store& store, const Directory& directory) {
+Result<InPlace> remove_unstarted(Store& store, const Directory& directory) {
   SHW_TRY(const FolderLock lock, FolderLock::take(directory.name()));
   SHW_CHECK(in_place::check_not_in_use(store, directory.name()));
   SHW_TRY(InPlace state, in_place_state(directory));
@@ -182,7 +182,7 @@ Result<RepairResult> resume_in_place(Store& store, const std::string& checkpoint
 
 Status roll_back_in_place(Store& store, const std::string& checkpoint_path) {
   SHW_TRY(auto directory, store.read_folder(checkpoint_path));
-  SHW_TRY(InPlace state, take_away_begun(store, *directory));
+  SHW_TRY(InPlace state, remove_unstarted(store, *directory));
   if (state == InPlace::kBegun) return {};
   if (state == InPlace::kReplaced) return undo_repair(store, checkpoint_path);
   return fail(ErrorKind::kUsage, "there is no half-made repair to take away", {checkpoint_path},

@@ -21,8 +21,8 @@ struct Taken {
   bool whole_box = false;  // true: elements are reshaped, so any loss in it counts for all of it
 };
 
-std::vector<Taken> taken_by(const Checkpoint& checkpoint, const PlannedTensor& planned,
-                            const PlannedChunk& chunk) {
+std::vector<Taken> boxes_from(const Checkpoint& checkpoint, const PlannedTensor& planned,
+                              const PlannedChunk& chunk) {
   std::vector<Taken> all;
   // The tensor's own bytes at another place: earlier losses in this box stay lost.
   if (place_elsewhere(checkpoint, chunk)) {
@@ -53,7 +53,7 @@ Box moved(const Box& lost, const Taken& taken, const Box& new_box) {
   return box;
 }
 
-void take_fill(FilledTensor& into, const FilledTensor& from) {
+void copy_fill(FilledTensor& into, const FilledTensor& from) {
   join_fill(into, from, into.fill.empty() && into.boxes.empty());
 }
 
@@ -68,7 +68,7 @@ void add_earlier(const Checkpoint& checkpoint, const PlannedTensor& planned,
                  const FilledReport& earlier, FilledTensor& tensor) {
   std::size_t looks = 20'000'000;
   for (const PlannedChunk& chunk : planned.chunks) {
-    for (const Taken& taken : taken_by(checkpoint, planned, chunk)) {
+    for (const Taken& taken : boxes_from(checkpoint, planned, chunk)) {
       const FilledTensor* before = earlier.find(checkpoint.fqn(taken.tensor));
       if (before == nullptr) continue;
       std::vector<Box> brought;
@@ -76,9 +76,9 @@ void add_earlier(const Checkpoint& checkpoint, const PlannedTensor& planned,
         auto common = box.sizes.empty() ? std::optional(box) : intersect(box, taken.source);
         if (common) brought.push_back(moved(*common, taken, chunk.box));
       }
-      if (!brought.empty()) take_fill(tensor, *before);
+      if (!brought.empty()) copy_fill(tensor, *before);
       if (add_all_disjoint(tensor.boxes, brought, looks) && before->all_boxes) continue;
-      take_fill(tensor, *before);
+      copy_fill(tensor, *before);
       return give_up(tensor);
     }
   }

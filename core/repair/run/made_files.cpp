@@ -13,7 +13,7 @@ void write_instead(const std::string& path, Bytes bytes, FolderRun& run) {
   run.laid_out.before.push_back({file, 0, std::move(bytes)});
 }
 
-Status write_made_files(const Checkpoint& source, FolderRun& run) {
+Status write_generated_files(const Checkpoint& source, FolderRun& run) {
   const Directory& directory = *source.directory();
   const auto made =
       std::stable_partition(run.copied.begin(), run.copied.end(),

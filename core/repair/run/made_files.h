@@ -11,6 +11,6 @@ void write_instead(const std::string& path, Bytes bytes, FolderRun& run);
 
 // Writes those files of run.copied that exist only in the source's directory object, not on disk.
 // An error if one cannot be read.
-Status write_made_files(const Checkpoint& source, FolderRun& run);
+Status write_generated_files(const Checkpoint& source, FolderRun& run);
 
 }  // namespace shw

@@ -73,7 +73,7 @@ Result<Certificate> certify_in_place(const TargetState& all, const TargetRun& ru
                                      WritableDirectory& files, Progress* progress) {
   const CopyHasher none_passed;
   const WrittenFolder written{result, files, {}, none_passed};
-  const MadePlaces places(outputs, {});
+  const ResultPlaces places(outputs, {});
   ChecksumMismatches doubts;
   const ProvingTarget proving{all, run.form, places, written, progress, doubts, true};
   if (progress != nullptr) progress->begin(Phase::kVerifying, item_bytes(result), true);
@@ -111,8 +111,8 @@ Result<PreparedRun> prepare_run(const TargetState& all, const TargetRun& wanted,
     prepared.neighbours = choose_files(all.source(), run);
   } else {
     prepared.neighbours = choose_neighbours(all.source(), wanted.weights_only, run);
-    say_dtype_in_config(all.source(), run);
-    SHW_CHECK(write_made_files(all.source(), run));
+    update_config_dtype(all.source(), run);
+    SHW_CHECK(write_generated_files(all.source(), run));
   }
   return prepared;
 }
@@ -121,7 +121,7 @@ Result<RepairResult> make_target(Store& store, const TargetState& all, const Tar
                                  Progress* progress) {
   SHW_TRY(PreparedRun prepared, prepare_run(all, wanted, progress));
   FolderRun& run = prepared.run;
-  const MadePlaces places(run.outputs, run.laid_out);
+  const ResultPlaces places(run.outputs, run.laid_out);
   const TouchCheck touch{run.watched, run.inputs, all.inputs.front(), wanted.memory};
   RepairResult result{wanted.form.out, wanted.form.out + "/" + kCertificateFile};
   auto prove = [&](const WrittenFolder& written) -> Status {
@@ -130,7 +130,7 @@ Result<RepairResult> make_target(Store& store, const TargetState& all, const Tar
     SHW_CHECK(prove_target(proving, wanted, prepared.neighbours, result));
     return prove_touched(touch, written, progress);
   };
-  SHW_TRY(FolderMade made, make_folder(store, std::move(run), prove, progress));
+  SHW_TRY(FolderResult made, make_folder(store, std::move(run), prove, progress));
   result.files_kept = made.files_kept;
   result.device = made.device;
   result.traffic = made.traffic;

@@ -50,7 +50,7 @@ bool would_compete(const Format& format, const std::string& path) {
 }
 
 // True for the same weights in the file of another library: it would not match the changed result.
-bool is_weights_of_others(const Format& format, const std::string& path) {
+bool is_weights_of_another_library(const Format& format, const std::string& path) {
   constexpr auto kStems = std::to_array<std::string_view>(
       {"pytorch_model", "model", "adapter_model", "diffusion_pytorch_model", "pytorch_lora_weights",
        "consolidated", "tf_model", "flax_model", "rust_model", "open_clip_pytorch_model",
@@ -90,17 +90,18 @@ struct Choosing {
   bool has_parts = false;
   std::set<std::string, std::less<>> with_weights = {};
 
-  bool comes_as_companion(const std::string& path) const {
+  bool is_companion(const std::string& path) const {
     if (!is_model_companion(path)) return false;
     if (lists_parts(path)) return has_parts;
     const std::string_view folder = folder_of(path);
     return folder.empty() || has_parts || !with_weights.contains(folder);
   }
-  bool stays_behind(const std::string& path) const {
-    if (!stays) return !comes_as_companion(path);
-    if (would_compete(source.format(), path) || is_weights_of_others(source.format(), path))
+  bool is_left_behind(const std::string& path) const {
+    if (!stays) return !is_companion(path);
+    if (would_compete(source.format(), path) ||
+        is_weights_of_another_library(source.format(), path))
       return true;
-    return weights_only && !comes_as_companion(path);
+    return weights_only && !is_companion(path);
   }
 };
 
@@ -176,7 +177,7 @@ std::vector<std::string> choose_neighbours(const Checkpoint& source, bool weight
     if (input != 0 || taken.contains(entry.path) || !is_neighbour(source, entry)) continue;
     // Data of another save or an empty file: not part of this checkpoint.
     const bool is_data = !choosing.stays && !data.empty() && entry.path.ends_with(data);
-    if (choosing.stays_behind(entry.path)) {
+    if (choosing.is_left_behind(entry.path)) {
       if (!is_data) left.push_back(entry.path);
     } else if (leads_outside(source.directory()->name(), entry.path)) {
       left.push_back(entry.path + ", a link out of the checkpoint");

@@ -42,7 +42,7 @@ Result<RepairOutlook> outlook_of(const Checkpoint& checkpoint, const Plan& plan,
     outlook.bytes_read +=
         static_cast<std::uint64_t>(volume(run.program.sizes(job)).value_or(0)) * size_of(job.from);
   }
-  for (const MadeTile& made : run.laid_out.made) outlook.bytes_written += made.length;
+  for (const WrittenTile& made : run.laid_out.made) outlook.bytes_written += made.length;
   outlook.program = to_hex(hash_of(run.program));
   SHW_TRY(outlook.forecast, forecast(run.program, run.inputs, along, options.memory));
   predict_devices(run.program, options.device, outlook);

@@ -19,7 +19,7 @@ constexpr const char* kWhatToDo =
     "optimizer was gathered, or start the optimizer anew from these weights";
 
 // Reports states that are partial DTensors by their own metadata.
-void add_dtensors_beside(const AdjacentOptimizer& optimizer, std::vector<Finding>& findings) {
+void add_partial_dtensors(const AdjacentOptimizer& optimizer, std::vector<Finding>& findings) {
   std::vector<std::string> parts;
   const AdjacentState* example = nullptr;
   for (const AdjacentState& state : optimizer.states) {
@@ -51,8 +51,8 @@ void add_dtensors_beside(const AdjacentOptimizer& optimizer, std::vector<Finding
 }
 
 // Reports plain tensors that fit the weights only as one rank's part.
-void add_cut_beside(const Checkpoint& checkpoint, const AdjacentOptimizer& optimizer,
-                    std::vector<Finding>& findings) {
+void add_cut_tensors(const Checkpoint& checkpoint, const AdjacentOptimizer& optimizer,
+                     std::vector<Finding>& findings) {
   const auto shapes = shapes_of(optimizer);
   const auto cut = shapes ? cut_states(checkpoint, *shapes) : std::nullopt;
   if (!cut) return;
@@ -76,8 +76,8 @@ void add_cut_beside(const Checkpoint& checkpoint, const AdjacentOptimizer& optim
   findings.push_back(std::move(finding));
 }
 
-void add_flat_beside(const Checkpoint& checkpoint, const AdjacentOptimizer& optimizer,
-                     std::vector<Finding>& findings) {
+void add_flat_tensors(const Checkpoint& checkpoint, const AdjacentOptimizer& optimizer,
+                      std::vector<Finding>& findings) {
   const auto shapes = shapes_of(optimizer);
   const auto flat = shapes ? flat_states(checkpoint, *shapes) : std::nullopt;
   if (!flat) return;
@@ -100,7 +100,7 @@ void add_flat_beside(const Checkpoint& checkpoint, const AdjacentOptimizer& opti
 }
 
 // Reports states of parameters that are listed by name instead of index.
-void add_named_beside(const Checkpoint& checkpoint, const AdjacentOptimizer& optimizer,
+void add_named_states(const Checkpoint& checkpoint, const AdjacentOptimizer& optimizer,
                       std::vector<Finding>& findings) {
   std::vector<std::string> parts;
   std::size_t known = 0, whole = 0;
@@ -174,11 +174,11 @@ void find_adjacent_parts(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.depth == Depth::kMetadata) return;
   for (const AdjacentOptimizer& optimizer : adjacent_optimizers(facts.checkpoint)) {
     const std::size_t before = findings.size();
-    add_dtensors_beside(optimizer, findings);
+    add_partial_dtensors(optimizer, findings);
     if (findings.size() != before) continue;
-    add_named_beside(facts.checkpoint, optimizer, findings);
-    if (findings.size() == before) add_cut_beside(facts.checkpoint, optimizer, findings);
-    if (findings.size() == before) add_flat_beside(facts.checkpoint, optimizer, findings);
+    add_named_states(facts.checkpoint, optimizer, findings);
+    if (findings.size() == before) add_cut_tensors(facts.checkpoint, optimizer, findings);
+    if (findings.size() == before) add_flat_tensors(facts.checkpoint, optimizer, findings);
     if (findings.size() == before) add_unequal_moments(optimizer, findings);
   }
 }

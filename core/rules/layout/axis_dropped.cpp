@@ -47,7 +47,7 @@ struct PlacedGroup {
 
 // Places retained chunks. The common rows of a parameter's moments are computed across findings,
 // because moments may lack different axes.
-void place_retained_chunks(const Checkpoint& c, const std::vector<OtherOrder>& orders,
+void place_retained_chunks(const Checkpoint& c, const std::vector<DifferentOrder>& orders,
                            const std::set<TensorId>& restored, std::vector<PlacedGroup>& groups) {
   std::vector<PartlyLost> parts;
   std::vector<std::size_t> moments, group_of;
@@ -157,7 +157,7 @@ void add_unplaced_axes(const Checkpoint& c, const AxisGroup& group,
   findings.push_back(std::move(finding));
 }
 
-void add_by_spec(const CheckInput& input, const std::vector<OtherOrder>& orders,
+void add_by_spec(const CheckInput& input, const std::vector<DifferentOrder>& orders,
                  std::vector<Finding>& findings) {
   std::vector<DroppedAxis> all = dropped_axes(input);
   if (all.empty()) return;

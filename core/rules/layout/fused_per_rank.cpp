@@ -102,7 +102,7 @@ bool is_split_per_rank(const Facts& facts, TensorId tensor, const SpecEntry& ent
   std::vector<std::int64_t> writers;
   for (ChunkId chunk : c.chunks(tensor)) {
     if (volume(c.sizes(chunk)) == 0) continue;
-    if (!lies_inside(c.offsets(chunk), c.sizes(chunk), c.shape(tensor))) return false;
+    if (!is_inside(c.offsets(chunk), c.sizes(chunk), c.shape(tensor))) return false;
     auto writer = c.writer(chunk);
     auto rank = writer ? rank_on(facts, *entry.mesh, *writer) : std::nullopt;
     if (!rank) return false;

@@ -164,7 +164,7 @@ std::optional<Mesh> shorter_guess(const std::vector<MeshGuess>& guesses) {
 
 // The mesh as text, with both numbers if it has more ranks than wrote.
 std::string named_mesh(const CheckInput& input) {
-  std::int64_t ranks = ranks_seen(input, {});
+  std::int64_t ranks = count_ranks(input, {});
   if (input.mesh->size() > ranks) return sizes_text(input, ranks) + ": it";
   return "The mesh (" + to_text(*input.mesh) + ")";
 }
@@ -227,9 +227,9 @@ bool are_lowest_of_replicas(const Facts& facts) {
 }
 
 // Reports weak contradictions as infos.
-void find_mesh_doubts(const Facts& facts, std::vector<Finding>& findings) {
+void find_mesh_contradictions(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.mesh == nullptr || !facts.mesh_fit) return;
-  std::int64_t ranks = ranks_seen(facts, {});
+  std::int64_t ranks = count_ranks(facts, {});
   auto report_doubt = [&](std::string cause) {
     findings.push_back(mesh_finding(*facts.mesh, ranks, std::move(cause)));
     findings.back().severity = Severity::kInfo;
@@ -299,7 +299,7 @@ const Rule kMeshContradicted = {
                .remedy = "Nothing has to be done to the checkpoint. Name the mesh of the run that "
                          "saved it, or leave --mesh out."},
     .outcome = RunOutcome::kNone,
-    .run = find_mesh_doubts,
+    .run = find_mesh_contradictions,
 };
 
 }  // namespace shw

@@ -170,7 +170,7 @@ std::string biggest_tile(const Checkpoint& checkpoint, TensorId tensor) {
 }
 
 // The recorded and the correct placements, from the first tensor whose spec has them.
-void take_placements(MoveGroup& group) {
+void read_placements(MoveGroup& group) {
   for (const Moved& moved : group.tensors) {
     if (moved.entry == nullptr || !moved.entry->mesh || moved.entry->placements.empty()) continue;
     std::size_t from = moved.in_request ? moved.relation.grown : moved.relation.shrunk;
@@ -195,7 +195,7 @@ void measure(const Checkpoint& checkpoint, MoveGroup& group) {
     ++group.deduced;
     group.confidence = std::min(group.confidence, moved.by_hidden ? 0.95 : 0.8);
   }
-  take_placements(group);
+  read_placements(group);
 }
 
 std::string cause_on_disk(const MoveGroup& group, const Evidence& evidence) {

@@ -16,7 +16,7 @@ void find_strided_recorded_plain(const Facts& facts, std::vector<Finding>& findi
   finding.rule = "strided-recorded-plain";
   finding.link = "TransformerEngine #2713";
   std::int64_t chunks = 0;
-  for (const OtherOrder& item : facts.other_orders) {
+  for (const DifferentOrder& item : facts.other_orders) {
     if (is_expert(*item.entry)) continue;
     if (finding.subjects.empty()) {
       finding.cause = std::string(c.fqn(item.tensor)) + " was cut by " +

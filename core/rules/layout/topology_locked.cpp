@@ -22,7 +22,7 @@ bool is_local_expert(std::string_view fqn) {
 
 // The permutation of equal blocks along the deviating dimension; nullopt if chunks are not such
 // blocks.
-std::optional<BlocksPermuted> as_blocks(const Checkpoint& c, const OtherOrder& item) {
+std::optional<BlocksPermuted> as_blocks(const Checkpoint& c, const DifferentOrder& item) {
   BlocksPermuted out{item.tensor, 0, 0, {}};
   std::optional<std::size_t> dim;
   for (std::uint32_t i = 0; i < c.chunks(item.tensor).size(); ++i) {
@@ -61,7 +61,7 @@ void add_wrong_order(const Facts& facts, std::vector<Finding>& findings) {
   finding.rule = "topology-locked";
   finding.severity = Severity::kWarning;
   finding.link = "ISEEKYAN/Megatron-LM #61";
-  for (const OtherOrder& item : facts.other_orders) {
+  for (const DifferentOrder& item : facts.other_orders) {
     if (!is_expert(*item.entry)) continue;
     std::string saved = order_text(*item.entry->mesh, item.saved);
     std::string expected = order_text(*item.entry->mesh, item.expected);
@@ -264,7 +264,7 @@ void add_between_topologies(const Facts& facts, std::vector<Finding>& findings) 
 
 // Reports tensors saved by another topology than the spec's: sizes fit, but chunks do not tell the
 // order.
-void add_other_topology(const Facts& facts, std::vector<Finding>& findings) {
+void add_different_topology(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.spec == nullptr) return;
   const Checkpoint& c = facts.checkpoint;
   Finding finding;
@@ -287,7 +287,7 @@ void add_other_topology(const Facts& facts, std::vector<Finding>& findings) {
     }
     bool regular = true;
     for (ChunkId chunk : c.chunks(tensor))
-      regular = regular && lies_inside(c.offsets(chunk), c.sizes(chunk), c.shape(tensor));
+      regular = regular && is_inside(c.offsets(chunk), c.sizes(chunk), c.shape(tensor));
     std::int64_t pieces = axes > 1 && regular ? pieces_along(c, tensor, dim) : 0;
     // More parts than the spec's ranks: a saver with more ranks on these axes. Fewer may come from
     // a dense saver or a repair.
@@ -312,7 +312,7 @@ void find_locked_topologies(const Facts& facts, std::vector<Finding>& findings) 
   std::size_t before = findings.size();
   add_between_topologies(facts, findings);
   // If both meshes are known there is nothing left to warn about.
-  if (findings.size() == before) add_other_topology(facts, findings);
+  if (findings.size() == before) add_different_topology(facts, findings);
 }
 
 }  // namespace

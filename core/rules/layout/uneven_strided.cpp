@@ -115,7 +115,7 @@ bool is_torn(const Checkpoint& c, TensorId tensor) {
   std::vector<Box> boxes;
   for (ChunkId chunk : c.chunks(tensor)) {
     Box box = box_of(c, chunk);
-    if (!lies_inside(box.offsets, box.sizes, c.shape(tensor))) return true;
+    if (!is_inside(box.offsets, box.sizes, c.shape(tensor))) return true;
     for (const Box& other : boxes) {
       if (intersect(other, box)) return true;
     }

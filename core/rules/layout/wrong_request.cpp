@@ -14,7 +14,7 @@ bool tiled(const Facts& facts, TensorId tensor) {
 }
 
 // One dimension shorter, otherwise equal: one rank's part.
-bool asks_for_a_part(ExtentsView asked, ExtentsView saved) {
+bool requests_a_part(ExtentsView asked, ExtentsView saved) {
   if (asked.size() != saved.size()) return false;
   int shorter = 0;
   for (std::size_t d = 0; d < asked.size(); ++d) {
@@ -45,7 +45,7 @@ void add_wrong_requests(const Facts& facts, RequestKind kind, std::string_view r
     // Proof: the parameter is saved as requested and has the size of the saved state.
     bool proved = parameter != nullptr && same(parameter->shape, c.shape(*state.parameter)) &&
                   same(saved, parameter->shape) && tiled(facts, state.state);
-    if (asked == nullptr || !proved || !asks_for_a_part(asked->shape, saved)) continue;
+    if (asked == nullptr || !proved || !requests_a_part(asked->shape, saved)) continue;
     if (finding.subjects.empty()) {
       finding.cause = "The checkpoint is good; the request is not: the loader asks for " +
                       to_text(ExtentsView(asked->shape)) + " of " +

@@ -62,14 +62,14 @@ std::string_view without_own_layers(std::string_view module) {
 
 // Axes of an adapter matrix and of its base weight that must have equal sizes. GPT-2's weights are
 // [in, out].
-struct SizeBeside {
+struct SizeComparison {
   std::int64_t adapter = 0;
   bool fits = false;
   std::string expected;
 };
-SizeBeside size_beside(LoraPart part, ExtentsView shape, ExtentsView weight) {
+SizeComparison compare_base_size(LoraPart part, ExtentsView shape, ExtentsView weight) {
   const bool is_a = part == LoraPart::kA, is_b = part == LoraPart::kB;
-  SizeBeside beside;
+  SizeComparison beside;
   beside.adapter = is_a || part == LoraPart::kEmbeddingA ? shape[1] : shape[0];
   if (is_a || is_b) {
     beside.fits = beside.adapter == weight[0] || beside.adapter == weight[1];
@@ -130,9 +130,9 @@ std::optional<Finding> prefix_of_base(const Checkpoint& adapter, const Checkpoin
   const std::vector<std::string> modules = modules_in_adapter(adapter);
   if (adapter.directory() == nullptr) return std::nullopt;
   const auto own = read_adapter_config(*adapter.directory());
-  if (!own || !*own || !is_for_model_with_head(**own) || prefix_beside_config(modules, **own))
+  if (!own || !*own || !is_for_model_with_head(**own) || prefix_from_config(modules, **own))
     return std::nullopt;
-  const auto prefix = prefix_beside_class(modules, (*config)->architectures.front());
+  const auto prefix = prefix_from_class(modules, (*config)->architectures.front());
   if (!prefix) return std::nullopt;
   std::vector<std::string> names;
   for (TensorId tensor : adapter.tensors()) {
@@ -188,7 +188,7 @@ std::vector<Finding> adapter_against_base(const Checkpoint& adapter, const Check
     const bool can_compare = shape.size() >= 2 && weight.size() >= 2 && volume(shape) != 0 &&
                              has_plain_elements(base.dtype(found->second));
     if (!can_compare || name->part == LoraPart::kMagnitude) continue;
-    const SizeBeside beside = size_beside(name->part, shape, weight);
+    const SizeComparison beside = compare_base_size(name->part, shape, weight);
     if (beside.fits) continue;
     sizes.emplace_back(fqn);
     details.push_back(fmt::format("{} {} beside {}", fqn, to_text(shape), beside.expected));

@@ -333,7 +333,7 @@ void report_magnitudes(const Facts& facts, const Adapter& adapter, std::vector<F
 }
 
 // Reports adapters of kinds whose tensors have other names than LoRA's.
-void report_other_type(const Adapter& adapter, std::vector<Finding>& findings) {
+void report_other_adapter_type(const Adapter& adapter, std::vector<Finding>& findings) {
   constexpr auto kTypes = std::to_array<std::string_view>(
       {"IA3", "LOHA", "LOKR", "OFT", "BOFT", "HRA", "LN_TUNING", "FOURIERFT", "PREFIX_TUNING",
        "PROMPT_TUNING", "P_TUNING", "ADAPTION_PROMPT"});
@@ -378,7 +378,7 @@ void find_adapter_names(const Facts& facts, std::vector<Finding>& findings) {
     report_no_matrices(facts, **config, findings);
     report_unusable_config(facts, **config, findings);
     report_lost_parameters(facts, **config, findings);
-    report_other_sizes(facts, **config, findings);
+    report_mismatched_sizes(facts, **config, findings);
     report_tuned_modules(facts, **config, findings);
   }
   if (*config && !is_adapter(c)) report_config_beside_model(facts, **config, findings);
@@ -392,7 +392,7 @@ void find_adapter_names(const Facts& facts, std::vector<Finding>& findings) {
     if (auto name = lora_name(c.fqn(tensor)))
       adapter.modules[name->module].parts.emplace(name->part, tensor);
   }
-  if (const auto prefix = prefix_beside_config(modules_in_adapter(c), adapter.config))
+  if (const auto prefix = prefix_from_config(modules_in_adapter(c), adapter.config))
     report_prefix(facts, *prefix, findings);
   else
     report_names_in_file(facts, adapter, findings);
@@ -400,7 +400,7 @@ void find_adapter_names(const Facts& facts, std::vector<Finding>& findings) {
   report_base_weights(facts, adapter.config, findings);
   report_unread_matrices(facts, adapter.config, findings);
   if (adapter.modules.empty()) return;
-  report_other_type(adapter, findings);
+  report_other_adapter_type(adapter, findings);
   report_halves(facts, adapter, findings);
   report_ranks(facts, adapter, findings);
   report_targets(facts, adapter, findings);

@@ -17,7 +17,7 @@ namespace {
 
 // "lora_unet_x.lora_down.weight" and "lora_unet_x.lora_up.weight" of kohya's scripts, and
 // diffusers' older "to_q.lora.down.weight" and "to_q_lora.down.weight".
-std::optional<std::string> other_direction(std::string_view fqn) {
+std::optional<std::string> opposite_direction(std::string_view fqn) {
   constexpr auto kPairs = std::to_array<std::pair<std::string_view, std::string_view>>(
       {{".lora_down.", ".lora_up."}, {"lora.down.", "lora.up."}});
   for (const auto& [down, up] : kPairs) {
@@ -33,7 +33,7 @@ std::optional<std::string> other_direction(std::string_view fqn) {
 
 // LoHa's, LoKr's, VeRA's and RandLora's parameters: "…q_proj.hada_w1_a" and "…q_proj.hada_w1_b".
 // LoKr may save a factor whole, as "lokr_w1", which has no other half.
-std::optional<std::string> other_factor(std::string_view fqn) {
+std::optional<std::string> opposite_factor(std::string_view fqn) {
   constexpr auto kPairs = std::to_array<std::pair<std::string_view, std::string_view>>(
       {{".hada_w1_a", ".hada_w1_b"},
        {".hada_w2_a", ".hada_w2_b"},
@@ -51,26 +51,26 @@ std::optional<std::string> other_factor(std::string_view fqn) {
 }
 
 // "A" for "B"; mlx, torchtune and GGUF write small letters. '\0' for other letters.
-char other_letter(char letter) {
+char opposite_letter(char letter) {
   constexpr std::string_view kLetters = "ABab", kOthers = "BAba";
   const std::size_t at = kLetters.find(letter);
   return at == std::string_view::npos ? '\0' : kOthers[at];
 }
 
 // "…q_proj.lora_A.weight" and "…q_proj.lora_B.weight"
-std::optional<std::string> other_matrix(std::string_view fqn) {
+std::optional<std::string> opposite_matrix(std::string_view fqn) {
   constexpr auto kStems = std::to_array<std::string_view>({".lora_", ".lora_embedding_"});
   // With lora_bias only B has one.
   if (parse_state_fqn(fqn) || fqn.ends_with(".bias")) return std::nullopt;
-  if (auto other = other_direction(fqn)) return other;
-  if (auto other = other_factor(fqn)) return other;
+  if (auto other = opposite_direction(fqn)) return other;
+  if (auto other = opposite_factor(fqn)) return other;
   for (std::string_view stem : kStems) {
     const std::size_t letter = fqn.rfind(stem) + stem.size();
     if (fqn.rfind(stem) == std::string_view::npos || letter >= fqn.size()) continue;
     const bool ends = letter + 1 == fqn.size() || fqn[letter + 1] == '.';
-    if (!ends || other_letter(fqn[letter]) == '\0') continue;
+    if (!ends || opposite_letter(fqn[letter]) == '\0') continue;
     std::string other(fqn);
-    other[letter] = other_letter(fqn[letter]);
+    other[letter] = opposite_letter(fqn[letter]);
     return other;
   }
   return std::nullopt;
@@ -87,16 +87,16 @@ bool are_of_one_rank(ExtentsView a, ExtentsView b) {
 }
 
 // Reports matrices of a pair with different ranks, where all other pairs agree.
-void find_other_ranks(const Facts& facts, std::vector<Finding>& findings) {
+void find_unequal_ranks(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   std::size_t agreeing = 0;
   std::vector<std::string> subjects;
   std::string example;
   for (TensorId tensor : each_tensor(facts)) {
-    const auto name = other_matrix(c.fqn(tensor));
+    const auto name = opposite_matrix(c.fqn(tensor));
     const auto other =
         name && is_first_of_pair(c.fqn(tensor), *name) ? c.find(*name) : std::nullopt;
-    if (!other || other_factor(c.fqn(tensor))) continue;
+    if (!other || opposite_factor(c.fqn(tensor))) continue;
     const ExtentsView a = c.shape(tensor), b = c.shape(*other);
     if (a.size() != 2 || b.size() != 2) continue;
     if (are_of_one_rank(a, b)) {
@@ -126,11 +126,11 @@ void find_other_ranks(const Facts& facts, std::vector<Finding>& findings) {
 
 void find_half_adapters(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
-  find_other_ranks(facts, findings);
+  find_unequal_ranks(facts, findings);
   std::size_t whole = 0;
   std::vector<std::string> halves, missing;
   for (TensorId tensor : each_tensor(facts)) {
-    auto other = other_matrix(c.fqn(tensor));
+    auto other = opposite_matrix(c.fqn(tensor));
     if (!other) continue;
     if (c.find(*other)) {
       ++whole;

@@ -33,7 +33,7 @@ struct DifferingPaths {
   std::map<std::vector<PathPart>, std::vector<std::string>> by_path;
 };
 
-void look_at_path(std::string_view fqn, std::span<const PathPart> path, DifferingPaths& out) {
+void compare_path(std::string_view fqn, std::span<const PathPart> path, DifferingPaths& out) {
   if (path.empty()) {
     out.without.emplace_back(fqn);
   } else if (std::string text = joined(path); text != fqn) {
@@ -116,9 +116,9 @@ void find_differing_planner_keys(const Facts& facts, std::vector<Finding>& findi
   DifferingPaths found;
   std::size_t entries = checkpoint.tensor_count() + checkpoint.objects().size();
   for (TensorId tensor : each_tensor(facts))
-    look_at_path(checkpoint.fqn(tensor), checkpoint.path(tensor), found);
+    compare_path(checkpoint.fqn(tensor), checkpoint.path(tensor), found);
   for (std::size_t i = 0; i < checkpoint.objects().size(); ++i)
-    look_at_path(checkpoint.objects()[i].fqn, checkpoint.object_path(i), found);
+    compare_path(checkpoint.objects()[i].fqn, checkpoint.object_path(i), found);
   // Some writers leave an empty dict, without meaning.
   if (found.without.size() == entries) return;
   auto add = [&](std::vector<std::string> subjects, std::string what,

@@ -74,7 +74,7 @@ void report_missing(QuantCheck& check, const QuantFamily& family, std::size_t k)
 
 // The ending required by the config's method; empty if not given. Without blocks vLLM reads
 // `weight_scale` and transformers `weight_scale_inv`.
-std::string_view ending_said(const QuantCheck& check) {
+std::string_view declared_ending(const QuantCheck& check) {
   if (!check.config || check.config->method != "fp8" || !check.config->block) return {};
   return ".weight_scale_inv";
 }
@@ -84,7 +84,7 @@ void report_endings(QuantCheck& check, const QuantFamily& family, std::size_t k)
   for (std::size_t i = 0; i < family.pairs.size(); ++i)
     if (family.pairs[i].beside[k]) by_ending[family.pairs[i].ending[k]].push_back(i);
   if (by_ending.empty()) return;
-  const std::string_view said = ending_said(check);
+  const std::string_view said = declared_ending(check);
   const bool is_of_scheme = family.scheme->companions[k].endings.starts_with(said);
   // The suffix that DeepSeek itself uses and that loaders of its models accept.
   constexpr std::string_view kOfDeepSeek = ".scale";
@@ -142,7 +142,7 @@ void report_shapes(QuantCheck& check, const QuantFamily& family, std::size_t k) 
 }
 
 // Reports weights of bitsandbytes stored in 4 bits where the config says 8, or the other way round.
-void report_other_bits(QuantCheck& check, const QuantFamily& family) {
+void report_mismatched_bits(QuantCheck& check, const QuantFamily& family) {
   const QuantForm form = family.scheme->form;
   if (!check.config || check.config->method != "bitsandbytes" || !check.config->weight_bits ||
       (form != QuantForm::kNf && form != QuantForm::kInt8Rows) || family.pairs.empty())
@@ -180,7 +180,7 @@ std::optional<std::int64_t> usual_step(const Checkpoint& c, const QuantFamily& f
 }
 
 // Without a block or group size in the config, compares with the other weights.
-void report_unlike_others(QuantCheck& check, const QuantFamily& family, std::size_t k) {
+void report_unlike_siblings(QuantCheck& check, const QuantFamily& family, std::size_t k) {
   const QuantCompanion& companion = family.scheme->companions[k];
   if (!companion.is_scale || (check.config && (check.config->block || check.config->has_overrides)))
     return;
@@ -340,14 +340,14 @@ void find_quantised_pairs(const Facts& facts, std::vector<Finding>& findings) {
       if (is_whole) report_missing(check, family, k);
       report_endings(check, family, k);
       report_shapes(check, family, k);
-      report_unlike_others(check, family, k);
+      report_unlike_siblings(check, family, k);
       report_dtypes(check, family, k);
       report_values(check, family, k);
       report_group_order(check, family, k);
     }
     if (is_whole) report_orphans(check, family);
     report_unconverted(check, family);
-    report_other_bits(check, family);
+    report_mismatched_bits(check, family);
     if (is_whole) report_left_plain(check, family);
     report_quantiser_state(check, family);
   }

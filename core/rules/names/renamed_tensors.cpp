@@ -11,7 +11,7 @@
 #include "core/model/state_names.h"
 #include "core/rules/names/name_rules.h"
 #include "core/rules/names/plan_names.h"
-#include "core/spec/alike_names.h"
+#include "core/spec/similar_names.h"
 
 namespace shw {
 namespace {
@@ -130,7 +130,7 @@ bool is_certain(const Checkpoint& c, const NameDifference& difference,
 }
 
 // LoRA matrices of a PEFT-wrapped model that spec and reference lack.
-bool has_adapter_beside(const Facts& facts) {
+bool has_adapter_matrices(const Facts& facts) {
   for (TensorId tensor : each_tensor(facts)) {
     const bool is_expected =
         facts.reference != nullptr
@@ -175,7 +175,7 @@ void report_difference(const Facts& facts, const NameDifference& difference,
                       {"of", count_of(all)},
                       {"renamed", capped(pairs)},
                       {"same_bytes", count_of(proved)}};
-  if (has_adapter_beside(facts))
+  if (has_adapter_matrices(facts))
     finding.cause +=
         " An adapter's matrices lie beside these weights: merge_and_unload() puts what "
         "it learned into them, a rename would not.";
@@ -211,7 +211,7 @@ void add_by_spec(const Facts& facts, Differences& differences) {
     all_there.push_back(fqn);
     if (!c.find(fqn)) there.push_back({fqn, entry.shape});
   }
-  const auto found = match_alike_names(here, there, all_here, all_there, {}, facts.progress);
+  const auto found = match_similar_names(here, there, all_here, all_there, {}, facts.progress);
   for (std::size_t i = 0; i < found.size(); ++i) {
     if (!found[i] || !same(here[i].shape, there[*found[i]].shape)) continue;
     differences[difference_of(here[i].name, there[*found[i]].name)].push_back(

@@ -109,8 +109,8 @@ std::optional<std::int64_t> number_in_config(const AdapterConfig& config, Words 
 
 // "oft_R.weight" has a row per block, and in each row the b * (b - 1) / 2 elements above the
 // diagonal of a block of b * b. PEFT changes a block size that does not divide the inputs.
-std::optional<std::string> other_block_of_oft(const AdapterConfig& config, Words module,
-                                              ExtentsView shape) {
+std::optional<std::string> mismatched_oft_block(const AdapterConfig& config, Words module,
+                                                ExtentsView shape) {
   constexpr std::int64_t kMostElements = std::int64_t{1} << 26;
   if (shape.size() != 2 || shape[0] < 2 || shape[1] <= 0 || shape[1] > kMostElements ||
       shape[0] > kMostElements)
@@ -129,7 +129,7 @@ std::optional<std::string> other_block_of_oft(const AdapterConfig& config, Words
 }
 
 // A prefix has a key and a value per layer.
-std::optional<std::string> other_prefix(const AdapterConfig& config, ExtentsView shape) {
+std::optional<std::string> mismatched_prefix(const AdapterConfig& config, ExtentsView shape) {
   const auto layers = number_of_module(config, "num_layers", ""),
              width = number_of_module(config, "token_dim", "");
   constexpr std::int64_t kLargest = std::int64_t{1} << 20;
@@ -145,9 +145,9 @@ std::optional<std::string> contradiction_of(const AdapterConfig& config, Words f
                                             ExtentsView shape) {
   constexpr Words kOft = ".oft_R.weight";
   if (config.peft_type == "OFT" && fqn.ends_with(kOft))
-    return other_block_of_oft(config, module_before(fqn, kOft), shape);
+    return mismatched_oft_block(config, module_before(fqn, kOft), shape);
   if (config.peft_type == "PREFIX_TUNING" && fqn == "prompt_embeddings")
-    return other_prefix(config, shape);
+    return mismatched_prefix(config, shape);
   // AdaLoRA prunes ranks, and writes a pattern of those that it kept.
   if (config.peft_type == "ADALORA" && config.has_rank_pattern) return std::nullopt;
   for (const TunedSize& one : kTunedSizes) {
@@ -210,8 +210,8 @@ void report_lost_parameters(const Facts& facts, const AdapterConfig& config,
   }
 }
 
-void report_other_sizes(const Facts& facts, const AdapterConfig& config,
-                        std::vector<Finding>& findings) {
+void report_mismatched_sizes(const Facts& facts, const AdapterConfig& config,
+                             std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   if (!opened_adapter_file(c)) return;
   std::vector<std::string> subjects;

@@ -22,7 +22,7 @@ void report_lost_parameters(const Facts& facts, const AdapterConfig& config,
                             std::vector<Finding>& findings);
 
 // Ranks, block sizes and lengths of prompts other than the config's.
-void report_other_sizes(const Facts& facts, const AdapterConfig& config,
-                        std::vector<Finding>& findings);
+void report_mismatched_sizes(const Facts& facts, const AdapterConfig& config,
+                             std::vector<Finding>& findings);
 
 }  // namespace shw

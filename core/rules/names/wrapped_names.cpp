@@ -51,7 +51,7 @@ bool has_file(const Facts& facts, const char* name) {
 }
 
 // True for files that others load by the model's names: weights only, or beside a model config.
-bool is_for_others(const Facts& facts) {
+bool is_loaded_by_names(const Facts& facts) {
   return facts.states->empty() || has_file(facts, kConfigFile);
 }
 
@@ -78,7 +78,7 @@ void report_wrapped(const Facts& facts, const std::string& words, NewTensorNames
   const Checkpoint& c = facts.checkpoint;
   Finding finding;
   finding.rule = kWrappedNames.id;
-  const bool for_others = is_for_others(facts);
+  const bool for_others = is_loaded_by_names(facts);
   finding.severity = for_others ? Severity::kWarning : Severity::kInfo;
   std::vector<std::string> pairs;
   for (const auto& [tensor, name] : names) {

@@ -64,7 +64,7 @@ Result<std::vector<Repeated>> repeated_tensors(const Facts& facts,
                                                const std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   const auto mended = with_diagnosis(findings);
-  std::vector<AskedRepeats> asked;
+  std::vector<RepeatQuery> asked;
   std::vector<bool> expected;
   for (TensorId tensor : each_tensor(facts)) {
     if (!may_repeat(facts, tensor) || mended.contains(c.fqn(tensor))) continue;

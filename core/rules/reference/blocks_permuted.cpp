@@ -132,7 +132,7 @@ struct Compared {
 };
 using Answer = Compared::Answer;
 
-bool tells_of_tiles(Answer answer) {
+bool identifies_tiles(Answer answer) {
   return answer == Answer::kExchanged || answer == Answer::kPartly || answer == Answer::kLike ||
          answer == Answer::kOther;
 }
@@ -141,7 +141,7 @@ std::string words_of(const Compared& compared) {
   Encoder payload;
   payload.add(static_cast<std::uint64_t>(compared.answer));
   if (compared.answer == Answer::kPermuted) add(payload, compared.order);
-  if (tells_of_tiles(compared.answer)) {
+  if (identifies_tiles(compared.answer)) {
     payload.add(
         std::vector<std::uint64_t>(compared.moved.expected.begin(), compared.moved.expected.end()));
     add(payload, compared.moved.places);
@@ -158,7 +158,7 @@ Result<Compared> compared_of(TensorId tensor, std::string_view told) {
   out.answer = static_cast<Answer>(answer);
   if (out.answer == Answer::kPermuted) {
     SHW_TRY(out.order, unpacked_order(payload));
-  } else if (tells_of_tiles(out.answer)) {
+  } else if (identifies_tiles(out.answer)) {
     SHW_TRY(auto expected, payload.numbers());
     out.moved.tensor = tensor;
     out.moved.expected.assign(expected.begin(), expected.end());
@@ -309,7 +309,7 @@ void resolve_tiles(const Facts& facts, BlockOutcome& outcome, std::vector<Findin
   report_exchanged(facts, outcome.like, outcome.right, findings, !same_step);
   report_partly(facts, outcome.partly, findings);
   std::set<std::string_view> told = report_between(facts, outcome.strange, findings);
-  told.merge(report_foreign(facts, outcome.strange, outcome.right, findings));
+  told.merge(report_foreign_chunks(facts, outcome.strange, outcome.right, findings));
   std::erase_if(outcome.differing.other,
                 [&](const std::string& fqn) { return told.contains(fqn); });
 }
@@ -362,7 +362,7 @@ Result<BlockOutcome> compare_all(const Facts& facts, const std::vector<Finding>&
     }
     asked.push_back(tensor);
     const std::uint64_t slices = bytes_to_compare_blocks(c.shape(tensor));
-    costs.push_back({2 * bytes_of_elements(c, tensor), 2 * held_of_pieces(c, tensor) + slices +
+    costs.push_back({2 * bytes_of_elements(c, tensor), 2 * bytes_of_pieces(c, tensor) + slices +
                                                            2 * decoded_for_places(facts) +
                                                            bytes_to_liken_slices(c.shape(tensor))});
   }

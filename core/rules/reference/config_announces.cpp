@@ -47,7 +47,7 @@ void add_absent_predictors(const ConfigAnnounced& announced, std::vector<Finding
 
 void add_left_quantisation(const ConfigAnnounced& announced, std::vector<Finding>& findings) {
   if (!announced.left_quantisation) return;
-  const SaidQuantisation& said = *announced.left_quantisation;
+  const DeclaredQuantisation& said = *announced.left_quantisation;
   const std::string with_method =
       said.method.empty() ? "" : " with quant_method \"" + said.method + "\"";
   Finding finding = announced_finding(fmt::format(

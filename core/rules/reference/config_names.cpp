@@ -17,7 +17,7 @@ namespace shw {
 namespace {
 
 // The tensors that those layers have instead.
-std::string others_text(const ConfigNames& names) {
+std::string other_names_text(const ConfigNames& names) {
   if (names.others.empty()) return "";
   return fmt::format(", and {} that it does not have {} there ({})",
                      plural(names.others.size(), "name"), names.others.size() == 1 ? "is" : "are",
@@ -35,7 +35,7 @@ void add_lost(const ConfigNames& names, const std::vector<std::string>& lost, Se
       "{} that {} saves {} {} not there{}. transformers fills {} at random and only says so in a "
       "line of its log.",
       plural(lost.size(), "tensor"), names.architecture, why, lost.size() == 1 ? "is" : "are",
-      others_text(names), lost.size() == 1 ? "it" : "them");
+      other_names_text(names), lost.size() == 1 ? "it" : "them");
   finding.evidence = {{"architecture", names.architecture},
                       {"absent", capped(lost)},
                       {"count", count_of(lost.size())}};

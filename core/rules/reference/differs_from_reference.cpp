@@ -77,8 +77,8 @@ std::string looked_at(const Facts& facts, const std::string& fqn) {
 }
 
 // In the order of `fqns`, divided among the ranks of a team.
-Result<std::vector<std::string>> looked_at_each(const Facts& facts,
-                                                const std::vector<std::string>& fqns) {
+Result<std::vector<std::string>> inspect_each(const Facts& facts,
+                                              const std::vector<std::string>& fqns) {
   std::vector<ComparisonCost> costs;
   for (const std::string& fqn : fqns) {
     const auto tensor = facts.checkpoint.find(fqn);
@@ -219,7 +219,7 @@ Status report_differing(const Facts& facts, const DifferingTensors& differing,
                   [&](const std::string& fqn) { return is_computed_by_reference(facts, fqn); });
   std::vector<std::string> counts;
   if (is_computed || is_copy_of_the_step(differing, count_of(finding.subjects.size()))) {
-    SHW_TRY(const std::vector<std::string> told, looked_at_each(facts, finding.subjects));
+    SHW_TRY(const std::vector<std::string> told, inspect_each(facts, finding.subjects));
     std::vector<std::string> trained;
     for (std::size_t i = 0; i < told.size(); ++i) {
       if (told[i] == kRounded) continue;

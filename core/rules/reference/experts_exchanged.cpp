@@ -43,7 +43,7 @@ std::optional<ExpertName> expert_name_of(std::string_view fqn) {
   const std::size_t at = fqn.rfind(kExperts);
   if (at == std::string_view::npos || fqn.starts_with("optim")) return std::nullopt;
   std::string_view rest = fqn.substr(at + kExperts.size());
-  const auto number = take_number(rest);
+  const auto number = consume_number(rest);
   if (!number || !rest.starts_with('.')) return std::nullopt;
   return ExpertName{std::string(fqn.substr(0, at + kExperts.size())), std::string(rest),
                     static_cast<std::int64_t>(*number)};
@@ -108,7 +108,7 @@ Result<Numbers> numbers_of(Sides& sides, const ExpertsByTail& tails) {
 
 // For other training steps: the margin and the numbers of the reference, because one process finds
 // them for all; empty if unknown.
-std::vector<std::uint64_t> like_numbers_of(const Sides& sides, const Experts& experts) {
+std::vector<std::uint64_t> similar_numbers_of(const Sides& sides, const Experts& experts) {
   std::vector<TensorId> here, there;
   std::vector<std::int64_t> numbers;
   for (const auto& [number, tensor] : experts) {
@@ -134,7 +134,7 @@ ExpertOrder order_of_numbers(const std::vector<std::uint64_t>& told, const Exper
 }
 
 // Finds the order by correlation, if bytes differ.
-Result<ExpertOrder> like_order_of(const Sides& sides, const ExpertsByTail& tails) {
+Result<ExpertOrder> order_by_correlation(const Sides& sides, const ExpertsByTail& tails) {
   std::vector<const Experts*> all;
   std::vector<ComparisonCost> costs;
   for (const auto& [after, experts] : tails) {
@@ -142,7 +142,7 @@ Result<ExpertOrder> like_order_of(const Sides& sides, const ExpertsByTail& tails
     const std::uint64_t looked_at = bytes_to_liken(experts.size());
     costs.push_back({looked_at, looked_at});
   }
-  auto find = [&](std::size_t i) { return like_numbers_of(sides, *all[i]); };
+  auto find = [&](std::size_t i) { return similar_numbers_of(sides, *all[i]); };
   SHW_TRY(const auto told, find_numbers_together(sides.facts, "look for experts", costs, find));
   ExpertOrder agreed;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -157,7 +157,7 @@ Result<ExpertOrder> like_order_of(const Sides& sides, const ExpertsByTail& tails
 Result<ExpertOrder> order_of(Sides& sides, const ExpertsByTail& tails) {
   SHW_TRY(Numbers numbers, numbers_of(sides, tails));
   if (!numbers.empty()) return ExpertOrder{std::move(numbers)};
-  return like_order_of(std::as_const(sides), tails);
+  return order_by_correlation(std::as_const(sides), tails);
 }
 
 std::string run_text(std::int64_t first, std::int64_t last) {

@@ -18,8 +18,9 @@ std::set<std::string_view> report_between(const Facts& facts, const std::vector<
 
 // Reports ranks whose chunks all differ from the reference while other ranks' chunks of the same
 // tensors equal it: their files are from another save. `right`: tensors that equal the reference.
-std::set<std::string_view> report_foreign(const Facts& facts, const std::vector<MovedTiles>& looked,
-                                          const std::set<TensorId>& right,
-                                          std::vector<Finding>& findings);
+std::set<std::string_view> report_foreign_chunks(const Facts& facts,
+                                                 const std::vector<MovedTiles>& looked,
+                                                 const std::set<TensorId>& right,
+                                                 std::vector<Finding>& findings);
 
 }  // namespace shw

@@ -144,8 +144,8 @@ bool are_in_place(const Facts& facts, const Layers& here, const Layers& there) {
 }
 
 // If layers of the reference are missing, stages may have collided, which any family may show.
-Result<bool> looks_renumbered(const Facts& facts, const std::vector<std::string>& families,
-                              LayerStack& stack) {
+Result<bool> is_renumbered(const Facts& facts, const std::vector<std::string>& families,
+                           LayerStack& stack) {
   bool all = facts.depth == Depth::kData || count_layers(stack.here) < count_layers(stack.there);
   std::size_t said_nothing = 0;
   for (const std::string& after : families) {
@@ -426,7 +426,7 @@ Status find_renumbered_layers(const Facts& facts, std::vector<Finding>& findings
     if (count_layers(families) > count_layers(found->second)) continue;
     LayerStack stack{facts, before, families, found->second, contents, reference};
     std::vector<std::string> matrices = probes(c, stack);
-    SHW_TRY(bool is_worth_it, looks_renumbered(facts, matrices, stack));
+    SHW_TRY(bool is_worth_it, is_renumbered(facts, matrices, stack));
     if (!is_worth_it) continue;
     Judgement verdict;
     verdict.numbers.before = before;

@@ -47,7 +47,7 @@ void add_expert(const Checkpoint& c, TensorId tensor, RoutedBlocks& blocks) {
   const std::size_t at = fqn.rfind(kExperts);
   if (at == std::string_view::npos || at == 0 || fqn[at - 1] != '.') return;
   std::string_view rest = fqn.substr(at + kExperts.size());
-  const auto number = take_number(rest);
+  const auto number = consume_number(rest);
   RoutedBlock& block = blocks[std::string(fqn.substr(0, at))];
   if (number && rest.starts_with('.'))
     block.numbers.insert(static_cast<std::int64_t>(*number));

@@ -114,7 +114,7 @@ void find_shape_mismatches(const Facts& facts, std::vector<Finding>& findings) {
   std::vector<std::string> saved, expected, packed;
   std::string how;
   OneExtent one_extent;
-  std::vector<OtherShape> others;
+  std::vector<MismatchedShape> others;
   for (const auto& [fqn, entry] : each_of(facts.spec->entries, facts)) {
     auto tensor = checkpoint.find(fqn);
     if (!tensor) {

@@ -137,7 +137,7 @@ Status find_tied_weights(const Facts& facts, std::vector<Finding>& findings) {
     if (!other || !is_there[index_of(*other)]) continue;
     pairs.push_back({missing, *other});
     costs.push_back(
-        {2 * bytes_of_elements(reference, missing), held_of_pieces(reference, missing)});
+        {2 * bytes_of_elements(reference, missing), bytes_of_pieces(reference, missing)});
   }
   if (pairs.empty()) return {};
   auto find = [&](std::size_t i) -> Result<std::string> { return relation_of(facts, pairs[i]); };

@@ -59,7 +59,7 @@ bool is_column_major(const ItemHeader& header) {
   return true;
 }
 
-bool strides_say_so(const Facts& facts, TensorId tensor) {
+bool strides_are_transposed(const Facts& facts, TensorId tensor) {
   const Checkpoint& c = facts.checkpoint;
   ExtentsView shape = c.shape(tensor);
   if (shape[shape.size() - 1] == 1 || shape[shape.size() - 2] == 1) return true;
@@ -86,7 +86,7 @@ void judge_by_shape(const Facts& facts, TensorId tensor, TransposedOutcome& outc
   if (facts.tilings[index_of(tensor)].tiling != Tiling::kExact) return;
   auto relation = relate_axes(shape, entry->shape);
   if (relation && tiles_allow_relabel(c, tensor, entry->shape, *relation)) return;
-  if (strides_say_so(facts, tensor))
+  if (strides_are_transposed(facts, tensor))
     outcome.by_strides.push_back({tensor, {}});
   else
     outcome.by_shape.push_back(tensor);
@@ -146,7 +146,7 @@ Result<std::vector<std::optional<OrientationFound>>> orientations_of(
     const TensorId tensor = asked[i].tensor;
     costs.push_back(
         {2 * bytes_of_elements(c, tensor),
-         2 * held_of_pieces(c, tensor) + bytes_to_orient(c.shape(tensor), c.dtype(tensor))});
+         2 * bytes_of_pieces(c, tensor) + bytes_to_orient(c.shape(tensor), c.dtype(tensor))});
   }
   auto find = [&](std::size_t i) -> Result<std::string> {
     auto found = orientation_of(facts, asked[by_bytes[i]].tensor);

@@ -56,15 +56,16 @@ void add_padding(const Checkpoint& c, TensorId tensor, const SpecEntry& entry, P
   finding.diagnoses.emplace_back(cut_to(c, tensor, entry.shape));
 }
 
-struct OtherRows {
+struct MismatchedRows {
   TensorId tensor{};
   const SpecEntry* entry = nullptr;
 };
 
-std::vector<OtherRows> with_other_rows(const Facts& facts, const std::vector<Finding>& findings) {
+std::vector<MismatchedRows> find_mismatched_rows(const Facts& facts,
+                                                 const std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   auto explained = with_diagnosis(findings);
-  std::vector<OtherRows> out;
+  std::vector<MismatchedRows> out;
   for (TensorId tensor : each_tensor(facts)) {
     const SpecEntry* entry = facts.spec->find(c.fqn(tensor));
     if (entry == nullptr || !differs_in_rows(c.shape(tensor), entry->shape) ||
@@ -76,7 +77,7 @@ std::vector<OtherRows> with_other_rows(const Facts& facts, const std::vector<Fin
 }
 
 // True if the rows that one side has beyond the other are padding.
-bool is_padded(const Facts& facts, const OtherRows& one) {
+bool is_padded(const Facts& facts, const MismatchedRows& one) {
   const Checkpoint& c = facts.checkpoint;
   std::int64_t saved = c.shape(one.tensor)[0], expected = one.entry->shape[0];
   if (saved < expected) return reference_ends_in_zeros(facts, one.tensor, saved, one.entry->shape);
@@ -86,7 +87,7 @@ bool is_padded(const Facts& facts, const OtherRows& one) {
 Status find_vocabulary_padding(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.spec == nullptr) return {};
   const Checkpoint& c = facts.checkpoint;
-  const std::vector<OtherRows> asked = with_other_rows(facts, findings);
+  const std::vector<MismatchedRows> asked = find_mismatched_rows(facts, findings);
   if (asked.empty()) return {};
   // Only a few rows of each are read; no slab is larger than this.
   const std::vector<ComparisonCost> costs(asked.size(), {16 << 20, 32 << 20});

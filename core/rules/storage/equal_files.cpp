@@ -90,7 +90,7 @@ bool must_differ(const Checkpoint& c, ChunkId a, ChunkId b) {
 
 // Items with many different numbers, by index in the file: one per tensor, as many as
 // needed.
-std::vector<std::size_t> telling_items(const Checkpoint& c, const Items& items) {
+std::vector<std::size_t> distinctive_items(const Checkpoint& c, const Items& items) {
   std::vector<std::size_t> telling;
   std::set<TensorId> seen;
   ItemCursor reader(c, /*decoded_bytes=*/0);
@@ -108,8 +108,8 @@ std::vector<std::size_t> telling_items(const Checkpoint& c, const Items& items) 
 
 // True if the files share the tiles of at least two tensors that training would have made
 // different.
-bool are_told_apart(const Checkpoint& c, const std::vector<std::size_t>& telling, const Items& a,
-                    const Items& b) {
+bool are_distinguished(const Checkpoint& c, const std::vector<std::size_t>& telling, const Items& a,
+                       const Items& b) {
   auto differs = [&](std::size_t i) { return must_differ(c, a[i], b[i]); };
   return std::count_if(telling.begin(), telling.end(), differs) >=
          static_cast<std::ptrdiff_t>(kTelling);
@@ -132,13 +132,13 @@ std::vector<EqualFiles> equal_files(const Facts& facts) {
     // reads.
     while (files.size() > 1) {
       const FileItems first = std::move(files.front());
-      const std::vector<std::size_t> telling = telling_items(facts.checkpoint, first.items);
+      const std::vector<std::size_t> telling = distinctive_items(facts.checkpoint, first.items);
       EqualFiles group;
       std::vector<FileItems> left;
       for (std::size_t k = 1; k < files.size(); ++k) {
         if (!is_equal_file(facts, first.items, files[k].items))
           left.push_back(std::move(files[k]));
-        else if (are_told_apart(facts.checkpoint, telling, first.items, files[k].items))
+        else if (are_distinguished(facts.checkpoint, telling, first.items, files[k].items))
           group.files.push_back(files[k].file);
       }
       files = std::move(left);

@@ -6,7 +6,7 @@
 namespace shw {
 namespace {
 
-void find_other_hashes(const Facts& facts, std::vector<Finding>& findings) {
+void find_hash_mismatches(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.integrity == nullptr) return;
   const Integrity& integrity = *facts.integrity;
   Finding finding;
@@ -57,7 +57,7 @@ const Rule kFileHash = {
                .link = "https://github.com/NVIDIA/Megatron-LM/pull/4305"},
     .words = {.text = "files are not those that were saved"},
     .damages_bytes = true,
-    .run = find_other_hashes,
+    .run = find_hash_mismatches,
 };
 
 }  // namespace shw

@@ -38,7 +38,7 @@ void find_files(const Checkpoint& checkpoint, std::vector<Finding>& findings) {
   for (const FileRow& file : checkpoint.files()) {
     // Ranks without data write empty files.
     bool unused = !file.referenced && file.kind == EntryKind::kFile && file.size != 0 &&
-                  is_data_file(checkpoint, file) && !lies_in(others, file.path);
+                  is_data_file(checkpoint, file) && !is_in_folder(others, file.path);
     if (!unused) continue;
     files.push_back(&file);
     finding.subjects.push_back(file.path);

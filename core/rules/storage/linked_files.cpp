@@ -20,7 +20,7 @@ bool is_recorded(const FileRow& file) {
   return file.safe && file.referenced && file.kind == EntryKind::kFile && file.size > 0;
 }
 
-bool is_telling(const Facts& facts, const std::vector<SharedRange>& ranges) {
+bool is_distinctive(const Facts& facts, const std::vector<SharedRange>& ranges) {
   if (facts.depth < Depth::kHeaders) return false;
   ItemCursor reader(facts.checkpoint, /*decoded_bytes=*/0);
   int looked_at = 0;
@@ -76,7 +76,7 @@ void report_linked_files(const Facts& facts, const std::vector<SharedRange>& ran
       tensors.emplace(fqn_of(c, claim));
     }
   }
-  bool telling = is_telling(facts, ranges);
+  bool telling = is_distinctive(facts, ranges);
   Finding finding;
   finding.rule = kSharedStorage.id;
   finding.severity = telling ? Severity::kWarning : Severity::kInfo;

@@ -32,7 +32,7 @@ struct Reasons {
   }
 };
 
-void find_not_looked_at(const Facts& facts, std::vector<Finding>& findings) {
+void find_not_examined(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   Reasons reasons;
   for (TensorId tensor : each_tensor(facts)) {
@@ -88,7 +88,7 @@ const Rule kNotLookedAt = {
                .remedy = "Make it readable and check again."},
     .words = {.text = "not judged", .as_info = true},
     .leaves_undecided = true,
-    .run = find_not_looked_at,
+    .run = find_not_examined,
 };
 
 }  // namespace shw

@@ -69,13 +69,13 @@ class TorchFormOnly final : public Directory {
   std::string stem_;
 };
 
-struct OtherForm {
+struct SecondForm {
   std::string file;  // "pytorch_model.bin"
   std::shared_ptr<const Checkpoint> opened;
 };
 
 // Null where there is none, or none that opens whole: a pointer of git-lfs, a part of a download.
-Result<OtherForm> opened_other_form(const Facts& facts) {
+Result<SecondForm> open_second_form(const Facts& facts) {
   const Checkpoint& c = facts.checkpoint;
   for (const auto& [stem, torch_stem] : kFormStems) {
     bool is_opened = false;
@@ -97,9 +97,9 @@ Result<OtherForm> opened_other_form(const Facts& facts) {
                     [](const Finding& one) { return one.severity == Severity::kError; }) ||
         !is_complete_folder(**opened))
       continue;
-    return OtherForm{std::move(file), std::move(*opened)};
+    return SecondForm{std::move(file), std::move(*opened)};
   }
-  return OtherForm{};
+  return SecondForm{};
 }
 
 using Places = std::set<std::pair<FileId, std::int64_t>>;
@@ -156,7 +156,7 @@ FormDifference difference_of_forms(const Facts& facts, const Checkpoint& other) 
   return out;
 }
 
-Finding form_finding(const OtherForm& form, const std::string& difference,
+Finding form_finding(const SecondForm& form, const std::string& difference,
                      const std::vector<std::string>& details, std::vector<std::string> subjects) {
   Finding finding;
   finding.rule = kOtherForm.id;
@@ -171,7 +171,7 @@ Finding form_finding(const OtherForm& form, const std::string& difference,
   return finding;
 }
 
-std::optional<Finding> differs_by_metadata(const Facts& facts, const OtherForm& form,
+std::optional<Finding> differs_by_metadata(const Facts& facts, const SecondForm& form,
                                            const FormDifference& found) {
   if (!found.shapes.empty())
     return form_finding(form,
@@ -205,7 +205,7 @@ std::optional<Finding> differs_by_metadata(const Facts& facts, const OtherForm& 
   return std::nullopt;
 }
 
-Status compare_form_values(const Facts& facts, const OtherForm& form, const FormDifference& found,
+Status compare_form_values(const Facts& facts, const SecondForm& form, const FormDifference& found,
                            std::vector<Finding>& findings) {
   CheckInput pair{facts.checkpoint, nullptr,           nullptr,           {}, {}, {}, {},
                   Depth::kData,     form.opened.get(), found.counterparts};
@@ -229,10 +229,10 @@ Status compare_form_values(const Facts& facts, const OtherForm& form, const Form
   return {};
 }
 
-Status find_other_form(const Facts& facts, std::vector<Finding>& findings) {
+Status find_second_form(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.checkpoint.directory() == nullptr) return {};
   find_second_parts(facts, findings);
-  SHW_TRY(const OtherForm form, opened_other_form(facts));
+  SHW_TRY(const SecondForm form, open_second_form(facts));
   if (form.opened == nullptr) return {};
   const FormDifference found = difference_of_forms(facts, *form.opened);
   if (is_cancelled(facts.progress)) return cancelled_error();
@@ -274,7 +274,7 @@ const Rule kOtherForm = {
     .words = {.text = "another model than the one that was opened"},
     .outcome = RunOutcome::kNone,
     .outlasts_writing = true,
-    .run_shared = find_other_form,
+    .run_shared = find_second_form,
 };
 
 }  // namespace shw

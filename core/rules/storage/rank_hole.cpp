@@ -20,7 +20,7 @@ std::vector<std::uint32_t> numbers_in(std::string_view path) {
   std::string_view name = path.substr(path.rfind('/') + 1);
   std::vector<std::uint32_t> numbers;
   while (!name.empty()) {
-    if (const auto number = take_number(name))
+    if (const auto number = consume_number(name))
       numbers.push_back(*number);
     else
       name.remove_prefix(1);
@@ -57,7 +57,7 @@ std::size_t count_without_siblings(std::span<const std::string_view> there,
 }
 
 // Without an index, the numbers in file names tell which files are missing.
-void look_at_numbers(const Checkpoint& checkpoint, std::vector<Finding>& findings) {
+void check_file_numbers(const Checkpoint& checkpoint, std::vector<Finding>& findings) {
   std::vector<std::string_view> paths;
   for (const FileRow& file : checkpoint.files()) paths.push_back(file.path);
   auto [there, ranks, missing] = checkpoint.format().traits.unlisted_files(paths);
@@ -87,7 +87,7 @@ void look_at_numbers(const Checkpoint& checkpoint, std::vector<Finding>& finding
 void find_rank_holes(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   const FormatTraits& traits = checkpoint.format().traits;
-  if (traits.unlisted_files != nullptr) look_at_numbers(checkpoint, findings);
+  if (traits.unlisted_files != nullptr) check_file_numbers(checkpoint, findings);
   if (traits.file_of_rank == nullptr) return;
   std::set<std::int64_t> ranks;
   for (const FileRow& file : checkpoint.files()) {

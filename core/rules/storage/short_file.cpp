@@ -29,8 +29,8 @@ struct CutOffItems {
 };
 
 // Records the item if it is cut off, and returns whether it is.
-bool look_at_item(const Checkpoint& checkpoint, std::string_view fqn, const ItemPlace& place,
-                  CutOffItems& out) {
+bool check_item(const Checkpoint& checkpoint, std::string_view fqn, const ItemPlace& place,
+                CutOffItems& out) {
   const FileRow& file = checkpoint.file(place.file);
   if (!file.safe || file.kind != EntryKind::kFile) return false;
   if (is_reachable(checkpoint, place)) return false;
@@ -47,19 +47,19 @@ bool look_at_item(const Checkpoint& checkpoint, std::string_view fqn, const Item
   return true;
 }
 
-void look_at_tensor(const Checkpoint& checkpoint, TensorId tensor, CutOffItems& out) {
+void check_tensor(const Checkpoint& checkpoint, TensorId tensor, CutOffItems& out) {
   const std::string_view fqn = checkpoint.fqn(tensor);
   std::uint64_t tiles = 0;
   bool has_replica = false;
   LostElements lost;
   for (ChunkId chunk : checkpoint.chunks(tensor)) {
     auto item = checkpoint.item(chunk);
-    if (item && look_at_item(checkpoint, fqn, *item, out)) {
+    if (item && check_item(checkpoint, fqn, *item, out)) {
       ++tiles;
       lost.add(checkpoint, chunk);
     }
     for (const Replica& replica : checkpoint.replicas(chunk))
-      has_replica |= look_at_item(checkpoint, fqn, checkpoint.place(replica.storage), out);
+      has_replica |= check_item(checkpoint, fqn, checkpoint.place(replica.storage), out);
   }
   if (tiles != 0) {
     lost.write(checkpoint, tensor, out.elements, out.lost);
@@ -75,11 +75,11 @@ void look_at_tensor(const Checkpoint& checkpoint, TensorId tensor, CutOffItems& 
     out.lines.push_back(fmt::format("{}: a copy", fqn));
 }
 
-void look_at_object(const Checkpoint& checkpoint, const NonTensorEntry& object, CutOffItems& out) {
+void check_object(const Checkpoint& checkpoint, const NonTensorEntry& object, CutOffItems& out) {
   bool is_cut = object.item && object.item->file != FileId::kNone &&
-                look_at_item(checkpoint, object.fqn, *object.item, out);
+                check_item(checkpoint, object.fqn, *object.item, out);
   for (const ItemPlace& place : object.of_other_ranks)
-    is_cut |= look_at_item(checkpoint, object.fqn, place, out);
+    is_cut |= check_item(checkpoint, object.fqn, place, out);
   if (is_cut && out.lines.size() < kMaxEvidence) out.lines.push_back(object.fqn);
 }
 
@@ -130,9 +130,8 @@ void find_short_files(const Facts& facts, std::vector<Finding>& findings) {
   if (checkpoint.directory() == nullptr) return;
   CutOffItems found;
   found.tiles_in.resize(checkpoint.file_count(), 0);
-  for (TensorId tensor : each_tensor(facts)) look_at_tensor(checkpoint, tensor, found);
-  for (const NonTensorEntry& object : checkpoint.objects())
-    look_at_object(checkpoint, object, found);
+  for (TensorId tensor : each_tensor(facts)) check_tensor(checkpoint, tensor, found);
+  for (const NonTensorEntry& object : checkpoint.objects()) check_object(checkpoint, object, found);
   Finding finding;
   finding.rule = "short-file";
   std::vector<std::string> files, pointers;

@@ -63,7 +63,7 @@ std::vector<Result<ObjectPickle>> scan_all(const Checkpoint& checkpoint) {
 // True if other rules report the entry: no file, a place outside the file, or (at depth data) bytes
 // that differ from their checksum. For an entry that was never completely saved there is no other
 // report.
-bool is_told_elsewhere(const Facts& facts, std::size_t object) {
+bool is_reported_elsewhere(const Facts& facts, std::size_t object) {
   const NonTensorEntry& row = facts.checkpoint.objects()[object];
   if (!row.item || !is_reachable(facts.checkpoint, *row.item)) return true;
   if (object >= facts.object_data.size()) return false;
@@ -72,7 +72,7 @@ bool is_told_elsewhere(const Facts& facts, std::size_t object) {
 }
 
 void add_damaged(const Facts& facts, std::size_t object, const Error& error, Finding& finding) {
-  if (error.kind != ErrorKind::kDamaged || is_told_elsewhere(facts, object)) return;
+  if (error.kind != ErrorKind::kDamaged || is_reported_elsewhere(facts, object)) return;
   const std::string& fqn = facts.checkpoint.objects()[object].fqn;
   if (finding.subjects.empty()) {
     finding.rule = kBadRecord.id;
@@ -139,7 +139,7 @@ void find_unsafe_pickles(const Facts& facts, std::vector<Finding>& findings) {
       add(name.module + "." + name.name,
           severity_of_import(name.module, name.name, name.kind, name.called, PickleOf::kEntries),
           name.called, name.at);
-    if (object.odd_call_at) add(kComputed, Severity::kError, true, *object.odd_call_at);
+    if (object.unusual_call_at) add(kComputed, Severity::kError, true, *object.unusual_call_at);
     if (object.not_read.empty()) continue;
     if (not_read.empty()) why = object.not_read;
     not_read.push_back(fqn);

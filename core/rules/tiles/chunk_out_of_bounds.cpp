@@ -15,7 +15,7 @@ void find_chunks_out_of_bounds(const Facts& facts, std::vector<Finding>& finding
   for (TensorId tensor : each_tensor(facts)) {
     if (facts.tilings[index_of(tensor)].tiling != Tiling::kInexact) continue;
     for (ChunkId chunk : checkpoint.chunks(tensor)) {
-      if (lies_inside(checkpoint.offsets(chunk), checkpoint.sizes(chunk), checkpoint.shape(tensor)))
+      if (is_inside(checkpoint.offsets(chunk), checkpoint.sizes(chunk), checkpoint.shape(tensor)))
         continue;
       ++count;
       add_subject(finding.subjects, checkpoint.fqn(tensor));

@@ -56,7 +56,7 @@ bool loads_its_own(const Checkpoint& c, TensorId tensor) {
   return chunks.size() == 1 && same(c.sizes(chunks[0]), c.shape(tensor));
 }
 
-struct CopyDoubts {
+struct CopyMismatches {
   std::vector<std::string> subjects, how;
   void add(const std::string& fqn, const std::string& words) {
     subjects.push_back(fqn);
@@ -64,8 +64,8 @@ struct CopyDoubts {
   }
 };
 
-void report_doubts(const CopyDoubts& doubts, Severity severity, std::string_view rule,
-                   std::string cause, std::vector<Finding>& findings) {
+void report_mismatches(const CopyMismatches& doubts, Severity severity, std::string_view rule,
+                       std::string cause, std::vector<Finding>& findings) {
   if (doubts.how.empty()) return;
   Finding finding;
   finding.rule = rule;
@@ -80,36 +80,37 @@ void report_doubts(const CopyDoubts& doubts, Severity severity, std::string_view
 
 void find_diverged_copies(const Facts& facts, std::vector<Finding>& findings) {
   using Kind = ReplicaMismatch::Kind;
-  CopyDoubts unread, apart, own, of_rank;
+  CopyMismatches unread, apart, own, of_rank;
   for (const auto& [tensor, doubt] : facts.replica_mismatches) {
     const bool is_own = doubt.kind == Kind::kDiffers && loads_its_own(facts.checkpoint, tensor);
-    CopyDoubts& to = doubt.kind == Kind::kUnread                ? unread
-                     : !is_own                                  ? apart
-                     : is_of_one_rank(facts.checkpoint, tensor) ? of_rank
-                                                                : own;
+    CopyMismatches& to = doubt.kind == Kind::kUnread                ? unread
+                         : !is_own                                  ? apart
+                         : is_of_one_rank(facts.checkpoint, tensor) ? of_rank
+                                                                    : own;
     to.add(std::string(facts.checkpoint.fqn(tensor)), doubt.words);
   }
   if (!unread.how.empty())
-    report_doubts(unread, Severity::kInfo, kNotLookedAt.id,
-                  "Copies of tiles of " + plural(unread.how.size(), "tensor") +
-                      " could not be compared (" + unread.how.front() + ").",
-                  findings);
-  report_doubts(apart, Severity::kError, kReplicaDiverge.id,
-                "Ranks saved the same elements of " + plural(apart.how.size(), "tensor") +
-                    ", and nobody knows whose are right (" + some_of(apart.how) + ").",
-                findings);
-  report_doubts(own, Severity::kWarning, kReplicaDiverge.id,
-                "Ranks saved other elements of " + plural(own.how.size(), "tensor") +
-                    " under one name (" + some_of(own.how) +
-                    "). Each of them gets its own back; as copies of one tensor they went apart, "
-                    "and what is made of this checkpoint has the lowest rank's alone.",
-                findings);
-  report_doubts(of_rank, Severity::kInfo, kReplicaDiverge.id,
-                "Each rank has " + plural(of_rank.how.size(), "tensor") + " of its own (" +
-                    some_of(of_rank.subjects) +
-                    "): the state of its generator, or of what feeds it. They differ as they "
-                    "should, and what is made of this checkpoint has the lowest rank's alone.",
-                findings);
+    report_mismatches(unread, Severity::kInfo, kNotLookedAt.id,
+                      "Copies of tiles of " + plural(unread.how.size(), "tensor") +
+                          " could not be compared (" + unread.how.front() + ").",
+                      findings);
+  report_mismatches(apart, Severity::kError, kReplicaDiverge.id,
+                    "Ranks saved the same elements of " + plural(apart.how.size(), "tensor") +
+                        ", and nobody knows whose are right (" + some_of(apart.how) + ").",
+                    findings);
+  report_mismatches(
+      own, Severity::kWarning, kReplicaDiverge.id,
+      "Ranks saved other elements of " + plural(own.how.size(), "tensor") + " under one name (" +
+          some_of(own.how) +
+          "). Each of them gets its own back; as copies of one tensor they went apart, "
+          "and what is made of this checkpoint has the lowest rank's alone.",
+      findings);
+  report_mismatches(of_rank, Severity::kInfo, kReplicaDiverge.id,
+                    "Each rank has " + plural(of_rank.how.size(), "tensor") + " of its own (" +
+                        some_of(of_rank.subjects) +
+                        "): the state of its generator, or of what feeds it. They differ as they "
+                        "should, and what is made of this checkpoint has the lowest rank's alone.",
+                    findings);
 }
 
 }  // namespace shw

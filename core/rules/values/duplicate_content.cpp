@@ -79,7 +79,7 @@ struct DuplicateGroup {
 };
 
 // Keeps tensors with more than a few values.
-void keep_telling(const Facts& facts, std::vector<Alike> alike, DuplicateGroup& twins) {
+void keep_distinctive(const Facts& facts, std::vector<Alike> alike, DuplicateGroup& twins) {
   std::vector<TensorId> tensors;
   for (const Alike& one : alike) tensors.push_back(one.tensor);
   std::sort(tensors.begin(), tensors.end());
@@ -91,7 +91,7 @@ void keep_telling(const Facts& facts, std::vector<Alike> alike, DuplicateGroup& 
   }
 }
 
-bool may_have_a_twin(const Facts& facts, TensorId tensor) {
+bool may_have_a_duplicate(const Facts& facts, TensorId tensor) {
   const std::string_view fqn = facts.checkpoint.fqn(tensor);
   return !parse_state_fqn(fqn) && !is_computed(fqn) && !is_vocabulary_of_layer(fqn) &&
          !members_in(fqn).empty();
@@ -102,16 +102,16 @@ Result<std::map<TensorId, std::string>> signatures_of(const Facts& facts) {
   std::map<TensorId, std::string> signatures;
   std::vector<TensorId> unsigned_ones;
   for (TensorId tensor : each_tensor(facts)) {
-    if (!may_have_a_twin(facts, tensor)) continue;
+    if (!may_have_a_duplicate(facts, tensor)) continue;
     std::string text = signature(facts, tensor);
     const auto elements = volume(facts.checkpoint.shape(tensor)).value_or(0);
     if (!text.empty())
       signatures.emplace(tensor, std::move(text));
     else if (elements > static_cast<std::int64_t>(kDistinct) &&
-             has_values_to_look_at(facts, tensor))
+             has_comparable_values(facts, tensor))
       unsigned_ones.push_back(tensor);
   }
-  SHW_TRY(auto contents, contents_of_alike(facts, unsigned_ones));
+  SHW_TRY(auto contents, contents_of_similar(facts, unsigned_ones));
   signatures.merge(contents);
   return signatures;
 }
@@ -127,7 +127,7 @@ std::optional<std::pair<std::string, std::string>> stack_name_of(std::string_vie
 }
 
 // Adds experts that are slices of one tensor.
-Status add_stacked_twins(const Facts& facts, DuplicateGroup& twins) {
+Status add_stacked_duplicates(const Facts& facts, DuplicateGroup& twins) {
   const Checkpoint& c = facts.checkpoint;
   std::vector<TensorId> stacks;
   for (TensorId tensor : each_tensor(facts)) {
@@ -135,7 +135,7 @@ Status add_stacked_twins(const Facts& facts, DuplicateGroup& twins) {
     ExtentsView shape = c.shape(tensor);
     const bool is_stack = shape.size() >= 3 && shape[0] >= 2 && shape[0] <= kMostStacked &&
                           stack_name_of(fqn) && !parse_state_fqn(fqn);
-    if (is_stack && has_values_to_look_at(facts, tensor)) stacks.push_back(tensor);
+    if (is_stack && has_comparable_values(facts, tensor)) stacks.push_back(tensor);
   }
   SHW_TRY(const auto equal, equal_slices_of(facts, stacks));
   for (std::size_t i = 0; i < stacks.size(); ++i) {
@@ -151,7 +151,7 @@ Status add_stacked_twins(const Facts& facts, DuplicateGroup& twins) {
   return {};
 }
 
-Result<DuplicateGroup> find_twins(const Facts& facts) {
+Result<DuplicateGroup> find_duplicates(const Facts& facts) {
   const Checkpoint& c = facts.checkpoint;
   SHW_TRY(auto signatures, signatures_of(facts));
   // The first expert with these bytes, by family, rest of the name, and bytes.
@@ -159,7 +159,7 @@ Result<DuplicateGroup> find_twins(const Facts& facts) {
   DuplicateGroup twins;
   std::vector<Alike> alike;
   for (TensorId tensor : each_tensor(facts)) {
-    if (!may_have_a_twin(facts, tensor)) continue;
+    if (!may_have_a_duplicate(facts, tensor)) continue;
     const std::string& bytes = signatures[tensor];  // may be empty
     for (const Member& member : members_in(c.fqn(tensor))) {
       std::string before(member.before);
@@ -167,12 +167,12 @@ Result<DuplicateGroup> find_twins(const Facts& facts) {
       if (bytes.empty()) continue;
       auto [at, added] =
           first.try_emplace({before, std::string(member.after), bytes}, member.index);
-      if (added || at->second == member.index || !has_values_to_look_at(facts, tensor)) continue;
+      if (added || at->second == member.index || !has_comparable_values(facts, tensor)) continue;
       alike.push_back({{before, at->second, member.index}, tensor});
     }
   }
-  keep_telling(facts, std::move(alike), twins);
-  SHW_CHECK(add_stacked_twins(facts, twins));
+  keep_distinctive(facts, std::move(alike), twins);
+  SHW_CHECK(add_stacked_duplicates(facts, twins));
   return twins;
 }
 
@@ -208,7 +208,7 @@ std::map<std::string, std::uint32_t> repeating_experts(const DuplicateGroup& twi
 constexpr std::size_t kFewMembers = 4;
 
 // Equal experts or layers that are reported in one finding.
-struct TwinsTold {
+struct ReportedDuplicates {
   Finding finding = {};
   std::vector<std::string> pairs = {};
 
@@ -238,14 +238,14 @@ struct TwinsTold {
 
 Status find_duplicate_content(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.headers.empty()) return {};
-  SHW_TRY(const DuplicateGroup twins, find_twins(facts));
+  SHW_TRY(const DuplicateGroup twins, find_duplicates(facts));
   std::map<std::string, std::set<std::uint32_t>, std::less<>> in_pairs;
   for (const auto& [pair, tensors] : twins.pairs) {
     in_pairs[pair.before].insert(pair.first);
     in_pairs[pair.before].insert(pair.second);
   }
   const auto repeating = repeating_experts(twins);
-  TwinsTold sure, repeated, unsure;
+  ReportedDuplicates sure, repeated, unsure;
   for (const auto& [pair, tensors] : twins.pairs) {
     // One equal tensor may be chance or design; and if at least half of a family is in pairs, it
     // was made so: experts copied from one dense layer, or layers repeated to deepen a model.
@@ -254,9 +254,9 @@ Status find_duplicate_content(const Facts& facts, std::vector<Finding>& findings
     const std::size_t members = twins.members.at(pair.before).size();
     const bool exception =
         alike_members * 2 < members || (alike_members == 2 && members >= kFewMembers);
-    TwinsTold& told = repeating.contains(pair.before)    ? repeated
-                      : tensors.size() >= 2 && exception ? sure
-                                                         : unsure;
+    ReportedDuplicates& told = repeating.contains(pair.before)    ? repeated
+                               : tensors.size() >= 2 && exception ? sure
+                                                                  : unsure;
     told.add(facts.checkpoint, pair, tensors);
   }
   sure.report(Severity::kWarning, "one rank's part was probably saved under the name of another.",

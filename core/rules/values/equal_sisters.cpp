@@ -40,7 +40,7 @@ std::vector<TensorId> with_sisters(const Facts& facts) {
   for (TensorId tensor : each_tensor(facts)) {
     const std::string_view fqn = c.fqn(tensor);
     if (!is_matrix(c.shape(tensor)) || !fqn.ends_with(".weight") || fqn.starts_with("optim") ||
-        !layer_name_of(fqn) || !has_values_to_look_at(facts, tensor))
+        !layer_name_of(fqn) || !has_comparable_values(facts, tensor))
       continue;
     groups[{module_of(fqn), c.dtype(tensor), to_text(c.shape(tensor))}].push_back(tensor);
   }
@@ -56,7 +56,7 @@ std::vector<TensorId> with_sisters(const Facts& facts) {
 Status report_equal_sisters(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   if (facts.depth != Depth::kData) return {};
-  SHW_TRY(const auto contents, contents_of_alike(facts, with_sisters(facts)));
+  SHW_TRY(const auto contents, contents_of_similar(facts, with_sisters(facts)));
   std::map<std::pair<std::string_view, std::string_view>, TensorId> first;
   std::vector<TensorId> seconds, firsts;
   for (const auto& [tensor, content] : contents) {

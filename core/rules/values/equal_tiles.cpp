@@ -29,12 +29,12 @@ bool may_have_equal_tiles(const Facts& facts, TensorId tensor) {
   return false;
 }
 
-std::vector<TensorId> tensors_to_look_at(const Facts& facts) {
+std::vector<TensorId> tensors_to_compare(const Facts& facts) {
   const Checkpoint& c = facts.checkpoint;
   std::vector<TensorId> tensors;
   for (TensorId tensor : each_tensor(facts)) {
     if (c.chunks(tensor).size() > 1 && !c.shape(tensor).empty() &&
-        has_tiles_that_differ(c, tensor) && has_values_to_look_at(facts, tensor) &&
+        has_tiles_that_differ(c, tensor) && has_comparable_values(facts, tensor) &&
         may_have_equal_tiles(facts, tensor))
       tensors.push_back(tensor);
   }
@@ -116,7 +116,7 @@ struct TilesFound {
 }  // namespace
 
 Status report_equal_tiles(const Facts& facts, std::vector<Finding>& findings) {
-  const std::vector<TensorId> tensors = tensors_to_look_at(facts);
+  const std::vector<TensorId> tensors = tensors_to_compare(facts);
   SHW_TRY(const EqualPartsOfEach equal, equal_tiles_of(facts, tensors));
   TilesFound sure, unsure;
   for (const auto& [writers, pairs] : pairs_by_writers(facts, tensors, equal, findings)) {

@@ -44,8 +44,8 @@ struct LayerNorms {
 };
 using Stack = std::map<std::uint32_t, LayerNorms>;  // key: number of the layer
 
-Finding fresh_finding(const Checkpoint& c, const std::string& before, const Stack& stack,
-                      const std::vector<std::uint32_t>& fresh) {
+Finding untrained_layers_finding(const Checkpoint& c, const std::string& before, const Stack& stack,
+                                 const std::vector<std::uint32_t>& fresh) {
   Finding finding;
   finding.rule = kFreshLayers.id;
   finding.severity = Severity::kWarning;
@@ -65,7 +65,7 @@ Finding fresh_finding(const Checkpoint& c, const std::string& before, const Stac
   return finding;
 }
 
-void find_fresh_layers(const Facts& facts, std::vector<Finding>& findings) {
+void find_untrained_layers(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   std::map<std::string, Stack> stacks;  // key: prefix before the number
   for (TensorId tensor : each_tensor(facts)) {
@@ -92,7 +92,7 @@ void find_fresh_layers(const Facts& facts, std::vector<Finding>& findings) {
     if (stack.size() < kFewestLayers || has_partly || fresh.empty() ||
         2 * fresh.size() > stack.size())
       continue;
-    findings.push_back(fresh_finding(c, before, stack, fresh));
+    findings.push_back(untrained_layers_finding(c, before, stack, fresh));
   }
 }
 
@@ -115,7 +115,7 @@ const Rule kFreshLayers = {
                          "names there, and convert again. Nothing here says what the layer was."},
     .words = {.text = "never trained"},
     .outcome = RunOutcome::kLosesElements,
-    .run = find_fresh_layers,
+    .run = find_untrained_layers,
 };
 
 }  // namespace shw

@@ -33,19 +33,19 @@ std::string found_elsewhere(const TensorValues& masters, const TensorValues& wei
   return some_of(parts);
 }
 
-bool differs(const MasterLook& look) {
+bool differs(const MasterValues& look) {
   return look.is_read && look.count.differing * 1000 > look.count.elements;
 }
 
 // One line per shifted tile, and the place where differing rows are found, if
 // any.
 Result<std::vector<std::string>> places_of(const Facts& facts,
-                                           const std::vector<const MasterLook*>& looks) {
+                                           const std::vector<const MasterValues*>& looks) {
   const Checkpoint& c = facts.checkpoint;
   ValueBudget budget = value_budget(facts);
   std::vector<ComparisonCost> costs;
   std::vector<bool> is_asked;
-  for (const MasterLook* look : looks) {
+  for (const MasterValues* look : looks) {
     const std::uint64_t both =
         bytes_of_elements(c, look->master) + bytes_of_elements(c, look->weight);
     costs.push_back({both, 2 * both});
@@ -63,7 +63,7 @@ Result<std::vector<std::string>> places_of(const Facts& facts,
   return find_together(facts, "look for rows of masters", costs, find);
 }
 
-void add_master(const Checkpoint& c, const MasterLook& look, const std::string& elsewhere,
+void add_master(const Checkpoint& c, const MasterValues& look, const std::string& elsewhere,
                 MasterCasts& found) {
   const CastCount& seen = look.count;
   const std::string name(c.fqn(look.master));
@@ -86,8 +86,8 @@ Status find_master_mismatches(const Facts& facts, std::vector<Finding>& findings
     if (finding.severity == Severity::kInfo) continue;
     for (const std::string& subject : finding.subjects) explained.insert(subject);
   }
-  std::vector<const MasterLook*> differing;
-  for (const MasterLook& look : each_of(facts.looks.masters, facts)) {
+  std::vector<const MasterValues*> differing;
+  for (const MasterValues& look : each_of(facts.looks.masters, facts)) {
     if (explained.contains(facts.checkpoint.fqn(look.master))) continue;
     found.looked_at += look.is_read && look.count.elements != 0;
     if (differs(look)) differing.push_back(&look);

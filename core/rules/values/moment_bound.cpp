@@ -50,7 +50,7 @@ std::string betas_text(const std::optional<Betas>& betas) {
   return to_text(first) + " and " + to_text(second) + ", saved beside the states";
 }
 
-void add_pair(const Checkpoint& c, const MomentLook& look, BrokenBounds& found) {
+void add_pair(const Checkpoint& c, const MomentValues& look, BrokenBounds& found) {
   const MomentPair& pair = look.pair;
   const MomentCount& count = look.count;
   // Small squares underflow in half precision.
@@ -101,10 +101,10 @@ std::string another_reason(const BrokenBounds& found) {
 
 // States that Adam does not have (SOAP's bases, Adan's differences, scales of quantised moments),
 // so that its bound does not apply beside them: {"optimizer.", "layers.0.weight.Q.0"}.
-using ForeignStates = std::set<std::pair<std::string, std::string>>;
+using UnboundedStates = std::set<std::pair<std::string, std::string>>;
 
-ForeignStates foreign_states(const Facts& facts) {
-  ForeignStates out;
+UnboundedStates unbounded_states(const Facts& facts) {
+  UnboundedStates out;
   for (TensorId tensor : each_tensor(facts)) {
     std::string_view fqn = facts.checkpoint.fqn(tensor);
     auto path = parse_state_fqn(fqn);
@@ -115,7 +115,7 @@ ForeignStates foreign_states(const Facts& facts) {
   return out;
 }
 
-bool is_of_adam(const MomentPair& pair, const ForeignStates& foreign) {
+bool is_of_adam(const MomentPair& pair, const UnboundedStates& foreign) {
   auto next = foreign.lower_bound({pair.prefix, pair.key + "."});
   return next == foreign.end() || next->first != pair.prefix ||
          !next->second.starts_with(pair.key + ".");
@@ -123,8 +123,8 @@ bool is_of_adam(const MomentPair& pair, const ForeignStates& foreign) {
 
 void find_broken_moment_bounds(const Facts& facts, std::vector<Finding>& findings) {
   BrokenBounds found;
-  const ForeignStates foreign = foreign_states(facts);
-  for (const MomentLook& look : each_of(facts.looks.moments, facts)) {
+  const UnboundedStates foreign = unbounded_states(facts);
+  for (const MomentValues& look : each_of(facts.looks.moments, facts)) {
     if (is_of_adam(look.pair, foreign)) add_pair(facts.checkpoint, look, found);
   }
   if (found.subjects.empty()) return;

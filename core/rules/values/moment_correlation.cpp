@@ -22,7 +22,7 @@ void find_uncorrelated_moments(const Facts& facts, std::vector<Finding>& finding
   const Checkpoint& c = facts.checkpoint;
   std::vector<std::string> lines, subjects;
   std::int64_t pairs = 0;
-  for (const MomentLook& look : each_of(facts.looks.moments, facts)) {
+  for (const MomentValues& look : each_of(facts.looks.moments, facts)) {
     const MomentPair& pair = look.pair;
     const LogCorrelation& seen = look.correlation;
     if (!look.is_read || seen.count <= kEnoughToCorrelate) continue;

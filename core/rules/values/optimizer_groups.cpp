@@ -145,7 +145,7 @@ bool is_index(const std::string& text) {
 
 // True if listed, directly or as part of a listed parameter: SOAP's bases "3.weight.Q.0" belong to
 // "3.weight".
-bool names_or_holds(const std::set<std::string>& listed, std::string key) {
+bool names_or_contains(const std::set<std::string>& listed, std::string key) {
   while (!listed.contains(key)) {
     std::size_t dot = key.rfind('.');
     if (dot == std::string::npos) return false;
@@ -168,7 +168,7 @@ Membership membership_of(const SavedOptimizer& optimizer) {
   }
   std::size_t known = 0;
   for (const std::string& key : optimizer.keys) {
-    if (names_or_holds(listed, key)) {
+    if (names_or_contains(listed, key)) {
       ++known;
     } else {
       out.orphans.push_back(key);
@@ -269,8 +269,8 @@ bool in_place(const std::vector<ParamGroup>& mine, const std::vector<ParamGroup>
 }
 
 // Assigns the matching group's values to every entry of a group.
-std::vector<EntryTaken> reordered_entries(const Checkpoint& c, const SavedOptimizer& optimizer,
-                                          const std::vector<std::size_t>& order) {
+std::vector<ReplacedEntry> reordered_entries(const Checkpoint& c, const SavedOptimizer& optimizer,
+                                             const std::vector<std::size_t>& order) {
   std::map<std::string, std::set<std::string>> kinds;  // by group
   std::string before = optimizer.prefix + "param_groups.";
   for (const NonTensorEntry& row : c.objects()) {
@@ -279,7 +279,7 @@ std::vector<EntryTaken> reordered_entries(const Checkpoint& c, const SavedOptimi
     if (dot == std::string::npos) return {};
     kinds[row.fqn.substr(before.size(), dot - before.size())].insert(row.fqn.substr(dot));
   }
-  std::vector<EntryTaken> out;
+  std::vector<ReplacedEntry> out;
   for (std::size_t g = 0; g < order.size(); ++g) {
     const ParamGroup &to = optimizer.groups[g], &from = optimizer.groups[order[g]];
     bool tensors = to.step && to.step->tensor;

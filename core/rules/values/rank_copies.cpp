@@ -54,11 +54,11 @@ std::optional<std::uint64_t> bytes_of(const SideTensor& tensor) {
 }
 
 // True if elements are stored in order, so that a part can be read alone.
-bool lies_in_order(const SideTensor& tensor) {
+bool is_stored_in_order(const SideTensor& tensor) {
   return !tensor.big_endian && is_row_major(tensor.sizes, tensor.strides);
 }
 
-bool lies_in_its_storage(const SideTensor& tensor) {
+bool fits_its_storage(const SideTensor& tensor) {
   const std::uint64_t all = tensor.payload_length, bytes = bytes_of(tensor).value_or(UINT64_MAX);
   const auto first = static_cast<std::uint64_t>(tensor.storage_offset);
   return tensor.storage_offset >= 0 && bytes <= all &&
@@ -69,8 +69,8 @@ bool lies_in_its_storage(const SideTensor& tensor) {
 bool can_be_compared(const RankCopies& copies) {
   const std::uint64_t most = kHeldTogether / copies.size();
   return std::all_of(copies.begin(), copies.end(), [&](const RankCopy& copy) {
-    return lies_in_order(*copy.tensor) ? lies_in_its_storage(*copy.tensor)
-                                       : bytes_of(*copy.tensor).value_or(UINT64_MAX) <= most;
+    return is_stored_in_order(*copy.tensor) ? fits_its_storage(*copy.tensor)
+                                            : bytes_of(*copy.tensor).value_or(UINT64_MAX) <= most;
   });
 }
 
@@ -80,7 +80,7 @@ class CopyReader {
   static Result<CopyReader> open(const RankCopy& copy) {
     CopyReader reader(copy);
     const SideTensor& tensor = *copy.tensor;
-    if (!lies_in_order(tensor)) {
+    if (!is_stored_in_order(tensor)) {
       SHW_TRY(reader.held_, read_side_elements(*copy.file->source, tensor));
       return reader;
     }
@@ -122,7 +122,7 @@ std::vector<CopyPart> parts_of(const std::vector<RankCopies>& groups,
     }
     const std::uint64_t bytes = bytes_of(*copies.front().tensor).value_or(0);
     const bool in_order = std::all_of(copies.begin(), copies.end(), [](const RankCopy& copy) {
-      return lies_in_order(*copy.tensor);
+      return is_stored_in_order(*copy.tensor);
     });
     const std::uint64_t each =
         std::max(kReadByOne / copies.size() / kReadAtOnce, std::uint64_t{1}) * kReadAtOnce;

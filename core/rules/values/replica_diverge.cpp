@@ -74,12 +74,12 @@ void add_copies(const std::string& place, const RankCopies& copies, const Compar
 }
 
 // Tensors that several ranks hold equally, by key of their place.
-struct HeldAlike {
+struct EqualCopies {
   std::vector<std::string> places;
   std::vector<RankCopies> copies;
 };
 
-HeldAlike held_alike(const std::map<std::int64_t, RankTensors>& files) {
+EqualCopies find_equal_copies(const std::map<std::int64_t, RankTensors>& files) {
   std::map<std::pair<std::string, std::string>, RankCopies> groups;
   for (const auto& [rank, file] : files) {
     for (const SideTensor& tensor : file.tensors) {
@@ -88,7 +88,7 @@ HeldAlike held_alike(const std::map<std::int64_t, RankTensors>& files) {
       if (holder) groups[{dotted_path(tensor.path), *holder}].push_back({rank, &file, &tensor});
     }
   }
-  HeldAlike out;
+  EqualCopies out;
   for (auto& [group, copies] : groups) {
     const Dtype dtype = copies.front().tensor->dtype;
     bool alike = std::all_of(copies.begin(), copies.end(),
@@ -117,7 +117,7 @@ void add_unread(const DivergedCopies& found, std::vector<Finding>& findings) {
 Status find_diverged_replicas(const Facts& facts, std::vector<Finding>& findings) {
   std::map<std::int64_t, RankTensors> files = read_rank_files(facts.checkpoint);
   if (files.size() < 2) return {};
-  const HeldAlike alike = held_alike(files);
+  const EqualCopies alike = find_equal_copies(files);
   SHW_TRY(auto compared, compare_copies(facts, alike.copies));
   DivergedCopies found;
   for (std::size_t i = 0; i < compared.size(); ++i)

@@ -146,7 +146,7 @@ std::optional<PartlyLost> put_back(const Checkpoint& c, TensorId state, TensorId
 
 // The corrections of masters and their moments; empty if one cannot be expressed as boxes.
 std::vector<PartlyLost> all_put_back(const Facts& facts,
-                                     const std::vector<const MasterLook*>& looks,
+                                     const std::vector<const MasterValues*>& looks,
                                      const std::vector<std::vector<TileShift>>& shifts,
                                      const std::vector<bool>& explained, std::int64_t by) {
   const Checkpoint& c = facts.checkpoint;
@@ -171,7 +171,7 @@ std::vector<PartlyLost> all_put_back(const Facts& facts,
   return parts;
 }
 
-Finding describe_shift(const Checkpoint& c, const std::vector<const MasterLook*>& looks,
+Finding describe_shift(const Checkpoint& c, const std::vector<const MasterValues*>& looks,
                        const std::vector<std::vector<TileShift>>& shifts,
                        const std::vector<bool>& explained, std::int64_t by) {
   Finding finding;
@@ -237,7 +237,7 @@ std::string tile_shifts(const Checkpoint& checkpoint, TensorId master, const Ten
   return text;
 }
 
-bool report_shifted_masters(const Facts& facts, const std::vector<const MasterLook*>& looks,
+bool report_shifted_masters(const Facts& facts, const std::vector<const MasterValues*>& looks,
                             const std::vector<std::string>& shifts, std::vector<bool>& explained,
                             std::vector<Finding>& findings) {
   constexpr std::size_t kSureTiles = 2;

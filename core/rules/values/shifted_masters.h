@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/facts/facts.h"
-#include "core/facts/values/value_looks.h"
+#include "core/facts/values/optimizer_values.h"
 #include "core/formats/items/items.h"
 
 namespace shw {
@@ -18,7 +18,7 @@ std::string tile_shifts(const Checkpoint& checkpoint, TensorId master, const Ten
 
 // `shifts`: one per master. True if several of their chunks share a shift; then reports it with all
 // masters that it explains and sets their `explained`.
-bool report_shifted_masters(const Facts& facts, const std::vector<const MasterLook*>& looks,
+bool report_shifted_masters(const Facts& facts, const std::vector<const MasterValues*>& looks,
                             const std::vector<std::string>& shifts, std::vector<bool>& explained,
                             std::vector<Finding>& findings);
 

@@ -63,7 +63,7 @@ void report_values(ValueGroup group, Severity severity, std::string what, std::s
   findings.push_back(std::move(finding));
 }
 
-void find_odd_values(const Facts& facts, std::vector<Finding>& findings) {
+void find_anomalous_values(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   // Smaller tensors may be scales that were never set.
   constexpr std::int64_t kEnough = 64;
@@ -140,7 +140,7 @@ const Rule kValueStatistics = {
 )",
                .remedy =
                    "Take the tensor from an earlier checkpoint: the bytes are what was saved."},
-    .run = find_odd_values,
+    .run = find_anomalous_values,
 };
 
 }  // namespace shw

@@ -349,7 +349,7 @@ std::optional<LoraPart> part_of_adapter(std::string_view fqn) {
 
 // True if files of a training run exist beside the adapter; an adapter that was only created has
 // none.
-bool lies_beside_a_training(const Checkpoint& c) {
+bool is_in_a_training_folder(const Checkpoint& c) {
   const auto& directory = c.directory();
   if (directory == nullptr) return false;
   constexpr auto kFiles = std::to_array<const char*>(
@@ -402,7 +402,7 @@ void find_adapter_zeros(const Facts& facts, std::vector<Finding>& findings) {
   const bool is_unwritten = seen.zero_tensors == seen.tensors && seen.tensors > seen.b;
   // The run may not have reached some layers.
   finding.severity =
-      is_unwritten || (all && lies_beside_a_training(c)) ? Severity::kWarning : Severity::kInfo;
+      is_unwritten || (all && is_in_a_training_folder(c)) ? Severity::kWarning : Severity::kInfo;
   finding.cause = fmt::format(
       "{} of {} of the adapter {} nothing but zeros, as LoRA starts them: {}.",
       human_count(seen.all_b.size()), plural(seen.b, "lora_B or lora_up tensor"),

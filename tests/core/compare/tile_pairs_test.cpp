@@ -16,15 +16,15 @@ namespace {
 
 using PairSeen = std::tuple<std::uint32_t, std::uint32_t, Extents, Extents>;
 
-struct PairsSeen {
+struct PairResults {
   bool complete = false;
   std::vector<PairSeen> pairs;
 };
 
-PairsSeen pairs_seen(const Checkpoint& a, const Checkpoint& b, std::size_t most = 1u << 30) {
+PairResults pairs_seen(const Checkpoint& a, const Checkpoint& b, std::size_t most = 1u << 30) {
   const BothCheckpoints both{a, b};
   TilePairs pairs;
-  PairsSeen out;
+  PairResults out;
   out.complete = add_pairs(both, {TensorId{0}, TensorId{0}}, cover_of(a, TensorId{0}),
                            cover_of(b, TensorId{0}), most, pairs);
   for (const TilePair& pair : pairs.pairs) {

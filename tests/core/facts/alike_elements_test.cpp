@@ -40,7 +40,7 @@ TEST_CASE("elements that were never written come as one and their number, and co
         sums += counter.take();
       };
       count_into(by_bytes, nullptr);
-      ConstantRunSink counting = counting_alike(together);
+      ConstantRunSink counting = counting_constant_runs(together);
       count_into(together, [&](BytesView element, std::uint64_t many) {
         CHECK(element.size() == size_of(c.dtype(tensor)));
         at_once += static_cast<std::int64_t>(many);

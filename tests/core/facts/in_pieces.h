@@ -36,7 +36,7 @@ inline std::vector<Box> cut_at_random(const Extents& shape, std::mt19937& dice) 
 inline PiecedTensor in_pieces(Dtype dtype, const Extents& shape, Bytes bytes, std::mt19937& dice) {
   auto boxes = std::make_shared<const std::vector<Box>>(cut_at_random(shape, dice));
   auto all = std::make_shared<const Bytes>(std::move(bytes));
-  auto pass = [=](const Box& wanted, const TakePiece& take) {
+  auto pass = [=](const Box& wanted, const PieceSink& take) {
     const Extents strides = row_major_strides(shape);
     for (const Box& box : *boxes) {
       auto part = intersect(box, wanted);

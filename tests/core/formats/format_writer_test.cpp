@@ -75,7 +75,7 @@ TEST_CASE("tiles that are sealed some at a time are sealed as their files are") 
     WrittenFiles files;
     std::vector<std::uint32_t> tiles, checksums;
     for (std::uint32_t i = 0; i < laid_out->made.size(); ++i) {
-      const MadeTile& made = laid_out->made[i];
+      const WrittenTile& made = laid_out->made[i];
       put_bytes(files, *laid_out, made.file, made.offset, bytes[i]);
       tiles.push_back(i);
       checksums.push_back(crc32_of(bytes[i]));
@@ -205,7 +205,7 @@ TEST_CASE("a new safetensors file has wider elements first and then names") {
   auto laid_out = format_named("safetensors").writer->lay_out(outputs);
   REQUIRE(laid_out.has_value());
   std::map<std::uint64_t, std::string> order;
-  for (const MadeTile& made : laid_out->made)
+  for (const WrittenTile& made : laid_out->made)
     order.emplace(made.offset, outputs.tensors[made.tensor].fqn);
   std::string text;
   for (const auto& [offset, fqn] : order) text += fqn + " ";

@@ -98,7 +98,7 @@ struct ToyReader {
   }
 };
 
-Result<bool> is_toy(const DirectoryLook& look) {
+Result<bool> is_toy(const DirectoryContents& look) {
   SHW_TRY(Bytes bytes, look.first_bytes(std::string(kIndex), kFirstLine.size()));
   return std::ranges::equal(bytes, std::as_bytes(std::span(kFirstLine)));
 }

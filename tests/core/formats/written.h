@@ -70,7 +70,7 @@ inline WrittenFiles written_files(const FormatWriter& writer, const Outputs& out
   WrittenFiles files;
   std::vector<std::uint32_t> checksums(bytes.size());
   for (std::size_t i = bytes.size(); i-- > 0;) {
-    const MadeTile& made = laid_out->made[i];
+    const WrittenTile& made = laid_out->made[i];
     CHECK(made.length == bytes[i].size());
     put_bytes(files, *laid_out, made.file, made.offset, bytes[i]);
     checksums[i] = crc32_of(bytes[i]);

@@ -33,7 +33,7 @@ Seen hugging_face() {
 }
 
 MappedSteps steps_to(const Seen& source, const std::string& world, const LeaveOut& leave_out = {}) {
-  const ModelFacts facts = facts_beside(*hugging_face());
+  const ModelFacts facts = facts_in_folder(*hugging_face());
   auto mapped = mapped_steps(*source, nullptr, world, facts, leave_out);
   REQUIRE_MESSAGE(mapped.has_value(), mapped.error().message);
   return std::move(*mapped);

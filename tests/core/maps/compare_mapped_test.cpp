@@ -28,7 +28,7 @@ std::shared_ptr<const Checkpoint> opened(const std::string& name) {
 
 TEST_CASE("compare through a map: the same weights in two layouts are the same both ways") {
   const auto hf = opened("hf"), megatron = opened("megatron");
-  const ModelFacts facts = facts_beside(*hf);
+  const ModelFacts facts = facts_in_folder(*hf);
   CHECK(needs_map(*hf, *megatron, facts));
   for (const bool is_hf_compared : {true, false}) {
     auto compared = compare_mapped(is_hf_compared ? hf : megatron, is_hf_compared ? megatron : hf,
@@ -43,7 +43,7 @@ TEST_CASE("compare through a map: the same weights in two layouts are the same b
 
 TEST_CASE("compare through a map: a prefix that is added or lost asks for no map") {
   const auto hf = opened("hf");
-  const ModelFacts facts = facts_beside(*hf);
+  const ModelFacts facts = facts_in_folder(*hf);
   const auto renamed = [&](const std::string& added, std::string_view dropped) {
     NamedTensors tensors;
     for (const TensorId tensor : hf->tensors()) {
@@ -62,7 +62,7 @@ TEST_CASE("compare through a map: a prefix that is added or lost asks for no map
 
 TEST_CASE("maps: a Megatron checkpoint becomes what transformers saved, names and shapes") {
   const auto hf = opened("hf"), megatron = opened("megatron");
-  auto mapped = mapped_steps(*megatron, nullptr, "hf", facts_beside(*hf), {});
+  auto mapped = mapped_steps(*megatron, nullptr, "hf", facts_in_folder(*hf), {});
   REQUIRE_MESSAGE(mapped.has_value(), mapped.error().message);
   CHECK(mapped->tensors.size() == hf->tensor_count());
   for (const MapTensor& tensor : mapped->tensors) {

@@ -12,15 +12,15 @@ namespace {
 using Order = std::vector<std::int64_t>;
 
 // 0, 1, 2, ... as bytes: all elements differ.
-HeldTensor count_up(const Extents& shape) {
-  HeldTensor out{Dtype::kUint8, shape, Bytes(static_cast<std::size_t>(volume(shape).value()))};
+LoadedTensor count_up(const Extents& shape) {
+  LoadedTensor out{Dtype::kUint8, shape, Bytes(static_cast<std::size_t>(volume(shape).value()))};
   for (std::size_t i = 0; i < out.bytes.size(); ++i) out.bytes[i] = static_cast<std::byte>(i);
   return out;
 }
 
 // Row i of the result is row order[i].
-HeldTensor with_rows(const HeldTensor& from, const Order& order) {
-  HeldTensor out = from;
+LoadedTensor with_rows(const LoadedTensor& from, const Order& order) {
+  LoadedTensor out = from;
   const std::size_t row = from.bytes.size() / order.size();
   for (std::size_t i = 0; i < order.size(); ++i) {
     const auto at = from.bytes.begin() + static_cast<std::ptrdiff_t>(row) * order[i];
@@ -29,8 +29,8 @@ HeldTensor with_rows(const HeldTensor& from, const Order& order) {
   return out;
 }
 
-HeldTensor turned(const HeldTensor& from) {
-  HeldTensor out{from.dtype, {from.shape[1], from.shape[0]}, from.bytes};
+LoadedTensor turned(const LoadedTensor& from) {
+  LoadedTensor out{from.dtype, {from.shape[1], from.shape[0]}, from.bytes};
   const auto rows = static_cast<std::size_t>(from.shape[0]);
   const auto columns = static_cast<std::size_t>(from.shape[1]);
   for (std::size_t r = 0; r < rows; ++r) {
@@ -44,8 +44,8 @@ constexpr TensorId kTensor{7};
 }  // namespace
 
 TEST_CASE("rearranged: rows in another order are found in the largest blocks") {
-  const HeldTensor there = count_up({12, 4});
-  const HeldTensor expected = with_rows(there, {6, 7, 8, 9, 10, 11, 0, 1, 2, 3, 4, 5});
+  const LoadedTensor there = count_up({12, 4});
+  const LoadedTensor expected = with_rows(there, {6, 7, 8, 9, 10, 11, 0, 1, 2, 3, 4, 5});
   const auto found = rearranged(kTensor, there, expected);
   REQUIRE(found.has_value());
   const auto* permuted = std::get_if<BlocksPermuted>(&*found);
@@ -56,7 +56,7 @@ TEST_CASE("rearranged: rows in another order are found in the largest blocks") {
 }
 
 TEST_CASE("rearranged: equal rows are each used once") {
-  HeldTensor there = count_up({4, 2});
+  LoadedTensor there = count_up({4, 2});
   std::copy_n(there.bytes.begin(), 2, there.bytes.begin() + 6);  // rows 0 and 3 are equal
   const auto found = rearranged(kTensor, there, with_rows(there, {1, 0, 3, 2}));
   REQUIRE(found.has_value());
@@ -69,15 +69,15 @@ TEST_CASE("rearranged: equal rows are each used once") {
 }
 
 TEST_CASE("rearranged: a transposed matrix is turned back") {
-  const HeldTensor there = count_up({3, 5});
+  const LoadedTensor there = count_up({3, 5});
   const auto found = rearranged(kTensor, there, turned(there));
   REQUIRE(found.has_value());
   CHECK(std::get<Transposed>(*found).expected == Extents{5, 3});
 }
 
 TEST_CASE("rearranged: columns in another order are found") {
-  const HeldTensor there = count_up({5, 4});
-  const HeldTensor expected = turned(with_rows(turned(there), {2, 3, 0, 1}));
+  const LoadedTensor there = count_up({5, 4});
+  const LoadedTensor expected = turned(with_rows(turned(there), {2, 3, 0, 1}));
   const auto found = rearranged(kTensor, there, expected);
   REQUIRE(found.has_value());
   const auto& permuted = std::get<BlocksPermuted>(*found);
@@ -86,11 +86,11 @@ TEST_CASE("rearranged: columns in another order are found") {
 }
 
 TEST_CASE("rearranged: other elements, dtypes and sizes are not put right") {
-  const HeldTensor there = count_up({4, 4});
-  HeldTensor other = with_rows(there, {1, 0, 2, 3});
+  const LoadedTensor there = count_up({4, 4});
+  LoadedTensor other = with_rows(there, {1, 0, 2, 3});
   other.bytes[15] = std::byte{99};
   CHECK_FALSE(rearranged(kTensor, there, other).has_value());
-  HeldTensor cast = with_rows(there, {1, 0, 2, 3});
+  LoadedTensor cast = with_rows(there, {1, 0, 2, 3});
   cast.dtype = Dtype::kInt8;
   CHECK_FALSE(rearranged(kTensor, there, cast).has_value());
   CHECK_FALSE(rearranged(kTensor, there, count_up({4, 3})).has_value());

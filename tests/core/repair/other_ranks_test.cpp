@@ -102,7 +102,7 @@ TEST_CASE("a plan says beforehand what stays behind as its repair says afterward
     Plan steps;
     steps.format = "dcp";
     steps.steps = {DropStep{{"w"}}};
-    auto outlook = verbs::look_ahead(*opened, steps, kDefaultMemory, nullptr);
+    auto outlook = verbs::estimate_steps(*opened, steps, kDefaultMemory, nullptr);
     REQUIRE(outlook.has_value());
     CHECK(outlook->of_other_ranks == lacks);
   }

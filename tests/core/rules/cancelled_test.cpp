@@ -160,14 +160,14 @@ TEST_CASE("a look at values stops at the tensor at which it is cancelled") {
   const Facts facts = build_facts(input);
 
   reads = 0;
-  auto looks = look_at_values(facts, facts.optimizer_settings);
+  auto looks = read_optimizer_values(facts, facts.optimizer_settings);
   REQUIRE(looks.has_value());
   CHECK(looks->moments.size() == kPairs);
   CHECK(reads >= 2 * kPairs);
 
   reads = 0;
   cancel_at = kAt;
-  auto stopped = look_at_values(facts, facts.optimizer_settings);
+  auto stopped = read_optimizer_values(facts, facts.optimizer_settings);
   REQUIRE_FALSE(stopped.has_value());
   CHECK(stopped.error().kind == ErrorKind::kCancelled);
   CHECK(reads <= kAt + 8);  // the other tensor of the pair, and its header

@@ -22,7 +22,7 @@ namespace shw::test {
 
 using Numbers = std::vector<double>;
 
-struct MadeTile {
+struct WrittenTile {
   Extents offsets, sizes;
   std::uint32_t writer = 0;
 };
@@ -30,8 +30,8 @@ struct MadeContent {
   std::string fqn;
   Dtype dtype = Dtype::kFloat32;
   Extents shape;
-  Numbers values;               // of the whole tensor, row-major
-  std::vector<MadeTile> tiles;  // none: one, by rank 0
+  Numbers values;                  // of the whole tensor, row-major
+  std::vector<WrittenTile> tiles;  // none: one, by rank 0
   std::vector<PathPart> path;
 };
 struct MadeEntry {
@@ -128,11 +128,11 @@ class ContentWriter {
   void add(const MadeContent& tensor) {
     DcpTensor out{tensor.fqn, tensor.dtype, false, tensor.shape, {}, tensor.path};
     Bytes all = as_dtype(tensor.values, tensor.dtype);
-    std::vector<MadeTile> tiles = tensor.tiles;
+    std::vector<WrittenTile> tiles = tensor.tiles;
     if (tiles.empty()) tiles = {{Extents(tensor.shape.size(), 0), tensor.shape, 0}};
-    for (const MadeTile& tile : tiles) {
+    for (const WrittenTile& tile : tiles) {
       const std::size_t width = size_of(tensor.dtype);
-      REQUIRE(lies_inside(tile.offsets, tile.sizes, tensor.shape));
+      REQUIRE(is_inside(tile.offsets, tile.sizes, tensor.shape));
       const Extents strides = row_major_strides(tensor.shape);
       std::int64_t first = 0;
       for (std::size_t d = 0; d < strides.size(); ++d) first += tile.offsets[d] * strides[d];

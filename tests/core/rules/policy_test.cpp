@@ -17,7 +17,7 @@ namespace {
 const Format kHeldFormat{.name = "held", .title = "held", .codec = &kRawCodec};
 
 // Tensors of two elements, one tile each, in one file.
-struct HeldTensor {
+struct LoadedTensor {
   std::string fqn;
   float value = 1;
   bool requires_grad = false;
@@ -25,12 +25,12 @@ struct HeldTensor {
   Dtype dtype = Dtype::kFloat32;
 };
 
-std::shared_ptr<const Checkpoint> held(const std::vector<HeldTensor>& tensors,
+std::shared_ptr<const Checkpoint> held(const std::vector<LoadedTensor>& tensors,
                                        std::optional<Finding> opening = {}, bool folder = true) {
   CheckpointBuilder builder;
   builder.set_format(kHeldFormat);
   Bytes file;
-  for (const HeldTensor& tensor : tensors) {
+  for (const LoadedTensor& tensor : tensors) {
     const float both[] = {tensor.value, 0};
     auto bytes = std::as_bytes(std::span(both));
     file.insert(file.end(), bytes.begin(), bytes.end());
@@ -62,9 +62,9 @@ PolicyAnswer judged(const Checkpoint& checkpoint, const std::string& require, bo
 }
 
 // Parameters w0, w1, ... with these kinds of states each.
-std::vector<HeldTensor> model(const std::vector<std::vector<std::string>>& kinds,
-                              bool trained = true) {
-  std::vector<HeldTensor> tensors;
+std::vector<LoadedTensor> model(const std::vector<std::vector<std::string>>& kinds,
+                                bool trained = true) {
+  std::vector<LoadedTensor> tensors;
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     std::string name = "w" + std::to_string(i) + ".weight";
     tensors.push_back({"model." + name, 1, trained});
@@ -79,7 +79,7 @@ using Names = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE("a policy over a file that did not open is not met") {
-  std::vector<HeldTensor> whole = model({{"exp_avg"}, {"exp_avg"}});
+  std::vector<LoadedTensor> whole = model({{"exp_avg"}, {"exp_avg"}});
   for (const char* require : {"coverage", "finite", "optimizer-complete"}) {
     CAPTURE(require);
     CHECK(judged(*held(whole), require).verdict == PolicyVerdict::kMet);
@@ -119,7 +119,7 @@ TEST_CASE("finite is met by values that were read and by nothing else") {
 }
 
 TEST_CASE("an optimizer is complete where each parameter has what the others have") {
-  auto answer = [](const std::vector<HeldTensor>& tensors) {
+  auto answer = [](const std::vector<LoadedTensor>& tensors) {
     return judged(*held(tensors), "optimizer-complete", false);
   };
   Names adam{"exp_avg", "exp_avg_sq"};
@@ -139,7 +139,7 @@ TEST_CASE("an optimizer is complete where each parameter has what the others hav
 }
 
 TEST_CASE("a parameter without any state breaks it where it is trained and else leaves it open") {
-  auto answer = [](const std::vector<HeldTensor>& tensors) {
+  auto answer = [](const std::vector<LoadedTensor>& tensors) {
     return judged(*held(tensors), "optimizer-complete", false);
   };
   Names adam{"exp_avg", "exp_avg_sq"};
@@ -150,16 +150,16 @@ TEST_CASE("a parameter without any state breaks it where it is trained and else 
   CHECK(unknown.verdict == PolicyVerdict::kUndecided);
   CHECK(unknown.subjects == Names{"model.w1.weight", "model.w2.weight"});
   // Frozen parameters beside trained ones, and tensors that no optimizer trains.
-  std::vector<HeldTensor> frozen = model({adam});
+  std::vector<LoadedTensor> frozen = model({adam});
   frozen.push_back({"model.embed.weight"});
   CHECK(answer(frozen).verdict == PolicyVerdict::kMet);
-  std::vector<HeldTensor> counter = model({adam}, false);
+  std::vector<LoadedTensor> counter = model({adam}, false);
   counter.push_back({"model.position_ids", 1, false, 0, Dtype::kInt32});
   CHECK(answer(counter).verdict == PolicyVerdict::kMet);
 }
 
 TEST_CASE("a state that is recorded and not there breaks it") {
-  std::vector<HeldTensor> tensors = model({{"exp_avg"}, {"exp_avg"}});
+  std::vector<LoadedTensor> tensors = model({{"exp_avg"}, {"exp_avg"}});
   tensors.back().shift = 64;
   PolicyAnswer gone = judged(*held(tensors), "optimizer-complete", false);
   CHECK(gone.verdict == PolicyVerdict::kBroken);

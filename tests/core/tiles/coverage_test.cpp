@@ -55,7 +55,7 @@ void compare(const Extents& shape, const FlatBoxes& boxes) {
   REQUIRE(defects.complete);
   std::vector<int> missing(painted.times.size(), 0);
   for (const Box& gap : defects.gaps) {
-    REQUIRE(lies_inside(gap.offsets, gap.sizes, shape));
+    REQUIRE(is_inside(gap.offsets, gap.sizes, shape));
     FlatBoxes one{shape.size(), {}, {}, {}};
     one.add(gap.offsets, gap.sizes, 0);
     Painted cells = paint(shape, one);

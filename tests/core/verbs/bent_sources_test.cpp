@@ -113,7 +113,7 @@ TEST_CASE("steps leave no tensor out without a word whose file is gone and whose
   auto refused = taken("no");
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().message.find("gone.a and gone.b") != std::string::npos);
-  CHECK_FALSE(verbs::look_ahead(*opened, plan, 1 << 20, nullptr).has_value());
+  CHECK_FALSE(verbs::estimate_steps(*opened, plan, 1 << 20, nullptr).has_value());
   CHECK_FALSE(std::filesystem::exists(folder / "no"));
 
   plan.steps.push_back(DropStep{{"gone.b"}});

@@ -28,7 +28,7 @@ CheckReport gap_beside_what_was_not_read() {
 
 TEST_CASE("what could not be looked at stays open whatever a baseline knows") {
   CheckReport report = gap_beside_what_was_not_read();
-  verbs::CheckAsked asked;
+  verbs::CheckRequest asked;
   asked.baseline = baseline_from_json(check_to_json(report), "b.json").value();
   CHECK_FALSE(verbs::fails(report, asked, Severity::kWarning));
   CHECK(verbs::is_open(report, asked));

@@ -159,11 +159,11 @@ TEST_CASE("what lies below each step is named behind the word") {
 TEST_CASE("a folder that is called so itself is meant itself") {
   Run run;
   fs::copy(kStep, run.folder / "@latest");
-  CHECK_FALSE(stands_for_a_step(run.folder / "@latest"));
+  CHECK_FALSE(is_step_alias(run.folder / "@latest"));
   CHECK(run.newest("@latest") == "@latest");
-  CHECK(stands_for_a_step(run.folder / "@latest-complete"));
-  CHECK_FALSE(stands_for_a_step(run.folder / "x@latest"));
-  CHECK_FALSE(stands_for_a_step(""));
+  CHECK(is_step_alias(run.folder / "@latest-complete"));
+  CHECK_FALSE(is_step_alias(run.folder / "x@latest"));
+  CHECK_FALSE(is_step_alias(""));
 }
 
 TEST_CASE("a run without steps, and one that is not there, are told so") {

@@ -56,7 +56,7 @@ struct Slice {
   verbs::SliceValues values;
 };
 
-Slice slice_of(const std::string& folder, verbs::ValuesAsk ask) {
+Slice slice_of(const std::string& folder, verbs::ValuesRequest ask) {
   auto opened = open_checkpoint(folder);
   REQUIRE(opened.has_value());
   Slice slice{*opened, *(*opened)->find("w"), {}};
@@ -67,8 +67,8 @@ Slice slice_of(const std::string& folder, verbs::ValuesAsk ask) {
 }
 
 // The second page; its table shows a part of it.
-verbs::ValuesAsk page(bool transposed) {
-  verbs::ValuesAsk ask;
+verbs::ValuesRequest page(bool transposed) {
+  verbs::ValuesRequest ask;
   ask.dims = {{1, 2, false}, {4, 9, true}, {5, 20, true}};
   ask.transposed = transposed;
   return ask;
@@ -136,7 +136,7 @@ TEST_CASE("next value: a session goes on from what it found, and says when there
   session.apply(OpenCommand{floats_in(folder / "a", values)});
   session.wait();
   session.apply(SelectTensorCommand{"w"});
-  verbs::ValuesAsk ask;
+  verbs::ValuesRequest ask;
   ask.dims = {{0, 1, false}, {0, kRows, true}, {0, kColumns, true}};
   session.apply(ValuesCommand{false, ask});
   session.wait();  // a newer request would take its place

@@ -73,7 +73,7 @@ TEST_CASE("a plan that cuts tensors is refused by name where the target holds th
     Plan plan;
     plan.steps = {std::move(step)};
     plan.format = format;
-    auto seen = verbs::look_ahead(*opened, plan, 1 << 20, nullptr);
+    auto seen = verbs::estimate_steps(*opened, plan, 1 << 20, nullptr);
     auto made = verbs::repair(*opened, plan, {folder / ("out-" + format)}, nullptr);
     CHECK(seen.has_value() == made.has_value());
     return made;

@@ -64,7 +64,7 @@ struct SavedCase {
   }
   Result<SavedValues> save(const std::string& ask, ValuesFile kind, std::string path = {},
                            Store& store = posix_store()) {
-    auto parsed = parse_values_ask(ask);
+    auto parsed = parse_values_request(ask);
     REQUIRE(parsed.has_value());
     return save_values(store, {opened, options, TensorId{0}, *parsed, kind, std::move(path)});
   }

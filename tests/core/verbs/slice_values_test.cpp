@@ -111,7 +111,7 @@ TEST_CASE("what is not finite is never decimated away, and every cell has its la
   CHECK(values->cells.back().infinite);
 
   // Transposed, the same cells are in the other order.
-  ValuesAsk turned = values->ask;
+  ValuesRequest turned = values->ask;
   turned.transposed = true;
   auto other = slice_values(*checkpoint, TensorId{0}, turned);
   REQUIRE(other.has_value());
@@ -120,7 +120,7 @@ TEST_CASE("what is not finite is never decimated away, and every cell has its la
   CHECK(other->table[1] == values->table[static_cast<std::size_t>(values->table_columns)]);
 
   // A window of the transposed values.
-  auto window = slice_values(*checkpoint, TensorId{0}, *parse_values_ask("[400:402, 350:353]"));
+  auto window = slice_values(*checkpoint, TensorId{0}, *parse_values_request("[400:402, 350:353]"));
   REQUIRE(window.has_value());
   CHECK(window->table == std::vector<std::string>{"NaN", "0", "0", "0", "0", "0"});
   CHECK(window->cells.size() == 6);
@@ -135,9 +135,9 @@ TEST_CASE("a look at a large tensor is bounded and says so") {
                                {300, 200'000}}) {
     CAPTURE(rows);
     auto checkpoint = looked_at(write_floats(folder, rows, columns, said));
-    auto values = slice_values(
-        *checkpoint, TensorId{0},
-        *parse_values_ask("[0:" + std::to_string(rows) + ", 0:" + std::to_string(columns) + "]"));
+    auto values = slice_values(*checkpoint, TensorId{0},
+                               *parse_values_request("[0:" + std::to_string(rows) +
+                                                     ", 0:" + std::to_string(columns) + "]"));
     REQUIRE(values.has_value());
     CHECK_FALSE(values->is_all());
     CHECK(values->looked <= kMostLooked * 5 / 4);
@@ -170,18 +170,18 @@ TEST_CASE("elements that cannot be read are counted and marked, the others are s
 TEST_CASE("slices are written and read as Python writes them, and wrong ones are refused") {
   for (const char* text : {"[]", "[17, 0:4096, 0:1280]", "[0:3]", "[0:2, 1:3] transposed"}) {
     CAPTURE(text);
-    auto ask = parse_values_ask(text);
+    auto ask = parse_values_request(text);
     REQUIRE(ask.has_value());
     CHECK(to_text(*ask) == text);
   }
   for (const char* text : {"", "[", "1:2", "[a]", "[1:]", "[1,,2]", "[9223372036854775808]"})
-    CHECK_FALSE(parse_values_ask(text).has_value());
+    CHECK_FALSE(parse_values_request(text).has_value());
   TemporaryFolder folder;
   auto checkpoint = looked_at(write_floats(folder, 4, 5, {}));
   for (const char* text : {"[0:4]", "[4, 0:5]", "[-1, 0:5]", "[2:2, 0:5]", "[3:1, 0:5]",
                            "[9223372036854775807, 0:5]"}) {
     CAPTURE(text);
-    CHECK_FALSE(slice_values(*checkpoint, TensorId{0}, *parse_values_ask(text)).has_value());
+    CHECK_FALSE(slice_values(*checkpoint, TensorId{0}, *parse_values_request(text)).has_value());
   }
   Progress progress;
   progress.cancel();

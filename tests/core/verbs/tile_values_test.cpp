@@ -50,7 +50,8 @@ TEST_CASE("tiles hold as many zeros and as large a magnitude as their elements d
       if (dtype != Dtype::kFloat32 && dtype != Dtype::kBfloat16) continue;
       auto values = verbs::untouched_tiles(c, TensorId{t});
       CHECK(values.done == 0);
-      while (!values.is_complete()) REQUIRE(verbs::look_further(c, values, nullptr).has_value());
+      while (!values.is_complete())
+        REQUIRE(verbs::read_further_tiles(c, values, nullptr).has_value());
       CHECK(values.unread == 0);
       for (std::uint32_t i = 0; i < values.tiles.size(); ++i) {
         auto bytes = read_chunk(c, c.chunks(TensorId{t})[i]);
@@ -81,7 +82,7 @@ TEST_CASE("a cancelled look at tiles says nothing of those that it did not finis
   auto values = verbs::untouched_tiles(**checkpoint, TensorId{0});
   Progress progress;
   progress.cancel();
-  auto stopped = verbs::look_further(**checkpoint, values, &progress);
+  auto stopped = verbs::read_further_tiles(**checkpoint, values, &progress);
   REQUIRE_FALSE(stopped.has_value());
   CHECK(stopped.error().kind == ErrorKind::kCancelled);
   CHECK(values.done == 0);

@@ -119,7 +119,7 @@ class Ring {
       under_way_.push_back({slab, out});
     }
     while (!under_way_.empty()) right = write_oldest(work, files, ran) && right;
-    ran.works = executor_->take_works();
+    ran.works = executor_->collect_device_times();
     return right;
   }
 

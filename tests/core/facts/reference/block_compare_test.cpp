@@ -120,7 +120,7 @@ TEST_CASE("a tensor that cannot be read to its end is compared with nothing") {
   const Extents shape{4, 4};
   const PiecedTensor good =
       in_pieces(Dtype::kUint8, shape, random_bytes(shape, Dtype::kUint8, dice), dice);
-  const PiecedTensor bad{Dtype::kUint8, shape, [](const Box&, const TakePiece&) { return false; }};
+  const PiecedTensor bad{Dtype::kUint8, shape, [](const Box&, const PieceSink&) { return false; }};
   CHECK_FALSE(compare_blocks(good, bad).has_value());
   CHECK_FALSE(compare_blocks(bad, good).has_value());
   CHECK_FALSE(fingerprint_of(bad).has_value());

@@ -20,7 +20,7 @@ TEST_CASE("flat ranges: boxes hold exactly the elements of every run, in their o
         each_flat_box(shape, first, last, [&](const Box& box, std::int64_t begin) {
           ++boxes;
           CHECK(begin == next);
-          CHECK(lies_inside(box.offsets, box.sizes, shape));
+          CHECK(is_inside(box.offsets, box.sizes, shape));
           std::int64_t at = 0;
           for (std::size_t i = 0; i < shape.size(); ++i) at += box.offsets[i] * strides[i];
           CHECK(at == begin);

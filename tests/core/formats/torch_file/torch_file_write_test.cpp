@@ -96,7 +96,8 @@ std::shared_ptr<const ByteSource> hollow_file(const Outputs& outputs) {
   auto laid_out = kTorchFileWriter.lay_out(outputs);
   REQUIRE_MESSAGE(laid_out.has_value(), laid_out.error().message);
   std::vector<std::uint32_t> checksums;
-  for (const MadeTile& made : laid_out->made) checksums.push_back(crc32_of_zeros(0, made.length));
+  for (const WrittenTile& made : laid_out->made)
+    checksums.push_back(crc32_of_zeros(0, made.length));
   auto sealed = kTorchFileWriter.seal_file(outputs, *laid_out, 0, checksums);
   REQUIRE(sealed.has_value());
   std::map<std::uint64_t, Bytes> parts;

@@ -21,9 +21,9 @@ TEST_CASE("a request says its plan to the byte, wherever that stands in it") {
     CHECK(request->integrity == integrity);
     CHECK_FALSE(request_from_json(*text, "steps", "journal").has_value());
   }
-  const std::string other_order =
+  const std::string different_order =
       R"({"plan": {"a": [1, {"b": 2}]}, "verb": "repair", "checkpoint": "/c", "said": "c"})";
-  auto request = request_from_json(other_order, "repair", "journal");
+  auto request = request_from_json(different_order, "repair", "journal");
   REQUIRE(request.has_value());
   CHECK(request->plan == R"({"a":[1,{"b":2}]})");
   CHECK(request->checkpoint == "/c");

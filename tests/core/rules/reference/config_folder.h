@@ -115,8 +115,8 @@ inline CheckReport beside_keys(const ConfigWeights& weights, const Keys& changed
   return beside_config(weights, config_text(keys));
 }
 
-inline std::vector<const Finding*> told_of(const CheckReport& report,
-                                           Severity least = Severity::kInfo) {
+inline std::vector<const Finding*> finding_of_side_file(const CheckReport& report,
+                                                        Severity least = Severity::kInfo) {
   std::vector<const Finding*> told;
   for (const Finding& finding : report.findings) {
     if (finding.rule.starts_with("config-") && finding.severity >= least) told.push_back(&finding);
@@ -127,7 +127,7 @@ inline std::vector<const Finding*> told_of(const CheckReport& report,
 // The only one.
 inline const Finding& only_one(const CheckReport& report, std::string_view rule,
                                Severity severity) {
-  auto told = told_of(report);
+  auto told = finding_of_side_file(report);
   REQUIRE(told.size() == 1);
   CAPTURE(told.front()->cause);
   CHECK(told.front()->rule == rule);

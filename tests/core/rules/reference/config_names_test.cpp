@@ -46,7 +46,7 @@ TEST_CASE("config names: names without the prefix of the class are the same name
   ConfigWeights inner;
   for (const auto& [name, shape] : llama_weights().shapes)
     inner.shapes[name.starts_with("model.") ? name.substr(6) : name] = shape;
-  CHECK(told_of(beside_keys(inner, {})).empty());
+  CHECK(finding_of_side_file(beside_keys(inner, {})).empty());
   inner.shapes.erase("layers.2.input_layernorm.weight");
   const Finding finding = only_one(beside_keys(inner, {}), "config-names", Severity::kError);
   CHECK(finding.subjects == std::vector<std::string>{"layers.2.input_layernorm.weight"});
@@ -58,7 +58,7 @@ TEST_CASE("config names: what all layers lack is a warning with a pattern") {
     if (name.find("layers.") == std::string::npos) weights.shapes[name] = shape;
   }
   const CheckReport report = beside_keys(weights, {});
-  const auto told = told_of(report, Severity::kWarning);
+  const auto told = finding_of_side_file(report, Severity::kWarning);
   const auto found = std::find_if(told.begin(), told.end(),
                                   [](const Finding* one) { return one->rule == "config-names"; });
   REQUIRE(found != told.end());
@@ -77,8 +77,11 @@ TEST_CASE("config names: of an unknown class and of one with code of its own not
   weights.shapes["model.layers.0.self_attn.rotary_emb.inv_freq"] = {1};
   only_one(beside_keys(weights, {}), "config-names", Severity::kError);
   weights.shapes.erase("model.layers.0.self_attn.rotary_emb.inv_freq");
-  CHECK(told_of(beside_keys(weights, {{"auto_map", "{\"AutoModel\": \"mine.Model\"}"}})).empty());
-  CHECK(told_of(beside_keys(weights, {{"architectures", "[\"ModelOfMine\"]"}})).empty());
+  CHECK(
+      finding_of_side_file(beside_keys(weights, {{"auto_map", "{\"AutoModel\": \"mine.Model\"}"}}))
+          .empty());
+  CHECK(
+      finding_of_side_file(beside_keys(weights, {{"architectures", "[\"ModelOfMine\"]"}})).empty());
 }
 
 TEST_CASE("config names: parts that are joined under a name the class does not have are told") {
@@ -104,7 +107,7 @@ TEST_CASE("config names: endings that transformers renames itself are names of t
     weights.shapes.erase(norm + "weight");
     weights.shapes[norm + "gamma"] = {8};
   }
-  CHECK(told_of(beside_keys(weights, {})).empty());
+  CHECK(finding_of_side_file(beside_keys(weights, {})).empty());
 }
 
 TEST_CASE("config names: a shard that is not there is not told tensor by tensor") {
@@ -113,7 +116,7 @@ TEST_CASE("config names: a shard that is not there is not told tensor by tensor"
   const CheckReport report =
       checked_folder({{"config.json", bytes_of_text(config_text(llama_keys()))},
                       {"model-00001-of-00002.safetensors", weights.file()}});
-  CHECK(told_of(report).empty());
+  CHECK(finding_of_side_file(report).empty());
 }
 
 namespace {
@@ -240,7 +243,8 @@ TEST_CASE("config names: layers under names of another class are told") {
   }
   const Finding finding = only_one(beside_keys(weights, {}), "config-names", Severity::kWarning);
   CHECK(names_all(finding.cause, {"27 of 30 names", "model.blocks.0", "LlamaForCausalLM"}));
-  CHECK(told_of(beside_keys(weights, {{"architectures", "[\"ModelOfMine\"]"}})).empty());
+  CHECK(
+      finding_of_side_file(beside_keys(weights, {{"architectures", "[\"ModelOfMine\"]"}})).empty());
 }
 
 TEST_CASE("config names: experts without a router are told") {
@@ -282,13 +286,13 @@ TEST_CASE("config names: attention without its table of relative positions is to
   }
   const std::string config = R"({"model_type": "t5", "is_encoder_decoder": true,)"
                              R"("architectures": ["T5ForConditionalGeneration"]})";
-  CHECK(told_of(beside_config(weights, config)).empty());
+  CHECK(finding_of_side_file(beside_config(weights, config)).empty());
   for (const char* stack : {"encoder", "decoder"}) {
     CAPTURE(stack);
     ConfigWeights lost = weights;
     REQUIRE(lost.shapes.erase(fmt::format("{}.block.0.layer.0.{}", stack, kTable)) == 1);
     const CheckReport report = beside_config(lost, config);
-    auto told = told_of(report, Severity::kWarning);
+    auto told = finding_of_side_file(report, Severity::kWarning);
     REQUIRE(told.size() == 1);
     CHECK(told.front()->rule == "config-names");
     CHECK(told.front()->subjects ==
@@ -307,7 +311,7 @@ TEST_CASE("config names: a tied head of another name is not missed") {
                        {"num_hidden_layers", "0"},
                        {"tie_word_embeddings", tied}};
     const CheckReport report = beside_keys(weights, keys);
-    for (const Finding* finding : told_of(report, Severity::kWarning)) {
+    for (const Finding* finding : finding_of_side_file(report, Severity::kWarning)) {
       for (const std::string& subject : finding->subjects)
         if (subject == "embed_out.weight") return true;
     }

@@ -14,10 +14,10 @@ using namespace shw;
 TEST_CASE("weights that are as config.json says are clean, and so are those without one") {
   CheckReport sound = beside_keys(llama_weights(), {});
   CHECK(sound.verdict == Verdict::kClean);
-  CHECK(told_of(sound).empty());
+  CHECK(finding_of_side_file(sound).empty());
   CHECK_FALSE(is_config_open(sound, ""));
   CheckReport without = checked_folder({{"model.safetensors", llama_weights().file()}});
-  CHECK(told_of(without).empty());
+  CHECK(finding_of_side_file(without).empty());
 }
 
 TEST_CASE("a size of config.json that no weight has is an error with the key and both numbers") {
@@ -43,7 +43,7 @@ TEST_CASE("the config of another model is one finding that names what differs") 
   ConfigWeights weights = llama_weights();
   CheckReport report = beside_keys(
       weights, {{"hidden_size", "16"}, {"intermediate_size", "44"}, {"num_hidden_layers", "2"}});
-  auto told = told_of(report);
+  auto told = finding_of_side_file(report);
   REQUIRE(told.size() == 2);
   CHECK(names_all(told[0]->cause, {"hidden_size 16", "intermediate_size 44", "another model"}));
   CHECK(told[1]->rule == "config-count");
@@ -88,9 +88,9 @@ TEST_CASE("layers beyond the count are a warning, but not those that predict fur
   ConfigWeights weights = llama_weights(4);
   CHECK(names_all(only_one(beside_keys(weights, {}), "config-count", Severity::kWarning).cause,
                   {"num_hidden_layers 3", "there are 4", "3 lies beyond"}));
-  CHECK(told_of(beside_keys(weights, {{"num_nextn_predict_layers", "1"}})).empty());
+  CHECK(finding_of_side_file(beside_keys(weights, {{"num_nextn_predict_layers", "1"}})).empty());
   weights.shapes["model.layers.3.eh_proj.weight"] = {8, 16};
-  CHECK(told_of(beside_keys(weights, {})).empty());
+  CHECK(finding_of_side_file(beside_keys(weights, {})).empty());
 }
 
 void add_expert(ConfigWeights& weights, int layer, int expert) {
@@ -127,10 +127,10 @@ TEST_CASE("experts are counted in the layers that have any") {
   const Finding& finding = only_one(report, "config-count", Severity::kWarning);
   CHECK(finding.subjects == std::vector<std::string>{"model.layers.2.mlp.experts.3"});
   add_expert(weights, 2, 3);
-  CHECK(told_of(beside_keys(weights, keys)).empty());
+  CHECK(finding_of_side_file(beside_keys(weights, keys)).empty());
   // Two keys for the same number that differ: it is unknown which one counts.
   keys["n_routed_experts"] = "8";
-  CHECK(told_of(beside_keys(weights, keys)).empty());
+  CHECK(finding_of_side_file(beside_keys(weights, keys)).empty());
 }
 
 TEST_CASE("the router of an architecture without a table has a row for each expert") {
@@ -151,17 +151,17 @@ TEST_CASE("a head that is not tied and not there is told, and one that may be is
   const Finding finding = only_one(beside_keys(weights, {}), "config-count", Severity::kWarning);
   CHECK(finding.subjects == std::vector<std::string>{"lm_head.weight"});
   CHECK(names_all(finding.cause, {"tie_word_embeddings false"}));
-  CHECK(told_of(beside_keys(weights, {{"tie_word_embeddings", "true"}})).empty());
-  CHECK(told_of(beside_keys(weights, {{"tie_word_embeddings", ""}})).empty());
+  CHECK(finding_of_side_file(beside_keys(weights, {{"tie_word_embeddings", "true"}})).empty());
+  CHECK(finding_of_side_file(beside_keys(weights, {{"tie_word_embeddings", ""}})).empty());
   ConfigWeights classifier = weights;
   classifier.shapes["score.weight"] = {2, 8};
-  CHECK(
-      told_of(beside_keys(classifier, {{"architectures", "[\"LlamaForSequenceClassification\"]"}}))
-          .empty());
+  CHECK(finding_of_side_file(
+            beside_keys(classifier, {{"architectures", "[\"LlamaForSequenceClassification\"]"}}))
+            .empty());
   // Only the inner model: a text embedder keeps the class name of the model it was made from.
   ConfigWeights inner;
   for (const auto& [name, shape] : weights.shapes) inner.shapes[name.substr(6)] = shape;
-  CHECK(told_of(beside_keys(inner, {})).empty());
+  CHECK(finding_of_side_file(beside_keys(inner, {})).empty());
 }
 
 TEST_CASE("another dtype than all weights have is only to know") {
@@ -169,7 +169,7 @@ TEST_CASE("another dtype than all weights have is only to know") {
            Severity::kInfo);
   ConfigWeights half = llama_weights();
   half.dtype = "F16";
-  CHECK(told_of(beside_keys(half, {{"torch_dtype", "\"float16\""}})).empty());
+  CHECK(finding_of_side_file(beside_keys(half, {{"torch_dtype", "\"float16\""}})).empty());
 }
 
 TEST_CASE("nothing is said of packed weights, unknown models, adapters and parts of a folder") {
@@ -186,32 +186,33 @@ TEST_CASE("nothing is said of packed weights, unknown models, adapters and parts
       beside_keys(quantised, with("quantization_config", "{\"quant_method\": \"gptq\"}"));
   only_one(packed, "config-count", Severity::kWarning);
   CheckReport unknown = beside_keys(llama_weights(), with("model_type", "\"llama-of-mine\""));
-  CHECK(told_of(unknown).empty());
+  CHECK(finding_of_side_file(unknown).empty());
   CHECK(is_config_open(unknown, "llama-of-mine"));
-  CHECK(told_of(beside_keys(llama_weights(), with("model_type", ""))).empty());
+  CHECK(finding_of_side_file(beside_keys(llama_weights(), with("model_type", ""))).empty());
   // Draft models of speculative decoding are llamas by their model_type, but with other sizes.
   for (const char* of_others : {"[\"LlamaForCausalLMEagle3\"]", "[\"MyForCausalLM\"]"}) {
     CheckReport draft = beside_keys(llama_weights(), with("architectures", of_others));
-    CHECK(told_of(draft).empty());
+    CHECK(finding_of_side_file(draft).empty());
     CHECK(is_config_open(draft, "llama"));
   }
   ConfigWeights wrapped;
   for (const auto& [name, shape] : llama_weights().shapes) wrapped.shapes["module." + name] = shape;
   CheckReport other_names = beside_keys(wrapped, wrong);
   // Under other class names it is judged like any architecture.
-  CHECK_FALSE(told_of(other_names).empty());
-  CHECK(told_of(other_names, Severity::kError).empty());
+  CHECK_FALSE(finding_of_side_file(other_names).empty());
+  CHECK(finding_of_side_file(other_names, Severity::kError).empty());
   CHECK(is_config_open(other_names, "llama"));
   const Bytes config = bytes_of_text(config_text(llama_keys()));
   const Bytes lacking = llama_weights(2).file();
-  CHECK(told_of(checked_folder({{"config.json", config}, {"adapter_model.safetensors", lacking}}))
+  CHECK(finding_of_side_file(
+            checked_folder({{"config.json", config}, {"adapter_model.safetensors", lacking}}))
             .empty());
-  CHECK(told_of(
+  CHECK(finding_of_side_file(
             checked_folder({{"config.json", config}, {"model-rank-0-part-0.safetensors", lacking}}))
             .empty());
   // One of two shards is missing, which is reported as such.
-  CHECK(told_of(checked_folder(
-                    {{"config.json", config}, {"model-00001-of-00002.safetensors", lacking}}))
+  CHECK(finding_of_side_file(checked_folder({{"config.json", config},
+                                             {"model-00001-of-00002.safetensors", lacking}}))
             .empty());
 }
 
@@ -225,7 +226,7 @@ TEST_CASE("config: an architecture that is not known is judged by the names that
     return keys;
   };
   CheckReport sound = beside_keys(llama_weights(), unknown);
-  CHECK(told_of(sound).empty());
+  CHECK(finding_of_side_file(sound).empty());
   CHECK(is_config_open(sound, "brand_new"));
   CHECK(names_all(only_one(beside_keys(llama_weights(), with("hidden_size", "16")), "config-shape",
                            Severity::kWarning)
@@ -238,7 +239,7 @@ TEST_CASE("config: an architecture that is not known is judged by the names that
   // A width that only some layers have is not explained by this architecture.
   ConfigWeights wide = llama_weights();
   wide.shapes["model.layers.1.mlp.up_proj.weight"] = {20, 8};
-  CHECK(told_of(beside_keys(wide, unknown)).empty());
+  CHECK(finding_of_side_file(beside_keys(wide, unknown)).empty());
 }
 
 TEST_CASE("config: rows of one rank of a padded vocabulary are told as one part") {
@@ -247,7 +248,7 @@ TEST_CASE("config: rows of one rank of a padded vocabulary are told as one part"
   weights.shapes["lm_head.weight"] = {16, 8};
   CheckReport report = beside_keys(weights, {{"vocab_size", "128"}});
   // The finding about the rank's part comes first.
-  const auto told = told_of(report);
+  const auto told = finding_of_side_file(report);
   REQUIRE(told.size() == 1);
   CHECK(names_all(told.front()->cause, {"vocab_size 128", "8 parts of 16 rows are 128"}));
   CHECK(report.verdict == Verdict::kFindings);
@@ -271,13 +272,13 @@ TEST_CASE("config: the head of a classifier has a row per name in id2label") {
   weights.shapes["score.weight"] = {3, 8};
   Keys keys{{"architectures", "[\"LlamaForSequenceClassification\"]"},
             {"id2label", R"({"0": "a", "1": "b", "2": "c"})"}};
-  CHECK(told_of(beside_keys(weights, keys)).empty());
+  CHECK(finding_of_side_file(beside_keys(weights, keys)).empty());
   keys["id2label"] = R"({"0": "a", "1": "b"})";
   CHECK(names_all(only_one(beside_keys(weights, keys), "config-shape", Severity::kError).cause,
                   {"id2label", "2", "score.weight [3, 8] has 3 rows"}));
   // Without label names the class has two labels; older configs use num_labels.
   keys.erase("id2label");
-  CHECK(told_of(beside_keys(weights, keys)).empty());
+  CHECK(finding_of_side_file(beside_keys(weights, keys)).empty());
 }
 
 TEST_CASE("config: stacked experts with exchanged axes are told by the hidden size") {
@@ -286,7 +287,7 @@ TEST_CASE("config: stacked experts with exchanged axes are told by the hidden si
   weights.shapes["model.layers.0.mlp.experts.down_proj"] = {4, 8, 6};
   Keys keys = {{"model_type", "\"brand_new_moe\""},
                {"architectures", "[\"BrandNewMoeForCausalLM\"]"}};
-  CHECK(told_of(beside_keys(weights, keys)).empty());
+  CHECK(finding_of_side_file(beside_keys(weights, keys)).empty());
   weights.shapes["model.layers.0.mlp.experts.gate_up_proj"] = {4, 8, 12};
   weights.shapes["model.layers.0.mlp.experts.down_proj"] = {4, 6, 8};
   const CheckReport report = beside_keys(weights, keys);
@@ -297,7 +298,7 @@ TEST_CASE("config: stacked experts with exchanged axes are told by the hidden si
           {"architectures", "[\"GptOssForCausalLM\"]"},
           {"intermediate_size", "6"}};
   const CheckReport stored_so = beside_keys(weights, keys);
-  for (const Finding* told : told_of(stored_so))
+  for (const Finding* told : finding_of_side_file(stored_so))
     CHECK_MESSAGE(told->rule != "config-shape", told->cause);
 }
 
@@ -333,10 +334,11 @@ TEST_CASE("config: a file of a quantiser beside plain weights is a warning") {
     CHECK(names_all(only_one(beside(file, text), "config-announces", Severity::kWarning).cause,
                     {file.c_str(), "none of the weights is quantised"}));
   }
-  CHECK(told_of(beside("hf_quant_config.json",
-                       R"({"quantization": {"quant_algo": null, "kv_cache_quant_algo": "FP8"}})"))
+  CHECK(finding_of_side_file(
+            beside("hf_quant_config.json",
+                   R"({"quantization": {"quant_algo": null, "kv_cache_quant_algo": "FP8"}})"))
             .empty());
-  CHECK(told_of(beside("quantize_config.json", "[]")).empty());
+  CHECK(finding_of_side_file(beside("quantize_config.json", "[]")).empty());
 }
 
 TEST_CASE("config: what it announces and the weights do not have is a warning") {
@@ -351,7 +353,8 @@ TEST_CASE("config: what it announces and the weights do not have is a warning") 
   ConfigWeights packed = llama_weights();
   packed.shapes["model.layers.0.mlp.up_proj.qweight"] = {4, 8};
   CHECK(names_all(announced(beside_keys(packed, {})), {"no quantization_config"}));
-  CHECK(told_of(beside_keys(packed, {{"quantization_config", "{\"quant_method\": \"gptq\"}"}}))
+  CHECK(finding_of_side_file(
+            beside_keys(packed, {{"quantization_config", "{\"quant_method\": \"gptq\"}"}}))
             .empty());
   const Keys seeing = {{"model_type", "\"brand_new_vl\""},
                        {"architectures", "[\"BrandNewVlForConditionalGeneration\"]"},
@@ -359,7 +362,7 @@ TEST_CASE("config: what it announces and the weights do not have is a warning") 
   CHECK(names_all(announced(beside_keys(llama_weights(), seeing)), {"vision_config"}));
   ConfigWeights eyes = llama_weights();
   eyes.shapes["model.vision_tower.layers.0.mlp.weight"] = {4, 4};
-  CHECK(told_of(beside_keys(eyes, seeing)).empty());
+  CHECK(finding_of_side_file(beside_keys(eyes, seeing)).empty());
 }
 
 TEST_CASE("config: two stored matrices that it ties are compared with --data") {
@@ -392,7 +395,7 @@ TEST_CASE("parts of a model are held against the configs that are nested for the
                                                  {"num_hidden_layers", vision_layers}})}};
     return beside_config(weights, config_text(whole));
   };
-  CHECK(told_of(report_of("8", "1")).empty());
+  CHECK(finding_of_side_file(report_of("8", "1")).empty());
   CHECK(names_all(only_one(report_of("16", "1"), "config-shape", Severity::kError).cause,
                   {"text_config.hidden_size 16"}));
   CHECK(names_all(only_one(report_of("8", "2"), "config-count", Severity::kWarning).cause,
@@ -411,8 +414,8 @@ TEST_CASE("config: blocks of a tower are held against the depth of vision_config
         {"vision_config", fmt::format(R"({{"model_type": "eyes", "depth": {}}})", depth)}};
     return beside_config(weights, config_text(whole));
   };
-  CHECK(told_of(told_by(3, "3")).empty());
-  CHECK(told_of(told_by(3, "[3]")).empty());
+  CHECK(finding_of_side_file(told_by(3, "3")).empty());
+  CHECK(finding_of_side_file(told_by(3, "[3]")).empty());
   CHECK(names_all(only_one(told_by(2, "3"), "config-count", Severity::kWarning).cause,
                   {"vision_config.depth 3"}));
   CHECK(names_all(only_one(told_by(4, "3"), "config-count", Severity::kWarning).cause,
@@ -433,13 +436,13 @@ TEST_CASE("a config.json that is hostile or no JSON hides nothing and stops noth
         std::string(5 << 20, ' ')}) {
     CAPTURE(text.substr(0, 40));
     CheckReport report = beside_config(llama_weights(), text);
-    CHECK(told_of(report).empty());
+    CHECK(finding_of_side_file(report).empty());
     CHECK(is_config_open(report, "that can be read"));
   }
   for (const char* text : {"null", "[]", "\"llama\"", "{}", "{\"model_type\": null}",
                            "{\"model_type\": 3}", "{\"model_type\": [\"llama\"]}"}) {
     CheckReport report = beside_config(llama_weights(), text);
-    CHECK(told_of(report).empty());
+    CHECK(finding_of_side_file(report).empty());
     CHECK(is_config_open(report, "it has no model_type"));
   }
   for (const char* value : {"1e300", "-8", "-9223372036854775808", "18446744073709551615", "null",
@@ -449,16 +452,18 @@ TEST_CASE("a config.json that is hostile or no JSON hides nothing and stops noth
          {"hidden_size", "num_hidden_layers", "vocab_size", "head_dim", "num_key_value_heads",
           "num_attention_heads", "tie_word_embeddings", "torch_dtype", "architectures"}) {
       CAPTURE(key);
-      CHECK(told_of(beside_keys(llama_weights(), {{key, value}}), Severity::kWarning).empty());
+      CHECK(finding_of_side_file(beside_keys(llama_weights(), {{key, value}}), Severity::kWarning)
+                .empty());
     }
   }
   // Impossible numbers are reported without making lists of that size.
   for (const char* value : {"0", "1099511627776"}) {
     CAPTURE(value);
-    CHECK_FALSE(told_of(beside_keys(llama_weights(), {{"hidden_size", value}})).empty());
+    CHECK_FALSE(
+        finding_of_side_file(beside_keys(llama_weights(), {{"hidden_size", value}})).empty());
     CheckReport report = beside_keys(llama_weights(), {{"num_hidden_layers", value}});
-    REQUIRE_FALSE(told_of(report).empty());
-    CHECK(told_of(report).front()->subjects.size() <= 4096);
+    REQUIRE_FALSE(finding_of_side_file(report).empty());
+    CHECK(finding_of_side_file(report).front()->subjects.size() <= 4096);
     beside_keys(llama_weights(), {{"num_attention_heads", value}});
     beside_keys(llama_weights(), {{"num_key_value_heads", value}, {"head_dim", "1099511627776"}});
   }

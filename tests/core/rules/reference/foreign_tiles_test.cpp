@@ -33,7 +33,7 @@ struct ToldOfFiles {
   std::size_t above_info = 0, differing = 0;
 };
 
-ToldOfFiles told_of(const std::vector<MadeTensor>& saved, Depth depth) {
+ToldOfFiles finding_of_side_file(const std::vector<MadeTensor>& saved, Depth depth) {
   TemporaryFolder folder;
   write_checkpoint(folder / "good", matrices(Others(saved.size())));
   write_checkpoint(folder / "bad", saved);
@@ -54,11 +54,11 @@ ToldOfFiles told_of(const std::vector<MadeTensor>& saved, Depth depth) {
 
 TEST_CASE("a rank's file of another save is named beside a copy of the same step") {
   for (Depth depth : {Depth::kHeaders, Depth::kData}) {
-    ToldOfFiles told = told_of(matrices({{2}, {2}, {2}}), depth);
+    ToldOfFiles told = finding_of_side_file(matrices({{2}, {2}, {2}}), depth);
     CHECK(told.foreign == std::vector<std::string>{"__2_0.distcp"});
     CHECK(told.above_info == 1);
     CHECK(told.differing == 0);
-    told = told_of(matrices({{0, 3}, {0, 3}, {0, 3}}), depth);
+    told = finding_of_side_file(matrices({{0, 3}, {0, 3}, {0, 3}}), depth);
     CHECK(told.foreign == std::vector<std::string>{"__0_0.distcp", "__3_0.distcp"});
   }
 }
@@ -67,7 +67,7 @@ TEST_CASE("a file of another save is named beside a tensor whose other tiles cha
   for (Depth depth : {Depth::kHeaders, Depth::kData}) {
     std::vector<MadeTensor> saved = matrices({{2}, {2}, {2}, {2}});
     std::swap(saved[1].chunks[0].values, saved[1].chunks[3].values);
-    ToldOfFiles told = told_of(saved, depth);
+    ToldOfFiles told = finding_of_side_file(saved, depth);
     CHECK(told.foreign == std::vector<std::string>{"__2_0.distcp"});
     CHECK(told.exchanged == std::vector<std::string>{"model.b"});
     CHECK(told.differing == 0);
@@ -84,7 +84,7 @@ TEST_CASE("training that leaves rows alone is no file of another save") {
   for (const Others& other : healthy) {
     for (Depth depth : {Depth::kHeaders, Depth::kData}) {
       CAPTURE(other.size());
-      ToldOfFiles told = told_of(matrices(other), depth);
+      ToldOfFiles told = finding_of_side_file(matrices(other), depth);
       CHECK(told.foreign.empty());
       CHECK(told.above_info == 0);
     }
@@ -93,7 +93,7 @@ TEST_CASE("training that leaves rows alone is no file of another save") {
 
 TEST_CASE("one chunk of other numbers beside equal ones is no other file, and is a warning") {
   for (Depth depth : {Depth::kHeaders, Depth::kData}) {
-    ToldOfFiles told = told_of(matrices({{}, {}, {2}}), depth);
+    ToldOfFiles told = finding_of_side_file(matrices({{}, {}, {2}}), depth);
     CHECK(told.foreign.empty());
     CHECK(told.differing == 1);
     CHECK(told.above_info == 1);
@@ -104,7 +104,7 @@ TEST_CASE("tiles of two tensors under each other's names are named and not repai
   for (Depth depth : {Depth::kHeaders, Depth::kData}) {
     std::vector<MadeTensor> saved = matrices({{}, {}, {}});
     std::swap(saved[0].chunks[1].values, saved[2].chunks[3].values);
-    ToldOfFiles told = told_of(saved, depth);
+    ToldOfFiles told = finding_of_side_file(saved, depth);
     CHECK(told.exchanged == std::vector<std::string>{"model.a", "model.c"});
     CHECK(told.foreign.empty());
     CHECK(told.above_info == 1);

@@ -18,7 +18,8 @@ ConfigWeights tower(const std::string& root, const std::string& kernel, Extents 
 std::string causes(const ConfigWeights& weights, const std::string& config) {
   const CheckReport report = beside_config(weights, config);
   std::string all;
-  for (const Finding* finding : told_of(report, Severity::kWarning)) all += finding->cause + "\n";
+  for (const Finding* finding : finding_of_side_file(report, Severity::kWarning))
+    all += finding->cause + "\n";
   return all;
 }
 

@@ -220,7 +220,7 @@ TEST_CASE("tiles are found in a reference of another precision, to which they ar
     std::rotate(exchanged.begin(), exchanged.begin() + 12, exchanged.end());
     Dtype one = narrow ? Dtype::kBfloat16 : Dtype::kFloat32;
     Dtype two = narrow ? Dtype::kFloat32 : Dtype::kBfloat16;
-    std::vector<test::MadeTile> halves{{{0, 0}, {2, 6}, 0}, {{2, 0}, {2, 6}, 1}};
+    std::vector<test::WrittenTile> halves{{{0, 0}, {2, 6}, 0}, {{2, 0}, {2, 6}, 1}};
     test::MadeModel bad, good;
     bad.tensors.push_back({"model.w", one, {4, 6}, exchanged, halves, {}});
     good.tensors.push_back({"model.w", two, {4, 6}, numbers, halves, {}});

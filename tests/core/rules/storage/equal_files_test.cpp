@@ -45,7 +45,7 @@ void copy_file(const std::string& folder, int from, int to) {
 }
 
 // The ranks whose files the findings name: " 0 2, 1 3" for two findings.
-std::string told_of(const std::string& folder, Depth depth = Depth::kHeaders) {
+std::string finding_of_side_file(const std::string& folder, Depth depth = Depth::kHeaders) {
   auto opened = open_checkpoint(folder);
   REQUIRE(opened.has_value());
   std::string ranks;
@@ -64,15 +64,15 @@ TEST_CASE("a rank's file with another rank's bytes is a warning that names both"
   TemporaryFolder scratch;
   const std::string folder = scratch / "ckpt";
   made(folder, trained_model(4).model);
-  CHECK(told_of(folder) == "");
+  CHECK(finding_of_side_file(folder) == "");
   copy_file(folder, 1, 3);
-  CHECK(told_of(folder, Depth::kMetadata) == "");  // nothing was opened
-  CHECK(told_of(folder) == " 1 3");
-  CHECK(told_of(folder, Depth::kData) == " 1 3");
+  CHECK(finding_of_side_file(folder, Depth::kMetadata) == "");  // nothing was opened
+  CHECK(finding_of_side_file(folder) == " 1 3");
+  CHECK(finding_of_side_file(folder, Depth::kData) == " 1 3");
   copy_file(folder, 0, 2);
-  CHECK(told_of(folder) == " 0 2, 1 3");
+  CHECK(finding_of_side_file(folder) == " 0 2, 1 3");
   copy_file(folder, 0, 1);
-  CHECK(told_of(folder) == " 0 1 2");
+  CHECK(finding_of_side_file(folder) == " 0 1 2");
 }
 
 TEST_CASE("files are alike by right where models are made of copies or of one number") {
@@ -86,7 +86,7 @@ TEST_CASE("files are alike by right where models are made of copies or of one nu
     for (int i = 0; i < 3; ++i) add(built, std::to_string(i));
     const std::string folder = scratch / name;
     made(folder, built.model);
-    return !told_of(folder).empty();
+    return !finding_of_side_file(folder).empty();
   };
   CHECK(told("rows", [&](ByRank& to, const std::string& i) { to.add("w" + i, {8, 8}, twice); }));
   CHECK_FALSE(told("one", [&](ByRank& to, const std::string& i) {

@@ -26,7 +26,7 @@ MadeTensor with_copies(const std::string& fqn, const Values& values, const Copie
   return tensor;
 }
 
-std::vector<Severity> told_of(const std::vector<MadeTensor>& tensors) {
+std::vector<Severity> finding_of_side_file(const std::vector<MadeTensor>& tensors) {
   TemporaryFolder folder;
   write_checkpoint(folder / "made", tensors);
   std::vector<Severity> severities;
@@ -44,21 +44,24 @@ TEST_CASE("a tile that two tensors have twice for the same ranks is a warning, o
   const Values a = drawn_values(1), b = drawn_values(2), c = drawn_values(3);
   using List = std::vector<Severity>;
   const MadeTensor sound = with_copies("model.c", c, {});
-  CHECK(told_of({with_copies("model.a", a, {}), sound}).empty());
-  CHECK(told_of({with_copies("model.a", a, {{1, 2}}), sound}) == List{Severity::kInfo});
-  CHECK(told_of({with_copies("model.a", a, {{1, 2}}), with_copies("model.b", b, {{1, 2}}),
-                 sound}) == List{Severity::kWarning});
+  CHECK(finding_of_side_file({with_copies("model.a", a, {}), sound}).empty());
+  CHECK(finding_of_side_file({with_copies("model.a", a, {{1, 2}}), sound}) ==
+        List{Severity::kInfo});
+  CHECK(finding_of_side_file(
+            {with_copies("model.a", a, {{1, 2}}), with_copies("model.b", b, {{1, 2}}), sound}) ==
+        List{Severity::kWarning});
   // Copies between other pairs of ranks, or in half of the tiles: it may be intended.
-  CHECK(told_of({with_copies("model.a", a, {{1, 2}}), with_copies("model.b", b, {{3, 4}}),
-                 sound}) == List{Severity::kInfo});
+  CHECK(finding_of_side_file(
+            {with_copies("model.a", a, {{1, 2}}), with_copies("model.b", b, {{3, 4}}), sound}) ==
+        List{Severity::kInfo});
   // If one rank wrote both tiles, no other rank's part is missing.
   MadeTensor a_alone = with_copies("model.a", a, {{1, 2}}),
              b_alone = with_copies("model.b", b, {{1, 2}});
   for (MadeTensor* one : {&a_alone, &b_alone}) one->chunks[2].writer = one->chunks[1].writer;
-  CHECK(told_of({a_alone, b_alone, sound}) == List{Severity::kInfo});
+  CHECK(finding_of_side_file({a_alone, b_alone, sound}) == List{Severity::kInfo});
   const Copies pairs{{0, 1}, {2, 3}, {4, 5}, {6, 7}};
-  CHECK(told_of({with_copies("model.a", a, pairs), with_copies("model.b", b, pairs), sound}) ==
-        List{Severity::kInfo});
+  CHECK(finding_of_side_file({with_copies("model.a", a, pairs), with_copies("model.b", b, pairs),
+                              sound}) == List{Severity::kInfo});
 }
 
 TEST_CASE("equal tiles of zeros, of a mean row or of experts accuse nobody") {
@@ -66,11 +69,12 @@ TEST_CASE("equal tiles of zeros, of a mean row or of experts accuse nobody") {
   for (std::size_t i = 8 * 16; i < rows.size(); ++i) rows[i] = rows[8 * 16 + i % 16];
   for (const auto& [fqn, values] :
        {std::pair<std::string, Values>{"model.zeros", zeros}, {"model.embed.weight", rows}})
-    CHECK(told_of({with_copies(fqn, values, {}), with_copies("model.c", drawn_values(3), {})})
+    CHECK(finding_of_side_file(
+              {with_copies(fqn, values, {}), with_copies("model.c", drawn_values(3), {})})
               .empty());
-  CHECK(told_of({with_copies("model.experts.w1", drawn_values(1), {{1, 2}}),
-                 with_copies("model.experts.w2", drawn_values(2), {{1, 2}}),
-                 with_copies("model.c", drawn_values(3), {})})
+  CHECK(finding_of_side_file({with_copies("model.experts.w1", drawn_values(1), {{1, 2}}),
+                              with_copies("model.experts.w2", drawn_values(2), {{1, 2}}),
+                              with_copies("model.c", drawn_values(3), {})})
             .empty());
 }
 

@@ -1,4 +1,4 @@
-#include "core/io/asked_end.h"
+#include "core/io/path_suffix.h"
 
 #include <doctest/doctest.h>
 
@@ -9,14 +9,14 @@
 
 using namespace shw;
 
-TEST_CASE("asked_end: a path without an end has none") {
+TEST_CASE("path_suffix: a path without an end has none") {
   for (const char* path : {"", "/", "a/b", "a@b", "a/@", "/@merged=b", "a/@Merged=b",
                            "a/@me rged=b", "a/@latest/model", "a/@dequantised/b"})
-    CHECK_FALSE(asked_end(path).has_value());
+    CHECK_FALSE(path_suffix(path).has_value());
 }
 
-TEST_CASE("asked_end: word, numbers and others") {
-  const auto end = asked_end("runs/a/@average:0.5,0.5=runs/b,/c");
+TEST_CASE("path_suffix: word, numbers and others") {
+  const auto end = path_suffix("runs/a/@average:0.5,0.5=runs/b,/c");
   REQUIRE(end.has_value());
   CHECK(end->before == "runs/a");
   CHECK(end->word == "average");
@@ -25,23 +25,23 @@ TEST_CASE("asked_end: word, numbers and others") {
   CHECK(to_path(*end) == "runs/a/@average:0.5,0.5=runs/b,/c");
 }
 
-TEST_CASE("asked_end: ends follow one another, and others may have one") {
-  const auto merged = asked_end("a/@dequantised/@merged=b/@merged=c");
+TEST_CASE("path_suffix: ends follow one another, and others may have one") {
+  const auto merged = path_suffix("a/@dequantised/@merged=b/@merged=c");
   REQUIRE(merged.has_value());
   CHECK(merged->before == "a/@dequantised/@merged=b");
   CHECK(merged->others == std::vector<std::string>{"c"});
-  const auto average = asked_end("a/@average=b/@dequantised,c/@dequantised");
+  const auto average = path_suffix("a/@average=b/@dequantised,c/@dequantised");
   REQUIRE(average.has_value());
   CHECK(average->others == std::vector<std::string>{"b/@dequantised", "c/@dequantised"});
-  CHECK(asked_end("a/@dequantised")->word == "dequantised");
+  CHECK(path_suffix("a/@dequantised")->word == "dequantised");
   // What is made is quantised, not the last of what it is made of.
-  const auto quantised = asked_end("a/@merged=b/@quantised:fp8-block");
+  const auto quantised = path_suffix("a/@merged=b/@quantised:fp8-block");
   CHECK(quantised->word == "quantised");
   CHECK(quantised->numbers == "fp8-block");
   CHECK(quantised->before == "a/@merged=b");
 }
 
-TEST_CASE("asked_end: a store resolves every path of it") {
+TEST_CASE("path_suffix: a store resolves every path of it") {
   const TemporaryFolder folder;
   std::filesystem::create_directories(folder / "a");
   std::filesystem::create_directories(folder / "b");
@@ -51,7 +51,7 @@ TEST_CASE("asked_end: a store resolves every path of it") {
   CHECK(*resolved == real + "/a/@merged=" + real + "/b");
 }
 
-TEST_CASE("asked_end: a short path names the last folders, a stored one has no suffix") {
+TEST_CASE("path_suffix: a short path names the last folders, a stored one has no suffix") {
   CHECK(short_path("/runs/7/step_9000/") == "step_9000");
   CHECK(short_path("base") == "base");
   CHECK(short_path("/") == "/");

@@ -1,5 +1,5 @@
 // Pairs of tensors whose names differ.
-#include "core/spec/alike_names.h"
+#include "core/spec/similar_names.h"
 
 #include <doctest/doctest.h>
 
@@ -19,7 +19,7 @@ std::map<std::string, std::string> paired(const std::vector<std::string>& here,
   for (const std::string& name : here) a.push_back({name, shape});
   for (const std::string& name : there) b.push_back({name, shape});
   std::map<std::string, std::string> out;
-  const auto found = match_alike_names(a, b, all_a, all_b);
+  const auto found = match_similar_names(a, b, all_a, all_b);
   for (std::size_t i = 0; i < found.size(); ++i)
     if (found[i]) out[here[i]] = there[*found[i]];
   return out;

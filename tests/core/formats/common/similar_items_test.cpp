@@ -1,4 +1,4 @@
-#include "core/formats/common/alike_items.h"
+#include "core/formats/common/similar_items.h"
 
 #include <doctest/doctest.h>
 
@@ -31,7 +31,7 @@ TEST_CASE("items that are alike differ in what the CRC of their payload says alo
       CAPTURE(name(dtype));
       CAPTURE(to_text(sizes));
       const std::uint64_t length = static_cast<std::uint64_t>(*volume(sizes)) * size_of(dtype);
-      auto alike = AlikeItems::of(dtype, sizes, length);
+      auto alike = SimilarItems::of(dtype, sizes, length);
       REQUIRE(alike.has_value());
       CHECK(alike->are(dtype, sizes));
       CHECK_FALSE(alike->are(dtype, Extents{1, 1, 1}));
@@ -48,5 +48,5 @@ TEST_CASE("items that are alike differ in what the CRC of their payload says alo
       }
     }
   }
-  CHECK_FALSE(AlikeItems::of(Dtype::kFloat32, Extents{2}, 7).has_value());
+  CHECK_FALSE(SimilarItems::of(Dtype::kFloat32, Extents{2}, 7).has_value());
 }

@@ -9,10 +9,10 @@
 
 namespace shw {
 
-class AlikeItems {
+class SimilarItems {
  public:
   // `length`: bytes of the payload.
-  static Result<AlikeItems> of(Dtype dtype, ExtentsView sizes, std::uint64_t length);
+  static Result<SimilarItems> of(Dtype dtype, ExtentsView sizes, std::uint64_t length);
 
   bool are(Dtype dtype, ExtentsView sizes) const { return dtype == dtype_ && same(sizes, sizes_); }
   std::uint64_t length() const { return length_; }          // bytes of an item
@@ -22,8 +22,8 @@ class AlikeItems {
   BytesView behind(std::uint32_t crc);
 
  private:
-  AlikeItems() = default;
-  std::uint64_t begin_behind() const { return length_ - behind_.size(); }
+  SimilarItems() = default;
+  std::uint64_t trailing_begin() const { return length_ - behind_.size(); }
 
   Dtype dtype_ = Dtype::kUnknown;
   Extents sizes_;

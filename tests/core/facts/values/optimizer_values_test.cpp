@@ -1,5 +1,5 @@
 // Sampled comparisons of tensors, checked by a simple loop over all elements.
-#include "core/facts/values/value_looks.h"
+#include "core/facts/values/optimizer_values.h"
 
 #include <atomic>
 #include <filesystem>
@@ -44,7 +44,7 @@ class SumCounter : public PairCounter {
 };
 
 struct Sums {
-  PairsSeen seen;
+  PairResults seen;
   std::vector<std::uint64_t> counts, sums;  // by pair
 };
 
@@ -85,7 +85,7 @@ Result<Sums> sums_of(const Asked& asked, const std::vector<ValuePair>& pairs, do
     return {};
   };
   const CheckInput input = asked.input();
-  SHW_TRY(out.seen, look_at_pairs(input, work));
+  SHW_TRY(out.seen, compare_pairs(input, work));
   return out;
 }
 
@@ -105,13 +105,13 @@ Numbers counted_up(std::int64_t count, double first) {
 }
 
 void add_cut(MadeModel& model, const std::string& fqn, Dtype dtype, const Extents& shape,
-             double first, std::vector<MadeTile> tiles) {
+             double first, std::vector<WrittenTile> tiles) {
   model.add(fqn, dtype, shape, counted_up(volume(shape).value(), first));
   model.tensors.back().tiles = std::move(tiles);
 }
 
-const std::vector<MadeTile> kRows = {{{0, 0}, {100, 900}, 0}, {{100, 0}, {200, 900}, 1}};
-const std::vector<MadeTile> kColumns = {{{0, 0}, {300, 1}, 1}, {{0, 1}, {300, 899}, 0}};
+const std::vector<WrittenTile> kRows = {{{0, 0}, {100, 900}, 0}, {{100, 0}, {200, 900}, 1}};
+const std::vector<WrittenTile> kColumns = {{{0, 0}, {300, 1}, 1}, {{0, 1}, {300, 899}, 0}};
 
 MadeModel cut_in_many_ways() {
   MadeModel model;
@@ -140,10 +140,10 @@ MadeModel trained_layers(std::size_t layers, std::size_t rows, std::size_t mixed
   return model;
 }
 
-bool is_same(const ValueLooks& a, const ValueLooks& b) {
+bool is_same(const OptimizerValues& a, const OptimizerValues& b) {
   bool same = a.moments.size() == b.moments.size() && a.looked_at == b.looked_at;
   for (std::size_t i = 0; same && i < a.moments.size(); ++i) {
-    const MomentLook &one = a.moments[i], &two = b.moments[i];
+    const MomentValues &one = a.moments[i], &two = b.moments[i];
     same = one.is_read == two.is_read && one.count.looked_at == two.count.looked_at &&
            one.count.above == two.count.above && one.count.squares == two.count.squares &&
            one.count.worst == two.count.worst && one.correlation.count == two.correlation.count &&
@@ -181,7 +181,7 @@ TEST_CASE("tiles that have to be decoded are held beside each other too") {
   Asked asked(*compressed);
   std::vector<ValuePair> pairs;
   for (TensorId tensor : asked.checkpoint->tensors()) {
-    if (has_values_to_look_at(asked.input(), tensor)) pairs.push_back({tensor, tensor});
+    if (has_comparable_values(asked.input(), tensor)) pairs.push_back({tensor, tensor});
   }
   REQUIRE(!pairs.empty());
   auto sums = sums_of(asked, pairs);
@@ -195,7 +195,7 @@ TEST_CASE("tiles that have to be decoded are held beside each other too") {
 TEST_CASE("a share of the elements is taken from all over the tensors") {
   TemporaryFolder folder;
   MadeModel model;
-  std::vector<MadeTile> tiles;
+  std::vector<WrittenTile> tiles;
   for (std::int64_t i = 0; i < 16; ++i) tiles.push_back({{i * 512, 0}, {512, 512}, 0});
   add_cut(model, "a", Dtype::kFloat32, {8192, 512}, 0, tiles);
   add_cut(model, "b", Dtype::kFloat32, {8192, 512}, 0, tiles);
@@ -224,7 +224,7 @@ TEST_CASE("a share of the elements is taken from all over the tensors") {
       return {};
     };
     const CheckInput input = asked.input();
-    auto seen = look_at_pairs(input, work);
+    auto seen = compare_pairs(input, work);
     REQUIRE(seen.has_value());
     CHECK(seen->looked_at == places.size());
     CHECK(static_cast<double>(places.size()) / (8192.0 * 512) ==
@@ -295,7 +295,7 @@ TEST_CASE("shapes that were made up cost no more than what lies on the disk") {
     auto opened = open_checkpoint(folder / "m");
     REQUIRE(opened.has_value());
     Asked asked(*opened);
-    auto looks = look_at_values(asked.input(), read_optimizer_settings(**opened));
+    auto looks = read_optimizer_values(asked.input(), read_optimizer_settings(**opened));
     REQUIRE(looks.has_value());
     REQUIRE(looks->moments.size() == 1);
     CHECK_FALSE(looks->moments[0].is_read);
@@ -348,17 +348,17 @@ TEST_CASE("workers find of optimizer states what one finds and read as much toge
     Asked alone(*opened);
     const OptimizerSettings settings = read_optimizer_settings(**opened);
     bytes = 0;
-    auto one = look_at_values(alone.input(), settings, whole_up_to);
+    auto one = read_optimizer_values(alone.input(), settings, whole_up_to);
     REQUIRE(one.has_value());
     const std::uint64_t read_by_one = bytes;
     CHECK(one->moments.size() == kLayers);
     CHECK((one->looked_at == one->elements) == (whole_up_to == kLookedAtWhole));
-    for (const MomentLook& look : one->moments)
+    for (const MomentValues& look : one->moments)
       CHECK((look.count.above > 100) == (look.pair.key == "l4.weight"));
     for (int workers : {2, 4}) {
       CAPTURE(workers);
       bytes = 0;
-      std::vector<ValueLooks> found(static_cast<std::size_t>(workers));
+      std::vector<OptimizerValues> found(static_cast<std::size_t>(workers));
       auto ended = run_on_threads(workers, {}, [&](Transport& transport) -> Status {
         TransportTeam team(transport, std::chrono::seconds(60));
         Asked member(*opened);
@@ -366,11 +366,11 @@ TEST_CASE("workers find of optimizer states what one finds and read as much toge
         Progress progress;
         member.progress = &progress;
         SHW_TRY(found[static_cast<std::size_t>(transport.rank())],
-                look_at_values(member.input(), settings, whole_up_to));
+                read_optimizer_values(member.input(), settings, whole_up_to));
         return {};
       });
       for (const Status& status : ended) REQUIRE(status.has_value());
-      for (const ValueLooks& looks : found) CHECK(is_same(looks, *one));
+      for (const OptimizerValues& looks : found) CHECK(is_same(looks, *one));
       CHECK(bytes < read_by_one + static_cast<std::uint64_t>(workers + 1) * kHeaderBytes * kLayers);
     }
   }
@@ -382,8 +382,8 @@ TEST_CASE("what was held beside each other only in parts stands among what was n
   Asked asked(checkpoint);
   const CheckInput input = asked.input();
   const OptimizerSettings settings = read_optimizer_settings(*checkpoint);
-  auto whole = look_at_values(input, settings);
-  auto part = look_at_values(input, settings, 0);
+  auto whole = read_optimizer_values(input, settings);
+  auto part = read_optimizer_values(input, settings, 0);
   REQUIRE((whole.has_value() && part.has_value()));
   CHECK(whole->looked_at == 3 * 300 * 512);
   CHECK(part->elements == whole->elements);
@@ -393,7 +393,7 @@ TEST_CASE("what was held beside each other only in parts stands among what was n
   Progress stopped;
   stopped.cancel();
   asked.progress = &stopped;
-  auto none = look_at_values(asked.input(), settings);
+  auto none = read_optimizer_values(asked.input(), settings);
   REQUIRE_FALSE(none.has_value());
   CHECK(none.error().kind == ErrorKind::kCancelled);
 }

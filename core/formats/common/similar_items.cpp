@@ -1,4 +1,4 @@
-#include "core/formats/common/alike_items.h"
+#include "core/formats/common/similar_items.h"
 
 #include <algorithm>
 #include <array>
@@ -19,8 +19,8 @@ void put_digits(std::uint64_t number, std::span<std::byte> to) {
 
 }  // namespace
 
-Result<AlikeItems> AlikeItems::of(Dtype dtype, ExtentsView sizes, std::uint64_t length) {
-  AlikeItems items;
+Result<SimilarItems> SimilarItems::of(Dtype dtype, ExtentsView sizes, std::uint64_t length) {
+  SimilarItems items;
   items.dtype_ = dtype;
   items.sizes_ = copy_of(sizes);
   items.payload_length_ = length;
@@ -36,9 +36,9 @@ Result<AlikeItems> AlikeItems::of(Dtype dtype, ExtentsView sizes, std::uint64_t 
   return items;
 }
 
-BytesView AlikeItems::behind(std::uint32_t crc) {
+BytesView SimilarItems::behind(std::uint32_t crc) {
   auto at = [&](std::uint64_t in_item, std::size_t count) {
-    return std::span(behind_).subspan(static_cast<std::size_t>(in_item - begin_behind()), count);
+    return std::span(behind_).subspan(static_cast<std::size_t>(in_item - trailing_begin()), count);
   };
   auto put_crcs = [&](const std::vector<std::uint64_t>& places, std::uint32_t value) {
     const auto bytes = std::bit_cast<std::array<std::byte, sizeof value>>(value);

@@ -11,7 +11,7 @@
 
 namespace shw {
 
-struct HeldPart {
+struct PartialTensor {
   SideSharding sharding;
   Box box;                // in the global tensor
   bool is_placed = true;  // false: only its size is known
@@ -19,17 +19,17 @@ struct HeldPart {
 
 // A part without a box (not placed) if mesh and placements give none of that size, such as strided
 // rows of tensor and data parallel ranks. nullopt if the tensor is not a part.
-std::optional<HeldPart> held_part(SideSharding sharding, ExtentsView local);
+std::optional<PartialTensor> partial_tensor_of(SideSharding sharding, ExtentsView local);
 
 // Collects the tensors of one file that are only parts.
-class PartsHeld {
+class PartialTensors {
  public:
-  void add(const std::string& fqn, const HeldPart& part);
+  void add(const std::string& fqn, const PartialTensor& part);
   std::optional<Finding> finding(const std::string& path) const;
 
  private:
   std::vector<std::string> subjects_;
-  std::optional<HeldPart> example_;
+  std::optional<PartialTensor> example_;
   std::int64_t held_ = 0, all_ = 0;  // elements
 };
 

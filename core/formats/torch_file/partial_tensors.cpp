@@ -1,4 +1,4 @@
-#include "core/formats/torch_file/parts_held.h"
+#include "core/formats/torch_file/partial_tensors.h"
 
 #include <fmt/core.h>
 
@@ -34,15 +34,16 @@ bool is_named_for_rank(const std::string& path) {
 
 }  // namespace
 
-std::optional<HeldPart> held_part(SideSharding sharding, ExtentsView local) {
-  if (auto box = held_box(sharding, local)) return HeldPart{std::move(sharding), std::move(*box)};
+std::optional<PartialTensor> partial_tensor_of(SideSharding sharding, ExtentsView local) {
+  if (auto box = box_of_rank(sharding, local))
+    return PartialTensor{std::move(sharding), std::move(*box)};
   const auto held = volume(local), all = volume(sharding.global_shape);
   if (!held || !all || *held >= *all || sharding.global_shape.size() != local.size())
     return std::nullopt;
-  return HeldPart{std::move(sharding), whole(local), false};
+  return PartialTensor{std::move(sharding), whole(local), false};
 }
 
-void PartsHeld::add(const std::string& fqn, const HeldPart& part) {
+void PartialTensors::add(const std::string& fqn, const PartialTensor& part) {
   if (part.box == whole(part.sharding.global_shape)) return;
   subjects_.push_back(fqn);
   held_ = checked_add(held_, volume(part.box.sizes).value_or(0)).value_or(held_);
@@ -50,7 +51,7 @@ void PartsHeld::add(const std::string& fqn, const HeldPart& part) {
   if (!example_) example_ = part;
 }
 
-std::optional<Finding> PartsHeld::finding(const std::string& path) const {
+std::optional<Finding> PartialTensors::finding(const std::string& path) const {
   if (!example_) return std::nullopt;
   const SideSharding& sharding = example_->sharding;
   const std::int64_t ranks = volume(sharding.mesh.shape).value_or(0);

@@ -34,7 +34,7 @@ NameChange name_change(std::string_view here, std::string_view there);
 // wrappers, then by shape and a difference shared by at least two pairs or by one of
 // `known`. `all_here` and `all_there`: all names of the models; words that both use are not
 // replaced.
-std::vector<std::optional<std::size_t>> match_alike_names(
+std::vector<std::optional<std::size_t>> match_similar_names(
     std::span<const NamedShape> here, std::span<const NamedShape> there,
     std::span<const std::string_view> all_here, std::span<const std::string_view> all_there,
     const std::set<NameChange>& known = {}, const Progress* progress = nullptr);

@@ -13,14 +13,14 @@
 
 namespace shw {
 
-struct HeldTensor {
+struct LoadedTensor {
   Dtype dtype = Dtype::kUnknown;
   Extents shape;
   Bytes bytes;  // row-major
 };
 
 // Bytes of a tensor's elements; saturates, because sizes come from files.
-inline std::uint64_t bytes_when_held(Dtype dtype, const Extents& shape) {
+inline std::uint64_t bytes_when_loaded(Dtype dtype, const Extents& shape) {
   const auto elements = volume(shape);
   const auto bytes = elements ? checked_mul(*elements, std::int64_t{size_of(dtype)}) : std::nullopt;
   return bytes ? static_cast<std::uint64_t>(*bytes) : UINT64_MAX;

@@ -12,7 +12,7 @@
 
 namespace shw {
 
-struct AskedEnd {
+struct PathSuffix {
   std::string before;                    // may end in such a suffix itself
   std::string word;                      // "average"
   std::string numbers = {};              // "0.5,0.5"
@@ -22,8 +22,8 @@ struct AskedEnd {
 // Returns "/@quantised" at the end of the path, whatever is before it; else the last suffix that
 // has
 // "=PATH"; if there is none, the suffix at the end of the path; nullopt if the path has no suffix.
-std::optional<AskedEnd> asked_end(const std::string& path);
-std::string to_path(const AskedEnd& end);
+std::optional<PathSuffix> path_suffix(const std::string& path);
+std::string to_path(const PathSuffix& end);
 
 // The path without such suffixes.
 std::string stored_path(std::string path);

@@ -1,4 +1,4 @@
-#include "core/spec/alike_names.h"
+#include "core/spec/similar_names.h"
 
 #include <algorithm>
 #include <map>
@@ -80,10 +80,10 @@ NameChange without_common(NameChange change) {
   return change;
 }
 
-class AlikeNames {
+class SimilarNames {
  public:
-  AlikeNames(std::span<const NamedShape> here, std::span<const NamedShape> there,
-             const Progress* progress)
+  SimilarNames(std::span<const NamedShape> here, std::span<const NamedShape> there,
+               const Progress* progress)
       : here_(here), there_(there), progress_(progress) {
     found_.resize(here.size());
     taken_.resize(there.size());
@@ -124,7 +124,7 @@ class AlikeNames {
         }
       }
     }
-    take_most(changes, known, words_of(all_here), words_of(all_there));
+    take_most_frequent(changes, known, words_of(all_here), words_of(all_there));
   }
 
   std::vector<std::optional<std::size_t>> take() && { return std::move(found_); }
@@ -185,9 +185,10 @@ class AlikeNames {
            shared + 2 >= std::max(change.here.size(), change.there.size());
   }
 
-  void take_most(const std::map<NameChange, Pairs>& changes, const std::set<NameChange>& known,
-                 const std::unordered_set<std::string>& here,
-                 const std::unordered_set<std::string>& there) {
+  void take_most_frequent(const std::map<NameChange, Pairs>& changes,
+                          const std::set<NameChange>& known,
+                          const std::unordered_set<std::string>& here,
+                          const std::unordered_set<std::string>& there) {
     std::vector<const std::pair<const NameChange, Pairs>*> order;
     for (const auto& change : changes) {
       if ((change.second.size() >= 2 || known.contains(change.first) ||
@@ -233,11 +234,11 @@ NameChange name_change(std::string_view here, std::string_view there) {
   return change;
 }
 
-std::vector<std::optional<std::size_t>> match_alike_names(
+std::vector<std::optional<std::size_t>> match_similar_names(
     std::span<const NamedShape> here, std::span<const NamedShape> there,
     std::span<const std::string_view> all_here, std::span<const std::string_view> all_there,
     const std::set<NameChange>& known, const Progress* progress) {
-  AlikeNames names(here, there, progress);
+  SimilarNames names(here, there, progress);
   if (here.empty() || there.empty()) return std::move(names).take();
   names.match_loose();
   names.match_replaced(all_here, all_there, known);

@@ -1,4 +1,4 @@
-#include "core/io/asked_end.h"
+#include "core/io/path_suffix.h"
 
 #include <algorithm>
 #include <string_view>
@@ -25,12 +25,12 @@ std::vector<std::string> parted(std::string_view text) {
   }
 }
 
-std::optional<AskedEnd> end_at(std::string_view path, std::size_t at) {
+std::optional<PathSuffix> end_at(std::string_view path, std::size_t at) {
   const std::string_view end = path.substr(at + kMark.size());
   const std::size_t equals = end.find('=');
   const std::string_view asked = end.substr(0, equals);
   const std::size_t colon = asked.find(':');
-  AskedEnd found{std::string(path.substr(0, at)), std::string(asked.substr(0, colon))};
+  PathSuffix found{std::string(path.substr(0, at)), std::string(asked.substr(0, colon))};
   if (colon != std::string_view::npos) found.numbers = asked.substr(colon + 1);
   if (equals != std::string_view::npos) found.others = parted(end.substr(equals + 1));
   if (!is_word(found.word) || asked.find('/') != std::string_view::npos) return std::nullopt;
@@ -39,8 +39,8 @@ std::optional<AskedEnd> end_at(std::string_view path, std::size_t at) {
 
 }  // namespace
 
-std::optional<AskedEnd> asked_end(const std::string& path) {
-  std::optional<AskedEnd> last;
+std::optional<PathSuffix> path_suffix(const std::string& path) {
+  std::optional<PathSuffix> last;
   for (std::size_t at = path.rfind(kMark); at != std::string::npos && at > 0;
        at = path.rfind(kMark, at - 1)) {
     auto found = end_at(path, at);
@@ -53,7 +53,7 @@ std::optional<AskedEnd> asked_end(const std::string& path) {
   return last && to_path(*last) == path ? last : std::nullopt;
 }
 
-std::string to_path(const AskedEnd& end) {
+std::string to_path(const PathSuffix& end) {
   std::string path = end.before + std::string(kMark) + end.word;
   if (!end.numbers.empty()) path += ":" + end.numbers;
   for (std::size_t i = 0; i < end.others.size(); ++i) path += (i == 0 ? "=" : ",") + end.others[i];
@@ -61,12 +61,12 @@ std::string to_path(const AskedEnd& end) {
 }
 
 std::string stored_path(std::string path) {
-  for (auto end = asked_end(path); end; end = asked_end(path)) path = std::move(end->before);
+  for (auto end = path_suffix(path); end; end = path_suffix(path)) path = std::move(end->before);
   return path;
 }
 
 std::string short_path(const std::string& path) {
-  auto end = asked_end(path);
+  auto end = path_suffix(path);
   if (!end) {
     const std::size_t last = path.find_last_not_of('/');
     if (last == std::string::npos) return path;

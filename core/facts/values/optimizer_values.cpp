@@ -1,4 +1,4 @@
-#include "core/facts/values/value_looks.h"
+#include "core/facts/values/optimizer_values.h"
 
 #include <algorithm>
 #include <array>
@@ -47,7 +47,7 @@ bool join_words(std::span<const std::uint64_t> w, MomentCount& count, LogCorrela
 
 class MomentCounter : public PairCounter {
  public:
-  MomentCounter(const MomentLook& look, std::size_t stride) : look_(look), stride_(stride) {}
+  MomentCounter(const MomentValues& look, std::size_t stride) : look_(look), stride_(stride) {}
 
   void add(const PairPiece& piece) override {
     for (std::size_t at = 0; at < piece.count; at += kTogether) {
@@ -70,7 +70,7 @@ class MomentCounter : public PairCounter {
  private:
   static constexpr std::size_t kTogether = 2048;
 
-  const MomentLook& look_;
+  const MomentValues& look_;
   const std::size_t stride_;
   std::size_t next_ = 0;
   std::array<double, kTogether> m_{}, v_{};
@@ -113,14 +113,14 @@ class CastCounter : public PairCounter {
   CastCount count_;
 };
 
-std::vector<MomentLook> moments_to_look_at(const CheckInput& input,
-                                           const OptimizerSettings& settings) {
+std::vector<MomentValues> moments_to_read(const CheckInput& input,
+                                          const OptimizerSettings& settings) {
   const Checkpoint& c = input.checkpoint;
-  std::vector<MomentLook> looks;
+  std::vector<MomentValues> looks;
   for (MomentPair& pair : moment_pairs(input)) {
-    if (!has_values_to_look_at(input, pair.mean) || !has_values_to_look_at(input, pair.square))
+    if (!has_comparable_values(input, pair.mean) || !has_comparable_values(input, pair.square))
       continue;
-    MomentLook look;
+    MomentValues look;
     const SavedOptimizer* optimizer = find_optimizer(settings, pair.prefix);
     if (optimizer != nullptr) {
       look.betas = betas_of(*optimizer, pair.key);
@@ -137,9 +137,9 @@ std::vector<MomentLook> moments_to_look_at(const CheckInput& input,
   return looks;
 }
 
-std::vector<MasterLook> masters_to_look_at(const CheckInput& input) {
+std::vector<MasterValues> masters_to_read(const CheckInput& input) {
   const Checkpoint& c = input.checkpoint;
-  std::vector<MasterLook> looks;
+  std::vector<MasterValues> looks;
   for (const OptimizerState& state : each_state(input)) {
     if (state.role != StateRole::kMaster || !state.parameter || !state.parameter_is_sure) continue;
     const TensorId weight = *state.parameter;
@@ -147,7 +147,7 @@ std::vector<MasterLook> masters_to_look_at(const CheckInput& input) {
     const bool is_cast = c.dtype(state.state) == Dtype::kFloat32 &&
                          (narrow == Dtype::kFloat16 || narrow == Dtype::kBfloat16);
     if (is_cast && same(c.shape(state.state), c.shape(weight)) &&
-        has_values_to_look_at(input, state.state) && has_values_to_look_at(input, weight))
+        has_comparable_values(input, state.state) && has_comparable_values(input, weight))
       looks.push_back({state.state, weight, false, {}});
   }
   return looks;
@@ -184,16 +184,18 @@ void CastCount::join(const CastCount& other) {
   far += other.far;
 }
 
-Result<ValueLooks> look_at_values(const CheckInput& input, const OptimizerSettings& settings,
-                                  std::uint64_t whole_up_to) {
-  ValueLooks out;
+Result<OptimizerValues> read_optimizer_values(const CheckInput& input,
+                                              const OptimizerSettings& settings,
+                                              std::uint64_t whole_up_to) {
+  OptimizerValues out;
   const Checkpoint& c = input.checkpoint;
   if (input.depth != Depth::kData || c.directory() == nullptr) return out;
-  out.moments = moments_to_look_at(input, settings);
-  out.masters = masters_to_look_at(input);
+  out.moments = moments_to_read(input, settings);
+  out.masters = masters_to_read(input);
   std::vector<ValuePair> moments, masters;
-  for (const MomentLook& look : out.moments) moments.push_back({look.pair.mean, look.pair.square});
-  for (const MasterLook& look : out.masters) masters.push_back({look.master, look.weight});
+  for (const MomentValues& look : out.moments)
+    moments.push_back({look.pair.mean, look.pair.square});
+  for (const MasterValues& look : out.masters) masters.push_back({look.master, look.weight});
   const double share = share_of(c, moments, masters, whole_up_to);
 
   PairWork work{"look at moments", moments, share, {}, {}};
@@ -204,10 +206,10 @@ Result<ValueLooks> look_at_values(const CheckInput& input, const OptimizerSettin
     return std::make_unique<MomentCounter>(out.moments[i], stride);
   };
   work.receive = [&](std::size_t i, std::span<const std::uint64_t> numbers) -> Status {
-    MomentLook& look = out.moments[i];
+    MomentValues& look = out.moments[i];
     return join_words(numbers, look.count, look.correlation) ? Status{} : nonsense();
   };
-  SHW_TRY(PairsSeen seen, look_at_pairs(input, work));
+  SHW_TRY(PairResults seen, compare_pairs(input, work));
   for (std::size_t i = 0; i < moments.size(); ++i) out.moments[i].is_read = seen.is_read[i];
 
   PairWork casts{"look at masters", masters, share, {}, {}};
@@ -217,7 +219,7 @@ Result<ValueLooks> look_at_values(const CheckInput& input, const OptimizerSettin
     out.masters[i].count.join({count_in(numbers[0]), count_in(numbers[1]), count_in(numbers[2])});
     return {};
   };
-  SHW_TRY(PairsSeen cast, look_at_pairs(input, casts));
+  SHW_TRY(PairResults cast, compare_pairs(input, casts));
   for (std::size_t i = 0; i < masters.size(); ++i) out.masters[i].is_read = cast.is_read[i];
   out.elements = seen.elements + cast.elements;
   out.looked_at = seen.looked_at + cast.looked_at;

@@ -18,7 +18,7 @@ namespace shw {
 inline constexpr std::uint64_t kLookedAtWhole = std::uint64_t{512} << 20;
 inline constexpr std::uint64_t kReadOnceMore = 8;  // one eighth
 
-struct MomentLook {
+struct MomentValues {
   MomentPair pair;
   std::optional<Betas> betas;  // saved with the moments
   bool is_adams = false;       // the group is that of Adam
@@ -36,21 +36,22 @@ struct CastCount {
   std::int64_t far = 0;        // elements more than a quarter apart
   void join(const CastCount& other);
 };
-struct MasterLook {
+struct MasterValues {
   TensorId master{}, weight{};
   bool is_read = false;
   CastCount count;
 };
 
-struct ValueLooks {
-  std::vector<MomentLook> moments;
-  std::vector<MasterLook> masters;
+struct OptimizerValues {
+  std::vector<MomentValues> moments;
+  std::vector<MasterValues> masters;
   std::uint64_t elements = 0, looked_at = 0;  // of pairs
 };
 
 // Empty above Depth::kData, and without data. Errors: cancellation, or a failure of the team.
 // Results do not depend on the number of threads and ranks.
-Result<ValueLooks> look_at_values(const CheckInput& input, const OptimizerSettings& settings,
-                                  std::uint64_t whole_up_to = kLookedAtWhole);
+Result<OptimizerValues> read_optimizer_values(const CheckInput& input,
+                                              const OptimizerSettings& settings,
+                                              std::uint64_t whole_up_to = kLookedAtWhole);
 
 }  // namespace shw
