@@ -3,13 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <functional>
-#include <iterator>
-#include <map>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <span>
 #include <tuple>
 #include <unordered_map>
@@ -22,14 +17,13 @@
 #include "core/formats/common/bad_record.h"
 #include "core/formats/common/filled_attribute.h"
 #include "core/formats/common/index_checks.h"
-#include "core/formats/common/newest_file.h"
 #include "core/formats/common/open_advice.h"
 #include "core/formats/common/part_names.h"
 #include "core/formats/common/safetensors_header.h"
 #include "core/formats/common/weight_map.h"
 #include "core/formats/one_file.h"
-#include "core/formats/safetensors/prefetch_headers.h"
 #include "core/formats/safetensors/safetensors_beside.h"
+#include "core/formats/safetensors/safetensors_files.h"
 #include "core/formats/safetensors/safetensors_formats.h"
 #include "core/formats/safetensors/safetensors_index.h"
 #include "core/formats/safetensors/safetensors_names.h"
@@ -38,180 +32,10 @@
 namespace shw {
 namespace {
 
-constexpr IndexNames kIndexNames{kSafetensorsIndex, kSafetensorsSingle};
-
-// The header of one file.
-struct FileHeader {
-  std::string path;
-  SafetensorsHeader header;
-  std::optional<ShardingInfo> sharding;
-};
-
-Result<FileHeader> read_file(const Directory& directory, const std::string& path,
-                             const Progress* progress) {
-  SHW_TRY(auto source, directory.open(path));
-  FileHeader file{path, {}, std::nullopt};
-  SHW_TRY(file.header, read_safetensors_header(*source, progress));
-  if (const std::string* text = file.header.find_metadata(kShardingInfoKey)) {
-    SHW_TRY(file.sharding, parse_sharding_info(*text, path));
-  }
-  return file;
-}
-
-// Files in the folder itself; if there are none, those in "sharded/" and similar subfolders.
-Result<std::vector<std::string>> list_files(const Directory& directory) {
-  SHW_TRY(auto entries, directory.list());
-  std::vector<std::string> top, below;
-  std::set<std::string> folders;
-  for (const Entry& entry : entries) {
-    if (!entry.path.ends_with(kSafetensorsSuffix)) continue;
-    std::size_t slash = entry.path.rfind('/');
-    (slash == std::string::npos ? top : below).push_back(entry.path);
-    if (slash != std::string::npos) folders.insert(entry.path.substr(0, slash));
-  }
-  if (!top.empty()) return top;
-  if (below.empty()) return fail(ErrorKind::kIo, "holds no .safetensors file", {directory.name()});
-  if (folders.size() > 1)
-    return fail(ErrorKind::kUnsupported, "holds several checkpoints; name one of them",
-                {directory.name()}, "for example " + directory.name() + "/" + *folders.begin());
-  return below;
-}
-
-// Files that were found, and the contents of the index.
-struct FoundFiles {
-  std::vector<std::string> paths;
-  std::optional<std::string> index_path = {};
-  std::optional<WeightMap> index = {};      // empty if there is no usable one
-  std::optional<std::uint64_t> total = {};  // total size according to it
-  std::optional<Finding> finding = {};      // why it is not usable
-  std::vector<std::string> adapters = {};   // adapter files beside a model
-  std::vector<std::string> variants = {};   // other forms of the model
-  std::vector<std::string> steps = {};      // earlier steps of a training
-  std::vector<std::string> not_there = {};  // files named by the index that are missing
-  // Headers by path, or the errors of reading them; errors only matter for files of the checkpoint.
-  std::map<std::string, Result<FileHeader>> headers = {};
-};
-
-void choose_named(FoundFiles& found, const Directory& directory) {
-  found.not_there.clear();
-  auto chosen = named_files(found.paths, *found.index);
-  if (!chosen.empty()) {
-    found.paths = std::move(chosen);
-    return;
-  }
-  found.finding = without_its_files(directory, kIndexNames, *found.index_path, *found.index);
-  found.index.reset();
-}
-
-IndexedFile indexed_file(const FileHeader& file) {
-  IndexedFile out{file.path, {}};
-  for (const SafetensorsEntry& entry : file.header.entries)
-    out.tensors.push_back({entry.name, entry.end - entry.begin});
-  return out;
-}
-
-std::vector<IndexedFile> indexed_files(const std::vector<FileHeader>& files) {
+std::vector<IndexedFile> indexed_files(const std::vector<SafetensorsFile>& files) {
   std::vector<IndexedFile> out;
-  for (const FileHeader& file : files) out.push_back(indexed_file(file));
+  for (const SafetensorsFile& file : files) out.push_back(indexed_file(file));
   return out;
-}
-
-// If files of the index are missing, other files with its tensors are read instead; if there are
-// none, only the existing ones.
-void choose_holders(FoundFiles& found, const Directory& directory) {
-  std::vector<IndexedFile> held;
-  for (const std::string& path : found.paths) {
-    const Result<FileHeader>& file = found.headers.at(path);
-    if (file) held.push_back(indexed_file(*file));
-  }
-  auto holders = files_containing(held, *found.index, single_file_name(*found.index_path));
-  if (holders.empty())
-    choose_named(found, directory);
-  else
-    found.paths = std::move(holders);
-}
-
-// Reads headers of files of `found` in parallel, and calls `beside` once at the same time.
-void read_headers(
-    FoundFiles& found, const Directory& directory, Progress* progress,
-    const std::function<void()>& beside = [] {}) {
-  if (progress != nullptr) progress->begin(Phase::kOpening, found.paths.size(), false);
-  std::vector<Result<FileHeader>> read(found.paths.size());
-  std::once_flag prefetched;
-  parallel_for_ranges(found.paths.size() + 1, 1, [&](std::size_t i, std::size_t) {
-    if (i == 0) return beside();
-    if (is_cancelled(progress)) return;
-    std::call_once(prefetched, [&] {
-      const auto index_bytes = found.index_path ? directory.stat(*found.index_path).size : 0;
-      prefetch_headers(directory, found.paths, index_bytes);
-    });
-    read[i - 1] = read_file(directory, found.paths[i - 1], progress);
-    if (progress != nullptr) progress->add(1);
-  });
-  for (std::size_t i = 0; i < read.size(); ++i)
-    found.headers.try_emplace(found.paths[i], std::move(read[i]));
-}
-
-// True if both files hold tensors of the same names.
-bool hold_same_names(const FileHeader& a, const FileHeader& b) {
-  const auto names_of = [](const FileHeader& file) {
-    std::set<std::string_view> names;
-    for (const SafetensorsEntry& entry : file.header.entries) names.insert(entry.name);
-    return names;
-  };
-  return a.header.entries.size() == b.header.entries.size() && names_of(a) == names_of(b);
-}
-
-// True for "lora-000001.safetensors". Shorter numbers count models, and say their precision.
-bool has_step_number(const std::string& path) {
-  constexpr std::ptrdiff_t kFewestDigits = 3;
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  return std::search_n(path.begin(), path.end(), kFewestDigits, true,
-                       [&](char c, bool wanted) { return is_digit(c) == wanted; }) != path.end();
-}
-
-// Leaves aside all but the newest of several saves of one model.
-void take_earlier_saves(FoundFiles& found) {
-  if (found.paths.size() < 2 ||
-      std::count_if(found.paths.begin(), found.paths.end(), has_step_number) + 1 <
-          std::ssize(found.paths))
-    return;
-  const Result<FileHeader>& first = found.headers.at(found.paths.front());
-  const bool are_alike = first && std::all_of(found.paths.begin() + 1, found.paths.end(),
-                                              [&](const std::string& path) {
-                                                const auto& other = found.headers.at(path);
-                                                return other && hold_same_names(*first, *other);
-                                              });
-  const auto newest = are_alike ? newest_by_name(found.paths) : std::nullopt;
-  if (!newest) return;
-  std::copy_if(found.paths.begin(), found.paths.end(), std::back_inserter(found.steps),
-               [&](const std::string& path) { return path != *newest; });
-  found.paths = {*newest};
-}
-
-// An index of a large model takes as long to read as the headers of its files.
-Result<FoundFiles> find_files(const Directory& directory, Progress* progress) {
-  FoundFiles found;
-  SHW_TRY(found.paths, list_files(directory));
-  found.adapters = extract_adapters(found.paths);
-  found.index_path = find_safetensors_index(directory);
-  if (!found.index_path) {
-    found.steps = extract_older_steps(found.paths);
-    found.variants = extract_variants(found.paths, directory);
-    read_headers(found, directory, progress);
-    if (!is_cancelled(progress)) take_earlier_saves(found);
-    return found;
-  }
-  read_headers(found, directory, progress, [&] {
-    found.index = read_weight_map(directory, *found.index_path, found.finding, &found.total);
-  });
-  if (!found.index || is_cancelled(progress)) return found;
-  found.not_there = files_not_there(directory, *found.index);
-  if (found.not_there.empty())
-    choose_named(found, directory);
-  else
-    choose_holders(found, directory);
-  return found;
 }
 
 // Adds tensors that the index assigns to unreadable files, in one pass over the
@@ -235,11 +59,12 @@ void add_unread(CheckpointBuilder& builder, const std::vector<Error>& errors,
 }
 
 // Files of the checkpoint that are readable; others are reported. An error if none is readable.
-Result<std::vector<FileHeader>> readable_files(CheckpointBuilder& builder, FoundFiles& found) {
-  std::vector<FileHeader> files;
+Result<std::vector<SafetensorsFile>> readable_files(CheckpointBuilder& builder,
+                                                    SafetensorsFiles& found) {
+  std::vector<SafetensorsFile> files;
   std::vector<Error> errors;
   for (const std::string& path : found.paths) {
-    Result<FileHeader>& file = found.headers.at(path);
+    Result<SafetensorsFile>& file = found.headers.at(path);
     if (file)
       files.push_back(std::move(*file));
     else
@@ -252,7 +77,7 @@ Result<std::vector<FileHeader>> readable_files(CheckpointBuilder& builder, Found
 
 // A chunk before it is added to the builder.
 struct Piece {
-  const FileHeader* file;
+  const SafetensorsFile* file;
   const SafetensorsEntry* entry;
   std::uint32_t tensor;  // numbered by first occurrence of names
   Extents offsets() const {
@@ -264,14 +89,14 @@ using Pieces = std::span<const Piece>;
 
 // Chunks sorted by tensor. Names stay in the headers, since allocations for each of 250,000 tensors
 // would be slow.
-std::vector<Piece> gather(const std::vector<FileHeader>& files, const Progress* progress) {
+std::vector<Piece> gather(const std::vector<SafetensorsFile>& files, const Progress* progress) {
   std::vector<Piece> pieces;
   std::size_t count = 0;
-  for (const FileHeader& file : files) count += file.header.entries.size();
+  for (const SafetensorsFile& file : files) count += file.header.entries.size();
   pieces.reserve(count);
   std::unordered_map<std::string_view, std::uint32_t> numbers;
   numbers.reserve(count);
-  for (const FileHeader& file : files) {
+  for (const SafetensorsFile& file : files) {
     for (const SafetensorsEntry& entry : cancellable_range(file.header.entries, progress)) {
       auto number = static_cast<std::uint32_t>(numbers.size());
       pieces.push_back({&file, &entry, numbers.try_emplace(entry.name, number).first->second});
@@ -342,7 +167,7 @@ void add_tensor(CheckpointBuilder& builder, Pieces pieces) {
 
 // torch needs sharding info for every tensor of a file that has any, and fails at the first one
 // missing.
-void check_sharding(CheckpointBuilder& builder, const FileHeader& file) {
+void check_sharding(CheckpointBuilder& builder, const SafetensorsFile& file) {
   if (!file.sharding) return;
   Finding finding = bad_record(file.path, "");
   finding.subjects.clear();
@@ -359,7 +184,7 @@ void check_sharding(CheckpointBuilder& builder, const FileHeader& file) {
 }
 
 // safetensors 0.8 rejects files with bytes outside all tensors.
-Finding unowned_bytes(const FileHeader& file, const SafetensorsProblem& problem) {
+Finding unowned_bytes(const SafetensorsFile& file, const SafetensorsProblem& problem) {
   Finding finding;
   finding.rule = "unowned-bytes";
   finding.subjects = {file.path};
@@ -377,7 +202,7 @@ Finding unowned_bytes(const FileHeader& file, const SafetensorsProblem& problem)
   return finding;
 }
 
-void add_problems(CheckpointBuilder& builder, const FileHeader& file) {
+void add_problems(CheckpointBuilder& builder, const SafetensorsFile& file) {
   for (const SafetensorsProblem& problem : file.header.problems) {
     if (problem.is_cut_off) continue;  // short-file reports the tensors there
     if (problem.is_unowned) {
@@ -396,7 +221,7 @@ void add_problems(CheckpointBuilder& builder, const FileHeader& file) {
 }
 
 // Python and other JSON readers may choose another value of a repeated key.
-void add_repeated(CheckpointBuilder& builder, const FileHeader& file) {
+void add_repeated(CheckpointBuilder& builder, const SafetensorsFile& file) {
   const std::vector<std::string>& names = file.header.repeated;
   if (names.empty()) return;
   Finding finding = bad_record(
@@ -410,9 +235,9 @@ void add_repeated(CheckpointBuilder& builder, const FileHeader& file) {
 }
 
 // Filled elements by earlier repairs, which each file stores for its own tensors.
-Provenance provenance_of(const std::vector<FileHeader>& files) {
+Provenance provenance_of(const std::vector<SafetensorsFile>& files) {
   Provenance seen;
-  for (const FileHeader& file : files) {
+  for (const SafetensorsFile& file : files) {
     if (const std::string* text = file.header.find_metadata(kFilledAttribute))
       seen.plain_attributes.emplace_back(kFilledAttribute, pickled_text(*text));
   }
@@ -446,26 +271,28 @@ void check_has_index(CheckpointBuilder& builder, const std::vector<std::string>&
                          model_stem(paths.front()) == "model";
   if (!are_parts || !missing_parts(paths).empty()) return;
   const bool is_model = directory.stat("config.json").kind == EntryKind::kFile;
-  builder.add_finding(
-      parts_without_index(paths, kIndexNames, is_model ? Severity::kWarning : Severity::kInfo));
+  builder.add_finding(parts_without_index(paths, kSafetensorsIndexNames,
+                                          is_model ? Severity::kWarning : Severity::kInfo));
 }
 
 // Reports missing files.
-void check_files(CheckpointBuilder& builder, const FoundFiles& found,
-                 const std::vector<FileHeader>& files, bool sharded, const Directory& directory) {
+void check_files(CheckpointBuilder& builder, const SafetensorsFiles& found,
+                 const std::vector<SafetensorsFile>& files, bool sharded,
+                 const Directory& directory) {
   if (!found.index) {
     if (is_one_file(directory)) return;
     for (const std::string& path : missing_parts(found.paths)) builder.file(path);
     if (!found.index_path && !sharded) check_has_index(builder, found.paths, directory);
     return;
   }
-  const MatchedIndex matched({*found.index_path, *found.index, indexed_files(files), found.total,
-                              promised_parts(*found.index, found.paths), true, found.not_there,
-                              is_passed_over(directory, kIndexNames, *found.index_path)});
+  const MatchedIndex matched(
+      {*found.index_path, *found.index, indexed_files(files), found.total,
+       promised_parts(*found.index, found.paths), true, found.not_there,
+       is_passed_over(directory, kSafetensorsIndexNames, *found.index_path)});
   check_index(builder, matched);
   check_unnamed(builder, matched);
   if (found.not_there.empty())
-    check_passed_over(builder, kIndexNames, *found.index_path, *found.index, directory);
+    check_passed_over(builder, kSafetensorsIndexNames, *found.index_path, *found.index, directory);
   if (!sharded) check_promises(builder, matched);
 }
 
@@ -473,15 +300,16 @@ void check_files(CheckpointBuilder& builder, const FoundFiles& found,
 
 Result<std::shared_ptr<const Checkpoint>> open_safetensors(
     std::shared_ptr<const Directory> directory, Progress* progress) {
-  SHW_TRY(FoundFiles found, find_files(*directory, progress));
+  SHW_TRY(SafetensorsFiles found, find_safetensors_files(*directory, progress));
   if (is_cancelled(progress)) {
     destroy_in_background(std::move(found));
     return cancelled_error();
   }
   CheckpointBuilder builder;
-  SHW_TRY(std::vector<FileHeader> files, readable_files(builder, found));
-  const bool sharded = std::any_of(
-      files.begin(), files.end(), [](const FileHeader& file) { return file.sharding.has_value(); });
+  SHW_TRY(std::vector<SafetensorsFile> files, readable_files(builder, found));
+  const bool sharded = std::any_of(files.begin(), files.end(), [](const SafetensorsFile& file) {
+    return file.sharding.has_value();
+  });
   builder.set_format(sharded ? kHfShardedFormat : kSafetensorsFormat);
   builder.set_directory(directory);
   builder.set_provenance(provenance_of(files));
@@ -492,7 +320,7 @@ Result<std::shared_ptr<const Checkpoint>> open_safetensors(
     if (several) return tl::unexpected<Error>(std::move(*several));
   }
   add_tensors(builder, pieces, progress);
-  for (const FileHeader& file : files) {
+  for (const SafetensorsFile& file : files) {
     builder.file(file.path);
     add_problems(builder, file);
     add_repeated(builder, file);
