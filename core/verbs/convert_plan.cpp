@@ -10,7 +10,7 @@
 #include "core/base/words.h"
 #include "core/combine/extracted_adapter.h"
 #include "core/facts/names/float32_names.h"
-#include "core/facts/names/quant_schemes.h"
+#include "core/facts/names/quant_families.h"
 #include "core/facts/names/wrapper_marks.h"
 #include "core/formats/table.h"
 #include "core/io/path_suffix.h"

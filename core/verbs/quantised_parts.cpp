@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/facts/names/quant_config.h"
-#include "core/facts/names/quant_schemes.h"
+#include "core/facts/names/quant_families.h"
 
 namespace shw::verbs {
 

@@ -1,14 +1,10 @@
 // Quantisation schemes: quantised weights and the companion tensors that each needs.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
-#include <vector>
 
-#include "core/facts/check_input.h"
 #include "core/facts/names/quant_config.h"
 #include "core/model/checkpoint.h"
 
@@ -74,29 +70,7 @@ struct QuantScheme {
   bool (*is_of_scale)(const Checkpoint& checkpoint, TensorId weight, TensorId scale) = nullptr;
 };
 
-struct QuantPair {
-  TensorId weight{};
-  std::string stem;                             // the part of the name before the endings
-  std::vector<std::optional<TensorId>> beside;  // one per companion of the scheme
-  std::vector<std::string_view> ending;         // ending under which it was found
-};
-
-// The weights of a scheme in use, and companions without a weight.
-struct QuantFamily {
-  const QuantScheme* scheme = nullptr;
-  bool is_said = false;  // named in config.json
-  std::vector<QuantPair> pairs;
-  struct Orphan {
-    TensorId companion{};
-    std::string weight;                   // name that the missing weight would have
-    std::optional<TensorId> unquantised;  // the weight exists, but as a float
-  };
-  std::vector<Orphan> orphans;
-};
-
-std::vector<QuantFamily> quant_families(const CheckInput& input,
-                                        const std::optional<QuantConfig>& config);
-
-std::vector<std::string_view> alternatives_of(std::string_view text);
+// All known schemes; the first one that fits a weight owns it.
+std::span<const QuantScheme> quant_schemes();
 
 }  // namespace shw

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "core/facts/names/quant_config.h"
-#include "core/facts/names/quant_schemes.h"
+#include "core/facts/names/quant_families.h"
 #include "core/facts/values/decoded_weight.h"
 #include "core/model/checkpoint.h"
 

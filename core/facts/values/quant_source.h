@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/facts/names/quant_config.h"
-#include "core/facts/names/quant_schemes.h"
+#include "core/facts/names/quant_families.h"
 #include "core/facts/values/decoded_weight.h"
 #include "core/facts/values/quant_numbers.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/facts/facts.h"
-#include "core/facts/names/quant_schemes.h"
+#include "core/facts/names/quant_families.h"
 #include "core/model/finding.h"
 
 namespace shw {

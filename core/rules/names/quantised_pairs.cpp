@@ -9,7 +9,7 @@
 #include "core/facts/facts.h"
 #include "core/facts/names/layer_numbers.h"
 #include "core/facts/names/name_families.h"
-#include "core/facts/names/quant_schemes.h"
+#include "core/facts/names/quant_families.h"
 #include "core/rules/names/name_rules.h"
 #include "core/rules/names/quant_check.h"
 #include "core/tensor/cast.h"

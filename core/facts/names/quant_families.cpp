@@ -1,0 +1,162 @@
+#include "core/facts/names/quant_families.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <ranges>
+#include <set>
+#include <utility>
+
+namespace shw {
+namespace {
+
+bool names_method(const QuantScheme& scheme, const std::optional<QuantConfig>& config) {
+  if (!config) return false;
+  const auto methods = alternatives_of(scheme.methods);
+  return std::find(methods.begin(), methods.end(), config->method) != methods.end();
+}
+
+bool is_companion_ending(const QuantScheme& scheme, std::string_view fqn) {
+  for (const QuantCompanion& companion : scheme.companions) {
+    for (std::string_view ending : alternatives_of(companion.endings)) {
+      if (fqn.ends_with(ending)) return true;
+    }
+  }
+  return false;
+}
+
+QuantPair pair_of(const Checkpoint& c, const QuantScheme& scheme, TensorId weight) {
+  QuantPair pair{weight, std::string(c.fqn(weight)), {}, {}};
+  pair.stem.resize(pair.stem.size() - scheme.weight.size());
+  for (const QuantCompanion& companion : scheme.companions) {
+    std::optional<TensorId> found;
+    std::string_view under;
+    for (std::string_view ending : alternatives_of(companion.endings)) {
+      auto there = found ? std::nullopt : c.find(pair.stem + std::string(ending));
+      if (!there) continue;
+      found = there;
+      under = ending;
+    }
+    pair.beside.push_back(found);
+    pair.ending.push_back(under);
+  }
+  return pair;
+}
+
+bool can_be_weight(const CheckInput& input, const QuantScheme& scheme, TensorId tensor) {
+  const Checkpoint& c = input.checkpoint;
+  const std::string_view fqn = c.fqn(tensor);
+  const bool has_ending =
+      fqn.ends_with(scheme.weight) && (!scheme.weight.empty() || !fqn.ends_with(".weight"));
+  return has_ending && !parse_state_fqn(fqn) &&
+         scheme.is_weight(c.dtype(tensor), c.shape(tensor)) && !is_companion_ending(scheme, fqn);
+}
+
+// A scheme is in use if a weight has its marker or the config names it. If only its scale
+// distinguishes a weight, it belongs to the scheme of that scale; without companions, to the first
+// scheme in use.
+QuantFamily family_of(const CheckInput& input, const QuantScheme& scheme, bool is_said,
+                      const std::set<TensorId>& taken) {
+  const Checkpoint& c = input.checkpoint;
+  QuantFamily family{&scheme, is_said, {}, {}};
+  std::vector<QuantPair> without_any;
+  std::size_t marked = 0, of_others = 0;
+  for (TensorId tensor : each_tensor(input)) {
+    if (taken.contains(tensor) || !can_be_weight(input, scheme, tensor)) continue;
+    QuantPair pair = pair_of(c, scheme, tensor);
+    const bool has_any = std::any_of(pair.beside.begin(), pair.beside.end(),
+                                     [](const auto& one) { return one.has_value(); });
+    if (scheme.is_of_scale != nullptr && !has_any) {
+      without_any.push_back(std::move(pair));
+      continue;
+    }
+    if (scheme.is_of_scale != nullptr && pair.beside[0] &&
+        !scheme.is_of_scale(c, tensor, *pair.beside[0])) {
+      ++of_others;
+      continue;
+    }
+    const bool has_marker =
+        scheme.marker.empty() || c.find(pair.stem + std::string(scheme.marker)).has_value();
+    marked += has_marker && has_any ? 1 : 0;
+    family.pairs.push_back(std::move(pair));
+  }
+  if (marked > 0 || (is_said && of_others == 0 && !scheme.marker.empty()))
+    std::ranges::move(without_any, std::back_inserter(family.pairs));
+  if (marked == 0 && !is_said) family.pairs.clear();
+  return family;
+}
+
+// True for name suffixes that only quantised checkpoints have.
+bool is_of_quantised_alone(std::string_view ending) {
+  constexpr auto kEndings = std::to_array<std::string_view>(
+      {".weight_scale_inv", ".qzeros", ".weight.quant_map", ".SCB", ".weight_scale_2"});
+  return std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end();
+}
+
+// Suffixes that other tensors have too: logit_scale of CLIP, the scale of a norm.
+bool is_common_ending(std::string_view ending) {
+  return ending == ".scale" || ending == "_scale";
+}
+
+void add_orphans(const CheckInput& input, const std::set<TensorId>& taken, QuantFamily& family) {
+  const Checkpoint& c = input.checkpoint;
+  for (TensorId tensor : each_tensor(input)) {
+    const std::string_view fqn = c.fqn(tensor);
+    for (const QuantCompanion& companion : family.scheme->companions) {
+      if (companion.need != CompanionNeed::kAlways) continue;
+      for (std::string_view ending : alternatives_of(companion.endings)) {
+        const bool can_tell =
+            !family.pairs.empty() || family.is_said || is_of_quantised_alone(ending);
+        if (!can_tell || is_common_ending(ending) || !fqn.ends_with(ending) ||
+            fqn.size() == ending.size())
+          continue;
+        std::string weight(fqn.substr(0, fqn.size() - ending.size()));
+        weight += family.scheme->weight;
+        const auto there = c.find(weight);
+        const bool is_weight = there && family.scheme->is_weight(c.dtype(*there), c.shape(*there));
+        const bool is_taken = there && taken.contains(*there);
+        if (!is_weight && !is_taken) family.orphans.push_back({tensor, std::move(weight), there});
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string_view> alternatives_of(std::string_view text) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const std::size_t end = text.find('|');
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+std::vector<QuantFamily> quant_families(const CheckInput& input,
+                                        const std::optional<QuantConfig>& config) {
+  std::vector<QuantFamily> families;
+  std::set<TensorId> taken;
+  for (const QuantScheme& scheme : quant_schemes()) {
+    QuantFamily family = family_of(input, scheme, names_method(scheme, config), taken);
+    for (const QuantPair& pair : family.pairs) taken.insert(pair.weight);
+    families.push_back(std::move(family));
+  }
+  std::set<TensorId> told;  // reported or already paired in any scheme
+  for (const QuantFamily& family : families) {
+    for (const QuantPair& pair : family.pairs)
+      for (const auto& one : pair.beside)
+        if (one) told.insert(*one);
+  }
+  for (QuantFamily& family : families) {
+    add_orphans(input, taken, family);
+    std::erase_if(family.orphans,
+                  [&](const auto& orphan) { return !told.insert(orphan.companion).second; });
+  }
+  std::erase_if(families, [](const QuantFamily& family) {
+    return family.pairs.empty() && family.orphans.empty();
+  });
+  return families;
+}
+
+}  // namespace shw
