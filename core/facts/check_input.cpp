@@ -12,4 +12,15 @@ std::int64_t ranks_that_wrote(const Checkpoint& checkpoint) {
   return ranks;
 }
 
+std::optional<FloatCounts> float_counts(const CheckInput& input, TensorId tensor) {
+  FloatCounts counts;
+  for (ChunkId chunk : input.checkpoint.chunks(tensor)) {
+    if (index_of(chunk) >= input.data.size()) return std::nullopt;
+    const Result<DataCheck>& data = input.data[index_of(chunk)];
+    if (!data || !data->floats) return std::nullopt;
+    counts += *data->floats;
+  }
+  return counts;
+}
+
 }  // namespace shw

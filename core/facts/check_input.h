@@ -24,6 +24,7 @@
 #include "core/mesh/mesh.h"
 #include "core/model/checkpoint.h"
 #include "core/spec/spec.h"
+#include "core/tensor/float_counts.h"
 #include "core/tiles/coverage.h"
 
 namespace shw {
@@ -74,6 +75,9 @@ struct CheckInput {
   Progress* progress = nullptr;
   Team* team = nullptr;  // processes that share the reads of rules; null: a single process
 };
+
+// Counts over all elements of a tensor; nullopt if a chunk was not read or has no counts.
+std::optional<FloatCounts> float_counts(const CheckInput& input, TensorId tensor);
 
 // Facts and rules use these ranges for loops over large collections, so that a cancelled check ends
 // within any loop.

@@ -18,17 +18,6 @@
 namespace shw {
 namespace {
 
-std::optional<FloatCounts> scale_counts(const Facts& facts, TensorId tensor) {
-  FloatCounts counts;
-  for (ChunkId chunk : facts.checkpoint.chunks(tensor)) {
-    if (index_of(chunk) >= facts.data.size()) return std::nullopt;
-    const Result<DataCheck>& data = facts.data[index_of(chunk)];
-    if (!data || !data->floats) return std::nullopt;
-    counts += *data->floats;
-  }
-  return counts;
-}
-
 // Limit of group numbers that are read without --data, of all weights together.
 constexpr std::uint64_t kMostGroupBytes = std::uint64_t{4} << 20;
 
@@ -81,7 +70,7 @@ void report_values(QuantCheck& check, const QuantFamily& family, std::size_t k) 
   std::vector<std::string> subjects, details;
   for (const QuantPair& pair : family.pairs) {
     if (!pair.beside[k] || !can_be_counted(c.dtype(*pair.beside[k]))) continue;
-    const auto counts = scale_counts(check.facts, *pair.beside[k]);
+    const auto counts = float_counts(check.facts, *pair.beside[k]);
     if (!counts || counts->count == 0) continue;
     const std::int64_t broken = counts->nan + counts->infinite + counts->zero;
     if (broken == 0) continue;

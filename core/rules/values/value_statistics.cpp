@@ -11,18 +11,6 @@
 namespace shw {
 namespace {
 
-// Counts over a whole tensor; empty if a part was not read.
-std::optional<FloatCounts> counts_of(const Facts& facts, TensorId tensor) {
-  FloatCounts counts;
-  for (ChunkId chunk : facts.checkpoint.chunks(tensor)) {
-    if (index_of(chunk) >= facts.data.size()) return std::nullopt;
-    const Result<DataCheck>& data = facts.data[index_of(chunk)];
-    if (!data || !data->floats) return std::nullopt;
-    counts += *data->floats;
-  }
-  return counts;
-}
-
 // True for weights and their moments, but not for masks and other buffers. The padding of
 // Megatron's flat buckets was never written.
 bool is_computed_with(std::string_view fqn) {
@@ -74,7 +62,7 @@ void find_anomalous_values(const Facts& facts, std::vector<Finding>& findings) {
     Dtype dtype = c.dtype(tensor);
     if (!can_be_counted(dtype) || facts.tilings[index_of(tensor)].tiling != Tiling::kExact)
       continue;
-    auto counts = counts_of(facts, tensor);
+    auto counts = float_counts(facts, tensor);
     if (!counts) ++left_out;
     if (!counts || counts->count == 0) continue;
     const FloatCounts& seen = *counts;

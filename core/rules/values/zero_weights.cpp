@@ -26,17 +26,10 @@ constexpr std::int64_t kMostParts = 64;
 constexpr std::int64_t kLinesOfPart = 8, kMostOfLine = 4096;
 
 std::optional<FloatCounts> zeros_counted(const Facts& facts, TensorId tensor) {
-  FloatCounts counts;
   if (!can_be_counted(facts.checkpoint.dtype(tensor)) ||
       facts.tilings[index_of(tensor)].tiling != Tiling::kExact)
     return std::nullopt;
-  for (ChunkId chunk : facts.checkpoint.chunks(tensor)) {
-    if (index_of(chunk) >= facts.data.size()) return std::nullopt;
-    const Result<DataCheck>& data = facts.data[index_of(chunk)];
-    if (!data || !data->floats) return std::nullopt;
-    counts += *data->floats;
-  }
-  return counts;
+  return float_counts(facts, tensor);
 }
 
 // True for matrices and for vectors such as norm weights, but not for biases, which may be zero by
