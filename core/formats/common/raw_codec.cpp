@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "core/base/checked.h"
+#include "core/formats/common/chunk_header.h"
 #include "core/formats/common/codecs.h"
 #include "core/formats/common/item_reader.h"
 #include "core/tensor/strided_copy.h"
@@ -19,11 +20,8 @@ bool fits(const ItemHeader& header, bool is_view, std::uint64_t length) {
 
 Result<OpenItem> open_raw(const Checkpoint& checkpoint, ChunkId chunk, ItemRange range, ItemPart) {
   OpenItem item;
-  item.header.dtype = checkpoint.dtype(checkpoint.tensor_of(chunk));
-  item.header.sizes = copy_of(checkpoint.sizes(chunk));
-  auto view = checkpoint.view(chunk);
-  item.header.strides = view && !view->strides.empty() ? copy_of(view->strides)
-                                                       : row_major_strides(item.header.sizes);
+  item.header = chunk_header(checkpoint, chunk, range);
+  const auto view = checkpoint.view(chunk);
   if (view) item.header.storage_offset = view->offset;
   if (item.header.dtype == Dtype::kUnknown)
     return fail(ErrorKind::kUnsupported, "its dtype is not read",
@@ -33,7 +31,6 @@ Result<OpenItem> open_raw(const Checkpoint& checkpoint, ChunkId chunk, ItemRange
                 fmt::format("holds {} bytes, which is not what {} of {} takes", range.length,
                             to_text(item.header.sizes), name(item.header.dtype)),
                 {range.source->name(), range.offset});
-  item.header.payload_offset = range.offset;
   item.header.payload_length = range.length;
   item.source = std::move(range.source);
   return item;

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "core/formats/common/chunk_header.h"
 #include "core/formats/common/codecs.h"
 #include "core/formats/common/item_reader.h"
 #include "core/tensor/strided_copy.h"
@@ -18,8 +19,7 @@ Result<OpenItem> open_view(const Checkpoint& checkpoint, ChunkId chunk, ItemRang
   const auto view = checkpoint.view(chunk);
   const std::int64_t first = view ? view->offset : 0;
   Extents sizes = copy_of(checkpoint.sizes(chunk));
-  Extents strides =
-      view && !view->strides.empty() ? copy_of(view->strides) : row_major_strides(sizes);
+  Extents strides = chunk_strides(checkpoint, chunk);
   const auto needed = storage_needed(sizes, strides, first);
   if (header.dtype != dtype || !held || !needed || *needed > *held ||
       !is_row_major(header.sizes, header.strides))

@@ -10,6 +10,7 @@
 #include "core/base/checked.h"
 #include "core/base/words.h"
 #include "core/formats/common/byte_stream.h"
+#include "core/formats/common/chunk_header.h"
 #include "core/formats/common/item_reader.h"
 #include "core/formats/hdf5/hdf5_tile_stream.h"
 #include "core/tensor/strided_copy.h"
@@ -88,13 +89,7 @@ std::optional<std::uint64_t> rows_of_tile(const Checkpoint& checkpoint, ChunkId 
 enum class Shuffle : std::uint8_t { kNot, kWhole, kOverhangs };
 
 ItemHeader header_of(const Checkpoint& checkpoint, ChunkId chunk, const ItemRange& range) {
-  ItemHeader header;
-  header.dtype = checkpoint.dtype(checkpoint.tensor_of(chunk));
-  header.sizes = copy_of(checkpoint.sizes(chunk));
-  auto view = checkpoint.view(chunk);
-  header.strides =
-      view && !view->strides.empty() ? copy_of(view->strides) : row_major_strides(header.sizes);
-  header.payload_offset = range.offset;
+  ItemHeader header = chunk_header(checkpoint, chunk, range);
   header.compressed = true;
   return header;
 }

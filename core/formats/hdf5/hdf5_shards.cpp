@@ -10,6 +10,7 @@
 #include "core/formats/common/lfs_pointer.h"
 #include "core/formats/common/top_file.h"
 #include "core/formats/common/zip.h"
+#include "core/formats/common/zip_check.h"
 #include "core/model/checkpoint.h"
 
 namespace shw {
@@ -99,22 +100,8 @@ Result<Hdf5Files> list_hdf5_files(const Directory& directory) {
 
 Result<DataCheck> check_keras_archive(const std::shared_ptr<const ByteSource>& file,
                                       Progress* progress) {
-  DataCheck check;
-  if (!file->name().ends_with(kKerasArchiveSuffix)) return check;
-  SHW_TRY(ZipReader archive, ZipReader::open(file, 0, file->size()));
-  if (archive.crcs_absent()) return check;
-  for (const ZipEntry& entry : archive.entries()) {
-    check.expected = entry.crc;
-    SHW_TRY(check.actual, archive.crc_of(entry, progress));
-    if (check.actual == check.expected) continue;
-    check.crc = DataCheck::Crc::kDiffers;
-    check.record = entry.name;
-    SHW_TRY(check.record_offset, archive.data_offset(entry));
-    check.record_length = entry.stored_length;
-    return check;
-  }
-  check.crc = DataCheck::Crc::kMatches;
-  return check;
+  if (!file->name().ends_with(kKerasArchiveSuffix)) return DataCheck{};
+  return check_zip_records(file, progress);
 }
 
 Result<Hdf5Shard> read_hdf5_shard(const Directory& directory, const std::string& path) {

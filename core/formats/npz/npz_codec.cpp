@@ -2,36 +2,14 @@
 
 #include <algorithm>
 
-#include "core/base/checked.h"
+#include "core/formats/common/chunk_header.h"
 #include "core/formats/common/codecs.h"
 #include "core/formats/common/inflating_stream.h"
 #include "core/formats/common/item_reader.h"
 #include "core/formats/npz/npy_header.h"
-#include "core/tensor/strided_copy.h"
 
 namespace shw {
 namespace {
-
-Result<ItemHeader> npz_header(const Checkpoint& checkpoint, ChunkId chunk, const ItemRange& range,
-                              bool is_big_endian) {
-  ItemHeader header;
-  header.dtype = checkpoint.dtype(checkpoint.tensor_of(chunk));
-  header.sizes = copy_of(checkpoint.sizes(chunk));
-  const auto view = checkpoint.view(chunk);
-  header.strides =
-      view && !view->strides.empty() ? copy_of(view->strides) : row_major_strides(header.sizes);
-  header.payload_offset = range.offset;
-  header.big_endian = is_big_endian;
-  const auto needed = storage_needed(header.sizes, header.strides, 0);
-  const auto bytes = needed ? checked_mul(static_cast<std::uint64_t>(*needed),
-                                          std::uint64_t{size_of(header.dtype)})
-                            : std::nullopt;
-  if (!bytes)
-    return fail(ErrorKind::kDamaged, "has sizes or strides that cannot be",
-                {range.source->name(), range.offset});
-  header.payload_length = *bytes;
-  return header;
-}
 
 // Inflates a record and skips the array's header, to the elements.
 Result<std::unique_ptr<ByteStream>> elements_of_record(const ItemRange& range) {
@@ -53,7 +31,8 @@ Result<std::unique_ptr<ByteStream>> elements_of_record(const ItemRange& range) {
 Result<OpenItem> open_npz_array(const Checkpoint& checkpoint, ChunkId chunk, ItemRange range,
                                 bool is_deflated, bool is_big_endian) {
   OpenItem item;
-  SHW_TRY(item.header, npz_header(checkpoint, chunk, range, is_big_endian));
+  SHW_TRY(item.header, whole_chunk_header(checkpoint, chunk, range));
+  item.header.big_endian = is_big_endian;
   item.source = range.source;
   item.header.compressed = is_deflated;
   if (!is_deflated && item.header.payload_length > range.length)

@@ -8,6 +8,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/little_endian.h"
+#include "core/formats/common/chunk_header.h"
 #include "core/formats/common/codecs.h"
 #include "core/formats/common/crc32c.h"
 #include "core/formats/common/inflating_stream.h"
@@ -92,30 +93,10 @@ Result<ItemRange> checked_range(ItemRange range) {
               {range.source->name(), range.offset});
 }
 
-Result<ItemHeader> zarr_header(const Checkpoint& checkpoint, ChunkId chunk,
-                               const ItemRange& range) {
-  ItemHeader header;
-  header.dtype = checkpoint.dtype(checkpoint.tensor_of(chunk));
-  header.sizes = copy_of(checkpoint.sizes(chunk));
-  const auto view = checkpoint.view(chunk);
-  header.strides =
-      view && !view->strides.empty() ? copy_of(view->strides) : row_major_strides(header.sizes);
-  header.payload_offset = range.offset;
-  const auto needed = storage_needed(header.sizes, header.strides, 0);
-  const auto bytes = needed ? checked_mul(static_cast<std::uint64_t>(*needed),
-                                          std::uint64_t{size_of(header.dtype)})
-                            : std::nullopt;
-  if (!bytes)
-    return fail(ErrorKind::kDamaged, "has sizes or strides that cannot be",
-                {range.source->name(), range.offset});
-  header.payload_length = *bytes;
-  return header;
-}
-
 Result<OpenItem> open_zarr_chunk(const Checkpoint& checkpoint, ChunkId chunk, ItemRange range,
                                  const ZarrPipe& pipe, ItemPart part) {
   OpenItem item;
-  SHW_TRY(item.header, zarr_header(checkpoint, chunk, range));
+  SHW_TRY(item.header, whole_chunk_header(checkpoint, chunk, range));
   item.header.big_endian = pipe.is_big_endian;
   item.source = range.source;
   if (pipe.has_checksum) {
@@ -168,7 +149,7 @@ constexpr auto kPipeCodecs = pipe_codecs(std::make_index_sequence<kPipes>());
 Result<OpenItem> open_zarr_zeros(const Checkpoint& checkpoint, ChunkId chunk, ItemRange range,
                                  ItemPart) {
   OpenItem item;
-  SHW_TRY(item.header, zarr_header(checkpoint, chunk, range));
+  SHW_TRY(item.header, whole_chunk_header(checkpoint, chunk, range));
   item.header.compressed = true;
   item.source = range.source;
   item.alike = Bytes(size_of(item.header.dtype));

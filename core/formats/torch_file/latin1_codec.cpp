@@ -5,6 +5,7 @@
 
 #include "core/base/checked.h"
 #include "core/formats/common/byte_stream.h"
+#include "core/formats/common/chunk_header.h"
 #include "core/formats/common/codecs.h"
 #include "core/formats/common/item_reader.h"
 #include "core/tensor/strided_copy.h"
@@ -69,24 +70,15 @@ class Latin1Stream final : public ByteStream {
 Result<OpenItem> open_latin1_as(const Checkpoint& checkpoint, ChunkId chunk, ItemRange range,
                                 bool is_big_endian) {
   OpenItem item;
-  item.header.dtype = checkpoint.dtype(checkpoint.tensor_of(chunk));
-  item.header.sizes = copy_of(checkpoint.sizes(chunk));
-  const auto view = checkpoint.view(chunk);
-  item.header.strides = view && !view->strides.empty() ? copy_of(view->strides)
-                                                       : row_major_strides(item.header.sizes);
-  item.header.payload_offset = range.offset;
+  SHW_TRY(item.header, whole_chunk_header(checkpoint, chunk, range));
   item.header.big_endian = is_big_endian;
   item.header.compressed = true;
-  const auto needed = storage_needed(item.header.sizes, item.header.strides, 0);
-  const auto bytes = needed ? checked_mul(static_cast<std::uint64_t>(*needed),
-                                          std::uint64_t{size_of(item.header.dtype)})
-                            : std::nullopt;
-  if (!bytes || *bytes > range.length)
+  const std::uint64_t bytes = item.header.payload_length;
+  if (bytes > range.length)
     return fail(ErrorKind::kDamaged, "holds fewer bytes than its elements take",
                 {range.source->name(), range.offset});
-  item.header.payload_length = *bytes;
   item.source = range.source;
-  item.storage = streamed_source(range.source->name(), *bytes, [range] {
+  item.storage = streamed_source(range.source->name(), bytes, [range] {
     return Result<std::unique_ptr<ByteStream>>(std::make_unique<Latin1Stream>(range));
   });
   return item;
