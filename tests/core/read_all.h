@@ -13,6 +13,14 @@
 
 namespace shw::test {
 
+inline Bytes file_bytes(const std::string& path) {
+  auto source = open_file(path, path);
+  REQUIRE(source.has_value());
+  auto bytes = read_bytes(**source, 0, (*source)->size());
+  REQUIRE(bytes.has_value());
+  return *bytes;
+}
+
 // Every tensor of the truth is there, and reads with its shape, dtype and bytes.
 inline void check_elements(const Checkpoint& checkpoint,
                            const std::map<std::string, TruthTensor>& truth) {

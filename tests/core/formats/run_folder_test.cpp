@@ -187,96 +187,6 @@ TEST_CASE("run folder: layers in folders beside a model are opened with it") {
   CHECK(names_in(**opened) == Names{"2_Dense.linear.weight", "w"});
 }
 
-namespace {
-
-// A sentence-transformers list of folders, each with the class of its module.
-Bytes module_list(const std::vector<std::pair<std::string, std::string>>& modules) {
-  std::string text;
-  for (const auto& [path, type] : modules)
-    text += std::string(text.empty() ? "[" : ",") + R"({"path":")" + path +
-            R"(","type":"sentence_transformers.models.)" + type + R"("})";
-  return run_bytes(text + "]");
-}
-
-std::vector<std::string> module_errors(RunFiles files) {
-  auto opened = open_run(std::move(files));
-  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
-  std::vector<std::string> errors;
-  for (const Finding& one : (*opened)->opening_findings()) {
-    if (one.severity == Severity::kError) errors.push_back(one.rule + " " + one.subjects.front());
-  }
-  return errors;
-}
-
-}  // namespace
-
-TEST_CASE("run folder: the branches of a Router are parts of one checkpoint") {
-  const Bytes branches = run_bytes(
-      R"({"types":{"query_0_StaticEmbedding":"a.StaticEmbedding","document_0_Transformer":)"
-      R"("a.Transformer","document_1_Pooling":"a.Pooling"}})");
-  for (const std::string folder : {"", "0_Router"}) {
-    CAPTURE(folder);
-    const std::string below = folder.empty() ? "" : folder + "/";
-    RunFiles files{
-        {"modules.json", module_list({{folder, "Router"}, {"1_Normalize", "Normalize"}})},
-        {below + "router_config.json", branches},
-        {below + "query_0_StaticEmbedding/model.safetensors", run_model("w")},
-        {below + "document_0_Transformer/model.safetensors", run_model("w")},
-        {below + "document_1_Pooling/config.json", run_bytes("{}")}};
-    auto opened = open_run(files);
-    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
-    const std::string before = folder.empty() ? "" : folder + ".";
-    CHECK(names_in(**opened) ==
-          Names{before + "document_0_Transformer.w", before + "query_0_StaticEmbedding.w"});
-    CHECK(module_errors(files).empty());
-    files.erase(files.begin() + 2);
-    CHECK(module_errors(files) == Names{"config-announces " + below + "query_0_StaticEmbedding"});
-  }
-}
-
-TEST_CASE("run folder: a module whose files are not there or have another size is an error") {
-  const RunFiles whole{{"modules.json", module_list({{"", "Transformer"},
-                                                     {"1_Pooling", "Pooling"},
-                                                     {"2_Dense", "Dense"},
-                                                     {"3_Normalize", "Normalize"},
-                                                     {"4_Own", "OwnClass"}})},
-                       {"model.safetensors", run_model("w")},
-                       {"1_Pooling/config.json", run_bytes("{}")},
-                       {"2_Dense/config.json", run_bytes(R"({"in_features":3,"out_features":1})")},
-                       {"2_Dense/model.safetensors", run_model("linear.bias")}};
-  CHECK(module_errors(whole).empty());
-  auto without = [&](const std::string& begin) {
-    RunFiles files = whole;
-    std::erase_if(files, [&](const auto& file) { return file.first.starts_with(begin); });
-    return module_errors(files);
-  };
-  CHECK(without("1_Pooling") == Names{"config-announces 1_Pooling"});
-  CHECK(without("2_Dense/") == Names{"config-announces 2_Dense"});
-  CHECK(without("2_Dense/model") == Names{"config-announces 2_Dense"});
-  RunFiles other = whole;
-  other[3].second = run_bytes(R"({"in_features":3,"out_features":2})");
-  CHECK(module_errors(other) == Names{"config-shape 2_Dense.linear.bias"});
-  // Values in config.json that are not numbers are not compared.
-  for (const std::string config :
-       {R"({"out_features":-1})", R"({"out_features":"1"})", "[]", "{"}) {
-    other[3].second = run_bytes(config);
-    CHECK(module_errors(other).empty());
-  }
-}
-
-TEST_CASE("run folder: a list of modules that is made up is passed over") {
-  for (const std::string list :
-       {R"([{"path":"../2_Dense","type":"Dense"}])", R"([{"path":7,"type":[]}])", R"({"a":1})",
-        R"([{"path":"2_Dense/","type":"a.b.Router"},7,null])", "", "[[[["}) {
-    CAPTURE(list);
-    CHECK(
-        module_errors({{"modules.json", run_bytes(list)},
-                       {"model.safetensors", run_model("w")},
-                       {"2_Dense/router_config.json", run_bytes(R"({"types":{"../x":"Dense"}})")}})
-            .empty());
-  }
-}
-
 TEST_CASE("run folder: of mlx-lm's steps the final adapters are opened") {
   const std::string key = "model.layers.0.q_proj.lora_a";
   RunFiles files{{"0000200_adapters.safetensors", run_model(key, '\2')},
@@ -444,36 +354,6 @@ TEST_CASE("run folder: a pipeline is opened where one file of all of it lies bes
   CHECK(std::any_of(findings.begin(), findings.end(), [](const Finding& one) {
     return one.subjects == Names{"whole-v1.safetensors"};
   }));
-}
-
-TEST_CASE("run folder: a component of a pipeline that is not there is an error") {
-  const char* kIndex = R"({"_class_name": "StableDiffusionPipeline",
-                           "unet": ["diffusers", "UNet2DConditionModel"],
-                           "vae": ["diffusers", "AutoencoderKL"],
-                           "scheduler": ["diffusers", "DDIMScheduler"],
-                           "safety_checker": [null, null]})";
-  RunFiles files = {{"model_index.json", run_bytes(kIndex)},
-                    {"unet/diffusion_pytorch_model.safetensors", run_model("a")},
-                    {"vae/config.json", run_bytes("{}")},
-                    {"vae/diffusion_pytorch_model.safetensors", run_model("a")},
-                    {"scheduler/scheduler_config.json", run_bytes("{}")}};
-  const auto lacking = [](const RunFiles& made) {
-    Names names;
-    auto opened = open_run(made);
-    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
-    for (const Finding& one : (*opened)->opening_findings()) {
-      if (one.severity == Severity::kError) names.push_back(one.subjects.front());
-    }
-    return names;
-  };
-  CHECK(lacking(files).empty());
-  files.erase(files.begin() + 3);
-  CHECK(lacking(files) == Names{"vae"});
-  files.erase(files.begin() + 2);
-  CHECK(lacking(files) == Names{"vae"});
-  files[1].first = "vae/diffusion_pytorch_model.safetensors";
-  files.pop_back();
-  CHECK(lacking(files) == Names{"scheduler", "unet"});
 }
 
 TEST_CASE("run folder: of a model's variants the one without a word is opened") {

@@ -11,9 +11,7 @@ using namespace shw::test;
 namespace {
 
 Bytes old_file(const std::string& name) {
-  auto source = open_file(torch_file_path(name), name);
-  REQUIRE(source.has_value());
-  return *read_bytes(**source, 0, (*source)->size());
+  return file_bytes(torch_file_path(name));
 }
 
 OpenedCheckpoint open_old(const Bytes& bytes) {

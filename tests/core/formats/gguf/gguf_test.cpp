@@ -4,13 +4,13 @@
 
 #include <algorithm>
 
+#include "core/data_findings.h"
 #include "core/fixtures.h"
 #include "core/formats/gguf/gguf_files.h"
 #include "core/formats/items/items.h"
 #include "core/formats/open.h"
 #include "core/formats/table.h"
 #include "core/read_all.h"
-#include "core/rules/check.h"
 
 using namespace shw;
 using namespace shw::test;
@@ -24,9 +24,7 @@ OpenedCheckpoint open_gguf_bytes(Bytes bytes) {
 }
 
 Bytes gguf_bytes(const std::string& path) {
-  auto source = open_file(kGgufData + path, path);
-  REQUIRE(source.has_value());
-  return *read_bytes(**source, 0, (*source)->size());
+  return file_bytes(kGgufData + path);
 }
 
 void check_truth(const std::string& name) {
@@ -37,16 +35,6 @@ void check_truth(const std::string& name) {
   CHECK((*opened)->format().name == "gguf");
   CHECK((*opened)->tensor_count() == truth->size());
   check_elements(**opened, *truth);
-}
-
-std::vector<Finding> findings_above_info(const Checkpoint& checkpoint) {
-  CheckOptions options;
-  options.depth = Depth::kData;
-  auto report = check(checkpoint, options);
-  REQUIRE(report.has_value());
-  std::vector<Finding> found = report->findings;
-  std::erase_if(found, [](const Finding& one) { return one.severity == Severity::kInfo; });
-  return found;
 }
 
 // The error or the finding for a damaged file.

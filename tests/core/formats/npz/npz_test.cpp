@@ -3,13 +3,13 @@
 
 #include <algorithm>
 
+#include "core/data_findings.h"
 #include "core/fixtures.h"
 #include "core/formats/items/items.h"
 #include "core/formats/npz/npz_open.h"
 #include "core/formats/open.h"
 #include "core/make_zip.h"
 #include "core/read_all.h"
-#include "core/rules/check.h"
 
 using namespace shw;
 using namespace shw::test;
@@ -19,19 +19,7 @@ namespace {
 const std::string kNpzData = std::string(SHW_TEST_DATA) + "/npz/";
 
 Bytes npz_bytes(const std::string& path) {
-  auto source = open_file(kNpzData + path, path);
-  REQUIRE(source.has_value());
-  return *read_bytes(**source, 0, (*source)->size());
-}
-
-std::vector<Finding> npz_findings(const Checkpoint& checkpoint) {
-  CheckOptions options;
-  options.depth = Depth::kData;
-  auto report = check(checkpoint, options);
-  REQUIRE(report.has_value());
-  std::vector<Finding> found = report->findings;
-  std::erase_if(found, [](const Finding& one) { return one.severity == Severity::kInfo; });
-  return found;
+  return file_bytes(kNpzData + path);
 }
 
 OpenedCheckpoint open_npz(Bytes bytes) {
@@ -49,7 +37,7 @@ TEST_CASE("npz: arrays read as numpy saved them, deflated or not") {
     REQUIRE(opened.has_value());
     CHECK((*opened)->tensor_count() == truth->size());
     check_elements(**opened, *truth);
-    for (const Finding& finding : npz_findings(**opened)) {
+    for (const Finding& finding : findings_above_info(**opened)) {
       CAPTURE(finding.cause);
       CHECK(finding.rule == "none of these");
     }
@@ -68,7 +56,7 @@ TEST_CASE("npz: arrays that follow each other in one .npy file are read by their
   };
   auto opened = open_npy(two);
   REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
-  CHECK(npz_findings(**opened).empty());
+  CHECK(findings_above_info(**opened).empty());
   REQUIRE((*opened)->tensor_count() == 2);
   const auto alone = open_npy(one);
   REQUIRE(alone.has_value());
@@ -82,12 +70,12 @@ TEST_CASE("npz: arrays that follow each other in one .npy file are read by their
   two.pop_back();
   auto cut = open_npy(two);
   REQUIRE(cut.has_value());
-  CHECK_FALSE(npz_findings(**cut).empty());
+  CHECK_FALSE(findings_above_info(**cut).empty());
   Bytes with_rest = one;
   with_rest.push_back(std::byte{1});
   auto rest = open_npy(with_rest);
   REQUIRE(rest.has_value());
-  CHECK_FALSE(npz_findings(**rest).empty());
+  CHECK_FALSE(findings_above_info(**rest).empty());
 }
 
 TEST_CASE("npz: an array of objects is named and not read") {
@@ -134,7 +122,7 @@ TEST_CASE("npz: headers that were made up are refused") {
       "memory",
       {{"m.npz", to_bytes(array("{'descr': '<f4', 'fortran_order': False, 'shape': (5,), }"))}}));
   REQUIRE(wrong.has_value());
-  CHECK_FALSE(npz_findings(**wrong).empty());
+  CHECK_FALSE(findings_above_info(**wrong).empty());
 }
 
 TEST_CASE("npz: every byte wrong and every length of an archive are answered") {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "core/data_findings.h"
 #include "core/fixtures.h"
 #include "core/formats/common/crc32c.h"
 #include "core/formats/items/items.h"
@@ -12,7 +13,6 @@
 #include "core/formats/orbax/ocdbt.h"
 #include "core/make_zip.h"
 #include "core/read_all.h"
-#include "core/rules/check.h"
 
 using namespace shw;
 using namespace shw::test;
@@ -36,16 +36,6 @@ OrbaxFiles files_of(const std::string& folder) {
   return files;
 }
 
-std::vector<Finding> orbax_findings(const Checkpoint& checkpoint) {
-  CheckOptions options;
-  options.depth = Depth::kData;
-  auto report = check(checkpoint, options);
-  REQUIRE(report.has_value());
-  std::vector<Finding> found = report->findings;
-  std::erase_if(found, [](const Finding& one) { return one.severity == Severity::kInfo; });
-  return found;
-}
-
 void check_orbax_truth(const std::string& name) {
   CAPTURE(name);
   auto opened = open_checkpoint(kOrbaxData + name + "/ckpt");
@@ -54,7 +44,7 @@ void check_orbax_truth(const std::string& name) {
   auto truth = read_truth(kOrbaxData + name + "/truth.safetensors");
   REQUIRE(truth.has_value());
   check_elements(**opened, *truth);
-  for (const Finding& finding : orbax_findings(**opened)) {
+  for (const Finding& finding : findings_above_info(**opened)) {
     CAPTURE(finding.cause);
     CHECK(finding.rule == "none of these");
   }
@@ -108,7 +98,7 @@ TEST_CASE("orbax: a chunk that is missing is a gap") {
                 [](const auto& file) { return file.first == "params.layers_0.mlp.kernel/1.1"; });
   auto opened = open_checkpoint(memory_directory("ckpt", files));
   REQUIRE(opened.has_value());
-  auto found = orbax_findings(**opened);
+  auto found = findings_above_info(**opened);
   REQUIRE(found.size() == 1);
   CHECK(found[0].rule == "coverage-gap");
 }
@@ -118,7 +108,7 @@ TEST_CASE("orbax: an array that the tree names and nobody stored is reported") {
   std::erase_if(files, [](const auto& file) { return file.first.starts_with("params.int/"); });
   auto opened = open_checkpoint(memory_directory("ckpt", files));
   REQUIRE(opened.has_value());
-  auto found = orbax_findings(**opened);
+  auto found = findings_above_info(**opened);
   REQUIRE_FALSE(found.empty());
   CHECK(found[0].subjects.front() == "params.int");
 }
@@ -137,7 +127,7 @@ TEST_CASE("orbax: a save that was not committed or not joined is reported") {
   }
   auto opened = open_checkpoint(memory_directory("ckpt", files));
   REQUIRE(opened.has_value());
-  auto found = orbax_findings(**opened);
+  auto found = findings_above_info(**opened);
   REQUIRE(found.size() == 1);
   CHECK(found[0].cause.find("did not finish") != std::string::npos);
 }
@@ -213,7 +203,7 @@ TEST_CASE("orbax: what zarr says of an array is checked before it is used") {
   CHECK(values->uncovered == 0);
   CHECK(values->bytes[0] == std::byte{0});
   CHECK(values->bytes[8] == std::byte{1});
-  CHECK(orbax_findings(**opened).empty());
+  CHECK(findings_above_info(**opened).empty());
   CHECK((*opened)->opening_findings().size() == 1);
 }
 

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 
+#include "core/data_findings.h"
 #include "core/fixtures.h"
 #include "core/formats/items/items.h"
 #include "core/formats/open.h"
 #include "core/formats/torch_export/export_config.h"
 #include "core/make_zip.h"
 #include "core/read_all.h"
-#include "core/rules/check.h"
 
 using namespace shw;
 using namespace shw::test;
@@ -19,23 +19,11 @@ namespace {
 const std::string kExports = std::string(SHW_TEST_DATA) + "/torch-2.15/torch_export/";
 
 Bytes export_bytes(const std::string& name) {
-  auto source = open_file(kExports + name, name);
-  REQUIRE(source.has_value());
-  return *read_bytes(**source, 0, (*source)->size());
+  return file_bytes(kExports + name);
 }
 
 OpenedCheckpoint open_export(Bytes bytes) {
   return open_checkpoint(memory_directory("ckpt", {{"program.pt2", std::move(bytes)}}));
-}
-
-std::vector<Finding> export_findings(const Checkpoint& checkpoint) {
-  CheckOptions options;
-  options.depth = Depth::kData;
-  auto report = check(checkpoint, options);
-  REQUIRE(report.has_value());
-  std::vector<Finding> found = report->findings;
-  std::erase_if(found, [](const Finding& one) { return one.severity == Severity::kInfo; });
-  return found;
 }
 
 // An archive with one weight of four bytes and this description of it.
@@ -59,7 +47,7 @@ TEST_CASE("torch.export: the weights and constants of each form read as torch ho
     REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
     CHECK((*opened)->tensor_count() == truth->size());
     check_elements(**opened, *truth);
-    for (const Finding& finding : export_findings(**opened)) {
+    for (const Finding& finding : findings_above_info(**opened)) {
       CAPTURE(finding.cause);
       CHECK(finding.rule == "none of these");
     }
@@ -74,15 +62,15 @@ TEST_CASE("torch.export: a changed element is reported by --data") {
   bytes[static_cast<std::size_t>(place.offset)] ^= std::byte{1};
   auto opened = open_export(std::move(bytes));
   REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
-  CHECK(export_findings(**opened).size() == 1);
+  CHECK(findings_above_info(**opened).size() == 1);
 }
 
 TEST_CASE("torch.export: a view beyond its record, and a record that is missing, are errors") {
   const std::string sizes = R"("sizes": [{"as_int": 5}], "strides": [{"as_int": 1}])";
   auto beyond = open_with_meta(R"({"dtype": 1, "storage_offset": {"as_int": 0}, )" + sizes + "}");
   REQUIRE_MESSAGE(beyond.has_value(), beyond.error().message);
-  REQUIRE_FALSE(export_findings(**beyond).empty());
-  CHECK(export_findings(**beyond)[0].cause.find("beyond") != std::string::npos);
+  REQUIRE_FALSE(findings_above_info(**beyond).empty());
+  CHECK(findings_above_info(**beyond)[0].cause.find("beyond") != std::string::npos);
   auto unknown = open_with_meta(R"({"dtype": 99, "storage_offset": {"as_int": 0}, )" + sizes + "}");
   REQUIRE_MESSAGE(unknown.has_value(), unknown.error().message);
   CHECK((*unknown)->tensor_count() == 0);
@@ -98,7 +86,7 @@ TEST_CASE("torch.export: a view beyond its record, and a record that is missing,
   }
   auto missing = open_export(std::move(bytes));
   REQUIRE_MESSAGE(missing.has_value(), missing.error().message);
-  REQUIRE_FALSE(export_findings(**missing).empty());
+  REQUIRE_FALSE(findings_above_info(**missing).empty());
 }
 
 TEST_CASE("torch.export: a package of AOTInductor is refused by name") {

@@ -5,12 +5,12 @@
 
 #include <algorithm>
 
+#include "core/data_findings.h"
 #include "core/fixtures.h"
 #include "core/formats/items/items.h"
 #include "core/formats/open.h"
 #include "core/make_zip.h"
 #include "core/read_all.h"
-#include "core/rules/check.h"
 
 using namespace shw;
 using namespace shw::test;
@@ -20,19 +20,7 @@ namespace {
 const std::string kPickleData = std::string(SHW_TEST_DATA) + "/pickle/";
 
 Bytes bytes_of_pickle(const std::string& path) {
-  auto source = open_file(kPickleData + path, path);
-  REQUIRE(source.has_value());
-  return *read_bytes(**source, 0, (*source)->size());
-}
-
-std::vector<Finding> findings_of_pickle(const Checkpoint& checkpoint) {
-  CheckOptions options;
-  options.depth = Depth::kData;
-  auto report = check(checkpoint, options);
-  REQUIRE(report.has_value());
-  std::vector<Finding> found = report->findings;
-  std::erase_if(found, [](const Finding& one) { return one.severity == Severity::kInfo; });
-  return found;
+  return file_bytes(kPickleData + path);
 }
 
 // `beside`: tensors that the truth does not have.
@@ -44,7 +32,7 @@ void check_file_reads(const char* file, const char* truth_file, std::size_t besi
   REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
   CHECK((*opened)->tensor_count() == truth->size() + beside);
   check_elements(**opened, *truth);
-  for (const Finding& finding : findings_of_pickle(**opened)) {
+  for (const Finding& finding : findings_above_info(**opened)) {
     CAPTURE(finding.cause);
     CHECK(finding.rule == "none of these");
   }

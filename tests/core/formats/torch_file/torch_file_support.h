@@ -9,6 +9,7 @@
 #include "core/formats/open.h"
 #include "core/formats/plain_value.h"
 #include "core/make_zip.h"
+#include "core/read_all.h"
 
 namespace shw::test {
 
