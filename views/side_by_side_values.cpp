@@ -19,7 +19,7 @@ struct Pane {
 std::string summary_of(const verbs::ValuesDifference& difference) {
   std::uint64_t compared = difference.values.statistics.elements;
   if (difference.differing == 0)
-    return fmt::format("All {} elements that were looked at are the same.", human_count(compared));
+    return fmt::format("All {} elements that were checked are the same.", human_count(compared));
   std::string text = fmt::format("{} of {} elements differ",
                                  human_count(static_cast<std::uint64_t>(difference.differing)),
                                  human_count(compared));

@@ -257,7 +257,7 @@ void draw_pickers(Frame& frame, ImDrawList* draw, UiState& state, const Picture&
       column.y += frame.px(30);
     }
     if (chip_button(frame, "picture/next", column.right - wide, middle, kNext, &width,
-                    "Shows the picture that has no room beside the others."))
+                    "Shows the picture that has no room next to the others."))
       ++state.map.first_panel;
   }
   column.y += frame.px(40);

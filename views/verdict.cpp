@@ -318,7 +318,7 @@ VerdictText of_run(const verbs::RunSteps& run) {
                                                        {warned, " with a warning or a hint"},
                                                        {undecided, " undecided"},
                                                        {clean, " without a finding"},
-                                                       {open, " not looked at yet"}};
+                                                       {open, " not checked yet"}};
   const char* mark = ": ";
   for (auto [count, words] : parts) {
     if (count == 0) continue;
@@ -404,7 +404,7 @@ static VerdictText verdict_as_opened(const Snapshot& snapshot, const JobState& j
   VerdictText text = findings ? of_findings(snapshot, about) : of_clean(snapshot);
   text.unjudged = passed_over_in(snapshot);
   if (!snapshot.report->unjudged.empty())
-    text.unjudged += "Not judged: " + on_desk(to_text(snapshot.report->unjudged));
+    text.unjudged += "Not checked: " + on_desk(to_text(snapshot.report->unjudged));
   return text;
 }
 

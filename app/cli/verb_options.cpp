@@ -146,7 +146,7 @@ void add_place_options(CLI::App& verb, std::string_view shape, Options& options)
   }
   if (takes(shape, 'o') && takes(shape, 'u')) {
     verb.add_option("--upload", options.upload,
-                    "a bucket that the finished result is sent to as well; nothing may lie there")
+                    "a bucket that the finished result is sent to as well; nothing may be there")
         ->type_name("s3://BUCKET/PREFIX");
   }
   if (takes(shape, 'i')) {
@@ -204,7 +204,7 @@ void add_form_options(CLI::App& verb, std::string_view shape, Options& options) 
                   "tensors of the model alone: no optimizer, random states, counters");
     verb.add_option("--strip", options.strip,
                     "take this off the beginning of names; wrappers: _orig_mod., module. and the "
-                    "like wherever they stand")
+                    "like wherever they are")
         ->type_name("PREFIX|wrappers")
         ->expected(1)
         ->take_all();
@@ -255,7 +255,7 @@ void add_plan_options(CLI::App& verb, std::string_view shape, Options& options) 
   }
   if (takes(shape, 'g')) {
     verb.add_option("--fill", options.fill,
-                    "what stands where elements are lost; cast: masters from the model")
+                    "what replaces lost elements; cast: masters from the model")
         ->type_name("zero|cast|from:CHECKPOINT");
   }
   if (takes(shape, 'g') && takes(shape, 'i')) {

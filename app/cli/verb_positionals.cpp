@@ -71,7 +71,7 @@ void add_positionals(CLI::App& verb, const std::string& name, Options& options,
     if (name == "check")
       verb.add_option("MORE", options.inputs, "more checkpoints, one after the other");
     if (name == "show" || name == "map") {
-      verb.add_option("FQN", options.subject, "the tensor; may stand before CHECKPOINT too")
+      verb.add_option("FQN", options.subject, "the tensor; may come before CHECKPOINT too")
           ->required();
     }
     if (name == "stats" || name == "hash") {

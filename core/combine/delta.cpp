@@ -240,7 +240,7 @@ Status check_indices(const Changes& changes, std::string_view fqn) {
             indices_at(changes, first, std::min(kComparedAtOnce, changes.count() - first)));
     for (std::int64_t index : indices) {
       if (index <= last || index >= volume)
-        return does_not_fit("has indices that do not increase, or lie outside of the tensor", fqn);
+        return does_not_fit("has indices that do not increase, or are outside of the tensor", fqn);
       last = index;
     }
   }
@@ -373,7 +373,7 @@ Result<std::shared_ptr<const Checkpoint>> delta_of(std::shared_ptr<const Checkpo
                                                    const HashOfAll& result_hash,
                                                    Progress* progress) {
   if (result->directory() == nullptr)
-    return fail(ErrorKind::kUsage, "the checkpoint lies in no directory");
+    return fail(ErrorKind::kUsage, "the checkpoint has no directory");
   ComputedPart part;
   DeltaInfo info{base_hash, result_hash, {}};
   for (TensorId tensor : result->tensors()) {

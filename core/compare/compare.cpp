@@ -249,7 +249,7 @@ Status Comparison::compare_all_entries() {
     bool in_b = entry.kind == DifferenceKind::kAdded && hides_.a;
     if (!in_a && !in_b) continue;
     entry.kind = DifferenceKind::kUndecided;
-    entry.why = hidden_words(in_a ? "B" : "A", "it may lie");
+    entry.why = hidden_words(in_a ? "B" : "A", "it may be");
   }
   return {};
 }
@@ -292,7 +292,7 @@ void Comparison::add_alone(const Checkpoint& checkpoint, const std::vector<Tenso
     (in_a ? told.a : told.b) = side_of(checkpoint, tensor);
     if (in_a ? hides_.b : hides_.a) {
       told.kind = DifferenceKind::kUndecided;
-      told.why.push_back(hidden_words(in_a ? "B" : "A", "it may lie"));
+      told.why.push_back(hidden_words(in_a ? "B" : "A", "it may be"));
     }
     out_.tensors.push_back(std::move(told));
   }
@@ -310,7 +310,7 @@ void Comparison::add_renamed() {
     if (hides_.a || hides_.b) {
       told.kind = DifferenceKind::kUndecided;
       told.why = {"in B " + told.other + " has the same bytes; " +
-                  hidden_words(hides_.a ? "A" : "B", "either name may lie")};
+                  hidden_words(hides_.a ? "A" : "B", "either name may be")};
     } else if (by_hash) {
       told.kind = DifferenceKind::kUndecided;
       told.why = {"in B " + told.other +

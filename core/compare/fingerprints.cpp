@@ -79,7 +79,7 @@ Status FingerprintPass::judge(std::size_t tensor) const {
   const TensorTiling judged = judge_tiling(checkpoint_, id);
   if (judged.tiling == Tiling::kExact) return {};
   return fail(ErrorKind::kDamaged, judged.defects.missing != 0
-                                       ? "elements of it lie in no tile"
+                                       ? "elements of it are in no chunk"
                                        : "its tiles do not hold each element once");
 }
 

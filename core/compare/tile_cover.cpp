@@ -35,7 +35,7 @@ std::optional<Error> tile_outside(const Checkpoint& checkpoint, TensorId tensor)
     if (is_inside(offsets, sizes, shape)) continue;
     return Error{ErrorKind::kDamaged,
                  "the tile at " + to_text(offsets) + " of sizes " + to_text(sizes) +
-                     " does not lie inside the shape " + to_text(shape),
+                     " is not inside the shape " + to_text(shape),
                  Place{.file = {}, .tensor = std::string(checkpoint.fqn(tensor))}};
   }
   return std::nullopt;

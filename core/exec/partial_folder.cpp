@@ -54,7 +54,7 @@ std::string layout_hash(const LaidOut& laid_out) {
 
 tl::unexpected<Error> another_run(const std::string& what) {
   return fail(ErrorKind::kDamaged, "what was begun there is another run: " + what, {kJournalFile},
-              "take it away with `resume --roll-back`, and begin anew");
+              "take it away with `resume --roll-back`, and begin from scratch");
 }
 
 using FilesByPath = std::map<std::string_view, const Entry*>;
@@ -190,7 +190,7 @@ Status check_same_run(const JournalHeader& begun, const JournalHeader& now) {
       return fail(ErrorKind::kDamaged,
                   "has changed since the run began: what was made of it is old",
                   {begun.inputs[i].folder + "/" + file.path},
-                  "take it away with `resume --roll-back`, and begin anew");
+                  "take it away with `resume --roll-back`, and begin from scratch");
     }
   }
   return {};

@@ -166,7 +166,7 @@ tl::unexpected<Error> step_error(Error error, const ChosenStep& chosen) {
   error.message = fmt::format("{} (in {}, {})", error.message, chosen.folder, chosen.why);
   if (!chosen.aside.empty()) {
     std::vector<std::string> newest(chosen.aside.rbegin(), chosen.aside.rend());
-    error.advice += fmt::format("{}Others lie here too: {}. Open one of them by its path.",
+    error.advice += fmt::format("{}Others are here too: {}. Open one of them by its path.",
                                 error.advice.empty() ? "" : " ", some_of(newest));
   }
   return tl::unexpected<Error>(std::move(error));
@@ -206,7 +206,7 @@ Finding left_aside_finding(std::vector<std::string> files) {
   Finding finding;
   finding.rule = "how-read";
   finding.severity = Severity::kInfo;
-  finding.cause = fmt::format("{} at the top of this folder {} not looked at. {} path opens {}.",
+  finding.cause = fmt::format("{} at the top of this folder {} not checked. {} path opens {}.",
                               some_of(files), files.size() == 1 ? "was" : "were",
                               files.size() == 1 ? "Its" : "A", files.size() == 1 ? "it" : "one");
   finding.subjects = std::move(files);
@@ -421,10 +421,9 @@ OpenedCheckpoint open_named_file(const std::shared_ptr<const Directory>& around,
     if (named == NamedFile::kAlone)
       return row.open(std::make_shared<OneFile>(around, name), progress);
     if (named == NamedFile::kPart)
-      return fail(
-          ErrorKind::kUnsupported,
-          fmt::format("is one data file of a checkpoint: what it holds stands in {}", row.sign),
-          {path}, "Open the folder that it lies in: " + parent);
+      return fail(ErrorKind::kUnsupported,
+                  fmt::format("is one data file of a checkpoint: what it holds is in {}", row.sign),
+                  {path}, "Open the folder that it is in: " + parent);
   }
   // Recognises a file by contents, whatever its name.
   auto alone = std::make_shared<OneFile>(around, name);

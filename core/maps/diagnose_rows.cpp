@@ -42,8 +42,8 @@ std::optional<Mistake> shifted_rows(const TwoSides& rows, std::size_t count) {
     for (std::size_t row = 0; row + shift < count; ++row) {
       if (!rows.is(here + row, of + row)) return std::nullopt;
     }
-    return fmt::format("every row stands {} too {}, and what belongs to the {} {} is nowhere",
-                       shift, of == 0 ? "late" : "early", of == 0 ? "last" : "first",
+    return fmt::format("every row is {} too {}, and what belongs to the {} {} is nowhere", shift,
+                       of == 0 ? "late" : "early", of == 0 ? "last" : "first",
                        shift == 1 ? "row" : fmt::format("{} rows", shift));
   }
   return std::nullopt;

@@ -96,7 +96,7 @@ std::string fates_line(const Certificate& certificate) {
     elements += static_cast<std::uint64_t>(std::max<std::int64_t>(tensor.lost, 0));
   }
   std::string text = plural(certificate.tensors.size(), "tensor") + ", " + human_count(moved) +
-                     " of them written anew";
+                     " of them rewritten";
   if (cast != 0) text += ", " + human_count(cast) + " rounded to another dtype";
   if (lost != 0)
     text += "; " + plural(elements, "element") + " of " + plural(lost, "tensor") + " lost";

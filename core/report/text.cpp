@@ -280,7 +280,7 @@ std::string closing(const Checkpoint& checkpoint, const CheckReport& report,
     const std::string gone = unreadable_words(unreadable_in(checkpoint, report.findings));
     if (!gone.empty()) out += "\n" + style(kRed, gone);
   } else if (report.verdict == Verdict::kUndecided) {
-    out = style(kYellow, "undecided") + ": not everything could be looked at" + depth;
+    out = style(kYellow, "undecided") + ": not everything could be checked" + depth;
   } else if (!hints.empty()) {
     out = style(kYellow, "no finding, but a hint") + ": " + some_of(hints) + depth;
   } else {
@@ -289,7 +289,7 @@ std::string closing(const Checkpoint& checkpoint, const CheckReport& report,
   out += "\n";
   if (!report.unjudged.empty())
     out += style(kQuiet,
-                 wrapped("not judged: " + printable(to_text(report.unjudged)), 0, options.width)) +
+                 wrapped("not checked: " + printable(to_text(report.unjudged)), 0, options.width)) +
            "\n";
   return out;
 }

@@ -299,7 +299,7 @@ std::string difference_to_text(const CheckpointDifference& difference, const Che
   for (const std::string& doubt : difference.doubts)
     out += "\n" + wrapped(printable(doubt), 0, width) + "\n";
   if (!difference.unjudged.empty())
-    out += wrapped("not judged: " + to_text(difference.unjudged), 0, width) + "\n";
+    out += wrapped("not checked: " + to_text(difference.unjudged), 0, width) + "\n";
   return out;
 }
 

@@ -32,10 +32,10 @@ PolicyAnswer policy_answer(std::string_view require, PolicyVerdict verdict, std:
 std::optional<PolicyAnswer> left_unopened(const Checkpoint& checkpoint, std::string_view require) {
   if (checkpoint.directory() == nullptr)
     return policy_answer(require, PolicyVerdict::kUndecided,
-                         "the folder with the data files is not there to be looked at");
+                         "the folder with the data files is not there to be checked");
   if (unopened(checkpoint).empty()) return std::nullopt;
   return policy_answer(require, PolicyVerdict::kUndecided, "file or record",
-                       " that could not be read: what lies there nobody knows",
+                       " that could not be read: what is there nobody knows",
                        unopened_subjects(checkpoint));
 }
 
@@ -59,7 +59,7 @@ PolicyAnswer judge_coverage(const Checkpoint& checkpoint, const Progress* progre
     return policy_answer(kName, PolicyVerdict::kUndecided, "there are no tensors");
   return policy_answer(kName, PolicyVerdict::kMet,
                        "every element of " + plural(checkpoint.tensor_count(), "tensor") +
-                           " lies in one tile whose bytes are there");
+                           " is in one tile whose bytes are there");
 }
 
 // Entries that are more than plain data were not examined: tensors in tuples, RNG states,

@@ -58,10 +58,10 @@ Result<verbs::BytesWindow> read_shown_bytes(const Snapshot& before, const BytesC
     auto item = tile ? checkpoint.item(*tile) : std::nullopt;
     if (item && item->file != FileId::kNone) file = checkpoint.file(item->file).path;
   }
-  if (file.empty()) return tl::unexpected<Error>(nothing("no file is looked at"));
+  if (file.empty()) return tl::unexpected<Error>(nothing("no file is read"));
   if (wanted.go == Go::kAt) return go(file, wanted.at, before.chunk);
   if (wanted.go == Go::kFind) {
-    if (now == nullptr) return tl::unexpected<Error>(nothing("no file is looked at"));
+    if (now == nullptr) return tl::unexpected<Error>(nothing("no file is read"));
     return verbs::bytes_found(checkpoint, *now, wanted.pattern, progress);
   }
   std::optional<std::uint64_t> step;

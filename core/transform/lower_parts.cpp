@@ -269,7 +269,7 @@ Status PartLowering::factor_at(const Scaling& scaling, const Extents& cell,
     change.factor_bits = constant->bits[0];
     return {};
   }
-  if (parts.size() != 1) return cannot_make_target(factors.fqn, "a factor of it lies nowhere");
+  if (parts.size() != 1) return cannot_make_target(factors.fqn, "a factor of it is nowhere");
   SHW_TRY(NewJob job, job_of_part(parts.front(), one));
   change.factor = job.source;
   change.factor_at = job.first;

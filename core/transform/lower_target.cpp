@@ -157,7 +157,7 @@ class Lowering {
     }
     if (first) return {};
     const EditedJson::Json step{{"step", "drop"}, {"tensors", gone}};
-    first.error().advice = "bring the file back; or leave what lay in it behind, with the step " +
+    first.error().advice = "bring the file back; or leave what was in it behind, with the step " +
                            step.dump(-1, ' ', false, EditedJson::Json::error_handler_t::replace);
     return first;
   }

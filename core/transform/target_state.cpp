@@ -152,7 +152,7 @@ Result<std::vector<Box>> holes_in(const TargetTensor& tensor) {
                               "repair it first: `check` says which");
   }
   auto holes = complement(boxes, tensor.shape);
-  if (!holes) return cannot_make_target(tensor.fqn, "it has more holes than can be told");
+  if (!holes) return cannot_make_target(tensor.fqn, "it has more holes than can be listed");
   return std::move(*holes);
 }
 

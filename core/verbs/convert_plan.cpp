@@ -111,7 +111,7 @@ Result<Dtype> weights_dtype(const std::string& option, const std::string& said) 
   const auto dtype = dtype_from_person(said);
   if (dtype && is_plain_float(*dtype)) return *dtype;
   return fail(ErrorKind::kUsage, option + said + " is not a dtype that weights are cast to", {},
-              "it is bf16, fp16, fp32 or fp64; 8 bits and fewer need scales beside the weights");
+              "it is bf16, fp16, fp32 or fp64; 8 bits and fewer need scales next to the weights");
 }
 
 // Scales and other companions of quantised weights.
@@ -199,7 +199,7 @@ Status strip_wrappers(std::vector<std::string>& names, std::vector<Step>& steps)
     }
   }
   if (parts.empty() && !all_in_module)
-    return fail(ErrorKind::kUsage, "no wrapper stands in any name", {},
+    return fail(ErrorKind::kUsage, "no wrapper is in any name", {},
                 "`shardwright ls` lists the names; --strip PREFIX takes off what they begin with");
   if (all_in_module) SHW_CHECK(add_rename(names, {"module\\.(.*)", "$1", true}, steps));
   for (const std::string& part : parts) SHW_CHECK(strip_part(names, part, steps));

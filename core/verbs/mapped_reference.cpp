@@ -279,9 +279,9 @@ MappedVerdict not_compared(const std::string& why) {
 std::vector<Unjudged> left_open(const MappedComparison& comparison) {
   std::vector<Unjudged> out;
   if (!comparison.reads_values)
-    out.push_back({"values and row order beside those of the reference", "--data"});
+    out.push_back({"values and row order next to those of the reference", "--data"});
   if (!comparison.unread.empty())
-    out.push_back({"values of " + some_of(comparison.unread, 2) + " beside the reference",
+    out.push_back({"values of " + some_of(comparison.unread, 2) + " next to the reference",
                    "less than 1 GiB for a tensor"});
   if (!comparison.incomplete.empty())
     out.push_back({fmt::format("values of {} ({}), of which other layers or experts are missing",
@@ -294,7 +294,7 @@ std::vector<Unjudged> left_open(const MappedComparison& comparison) {
                    "a map that has one"});
   if (const auto damaged = subjects_of(comparison, Kind::kDamaged); !damaged.empty())
     out.push_back(
-        {"values of " + some_of(damaged, 2) + " beside the reference", "both of them whole"});
+        {"values of " + some_of(damaged, 2) + " next to the reference", "both of them whole"});
   return out;
 }
 

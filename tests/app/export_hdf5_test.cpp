@@ -39,7 +39,7 @@ TEST_CASE("without HDF5 export-hdf5 says what is missing and writes nothing") {
   CHECK_FALSE(fs::exists(scratch / "x.h5"));
 }
 
-TEST_CASE("export-hdf5 writes one small file and leaves nothing beside it") {
+TEST_CASE("export-hdf5 writes one small file and leaves nothing next to it") {
   if (!shw::has_hdf5()) return;
   Scratch scratch;
   Run run = shardwright({"export-hdf5", kExported, "--out", scratch / "x.h5", "--json"});

@@ -53,7 +53,7 @@ TEST_CASE("the newest step is opened though its save did not finish, and refused
   CHECK(parsed(info.out)["error"]["file"] == ".metadata");
 }
 
-TEST_CASE("a repair of the newest step lies beside that step") {
+TEST_CASE("a repair of the newest step is next to that step") {
   const TrainingRun training;
   const Run repair = shardwright({"repair", training.run + "/@latest-complete", "--spec",
                                   kTorch + "s1_placement_not_transposed/spec.json", "--yes"});

@@ -95,7 +95,7 @@ TEST_CASE("a usage error names the verb and the option that was meant") {
       {{"check", "x", "--threads", "0"}, "--threads: Value 0 not in range", "check --help"},
       {{"check", "x", "--threads", "-3"}, "--threads: Value -3 not in range", "check --help"},
       {{"--json", "--quiet"}, "a verb is missing", "--help"},
-      {{"-q", "check", "x"}, "-q stands before the verb", "shardwright check -q"},
+      {{"-q", "check", "x"}, "-q comes before the verb", "shardwright check -q"},
   };
   for (const Row& row : rows) {
     Run run = shardwright(row.arguments);
@@ -237,7 +237,7 @@ TEST_CASE("command line: several checkpoints are checked one after the other") {
   CHECK(shardwright({"check", sound, "/no/such/checkpoint"}).code == 4);
 }
 
-TEST_CASE("command line: findings of a rule that is ignored are counted as not judged") {
+TEST_CASE("command line: findings of a rule that is ignored are counted as not checked") {
   Run run = shardwright(
       {"check", step(), "--spec", spec(), "--ignore", "placement-axis-moved", "--json"});
   CHECK(run.code == 0);
@@ -277,7 +277,7 @@ TEST_CASE("command line: show prints an entry that is not a tensor") {
   CHECK(parsed(shardwright({"show", checkpoint, fqn, "--json"}).out)["fqn"] == fqn);
 }
 
-TEST_CASE("command line: every verb stands in one group of the help") {
+TEST_CASE("command line: every verb is in one group of the help") {
   const std::string help = shardwright({"--help"}).out;
   for (const char* verb :
        {"info",   "ls",     "show",        "map",    "stats",   "hash",       "check",  "explain",
@@ -303,7 +303,7 @@ TEST_CASE("a checkpoint that is not there is an I/O error, said as text or as JS
   CHECK(error.contains("offset"));
 }
 
-TEST_CASE("metadata that is cut off is named from where the person stands, with the byte") {
+TEST_CASE("metadata that is cut off is named from where the person is, with the byte") {
   Scratch scratch;
   std::filesystem::create_directories(scratch / "step_1");
   std::filesystem::copy(step() + "/.metadata", scratch / "step_1/.metadata");

@@ -92,7 +92,7 @@ def repairs(folder, spec, scratch):
         alone = ask("verify", ["verify", out], (0, 1, 2))
         beside = ask("verify", ["verify", out, "--against", folder], (0, 1, 2))
         if alone["verdict"] != beside["verdict"]:
-            problems.append(f"{folder}: {alone} is, beside its source, {beside}")
+            problems.append(f"{folder}: {alone} is, next to its source, {beside}")
         ask("repair", ["resume", out])  # complete already
         ask("error", ["resume", "--roll-back", out], (3,))
         for name, kind in (("certificate", "certificate"), ("lost", "lost")):
@@ -237,7 +237,7 @@ def others():
 
 
 def strictness():
-    """A schema that lets everything through would pass all that stands above."""
+    """A schema that lets everything through would pass all that is above."""
     for kind, answer in examples.items():
         for key in answer:
             required = key in schema["$defs"][kind]["required"]

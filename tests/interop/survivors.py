@@ -10,7 +10,7 @@ From failures.md, corrected by its section 0.7, for every tensor whose saved siz
     [t*R/T + q, +q) of the same _w; the whole _v is lost.
   - exp_avg and exp_avg_sq are kept only where both are known: one without the other is no state.
 
-Every derived box is compared with the fixture's truth, so the derivation is itself judged.
+Every derived box is compared with the fixture's truth, so the derivation is itself checked.
 """
 
 import io

@@ -155,7 +155,7 @@ def must_prove(folder, *arguments):
 
 
 def optimizer_finds_its_states(checks, scratch):
-    """By whole numbers: states under their text are passed over without a word."""
+    """By whole numbers: states under their text are passed over without an error."""
     torch.manual_seed(3)
     model = torch.nn.Linear(3, 2)
     optimizer = torch.optim.Adam(model.parameters())
@@ -224,7 +224,7 @@ def nothing_is_something(checks, scratch):
 
 
 def what_is_gone_is_given_up(checks, other, scratch, flipped):
-    """A rank's file is lost or cut off: torch reads the rest, and what stands in for its tiles."""
+    """A rank's file is lost or cut off: torch reads the rest, and what replaces its tiles."""
     for number, (what, lose) in enumerate((
             ("not there", lambda file: file.unlink()),
             ("cut off before its first byte", lambda file: os.truncate(file, 0)))):

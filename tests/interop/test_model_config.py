@@ -1,4 +1,4 @@
-"""config.json beside its weights: transformers says what contradicts it, and so does check.
+"""config.json next to its weights: transformers says what contradicts it, and so does check.
 
 Tiny models as save_pretrained leaves them have no finding; of each number of their config.json that
 is changed check says no more than transformers does when it loads the folder.

@@ -346,7 +346,7 @@ def healthy(checks, scratch):
 def run(checks, other, scratch):
     for cases in (transposed, renumbered, reordered, others):
         for case in cases():
-            with checks.that(f"{case.name} can be written and judged"):
+            with checks.that(f"{case.name} can be written and checked"):
                 run_case(checks, case, scratch, other)
     in_place(checks, scratch)
     healthy(checks, scratch)

@@ -148,7 +148,7 @@ TEST_CASE("the settings say where they are kept, and why a file was not taken") 
   for (const std::string& fault : driver.text_faults()) FAIL_CHECK(fault);
 }
 
-TEST_CASE("settings are written beside the frames, once they have settled") {
+TEST_CASE("settings are written next to the frames, once they have settled") {
   TemporaryFolder folder;
   std::string file = folder / "config/shardwright/desk.json";
   verbs::UiSettings settings;

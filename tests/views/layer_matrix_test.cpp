@@ -108,7 +108,7 @@ TEST_CASE("files: a missing file comes first with the tiles that it lost") {
   CHECK_FALSE(damaged_ranks_text(digest->mesh->shares, 0).empty());
 }
 
-TEST_CASE("matrix: a norm that differs from its kind's median stands out, and zeros are counted") {
+TEST_CASE("matrix: a norm that differs from its kind's median is out, and zeros are counted") {
   auto snapshot = std::make_shared<Snapshot>(*make::many_tensors(4000));
   auto numbers = std::make_shared<verbs::CheckpointNumbers>();
   numbers->tensors.resize(snapshot->checkpoint->tensor_count(), {true, 100, 0, 0, 25, 4});

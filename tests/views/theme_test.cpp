@@ -30,7 +30,7 @@ std::vector<Rgba> colours_of(MeshGrid grid, const TilePalette& palette) {
 
 }  // namespace
 
-TEST_CASE("every text token reaches 4.5 to 1 on what it stands on in each theme") {
+TEST_CASE("every text token reaches 4.5 to 1 on what it is on in each theme") {
   for (verbs::UiTheme name : verbs::kUiThemes) {
     CAPTURE(verbs::name(name));
     const Theme& t = theme_of(name);

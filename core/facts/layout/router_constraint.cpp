@@ -264,7 +264,7 @@ Answer decide(const CheckInput& input, const std::vector<ShortExperts>& all,
     cut_into = parts->count;
     if (parts->count > 1 && parts->dim == 0)
       return {{},
-              "FSDP cut the rows that the expert ranks stack: whether all parts of one expert lie "
+              "FSDP cut the rows that the expert ranks stack: whether all parts of one expert are "
               "side by side or those of all experts take turns is the loader's choice, which only "
               "a spec (--spec) tells"};
   }

@@ -70,7 +70,7 @@ void judge_cover(const Checkpoint& checkpoint, TensorId tensor, TensorStatistics
       if (!told.error)
         told.error = Error{ErrorKind::kDamaged,
                            "the tile at " + to_text(offsets) + " of sizes " + to_text(sizes) +
-                               " does not lie inside the shape " + to_text(told.shape),
+                               " is not inside the shape " + to_text(told.shape),
                            {.file = {}, .tensor = told.fqn}};
     }
     ++at;

@@ -110,7 +110,7 @@ Finding without_metadata(const std::string& path) {
 Finding without_groups(const std::string& path, const std::string& groups) {
   Finding finding = bad_record(
       groups, fmt::format("{} is not there: {} says that the optimizer's groups (learning rates, "
-                          "and which state is whose) lie in it, and a load stops there.",
+                          "and which state is whose) are in it, and a load stops there.",
                           groups, path));
   finding.subjects.push_back(path);
   return finding;
@@ -212,8 +212,8 @@ Finding without_its_files(const Directory& directory, const IndexNames& names,
                           const std::string& index, const WeightMap& map) {
   const bool is_passed = is_passed_over(directory, names, index);
   Finding finding = bad_record(
-      index, fmt::format("The index names {}, and nothing of that lies here: {}. All files were "
-                         "read without the index.",
+      index, fmt::format("The index names {}, and nothing of that is here: {}. All files were read "
+                         "without the index.",
                          some_of(files_of(map)),
                          is_passed ? fmt::format("transformers loads {} without a look at the "
                                                  "index, and readers that go by the index stop",
@@ -230,10 +230,10 @@ void check_passed_over(CheckpointBuilder& builder, const IndexNames& names,
   std::erase(others, single);
   if (!is_passed_over(directory, names, index) || others.empty()) return;
   Finding finding = bad_record(
-      single, fmt::format("{} lies beside {}: transformers loads that one file and never opens the "
-                          "index, and readers that go by the index load {}. Here the index was "
-                          "followed.",
-                          single, index, some_of(others)));
+      single,
+      fmt::format("{} is next to {}: transformers loads that one file and never opens the index, "
+                  "and readers that go by the index load {}. Here the index was followed.",
+                  single, index, some_of(others)));
   finding.severity = Severity::kWarning;
   finding.evidence = {{"index", index}, {"transformers_loads", single}};
   finding.subjects.push_back(index);

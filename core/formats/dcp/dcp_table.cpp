@@ -82,12 +82,12 @@ std::optional<Error> unfinished_save(std::span<const Entry> entries) {
   });
   if (is_of_paddle) return std::nullopt;
   if (any([](const Entry& entry) { return entry.path.ends_with(".distcp"); }))
-    return Error{ErrorKind::kDamaged,
-                 "has data files (.distcp) but no .metadata",
-                 {std::string(kDcpMetadataName)},
-                 "The save did not finish, or .metadata lies on another node: rank 0 writes it "
-                 "last, on its own disk. The metadata of an earlier step of the same run "
-                 "describes the same layout."};
+    return Error{
+        ErrorKind::kDamaged,
+        "has data files (.distcp) but no .metadata",
+        {std::string(kDcpMetadataName)},
+        "The save did not finish, or .metadata is on another node: rank 0 writes it last, on its "
+        "own disk. The metadata of an earlier step of the same run describes the same layout."};
   return std::nullopt;
 }
 

@@ -63,7 +63,7 @@ bool note_marker(const Directory& directory, bool has_common, CheckpointBuilder&
   if (!backend->empty() && *backend != "torch_dist")
     note(kMegatronMarker, Severity::kError,
          "metadata.json names the backend \"" + backend->substr(0, 40) +
-             "\", and what lies here is torch_dist: Megatron loads by that name.",
+             "\", and what is here is torch_dist: Megatron loads by that name.",
          builder);
   return !backend->empty();
 }

@@ -116,7 +116,7 @@ Result<ZeroTensor> ZeroFile::tensor(NodeId node) const {
   const ZipEntry* record = zip_.find_storage(pickled.storage_key);
   if (record->deflated)
     return fail(ErrorKind::kUnsupported,
-                "lies in a record that is compressed, as torch.save never writes it",
+                "is in a record that is compressed, as torch.save never writes it",
                 {path_, header.payload_offset});
   ZeroTensor out;
   out.dtype = header.dtype;

@@ -61,7 +61,7 @@ class FlaxWalk {
                   {source_.name(), head.at});
     SHW_CHECK(map(head, "", 0));
     if (in_.left() != 0)
-      return in_.damaged(in_.at(), fmt::format("has {} bytes behind its tree", in_.left()));
+      return in_.damaged(in_.at(), fmt::format("has {} bytes after its tree", in_.left()));
     return std::move(tree_);
   }
 

@@ -117,7 +117,7 @@ Result<OpenItem> open_tile(const Checkpoint& checkpoint, ChunkId chunk, ItemRang
   auto needed = storage_needed(header.sizes, header.strides, 0);
   auto bytes = needed ? checked_mul(static_cast<std::uint64_t>(*needed), element) : std::nullopt;
   if (!bytes)
-    return fail(ErrorKind::kDamaged, "has sizes or strides that cannot be",
+    return fail(ErrorKind::kDamaged, "has impossible sizes or strides",
                 {range.source->name(), range.offset});
   header.payload_length = *bytes;
   item.source = range.source;

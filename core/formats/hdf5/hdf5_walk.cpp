@@ -114,7 +114,7 @@ void Hdf5Walker::read_object(const std::string& path, std::uint64_t address) {
     // Ends beyond the file itself are reported with its length.
     const std::uint64_t end = std::min(objects.size(), objects.end_of_file());
     if (array && (objects.begin() != 0 || end < objects.size()) && exceeds_file(*array, end))
-      array = fail(ErrorKind::kDamaged, "its elements are to lie past the end of the HDF5 file",
+      array = fail(ErrorKind::kDamaged, "its elements are expected past the end of the HDF5 file",
                    {{}, objects.begin() + end});
     if (array) own(path, *array);
     if (array) move_behind(*array, objects.begin());
@@ -157,7 +157,7 @@ void Hdf5Walker::find_overlaps() {
       found.overlaps.emplace_back(
           names[*who],
           Error{ErrorKind::kDamaged,
-                fmt::format("elements are said to lie where {} {}", what, other ? "do" : "does"),
+                fmt::format("elements are said to be where {} {}", what, other ? "do" : "does"),
                 {{}, objects.begin() + one.run.begin}});
     }
     if (reach == nullptr || one.run.end > reach->run.end) reach = &one;
@@ -172,7 +172,7 @@ void Hdf5Walker::visit_group(const std::string& path, std::uint64_t address, std
   }
   if (level > kMostGroups || path.size() > kLongestHdf5Path) {
     found.lost_groups.emplace_back(path,
-                                   Error{ErrorKind::kDamaged, "groups lie too deep in each other"});
+                                   Error{ErrorKind::kDamaged, "groups are too deep in each other"});
     return;
   }
   way.insert(address);

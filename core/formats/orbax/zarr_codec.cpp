@@ -86,11 +86,11 @@ Result<ItemRange> checked_range(ItemRange range) {
   }
   SHW_TRY(Bytes tail, read_bytes(*range.source, range.offset + range.length, kChecksum));
   if (load_little<std::uint32_t>(tail) == actual) return range;
-  return fail(ErrorKind::kDamaged,
-              fmt::format("does not match its checksum: {:08x} stands there, {:08x} is what its "
-                          "bytes make",
-                          load_little<std::uint32_t>(tail), actual),
-              {range.source->name(), range.offset});
+  return fail(
+      ErrorKind::kDamaged,
+      fmt::format("does not match its checksum: {:08x} is there, {:08x} is what its bytes make",
+                  load_little<std::uint32_t>(tail), actual),
+      {range.source->name(), range.offset});
 }
 
 Result<OpenItem> open_zarr_chunk(const Checkpoint& checkpoint, ChunkId chunk, ItemRange range,

@@ -192,13 +192,13 @@ Finding unowned_bytes(const SafetensorsFile& file, const SafetensorsProblem& pro
       "{} has {} bytes that belong to no tensor, from byte {} on: {}. safetensors refuses such a "
       "file; every tensor that its header names is there, and was read.",
       file.path, human_count(problem.unowned), human_count(problem.at),
-      problem.tensor.empty() ? "an upload or a copy put more behind the last tensor"
-                             : fmt::format("they lie before {}", problem.tensor));
+      problem.tensor.empty() ? "an upload or a copy put more after the last tensor"
+                             : fmt::format("they are before {}", problem.tensor));
   finding.evidence = {{"offset", static_cast<std::int64_t>(problem.at)},
                       {"bytes", static_cast<std::int64_t>(problem.unowned)}};
   finding.remedy =
       Remedy{"rewrite-metadata", true,
-             "Write the file anew without those bytes. Every tensor keeps its own bytes."};
+             "Rewrite the file without those bytes. Every tensor keeps its own bytes."};
   return finding;
 }
 
@@ -225,10 +225,9 @@ void add_repeated(CheckpointBuilder& builder, const SafetensorsFile& file) {
   const std::vector<std::string>& names = file.header.repeated;
   if (names.empty()) return;
   Finding finding = bad_record(
-      file.path,
-      fmt::format("The header of {} says {} more than once: safetensors takes the last one, and so "
-                  "was done here; what stood there before is not to be had.",
-                  file.path, some_of(names)));
+      file.path, fmt::format("The header of {} says {} more than once: safetensors takes the last "
+                             "one, and so was done here; what was there before is not to be had.",
+                             file.path, some_of(names)));
   finding.severity = Severity::kWarning;
   finding.evidence = {{"names", static_cast<std::int64_t>(names.size())}};
   builder.add_finding(std::move(finding));

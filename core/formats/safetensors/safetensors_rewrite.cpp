@@ -183,8 +183,7 @@ Result<SafetensorsLayout> lay_out_anew(const ByteSource& source, const Safetenso
   SHW_TRY(SafetensorsHeader header, read_safetensors_header(source));
   for (const SafetensorsProblem& problem : header.problems) {
     if (problem.is_unowned) continue;  // such bytes are not copied
-    return fail(ErrorKind::kUnsupported,
-                "is damaged and cannot be written anew: " + problem.message,
+    return fail(ErrorKind::kUnsupported, "is damaged and cannot be rewritten: " + problem.message,
                 {source.name(), problem.at, problem.tensor});
   }
   SHW_TRY(OrderedJson json, read_json(source, header));

@@ -106,9 +106,9 @@ class ParallelOpening {
                     [&](const RankPiece& other) { return other.rank == piece.rank; });
     if (!is_twice) return known->second.push_back(std::move(piece));
     builder_.add_finding(bad_record(
-        name, fmt::format("{} lies in two files of rank {}; {} is the second, and the first was "
-                          "read.",
-                          name, piece.rank, path)));
+        name,
+        fmt::format("{} is in two files of rank {}; {} is the second, and the first was read.",
+                    name, piece.rank, path)));
   }
 
   void add_problems(const std::string& path, const SafetensorsHeader& header) {

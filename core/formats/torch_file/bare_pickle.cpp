@@ -221,7 +221,7 @@ class BarePickleOpening {
   void note_end() {
     if (tree_.end() >= pickle_.bytes.size()) return;
     builder_.add_finding(not_examined_finding(
-        {path_}, fmt::format("{} has {} bytes behind its first pickle, which were not looked at: "
+        {path_}, fmt::format("{} has {} bytes after its first pickle, which were not read: "
                              "pickle.load takes one pickle at a time.",
                              path_, human_count(pickle_.bytes.size() - tree_.end()))));
   }

@@ -56,11 +56,11 @@ Error not_free(const RemotePlace& place, bool has_note) {
             {place.shown},
             "`shardwright upload FOLDER " + place.shown +
                 "` goes on with it from the folder that it was sent from. Or name a prefix below "
-                "which nothing lies."};
+                "which nothing is."};
   return {ErrorKind::kUsage,
           "holds objects already: nothing is written over",
           {place.shown},
-          "Name a prefix below which nothing lies."};
+          "Name a prefix below which nothing is."};
 }
 
 // The listing also tells `access` the bucket's region, before anything is sent.
@@ -149,7 +149,7 @@ class BucketUpload {
       if (found == ours.end() || found->second != size)
         return fail(ErrorKind::kUsage, "is in the bucket, and is no file that this upload sends",
                     {key.substr(above_.size())},
-                    "Delete it there, or name a prefix below which nothing lies.");
+                    "Delete it there, or name a prefix below which nothing is.");
     }
     return {};
   }

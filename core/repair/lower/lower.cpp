@@ -53,7 +53,7 @@ Status check_piece(const Checkpoint& checkpoint, const PlannedTensor& planned, c
     return cannot_lower(checkpoint, planned.tensor, "a chunk it needs has no item");
   if (!is_plain_box(piece.source.offsets, piece.source.sizes, ndim) || piece.at.size() != ndim ||
       !is_inside(piece.source.offsets, piece.source.sizes, checkpoint.sizes(piece.chunk))) {
-    return cannot_lower(checkpoint, planned.tensor, "a piece lies outside the chunk it comes from");
+    return cannot_lower(checkpoint, planned.tensor, "a piece is outside the chunk it comes from");
   }
   if (!is_order_of_dims(piece.permutation, ndim))
     return cannot_lower(checkpoint, planned.tensor, "a piece has an order of dims that is none");
@@ -90,7 +90,7 @@ Status collect_kept(const Checkpoint& checkpoint, const PlannedTensor& planned,
   }
   auto add = [&](const Extents& at, const Extents& sizes) -> Status {
     if (!is_inside(at, sizes, chunk.box.sizes))
-      return cannot_lower(checkpoint, planned.tensor, "a piece lies outside its new chunk");
+      return cannot_lower(checkpoint, planned.tensor, "a piece is outside its new chunk");
     kept.push_back(moved(Box{at, sizes}, chunk.box.offsets));
     return {};
   };

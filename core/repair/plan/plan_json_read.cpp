@@ -397,8 +397,8 @@ Status check_version(EditedJson& in, const Json& json, const std::string& source
   if (!in.ok() || (!is_old && version == kPlanVersion)) return {};
   return fail(ErrorKind::kUnsupported,
               "is a plan of another version of shardwright, which this one does not read", {source},
-              "make it anew with `shardwright plan CHECKPOINT --json`; in a list of steps that you "
-              "wrote yourself, leave out \"plan\"");
+              "make it again with `shardwright plan CHECKPOINT --json`; in a list of steps that "
+              "you wrote yourself, leave out \"plan\"");
 }
 
 // Reads everything that needs no checkpoint.

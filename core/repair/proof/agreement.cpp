@@ -169,8 +169,7 @@ Status compare_files(const Certificate& certificate, const Checkpoint& checkpoin
     files.erase(at);
   }
   for (const auto& [path, file] : files) {
-    found.unknown.push_back(std::string(path) +
-                            ": lies there, and the certificate does not name it");
+    found.unknown.push_back(std::string(path) + ": is there, and the certificate does not name it");
   }
   return {};
 }

@@ -220,7 +220,7 @@ Result<Certificate> certificate_from_json(std::string_view json, const std::stri
     return cancelled_error();
   }
   if (parsed.is_discarded()) return damaged("it is no JSON");
-  if (!keys.unique()) return damaged("a key stands there twice");
+  if (!keys.unique()) return damaged("a key is there twice");
   std::string schema;
   if (!read(member(parsed, "schema"), schema)) return damaged("\"schema\" is missing");
   if (!is_readable_schema(schema))

@@ -251,7 +251,7 @@ void end_source_run(const Certificate& certificate, const Checkpoint& checkpoint
     for (const std::string& other : run.expected.others) sources += " or " + other;
     add_reasons(report, VerifyReport::Outcome::kBroken,
                 {"the result has every byte that was certified, so that " + sources +
-                 " is not, or no more, what it was made of, or the certificate was made anew"});
+                 " is not, or no more, what it was made of, or the certificate was recreated"});
   }
   add_reasons(report, VerifyReport::Outcome::kUndecided, unknown);
   if (report.outcome != VerifyReport::Outcome::kProved) return;
@@ -376,7 +376,7 @@ Result<VerifyReport> verify_repair(const Checkpoint& checkpoint, Progress* progr
                                    std::shared_ptr<const Checkpoint> source, Team* team,
                                    std::uint64_t memory) {
   if (checkpoint.directory() == nullptr)
-    return fail(ErrorKind::kUsage, "the checkpoint lies in no directory");
+    return fail(ErrorKind::kUsage, "the checkpoint has no directory");
   const Directory& directory = *checkpoint.directory();
   VerifyReport report;
   if (directory.stat(kCertificateFile).kind != EntryKind::kFile) {

@@ -90,7 +90,7 @@ Result<Certificate> certify_in_place(const TargetState& all, const TargetRun& ru
 Result<PreparedRun> prepare_run(const TargetState& all, const TargetRun& wanted,
                                 Progress* progress) {
   if (all.source().directory() == nullptr)
-    return fail(ErrorKind::kUsage, "the checkpoint lies in no directory");
+    return fail(ErrorKind::kUsage, "the checkpoint has no directory");
   SHW_TRY(LoweredTarget lowered, lower_target(all, wanted.form, progress));
   PreparedRun prepared;
   FolderRun& run = prepared.run;

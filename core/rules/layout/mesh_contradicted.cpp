@@ -55,7 +55,7 @@ std::string subject_text(const Checkpoint& c, const std::vector<TensorId>& tenso
 // The consequence if the spec's order is not that of the saver.
 const char* consequence_text(bool is_used) {
   return is_used ? "the mesh of the spec has its axes in another order than the one that saved, so "
-                   "ranks were counted as these tensors lie. A spec that lists the axes in that "
+                   "ranks were counted as these tensors are. A spec that lists the axes in that "
                    "order, or --mesh, says the same."
                  : "the mesh of the spec has its axes in another order than the one that saved, "
                    "so nothing was placed by it. --mesh names the one that saved.";
@@ -84,7 +84,7 @@ Finding given_mesh_finding(const CheckInput& input, const OrderContradicted& fou
   return rank_order_finding(
       input, found, found.instead,
       found.is_disputed
-          ? "other tensors lie the other way round, so neither of the two orders was used."
+          ? "other tensors are the other way round, so neither of the two orders was used."
           : "the mesh that was named (--mesh) is not the one that saved this checkpoint, so it was "
             "not used.");
 }
@@ -279,15 +279,12 @@ const Rule kMeshContradicted = {
     .teaches =
         "Which rank holds which part follows from the device mesh, and where no file says it, a "
         "person can (--mesh dp=4,tp=2). This mesh has fewer ranks than wrote the checkpoint, or it "
-        "predicts other tiles than those that lie there, or tensors lie as the spec says only "
-        "where "
-        "its axes count the ranks in another order. A mesh that the spec contradicts for one "
-        "tensor is "
-        "not used for any: a repair by it would put other ranks' rows in place. The tensors that "
-        "it names "
-        "say which order fits; the desktop's mesh panel and the writers of the tiles show which "
-        "meshes would. Where it is the spec's axes that stand in another order, and all tensors "
-        "that tell agree on one, ranks are counted by that.",
+        "predicts other tiles than those that are there, or tensors are as the spec says only "
+        "where its axes count the ranks in another order. A mesh that the spec contradicts for one "
+        "tensor is not used for any: a repair by it would put other ranks' rows in place. The "
+        "tensors that it names say which order fits; the desktop's mesh panel and the writers of "
+        "the tiles show which meshes would. Where it is the spec's axes that are in another order, "
+        "and all tensors that tell agree on one, ranks are counted by that.",
     .lesson = {.drawing = R"(
   --mesh dp=4              │ 0 │ 1 │ 2 │ 3 │
   files                    │ 0 │ 1 │ 2 │ 3 │ 4 │ 5 │ ... │ 63 │

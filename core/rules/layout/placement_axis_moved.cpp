@@ -203,7 +203,7 @@ std::string cause_on_disk(const MoveGroup& group, const Evidence& evidence) {
   bool all_deduced = group.deduced == group.tensors.size();
   std::string than = " as long as expected";
   if (all_deduced)
-    than = " as long as the tensors beside it say" +
+    than = " as long as the tensors next to it say" +
            (evidence.hidden
                 ? fmt::format(" ({} has {})", evidence.hidden->said_by, evidence.hidden->size)
                 : std::string());
@@ -231,7 +231,7 @@ Remedy remedy_of(const Checkpoint& checkpoint, const MoveGroup& group) {
                   [&](const Moved& moved) { return is_consolidated(checkpoint, moved.tensor); });
   if (consolidated) {
     return {"retile", true,
-            "Nothing is lost: the files are written anew, with the bytes of " +
+            "Nothing is lost: the files are rewritten, with the bytes of " +
                 plural(group.tensors.size(), "tensor") + " in their true order."};
   }
   return {"relabel", true,
@@ -331,7 +331,7 @@ const Rule kPlacementAxisMoved = {
         "every tile holds the right bytes under the wrong offsets. The number of elements is "
         "right, the tiles cover everything, so nothing complains until a loader that knows the "
         "true shape refuses it. The repair gives the tiles their true offsets; no tensor byte "
-        "moves. Where the tensors beside it show that the checkpoint is right and the request is "
+        "moves. Where the tensors next to it show that the checkpoint is right and the request is "
         "wrong, there is nothing to repair on disk: the loader needs the fix.",
     .lesson = {.drawing = R"(
   saved as [6, 2]          expected [3, 4]

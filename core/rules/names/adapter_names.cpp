@@ -159,7 +159,7 @@ void report_halves(const Facts& facts, const Adapter& adapter, std::vector<Findi
   if (halves.size() <= whole) return;
   findings.push_back(adapter_finding(
       fmt::format("{} of {} of the adapter have one LoRA matrix of two ({}). PEFT starts the other "
-                  "anew, so that what was learned is lost without an error.",
+                  "from scratch, so that what was learned is lost without an error.",
                   human_count(halves.size()), plural(adapter.modules.size(), "module"),
                   some_of(halves)),
       halves, halves));
@@ -320,7 +320,7 @@ void report_magnitudes(const Facts& facts, const Adapter& adapter, std::vector<F
   if (lacks && !without.empty())
     findings.push_back(adapter_finding(
         fmt::format("{} of {} lack DoRA's magnitude vector (lora_magnitude_vector): PEFT starts it "
-                    "anew from the base weights.",
+                    "from scratch from the base weights.",
                     human_count(without.size()), plural(adapter.modules.size(), "module")),
         without, without));
   if (!with.empty() && !adapter.config.use_dora)
@@ -417,13 +417,13 @@ const Rule kAdapterContradicts = {
     .title = "An adapter and its adapter_config.json contradict each other",
     .teaches =
         "PEFT makes an adapter's modules by adapter_config.json: which modules (target_modules), "
-        "of which rank (r, rank_pattern), with which whole modules beside (modules_to_save). Then "
-        "it loads the tensors by their names. A tensor that fits no module is left out with a "
-        "line in the log, and a module that gets no tensor stays as if it was never trained. Whole "
-        "weights of layers that no list names are written over the base's own. Names "
-        "have to begin with `base_model.model.` once and must not have the adapter's own name "
-        "(`default`) in them. The repair sets names right; a rank or a list is mended in the "
-        "config, by who knows what was trained.",
+        "of which rank (r, rank_pattern), with which whole modules besides (modules_to_save). Then "
+        "it loads the tensors by their names. A tensor that fits no module is left out with a line "
+        "in the log, and a module that gets no tensor stays as if it was never trained. Whole "
+        "weights of layers that no list names are written over the base's own. Names have to begin "
+        "with `base_model.model.` once and must not have the adapter's own name (`default`) in "
+        "them. The repair sets names right; a rank or a list is mended in the config, by who knows "
+        "what was trained.",
     .lesson = {.drawing = R"(
   adapter_config.json        adapter_model.safetensors
   r: 8                       q_proj.lora_A.weight  [8, 4096]

@@ -178,7 +178,7 @@ void find_empty_tensors(const Facts& facts, std::vector<Finding>& findings) {
                   plural(c.tensor_count(), "tensor"), empty.size() == 1 ? "is" : "are",
                   to_text(c.shape(*c.find(empty.front()))), some_of(empty));
   cause +=
-      " Their elements lay on other ranks (ZeRO-3, FSDP) and were not gathered before the save.";
+      " Their elements were on other ranks (ZeRO-3, FSDP) and were not gathered before the save.";
   cause += all ? " Nothing that was trained is in the file."
                : " A loader stops at the shape, or leaves these weights at random values.";
   Finding finding = nothing_finding(std::move(cause));

@@ -195,7 +195,7 @@ void report_unlike_siblings(QuantCheck& check, const QuantFamily& family, std::s
       const std::int64_t expected = weight[axis] / *step + (weight[axis] % *step != 0 ? 1 : 0);
       if (shape[axis] == expected) continue;
       subjects.push_back(check.fqn(*pair.beside[k]));
-      details.push_back(fmt::format("{} {} beside {}, {} along axis {} expected", subjects.back(),
+      details.push_back(fmt::format("{} {} next to {}, {} along axis {} expected", subjects.back(),
                                     to_text(shape), to_text(weight), expected, axis));
     }
   }
@@ -236,7 +236,7 @@ void report_orphans(QuantCheck& check, const QuantFamily& family) {
                              some_of(gone)),
                  gone, gone);
   if (!left.empty())
-    check.report(fmt::format("{} {} not quantised any more and still {} the scale beside {}: {}. "
+    check.report(fmt::format("{} {} not quantised any more and still {} the scale next to {}: {}. "
                              "A loader that finds the scale multiplies with it once more.",
                              plural(floats.size(), "weight"), floats.size() == 1 ? "is" : "are",
                              floats.size() == 1 ? "has" : "have",
@@ -367,8 +367,8 @@ const Rule kQuantisedPairs = {
         "own names (FP8, GPTQ, AWQ, bitsandbytes, compressed-tensors, MXFP4, NVFP4, MLX), and a "
         "loader looks for exactly those. A tool that requantises a part, renames modules or drops "
         "what it does not know leaves weights without their scale, scales under another name, or "
-        "scales beside weights that are floats again. The shapes follow from the weight and the "
-        "block or group size in config.json; with --data the scales' values are looked at too.",
+        "scales next to weights that are floats again. The shapes follow from the weight and the "
+        "block or group size in config.json; with --data the scales' values are read too.",
     .lesson = {.drawing = R"(
   q_proj.weight     F8 [64, 64]     q_proj.weight_scale        not asked for
   up_proj.weight    F8 [160, 64]    up_proj.weight_scale_inv   [5, 2] blocks

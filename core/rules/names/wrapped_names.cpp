@@ -248,7 +248,7 @@ bool report_unmerged(const Facts& facts, const std::vector<TensorId>& tensors,
     report_wrapped(facts, words, std::move(names), c.tensor_count(), findings);
     return true;
   }
-  words += fmt::format(", with {} of an adapter beside", plural(adapters, "tensor"));
+  words += fmt::format(", with {} of an adapter next to them", plural(adapters, "tensor"));
   report_wrapped(facts, words, std::move(names), c.tensor_count(), findings);
   Finding& finding = findings.back();
   finding.diagnoses.clear();
@@ -282,13 +282,12 @@ bool report_config_prefix(const Facts& facts, const std::vector<TensorId>& tenso
   const bool is_lost = prefix->found.empty();
   if (is_lost)
     words +=
-        fmt::format("they lack `{}`, and the head beside them says that this is the whole model",
+        fmt::format("they lack `{}`, and the head next to them says that this is the whole model",
                     prefix->expected);
   else
-    words += prefix->expected.empty()
-                 ? fmt::format("`{}` is put before them", prefix->found)
-                 : fmt::format("its layers stand behind `{}`, here behind `{}`", prefix->expected,
-                               prefix->found);
+    words += prefix->expected.empty() ? fmt::format("`{}` is put before them", prefix->found)
+                                      : fmt::format("its layers are under `{}`, here under `{}`",
+                                                    prefix->expected, prefix->found);
   std::string loaders;
   if (is_lost)
     loaders = fmt::format(
@@ -352,7 +351,7 @@ void find_wrapped_names(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kWrappedNames = {
     .id = "wrapped-names",
     .depth = Depth::kMetadata,
-    .title = "A wrapper's prefix stands in the names",
+    .title = "A wrapper's prefix is in the names",
     .teaches =
         "torch.compile, DDP, FSDP, activation checkpointing and PEFT wrap a model, and each puts a "
         "part of its own into the names of its tensors. A state dict that is taken from the "

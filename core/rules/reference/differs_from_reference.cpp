@@ -250,24 +250,22 @@ const Rule kDiffersFromReference = {
     .title = "Other bytes than in the reference",
     .teaches =
         "Another step of the same training holds other numbers in nearly every tensor: that is no "
-        "defect, and is only said. Beside a copy of the same step nearly every tensor is equal to "
-        "the bit, and one that is not was damaged or changed on one of the two sides: a warning. "
-        "At least three tensors must agree for each one that differs, and two for a single one. "
-        "The comparison with --against also looks for equal blocks in another order; between "
-        "steps only rows and tiles that are like another place than their own are reported, by "
-        "correlation. Several matrices that have nothing in common with the reference's, beside "
-        "others "
-        "that are equal to the bit, are a warning. So is any difference from a reference that is "
-        "computed (BASE/@merged=ADAPTER) beyond rounding.",
+        "defect, and is only said. Compared with a copy of the same step nearly every tensor is "
+        "equal to the bit, and one that is not was damaged or changed on one of the two sides: a "
+        "warning. At least three tensors must agree for each one that differs, and two for a "
+        "single one. The comparison with --against also looks for equal blocks in another order; "
+        "between steps only rows and tiles that are like another place than their own are "
+        "reported, by correlation. Several matrices that have nothing in common with the "
+        "reference's, next to others that are equal to the bit, are a warning. So is any "
+        "difference from a reference that is computed (BASE/@merged=ADAPTER) beyond rounding.",
     .lesson = {.drawing = R"(
   reference, step 8000     │ 0.125 │ -0.500 │ 0.250 │
   saved,     step 9000     │ 0.127 │ -0.498 │ 0.246 │   trained on: sound
   saved,     step 8000     │ 0.000 │  0.000 │ 0.250 │   rest equal: damaged
 )",
-               .remedy =
-                   "Beside another step nothing has to be done. Beside a copy of the same step "
-                   "`shardwright diff` with --data lists every element that differs; keep the "
-                   "side whose file was not rewritten."},
+               .remedy = "Compared with another step nothing has to be done. Compared with a copy "
+                         "of the same step `shardwright diff` with --data lists every element that "
+                         "differs; keep the side whose file was not rewritten."},
 };
 
 }  // namespace shw

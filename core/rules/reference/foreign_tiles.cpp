@@ -182,7 +182,7 @@ const Rule kForeignFile = {
         "that its rows do not belong to those of the other ranks, and a load takes them. With "
         "--against a copy of the same step it shows: all tiles of one rank are other than the "
         "reference's, and all that other ranks wrote of the same tensors are the same. Training "
-        "changes the rows of all ranks alike.",
+        "changes the rows of all ranks.",
     .lesson = {.drawing = R"(
   one matrix by rank       0        1        2        3
   beside the reference   equal    other    equal    equal

@@ -91,7 +91,7 @@ class OneExtent {
   std::string words() const {
     if (!is_one_ || !pair_ || tensors_ < 3) return "";
     return fmt::format(
-        " In all {} of them {} stands where {} is expected, and nothing else differs.",
+        " In all {} of them {} is stored where {} is expected, and nothing else differs.",
         human_count(tensors_), pair_->second, pair_->first);
   }
 

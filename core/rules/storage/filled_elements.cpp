@@ -103,7 +103,7 @@ const Rule kFilledElements = {
         "Some elements were never saved, or their bytes are gone. A repair put something in their "
         "place, so that the checkpoint loads: zeros, the cast of another tensor, the same elements "
         "of another checkpoint. They are no trained values, and no later repair makes them so. The "
-        "record stands in .metadata (or in the safetensors file), in lost.json and in "
+        "record is in .metadata (or in the safetensors file), in lost.json and in "
         "certificate.json; any one of them is enough, and where they differ the greater loss "
         "counts.",
     .lesson = {.drawing = R"(

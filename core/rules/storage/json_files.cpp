@@ -92,7 +92,7 @@ void find_unreadable_json(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kUnreadableJson = {
     .id = "unreadable-json",
     .depth = Depth::kMetadata,
-    .title = "A JSON file beside the weights cannot be read",
+    .title = "A JSON file next to the weights cannot be read",
     .teaches =
         "Loaders read config.json, the tokenizer's files and lists of modules before any weight, "
         "and stop at one that is no JSON. A download that failed leaves a web page, a git-lfs "

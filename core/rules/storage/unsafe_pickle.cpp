@@ -150,7 +150,7 @@ void find_unsafe_pickles(const Facts& facts, std::vector<Finding>& findings) {
   Finding finding;
   finding.rule = "unsafe-pickle";
   finding.severity = Severity::kInfo;
-  finding.cause = "What " + some_of(not_read) + " would import was not looked at: " + why + ".";
+  finding.cause = "What " + some_of(not_read) + " would import was not read: " + why + ".";
   finding.subjects = std::move(not_read);
   findings.push_back(std::move(finding));
 }

@@ -99,7 +99,7 @@ TEST_CASE("differs from reference: what a computed one adds and is not here is a
     CHECK(finding->severity == Severity::kInfo);
 }
 
-TEST_CASE("differs from reference: weights at right angles beside equal ones are a warning") {
+TEST_CASE("differs from reference: weights at right angles next to equal ones are a warning") {
   Weights stored, trained;
   for (int i = 0; i < 10; ++i) stored[name_of_layer(i)] = numbers_of_seed(static_cast<unsigned>(i));
   Weights reference = stored;

@@ -188,7 +188,7 @@ TEST_CASE("a checkpoint and itself are the same unread only as far as that says 
   }
 }
 
-TEST_CASE("what may lie in a file that did not open is no difference") {
+TEST_CASE("what may be in a file that did not open is no difference") {
   LaidTensor w = floats_named("w", {1, 2, 3, 4}), more = floats_named("v", {5, 6});
   Finding closed;
   closed.rule = "bad-record";

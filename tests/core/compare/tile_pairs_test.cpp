@@ -72,7 +72,7 @@ TEST_CASE("tiles meet those that a loop over all pairs says, in the order of the
   }
 }
 
-TEST_CASE("single elements beside a tile as long as the tensor find what they meet") {
+TEST_CASE("single elements next to a tile as long as the tensor find what they meet") {
   const std::int64_t rows = 40'000;
   LaidTensor a = column_and_elements(rows), b = a;
   std::reverse(b.tiles.begin(), b.tiles.end());

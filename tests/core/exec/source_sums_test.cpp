@@ -134,7 +134,7 @@ TEST_CASE("members of a team come to the same of what each of them has read") {
   }
 }
 
-TEST_CASE("what is read twice, in part or in single elements is looked at by itself") {
+TEST_CASE("what is read twice, in part or in single elements is read by itself") {
   for (bool is_bent : {false, true}) {
     Columns columns;
     if (is_bent) {

@@ -181,7 +181,7 @@ TEST_CASE("the line of the program that made a message is no message") {
   CHECK(parsed.messages[1].name == "m.{0...31}.v");
 }
 
-TEST_CASE("a message without its name is silent beside the same one with it") {
+TEST_CASE("a message without its name is silent next to the same one with it") {
   ErrorText parsed = parse_error_text(
       "Cannot find global shape metadata for N-D flattened tensor ShardedTensor(key='a.b', x)\n"
       "KeyError: 'nd_reformulated_orig_global_shape'");

@@ -153,7 +153,7 @@ TEST_CASE(
   CHECK(held > 100);
 }
 
-TEST_CASE("where many chunks lie is what is said of each alone") {
+TEST_CASE("where many chunks are is what is said of each alone") {
   std::size_t seen = 0;
   for (const std::string& folder : test::fixture_cases("healthy_")) {
     CAPTURE(folder);

@@ -322,7 +322,7 @@ TEST_CASE("an archive that torch opens not, or may read two ways, is damage") {
   CHECK_FALSE(noticed({to_bytes(make_zip({whole[0], whole[1], {"a/.data/version", "3\n"}}))}));
 }
 
-TEST_CASE("big-endian bytes that torch swaps by another width than the tensor's are not judged") {
+TEST_CASE("big-endian bytes that torch swaps by another width than the tensor's are not checked") {
   const std::string uint16 = "ctorch\nuint16\n";
   auto v3 = [&](const std::string& storage, std::int64_t count, const std::string& dtype) {
     TensorText text{storage, count, 0, {4}, {1}, "torch._utils\n_rebuild_tensor_v3\n", dtype};
@@ -384,7 +384,7 @@ TEST_CASE("unknown transforms are named") {
   }
 }
 
-TEST_CASE("an object is looked at through the transforms of its record") {
+TEST_CASE("an object is read through the transforms of its record") {
   Bytes item = healthy_item();
   auto checked = [&](const std::vector<std::string>& transforms) {
     CheckpointBuilder builder;

@@ -26,7 +26,7 @@ TEST_CASE("a Git LFS pointer in the place of a file is told as a file that was n
   }
 }
 
-TEST_CASE("one shard of several that is a Git LFS pointer is told beside what is there") {
+TEST_CASE("one shard of several that is a Git LFS pointer is told next to what is there") {
   const std::string header = R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
   const std::string whole = little(header.size(), 8) + header + "abcd";
   auto opened = open_checkpoint(memory_directory(

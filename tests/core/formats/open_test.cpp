@@ -37,7 +37,7 @@ void put_tensor(const std::string& path, const std::string& fqn) {
 
 }  // namespace
 
-TEST_CASE("a directory that is no checkpoint is told by what it is instead") {
+TEST_CASE("a directory that is no checkpoint is recognised by what it is instead") {
   struct Case {
     std::string file;
     ErrorKind kind;
@@ -68,7 +68,7 @@ TEST_CASE("a directory that is no checkpoint is told by what it is instead") {
   CHECK(error_of({{".metadata", {}}}).message == "is empty");
 }
 
-TEST_CASE("what other programs write is told by its name, in a folder and as a file") {
+TEST_CASE("what other programs write is recognised by its name, in a folder and as a file") {
   const std::pair<const char*, const char*> kinds[] = {
       {"m.onnx", "ONNX"},       {"saved_model.pb", "TensorFlow"},
       {"m.engine", "TensorRT"}, {"m.pdparams", "PaddlePaddle"},
@@ -122,7 +122,7 @@ TEST_CASE("a run of many steps is its newest one, whatever became of its save") 
   CHECK(error.advice.find("step_21, step_20, step_19 and 18 more") != std::string::npos);
 }
 
-TEST_CASE("an adapter beside a model is told, and is the checkpoint where it lies alone") {
+TEST_CASE("an adapter next to a model is told, and is the checkpoint where it is alone") {
   const TemporaryFolder folder;
   put_tensor(folder / "adapter_model.safetensors", "q_proj.lora_A.weight");
   auto alone = open_checkpoint(folder / "");
@@ -136,7 +136,7 @@ TEST_CASE("an adapter beside a model is told, and is the checkpoint where it lie
   const auto told = (*both)->opening_findings();
   REQUIRE(told.size() == 1);
   CHECK(told[0].severity == Severity::kInfo);
-  CHECK(told[0].cause.find("adapter_model.safetensors lies beside the model") == 0);
+  CHECK(told[0].cause.find("adapter_model.safetensors is next to the model") == 0);
   put_tensor(folder / "consolidated.safetensors", "wq.weight");
   CHECK_FALSE(open_checkpoint(folder / "").has_value());
 }
@@ -149,7 +149,7 @@ TEST_CASE("parts of a model that are missing in a folder are no save that did no
   CHECK(error.advice.find("did not finish") == std::string::npos);
 }
 
-TEST_CASE("an index that is named opens the files that it names, whatever else lies there") {
+TEST_CASE("an index that is named opens the files that it names, whatever else is there") {
   const TemporaryFolder folder;
   for (const std::string form : {"fp16", "fp32"}) {
     put_tensor(folder / (form + "-00001-of-00001.safetensors"), form);
@@ -174,7 +174,7 @@ TEST_CASE("a pipeline of which a part is damaged says which") {
 }
 
 TEST_CASE(
-    "metadata.json beside .metadata means Megatron, and .metadata wins over rank-local ones") {
+    "metadata.json next to .metadata means Megatron, and .metadata wins over rank-local ones") {
   auto megatron = open_files({{".metadata", some_metadata()}, {"metadata.json", bytes_of("{}")}});
   REQUIRE(megatron);
   CHECK((*megatron)->format().name == "megatron-dist");
@@ -219,7 +219,7 @@ TEST_CASE(
   CHECK(c.file(c.objects()[0].item->file).path == "__0_0.distcp");
 }
 
-TEST_CASE("a file of torch.save is no checkpoint beside an index whose files are gone") {
+TEST_CASE("a file of torch.save is no checkpoint next to an index whose files are gone") {
   MemorySink sink;
   const Bytes pickle = bytes_of("\x80\x02}.");
   REQUIRE(write_torch_archive(sink, {.top = "optimizer", .pickle = payload_of(pickle)}));

@@ -153,7 +153,7 @@ TEST_CASE("what HDF5 is told of random tiles and views is what reading them give
   CHECK(tiles > 50);
 }
 
-TEST_CASE("many short runs are one strided selection, and what lies in no order is left alone") {
+TEST_CASE("many short runs are one strided selection, and what is in no order is left alone") {
   Made made;
   made.builder.add_tensor("rows", Dtype::kUint8, Extents{100, 3});
   made.tile(0, {{0, 0}, {100, 3}}, 5, Extents{7, 1});
@@ -167,7 +167,7 @@ TEST_CASE("many short runs are one strided selection, and what lies in no order 
         read_tensor(*checkpoint, TensorId{0})->bytes);
   MappedTensor transposed = map_tensor(*checkpoint, TensorId{1});
   CHECK(transposed.mapping == Mapping::kNotInPlace);
-  CHECK(transposed.why == "its elements do not lie in row-major order");
+  CHECK(transposed.why == "its elements are not in row-major order");
   CHECK(transposed.chunks.size() == 1);
 }
 

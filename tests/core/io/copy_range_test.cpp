@@ -103,7 +103,7 @@ class Endless final : public ByteSource {
 
 }  // namespace
 
-TEST_CASE("a long run is shared but for its ends where both sides stand alike and else copied") {
+TEST_CASE("a long run is shared but for its ends where both sides are equal and else copied") {
   std::mt19937_64 random(7);
   for (bool shares : {true, false}) {
     MemoryStore store;

@@ -30,7 +30,7 @@ inline void write_broken(const std::string& path) {
     down.chunks.push_back({{offsets[i], {1, 3, 2}}, {1, 3, 2}, payloads[i], i});
   MadeTensor norm{"norm", {3}, {{{{0}, {3}}, {3}, kNorm, 1}}};
   write_checkpoint(path, {down, norm});
-  put(path + "/common.pt", "what lay beside");
+  put(path + "/common.pt", "what was next to");
 }
 
 inline Finding axis_moved() {

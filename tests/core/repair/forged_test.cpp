@@ -252,7 +252,7 @@ TEST_CASE("nothing is held against itself") {
   REQUIRE(verbs::verify(out, nullptr, folder / "ckpt").has_value());
 }
 
-TEST_CASE("a result beside a source that changed since is told so") {
+TEST_CASE("a result next to a source that changed since is told so") {
   TemporaryFolder folder;
   write_rows(folder / "ckpt");
   auto checkpoint = opened(folder / "ckpt");
@@ -308,11 +308,11 @@ TEST_CASE("files whose names are no UTF-8 come along, and are certified under th
   TemporaryFolder folder;
   write_rows(folder / "ckpt");
   const std::string name = "n\xff\\x.txt";
-  put(folder / "ckpt/" + name, "what lay beside");
+  put(folder / "ckpt/" + name, "what was next to");
   auto checkpoint = opened(folder / "ckpt");
   Plan plan = plan_of_rows(*checkpoint, true);
   std::string out = repaired(folder, *checkpoint, plan);
-  CHECK(contents(out + "/" + name) == "what lay beside");
+  CHECK(contents(out + "/" + name) == "what was next to");
   CHECK(verify_repair(out)->outcome == Outcome::kProved);
   bool certified = false;
   for (const FileCertificate& file : certificate_in(out).files) certified |= file.path == name;

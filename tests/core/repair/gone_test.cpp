@@ -59,7 +59,7 @@ Result<RepairResult> made_of(DrawnPlan& plan, const TargetState& all) {
 
 }  // namespace
 
-TEST_CASE("what lay in a file that is gone is given up by a step, counted, and all else is kept") {
+TEST_CASE("what was in a file that is gone is given up by a step, counted, and all else is kept") {
   int with_losses = 0;
   for (unsigned seed = 0; seed < 60; ++seed) {
     CAPTURE(seed);

@@ -210,7 +210,7 @@ void write_safetensors(const std::string& path, std::size_t floats_of_z) {
 
 }  // namespace
 
-TEST_CASE("a tensor that stays in a file that is made anew is read once however large") {
+TEST_CASE("a tensor that stays in a file that is recreated is read once however large") {
   // 480,000 bytes, and more bytes than one thread copies of a shared file.
   for (std::size_t floats_of_z : {std::size_t{120'000}, std::size_t{17'000'000}}) {
     CAPTURE(floats_of_z);

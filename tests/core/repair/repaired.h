@@ -24,7 +24,7 @@ inline void write_cut_off(const std::string& path) {
       {4, 2},
       {{{{0, 0}, {2, 2}}, {2, 2}, {1, 2, 3, 4}, 0}, {{{2, 0}, {2, 2}}, {2, 2}, {5, 6, 7, 8}, 1}}};
   write_checkpoint(path, {state, healthy});
-  put(path + "/common.pt", "what lay beside");
+  put(path + "/common.pt", "what was next to");
 }
 
 inline Plan plan_of_cut_off(const Checkpoint& checkpoint, Diagnosis diagnosis) {

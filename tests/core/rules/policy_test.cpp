@@ -97,7 +97,7 @@ TEST_CASE("a policy over a file that did not open is not met") {
   }
 }
 
-TEST_CASE("what is broken stays broken beside a file that did not open") {
+TEST_CASE("what is broken stays broken next to a file that did not open") {
   float nan = std::numeric_limits<float>::quiet_NaN();
   CHECK(judged(*held({{"w", nan}}, did_not_open()), "finite").verdict == PolicyVerdict::kBroken);
   CHECK(judged(*held({{"w", 1, false, 8}}, did_not_open()), "coverage").verdict ==
@@ -166,7 +166,7 @@ TEST_CASE("a state that is recorded and not there breaks it") {
   CHECK(gone.subjects == Names{"optimizer.state.model.w1.weight.exp_avg"});
 }
 
-TEST_CASE("finite is open beside an object whose contents were not looked at") {
+TEST_CASE("finite is open next to an object whose contents were not read") {
   auto with_object = [](const std::string& opcodes) {
     CheckpointBuilder builder;
     builder.set_format(kHeldFormat);
@@ -183,7 +183,7 @@ TEST_CASE("finite is open beside an object whose contents were not looked at") {
   CHECK(open.why == "1 object in whose contents there may be tensors");
 }
 
-TEST_CASE("finite is open beside an item of which nobody knows whether it holds tensors") {
+TEST_CASE("finite is open next to an item of which nobody knows whether it holds tensors") {
   auto with_item = [](const std::string& pickle) {
     Bytes file(8);
     for (char byte : pickle) file.push_back(static_cast<std::byte>(byte));

@@ -349,7 +349,7 @@ TEST_CASE("a gate and up projection cut by each of 2 to 8 ranks is put together"
   }
 }
 
-TEST_CASE("a mesh that a person gives decides which rank stands where") {
+TEST_CASE("a mesh that a person gives decides which rank is where") {
   // The spec has tp as the fastest axis of the ranks, but the run had dp, which its bytes prove.
   SpecEntry entry;
   entry.mesh = parse_mesh("dp=4,tp=2").value();

@@ -47,7 +47,7 @@ struct WriteSession {
 
 }  // namespace
 
-TEST_CASE("write-as: another format is planned, shown, written beside it and proved") {
+TEST_CASE("write-as: another format is planned, shown, written next to it and proved") {
   WriteSession s;
   const std::string path = s.dcp();
   s.apply({OpenCommand{path}, CheckCommand{},

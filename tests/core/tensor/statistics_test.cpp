@@ -201,7 +201,7 @@ TEST_CASE("zeros as a length are zeros as bytes") {
   }
 }
 
-TEST_CASE("a counter that was left in the middle begins anew") {
+TEST_CASE("a counter that was left in the middle begins from scratch") {
   StatisticsCounter counter;
   for (Dtype dtype : kAllDtypes) {
     CAPTURE(name(dtype));

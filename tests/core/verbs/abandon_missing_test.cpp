@@ -93,7 +93,7 @@ struct Trained {
 
 }  // namespace
 
-TEST_CASE("what lay in a file that is gone is given up where --fill says what stands there") {
+TEST_CASE("what was in a file that is gone is given up where --fill says what is there") {
   Trained trained;
   fs::remove(trained.path + "/__2_0.distcp");
   trained.repaired("zero", 6 * 8);
@@ -121,7 +121,7 @@ TEST_CASE("an entry that is no tensor is left behind with its file and told") {
   CHECK(trained.repaired("zero", 0).dropped == std::vector<std::string>{"epoch"});
 }
 
-TEST_CASE("without a word of what to fill with nothing is given up, nor where nothing is gone") {
+TEST_CASE("without an error of what to fill with nothing is given up, nor where nothing is gone") {
   Trained trained;
   verbs::Opened whole_one{opened(trained.path), nullptr, nullptr, std::nullopt};
   auto none = verbs::plan_dropping_missing_data(whole_one, "zero", nullptr);

@@ -79,7 +79,7 @@ TEST_CASE("a checkpoint knows what it is itself, and a folder that is not there 
   CHECK(missing.is_complete());
 }
 
-TEST_CASE("a long list is looked at in parts, and stops when it is no longer wanted") {
+TEST_CASE("a long list is read in parts, and stops when it is no longer wanted") {
   TemporaryFolder folder;
   for (int i = 0; i < 50; ++i) std::filesystem::create_directories(folder / std::to_string(i));
   auto listing = list_folder(folder.path());

@@ -169,7 +169,7 @@ TEST_CASE("convert: the alpha of a LoRA of diffusers is not left out unasked") {
   CHECK(std::filesystem::exists(folder / "out/pytorch_lora_weights.safetensors"));
 }
 
-TEST_CASE("files that lie beside are told where another format is written, and else come along") {
+TEST_CASE("files that are next to are told where another format is written, and else come along") {
   TemporaryFolder folder;
   const std::string header = R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
   std::filesystem::create_directory(folder / "hf");

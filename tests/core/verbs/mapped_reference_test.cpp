@@ -232,7 +232,7 @@ TEST_CASE("reference of another program: a tensor without a row is named and not
 }
 
 TEST_CASE(
-    "reference of another program: layers that were trained beside frozen ones are no error") {
+    "reference of another program: layers that were trained next to frozen ones are no error") {
   TemporaryFolder folder;
   const auto hf = changed_hf(folder, [](std::string& file) {
     const auto [first, length] = place_of("model.embed_tokens.weight");
@@ -303,7 +303,7 @@ TEST_CASE("reference of another program: a copy is held against its original") {
   CHECK(told[0].cause.find(of) != std::string::npos);
 }
 
-TEST_CASE("reference of the same program: a wrong conversion is named as beside another one") {
+TEST_CASE("reference of the same program: a wrong conversion is named as next to another one") {
   const auto right = open_side(kMappedPair + "hf");
   const std::string fqn = "model.layers.1.self_attn.q_proj.weight";
   TemporaryFolder folder;

@@ -75,7 +75,7 @@ TEST_CASE("the name of the output and that of the half-made folder resume the sa
   }
 }
 
-TEST_CASE("a folder that was moved is gone on with where it lies") {
+TEST_CASE("a folder that was moved is gone on with where it is") {
   KilledOnDisk killed;
   std::filesystem::create_directory(killed.folder / "there");
   std::filesystem::rename(killed.partial, killed.folder / "there/other.shardwright-partial-1");
@@ -176,7 +176,7 @@ TEST_CASE("a durable file that is damaged afterwards is found when the result is
   CHECK_FALSE(posix_store().exists(killed.folder / "out"));
 }
 
-TEST_CASE("an input whose bytes were changed behind its time is read anew") {
+TEST_CASE("an input whose bytes were changed behind its time is read again") {
   KilledOnDisk killed;
   const std::string path = killed.folder / "ckpt/__1_0.distcp";
   std::string bytes = contents(path);
@@ -207,7 +207,7 @@ TEST_CASE("an input whose bytes were changed behind its time is read anew") {
   CHECK_FALSE(posix_store().exists(killed.folder / "out"));
 }
 
-TEST_CASE("what lies beside the items of a copy that was made is the source's when a run goes on") {
+TEST_CASE("what is next to the items of a copy that was made is the source's when a run goes on") {
   KilledOnDisk killed;
   const std::string path = killed.partial + "/beside/config.json";
   REQUIRE(contents(path) == "{}");

@@ -110,7 +110,7 @@ TEST_CASE("a settings file that was refused is set aside before ours takes its n
   CHECK(read_ui_settings(posix_store(), file).refused.find("too many") != std::string::npos);
 }
 
-TEST_CASE("where the settings lie is said by the environment") {
+TEST_CASE("where the settings are is said by the environment") {
   CHECK(ui_settings_file("/config", "/home/me") == "/config/shardwright/desk.json");
   CHECK(ui_settings_file("relative", "/home/me") == "/home/me/.config/shardwright/desk.json");
   CHECK(ui_settings_file(nullptr, nullptr).empty());

@@ -32,7 +32,7 @@ Bytes with_matrices_turned(const Bytes& bytes, const Extents& shape, std::size_t
 
 }  // namespace
 
-TEST_CASE("a transpose is told by bytes in pieces of any cut, and its twins by theirs") {
+TEST_CASE("a transpose is recognised by bytes in pieces of any cut, and its twins by theirs") {
   std::mt19937 dice(31);
   for (int round = 0; round < 200; ++round) {
     CAPTURE(round);

@@ -172,7 +172,7 @@ TEST_CASE("elements in no tile and in several are told and not passed over in si
   CHECK(told[3].missing == 2);
   CHECK(told[3].unread == 4);
   REQUIRE(told[3].error.has_value());
-  CHECK(told[3].error->message.find("does not lie inside") != std::string::npos);
+  CHECK(told[3].error->message.find("is not inside") != std::string::npos);
   CHECK(told[3].statistics.elements == 4);
   for (const TensorStatistics& tensor : told) CHECK_FALSE(tensor.is_whole());
 }

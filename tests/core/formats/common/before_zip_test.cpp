@@ -124,7 +124,7 @@ TEST_CASE("torch.save before zip: a length beyond any file allocates nothing") {
   if (opened) CHECK(is_old_told(**opened));
 }
 
-TEST_CASE("torch.save before zip: a storage that is a view of another is not looked at") {
+TEST_CASE("torch.save before zip: a storage that is a view of another is not checked") {
   std::string count(8, '\0');
   count[0] = 2;
   const std::string object = pickled_dict({{"a", old_tensor("(" + pickled_text("9") + "K\1K\2t")}});

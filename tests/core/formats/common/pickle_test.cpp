@@ -164,7 +164,7 @@ TEST_CASE("depth and size are limited") {
   CHECK(many.error().kind == ErrorKind::kUnsupported);
 }
 
-TEST_CASE("a call that Python cannot make is refused where it stands") {
+TEST_CASE("a call that Python cannot make is refused where it is") {
   const std::string_view called[] = {
       // NEWOBJ takes a tuple, and so does REDUCE
       "\x80\x02"

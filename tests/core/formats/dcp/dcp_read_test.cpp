@@ -357,7 +357,7 @@ TEST_CASE("one list of chunks that many tensors share does not multiply") {
 }
 
 TEST_CASE(
-    "metadata without an entry beside files with data is told, and a save of nothing is not") {
+    "metadata without an entry next to files with data is told, and a save of nothing is not") {
   auto findings = [](const std::string& data) {
     auto opened = open_checkpoint(memory_directory(
         "ckpt", {{".metadata", metadata_pickle("", "")}, {"__0_0.distcp", bytes_of(data)}}));

@@ -39,7 +39,7 @@ TEST_CASE("a soft link is one more name of the dataset or group that it leads to
   }
 }
 
-TEST_CASE("a soft link that leads to nothing is told by its name") {
+TEST_CASE("a soft link that leads to nothing is recognised by its name") {
   for (const char* file : {"h5py/soft_links.h5", "h5py/soft_links_latest.h5"}) {
     CAPTURE(file);
     auto checkpoint = opened(file);
@@ -79,7 +79,7 @@ TEST_CASE("a file of version 3 that its writer did not close is told") {
   }
 }
 
-TEST_CASE("attributes of whole numbers say where a part lies, of any width and order of bytes") {
+TEST_CASE("attributes of whole numbers say where a part is, of any width and order of bytes") {
   auto checkpoint = opened("h5py/attributes.h5");
   for (const char* fqn : {"int8", "uint16", "big"}) {
     CAPTURE(fqn);

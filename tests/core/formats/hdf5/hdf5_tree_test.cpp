@@ -104,11 +104,11 @@ TEST_CASE("a file behind a user block is not read, and is no damage") {
     auto walk = walk_hdf5(memory_source("m.h5", std::move(behind)));
     REQUIRE_FALSE(walk.has_value());
     CHECK(walk.error().kind == ErrorKind::kUnsupported);
-    CHECK(walk.error().message == "begins behind a user block");
+    CHECK(walk.error().message == "begins after a user block");
   }
 }
 
-TEST_CASE("elements that are said to lie where others do are damage") {
+TEST_CASE("elements that are said to be where others do are damage") {
   const Bytes whole = file_bytes("h5py/tiles.h5");
   auto checkpoint = open_bytes(whole);
   REQUIRE((*checkpoint)->tensor_count() > 0);

@@ -172,7 +172,7 @@ TEST_CASE("an entry of the index that names another file than the tensor's is sa
   const Finding* finding = find(report, "index-misplaced");
   REQUIRE(finding != nullptr);
   CHECK(finding->subjects == std::vector<std::string>{"b"});
-  CHECK(finding->cause.find("lies in m-1.safetensors, and it lies in m-2.safetensors") !=
+  CHECK(finding->cause.find("is in m-1.safetensors, and it is in m-2.safetensors") !=
         std::string::npos);
   REQUIRE(finding->remedy.has_value());
   CHECK(finding->remedy->lossless);
@@ -374,7 +374,8 @@ TEST_CASE("the index counts as a loader reads it: the last of two entries, with 
     CHECK(finding.severity == Severity::kInfo);
 }
 
-TEST_CASE("a single file beside an index of others is told, with the one that transformers loads") {
+TEST_CASE(
+    "a single file next to an index of others is told, with the one that transformers loads") {
   TemporaryFolder folder;
   write_three(folder, kRight);
   put(folder / "model.safetensors", file_with("a", '\7'));
@@ -399,7 +400,7 @@ TEST_CASE("a single file beside an index of others is told, with the one that tr
   CHECK(report_of(*open_at(other.path())).verdict == Verdict::kClean);
 }
 
-TEST_CASE("an index of files that are all gone is told, whatever else lies there") {
+TEST_CASE("an index of files that are all gone is told, whatever else is there") {
   for (bool is_single : {true, false}) {
     TemporaryFolder folder;
     put(folder / (is_single ? "model.safetensors" : "other.safetensors"), file_with("a", '\7'));

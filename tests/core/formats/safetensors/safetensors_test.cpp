@@ -122,7 +122,8 @@ TEST_CASE("of names that are there twice the last one counts and it is told") {
   CHECK(*header->find_metadata("x") == "2");
 }
 
-TEST_CASE("overlaps, gaps, wrong lengths and bytes too many are problems beside readable tensors") {
+TEST_CASE(
+    "overlaps, gaps, wrong lengths and bytes too many are problems next to readable tensors") {
   auto problems = [](const std::string& offsets, std::size_t data) {
     std::string text = R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
                        R"("b":{"dtype":"F32","shape":[2],"data_offsets":)" +

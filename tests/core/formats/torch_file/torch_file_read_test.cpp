@@ -265,7 +265,7 @@ TEST_CASE("a folder is a checkpoint of torch.save where one file in it is one") 
   CHECK(rank.error().message.find("DeepSpeed") != std::string::npos);
 }
 
-TEST_CASE("a model beside what its training leaves is the one that its name says") {
+TEST_CASE("a model next to what its training leaves is the one that its name says") {
   Bytes model = to_bytes(state_dict_file(pickled_dict({{"a", tensor_call({})}}), {kStorage}));
   Bytes arguments = to_bytes(state_dict_file(pickled_dict({{"seed", "K\1"}})));
   // For the form before zip, only its first pickle.
@@ -449,10 +449,10 @@ TEST_CASE("a record that somebody compressed is told with what mends it, in a co
   REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
   const auto findings = (*opened)->opening_findings();
   REQUIRE(findings.size() == 1);
-  CHECK(findings[0].cause.find("zipped anew") != std::string::npos);
+  CHECK(findings[0].cause.find("zipped again") != std::string::npos);
   Status reached = check_all_reachable(**opened);
   REQUIRE_FALSE(reached.has_value());
-  CHECK(reached.error().message.find("zipped anew") != std::string::npos);
+  CHECK(reached.error().message.find("zipped again") != std::string::npos);
   CHECK(reached.error().place.tensor == "w");
 }
 

@@ -81,7 +81,7 @@ TEST_CASE("torch.save of a list, a tuple, a tensor or an object has names for it
   }
 }
 
-TEST_CASE("torch.save with float and tuple keys below the top has names where tensors lie there") {
+TEST_CASE("torch.save with float and tuple keys below the top has names where tensors are there") {
   const std::string half("G\x3f\xe0\0\0\0\0\0\0", 9);
   const std::string tensor = tensor_call({});
   auto opened = open_model(

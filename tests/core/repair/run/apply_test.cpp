@@ -109,7 +109,7 @@ TEST_CASE("F1.1 is repaired into a new directory, proved, and the source is as i
   CHECK(copy_of(result->shape(*result->find("down"))) == Extents{2, 3, 4});
   CHECK(values_of(*result, "down") == kDown);
   CHECK(values_of(*result, "norm") == kNorm);
-  CHECK(contents(folder / "ckpt-repaired/common.pt") == "what lay beside");
+  CHECK(contents(folder / "ckpt-repaired/common.pt") == "what was next to");
   CHECK(verdict(folder / "ckpt-repaired") == VerifyReport::Outcome::kProved);
   CHECK(verdict(folder / "ckpt") == VerifyReport::Outcome::kUndecided);
   auto again = apply_plan(*checkpoint, plan, {});

@@ -7,7 +7,7 @@
 
 using namespace shw;
 
-TEST_CASE("a request says its plan to the byte, wherever that stands in it") {
+TEST_CASE("a request says its plan to the byte, wherever that is in it") {
   MemoryStore store;
   const std::string plan = R"({"plan": 1, "said": "x", "tensors": [{"a": [1, 2, "}"]}, 3]})";
   for (bool integrity : {false, true}) {

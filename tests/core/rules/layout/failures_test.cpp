@@ -241,7 +241,8 @@ TEST_CASE("F3 under HSDP: shapes tell the parameter where one alone has them") {
   }
 }
 
-TEST_CASE("F3 under HSDP: an empty moment beside one with elements is told without its parameter") {
+TEST_CASE(
+    "F3 under HSDP: an empty moment next to one with elements is told without its parameter") {
   for (bool is_healthy : {false, true}) {
     Made made;
     made.tensor("model.fc.weight", {6, 2}, {{{0, 0}, {2, 2}, 0}, {{2, 0}, {2, 2}, 4}})

@@ -222,7 +222,7 @@ TEST_CASE("without a hidden size the family alone is enough, and the confidence 
   CHECK(confidence == doctest::Approx(0.8));
 }
 
-TEST_CASE("optimizer states under the same names are judged with their own family") {
+TEST_CASE("optimizer states under the same names are checked with their own family") {
   auto layouts = broken(4, 12, 20, 2);
   for (const CutTensor& layout : broken(4, 12, 20, 2)) {
     if (layout.fqn != kEmbed)

@@ -347,7 +347,7 @@ TEST_CASE("adapter: that a training left all second matrices as LoRA starts them
   CHECK(rules_above_info(unwritten) == std::vector<std::string>{"zero-weights"});
 }
 
-TEST_CASE("adapter: beside its base the sizes and modules are compared") {
+TEST_CASE("adapter: next to its base the sizes and modules are compared") {
   CheckOptions options;
   options.reference = opened_tensors(llama_tensors(same_name));
   const std::string config = replaced(kConfig, ", \"v_proj\"", "");
@@ -367,7 +367,7 @@ TEST_CASE("adapter: beside its base the sizes and modules are compared") {
         std::string::npos);
 }
 
-TEST_CASE("adapter: beside its base the part that holds the layers is compared") {
+TEST_CASE("adapter: next to its base the part that holds the layers is compared") {
   CheckOptions options;
   options.reference = opened_tensors(llama_tensors(same_name), {{"config.json", kLlamaConfig}});
   const auto beside_base = [&](const std::string& front, const std::string& task) {
@@ -388,7 +388,7 @@ TEST_CASE("adapter: beside its base the part that holds the layers is compared")
   CHECK(beside_base("", "FEATURE_EXTRACTION").empty());
 }
 
-TEST_CASE("adapter: beside its base parameters of joined experts are modules of it") {
+TEST_CASE("adapter: next to its base parameters of joined experts are modules of it") {
   NamedTensors base = llama_tensors(same_name);
   for (int expert = 0; expert < 2; ++expert)
     base[fmt::format("model.layers.0.mlp.experts.{}.up_proj.weight", expert)] = {"F32", {8, 8}};

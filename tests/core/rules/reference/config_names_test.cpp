@@ -168,7 +168,7 @@ std::vector<std::string> rules_above_info(const CheckReport& report) {
 
 }  // namespace
 
-TEST_CASE("config names: names of the running model are judged as those that are saved") {
+TEST_CASE("config names: names of the running model are checked as those that are saved") {
   ConfigWeights weights = weights_of_class(true);
   CHECK(rules_above_info(checked_class(weights)).empty());
   const std::string lost = "model.language_model.layers.1.mlp.up_proj.weight";

@@ -87,7 +87,7 @@ TEST_CASE(
 TEST_CASE("layers beyond the count are a warning, but not those that predict further tokens") {
   ConfigWeights weights = llama_weights(4);
   CHECK(names_all(only_one(beside_keys(weights, {}), "config-count", Severity::kWarning).cause,
-                  {"num_hidden_layers 3", "there are 4", "3 lies beyond"}));
+                  {"num_hidden_layers 3", "there are 4", "3 is beyond"}));
   CHECK(finding_of_side_file(beside_keys(weights, {{"num_nextn_predict_layers", "1"}})).empty());
   weights.shapes["model.layers.3.eh_proj.weight"] = {8, 16};
   CHECK(finding_of_side_file(beside_keys(weights, {})).empty());
@@ -216,7 +216,7 @@ TEST_CASE("nothing is said of packed weights, unknown models, adapters and parts
             .empty());
 }
 
-TEST_CASE("config: an architecture that is not known is judged by the names that all share") {
+TEST_CASE("config: an architecture that is not known is checked by the names that all share") {
   const Keys unknown = {{"model_type", "\"brand_new\""},
                         {"architectures", "[\"BrandNewForCausalLM\"]"},
                         {"head_dim", "2"}};
@@ -281,7 +281,7 @@ TEST_CASE("config: the head of a classifier has a row per name in id2label") {
   CHECK(finding_of_side_file(beside_keys(weights, keys)).empty());
 }
 
-TEST_CASE("config: stacked experts with exchanged axes are told by the hidden size") {
+TEST_CASE("config: stacked experts with exchanged axes are recognised by the hidden size") {
   ConfigWeights weights = llama_weights();
   weights.shapes["model.layers.0.mlp.experts.gate_up_proj"] = {4, 12, 8};
   weights.shapes["model.layers.0.mlp.experts.down_proj"] = {4, 8, 6};
@@ -320,7 +320,7 @@ TEST_CASE("config: layers that transformers' own export drops are no more than i
   only_one(beside_keys(llama_weights(), own_code), "config-announces", Severity::kWarning);
 }
 
-TEST_CASE("config: a file of a quantiser beside plain weights is a warning") {
+TEST_CASE("config: a file of a quantiser next to plain weights is a warning") {
   auto beside = [](const std::string& file, const std::string& text) {
     return checked_folder({{"config.json", bytes_of_text(config_text(llama_keys()))},
                            {"model.safetensors", llama_weights().file()},
@@ -477,7 +477,7 @@ TEST_CASE("damage of the weights is told whatever config.json says") {
   CHECK(report.verdict == Verdict::kFindings);
 }
 
-TEST_CASE("unreadable JSON: what stands in the place of config.json is an error") {
+TEST_CASE("unreadable JSON: what is in the place of config.json is an error") {
   const auto told = [](const std::string& name, const std::string& text) {
     const CheckReport report = checked_folder(
         {{"config.json", bytes_of_text(name == "config.json" ? text : config_text(llama_keys()))},

@@ -76,7 +76,7 @@ TEST_CASE("experts of another step, or of which one is new, are not called excha
   }
 }
 
-TEST_CASE("experts under each other's numbers are told beside an earlier step") {
+TEST_CASE("experts under each other's numbers are told next to an earlier step") {
   const Extents shape{24, 16};
   auto model = [&](const std::vector<std::int64_t>& order, std::int64_t step) {
     std::vector<MadeTensor> tensors;

@@ -148,7 +148,7 @@ Told told_by(const OnDisk& disk, int workers, Depth depth) {
 
 }  // namespace
 
-TEST_CASE("workers find beside a reference what one finds and read as much together") {
+TEST_CASE("workers find next to a reference what one finds and read as much together") {
   struct Case {
     const char* rule;
     void (*make)(OnDisk&);
@@ -197,7 +197,7 @@ TEST_CASE("of an embedding that is padded only the rows at its end are read") {
   CHECK(bytes < kWords * 64 * 4 / 4);
 }
 
-TEST_CASE("a worker that is stopped beside a reference ends the others who are told of it") {
+TEST_CASE("a worker that is stopped next to a reference ends the others who are told of it") {
   OnDisk disk;
   make_mixed_up(disk);
   disk.write();

@@ -256,7 +256,7 @@ TEST_CASE("a tensor that is right under its own name is none of another layer") 
   CHECK(count_above_info(again) == 0);
 }
 
-TEST_CASE("a layer's number is changed wherever the layer's own name stands, nowhere else") {
+TEST_CASE("a layer's number is changed wherever the layer's own name is, nowhere else") {
   LayerNumbers numbers{"model.layers.", {{0, 4}, {1, 5}}};
   auto named = [&](std::string_view name) {
     auto renamed = with_real_number(name, numbers);

@@ -278,7 +278,7 @@ TEST_CASE("of another step a tile goes where it is like the reference, and only 
   CHECK_FALSE(match_by_correlation(trained(few, moved, 0.1F), few, kinds).has_value());
 }
 
-TEST_CASE("tiles that exchanged places are named beside an earlier step and mended") {
+TEST_CASE("tiles that exchanged places are named next to an earlier step and mended") {
   std::mt19937 dice(5);
   std::normal_distribution<double> normal(0, 1000);
   const Extents shape{12, 64};

@@ -138,7 +138,8 @@ TEST_CASE("other form: one of which a part was not downloaded is none") {
   CHECK(find(looked(**opened, options), "other-form") == nullptr);
 }
 
-TEST_CASE("other form: parts of a second save beside the indexed ones are told by their names") {
+TEST_CASE(
+    "other form: parts of a second save next to the indexed ones are recognised by their names") {
   const NamedTensors tensors = llama_tensors(same_name);
   std::string index = "{\"weight_map\": {";
   for (const auto& [name, tensor] : tensors)

@@ -160,8 +160,8 @@ TEST_CASE("entries of which each rank has its own are told and are no damage") {
     return std::any_of(report.unjudged.begin(), report.unjudged.end(),
                        [&](const Unjudged& one) { return one.what == what; });
   };
-  const std::string objects = "whether 2 objects that several ranks saved are alike";
-  const std::string copies = "whether copies of 1 tensor that several ranks saved are alike";
+  const std::string objects = "whether 2 objects that several ranks saved are equal";
+  const std::string copies = "whether copies of 1 tensor that several ranks saved are equal";
   for (bool differing : {false, true}) {
     CAPTURE(differing);
     const std::vector<std::string> own =

@@ -102,7 +102,7 @@ Copied copy_of_fixture(const std::string& fixture, const std::string& folder) {
 
 }  // namespace
 
-TEST_CASE("two tiles of one tensor with one record are told apart and pointed back") {
+TEST_CASE("two tiles of one tensor with one record are distinguished and pointed back") {
   int repaired = 0, tried = 0;
   for (const char* name : {"healthy_fsdp", "healthy_grid", "healthy_two_threads"}) {
     std::string fixture = fixture_cases(name).front();
@@ -225,7 +225,7 @@ TEST_CASE("one rank's file that is a link to another rank's is told, unless it h
   }
 }
 
-TEST_CASE("linked files of nothing but large tiles are told by where these begin") {
+TEST_CASE("linked files of nothing but large tiles are recognised by where these begin") {
   constexpr std::int64_t kTile = 2'200'000;  // of 8 bytes
   for (bool one_number : {true, false}) {
     CAPTURE(one_number);

@@ -168,7 +168,7 @@ TEST_CASE("a tile that is listed under another box than its record is put where 
   expect_all_back(*broken, report, folder / "out");
 }
 
-TEST_CASE("where no header is read the tile is only told to be missing") {
+TEST_CASE("where no header is read the tile is only reported to be missing") {
   TemporaryFolder folder;
   write_sound(folder / "ckpt");
   auto broken = bent_list(*opened(folder / "ckpt"), gone("w", {2, 0}));

@@ -44,7 +44,7 @@ std::vector<Finding> unsafe_beside(const std::string& name, const std::string& f
 
 }  // namespace
 
-TEST_CASE("unsafe pickle: a call in a file beside the weights is an error with file and byte") {
+TEST_CASE("unsafe pickle: a call in a file next to the weights is an error with file and byte") {
   for (const char* name : {"optimizer.pt", "scheduler.pt", "common.pt", "extra.pkl"}) {
     for (const std::string& file : {kHostile, zipped(kHostile), kMagic + kHostile}) {
       CAPTURE(name);
@@ -63,7 +63,7 @@ TEST_CASE("unsafe pickle: what Python runs before the damage of a pickle is repo
   CHECK(unsafe_beside("scheduler.pt", as_pickle("}") + kHostile).size() == 1);
 }
 
-TEST_CASE("unsafe pickle: files beside the weights that only hold data are not reported") {
+TEST_CASE("unsafe pickle: files next to the weights that only hold data are not reported") {
   const std::string plain = state_dict_file(pickled_dict({{"step", "K\x01"}}));
   CHECK(unsafe_beside("scheduler.pt", plain).empty());
   CHECK(unsafe_beside("notes.bin", "posix\nsystem\n").empty());

@@ -433,7 +433,7 @@ TEST_CASE("the pairs of numbers in DeepSpeed's own files raise nothing") {
   CHECK(found(saved(call + "other\nK\x07K\x03\x86R.")).size() == 1);
 }
 
-TEST_CASE("pickles in a row, as torch saved before zip, are looked at one by one") {
+TEST_CASE("pickles in a row, as torch saved before zip, are read one by one") {
   std::string plain("\x80\x02K\x01.", 5), hostile = kSystem;
   CHECK(found(plain + plain + plain + plain + plain + "raw bytes").empty());
   auto findings = found(plain + plain + plain + hostile + plain);

@@ -213,7 +213,7 @@ TEST_CASE("duplicates: gate and up with the same bytes are a warning") {
   CHECK(said(*made(folder / "same", same), "duplicate-content") == Severity::kWarning);
 }
 
-TEST_CASE("tables that are computed are alike in the few layers that have them") {
+TEST_CASE("tables that are computed are equal in the few layers that have them") {
   TemporaryFolder folder;
   for (bool computed : {true, false}) {
     MadeModel model = layers(8);
@@ -266,7 +266,7 @@ TEST_CASE("a tensor of nothing but NaN is a warning, a weight with one too, othe
   CHECK(said(*made(folder / "unwritten", unwritten), "value-statistics") == Severity::kWarning);
 }
 
-TEST_CASE("a layer whose norms are all 1 beside trained ones is a warning, all of them are none") {
+TEST_CASE("a layer whose norms are all 1 next to trained ones is a warning, all of them are none") {
   TemporaryFolder folder;
   const auto told = [&](const std::string& name, const std::vector<int>& fresh) {
     MadeModel model;

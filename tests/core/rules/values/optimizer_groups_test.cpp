@@ -179,7 +179,8 @@ TEST_CASE("a group's step inside an object is found, and null is one too") {
   }
 }
 
-TEST_CASE("a step that went back beside others that did not is wrong, an older checkpoint is not") {
+TEST_CASE(
+    "a step that went back next to others that did not is wrong, an older checkpoint is not") {
   TemporaryFolder folder;
   auto model = [](int steps, const std::string& second) {
     MadeModel out;
@@ -226,7 +227,7 @@ TEST_CASE("numbers in the lists and names in the states leave a low step undecid
   CHECK(findings[0].severity == Severity::kInfo);
 }
 
-TEST_CASE("steps that are not alike are left to the person, with what to do") {
+TEST_CASE("steps that are not equal are left to the person, with what to do") {
   TemporaryFolder folder;
   MadeModel model = grown(3, 100);
   Moments fewer = trained(64, 60, 0.9, 0.95, 99);

@@ -75,7 +75,7 @@ bool is_same(const std::vector<ComparedCopies>& a, const std::vector<ComparedCop
 
 }  // namespace
 
-TEST_CASE("copies of ranks are compared to their last element in whatever order they lie") {
+TEST_CASE("copies of ranks are compared to their last element in whatever order they are") {
   const Floats first = numbers_of_first();
   Floats bits = first, astray = first;
   bits.back() = std::nextafter(bits.back(), 9.0F);
