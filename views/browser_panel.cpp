@@ -74,7 +74,7 @@ int edit_field(ImGuiInputTextCallbackData* data) {
   // The field already contains this frame's key presses, which must be kept.
   std::string_view held{data->Buf, static_cast<std::size_t>(data->BufTextLen)};
   std::string text = *browser.pending;
-  // A field that was entered anew has taken the longer text already.
+  // A field that was entered again has taken the longer text already.
   if (text.size() > browser.replaces.size() && text.starts_with(browser.replaces) &&
       held.starts_with(text)) {
     browser.pending.reset();

@@ -94,7 +94,7 @@ void draw_plan_history(Frame& frame, UiState& state, Column& column) {
   column.y += frame.px(42);
 }
 
-// An error with its position, in red beside the input.
+// An error with its position, in red next to the input.
 void draw_plan_error(Frame& frame, Column& column, const Error& error) {
   Column inside = column;
   inside.left += frame.px(24);

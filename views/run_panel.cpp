@@ -218,7 +218,7 @@ StepChoice chosen_by_keys(const Frame& frame, const UiState& state) {
   return choice;
 }
 
-// The button that computes statistics of all steps, right-aligned, with the bytes to read beside
+// The button that computes statistics of all steps, right-aligned, with the bytes to read next to
 // it. Returns the left end.
 float draw_count_button(Frame& frame, UiState& state, float right, float middle) {
   if (!is_possible(Action::kRunNumbers, frame, state)) return right;

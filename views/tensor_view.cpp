@@ -167,7 +167,7 @@ void draw_colour_picker(Frame& frame, UiState& state, Column& column, float from
   std::string by = by_axis ? axes[static_cast<std::size_t>(state.colour_axis)].name
                            : std::string(name(state.colour_by));
   float right = column.right - (state.map.zoom > 1 ? frame.px(106) : 0), width = 0;
-  // The text is shortened to the room beside the other pickers.
+  // The text is shortened to the room next to the other pickers.
   std::string text;
   for (const std::string& words : colour_words(state.isolated, by)) {
     text = words;

@@ -95,7 +95,7 @@ void next_step(const Frame& frame, UiState& state) {
   if (++habits.tour_step >= static_cast<int>(kSteps.size())) end_tour(state);
 }
 
-// Below the target, else above, else beside it; always inside the window.
+// Below the target, else above, else next to it; always inside the window.
 ImVec2 place_beside(const std::optional<Target>& target, ImVec2 size, ImVec2 screen, float gap) {
   ImVec2 at{(screen.x - size.x) / 2, screen.y - size.y - gap * 6};
   if (target) {

@@ -294,7 +294,7 @@ std::string passed_over_in(const Snapshot& snapshot) {
   return "Passed over, since not complete: " + some_of(snapshot.passed_over) + ". ";
 }
 
-// "12 steps: 2 with errors, 9 without a finding, 1 not looked at yet".
+// "12 steps: 2 with errors, 9 without a finding, 1 not checked yet".
 VerdictText of_run(const verbs::RunSteps& run) {
   std::size_t clean = 0, bad = 0, warned = 0, undecided = 0, open = 0;
   for (const verbs::RunStep& step : run.steps) {

@@ -280,7 +280,7 @@ void add_memory_option(CLI::App& verb, std::string_view shape, Options& options)
   }
 }
 
-// Options for files beside a result, and for references to its source.
+// Options for files next to a result, and for references to its source.
 void add_adjacent_file_options(CLI::App& verb, std::string_view shape, Options& options) {
   if (takes(shape, 'h')) {
     verb.add_flag(

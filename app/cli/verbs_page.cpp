@@ -139,7 +139,7 @@ std::string writing_words(const verbs::KnownFormat& format) {
   return text.empty() ? "no" : text;
 }
 
-// What opens, is written, checked and refused: a row for formats that are alike. README has a copy
+// What opens, is written, checked and refused: a row for formats that are equal. README has a copy
 // between the marks.
 std::string formats_summary() {
   std::vector<std::pair<std::string, std::string>> rows;  // by what can be done: the formats

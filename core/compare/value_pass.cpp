@@ -164,7 +164,7 @@ ValuePass::Sides ValuePass::sides_of(const ValuePart& part) const {
   return {both_.a, both_.b, a, b};
 }
 
-// True for compressed tiles that are too large to hold decoded, judged by metadata.
+// True for compressed tiles that are too large to hold decoded, checked by metadata.
 bool ValuePass::is_decoded_as_read(const Checkpoint& checkpoint, ChunkId chunk) const {
   if (checkpoint.transforms(chunk).empty()) return false;
   const auto elements = static_cast<std::uint64_t>(volume(checkpoint.sizes(chunk)).value_or(0));

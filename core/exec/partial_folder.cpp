@@ -86,7 +86,7 @@ std::map<std::string, Expected> expected_files(const FolderRun& run) {
   return expected;
 }
 
-// Files copied whole whose bytes beside the items differ from the
+// Files copied whole whose bytes next to the items differ from the
 // source.
 Result<std::set<std::string>> foreign_partial_folders(const FolderRun& run, const Directory& made,
                                                       const std::vector<DurableFile>& noted) {

@@ -160,7 +160,7 @@ void add_wrapper(const std::vector<std::string>& names, bool missing,
   }
 }
 
-// Names of weights that PEFT has wrapped, where an adapter's matrices are beside them.
+// Names of weights that PEFT has wrapped, where an adapter's matrices are next to them.
 std::vector<std::string> wrapped_names_with_adapter(const std::vector<std::string>& unexpected) {
   std::vector<std::string> wrapped;
   if (count_with(unexpected, ".lora_") == 0) return wrapped;

@@ -248,7 +248,7 @@ std::optional<LibraryConfig> text_encoder_config(const DirectoryContents& look) 
   return config;
 }
 
-// The config beside the weights, if its library is known and is not transformers.
+// The config next to the weights, if its library is known and is not transformers.
 std::optional<LibraryConfig> library_config(const DirectoryContents& look) {
   LibraryConfig config;
   config.file = "config.json";

@@ -139,7 +139,7 @@ std::optional<std::string> length_mismatch(const LoadedTensor& there, const Load
 }
 
 // Heads of joined groups, each of `each` query heads, a key and a value: the key and the value
-// stand behind each query head, or as often as that in the groups as they are.
+// are after each query head, or as often as that in the groups as they are.
 RowOrder repeated_by_head(std::int64_t groups, std::int64_t each) {
   RowOrder out;
   for (std::int64_t head = 0; head < groups * each; ++head) {

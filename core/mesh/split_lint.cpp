@@ -38,7 +38,7 @@ struct Split {
 };
 
 // Checks one half: chunks follow each other by FSDP rank within each tensor-parallel rank, and none
-// may end behind the size that its own rank claims.
+// may end after the size that its own rank claims.
 std::optional<SplitForecast> bounds(const Split& split, const std::vector<std::int64_t>& parts) {
   std::int64_t all = std::accumulate(parts.begin(), parts.end(), std::int64_t{0});
   for (std::int64_t t : {std::int64_t{0}, split.tp - 1}) {  // the last one reaches furthest

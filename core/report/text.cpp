@@ -56,7 +56,7 @@ std::string required_version_text(const Finding& finding) {
   return needs.empty() ? needs : "needs " + needs;
 }
 
-// Consequence for loading, in three words beside the count.
+// Consequence for loading, in three words next to the count.
 std::string outcome_text(const Finding& finding) {
   if (const auto* cause = find_evidence<std::string>(finding, "explained_by"))
     return "by " + *cause;

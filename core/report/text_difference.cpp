@@ -132,7 +132,7 @@ std::string reasons_text(const TensorDifference& tensor) {
   return text;
 }
 
-// Details of one tensor beside its name and kind.
+// Details of one tensor next to its name and kind.
 std::string details(const TensorDifference& tensor) {
   std::string text;
   auto add = [&](const std::string& more) {

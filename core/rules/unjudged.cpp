@@ -348,7 +348,7 @@ bool may_contain_state(std::string_view path) {
                      [&](std::string_view ending) { return path.ends_with(ending); });
 }
 
-// Files that Megatron keeps beside its chunks and that are read with them.
+// Files that Megatron keeps next to its chunks and that are read with them.
 bool is_companion(std::string_view path) {
   return path == "common.pt";
 }

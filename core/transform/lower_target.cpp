@@ -314,7 +314,7 @@ class Lowering {
   bool keeps_ = false;
   std::mutex guard_;
   NeededParts needed_;
-  SmallFiles complements_;  // files that readers of the format expect, beside copied ones
+  SmallFiles complements_;  // files that readers of the format expect, next to copied ones
   // Entries whose value is more than plain data, with the reason.
   std::map<std::string, Error> unsaid_;
   LoweredTarget lowered_;

@@ -284,7 +284,7 @@ void note_model_key(Converting& converting) {
                   key));
 }
 
-// Refuses to lose additions, which are beside the entries and without which loaders read wrong
+// Refuses to lose additions, which are next to the entries and without which loaders read wrong
 // numbers or fail. They survive only in the same format, and those for certain tensors only if no
 // step changes tensors.
 Status refuse_to_lose_additions(const Converting& converting, const Format* written) {

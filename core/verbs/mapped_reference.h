@@ -13,7 +13,7 @@
 
 namespace shw::verbs {
 
-// The model's sizes from both checkpoints and the files beside them.
+// The model's sizes from both checkpoints and the files next to them.
 ModelFacts facts_of_pair(const Checkpoint& a, const Checkpoint& b);
 
 struct MappedVerdict {

@@ -26,7 +26,7 @@ Status check_model_is_known(const MappedSteps& mapped, const ModelFacts& facts) 
               "phi3 and others have names of their own)");
 }
 
-// Facts from --config, --set and the files beside the checkpoint.
+// Facts from --config, --set and the files next to the checkpoint.
 Result<ModelFacts> facts_from_options(const Checkpoint& checkpoint, const MapOptions& mapping) {
   ModelFacts facts = facts_in_folder(checkpoint);
   SHW_CHECK(add_map_options(mapping, facts));

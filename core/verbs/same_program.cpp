@@ -97,7 +97,7 @@ std::optional<MappedVerdict> judge_as(const ComparedPair& pair, const std::strin
   return std::move(**judged);
 }
 
-// Tensors of which a mistake is named; those whose rows merely stand elsewhere count less.
+// Tensors of which a mistake is named; those whose rows merely are elsewhere count less.
 std::size_t score_of(const MappedVerdict& judged) {
   return 2 * judged.named + judged.unnamed;
 }

@@ -178,7 +178,7 @@ Result<StepOutlook> estimate_steps(const Opened& opened, const Plan& plan, std::
 
 namespace {
 
-// True for errors that writing anew does not repair and that a repair could remove.
+// True for errors that writing again does not repair and that a repair could remove.
 bool speaks_against(const Finding& finding) {
   const MendedBy by = rule_of(finding).mended_by;
   return finding.severity == Severity::kError && !is_only_filled(finding) &&

@@ -238,7 +238,7 @@ std::optional<PageFormat> page_format_of_word(std::string_view word) {
 
 namespace {
 
-// Reads the certificate beside the checkpoint; verify checks its contents. An unreadable
+// Reads the certificate next to the checkpoint; verify checks its contents. An unreadable
 // certificate is a finding.
 std::optional<Certificate> certificate_in_folder(const Checkpoint& checkpoint) {
   const auto& directory = checkpoint.directory();

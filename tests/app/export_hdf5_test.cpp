@@ -1,4 +1,4 @@
-// `export-hdf5`, run as a process. What h5py reads through the file is judged in tests/interop.
+// `export-hdf5`, run as a process. What h5py reads through the file is checked in tests/interop.
 #include <doctest/doctest.h>
 
 #include <filesystem>

@@ -51,7 +51,7 @@ TEST_CASE("a report of any form is never written into the checkpoint that was op
   }
   check_refused({"report", scratch / "link", "--json", "--out", scratch / "ckpt/r.html"});
   CHECK(contents_of(scratch / "ckpt") == before);
-  // A path beside the checkpoint is allowed.
+  // A path next to the checkpoint is allowed.
   CHECK(shardwright({"report", scratch / "ckpt", "--out", scratch / "r.html"}).code == 0);
 }
 

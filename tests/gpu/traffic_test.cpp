@@ -19,7 +19,7 @@ using Sizes = std::vector<std::int64_t>;
 
 struct Counted {
   rig::Traffic traffic;
-  double read = 0, written = 0;  // touched beside needed
+  double read = 0, written = 0;  // touched next to needed
 };
 
 // Counts one job; `needed` is the number of bytes of its elements on each side.

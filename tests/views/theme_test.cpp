@@ -108,7 +108,7 @@ TEST_CASE("eight ranks are eight colours to every eye in each theme") {
           least = std::min(least, apart(ranks[a], ranks[b], *eye));
       }
       CHECK(least >= 0.02);  // in OKLab; from there letters are visible on their background
-      // In two rows: neighbours beside, above and below.
+      // In two rows: neighbours next to, above and below.
       auto rows = colours_of({2, 8}, palette);
       for (std::size_t column = 0; column < 8; ++column) {
         CHECK(apart(rows[column], rows[column + 8], *eye) >= 0.05);

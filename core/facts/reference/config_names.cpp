@@ -318,7 +318,7 @@ bool is_of_own_type(const ModelConfig& config) {
   return is_own_class(config.architectures.front(), config.parts.front().model_type);
 }
 
-// The names of which one stands in each layer: "model.layers.*.self_attn.q_norm.weight".
+// The names of which one is in each layer: "model.layers.*.self_attn.q_norm.weight".
 std::vector<std::string> names_of_each_layer(const std::vector<std::string>& names,
                                              const std::set<std::string>& layers) {
   std::map<std::string, std::set<std::string>> seen;

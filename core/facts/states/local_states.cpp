@@ -408,7 +408,7 @@ std::vector<LocalState> local_states(const CheckInput& input) {
   std::vector<LocalState> all;
   for (auto& [kind, locals] : hits) {
     if (locals.size() < 9 * misses[kind]) continue;
-    // A single-element counter beside parameters split into single elements proves nothing.
+    // A single-element counter next to parameters split into single elements proves nothing.
     bool only_counters = std::all_of(locals.begin(), locals.end(), [&](const LocalState& local) {
       return local.state.role == StateRole::kOther &&
              volume(c.shape(local.state.state)).value_or(0) <= 1;

@@ -71,8 +71,8 @@ std::vector<std::string> stems_of(const std::vector<std::string>& paths) {
   return stems;
 }
 
-// "lora.safetensors" beside "lora-000001.safetensors": the end of a training has no number. nullopt
-// if several files have none, or if another one's name does not begin with this one's.
+// "lora.safetensors" next to "lora-000001.safetensors": the end of a training has no number.
+// nullopt if several files have none, or if another one's name does not begin with this one's.
 std::optional<std::string> unnumbered_end(const std::vector<std::string>& paths,
                                           const std::vector<std::string>& stems) {
   std::optional<std::size_t> end;

@@ -124,7 +124,7 @@ class FlaxOpening {
     return {};
   }
 
-  // transformers writes an index beside several files: its names have "/" between the keys.
+  // transformers writes an index next to several files: its names have "/" between the keys.
   void check_index() {
     if (is_one_file(*directory_) || directory_->stat(kFlaxIndex).kind != EntryKind::kFile) return;
     std::optional<Finding> problem;

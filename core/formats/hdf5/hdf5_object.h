@@ -5,10 +5,10 @@
 //   object    version 1: messages, continued elsewhere; version 2: "OHDR", the same, "OCHK"
 //   group     symbol table: B-tree ("TREE") of nodes ("SNOD") with names in a heap ("HEAP"); or
 //   link
-//             messages in its header. Links of a large group of the newer form lie in a fractal
+//             messages in its header. Links of a large group of the newer form are in a fractal
 //             heap: not read
 //   dataset   messages: dataspace, datatype, layout, attributes
-//   extension what a superblock of version 2 or 3 says beside itself: an object of messages
+//   extension what a superblock of version 2 or 3 says next to itself: an object of messages
 //
 // HDF5 File Format Specification, version 3.0; offsets and lengths of 8 bytes, which is what every
 // writer takes unless it is told otherwise.

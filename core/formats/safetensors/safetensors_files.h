@@ -34,7 +34,7 @@ struct SafetensorsFiles {
   std::optional<WeightMap> index = {};      // empty if there is no usable one
   std::optional<std::uint64_t> total = {};  // total size according to it
   std::optional<Finding> finding = {};      // why it is not usable
-  std::vector<std::string> adapters = {};   // adapter files beside a model
+  std::vector<std::string> adapters = {};   // adapter files next to a model
   std::vector<std::string> variants = {};   // other forms of the model
   std::vector<std::string> steps = {};      // earlier steps of a training
   std::vector<std::string> not_there = {};  // files named by the index that are missing

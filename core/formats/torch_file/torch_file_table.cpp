@@ -47,7 +47,7 @@ std::optional<Error> lacking_parts(std::span<const Entry> entries) {
                "Fetch what is missing. One part alone is opened by its name."};
 }
 
-// Megatron's zarr backend, whose tensors are arrays in folders beside common.pt.
+// Megatron's zarr backend, whose tensors are arrays in folders next to common.pt.
 bool is_megatron_zarr(const DirectoryContents& look) {
   const nlohmann::json metadata = read_small_json(look, "metadata.json");
   return metadata.is_object() && metadata.contains("sharded_backend") &&

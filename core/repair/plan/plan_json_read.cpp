@@ -184,7 +184,7 @@ bool keeps_to_itself(const Checkpoint& checkpoint, const PlannedTensor& planned)
   });
 }
 
-// True if the bytes lie elsewhere and another tensor's chunk only tells how items are encoded.
+// True if the bytes are elsewhere and another tensor's chunk only tells how items are encoded.
 bool is_encoding_template(const Checkpoint& checkpoint, const PlannedTensor& tensor,
                           const PlannedChunk& chunk) {
   return checkpoint.tensor_of(*chunk.item) != tensor.tensor &&

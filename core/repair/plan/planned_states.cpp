@@ -31,7 +31,7 @@ bool moves_inside_chunks(const Checkpoint& c, const Diagnosis& diagnosis) {
   return false;
 }
 
-// True if the retained chunks of the state lie where the relabelled parameter's chunks of the same
+// True if the retained chunks of the state are where the relabelled parameter's chunks of the same
 // rank go. For a rank that wrote nothing of the parameter, the layout must tell the place.
 bool follow_moved_chunks(const Checkpoint& c, const Relabelled& parameter, const PartlyLost& state,
                          bool has_layout) {

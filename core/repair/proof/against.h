@@ -1,4 +1,4 @@
-// Works out anew what a result should contain, from its source and the plan in its certificate. It
+// Works out again what a result should contain, from its source and the plan in its certificate. It
 // trusts nothing else of the certificate and shares no code with the run that made the result:
 // boxes are read from both sides and compared.
 #pragma once

@@ -14,7 +14,7 @@
 //    "entries": [{"fqn", "from", "item"}], only if some changed,
 //    "steps": [text], "dropped": [fqn], "trimmed", for a result of steps,
 //    "of_other_ranks": [fqn], entries of which other ranks' values were not copied,
-//    "left_out": [text], parts beside the entries of the source that the result lacks,
+//    "left_out": [text], parts next to the entries of the source that the result lacks,
 //    "version", "source", "hash": "XXH3-128", "operations": [{"kind", "rule", "text", ...}],
 //    "plan": {...} | "plan_zstd": the same compressed, in base64,
 //    "content_hash"}

@@ -78,7 +78,7 @@ std::vector<std::string> other_files(Holding& held) {
   return reasons;
 }
 
-// Names the broken file for a broken tensor, because its tile lies in one; certain if only one file
+// Names the broken file for a broken tensor, because its tile is in one; certain if only one file
 // is broken.
 std::string other_tiles(Holding& held, TensorId tensor) {
   if (held.is_changed.empty()) find_changed_files(held);

@@ -37,7 +37,7 @@ void add_reasons(VerifyReport& report, VerifyReport::Outcome outcome,
   report.reasons.insert(report.reasons.end(), reasons.begin(), reasons.end());
 }
 
-// Adds contradictions in the certificate itself and in the files beside it.
+// Adds contradictions in the certificate itself and in the files next to it.
 Status add_disagreements(const Certificate& certificate, const Checkpoint& checkpoint,
                          const ItemHashes& hashes, VerifyReport& report, Progress* progress) {
   if (certificate.seal == Certificate::Seal::kBroken) {
@@ -294,7 +294,7 @@ Result<Result<ItemHashes>> hash_and_compare(const Checkpoint& checkpoint, Source
   return hash_all_items(checkpoint, progress, *team, extras);
 }
 
-// Makes a proved result undecided if elements lie in no tile: their value cannot be proved.
+// Makes a proved result undecided if elements are in no chunk: their value cannot be proved.
 void report_holes(const std::vector<std::string>& holes, VerifyReport& report) {
   if (holes.empty() || report.outcome != VerifyReport::Outcome::kProved) return;
   report.outcome = VerifyReport::Outcome::kUndecided;

@@ -40,7 +40,7 @@ std::size_t only_rounded(const Certificate& certificate) {
   return rounded;
 }
 
-// Writes everything beside the tiles, and the certificate; returns whether nothing is lost.
+// Writes everything next to the tiles, and the certificate; returns whether nothing is lost.
 Result<bool> certify_and_write(const CertifiedRun& done, RepairResult& told) {
   const ProvingTarget& proving = done.proving;
   SHW_CHECK(prove_rest(proving));

@@ -45,7 +45,7 @@ std::optional<Finding> too_small(const CheckInput& input) {
                           ": it is not the mesh that saved this checkpoint, so it was not used.");
 }
 
-// Subject and verb of a sentence: "w lies", "w and 3 more lie".
+// Subject and verb of a sentence: "w is", "w and 3 more are".
 std::string subject_text(const Checkpoint& c, const std::vector<TensorId>& tensors) {
   std::string first(c.fqn(tensors.front()));
   if (tensors.size() == 1) return first + " lies";
@@ -146,7 +146,7 @@ bool explains_all(const MeshGuess& guess) {
 }
 
 // Another mesh that predicts every chunk while the user's predicts none. If the user's predicts
-// some, it may have saved all: flat over several axes, as dense weights beside experts, or in an
+// some, it may have saved all: flat over several axes, as dense weights next to experts, or in an
 // order without placements.
 const MeshGuess* better_guess(const std::vector<MeshGuess>& guesses) {
   if (guesses.front().explained != 0) return nullptr;

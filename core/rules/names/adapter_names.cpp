@@ -384,7 +384,7 @@ void find_adapter_names(const Facts& facts, std::vector<Finding>& findings) {
   if (*config && !is_adapter(c)) report_config_beside_model(facts, **config, findings);
   if (!is_adapter(c)) return;
   if (!*config) report_own_name_in_file(facts, findings);
-  // For a checkpoint opened as a single file, the config beside it was not searched.
+  // For a checkpoint opened as a single file, the config next to it was not searched.
   if (!*config && is_one_file(*c.directory())) return;
   if (!*config) return report_no_config(facts, findings);
   Adapter adapter{std::move(**config), {}};

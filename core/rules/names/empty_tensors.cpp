@@ -135,7 +135,7 @@ bool is_expected_empty(const Facts& facts, std::string_view fqn) {
   return expected != nullptr && volume(expected->shape) == 0;
 }
 
-// Weights without elements, judged by name, and placeholders where others of their family have
+// Weights without elements, checked by name, and placeholders where others of their family have
 // elements.
 std::vector<std::string> empty_weights(const Facts& facts) {
   const Checkpoint& c = facts.checkpoint;

@@ -1,4 +1,4 @@
-// Values of quantised weights' companions, and tensors beside them.
+// Values of quantised weights' companions, and tensors next to them.
 #include <fmt/core.h>
 
 #include <algorithm>

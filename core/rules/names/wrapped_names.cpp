@@ -50,7 +50,7 @@ bool has_file(const Facts& facts, const char* name) {
   return directory != nullptr && directory->stat(name).kind == EntryKind::kFile;
 }
 
-// True for files that others load by the model's names: weights only, or beside a model config.
+// True for files that others load by the model's names: weights only, or next to a model config.
 bool is_loaded_by_names(const Facts& facts) {
   return facts.states->empty() || has_file(facts, kConfigFile);
 }
@@ -138,7 +138,7 @@ bool report_marks(const Facts& facts, const std::vector<TensorId>& tensors,
   return true;
 }
 
-// Reports adapter matrices beside plain weights: a loader of the model ignores them. Classes that
+// Reports adapter matrices next to plain weights: a loader of the model ignores them. Classes that
 // have such matrices of their own (Phi-4 multimodal) are recognised by their names.
 bool report_adapter_among_weights(const Facts& facts, const std::vector<TensorId>& tensors,
                                   std::vector<Finding>& findings) {

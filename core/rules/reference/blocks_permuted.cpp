@@ -118,7 +118,7 @@ struct Compared {
     kNothing,  // other shape
     kUnread,
     kEqual,
-    kAlike,      // judged by the first 4 KiB of every chunk
+    kAlike,      // checked by the first 4 KiB of every chunk
     kExchanged,  // all chunks found at other places: `moved`
     kPartly,     // some chunks found: `moved`
     kPermuted,   // all rows found: `order`

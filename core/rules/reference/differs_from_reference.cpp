@@ -46,7 +46,7 @@ bool is_computed_by_reference(const Facts& facts, const std::string& fqn) {
   return other && is_rounded_in_computing(*facts.reference, *other);
 }
 
-// A few tensors may be trained beside frozen weights: then all their chunks changed
+// A few tensors may be trained next to frozen weights: then all their chunks changed
 // slightly. Damage leaves chunks unchanged or makes unrelated values. Empty if
 // unreadable.
 std::string looked_at(const Facts& facts, const std::string& fqn) {
@@ -113,7 +113,7 @@ Result<std::string> compared_directions(const Facts& facts, const std::string& f
   return std::string(is_unrelated ? "unrelated" : "");
 }
 
-// Reports weights made anew beside weights that are equal to the bit.
+// Reports weights recreated next to weights that are equal to the bit.
 Status report_unrelated(const Facts& facts, const DifferingTensors& differing,
                         std::vector<std::string>& subjects, std::vector<Finding>& findings) {
   constexpr std::size_t kFewest = 4;

@@ -1,4 +1,4 @@
-// Token ids in the files beside the weights for which the embedding has no row.
+// Token ids in the files next to the weights for which the embedding has no row.
 #include <fmt/core.h>
 
 #include <algorithm>

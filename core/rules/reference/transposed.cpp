@@ -96,7 +96,7 @@ void judge_by_shape(const Facts& facts, TensorId tensor, TransposedOutcome& outc
 enum class Ground : std::uint8_t {
   kShape,  // the shape in the spec and the strides of the items
   kBytes,  // the reference's bytes, before the shape
-  kNone,   // not judged: it equals the reference, or the reference itself is wrong
+  kNone,   // not checked: it equals the reference, or the reference itself is wrong
 };
 
 struct Asked {

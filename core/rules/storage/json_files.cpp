@@ -1,4 +1,4 @@
-// JSON files beside the weights that cannot be parsed: loaders fail on them before reading a
+// JSON files next to the weights that cannot be parsed: loaders fail on them before reading a
 // weight.
 #include <fmt/core.h>
 

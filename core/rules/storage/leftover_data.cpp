@@ -1,4 +1,4 @@
-// Data beside a checkpoint or between its items that nothing references.
+// Data next to a checkpoint or between its items that nothing references.
 #include <fmt/core.h>
 
 #include "core/base/checked.h"

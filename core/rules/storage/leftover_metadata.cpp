@@ -1,4 +1,4 @@
-// Files that an interrupted save leaves beside a complete checkpoint.
+// Files that an interrupted save leaves next to a complete checkpoint.
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"

@@ -1,4 +1,4 @@
-// The weights of the folder in torch's form, beside the safetensors that were opened: some loaders
+// The weights of the folder in torch's form, next to the safetensors that were opened: some loaders
 // take one, some the other.
 #include <fmt/core.h>
 

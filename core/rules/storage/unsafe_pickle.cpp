@@ -84,7 +84,7 @@ void add_damaged(const Facts& facts, std::size_t object, const Error& error, Fin
   add_subject(finding.subjects, fqn);
 }
 
-// Reports files of which opening read nothing: those beside the checkpoint's own, which a program
+// Reports files of which opening read nothing: those next to the checkpoint's own, which a program
 // that goes on from the folder loads too, and its own that could not be read.
 void add_unread_files(const Checkpoint& checkpoint, std::vector<Finding>& findings) {
   constexpr std::size_t kMostFiles = 4096, kMostTold = 32;

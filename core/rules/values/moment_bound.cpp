@@ -100,7 +100,7 @@ std::string another_reason(const BrokenBounds& found) {
 }
 
 // States that Adam does not have (SOAP's bases, Adan's differences, scales of quantised moments),
-// so that its bound does not apply beside them: {"optimizer.", "layers.0.weight.Q.0"}.
+// so that its bound does not apply next to them: {"optimizer.", "layers.0.weight.Q.0"}.
 using UnboundedStates = std::set<std::pair<std::string, std::string>>;
 
 UnboundedStates unbounded_states(const Facts& facts) {

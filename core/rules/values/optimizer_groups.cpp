@@ -96,7 +96,7 @@ void report_wrong_steps(const Checkpoint& c, const StepCheck& steps,
 // Wording for step counts that differ from the others for an unknown reason.
 struct StepsApart {
   const std::vector<const SavedStep*>& steps;
-  const char *where, *others;  // texts such as "far behind the others", "others stand at"
+  const char *where, *others;  // texts such as "far behind the others", "others are at"
   const char *can_be, *decides;
   const char* evidence;  // key of the other states' step in the evidence
 };

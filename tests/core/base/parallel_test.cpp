@@ -71,7 +71,7 @@ TEST_CASE("what is worked on at once holds no more than it may") {
   std::atomic<int> done{0};
   Status all = parallel_for_with_memory_budget(100, held, [&](std::size_t i) -> Status {
     const std::uint64_t together = now += held[i];
-    // A task above the limit runs alone; tasks without memory may run beside it.
+    // A task above the limit runs alone; tasks without memory may run next to it.
     CHECK((together <= 100 || together == 1000));
     // A nested call must not start outer work that waits for room.
     SHW_CHECK(parallel_for(4, [](std::size_t) -> Status { return {}; }));

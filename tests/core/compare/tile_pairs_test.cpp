@@ -47,7 +47,7 @@ std::vector<PairSeen> slow_pairs(const LaidTensor& a, const LaidTensor& b) {
   return out;
 }
 
-// A column through all rows, and single elements beside it.
+// A column through all rows, and single elements next to it.
 LaidTensor column_and_elements(std::int64_t rows) {
   LaidTensor tensor{"w", Dtype::kUint8, {rows, 2}, Bytes(static_cast<std::size_t>(rows) * 2)};
   tensor.tiles.push_back({Box{{0, 0}, {rows, 1}}});

@@ -19,7 +19,7 @@ Bytes drawn_bytes(std::mt19937_64& random, std::size_t count) {
   return bytes;
 }
 
-// Bytes of the blocks that lie whole in [begin, begin + length), counted one by one.
+// Bytes of the blocks that are whole in [begin, begin + length), counted one by one.
 std::uint64_t bytes_in_whole_blocks(std::uint64_t begin, std::uint64_t length) {
   std::uint64_t bytes = 0;
   for (std::uint64_t block = 0; block < begin + length; block += kShareBlock) {

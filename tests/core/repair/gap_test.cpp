@@ -1,4 +1,4 @@
-// A repair beside a hole that cannot be repaired: the repaired part is certified, and the hole is
+// A repair next to a hole that cannot be repaired: the repaired part is certified, and the hole is
 // never called proved, nor broken if the source has it too.
 #include <doctest/doctest.h>
 

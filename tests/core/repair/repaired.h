@@ -16,7 +16,7 @@ namespace shw {
 
 inline constexpr const char* kCutOff = "optimizer.state.0.exp_avg";
 
-// Rows 2 and 3 of 6 survive in one tensor; beside it a healthy one in two tiles.
+// Rows 2 and 3 of 6 survive in one tensor; next to it a healthy one in two tiles.
 inline void write_cut_off(const std::string& path) {
   MadeTensor state{kCutOff, {2, 3}, {{whole(Extents{2, 3}), {2, 3}, {6, 7, 8, 9, 10, 11}, 1}}};
   MadeTensor healthy{

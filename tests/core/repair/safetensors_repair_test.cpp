@@ -240,7 +240,7 @@ TEST_CASE("the sharded form is relabelled, permuted and masked, whoever holds wh
   auto file = [](int i) {
     return "shard-0000" + std::to_string(i) + "-model-00001-of-00001.safetensors";
   };
-  // w [6, 2] in three shards of two rows; blocks of three rows lie the other way round.
+  // w [6, 2] in three shards of two rows; blocks of three rows are the other way round.
   Values w = counting({6, 2}), disk;
   for (int row : {3, 4, 5, 0, 1, 2}) {
     disk.push_back(w[static_cast<std::size_t>(2 * row)]);
@@ -266,7 +266,7 @@ TEST_CASE("the sharded form is relabelled, permuted and masked, whoever holds wh
   }
 
   // Twelve rows, of which the shards are rows 1-2, 5-6 and 10-11: four gaps need files of their
-  // own beside those of the three retained_chunks.
+  // own next to those of the three retained_chunks.
   PartlyLost lost{tensor, {12, 2}, {}, ""};
   auto chunks = checkpoint->chunks(tensor);
   const std::int64_t rows[] = {1, 5, 10};

@@ -198,7 +198,7 @@ TEST_CASE("a second repair and one in place carry the losses over, to where they
   CHECK(opened(copy)->find("v").has_value());
   CHECK(told(copy) == kTold);
   CHECK(outcome_of(copy) == "proved");
-  // Refused in place for that tensor: its record beside it would become wrong.
+  // Refused in place for that tensor: its record next to it would become wrong.
   Plan moved =
       plan_of_cut_off(*opened(made.copy("other")),
                       Renamed{*opened(made.out)->find(kCutOff), "optimizer.state.1.exp_avg", {}});

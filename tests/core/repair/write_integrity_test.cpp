@@ -1,4 +1,4 @@
-// The list of hashes that Megatron-LM verifies, written beside a result.
+// The list of hashes that Megatron-LM verifies, written next to a result.
 #include <doctest/doctest.h>
 
 #include <filesystem>

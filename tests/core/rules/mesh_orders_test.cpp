@@ -73,7 +73,7 @@ bool writable(const TensorCut& cut) {
 
 enum class Damage : std::uint8_t { kNone, kAxisLeftOut, kOtherOrder, kLocalState };
 
-// One or more tensors in question beside a healthy one, saved on `truth`.
+// One or more tensors in question next to a healthy one, saved on `truth`.
 SavedModel saved_on(const Mesh& truth, const Mesh& of_spec, const TensorCut& cut, Damage damage,
                     const TensorCut& beside, const std::string& role, int healthy = 1) {
   std::int64_t rows = 2;

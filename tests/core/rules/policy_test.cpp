@@ -149,7 +149,7 @@ TEST_CASE("a parameter without any state breaks it where it is trained and else 
   PolicyAnswer unknown = answer(model({adam, {}, {}, adam}, false));
   CHECK(unknown.verdict == PolicyVerdict::kUndecided);
   CHECK(unknown.subjects == Names{"model.w1.weight", "model.w2.weight"});
-  // Frozen parameters beside trained ones, and tensors that no optimizer trains.
+  // Frozen parameters next to trained ones, and tensors that no optimizer trains.
   std::vector<LoadedTensor> frozen = model({adam});
   frozen.push_back({"model.embed.weight"});
   CHECK(answer(frozen).verdict == PolicyVerdict::kMet);

@@ -87,7 +87,7 @@ TEST_CASE("nothing is checked by two orders of a mesh that no tensor decides bet
   REQUIRE(told != report.findings.end());
   CHECK(told->severity == Severity::kInfo);
   CHECK(told->cause.find("neither was used") != std::string::npos);
-  // Only the experts: tensors on the other mesh were judged with it.
+  // Only the experts: tensors on the other mesh were checked with it.
   CHECK(is_open(report, "placements of 4 tensors", "--mesh, its axes in the order"));
 }
 

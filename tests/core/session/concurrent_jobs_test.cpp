@@ -1,5 +1,5 @@
-// Several jobs at once: read-only jobs run beside writing ones, each can be stopped separately, and
-// none changes results after its checkpoint was closed.
+// Several jobs at once: read-only jobs run next to writing ones, each can be stopped separately,
+// and none changes results after its checkpoint was closed.
 #include <doctest/doctest.h>
 
 #include <filesystem>

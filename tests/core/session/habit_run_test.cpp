@@ -1,4 +1,4 @@
-// Commands beside a checkpoint: explaining an error message, a report, the demo.
+// Commands next to a checkpoint: explaining an error message, a report, the demo.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Entries that convert drops, casts and renames, and files beside its results.
+// Entries that convert drops, casts and renames, and files next to its results.
 #include "core/verbs/convert_plan.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Additions of a format, beside its entries, that another format cannot store.
+// Additions of a format, next to its entries, that another format cannot store.
 #include <doctest/doctest.h>
 
 #include <filesystem>

@@ -393,7 +393,7 @@ TEST_CASE("reference of another program: norms of 1 + w are put right, to the bi
     CHECK(told[0].remedy->lossless == is_near_one);
     const CheckReport mended = checked_when_repaired(*wrong, report, reference, folder / "mended");
     CHECK(of_conversion(mended).empty() == is_near_one);
-    // Beside the other program the same is found, and mended.
+    // Next to the other program the same is found, and mended.
     if (is_near_one) continue;
     const auto beside = of_conversion(checked(wrong, megatron));
     REQUIRE(beside.size() == 1);
@@ -472,7 +472,7 @@ TEST_CASE("reference of the same program: shifted norms of stacked layers are na
   const auto named = of_conversion(checked(*shifted, right));
   REQUIRE(named.size() == 1);
   CHECK(named.front().cause.find("larger by 1") != std::string::npos);
-  // Norms were trained beside frozen weights.
+  // Norms were trained next to frozen weights.
   const auto trained = shifted_norms(right, 0.03F, nullptr);
   REQUIRE(trained.has_value());
   CHECK(of_conversion(checked(*trained, right)).empty());

@@ -193,7 +193,7 @@ TEST_CASE("an input whose bytes were changed behind its time is read again") {
   const std::size_t at = bytes.find(row);
   REQUIRE(at != std::string::npos);
   bytes[at + 7] = static_cast<char>(bytes[at + 7] ^ 1);
-  // The file system's clock may stand still for some milliseconds.
+  // The file system's clock may be still for some milliseconds.
   for (Entry now = before; now.changed_ns == before.changed_ns;
        now = (*folder)->stat("__1_0.distcp")) {
     put(path, bytes);

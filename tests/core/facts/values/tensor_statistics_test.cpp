@@ -20,7 +20,7 @@ namespace {
 
 const Format kBareFormat{.name = "bare", .title = "bare", .codec = &kRawCodec};
 
-// One file, "data", and tensors that lie anywhere in it.
+// One file, "data", and tensors that are anywhere in it.
 struct BareCheckpoint {
   CheckpointBuilder builder;
   explicit BareCheckpoint(std::shared_ptr<const Directory> directory) {

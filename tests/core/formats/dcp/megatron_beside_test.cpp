@@ -1,4 +1,4 @@
-// Files that Megatron reads beside .metadata, modified in every relevant way.
+// Files that Megatron reads next to .metadata, modified in every relevant way.
 #include "core/formats/dcp/megatron_beside.h"
 
 #include <doctest/doctest.h>
@@ -17,7 +17,7 @@ namespace {
 const std::string kMarker =
     R"({"sharded_backend": "torch_dist", "sharded_backend_version": 1, "common_backend": "torch"})";
 
-// `more`: bytes of another storage beside the pickle.
+// `more`: bytes of another storage next to the pickle.
 Bytes common_state(std::size_t more = 0) {
   const Bytes pickle = bytes_of("\x80\x02}(U\x09iterationK\x05u.");
   const Bytes storage(more);

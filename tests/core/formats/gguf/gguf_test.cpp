@@ -257,7 +257,7 @@ TEST_CASE("gguf keys: what the header announces and the file lacks is told") {
   NamedExtents less = whole;
   std::erase_if(less, [](const auto& one) { return one.first == "blk.1.ffn_up.weight"; });
   CHECK(said_of_keys(less).find("blk.1.ffn_up.weight is not there") != std::string::npos);
-  // Only weights in NVFP4 have a scale beside them.
+  // Only weights in NVFP4 have a scale next to them.
   NamedExtents scaled = whole;
   scaled.push_back({"blk.0.ffn_up.scale", {1}});
   scaled.push_back({"blk.0.ffn_up.input_scale", {1}});

@@ -18,7 +18,7 @@ std::string file_with(std::string header, std::size_t data) {
   return little(header.size(), 8) + header + std::string(data, '\1');
 }
 
-// Two ranks, one of which has a whole tensor beside its shard.
+// Two ranks, one of which has a whole tensor next to its shard.
 Files sharded() {
   auto shard = [](const std::string& at, const std::string& more, std::size_t bytes) {
     return file_with(R"({"__metadata__":{"DCP_SHARDING_INFO":"{\"w\": {\"saved_offsets\": [)" + at +

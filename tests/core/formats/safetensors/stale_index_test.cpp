@@ -1,4 +1,4 @@
-// Indexes that name missing files, beside files with every tensor; and bytes of no tensor.
+// Indexes that name missing files, next to files with every tensor; and bytes of no tensor.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// DTensors in a file of torch.save, and optimizer files beside the weights.
+// DTensors in a file of torch.save, and optimizer files next to the weights.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -47,7 +47,7 @@ TEST_CASE("pickled module: its tensors have the names of its state_dict") {
   CHECK(names_of(**opened) == "scale mean first.weight |");
   CHECK(causes_in(**opened).find("mine.Net") != std::string::npos);
   CHECK(causes_in(**opened).find("cache") != std::string::npos);
-  // Beside other values, as trainers keep it.
+  // Next to other values, as trainers keep it.
   auto beside =
       open_model(state_dict_file(pickled_dict({{"epoch", "K\1"}, {"ema", outer}}), {kSix}));
   REQUIRE_MESSAGE(beside.has_value(), beside.error().message);

@@ -1,4 +1,4 @@
-// Adapters of PEFT beside their adapter_config.json, and beside their base.
+// Adapters of PEFT next to their adapter_config.json, and next to their base.
 #include "core/facts/names/adapter_config.h"
 #include "core/rules/names/named_tensors.h"
 
@@ -190,7 +190,7 @@ TEST_CASE("adapter: names without the part that holds the layers are told and re
   for (const Diagnosis& diagnosis : finding->diagnoses)
     CHECK(healthy.contains(std::get<Renamed>(diagnosis).fqn));
   CHECK(rules_above_info(checked_adapter(healthy, causal)).empty());
-  // Of a model without a head the layers lie in the model itself.
+  // Of a model without a head the layers are in the model itself.
   CHECK(rules_above_info(checked_adapter(lacking)).empty());
   const std::string of_class =
       replaced(kConfig, "\"r\"", R"("auto_mapping": {"base_model_class": "LlamaModel"}, "r")");

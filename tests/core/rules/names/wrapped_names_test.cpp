@@ -1,4 +1,4 @@
-// Names with a wrapper's parts in them: alone, beside a reference, beside a spec.
+// Names with a wrapper's parts in them: alone, next to a reference, next to a spec.
 #include "core/repair/plan/plan.h"
 #include "core/rules/names/named_tensors.h"
 
@@ -220,7 +220,7 @@ TEST_CASE("wrapped names: a part that is three times in a row is dropped") {
   CHECK(finding->cause.find("model.language_model.") != std::string::npos);
   CHECK(find(checked_tensors(llama_tensors(repeated("language_model", 1))), "wrapped-names") ==
         nullptr);
-  // LLaVA's tower stands twice.
+  // LLaVA's tower is twice.
   CHECK(find(checked_tensors(llama_tensors(repeated("vision_tower", 2))), "wrapped-names") ==
         nullptr);
   CHECK(find(checked_tensors(llama_tensors(repeated("vision_tower", 3))), "wrapped-names") !=

@@ -85,7 +85,7 @@ std::vector<AgainstCase> known_orders() {
     cases.push_back({"gqa-grouped", "layers.0.attn.qkv.weight", order, each_writes(1)});
     cases.push_back({"gqa-stacked", "layers.0.attn.qkv.weight", back, each_writes(2)});
   }
-  {  // S5 E2: row block r = t * D + d lies at w = d * T + t
+  {  // S5 E2: row block r = t * D + d is at w = d * T + t
     std::vector<std::int64_t> order;
     for (std::int64_t t = 0; t < 4; ++t) {
       for (std::int64_t d = 0; d < 3; ++d) order.push_back(d * 4 + t);

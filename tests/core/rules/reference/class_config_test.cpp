@@ -1,4 +1,4 @@
-// config.json beside the weights of classes whose keys are in the table of
+// config.json next to the weights of classes whose keys are in the table of
 // assets/config_sizes.json.
 #include <doctest/doctest.h>
 #include <fmt/core.h>
@@ -97,7 +97,7 @@ TEST_CASE("config: a key that the class does not read constrains nothing") {
   CheckReport sound = beside_keys(olmoe_weights(), olmoe_keys());
   CHECK_FALSE(says(sound, "config-shape", ""));
   CHECK_FALSE(says(sound, "config-count", ""));
-  // Of a class without a table it is judged like the key of any model with experts.
+  // Of a class without a table it is checked like the key of any model with experts.
   Keys unknown = olmoe_keys();
   unknown["model_type"] = "\"tiny_moe\"";
   unknown["architectures"] = "[\"TinyMoeForCausalLM\"]";

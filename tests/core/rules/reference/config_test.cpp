@@ -1,5 +1,5 @@
-// The config.json of a Hugging Face folder beside its weights: contradictions are reported with the
-// key and both numbers, and nothing is reported if a key may mean something else.
+// The config.json of a Hugging Face folder next to its weights: contradictions are reported with
+// the key and both numbers, and nothing is reported if a key may mean something else.
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
@@ -198,7 +198,7 @@ TEST_CASE("nothing is said of packed weights, unknown models, adapters and parts
   ConfigWeights wrapped;
   for (const auto& [name, shape] : llama_weights().shapes) wrapped.shapes["module." + name] = shape;
   CheckReport other_names = beside_keys(wrapped, wrong);
-  // Under other class names it is judged like any architecture.
+  // Under other class names it is checked like any architecture.
   CHECK_FALSE(finding_of_side_file(other_names).empty());
   CHECK(finding_of_side_file(other_names, Severity::kError).empty());
   CHECK(is_config_open(other_names, "llama"));

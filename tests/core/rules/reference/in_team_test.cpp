@@ -193,7 +193,7 @@ TEST_CASE("of an embedding that is padded only the rows at its end are read") {
   REQUIRE(first_of(*report, "vocabulary-padding") != nullptr);
   CHECK(first_of(*report, "vocabulary-padding")->subjects ==
         std::vector<std::string>{"model.embed_tokens.weight"});
-  // Out of 2 MB; headers are read together with the bytes behind them.
+  // Out of 2 MB; headers are read together with the bytes after them.
   CHECK(bytes < kWords * 64 * 4 / 4);
 }
 

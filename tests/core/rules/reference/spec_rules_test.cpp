@@ -1,4 +1,4 @@
-// missing-key, unexpected-key, shape-mismatch, dtype-mismatch: a checkpoint beside a spec.
+// missing-key, unexpected-key, shape-mismatch, dtype-mismatch: a checkpoint next to a spec.
 #include <doctest/doctest.h>
 
 #include <algorithm>

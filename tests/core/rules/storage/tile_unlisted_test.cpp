@@ -183,7 +183,7 @@ TEST_CASE("of two records for one place none is put back") {
   TemporaryFolder folder;
   write_sound(folder / "ckpt");
   auto sound = opened(folder / "ckpt");
-  // The first tile's item is listed at the second tile's offsets, beside the second's own.
+  // The first tile's item is listed at the second tile's offsets, next to the second's own.
   auto broken = bent_list(
       *sound, [](std::string_view fqn, const Box&) { return Bent{fqn == "w"}; },
       [](CheckpointBuilder& builder, const Checkpoint& all) {

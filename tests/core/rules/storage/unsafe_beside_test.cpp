@@ -1,4 +1,4 @@
-// Pickles that lie beside a checkpoint, and pickles for which a folder is refused: what Python
+// Pickles that are next to a checkpoint, and pickles for which a folder is refused: what Python
 // would run on loading them is reported, and nothing runs.
 #include <doctest/doctest.h>
 
@@ -25,7 +25,7 @@ std::string zipped(const std::string& pickle) {
 
 const std::string kMagic("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.", 15);
 
-// The checkpoint's own file, beside which the others lie.
+// The checkpoint's own file, next to which the others are.
 Bytes weights() {
   return to_bytes(state_dict_file(
       pickled_dict({{"w", tensor_call({.count = 2, .sizes = {2}, .strides = {1}, .key = "0"})}}),

@@ -24,7 +24,7 @@ MadeEntry params(const std::vector<std::string>& names) {
   return {"optimizer.param_groups.0.params", pickled_list(items)};
 }
 
-// An entry that torch's own Adam writes beside the betas.
+// An entry that torch's own Adam writes next to the betas.
 MadeEntry of_adam() {
   return {"optimizer.param_groups.0.amsgrad", pickled_text("False")};
 }

@@ -399,12 +399,12 @@ TEST_CASE("healthy optimizers that look odd raise nothing above info") {
   group(rates, 1, {"l1.weight"}, 0.0);
   quiet("rates", rates);
 
-  MadeModel bases = grown(4, 100);  // SOAP keeps a list of matrices beside the moments
+  MadeModel bases = grown(4, 100);  // SOAP keeps a list of matrices next to the moments
   group(bases, 0, {"l0.weight", "l1.weight", "l2.weight", "l3.weight"}, 0.1);
   bases.add("optimizer.state.l1.weight.Q.0", Dtype::kFloat32, {8, 8}, distinct(64));
   quiet("bases", bases);
 
-  MadeModel halves = grown(3, 100);  // moments that cannot be judged
+  MadeModel halves = grown(3, 100);  // moments that cannot be checked
   for (const char* kind : {"exp_avg", "exp_avg_sq"})
     halves.add(std::string("optimizer.state.h.weight.") + kind, Dtype::kFloat16, {8, 8},
                distinct(64));
