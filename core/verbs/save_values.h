@@ -22,7 +22,7 @@ struct SaveValues {
   TensorId tensor{};
   ValuesRequest ask;
   ValuesFile kind = ValuesFile::kNpy;
-  std::string path = {};  // see PlaceAsked::path
+  std::string path = {};  // see PlaceRequest::path
 };
 struct SavedValues {
   std::string path;

@@ -48,7 +48,7 @@ std::optional<PageView> page_view(const Checkpoint& checkpoint, const SavedView&
 Result<std::vector<PageView>> read_page_views(const Opened& opened, const VerbOptions& verb_options,
                                               std::span<const std::string> files);
 
-// `path` is as in PlaceAsked; the view contains absolute paths. Never replaces a file.
+// `path` is as in PlaceRequest; the view contains absolute paths. Never replaces a file.
 Result<WrittenReport> write_view_file(Store& store, const Opened& opened,
                                       const VerbOptions& verb_options, SavedView view,
                                       const std::string& path);

@@ -56,7 +56,7 @@ std::shared_ptr<Snapshot> layered(std::uint32_t layers, std::uint32_t odd) {
 
 }  // namespace
 
-TEST_CASE("layers of the same tensors are one row, and the odd one is out") {
+TEST_CASE("layers of the same tensors are one row, and the odd one stands out") {
   auto snapshot = layered(20, 2);
   auto digest = make_digest(snapshot);
   const ListModel& list = *digest->list;

@@ -65,7 +65,7 @@ struct Matching {
 
 // Matches standardised rows (likeness.h) with those of the reference by correlation; only rows of
 // equal `kind` may be exchanged, and a row without others of its kind stays. nullopt unless every
-// row matches exactly one place by asked_margin() and some rows are out of place.
+// row matches exactly one place by required_margin() and some rows are out of place.
 std::optional<Matching> match_by_correlation(std::vector<std::vector<float>> rows,
                                              std::vector<std::vector<float>> places,
                                              const std::vector<std::size_t>& kinds);

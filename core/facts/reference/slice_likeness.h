@@ -14,7 +14,7 @@ namespace shw {
 // Requires equal dtype with values and equal shape. Tries every dimension; the first
 // with a result wins. Up to 256 leading elements per slice are searched for, and kParts
 // parts of the rest are compared with the match. nullopt unless every slice matches
-// exactly one place by asked_margin() (likeness.h) and some slices are out of place;
+// exactly one place by required_margin() (likeness.h) and some slices are out of place;
 // also if it would take too long or slices have fewer than 64 elements. order.margin is
 // the least margin.
 std::optional<BlockOrder> match_slices_by_correlation(const PiecedTensor& image,
