@@ -9,7 +9,7 @@
 #include "core/repair/run/outlook_words.h"
 #include "core/report/answers.h"
 #include "core/report/report.h"
-#include "core/report/text_words.h"
+#include "core/report/text.h"
 #include "core/verbs/abandon_missing.h"
 #include "core/verbs/transforms.h"
 
@@ -21,9 +21,7 @@ namespace {
 void print_depth_note(Context& context, const CheckReport& report) {
   const TextOptions options = text_options(context);
   std::string words = "No finding (depth " + std::string(name(report.depth)) + ").";
-  if (!report.unjudged.empty())
-    words +=
-        "\n" + wrapped("not checked: " + printable(to_text(report.unjudged)), 0, options.width);
+  if (!report.unjudged.empty()) words += "\n" + not_checked_text(report.unjudged, options.width);
   context.terminal.say(words);
 }
 

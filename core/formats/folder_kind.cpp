@@ -123,7 +123,7 @@ std::optional<Finding> others_below(std::span<const Entry> entries, const Format
   finding.rule = "how-read";
   finding.severity = Severity::kInfo;
   finding.cause = fmt::format(
-      "Only what is at the top of this folder was opened ({}). Below it {} not checked: {}. Open "
+      "Only what is at the top of this folder was opened ({}). Below it {} not opened: {}. Open "
       "{} by its folder if that is what was meant.",
       opened.title, told.size() == 1 ? "a checkpoint was" : "checkpoints were", some_of(told),
       told.size() == 1 ? "it" : "one of them");

@@ -206,7 +206,7 @@ Finding left_aside_finding(std::vector<std::string> files) {
   Finding finding;
   finding.rule = "how-read";
   finding.severity = Severity::kInfo;
-  finding.cause = fmt::format("{} at the top of this folder {} not checked. {} path opens {}.",
+  finding.cause = fmt::format("{} at the top of this folder {} not opened. {} path opens {}.",
                               some_of(files), files.size() == 1 ? "was" : "were",
                               files.size() == 1 ? "Its" : "A", files.size() == 1 ? "it" : "one");
   finding.subjects = std::move(files);

@@ -19,6 +19,7 @@ namespace shw {
 namespace {
 
 constexpr std::size_t kShownSubjects = 8;
+constexpr std::size_t kHanging = 4;  // indent of list items
 
 struct Style {
   bool colour = false;
@@ -288,13 +289,23 @@ std::string closing(const Checkpoint& checkpoint, const CheckReport& report,
   }
   out += "\n";
   if (!report.unjudged.empty())
-    out += style(kQuiet,
-                 wrapped("not checked: " + printable(to_text(report.unjudged)), 0, options.width)) +
-           "\n";
+    out += style(kQuiet, not_checked_text(report.unjudged, options.width)) + "\n";
   return out;
 }
 
 }  // namespace
+
+std::string not_checked_text(std::span<const Unjudged> unjudged, std::size_t width) {
+  std::string text = "not checked:";
+  for (const UnjudgedGroup& group : by_need(unjudged)) {
+    std::string line;
+    for (const std::string& what : group.whats) line += (line.empty() ? "" : ", ") + what;
+    std::string item = wrapped(printable(line + ": needs " + group.needs), kHanging, width);
+    item[kHanging - 2] = '-';
+    text += "\n" + item;
+  }
+  return text;
+}
 
 std::string unchecked_coverage_text(const CheckReport& report) {
   std::string text;

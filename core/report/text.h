@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "core/model/checkpoint.h"
 #include "core/rules/check.h"
+#include "core/rules/unjudged.h"
 
 namespace shw {
 
@@ -26,6 +28,8 @@ struct TextOptions {
 std::string headline(const Checkpoint& checkpoint);
 // "coverage has gaps, files are gone"; empty if all tiles and their bytes exist as recorded.
 std::string unchecked_coverage_text(const CheckReport& report);
+// "not checked:", and a line per need; no newline at the end.
+std::string not_checked_text(std::span<const Unjudged> unjudged, std::size_t width);
 // Headline with the coverage, findings, and the closing line.
 std::string check_to_text(const Checkpoint& checkpoint, const CheckReport& report,
                           const TextOptions& options);

@@ -298,8 +298,7 @@ std::string difference_to_text(const CheckpointDifference& difference, const Che
   append_entries(difference, width, style, out);
   for (const std::string& doubt : difference.doubts)
     out += "\n" + wrapped(printable(doubt), 0, width) + "\n";
-  if (!difference.unjudged.empty())
-    out += wrapped("not checked: " + to_text(difference.unjudged), 0, width) + "\n";
+  if (!difference.unjudged.empty()) out += not_checked_text(difference.unjudged, width) + "\n";
   return out;
 }
 

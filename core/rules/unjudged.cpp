@@ -222,7 +222,7 @@ void add_bytes(const CheckInput& input, List& out) {
   if (without != 0)
     out.push_back(
         {.what = "whether the bytes of " + plural(without, "item") + " are those that were written",
-         .needs = "checksums, which they do not have",
+         .needs = "checksums, which these items do not have",
          .is_unproved_bytes = true});
   if (!c.objects().empty())
     out.push_back({"contents of " + plural(c.objects().size(), "object") + " next to the tensors",

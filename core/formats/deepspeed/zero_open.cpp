@@ -146,9 +146,8 @@ Finding tensor_parallel_finding(const ZeroStep& step, std::size_t ranks) {
 Finding other_files_finding(const std::vector<std::string>& others) {
   Finding finding = zero_info(
       others.front(),
-      fmt::format(
-          "{} {} not checked: states of experts, which every rank keeps in a form of its own.",
-          some_of(others), others.size() == 1 ? "was" : "were"));
+      fmt::format("{} {} not read: states of experts, which every rank keeps in a form of its own.",
+                  some_of(others), others.size() == 1 ? "was" : "were"));
   finding.rule = "not-looked-at";
   finding.subjects = others;
   return finding;

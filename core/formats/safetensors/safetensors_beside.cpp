@@ -81,7 +81,7 @@ std::vector<std::string> extract_adapters(std::vector<std::string>& paths) {
 Finding adapters_finding(const std::vector<std::string>& adapters) {
   Finding finding = read_note(
       adapters.front(),
-      fmt::format("{} {} next to the model of this folder and {} not checked: open {} by its name.",
+      fmt::format("{} {} next to the model of this folder and {} not opened: open {} by its name.",
                   some_of(adapters), adapters.size() == 1 ? "lies" : "lie",
                   adapters.size() == 1 ? "was" : "were", adapters.size() == 1 ? "it" : "each"));
   finding.evidence = {{"adapters", adapters}};
