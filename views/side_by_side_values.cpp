@@ -23,7 +23,7 @@ std::string summary_of(const verbs::ValuesDifference& difference) {
   std::string text = fmt::format("{} of {} elements differ",
                                  human_count(static_cast<std::uint64_t>(difference.differing)),
                                  human_count(compared));
-  if (!difference.has_numbers) return text + "; they are no numbers, so there is no distance.";
+  if (!difference.has_numbers) return text + "; they are not numbers, so there is no distance.";
   text += fmt::format(", by {:.6g} at most", difference.greatest);
   std::uint64_t odd = difference.values.statistics.nan + difference.values.statistics.infinite;
   if (odd > 0) text += fmt::format("; {} by NaN or infinity", human_count(odd));

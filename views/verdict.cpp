@@ -229,7 +229,7 @@ VerdictText of_repaired(const Snapshot& snapshot, const JobState& job) {
       text.detail =
           verified.lost == 0
               ? sentence(loss_in_words(*snapshot.repaired)) + in + "."
-              : "What is lost was filled and is no trained value; all others kept" + in + ".";
+              : "What is lost was filled and is not a trained value; all others kept" + in + ".";
       if (snapshot.still_wrong != nullptr && !snapshot.still_wrong->empty()) {
         text.tone = Tone::kBad;
         text.title = "Repaired in part, " + plural(snapshot.still_wrong->size(), "finding") +

@@ -33,7 +33,7 @@ std::string whole_bytes(std::string& text) {
   const std::string_view digits =
       std::string_view(text).substr(0, text.find_first_not_of("0123456789"));
   const bool has_prefix = text.size() > 1 && (text[1] == 'x' || text[1] == 'X');
-  if (digits.empty() || has_prefix) return text + " is no number of bytes: 500M, 5G";
+  if (digits.empty() || has_prefix) return text + " is not a number of bytes: 500M, 5G";
   return fits_64_bits(digits) ? std::string() : text + " is more than 2^64 - 1 bytes";
 }
 
@@ -50,7 +50,7 @@ void add_looking_options(CLI::App& verb, std::string_view shape, Options& option
   }
   if (takes(shape, 'A')) {
     verb.add_option("--against", options.against,
-                    "the checkpoint that it was made of: every element is held against it")
+                    "the checkpoint that it was made of: every element is compared with it")
         ->type_name("SOURCE");
   }
   if (takes(shape, 'd')) {
@@ -131,7 +131,7 @@ void add_value_options(CLI::App& verb, std::string_view shape, Options& options)
     verb.add_option("--limit", options.limit, "how many elements; 0 for all")
         ->check([](const std::string& text) {
           const bool is_number = text.find_first_not_of("0123456789") == std::string::npos;
-          if (!is_number) return text + " is no whole number from 0 on";
+          if (!is_number) return text + " is not a whole number from 0 on";
           return fits_64_bits(text) ? std::string() : text + " is larger than 2^64 - 1";
         })
         ->type_name("N")
@@ -190,7 +190,7 @@ void add_form_options(CLI::App& verb, std::string_view shape, Options& options) 
   }
   if (takes(shape, 't') || takes(shape, 'V')) {
     verb.add_option("--config", options.mapping.config,
-                    "a folder with the model's config.json; its tokenizer comes along too")
+                    "a folder with the model's config.json; its tokenizer is copied too")
         ->type_name("FOLDER");
   }
   if (takes(shape, 't')) {
@@ -198,7 +198,7 @@ void add_form_options(CLI::App& verb, std::string_view shape, Options& options) 
     verb.add_option("--to", options.to, "the format to write, or the program that is to load it")
         ->type_name(joined_words(verbs::convert_targets()));
     verb.add_option("--leave-out", options.leave_out,
-                    "entries that do not come along, by shell patterns of names")
+                    "entries that are not copied, by shell patterns of names")
         ->type_name("PATTERN");
     verb.add_flag("--weights-only", options.weights_only,
                   "tensors of the model alone: no optimizer, random states, counters");
@@ -384,7 +384,7 @@ void add_options(CLI::App& verb, std::string_view shape, Options& options) {
   }
   if (takes(shape, 'T')) {
     verb.add_option("--atol", options.absolute,
-                    "values no further apart than this plus --rtol times |B| are no difference; "
+                    "values no further apart than this plus --rtol times |B| are not a difference; "
                     "implies --data")
         ->check(CLI::NonNegativeNumber.description(""))
         ->type_name("X");

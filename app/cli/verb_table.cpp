@@ -113,12 +113,12 @@ constexpr VerbRow kVerbs[] = {
      "  shardwright convert run/iter_0000100 --to hf --config hf --out back",
      "With proof. Entries that the format has no place for are refused by name; --weights-only "
      "leaves them out. Exit code 1 where WORDS fit nothing.\n\nThe files have the names that "
-     "transformers, diffusers and PEFT look for, and config.json, tokenizer and the like come "
-     "along. --dtype leaves integers, quantised weights, their scales and what loaders keep in "
+     "transformers, diffusers and PEFT look for, and config.json, tokenizer and the like are "
+     "copied. --dtype leaves integers, quantised weights, their scales and what loaders keep in "
      "float32 as they are, and config.json says the new dtype.\n\nWith --to hf, torch_dist, titan "
      "or fsdp_dtensor names and layouts become those of Hugging Face, Megatron-core, torchtitan or "
-     "Megatron-FSDP, by a map (docs/maps.md). Optimizer states go the same "
-     "way where that program keeps them; hf has none. What no file says is asked for with --set."},
+     "Megatron-FSDP, by a map (docs/maps.md). Optimizer states go the same way where that program "
+     "keeps them; hf has none. What no file says is asked for with --set."},
     {"learn", "o", "Find the map between two checkpoints of the same weights",
      "shardwright learn hf run/iter_0000100 --out mine.json\n"
      "  shardwright convert hf2 --map mine.json --out run2/release      other weights, by that map",
@@ -151,7 +151,7 @@ constexpr VerbRow kVerbs[] = {
      "  shardwright average a b c --weights 1,1,-1 --out task     a + (b - c)",
      "Every floating weight becomes the weighted sum, in float64 and rounded once to A's dtype. "
      "Formats and tiles may differ. Integers are A's own; optimizer states and other entries that "
-     "are no weights are left out. Weights have to come to 1."},
+     "are not weights are left out. Weights have to come to 1."},
     {"delta", "doytbhuM", "Write what makes one checkpoint of another",
      "shardwright delta step_8000 step_9000 --out d\n"
      "  shardwright apply step_8000 d --out step_9000-again",

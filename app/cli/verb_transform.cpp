@@ -97,7 +97,7 @@ std::string way_back_to_text(const RepairResult& result) {
             " but for rows of padding, which were cut off: " + some_of(back.padding);
   if (!back.without.empty())
     text += "; " + plural(back.without.size(), "tensor") +
-            " of the source did not come along: " + some_of(back.without);
+            " of the source were not copied: " + some_of(back.without);
   return printable(text) + "\n";
 }
 

@@ -311,7 +311,7 @@ class DeltaApplication {
       part_.tensors.push_back(copied(std::move(name), readable(delta_, tensor)));
       return {};
     }
-    if (!fqn.ends_with(kDeltaIndices)) return does_not_fit("is no tensor of a delta", fqn);
+    if (!fqn.ends_with(kDeltaIndices)) return does_not_fit("is not a tensor of a delta", fqn);
     return add_changed(std::string(fqn.substr(0, fqn.size() - kDeltaIndices.size())), tensor);
   }
 
@@ -346,7 +346,7 @@ class DeltaApplication {
 
 Result<DeltaInfo> read_delta_info(const Directory& folder) {
   if (folder.stat(kDeltaFile).kind != EntryKind::kFile)
-    return fail(ErrorKind::kUsage, "is no delta: it has no delta.json", {folder.name()},
+    return fail(ErrorKind::kUsage, "is not a delta: it has no delta.json", {folder.name()},
                 "`shardwright delta BASE RESULT` makes one.");
   SHW_TRY(auto source, folder.open(kDeltaFile));
   if (source->size() > kMostDeltaFile) return no_delta_file("is too large");

@@ -72,7 +72,7 @@ Result<AdapterTensors> tensors_of(const Checkpoint& adapter) {
     bool is_new = true;
     if (const auto name = lora_name(fqn)) {
       const bool is_bias = fqn.ends_with(".bias");
-      if (is_bias && name->part != LoraPart::kB) return not_merged("is no part of LoRA", fqn);
+      if (is_bias && name->part != LoraPart::kB) return not_merged("is not part of LoRA", fqn);
       is_new = is_bias ? tensors.biases.emplace(name->module, tensor).second
                        : tensors.modules[name->module].emplace(name->part, tensor).second;
     } else if (is_adapter_name(fqn) || fqn.find(".token_adapter.") != std::string_view::npos) {

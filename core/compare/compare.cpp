@@ -386,7 +386,7 @@ void Comparison::note_unexamined() {
   if (entries_open_ != 0)
     out_.unjudged.push_back(
         {"values of " + human_count(entries_open_) +
-             (entries_open_ == 1 ? " entry that is no tensor" : " entries that are no tensors"),
+             (entries_open_ == 1 ? " entry that is not a tensor" : " entries that are not tensors"),
          "--data"});
   if (!options_.data && !only_a_.empty() && !only_b_.empty())
     out_.unjudged.push_back({"which names are new names of old tensors", "--data"});

@@ -67,8 +67,7 @@ constexpr GeneralKind kGeneralKinds[] = {
                      .weight = 0.6,
                      .title = "the checkpoint, or a file of it, is not whole",
                      .text = "A save, a copy or a download stopped before its end. The check says "
-                             "which file is short or missing; the step before it is as a rule "
-                             "whole.",
+                             "which file is short or missing; the step before it is usually whole.",
                      .decide = "Whether every file is there and as long as its header says.",
                      .command = "shardwright check CHECKPOINT"}}}}},
     {{"multiple checkpoint tensors map", "map to the same", "mapped to the same",
@@ -113,7 +112,7 @@ constexpr GeneralKind kGeneralKinds[] = {
              .title = "the optimizer in the checkpoint is not the one that the run builds",
              .text =
                  "It is missing, has other groups or parts, or is sharded in another way than the "
-                 "run asks for. The weights are as a rule not in question: resume with the options "
+                 "run asks for. The weights are usually not in question: resume with the options "
                  "of the save, or load the weights and start the optimizer from scratch.",
              .decide = "Which optimizer entries the checkpoint has.",
              .command = "shardwright ls CHECKPOINT"}}}},
@@ -202,7 +201,7 @@ constexpr GeneralKind kGeneralKinds[] = {
                      .weight = 0.6,
                      .title = "the checkpoint is of another version of the program",
                      .text = "Load it with the version that saved it and save again, or convert or "
-                             "download it again for this one. The tensors are as a rule sound.",
+                             "download it again for this one. The tensors are usually sound.",
                      .decide = "The versions of the run that saved and of this one.",
                      .command = "shardwright info CHECKPOINT"}}}}},
     {{"not sharded", "is sharded", "unsharded", "wrapped with fsdp", "unwrapped from fsdp",

@@ -254,8 +254,8 @@ constexpr Interpretation kOtherNameInModel = {
     .weight = 0.5,
     .title = "the tensor has another name in the model",
     .text =
-        "A wrapper's prefix on one side, or a renamed module. As a rule there are missing names "
-        "next to the unexpected ones: the pairs are the renaming. Paste both lists.",
+        "A wrapper's prefix on one side, or a renamed module. Usually there are missing names next "
+        "to the unexpected ones: the pairs are the renaming. Paste both lists.",
     .decide = "Whether each unexpected name has a missing one that ends the same way.",
     .command = kSpec};
 constexpr Interpretation kFewerInModel = {

@@ -133,7 +133,8 @@ void add_hypothesis_local_as_global(const ShapeCase& shapes, std::vector<Hypothe
   std::string ratio = fmt::format("{}:{}", shared.save_ratio, shared.load_ratio);
   one.title = "saved and asked for as one rank's shard";
   one.text =
-      "Both runs took a rank's shard for the whole (the state is no DTensor): the worlds are as " +
+      "Both runs took a rank's shard for the whole (the state is not a DTensor): the worlds are "
+      "as " +
       ratio + ", saved to loaded.";
   if (shared.extent)
     one.text +=
@@ -166,7 +167,7 @@ void add_hypothesis_uneven(const ShapeCase& shapes, std::vector<Hypothesis>& all
                                        : 0.25;
   one.title = "an uneven shard was published as the whole";
   one.text = fmt::format(
-      "{} and {} are no multiples of each other: ranks that own different numbers of rows (padded "
+      "{} and {} are not multiples of each other: ranks that own different numbers of rows (padded "
       "vocabulary, flat buckets) each offered their own as the whole tensor (Megatron-LM #4129). "
       "Where it was saved like that, the other ranks' rows are lost.",
       saved, current);

@@ -439,8 +439,8 @@ OpenedCheckpoint open_named_file(const std::shared_ptr<const Directory>& around,
                 std::string(other->advice));
   SHW_TRY(Bytes first, look.first_bytes(name, kFirstBytes));
   if (auto told = format_from_magic(first); !told.empty())
-    return fail(ErrorKind::kUnsupported, fmt::format("is no file of a checkpoint: it is {}", told),
-                {path});
+    return fail(ErrorKind::kUnsupported,
+                fmt::format("is not a file of a checkpoint: it is {}", told), {path});
   return fail(ErrorKind::kUnsupported,
               "is a file; a checkpoint is a directory, its .metadata, a .safetensors file or one "
               "of torch.save",

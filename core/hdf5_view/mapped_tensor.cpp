@@ -176,7 +176,7 @@ MappedTensor map_tensor(const Checkpoint& checkpoint, TensorId tensor) {
   }
   TilingDefects defects = defects_of(checkpoint, shape, chosen.chunks);
   if (!defects.overlaps.empty())
-    return refused("its tiles overlap in part, and nobody knows whose elements are right");
+    return refused("its tiles overlap in part, and it is not known whose elements are right");
   if (!defects.complete) return refused("its tiles are too tangled to be distinguished");
   if (std::string why = why_copies_differ(checkpoint, chosen.chunks, chosen.copies); !why.empty())
     return refused(std::move(why));

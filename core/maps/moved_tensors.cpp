@@ -96,7 +96,7 @@ Mistake mistake_of(const MovedTensor& moved, const std::optional<CounterStep>& s
                    const std::map<std::string, CounterMoves>& all, const std::string& exchanged) {
   if (!step && moved.is_copy)
     return fmt::format(
-        "it is a copy of {}{}, and what belongs to it is nowhere", moved.of,
+        "it is a copy of {}{}, and what belongs to it is missing", moved.of,
         moved.of.find("embed") != std::string::npos ? ", as if the two were tied" : "");
   if (!step && !exchanged.empty()) return exchanged;
   if (!step) return "it holds what belongs to " + moved.of;

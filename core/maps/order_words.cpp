@@ -62,7 +62,7 @@ std::string copy_text(const RowOrder& order, std::size_t at, std::string_view wh
   const std::size_t length = run_at(order, at);
   const auto from = static_cast<std::size_t>(order[at]);
   return fmt::format(
-      "{} {} a copy of {}: one piece was written twice, and what belongs there is nowhere",
+      "{} {} a copy of {}: one piece was written twice, and what belongs there is missing",
       span_text(what, at, length), length == 1 ? "is" : "are", span_text(what, from, length));
 }
 
@@ -117,7 +117,7 @@ std::string off_by_one_in_words(std::string_view what, bool is_next) {
 }
 
 std::string copy_in_words(std::string_view what, std::int64_t copy, std::int64_t of) {
-  return fmt::format("{0} {1} is a copy of {0} {2}, and what belongs to {0} {1} is nowhere", what,
+  return fmt::format("{0} {1} is a copy of {0} {2}, and what belongs to {0} {1} is missing", what,
                      copy, of);
 }
 

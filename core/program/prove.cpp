@@ -50,7 +50,7 @@ struct Prover {
       return refuse("output", o, "has no shape");
     ExtentsView sizes = program.sizes(out);
     if (!volume(program.shape(out)) || !is_inside(program.offsets(out), sizes, program.shape(out)))
-      return refuse("output", o, "is no box of its tensor");
+      return refuse("output", o, "is not a box of its tensor");
     auto bytes =
         checked_mul(static_cast<std::uint64_t>(*volume(sizes)), std::uint64_t{size_of(out.dtype)});
     auto end = checked_add(out.offset, out.length);
@@ -101,7 +101,7 @@ struct Prover {
     bool scaled = job.op == ElementOp::kScale;
     if (scaled && job.from != Dtype::kFloat32 &&
         !(known(job.from) && can_cast(job.from, Dtype::kFloat32)))
-      return refuse("job", j, "scales what is no floating point number");
+      return refuse("job", j, "scales what is not a floating point number");
     Dtype now = scaled ? Dtype::kFloat32 : job.from;
     bool ended = false, moved = false;
     for (Dtype hop : job.via) {

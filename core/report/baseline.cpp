@@ -263,7 +263,7 @@ std::set<std::string> subjects_or_none(const std::set<std::string>& subjects) {
 
 Result<Baseline> baseline_from_json(std::string_view text, const std::string& source) {
   auto refuse = [&] {
-    return fail(ErrorKind::kUsage, "is no answer of `check --json`", {source},
+    return fail(ErrorKind::kUsage, "is not an answer of `check --json`", {source},
                 "make one: shardwright check CHECKPOINT --json > baseline.json");
   };
   Json json = parse_json<Json>(text).tree;

@@ -34,7 +34,7 @@ std::map<std::uint32_t, Written> written_by_rank(const Checkpoint& checkpoint) {
 std::string state_of(const FileRow& file, const FormatTraits& traits) {
   if (!file.safe) return "leaves the checkpoint, never opened";
   if (file.kind == EntryKind::kMissing) return "is not there";
-  if (file.kind != EntryKind::kFile) return "is no file";
+  if (file.kind != EntryKind::kFile) return "is not a file";
   if (traits.has_index && file.path == traits.index_file) return "the index";
   return file.referenced ? "" : "nothing points to it";
 }

@@ -62,7 +62,7 @@ const char* heading(DifferenceKind kind) {
                                                        "another shape",
                                                        "another dtype",
                                                        "other values",
-                                                       "nobody can tell",
+                                                       "it is not known",
                                                        "renamed, the same bytes",
                                                        "the same, in other tiles"};
   return kHeadings[static_cast<std::size_t>(kind)];
@@ -217,7 +217,7 @@ std::string entry_words(const EntryDifference& entry) {
 void append_entries(const CheckpointDifference& difference, std::size_t width,
                     const TextStyle& style, std::string& out) {
   if (difference.entries.empty()) return;
-  out += "\n" + inked(style, Ink::kGold, "entries that are no tensors") + "   " +
+  out += "\n" + inked(style, Ink::kGold, "entries that are not tensors") + "   " +
          human_count(difference.entries.size()) + "\n";
   std::map<std::string, std::uint64_t> told;
   std::size_t shown = 0;

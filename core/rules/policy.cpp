@@ -35,7 +35,7 @@ std::optional<PolicyAnswer> left_unopened(const Checkpoint& checkpoint, std::str
                          "the folder with the data files is not there to be checked");
   if (unopened(checkpoint).empty()) return std::nullopt;
   return policy_answer(require, PolicyVerdict::kUndecided, "file or record",
-                       " that could not be read: what is there nobody knows",
+                       " that could not be read: their contents are unknown",
                        unopened_subjects(checkpoint));
 }
 

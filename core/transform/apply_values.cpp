@@ -206,7 +206,7 @@ Result<std::uint32_t> input_named(const TargetState& all, const std::string& pat
     if (directory != nullptr && directory->name() == path) return i;
   }
   return fail(
-      ErrorKind::kUsage, "is no checkpoint that was opened for this plan", {path},
+      ErrorKind::kUsage, "is not a checkpoint that was opened for this plan", {path},
       "name it among the \"inputs\" of the plan with the same words; a relative path begins "
       "at the folder of the plan's file");
 }
@@ -282,7 +282,7 @@ Status check_factors(const TargetTensor& tensor, const TargetTensor& factors,
            factors.shape[d] == tensor.shape[d] / block[d] + (tensor.shape[d] % block[d] != 0);
   }
   if (!fits) {
-    return bad_step(tensor.fqn, fmt::format("is {}, and {} of {} are no factors for blocks of {}",
+    return bad_step(tensor.fqn, fmt::format("is {}, and {} of {} are not factors for blocks of {}",
                                             to_text(tensor.shape), factors.fqn,
                                             to_text(factors.shape), to_text(block)));
   }

@@ -240,7 +240,7 @@ Status check_boxes(const TargetTensor& tensor, const std::vector<Box>& boxes) {
   for (const Box& box : boxes) {
     if (!is_inside(box.offsets, box.sizes, tensor.shape)) {
       return bad_step(tensor.fqn, "offsets " + to_text(box.offsets) + " and sizes " +
-                                      to_text(box.sizes) + " are no box of " +
+                                      to_text(box.sizes) + " are not a box of " +
                                       to_text(tensor.shape));
     }
   }

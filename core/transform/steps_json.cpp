@@ -172,7 +172,7 @@ Step read_reshard(EditedJson& in, const StepJson& json) {
   }
   for (const std::string& text : in.texts(json, "placements")) {
     auto placement = parse_placement(text);
-    if (!placement) in.complain("\"" + text + "\" is no placement");
+    if (!placement) in.complain("\"" + text + "\" is not a placement");
     step.placements.push_back(placement.value_or(Placement{}));
   }
   return step;

@@ -131,7 +131,7 @@ Result<TargetTensor> target_tensor(const TargetState& all, std::uint32_t input, 
     if (!is_inside(offsets, sizes, out.shape)) {
       return cannot_make_target(out.fqn,
                                 "a tile of it, [" + to_text(offsets) + " + " + to_text(sizes) +
-                                    "), is no box of " + to_text(out.shape),
+                                    "), is not a box of " + to_text(out.shape),
                                 "repair it first: `check` says what is wrong");
     }
     Box box{copy_of(offsets), copy_of(sizes)};

@@ -47,7 +47,7 @@ Result<std::vector<double>> weights_of(std::string_view numbers, std::size_t cou
     double weight = 0;
     const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), weight);
     if (problem != std::errc() || end != text.data() + text.size() || !std::isfinite(weight))
-      return fail(ErrorKind::kUsage, "\"" + text + "\" is no weight", {},
+      return fail(ErrorKind::kUsage, "\"" + text + "\" is not a weight", {},
                   "Weights are numbers such as 0.5, parted by commas.");
     weights.push_back(weight);
     sum += weight;
@@ -122,7 +122,7 @@ Result<std::shared_ptr<const Checkpoint>> open_applied(const PathSuffix& end, co
   SHW_TRY(auto base, open(end.before, progress));
   SHW_TRY(auto delta, open(end.others.front(), progress));
   if (delta->directory() == nullptr)
-    return fail(ErrorKind::kUsage, "is no delta", {end.others.front()});
+    return fail(ErrorKind::kUsage, "is not a delta", {end.others.front()});
   SHW_TRY(const DeltaInfo info, read_delta_info(*delta->directory()));
   auto made = with_delta(base, std::move(delta), info, progress);
   if (made) {
@@ -145,7 +145,7 @@ Result<std::shared_ptr<const Checkpoint>> open_extracted(const PathSuffix& end, 
   const char* last = end.numbers.data() + end.numbers.size();
   const auto [at, problem] = std::from_chars(end.numbers.data(), last, rank);
   if (problem != std::errc() || at != last || rank < 1 || rank > kMostRank)
-    return fail(ErrorKind::kUsage, "\"" + end.numbers + "\" is no rank of an adapter", {},
+    return fail(ErrorKind::kUsage, "\"" + end.numbers + "\" is not a rank of an adapter", {},
                 fmt::format("It is a whole number from 1 to {}.", kMostRank));
   SHW_TRY(auto tuned, open(end.before, progress));
   SHW_TRY(auto base, open(end.others.front(), progress));

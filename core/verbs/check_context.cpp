@@ -39,11 +39,11 @@ tl::unexpected<Error> no_policies(const std::string& source, const std::string& 
 Result<std::vector<std::string>> words_of_json(std::string_view text, const std::string& source) {
   auto json = parse_json<nlohmann::json>(text).tree;
   if (!json.is_object() || !json.contains("require"))
-    return no_policies(source, "is no object with \"require\"");
+    return no_policies(source, "is not an object with \"require\"");
   const auto& list = json["require"];
   bool is_list = list.is_array() && std::all_of(list.begin(), list.end(),
                                                 [](const auto& one) { return one.is_string(); });
-  if (!is_list) return no_policies(source, "\"require\" is no list of names");
+  if (!is_list) return no_policies(source, "\"require\" is not a list of names");
   return list.get<std::vector<std::string>>();
 }
 

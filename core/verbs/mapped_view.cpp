@@ -149,7 +149,7 @@ Result<MappedView> mapped_view(const std::shared_ptr<const Checkpoint>& checkpoi
   if (checkpoint->directory() == nullptr)
     return fail(ErrorKind::kUsage, "the checkpoint has no directory");
   if (mapping.map.empty() && !names_a_program(to))
-    return fail(ErrorKind::kUsage, "\"" + to + "\" is no program of a map", {},
+    return fail(ErrorKind::kUsage, "\"" + to + "\" is not a program of a map", {},
                 "It is one of " + some_of(known_worlds(), 8) + ".");
   SHW_TRY(const MappedByOptions made, mapped_by(*checkpoint, to, mapping, {}, like));
   SHW_CHECK(check_norms(*checkpoint, made));

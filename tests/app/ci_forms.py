@@ -69,7 +69,7 @@ def judge_sarif(where, text, answer):
         for location in result["locations"]:
             uri = location["physicalLocation"]["artifactLocation"]["uri"]
             if not re.fullmatch(r"(?:[A-Za-z0-9._~/:-]|%[0-9A-F]{2})+", uri):
-                problems.append(f"{where}: SARIF: {uri!r} is no URI")
+                problems.append(f"{where}: SARIF: {uri!r} is not a URI")
 
 
 def judge_junit(where, text, answer):

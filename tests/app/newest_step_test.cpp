@@ -75,7 +75,7 @@ TEST_CASE("what holds no step is named by the folder that was typed") {
   CHECK(contains(parsed(empty.out)["error"]["message"], "no step"));
 }
 
-TEST_CASE("a step held against itself is no witness, under whatever name it is given") {
+TEST_CASE("a step compared with itself is not a witness, under whatever name it is given") {
   const TrainingRun training;
   const std::string step = training.run + "/step_900";
   const auto alone = parsed(shardwright({"check", step, "--json", "--data"}).out);

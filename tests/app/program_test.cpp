@@ -79,7 +79,7 @@ TEST_CASE("a usage error names the verb and the option that was meant") {
       {{"check"}, "check needs a CHECKPOINT", "check --help"},
       {{"show", "x"}, "show needs a FQN", "show --help"},
       {{"info", "x", "y"}, "y", "info --help"},
-      {{"show", "x", "w", "--limit", "-1"}, "-1 is no whole number from 0 on", "show --help"},
+      {{"show", "x", "w", "--limit", "-1"}, "-1 is not a whole number from 0 on", "show --help"},
       {{"show", "x", "w", "--limit", "18446744073709551616"},
        "18446744073709551616 is larger than 2^64 - 1",
        "show --help"},
@@ -87,7 +87,7 @@ TEST_CASE("a usage error names the verb and the option that was meant") {
        "18446744073709551616 is more than 2^64 - 1 bytes",
        "convert --help"},
       {{"convert", "x", "--to", "safetensors", "--shard-size", "-1"},
-       "-1 is no number of bytes",
+       "-1 is not a number of bytes",
        "convert --help"},
       {{"convert", "x", "--to", "safetensors", "--memory", "18446744073709551616"},
        "is a number of bytes from 1M on",
@@ -379,7 +379,7 @@ TEST_CASE("show takes the checkpoint and the name in either order, and helps wit
   CHECK(contains(wrong.err, "did you mean train.step"));
 }
 
-TEST_CASE("map draws boxes, in ASCII where the locale is no UTF-8") {
+TEST_CASE("map draws boxes, in ASCII where the locale is not UTF-8") {
   Run utf8 = shardwright({"map", step(), kDown, "--spec", spec()}, {"LC_ALL=C.UTF-8"});
   CHECK(contains(utf8.out, "┌"));
   CHECK(contains(utf8.out, "rank 32"));
@@ -444,7 +444,7 @@ TEST_CASE("the report is a page or Markdown, by the name of its file") {
   CHECK(shardwright({"report", step(), "--spec", spec()}).out.starts_with("# "));
 }
 
-TEST_CASE("a reader that leaves early is no error") {
+TEST_CASE("a reader that leaves early is not an error") {
   Run run = shell("set -o pipefail; \"$SHARDWRIGHT\" ls \"$DEMO/step_9000\" | head -1 >/dev/null");
   CHECK(run.code == 0);
 }

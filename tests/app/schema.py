@@ -3,7 +3,7 @@
     /usr/bin/python3 schema.py PROGRAM DATA SCHEMA
 
 The validator is Debian's python3-jsonschema: not ours, so that it shares no mistake with us. Each
-answer is held against the part of the schema that its verb promises, with the exit code that goes
+answer is compared with the part of the schema that its verb promises, with the exit code that goes
 with it; and each kind of answer, with a key taken away or misspelt, must fail. The causes of findings
 are held to a length that can be read at one glance.
 """
@@ -43,7 +43,7 @@ def run(*words, env=None):
 
 
 def refuse_constant(name):
-    raise ValueError(name + " is no JSON")
+    raise ValueError(name + " is not JSON")
 
 
 def judge_cause(where, finding):

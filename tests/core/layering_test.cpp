@@ -75,7 +75,7 @@ std::string format_folder(const std::string& path) {
              : "";
 }
 
-// Folders of core/formats that are no format.
+// Folders of core/formats that are not a format.
 bool is_shared_folder(const std::string& folder) {
   return folder == "common" || folder == "items";
 }

@@ -187,7 +187,7 @@ def links(checks, scratch):
         program.must_be_clean(folder, "--data")
         (folder / "__1_0.distcp").unlink()
         link(folder / "__0_0.distcp", folder / "__1_0.distcp")
-        with checks.that(f"a {kind} link to another rank's file is no clean checkpoint"):
+        with checks.that(f"a {kind} link to another rank's file is not a clean checkpoint"):
             def load():
                 state = {"w": torch.full((4, 3), -1.)}
                 dcp.load(state, checkpoint_id=str(folder), no_dist=True)

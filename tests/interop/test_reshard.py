@@ -2,7 +2,7 @@
 
 Random layouts of torch's planner, resharded to random meshes and placements, twice one after the
 other, and converted to safetensors, back to DCP and to one torch.save file: more than 200 in all.
-The boxes are those that torch's own DTensor would save. Every result is held against its source
+The boxes are those that torch's own DTensor would save. Every result is compared with its source
 element by element, by the program, and against the truth, by torch.
 """
 

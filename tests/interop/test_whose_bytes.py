@@ -100,7 +100,7 @@ def beside_a_copy(checks, scratch, copy):
     """What nothing in the checkpoint says, a copy of the same step does."""
     earlier, folder = scratch / "earlier", scratch / "foreign"
     write_checkpoint(earlier, 3, model_of(400, counted=False))
-    with checks.that("an earlier step is no file of another save"):
+    with checks.that("an earlier step is not a file of another save"):
         program.must_be_clean(copy, "--data", "--against", earlier)
     shutil.copytree(copy, folder)
     exchanged(folder, "__1_0.distcp", earlier / "__1_0.distcp")

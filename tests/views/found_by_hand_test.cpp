@@ -198,11 +198,11 @@ TEST_CASE("an error that keeps a checkpoint closed names what it speaks of") {
   auto snapshot = std::make_shared<Snapshot>();
   snapshot->options.checkpoint = "/runs/7/logs/";
   snapshot->error = Error{
-      ErrorKind::kUnsupported, "is no checkpoint that Shardwright knows", {"/runs/7/logs/"}, ""};
+      ErrorKind::kUnsupported, "is not a checkpoint that Shardwright knows", {"/runs/7/logs/"}, ""};
   Driver driver(snapshot);
   driver.frame();
   driver.frame();
-  CHECK(is_said(driver, "logs is no checkpoint"));
+  CHECK(is_said(driver, "logs is not a checkpoint"));
 }
 
 TEST_CASE("the bytes say what they are in words, and no number that reaches beyond them") {

@@ -28,7 +28,7 @@ std::vector<std::string> holders_of(const std::vector<Misplaced>& entries) {
 
 std::string misplaced_cause(const Misplaced& first, std::size_t count) {
   return fmt::format(
-      "The index says that {} is in {}, and it is in {}{}: a loader that goes by the index does "
+      "The index says that {} is in {}, and it is in {}{}: a loader that follows the index does "
       "not find what is there.",
       first.fqn, first.said, first.held,
       count == 1 ? "" : fmt::format("; {} more entries are wrong", count - 1));
@@ -47,7 +47,7 @@ std::string stale_cause(const IndexedFiles& indexed, const std::vector<Misplaced
       indexed.is_passed_over
           ? "transformers loads that file and never opens the index, and loaders that go by the "
             "index stop"
-          : "A loader that goes by the index stops");
+          : "A loader that follows the index stops");
 }
 
 std::string index_remedy(const IndexedFiles& indexed, const std::vector<Misplaced>& entries) {
@@ -212,7 +212,7 @@ void check_unnamed(CheckpointBuilder& builder, const MatchedIndex& matched) {
   }
   if (finding.subjects.empty()) return;
   finding.cause = fmt::format(
-      "The index does not name {} that its files hold ({}): a loader that goes by the index leaves "
+      "The index does not name {} that its files hold ({}): a loader that follows the index leaves "
       "{} out.",
       plural(finding.subjects.size(), "tensor"), some_of(finding.subjects),
       finding.subjects.size() == 1 ? "it" : "them");

@@ -59,7 +59,7 @@ Finding parts_without_index(const std::vector<std::string>& parts, const IndexNa
   const std::string index(names.usual);
   Finding finding =
       bad_record(index, fmt::format("There is no {} next to the {} parts of this model ({}): "
-                                    "transformers goes by it and does not find the model; loaders "
+                                    "transformers follows it and does not find the model; loaders "
                                     "that take every file do. All parts are there and were read.",
                                     index, parts.size(), some_of(parts)));
   finding.severity = severity;

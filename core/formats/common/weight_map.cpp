@@ -177,7 +177,7 @@ std::optional<WeightMap> read_weight_map(const Directory& directory, const std::
   // The parser treats a zero byte as the end.
   bool cut_short = std::find(bytes->begin(), bytes->end(), std::byte{0}) != bytes->end();
   if (cut_short || !nlohmann::json::sax_parse(text, &events) || map.empty())
-    return refuse("The index is no JSON object with a weight_map; all files were read instead.");
+    return refuse("The index is not a JSON object with a weight_map; all files were read instead.");
   if (!events.without_file().empty()) {
     finding =
         bad_record(path, fmt::format("The index names no file for {} of its tensors ({}).",
@@ -218,7 +218,7 @@ Finding without_its_files(const Directory& directory, const IndexNames& names,
                          is_passed ? fmt::format("transformers loads {} without a look at the "
                                                  "index, and readers that go by the index stop",
                                                  names.single)
-                                   : "a loader that goes by the index stops"));
+                                   : "a loader that follows the index stops"));
   if (is_passed) finding.severity = Severity::kWarning;
   return finding;
 }

@@ -38,7 +38,7 @@ OpenedCheckpoint open_one(std::shared_ptr<const Directory> directory, Progress* 
       return fail(ErrorKind::kIo, "is a link to something that is not there", {path},
                   "Was the checkpoint stitched together with links, and the original moved?");
     case EntryKind::kOther:
-      return fail(ErrorKind::kDamaged, "is no regular file", {path});
+      return fail(ErrorKind::kDamaged, "is not a regular file", {path});
     case EntryKind::kFile:
     case EntryKind::kMissing:
       break;

@@ -268,7 +268,7 @@ std::string pickled_optimizer(const AdamSettings& settings) {
 namespace {
 
 // The pickle of {"args": Namespace, "checkpoint_version": 3.0, "iteration": 0, "content_metadata":
-// {...}}, and of "optimizer" where its states come along with the number of steps.
+// {...}}, and of "optimizer" where its states are copied with the number of steps.
 std::string common_pickle(const Outputs& outputs) {
   std::string pickle = "\x80\x02}(" + pickled_key("args") + "cargparse\nNamespace\n)\x81}(";
   for (const auto& [key, value] : arguments_of(outputs)) pickle += pickled_key(key) + value;

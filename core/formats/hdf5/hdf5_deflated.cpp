@@ -46,7 +46,7 @@ Result<std::optional<Bytes>> inflate(const ItemRange& range, std::uint64_t at_le
     return std::optional(std::move(out));
   }
   return fail(ErrorKind::kDamaged,
-              fmt::format("a compressed tile is no stream of {} bytes or more", at_least),
+              fmt::format("a compressed tile is not a stream of {} bytes or more", at_least),
               {range.source->name(), range.offset});
 }
 

@@ -220,7 +220,7 @@ Result<const Hdf5Link*> Hdf5Walker::member(std::uint64_t group, std::string_view
   if (!groups.contains(group) && !datasets.contains(group)) read_object(std::string(name), group);
   auto read = groups.find(group);
   if (read == groups.end())
-    return fail(ErrorKind::kDamaged, fmt::format("it is no group that is to hold {}", name));
+    return fail(ErrorKind::kDamaged, fmt::format("it is not a group that is to hold {}", name));
   if (!read->second)
     return fail(read->second.error().kind,
                 fmt::format("the group that is to hold {} cannot be read: {}", name,
@@ -240,7 +240,7 @@ Result<const Hdf5Link*> Hdf5Walker::member(std::uint64_t group, std::string_view
 Result<std::uint64_t> Hdf5Walker::follow(std::uint64_t from, std::string_view target,
                                          int& links_left) {
   if (target.empty() || target.size() > kLongestHdf5Path)
-    return fail(ErrorKind::kDamaged, "that is no path");
+    return fail(ErrorKind::kDamaged, "that is not a path");
   std::uint64_t at = target.starts_with('/') ? objects.root() : from;
   while (!target.empty()) {
     const std::string_view name = target.substr(0, target.find('/'));
@@ -280,7 +280,7 @@ Result<Hdf5Walk> walk_hdf5(std::shared_ptr<const ByteSource> source, std::uint64
   Hdf5Walker walker{std::move(objects), room, room};
   SHW_TRY(auto messages, walker.objects.known(root));
   if (!Hdf5Objects::is_group(messages))
-    return fail(ErrorKind::kDamaged, "has a root that is no group",
+    return fail(ErrorKind::kDamaged, "has a root that is not a group",
                 {walker.objects.file(), begin + root});
   SHW_TRY(auto links, walker.objects.links(messages));
   walker.groups.emplace(root, std::move(links));

@@ -31,7 +31,7 @@ Result<OrderedJson> read_json(const ByteSource& source, const SafetensorsHeader&
   // Nesting was limited when the header was read, also of the sharding information below.
   OrderedJson json = parse_in_order(text, text + bytes.size());
   if (json.is_discarded())
-    return fail(ErrorKind::kDamaged, "the header is no JSON", {source.name(), 8});
+    return fail(ErrorKind::kDamaged, "the header is not JSON", {source.name(), 8});
   return json;
 }
 

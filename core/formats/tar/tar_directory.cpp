@@ -95,7 +95,7 @@ class TarWalk {
                                       [](std::byte byte) { return byte == std::byte{0}; });
       if (is_end) return std::move(files_);
       if (!has_tar_checksum(block))
-        return damaged(at_, files_.empty() ? "is no tar archive"
+        return damaged(at_, files_.empty() ? "is not a tar archive"
                                            : "has a header in the archive that is not one");
       SHW_CHECK(take(block));
     }

@@ -276,7 +276,7 @@ class TorchFileReader {
     finding.severity = Severity::kWarning;
     finding.cause = fmt::format(
         "torch.load stops at {} in {}: a tensor of a dtype without a storage class of its own that "
-        "requires grad and is no Parameter is what torch saves and cannot make again. Its bytes "
+        "requires grad and is not a Parameter is what torch saves and cannot make again. Its bytes "
         "are whole: `shardwright convert --to torch` writes a file that loads.",
         some_of(stopping_), path_);
     finding.evidence = {{"count", static_cast<std::int64_t>(stopping_.size())}};

@@ -54,7 +54,7 @@ struct AgainstSource {
 Result<ExpectedResult> expected_of(const Certificate& certificate, const AgainstSource& against,
                                    Progress* progress);
 
-// "w in __0_0.distcp: is no tensor"
+// "w in __0_0.distcp: is not a tensor"
 std::string words_about(const Error& error);
 
 }  // namespace shw

@@ -235,7 +235,7 @@ void end_source_run(const Certificate& certificate, const Checkpoint& checkpoint
       run.source->directory() == nullptr ? "the source" : run.source->directory()->name();
   if (run.why_not) {
     add_reasons(report, VerifyReport::Outcome::kUndecided,
-                {"was not held against " + against.source + ": " + words_about(*run.why_not)});
+                {"was not compared with " + against.source + ": " + words_about(*run.why_not)});
     return;
   }
   add_reasons(report, VerifyReport::Outcome::kBroken, run.expected.contradictions);
@@ -261,7 +261,7 @@ void end_source_run(const Certificate& certificate, const Checkpoint& checkpoint
   if (run.expected.words.size() > kMostSteps)
     steps += fmt::format("; and {} more", run.expected.words.size() - kMostSteps);
   report.reasons.push_back(fmt::format(
-      "{} of {}, held against {}: each is what the recorded plan makes of it{}{}",
+      "{} of {}, compared with {}: each is what the recorded plan makes of it{}{}",
       human_count(static_cast<std::uint64_t>(against.compared)),
       plural(static_cast<std::uint64_t>(report.kept + report.lost + report.out_of_range),
              "element"),
@@ -338,7 +338,7 @@ Result<VerifyReport> judge(const Certificate& certificate, const Checkpoint& che
   return report;
 }
 
-// Verdict if the certificate could not be read: broken if it is no certificate, undecided if the
+// Verdict if the certificate could not be read: broken if it is not a certificate, undecided if the
 // system refuses access or another version wrote it; nullopt if it was read.
 std::optional<VerifyReport> verdict_of(const Result<Certificate>& read) {
   if (read) return std::nullopt;

@@ -127,7 +127,7 @@ void add_placed_states(const Facts& facts, const std::vector<LocalState>& locals
         "undecided",
         std::string(
             "where masters are by their values is not where their writers' chunks are, so the "
-            "names of the files are no guide: files that were renamed, or another rank order"));
+            "names of the files are not a guide: files that were renamed, or another rank order"));
     findings.push_back(std::move(finding));
     return;
   }

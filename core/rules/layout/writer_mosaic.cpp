@@ -59,7 +59,7 @@ void add_of_axis(const CheckInput& input, std::vector<Finding>& findings) {
     for (const DroppedAxis& dropped : dropped_axes(input))
       finding.subjects.emplace_back(c.fqn(dropped.tensor));
     finding.cause = "Different tensors survived from different " + axis +
-                    " coordinates: together they are no rank's model.";
+                    " coordinates: together they are not a rank's model.";
   }
   finding.evidence = {{"axis", axis}, {"coordinates_that_survived", lines}};
   findings.push_back(std::move(finding));
@@ -238,7 +238,7 @@ const Rule kWriterMosaic = {
     .title = "Chunks of one tensor come from different slices of the model",
     .teaches =
         "Where an axis was dropped, load balancing decides chunk by chunk which rank's bytes are "
-        "kept. A tensor whose chunks come from several coordinates of that axis is no rank's "
+        "kept. A tensor whose chunks come from several coordinates of that axis is not a rank's "
         "tensor: a mixture of experts, or of tensor-parallel slices. The finding next to it (axis- "
         "dropped) says where each chunk belongs. Where it is alone nobody said which axis a matrix "
         "is cut along, and the writers only hint: neighbouring ranks offered the same boxes of all "

@@ -123,7 +123,7 @@ bool report_marks(const Facts& facts, const std::vector<TensorId>& tensors,
   NewTensorNames names;
   for (TensorId tensor : tensors) {
     Unwrapped bare = without_wrappers(c.fqn(tensor).substr(container.size()), with_front);
-    // What FSDP keeps of a whole module in one row is no tensor of the model under any name.
+    // What FSDP keeps of a whole module in one row is not a tensor of the model under any name.
     if (bare.marks.empty() || bare.name.ends_with("_flat_param")) continue;
     bare.name.insert(0, container);
     for (const WrapperMark* mark : bare.marks) ++marks[mark_text(*mark)];
@@ -173,7 +173,7 @@ bool report_adapter_among_weights(const Facts& facts, const std::vector<TensorId
 }
 
 // "model.language_model.norm.weight" for "model.language_model.language_model.norm.weight". Two
-// equal parts in a row are a model's own except these; three are no model's.
+// equal parts in a row are a model's own except these; three are not a model's.
 std::string without_repeated_parts(std::string_view name) {
   std::string out;
   std::vector<std::string_view> parts;

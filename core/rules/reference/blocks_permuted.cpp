@@ -400,7 +400,7 @@ const Rule kBlocksPermuted = {
         "another order, the order is solved, its cause named if it is a known one, and the repair "
         "moves the blocks and loses nothing. Blocks that are equal to each other leave it "
         "undecided. Next to an earlier step of the same training no bytes are equal: there each "
-        "row is held against all places by correlation, and reported only where it is like one "
+        "row is compared with all places by correlation, and reported only where it is like one "
         "alone.",
     .lesson = {.drawing = R"(
   query, key, value of 2 groups in one weight

@@ -130,7 +130,7 @@ Status report_unrelated(const Facts& facts, const DifferingTensors& differing,
   if (finding.subjects.size() < kFewest) return {};
   finding.cause = fmt::format(
       "{} hold values that have nothing in common with the reference's ({}), and {} agree with it "
-      "to the bit. That is no training: these weights were left at random values, or are another "
+      "to the bit. That is not training: these weights were left at random values, or are another "
       "model's.",
       plural(finding.subjects.size(), "tensor"), some_of(finding.subjects),
       plural(static_cast<std::uint64_t>(differing.equal), "other tensor"));
@@ -169,7 +169,7 @@ void describe_damage(const DifferingTensors& differing, std::vector<std::string>
                         front, few)
                   : fmt::format(
                         "{}, and {} agree with it: the reference is a copy of the same step, so "
-                        "this is no progress of training. {}The bytes were changed after one of "
+                        "this is not progress of training. {}The bytes were changed after one of "
                         "the two was saved; the checkpoint loads without an error.",
                         front, plural(static_cast<std::uint64_t>(agree), "other tensor"), few);
   finding.evidence.emplace_back("same_step", true);
@@ -191,8 +191,8 @@ void report_unread(const DifferingTensors& differing, std::vector<Finding>& find
   const char* whose = differing.unread.size() == 1 ? "its" : "their";
   finding.cause = fmt::format(
       "{} could not be compared with the reference ({}): {} tiles here do not cover each element "
-      "once, or the reference's bytes cannot be read, or have a dtype that these cannot be held "
-      "against.",
+      "once, or the reference's bytes cannot be read, or have a dtype that these cannot be "
+      "compared with.",
       plural(differing.unread.size(), "tensor"), some_of(differing.unread), whose);
   finding.evidence = {{std::string(kNotCompared), count_of(differing.unread.size())}};
   finding.subjects = differing.unread;
@@ -249,8 +249,8 @@ const Rule kDiffersFromReference = {
     .depth = Depth::kHeaders,
     .title = "Other bytes than in the reference",
     .teaches =
-        "Another step of the same training holds other numbers in nearly every tensor: that is no "
-        "defect, and is only said. Compared with a copy of the same step nearly every tensor is "
+        "Another step of the same training holds other numbers in nearly every tensor: that is not "
+        "a defect, and is only said. Compared with a copy of the same step nearly every tensor is "
         "equal to the bit, and one that is not was damaged or changed on one of the two sides: a "
         "warning. At least three tensors must agree for each one that differs, and two for a "
         "single one. The comparison with --against also looks for equal blocks in another order; "

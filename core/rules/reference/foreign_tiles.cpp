@@ -39,7 +39,8 @@ struct OfWriter {
 };
 using ByWriter = std::map<std::uint32_t, OfWriter>;
 
-// True for a chunk found at another place of its own tensor, which is no evidence against its file.
+// True for a chunk found at another place of its own tensor, which is not evidence against its
+// file.
 bool is_found(const Checkpoint& c, const MovedTiles& of, const StrangeTile& tile) {
   const Extents offsets = copy_of(c.offsets(chunk_at(c, of, tile.chunk)));
   return std::any_of(of.places.moves.begin(), of.places.moves.end(),

@@ -177,7 +177,7 @@ const Rule kTilesExchanged = {
         "gets its true box back and no byte moves. Tiles that hold the same as others stay where "
         "they are. Where some tiles are found and others are not, that is said and nothing is "
         "repaired. Compared with another step of the training no bytes are equal; there each tile "
-        "is held against all places by the correlation of the numbers that it begins with, and "
+        "is compared with all places by the correlation of the numbers that it begins with, and "
         "only where every tile is far more like one place than any other something is said. "
         "Without --data a tile is read to its end only where its first 4 KiB are not those of its "
         "place.",

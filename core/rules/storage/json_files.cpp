@@ -95,7 +95,7 @@ const Rule kUnreadableJson = {
     .title = "A JSON file next to the weights cannot be read",
     .teaches =
         "Loaders read config.json, the tokenizer's files and lists of modules before any weight, "
-        "and stop at one that is no JSON. A download that failed leaves a web page, a git-lfs "
+        "and stop at one that is not JSON. A download that failed leaves a web page, a git-lfs "
         "pointer, an empty or a cut file under the name; an edit by hand leaves a comma too many.",
     .lesson = {.drawing = R"(
   config.json          <!DOCTYPE html> ...      a page in its place

@@ -25,7 +25,7 @@ std::string reason_of(const Checkpoint& checkpoint, const std::vector<const File
   }
   if (gone.empty()) return "an earlier save into this folder had more ranks, or other names.";
   return some_of(gone) + (gone.size() == 1 ? ", which" : ", which each") +
-         " would describe what is in them, is not there or is no file.";
+         " would describe what is in them, is not there or is not a file.";
 }
 
 void find_files(const Checkpoint& checkpoint, std::vector<Finding>& findings) {

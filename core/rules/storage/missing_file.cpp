@@ -21,7 +21,7 @@ std::string_view state_of(EntryKind kind) {
     case EntryKind::kDanglingLink:
       return "is a link to nothing";
     case EntryKind::kOther:
-      return "is no regular file";
+      return "is not a regular file";
     case EntryKind::kFile:
     case EntryKind::kMissing:
       break;

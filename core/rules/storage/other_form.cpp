@@ -262,8 +262,9 @@ const Rule kOtherForm = {
         "versions, scripts that call torch.load, and `use_safetensors=False` take the other. Where "
         "a training wrote one form into a folder that still had the other, people who load the "
         "same folder run two models. Names, shapes and dtypes are compared; --data compares the "
-        "values too. Tied tensors and buffers that one form leaves out are no difference. A second "
-        "set of numbered parts (5 files where the index names 2) is recognised by the names alone.",
+        "values too. Tied tensors and buffers that one form leaves out are not a difference. A "
+        "second set of numbered parts (5 files where the index names 2) is recognised by the names "
+        "alone.",
     .lesson = {.drawing = R"(
   model.safetensors       written today    what transformers loads
   pytorch_model.bin       of last week     what torch.load gives

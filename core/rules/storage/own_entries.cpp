@@ -17,7 +17,8 @@ void find_own_entries(const Facts& facts, std::vector<Finding>& findings) {
   finding.subjects = entries;
   finding.cause =
       "Ranks saved other things under the name of " + plural(entries.size(), "entry") +
-      (entries.size() == 1 ? " that is no tensor (" : " that are no tensors (") + some_of(entries) +
+      (entries.size() == 1 ? " that is not a tensor (" : " that are not tensors (") +
+      some_of(entries) +
       "). Each of them gets its own back from here, and what is made of this checkpoint "
       "(repair, reshard, convert) has the lowest rank's alone.";
   finding.evidence = {{"count", count_of(entries.size())}};
@@ -34,7 +35,7 @@ const Rule kOwnEntries = {
         "Where every rank saves by itself (use_collectives=False) each has an index of its own, "
         "and gets back what it saved: the state of its generator, the place of its data loader. "
         "Nothing is wrong with that. But a checkpoint with one index has one of each, and so has "
-        "whatever is made of this one: the lowest rank's come along, the others' are left out, and "
+        "whatever is made of this one: the lowest rank's are copied, the others' are left out, and "
         "the certificate names them. It is said so that nobody deletes this checkpoint for another "
         "that cannot give every rank its own.",
     .lesson = {.drawing = R"(

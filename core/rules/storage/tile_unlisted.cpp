@@ -47,12 +47,12 @@ const Rule kTileUnlisted = {
     .title = "A tile is gone from the list, its bytes are there",
     .teaches =
         "DCP keeps two lists: the tiles of each tensor, and for each tile the file, offset and "
-        "length of its bytes. A load goes by the first one, so a tile that is in the second alone "
-        "is passed over without an error, and the model keeps there what it had before. A script "
-        "that edited .metadata, or a merge of several that took the list of one of them, leaves "
-        "this. The record says where the tile begins and the item how large it is: where all such "
-        "tiles together with those that are listed cover the tensor exactly once, they are put "
-        "back. Where they do not, nothing is guessed.",
+        "length of its bytes. A load uses the first one, so a tile that is in the second alone is "
+        "passed over without an error, and the model keeps there what it had before. A script that "
+        "edited .metadata, or a merge of several that took the list of one of them, leaves this. "
+        "The record says where the tile begins and the item how large it is: where all such tiles "
+        "together with those that are listed cover the tensor exactly once, they are put back. "
+        "Where they do not, nothing is guessed.",
     .lesson = {.drawing = R"(
   tiles of the tensor          where their bytes are
   fc.weight at (0, 0)  ──────  fc.weight at (0, 0): __0_0.distcp, byte 0

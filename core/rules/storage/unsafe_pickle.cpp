@@ -162,7 +162,7 @@ const Rule kUnsafePickle = {
     .depth = Depth::kMetadata,
     .title = "The pickle asks for code that no checkpoint needs",
     .teaches =
-        "A .metadata file is a Python pickle, and so is every entry that is no tensor; a pickle "
+        "A .metadata file is a Python pickle, and so is every entry that is not a tensor; a pickle "
         "can name any function to be called while it is read. A checkpoint needs a short list of "
         "classes: sizes, dtypes, storage records. This one names something else. Shardwright never "
         "calls anything, so looking is safe; torch.load and torch.distributed.checkpoint would run "

@@ -89,7 +89,7 @@ const Rule kCoverageGap = {
     .teaches =
         "The tiles of a tensor must cover its global shape. Where they do not, torch's loader says "
         "nothing: it copies the tiles that are there and leaves the destination's old content in "
-        "the hole, random initial weights as a rule. The boxes that are missing are listed. A rank "
+        "the hole, random initial weights usually. The boxes that are missing are listed. A rank "
         "whose metadata was lost, a save of a part of the ranks, or a global size taken from "
         "another layout are the usual reasons. If the writer of the neighbouring tiles has a file "
         "that nothing points to, the bytes may still be there.",

@@ -96,7 +96,7 @@ void find_diverged_copies(const Facts& facts, std::vector<Finding>& findings) {
                       findings);
   report_mismatches(apart, Severity::kError, kReplicaDiverge.id,
                     "Ranks saved the same elements of " + plural(apart.how.size(), "tensor") +
-                        ", and nobody knows whose are right (" + some_of(apart.how) + ").",
+                        ", and it is not known whose are right (" + some_of(apart.how) + ").",
                     findings);
   report_mismatches(
       own, Severity::kWarning, kReplicaDiverge.id,

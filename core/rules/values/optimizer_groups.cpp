@@ -388,7 +388,7 @@ const Rule kOptimizerGroups = {
         "while the others went on to 100: the first updates after a load are then too large. "
         "Moments tell: after no step both are zero, after one step the square of the first divided "
         "by the second is one number everywhere, and after few steps it is bounded by less than "
-        "after many. A step that they contradict cannot be, nor one that is no count (NaN, less "
+        "after many. A step that they contradict cannot be, nor one that is not a count (NaN, less "
         "than none), and where all others agree it becomes theirs. Parameters that were added "
         "lately, frozen ones, and groups with other settings are as they should be. With a "
         "reference (--against) groups in another order are found, too: torch matches them by "

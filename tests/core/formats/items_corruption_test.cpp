@@ -215,7 +215,7 @@ TEST_CASE("sizes, strides, offsets and counts that cannot be are errors") {
   CHECK_FALSE(read_tensor(*checkpoint_of(expanded), TensorId{0}).has_value());
 }
 
-TEST_CASE("tensors that are no plain ones are named and not read") {
+TEST_CASE("tensors that are not plain ones are named and not read") {
   TensorText t;
   t.function = "torch._utils\n_rebuild_qtensor\n";
   CHECK(kind_of({item_of(as_pickle(tensor_call(t)))}) == ErrorKind::kUnsupported);

@@ -75,7 +75,7 @@ TEST_CASE("module list: modules of another width than the transformer are told")
           .empty());
 }
 
-TEST_CASE("module list: tensors of all modules in one checkpoint are no missing files") {
+TEST_CASE("module list: tensors of all modules in one checkpoint are not missing files") {
   Files files = sentence_model("{}", 32);
   files.pop_back();
   files[2].second = module_weight("2_Dense.linear.weight");

@@ -37,7 +37,7 @@ void put_tensor(const std::string& path, const std::string& fqn) {
 
 }  // namespace
 
-TEST_CASE("a directory that is no checkpoint is recognised by what it is instead") {
+TEST_CASE("a directory that is not a checkpoint is recognised by what it is instead") {
   struct Case {
     std::string file;
     ErrorKind kind;
@@ -141,7 +141,7 @@ TEST_CASE("an adapter next to a model is told, and is the checkpoint where it is
   CHECK_FALSE(open_checkpoint(folder / "").has_value());
 }
 
-TEST_CASE("parts of a model that are missing in a folder are no save that did not finish") {
+TEST_CASE("parts of a model that are missing in a folder are not a save that did not finish") {
   Error error = error_of({{"dcp/.metadata", bytes_of("x")},
                           {"other/.metadata", bytes_of("x")},
                           {"hf/pytorch_model-00001-of-00002.bin", bytes_of("x")}});
@@ -219,7 +219,7 @@ TEST_CASE(
   CHECK(c.file(c.objects()[0].item->file).path == "__0_0.distcp");
 }
 
-TEST_CASE("a file of torch.save is no checkpoint next to an index whose files are gone") {
+TEST_CASE("a file of torch.save is not a checkpoint next to an index whose files are gone") {
   MemorySink sink;
   const Bytes pickle = bytes_of("\x80\x02}.");
   REQUIRE(write_torch_archive(sink, {.top = "optimizer", .pickle = payload_of(pickle)}));
@@ -303,7 +303,7 @@ TEST_CASE("a pipe or a dead link with the name of a checkpoint is told as what i
       return opened.error().message;
     };
     for (const std::string& path : {pipe, std::string(pipes.path())})
-      CHECK(message_of(path) == "is no regular file");
+      CHECK(message_of(path) == "is not a regular file");
     for (const std::string& path : {link, std::string(links.path())})
       CHECK(message_of(path) == "is a link to something that is not there");
   }

@@ -128,7 +128,7 @@ TEST_CASE("whatever is at random places is stacked as it is") {
   CHECK(stacked > 400);
 }
 
-TEST_CASE("what is no run of its own, or alone, is in no stack") {
+TEST_CASE("what is not a run of its own, or alone, is in no stack") {
   Laid laid;
   for (std::uint64_t i = 0; i < 8; ++i) laid.tensor(i * 100, i * 100);
   for (std::size_t i = 0; i < 8; i += 2) laid.mapped[i].tiles[0].count = 4;

@@ -175,7 +175,7 @@ TEST_CASE("where a file system shares a part only the rest of a run is copied") 
   }
 }
 
-TEST_CASE("a disk that is full while it shares is no reason to copy") {
+TEST_CASE("a disk that is full while it shares is not a reason to copy") {
   MemoryStore memory;
   memory.share_blocks();
   memory.put("/a/from", Bytes(2 << 20, std::byte{1}));

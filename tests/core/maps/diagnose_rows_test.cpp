@@ -234,7 +234,7 @@ TEST_CASE("wrong conversions: a vocabulary that moved by some rows is named with
   std::fill_n(there.bytes.begin(), 32, std::byte{7});
   const RowLayout padded{.part_names = {"embed_tokens"}, .parts = {10}, .padding_from = 8};
   CHECK(says(wrong_conversion(there, expected, padded),
-             "every row is 2 too late, and what belongs to the last 2 rows is nowhere"));
+             "every row is 2 too late, and what belongs to the last 2 rows is missing"));
   there.bytes[4 * 16] ^= std::byte{1};
   CHECK_FALSE(wrong_conversion(there, expected, padded));
 }

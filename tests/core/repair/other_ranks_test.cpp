@@ -109,7 +109,7 @@ TEST_CASE("a plan says beforehand what is left out as its repair says afterwards
 }
 
 TEST_CASE(
-    "what other ranks had and did not come along is recognised by the answer and the certificate") {
+    "what other ranks had and was not copied is recognised by the answer and the certificate") {
   TemporaryFolder scratch;
   for (const auto& [own_tensor, own_entry] :
        {std::pair(false, false), {false, true}, {true, true}}) {

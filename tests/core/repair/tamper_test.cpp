@@ -330,7 +330,7 @@ TEST_CASE("no changed field of the certificate is ever called proved") {
   CHECK(outcome_of(path) != "proved");
 }
 
-TEST_CASE("a certificate that is in good form is held against what is next to it") {
+TEST_CASE("a certificate that is in good form is compared with what is next to it") {
   Repaired made;
   std::string path = made.copy("lie"), file = path + "/certificate.json";
   SortedJson honest = SortedJson::parse(contents(file));

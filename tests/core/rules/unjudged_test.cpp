@@ -141,7 +141,7 @@ TEST_CASE("what was checked is not said to be open") {
   CHECK(is_open(report, "placements", "--spec"));
 }
 
-TEST_CASE("bytes without checksums and entries that are no tensors stay open at every depth") {
+TEST_CASE("bytes without checksums and entries that are not tensors stay open at every depth") {
   CheckReport raw = looked(*opened_fixture("torch-2.14/healthy_hf_sharded"), at(Depth::kData));
   CHECK(is_open(raw, "are those that were written", "checksums"));
   auto with_objects = opened_fixture("torch-2.14/healthy_fsdp");

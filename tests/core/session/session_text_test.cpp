@@ -107,7 +107,7 @@ TEST_CASE("every command reads back from its own text") {
     CHECK_MESSAGE(written.contains(row), std::string(command_table()[row].verb));
 }
 
-TEST_CASE("a line that is no command says what was expected") {
+TEST_CASE("a line that is not a command says what was expected") {
   for (const char* line :
        {"", "opne x", "open", "check deep", "tile x", "sort size", "repair into x", "plan now",
         "plan-step 0 on", "plan-step 1", "plan-save"}) {

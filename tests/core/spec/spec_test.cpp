@@ -42,7 +42,7 @@ TEST_CASE("a spec is read as people write it, remarks next to the entries too") 
   CHECK(spec->find("_orig_mod.u")->dtype == Dtype::kFloat8E4m3fn);
 }
 
-TEST_CASE("what is no spec is refused with the tensor and the byte") {
+TEST_CASE("what is not a spec is refused with the tensor and the byte") {
   struct Case {
     const char* text;
     const char* says;

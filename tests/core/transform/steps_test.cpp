@@ -173,7 +173,7 @@ std::int64_t lost_of(const TargetState& all, const std::string& fqn) {
 
 }  // namespace
 
-TEST_CASE("padding that is cut off again is no loss, and what it was next to is") {
+TEST_CASE("padding that is cut off again is not a loss, and what it was next to is") {
   Saved saved(two_tensors());
   auto trimmed = [&](const std::vector<Step>& steps) {
     auto all = apply_steps(target_state_of(saved.checkpoint), steps);

@@ -115,7 +115,7 @@ TEST_CASE("where one moment lost rows the other one gives them up too") {
     CHECK(tensor.lost == (tensor.fqn.find("layers.1.weight.exp") == tensor.fqn.npos ? 0 : 8));
 }
 
-TEST_CASE("an entry that is no tensor is left behind with its file and told") {
+TEST_CASE("an entry that is not a tensor is left behind with its file and told") {
   Trained trained;
   fs::remove(trained.path + "/entry.distcp");
   CHECK(trained.repaired("zero", 0).dropped == std::vector<std::string>{"epoch"});

@@ -71,7 +71,7 @@ TEST_CASE("what would be recreated of bytes that are not those that were saved i
   }
 }
 
-TEST_CASE("an item that comes along as it is keeps the checksum that tells of it") {
+TEST_CASE("an item that is copied as it is keeps the checksum that tells of it") {
   TemporaryFolder scratch;
   const std::string bent = two_halves(scratch / "bent");
   bend(bent + "/__1_0.distcp");

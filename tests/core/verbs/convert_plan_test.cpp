@@ -235,7 +235,7 @@ TEST_CASE("convert: words and patterns choose what is written") {
   CHECK(verbs::plan_of_convert(*opened, said, nullptr)->is_empty);
 }
 
-TEST_CASE("convert: what libraries read next to the weights comes along into another format") {
+TEST_CASE("convert: what libraries read next to the weights is copied into another format") {
   TemporaryFolder folder;
   put_model(folder, "hf/model.safetensors", {{"a"}});
   for (const char* name : {"config.json", "tokenizer.model", "chat_template.jinja", "optimizer.pt",
@@ -419,7 +419,7 @@ TEST_CASE("convert: the format that files of the source say is kept") {
   CHECK(contents(folder / "out/model.safetensors").find(R"("format":"mlx")") != std::string::npos);
 }
 
-TEST_CASE("convert: an index of a variant is left out, whose files do not come along") {
+TEST_CASE("convert: an index of a variant is left out, whose files are not copied") {
   TemporaryFolder folder;
   put_model(folder, "hf/model.safetensors", {{"a"}});
   put(folder / "hf/config.json", R"({"model_type": "llama"})");

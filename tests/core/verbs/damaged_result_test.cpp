@@ -80,7 +80,7 @@ TEST_CASE("a folder that holds nothing is broken by its certificate alone, and o
   CHECK_FALSE(verify_repair(made.out, nullptr).has_value());
 }
 
-TEST_CASE("a file next to a whole result that hides it is no damage of the result") {
+TEST_CASE("a file next to a whole result that hides it is not damage of the result") {
   const ProvedResult made("safetensors");
   put(made.out + "/consolidated.safetensors", contents(made.out + "/model.safetensors"));
   auto proof = verify_repair(made.out, nullptr);

@@ -169,7 +169,7 @@ TEST_CASE("convert: the alpha of a LoRA of diffusers is not left out unasked") {
   CHECK(std::filesystem::exists(folder / "out/pytorch_lora_weights.safetensors"));
 }
 
-TEST_CASE("files that are next to are told where another format is written, and else come along") {
+TEST_CASE("files that are next to are told where another format is written, and else are copied") {
   TemporaryFolder folder;
   const std::string header = R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
   std::filesystem::create_directory(folder / "hf");
@@ -186,7 +186,7 @@ TEST_CASE("files that are next to are told where another format is written, and 
   CHECK(converted(folder / "hf/model.safetensors", "dcp", folder / "one").left_out.empty());
 }
 
-TEST_CASE("a config.json of another model is no reason to leave weights unconverted") {
+TEST_CASE("a config.json of another model is not a reason to leave weights unconverted") {
   TemporaryFolder folder;
   std::filesystem::create_directories(folder / "hf");
   const std::string header =
@@ -206,7 +206,7 @@ TEST_CASE("a config.json of another model is no reason to leave weights unconver
   CHECK(reasons->empty());
 }
 
-TEST_CASE("keys that are no text are told where the target makes text of them") {
+TEST_CASE("keys that are not text are told where the target makes text of them") {
   TemporaryFolder folder;
   const std::string call = tensor_call({});
   const std::string value = "}(" + pickled_text("state") + std::string("}(K\0", 4) + call + "K\1" +

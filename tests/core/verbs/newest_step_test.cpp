@@ -114,7 +114,7 @@ TEST_CASE("a team is recognised by its first member why there is no step") {
   }
 }
 
-TEST_CASE("folders that are no steps do not count, and steps of two names are not compared") {
+TEST_CASE("folders that are not steps do not count, and steps of two names are not compared") {
   Run run;
   fs::create_directories(run.folder / "logs_20000");
   fs::create_directories(run.folder / ".step_30000");

@@ -71,7 +71,7 @@ TEST_CASE("an item is damaged where a record that torch reads has no local heade
   }
 }
 
-TEST_CASE("a name one letter next to a known one is no other program's") {
+TEST_CASE("a name one letter next to a known one is not another program's") {
   CHECK(similar_known_name("collections", "OrdesedDict") == "collections.OrderedDict");
   CHECK(similar_known_name("torch", "FloatStorbge") == "torch.FloatStorage");
   CHECK(similar_known_name("tprch", "float32") == "torch.float32");

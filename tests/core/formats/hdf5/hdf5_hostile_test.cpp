@@ -250,7 +250,7 @@ TEST_CASE("continuations of an HDF5 object that overlap are not many bytes") {
   CHECK(walk.error().message.find("bytes of messages") != std::string::npos);
 }
 
-TEST_CASE("elements of HDF5 that nobody wrote are no bytes, however many a shape says") {
+TEST_CASE("elements of HDF5 that nobody wrote are not bytes, however many a shape says") {
   const std::string heap = numbered(2);
   const std::uint64_t at = end_of_group(2, heap.size());
   Forge file = group_of({{8, at}, {16, at}}, heap), space, type, layout, messages;

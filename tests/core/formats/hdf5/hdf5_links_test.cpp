@@ -103,7 +103,7 @@ TEST_CASE("attributes of those names that are something else leave a dataset as 
   CHECK(numbers_of<float>(*checkpoint, "text") == std::vector<float>{0, 1, 2, 3});
 }
 
-TEST_CASE("an enumeration of anything but whole numbers of one byte is no bool") {
+TEST_CASE("an enumeration of anything but whole numbers of one byte is not a bool") {
   const Bytes whole = file_bytes("h5py/kinds.h5");
   // Two members of one byte of an int8: class and version, bits, size, offset, precision.
   const std::vector<int> type{0x02, 0, 0, 1, 0, 0, 0, 0x10, 8, 0, 0, 1, 0, 0, 0, 0, 0, 8, 0};

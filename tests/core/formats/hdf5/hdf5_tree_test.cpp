@@ -96,7 +96,7 @@ TEST_CASE("a node of a tree of tiles that names a next one where there is none i
   }
 }
 
-TEST_CASE("a file behind a user block is not read, and is no damage") {
+TEST_CASE("a file behind a user block is not read, and is not damage") {
   for (std::size_t length : {512u, 2048u}) {
     Bytes behind(length);
     const Bytes whole = file_bytes("h5py/kinds.h5");
@@ -133,7 +133,7 @@ TEST_CASE("a superblock whose extension cannot be read is that of no file") {
   CHECK_FALSE(open_bytes(std::move(bytes)).has_value());
 }
 
-TEST_CASE("a layout of before HDF5 1.6 is not read, and is no damage") {
+TEST_CASE("a layout of before HDF5 1.6 is not read, and is not damage") {
   const Bytes whole = file_bytes("h5py/kinds.h5");
   auto checkpoint = open_bytes(whole);
   REQUIRE(checkpoint.has_value());

@@ -107,7 +107,7 @@ TEST_CASE("a dtype that nobody knows ends no check, not even of a tensor of noth
   }
 }
 
-TEST_CASE("a dtype of the format that torch has none for is not checked, and is no damage") {
+TEST_CASE("a dtype of the format that torch has none for is not checked, and is not damage") {
   struct Case {
     const char *dtype, *shape;
     std::size_t bytes;

@@ -298,7 +298,7 @@ TEST_CASE("no change of a byte in a sharded file crashes the reader") {
 }
 
 // Python pickles a lone surrogate, and convert ended the program at it.
-TEST_CASE("a name that is no UTF-8 is told before a header is made of it") {
+TEST_CASE("a name that is not UTF-8 is told before a header is made of it") {
   Outputs outputs;
   outputs.tensors.push_back({.fqn = "w", .dtype = Dtype::kFloat32, .shape = {2}, .tiles = {}});
   CHECK(check_safetensors_can_store(outputs, true).has_value());

@@ -120,7 +120,7 @@ TEST_CASE("a list is taken apart where a tensor or a dict is in it, a tuple neve
   }
 }
 
-TEST_CASE("what is no state dict is refused by name") {
+TEST_CASE("what is not a state dict is refused by name") {
   CHECK(error_of_model("").kind == ErrorKind::kUnsupported);  // told by the folder
   const std::string tensor = tensor_call({});
   const std::pair<std::string, std::string> cases[] = {
@@ -143,7 +143,7 @@ TEST_CASE("what is no state dict is refused by name") {
   }
 }
 
-TEST_CASE("a tensor that is no plain one stays in the list and leaves a check undecided") {
+TEST_CASE("a tensor that is not a plain one stays in the list and leaves a check undecided") {
   const std::string sparse = "ctorch._utils\n_rebuild_sparse_tensor\n(NtR";
   const std::string conjugate = tensor_call({.storage_class = "torch\nComplexFloatStorage\n",
                                              .count = 3,
@@ -307,7 +307,7 @@ TEST_CASE("the only file of a folder is told as what it is, and not as several")
   says(message_of("model.safetensors", R"({"error":"Repository not found"})"), "JSON");
 }
 
-TEST_CASE("an archive of torch.save that is no state dict is told as what it holds") {
+TEST_CASE("an archive of torch.save that is not a state dict is told as what it holds") {
   auto message_of = [](const std::string& pickle, std::vector<ZipRecord> more = {}) {
     auto opened = open_model(state_dict_file(pickle, std::move(more)));
     REQUIRE_FALSE(opened.has_value());
@@ -456,7 +456,7 @@ TEST_CASE("a record that somebody compressed is told with what mends it, in a co
   CHECK(reached.error().place.tensor == "w");
 }
 
-TEST_CASE("a mapping below with keys that are no names is one entry, and the rest is read") {
+TEST_CASE("a mapping below with keys that are not names is one entry, and the rest is read") {
   const std::string odd = "}(ccollections\nOrderedDict\n" + tensor_call({}) + "u";
   const std::string tuple = "}(K\1K\2\x86K\3u";
   auto opened = open_model(state_dict_file(

@@ -158,14 +158,14 @@ TEST_CASE("an index that cannot be used is told, and the parts next to it are re
     CAPTURE(broken);
     auto checkpoint = opened(two_files(broken));
     CHECK(names_of(*checkpoint) == "a b |");
-    CHECK(says(findings_of(*checkpoint), Severity::kError, "The index is no JSON object"));
+    CHECK(says(findings_of(*checkpoint), Severity::kError, "The index is not a JSON object"));
   }
   Files gone = two_files("");
   gone.erase(gone.begin());
   auto rest = opened(gone);
   CHECK(names_of(*rest) == "b |");
   auto found = findings_of(*rest);
-  CHECK(says(found, Severity::kError, "The index is no JSON object"));
+  CHECK(says(found, Severity::kError, "The index is not a JSON object"));
   CHECK(std::any_of(found.begin(), found.end(), [](const Finding& finding) {
     return finding.rule == "missing-file" && finding.subjects[0] == kFirst;
   }));

@@ -175,7 +175,7 @@ TEST_CASE("a repair of any kind with two elements exchanged is broken next to it
   }
 }
 
-TEST_CASE("what was filled, and what came from a side file, is held against the source too") {
+TEST_CASE("what was filled, and what came from a side file, is compared with the source too") {
   {
     TemporaryFolder folder;
     write_two_tensors(folder / "ckpt");
@@ -194,7 +194,7 @@ TEST_CASE("what was filled, and what came from a side file, is held against the 
   expect_no_lie(folder, planted_repair(folder, *checkpoint, restored), *checkpoint);
 }
 
-TEST_CASE("a repair in place is held against a copy of what was there before") {
+TEST_CASE("a repair in place is compared with a copy of what was there before") {
   TemporaryFolder folder;
   write_two_tensors(folder / "ckpt");
   fs::copy(folder / "ckpt", folder / "copy", fs::copy_options::recursive);
@@ -230,7 +230,8 @@ TEST_CASE("a conversion, a reshard and steps with an element exchanged are broke
                 *source, 4);
 }
 
-TEST_CASE("another checkpoint is no source: of another layout undecided, of other values broken") {
+TEST_CASE(
+    "another checkpoint is not a source: of another layout undecided, of other values broken") {
   TemporaryFolder folder;
   write_two_tensors(folder / "ckpt");
   write_two_tensors(folder / "later", 100);
@@ -304,7 +305,7 @@ TEST_CASE("without its plan, or with one that is none, a result is undecided nex
     auto report = verified_against(out, *checkpoint);
     REQUIRE(report.has_value());
     CHECK(report->outcome == Outcome::kUndecided);
-    CHECK(report->reasons.front().find("was not held against") != std::string::npos);
+    CHECK(report->reasons.front().find("was not compared with") != std::string::npos);
   }
 }
 

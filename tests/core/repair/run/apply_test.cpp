@@ -365,7 +365,7 @@ TEST_CASE("blocks that are torn apart are put together again on disk") {
   CHECK(verdict(folder / "out") == VerifyReport::Outcome::kProved);
 }
 
-TEST_CASE("a copy that another rank saved of a tile comes along even where it differs") {
+TEST_CASE("a copy that another rank saved of a tile is copied even where it differs") {
   TemporaryFolder folder;
   auto w = [](std::int64_t first, std::uint32_t writer) {
     Values values(24);

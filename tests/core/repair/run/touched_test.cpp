@@ -113,7 +113,7 @@ TEST_CASE("a source that is changed behind its size and time while it is read is
   }
 }
 
-TEST_CASE("a source that is touched and not changed is held against the result and proved") {
+TEST_CASE("a source that is touched and not changed is compared with the result and proved") {
   for (const Make& make : kMakes) {
     TemporaryFolder folder;
     auto made = made_meanwhile(

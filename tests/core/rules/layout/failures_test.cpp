@@ -397,7 +397,7 @@ TEST_CASE("F4.4: chunks that are larger than what their ranks hold are named, no
 }
 
 TEST_CASE(
-    "half of what a spec of a larger model expects is no dropped axis where all ranks wrote") {
+    "half of what a spec of a larger model expects is not a dropped axis where all ranks wrote") {
   // If ranks that differ along the axis wrote different boxes, their mesh is complete.
   Made one;
   one.tensor("model.a.bias", {10}, {{{0}, {5}, 0}, {{5}, {5}, 1}})

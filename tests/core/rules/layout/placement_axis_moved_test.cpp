@@ -194,7 +194,7 @@ TEST_CASE("a spec that does not shard the short axis asks for another shape alon
             .rule == "placement-axis-moved");
 }
 
-TEST_CASE("two models of the same kind are no moved axes") {
+TEST_CASE("two models of the same kind are not moved axes") {
   auto findings = found_above_info(*saved(healthy(4, 8, 20, 2)), shapes(healthy(4, 16, 10, 2)));
   REQUIRE_FALSE(findings.empty());
   for (const Finding& finding : findings) CHECK(finding.rule == "shape-mismatch");

@@ -125,7 +125,7 @@ TEST_CASE("adapter: a module of several target_parameters is wrapped once for ea
   CHECK_FALSE(rules_above_info(checked_adapter(tensors)).empty());
 }
 
-TEST_CASE("adapter: a bias of the second matrix alone is no half") {
+TEST_CASE("adapter: a bias of the second matrix alone is not a half") {
   NamedTensors tensors = adapter_tensors();
   for (const auto& [name, tensor] : adapter_tensors()) {
     if (name.ends_with("lora_B.weight"))
@@ -405,7 +405,7 @@ TEST_CASE("adapter: next to its base parameters of joined experts are modules of
   CHECK(rules_above_info(looked(*adapter, options)).empty());
 }
 
-TEST_CASE("adapter: one of trained whole weights is no other model than its base") {
+TEST_CASE("adapter: one of trained whole weights is not another model than its base") {
   CheckOptions options;
   options.reference = opened_tensors(llama_tensors(same_name));
   NamedTensors tensors;

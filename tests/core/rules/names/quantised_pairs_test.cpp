@@ -312,7 +312,7 @@ TEST_CASE("quantised pairs: packed weights next to a config that does not say so
       R"("quantization_config": {"quant_method": "bitsandbytes", "load_in_4bit": true}, )"));
 }
 
-TEST_CASE("pair asymmetry: the text of bitsandbytes next to a weight is no half of a pair") {
+TEST_CASE("pair asymmetry: the text of bitsandbytes next to a weight is not a half of a pair") {
   const auto is_told = [](const std::string& ending) {
     const std::string layer = "model.layers.0.mlp.";
     const CheckReport report = checked_tensors({{layer + "gate_proj.weight" + ending, {"U8", {84}}},

@@ -381,7 +381,7 @@ TEST_CASE("differs-from-reference: next to a copy of the step other values are a
   CHECK(count_above_info(held_against(folder / "later", folder / "good", Depth::kData)) == 0);
 }
 
-TEST_CASE("another step of the same training is no defect") {
+TEST_CASE("another step of the same training is not a defect") {
   TemporaryFolder folder;
   Extents shape{8, 8};
   Values later = counting(shape);

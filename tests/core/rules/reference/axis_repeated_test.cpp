@@ -39,7 +39,7 @@ TEST_CASE("repeated: copies of a buffer after one another are told, and trimmed 
   CHECK(count_above_info(held_against(out, folder / "good", Depth::kData)) == 0);
 }
 
-TEST_CASE("repeated: moments whose rows are all equal are no copies of ranks") {
+TEST_CASE("repeated: moments whose rows are all equal are not copies of ranks") {
   const auto is_told = [](const std::string& before, const std::string& ending) {
     Values values;
     for (std::int64_t row = 0; row < 8; ++row) {

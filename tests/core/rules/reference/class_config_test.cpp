@@ -122,7 +122,7 @@ TEST_CASE("config: sizes and numbers of a class of the table are compared") {
   CHECK_FALSE(says(beside_bart("max_position_embeddings", "99"), "config-shape", ""));
 }
 
-TEST_CASE("config: a size that some tensors of a class of the table have is no contradiction") {
+TEST_CASE("config: a size that some tensors of a class of the table have is not a contradiction") {
   ConfigWeights mixed = olmoe_weights();
   mixed.shapes["model.layers.1.mlp.experts.2.up_proj.weight"] = {20, 8};
   CHECK_FALSE(says(beside_keys(mixed, olmoe_keys()), "config-shape", ""));

@@ -321,7 +321,7 @@ TEST_CASE("config names: a tied head of another name is not missed") {
   CHECK(says_head("false"));
 }
 
-TEST_CASE("wrapped names: the prefix of the class or of a part is no wrapper's") {
+TEST_CASE("wrapped names: the prefix of the class or of a part is not a wrapper's") {
   ConfigWeights answers;
   for (const auto& [name, shape] : llama_weights().shapes) {
     if (name != "lm_head.weight") answers.shapes["transformer." + name.substr(6)] = shape;

@@ -254,7 +254,7 @@ TEST_CASE("config: rows of one rank of a padded vocabulary are told as one part"
   CHECK(report.verdict == Verdict::kFindings);
 }
 
-TEST_CASE("config: a vocabulary that is a few rows short is no rank's part") {
+TEST_CASE("config: a vocabulary that is a few rows short is not a rank's part") {
   ConfigWeights weights = llama_weights();
   for (const char* name : {"model.embed_tokens.weight", "lm_head.weight"})
     weights.shapes[name] = {32000, 8};
@@ -378,7 +378,7 @@ TEST_CASE("a model that brings its own code is only warned of") {
   only_one(report, "config-shape", Severity::kWarning);
 }
 
-TEST_CASE("parts of a model are held against the configs that are nested for them") {
+TEST_CASE("parts of a model are compared with the configs that are nested for them") {
   ConfigWeights weights;
   for (const auto& [name, shape] : llama_weights().shapes)
     weights.shapes["language_model." + name] = shape;
@@ -402,7 +402,7 @@ TEST_CASE("parts of a model are held against the configs that are nested for the
                   {"vision_config.num_hidden_layers 2"}));
 }
 
-TEST_CASE("config: blocks of a tower are held against the depth of vision_config") {
+TEST_CASE("config: blocks of a tower are compared with the depth of vision_config") {
   auto told_by = [](int blocks, const char* depth) {
     ConfigWeights weights = llama_weights();
     for (int i = 0; i < blocks; ++i)

@@ -74,7 +74,7 @@ TEST_CASE("a file of another save is named next to a tensor whose other tiles ch
   }
 }
 
-TEST_CASE("training that leaves rows alone is no file of another save") {
+TEST_CASE("training that leaves rows alone is not a file of another save") {
   const std::vector<std::size_t> all{0, 1, 2, 3};
   const std::vector<Others> healthy = {
       {{}, {}, {}},           {all, all, all}, {{}, {}, all},  // all but one frozen
@@ -91,7 +91,7 @@ TEST_CASE("training that leaves rows alone is no file of another save") {
   }
 }
 
-TEST_CASE("one chunk of other numbers next to equal ones is no other file, and is a warning") {
+TEST_CASE("one chunk of other numbers next to equal ones is not another file, and is a warning") {
   for (Depth depth : {Depth::kHeaders, Depth::kData}) {
     ToldOfFiles told = finding_of_side_file(matrices({{}, {}, {2}}), depth);
     CHECK(told.foreign.empty());

@@ -153,7 +153,7 @@ TEST_CASE("a state that another stage's rank wrote does not follow, and then not
   CHECK(finding->cause.find("exp_avg") != std::string::npos);
 }
 
-TEST_CASE("contents that do not agree are no proof") {
+TEST_CASE("contents that do not agree are not proof") {
   TemporaryFolder folder;
   std::vector<MadeTensor> saved;
   for (std::int64_t n : {0, 1, 2, 3}) add_layer(saved, (n + 2) % 4, n, 0, {false, "model."});

@@ -125,7 +125,7 @@ TEST_CASE("one extent that stands for another everywhere is said once") {
   }
 }
 
-TEST_CASE("two 4-bit values to a byte are no other shape where the loader unpacks them") {
+TEST_CASE("two 4-bit values to a byte are not another shape where the loader unpacks them") {
   auto found = [](const Format& format, Dtype dtype, const char* scale, std::int64_t columns) {
     CheckpointBuilder builder;
     builder.set_format(format);

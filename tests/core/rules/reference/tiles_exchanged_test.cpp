@@ -171,7 +171,7 @@ TEST_CASE("a tile that is a copy of another is said to be one and nothing is rep
   CHECK(first_of(report, "differs-from-reference") == nullptr);
 }
 
-TEST_CASE("few values at other places are no proof unless the rest is of the same step") {
+TEST_CASE("few values at other places are not proof unless the rest is of the same step") {
   for (bool same_step : {true, false}) {
     TemporaryFolder folder;
     std::vector<Box> two = boxes_of({{0, 1, 2}});

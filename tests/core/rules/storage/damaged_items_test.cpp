@@ -104,7 +104,7 @@ TEST_CASE("where one flipped bit explains a checksum its element is named with w
   CHECK(flipped_bits().empty());
 }
 
-TEST_CASE("an item that is no archive is a bad record, once, at every depth that reads it") {
+TEST_CASE("an item that is not an archive is a bad record, once, at every depth that reads it") {
   Files files = load("healthy_fsdp");
   std::string path;
   auto [item, header] = first_item(files, path);

@@ -60,7 +60,7 @@ TEST_CASE("other form: the same model twice raises nothing") {
     CHECK(find(checked_twice(tensors, torch_file_of(tensors), depth), "other-form") == nullptr);
 }
 
-TEST_CASE("other form: buffers and tied names that one form leaves out are no difference") {
+TEST_CASE("other form: buffers and tied names that one form leaves out are not a difference") {
   const NamedTensors tensors = llama_tensors(same_name);
   NamedTensors more = tensors;
   more["model.layers.0.self_attn.rotary_emb.inv_freq"] = {"F32", {4}};
@@ -85,7 +85,7 @@ TEST_CASE("other form: another shape, a lost layer and a prefix are told without
   CHECK(is_told(checked_twice(shorter, torch_file_of(tensors), Depth::kHeaders)));
 }
 
-TEST_CASE("other form: layers under other names are no difference") {
+TEST_CASE("other form: layers under other names are not a difference") {
   const NamedTensors tensors = llama_tensors(same_name);
   const auto renamed = llama_tensors([](const std::string& name) {
     const std::size_t at = name.find("up_proj");

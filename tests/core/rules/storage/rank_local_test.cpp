@@ -105,7 +105,7 @@ TEST_CASE("the state of a rank's generator is its own and what should be alike i
   CHECK_FALSE(said_of("dataloader.table", Dtype::kInt64, 40).empty());
 }
 
-TEST_CASE("an entry of any rank that is no tensor and is damaged or cut off is told") {
+TEST_CASE("an entry of any rank that is not a tensor and is damaged or cut off is told") {
   TemporaryFolder scratch;
   auto saved = [&](const std::string& name) {
     std::vector<MadeModel> models(2);
@@ -131,7 +131,7 @@ TEST_CASE("an entry of any rank that is no tensor and is damaged or cut off is t
   }
 }
 
-TEST_CASE("entries of which each rank has its own are told and are no damage") {
+TEST_CASE("entries of which each rank has its own are told and are not damage") {
   TemporaryFolder scratch;
   auto report_of = [&](const std::string& name, bool differing, Depth depth) {
     std::vector<MadeModel> models(3);

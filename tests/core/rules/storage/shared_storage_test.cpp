@@ -185,7 +185,7 @@ TEST_CASE("items that overlap by a part are an error and nothing is guessed") {
   CHECK_FALSE(finding->remedy.has_value());
 }
 
-TEST_CASE("a record of zero bytes is no home for a tile even where no header is read") {
+TEST_CASE("a record of zero bytes is not a home for a tile even where no header is read") {
   std::string fixture = fixture_cases("healthy_fsdp").front();
   TemporaryFolder folder;
   Copied copied = copy_of_fixture(fixture, folder / "ckpt");

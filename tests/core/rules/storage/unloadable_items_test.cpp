@@ -149,8 +149,8 @@ TEST_CASE("a tensor in an archive that torch.load does not open is damaged") {
     std::string item, why;
   };
   const Case cases[] = {
-      {versioned("99\n"), "record version is no version"},
-      {versioned("abc"), "record version is no version"},
+      {versioned("99\n"), "record version is not a version"},
+      {versioned("abc"), "record version is not a version"},
       {with({"other/x", "x"}), "outside of the folder archive/"},
       {with({"x", "x"}), "outside of the folder archive/"},
       {make_zip({{"data.pkl", pickle}, {"data/0", std::string(24, '\0')}, {"version", "3\n"}}),

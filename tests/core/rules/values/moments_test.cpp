@@ -101,7 +101,7 @@ TEST_CASE("swapped moments of one parameter are a warning next to pairs that fit
   CHECK(found_in(*made(folder / "b", model), "moment-bound", Depth::kHeaders).empty());
 }
 
-TEST_CASE("what other rules than Adam's and other betas leave behind is no mistake") {
+TEST_CASE("what other rules than Adam's and other betas leave behind is not a mistake") {
   TemporaryFolder folder;
   auto severity = [&](const std::string& name, const MadeModel& model) {
     auto findings = found_in(*made(folder / name, model), "moment-bound");
@@ -167,7 +167,7 @@ TEST_CASE("no beta1 up to beta2 leads a mean further from its square than the bo
 }
 
 TEST_CASE(
-    "a beta1 that rose during the run is no mistake and rows that no beta1 explains are one") {
+    "a beta1 that rose during the run is not a mistake and rows that no beta1 explains are one") {
   TemporaryFolder folder;
   MadeModel model;
   for (int i = 0; i < 8; ++i) {

@@ -241,7 +241,7 @@ TEST_CASE("steps that are not equal are left to the person, with what to do") {
   CHECK(evidence<std::string>(findings[0], "what_to_do").starts_with("no safe remedy"));
 }
 
-TEST_CASE("a step that is no count of updates is wrong whatever the moments say") {
+TEST_CASE("a step that is not a count of updates is wrong whatever the moments say") {
   constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
   TemporaryFolder folder;
   for (double step : {kNothing, std::numeric_limits<double>::infinity(), -3.0}) {
