@@ -46,7 +46,8 @@ constexpr OptionNote kNotes[] = {
 
 constexpr const char* kAbout =
     "Opens a checkpoint that many ranks saved (PyTorch DCP, Hugging Face safetensors, sharded or "
-    "not, one file of torch.save, HDF5: weights of Keras 3, or one file a rank with the attributes "
+    "not, one file of torch.save, HDF5: weights of Keras 3, or one file per rank with the "
+    "attributes "
     "offsets and global_shape), shows which rank wrote which tile of which tensor, says in plain "
     "words what is wrong, and repairs it.\n\nCHECKPOINT is a folder, or its .metadata. RUN/@latest "
     "is the newest step of a run: the folder in it of the greatest number. RUN/@latest-complete is "

@@ -420,7 +420,7 @@ void add_options(CLI::App& verb, std::string_view shape, Options& options) {
         ->needs(rows);
   }
   verb.add_option("--threads", options.threads,
-                  "threads of this process; without: one a core, shared with other processes of "
+                  "threads of this process; without: one per core, shared with other processes of "
                   "the run")
       ->check(CLI::Range(std::size_t{1}, kMostThreads).description(""))
       ->type_name("N");

@@ -176,7 +176,7 @@ constexpr VerbRow kVerbs[] = {
      "shardwright export-hdf5 step_9000 --out step_9000.h5\n"
      "  shardwright export-hdf5 step_9000 --out step_9000.h5 --copy   and what it cannot map\n"
      "  h5py.File(\"step_9000.h5\", \"r\")[\"tensors\"][\"model.norm.weight\"][:8]",
-     "A dataset a tensor under /tensors, dots kept. What is there of damaged tensors is listed "
+     "One dataset per tensor under /tensors, dots kept. What is there of damaged tensors is listed "
      "under /partial with NaN for the rest, and the exit code is 2. What HDF5 cannot map is left "
      "out, or copied with --copy. Relative paths need HDF5_EXTFILE_PREFIX='${ORIGIN}' in the "
      "environment of who reads it. Open it to read only: through it a writer changes the "

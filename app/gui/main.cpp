@@ -48,7 +48,7 @@ int main(int argc, char** argv) {
   app.add_option("--settings", options.settings,
                  "of a picture: the file of settings that it follows; none by default");
   app.add_option("--replay", options.replay,
-                 "a script of commands, one a line, without any display");
+                 "a script of commands, one per line, without any display");
   app.add_option("--record", options.record, "write every command into this file, for --replay");
   app.add_flag("--frame-times", options.frame_times, "measure 300 frames, without any display");
   app.add_flag("--fonts", fonts, "say which fonts are used");

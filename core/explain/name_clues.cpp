@@ -226,9 +226,10 @@ constexpr NameClue kClues[] = {
       .wrong = kLoader,
       .weight = 0.9,
       .title = "an object that each rank keeps for itself, and fewer ranks saved",
-      .text = "Data loaders, random numbers and the like are saved once a rank, under its number: "
-              "a run with more ranks (or another program) asks for numbers that nobody saved. The "
-              "weights are not in question; leave the object out of the load.",
+      .text =
+          "Data loaders, random numbers and the like are saved once per rank, under its number: "
+          "a run with more ranks (or another program) asks for numbers that nobody saved. The "
+          "weights are not in question; leave the object out of the load.",
       .decide = "The highest number that the checkpoint has, and the ranks of both runs.",
       .command = "shardwright ls CHECKPOINT"}},
     {NameList::kMissing,

@@ -34,7 +34,7 @@ TEST_CASE("what is converted or cut again has the hashes that it had") {
   }
 }
 
-TEST_CASE("a list of hashes has a line a tensor, and the total behind them") {
+TEST_CASE("a list of hashes has one line per tensor, and the total behind them") {
   const Run all = shardwright({"hash", kSource});
   const Run some = shardwright({"hash", kSource, "*bias*"});
   CHECK(all.code == 0);

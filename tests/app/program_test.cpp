@@ -476,7 +476,7 @@ TEST_CASE("the demo takes less than 200 MB of disk") {
   CHECK(std::stoi(run.out) < 200);
 }
 
-TEST_CASE("tables are as wide as who reads them says, and have a line a tensor in a pipe") {
+TEST_CASE("tables are as wide as who reads them says, and have one line per tensor in a pipe") {
   auto columns = [](const std::string& line) {
     return std::count_if(line.begin(), line.end(),
                          [](char c) { return (static_cast<unsigned char>(c) >> 6) != 2; });

@@ -9,7 +9,7 @@ strings and sizes the .metadata can refer back to and which it spells out again 
 
 The data files are sparse: as long as the metadata says, without a byte in them. So this is a
 checkpoint for `--depth metadata`; no deeper look can succeed. With --whole every item is there, as
-torch.save writes it, of tensors that are cut down to two rows a rank and four columns: as many
+torch.save writes it, of tensors that are cut down to two rows per rank and four columns: as many
 tiles, 32 bytes each, to plan and to make. It takes 1.2 KB a tile, 4.4 GB in all.
 
     make_giant_metadata.py --out DIR [--scale 16] [--whole]    a sixteenth of the ranks

@@ -3,7 +3,7 @@
 # whatever there is to do: `mpi` is that of a program that does nothing else, and is taken off a
 # team's seconds before they are compared, as it would vanish beside terabytes. A JSON line each:
 # seconds, processor time, the bytes that all have read, and the rate beside that of one process
-# with as many threads (one a process, or one a core where there are more).
+# with as many threads (one per process, or one per core where there are more).
 #
 # Each is run ROUNDS times in turns, and the best counts. FOLDER, a memory disk by default, needs
 # room for three times GIB.

@@ -126,7 +126,7 @@ def write(kind, tensors, folder):
 
 
 def in_shards(tensors, folder, parts=3):
-    """What HDF5 has a type of, a file a rank."""
+    """What HDF5 has a type of, one file per rank."""
     folder.mkdir()
     for rank in range(parts):
         with h5py.File(folder / f"shard_rank{rank}.h5", "w") as file:

@@ -1,4 +1,4 @@
-"""HDF5 that h5py wrote, one file a rank: read and converted as it was held; tables of reports."""
+"""HDF5 that h5py wrote, one file per rank: read and converted as it was held; tables of reports."""
 
 import random
 
@@ -18,7 +18,7 @@ DTYPES = (torch.float32, torch.float64, torch.float16, torch.int64, torch.int32,
 
 
 def cut(shape, ranks, chance):
-    """A box a rank: rows or columns, uneven now and then; some ranks hold nothing."""
+    """One box per rank: rows or columns, uneven now and then; some ranks hold nothing."""
     dim = chance.randrange(len(shape))
     cuts = sorted(chance.randint(0, shape[dim]) for _ in range(ranks - 1))
     for rank, (low, high) in enumerate(zip([0, *cuts], [*cuts, shape[dim]])):

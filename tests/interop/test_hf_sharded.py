@@ -1,6 +1,6 @@
 """What torch's HuggingFaceStorageWriter leaves, sharded and consolidated, healthy and broken by S1.
 
-Random layouts of tensors.py's kinds, written one file a rank by torch's own planner; the
+Random layouts of tensors.py's kinds, written one file per rank by torch's own planner; the
 consolidated ones by torch's own consolidation of those files. S1 is mended by new offsets in the
 headers where there are shards, by moving bytes where there are none, and torch reads the truth.
 """

@@ -3,7 +3,7 @@
 #
 #   start.sh SOURCE WORK CASE
 #
-# installed, archive, known: names of packages, one a line; known is what `apt-get update` last saw.
+# installed, archive, known: names of packages, one per line; known is what `apt-get update` last saw.
 set -eu
 source=$1 work=$2 case=$3
 rm -rf "$work"

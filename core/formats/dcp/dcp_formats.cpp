@@ -62,7 +62,8 @@ constexpr Format kDcpFormat = {
     "dcp", "DCP", &kTorchZipCodec, &kDcpWriter, Rewrite::kIndex, stock_traits(),
 };
 constexpr Format kDcpRankLocalFormat = {
-    "dcp-rank-local", "DCP, one metadata a rank", &kTorchZipCodec, &kDcpWriter,
+    "dcp-rank-local", "DCP, one metadata file per rank",
+    &kTorchZipCodec,  &kDcpWriter,
     Rewrite::kIndex,  rank_local_traits(),
 };
 constexpr Format kMegatronFormat = {

@@ -17,7 +17,7 @@ Result<PlannedTensor> lower_repointed(const Checkpoint& checkpoint, const Repoin
     places.emplace(place.chunk, &place);
   }
   if (places.empty() || places.size() != diagnosis.places.size())
-    return cannot_lower(checkpoint, diagnosis.tensor, "the new places are not one a tile");
+    return cannot_lower(checkpoint, diagnosis.tensor, "the new places are not one per tile");
   std::size_t placed = 0;
   for (ChunkId id : checkpoint.chunks(diagnosis.tensor)) {
     PlannedChunk chunk;

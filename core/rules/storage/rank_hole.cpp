@@ -128,7 +128,8 @@ const Rule kRankHole = {
     .depth = Depth::kMetadata,
     .title = "Some ranks have no data file",
     .teaches =
-        "torch's writer leaves one file a rank, an empty one where the rank had nothing to write, "
+        "torch's writer leaves one file per rank, an empty one where the rank had nothing to "
+        "write, "
         "so a missing number is worth a look: files spread over several nodes without a shared "
         "disk, or a copy that left some behind. Megatron writes no file for such a rank, and there "
         "a hole is normal. What the metadata points to is read by missing-file; here nothing "

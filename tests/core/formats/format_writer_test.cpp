@@ -97,7 +97,7 @@ TEST_CASE("tiles that are sealed some at a time are sealed as their files are") 
   }
 }
 
-TEST_CASE("safetensors are laid out whole in one file and in shards with one file a rank") {
+TEST_CASE("safetensors are laid out whole in one file and in shards with one file per rank") {
   Outputs whole;
   whole.tensors.push_back({"a", Dtype::kInt8, false, {3}, {{{{0}, {3}}, 0}}});
   whole.tensors.push_back({"b", Dtype::kFloat32, false, {2, 2}, {{{{0, 0}, {2, 2}}, 0}}});

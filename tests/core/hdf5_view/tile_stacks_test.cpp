@@ -27,7 +27,7 @@ struct Laid {
     files[0] = builder.file("a.bin");
     files[1] = builder.file("b.bin");
   }
-  // Two column tiles of [4, 3], one a file, that begin at these bytes.
+  // Two column tiles of [4, 3], one per file, that begin at these bytes.
   void tensor(std::uint64_t in_a, std::uint64_t in_b, Dtype dtype = Dtype::kFloat32) {
     builder.add_tensor("t" + std::to_string(mapped.size()), dtype, Extents{4, 6});
     const std::uint64_t bytes = 12 * size_of(dtype);

@@ -49,7 +49,7 @@ std::vector<float> numbers_of(const Checkpoint& checkpoint, const std::string& f
   return numbers;
 }
 
-// 64 numbers a row: 1.0 and -6.0 by turns, of which the second 32 are four times as much.
+// 64 numbers per row: 1.0 and -6.0 by turns, of which the second 32 are four times as much.
 const std::string kRow = std::string(32, '\xf2');
 const std::string kExponents = std::string("\x7f\x81", 2);
 std::vector<float> row() {

@@ -70,7 +70,7 @@ void flip_tile(const std::string& folder, std::string_view fqn, std::uint32_t ch
 
 }  // namespace
 
-TEST_CASE("a certificate has a line a tensor, however many tiles it has") {
+TEST_CASE("a certificate has one line per tensor, however many tiles it has") {
   TemporaryFolder folder;
   write_tile_rows(folder / "ckpt", 4);
   auto checkpoint = opened(folder / "ckpt");

@@ -125,7 +125,7 @@ TEST_CASE("uneven shards recorded along another dimension go where their writers
         std::vector<Box>{{{0, 0}, {3, 2}}, {{3, 0}, {3, 2}}, {{6, 0}, {3, 2}}, {{9, 0}, {1, 2}}});
   CHECK(found_with(5, 1, "tp=4").empty());  // another place than the rule gives
   CHECK(found_with(6, 2, "tp=4").empty());  // another item than recorded
-  CHECK(found_with(6, 1, "tp=5").empty());  // another mesh: 2 rows a rank
+  CHECK(found_with(6, 1, "tp=5").empty());  // another mesh: 2 rows per rank
 }
 
 TEST_CASE("tensors that another mesh cut at any row do not excuse a strided shard") {

@@ -165,7 +165,7 @@ TEST_CASE("a replica's chunk of a parameter in flat buckets is the place of the 
 }
 
 TEST_CASE("expert and expert-tensor ranks that vanish together are placed by who wrote what") {
-  // edp 2 x ep 2 x etp 2, one row a rank: FSDP2 knew edp alone (failures.md 5).
+  // edp 2 x ep 2 x etp 2, one row per rank: FSDP2 knew edp alone (failures.md 5).
   Made made;
   made.tensor("experts.fc1.weight0", {2, 3}, {{{0, 0}, {1, 3}, 1}, {{1, 0}, {1, 3}, 6}})
       .expect("experts.fc1.weight0", {8, 3}, "edp=2,ep=2,etp=2", {"S(0)", "S(0)", "S(0)"},
