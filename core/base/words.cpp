@@ -68,6 +68,12 @@ std::string some_of(std::span<const std::string> names, std::size_t shown) {
   return text;
 }
 
+bool contains_any(std::string_view text, std::span<const std::string_view> words) {
+  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
+    return text.find(word) != std::string_view::npos;
+  });
+}
+
 std::optional<std::uint32_t> consume_number(std::string_view& text) {
   std::uint32_t value = 0;
   auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -281,6 +281,7 @@ constexpr std::array kKeys = std::to_array<EvidenceKey>({
     {"steps_between", kTexts, "rounding steps between copies"},
     {"steps_in_the_others", kInteger, "files of another step"},
     {"storages", kInteger, "number of storages"},
+    {"suggested_step", kText, "a step of a plan that nothing here proves, for a person to choose"},
     {"survivor_elements_equal_to_masters", kInteger, "elements that equal the master weights"},
     {"survivors_of_the_first", kTexts,
      "of the first tensor: chunks whose bytes are there, and their ranks"},

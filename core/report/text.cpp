@@ -170,6 +170,9 @@ std::string command_for(const Finding& finding, bool is_whole, const TextOptions
   const auto* format = find_evidence<std::string>(finding, "convert_to");
   if (format != nullptr && !finding.remedy && !gives_up && !options.checkpoint.empty())
     return "shardwright convert " + shell_word(options.checkpoint) + " --to " + *format;
+  const auto* step = find_evidence<std::string>(finding, "suggested_step");
+  if (step != nullptr && !finding.remedy && !options.checkpoint.empty())
+    return "shardwright repair " + shell_word(options.checkpoint) + " --then " + shell_word(*step);
   // Repair refuses while files are missing, but shows its plan.
   std::string verb = finding.remedy && is_whole   ? "repair"
                      : finding.remedy || gives_up ? "plan"
@@ -195,6 +198,9 @@ void append_remedy(std::string& out, const Finding& finding, bool is_whole, std:
       : can_be_dropped(finding)
           ? "No safe remedy but the file itself: copy it here from where it was "
             "written. What is left without it:"
+      : find_evidence<std::string>(finding, "suggested_step") != nullptr
+          ? "Nothing in this checkpoint proves a repair; --against a sound copy would. This step "
+            "does it without proof, into a new folder, and changes no element:"
       : is_converted
           ? "Convert it into a folder that every loader finds. No element changes."
           : "No safe remedy. `shardwright explain " + finding.rule + "` says what can be done.";

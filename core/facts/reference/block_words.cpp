@@ -6,16 +6,10 @@
 #include <array>
 
 #include "core/base/letter_case.h"
+#include "core/base/words.h"
 
 namespace shw {
 namespace {
-
-template <std::size_t n>
-bool contains_any(std::string_view text, const std::array<std::string_view, n>& words) {
-  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
-    return text.find(word) != std::string_view::npos;
-  });
-}
 
 OrderName name_of_heads(const BlockPattern& pattern, const BlockOrder& order) {
   bool by_row = order.block == 1;

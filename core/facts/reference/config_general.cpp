@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/base/cancellable_range.h"
+#include "core/base/words.h"
 #include "core/facts/names/name_families.h"
 
 namespace shw {
@@ -54,11 +55,6 @@ constexpr ModelConstraints kGeneral = {{}, {}, kGeneralStacks, kGeneralSizes, "l
 // The vision towers of Qwen and GLM count their blocks as "depth".
 constexpr StackConstraint kVisionStacks[] = {{"blocks.", "depth"}};
 constexpr ModelConstraints kVision = {{}, {}, kVisionStacks, {}};
-
-bool contains_any(std::string_view text, std::span<const Words> words) {
-  return std::any_of(words.begin(), words.end(),
-                     [&](Words word) { return text.find(word) != std::string_view::npos; });
-}
 
 // The prefix "model.language_model." in "model.language_model.layers.3.mlp.up_proj.weight".
 std::optional<std::string_view> root_in(std::string_view fqn) {

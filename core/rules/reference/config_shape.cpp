@@ -11,6 +11,7 @@
 #include "core/facts/reference/config_look.h"
 #include "core/facts/reference/model_config.h"
 #include "core/facts/reference/reference_bytes.h"
+#include "core/rules/reference/transposing_step.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -165,6 +166,10 @@ void add_exchanged(const Facts& facts, std::vector<Finding>& findings) {
       "transposed, and a loader refuses the shape or multiplies by the wrong axis.",
       c.fqn(first.tensor), to_text(c.shape(first.tensor)), first.words, to_text(first.expected),
       told.size() == 1 ? std::string("It was") : plural(told.size(), "tensor") + " were");
+  std::vector<TensorId> tensors;
+  for (const ExchangedAxes* one : told) tensors.push_back(one->tensor);
+  if (auto step = transposing_step(c, tensors))
+    finding.evidence.emplace_back("suggested_step", std::move(*step));
   findings.push_back(std::move(finding));
 }
 

@@ -10,6 +10,7 @@
 #include "core/facts/reference/transposed_constraint.h"
 #include "core/rules/explained.h"
 #include "core/rules/reference/content_rules.h"
+#include "core/rules/reference/transposing_step.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -56,6 +57,7 @@ void find_sibling_axes(const Facts& facts, std::vector<Finding>& findings) {
   finding.rule = "sibling-axes";
   finding.severity = Severity::kWarning;
   std::vector<std::string> lines;
+  std::vector<TensorId> tensors;
   const auto families = families_by_shape(facts);
   for (const auto& [name, shapes] : each_of(families, facts)) {
     const auto unlike = unlike_in(shapes);
@@ -64,6 +66,7 @@ void find_sibling_axes(const Facts& facts, std::vector<Finding>& findings) {
       const std::string_view fqn = c.fqn(tensor);
       if (told.contains(fqn) || transposed.contains(fqn)) continue;
       finding.subjects.emplace_back(fqn);
+      tensors.push_back(tensor);
       lines.push_back(fmt::format("{} is {}, and {} of its name in other layers are {}", fqn,
                                   to_text(c.shape(tensor)), human_count(unlike->many->size()),
                                   to_text(c.shape(unlike->many->front()))));
@@ -76,6 +79,8 @@ void find_sibling_axes(const Facts& facts, std::vector<Finding>& findings) {
       ": its last two axes are exchanged. It was saved transposed; --against a sound copy proves "
       "it, and repair transposes it back.";
   finding.evidence = {{"matrices", capped(lines)}, {"count", count_of(lines.size())}};
+  if (auto step = transposing_step(c, tensors))
+    finding.evidence.emplace_back("suggested_step", std::move(*step));
   findings.push_back(std::move(finding));
 }
 
