@@ -159,15 +159,18 @@ void place_in_folder(Error& error, const std::string& folder) {
   file = folder + (file.empty() ? "" : "/") + file;
 }
 
-// The error of the newest step, with the names of the other steps.
-tl::unexpected<Error> step_error(Error error, const ChosenStep& chosen) {
+// The error of the newest step, with the names of the other steps. `run` is the path of the folder
+// of steps; empty if the steps are files.
+tl::unexpected<Error> step_error(Error error, const ChosenStep& chosen, const std::string& run) {
   place_in_folder(error, chosen.folder);
   if (error.kind == ErrorKind::kCancelled) return tl::unexpected<Error>(std::move(error));
   error.message = fmt::format("{} (in {}, {})", error.message, chosen.folder, chosen.why);
   if (!chosen.aside.empty()) {
     std::vector<std::string> newest(chosen.aside.rbegin(), chosen.aside.rend());
-    error.advice += fmt::format("{}Others are here too: {}. Open one of them by its path.",
+    error.advice += fmt::format("{}Others are here too: {}. Open one of them by its path",
                                 error.advice.empty() ? "" : " ", some_of(newest));
+    error.advice +=
+        run.empty() ? "." : ", or the newest whole one as " + run + "/@latest-complete.";
   }
   return tl::unexpected<Error>(std::move(error));
 }
@@ -240,6 +243,7 @@ OpenedCheckpoint open_step_or_parts(const std::shared_ptr<const Directory>& arou
   if (!parts.empty()) return open_parts(around, {}, parts, rows, progress);
   SHW_TRY(auto chosen, chosen_step(look, rows));
   std::shared_ptr<const Directory> inside;
+  const bool is_step_folder = chosen.has_value();
   if (chosen) {
     inside = std::make_shared<FolderBelow>(around, chosen->folder);
   } else if (chosen = chosen_file(entries); chosen) {
@@ -247,7 +251,10 @@ OpenedCheckpoint open_step_or_parts(const std::shared_ptr<const Directory>& arou
   }
   if (!chosen) return std::shared_ptr<const Checkpoint>();
   auto opened = open_checkpoint(inside, progress, rows);
-  if (!opened) return step_error(std::move(opened).error(), *chosen);
+  if (!opened) {
+    const std::string run = is_step_folder ? around->name() : std::string();
+    return step_error(std::move(opened).error(), *chosen, run);
+  }
   return CheckpointBuilder::with_finding(**opened, chosen_step_finding(*chosen));
 }
 

@@ -109,6 +109,7 @@ TEST_CASE("run folder: a newest step whose save did not finish is not passed ove
   CHECK(opened.error().message.find("step_100") != std::string::npos);
   CHECK(opened.error().place.file.starts_with("step_100/"));
   CHECK(opened.error().advice.find("step_50") != std::string::npos);
+  CHECK(opened.error().advice.find("run/@latest-complete") != std::string::npos);
 }
 
 TEST_CASE("run folder: the parts of a pipeline are one checkpoint") {
