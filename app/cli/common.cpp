@@ -224,7 +224,7 @@ TextOptions text_options(const Context& context) {
 
 Result<std::shared_ptr<const Checkpoint>> open(Context& context) {
   ProgressLine line(context.terminal, context.progress);
-  auto opened = verbs::open_as_asked(context.options.checkpoint, &context.progress);
+  auto opened = verbs::open_requested(context.options.checkpoint, &context.progress);
   if (opened) context.format = (*opened)->format().name;
   return opened;
 }

@@ -59,7 +59,7 @@ TileCover cover_of(const Checkpoint& checkpoint, TensorId tensor) {
   if (size_of(checkpoint.dtype(tensor)) == 0 && !cover.error)
     cover.error = Error{ErrorKind::kUnsupported, "the tensor's dtype is not known",
                         Place{.file = {}, .tensor = std::string(checkpoint.fqn(tensor))}};
-  TensorTiling judged = judge_tiling(checkpoint, tensor);
+  TensorTiling judged = compute_tiling(checkpoint, tensor);
   if (judged.tiling == Tiling::kExact) return cover;
   cover.exact = false;
   if (auto outside = tile_outside(checkpoint, tensor)) cover.error = std::move(outside);

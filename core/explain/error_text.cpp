@@ -48,7 +48,7 @@ std::optional<FoundMessage> message_at(const PastedText& pasted, std::size_t at,
     if (!found) continue;
     found->message.kind = entry.kind;
     if (is_program(found->message.name)) continue;
-    if (entry.kind->condition != nullptr && !is_met(*entry.kind->condition, found->message))
+    if (entry.kind->condition != nullptr && !is_satisfied(*entry.kind->condition, found->message))
       continue;
     return found;
   }

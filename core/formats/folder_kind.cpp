@@ -110,8 +110,8 @@ std::vector<std::string> folders_with_checkpoints(std::span<const Entry> entries
   return found;
 }
 
-std::optional<Finding> others_below(std::span<const Entry> entries, const Format& opened,
-                                    std::span<const FormatRow> rows) {
+std::optional<Finding> other_checkpoints_below(std::span<const Entry> entries, const Format& opened,
+                                               std::span<const FormatRow> rows) {
   Finding finding;
   std::vector<std::string> told;
   for (const auto& [folder, kind] : kinds_below(entries, rows)) {

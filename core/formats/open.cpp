@@ -142,11 +142,12 @@ Result<std::optional<Error>> unfinished_save_in_folder(const FormatRow& row,
 
 // Adds a note about checkpoints in subfolders, because a stray file is not the whole run. Skipped
 // if an index defines the checkpoint.
-OpenedCheckpoint with_others_below(std::shared_ptr<const Checkpoint> opened, const FormatRow& row,
-                                   const DirectoryContents& look, Rows rows) {
+OpenedCheckpoint with_other_checkpoints_below(std::shared_ptr<const Checkpoint> opened,
+                                              const FormatRow& row, const DirectoryContents& look,
+                                              Rows rows) {
   if (opened->format().traits.has_index) return opened;
   SHW_TRY(auto entries, look.entries());
-  auto others = others_below(entries, *row.format, rows);
+  auto others = other_checkpoints_below(entries, *row.format, rows);
   return others ? CheckpointBuilder::with_finding(*opened, std::move(*others)) : opened;
 }
 
@@ -327,7 +328,7 @@ OpenedCheckpoint open_folder(std::shared_ptr<const Directory> directory, Progres
     if (opened) {
       opened = with_config_findings(std::move(*opened), look, FolderIs::kWhole);
       SHW_TRY(auto all, with_modules(directory, std::move(*opened), look, rows, progress));
-      return with_others_below(std::move(all), row, look, rows);
+      return with_other_checkpoints_below(std::move(all), row, look, rows);
     }
     if (opened.error().kind == ErrorKind::kUnsupported) {
       SHW_TRY(auto beside, look.entries());

@@ -347,7 +347,7 @@ std::span<const EvidenceKey> evidence_keys() {
   return kKeys;
 }
 
-std::string_view evidence_meaning(std::string_view key) {
+std::string_view evidence_description(std::string_view key) {
   const EvidenceKey* row = find_key(key);
   return row == nullptr ? "" : row->says;
 }

@@ -78,7 +78,7 @@ std::string evidence(const Finding& finding) {
     std::string text = escaped(evidence_text(value));
     if (saved != nullptr && expected != nullptr && key == "saved")
       text = marked(*saved, *expected, "bad");
-    html += "<tr><td class=\"k\" title=\"" + escaped(evidence_meaning(key)) + "\">" +
+    html += "<tr><td class=\"k\" title=\"" + escaped(evidence_description(key)) + "\">" +
             escaped(label_of(key)) + "</td><td><code>" + text + "</code></td></tr>";
   }
   return html + "</table></div>\n";

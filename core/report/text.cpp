@@ -371,7 +371,7 @@ bool is_of_a_name(char c) {
 
 // True if the message contains it as a separate word. Letters-only words could mean something else,
 // so those must be in quotes.
-bool says_word(const std::string& message, const std::string& word) {
+bool has_quoted_word(const std::string& message, const std::string& word) {
   const bool may_be_plain = std::any_of(word.begin(), word.end(), [](char c) {
     return std::isalpha(static_cast<unsigned char>(c)) == 0;
   });
@@ -394,13 +394,13 @@ bool says_word(const std::string& message, const std::string& word) {
 
 std::string error_to_text(const Error& error, const TextOptions& options) {
   std::string text = error.place.file;
-  if (!error.place.tensor.empty() && !says_word(error.message, error.place.tensor))
+  if (!error.place.tensor.empty() && !has_quoted_word(error.message, error.place.tensor))
     text += (text.empty() ? "" : ", ") + error.place.tensor;
   if (!text.empty()) text += ": ";
   if (error.place.offset) {
     // Messages often state the offset themselves.
     std::string byte = "byte " + human_count(*error.place.offset);
-    if (!says_word(error.message, byte)) text += "at " + byte + ": ";
+    if (!has_quoted_word(error.message, byte)) text += "at " + byte + ": ";
   }
   text += error.message;
   if (!text.empty() && std::string_view(".?:").find(text.back()) == std::string_view::npos)

@@ -355,7 +355,7 @@ bool is_companion(std::string_view path) {
 
 // Adds unreferenced and unopened files in the folder, of the same run or with other weights.
 // Subfolders are listed by name. A trainer's files at the top are those of side_files.h.
-void add_beside(const CheckInput& input, List& out) {
+void add_adjacent_files(const CheckInput& input, List& out) {
   const Checkpoint& c = input.checkpoint;
   if (c.directory() == nullptr) return;
   std::set<std::string> others;
@@ -424,7 +424,7 @@ std::vector<Unjudged> unjudged_of(const Facts& facts, const std::vector<Finding>
   add_values(facts.looks, out);
   add_generations(facts, out);
   add_integrity(facts, out);
-  add_beside(facts, out);
+  add_adjacent_files(facts, out);
   add_config(facts, out);
   add_left_open(findings, out);
   return out;

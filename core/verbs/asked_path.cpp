@@ -106,8 +106,8 @@ Result<std::shared_ptr<const Checkpoint>> open_delta(const PathSuffix& end, cons
   return delta_of(std::move(base), std::move(result), base_hash, result_hash, progress);
 }
 
-tl::unexpected<Error> other_base(const std::string& path, const HashOfAll& wanted,
-                                 const HashOfAll& own) {
+tl::unexpected<Error> base_mismatch(const std::string& path, const HashOfAll& wanted,
+                                    const HashOfAll& own) {
   return fail(ErrorKind::kUnsupported,
               fmt::format("the delta was made from another base: its hash is {} ({}), and that of "
                           "this one is {} ({})",
@@ -130,7 +130,7 @@ Result<std::shared_ptr<const Checkpoint>> open_applied(const PathSuffix& end, co
     if (of_made.hash == info.result.hash) return made;
   }
   SHW_TRY(const HashOfAll own, hash_of_all(*base, progress));
-  if (own.hash != info.base.hash) return other_base(end.before, info.base, own);
+  if (own.hash != info.base.hash) return base_mismatch(end.before, info.base, own);
   if (!made) return made;
   return fail(ErrorKind::kDamaged,
               fmt::format("the delta does not come to what it says (hash {}): its elements are "
@@ -235,15 +235,15 @@ std::string adapter_path(const std::string& tuned, const std::string& base, std:
   return to_path({tuned, kAdapter, std::to_string(rank), {base}});
 }
 
-Result<std::shared_ptr<const Checkpoint>> open_as_asked(const std::string& path,
-                                                        Progress* progress) {
+Result<std::shared_ptr<const Checkpoint>> open_requested(const std::string& path,
+                                                         Progress* progress) {
   return open_by(
       [](const std::string& asked, Progress* told) { return open_checkpoint(asked, told); }, path,
       progress);
 }
 
-Result<std::shared_ptr<const Checkpoint>> open_as_asked_to_compare(const std::string& path,
-                                                                   Progress* progress) {
+Result<std::shared_ptr<const Checkpoint>> open_requested_for_comparison(const std::string& path,
+                                                                        Progress* progress) {
   return open_by(
       [](const std::string& asked, Progress* told) { return open_to_compare(asked, told); }, path,
       progress);

@@ -83,7 +83,8 @@ Result<std::vector<std::string>> policies_from_text(std::string_view text,
   return words;
 }
 
-Result<CheckRequest> read_asked(const std::string& baseline_file, const std::string& policy_file) {
+Result<CheckRequest> read_check_request(const std::string& baseline_file,
+                                        const std::string& policy_file) {
   CheckRequest asked;
   if (!baseline_file.empty()) {
     SHW_TRY(std::string text, read_text(baseline_file));
@@ -98,7 +99,8 @@ Result<CheckRequest> read_asked(const std::string& baseline_file, const std::str
 }
 
 Status judge(CheckRequest& asked, const Opened& opened, bool data, Progress* progress, Team* team) {
-  SHW_TRY(asked.policies, judge_policies(*opened.checkpoint, asked.required, data, progress, team));
+  SHW_TRY(asked.policies,
+          evaluate_policies(*opened.checkpoint, asked.required, data, progress, team));
   return {};
 }
 

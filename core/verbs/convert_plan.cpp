@@ -91,7 +91,7 @@ bool is_of_entry(const Checkpoint& checkpoint, const std::string& pattern) {
   });
 }
 
-void drop_gone(Converting& converting) {
+void drop_missing_entries(Converting& converting) {
   const VerbOptions& said = converting.said;
   std::vector<Step>& steps = converting.out.plan.steps;
   Patterns patterns = said.leave_out;
@@ -389,7 +389,7 @@ Result<ConvertPlan> plan_of_convert(const Opened& opened, const VerbOptions& sai
   plan.weights_only = said.weights_only;
   SHW_CHECK(choose_entries(converting, progress));
   if (out.is_empty) return out;
-  drop_gone(converting);
+  drop_missing_entries(converting);
   SHW_CHECK(cast_weights(converting));
   SHW_CHECK(rename_all(converting));
   note_model_key(converting);
@@ -404,7 +404,7 @@ std::string extraction_note(const Checkpoint& adapter) {
 }
 
 Result<std::string> format_to_keep(const std::string& path, Progress* progress) {
-  SHW_TRY(const auto checkpoint, open_as_asked(stored_path(path), progress));
+  SHW_TRY(const auto checkpoint, open_requested(stored_path(path), progress));
   const std::string own(checkpoint->format().name);
   const Format* format = format_named(own);
   return format != nullptr && format->writer != nullptr ? own : std::string("safetensors");

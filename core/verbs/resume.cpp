@@ -19,7 +19,7 @@ Result<RepairResult> resume_repair(ResumeOrder order, Progress* progress) {
   SHW_TRY(RepairRequest request, request_from_json(order.request, "repair", order.partial));
   order.request = {};
   std::string path = as_typed(order.store, request.said, request.checkpoint);
-  SHW_TRY(auto checkpoint, open_as_asked(path, progress));
+  SHW_TRY(auto checkpoint, open_requested(path, progress));
   SHW_TRY(Plan plan, plan_from_json(*checkpoint, request.plan, order.partial));
   request.plan = {};
   ApplyOptions options;

@@ -89,7 +89,7 @@ bool is_expert(const SpecEntry& entry);
 struct Agreement {
   std::int64_t agree = 0, disagree = 0;
   bool contradicts() const { return disagree > agree; }
-  bool says_nothing() const { return disagree == 0 && agree == 0; }
+  bool has_no_votes() const { return disagree == 0 && agree == 0; }
 };
 Agreement layout_agreement(const CheckInput& input, const std::set<TensorId>& skip,
                            const Mesh* of_mesh = nullptr);  // null: any mesh

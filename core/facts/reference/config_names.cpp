@@ -156,7 +156,7 @@ class NamesOfClass {
   }
 
  private:
-  bool is_seen_below(const std::string& beginning) const {
+  bool is_present_below(const std::string& beginning) const {
     for (std::size_t group = 0; group < seen_.size(); ++group) {
       if (seen_[group].empty()) continue;
       const auto& names = architecture_->groups[group].names;
@@ -183,7 +183,7 @@ class NamesOfClass {
         for (const Companion& one : kCompanions) {
           if (!name.ends_with("." + std::string(one.name))) continue;
           const std::string module = name.substr(0, name.size() - one.name.size());
-          if (is_seen_below(module + std::string(one.beside)))
+          if (is_present_below(module + std::string(one.beside)))
             out.absent.push_back(as_written(name));
         }
       }

@@ -211,7 +211,7 @@ bool is_of_another_model(const Checkpoint& c, TensorId parameter, const SpecEntr
     return false;
   for (std::size_t d = 0; d < saved.size(); ++d) {
     if (expected[d] > 0 && saved[d] > expected[d] && saved[d] % expected[d] != 0)
-      return judge_tiling(c, parameter).tiling == Tiling::kExact;
+      return compute_tiling(c, parameter).tiling == Tiling::kExact;
   }
   return false;
 }

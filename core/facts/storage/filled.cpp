@@ -71,7 +71,7 @@ bool is_foreign(const Checkpoint& checkpoint, const FilledRecord& record,
 // in.
 bool is_filled(const Checkpoint& checkpoint, const FilledTensor& tensor) {
   return !tensor.fill.empty() ||
-         judge_tiling(checkpoint, *checkpoint.find(tensor.fqn)).tiling == Tiling::kExact;
+         compute_tiling(checkpoint, *checkpoint.find(tensor.fqn)).tiling == Tiling::kExact;
 }
 
 // Merges two records of one tensor: union of the boxes, greater number.

@@ -171,7 +171,7 @@ std::optional<double> number_of(const Checkpoint& source, TensorId tensor) {
 }
 
 // The number of steps, if all parameters have seen as many.
-std::optional<double> steps_seen(const Checkpoint& source) {
+std::optional<double> common_step_count(const Checkpoint& source) {
   std::optional<double> steps;
   for (const TensorId tensor : source.tensors()) {
     const auto path = parse_state_fqn(source.fqn(tensor));
@@ -242,7 +242,7 @@ std::optional<AdamSettings> adam_settings(const Checkpoint& source) {
     return entry.fqn.find(kGroups) != std::string::npos && entry.fqn.ends_with(kBetas);
   });
   if (first == objects.end()) return std::nullopt;
-  const auto steps = steps_seen(source);
+  const auto steps = common_step_count(source);
   if (!steps) return std::nullopt;
   const std::string group = first->fqn.substr(0, first->fqn.size() - kBetas.size());
   const std::vector<double> betas = numbers_of(source, *first);

@@ -36,7 +36,7 @@ void add_zero_parts(CheckpointBuilder& builder, ZeroStorages& storages, const Di
     }
     std::vector<NamedZeroTensor> tensors;
     std::vector<NamedZeroValue> values;
-    file->take_all("", file->root(), tensors, values, notes);
+    file->read_all_tensors("", file->root(), tensors, values, notes);
     for (const NamedZeroTensor& one : tensors)
       storages.add_whole(prefix + before + one.fqn, one.tensor);
   }

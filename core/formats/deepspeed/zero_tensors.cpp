@@ -83,7 +83,7 @@ class ZeroTensors {
       auto cut = model.fragments.find(frozen.name);
       if (cut != model.fragments.end() && first == nullptr) first = &cut->second;
     }
-    if (first == nullptr || !storages_.take_name(prefix_ + frozen.name)) return;
+    if (first == nullptr || !storages_.claim_name(prefix_ + frozen.name)) return;
     builder_.add_tensor(prefix_ + frozen.name, first->dtype, frozen.shape);
     const std::int64_t lengths[] = {first->count()};
     const ZeroLayout layout = lay_out_cuts({&frozen, 1}, lengths, 0, world_.ranks);
@@ -241,7 +241,7 @@ class ZeroTensors {
     for (const auto& [rank, optimizer] : world_.optimizers) {
       if (like == nullptr) like = flat_of(optimizer, parameter.group, kind);
     }
-    if (like == nullptr || !storages_.take_name(fqn)) return;
+    if (like == nullptr || !storages_.claim_name(fqn)) return;
     builder_.add_tensor(fqn, like->dtype, parameter.shape);
     for (const ZeroPart& part : parameter.parts) {
       auto optimizer = world_.optimizers.find(part.rank);

@@ -17,8 +17,8 @@ constexpr std::uint64_t kMostHeap = std::uint64_t{256} << 20;
 }  // namespace
 
 // Names must not share bytes, which would need much memory for a small file.
-Result<std::string> Hdf5Objects::take_name(std::uint64_t at, Hdf5Heap& heap,
-                                           std::uint64_t asked_at) const {
+Result<std::string> Hdf5Objects::claim_name(std::uint64_t at, Hdf5Heap& heap,
+                                            std::uint64_t asked_at) const {
   if (at >= heap.bytes.size())
     return damaged("a name of a group is outside of its names", asked_at);
   auto begin = heap.bytes.begin() + static_cast<std::ptrdiff_t>(at);
@@ -57,7 +57,7 @@ Status Hdf5Objects::add_symbol_node(std::uint64_t address, Hdf5Heap& names,
     const auto kind = cursor.take<std::uint32_t>();
     if (kind > kHdf5LastSymbolKind)
       return damaged("a symbol of a group is of no kind", address + 8 + i * kEntry);
-    SHW_TRY(std::string text, take_name(name, names, address + 8 + i * kEntry));
+    SHW_TRY(std::string text, claim_name(name, names, address + 8 + i * kEntry));
     // HDF5 searches names binarily, so they must be sorted.
     if (!names.met.empty() && text <= names.met.back())
       return damaged("names of a group are not in their order, so that HDF5 finds none of them",

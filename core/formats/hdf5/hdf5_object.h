@@ -161,7 +161,7 @@ class Hdf5Objects {
   Result<Hdf5Block> continued(const Hdf5Message& message, bool is_new);
   Result<std::vector<Hdf5Message>> all_messages(const Hdf5Block& first, const MessageHead& head);
   Result<std::vector<Hdf5Message>> new_messages(std::uint64_t address);
-  Result<std::string> take_name(std::uint64_t at, Hdf5Heap& heap, std::uint64_t asked_at) const;
+  Result<std::string> claim_name(std::uint64_t at, Hdf5Heap& heap, std::uint64_t asked_at) const;
   static std::optional<std::string_view> key_at(std::uint64_t at, const Hdf5Heap& heap);
   Status follow(Hdf5Heap& names, int level, std::uint64_t node, std::uint64_t next) const;
   Status check_free(std::uint64_t at, const Hdf5Heap& names, std::uint64_t heap) const;

@@ -83,7 +83,7 @@ bool exceeds_file(const Hdf5Array& array, std::uint64_t size) {
 }
 
 // Converts offsets in the source to offsets in the enclosing file.
-void move_behind(Hdf5Array& array, std::uint64_t begin) {
+void shift_offsets(Hdf5Array& array, std::uint64_t begin) {
   array.unread_at += begin;
   array.fill.offset += begin;
   if (array.offset) *array.offset += begin;
@@ -117,7 +117,7 @@ void Hdf5Walker::read_object(const std::string& path, std::uint64_t address) {
       array = fail(ErrorKind::kDamaged, "its elements are expected past the end of the HDF5 file",
                    {{}, objects.begin() + end});
     if (array) own(path, *array);
-    if (array) move_behind(*array, objects.begin());
+    if (array) shift_offsets(*array, objects.begin());
     if (has_room(path, bytes_of(array)))
       datasets.emplace(address, std::make_shared<const Result<Hdf5Array>>(std::move(array)));
   } else {

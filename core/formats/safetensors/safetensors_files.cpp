@@ -97,7 +97,7 @@ void read_headers(
 }
 
 // True if both files hold tensors of the same names.
-bool hold_same_names(const SafetensorsFile& a, const SafetensorsFile& b) {
+bool have_same_names(const SafetensorsFile& a, const SafetensorsFile& b) {
   const auto names_of = [](const SafetensorsFile& file) {
     std::set<std::string_view> names;
     for (const SafetensorsEntry& entry : file.header.entries) names.insert(entry.name);
@@ -124,7 +124,7 @@ void set_earlier_saves_aside(SafetensorsFiles& found) {
   const bool are_alike = first && std::all_of(found.paths.begin() + 1, found.paths.end(),
                                               [&](const std::string& path) {
                                                 const auto& other = found.headers.at(path);
-                                                return other && hold_same_names(*first, *other);
+                                                return other && have_same_names(*first, *other);
                                               });
   const auto newest = are_alike ? newest_by_name(found.paths) : std::nullopt;
   if (!newest) return;

@@ -52,7 +52,7 @@ void add_outside(const Checkpoint& checkpoint, TensorId tensor, Contested& out) 
 
 Contested contested_in(const Checkpoint& checkpoint, TensorId tensor, const ItemHashes& hashes) {
   Contested out;
-  const TensorTiling judged = judge_tiling(checkpoint, tensor);
+  const TensorTiling judged = compute_tiling(checkpoint, tensor);
   if (judged.tiling == Tiling::kExact) return out;
   const bool is_all = judged.tiling == Tiling::kMalformed;
   if (is_all) out.outside = "a tile of it is not a box of " + to_text(checkpoint.shape(tensor));

@@ -349,7 +349,7 @@ std::optional<VerifyReport> verdict_of(const Result<Certificate>& read) {
 }
 
 // All ranks must reach the same verdict.
-Result<std::optional<VerifyReport>> judge_unread(const Result<Certificate>& read, Team* team) {
+Result<std::optional<VerifyReport>> verify_unreadable(const Result<Certificate>& read, Team* team) {
   std::optional<VerifyReport> verdict = verdict_of(read);
   if (team == nullptr) return verdict;
   const Bytes own(1, verdict ? static_cast<std::byte>(verdict->outcome) : std::byte{0xFF});
@@ -387,7 +387,7 @@ Result<VerifyReport> verify_repair(const Checkpoint& checkpoint, Progress* progr
   const Result<Certificate> read = certificate_in(directory, progress);
   if (!read && read.error().kind == ErrorKind::kCancelled)
     return tl::unexpected<Error>(read.error());
-  SHW_TRY(auto unread, judge_unread(read, team));
+  SHW_TRY(auto unread, verify_unreadable(read, team));
   if (unread) return std::move(*unread);
   const Certificate& certificate = *read;
   std::uint64_t sides = source == nullptr ? 1 : 2;

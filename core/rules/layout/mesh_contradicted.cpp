@@ -112,7 +112,7 @@ Finding two_orders_finding(const CheckInput& input, const Mesh& of_spec) {
 
 // Tests the user's mesh with the spec's placements of each tensor.
 void check_mesh_with_spec(CheckInput& input, std::vector<Finding>& findings) {
-  RankOrders orders = judge_rank_orders(input);
+  RankOrders orders = find_rank_orders(input);
   const Mesh given = *input.mesh;
   bool is_out = false;
   for (const OrderContradicted& found : orders.contradicted) {
@@ -131,7 +131,7 @@ void check_mesh_with_spec(CheckInput& input, std::vector<Finding>& findings) {
 
 // Tests the spec's own meshes, if the user's mesh does not replace them.
 void check_spec_orders(CheckInput& input, bool is_named, std::vector<Finding>& findings) {
-  const auto contradicted = judge_rank_orders(input).contradicted;
+  const auto contradicted = find_rank_orders(input).contradicted;
   const bool is_proved = !is_named && contradicted.size() == 1 && contradicted.front().proved;
   for (const OrderContradicted& found : contradicted) {
     if (input.mesh != nullptr && found.believed == *input.mesh) continue;

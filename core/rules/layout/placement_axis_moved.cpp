@@ -32,7 +32,7 @@ struct Evidence {
   Families saved, expected;
   std::optional<HiddenSize> hidden;
 
-  FamilyJudgement judge_in(const Families& families, std::string_view fqn) const {
+  FamilyJudgement verdict_in(const Families& families, std::string_view fqn) const {
     auto name = family_name(fqn);
     auto found = name ? families.find(name->key) : families.end();
     if (found == families.end()) return {};
@@ -85,8 +85,8 @@ std::vector<Moved> by_spec(const Facts& facts, const Evidence& evidence) {
     if (entry == nullptr) continue;
     auto relation = relate_axes(checkpoint.shape(tensor), entry->shape);
     if (!relation) continue;
-    State saved = evidence.judge_in(evidence.saved, checkpoint.fqn(tensor)).state;
-    State wanted = evidence.judge_in(evidence.expected, checkpoint.fqn(tensor)).state;
+    State saved = evidence.verdict_in(evidence.saved, checkpoint.fqn(tensor)).state;
+    State wanted = evidence.verdict_in(evidence.expected, checkpoint.fqn(tensor)).state;
     bool two_models = saved == State::kHealthy && wanted == State::kHealthy;
     if (two_models) continue;
     Moved moved{tensor, *relation, entry->shape, entry, false, false, false};
@@ -111,7 +111,7 @@ std::vector<Moved> by_siblings(const Facts& facts, const Evidence& evidence) {
     if (shape.size() != 3) continue;
     std::string_view fqn = checkpoint.fqn(tensor);
     if (facts.spec != nullptr && facts.spec->find(fqn) != nullptr) continue;
-    FamilyJudgement family = evidence.judge_in(evidence.saved, fqn);
+    FamilyJudgement family = evidence.verdict_in(evidence.saved, fqn);
     if (family.state != State::kMoved || shape[1] % family.factor != 0) continue;
     Extents expected = {shape[0], shape[1] / family.factor, shape[2] * family.factor};
     AxisRelation relation{1, 2, family.factor};

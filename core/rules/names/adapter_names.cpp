@@ -381,7 +381,7 @@ void find_adapter_names(const Facts& facts, std::vector<Finding>& findings) {
     report_mismatched_sizes(facts, **config, findings);
     report_tuned_modules(facts, **config, findings);
   }
-  if (*config && !is_adapter(c)) report_config_beside_model(facts, **config, findings);
+  if (*config && !is_adapter(c)) report_config_next_to_model(facts, **config, findings);
   if (!is_adapter(c)) return;
   if (!*config) report_own_name_in_file(facts, findings);
   // For a checkpoint opened as a single file, the config next to it was not searched.

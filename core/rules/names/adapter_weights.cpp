@@ -178,8 +178,8 @@ std::size_t changed_targets(const Facts& facts, const AdapterConfig& config) {
 
 }  // namespace
 
-void report_config_beside_model(const Facts& facts, const AdapterConfig& config,
-                                std::vector<Finding>& findings) {
+void report_config_next_to_model(const Facts& facts, const AdapterConfig& config,
+                                 std::vector<Finding>& findings) {
   const Directory& directory = *facts.checkpoint.directory();
   const auto is_there = [&](const char* path) {
     return directory.stat(path).kind == EntryKind::kFile;

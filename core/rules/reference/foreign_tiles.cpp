@@ -26,7 +26,7 @@ std::string tile_text(const Checkpoint& c, ChunkId chunk) {
 
 // Properties that interchangeable chunks share.
 using Look = std::tuple<Extents, Dtype, std::string>;
-Look chunk_look(const Checkpoint& c, ChunkId chunk, const std::string& start) {
+Look chunk_summary(const Checkpoint& c, ChunkId chunk, const std::string& start) {
   return {copy_of(c.sizes(chunk)), c.dtype(c.tensor_of(chunk)), start};
 }
 
@@ -98,7 +98,7 @@ std::set<std::string_view> report_between(const Facts& facts, const std::vector<
   for (const MovedTiles& one : looked) {
     for (const StrangeTile& tile : one.places.strange) {
       ChunkId chunk = chunk_at(c, one, tile.chunk);
-      if (!tile.wanted.empty()) wanted.add(chunk_look(c, chunk, tile.wanted), chunk);
+      if (!tile.wanted.empty()) wanted.add(chunk_summary(c, chunk, tile.wanted), chunk);
     }
   }
   std::set<std::string_view> told;
@@ -107,7 +107,7 @@ std::set<std::string_view> report_between(const Facts& facts, const std::vector<
     if (!straddles(one)) continue;  // other rules report whole tensors under another name
     for (const StrangeTile& tile : one.places.strange) {
       ChunkId chunk = chunk_at(c, one, tile.chunk);
-      const auto home = wanted.only(chunk_look(c, chunk, tile.holds));
+      const auto home = wanted.only(chunk_summary(c, chunk, tile.holds));
       if (!home || c.tensor_of(*home) == one.tensor) continue;
       moves.push_back(tile_text(c, chunk) + " begins as the reference does in " +
                       tile_text(c, *home));

@@ -1,4 +1,5 @@
-// The step of a plan that a person can apply where shapes suggest a transpose and nothing proves it.
+// The step of a plan that a person can apply where shapes suggest a transpose and nothing proves
+// it.
 #pragma once
 
 #include <optional>

@@ -131,7 +131,7 @@ struct Judged {
   std::vector<std::string> candidates;
 };
 
-Judged judge_ranges(const Facts& facts, const std::vector<SharedRange>& shared) {
+Judged classify_ranges(const Facts& facts, const std::vector<SharedRange>& shared) {
   const Checkpoint& checkpoint = facts.checkpoint;
   HomeFinder finder(facts, shared);
   std::vector<ItemPlace> left = possible_homes(facts);
@@ -181,7 +181,7 @@ void find_shared_storage(const Facts& facts, std::vector<Finding>& findings) {
   report_linked_files(facts, {linked, shared.end()}, findings);
   shared.erase(linked, shared.end());
   if (shared.empty()) return;
-  Judged judged = judge_ranges(facts, shared);
+  Judged judged = classify_ranges(facts, shared);
   resolve_conflicts(judged);
   report_solved(checkpoint, judged.solved, findings);
   report_open(facts, judged.open, judged.candidates, findings);

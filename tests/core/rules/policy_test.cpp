@@ -54,7 +54,7 @@ Finding did_not_open() {
 }
 
 PolicyAnswer judged(const Checkpoint& checkpoint, const std::string& require, bool data = true) {
-  auto answers = judge_policies(checkpoint, std::vector{require}, data, nullptr);
+  auto answers = evaluate_policies(checkpoint, std::vector{require}, data, nullptr);
   REQUIRE(answers);
   REQUIRE(answers->size() == 1);
   CHECK(answers->front().require == require);

@@ -57,7 +57,7 @@ struct Asked {
   Progress* progress = nullptr;
 
   explicit Asked(std::shared_ptr<const Checkpoint> opened) : checkpoint(std::move(opened)) {
-    tilings = judge_tilings(*checkpoint, nullptr);
+    tilings = compute_tilings(*checkpoint, nullptr);
     auto read = read_item_headers(*checkpoint, nullptr);
     REQUIRE(read.has_value());
     headers = std::move(*read);

@@ -107,7 +107,7 @@ TEST_CASE("moments contradict a step that they cannot have after so few updates"
                    std::optional<Betas> betas = Betas{0.9, 0.95}, Dtype dtype = Dtype::kFloat32) {
     TensorValues mean{dtype, {64}, as_dtype(moments.mean, dtype), 0};
     TensorValues square{dtype, {64}, as_dtype(moments.square, dtype), 0};
-    return judge_step(mean, square, step, betas);
+    return check_step(mean, square, step, betas);
   };
   for (Dtype dtype : {Dtype::kFloat32, Dtype::kBfloat16, Dtype::kFloat64}) {
     CAPTURE(name(dtype));
