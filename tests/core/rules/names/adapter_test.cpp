@@ -255,6 +255,8 @@ TEST_CASE("adapter: values that PEFT stops at are reported") {
   const std::string scale = replaced(kConfig, "\"r\": 4", "\"r\": 4, \"lora_alpha\": null");
   CHECK_FALSE(rules_above_info(checked_adapter(adapter_tensors(), scale)).empty());
   CHECK(rules_above_info(checked_adapter(adapter_tensors(), replaced(scale, "null", "8"))).empty());
+  CHECK_FALSE(
+      rules_above_info(checked_adapter(adapter_tensors(), replaced(scale, "null", "0"))).empty());
 }
 
 TEST_CASE("adapter: a prompt of another length than its config says is reported") {
