@@ -307,10 +307,20 @@ std::optional<ErrorMessage> general_shapes(const PastedText& pasted) {
                       shapes[1].extents};
 }
 
+// Position of the first word that says that a name was not asked for.
+std::size_t find_extra(std::string_view text) {
+  const std::size_t extra = general_find(text, kExtraWords);
+  if (extra == text.npos) return extra;
+  for (std::string_view other : {"unexpected missing", "unexpected dtype", "unexpected shape"}) {
+    if (text.substr(extra).starts_with(other)) return text.npos;
+  }
+  return extra;
+}
+
 std::vector<ErrorMessage> general_names(const PastedText& pasted, std::size_t most) {
   std::vector<ErrorMessage> messages;
   const std::size_t missing = general_find(pasted.lower, kMissingWords);
-  const std::size_t extra = general_find(pasted.lower, kExtraWords);
+  const std::size_t extra = find_extra(pasted.lower);
   if (missing == std::string::npos && extra == std::string::npos) return messages;
   const MessageKind* kind = missing < extra ? &kGeneralMissing : &kGeneralExtra;
   for (GeneralName& name : names_in(pasted.text)) {

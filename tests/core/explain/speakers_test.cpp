@@ -198,6 +198,12 @@ TEST_CASE("explain: a sentence of an unknown program is told by its words") {
        "renamed"},
       {"RuntimeError: Checkpoint /m has 12 keys absent from the built model (['a.b.0.weight'])", "",
        "unexpected-key", "renamed"},
+      {"RuntimeError: Unexpected missing keys when loading weights: ['a.b.0.weight']", "",
+       "missing-key", "renamed"},
+      {"TypeError: unexpected dtype torch.uint8 of the param a.b.0.weight", "", "dtype-differs",
+       "dtype-differs"},
+      {"ValueError: Unable to find `CheckpointArgs` registered for <a.b.c.Handler object at 0x7f>",
+       "", "class-unknown", "class-unknown"},
   });
   // Lines of a log before the error, or about something else, mean nothing.
   CHECK(parse_error_text("optimizer missing, checkpoint not found in cache\n" +
