@@ -103,7 +103,7 @@ void find_mixed_files(const Facts& facts, std::vector<Finding>& findings) {
 
 struct LayerDtypes {
   std::set<Dtype> floats;
-  std::set<std::string> parts;  // "mlp.up_proj.weight"
+  std::set<std::string> parts;  // ".mlp.up_proj.weight"
 };
 using Layers = std::map<std::int64_t, LayerDtypes>;
 
@@ -151,14 +151,18 @@ void find_mixed_layers(const Facts& facts, std::vector<Finding>& findings) {
     Finding finding;
     finding.rule = kMixedSaves.id;
     finding.severity = Severity::kWarning;
-    for (const std::int64_t number : odd)
-      finding.subjects.push_back(before + std::to_string(number));
+    std::vector<std::string> names;
+    for (const std::int64_t number : odd) {
+      names.push_back(before + std::to_string(number));
+      for (const std::string& part : layers.at(number).parts)
+        finding.subjects.push_back(names.back() + part);
+    }
     finding.cause = fmt::format(
         "All tensors of {} are {}, and those of the other {} are {}, as config.json says. {} "
         "written "
         "by another save of the model, or converted alone. Loaders take all of them without an "
         "error.",
-        some_of(finding.subjects), name(*layers.at(odd.front()).floats.begin()),
+        some_of(names), name(*layers.at(odd.front()).floats.begin()),
         plural(layers.size() - odd.size(), "layer"), name(*usual),
         odd.size() == 1 ? "The layer was" : "These layers were");
     finding.evidence = {{"count", count_of(odd.size())}};

@@ -98,7 +98,9 @@ TEST_CASE("mixed saves: one layer of another dtype than config.json and all othe
   const Finding* finding = find(report, "mixed-saves");
   REQUIRE(finding != nullptr);
   CHECK(finding->severity == Severity::kWarning);
-  CHECK(finding->subjects == std::vector<std::string>{"model.layers.2"});
+  REQUIRE(finding->subjects.size() == 4);
+  CHECK(finding->subjects[0] == "model.layers.2.down_proj.weight");
+  CHECK(finding->cause.starts_with("All tensors of model.layers.2 are float32"));
 }
 
 TEST_CASE(
