@@ -300,7 +300,7 @@ std::optional<WrittenPart> written_part(const Checkpoint& c, TensorId tensor, st
   return std::nullopt;
 }
 
-// The last half of a vocabulary is zeros and no layer has zeros: rows without a token, as a rule.
+// The last half of a vocabulary is zeros and no layer has zeros: rows without a token, usually.
 Finding padded_vocabulary(const std::vector<std::string>& subjects, const std::string& detail) {
   Finding finding = zero_finding(
       subjects,
@@ -366,7 +366,7 @@ std::optional<LoraPart> part_of_adapter(std::string_view fqn) {
   return name ? std::optional(name->part) : std::nullopt;
 }
 
-// True if files of a training run exist beside the adapter; an adapter that was only created has
+// True if files of a training run exist next to the adapter; an adapter that was only created has
 // none.
 bool is_in_a_training_folder(const Checkpoint& c) {
   const auto& directory = c.directory();

@@ -76,7 +76,7 @@ TEST_CASE("mixed saves: what belongs in float32 does not hide a part of another 
 
 namespace {
 
-// Six layers in one file, layer 2 in `odd`, beside a config.json that says `declared`.
+// Six layers in one file, layer 2 in `odd`, next to a config.json that says `declared`.
 CheckReport checked_layers(const std::string& odd, const std::string& declared,
                            const std::string& extra = "") {
   NamedTensors tensors;
