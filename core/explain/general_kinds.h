@@ -1,4 +1,4 @@
-// Kinds of messages that no row of the tables matches, recognised by groups of words alone.
+// Kinds of messages that no pattern of the tables matches, recognised by groups of words alone.
 #pragma once
 
 #include <string_view>
@@ -7,7 +7,7 @@
 
 namespace shw {
 
-// The first kind that has a word of each of its groups in `text` (lower case); null if none.
-const MessageKind* general_kind(std::string_view text);
+// The first row of words (MessageWords) that `sentence` (lower case) fits; null if none.
+const MessageKind* general_kind(std::string_view sentence);
 
 }  // namespace shw

@@ -173,7 +173,8 @@ std::vector<GeneralName> names_in(std::string_view text) {
     const bool ends_so = word.ends_with(".weight") || word.ends_with(".bias") ||
                          word.ends_with("_proj") || word.ends_with(".kernel");
     const bool has_path = std::count(word.begin(), word.end(), '.') >= 2 && !is_digit(word[0]);
-    if (word.size() <= kLongest && !is_code(word) && (ends_so || has_path))
+    const bool is_object = at > 0 && text[at - 1] == '<';  // "<a.b.Handler object at 0x7f>"
+    if (word.size() <= kLongest && !is_code(word) && !is_object && (ends_so || has_path))
       names.push_back({std::string(word), at});
     at = std::max(end, at) + 1;
   }
@@ -255,14 +256,15 @@ constexpr MessageKind kGeneralPlace = {
                    .decide = "Whether an earlier step opens.",
                    .command = "shardwright check CHECKPOINT"}}}};
 
-// The text from the last "...Error:" on, otherwise the last lines: earlier words of a log mean
-// nothing.
+// The text from the last "...Error:" on, otherwise from the last warning, otherwise the last lines:
+// earlier words of a log mean nothing.
 std::string_view error_sentence(std::string_view text) {
   constexpr std::size_t kLongestSentence = 600;
   std::size_t begin = 0;
   for (std::string_view word : {"error: ", "exception: "}) {
     if (std::size_t at = text.rfind(word); at != text.npos) begin = std::max(begin, at);
   }
+  if (std::size_t at = text.rfind("warning: "); begin == 0 && at != text.npos) begin = at;
   if (begin == 0 && text.size() > kLongestSentence) begin = text.size() - kLongestSentence / 2;
   return text.substr(begin, kLongestSentence);
 }
@@ -305,10 +307,20 @@ std::optional<ErrorMessage> general_shapes(const PastedText& pasted) {
                       shapes[1].extents};
 }
 
+// Position of the first word that says that a name was not asked for.
+std::size_t find_extra(std::string_view text) {
+  const std::size_t extra = general_find(text, kExtraWords);
+  if (extra == text.npos) return extra;
+  for (std::string_view other : {"unexpected missing", "unexpected dtype", "unexpected shape"}) {
+    if (text.substr(extra).starts_with(other)) return text.npos;
+  }
+  return extra;
+}
+
 std::vector<ErrorMessage> general_names(const PastedText& pasted, std::size_t most) {
   std::vector<ErrorMessage> messages;
   const std::size_t missing = general_find(pasted.lower, kMissingWords);
-  const std::size_t extra = general_find(pasted.lower, kExtraWords);
+  const std::size_t extra = find_extra(pasted.lower);
   if (missing == std::string::npos && extra == std::string::npos) return messages;
   const MessageKind* kind = missing < extra ? &kGeneralMissing : &kGeneralExtra;
   for (GeneralName& name : names_in(pasted.text)) {

@@ -24,6 +24,7 @@ constexpr std::string_view kSchema = "shardwright-messages/1";
 struct GroupTexts {
   Json tree;
   std::deque<MessageCondition> conditions;
+  std::deque<MessageWords> words;
 };
 
 class GroupReader {
@@ -35,7 +36,7 @@ class GroupReader {
   MessageGroup read() {
     const Json& tree = texts_.tree;
     MessageGroup group;
-    only(tree, {"schema", "about", "order", "meanings", "messages"});
+    only(tree, {"schema", "about", "order", "words", "meanings", "messages"});
     if (text(tree, "schema") != kSchema) complain("\"schema\" is not " + std::string(kSchema));
     group.about = text(tree, "about");
     group.order = whole(tree, "order");
@@ -178,15 +179,47 @@ class GroupReader {
     return &texts_.conditions.emplace_back(std::move(condition));
   }
 
+  // The words of a list, with those of each shared list ("#saving") in the place of its name.
+  void add_words(const Json& json, std::vector<std::string_view>& words) {
+    const std::string_view word = text_of(json, "word");
+    if (!word.starts_with('#')) {
+      words.push_back(word);
+      return;
+    }
+    const Json* shared = find(texts_.tree, "words");
+    const std::string name(word.substr(1));
+    const Json* list = shared == nullptr ? nullptr : find(*shared, name.c_str());
+    if (list == nullptr || !list->is_array())
+      return complain("there is no list of words \"" + name + "\"");
+    for (const Json& one : *list) words.push_back(text_of(one, name.c_str()));
+  }
+  std::vector<std::string_view> word_group(const Json& json) {
+    std::vector<std::string_view> words;
+    if (!json.is_array()) {
+      add_words(json, words);
+      return words;
+    }
+    for (const Json& one : json) add_words(one, words);
+    return words;
+  }
+  const MessageWords* read_words(const Json& json) {
+    MessageWords words;
+    for (const Json& group : list(json, "all")) words.all.push_back(word_group(group));
+    if (words.all.empty()) complain("\"all\" has no words");
+    if (const Json* none = find(json, "none")) words.none = word_group(*none);
+    return &texts_.words.emplace_back(std::move(words));
+  }
+
   MessageKind read_kind(const Json& json) {
-    only(json, {"id", "loader", "example", "patterns", "name", "if", "numbers",
+    only(json, {"id", "loader", "example", "patterns", "all", "none", "name", "if", "numbers",
                 "says_only_that_it_failed", "meanings"});
     MessageKind kind;
     kind.id = text(json, "id");
     kind.loader = text_or_empty(json, "loader");
     kind.example = text(json, "example");
+    if (find(json, "all") != nullptr) kind.words = read_words(json);
     const auto patterns = texts(json, "patterns");
-    if (patterns.empty() || patterns.size() > kind.patterns.size())
+    if (patterns.empty() != (kind.words != nullptr) || patterns.size() > kind.patterns.size())
       complain(fmt::format("\"patterns\" has not 1 to {} texts", kind.patterns.size()));
     std::copy_n(patterns.begin(), std::min(patterns.size(), kind.patterns.size()),
                 kind.patterns.begin());

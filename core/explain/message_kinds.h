@@ -28,6 +28,13 @@ namespace shw {
 
 struct MessageCondition;  // message_condition.h
 
+// A row without patterns is about each sentence that has a word of every group of `all`, and none
+// of `none`. It is asked only where no pattern matches.
+struct MessageWords {
+  std::vector<std::vector<std::string_view>> all = {};
+  std::vector<std::string_view> none = {};
+};
+
 // Short names for tables.
 inline constexpr WrongSide kDisk = WrongSide::kCheckpoint, kLoader = WrongSide::kRequest;
 
@@ -55,6 +62,7 @@ struct MessageKind {
   std::array<Interpretation, 4> meanings = {};
   MessageCertainty certainty = MessageCertainty::kWhat;
   const MessageCondition* condition = nullptr;  // null: every match of the patterns
+  const MessageWords* words = nullptr;          // null: patterns decide
   std::string_view loader = {};                 // if only one program prints it
 };
 

@@ -113,7 +113,8 @@ TEST_CASE("a report says the command with the baseline and the policy that it wa
   }
 }
 
-TEST_CASE("a mistake in a baseline or a policy is told of the file as typed and before all else") {
+TEST_CASE(
+    "a mistake in a baseline or a policy is reported of the file as typed and before all else") {
   Scratch scratch;
   write(scratch / "b.json", "[]");
   write(scratch / "p", "require: coverge\n");

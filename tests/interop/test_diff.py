@@ -201,7 +201,7 @@ def across(checks, scratch):
                 told = {one: words for one, words in answer["tensors"].items()
                         if words["kind"] != "retiled" and one not in lacking}
                 wanted = {name, "other." + name} if what == "renamed" else {name}
-                expect_equal(set(told), wanted, f"who is told of {what}")
+                expect_equal(set(told), wanted, f"who is reported of {what}")
                 expect_equal(told[name]["kind"], what, name)
                 if what == "values":
                     compare(told, truth[name], after[name], name)

@@ -90,7 +90,7 @@ def repaired(checks, case, checkpoint, out, kept, other, label, not_yet=False, r
              arguments=None):
     """The repair of one checkpoint into out, checked. restored: nothing at all may be missing.
 
-    arguments: what the program is told, by default the spec.
+    arguments: what the program is reported, by default the spec.
     """
     spec = ("--spec", case.spec_path) if arguments is None else arguments
     before = judge.tree_hash(checkpoint)

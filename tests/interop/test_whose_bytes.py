@@ -205,7 +205,7 @@ def bent_before(checks, scratch):
 
 
 def without_checksums(checks, scratch):
-    """What torch.load stops at is told, with no checksum to say so."""
+    """What torch.load stops at is reported, with no checksum to say so."""
     path, truth = scratch / "without.pt", {"w": torch.arange(12.).reshape(4, 3)}
     torch.serialization.set_crc32_options(False)
     try:

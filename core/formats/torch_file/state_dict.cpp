@@ -3,8 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -12,6 +12,7 @@
 #include "core/formats/common/tensor_subclass.h"
 #include "core/formats/common/torch_item.h"
 #include "core/formats/torch_file/pickled_module.h"
+#include "core/formats/torch_file/state_keys.h"
 
 namespace shw {
 namespace {
@@ -39,67 +40,6 @@ NodeId list_of(const PickleTree& tree, NodeId node) {
   if (tree.kind(node) == NodeKind::kList) return node;
   NodeId contents = tree.contents(node);
   return tree.kind(contents) == NodeKind::kList ? contents : NodeId::kAbsent;
-}
-
-// str(key) for the types of keys that programs use.
-std::optional<std::string> key_text(const PickleTree& tree, NodeId key) {
-  switch (tree.kind(key)) {
-    case NodeKind::kString:
-      return std::string(*tree.text(key));
-    case NodeKind::kInt:
-      return std::to_string(*tree.integer(key));
-    case NodeKind::kBool:
-      return *tree.integer(key) != 0 ? "True" : "False";
-    case NodeKind::kNone:
-      return "None";
-    default:
-      return std::nullopt;
-  }
-}
-
-// repr() of a float; nullopt for NaN, because two NaNs are different keys.
-std::optional<std::string> float_text(double value) {
-  if (std::isnan(value)) return std::nullopt;
-  std::string text = fmt::format("{}", value);
-  if (text.find_first_of(".en") == std::string::npos) text += ".0";  // "inf" has an n
-  return text;
-}
-
-std::optional<std::string> tuple_text(const PickleTree& tree, NodeId tuple);
-
-// repr() of an item of a tuple; text only if it needs no escapes.
-std::optional<std::string> repr_text(const PickleTree& tree, NodeId value) {
-  if (tree.kind(value) == NodeKind::kFloat) return float_text(*tree.real(value));
-  if (tree.kind(value) == NodeKind::kTuple) return tuple_text(tree, value);
-  auto text = key_text(tree, value);
-  if (!text || tree.kind(value) != NodeKind::kString) return text;
-  const bool is_plain = std::all_of(text->begin(), text->end(), [](char c) {
-    return c >= ' ' && c <= '~' && c != '\'' && c != '\\';
-  });
-  return is_plain ? std::optional("'" + *text + "'") : std::nullopt;
-}
-
-// repr() of a tuple key; nested tuples are not supported.
-std::optional<std::string> tuple_text(const PickleTree& tree, NodeId tuple) {
-  constexpr std::size_t kLongestKey = 64;
-  const auto items = tree.items(tuple);
-  if (items.size() > kLongestKey) return std::nullopt;
-  std::string out = "(";
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    if (tree.kind(items[i]) == NodeKind::kTuple) return std::nullopt;
-    auto text = repr_text(tree, items[i]);
-    if (!text) return std::nullopt;
-    out += (i == 0 ? "" : ", ") + *text;
-  }
-  return out + (items.size() == 1 ? ",)" : ")");
-}
-
-// Keys that only have names at the root; torch.distributed.checkpoint uses str() of them there.
-bool is_rare_key(const PickleTree& tree, NodeId key) {
-  return tree.kind(key) == NodeKind::kFloat || tree.kind(key) == NodeKind::kTuple;
-}
-std::optional<std::string> root_key_text(const PickleTree& tree, NodeId key) {
-  return is_rare_key(tree, key) ? repr_text(tree, key) : key_text(tree, key);
 }
 
 // Error that names the object found instead of a dict.
@@ -395,14 +335,8 @@ class Flattening {
     return false;
   }
 
-  // For a duplicate key the last value counts, as in Python.
-  Status visit_mapping(NodeId mapping, int depth) {
-    name_keys(mapping);
-    auto items = tree_.items(mapping);
-    std::unordered_map<std::string, std::size_t> last;
-    std::unordered_map<std::string, NodeKind> first_kind;
-    std::unordered_set<std::string> ambiguous;
-    std::vector<std::string> keys;
+  Result<std::vector<MappingKey>> keys_of(std::span<const NodeId> items) {
+    std::vector<MappingKey> keys;
     for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
       auto text = root_key_text(tree_, items[i]);
       if (!text)
@@ -410,17 +344,22 @@ class Flattening {
                     {file_, tree_.at(items[i])});
       if (text->size() > text_left_) return entangled(items[i]);
       text_left_ -= text->size();
-      // 1 and "1" are different keys in Python.
-      last[static_cast<char>(tree_.kind(items[i])) + *text] = i / 2;
-      if (first_kind.try_emplace(*text, tree_.kind(items[i])).first->second != tree_.kind(items[i]))
-        ambiguous.insert(*text);
-      keys.push_back(std::move(*text));
+      keys.push_back({std::move(*text), tree_.kind(items[i])});
     }
+    mark_repeated(keys);
+    return keys;
+  }
+
+  Status visit_mapping(NodeId mapping, int depth) {
+    name_keys(mapping);
+    const auto items = tree_.items(mapping);
+    SHW_TRY(const std::vector<MappingKey> keys, keys_of(items));
     for (std::size_t i = 0; i < keys.size(); ++i) {
-      if (last.at(static_cast<char>(tree_.kind(items[2 * i])) + keys[i]) != i) continue;
-      const bool is_told = ambiguous.contains(keys[i]) && tree_.text(items[2 * i]) == std::nullopt;
+      const MappingKey& key = keys[i];
+      if (key.is_superseded) continue;
+      const bool is_told = key.is_ambiguous && tree_.text(items[2 * i]) == std::nullopt;
       told_ += is_told ? 1 : 0;
-      enter(keys[i], is_told ? std::string("\0", 1) + keys[i] : keys[i]);
+      enter(key.text, is_told ? std::string("\0", 1) + key.text : key.text);
       note_key(items[2 * i]);
       SHW_CHECK(visit(items[2 * i + 1], depth + 1));
       leave();

@@ -142,6 +142,11 @@ void report_unusable_config(const Facts& facts, const AdapterConfig& config,
                     "of the training.",
                     some_of(config.unusable)),
         {kAdapterConfigFile}));
+  if (config.peft_type == "LORA" && config.alpha == 0.0 && config.alpha_pattern.empty())
+    findings.push_back(adapter_contradiction(
+        "adapter_config.json says lora_alpha 0: PEFT multiplies the adapter with 0, so that it "
+        "changes nothing of its base. The number is in the settings of the training.",
+        {kAdapterConfigFile}));
   report_two_block_settings(config, findings);
   const auto prompt = c.find("prompt_embeddings");
   if (!prompt || !config.virtual_tokens || c.shape(*prompt).size() != 2 ||

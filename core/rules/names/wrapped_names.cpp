@@ -336,6 +336,46 @@ bool report_common_first_part(const Facts& facts, const std::vector<TensorId>& t
   return true;
 }
 
+// Reports a part of the model that the file has twice, once behind "model.". Files of a training
+// framework may hold two names of one module, so a config.json has to be next to the weights.
+bool report_doubled_names(const Facts& facts, const std::vector<TensorId>& tensors,
+                          std::vector<Finding>& findings) {
+  constexpr std::string_view kPrefix = "model.";
+  constexpr std::size_t kFewest = 8;
+  const Checkpoint& c = facts.checkpoint;
+  if (!has_file(facts, kConfigFile)) return false;
+  std::vector<std::string> doubled;
+  std::set<std::string> parts;
+  for (TensorId tensor : tensors) {
+    const std::string_view fqn = c.fqn(tensor);
+    const auto other = c.find(std::string(kPrefix) + std::string(fqn));
+    if (!other || c.dtype(*other) != c.dtype(tensor) ||
+        !std::ranges::equal(c.shape(*other), c.shape(tensor)))
+      continue;
+    doubled.emplace_back(fqn);
+    parts.emplace(std::string(first_part(fqn)) + ".");
+  }
+  const auto is_of_part = [&](TensorId tensor) {
+    return parts.contains(std::string(first_part(c.fqn(tensor))) + ".");
+  };
+  const auto all = std::count_if(tensors.begin(), tensors.end(), is_of_part);
+  if (doubled.size() < kFewest || doubled.size() * 2 < static_cast<std::size_t>(all)) return false;
+  Finding finding;
+  finding.rule = kWrappedNames.id;
+  finding.severity = Severity::kWarning;
+  finding.cause = fmt::format(
+      "{} are in the checkpoint twice, as {} and behind `{}`. A loader reads the set whose names "
+      "its "
+      "model has and passes the other over. If they are of two saves, the loader decides which one "
+      "counts.",
+      plural(doubled.size(), "tensor"),
+      some_of(std::vector<std::string>(parts.begin(), parts.end())), kPrefix);
+  finding.evidence = {{"names", count_of(doubled.size())}, {"of", count_of(tensors.size())}};
+  finding.subjects = std::move(doubled);
+  findings.push_back(std::move(finding));
+  return true;
+}
+
 void find_wrapped_names(const Facts& facts, std::vector<Finding>& findings) {
   if (!explained_by(findings, kRenamedTensors.id).empty()) return;
   const std::vector<TensorId> tensors = undecided_tensors(facts);
@@ -343,7 +383,8 @@ void find_wrapped_names(const Facts& facts, std::vector<Finding>& findings) {
   report_unmerged(facts, tensors, findings) || report_marks(facts, tensors, findings) ||
       report_repeated_parts(facts, tensors, findings) ||
       report_config_prefix(facts, tensors, findings) ||
-      report_common_first_part(facts, tensors, findings);
+      report_common_first_part(facts, tensors, findings) ||
+      report_doubled_names(facts, tensors, findings);
 }
 
 }  // namespace

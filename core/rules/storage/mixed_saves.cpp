@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
 #include "core/facts/names/float32_names.h"
+#include "core/facts/names/layer_numbers.h"
+#include "core/facts/reference/model_config.h"
 #include "core/facts/states/optimizer_states.h"
 #include "core/rules/rules.h"
 #include "core/tensor/cast.h"
@@ -54,9 +58,8 @@ std::map<FileId, FileDtypes> dtypes_of_files(const Facts& facts) {
 
 // Reports files in which all tensors have another dtype than in the model's other files. A model
 // that keeps some modules in more bits does so in every layer.
-void find_mixed_saves(const Facts& facts, std::vector<Finding>& findings) {
+void find_mixed_files(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
-  if (!c.format().traits.one_piece) return;
   const auto files = dtypes_of_files(facts);
   std::map<Dtype, std::vector<FileId>> by_dtype;
   for (const auto& [id, file] : files) {
@@ -96,6 +99,82 @@ void find_mixed_saves(const Facts& facts, std::vector<Finding>& findings) {
   finding.evidence = {{"families", capped(shared)}, {"count", count_of(paths.size())}};
   finding.subjects = std::move(paths);
   findings.push_back(std::move(finding));
+}
+
+struct LayerDtypes {
+  std::set<Dtype> floats;
+  std::set<std::string> parts;  // ".mlp.up_proj.weight"
+};
+using Layers = std::map<std::int64_t, LayerDtypes>;
+
+// By what is in front of the layer's number: "model.layers.".
+std::map<std::string, Layers> dtypes_of_layers(const Facts& facts) {
+  const Checkpoint& c = facts.checkpoint;
+  std::map<std::string, Layers> stacks;
+  for (TensorId tensor : each_tensor(facts)) {
+    const std::string_view fqn = c.fqn(tensor);
+    if (!is_plain_float(c.dtype(tensor)) || stays_in_float32(fqn) || parse_state_fqn(fqn)) continue;
+    const auto name = layer_name_of(fqn);
+    if (!name) continue;
+    LayerDtypes& layer = stacks[name->before][name->number];
+    layer.floats.insert(c.dtype(tensor));
+    layer.parts.insert(name->after);
+  }
+  return stacks;
+}
+
+// The few layers whose tensors all have another dtype than `usual`, which all other layers have;
+// empty if some layer has several dtypes.
+std::vector<std::int64_t> layers_of_other_dtype(const Layers& layers, Dtype usual) {
+  constexpr std::size_t kFewestLayers = 4;
+  std::vector<std::int64_t> odd;
+  for (const auto& [number, layer] : layers) {
+    if (layer.floats.size() != 1) return {};
+    const bool is_usual = *layer.floats.begin() == usual;
+    if (!is_usual && layer.parts.size() >= kEnoughFamilies) odd.push_back(number);
+  }
+  const bool are_few = layers.size() >= kFewestLayers && odd.size() * 4 <= layers.size();
+  return are_few ? odd : std::vector<std::int64_t>();
+}
+
+// Reports single layers in another dtype than all others and config.json have.
+void find_mixed_layers(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  if (c.directory() == nullptr) return;
+  const auto config = read_model_config(*c.directory());
+  if (!config || !*config || (*config)->packs_weights) return;
+  const auto usual = dtype_from_torch((*config)->dtype);
+  if (!usual) return;
+  for (const auto& [before, layers] : dtypes_of_layers(facts)) {
+    const std::vector<std::int64_t> odd = layers_of_other_dtype(layers, *usual);
+    if (odd.empty()) continue;
+    Finding finding;
+    finding.rule = kMixedSaves.id;
+    finding.severity = Severity::kWarning;
+    std::vector<std::string> names;
+    for (const std::int64_t number : odd) {
+      names.push_back(before + std::to_string(number));
+      for (const std::string& part : layers.at(number).parts)
+        finding.subjects.push_back(names.back() + part);
+    }
+    finding.cause = fmt::format(
+        "All tensors of {} are {}, and those of the other {} are {}, as config.json says. {} "
+        "written "
+        "by another save of the model, or converted alone. Loaders take all of them without an "
+        "error.",
+        some_of(names), name(*layers.at(odd.front()).floats.begin()),
+        plural(layers.size() - odd.size(), "layer"), name(*usual),
+        odd.size() == 1 ? "The layer was" : "These layers were");
+    finding.evidence = {{"count", count_of(odd.size())}};
+    findings.push_back(std::move(finding));
+  }
+}
+
+void find_mixed_saves(const Facts& facts, std::vector<Finding>& findings) {
+  if (!facts.checkpoint.format().traits.one_piece) return;
+  const std::size_t before = findings.size();
+  find_mixed_files(facts, findings);
+  if (findings.size() == before) find_mixed_layers(facts, findings);
 }
 
 }  // namespace

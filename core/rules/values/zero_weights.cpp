@@ -293,11 +293,24 @@ std::optional<WrittenPart> written_part(const Checkpoint& c, TensorId tensor, st
   return std::nullopt;
 }
 
+// The last half of a vocabulary is zeros and no layer has zeros: rows without a token, usually.
+Finding padded_vocabulary(const std::vector<std::string>& subjects, const std::string& detail) {
+  Finding finding = zero_finding(
+      subjects,
+      fmt::format("The last half of the vocabulary is exact zeros ({}). Rows that no token "
+                  "uses are padding. If the tokenizer uses them, one of two ranks' parts "
+                  "was saved alone.",
+                  detail));
+  finding.severity = Severity::kInfo;
+  return finding;
+}
+
 // Reports matrices in which only one rank's part has values: the others were never gathered.
 void find_partly_zero_weights(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   struct Partly {
     std::vector<std::string> subjects, details;
+    bool ends_vocabularies = true;  // the zeros are the last rows of embeddings or output layers
   };
   std::map<std::int64_t, Partly> by_parts;
   for (TensorId tensor : each_tensor(facts)) {
@@ -309,6 +322,8 @@ void find_partly_zero_weights(const Facts& facts, std::vector<Finding>& findings
     if (!written) continue;
     const std::int64_t size = c.shape(tensor)[written->dim] / parts;
     Partly& partly = by_parts[parts];
+    partly.ends_vocabularies = partly.ends_vocabularies && is_vocabulary(c.fqn(tensor)) &&
+                               written->dim == 0 && written->part == 0;
     partly.subjects.emplace_back(c.fqn(tensor));
     partly.details.push_back(fmt::format("{}: only {} {} to {} have values", c.fqn(tensor),
                                          written->dim == 0 ? "rows" : "columns",
@@ -316,6 +331,10 @@ void find_partly_zero_weights(const Facts& facts, std::vector<Finding>& findings
   }
   for (auto& [parts, partly] : by_parts) {
     if (partly.subjects.size() < 2) continue;  // a single tensor may be designed so
+    if (parts == 2 && partly.ends_vocabularies) {
+      findings.push_back(padded_vocabulary(partly.subjects, partly.details.front()));
+      continue;
+    }
     findings.push_back(zero_finding(
         partly.subjects,
         fmt::format("In {} matrices {} of {} equal parts are exact zeros ({}). One rank's part was "

@@ -20,7 +20,7 @@ TEST_CASE("everything is done once, and on more threads than one where there are
   }
 }
 
-TEST_CASE("of several errors the lowest one is told, and nothing is begun after it") {
+TEST_CASE("of several errors the lowest one is reported, and nothing is begun after it") {
   for (int round = 0; round < 50; ++round) {
     std::atomic<std::size_t> begun{0};
     Status failed = parallel_for(100'000, [&](std::size_t i) -> Status {

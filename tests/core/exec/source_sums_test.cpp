@@ -95,7 +95,7 @@ TEST_CASE("what was read in any order comes to the checksum that it was saved wi
 }
 
 TEST_CASE(
-    "a bent byte is told with the last of its source, and by itself where that was not read") {
+    "a bent byte is reported with the last of its source, and by itself where that was not read") {
   Columns columns;
   columns.bend();
   columns.open();

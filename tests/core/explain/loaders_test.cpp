@@ -89,7 +89,9 @@ TEST_CASE("explain: sentences of any program are known") {
       {"UnicodeDecodeError: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte",
        "", "not-text", "other-format"},
       {"IsADirectoryError: [Errno 21] Is a directory: '/ckpt'", "", "is-a-folder", "wrong-path"},
-      {"OSError: No such device (os error 19)", "", "is-a-folder", "wrong-path"},
+      {"OSError: No such device (os error 19)", "safetensors", "cannot-be-mapped", "wrong-path"},
+      {"Some parameters are on the meta device because they were offloaded to the cpu.",
+       "accelerate", "offloaded", "notice"},
       {"ValueError: Can't find a valid checkpoint at /out/checkpoint-500", "",
        "no-usable-checkpoint", "other-format"},
       {"ValueError: The checkpoint you are trying to load has model type `qwen3_next` but "

@@ -125,6 +125,30 @@ TEST_CASE("message files: what is wrong in a file is said with its row") {
   }
 }
 
+TEST_CASE("message files: a row of words has its groups, with shared lists in their place") {
+  const std::string row = R"("example": "x", "all": ["#sad", ["lost", "#sad"]], "none": ["not "])";
+  const std::string lists = R"("words": {"sad": ["gone", "torn"]})";
+  auto read = [](const std::string& message, const std::string& words) {
+    return message_group_from_json(
+        R"({"schema": "shardwright-messages/1", "about": "a test", "order": 1, )" + words +
+            R"(, "messages": [{"id": "one", "meanings": [{"id": "m", "weight": 0.5, "title": "t"}], )" +
+            message + "}]}",
+        "test.json");
+  };
+  const auto group = read(row, lists);
+  REQUIRE_MESSAGE(group.has_value(), group.error().message);
+  REQUIRE(group->kinds[0].words != nullptr);
+  const MessageWords& words = *group->kinds[0].words;
+  using Group = std::vector<std::string_view>;
+  REQUIRE(words.all.size() == 2);
+  CHECK(words.all[0] == Group{"gone", "torn"});
+  CHECK(words.all[1] == Group{"lost", "gone", "torn"});
+  CHECK(words.none == Group{"not "});
+  CHECK_FALSE(read(row, R"("words": {})").has_value());
+  CHECK_FALSE(read(R"("example": "x", "all": [])", lists).has_value());
+  CHECK_FALSE(read(row + R"(, "patterns": ["x"])", lists).has_value());
+}
+
 TEST_CASE("message conditions: one word of a test fits the name, and all tests pass") {
   const std::string ends = R"("name": {"is": ["", "v"], "ends": [".json"]})";
   CHECK(is_met_by(ends, named("")));

@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "core/explain/general_kinds.h"
+#include "core/explain/pasted_text.h"
 #include "core/explain/support.h"
 
 using namespace shw;
@@ -196,6 +198,12 @@ TEST_CASE("explain: a sentence of an unknown program is recognised by its words"
        "renamed"},
       {"RuntimeError: Checkpoint /m has 12 keys absent from the built model (['a.b.0.weight'])", "",
        "unexpected-key", "renamed"},
+      {"RuntimeError: Unexpected missing keys when loading weights: ['a.b.0.weight']", "",
+       "missing-key", "renamed"},
+      {"TypeError: unexpected dtype torch.uint8 of the param a.b.0.weight", "", "dtype-differs",
+       "dtype-differs"},
+      {"ValueError: Unable to find `CheckpointArgs` registered for <a.b.c.Handler object at 0x7f>",
+       "", "class-unknown", "class-unknown"},
   });
   // Lines of a log before the error, or about something else, mean nothing.
   CHECK(parse_error_text("optimizer missing, checkpoint not found in cache\n" +
@@ -207,13 +215,36 @@ TEST_CASE("explain: a sentence of an unknown program is recognised by its words"
         "TypeError: 'key' is not present in the batch",
         "ValueError: The tokenizer does not support this",
         "RuntimeError: size of the input must not be empty for this tensor",
-        "INFO checkpoint loaded. no optimizer warmup",
-        "ValueError: optimizer must be AdamW. See the checkpoint docs",
-        "RuntimeError: saving a checkpoint of the optimizer failed in the hook",
-        "OSError: could not write quantized weights of the checkpoint: failed"}) {
+        "INFO checkpoint loaded. no optimizer warmup", "ConnectionError: cannot reach the server",
+        "AssertionError: learning rate must be > 0", "TypeError: expected str, got NoneType"}) {
     CAPTURE(text);
     CHECK(parse_error_text(text).messages.empty());
   }
   CHECK(parse_error_text("ValueError: parts of the checkpoint [0, 1] are expected to be [0]")
             .messages.empty());
+}
+
+TEST_CASE("explain: a failed save is not called an optimizer or a quantisation that differs") {
+  check_sentences({
+      {"RuntimeError: saving a checkpoint of the optimizer failed in the hook", "", "save-refused",
+       "save-refused"},
+      {"OSError: could not write quantized weights of the checkpoint: failed", "", "save-refused",
+       "save-refused"},
+      {"ValueError: optimizer must be AdamW. See the checkpoint docs", "", "call-differs",
+       "call-differs"},
+  });
+}
+
+TEST_CASE("explain: each row of words is the first that its own example fits") {
+  std::size_t rows = 0;
+  for (const MessageKind* kind : message_kinds()) {
+    if (kind->words == nullptr) continue;
+    ++rows;
+    CAPTURE(std::string(kind->example));
+    const std::string lower = pasted_text(kind->example).lower;
+    const MessageKind* found = general_kind(lower);
+    REQUIRE(found != nullptr);
+    CHECK(std::string(found->id) == kind->id);
+  }
+  CHECK(rows > 30);
 }

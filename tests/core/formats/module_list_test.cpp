@@ -57,7 +57,7 @@ Bytes module_list(const std::vector<std::pair<std::string, std::string>>& module
 
 }  // namespace
 
-TEST_CASE("module list: modules of another width than the transformer are told") {
+TEST_CASE("module list: modules of another width than the transformer are reported") {
   const std::string mean = R"({"embedding_dimension":32,"pooling_mode":"mean"})";
   CHECK(said_of_modules(sentence_model(mean, 32)).empty());
   CHECK(said_of_modules(sentence_model(mean, 48)) == Said{"config-shape 2_Dense"});

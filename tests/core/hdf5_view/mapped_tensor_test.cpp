@@ -127,7 +127,7 @@ Extents random_strides(std::mt19937& random, ExtentsView sizes) {
 
 }  // namespace
 
-TEST_CASE("what HDF5 is told of random tiles and views is what reading them gives") {
+TEST_CASE("what HDF5 is reported of random tiles and views is what reading them gives") {
   std::mt19937 random(20261122);
   std::size_t segments = 0, tiles = 0;
   for (int round = 0; round < 400; ++round) {

@@ -398,7 +398,7 @@ TEST_CASE(
   CHECK(blocks.order == std::vector<std::int64_t>{0, 2, 1, 3, 4, 6, 5, 7});
 }
 
-TEST_CASE("experts of more blocks than a plan puts in order are told and not passed over") {
+TEST_CASE("experts of more blocks than a plan puts in order are reported and not passed over") {
   SpecEntry entry;
   entry.mesh = parse_mesh("edp=1025,ep=2").value();
   entry.shape = {1024 * 1025};

@@ -74,7 +74,7 @@ TEST_CASE("write-as: another format is planned, shown, written next to it and pr
   CHECK(s.now()->after->format().name == "safetensors");
   CHECK(s.now()->still_wrong->empty());
 
-  // After that another form can be planned, and nothing of the first is told of it.
+  // After that another form can be planned, and nothing of the first is reported of it.
   s.apply({WriteAsCommand{{.to = "dcp", .mesh = "dp=4"}}});
   CHECK(s.now()->repaired == nullptr);
   CHECK(s.now()->verified == nullptr);

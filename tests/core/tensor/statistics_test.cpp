@@ -327,7 +327,7 @@ TEST_CASE("the histogram counts powers of two from the most negative to the most
   }
 }
 
-TEST_CASE("of complex, packed and opaque elements only zeros are told") {
+TEST_CASE("of complex, packed and opaque elements only zeros are reported") {
   Statistics pairs = told(Dtype::kComplex64, std::vector<float>{0, -0.0f, 0, 1, -0.0f, 0});
   CHECK(pairs.kind == NumberKind::kOpaque);
   CHECK(pairs.elements == 3);

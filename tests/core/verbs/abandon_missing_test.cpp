@@ -135,7 +135,7 @@ TEST_CASE("without an error of what to fill with nothing is given up, nor where 
   CHECK_FALSE(verbs::plan_dropping_missing_data(damaged, "ones", nullptr).has_value());
 }
 
-TEST_CASE("a file that is gone is told with the elements that its tensors lose") {
+TEST_CASE("a file that is gone is reported with the elements that its tensors lose") {
   Trained trained;
   fs::remove(trained.path + "/__2_0.distcp");
   auto checkpoint = opened(trained.path);

@@ -50,7 +50,7 @@ std::string state_dict_of_module() {
 
 }  // namespace
 
-TEST_CASE("attributes of a state dict that no other format keeps are told and refuse nothing") {
+TEST_CASE("attributes of a state dict that no other format keeps are reported and refuse nothing") {
   TemporaryFolder folder;
   put(folder / "model.pt", state_dict_of_module());
   const Names attributes{"_metadata of the state dict", "tag of w"};
@@ -77,7 +77,7 @@ TEST_CASE("attributes of a state dict that no other format keeps are told and re
   CHECK(converted(folder / "dcp", "torch", folder / "again").left_out.empty());
 }
 
-TEST_CASE("metadata of safetensors headers that a conversion does not keep are told") {
+TEST_CASE("metadata of safetensors headers that a conversion does not keep are reported") {
   TemporaryFolder folder;
   std::string header = R"({"__metadata__":{"format":"pt","title":"a model"},)"
                        R"("w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";

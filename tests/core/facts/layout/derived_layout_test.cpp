@@ -182,7 +182,7 @@ TEST_CASE("a mesh that does not fit the law or the writers places nothing") {
   }
 }
 
-TEST_CASE("a mesh with fewer ranks than wrote is told and not used") {
+TEST_CASE("a mesh with fewer ranks than wrote is reported and not used") {
   SavedModel model = experts(Mesh{{{"ep", 4}}}, 0, true);
   Mesh mesh = parse_mesh("ep=2").value();
   std::vector<Finding> findings = look(model, false, Look::kMetadata, &mesh);

@@ -146,7 +146,7 @@ TEST_CASE("views with gaps and views in another order give their own elements al
   for (const TensorStatistics& tensor : told) CHECK(tensor.is_whole());
 }
 
-TEST_CASE("elements in no tile and in several are told and not passed over in silence") {
+TEST_CASE("elements in no tile and in several are reported and not passed over in silence") {
   BareCheckpoint bare(bytes_of_floats(counted_up(12)));
   bare.tensor("hole", Dtype::kFloat32, {10});
   bare.chunk({0}, {4}, 0);
@@ -177,7 +177,8 @@ TEST_CASE("elements in no tile and in several are told and not passed over in si
   for (const TensorStatistics& tensor : told) CHECK_FALSE(tensor.is_whole());
 }
 
-TEST_CASE("what cannot be read is told of its tensor, and the others are told as they are") {
+TEST_CASE(
+    "what cannot be read is reported of its tensor, and the others are reported as they are") {
   auto memory = memory_directory("memory", {{"data", bytes_of_floats(counted_up(64))}});
   auto faulty = faulty_directory(
       memory,

@@ -65,7 +65,7 @@ TEST_CASE("torch.save before zip: tensors read as the zip form has them") {
   }
 }
 
-TEST_CASE("torch.save before zip: a file cut off at any byte is told") {
+TEST_CASE("torch.save before zip: a file cut off at any byte is reported") {
   for (const char* name : {"legacy.pt", "legacy_protocol4.pt"}) {
     const Bytes whole_file = old_file(name);
     for (std::size_t length = 0; length < whole_file.size(); length += 5) {

@@ -92,7 +92,7 @@ TEST_CASE("a common.pt that is too large to be read whole is not said to be whol
   CHECK(noted(kMarker, common_state(65 << 20)) == Severities{Severity::kInfo});
 }
 
-TEST_CASE("common.pt cut anywhere is told, and so is any byte of its pickle") {
+TEST_CASE("common.pt cut anywhere is reported, and so is any byte of its pickle") {
   const Bytes whole = common_state();
   for (std::size_t keep = 0; keep < whole.size(); keep += 7) {
     CAPTURE(keep);

@@ -246,7 +246,7 @@ std::string said_of_keys(const NamedExtents& tensors, std::uint32_t blocks = 2,
 
 }  // namespace
 
-TEST_CASE("gguf keys: what the header announces and the file lacks is told") {
+TEST_CASE("gguf keys: what the header announces and the file lacks is reported") {
   const NamedExtents whole = small_gguf_model();
   CHECK(said_of_keys(whole).empty());
   CHECK(said_of_keys(whole, 3).find("missing tensor 'blk.2.attn_norm.weight'") !=
@@ -272,7 +272,7 @@ TEST_CASE("gguf keys: what the header announces and the file lacks is told") {
   CHECK(said_of_keys(hybrid).empty());
 }
 
-TEST_CASE("gguf keys: widths, experts and tokens that differ from the header are told") {
+TEST_CASE("gguf keys: widths, experts and tokens that differ from the header are reported") {
   const NamedExtents whole = small_gguf_model();
   const auto tokens = [](std::size_t count) {
     std::string list =

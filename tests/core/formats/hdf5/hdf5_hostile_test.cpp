@@ -177,7 +177,7 @@ TEST_CASE("names of an HDF5 group that overlap are not many names") {
   CHECK(walk.error().message == "names of a group overlap");
 }
 
-TEST_CASE("one dataset under thousands of names is told as often as the file is large") {
+TEST_CASE("one dataset under thousands of names is reported as often as the file is large") {
   constexpr std::uint16_t kTiles = 3'000;
   constexpr std::size_t kNames = 3'000;
   const std::string heap = numbered(kNames);
@@ -207,7 +207,8 @@ TEST_CASE("one dataset under thousands of names is told as often as the file is 
   CHECK_FALSE(told.says_that_more_is_there);
 }
 
-TEST_CASE("groups that name each other again and again are told as often as the file is large") {
+TEST_CASE(
+    "groups that name each other again and again are reported as often as the file is large") {
   // Every group links twice to the next one, which makes 2^40 paths.
   constexpr std::size_t kLevels = 40;
   const std::string heap = numbered(2);

@@ -58,7 +58,7 @@ TEST_CASE("a soft link that leads to nothing is recognised by its name") {
   }
 }
 
-TEST_CASE("a file of version 3 that its writer did not close is told") {
+TEST_CASE("a file of version 3 that its writer did not close is reported") {
   for (std::size_t version : {2u, 3u}) {
     for (std::size_t flags = 0; flags < 8; ++flags) {
       CAPTURE(version);

@@ -134,7 +134,7 @@ TEST_CASE("remote directory: what several threads need at once is asked for once
   CHECK(counts.bytes <= 4 * kRemoteBlock);
 }
 
-TEST_CASE("remote directory: where the line fails each reader is told, and none waits") {
+TEST_CASE("remote directory: where the line fails each reader is reported, and none waits") {
   CountingFiles::Counts counts;
   counts.slow = counts.fails = true;
   auto directory = opened_with({{"f", counted_bytes(6 * kRemoteBlock)}}, counts);

@@ -361,7 +361,7 @@ TEST_CASE("F4.2: the row order is the spec's, plain or expert-major") {
   }
 }
 
-TEST_CASE("F4.2 c and F4.3: another order is permuted, another topology is told") {
+TEST_CASE("F4.2 c and F4.3: another order is permuted, another topology is reported") {
   auto post_fix = [](Made& made, std::int64_t edp) {
     std::vector<SavedTile> tiles;
     for (std::int64_t r = 0; r < 2 * edp; ++r)

@@ -134,7 +134,7 @@ TEST_CASE("adapter: a bias of the second matrix alone is not a half") {
   CHECK(rules_above_info(checked_adapter(tensors)).empty());
 }
 
-TEST_CASE("adapter: halves under the names of other trainers are told") {
+TEST_CASE("adapter: halves under the names of other trainers are reported") {
   for (const auto& [down, up] :
        {std::pair("_q.lora_down.", "_q.lora_up."), std::pair(".q.lora.down.", ".q.lora.up.")}) {
     CAPTURE(down);
@@ -176,7 +176,7 @@ TEST_CASE("adapter: names that PEFT does not read are renamed") {
   }
 }
 
-TEST_CASE("adapter: names without the part that holds the layers are told and renamed") {
+TEST_CASE("adapter: names without the part that holds the layers are reported and renamed") {
   const auto without_model = [](const std::string& name) {
     return replaced(name, kRoot + "model.", kRoot);
   };
@@ -255,6 +255,8 @@ TEST_CASE("adapter: values that PEFT stops at are reported") {
   const std::string scale = replaced(kConfig, "\"r\": 4", "\"r\": 4, \"lora_alpha\": null");
   CHECK_FALSE(rules_above_info(checked_adapter(adapter_tensors(), scale)).empty());
   CHECK(rules_above_info(checked_adapter(adapter_tensors(), replaced(scale, "null", "8"))).empty());
+  CHECK_FALSE(
+      rules_above_info(checked_adapter(adapter_tensors(), replaced(scale, "null", "0"))).empty());
 }
 
 TEST_CASE("adapter: a prompt of another length than its config says is reported") {
@@ -477,7 +479,7 @@ TEST_CASE("adapter: one without its config is reported") {
   CHECK(find(other, "adapter-contradicts") == nullptr);
 }
 
-TEST_CASE("adapter: second matrices of zeros are told in kohya's names too") {
+TEST_CASE("adapter: second matrices of zeros are reported in kohya's names too") {
   NamedTensors tensors;
   for (int i = 0; i < 3; ++i) {
     const std::string name = fmt::format("lora_unet_down_blocks_{}_attn_to_q.lora_", i);

@@ -112,7 +112,7 @@ TEST_CASE("wrapped names: names that would be there twice are not planned") {
   CHECK(finding->cause.find("Two tensors would be") != std::string::npos);
 }
 
-TEST_CASE("renamed tensors: next to a reference all ways to differ are told and planned") {
+TEST_CASE("renamed tensors: next to a reference all ways to differ are reported and planned") {
   const auto reference = opened_tensors(llama_tensors(same_name));
   CheckOptions options;
   options.reference = reference;
@@ -159,7 +159,7 @@ TEST_CASE("renamed tensors: equal names raise nothing next to a reference") {
   CHECK(rules_above_info(looked(*opened_tensors(llama_tensors(same_name)), options)).empty());
 }
 
-TEST_CASE("renamed tensors: next to a spec a prefix is told with both counts") {
+TEST_CASE("renamed tensors: next to a spec a prefix is reported with both counts") {
   auto spec = std::make_shared<Spec>();
   for (const auto& [name, tensor] : llama_tensors(same_name))
     spec->entries[name].shape = tensor.shape;
@@ -246,4 +246,30 @@ TEST_CASE("wrapped names: FSDP's rows of whole modules get no other name") {
   const CheckReport report = checked_tensors(tensors);
   CHECK(find(report, "flat-shard") != nullptr);
   CHECK(find(report, "wrapped-names") == nullptr);
+}
+
+TEST_CASE(
+    "wrapped names: a part of the model that is in the file twice is reported next to a config") {
+  NamedTensors tensors, once;
+  for (int layer = 0; layer < 3; ++layer) {
+    for (const char* name : {"fc1.weight", "fc2.weight", "q_proj.weight"}) {
+      once[fmt::format("model.encoder.layers.{}.{}", layer, name)] = {"F32", {8, 8}};
+      once[fmt::format("model.decoder.layers.{}.{}", layer, name)] = {"F32", {8, 8}};
+      tensors[fmt::format("encoder.layers.{}.{}", layer, name)] = {"F32", {8, 8}};
+    }
+  }
+  const std::map<std::string, std::string> config = {
+      {"config.json", R"({"model_type": "whisper", "architectures": ["Whisper"]})"}};
+  CHECK(find(checked_tensors(once, config), "wrapped-names") == nullptr);
+  NamedTensors other = once;
+  for (const auto& [name, tensor] : tensors) other[name] = {"F32", {4, 4}};
+  CHECK(find(checked_tensors(other, config), "wrapped-names") == nullptr);
+  tensors.merge(once);
+  CHECK(find(checked_tensors(tensors), "wrapped-names") == nullptr);
+  const CheckReport report = checked_tensors(tensors, config);
+  const Finding* finding = find(report, "wrapped-names");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->severity == Severity::kWarning);
+  CHECK(finding->subjects.size() == 9);
+  CHECK(finding->cause.find("9 tensors are in the checkpoint twice") != std::string::npos);
 }

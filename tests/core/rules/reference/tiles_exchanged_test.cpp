@@ -462,7 +462,7 @@ Harm judge_one(std::mt19937& dice) {
 }  // namespace
 
 TEST_CASE(
-    "random tiles harmed at random are told and mended as a slow look at every element says") {
+    "random tiles harmed at random are reported and mended as a slow look at every element says") {
   std::mt19937 dice(20261121);
   std::map<Harm, int> seen;
   for (int round = 0; round < 300; ++round) {

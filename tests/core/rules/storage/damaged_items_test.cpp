@@ -118,7 +118,7 @@ TEST_CASE("an item that is not an archive is a bad record, once, at every depth 
         Names{"bad-record"});
 }
 
-TEST_CASE("a data file that is a Git LFS pointer is told as one that was not downloaded") {
+TEST_CASE("a data file that is a Git LFS pointer is reported as one that was not downloaded") {
   Files files = load("healthy_fsdp");
   file(files, "__1_0.distcp") =
       to_bytes("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n");

@@ -73,3 +73,39 @@ TEST_CASE("mixed saves: what belongs in float32 does not hide a part of another 
          [fmt::format("model.layers.{}.mlp.gate.e_score_correction_bias", layer)] = {"F32", {8}};
   CHECK(find(checked_parts(parts), "mixed-saves") != nullptr);
 }
+
+namespace {
+
+// Six layers in one file, layer 2 in `odd`, next to a config.json that says `declared`.
+CheckReport checked_layers(const std::string& odd, const std::string& declared,
+                           const std::string& extra = "") {
+  NamedTensors tensors;
+  for (int n = 0; n < 6; ++n) tensors.merge(layer_tensors(n, n == 2 ? odd : "BF16"));
+  if (!extra.empty()) tensors["model.layers.4.q_proj.weight"].dtype = extra;
+  std::vector<std::pair<std::string, Bytes>> files;
+  files.emplace_back("model.safetensors", tensor_file(tensors));
+  files.emplace_back("config.json",
+                     to_bytes(R"({"model_type": "x", "torch_dtype": ")" + declared + R"("})"));
+  auto opened = open_checkpoint(memory_directory("made", std::move(files)));
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  return looked(**opened, {});
+}
+
+}  // namespace
+
+TEST_CASE("mixed saves: one layer of another dtype than config.json and all others is named") {
+  const CheckReport report = checked_layers("F32", "bfloat16");
+  const Finding* finding = find(report, "mixed-saves");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->severity == Severity::kWarning);
+  REQUIRE(finding->subjects.size() == 4);
+  CHECK(finding->subjects[0] == "model.layers.2.down_proj.weight");
+  CHECK(finding->cause.starts_with("All tensors of model.layers.2 are float32"));
+}
+
+TEST_CASE(
+    "mixed saves: layers as config.json says, or single tensors in more bits, raise nothing") {
+  CHECK(find(checked_layers("BF16", "bfloat16"), "mixed-saves") == nullptr);
+  CHECK(find(checked_layers("F32", "float32"), "mixed-saves") == nullptr);
+  CHECK(find(checked_layers("F32", "bfloat16", "F32"), "mixed-saves") == nullptr);
+}

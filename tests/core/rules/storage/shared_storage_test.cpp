@@ -199,7 +199,8 @@ TEST_CASE("a record of zero bytes is not a home for a tile even where no header 
   }));
 }
 
-TEST_CASE("one rank's file that is a link to another rank's is told, unless it holds one number") {
+TEST_CASE(
+    "one rank's file that is a link to another rank's is reported, unless it holds one number") {
   std::string fixture = fixture_cases("healthy_fsdp").front();
   for (bool hard : {true, false}) {
     CAPTURE(hard);

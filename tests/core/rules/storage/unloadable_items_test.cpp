@@ -71,7 +71,8 @@ std::vector<ZipRecord> tensor_records(const std::string& pickle) {
 
 }  // namespace
 
-TEST_CASE("an entry that torch cannot load is told with its file and why, whatever its checksums") {
+TEST_CASE(
+    "an entry that torch cannot load is reported with its file and why, whatever its checksums") {
   struct Case {
     std::string item, why;
   };

@@ -89,7 +89,7 @@ TEST_CASE("a layer with the bytes of another is a warning, models made by copyin
   CHECK(said(*made(folder / "copied", copied), "duplicate-content") == Severity::kInfo);
 }
 
-TEST_CASE("a layer with the bytes of another is told in a file that keeps no checksums") {
+TEST_CASE("a layer with the bytes of another is reported in a file that keeps no checksums") {
   TemporaryFolder folder;
   auto as_safetensors = [&](const char* name, const MadeModel& model) {
     std::string header, data;
@@ -125,7 +125,7 @@ TEST_CASE("a layer with the bytes of another is told in a file that keeps no che
   CHECK_FALSE(said(*as_safetensors("ends", ends), "duplicate-content"));
 }
 
-TEST_CASE("an expert with the bytes of another is told in a stack of experts") {
+TEST_CASE("an expert with the bytes of another is reported in a stack of experts") {
   TemporaryFolder folder;
   auto stacks = [](int copy, int of, bool in_both) {
     MadeModel model;
@@ -183,6 +183,24 @@ TEST_CASE("duplicates: copies of the vocabulary in layers for several tokens are
     model.add(before + ".shared_head.head.weight", Dtype::kFloat32, {8, 8}, distinct(64, 91));
   }
   CHECK_FALSE(said(*made(folder / "sound", model), "duplicate-content"));
+}
+
+TEST_CASE("zero weights: a vocabulary whose last half is zeros is padded, its first half is not") {
+  TemporaryFolder folder;
+  auto padded = [](int first_zero, int end_zero, bool has_layer) {
+    MadeModel model;
+    Numbers values;
+    for (int i = 0; i < 32 * 8; ++i)
+      values.push_back(i / 8 >= first_zero && i / 8 < end_zero ? 0 : i + 1);
+    model.add("model.embed_tokens.weight", Dtype::kFloat32, {32, 8}, values);
+    model.add("lm_head.weight", Dtype::kFloat32, {32, 8}, values);
+    if (has_layer) model.add("model.layers.0.mlp.up_proj.weight", Dtype::kFloat32, {32, 8}, values);
+    return model;
+  };
+  CHECK(said(*made(folder / "padded", padded(16, 32, false)), "zero-weights") == Severity::kInfo);
+  CHECK(said(*made(folder / "first", padded(0, 16, false)), "zero-weights") == Severity::kWarning);
+  CHECK(said(*made(folder / "layer", padded(16, 32, true)), "zero-weights") == Severity::kWarning);
+  CHECK(said(*made(folder / "most", padded(8, 32, false)), "zero-weights") == Severity::kWarning);
 }
 
 TEST_CASE("zero experts: as many zeros between the numbers of all experts are none") {

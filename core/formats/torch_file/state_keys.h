@@ -1,0 +1,30 @@
+// Keys of the mappings in a pickled state dict, as texts.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/formats/common/pickle_tree.h"
+
+namespace shw {
+
+// str(key) for the types of keys that programs use.
+std::optional<std::string> key_text(const PickleTree& tree, NodeId key);
+
+// Keys that only have names at the root; torch.distributed.checkpoint uses str() of them there.
+bool is_rare_key(const PickleTree& tree, NodeId key);
+// key_text, or repr() of a rare key.
+std::optional<std::string> root_key_text(const PickleTree& tree, NodeId key);
+
+struct MappingKey {
+  std::string text;
+  NodeKind kind;
+  bool is_superseded = false;  // the key comes again: the last value counts, as in Python
+  bool is_ambiguous = false;   // a key of another kind has this text: 1 and "1"
+};
+
+// Sets both flags of each key. `keys`: all keys of one mapping, in order.
+void mark_repeated(std::vector<MappingKey>& keys);
+
+}  // namespace shw
