@@ -152,7 +152,7 @@ TEST_CASE("what to compare with is browsed for, and comparing opens nothing") {
   }));
 }
 
-TEST_CASE("a step of the plan comes before the plan's file, and a failure is told in red") {
+TEST_CASE("a step of the plan comes before the plan's file, and a failure is reported in red") {
   auto snapshot = std::make_shared<Snapshot>(*make::demo_planned());
   auto edits = std::make_shared<PlanEdits>();
   auto edit = std::make_shared<PlanEdit>();

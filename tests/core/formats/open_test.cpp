@@ -97,7 +97,7 @@ TEST_CASE("what other programs write is recognised by its name, in a folder and 
   CHECK(by_content.error().message.find("GGML") != std::string::npos);
 }
 
-TEST_CASE("a folder of training without its model is told as that") {
+TEST_CASE("a folder of training without its model is reported as that") {
   for (const char* beside : {"trainer_state.json", "random_states_0.pkl"}) {
     CAPTURE(beside);
     TemporaryFolder folder;
@@ -122,7 +122,7 @@ TEST_CASE("a run of many steps is its newest one, whatever became of its save") 
   CHECK(error.advice.find("step_21, step_20, step_19 and 18 more") != std::string::npos);
 }
 
-TEST_CASE("an adapter next to a model is told, and is the checkpoint where it is alone") {
+TEST_CASE("an adapter next to a model is reported, and is the checkpoint where it is alone") {
   const TemporaryFolder folder;
   put_tensor(folder / "adapter_model.safetensors", "q_proj.lora_A.weight");
   auto alone = open_checkpoint(folder / "");
@@ -289,7 +289,7 @@ TEST_CASE("a file above a checkpoint of another format does not stand for it in 
   CHECK(told_of("checkpoint-5/model.safetensors").empty());
 }
 
-TEST_CASE("a pipe or a dead link with the name of a checkpoint is told as what it is") {
+TEST_CASE("a pipe or a dead link with the name of a checkpoint is reported as what it is") {
   for (const char* name : {"model.pt", "pytorch_model.bin", "model.safetensors"}) {
     CAPTURE(name);
     TemporaryFolder pipes, links;

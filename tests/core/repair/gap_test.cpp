@@ -42,7 +42,8 @@ struct Torn {
 
 }  // namespace
 
-TEST_CASE("a hole of the source next to what was mended is told as undecided and never as broken") {
+TEST_CASE(
+    "a hole of the source next to what was mended is reported as undecided and never as broken") {
   Torn torn;
   torn.repair();
   CHECK(values_of(*opened(torn.out), "exchanged") == numbers_from(0, 32));

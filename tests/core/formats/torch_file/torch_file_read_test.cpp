@@ -168,7 +168,7 @@ TEST_CASE("a tensor that is not a plain one stays in the list and leaves a check
   CHECK(opcodes.error().message.find("_rebuild_sparse_tensor") != std::string::npos);
 }
 
-TEST_CASE("a tensor whose record is gone or too short is told with the others left readable") {
+TEST_CASE("a tensor whose record is gone or too short is reported with the others left readable") {
   auto value = pickled_dict({{"a", tensor_call({})}, {"b", tensor_call({.key = "1"})}});
   for (const std::vector<ZipRecord>& records :
        {std::vector<ZipRecord>{kStorage}, {kStorage, {"m/data/1", std::string(20, '\2')}}}) {
@@ -285,7 +285,7 @@ TEST_CASE("a model next to what its training leaves is the one that its name say
   CHECK(old.error().place.file == "pytorch_model.bin");
 }
 
-TEST_CASE("the only file of a folder is told as what it is, and not as several") {
+TEST_CASE("the only file of a folder is reported as what it is, and not as several") {
   auto message_of = [](const char* name, const std::string& bytes) {
     auto opened = open_checkpoint(memory_directory("ckpt", {{name, to_bytes(bytes)}}));
     REQUIRE_FALSE(opened.has_value());
@@ -307,7 +307,7 @@ TEST_CASE("the only file of a folder is told as what it is, and not as several")
   says(message_of("model.safetensors", R"({"error":"Repository not found"})"), "JSON");
 }
 
-TEST_CASE("an archive of torch.save that is not a state dict is told as what it holds") {
+TEST_CASE("an archive of torch.save that is not a state dict is reported as what it holds") {
   auto message_of = [](const std::string& pickle, std::vector<ZipRecord> more = {}) {
     auto opened = open_model(state_dict_file(pickle, std::move(more)));
     REQUIRE_FALSE(opened.has_value());
@@ -323,7 +323,7 @@ TEST_CASE("an archive of torch.save that is not a state dict is told as what it 
           "object of mymodel.Net");
 }
 
-TEST_CASE("what a program put into a file is told as what it is") {
+TEST_CASE("what a program put into a file is reported as what it is") {
   auto severity = [](const std::string& value) {
     auto opened = open_model(state_dict_file(pickled_dict({{"x", value}})));
     REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
@@ -384,7 +384,7 @@ TEST_CASE("a file in a form that torch.load does not open is damaged") {
 }
 
 // torch 2.6 and 2.15 save such a tensor, and stop at it when they load.
-TEST_CASE("a tensor that torch saves and cannot make again is told, and read all the same") {
+TEST_CASE("a tensor that torch saves and cannot make again is reported, and read all the same") {
   auto file_with = [](bool requires_grad, bool is_parameter) {
     TensorText text{
         "torch.storage\nUntypedStorage\n", 4, 0, {4}, {1}, "torch._utils\n_rebuild_tensor_v3\n",
@@ -413,7 +413,7 @@ TEST_CASE("a tensor that torch saves and cannot make again is told, and read all
 }
 
 // torch 2.6 and 2.15: "don't know how to restore data location", "Invalid device string".
-TEST_CASE("a device that torch does not know is told, and one that a package adds is named") {
+TEST_CASE("a device that torch does not know is reported, and one that a package adds is named") {
   auto findings_on = [](const std::string& device) {
     std::string call = tensor_call({});
     const std::string cpu = pickled_text("cpu");
@@ -443,7 +443,7 @@ TEST_CASE("a device that torch does not know is told, and one that a package add
   CHECK(of_package[0].severity == Severity::kInfo);
 }
 
-TEST_CASE("a record that somebody compressed is told with what mends it, in a conversion too") {
+TEST_CASE("a record that somebody compressed is reported with what mends it, in a conversion too") {
   auto opened = open_model(state_dict_file(pickled_dict({{"w", tensor_call({})}}),
                                            {{"m/data/0", std::string(24, '\1'), true}}));
   REQUIRE_MESSAGE(opened.has_value(), opened.error().message);

@@ -67,7 +67,7 @@ TEST_CASE("the files that an index names are one checkpoint, and what is next to
   CHECK(findings_of(*checkpoint).empty());
 }
 
-TEST_CASE("what an index of torch.save files promises and is not there is told") {
+TEST_CASE("what an index of torch.save files promises and is not there is reported") {
   Files gone = two_files(right_index());
   gone.erase(gone.begin() + 1);
   auto one = opened(gone);
@@ -97,7 +97,7 @@ TEST_CASE("a file of several that cannot be read is a finding, and the others ar
   CHECK_FALSE(open_checkpoint(memory_directory("hf", files)).has_value());
 }
 
-TEST_CASE("a tensor that is in two of the files is told") {
+TEST_CASE("a tensor that is in two of the files is reported") {
   Files files = two_files(right_index());
   files[1].second =
       to_bytes(state_dict_file(pickled_dict({{"b", tensor_call({})}, {"a", tensor_call({})}}),
@@ -153,7 +153,7 @@ TEST_CASE("an index that names keys of an optimizer means all that is below them
   CHECK(says(findings_of(*with("1")), Severity::kError, "places 1 tensor in files that do not"));
 }
 
-TEST_CASE("an index that cannot be used is told, and the parts next to it are read") {
+TEST_CASE("an index that cannot be used is reported, and the parts next to it are read") {
   for (const char* broken : {"", "{\"weight_map\":", "[]", "{\"weight_map\":{}}"}) {
     CAPTURE(broken);
     auto checkpoint = opened(two_files(broken));

@@ -123,7 +123,7 @@ TEST_CASE("every known order of blocks is named, and its repair gives the refere
   }
 }
 
-TEST_CASE("orders of blocks are told and mended next to an earlier step of the training") {
+TEST_CASE("orders of blocks are reported and mended next to an earlier step of the training") {
   std::mt19937 dice(31);
   std::normal_distribution<double> normal(0, 1000);
   for (const AgainstCase& one : known_orders()) {

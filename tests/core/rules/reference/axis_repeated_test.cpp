@@ -5,7 +5,8 @@
 
 using namespace shw;
 
-TEST_CASE("repeated: copies of a buffer after one another are told, and trimmed by a reference") {
+TEST_CASE(
+    "repeated: copies of a buffer after one another are reported, and trimmed by a reference") {
   auto buffers = [](std::int64_t copies) {
     std::vector<MadeTensor> tensors;
     for (std::int64_t buffer : {0, 1}) {

@@ -147,7 +147,7 @@ TEST_CASE("the router of an architecture without a table has a row for each expe
   CHECK(rules_above_info(beside_keys(weights, keys)) == std::vector<std::string>{"config-shape"});
 }
 
-TEST_CASE("a head that is not tied and not there is told, and one that may be is not") {
+TEST_CASE("a head that is not tied and not there is reported, and one that may be is not") {
   ConfigWeights weights = llama_weights();
   weights.shapes.erase("lm_head.weight");
   const Finding finding = only_one(beside_keys(weights, {}), "config-count", Severity::kWarning);
@@ -244,7 +244,7 @@ TEST_CASE("config: an architecture that is not known is checked by the names tha
   CHECK(finding_of_side_file(beside_keys(wide, unknown)).empty());
 }
 
-TEST_CASE("config: rows of one rank of a padded vocabulary are told as one part") {
+TEST_CASE("config: rows of one rank of a padded vocabulary are reported as one part") {
   ConfigWeights weights = llama_weights();
   weights.shapes["model.embed_tokens.weight"] = {16, 8};
   weights.shapes["lm_head.weight"] = {16, 8};
@@ -304,7 +304,7 @@ TEST_CASE("config: stacked experts with exchanged axes are recognised by the hid
     CHECK_MESSAGE(told->rule != "config-shape", told->cause);
 }
 
-TEST_CASE("config: a matrix of a known architecture that fits transposed is told as that") {
+TEST_CASE("config: a matrix of a known architecture that fits transposed is reported as that") {
   ConfigWeights weights = llama_weights();
   weights.shapes["model.layers.1.mlp.up_proj.weight"] = {8, 10};
   const CheckReport report = beside_keys(weights, {});

@@ -69,7 +69,7 @@ TEST_CASE("what a checkpoint shows alone it shows next to one that was saved wro
   }
 }
 
-TEST_CASE("shapes that the reference is in doubt of itself are told as not checked") {
+TEST_CASE("shapes that the reference is in doubt of itself are reported as not checked") {
   fs::path folder = fs::path(SHW_TEST_DATA) / "torch-2.14" / "s1_placement_not_transposed";
   CheckReport beside = looked_at(opened_case(folder), opened_case(folder));
   CHECK(std::any_of(beside.unjudged.begin(), beside.unjudged.end(), [](const Unjudged& one) {
@@ -98,7 +98,7 @@ TEST_CASE("what was mended is sound next to the broken one that it was made of")
   }
 }
 
-TEST_CASE("tensors that a damaged reference cannot be asked about are told as not checked") {
+TEST_CASE("tensors that a damaged reference cannot be asked about are reported as not checked") {
   fs::path sound = fs::path(SHW_TEST_DATA) / "torch-2.14" / "healthy_grid";
   TemporaryFolder temporary;
   fs::copy(sound / "ckpt", temporary / "ckpt");

@@ -197,7 +197,7 @@ TEST_CASE("of an embedding that is padded only the rows at its end are read") {
   CHECK(bytes < kWords * 64 * 4 / 4);
 }
 
-TEST_CASE("a worker that is stopped next to a reference ends the others who are told of it") {
+TEST_CASE("a worker that is stopped next to a reference ends the others who are reported of it") {
   OnDisk disk;
   make_mixed_up(disk);
   disk.write();
