@@ -4,9 +4,11 @@
 #include <set>
 
 #include "core/facts/names/architectures.h"
+#include "core/rules/on_fixtures.h"
 #include "core/rules/reference/config_folder.h"
 
 using namespace shw;
+using namespace shw::test;
 
 TEST_CASE("architectures: the names of a class are those that transformers saves") {
   const auto llama = architecture_named("LlamaForCausalLM");
@@ -155,15 +157,6 @@ CheckReport checked_class(const ConfigWeights& weights, const char* is_tied = "t
   return beside_config(weights, fmt::format(R"({{"model_type": "gemma3", "architectures": ["{}"],
                                                 "tie_word_embeddings": {}}})",
                                             kRenaming, is_tied));
-}
-
-std::vector<std::string> rules_above_info(const CheckReport& report) {
-  std::vector<std::string> rules;
-  for (const Finding& finding : report.findings) {
-    if (finding.severity == Severity::kInfo) continue;
-    rules.push_back(finding.rule);
-  }
-  return rules;
 }
 
 }  // namespace
