@@ -1,4 +1,5 @@
 // Names with a wrapper's parts in them: alone, beside a reference, beside a spec.
+#include "core/formats/torch_file/torch_file_support.h"
 #include "core/repair/plan/plan.h"
 #include "core/rules/names/named_tensors.h"
 
@@ -246,4 +247,29 @@ TEST_CASE("wrapped names: FSDP's rows of whole modules get no other name") {
   const CheckReport report = checked_tensors(tensors);
   CHECK(find(report, "flat-shard") != nullptr);
   CHECK(find(report, "wrapped-names") == nullptr);
+}
+
+TEST_CASE("wrapped names: a prefix in a torch.save file is an info where no config is beside it") {
+  const auto compiled = [](const std::string& prefix) {
+    return state_dict_file(pickled_dict({{prefix + "wte.weight", tensor_call({})},
+                                         {prefix + "lm_head.weight", tensor_call({})}}),
+                           {{"m/data/0", std::string(24, '\1')}});
+  };
+  for (const char* prefix : {"_orig_mod.", "module.", "model._orig_mod."}) {
+    CAPTURE(prefix);
+    const Bytes file = to_bytes(compiled(prefix));
+    auto alone = open_checkpoint(memory_directory("made", {{"ckpt.pt", file}}));
+    REQUIRE_MESSAGE(alone.has_value(), alone.error().message);
+    const CheckReport report = looked(**alone, {});
+    const Finding* finding = find(report, "wrapped-names");
+    REQUIRE(finding != nullptr);
+    CHECK(finding->severity == Severity::kInfo);
+    CHECK(finding->cause.find("--strip wrappers") != std::string::npos);
+    auto beside = open_checkpoint(memory_directory(
+        "made", {{"ckpt.pt", file}, {"config.json", bytes_from(kLlamaConfig)}}));
+    REQUIRE_MESSAGE(beside.has_value(), beside.error().message);
+    const CheckReport with_config = looked(**beside, {});
+    REQUIRE(find(with_config, "wrapped-names") != nullptr);
+    CHECK(find(with_config, "wrapped-names")->severity == Severity::kWarning);
+  }
 }
