@@ -181,6 +181,29 @@ TEST_CASE("several torch.save files: entries of names that none shares are one c
   for (const Finding& finding : report->findings) CHECK(finding.severity == Severity::kInfo);
 }
 
+TEST_CASE("several torch.save files: of saves of two files each the last save is opened") {
+  std::vector<std::pair<std::string, Bytes>> files = {
+      {"model_000900.pt", six_floats({"a"})}, {"optim_000900_rank0.pt", six_floats({"m"})},
+      {"model_001000.pt", six_floats({"a"})}, {"optim_001000_rank0.pt", six_floats({"m"})}};
+  auto opened = open_checkpoint(memory_directory("ckpt", files));
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  CHECK(names_of(**opened) == "a m |");
+  CHECK((*opened)->files().size() == 2);
+  CHECK(causes_in(**opened).find("model_001000.pt and optim_001000_rank0.pt") !=
+        std::string::npos);
+  // Of one name with other tensors, or with a number of parts: no saves of one run.
+  files[0].second = six_floats({"b"});
+  auto others = open_checkpoint(memory_directory("ckpt", files));
+  REQUIRE_MESSAGE(others.has_value(), others.error().message);
+  CHECK((*others)->files().size() == 4);
+  auto parts = open_checkpoint(memory_directory("ckpt", {{"rank1_a.pt", six_floats({"a"})},
+                                                         {"rank1_b.pt", six_floats({"m"})},
+                                                         {"rank2_a.pt", six_floats({"a"})},
+                                                         {"rank2_b.pt", six_floats({"m"})}}));
+  REQUIRE_MESSAGE(parts.has_value(), parts.error().message);
+  CHECK((*parts)->files().size() == 4);
+}
+
 TEST_CASE("several torch.save files: of steps the last one is opened and the others are said") {
   auto opened = open_checkpoint(memory_directory("ckpt", {{"epoch_2.pth", six_floats({"a"})},
                                                           {"epoch_10.pth", six_floats({"a"})},
