@@ -315,8 +315,7 @@ class SideFileChecks {
     const bool has_an_end = begin == Begins::kAsArchive ||
                             (file.is_model ? file.path.ends_with(".safetensors") : file.size == 0);
     const bool is_no_pickle = begin == Begins::kAsNoPickle && !file.is_model;
-    if (!opened &&
-        (is_no_pickle || (opened.error().kind == ErrorKind::kDamaged && has_an_end)))
+    if (!opened && (is_no_pickle || (opened.error().kind == ErrorKind::kDamaged && has_an_end)))
       out_.findings.push_back(damaged_side_file(file, opened.error()));
     else if (file.is_optimizer && (!opened || depth_ != Depth::kData))
       unread_.push_back(file.path);

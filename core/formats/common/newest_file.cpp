@@ -119,9 +119,9 @@ std::vector<std::vector<std::string>> saves_by_name(const std::vector<std::strin
   std::size_t count = 0;
   for (const auto& [step, files] : saves) {
     const auto& last = saves.rbegin()->second;
-    const bool is_alike = std::equal(
-        files.begin(), files.end(), last.begin(), last.end(),
-        [](const auto& file, const auto& other) { return file.first == other.first; });
+    const bool is_alike =
+        std::equal(files.begin(), files.end(), last.begin(), last.end(),
+                   [](const auto& file, const auto& other) { return file.first == other.first; });
     if (!is_alike || files.size() < 2) return {};
     out.emplace_back();
     for (const auto& [around, path] : files) out.back().push_back(path);
@@ -158,9 +158,10 @@ Finding newest_file_finding(const std::vector<std::string>& opened,
       opened.size() > 1
           ? "the last save by their names"
           : fmt::format("the last one by its name of {} files of one model", aside.size() + 1);
-  Finding finding = read_note(opened.front(), fmt::format("Opened {}, {}. Not looked at: {}. A path "
-                                                          "to one of them opens that one.",
-                                                          some_of(opened), which, some_of(aside)));
+  Finding finding =
+      read_note(opened.front(), fmt::format("Opened {}, {}. Not looked at: {}. A path "
+                                            "to one of them opens that one.",
+                                            some_of(opened), which, some_of(aside)));
   finding.evidence = {{"opened", static_cast<std::int64_t>(opened.size())},
                       {"left_aside", static_cast<std::int64_t>(aside.size())}};
   finding.subjects = std::move(aside);

@@ -14,8 +14,8 @@ namespace shw {
 std::optional<std::string> newest_by_name(const std::vector<std::string>& paths);
 
 // The files of each save where several steps of several files lie together: "model_100.pt" and
-// "optim_100_rank0.pt", "model_200.pt" and "optim_200_rank0.pt". Oldest first; files of one name but
-// for the step are at one place in each. Empty if the names do not tell.
+// "optim_100_rank0.pt", "model_200.pt" and "optim_200_rank0.pt". Oldest first; files of one name
+// but for the step are at one place in each. Empty if the names do not tell.
 std::vector<std::vector<std::string>> saves_by_name(const std::vector<std::string>& paths);
 
 Finding newest_file_finding(const std::vector<std::string>& opened, std::vector<std::string> aside);

@@ -51,8 +51,8 @@ bool has_file(const Facts& facts, const char* name) {
 }
 
 // True for files that others load by the model's names: beside a model config, or weights only in a
-// format of exchange. A torch.save file (never rewritten) is loaded by the program that wrote it, so
-// only a spec or a reference shows that other names are expected.
+// format of exchange. A torch.save file (never rewritten) is loaded by the program that wrote it,
+// so only a spec or a reference shows that other names are expected.
 bool is_loaded_by_names(const Facts& facts) {
   if (has_file(facts, kConfigFile)) return true;
   if (!facts.states->empty()) return false;

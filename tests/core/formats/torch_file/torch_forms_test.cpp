@@ -157,8 +157,8 @@ TEST_CASE("tensor subclass: a sparse tensor of an unknown layout or without part
        {"ctorch._utils\n_rebuild_sparse_tensor\n(ctorch.serialization\n_get_layout\n(U\5torchtRNtR",
         "ctorch._utils\n_rebuild_sparse_tensor\n(NtR", "ctorch._utils\n_rebuild_nested_tensor\n)R",
         "ctorch._utils\n_rebuild_qtensor\n(NNNN)NNtR"}) {
-    auto opened = open_model(
-        state_dict_file(pickled_dict({{"w", call}, {"b", tensor_call({})}}), {kSix}));
+    auto opened =
+        open_model(state_dict_file(pickled_dict({{"w", call}, {"b", tensor_call({})}}), {kSix}));
     REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
     CHECK(names_of(**opened) == "b | w");
   }
@@ -188,15 +188,15 @@ TEST_CASE("several torch.save files: entries of names that none shares are one c
 }
 
 TEST_CASE("several torch.save files: of saves of two files each the last save is opened") {
-  std::vector<std::pair<std::string, Bytes>> files = {
-      {"model_000900.pt", six_floats({"a"})}, {"optim_000900_rank0.pt", six_floats({"m"})},
-      {"model_001000.pt", six_floats({"a"})}, {"optim_001000_rank0.pt", six_floats({"m"})}};
+  std::vector<std::pair<std::string, Bytes>> files = {{"model_000900.pt", six_floats({"a"})},
+                                                      {"optim_000900_rank0.pt", six_floats({"m"})},
+                                                      {"model_001000.pt", six_floats({"a"})},
+                                                      {"optim_001000_rank0.pt", six_floats({"m"})}};
   auto opened = open_checkpoint(memory_directory("ckpt", files));
   REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
   CHECK(names_of(**opened) == "a m |");
   CHECK(opened_files(**opened) == 2);
-  CHECK(causes_in(**opened).find("model_001000.pt and optim_001000_rank0.pt") !=
-        std::string::npos);
+  CHECK(causes_in(**opened).find("model_001000.pt and optim_001000_rank0.pt") != std::string::npos);
   // Of one name with other tensors, or with a number of parts: no saves of one run.
   files[0].second = six_floats({"b"});
   auto others = open_checkpoint(memory_directory("ckpt", files));

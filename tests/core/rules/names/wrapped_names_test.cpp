@@ -265,8 +265,8 @@ TEST_CASE("wrapped names: a prefix in a torch.save file is an info where no conf
     REQUIRE(finding != nullptr);
     CHECK(finding->severity == Severity::kInfo);
     CHECK(finding->cause.find("--strip wrappers") != std::string::npos);
-    auto beside = open_checkpoint(memory_directory(
-        "made", {{"ckpt.pt", file}, {"config.json", bytes_from(kLlamaConfig)}}));
+    auto beside = open_checkpoint(
+        memory_directory("made", {{"ckpt.pt", file}, {"config.json", bytes_from(kLlamaConfig)}}));
     REQUIRE_MESSAGE(beside.has_value(), beside.error().message);
     const CheckReport with_config = looked(**beside, {});
     REQUIRE(find(with_config, "wrapped-names") != nullptr);
