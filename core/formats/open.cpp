@@ -253,7 +253,14 @@ OpenedCheckpoint open_step_or_parts(const std::shared_ptr<const Directory>& arou
   }
   if (!chosen) return std::shared_ptr<const Checkpoint>();
   auto opened = open_checkpoint(inside, progress, rows);
-  if (!opened) return step_error(std::move(opened).error(), *chosen);
+  if (!opened) {
+    // A package of another library has files with suffixes of torch in its folders.
+    const UnreadFormat* other = unread_format_of(entries);
+    if (other != nullptr && other->is_never_torch)
+      return fail(ErrorKind::kUnsupported, words_of_unread(*other), {around->name()},
+                  std::string(other->advice));
+    return step_error(std::move(opened).error(), *chosen);
+  }
   return CheckpointBuilder::with_finding(**opened, chosen_step_finding(*chosen));
 }
 

@@ -87,7 +87,7 @@ constexpr auto kUnreadFormats =
          },
          "coremltools.models.MLModel reads it. Its constants have no names of the model: open the "
          "checkpoint from which it was converted.",
-         true},
+         true, true},
         {"a model of ncnn or MNN",
          [](std::string_view, std::string_view name) { return ends_with_one_of(name, kOfMobiles); },
          "Its weights are fused and laid out for mobile devices: open the checkpoint from which it "

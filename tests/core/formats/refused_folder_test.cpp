@@ -24,6 +24,7 @@ Bytes small_model() {
 
 TEST_CASE("refused folder: formats that are not read are refused by their name") {
   const std::pair<const char*, const char*> cases[] = {
+      {"Data/com.apple.CoreML/weights/weight.bin", "Core ML"},
       {"net.mlmodel", "Core ML"},
       {"model.ncnn.bin", "ncnn"},
       {"openvino_model.bin", "OpenVINO"},
