@@ -75,8 +75,8 @@ std::vector<std::string> stems_of(const std::vector<std::string>& paths) {
   return stems;
 }
 
-// "lora.safetensors" beside "lora-000001.safetensors": the end of a training has no number. nullopt
-// if several files have none, or if another one's name does not begin with this one's.
+// "lora.safetensors" next to "lora-000001.safetensors": the end of a training has no number.
+// nullopt if several files have none, or if another one's name does not begin with this one's.
 std::optional<std::string> unnumbered_end(const std::vector<std::string>& paths,
                                           const std::vector<std::string>& stems) {
   std::optional<std::size_t> end;
@@ -159,9 +159,9 @@ Finding newest_file_finding(const std::vector<std::string>& opened,
           ? "the last save by their names"
           : fmt::format("the last one by its name of {} files of one model", aside.size() + 1);
   Finding finding =
-      read_note(opened.front(), fmt::format("Opened {}, {}. Not looked at: {}. A path "
-                                            "to one of them opens that one.",
-                                            some_of(opened), which, some_of(aside)));
+      read_note(opened.front(),
+                fmt::format("Opened {}, {}. Not opened: {}. A path to one of them opens that one.",
+                            some_of(opened), which, some_of(aside)));
   finding.evidence = {{"opened", static_cast<std::int64_t>(opened.size())},
                       {"left_aside", static_cast<std::int64_t>(aside.size())}};
   finding.subjects = std::move(aside);

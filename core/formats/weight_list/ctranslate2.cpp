@@ -19,7 +19,7 @@ constexpr auto kDtypes = std::to_array<Dtype>({Dtype::kFloat32, Dtype::kInt8, Dt
                                                Dtype::kInt32, Dtype::kFloat16, Dtype::kBfloat16});
 
 // A text with its length before and a zero at its end.
-std::string take_name(FileCursor& cursor) {
+std::string claim_name(FileCursor& cursor) {
   std::string name = cursor.text_of(cursor.take<std::uint16_t>(), kMostName);
   if (!cursor.ok()) return name;
   if (name.empty() || name.back() != '\0')
@@ -31,7 +31,7 @@ std::string take_name(FileCursor& cursor) {
 
 ListedWeight take_array(FileCursor& cursor) {
   ListedWeight array;
-  array.name = take_name(cursor);
+  array.name = claim_name(cursor);
   const auto rank = cursor.take<std::uint8_t>();
   for (unsigned i = 0; i < rank && cursor.ok(); ++i)
     array.sizes.push_back(cursor.take<std::uint32_t>());
@@ -67,7 +67,7 @@ Result<WeightList> read_ctranslate2(const ByteSource& source) {
                 fmt::format("is of CTranslate2's form {}, and {} to {} are read", version,
                             kOldestVersion, kNewestVersion),
                 {source.name(), 0});
-  (void)take_name(cursor);             // the class of the model
+  (void)claim_name(cursor);            // the class of the model
   (void)cursor.take<std::uint32_t>();  // its revision
   const auto count = cursor.take<std::uint32_t>();
   if (count > kMostArrays) cursor.stop(ErrorKind::kDamaged, "too many arrays are listed");
@@ -76,8 +76,8 @@ Result<WeightList> read_ctranslate2(const ByteSource& source) {
     list.arrays.push_back(take_array(cursor));
   const auto aliases = cursor.take<std::uint32_t>();
   for (std::uint32_t i = 0; i < aliases && cursor.ok(); ++i) {
-    std::string alias = take_name(cursor);
-    list.aliases.emplace_back(std::move(alias), take_name(cursor));
+    std::string alias = claim_name(cursor);
+    list.aliases.emplace_back(std::move(alias), claim_name(cursor));
   }
   if (!cursor.ok()) return cursor.error();
   return list;

@@ -89,8 +89,8 @@ class WeightListOpening {
     }
     if (!repeated_.empty()) {
       std::string cause = fmt::format(
-          "{} in {} lie there more than once: MindSpore cuts an array of more than 512 "
-          "MB into slices. Only the first was looked at.",
+          "{} in {} are there more than once: MindSpore cuts an array of more than 512 MB into "
+          "slices. Only the first was checked.",
           some_of(repeated_), path_);
       builder_.add_finding(not_examined_finding(std::move(repeated_), std::move(cause)));
     }

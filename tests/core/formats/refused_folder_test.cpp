@@ -1,4 +1,4 @@
-// Folders of formats that are not read, and folders whose checkpoints lie below.
+// Folders of formats that are not read, and folders whose checkpoints are below.
 #include "core/formats/refused_folder.h"
 
 #include <doctest/doctest.h>
@@ -43,7 +43,7 @@ TEST_CASE("refused folder: formats that are not read are refused by their name")
     CHECK(opened.error().kind == ErrorKind::kUnsupported);
     CHECK(opened.error().message.find(name) != std::string::npos);
     CHECK_FALSE(opened.error().advice.empty());
-    // A checkpoint beside it opens all the same.
+    // A checkpoint next to it opens all the same.
     auto beside = open_checkpoint(memory_directory(
         "ckpt", {{file, to_bytes(std::string(64, '\5'))}, {"weights.pt", small_model()}}));
     CHECK(beside.has_value());
