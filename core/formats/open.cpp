@@ -101,9 +101,15 @@ OpenedCheckpoint refuse(const std::shared_ptr<const Directory>& around,
   // The error of the only candidate file is more helpful.
   if (const OnlyFile only = only_file(entries, rows);
       only.row != nullptr &&
-      (other == nullptr || (other->is_adjacent_file && other->matches(only.path, only.path))))
+      (other == nullptr ||
+       (other->is_adjacent_file && !other->is_never_torch && other->matches(only.path, only.path))))
     return open_only(around, only, progress);
   if (other != nullptr) return unsupported(words_of_unread(*other), other->advice);
+  // Files such as "combined.pt" are models only by their suffix.
+  if (const auto likely = folders_with_checkpoints(entries, rows); !likely.empty())
+    return unsupported(fmt::format("holds no checkpoint itself: files that may be models are in {}",
+                                   some_of(likely)),
+                       advice_on_folders(directory, entries, likely, rows));
   if (entries.empty())
     return unsupported("holds no files: there is no checkpoint here",
                        "Folders in it that are links, or that may not be read, were not entered: "
@@ -253,6 +259,11 @@ OpenedCheckpoint open_step_or_parts(const std::shared_ptr<const Directory>& arou
   if (!chosen) return std::shared_ptr<const Checkpoint>();
   auto opened = open_checkpoint(inside, progress, rows);
   if (!opened) {
+    // A package of another library has files with suffixes of torch in its folders.
+    const UnreadFormat* other = unread_format_of(entries);
+    if (other != nullptr && other->is_never_torch)
+      return fail(ErrorKind::kUnsupported, words_of_unread(*other), {around->name()},
+                  std::string(other->advice));
     const std::string run = is_step_folder ? around->name() : std::string();
     return step_error(std::move(opened).error(), *chosen, run);
   }
@@ -416,6 +427,23 @@ OpenedCheckpoint open_checkpoint(const std::string& path, Progress* progress,
 
 namespace {
 
+// Opens a file by the row of its name. Where other formats have such names too ("model.bin") and
+// the row does not recognise the contents, a row without names of its own may.
+OpenedCheckpoint open_alone(const FormatRow& row, const std::shared_ptr<const Directory>& around,
+                            const std::string& name, Rows rows, Progress* progress) {
+  auto alone = std::make_shared<OneFile>(around, name);
+  if (!row.names_are_common || row.recognises == nullptr) return row.open(alone, progress);
+  const DirectoryContents look(*alone);
+  SHW_TRY(bool is_own, row.recognises(look));
+  for (const FormatRow& other : rows) {
+    if (is_own || other.recognises == nullptr || other.named != nullptr) continue;
+    if (!other.names_are_common) continue;
+    SHW_TRY(bool recognised, other.recognises(look));
+    if (recognised) return other.open(alone, progress);
+  }
+  return row.open(alone, progress);
+}
+
 OpenedCheckpoint open_named_file(const std::shared_ptr<const Directory>& around,
                                  const std::string& parent, const std::string& name,
                                  const std::string& path, Progress* progress,
@@ -426,8 +454,7 @@ OpenedCheckpoint open_named_file(const std::shared_ptr<const Directory>& around,
     if (named == NamedFile::kCheckpoint && name.ends_with(kIndexSuffix))
       return open_by_index(row, std::make_shared<AroundIndex>(around, name), rows, progress);
     if (named == NamedFile::kCheckpoint) return open_checkpoint(around, progress, rows);
-    if (named == NamedFile::kAlone)
-      return row.open(std::make_shared<OneFile>(around, name), progress);
+    if (named == NamedFile::kAlone) return open_alone(row, around, name, rows, progress);
     if (named == NamedFile::kPart)
       return fail(ErrorKind::kUnsupported,
                   fmt::format("is one data file of a checkpoint: what it holds is in {}", row.sign),

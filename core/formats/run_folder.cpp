@@ -59,6 +59,12 @@ TopFolders top_folders(std::span<const Entry> entries, std::span<const FormatRow
   }
   for (const std::string& folder : folders_with_checkpoints(entries, rows))
     top.checkpoints.emplace(top_of(folder));
+  // Levanter and T5X keep an array of zarr in a folder of each step, and no index of them.
+  for (const Entry& entry : entries) {
+    const bool is_array = entry.path.ends_with("/.zarray") || entry.path.ends_with("/zarr.json");
+    const bool is_below = std::count(entry.path.begin(), entry.path.end(), '/') > 1;
+    if (is_array && is_below) top.checkpoints.emplace(top_of(entry.path));
+  }
   const NotWhole broken = not_whole_below(entries, rows);
   for (const std::string& folder : broken.unfinished) top.checkpoints.emplace(top_of(folder));
   return top;

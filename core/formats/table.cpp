@@ -21,6 +21,7 @@
 #include "core/formats/torch_file/bare_pickle.h"
 #include "core/formats/torch_file/torch_file_table.h"
 #include "core/formats/torch_file/torch_zip.h"
+#include "core/formats/weight_list/weight_list_table.h"
 
 namespace shw {
 
@@ -48,6 +49,8 @@ std::span<const FormatRow> formats() {
                                    kOrbaxRow,
                                    kFlaxRow,
                                    kNpzRow,
+                                   kCtranslate2Row,
+                                   kMindsporeRow,
                                    kTorchZipRow,
                                    kBarePickleRow};
   return kRows;

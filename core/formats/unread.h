@@ -14,6 +14,8 @@ struct UnreadFormat {
   // If true, a torch.save file in the same folder is still a checkpoint, or this file itself is
   // one.
   bool is_adjacent_file = false;
+  // If true, no file with such a name is a torch.save file, whatever its suffix: "model.ncnn.bin".
+  bool is_never_torch = false;
 };
 // Ordered: the first match determines the name.
 std::span<const UnreadFormat> unread_formats();

@@ -16,6 +16,7 @@
 #include "core/formats/common/python_json.h"
 #include "core/formats/common/top_file.h"
 #include "core/formats/common/trainer_names.h"
+#include "core/formats/folder_kind.h"
 #include "core/formats/one_file.h"
 #include "core/formats/open.h"
 #include "core/io/read_whole.h"
@@ -31,6 +32,7 @@ struct SideFile {
   std::string path;
   bool is_optimizer = false;
   bool is_of_rank = false;  // a rank's part of an optimizer: reported only if damaged
+  bool is_model = false;    // weights that were not opened: an older step, another component
   std::uint64_t size = 0;
 };
 
@@ -39,11 +41,16 @@ std::vector<SideFile> side_files_of(const Checkpoint& checkpoint) {
   for (const FileRow& file : checkpoint.files()) {
     const TrainerFile kind = trainer_file(file.path);
     const bool is_of_rank = is_optimizer_of_rank(file.path);
+    const bool is_model =
+        kind == TrainerFile::kNone && !is_of_rank && is_file_of_checkpoint(file.path);
     if (file.referenced || !file.safe || file.kind != EntryKind::kFile || !is_at_top(file.path) ||
-        (kind == TrainerFile::kNone && !is_of_rank))
+        (kind == TrainerFile::kNone && !is_of_rank && !is_model))
       continue;
-    files.push_back({file.path, kind == TrainerFile::kOptimizer, is_of_rank, file.size});
+    files.push_back({file.path, kind == TrainerFile::kOptimizer, is_of_rank, is_model, file.size});
   }
+  // Of many files the ones that a resumed run reads are opened first.
+  std::stable_partition(files.begin(), files.end(),
+                        [](const SideFile& file) { return !file.is_model; });
   return files;
 }
 
@@ -63,6 +70,18 @@ Begins begin_of(const Directory& directory, const std::string& path) {
   return is_none ? Begins::kAsNoPickle : Begins::kOtherwise;
 }
 
+// True if an item ends beyond the end of its file: the file was cut off.
+bool lies_beyond_its_file(const Checkpoint& checkpoint) {
+  for (ChunkId chunk : checkpoint.chunks()) {
+    const auto place = checkpoint.item(chunk);
+    if (!place || place->file == FileId::kNone || place->offset < 0 || place->length < 0) continue;
+    const std::uint64_t size = checkpoint.file(place->file).size;
+    const auto offset = static_cast<std::uint64_t>(place->offset);
+    if (offset > size || static_cast<std::uint64_t>(place->length) > size - offset) return true;
+  }
+  return false;
+}
+
 Finding side_finding(const std::string& path, Severity severity, std::string cause) {
   Finding finding;
   finding.rule = kSideFile.id;
@@ -74,10 +93,15 @@ Finding side_finding(const std::string& path, Severity severity, std::string cau
 
 Finding damaged_side_file(const SideFile& file, const Error& error) {
   Finding finding =
-      side_finding(file.path, Severity::kError,
-                   fmt::format("{} next to the weights cannot be loaded: {}. The weights do not "
-                               "need it; a run that goes on from this folder does.",
-                               file.path, error.message));
+      file.is_model
+          ? side_finding(file.path, Severity::kWarning,
+                         fmt::format("{} cannot be loaded: {}. The tensors that were opened are in "
+                                     "other files and do not need it.",
+                                     file.path, error.message))
+          : side_finding(file.path, Severity::kError,
+                         fmt::format("{} next to the weights cannot be loaded: {}. The weights do "
+                                     "not need it; a run that goes on from this folder does.",
+                                     file.path, error.message));
   if (error.place.offset)
     finding.evidence = {{"offset", static_cast<std::int64_t>(*error.place.offset)}};
   return finding;
@@ -277,7 +301,8 @@ class SideFileChecks {
  private:
   Status look_at(const SideFile& file) {
     if (depth_ == Depth::kMetadata || opened_ == kMostOpened) {
-      if (!file.is_of_rank) (file.is_optimizer ? unread_ : others_).push_back(file.path);
+      if (!file.is_of_rank && !file.is_model)
+        (file.is_optimizer ? unread_ : others_).push_back(file.path);
       return {};
     }
     ++opened_;
@@ -287,15 +312,22 @@ class SideFileChecks {
     if (!opened && opened.error().kind == ErrorKind::kCancelled)
       return tl::unexpected<Error>(std::move(opened).error());
     const Begins begin = begin_of(*checkpoint_.directory(), file.path);
-    const bool has_an_end = file.size == 0 || begin == Begins::kAsArchive;
-    if (!opened && (begin == Begins::kAsNoPickle ||
-                    (opened.error().kind == ErrorKind::kDamaged && has_an_end)))
+    const bool has_an_end = begin == Begins::kAsArchive ||
+                            (file.is_model ? file.path.ends_with(".safetensors") : file.size == 0);
+    const bool is_no_pickle = begin == Begins::kAsNoPickle && !file.is_model;
+    if (!opened && (is_no_pickle || (opened.error().kind == ErrorKind::kDamaged && has_an_end)))
       out_.findings.push_back(damaged_side_file(file, opened.error()));
     else if (file.is_optimizer && (!opened || depth_ != Depth::kData))
       unread_.push_back(file.path);
-    if (!file.is_optimizer && !file.is_of_rank) others_.push_back(file.path);
+    if (!file.is_optimizer && !file.is_of_rank && !file.is_model) others_.push_back(file.path);
     if (!opened) return {};
     if (file.is_optimizer) return check_optimizer(file, **opened);
+    if (file.is_model) {
+      if (lies_beyond_its_file(**opened))
+        out_.findings.push_back(damaged_side_file(
+            file, {ErrorKind::kDamaged, "it ends before the tensors that its header names"}));
+      return {};
+    }
     for (const Finding& finding : (*opened)->opening_findings()) {
       if (finding.rule == kBadRecord.id && finding.severity == Severity::kError)
         out_.findings.push_back(finding_of_side_file(file, finding));

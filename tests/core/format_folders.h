@@ -43,6 +43,8 @@ inline constexpr auto kFormatFolders = std::to_array<FormatFolder>({
     {"orbax", "orbax/zarr/ckpt"},
     {"flax", "flax/flax_model.msgpack"},
     {"npz", "npz/stored.npz"},
+    {"ctranslate2", "weight_list/ctranslate2"},
+    {"mindspore", "weight_list/net.ckpt"},
     {"folders", "pickle/agent.zip"},
     {"pickle", "pickle/numpy_5.pkl"},
 });

@@ -93,7 +93,8 @@ bool is_surely_packed(const Checkpoint& c, TensorId tensor) {
   const std::string_view fqn = c.fqn(tensor);
   return (is_stored_as_float8(c.dtype(tensor)) && c.shape(tensor).size() >= 2 &&
           fqn.ends_with("weight")) ||
-         fqn.ends_with(".qweight") || fqn.ends_with(".weight_packed") || is_of_integers(c, tensor);
+         fqn.ends_with(".qweight") || fqn.ends_with(".weight_packed") ||
+         fqn.ends_with("._weight_qdata") || is_of_integers(c, tensor);
 }
 
 std::string key_in(const ConfigPart& part, Words key) {

@@ -298,7 +298,7 @@ std::optional<std::string> missing_head_of(const Checkpoint& c, const ModelConfi
   if (!made.ends_with("ForCausalLM") && !made.ends_with("LMHeadModel")) return std::nullopt;
   const std::string embedding =
       part.roots.front() + std::string(part.constraints->sizes.front().name);
-  if (!c.find(embedding) || c.find(part.heads.front())) return std::nullopt;
+  if (!c.find(embedding) || has_tensor_or_parts(c, part.heads.front())) return std::nullopt;
   return part.heads.front();
 }
 

@@ -106,6 +106,15 @@ bool follows_text_model(std::string_view fqn) {
   return contains_any(fqn, kConcurrent);
 }
 
+bool has_tensor_or_parts(const Checkpoint& checkpoint, std::string_view fqn) {
+  const std::string_view module = fqn.substr(0, fqn.rfind('.') + 1);
+  for (TensorId tensor : checkpoint.tensors()) {
+    const std::string_view other = checkpoint.fqn(tensor);
+    if (other == fqn || (!module.empty() && other.starts_with(module))) return true;
+  }
+  return false;
+}
+
 const ConfigPart& text_part_of(const ModelConfig& config) {
   for (Words name : {Words("text_config"), Words("llm_config"), Words("language_config")}) {
     const ConfigPart* part = config.find(name);

@@ -14,6 +14,10 @@ namespace shw {
 // prediction layers ("mtp.").
 bool follows_text_model(std::string_view fqn);
 
+// True if a tensor is there, or the parts of a quantised one: "lm_head.qweight" or
+// "lm_head.weight.qdata" for "lm_head.weight".
+bool has_tensor_or_parts(const Checkpoint& checkpoint, std::string_view fqn);
+
 // The config of the text model: config.json itself, or the part nested in it.
 const ConfigPart& text_part_of(const ModelConfig& config);
 

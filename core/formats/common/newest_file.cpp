@@ -4,8 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cstdint>
+#include <map>
 #include <set>
 #include <string_view>
+#include <system_error>
 
 #include "core/base/words.h"
 #include "core/formats/common/read_note.h"
@@ -87,7 +91,45 @@ std::optional<std::string> unnumbered_end(const std::vector<std::string>& paths,
   return is_end ? std::optional(paths[*end]) : std::nullopt;
 }
 
+// The first number of a stem, and the stem without it.
+struct FirstNumber {
+  std::int64_t number = 0;
+  std::string before, around;  // "model_", "model_#"
+};
+std::optional<FirstNumber> first_number(const std::string& stem) {
+  constexpr std::string_view kDigits = "0123456789";
+  const std::size_t begin = stem.find_first_of(kDigits);
+  if (begin == std::string::npos) return std::nullopt;
+  const std::size_t end = std::min(stem.find_first_not_of(kDigits, begin), stem.size());
+  FirstNumber first{0, stem.substr(0, begin), stem.substr(0, begin) + "#" + stem.substr(end)};
+  const auto read = std::from_chars(stem.data() + begin, stem.data() + end, first.number);
+  return read.ec == std::errc() ? std::optional(first) : std::nullopt;
+}
+
 }  // namespace
+
+std::vector<std::vector<std::string>> saves_by_name(const std::vector<std::string>& paths) {
+  std::map<std::int64_t, std::map<std::string, std::string>> saves;  // by step and name around it
+  for (const std::string& path : paths) {
+    auto first = first_number(path.substr(0, path.rfind('.')));
+    if (!first || has_word(first->before, kPartWords)) return {};
+    saves[first->number].emplace(std::move(first->around), path);
+  }
+  std::vector<std::vector<std::string>> out;
+  std::size_t count = 0;
+  for (const auto& [step, files] : saves) {
+    const auto& last = saves.rbegin()->second;
+    const bool is_alike =
+        std::equal(files.begin(), files.end(), last.begin(), last.end(),
+                   [](const auto& file, const auto& other) { return file.first == other.first; });
+    if (!is_alike || files.size() < 2) return {};
+    out.emplace_back();
+    for (const auto& [around, path] : files) out.back().push_back(path);
+    count += files.size();
+  }
+  if (out.size() < 2 || count != paths.size()) out.clear();
+  return out;
+}
 
 std::optional<std::string> newest_by_name(const std::vector<std::string>& paths) {
   const std::vector<std::string> stems = stems_of(paths);
@@ -110,12 +152,17 @@ std::optional<std::string> newest_by_name(const std::vector<std::string>& paths)
   return numbered;
 }
 
-Finding newest_file_finding(const std::string& newest, std::vector<std::string> aside) {
+Finding newest_file_finding(const std::vector<std::string>& opened,
+                            std::vector<std::string> aside) {
+  const std::string which =
+      opened.size() > 1
+          ? "the last save by their names"
+          : fmt::format("the last one by its name of {} files of one model", aside.size() + 1);
   Finding finding =
-      read_note(newest, fmt::format("Opened {}, the last one by its name of {} files of one model. "
-                                    "Not opened: {}. A path to one of them opens that one.",
-                                    newest, aside.size() + 1, some_of(aside)));
-  finding.evidence = {{"opened", std::int64_t{1}},
+      read_note(opened.front(),
+                fmt::format("Opened {}, {}. Not opened: {}. A path to one of them opens that one.",
+                            some_of(opened), which, some_of(aside)));
+  finding.evidence = {{"opened", static_cast<std::int64_t>(opened.size())},
                       {"left_aside", static_cast<std::int64_t>(aside.size())}};
   finding.subjects = std::move(aside);
   return finding;

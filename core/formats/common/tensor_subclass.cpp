@@ -1,6 +1,7 @@
 #include "core/formats/common/tensor_subclass.h"
 
-#include <algorithm>
+#include <span>
+#include <string_view>
 
 #include "core/formats/common/torch_item.h"
 
@@ -51,12 +52,85 @@ void gather_wrapped(const PickleTree& tree, NodeId state, const std::string& pre
   }
 }
 
+// Torch's own tensors of several parts are named as torch's methods name the parts.
+using PartNames = std::span<const std::string_view>;
+constexpr std::string_view kCoo[] = {"indices", "values", "size"};
+constexpr std::string_view kByRows[] = {"crow_indices", "col_indices", "values", "size"};
+constexpr std::string_view kByColumns[] = {"ccol_indices", "row_indices", "values", "size"};
+constexpr std::string_view kNested[] = {"values", "nested_sizes", "nested_strides",
+                                        "storage_offsets"};
+constexpr std::string_view kPerTensor[] = {"", "scale", "zero_point"};
+constexpr std::string_view kPerChannel[] = {"", "scales", "zero_points", "axis"};
+
+PartNames sparse_parts(std::string_view layout) {
+  if (layout == "torch.sparse_coo") return kCoo;
+  if (layout == "torch.sparse_csr" || layout == "torch.sparse_bsr") return kByRows;
+  if (layout == "torch.sparse_csc" || layout == "torch.sparse_bsc") return kByColumns;
+  return {};
+}
+
+// Adds the nodes that have a name: tensors, and other values apart.
+void add_parts(const PickleTree& tree, std::span<const NodeId> nodes, PartNames names,
+               TensorSubclass& out) {
+  for (std::size_t i = 0; i < names.size() && i < nodes.size(); ++i) {
+    if (names[i].empty()) continue;
+    auto& list = is_tensor_call(tree, nodes[i]) ? out.tensors : out.values;
+    list.push_back({std::string(names[i]), nodes[i]});
+  }
+}
+
+// A sparse, nested or quantised tensor of torch; without tensors for any other call.
+TensorSubclass composed_tensor(const PickleTree& tree, NodeId call) {
+  TensorSubclass found{.call = call, .type = {}, .tensors = {}};
+  const PickleGlobal* called = tree.global(tree.callable(call));
+  const auto given = tree.items(tree.arguments(call));
+  if (called == nullptr || called->module != "torch._utils") return found;
+  if (called->name == "_rebuild_sparse_tensor" && given.size() == 2) {
+    const auto layout = tree.items(tree.arguments(given[0]));
+    const auto text = layout.size() == 1 ? tree.text(layout[0]) : std::nullopt;
+    found.type = text.value_or("");
+    add_parts(tree, tree.items(given[1]), sparse_parts(found.type), found);
+  } else if (called->name == "_rebuild_nested_tensor" && given.size() == 4) {
+    found.type = "torch.nested";
+    add_parts(tree, given, kNested, found);
+  } else if (called->name == "_rebuild_qtensor" && given.size() == 7) {
+    const auto quantizer = tree.items(given[4]);
+    const PickleGlobal* scheme = quantizer.empty() ? nullptr : tree.global(quantizer[0]);
+    if (scheme == nullptr) return found;
+    found.type = "torch." + scheme->name;
+    found.tensors.push_back({"int_repr", call});
+    const bool is_per_tensor = scheme->name == "per_tensor_affine";
+    add_parts(tree, quantizer, is_per_tensor ? PartNames(kPerTensor) : PartNames(kPerChannel),
+              found);
+  }
+  return found;
+}
+
+// The dict of attributes of a jagged tensor; kAbsent for any other call.
+NodeId jagged_state(const PickleTree& tree, NodeId call) {
+  const auto given = tree.items(tree.arguments(call));
+  if (!tree.is_global(tree.callable(call), "torch._tensor", "_rebuild_from_type_v2") ||
+      given.size() < 3 ||
+      !tree.is_global(given[0], "torch.nested._internal.nested_tensor", "_rebuild_njt"))
+    return NodeId::kAbsent;
+  for (NodeId argument : tree.items(given[2])) {
+    if (tree.kind(argument) == NodeKind::kDict) return argument;
+  }
+  return NodeId::kAbsent;
+}
+
 }  // namespace
 
 TensorSubclass tensor_subclass(const PickleTree& tree, NodeId node) {
   TensorSubclass found;
   if (tree.kind(node) != NodeKind::kReduce) return found;
   found.call = inside_parameter(tree, node);
+  if (const NodeId jagged = jagged_state(tree, found.call); jagged != NodeId::kAbsent) {
+    found.type = "torch.jagged";
+    gather_wrapped(tree, jagged, "", 0, found.tensors);
+    return found;
+  }
+  if (auto composed = composed_tensor(tree, found.call); !composed.tensors.empty()) return composed;
   const NodeId state = subclass_state(tree, found.call);
   if (state == NodeId::kAbsent) return found;
   const PickleGlobal& type = *tree.global(tree.items(tree.arguments(found.call))[1]);

@@ -1,8 +1,12 @@
-// A pickled tensor subclass that wraps other tensors: torchao's int8, int4 and float8 weights, its
-// 8-bit and 4-bit optimizer states. The class is not instantiated; the wrapped tensors are read by
-// attribute.
+// A pickled tensor that consists of other tensors: torchao's int8, int4 and float8 weights, its
+// 8-bit and 4-bit optimizer states, and torch's own sparse, nested and quantised tensors. The class
+// is not instantiated; the wrapped tensors are read by attribute.
 //
 //   call  = _rebuild_from_type_v2(_rebuild_wrapper_subclass, CLASS, arguments, state)
+//         | _rebuild_from_type_v2(_rebuild_njt, NestedTensor, (state,), ...)
+//         | _rebuild_sparse_tensor(layout, (indices..., values, size [, is_coalesced]))
+//         | _rebuild_nested_tensor(buffer, sizes, strides, storage_offsets)
+//         | _rebuild_qtensor(storage, offset, size, strides, quantizer, requires_grad, hooks)
 //         | _rebuild_parameter(call, requires_grad, hooks)
 //   state = {attribute: tensor | call | value} | (None, {...})
 //
@@ -19,13 +23,16 @@
 namespace shw {
 
 struct WrappedTensor {
-  std::string name;  // "qdata", "tensor_impl.scale"
+  std::string name;  // "qdata", "tensor_impl.scale", "crow_indices"
   NodeId node = NodeId::kAbsent;
 };
 struct TensorSubclass {
   NodeId call = NodeId::kAbsent;
-  std::string type;                    // "torchao.quantization.Int8Tensor"
+  std::string type;                    // "torchao.quantization.Int8Tensor", "torch.sparse_csr"
   std::vector<WrappedTensor> tensors;  // in the order of the attributes
+  // Values without which the tensors are not the whole: the size of a sparse tensor, the scale of a
+  // quantised one.
+  std::vector<WrappedTensor> values = {};
 };
 // Has no tensors if `node` is not such a call or wraps none.
 TensorSubclass tensor_subclass(const PickleTree& tree, NodeId node);

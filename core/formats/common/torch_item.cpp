@@ -148,12 +148,20 @@ bool can_require_grad(Dtype dtype) {
   return std::find(kWhole.begin(), kWhole.end(), dtype) == kWhole.end();
 }
 
+Dtype dtype_of_int_repr(Dtype quantised) {
+  if (quantised == Dtype::kQint8) return Dtype::kInt8;
+  if (quantised == Dtype::kQuint8) return Dtype::kUint8;
+  return quantised == Dtype::kQint32 ? Dtype::kInt32 : quantised;
+}
+
 Result<PickledTensor> plain_tensor(const Reader& in, NodeId function, NodeId arguments) {
   const PickleTree& tree = in.tree;
   auto given = tree.items(arguments);
   bool v3 = is_utils(tree, function, "_rebuild_tensor_v3");
   bool v1 = is_utils(tree, function, "_rebuild_tensor");
-  if (given.size() < (v3 ? 7u : v1 ? 4u : 6u))
+  // A quantised tensor has its quantizer before the last two; what is read is its int_repr().
+  bool quantised = is_utils(tree, function, "_rebuild_qtensor");
+  if (given.size() < (v3 || quantised ? 7u : v1 ? 4u : 6u))
     return in.damaged(
         arguments,
         fmt::format("the tensor's rebuild call has {} arguments, which are too few", given.size()));
@@ -163,6 +171,7 @@ Result<PickledTensor> plain_tensor(const Reader& in, NodeId function, NodeId arg
                                   given.size()));
   PickledTensor tensor;
   SHW_CHECK(read_storage(in, given[0], v3, tensor));
+  if (quantised) tensor.dtype = dtype_of_int_repr(tensor.dtype);
   auto offset = tree.integer(given[1]);
   if (!offset || *offset < 0 || tree.kind(given[1]) != NodeKind::kInt)
     return in.damaged(given[1], "the tensor's storage offset is not a number from 0 to 2^63 - 1");
@@ -172,7 +181,7 @@ Result<PickledTensor> plain_tensor(const Reader& in, NodeId function, NodeId arg
   if (tensor.sizes.size() != tensor.strides.size())
     return in.damaged(arguments, fmt::format("the tensor has {} sizes but {} strides",
                                              tensor.sizes.size(), tensor.strides.size()));
-  if (given.size() > 4) SHW_CHECK(read_requires_grad(in, given[4], tensor));
+  if (given.size() > 4) SHW_CHECK(read_requires_grad(in, given[quantised ? 5 : 4], tensor));
   if (v3) {
     const PickleGlobal* dtype = tree.global(given[6]);
     auto known =
@@ -188,7 +197,7 @@ Result<PickledTensor> plain_tensor(const Reader& in, NodeId function, NodeId arg
                                             name(tensor.dtype)));
   tensor.stops_torch = v3 && tensor.requires_grad;
   std::size_t flags = v3 ? 7 : 6;
-  if (!v1 && given.size() > flags) SHW_CHECK(read_flags(in, given[flags], tensor));
+  if (!v1 && !quantised && given.size() > flags) SHW_CHECK(read_flags(in, given[flags], tensor));
   return tensor;
 }
 
@@ -219,7 +228,8 @@ Result<PickledTensor> rebuild(const Reader& in, NodeId function, NodeId argument
   auto given = tree.items(arguments);
   if (wrappers > kMaxWrappers) return in.damaged(arguments, "a tensor wrapped too many times");
   if (is_utils(tree, function, "_rebuild_tensor_v2") ||
-      is_utils(tree, function, "_rebuild_tensor_v3") || is_utils(tree, function, "_rebuild_tensor"))
+      is_utils(tree, function, "_rebuild_tensor_v3") ||
+      is_utils(tree, function, "_rebuild_tensor") || is_utils(tree, function, "_rebuild_qtensor"))
     return plain_tensor(in, function, arguments);
   if ((is_utils(tree, function, "_rebuild_parameter") ||
        is_utils(tree, function, "_rebuild_parameter_with_state")) &&

@@ -4,6 +4,7 @@
 //   tensor   = _rebuild_tensor_v2(storage, offset, sizes, strides, grad, hooks [, {conj, neg}])
 //            | _rebuild_tensor_v3(storage, offset, sizes, strides, grad, hooks, dtype [, {..}])
 //            | _rebuild_tensor(storage, offset, sizes, strides)
+//            | _rebuild_qtensor(storage, offset, sizes, strides, quantizer, grad, hooks)
 //            | _rebuild_parameter[_with_state](tensor, ...)
 //            | _rebuild_from_type_v2(function, Tensor | Parameter, arguments, state)
 //   storage  = persistent id ("storage", class, key, location, count [, None])   None: before zip

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
+#include <set>
 #include <unordered_map>
 
 #include "core/base/words.h"
@@ -49,7 +51,7 @@ class ZeroLayers {
         notes_(notes),
         chunks_(builder) {}
 
-  void run(std::span<const ZeroLayer> layers, const std::optional<RecordedBlocks>& blocks) {
+  void run(std::span<const ZeroLayer> layers, const RecordedLayers& recorded) {
     std::map<std::string, std::set<std::uint32_t>> there;
     for (const ZeroLayer& layer : layers) {
       if (layer.rank >= kMostTensorRanks) {
@@ -70,7 +72,8 @@ class ZeroLayers {
       }
     }
     add_lost_layers(layers);
-    if (blocks) note_lost_blocks(*blocks);
+    add_recorded_layers(layers, recorded.numbers);
+    if (recorded.blocks) note_lost_blocks(recorded.path, *recorded.blocks);
     for (const std::string& fqn : order_) add(fqn, pieces_.at(fqn));
     note_joined(layers.empty() ? "" : layers.front().path);
     note_unread();
@@ -136,8 +139,27 @@ class ZeroLayers {
     }
   }
 
+  // Adds the files of layers whose parameters the optimizer has. The numbers are those of layers if
+  // most layers that are here have one; a tied layer's parameters are named otherwise.
+  void add_recorded_layers(std::span<const ZeroLayer> layers,
+                           const std::set<std::uint32_t>& recorded) {
+    const auto known = forms();
+    const auto common = std::count_if(known.begin(), known.end(), [&](const auto& layer) {
+      return recorded.contains(layer.first);
+    });
+    if (common < 2 || 2 * static_cast<std::size_t>(common) < known.size()) return;
+    for (const std::uint32_t number : recorded) {
+      if (known.contains(number) || number > known.rbegin()->first + kMostLostLayers) continue;
+      for (const ZeroLayer& layer : layers) {
+        if (layer_number(layer.prefix) == known.begin()->first)
+          builder_.file(
+              fmt::format("layer_{:02}{}", number, layer.path.substr(layer.prefix.size() - 1)));
+      }
+    }
+  }
+
   // Reports fewer blocks than the model has. Blocks are the layers with the commonest names.
-  void note_lost_blocks(const RecordedBlocks& recorded) {
+  void note_lost_blocks(const std::string& path, std::int64_t recorded) {
     std::map<std::string, std::int64_t> count_by_names;
     std::int64_t there = 0;
     for (const auto& [number, form] : forms()) {
@@ -145,17 +167,16 @@ class ZeroLayers {
       for (const auto& [name, sizes] : form) names += name + "\n";
       if (form.size() >= kFewestTensors) there = std::max(there, ++count_by_names[names]);
     }
-    if (there == 0 || there >= recorded.count) return;
+    if (there == 0 || there >= recorded) return;
     Finding finding = bad_record(
-        recorded.path,
-        fmt::format(
-            "{} records {} layers (args.num_layers), and the files of {} blocks are here: "
-            "{} missing. A load stops at the first one, or starts it at random values.",
-            recorded.path, recorded.count, there,
-            recorded.count - there == 1
-                ? std::string("one is")
-                : human_count(static_cast<std::uint64_t>(recorded.count - there)) + " are"));
-    finding.evidence = {{"expected", fmt::format("{} layers", recorded.count)}, {"count", there}};
+        path,
+        fmt::format("{} records {} layers (args.num_layers), and the files of {} blocks are here: "
+                    "{} missing. A load stops at the first one, or starts it at random values.",
+                    path, recorded, there,
+                    recorded - there == 1
+                        ? std::string("one is")
+                        : human_count(static_cast<std::uint64_t>(recorded - there)) + " are"));
+    finding.evidence = {{"expected", fmt::format("{} layers", recorded)}, {"count", there}};
     notes_.findings.push_back(std::move(finding));
   }
 
@@ -268,9 +289,9 @@ class ZeroLayers {
 }  // namespace
 
 void add_zero_layers(CheckpointBuilder& builder, ZeroStorages& storages, const Directory& directory,
-                     std::span<const ZeroLayer> layers, const std::optional<RecordedBlocks>& blocks,
+                     std::span<const ZeroLayer> layers, const RecordedLayers& recorded,
                      ZeroNotes& notes) {
-  if (!layers.empty()) ZeroLayers(builder, storages, directory, notes).run(layers, blocks);
+  if (!layers.empty()) ZeroLayers(builder, storages, directory, notes).run(layers, recorded);
 }
 
 }  // namespace shw

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 
@@ -12,15 +13,17 @@
 
 namespace shw {
 
-// The number of blocks of the whole model, and the file that records it.
-struct RecordedBlocks {
+// What the file of a rank records of the whole model.
+struct RecordedLayers {
   std::string path;
-  std::int64_t count = 0;
+  std::optional<std::int64_t> blocks = {};  // args.num_layers of GPT-NeoX
+  // Numbers before the names of parameters in param_shapes: "3" of "3.mlp.weight".
+  std::set<std::uint32_t> numbers = {};
 };
 
 // A tensor without a known axis is kept per rank: mp_rank_MM.layer_NN.NAME.
 void add_zero_layers(CheckpointBuilder& builder, ZeroStorages& storages, const Directory& directory,
-                     std::span<const ZeroLayer> layers, const std::optional<RecordedBlocks>& blocks,
+                     std::span<const ZeroLayer> layers, const RecordedLayers& recorded,
                      ZeroNotes& notes);
 
 }  // namespace shw

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <charconv>
 #include <set>
 
 #include "core/base/words.h"
@@ -153,6 +154,22 @@ Finding other_files_finding(const std::vector<std::string>& others) {
   return finding;
 }
 
+void record_layers(const ZeroModel& model, RecordedLayers& layers) {
+  if (!layers.blocks && model.blocks) {
+    layers.path = model.path;
+    layers.blocks = model.blocks;
+  }
+  for (const std::vector<ZeroShape>& group : model.groups) {
+    for (const ZeroShape& one : group) {
+      std::uint32_t number = 0;
+      const char* end = one.name.data() + one.name.size();
+      const auto read = std::from_chars(one.name.data(), end, number);
+      if (read.ec == std::errc() && read.ptr != end && *read.ptr == '.')
+        layers.numbers.insert(number);
+    }
+  }
+}
+
 }  // namespace
 
 OpenedCheckpoint open_zero(std::shared_ptr<const Directory> directory, Progress* progress) {
@@ -166,7 +183,7 @@ OpenedCheckpoint open_zero(std::shared_ptr<const Directory> directory, Progress*
   ZeroStorages storages(builder);
   ZeroNotes notes;
   std::optional<Error> error;
-  std::optional<RecordedBlocks> blocks;
+  RecordedLayers layers;
   bool is_read = false;
   std::size_t mp_ranks = step.by_mp_rank.size();
   for (const auto& [mp_rank, files] : step.by_mp_rank) {
@@ -174,8 +191,7 @@ OpenedCheckpoint open_zero(std::shared_ptr<const Directory> directory, Progress*
     if (world.model && !alone)
       mp_ranks = add_missing_ranks(
           builder, step, std::clamp<std::int64_t>(world.model->mp_ranks, 1, kMostModelRanks));
-    if (!blocks && world.model && world.model->blocks)
-      blocks = RecordedBlocks{world.model->path, *world.model->blocks};
+    if (world.model) record_layers(*world.model, layers);
     if (!error && world.error) error = std::move(world.error);
     is_read = is_read || world.model || !world.optimizers.empty() || !files.parts.empty();
     const std::string prefix = mp_ranks > 1 ? fmt::format("mp_rank_{:02}.", mp_rank) : "";
@@ -183,7 +199,7 @@ OpenedCheckpoint open_zero(std::shared_ptr<const Directory> directory, Progress*
     add_zero_tensors(builder, storages, world, prefix, notes);
     add_zero_parts(builder, storages, *directory, files.parts, prefix, notes);
   }
-  add_zero_layers(builder, storages, *directory, step.layers, blocks, notes);
+  add_zero_layers(builder, storages, *directory, step.layers, layers, notes);
   is_read = is_read || !step.layers.empty();
   if (!is_read && error) return tl::unexpected<Error>(std::move(*error));
   if (!step.layers.empty())

@@ -6,8 +6,8 @@
 #include <bit>
 
 #include "core/base/checked.h"
+#include "core/formats/common/file_cursor.h"
 #include "core/formats/common/lfs_pointer.h"
-#include "core/formats/gguf/gguf_cursor.h"
 
 namespace shw {
 namespace {
@@ -38,7 +38,7 @@ enum ValueType : std::uint32_t {
 constexpr std::uint64_t kValueBytes[kValueTypes] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
 
 // Returns the number of its elements.
-std::uint64_t skip_array(GgufCursor& cursor, const Progress* progress, int depth) {
+std::uint64_t skip_array(FileCursor& cursor, const Progress* progress, int depth) {
   const auto type = cursor.take<std::uint32_t>();
   const auto count = cursor.take<std::uint64_t>();
   if (!cursor.ok()) return 0;
@@ -61,7 +61,7 @@ std::uint64_t skip_array(GgufCursor& cursor, const Progress* progress, int depth
   return count;
 }
 
-void consume_number_of(GgufCursor& cursor, GgufHeader& header, const std::string& key,
+void consume_number_of(FileCursor& cursor, GgufHeader& header, const std::string& key,
                        std::uint32_t type) {
   switch (type) {
     case kUint8:
@@ -84,7 +84,7 @@ void consume_number_of(GgufCursor& cursor, GgufHeader& header, const std::string
   }
 }
 
-void consume_pair(GgufCursor& cursor, GgufHeader& header, const Progress* progress) {
+void consume_pair(FileCursor& cursor, GgufHeader& header, const Progress* progress) {
   std::string key = cursor.consume_text(kMostName);
   const std::uint64_t at = cursor.at();
   const auto type = cursor.take<std::uint32_t>();
@@ -118,7 +118,7 @@ std::optional<std::uint64_t> bytes_of_blocks(const GgufTensor& tensor) {
                      std::uint64_t{tensor.type->bytes});
 }
 
-void consume_tensor(GgufCursor& cursor, GgufHeader& header) {
+void consume_tensor(FileCursor& cursor, GgufHeader& header) {
   GgufTensor tensor;
   tensor.described_at = cursor.at();
   tensor.name = cursor.consume_text(kMostName);
@@ -140,7 +140,7 @@ void consume_tensor(GgufCursor& cursor, GgufHeader& header) {
   if (cursor.ok()) header.tensors.push_back(std::move(tensor));
 }
 
-Status check_version(GgufCursor& cursor, std::uint32_t version) {
+Status check_version(FileCursor& cursor, std::uint32_t version) {
   if (version == 2 || version == 3) return {};
   if (std::uint32_t turned = __builtin_bswap32(version); turned >= 1 && turned <= 3)
     cursor.stop(ErrorKind::kUnsupported, "is a big-endian GGUF file, which is not read");
@@ -184,7 +184,7 @@ std::string GgufHeader::text(const std::string& key) const {
 
 Result<GgufHeader> read_gguf_header(const ByteSource& source, const Progress* progress) {
   SHW_CHECK(check_is_no_lfs_pointer(source));
-  GgufCursor cursor(source);
+  FileCursor cursor(source);
   GgufHeader header;
   if (cursor.take<std::uint32_t>() != kGgufMagic && cursor.ok())
     return fail(ErrorKind::kDamaged, "does not begin as a GGUF file", {source.name(), 0});

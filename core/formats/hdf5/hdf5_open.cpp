@@ -210,7 +210,8 @@ std::optional<OpenedCheckpoint> open_newest(const std::shared_ptr<const Director
   auto opened = open_hdf5(std::make_shared<OneFile>(directory, *newest), progress);
   if (!opened) return opened;
   std::erase(files, *newest);
-  return CheckpointBuilder::with_finding(**opened, newest_file_finding(*newest, std::move(files)));
+  return CheckpointBuilder::with_finding(**opened,
+                                         newest_file_finding({*newest}, std::move(files)));
 }
 
 }  // namespace

@@ -111,12 +111,8 @@ class Flattening {
   Result<std::vector<StateEntry>> run(StateForms* forms = nullptr) {
     forms_ = forms;
     auto root = mapping_of(tree_, tree_.root());
-    if (!root) {
-      SHW_CHECK(visit_other_root(tree_.root()));
-      return std::move(entries_);
-    }
-    note_mapping(tree_.root());
-    SHW_CHECK(visit_mapping(*root, 0));
+    if (root) note_mapping(tree_.root());
+    SHW_CHECK(root ? visit_mapping(*root, 0) : visit_other_root(tree_.root()));
     return std::move(entries_);
   }
 
@@ -160,8 +156,7 @@ class Flattening {
     for (const auto& [name, tensor] : held.tensors) {
       if (visits_left_-- == 0) return entangled(tensor);
       enter(name, name);
-      note_tensor(tensor);
-      SHW_CHECK(add(tensor));
+      SHW_CHECK(visit_tensor(tensor));
       entries_.back().module = module;
       leave();
     }
@@ -175,14 +170,18 @@ class Flattening {
       note_tensor(node);
       return add(node);
     }
-    for (const WrappedTensor& one : wrapping.tensors) {
-      if (visits_left_-- == 0) return entangled(one.node);
-      enter(one.name, one.name);
-      note_tensor(one.node);
-      SHW_CHECK(add(one.node));
-      entries_.back().subclass = wrapping.call;
-      leave();
-    }
+    for (const WrappedTensor& one : wrapping.tensors) SHW_CHECK(visit_part(one, wrapping.call));
+    for (const WrappedTensor& one : wrapping.values) SHW_CHECK(visit_part(one, NodeId::kAbsent));
+    return {};
+  }
+
+  Status visit_part(const WrappedTensor& part, NodeId subclass) {
+    if (visits_left_-- == 0) return entangled(part.node);
+    enter(part.name, part.name);
+    if (subclass != NodeId::kAbsent) note_tensor(part.node);
+    SHW_CHECK(add(part.node));
+    entries_.back().subclass = subclass;
+    leave();
     return {};
   }
 

@@ -94,6 +94,30 @@ bool are_of_one_model(const std::vector<Names>& names) {
   });
 }
 
+// The newest of several saves of several files, such as nanochat's model_200.pt and
+// optim_200_rank0.pt; nullopt if the names do not tell, or files of one name differ in tensors.
+std::optional<TorchSeveral> newest_save(const std::vector<std::string>& weights,
+                                        const std::vector<Names>& names) {
+  const auto saves = saves_by_name(weights);
+  if (saves.empty()) return std::nullopt;
+  auto names_of = [&](const std::string& path) -> const Names& {
+    const auto at = std::find(weights.begin(), weights.end(), path);
+    return names[static_cast<std::size_t>(at - weights.begin())];
+  };
+  TorchSeveral several;
+  several.paths = saves.back();
+  std::vector<Names> chosen;
+  for (const std::string& path : several.paths) chosen.push_back(names_of(path));
+  for (std::size_t i = 0; i + 1 < saves.size(); ++i) {
+    for (std::size_t file = 0; file < saves[i].size(); ++file) {
+      if (names_of(saves[i][file]).tensors != chosen[file].tensors) return std::nullopt;
+      several.aside.push_back(saves[i][file]);
+    }
+  }
+  several.is_prefixed = !share_none(chosen);
+  return several;
+}
+
 }  // namespace
 
 std::string torch_stem(const std::string& path) {
@@ -114,6 +138,7 @@ Result<std::optional<TorchSeveral>> torch_several_in(const DirectoryContents& lo
     several.paths = std::move(weights);
     return several;
   }
+  if (auto save = newest_save(weights, names)) return save;
   auto newest = are_of_one_model(names) ? newest_by_name(weights) : std::nullopt;
   if (!newest) {
     several.paths = std::move(weights);
@@ -129,7 +154,7 @@ Result<std::optional<TorchSeveral>> torch_several_in(const DirectoryContents& lo
 Finding several_files_finding(const TorchSeveral& several) {
   const std::string& first = several.paths.front();
   std::string cause;
-  if (!several.aside.empty()) return newest_file_finding(first, several.aside);
+  if (!several.aside.empty()) return newest_file_finding(several.paths, several.aside);
   if (several.is_prefixed)
     cause = fmt::format(
         "{} files of torch.save are here without an index, and some hold entries of one name: each "

@@ -3,6 +3,8 @@
 //   names that no two files share       the files are parts of one: model.pt and optimizer.pt
 //   equal names, and file names that    steps or copies of one model: opens the last one by name,
 //   differ only in a number             reports the others
+//   equal names between files that     saves of several files: opens the last one, as above
+//   differ only in one number
 //   otherwise                           the tensors of all files, prefixed by the file's name
 #pragma once
 

@@ -50,9 +50,14 @@ bool has_file(const Facts& facts, const char* name) {
   return directory != nullptr && directory->stat(name).kind == EntryKind::kFile;
 }
 
-// True for files that others load by the model's names: weights only, or next to a model config.
+// True for files that others load by the model's names: next to a model config, or weights only in
+// a format of exchange. A torch.save file (never rewritten) is loaded by the program that wrote it,
+// so only a spec or a reference shows that other names are expected.
 bool is_loaded_by_names(const Facts& facts) {
-  return facts.states->empty() || has_file(facts, kConfigFile);
+  if (has_file(facts, kConfigFile)) return true;
+  if (!facts.states->empty()) return false;
+  return facts.checkpoint.format().rewrite != Rewrite::kNone || facts.spec != nullptr ||
+         facts.reference != nullptr;
 }
 
 // Tensors whose names are in neither spec nor reference.
@@ -135,6 +140,10 @@ bool report_marks(const Facts& facts, const std::vector<TensorId>& tensors,
   const std::string words = fmt::format("{} {} in {}", names.size() == 1 ? "has" : "have",
                                         some_of(texts, 8), names.size() == 1 ? "it" : "them");
   report_wrapped(facts, words, std::move(names), c.tensor_count(), findings);
+  if (findings.back().severity == Severity::kInfo)
+    findings.back().cause +=
+        " For them, `shardwright convert CHECKPOINT --to safetensors --strip wrappers --out NEW` "
+        "writes the model's own names.";
   return true;
 }
 

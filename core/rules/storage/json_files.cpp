@@ -39,6 +39,10 @@ constexpr auto kKnown = std::to_array<KnownJson>({
     {"modules.json", "sentence-transformers finds none of the modules"},
     {"model_index.json", "diffusers finds none of the parts"},
 });
+// Formats of several chunks per tensor keep JSON of their own, which is read with their arrays, but
+// for this one.
+constexpr KnownJson kShardings = {
+    "_sharding", "Orbax stops there when it restores without a target that says the shardings"};
 
 // Reason why the file is not JSON; empty if it is.
 std::string why_no_json(const ByteSource& source) {
@@ -66,25 +70,30 @@ std::string why_no_json(const ByteSource& source) {
   return fmt::format("is {}{}", is_cut ? "cut off, or " : "", not_json_text(parsed));
 }
 
+void check_json(const Facts& facts, const Directory& directory, const KnownJson& known,
+                std::vector<Finding>& findings) {
+  const std::string name(known.name);
+  if (directory.stat(name).kind != EntryKind::kFile) return;
+  auto source = directory.open(name);
+  if (!source) return;
+  std::string why = why_no_json(**source);
+  if (why.empty()) return;
+  Finding finding;
+  finding.rule = kUnreadableJson.id;
+  finding.severity =
+      known.name == "config.json" && facts.config_fit ? Severity::kError : Severity::kWarning;
+  finding.cause = fmt::format("{} {}: {}.", name, why, known.who);
+  finding.evidence = {{"file", name}, {"bytes", count_of((*source)->size())}};
+  finding.subjects = {name};
+  findings.push_back(std::move(finding));
+}
+
 void find_unreadable_json(const Facts& facts, std::vector<Finding>& findings) {
   const auto& directory = facts.checkpoint.directory();
-  if (directory == nullptr || !facts.checkpoint.format().traits.one_piece) return;
-  for (const KnownJson& known : kKnown) {
-    const std::string name(known.name);
-    if (directory->stat(name).kind != EntryKind::kFile) continue;
-    auto source = directory->open(name);
-    if (!source) continue;
-    std::string why = why_no_json(**source);
-    if (why.empty()) continue;
-    Finding finding;
-    finding.rule = kUnreadableJson.id;
-    finding.severity =
-        known.name == "config.json" && facts.config_fit ? Severity::kError : Severity::kWarning;
-    finding.cause = fmt::format("{} {}: {}.", name, why, known.who);
-    finding.evidence = {{"file", name}, {"bytes", count_of((*source)->size())}};
-    finding.subjects = {name};
-    findings.push_back(std::move(finding));
-  }
+  if (directory == nullptr) return;
+  if (!facts.checkpoint.format().traits.one_piece)
+    return check_json(facts, *directory, kShardings, findings);
+  for (const KnownJson& known : kKnown) check_json(facts, *directory, known, findings);
 }
 
 }  // namespace

@@ -351,3 +351,34 @@ TEST_CASE("deepspeed: the last block of a pipeline is missed where args.num_laye
   CHECK(causes_with("K\2").find("num_layers") == std::string::npos);
   CHECK(causes_with("K\3").find("files of 2 blocks are here: one is missing") != std::string::npos);
 }
+
+TEST_CASE("deepspeed: a layer whose parameters param_shapes lists has its file or is missing") {
+  const auto causes_with = [](const std::vector<std::string>& names) {
+    std::vector<std::pair<std::string, std::string>> shapes;
+    for (const std::string& name : names) shapes.emplace_back(name, "ctorch\nSize\n((K\1ttR");
+    const std::string states = pickled_dict({{"module", "N"},
+                                             {"dp_world_size", "K\1"},
+                                             {"mp_world_size", "K\2"},
+                                             {"param_shapes", "](" + pickled_dict(shapes) + "e"}});
+    ZeroFiles files;
+    for (const auto& entry : std::filesystem::directory_iterator(kPipeline + "/ckpt")) {
+      const std::string name = entry.path().filename().string();
+      std::ifstream in(entry.path(), std::ios::binary);
+      const std::string text(std::istreambuf_iterator<char>(in), {});
+      files.emplace_back(
+          name, to_bytes(name.starts_with("mp_rank")
+                             ? make_zip({{"m/data.pkl", as_pickle(states)}, {"m/version", "3\n"}})
+                             : text));
+    }
+    return causes_of(std::move(files));
+  };
+  const std::vector<std::string> listed = {"0.word_embeddings.weight", "2.a.weight", "3.a.weight",
+                                           "5.norm.scale", "6.final_linear.weight"};
+  CHECK(causes_with(listed).find("layer_0") == std::string::npos);
+  std::vector<std::string> more = listed;
+  more.emplace_back("7.final_linear.weight");
+  CHECK(causes_with(more).find("layer_07-model_00-model_states.pt") != std::string::npos);
+  // Numbers that are not those of the layers here say nothing.
+  CHECK(causes_with({"10.a.weight", "11.a.weight", "12.a.weight"}).find("layer_1") ==
+        std::string::npos);
+}

@@ -207,6 +207,21 @@ TEST_CASE("orbax: what zarr says of an array is checked before it is used") {
   CHECK((*opened)->opening_findings().size() == 1);
 }
 
+TEST_CASE("orbax: shardings that are cut off are reported") {
+  OrbaxFiles files = files_of("zarr/ckpt");
+  const auto shardings = std::find_if(files.begin(), files.end(),
+                                      [](const auto& file) { return file.first == "_sharding"; });
+  REQUIRE(shardings != files.end());
+  shardings->second.resize(shardings->second.size() / 2);
+  auto opened = open_checkpoint(memory_directory("ckpt", files));
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  const std::vector<Finding> findings = orbax_findings(**opened);
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].rule == "unreadable-json");
+  CHECK(findings[0].severity == Severity::kWarning);
+  CHECK(findings[0].subjects == std::vector<std::string>{"_sharding"});
+}
+
 TEST_CASE("orbax: CRC-32C is that of RFC 3720") {
   CHECK(crc32c_of(to_bytes("123456789")) == 0xE3069283u);
   CHECK(crc32c_of(Bytes(32)) == 0x8A9136AAu);

@@ -2,9 +2,11 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "core/formats/torch_file/torch_file_support.h"
 #include "core/rules/check.h"
+#include "core/rules/names/named_tensors.h"
 #include "core/tensor/strided_copy.h"
 
 using namespace shw;
@@ -154,6 +156,45 @@ TEST_CASE("optimizer next to weights: one that is cut short or empty is reported
     REQUIRE(finding != nullptr);
     CHECK(finding->severity == Severity::kError);
     CHECK(finding->subjects == std::vector<std::string>{"optimizer.pt"});
+  }
+}
+
+TEST_CASE("files next to weights: another model's file that is cut short is a warning") {
+  const Bytes whole = weights_of({{16, 8}, {8, 8}});
+  const Bytes tensors = tensor_file({{"w", {"F32", {4}, 0.5F}}});
+  const auto side_finding_with = [&](const std::string& name, Bytes content) {
+    auto opened = open_checkpoint(memory_directory(
+        "ckpt", Files{{"model.safetensors", tensors}, {name, std::move(content)}}));
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+    const CheckReport report = checked(**opened);
+    const Finding* finding = named(report, "side-file");
+    return finding == nullptr ? std::optional<Severity>() : finding->severity;
+  };
+  const auto cut = [](Bytes bytes, std::size_t length) {
+    bytes.resize(length);
+    return bytes;
+  };
+  CHECK_FALSE(side_finding_with("vae.pth", whole));
+  CHECK(side_finding_with("vae.pth", cut(whole, whole.size() - 1)) == Severity::kWarning);
+  CHECK(side_finding_with("vae.pth", cut(whole, whole.size() / 2)) == Severity::kWarning);
+  // Other programs have files of such names too, which need not begin as torch's do.
+  CHECK_FALSE(side_finding_with("model.bin", to_bytes(std::string(64, '\0'))));
+}
+
+TEST_CASE("files next to weights: an older step that is cut short is a warning") {
+  const Bytes step = tensor_file({{"w", {"F32", {4}, 0.5F}}});
+  for (const std::size_t left : {step.size(), step.size() - 1, step.size() / 2}) {
+    CAPTURE(left);
+    auto opened = open_checkpoint(memory_directory(
+        "ckpt", Files{{"lora.safetensors", step},
+                      {"lora-000001.safetensors",
+                       Bytes(step.begin(), step.begin() + static_cast<std::ptrdiff_t>(left))}}));
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+    const CheckReport report = checked(**opened);
+    const bool is_told =
+        std::any_of(report.findings.begin(), report.findings.end(),
+                    [](const Finding& finding) { return finding.severity > Severity::kInfo; });
+    CHECK(is_told == (left < step.size()));
   }
 }
 

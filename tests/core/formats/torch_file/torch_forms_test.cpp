@@ -1,5 +1,8 @@
 // Arguments of torch.save other than a state dict: whole modules, lists, a single tensor; and
 // several files in a folder.
+#include <algorithm>
+#include <cstring>
+
 #include "core/formats/torch_file/torch_file_support.h"
 #include "core/rules/check.h"
 
@@ -22,6 +25,11 @@ std::string pickled_net(const std::string& parameters, const std::string& buffer
   return "cmine\nNet\n)\x81}(" + pickled_text("training") + "\x88" + pickled_text("_parameters") +
          parameters + pickled_text("_buffers") + buffers + pickled_text("_modules") + modules +
          more + "ub";
+}
+
+std::ptrdiff_t opened_files(const Checkpoint& checkpoint) {
+  return std::count_if(checkpoint.files().begin(), checkpoint.files().end(),
+                       [](const FileRow& file) { return file.referenced; });
 }
 
 std::string causes_in(const Checkpoint& checkpoint) {
@@ -108,6 +116,54 @@ TEST_CASE("tensor subclass: it is read as the tensors that it wraps") {
   for (const Finding& finding : report->findings) CHECK(finding.severity == Severity::kInfo);
 }
 
+TEST_CASE("tensor subclass: sparse, nested and quantised tensors are read as their parts") {
+  auto opened = open_checkpoint(torch_file_path("composed.pt"));
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  CHECK(names_of(**opened) ==
+        "coo.indices coo.values csr.crow_indices csr.col_indices csr.values csc.ccol_indices "
+        "csc.row_indices csc.values bsr.crow_indices bsr.col_indices bsr.values nested.values "
+        "nested.nested_sizes nested.nested_strides nested.storage_offsets jagged.values "
+        "jagged.offsets q.int_repr qc.int_repr qc.scales qc.zero_points w | coo.size csr.size "
+        "csc.size bsr.size q.scale q.zero_point qc.axis");
+  const auto values = values_by_name(**opened);
+  auto floats = [&](const char* name) {
+    const Bytes& bytes = values.at(name);
+    std::vector<float> out(bytes.size() / sizeof(float));
+    std::memcpy(out.data(), bytes.data(), bytes.size());
+    return out;
+  };
+  for (const char* name : {"coo.values", "csr.values"})
+    CHECK(floats(name) == std::vector<float>{2, 3, 4});
+  CHECK(floats("csc.values") == std::vector<float>{3, 2, 4});
+  CHECK(floats("jagged.values") == std::vector<float>(9, 1));
+  // dense / 0.5 + 2
+  const std::vector<int> quantised = {2, 6, 2, 8, 2, 10};
+  REQUIRE(values.at("q.int_repr").size() == quantised.size());
+  for (std::size_t i = 0; i < quantised.size(); ++i)
+    CHECK(static_cast<int>(values.at("q.int_repr")[i]) == quantised[i]);
+  CheckOptions options;
+  options.depth = Depth::kData;
+  auto report = check(**opened, options);
+  REQUIRE(report.has_value());
+  for (const Finding& finding : report->findings) {
+    CAPTURE(finding.cause);
+    CHECK(finding.severity == Severity::kInfo);
+    CHECK(finding.rule != "not-looked-at");
+  }
+}
+
+TEST_CASE("tensor subclass: a sparse tensor of an unknown layout or without parts is named") {
+  for (const char* call :
+       {"ctorch._utils\n_rebuild_sparse_tensor\n(ctorch.serialization\n_get_layout\n(U\5torchtRNtR",
+        "ctorch._utils\n_rebuild_sparse_tensor\n(NtR", "ctorch._utils\n_rebuild_nested_tensor\n)R",
+        "ctorch._utils\n_rebuild_qtensor\n(NNNN)NNtR"}) {
+    auto opened =
+        open_model(state_dict_file(pickled_dict({{"w", call}, {"b", tensor_call({})}}), {kSix}));
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+    CHECK(names_of(**opened) == "b | w");
+  }
+}
+
 TEST_CASE("tensor subclass: one that holds itself, or no tensor, is named and ends") {
   const std::string head =
       "ctorch._tensor\n_rebuild_from_type_v2\n(ctorch._utils\n"
@@ -129,6 +185,29 @@ TEST_CASE("several torch.save files: entries of names that none shares are one c
   auto report = check(**opened, {});
   REQUIRE(report.has_value());
   for (const Finding& finding : report->findings) CHECK(finding.severity == Severity::kInfo);
+}
+
+TEST_CASE("several torch.save files: of saves of two files each the last save is opened") {
+  std::vector<std::pair<std::string, Bytes>> files = {{"model_000900.pt", six_floats({"a"})},
+                                                      {"optim_000900_rank0.pt", six_floats({"m"})},
+                                                      {"model_001000.pt", six_floats({"a"})},
+                                                      {"optim_001000_rank0.pt", six_floats({"m"})}};
+  auto opened = open_checkpoint(memory_directory("ckpt", files));
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  CHECK(names_of(**opened) == "a m |");
+  CHECK(opened_files(**opened) == 2);
+  CHECK(causes_in(**opened).find("model_001000.pt and optim_001000_rank0.pt") != std::string::npos);
+  // Of one name with other tensors, or with a number of parts: no saves of one run.
+  files[0].second = six_floats({"b"});
+  auto others = open_checkpoint(memory_directory("ckpt", files));
+  REQUIRE_MESSAGE(others.has_value(), others.error().message);
+  CHECK(opened_files(**others) == 4);
+  auto parts = open_checkpoint(memory_directory("ckpt", {{"rank1_a.pt", six_floats({"a"})},
+                                                         {"rank1_b.pt", six_floats({"m"})},
+                                                         {"rank2_a.pt", six_floats({"a"})},
+                                                         {"rank2_b.pt", six_floats({"m"})}}));
+  REQUIRE_MESSAGE(parts.has_value(), parts.error().message);
+  CHECK(opened_files(**parts) == 4);
 }
 
 TEST_CASE("several torch.save files: of steps the last one is opened and the others are said") {

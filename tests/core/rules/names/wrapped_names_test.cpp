@@ -1,4 +1,5 @@
 // Names with a wrapper's parts in them: alone, next to a reference, next to a spec.
+#include "core/formats/torch_file/torch_file_support.h"
 #include "core/repair/plan/plan.h"
 #include "core/rules/names/named_tensors.h"
 
@@ -272,4 +273,29 @@ TEST_CASE(
   CHECK(finding->severity == Severity::kWarning);
   CHECK(finding->subjects.size() == 9);
   CHECK(finding->cause.find("9 tensors are in the checkpoint twice") != std::string::npos);
+}
+
+TEST_CASE("wrapped names: a prefix in a torch.save file is an info where no config is next to it") {
+  const auto compiled = [](const std::string& prefix) {
+    return state_dict_file(pickled_dict({{prefix + "wte.weight", tensor_call({})},
+                                         {prefix + "lm_head.weight", tensor_call({})}}),
+                           {{"m/data/0", std::string(24, '\1')}});
+  };
+  for (const char* prefix : {"_orig_mod.", "module.", "model._orig_mod."}) {
+    CAPTURE(prefix);
+    const Bytes file = to_bytes(compiled(prefix));
+    auto alone = open_checkpoint(memory_directory("made", {{"ckpt.pt", file}}));
+    REQUIRE_MESSAGE(alone.has_value(), alone.error().message);
+    const CheckReport report = looked(**alone, {});
+    const Finding* finding = find(report, "wrapped-names");
+    REQUIRE(finding != nullptr);
+    CHECK(finding->severity == Severity::kInfo);
+    CHECK(finding->cause.find("--strip wrappers") != std::string::npos);
+    auto beside = open_checkpoint(
+        memory_directory("made", {{"ckpt.pt", file}, {"config.json", bytes_from(kLlamaConfig)}}));
+    REQUIRE_MESSAGE(beside.has_value(), beside.error().message);
+    const CheckReport with_config = looked(**beside, {});
+    REQUIRE(find(with_config, "wrapped-names") != nullptr);
+    CHECK(find(with_config, "wrapped-names")->severity == Severity::kWarning);
+  }
 }

@@ -96,3 +96,23 @@ TEST_CASE("router rows: blocks without one expert are reported by config.json's 
   weights.shapes["model.layers.0.mlp.input_linear.weight"] = {4, 10, 8};
   CHECK(test::all_causes(beside_keys(weights, keys), "router-rows").empty());
 }
+
+TEST_CASE("config count: an untied head is missing, and a quantised one is not") {
+  ConfigWeights without = llama_weights();
+  without.shapes.erase("lm_head.weight");
+  const Keys untied = {{"tie_word_embeddings", "false"},
+                       {"architectures", "[\"LlamaForCausalLM\"]"}};
+  only_one(beside_keys(without, untied), "config-count", Severity::kWarning);
+  ConfigWeights quantised = without;
+  quantised.shapes["lm_head.weight.qdata"] = {12, 8};
+  for (const Finding* finding : finding_of_side_file(beside_keys(quantised, untied)))
+    CHECK(finding->rule != "config-count");
+}
+
+TEST_CASE("config announces: torchao's weights without quantization_config are a warning") {
+  ConfigWeights torchao = llama_weights();
+  torchao.shapes.erase("model.layers.0.mlp.up_proj.weight");
+  torchao.shapes["model.layers.0.mlp.up_proj._weight_qdata"] = {10, 8};
+  torchao.shapes["model.layers.0.mlp.up_proj._weight_scale"] = {10, 1};
+  CHECK(names_all(said_by_config(torchao, {}), {"_weight_qdata", "no quantization_config"}));
+}

@@ -1,8 +1,10 @@
-// Reads numbers and texts of a GGUF header sequentially, from the file in pieces.
+// Reads the numbers and texts of a file's header sequentially, from the file in pieces.
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "core/base/checked.h"
 #include "core/base/little_endian.h"
@@ -11,9 +13,9 @@
 namespace shw {
 
 // After the first error every number is 0, and `error` tells where the file ends.
-class GgufCursor {
+class FileCursor {
  public:
-  explicit GgufCursor(const ByteSource& source) : source_(source) {}
+  explicit FileCursor(const ByteSource& source) : source_(source) {}
 
   template <class T>
   T take() {
@@ -23,6 +25,10 @@ class GgufCursor {
   // Reads a text; longer ones than `most` bytes are an error.
   std::string consume_text(std::uint64_t most) {
     const auto length = take<std::uint64_t>();
+    return text_of(length, most);
+  }
+  // Reads a text whose length is known.
+  std::string text_of(std::uint64_t length, std::uint64_t most) {
     if (length > most) stop(ErrorKind::kDamaged, "a name is too long to be one");
     const BytesView bytes = consume_bytes(ok() ? length : 0);
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};

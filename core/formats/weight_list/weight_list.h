@@ -1,0 +1,41 @@
+// Files that list named arrays, each followed by its elements.
+//
+//   CTranslate2, model.bin   version spec revision count (name rank dims dtype bytes elements)*
+//                            count (alias name)*
+//   MindSpore, .ckpt         protobuf: Checkpoint{1: Value{1: name, 2: Tensor}}*
+//                            Tensor{1: dim*, 2: "Float32", 3: elements}
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/bytes.h"
+#include "core/base/result.h"
+#include "core/io/source.h"
+#include "core/tensor/dtype.h"
+#include "core/tensor/extents.h"
+
+namespace shw {
+
+struct ListedWeight {
+  std::string name;
+  Dtype dtype = Dtype::kUnknown;  // kUnknown: its elements are not read
+  Extents sizes = {};
+  std::uint64_t offset = 0, length = 0;  // of the elements
+};
+struct WeightList {
+  std::vector<ListedWeight> arrays;
+  std::vector<std::pair<std::string, std::string>> aliases = {};  // other name, name
+};
+
+// Judged by the first bytes of a file.
+bool begins_as_ctranslate2(BytesView first);
+bool begins_as_mindspore(BytesView first);
+
+Result<WeightList> read_ctranslate2(const ByteSource& source);
+Result<WeightList> read_mindspore(const ByteSource& source);
+
+}  // namespace shw

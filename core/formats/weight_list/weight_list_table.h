@@ -1,0 +1,11 @@
+// Rows of the format table: models of CTranslate2 and checkpoints of MindSpore.
+#pragma once
+
+#include "core/formats/format_row.h"
+
+namespace shw {
+
+extern const FormatRow kCtranslate2Row;
+extern const FormatRow kMindsporeRow;
+
+}  // namespace shw
