@@ -34,7 +34,7 @@ rm -rf step_9000-repaired* report.html plan.json desktop.png
 "$bin/shardwright" demo . --quiet
 
 if has_display && has_desktop; then
-  echo "The demo lies in $demo."
+  echo "The demo is in $demo."
   (cd "$root" && conclude release)
   exec "$bin/shardwright-gui" --spec spec.json step_9000
 fi
@@ -50,7 +50,7 @@ step() {
     exit 1
   fi
 }
-echo "No $(has_display && echo desktop || echo display); the demo lies in $demo."
+echo "No $(has_display && echo desktop || echo display); the demo is in $demo."
 step 1 check step_9000 --spec spec.json
 step 0 map step_9000 model.layers.3.moe.experts.down_proj.weight --spec spec.json
 step 0 plan step_9000 --spec spec.json

@@ -114,7 +114,7 @@ install_most() {
 
 install_packages() {
   if ! is_debian; then
-    say "setup: this is no Debian or Ubuntu. Install what $* name, by your distribution's names;"
+    say "setup: this is not Debian or Ubuntu. Install what $* name, by your distribution's names;"
     say "setup: going on with what is there."
     return 0
   fi

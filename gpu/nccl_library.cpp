@@ -10,7 +10,7 @@ namespace shw {
 namespace {
 
 constexpr const char* kAdvice =
-    "install NCCL (libnccl2), or set CUDA_HOME to where it lies below, or work without it";
+    "install NCCL (libnccl2), or set CUDA_HOME to where it is below, or work without it";
 
 std::vector<std::string> places(const std::string& file) {
   if (!file.empty()) return {file};

@@ -9,7 +9,7 @@
 //   fill       as rows, with a constant source
 //   turn       contiguous along different dimensions: transposed in shared memory in squares of
 //              256 bytes on both sides, 16 bytes at a time
-//   turn_each  (up to 8 bytes) the remainder of a transposed plane beside such squares, planes at
+//   turn_each  (up to 8 bytes) the remainder of a transposed plane next to such squares, planes at
 //              odd addresses, and narrow ones: element by element, contiguous on both sides
 //   separate   2, 4 or 8 interleaved parts of elements of up to 8 bytes, in whole vectors
 //   interleave the inverse of separate

@@ -1,4 +1,4 @@
-// Transposes planes element by element: borders beside whole vectors, planes at odd addresses, and
+// Transposes planes element by element: borders next to whole vectors, planes at odd addresses, and
 // narrow planes (two interleaved rows are a plane of height two). Threads read along the source and
 // write along the target, contiguous on both sides; a tile has 64 x 64 elements, or is longer for
 // narrow planes.

@@ -45,7 +45,7 @@ fuzz() {
     echo "$name: $(sed -n 's/^stat::number_of_executed_units: *//p' "build/fuzz/$name.log") inputs"
   else
     tail -40 "build/fuzz/$name.log"
-    echo "$name: FAILED; the input lies beside the log in build/fuzz"
+    echo "$name: FAILED; the input is next to the log in build/fuzz"
     return 1
   fi
 }

@@ -74,7 +74,7 @@ int edit_field(ImGuiInputTextCallbackData* data) {
   // The field already contains this frame's key presses, which must be kept.
   std::string_view held{data->Buf, static_cast<std::size_t>(data->BufTextLen)};
   std::string text = *browser.pending;
-  // A field that was entered anew has taken the longer text already.
+  // A field that was entered again has taken the longer text already.
   if (text.size() > browser.replaces.size() && text.starts_with(browser.replaces) &&
       held.starts_with(text)) {
     browser.pending.reset();
@@ -242,8 +242,8 @@ std::string folder_text(const FolderListing* listing, const std::string& folder)
   if (listing->here.looked && !listing->here.what.empty()) text += ": " + listing->here.what;
   if (listing->here.tensors) text += ", " + plural(*listing->here.tensors, "tensor");
   if (!listing->is_complete())
-    text += fmt::format("; looked at {} of {}", listing->looked,
-                        plural(listing->places.size(), "place"));
+    text +=
+        fmt::format("; checked {} of {}", listing->looked, plural(listing->places.size(), "place"));
   else
     text += "; " + plural(listing->places.size(), "place");
   if (listing->other_files > 0) text += ", " + plural(listing->other_files, "other entry");

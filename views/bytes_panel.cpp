@@ -294,7 +294,7 @@ void draw_bytes_buttons(Frame& frame, UiState& state, Column& column, const Byte
     const char* label = state.bytes.structure_open ? "Values" : "Structure";
     right -= button_size(frame, label).x + frame.px(8);
     if (button(frame, "bytes/structure", label,
-               "Shows the parts of the record beside the bytes, or their values.",
+               "Shows the parts of the record next to the bytes, or their values.",
                {right, column.y}))
       state.bytes.structure_open = !state.bytes.structure_open;
   }

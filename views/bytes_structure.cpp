@@ -1,4 +1,4 @@
-// The structure of a record beside its bytes: what each part is, and where it begins.
+// The structure of a record next to its bytes: what each part is, and where it begins.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ struct StructureRow {
   bool is_inside = false;  // of the entry above
 };
 
-// Parts in order; those of one entry stand below its name.
+// Parts in order; those of one entry are below its name.
 std::vector<StructureRow> rows_of(const verbs::BytesWindow& window) {
   std::vector<StructureRow> rows;
   std::string_view entry;

@@ -42,7 +42,7 @@ std::string verdict_text(const CheckpointDifference& difference, bool is_mapped)
   std::size_t open = of_kind(DifferenceKind::kUndecided);
   std::size_t different = difference.tensors.size() - open - of_kind(DifferenceKind::kRetiled);
   if (difference.verdict == Sameness::kSame)
-    return difference.data ? "The same to the bit." : "The same: both lie in the same files.";
+    return difference.data ? "The same to the bit." : "The same: both are in the same files.";
   std::string text =
       difference.verdict == Sameness::kDifferent
           ? "Different: " +

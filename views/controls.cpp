@@ -158,7 +158,7 @@ bool edit_line(Frame& frame, const char* id, std::string& text, const InputStyle
   focus_input(frame, ImGui::GetID(label.c_str()));
   const bool changed = ImGui::InputTextWithHint(label.c_str(), look.hint, &text, look.flags,
                                                 look.callback, look.user);
-  // Beside a field with text in it, a tip would cover what the user reads.
+  // Next to a field with text in it, a tip would cover what the user reads.
   const bool is_typing = ImGui::IsItemActive() && !text.empty();
   finish_control(frame, id, ImGui::GetID(label.c_str()), tip, true,
                  !is_typing && (!look.tip_by_mouse_only || mouse_is_over()));

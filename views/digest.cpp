@@ -76,7 +76,7 @@ std::shared_ptr<const CheckpointCard> make_card(const Snapshot& snapshot) {
   const FormatTraits& traits = checkpoint.format().traits;
   if (traits.one_index_file) facts->files += " + " + std::string(traits.index_file);
   facts->bytes = human_bytes(checkpoint.tensor_bytes());
-  // Quantised weights take fewer bytes on disk; an optimizer beside the model takes more.
+  // Quantised weights take fewer bytes on disk; an optimizer next to the model takes more.
   const auto in_tensors = static_cast<double>(checkpoint.tensor_bytes());
   if (computed == 0 && on_disk > 0 && (on_disk < 0.8 * in_tensors || on_disk > 1.25 * in_tensors))
     facts->bytes += fmt::format(" ({} on disk)",

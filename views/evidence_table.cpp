@@ -128,7 +128,7 @@ void draw_cell(Frame& frame, const Column& column, float left, float right, cons
     frame.emit(BytesCommand{BytesCommand::Go::kAt, place.file, place.offset});
 }
 
-// The detail stands beside the name where both fit, otherwise below it.
+// The detail is next to the name where both fit, otherwise below it.
 void draw_evidence_row(Frame& frame, Column& column, const EvidenceRow& row,
                        const std::string& id) {
   const float line = frame.px(20);
@@ -173,7 +173,7 @@ std::vector<EvidenceTable> evidence_tables(const Checkpoint& checkpoint, const F
     const auto leads = [](const EvidenceRow& row) {
       return !row.place.is_none() || !row.detail_place.is_none();
     };
-    // Short lists without a place, such as ranks, stand in one line.
+    // Short lists without a place, such as ranks, are in one line.
     if (std::ranges::none_of(rows, leads)) continue;
     auto same = std::ranges::find_if(
         tables, [&](const EvidenceTable& table) { return have_same_names(table.rows, rows); });

@@ -26,7 +26,7 @@ std::string damaged_ranks_text(std::span<const RankShare> ranks, std::uint32_t r
 
 namespace {
 
-// Computed tensors lie in no file: they become one row.
+// Computed tensors are in no file: they become one row.
 void fold_computed(const Checkpoint& checkpoint, std::vector<FileShare>& files) {
   if (checkpoint.directory() == nullptr) return;
   FileShare sum;

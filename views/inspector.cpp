@@ -144,7 +144,7 @@ void draw_calm(Frame& frame, UiState& state, Column& column) {
               frame.job.running ? "Looking…" : "Not yet checked.");
   } else {
     paragraph(frame, column, frame.fonts.text, frame.theme.text,
-              report->verdict == Verdict::kUndecided ? "Not everything could be looked at."
+              report->verdict == Verdict::kUndecided ? "Not everything could be checked."
                                                      : "No finding.");
     draw_unjudged(frame, column, report->unjudged);
     bool wants_expectation =

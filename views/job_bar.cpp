@@ -201,8 +201,8 @@ IdleLine idle_line(const Frame& frame, const UiState& state) {
   if (snapshot.error && snapshot.report != nullptr) {
     const Error& error = *snapshot.error;
     if (error.kind == ErrorKind::kCancelled && !error.advice.empty())
-      return {"The repair was stopped. What is finished stays beside the checkpoint.", Sign::kQuiet,
-              true};
+      return {"The repair was stopped. What is finished stays next to the checkpoint.",
+              Sign::kQuiet, true};
     std::string text = (error.place.file.empty() ? "" : error.place.file + ": ") + error.message;
     if (!error.advice.empty()) text += ". " + sentence(error.advice);
     return {text, error.kind == ErrorKind::kCancelled ? Sign::kQuiet : Sign::kBad};
@@ -211,7 +211,7 @@ IdleLine idle_line(const Frame& frame, const UiState& state) {
   if (snapshot.target != nullptr && !snapshot.target->half_made.empty() &&
       is_possible(Action::kReview, frame, state))
     return {
-        "A repair that was stopped, or runs elsewhere, has left its work beside the checkpoint.",
+        "A repair that was stopped, or runs elsewhere, has left its work next to the checkpoint.",
         Sign::kQuiet, true};
   if (snapshot.report == nullptr)
     return {snapshot.checkpoint == nullptr ? "" : snapshot.options.checkpoint};

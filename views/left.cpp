@@ -98,7 +98,7 @@ float draw_nothing_passes(Frame& frame, UiState& state, Column& column) {
   return column.y - from;
 }
 
-// Drawn at the top of the list if there is room beside the count.
+// Drawn at the top of the list if there is room next to the count.
 void draw_table_chip(Frame& frame, UiState& state, const Column& column, const std::string& shown) {
   const char* label = state.table.open ? "map" : "table";
   float width = text_width(frame.fonts.small, label) + frame.px(16);

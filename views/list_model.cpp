@@ -79,7 +79,7 @@ struct FamilyHash {
 template <class T>
 using ByFamily = std::unordered_map<FamilyKey, T, FamilyHash>;
 
-// The contents of whole layers by family and number: other tensors may lie between two parts of a
+// The contents of whole layers by family and number: other tensors may be between two parts of a
 // layer in the order of the files.
 ByFamily<std::size_t> whole_layers(std::span<const Unit> units) {
   ByFamily<std::size_t> layers;

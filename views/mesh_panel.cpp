@@ -188,7 +188,7 @@ bool draw_line(Frame& frame, UiState& state, Column& column) {
   std::string wrong = objection(frame, state.mesh_text);
   paragraph(frame, column, frame.fonts.small, wrong.empty() ? frame.theme.quiet : frame.theme.warn,
             wrong.empty() ? "Outermost axis first: ranks that follow one another differ in the "
-                            "last one. The check and the plan are made anew with it."
+                            "last one. The check and the plan are recreated with it."
                           : wrong);
   column.y += frame.px(18);
   return entered;

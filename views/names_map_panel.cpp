@@ -78,7 +78,7 @@ std::string counts_text(const PairedNames& names) {
 std::string origin_text(const PairedNames& names) {
   if (!names.proved)
     return "The map is " + names.map +
-           ", chosen by the names. In braces stand numbers, such as {l} of a layer.";
+           ", chosen by the names. In braces are numbers, such as {l} of a layer.";
   return fmt::format(
       "The map was found in the elements: {} of {} of the other checkpoint are equal to the bit.",
       human_count(*names.proved), plural(names.tensors.value_or(0), "tensor"));

@@ -108,7 +108,7 @@ void plan_tiles(const Checkpoint& checkpoint, const PlannedTensor& planned, Pict
   picture.after = std::move(tiles);
 }
 
-// The tensor of each box, if the evidence lists them beside the boxes ("missing_in").
+// The tensor of each box, if the evidence lists them next to the boxes ("missing_in").
 const std::vector<std::string>* tensors_of_boxes(const Finding& finding, std::size_t boxes) {
   for (const auto& [label, value] : finding.evidence) {
     const auto* names = std::get_if<std::vector<std::string>>(&value);

@@ -288,7 +288,7 @@ CommonScale common_scale(const Frame& frame, const MapState& map, std::span<cons
   return scale;
 }
 
-// The leading picture; `shift`: to where the tile in its middle lies in this one.
+// The leading picture; `shift`: to where the tile in its middle is in this one.
 TileView view_of(const MapState& map, const CommonScale& scale, const Panel& panel,
                  const TileShift& shift) {
   TileView view{0, 0, scale.row_pixels * map.zoom, scale.column_pixels * map.zoom, 1, 1};

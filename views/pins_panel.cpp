@@ -85,7 +85,7 @@ void draw_pins(Frame& frame, UiState& state) {
   if (count == 0)
     paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
               "None yet. Pins are saved with \"Save this place as a file for a colleague\", and "
-              "stand in the next report.");
+              "are in the next report.");
   for (std::size_t i = 0; i < std::min(count, kShownPins); ++i)
     draw_pin(frame, state, column, (*s.pins)[i], i);
   habits.pins_height = end_panel_content(frame, panel);

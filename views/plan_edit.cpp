@@ -94,7 +94,7 @@ void draw_plan_history(Frame& frame, UiState& state, Column& column) {
   column.y += frame.px(42);
 }
 
-// An error with its position, in red beside the input.
+// An error with its position, in red next to the input.
 void draw_plan_error(Frame& frame, Column& column, const Error& error) {
   Column inside = column;
   inside.left += frame.px(24);
@@ -126,7 +126,7 @@ void draw_place(Frame& frame, UiState& state, Column& column, const verbs::Repai
   column.y += frame.px(4);
   if (!target.half_made.empty()) {
     paragraph(frame, column, frame.fonts.small, frame.theme.warn,
-              "A repair that was stopped or is still running left its work beside it: " +
+              "A repair that was stopped or is still running left its work next to it: " +
                   target.half_made.front() + ".");
     column.y += frame.px(6);
     if (is_possible(Action::kResume, frame, state)) {
@@ -237,7 +237,7 @@ void draw_plan_target(Frame& frame, UiState& state, Column& column) {
   head(frame, column, "INTO A NEW DIRECTORY");
   std::string hint = s.target != nullptr && s.target->typed_path.empty()
                          ? s.target->path
-                         : "a new folder beside the checkpoint";
+                         : "a new folder next to the checkpoint";
   bool dry =
       path_with(frame, column, "plan/out", hint.c_str(),
                 "The folder of the result, which does not exist yet.", state.out,

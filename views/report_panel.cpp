@@ -45,7 +45,7 @@ void draw_report(Frame& frame, UiState& state) {
     habits.report_open = false;
   Column& column = panel.content;
   paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
-            "One page without outside references: what was found, what was not judged, what a "
+            "One page without outside references: what was found, what was not checked, what a "
             "repair would do, the tensor on the screen, and the places that were saved.");
   column.y += frame.px(12);
   paragraph(frame, column, frame.fonts.mono_small, frame.theme.text, printable(written.path));
@@ -53,7 +53,7 @@ void draw_report(Frame& frame, UiState& state) {
   column.y += frame.px(16);
   head(frame, column, "NEXT REPORT", "a folder, or a file that is not there yet");
   float height = frame.px(34), wide = button_size(frame, "Write there").x;
-  bool enter = text_field(frame, column.draw, "report/path", "beside the checkpoint",
+  bool enter = text_field(frame, column.draw, "report/path", "next to the checkpoint",
                           {column.left, column.y}, {column.width() - wide - frame.px(10), height},
                           habits.report_path,
                           "Where the next report goes: a folder, or a new file.  (Enter writes)");

@@ -102,7 +102,7 @@ void draw_run_step(Frame& frame, ImDrawList* draw, std::size_t at, ImVec2 min, I
   text_from(draw, frame.fonts.small, columns.differs, first,
             step.differs.empty() ? theme.quiet : theme.warn,
             elide_end(differs, max.x - columns.differs - frame.px(8), small));
-  std::string said = step.is_known ? step.headline : "not looked at yet";
+  std::string said = step.is_known ? step.headline : "not checked yet";
   if (step.elements_lost > 0)
     said += ". " + plural(static_cast<std::uint64_t>(step.elements_lost), "element") +
             " cannot be read";
@@ -218,7 +218,7 @@ StepChoice chosen_by_keys(const Frame& frame, const UiState& state) {
   return choice;
 }
 
-// The button that computes statistics of all steps, right-aligned, with the bytes to read beside
+// The button that computes statistics of all steps, right-aligned, with the bytes to read next to
 // it. Returns the left end.
 float draw_count_button(Frame& frame, UiState& state, float right, float middle) {
   if (!is_possible(Action::kRunNumbers, frame, state)) return right;

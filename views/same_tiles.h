@@ -1,4 +1,4 @@
-// Zoomed pictures of one tensor stay on the same tile, wherever it lies in each of them.
+// Zoomed pictures of one tensor stay on the same tile, wherever it is in each of them.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace shw {
 
-// The distance of a tile from where it lies in one picture to where it lies in another.
+// The distance of a tile from where it is in one picture to where it is in another.
 struct TileShift {
   double row = 0, column = 0;
   bool is_known = false;  // false: the other picture does not show the tile

@@ -19,11 +19,11 @@ struct Pane {
 std::string summary_of(const verbs::ValuesDifference& difference) {
   std::uint64_t compared = difference.values.statistics.elements;
   if (difference.differing == 0)
-    return fmt::format("All {} elements that were looked at are the same.", human_count(compared));
+    return fmt::format("All {} elements that were checked are the same.", human_count(compared));
   std::string text = fmt::format("{} of {} elements differ",
                                  human_count(static_cast<std::uint64_t>(difference.differing)),
                                  human_count(compared));
-  if (!difference.has_numbers) return text + "; they are no numbers, so there is no distance.";
+  if (!difference.has_numbers) return text + "; they are not numbers, so there is no distance.";
   text += fmt::format(", by {:.6g} at most", difference.greatest);
   std::uint64_t odd = difference.values.statistics.nan + difference.values.statistics.infinite;
   if (odd > 0) text += fmt::format("; {} by NaN or infinity", human_count(odd));

@@ -173,7 +173,8 @@ void draw_head_row(Frame& frame, const ListModel& list, const Visible& visible, 
             odd ? theme.warn : theme.text, visible.texts[i]);
   if (!ImGui::IsItemHovered() || frame.stable) return;
   if (odd)
-    tooltip(frame, std::string(visible.names[i]) + ": has other tensors than the layers beside it");
+    tooltip(frame,
+            std::string(visible.names[i]) + ": has other tensors than the layers next to it");
   else if (visible.texts[i] != visible.names[i])
     tooltip(frame, visible.names[i]);
 }

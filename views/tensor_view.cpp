@@ -167,7 +167,7 @@ void draw_colour_picker(Frame& frame, UiState& state, Column& column, float from
   std::string by = by_axis ? axes[static_cast<std::size_t>(state.colour_axis)].name
                            : std::string(name(state.colour_by));
   float right = column.right - (state.map.zoom > 1 ? frame.px(106) : 0), width = 0;
-  // The text is shortened to the room beside the other pickers.
+  // The text is shortened to the room next to the other pickers.
   std::string text;
   for (const std::string& words : colour_words(state.isolated, by)) {
     text = words;
@@ -257,7 +257,7 @@ void draw_pickers(Frame& frame, ImDrawList* draw, UiState& state, const Picture&
       column.y += frame.px(30);
     }
     if (chip_button(frame, "picture/next", column.right - wide, middle, kNext, &width,
-                    "Shows the picture that has no room beside the others."))
+                    "Shows the picture that has no room next to the others."))
       ++state.map.first_panel;
   }
   column.y += frame.px(40);

@@ -120,7 +120,7 @@ void draw_statistic(LegendLine& line, const Frame& frame, const TilePaint& paint
   line.word(paint.title, frame.theme.quiet);
   line.scale(paint);
   if (paint.looked < paint.of)
-    line.word(fmt::format("{} of {} looked at", human_count(paint.looked), human_count(paint.of)),
+    line.word(fmt::format("{} of {} checked", human_count(paint.looked), human_count(paint.of)),
               frame.theme.warn);
   for (std::size_t g = paint.first_step; g-- > 0;) {
     if (paint.groups[g].tiles > 0) line.entry(paint.groups[g], g);
@@ -205,7 +205,7 @@ void draw_legend(Frame& frame, UiState& state, Column& column) {
   LegendLine line(frame, column, draw_job_chip(frame, state, column));
   auto paint = paint_of(frame, state);
   if (paint == nullptr)
-    line.word("no tile's values have been looked at: the tiles have their writers' colours",
+    line.word("no tile's values have been checked: the tiles have their writers' colours",
               frame.theme.quiet);
   else if (state.colour_by == ColourBy::kFile)
     draw_files(line, frame, *paint);
@@ -236,7 +236,7 @@ std::string tile_values_text(const Frame& frame, ChunkId chunk) {
   std::size_t at = index_of(chunk) - checkpoint.chunks(tensor).first;
   if (values == nullptr || at >= values->tiles.size()) return {};
   const verbs::TileNumbers& tile = values->tiles[at];
-  if (tile.state == verbs::TileNumbers::State::kNotLooked) return "values not looked at";
+  if (tile.state == verbs::TileNumbers::State::kNotLooked) return "values not checked";
   if (tile.state == verbs::TileNumbers::State::kUnread) return "values cannot be read";
   double share = tile.elements == 0
                      ? 0

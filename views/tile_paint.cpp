@@ -310,7 +310,7 @@ std::shared_ptr<const TilePaint> paint_by_statistic(const verbs::TileValues& val
   paint->title = statistic_title(by);
   enum : std::uint16_t { kNotLooked, kUnread, kZero, kInfinite, kOnlyNan, kFirstStep };
   const char* zero = by == ColourBy::kOdd ? "none" : "all zero";
-  paint->groups = {{PaintGroup::Token::kNotLooked, 0, "not looked at", "?", 0, 0},
+  paint->groups = {{PaintGroup::Token::kNotLooked, 0, "not checked", "?", 0, 0},
                    {PaintGroup::Token::kUnread, 0, "cannot be read", "!", 0, 100},
                    {PaintGroup::Token::kQuiet, 0, zero, "0", 0, 1},
                    {PaintGroup::Token::kSpecial, 0, "infinite", "+", 0, 98},

@@ -60,7 +60,7 @@ CrcState crc_state(const Frame& frame, ChunkId chunk) {
     }
   }
   // An unreadable item has no checksum result.
-  if (is_open || !item) return {Sign::kQuiet, "could not be looked at"};
+  if (is_open || !item) return {Sign::kQuiet, "could not be checked"};
   if (has_unproved_bytes(report->unjudged)) return {Sign::kQuiet, "none, or it matches"};
   return {Sign::kOk, "matches"};
 }

@@ -24,7 +24,7 @@ constexpr std::array<TourStep, 5> kSteps{{
     {{"region/verdict", "", ""},
      "The verdict comes first",
      "In words, colour and sign: whether the checkpoint is whole, what is wrong with it, and what "
-     "was not judged. The one action that you want next stands at its end. F8 goes to the next "
+     "was not checked. The one action that you want next is at its end. F8 goes to the next "
      "finding."},
     {{"row", "rail/left", ""},
      "From a finding to its tensors",
@@ -33,7 +33,7 @@ constexpr std::array<TourStep, 5> kSteps{{
     {{"map/saved", "", ""},
      "Saved, expected and after, side by side",
      "A tile is what one rank wrote, in the colour that this rank has everywhere. Point at a tile: "
-     "who wrote it, where it lies in the file. The wheel zooms."},
+     "who wrote it, where it is in the file. The wheel zooms."},
     {{"tile/bytes", "finding/bytes", "rail/right"},
      "Down to the byte",
      "Ctrl+H shows the bytes of a tile, with the records of the file around them. Escape comes "
@@ -95,7 +95,7 @@ void next_step(const Frame& frame, UiState& state) {
   if (++habits.tour_step >= static_cast<int>(kSteps.size())) end_tour(state);
 }
 
-// Below the target, else above, else beside it; always inside the window.
+// Below the target, else above, else next to it; always inside the window.
 ImVec2 place_beside(const std::optional<Target>& target, ImVec2 size, ImVec2 screen, float gap) {
   ImVec2 at{(screen.x - size.x) / 2, screen.y - size.y - gap * 6};
   if (target) {

@@ -177,7 +177,7 @@ void draw_histogram(Frame& frame, Column& column, const Statistics& statistics) 
 void draw_statistics(Frame& frame, Column& column, const SliceValues& values) {
   const Theme& theme = frame.theme;
   const Statistics& s = values.statistics;
-  head(frame, column, "STATISTICS", values.is_all() ? "" : "of what was looked at");
+  head(frame, column, "STATISTICS", values.is_all() ? "" : "of what was checked");
   auto count = [&](const char* label, std::uint64_t value, Rgba colour) {
     row(frame, column, label, human_count(value), value > 0 ? colour : theme.text);
   };
@@ -206,8 +206,8 @@ namespace {
 std::string inspected_text(const SliceValues& values) {
   std::string of = fmt::format("{} × {}", human_count(static_cast<std::uint64_t>(values.rows)),
                                human_count(static_cast<std::uint64_t>(values.columns)));
-  if (values.is_all()) return "all " + of + " elements were looked at";
-  return fmt::format("looked at {} × {} of {} elements, evenly spaced",
+  if (values.is_all()) return "all " + of + " elements were checked";
+  return fmt::format("checked {} × {} of {} elements, evenly spaced",
                      human_count(static_cast<std::uint64_t>(values.looked_rows)),
                      human_count(static_cast<std::uint64_t>(values.looked_columns)), of);
 }

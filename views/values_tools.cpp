@@ -154,7 +154,7 @@ void draw_save_buttons(Frame& frame, Column& column, const SliceValues& values, 
     const char* label = is_npy ? "Save .npy" : "Save .csv";
     if (x + button_size(frame, label).x > column.right) return;
     if (button(frame, is_npy ? "values/npy" : "values/csv", label, Tip([&] {
-                 return fmt::format("Writes {} × {} values into a new file beside the checkpoint.",
+                 return fmt::format("Writes {} × {} values into a new file next to the checkpoint.",
                                     human_count(static_cast<std::uint64_t>(values.rows)),
                                     human_count(static_cast<std::uint64_t>(values.columns)));
                }),

@@ -229,7 +229,7 @@ VerdictText of_repaired(const Snapshot& snapshot, const JobState& job) {
       text.detail =
           verified.lost == 0
               ? sentence(loss_in_words(*snapshot.repaired)) + in + "."
-              : "What is lost was filled and is no trained value; all others kept" + in + ".";
+              : "What is lost was filled and is not a trained value; all others kept" + in + ".";
       if (snapshot.still_wrong != nullptr && !snapshot.still_wrong->empty()) {
         text.tone = Tone::kBad;
         text.title = "Repaired in part, " + plural(snapshot.still_wrong->size(), "finding") +
@@ -294,7 +294,7 @@ std::string passed_over_in(const Snapshot& snapshot) {
   return "Passed over, since not complete: " + some_of(snapshot.passed_over) + ". ";
 }
 
-// "12 steps: 2 with errors, 9 without a finding, 1 not looked at yet".
+// "12 steps: 2 with errors, 9 without a finding, 1 not checked yet".
 VerdictText of_run(const verbs::RunSteps& run) {
   std::size_t clean = 0, bad = 0, warned = 0, undecided = 0, open = 0;
   for (const verbs::RunStep& step : run.steps) {
@@ -318,7 +318,7 @@ VerdictText of_run(const verbs::RunSteps& run) {
                                                        {warned, " with a warning or a hint"},
                                                        {undecided, " undecided"},
                                                        {clean, " without a finding"},
-                                                       {open, " not looked at yet"}};
+                                                       {open, " not checked yet"}};
   const char* mark = ": ";
   for (auto [count, words] : parts) {
     if (count == 0) continue;
@@ -404,7 +404,7 @@ static VerdictText verdict_as_opened(const Snapshot& snapshot, const JobState& j
   VerdictText text = findings ? of_findings(snapshot, about) : of_clean(snapshot);
   text.unjudged = passed_over_in(snapshot);
   if (!snapshot.report->unjudged.empty())
-    text.unjudged += "Not judged: " + on_desk(to_text(snapshot.report->unjudged));
+    text.unjudged += "Not checked: " + on_desk(to_text(snapshot.report->unjudged));
   return text;
 }
 

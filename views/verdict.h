@@ -18,7 +18,7 @@ struct VerdictText {
   std::optional<Action> next;
   std::string next_label;
   std::string brief = {};     // used if `detail` does not fit; empty: `detail`
-  std::string unjudged = {};  // the line "Not judged: ..." below; may be empty
+  std::string unjudged = {};  // the line "Not checked: ..." below; may be empty
 };
 // `about` must belong to the snapshot.
 VerdictText verdict_of(const Snapshot& snapshot, const JobState& job, const FoundAbout& about);

@@ -87,7 +87,7 @@ std::string without_advice(std::string_view text) {
   return bare;
 }
 
-// Headline and detail, with the "Not judged" line below.
+// Headline and detail, with the "Not checked" line below.
 void draw_words(Frame& frame, ImDrawList* draw, const VerdictText& verdict, Region region) {
   Measure title = [&](std::string_view t) { return text_width(frame.fonts.title, t); };
   float middle = std::floor((region.min.y + region.max.y) / 2);

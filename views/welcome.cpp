@@ -112,7 +112,7 @@ void draw_opened_before(Frame& frame, UiState& state, Column& column, float bott
   column.y += frame.px(8);
 }
 
-// Adds the subject to messages like "is no checkpoint".
+// Adds the subject to messages like "is not a checkpoint".
 std::string headline_of(const Frame& frame, const Error& error) {
   const std::string& message = error.message;
   if (!message.starts_with("is ") && !message.starts_with("has ")) return sentence(message);

@@ -102,7 +102,7 @@ void draw_toggles(Frame& frame, WriteState& write, Column& column) {
   bool& on = write.chosen.weights_only;
   const std::string label = std::string(on ? "\u2713 " : "") + "Only the weights";
   if (button(frame, "write/weights-only", label,
-             "Leaves out optimizer states and all else that a trainer saves beside the model.",
+             "Leaves out optimizer states and all else that a trainer saves next to the model.",
              {column.left, column.y}, on ? ButtonStyle::kPlain : ButtonStyle::kQuiet))
     on = !on;
   column.y += frame.px(44);
@@ -219,7 +219,7 @@ void draw_write_panel(Frame& frame, UiState& state) {
     write.open = false;
   Column& column = panel.content;
   paragraph(frame, column, frame.fonts.text, frame.theme.quiet,
-            "A new folder beside the checkpoint, proved element by element. The next page shows "
+            "A new folder next to the checkpoint, proved element by element. The next page shows "
             "what is written and where; nothing is written before.");
   column.y += frame.px(18);
   head(frame, column, "AS");

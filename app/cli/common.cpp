@@ -132,7 +132,7 @@ int code_of_result(Context& context, const Checkpoint& source,
     all += static_cast<double>(volume(source.shape(tensor)).value_or(0));
   const double percent = all > 0 ? 100 * static_cast<double>(zeros) / all : 0;
   context.terminal.say(fmt::format(
-      "{} of the checkpoint, {} %, {} zero now: no trained value stands there. {}",
+      "{} of the checkpoint, {} %, {} zero now: no trained value is there. {}",
       plural(static_cast<std::uint64_t>(zeros), "element"),
       percent >= 0.01 ? fmt::format("{:.2f}", percent) : fmt::format("{:.1g}", percent),
       zeros == 1 ? "is" : "are",
@@ -224,7 +224,7 @@ TextOptions text_options(const Context& context) {
 
 Result<std::shared_ptr<const Checkpoint>> open(Context& context) {
   ProgressLine line(context.terminal, context.progress);
-  auto opened = verbs::open_as_asked(context.options.checkpoint, &context.progress);
+  auto opened = verbs::open_requested(context.options.checkpoint, &context.progress);
   if (opened) context.format = (*opened)->format().name;
   return opened;
 }
@@ -326,7 +326,7 @@ Status upload_result(Context& context, RepairResult& result) {
   if (target.empty() || (context.team != nullptr && context.team->rank() != 0)) return {};
   auto sent = send_folder(context, result.output, target);
   if (!sent) {
-    sent.error().message += " (the result lies whole in " + result.output + ")";
+    sent.error().message += " (the result is whole in " + result.output + ")";
     return tl::unexpected<Error>(std::move(sent.error()));
   }
   result.sent = std::move(*sent);

@@ -21,40 +21,39 @@ constexpr OptionNote kNotes[] = {
     {"--depth", "The default is headers up to 100,000 items and metadata above."},
     {"--data",
      "The same as --depth data: checksums included, and the SHA-256 of every file that an "
-     "integrity.json (Megatron-LM) beside the checkpoint names."},
+     "integrity.json (Megatron-LM) next to the checkpoint names."},
     {"--baseline",
      "It knows findings of the same rule about all of their subjects, no less grave and with no "
-     "less in what their evidence counts. What could not be looked at exits 2 all the same."},
+     "less in what their evidence counts. What could not be checked exits 2 all the same."},
     {"--policy",
      "JSON, {\"require\": [\"coverage\", \"finite\", \"optimizer-complete\"]}, or lines of "
-     "require: coverage, finite. A broken one exits 1 whatever could not be looked at, one that is "
+     "require: coverage, finite. A broken one exits 1 whatever could not be checked, one that is "
      "open 2; finite needs --data."},
     {"--memory",
-     "A compressed item that does not fit is decoded beside the output, into a file without a "
-     "name, "
-     "by what makes a folder, and while it is read by all others. A check holds sums of rows and "
-     "decoded items beside a reference; without one it takes a few MiB for each thread, as "
+     "A compressed item that does not fit is decoded next to the output, into a file without a "
+     "name, by what makes a folder, and while it is read by all others. A check holds sums of rows "
+     "and decoded items next to a reference; without one it takes a few MiB for each thread, as "
      "statistics do, whatever the size of a tensor."},
     {"--integrity",
      "certificate.json is not listed: it certifies the list. Megatron-LM verifies it with "
      "--verify-integrity."},
     {"--fill",
      "Zeros; masters cast from the model's weights and zeros elsewhere (the default); or the same "
-     "elements of another checkpoint. Lost they stay: lost.json beside the certificate lists "
+     "elements of another checkpoint. Lost they stay: lost.json next to the certificate lists "
      "every box."},
     {"--color", "NO_COLOR and CLICOLOR_FORCE are obeyed."},
 };
 
 constexpr const char* kAbout =
     "Opens a checkpoint that many ranks saved (PyTorch DCP, Hugging Face safetensors, sharded or "
-    "not, one file of torch.save, HDF5: weights of Keras 3, or one file a rank with the "
-    "attributes offsets and global_shape), shows which rank wrote which tile of which tensor, "
-    "says in plain words what is wrong, and repairs it.\n\n"
-    "CHECKPOINT is a folder, or its .metadata. RUN/@latest is the newest step of a run: the folder "
-    "in it of the greatest number. RUN/@latest-complete is the newest whose save has finished and "
-    "of which, by its metadata, no file and no tile is missing; what was passed over is said. What "
-    "lies below each step may follow: RUN/@latest/model. Nothing in a checkpoint is ever executed, "
-    "and nothing is written into it except by repair --in-place.";
+    "not, one file of torch.save, HDF5: weights of Keras 3, or one file a rank with the attributes "
+    "offsets and global_shape), shows which rank wrote which tile of which tensor, says in plain "
+    "words what is wrong, and repairs it.\n\nCHECKPOINT is a folder, or its .metadata. RUN/@latest "
+    "is the newest step of a run: the folder in it of the greatest number. RUN/@latest-complete is "
+    "the newest whose save has finished and of which, by its metadata, no file and no tile is "
+    "missing; what was passed over is said. What is below each step may follow: RUN/@latest/model. "
+    "Nothing in a checkpoint is ever executed, and nothing is written into it except by repair "
+    "--in-place.";
 
 constexpr OptionNote kCodes[] = {
     {"0", "Clean, or done."},

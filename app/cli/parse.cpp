@@ -235,7 +235,7 @@ std::variant<Options, EarlyExit> parse_arguments(int typed_count, char** typed_w
   if (typed.verb.empty())
     return usage_error(json, "a verb is missing", "`shardwright --help` lists the verbs.");
   if (!typed.before.empty() && typed.before.front() != "-h" && typed.before.front() != "--help")
-    return usage_error(json, std::string(typed.before.front()) + " stands before the verb",
+    return usage_error(json, std::string(typed.before.front()) + " comes before the verb",
                        "Options come after it: shardwright " + std::string(typed.verb) + " " +
                            std::string(typed.before.front()) + " ...");
 

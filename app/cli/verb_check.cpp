@@ -29,7 +29,7 @@ int check_one(Context& context) {
   const Options& options = context.options;
   auto ignored = verbs::ignored_rules(options.ignored, configuration_folder(options.checkpoint));
   if (!ignored) return fail_with(context, ignored.error());
-  auto asked = verbs::read_asked(options.baseline, options.policy);
+  auto asked = verbs::read_check_request(options.baseline, options.policy);
   if (!asked) return fail_with(context, asked.error());
   auto opened = open_all(context);
   if (!opened) return fail_with(context, opened.error());

@@ -16,7 +16,7 @@ int run_gui(Context& context) {
   std::string program = (self.parent_path() / "shardwright-gui").string();
   if (code || !std::filesystem::exists(program, code)) {
     return fail_with(context, {ErrorKind::kIo,
-                               "the desktop program is not installed beside this one",
+                               "the desktop program is not installed next to this one",
                                {program, {}, {}},
                                "Build it with libimgui-dev, libglfw3-dev, libegl-dev and libgl-dev "
                                "installed; `bash app/run.sh` does all of it."});

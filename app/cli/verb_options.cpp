@@ -33,7 +33,7 @@ std::string whole_bytes(std::string& text) {
   const std::string_view digits =
       std::string_view(text).substr(0, text.find_first_not_of("0123456789"));
   const bool has_prefix = text.size() > 1 && (text[1] == 'x' || text[1] == 'X');
-  if (digits.empty() || has_prefix) return text + " is no number of bytes: 500M, 5G";
+  if (digits.empty() || has_prefix) return text + " is not a number of bytes: 500M, 5G";
   return fits_64_bits(digits) ? std::string() : text + " is more than 2^64 - 1 bytes";
 }
 
@@ -50,7 +50,7 @@ void add_looking_options(CLI::App& verb, std::string_view shape, Options& option
   }
   if (takes(shape, 'A')) {
     verb.add_option("--against", options.against,
-                    "the checkpoint that it was made of: every element is held against it")
+                    "the checkpoint that it was made of: every element is compared with it")
         ->type_name("SOURCE");
   }
   if (takes(shape, 'd')) {
@@ -131,7 +131,7 @@ void add_value_options(CLI::App& verb, std::string_view shape, Options& options)
     verb.add_option("--limit", options.limit, "how many elements; 0 for all")
         ->check([](const std::string& text) {
           const bool is_number = text.find_first_not_of("0123456789") == std::string::npos;
-          if (!is_number) return text + " is no whole number from 0 on";
+          if (!is_number) return text + " is not a whole number from 0 on";
           return fits_64_bits(text) ? std::string() : text + " is larger than 2^64 - 1";
         })
         ->type_name("N")
@@ -146,7 +146,7 @@ void add_place_options(CLI::App& verb, std::string_view shape, Options& options)
   }
   if (takes(shape, 'o') && takes(shape, 'u')) {
     verb.add_option("--upload", options.upload,
-                    "a bucket that the finished result is sent to as well; nothing may lie there")
+                    "a bucket that the finished result is sent to as well; nothing may be there")
         ->type_name("s3://BUCKET/PREFIX");
   }
   if (takes(shape, 'i')) {
@@ -190,7 +190,7 @@ void add_form_options(CLI::App& verb, std::string_view shape, Options& options) 
   }
   if (takes(shape, 't') || takes(shape, 'V')) {
     verb.add_option("--config", options.mapping.config,
-                    "a folder with the model's config.json; its tokenizer comes along too")
+                    "a folder with the model's config.json; its tokenizer is copied too")
         ->type_name("FOLDER");
   }
   if (takes(shape, 't')) {
@@ -198,13 +198,13 @@ void add_form_options(CLI::App& verb, std::string_view shape, Options& options) 
     verb.add_option("--to", options.to, "the format to write, or the program that is to load it")
         ->type_name(joined_words(verbs::convert_targets()));
     verb.add_option("--leave-out", options.leave_out,
-                    "entries that do not come along, by shell patterns of names")
+                    "entries that are not copied, by shell patterns of names")
         ->type_name("PATTERN");
     verb.add_flag("--weights-only", options.weights_only,
                   "tensors of the model alone: no optimizer, random states, counters");
     verb.add_option("--strip", options.strip,
                     "take this off the beginning of names; wrappers: _orig_mod., module. and the "
-                    "like wherever they stand")
+                    "like wherever they are")
         ->type_name("PREFIX|wrappers")
         ->expected(1)
         ->take_all();
@@ -255,7 +255,7 @@ void add_plan_options(CLI::App& verb, std::string_view shape, Options& options) 
   }
   if (takes(shape, 'g')) {
     verb.add_option("--fill", options.fill,
-                    "what stands where elements are lost; cast: masters from the model")
+                    "what replaces lost elements; cast: masters from the model")
         ->type_name("zero|cast|from:CHECKPOINT");
   }
   if (takes(shape, 'g') && takes(shape, 'i')) {
@@ -280,7 +280,7 @@ void add_memory_option(CLI::App& verb, std::string_view shape, Options& options)
   }
 }
 
-// Options for files beside a result, and for references to its source.
+// Options for files next to a result, and for references to its source.
 void add_adjacent_file_options(CLI::App& verb, std::string_view shape, Options& options) {
   if (takes(shape, 'h')) {
     verb.add_flag(
@@ -384,7 +384,7 @@ void add_options(CLI::App& verb, std::string_view shape, Options& options) {
   }
   if (takes(shape, 'T')) {
     verb.add_option("--atol", options.absolute,
-                    "values no further apart than this plus --rtol times |B| are no difference; "
+                    "values no further apart than this plus --rtol times |B| are not a difference; "
                     "implies --data")
         ->check(CLI::NonNegativeNumber.description(""))
         ->type_name("X");

@@ -29,7 +29,7 @@ void add_positionals(CLI::App& verb, const std::string& name, Options& options,
     verb.add_option("TO", options.upload, "s3://BUCKET/PREFIX or gs://BUCKET/PREFIX")->required();
   } else if (name == "diff") {
     verb.add_option("A", options.checkpoint, "a checkpoint")->required();
-    verb.add_option("B", options.against, "the one that it is held against")->required();
+    verb.add_option("B", options.against, "the one that it is compared with")->required();
     verb.add_option("WORDS", words, "only names that fit: words, patterns and terms as of ls");
   } else if (name == "learn") {
     verb.add_option("A", options.checkpoint, "a checkpoint")->required();
@@ -71,7 +71,7 @@ void add_positionals(CLI::App& verb, const std::string& name, Options& options,
     if (name == "check")
       verb.add_option("MORE", options.inputs, "more checkpoints, one after the other");
     if (name == "show" || name == "map") {
-      verb.add_option("FQN", options.subject, "the tensor; may stand before CHECKPOINT too")
+      verb.add_option("FQN", options.subject, "the tensor; may come before CHECKPOINT too")
           ->required();
     }
     if (name == "stats" || name == "hash") {

@@ -22,7 +22,8 @@ void print_depth_note(Context& context, const CheckReport& report) {
   const TextOptions options = text_options(context);
   std::string words = "No finding (depth " + std::string(name(report.depth)) + ").";
   if (!report.unjudged.empty())
-    words += "\n" + wrapped("not judged: " + printable(to_text(report.unjudged)), 0, options.width);
+    words +=
+        "\n" + wrapped("not checked: " + printable(to_text(report.unjudged)), 0, options.width);
   context.terminal.say(words);
 }
 
@@ -57,8 +58,7 @@ bool repairs_anything(const Plan& plan) {
 std::string cost_in_words(const Options& options, const Checkpoint& checkpoint, const Plan& plan) {
   constexpr std::uint32_t kMostChunks = 200'000;
   const bool fits = static_cast<bool>(check_in_place(checkpoint, plan));
-  if (options.in_place)
-    return "It writes .metadata anew and copies no file; `undo` takes it back.\n";
+  if (options.in_place) return "It rewrites .metadata and copies no file; `undo` takes it back.\n";
   std::string text;
   if (checkpoint.chunk_count() <= kMostChunks) {
     ApplyOptions wanted{options.out, false, options.checkpoint};
@@ -109,8 +109,8 @@ void print_fill_advice(Context& context, const verbs::Opened& opened) {
   const auto steps = verbs::plan_dropping_missing_data(opened, "zero", &context.progress);
   if (!steps || !*steps) return;
   context.terminal.say(
-      "\nWhat lay in lost files can be given up, and all else kept; with --fill "
-      "from:CHECKPOINT another checkpoint's elements stand there:\n  " +
+      "\nWhat was in lost files can be given up, and all else kept; with --fill from:CHECKPOINT "
+      "another checkpoint's elements are there:\n  " +
       command_line("plan", context.options) + " --fill zero");
 }
 
@@ -200,8 +200,8 @@ int nothing_but_metadata(Context& context) {
   }
   context.terminal.out_line("Nothing to repair. Nothing was written.");
   context.terminal.say(
-      "Older versions of torch or Python cannot read its .metadata. Write that "
-      "file alone anew, without copying a tensor:  " +
+      "Older versions of torch or Python cannot read its .metadata. Rewrite that file alone, "
+      "without copying a tensor:  " +
       command_line("repair", options) + " --in-place");
   return kClean;
 }
@@ -209,14 +209,14 @@ int nothing_but_metadata(Context& context) {
 std::string verdict_of(Context& context, const Plan& plan, const RepairResult& result,
                        std::size_t wrong) {
   TextStyle style = style_of(context);
-  std::string loss = result.lossless         ? loss_in_words(result)
-                     : result.damage.empty() ? "what is lost stands in the certificate"
-                                             : "what was damaged before or is lost stands in the "
-                                               "certificate";
+  std::string loss = result.lossless ? loss_in_words(result)
+                     : result.damage.empty()
+                         ? "what is lost is in the certificate"
+                         : "what was damaged before or is lost is in the certificate";
   if (!repairs_anything(plan)) {
-    return wrong == 0 ? inked(style, Ink::kGreen, "metadata written anew") + ", " + loss
+    return wrong == 0 ? inked(style, Ink::kGreen, "metadata rewritten") + ", " + loss
                       : inked(style, Ink::kRed, "not repaired") +
-                            ": the metadata was written anew, and nothing that is wrong was mended";
+                            ": the metadata was rewritten, and nothing that is wrong was mended";
   }
   if (wrong != 0) return inked(style, Ink::kGold, "repaired in part") + ", " + loss;
   return inked(style, result.lossless ? Ink::kGreen : Ink::kGold, "repaired") + ", " + loss;

@@ -122,7 +122,7 @@ int fail_report(Context& context, const Error& error) {
 int run_report(Context& context) {
   const Options& options = context.options;
   const auto format = format_of(options);
-  auto asked = verbs::read_asked(options.baseline, options.policy);
+  auto asked = verbs::read_check_request(options.baseline, options.policy);
   if (!asked) return fail_report(context, asked.error());
   // Nothing could open a Markdown file with that name.
   if (options.format.empty() && options.out.ends_with(".pdf"))

@@ -19,10 +19,10 @@ constexpr VerbRow kVerbs[] = {
     {"ls", "dsS", "List the tensors; words and terms narrow the list",
      "shardwright ls step_9000 experts down\n  shardwright ls step_9000 rank:17 dtype:bfloat16\n"
      "  shardwright ls step_9000 '*.bias' --sort bytes --reverse --columns tensor,bytes",
-     "Words must occur in the name; terms are finding:*, finding:RULE, dtype:bfloat16, "
-     "rank:17, ndim:3, shape:[288,*,640]. Dtypes may be spelt bf16, fp32, float. A word with * or "
-     "? is a shell pattern of the whole name. The titles of the columns stand on a terminal only. "
-     "Exit code 1: nothing fits."},
+     "Words must occur in the name; terms are finding:*, finding:RULE, dtype:bfloat16, rank:17, "
+     "ndim:3, shape:[288,*,640]. Dtypes may be spelt bf16, fp32, float. A word with * or ? is a "
+     "shell pattern of the whole name. Column titles are printed on a terminal only. Exit code 1: "
+     "nothing fits."},
     {"show", "l", "One tensor: its tiles, their places, its values",
      "shardwright show step_9000 model.norm.weight\n"
      "  shardwright show step_9000 model.norm.weight --values --limit 8",
@@ -32,12 +32,11 @@ constexpr VerbRow kVerbs[] = {
      "shardwright stats step_9000\n"
      "  shardwright stats step_9000 'model.layers.3.*' model.norm.weight --json\n"
      "  shardwright stats runs/7 --by-step            where NaN begin, and what changes",
-     "Elements, NaN, infinities, zeros, denormals, least and greatest, mean, standard "
-     "deviation, histogram by power of two. Every byte is read once. Sums are exact, so "
-     "that the answer depends neither on threads nor on tiles. Names may be shell patterns in "
-     "quotes; without any, all tensors. Tensors that are not whole or hold NaN come first. "
-     "Exit code 2: of some tensor elements are missing, cannot be read, or lie in several "
-     "tiles."},
+     "Elements, NaN, infinities, zeros, denormals, least and greatest, mean, standard deviation, "
+     "histogram by power of two. Every byte is read once. Sums are exact, so that the answer "
+     "depends neither on threads nor on tiles. Names may be shell patterns in quotes; without any, "
+     "all tensors. Tensors that are not whole or hold NaN come first. Exit code 2: of some tensor "
+     "elements are missing, cannot be read, or are in several tiles."},
     {"hash", "byMVB",
      "One number per tensor, the same for the same elements in any tiles and format",
      "shardwright hash step_9000 > here.txt         and there, then: diff here.txt there.txt\n"
@@ -47,11 +46,11 @@ constexpr VerbRow kVerbs[] = {
      "checkpoints are equal tensors, whatever their meshes, files and formats are: nothing has to "
      "be copied to know it. It shows accidents, not forgery. Every byte is read once. Entries that "
      "are not tensors are left out. Exit code 2: some tensor has no hash, because elements are "
-     "missing, lie in several tiles or cannot be read."},
+     "missing, are in several tiles or cannot be read."},
     {"map", "sP", "Draw which rank wrote which tile",
      "shardwright map step_9000 model.layers.3.moe.experts.down_proj.weight --spec spec.json",
-     "Saved beside expected, where there is a spec. Where there is colour each writer keeps "
-     "its own; --plain draws in ASCII."},
+     "Saved next to expected, where there is a spec. Where there is colour each writer keeps its "
+     "own; --plain draws in ASCII."},
     {"check", "sadmqfnbNyMB", "Say what is wrong, and why",
      "shardwright check step_9000 --spec spec.json\n"
      "  shardwright check step_9000 --against step_8000   another checkpoint says what is "
@@ -59,11 +58,10 @@ constexpr VerbRow kVerbs[] = {
      "  shardwright check step_9000 --data        every byte, CRCs included\n"
      "  shardwright check step_* --ignore portability",
      "Several checkpoints are checked one after the other. The exit code is 1 where one of them "
-     "has findings, else the largest of theirs. With --json they are one list."
-     "\n\n"
-     "What --ignore takes out stands under what was not judged. `ignore = [\"RULE\"]` in "
-     "shardwright.toml, or under [tool.shardwright] of pyproject.toml, says it for the folder "
-     "that you stand in, unless that is the checkpoint's own."},
+     "has findings, else the largest of theirs. With --json they are one list.\n\nWhat --ignore "
+     "removes is listed under what was not checked. `ignore = [\"RULE\"]` in shardwright.toml, or "
+     "under [tool.shardwright] of pyproject.toml, says it for the folder that you are in, unless "
+     "that is the checkpoint's own."},
     {"diff", "vbTB", "Say how two checkpoints differ, in any formats and tiles",
      "shardwright diff step_8000 step_9000          names, shapes, dtypes, tiles\n"
      "  shardwright diff step_9000 hf --data          every value as well\n"
@@ -86,17 +84,16 @@ constexpr VerbRow kVerbs[] = {
      "  shardwright repair step_9000 --plan plan.json --out step_9000-mended --yes\n"
      "  shardwright repair step_9000 --spec spec.json --in-place --yes\n"
      "  shardwright repair step_9000 --spec spec.json --then reshard:dp=8 --then cast:bfloat16",
-     "Into a new folder beside the checkpoint. It asks first; without a terminal and without "
-     "--yes it writes nothing and exits 3. What the same repair left beside it when it was killed "
-     "on this machine is gone on with. What another one left for the same output is removed.\n\n"
-     "The result is checked as the checkpoint was. What is still wrong in it is said first, and "
-     "the exit code is 1. What was filled stays a finding (filled-elements) and alone leaves the "
-     "exit code 0, but for zeros that --fill puts where elements are lost: then it is 1 unless "
-     "--accept-loss is given.\n\nWhere nothing was found nothing is written and the exit code is "
-     "0; --json "
-     "then names the checkpoint itself as output, with \"repaired\": false. Where nothing that "
-     "was found can be mended it is an error with exit code 2."},
-    {"reshard", "sadmoycbhuM", "Cut every tensor anew, for another mesh",
+     "Into a new folder next to the checkpoint. It asks first; without a terminal and without "
+     "--yes it writes nothing and exits 3. What the same repair left next to it when it was killed "
+     "on this machine is gone on with. What another one left for the same output is "
+     "removed.\n\nThe result is checked as the checkpoint was. What is still wrong in it is said "
+     "first, and the exit code is 1. What was filled stays a finding (filled-elements) and alone "
+     "leaves the exit code 0, but for zeros that --fill puts where elements are lost: then it is 1 "
+     "unless --accept-loss is given.\n\nWhere nothing was found nothing is written and the exit "
+     "code is 0; --json then names the checkpoint itself as output, with \"repaired\": false. "
+     "Where nothing that was found can be mended it is an error with exit code 2."},
+    {"reshard", "sadmoycbhuM", "Cut every tensor again, for another mesh",
      "shardwright reshard step_9000 --mesh dp=8,tp=2 --out step_9000-dp8-tp2\n"
      "  shardwright reshard step_9000 --mesh dp=8,tp=2 --placements placements.json\n"
      "      placements.json: {\"*.weight\": [\"Shard(0)\", \"Shard(1)\"], \"*\": [\"Shard(0)\", "
@@ -116,12 +113,12 @@ constexpr VerbRow kVerbs[] = {
      "  shardwright convert run/iter_0000100 --to hf --config hf --out back",
      "With proof. Entries that the format has no place for are refused by name; --weights-only "
      "leaves them out. Exit code 1 where WORDS fit nothing.\n\nThe files have the names that "
-     "transformers, diffusers and PEFT look for, and config.json, tokenizer and the like come "
-     "along. --dtype leaves integers, quantised weights, their scales and what loaders keep in "
+     "transformers, diffusers and PEFT look for, and config.json, tokenizer and the like are "
+     "copied. --dtype leaves integers, quantised weights, their scales and what loaders keep in "
      "float32 as they are, and config.json says the new dtype.\n\nWith --to hf, torch_dist, titan "
      "or fsdp_dtensor names and layouts become those of Hugging Face, Megatron-core, torchtitan or "
-     "Megatron-FSDP, by a map (docs/maps.md). Optimizer states go the same "
-     "way where that program keeps them; hf has none. What no file says is asked for with --set."},
+     "Megatron-FSDP, by a map (docs/maps.md). Optimizer states go the same way where that program "
+     "keeps them; hf has none. What no file says is asked for with --set."},
     {"learn", "o", "Find the map between two checkpoints of the same weights",
      "shardwright learn hf run/iter_0000100 --out mine.json\n"
      "  shardwright convert hf2 --map mine.json --out run2/release      other weights, by that map",
@@ -154,7 +151,7 @@ constexpr VerbRow kVerbs[] = {
      "  shardwright average a b c --weights 1,1,-1 --out task     a + (b - c)",
      "Every floating weight becomes the weighted sum, in float64 and rounded once to A's dtype. "
      "Formats and tiles may differ. Integers are A's own; optimizer states and other entries that "
-     "are no weights are left out. Weights have to come to 1."},
+     "are not weights are left out. Weights have to come to 1."},
     {"delta", "doytbhuM", "Write what makes one checkpoint of another",
      "shardwright delta step_8000 step_9000 --out d\n"
      "  shardwright apply step_8000 d --out step_9000-again",
@@ -175,16 +172,15 @@ constexpr VerbRow kVerbs[] = {
      "that rank (truncated singular value decomposition). Embeddings, norms and biases that differ "
      "are in the adapter whole. The result is what PEFT loads. How much of the change the matrices "
      "leave out is said, and for each weight in extraction.json. `delta` is exact, and larger."},
-    {"export-hdf5", "sadmoH",
-     "A small HDF5 file through which h5py reads every tensor where it lies",
+    {"export-hdf5", "sadmoH", "A small HDF5 file through which h5py reads every tensor where it is",
      "shardwright export-hdf5 step_9000 --out step_9000.h5\n"
      "  shardwright export-hdf5 step_9000 --out step_9000.h5 --copy   and what it cannot map\n"
      "  h5py.File(\"step_9000.h5\", \"r\")[\"tensors\"][\"model.norm.weight\"][:8]",
-     "A dataset a tensor under /tensors, dots kept. What is there of damaged tensors stands "
-     "under /partial with NaN for the rest, and the exit code is 2. What HDF5 cannot map is "
-     "left out, or copied with --copy. Relative paths need HDF5_EXTFILE_PREFIX='${ORIGIN}' "
-     "in the environment of who reads it. Open it to read only: through it a writer changes "
-     "the checkpoint."},
+     "A dataset a tensor under /tensors, dots kept. What is there of damaged tensors is listed "
+     "under /partial with NaN for the rest, and the exit code is 2. What HDF5 cannot map is left "
+     "out, or copied with --copy. Relative paths need HDF5_EXTFILE_PREFIX='${ORIGIN}' in the "
+     "environment of who reads it. Open it to read only: through it a writer changes the "
+     "checkpoint."},
     {"verify", "AbyM", "Prove a repaired checkpoint against its certificate",
      "shardwright verify step_9000-repaired\n"
      "  shardwright verify step_9000-repaired --against step_9000  element by element",
@@ -199,18 +195,18 @@ constexpr VerbRow kVerbs[] = {
     {"resume", "kbuM", "Go on with what was killed, or take it away",
      "shardwright resume step_9000-repaired\n"
      "  shardwright resume --roll-back step_9000-repaired",
-     "DIR is the output that was asked for, the half-made folder beside it "
-     "(DIR.shardwright-partial-...), or a checkpoint that was being repaired in place. "
-     "Files that were finished are kept, if the inputs are the same; the whole result is "
-     "proved as ever. Inputs that changed are named, with exit code 2. Where all was done "
-     "already nothing happens, with exit code 0; where nothing was killed it is 3. With "
-     "--roll-back what is half made is taken away."},
+     "DIR is the output that was asked for, the half-made folder next to it "
+     "(DIR.shardwright-partial-...), or a checkpoint that was being repaired in place. Files that "
+     "were finished are kept, if the inputs are the same; the whole result is proved as ever. "
+     "Inputs that changed are named, with exit code 2. Where all was done already nothing happens, "
+     "with exit code 0; where nothing was killed it is 3. With --roll-back what is half made is "
+     "taken away."},
     {"undo", "", "Take an in-place repair back", "shardwright undo step_9000"},
     {"commit", "", "Keep an in-place repair for good", "shardwright commit step_9000",
      "What undo needs is removed."},
     {"upload", "", "Send a folder into a bucket, or go on with one that was cut off",
      "shardwright upload step_9000-repaired s3://bucket/step_9000",
-     "Nothing may lie below the prefix but what a cut off upload of the same folder has left: its "
+     "Nothing may be below the prefix but what a cut off upload of the same folder has left: its "
      "files are not sent again. Large files go in parts. .metadata, indexes and certificates go "
      "last, so that no loader takes a half-sent folder for a checkpoint. At the end the size of "
      "each object is compared."},

@@ -97,7 +97,7 @@ std::string way_back_to_text(const RepairResult& result) {
             " but for rows of padding, which were cut off: " + some_of(back.padding);
   if (!back.without.empty())
     text += "; " + plural(back.without.size(), "tensor") +
-            " of the source did not come along: " + some_of(back.without);
+            " of the source were not copied: " + some_of(back.without);
   return printable(text) + "\n";
 }
 
@@ -233,7 +233,7 @@ int convert_as(Context& context, const VerbOptions& said, const std::string& suf
   const Options& options = context.options;
   auto opened = open_all(context);
   if (!opened) return fail_with(context, opened.error());
-  const bool is_mapped = verbs::asks_for_map(said, options.mapping);
+  const bool is_mapped = verbs::needs_map(said, options.mapping);
   auto made = is_mapped ? verbs::plan_mapped(*opened, said, options.mapping)
                         : verbs::plan_of_convert(*opened, said, &context.progress);
   if (!made) return fail_with(context, made.error());

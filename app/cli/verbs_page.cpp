@@ -112,7 +112,7 @@ std::string note_rows(std::span<const OptionNote> notes) {
 std::string_view repair_words(Rewrite rewrite) {
   switch (rewrite) {
     case Rewrite::kIndex:
-      return "a new index, and files for what is made anew";
+      return "a new index, and files for what is recreated";
     case Rewrite::kFiles:
       return "every file that changes";
     case Rewrite::kNone:
@@ -139,7 +139,7 @@ std::string writing_words(const verbs::KnownFormat& format) {
   return text.empty() ? "no" : text;
 }
 
-// What opens, is written, checked and refused: a row for formats that are alike. README has a copy
+// What opens, is written, checked and refused: a row for formats that are equal. README has a copy
 // between the marks.
 std::string formats_summary() {
   std::vector<std::pair<std::string, std::string>> rows;  // by what can be done: the formats
@@ -162,10 +162,9 @@ std::string formats_summary() {
 std::string formats_section() {
   std::string text =
       "## Formats\n\n" + formats_summary() +
-      "\nIn the order in which a folder is tried. [formats.md](formats.md) says more on each.\n\n"
-      "| format | is told by | `format` in JSON | `convert --to` | `repair` writes | items have "
-      "checksums |\n"
-      "|---|---|---|---|---|---|\n";
+      "\nIn the order in which a folder is tried. [formats.md](formats.md) says more on each.\n\n| "
+      "format | is recognised by | `format` in JSON | `convert --to` | `repair` writes | items "
+      "have checksums |\n|---|---|---|---|---|---|\n";
   for (const verbs::KnownFormat& format : verbs::known_formats())
     text += fmt::format("| {} | {} | `{}` | {} | {} | {} |\n", in_cell(format.title),
                         in_cell(format.sign), format.name, targets_in_code(format.name),

@@ -1,4 +1,4 @@
-// Writes what is on the screen as a PNG or SVG file beside the checkpoint, over nothing.
+// Writes what is on the screen as a PNG or SVG file next to the checkpoint, over nothing.
 #pragma once
 
 #include <functional>

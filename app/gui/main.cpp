@@ -74,6 +74,6 @@ int main(int argc, char** argv) {
                    {},
                    "Raise the limit on processes: `ulimit -u`, or that of the container."});
   bool picture = !options.screenshot.empty() || !options.replay.empty() || options.frame_times;
-  auto done = picture ? shw::take_pictures(options) : shw::run_window(options);
+  auto done = picture ? shw::render_pictures(options) : shw::run_window(options);
   return done ? 0 : report(done.error());
 }

@@ -32,6 +32,6 @@ Status parse_size(const std::string& text, int* width, int* height);
 //   | click NAME | type TEXT | slice DIM POSITION | recent FILE
 //   | view KEY=VALUE ... (view_state.h) | cache FOLDER | drop PATH | new-tab [PATH] | tab INDEX |
 //   close-tab INDEX
-Status take_pictures(const GuiOptions& options);
+Status render_pictures(const GuiOptions& options);
 
 }  // namespace shw

@@ -275,7 +275,7 @@ Status parse_size(const std::string& text, int* width, int* height) {
   return {};
 }
 
-Status take_pictures(const GuiOptions& options) {
+Status render_pictures(const GuiOptions& options) {
   SHW_TRY(auto harness, OffscreenHarness::create(options));
   if (!options.record.empty()) SHW_CHECK(harness->tabs().record_in(options.record));
   harness->tabs().open_all(options);

@@ -1,5 +1,5 @@
 // The picture of a frame as SVG: shapes and texts as such, so that they can be enlarged, searched
-// and edited; what is a texture on the screen stands in it as an image.
+// and edited; what is a texture on the screen is in it as an image.
 #pragma once
 
 #include <imgui.h>

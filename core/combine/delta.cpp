@@ -240,7 +240,7 @@ Status check_indices(const Changes& changes, std::string_view fqn) {
             indices_at(changes, first, std::min(kComparedAtOnce, changes.count() - first)));
     for (std::int64_t index : indices) {
       if (index <= last || index >= volume)
-        return does_not_fit("has indices that do not increase, or lie outside of the tensor", fqn);
+        return does_not_fit("has indices that do not increase, or are outside of the tensor", fqn);
       last = index;
     }
   }
@@ -311,7 +311,7 @@ class DeltaApplication {
       part_.tensors.push_back(copied(std::move(name), readable(delta_, tensor)));
       return {};
     }
-    if (!fqn.ends_with(kDeltaIndices)) return does_not_fit("is no tensor of a delta", fqn);
+    if (!fqn.ends_with(kDeltaIndices)) return does_not_fit("is not a tensor of a delta", fqn);
     return add_changed(std::string(fqn.substr(0, fqn.size() - kDeltaIndices.size())), tensor);
   }
 
@@ -346,7 +346,7 @@ class DeltaApplication {
 
 Result<DeltaInfo> read_delta_info(const Directory& folder) {
   if (folder.stat(kDeltaFile).kind != EntryKind::kFile)
-    return fail(ErrorKind::kUsage, "is no delta: it has no delta.json", {folder.name()},
+    return fail(ErrorKind::kUsage, "is not a delta: it has no delta.json", {folder.name()},
                 "`shardwright delta BASE RESULT` makes one.");
   SHW_TRY(auto source, folder.open(kDeltaFile));
   if (source->size() > kMostDeltaFile) return no_delta_file("is too large");
@@ -373,7 +373,7 @@ Result<std::shared_ptr<const Checkpoint>> delta_of(std::shared_ptr<const Checkpo
                                                    const HashOfAll& result_hash,
                                                    Progress* progress) {
   if (result->directory() == nullptr)
-    return fail(ErrorKind::kUsage, "the checkpoint lies in no directory");
+    return fail(ErrorKind::kUsage, "the checkpoint has no directory");
   ComputedPart part;
   DeltaInfo info{base_hash, result_hash, {}};
   for (TensorId tensor : result->tensors()) {

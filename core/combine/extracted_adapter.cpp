@@ -228,7 +228,7 @@ Result<std::shared_ptr<const Checkpoint>> extracted_adapter(std::shared_ptr<cons
                                                             std::shared_ptr<const Checkpoint> base,
                                                             std::int64_t rank, Progress* progress) {
   if (tuned->directory() == nullptr || base->directory() == nullptr)
-    return fail(ErrorKind::kUsage, "the checkpoint lies in no directory");
+    return fail(ErrorKind::kUsage, "the checkpoint has no directory");
   SHW_TRY(const std::vector<ModelPair> pairs, pairs_of(tuned, base, progress));
   SHW_TRY(const AdapterLayout layout, layout_of(pairs));
   const bool is_turned = are_turned(pairs);

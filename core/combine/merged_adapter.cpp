@@ -72,7 +72,7 @@ Result<AdapterTensors> tensors_of(const Checkpoint& adapter) {
     bool is_new = true;
     if (const auto name = lora_name(fqn)) {
       const bool is_bias = fqn.ends_with(".bias");
-      if (is_bias && name->part != LoraPart::kB) return not_merged("is no part of LoRA", fqn);
+      if (is_bias && name->part != LoraPart::kB) return not_merged("is not part of LoRA", fqn);
       is_new = is_bias ? tensors.biases.emplace(name->module, tensor).second
                        : tensors.modules[name->module].emplace(name->part, tensor).second;
     } else if (is_adapter_name(fqn) || fqn.find(".token_adapter.") != std::string_view::npos) {
@@ -189,7 +189,7 @@ class AdapterMerge {
         parts.contains(LoraPart::kEmbeddingA) && parts.contains(LoraPart::kEmbeddingB);
     const bool is_pair = parts.contains(LoraPart::kA) && parts.contains(LoraPart::kB);
     if (is_pair == is_embedding)
-      return not_merged("has no second matrix beside it", adapter_->fqn(any));
+      return not_merged("has no second matrix next to it", adapter_->fqn(any));
     SHW_TRY(const TensorId weight, base_tensor(module + ".weight", any));
     if (saved) SHW_CHECK(note_rows(weight, adapter_->shape(*saved), *saved));
     LoraProduct product{.weight = saved ? own(*saved) : readable(base_, weight),
@@ -240,7 +240,7 @@ class AdapterMerge {
     const auto found = parts.find(LoraPart::kMagnitude);
     if (found == parts.end()) {
       if (!config_.use_dora) return {};
-      return not_merged("has no magnitude vector beside it, and adapter_config.json says use_dora",
+      return not_merged("has no magnitude vector next to it, and adapter_config.json says use_dora",
                         adapter_->fqn(parts.begin()->second));
     }
     if (!config_.use_dora)
@@ -304,7 +304,7 @@ class AdapterMerge {
   Status add_bias(const std::string& module, TensorId tensor, const AdapterTensors& tensors) {
     const auto parts = tensors.modules.find(module);
     if (parts == tensors.modules.end() || !parts->second.contains(LoraPart::kA))
-      return not_merged("has no matrices beside it", adapter_->fqn(tensor));
+      return not_merged("has no matrices next to it", adapter_->fqn(tensor));
     SHW_TRY(const TensorId bias, base_tensor(module + ".bias", tensor));
     const ExtentsView shape = base_->shape(bias);
     if (!std::ranges::equal(shape, adapter_->shape(tensor)))

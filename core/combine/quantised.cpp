@@ -230,7 +230,7 @@ Result<Quantising> quantising_of(const std::string& text) {
     if (block) std::tie(wanted.block_rows, wanted.block_columns) = *block;
   }
   if (is_right) return wanted;
-  return fail(ErrorKind::kUsage, "\"" + text + "\" is no way to quantise", {},
+  return fail(ErrorKind::kUsage, "\"" + text + "\" is not a way to quantise", {},
               "Write fp8-block, fp8-block-ue8m0 or mxfp4; fp8-block,64x64 has other blocks than "
               "128x128.");
 }

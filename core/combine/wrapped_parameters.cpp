@@ -73,7 +73,7 @@ class WrappedModules {
     Module found{module, {}, std::move(levels)};
     for (const LoraParts& level : found.levels) {
       if (!level.contains(LoraPart::kA) || !level.contains(LoraPart::kB) || level.size() != 2)
-        return not_wrapped("has no second matrix beside it", adapter_->fqn(level.begin()->second));
+        return not_wrapped("has no second matrix next to it", adapter_->fqn(level.begin()->second));
     }
     for (const std::string& name : parameters) {
       auto parameter = parameter_of(module + "." + name);
@@ -100,7 +100,7 @@ class WrappedModules {
       if (!input_first) input_first = is_input_first;
     }
     if (!input_first)
-      return not_wrapped("has matrices beside it that do not make the parameters of the base",
+      return not_wrapped("has matrices next to it that do not make the parameters of the base",
                          adapter_->fqn(first_of(modules_.front())));
     std::vector<ParameterProduct> made;
     for (const Module& module : modules_) {

@@ -31,12 +31,12 @@ class Comparison {
   Result<CheckpointDifference> run();
 
  private:
-  bool is_asked(std::string_view fqn) const {
+  bool is_requested(std::string_view fqn) const {
     return options_.only == nullptr || options_.only->contains(fqn);
   }
   bool includes_entries() const;
   void match();
-  Status judge_by_metadata();
+  Status compare_by_metadata();
   bool are_same_items(const Matched& matched) const;
   void open_same_files();
   Status compare_element_values();
@@ -95,7 +95,7 @@ void Comparison::match() {
   named_b_ = names_alone(both_.b, options_.only);
   for (TensorId tensor : cancellable_range(both_.a.tensors(), progress_)) {
     std::string_view fqn = both_.a.fqn(tensor);
-    if (!is_asked(fqn)) continue;
+    if (!is_requested(fqn)) continue;
     if (auto other = find_near(both_.b, fqn, tensor))
       matched_.push_back({.tensor = {tensor, *other}, .a = {}, .b = {}});
     else if (!named_b_.contains(fqn))
@@ -103,7 +103,7 @@ void Comparison::match() {
   }
   for (TensorId tensor : cancellable_range(both_.b.tensors(), progress_)) {
     std::string_view fqn = both_.b.fqn(tensor);
-    if (!is_asked(fqn)) continue;
+    if (!is_requested(fqn)) continue;
     if (!find_near(both_.a, fqn, tensor) && !named_a_.contains(fqn)) only_b_.push_back(tensor);
   }
 }
@@ -125,7 +125,7 @@ bool Comparison::are_same_items(const Matched& matched) const {
          !has_replicas(both_.b, two) && has_same_items(both_.a, one, both_.b, two);
 }
 
-Status Comparison::judge_by_metadata() {
+Status Comparison::compare_by_metadata() {
   return parallel_for(matched_.size(), [&](std::size_t i) -> Status {
     if (is_cancelled(progress_)) return cancelled_error();
     Matched& matched = matched_[i];
@@ -242,14 +242,15 @@ Status Comparison::compare_all_entries() {
   SHW_TRY(EntryComparison seen,
           compare_entries(both_.a, filled_a_, both_.b, filled_b_, options_.data, progress_));
   out_.entries = std::move(seen.entries);
-  std::erase_if(out_.entries, [&](const EntryDifference& entry) { return !is_asked(entry.fqn); });
+  std::erase_if(out_.entries,
+                [&](const EntryDifference& entry) { return !is_requested(entry.fqn); });
   entries_open_ = includes_entries() ? seen.left_open : 0;
   for (EntryDifference& entry : out_.entries) {
     bool in_a = entry.kind == DifferenceKind::kMissing && hides_.b;
     bool in_b = entry.kind == DifferenceKind::kAdded && hides_.a;
     if (!in_a && !in_b) continue;
     entry.kind = DifferenceKind::kUndecided;
-    entry.why = hidden_words(in_a ? "B" : "A", "it may lie");
+    entry.why = hidden_words(in_a ? "B" : "A", "it may be");
   }
   return {};
 }
@@ -258,7 +259,7 @@ bool Comparison::includes_entries() const {
   auto has_one = [&](const Checkpoint& checkpoint) {
     const auto objects = checkpoint.objects();
     return std::any_of(objects.begin(), objects.end(),
-                       [&](const NonTensorEntry& object) { return is_asked(object.fqn); });
+                       [&](const NonTensorEntry& object) { return is_requested(object.fqn); });
   };
   return has_one(both_.a) || has_one(both_.b);
 }
@@ -292,7 +293,7 @@ void Comparison::add_alone(const Checkpoint& checkpoint, const std::vector<Tenso
     (in_a ? told.a : told.b) = side_of(checkpoint, tensor);
     if (in_a ? hides_.b : hides_.a) {
       told.kind = DifferenceKind::kUndecided;
-      told.why.push_back(hidden_words(in_a ? "B" : "A", "it may lie"));
+      told.why.push_back(hidden_words(in_a ? "B" : "A", "it may be"));
     }
     out_.tensors.push_back(std::move(told));
   }
@@ -310,7 +311,7 @@ void Comparison::add_renamed() {
     if (hides_.a || hides_.b) {
       told.kind = DifferenceKind::kUndecided;
       told.why = {"in B " + told.other + " has the same bytes; " +
-                  hidden_words(hides_.a ? "A" : "B", "either name may lie")};
+                  hidden_words(hides_.a ? "A" : "B", "either name may be")};
     } else if (by_hash) {
       told.kind = DifferenceKind::kUndecided;
       told.why = {"in B " + told.other +
@@ -386,7 +387,7 @@ void Comparison::note_unexamined() {
   if (entries_open_ != 0)
     out_.unjudged.push_back(
         {"values of " + human_count(entries_open_) +
-             (entries_open_ == 1 ? " entry that is no tensor" : " entries that are no tensors"),
+             (entries_open_ == 1 ? " entry that is not a tensor" : " entries that are not tensors"),
          "--data"});
   if (!options_.data && !only_a_.empty() && !only_b_.empty())
     out_.unjudged.push_back({"which names are new names of old tensors", "--data"});
@@ -403,7 +404,7 @@ Result<CheckpointDifference> Comparison::run() {
   out_.tensors_a = both_.a.tensor_count() + named_a_.size();
   out_.tensors_b = both_.b.tensor_count() + named_b_.size();
   out_.in_both = matched_.size();
-  SHW_CHECK(judge_by_metadata());
+  SHW_CHECK(compare_by_metadata());
   if (!options_.data) open_same_files();
   if (options_.data) {
     SHW_CHECK(compare_element_values());

@@ -76,10 +76,10 @@ Status FingerprintPass::judge(std::size_t tensor) const {
     return fail(ErrorKind::kUnsupported, "its dtype has no elements of whole bytes");
   if (volume(checkpoint_.shape(id)).value_or(0) == 0)
     return fail(ErrorKind::kUnsupported, "it has no elements");
-  const TensorTiling judged = judge_tiling(checkpoint_, id);
+  const TensorTiling judged = compute_tiling(checkpoint_, id);
   if (judged.tiling == Tiling::kExact) return {};
   return fail(ErrorKind::kDamaged, judged.defects.missing != 0
-                                       ? "elements of it lie in no tile"
+                                       ? "elements of it are in no chunk"
                                        : "its tiles do not hold each element once");
 }
 

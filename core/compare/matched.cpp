@@ -16,11 +16,11 @@ std::string elements_words(std::int64_t count, const std::string& what) {
 std::vector<std::string> reasons_of(const Matched& matched, std::optional<std::int64_t> apart) {
   std::vector<std::string> why = matched.doubts;
   if (matched.a.too_tangled || matched.b.too_tangled)
-    why.emplace_back("its tiles overlap in too many places to be told apart");
+    why.emplace_back("its tiles overlap in too many places to be distinguished");
   else if (!apart)
-    why.emplace_back("what lies in no tile is in too many places to be told apart");
+    why.emplace_back("what is in no chunk is in too many places to be distinguished");
   if (apart == 0 && matched.a.missing != 0 && !matched.other_shape)
-    why.push_back(elements_words(matched.a.missing, "lie in no tile of either"));
+    why.push_back(elements_words(matched.a.missing, "are in no chunk of either"));
   if (matched.filled_a != 0)
     why.push_back(elements_words(matched.filled_a, "of A are not its own: a repair filled them"));
   if (matched.filled_b != 0)
@@ -50,7 +50,7 @@ std::vector<std::string> may_be_hidden(const BothCheckpoints& both, const Matche
   std::vector<std::string> why;
   auto add = [&](bool is_hiding, const char* side, const TileCover& cover, bool grows) {
     bool lacks = matched.other_shape ? grows : is_incomplete && cover.missing != 0;
-    if (is_hiding && lacks) why.push_back(hidden_words(side, "more of its tiles may lie"));
+    if (is_hiding && lacks) why.push_back(hidden_words(side, "more of its tiles may be"));
   };
   add(hides.a, "A", matched.a, may_grow(both.a, one, both.b.shape(two)));
   add(hides.b, "B", matched.b, may_grow(both.b, two, both.a.shape(one)));

@@ -32,7 +32,7 @@ struct Hiding {
 
 TensorSide side_of(const Checkpoint& checkpoint, TensorId tensor);
 
-// "B has what could not be opened, and it may lie there"
+// "B has what could not be opened, and it may be there"
 std::string hidden_words(const char* side, const char* what);
 
 struct MatchVerdict {

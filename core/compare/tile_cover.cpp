@@ -35,7 +35,7 @@ std::optional<Error> tile_outside(const Checkpoint& checkpoint, TensorId tensor)
     if (is_inside(offsets, sizes, shape)) continue;
     return Error{ErrorKind::kDamaged,
                  "the tile at " + to_text(offsets) + " of sizes " + to_text(sizes) +
-                     " does not lie inside the shape " + to_text(shape),
+                     " is not inside the shape " + to_text(shape),
                  Place{.file = {}, .tensor = std::string(checkpoint.fqn(tensor))}};
   }
   return std::nullopt;
@@ -59,7 +59,7 @@ TileCover cover_of(const Checkpoint& checkpoint, TensorId tensor) {
   if (size_of(checkpoint.dtype(tensor)) == 0 && !cover.error)
     cover.error = Error{ErrorKind::kUnsupported, "the tensor's dtype is not known",
                         Place{.file = {}, .tensor = std::string(checkpoint.fqn(tensor))}};
-  TensorTiling judged = judge_tiling(checkpoint, tensor);
+  TensorTiling judged = compute_tiling(checkpoint, tensor);
   if (judged.tiling == Tiling::kExact) return cover;
   cover.exact = false;
   if (auto outside = tile_outside(checkpoint, tensor)) cover.error = std::move(outside);

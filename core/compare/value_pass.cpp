@@ -118,7 +118,7 @@ class ValuePass {
   Status look(std::size_t part);
   Status add_squares(std::size_t part);
   Result<PartResult> pass(const ValuePart& part, Look look, PairReaders& readers, bool& in_b);
-  Result<PartResult> look_at(const ValuePart& part, bool& in_b);
+  Result<PartResult> compare_part(const ValuePart& part, bool& in_b);
   Status compare_separately(std::size_t part);
   Status pass_block(const ValuePart& part, const TilePair& pair, const Box& box, Look look,
                     PairReaders& readers, PartResult& out);
@@ -164,7 +164,7 @@ ValuePass::Sides ValuePass::sides_of(const ValuePart& part) const {
   return {both_.a, both_.b, a, b};
 }
 
-// True for compressed tiles that are too large to hold decoded, judged by metadata.
+// True for compressed tiles that are too large to hold decoded, checked by metadata.
 bool ValuePass::is_decoded_as_read(const Checkpoint& checkpoint, ChunkId chunk) const {
   if (checkpoint.transforms(chunk).empty()) return false;
   const auto elements = static_cast<std::uint64_t>(volume(checkpoint.sizes(chunk)).value_or(0));
@@ -291,7 +291,7 @@ Result<PartResult> ValuePass::pass(const ValuePart& part, Look look, PairReaders
   return out;
 }
 
-Result<PartResult> ValuePass::look_at(const ValuePart& part, bool& in_b) {
+Result<PartResult> ValuePass::compare_part(const ValuePart& part, bool& in_b) {
   auto readers = lease_readers(part);
   auto result = pass(part, Look::kWhether, *readers, in_b);
   if (result && result->differs) return pass(part, Look::kNumbers, *readers, in_b);
@@ -301,7 +301,7 @@ Result<PartResult> ValuePass::look_at(const ValuePart& part, bool& in_b) {
 Status ValuePass::look(std::size_t index) {
   const ValuePart& part = parts_[index];
   bool in_b = false;
-  auto result = look_at(part, in_b);
+  auto result = compare_part(part, in_b);
   if (progress_ != nullptr) {
     const Sides sides = sides_of(part);
     progress_->add(part.elements * (size_of(sides.a_dtype) + size_of(sides.b_dtype)));
@@ -324,7 +324,7 @@ Status ValuePass::compare_separately(std::size_t index) {
   for (; one.first < last; ++one.first) {
     one.last = one.first + 1;
     bool in_b = false;
-    auto result = look_at(one, in_b);
+    auto result = compare_part(one, in_b);
     if (result) finalize(index, *result);
     if (!result && result.error().kind == ErrorKind::kCancelled)
       return tl::unexpected<Error>(std::move(result).error());

@@ -69,10 +69,10 @@ Status check_part(const LaidOut& laid_out, const FilePart& part, std::uint64_t& 
   const LaidOut::File& file = laid_out.files[part.file];
   auto next = checked_add(part.offset, part.length);
   if (part.offset < end)
-    return fail(ErrorKind::kIo, "two parts of a new file would lie at one place",
+    return fail(ErrorKind::kIo, "two parts of a new file would be at one place",
                 {file.path, part.offset});
   if (!next || *next > file.size)
-    return fail(ErrorKind::kIo, "a part of a new file would lie beyond its end",
+    return fail(ErrorKind::kIo, "a part of a new file would be beyond its end",
                 {file.path, part.offset});
   end = *next;
   return {};

@@ -168,7 +168,7 @@ ElementSums FileWriter::elements_of(const OpenFile::Tile& tile) const {
   return sums;
 }
 
-WrittenElementSums FileWriter::take_elements() {
+WrittenElementSums FileWriter::release_elements() {
   parts_ = {};
   WrittenElementSums elements(laid_out_.made.size());
   for (const OpenFile& file : files_) {

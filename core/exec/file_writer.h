@@ -66,7 +66,7 @@ class FileWriter {
 
   OutputBlocks& payloads() { return payloads_; }
   // Checksums of all chunks written here. Must be the last call: releases the parts.
-  WrittenElementSums take_elements();
+  WrittenElementSums release_elements();
 
  private:
   // A file that is open for writing.

@@ -99,7 +99,7 @@ Status read_part(const Program& program, const JobPart& part, const TileJob& til
   }
   StageClock clock(stages, Stage::kMake, 0);
   if (SourceChecksumVerifier* sums = storages.sums();
-      sums != nullptr && sums->asks_for(job.source)) {
+      sums != nullptr && sums->needs_reads_of(job.source)) {
     BytesRead read{job.source, first_byte(program, part), part.common.sizes,
                    strides,    size_of(job.from),         to};
     if (crc != nullptr && begin_of_run(program, part)) *crc = read.crc = crc32_of(to);

@@ -104,7 +104,7 @@ std::string line_of(const DurableFile& file) {
 tl::unexpected<Error> damaged(std::size_t line, const std::string& what) {
   return fail(ErrorKind::kDamaged,
               "line " + std::to_string(line) + " of the journal is not what was written: " + what,
-              {kJournalFile}, "take it away with `resume --roll-back`, and begin anew");
+              {kJournalFile}, "take it away with `resume --roll-back`, and begin from scratch");
 }
 
 const Json* member(const Json& object, const char* key) {

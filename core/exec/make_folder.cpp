@@ -378,7 +378,7 @@ tl::unexpected<Error> clean_up_after_error(const RunState& run_state, Error erro
   if (is_resumable(run_state, error)) {
     keep_for_later(run_state, error);
   } else if (auto discarded = run_state.store.discard(partial, kPartialMark); !discarded) {
-    error.advice = "what was made so far could not be removed and lies in " + partial + " (" +
+    error.advice = "what was made so far could not be removed and is in " + partial + " (" +
                    discarded.error().message + ")";
   }
   return tl::unexpected<Error>(std::move(error));

@@ -54,7 +54,7 @@ std::string layout_hash(const LaidOut& laid_out) {
 
 tl::unexpected<Error> another_run(const std::string& what) {
   return fail(ErrorKind::kDamaged, "what was begun there is another run: " + what, {kJournalFile},
-              "take it away with `resume --roll-back`, and begin anew");
+              "take it away with `resume --roll-back`, and begin from scratch");
 }
 
 using FilesByPath = std::map<std::string_view, const Entry*>;
@@ -86,7 +86,7 @@ std::map<std::string, Expected> expected_files(const FolderRun& run) {
   return expected;
 }
 
-// Files copied whole whose bytes beside the items differ from the
+// Files copied whole whose bytes next to the items differ from the
 // source.
 Result<std::set<std::string>> foreign_partial_folders(const FolderRun& run, const Directory& made,
                                                       const std::vector<DurableFile>& noted) {
@@ -190,7 +190,7 @@ Status check_same_run(const JournalHeader& begun, const JournalHeader& now) {
       return fail(ErrorKind::kDamaged,
                   "has changed since the run began: what was made of it is old",
                   {begun.inputs[i].folder + "/" + file.path},
-                  "take it away with `resume --roll-back`, and begin anew");
+                  "take it away with `resume --roll-back`, and begin from scratch");
     }
   }
   return {};

@@ -42,7 +42,7 @@ std::optional<Abandoned> find_abandoned(Store& store, const JournalHeader& heade
                                         const std::string& out);
 
 // The journal's files that this run would write too and that exist with the expected size; for
-// copied files the bytes beside items are compared too, because no proof covers them. All other
+// copied files the bytes next to items are compared too, because no proof covers them. All other
 // files in the folder are deleted.
 Result<std::vector<DurableFile>> keep_durable(const Store& store, WritableDirectory& folder,
                                               const FolderRun& run,

@@ -164,7 +164,7 @@ void SourceChecksumVerifier::count_bytes() {
 Status SourceChecksumVerifier::add(const BytesRead& read) {
   const auto at = static_cast<std::size_t>(read.source);
   Row& row = rows_[at];
-  if (!asks_for(read.source) || read.bytes.empty()) return {};
+  if (!needs_reads_of(read.source) || read.bytes.empty()) return {};
   CrcChange change(program_.source(read.source).length);
   const bool is_long =
       each_run(read.first, read.sizes, read.strides, read.element,

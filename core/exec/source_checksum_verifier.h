@@ -42,7 +42,7 @@ class SourceChecksumVerifier {
       const Program& program, const std::vector<const Checkpoint*>& inputs, Progress* progress);
 
   // False if reads of this source need not be reported.
-  bool asks_for(SourceId source) const {
+  bool needs_reads_of(SourceId source) const {
     const std::uint64_t left = rows_[static_cast<std::size_t>(source)].left;
     return left != kSettled && left != kApart;
   }

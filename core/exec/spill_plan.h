@@ -1,6 +1,6 @@
 // Plans where decoded items are kept between the first and the last part that reads them, so that
 // each is decoded once: in memory as long as all concurrently needed items fit, otherwise in
-// unnamed temporary files beside the output.
+// unnamed temporary files next to the output.
 #pragma once
 
 #include <cstdint>

@@ -43,7 +43,7 @@ Result<WrittenElementSums> write_files(const FileWriting& with, const FileDone& 
   for (std::uint32_t file = 0; file < has_parts.size(); ++file) {
     if (!has_parts[file]) SHW_CHECK(writer.finish(file));
   }
-  return writer.take_elements();
+  return writer.release_elements();
 }
 
 }  // namespace shw

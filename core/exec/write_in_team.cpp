@@ -371,7 +371,7 @@ Result<WrittenElementSums> write_in_team(const FileWriting& with, TeamJournal& j
   SHW_CHECK(writing.plan(with.there));
   SHW_CHECK(writing.write_all());
   SHW_CHECK(with.copied_items.share(team));
-  return share_elements(team, writer.take_elements());
+  return share_elements(team, writer.release_elements());
 }
 
 }  // namespace shw

@@ -48,7 +48,7 @@ std::optional<FoundMessage> message_at(const PastedText& pasted, std::size_t at,
     if (!found) continue;
     found->message.kind = entry.kind;
     if (is_program(found->message.name)) continue;
-    if (entry.kind->condition != nullptr && !is_met(*entry.kind->condition, found->message))
+    if (entry.kind->condition != nullptr && !is_satisfied(*entry.kind->condition, found->message))
       continue;
     return found;
   }
@@ -77,8 +77,8 @@ struct Collector {
   }
 };
 
-// Drops general messages ("Error(s) in loading state_dict") beside specific ones, and messages
-// without a name beside the same with one.
+// Drops general messages ("Error(s) in loading state_dict") next to specific ones, and messages
+// without a name next to the same with one.
 void drop_vague(std::vector<ErrorMessage>& messages) {
   auto vague = [](const ErrorMessage& message) {
     return message.kind->certainty == MessageCertainty::kThatItFailed;

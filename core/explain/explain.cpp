@@ -33,7 +33,7 @@ bool names_half(std::string_view fqn, const std::optional<StatePath>& state) {
 }
 
 // "head.weight", "classifier.bias": the whole name, or its last parts.
-bool ends_like_head(std::string_view fqn) {
+bool is_head_name(std::string_view fqn) {
   static constexpr std::array<std::string_view, 7> kHeads = {
       "classifier", "head", "score", "cls_head", "class_embed", "fc", "logits"};
   std::size_t dot = fqn.rfind('.');
@@ -238,7 +238,7 @@ NameTraits traits_of(std::string_view fqn) {
   traits.flat = has_word(fqn, "flat_param");
   traits.bias = fqn.ends_with(".bias");
   traits.position = has_any(fqn, kPosition);
-  traits.head = !traits.state && ends_like_head(fqn);
+  traits.head = !traits.state && is_head_name(fqn);
   traits.diffusion = has_any(fqn, kDiffusion);
   return traits;
 }

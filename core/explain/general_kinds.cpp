@@ -67,8 +67,7 @@ constexpr GeneralKind kGeneralKinds[] = {
                      .weight = 0.6,
                      .title = "the checkpoint, or a file of it, is not whole",
                      .text = "A save, a copy or a download stopped before its end. The check says "
-                             "which file is short or missing; the step before it is as a rule "
-                             "whole.",
+                             "which file is short or missing; the step before it is usually whole.",
                      .decide = "Whether every file is there and as long as its header says.",
                      .command = "shardwright check CHECKPOINT"}}}}},
     {{"multiple checkpoint tensors map", "map to the same", "mapped to the same",
@@ -83,7 +82,8 @@ constexpr GeneralKind kGeneralKinds[] = {
                      .text = "The folder holds two copies of the model (two saves, two forms of "
                              "it), or the loader's mapping joins names that this checkpoint keeps "
                              "apart.",
-                     .decide = "Which tensors of the checkpoint have that name, or end alike.",
+                     .decide =
+                         "Which tensors of the checkpoint have that name, or end the same way.",
                      .command = "shardwright ls CHECKPOINT"}}}}},
     {{"tie_word_embeddings", "tied weights", "tied embedding", "weight tying"},
      {"but ", "not ", "mismatch", "cannot"},
@@ -104,17 +104,18 @@ constexpr GeneralKind kGeneralKinds[] = {
      kRefusal,
      {.id = "optimizer-differs",
       .example = "an optimizer that does not fit",
-      .meanings = {{{.id = "optimizer-groups",
-                     .rule = &kOptimizerGroups,
-                     .wrong = WrongSide::kEither,
-                     .weight = 0.55,
-                     .title = "the optimizer in the checkpoint is not the one that the run builds",
-                     .text = "It is missing, has other groups or parts, or is sharded in another "
-                             "way than the run asks for. The weights are as a rule not in "
-                             "question: resume with the options of the save, or load the weights "
-                             "and start the optimizer anew.",
-                     .decide = "Which optimizer entries the checkpoint has.",
-                     .command = "shardwright ls CHECKPOINT"}}}},
+      .meanings =
+          {{{.id = "optimizer-groups",
+             .rule = &kOptimizerGroups,
+             .wrong = WrongSide::kEither,
+             .weight = 0.55,
+             .title = "the optimizer in the checkpoint is not the one that the run builds",
+             .text =
+                 "It is missing, has other groups or parts, or is sharded in another way than the "
+                 "run asks for. The weights are usually not in question: resume with the options "
+                 "of the save, or load the weights and start the optimizer from scratch.",
+             .decide = "Which optimizer entries the checkpoint has.",
+             .command = "shardwright ls CHECKPOINT"}}}},
      /*of_load=*/true},
     {{"quantiz", "quantis", "fp8", "int4", "int8", "nf4", "mxfp4", "nvfp4", "awq", "gptq",
       "bitsandbytes", "bnb", "weight_scale", "block_size"},
@@ -143,7 +144,7 @@ constexpr GeneralKind kGeneralKinds[] = {
                      .weight = 0.5,
                      .title = "the folder holds no weights in the form that the program reads",
                      .text = "It looks for files of certain names (*.safetensors, *.bin). The "
-                             "weights are of another form and have to be converted, lie a level "
+                             "weights are of another form and have to be converted, are a level "
                              "deeper, or were not downloaded.",
                      .decide = "What the tool takes the folder for.",
                      .command = "shardwright info CHECKPOINT"}}}}},
@@ -155,7 +156,8 @@ constexpr GeneralKind kGeneralKinds[] = {
       .meanings = {{{.rule = &kMissingFile,
                      .wrong = WrongSide::kEither,
                      .weight = 0.55,
-                     .title = "the folder lacks a file that this program writes beside the weights",
+                     .title =
+                         "the folder lacks a file that this program writes next to the weights",
                      .text = "The message names the file. The folder was written by another "
                              "program or another version, the copy left the file out, or the path "
                              "is a level too high or too low.",
@@ -198,8 +200,8 @@ constexpr GeneralKind kGeneralKinds[] = {
                      .wrong = WrongSide::kRequest,
                      .weight = 0.6,
                      .title = "the checkpoint is of another version of the program",
-                     .text = "Load it with the version that saved it and save anew, or convert or "
-                             "download it anew for this one. The tensors are as a rule sound.",
+                     .text = "Load it with the version that saved it and save again, or convert or "
+                             "download it again for this one. The tensors are usually sound.",
                      .decide = "The versions of the run that saved and of this one.",
                      .command = "shardwright info CHECKPOINT"}}}}},
     {{"not sharded", "is sharded", "unsharded", "wrapped with fsdp", "unwrapped from fsdp",

@@ -203,9 +203,9 @@ constexpr MessageKind kGeneralTwoShapes = {
                    .rule = &kShapeMismatch,
                    .weight = 0.4,
                    .title = "two tensors that belong together have shapes that do not fit",
-                   .text = "The message does not say which shape is the file's. A scale beside its "
-                           "weight has the weight's shape divided by the block or group size; a "
-                           "shape that is a whole part of the other is one rank's part.",
+                   .text = "The message does not say which shape is the file's. A scale next to "
+                           "its weight has the weight's shape divided by the block or group size; "
+                           "a shape that is a whole part of the other is one rank's part.",
                    .decide = "The shapes that the checkpoint records.",
                    .command = "shardwright ls CHECKPOINT NAME"}}}};
 constexpr MessageKind kGeneralExperts = {
@@ -230,7 +230,7 @@ constexpr MessageKind kGeneralWorld = {
                    .weight = 0.6,
                    .title = "another number of ranks or shards than the save had",
                    .text = "This loader wants the parallel sizes of the save. Nothing is damaged: "
-                           "load with those sizes, or cut the checkpoint anew with `shardwright "
+                           "load with those sizes, or cut the checkpoint again with `shardwright "
                            "reshard` where its format allows it.",
                    .decide = "The parallel sizes of both runs.",
                    .command = "shardwright info CHECKPOINT"}}}};

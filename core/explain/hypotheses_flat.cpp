@@ -51,7 +51,7 @@ void add_placeholder(const ShapeCase& shapes, const Sides& both, std::vector<Hyp
                          "checkpoint is good. Load before deepspeed.initialize, inside "
                          "GatheredParameters, or through the engine's load_checkpoint.";
   one.decide = saved ? "Whether most tensors of the file have the shape " + to_text(both.odd) +
-                           ", and whether optim_states files are beside it."
+                           ", and whether optim_states files are next to it."
                      : "Whether the message comes for every parameter, with " + to_text(both.odd) +
                            " for the model each time.";
   one.command = saved ? "shardwright info CHECKPOINT" : "shardwright ls CHECKPOINT";
@@ -141,8 +141,8 @@ void add_packed(const Sides& both, std::string_view name, std::vector<Hypothesis
              std::string(last ? "NVFP4, MXFP4" : "bitsandbytes makes one column of them") +
              "). Nothing is damaged; load with the same quantisation, or dequantise first.";
   one.decide =
-      "The dtype of the smaller side: uint8 speaks for packed values; scales or "
-      "quant_state tensors beside it prove it.";
+      "The dtype of the smaller side: uint8 speaks for packed values; scales or quant_state "
+      "tensors next to it prove it.";
   one.command = "shardwright ls CHECKPOINT";
   one.evidence.emplace_back("values_a_byte", std::int64_t{2});
   all.push_back(std::move(one));
@@ -189,8 +189,8 @@ void add_hypothesis_repeated(const ShapeCase& shapes, std::vector<Hypothesis>& a
   Hypothesis one{"H-K", disk ? &kAxisGrown : &kShapeMismatch,
                  disk ? WrongSide::kCheckpoint : WrongSide::kRequest, disk ? 0.6 : 0.35};
   one.title =
-      disk ? fmt::format("a tensor that all ranks hold alike was put end to end {} times", times)
-           : "the loader takes a tensor that all ranks hold alike for a sharded one";
+      disk ? fmt::format("a tensor that is equal on all ranks was put end to end {} times", times)
+           : "the loader takes a tensor that is equal on all ranks for a sharded one";
   one.text = fmt::format(
       "{} is {} x {}. Norms, routers and some biases are the same on every rank: joining them (a "
       "merge of per-rank files, from_local with Shard(0)) repeats them. {}",

@@ -71,7 +71,7 @@ void add_hypothesis_unit_axis(const ShapeCase& shapes, std::vector<Hypothesis>& 
       to_text(saved) + " and " + to_text(current) +
       " differ in axes of length 1 alone: a scale per row with or without a second axis, a "
       "convolution of width 1 against a linear layer, a batch axis. No element is lost or moved; "
-      "the tensor has to be reshaped at the load, or saved anew with the other shape.";
+      "the tensor has to be reshaped at the load, or saved again with the other shape.";
   one.decide = "Which form the loader's own files have.";
   one.command = "shardwright ls CHECKPOINT";
   all.push_back(std::move(one));

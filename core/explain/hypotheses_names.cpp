@@ -150,8 +150,8 @@ void add_wrapper(const std::vector<std::string>& names, bool missing,
                         : "the model that loads seems not to have it. ") +
                "Nothing is lost: take it out of the names (or put it in), or wrap the model as in "
                "the other run.";
-    one.decide = missing ? "The checkpoint's own names: do they end alike?"
-                         : "The model's own names: do they end alike?";
+    one.decide = missing ? "The checkpoint's own names: do they end the same way?"
+                         : "The model's own names: do they end the same way?";
     one.command = missing ? "shardwright ls CHECKPOINT" : check_command(kSpec);
     one.evidence.emplace_back("prefix", std::string(wrapper.part));
     one.evidence.emplace_back("names", static_cast<std::int64_t>(count));
@@ -160,7 +160,7 @@ void add_wrapper(const std::vector<std::string>& names, bool missing,
   }
 }
 
-// Names of weights that PEFT has wrapped, where an adapter's matrices are beside them.
+// Names of weights that PEFT has wrapped, where an adapter's matrices are next to them.
 std::vector<std::string> wrapped_names_with_adapter(const std::vector<std::string>& unexpected) {
   std::vector<std::string> wrapped;
   if (count_with(unexpected, ".lora_") == 0) return wrapped;
@@ -233,10 +233,10 @@ constexpr Interpretation kOtherName = {
     .weight = 0.55,
     .title = "the tensor has another name in the checkpoint",
     .text =
-        "torch loads by name. A wrapper (module., _orig_mod., model.) stands before the name "
-        "on one side, or the state dict was saved one level deeper. Nothing is lost; the names "
-        "have to be mapped.",
-    .decide = "Is there a tensor of the same shape whose name ends alike?",
+        "torch loads by name. A wrapper (module., _orig_mod., model.) comes before the name on one "
+        "side, or the state dict was saved one level deeper. Nothing is lost; the names have to be "
+        "mapped.",
+    .decide = "Is there a tensor of the same shape whose name ends the same way?",
     .command = "shardwright ls CHECKPOINT"};
 constexpr Interpretation kNotSaved = {
     .rule = &kMissingKey,
@@ -254,9 +254,9 @@ constexpr Interpretation kOtherNameInModel = {
     .weight = 0.5,
     .title = "the tensor has another name in the model",
     .text =
-        "A wrapper's prefix on one side, or a renamed module. As a rule there are missing "
-        "names beside the unexpected ones: the pairs are the renaming. Paste both lists.",
-    .decide = "Whether each unexpected name has a missing one that ends alike.",
+        "A wrapper's prefix on one side, or a renamed module. Usually there are missing names next "
+        "to the unexpected ones: the pairs are the renaming. Paste both lists.",
+    .decide = "Whether each unexpected name has a missing one that ends the same way.",
     .command = kSpec};
 constexpr Interpretation kFewerInModel = {
     .rule = &kUnexpectedKey,

@@ -97,7 +97,7 @@ void add_hypothesis_one_side(const ShapeCase& shapes, bool saved_is_part,
     one.text = fmt::format(
         "The tensor was no DTensor when it was saved: every rank offered its own shard as the "
         "whole tensor, one of them was kept{}. The true size of dim {} is {}. The survivor goes "
-        "where its writer's chunk lies; the rest is lost, masters can be refilled from the model.",
+        "where its writer's chunk is; the rest is lost, masters can be refilled from the model.",
         part == 0 ? ", the empty one of a rank that owns no rows" : "", dim, whole);
     one.decide = fmt::format(
         "The model's own tensor in the same checkpoint: if it has {} in dim {} while its state has "
@@ -133,8 +133,8 @@ void add_hypothesis_local_as_global(const ShapeCase& shapes, std::vector<Hypothe
   std::string ratio = fmt::format("{}:{}", shared.save_ratio, shared.load_ratio);
   one.title = "saved and asked for as one rank's shard";
   one.text =
-      "Both runs took a rank's shard for the whole (the state is no DTensor): the worlds "
-      "stand as " +
+      "Both runs took a rank's shard for the whole (the state is not a DTensor): the worlds are "
+      "as " +
       ratio + ", saved to loaded.";
   if (shared.extent)
     one.text +=
@@ -167,7 +167,7 @@ void add_hypothesis_uneven(const ShapeCase& shapes, std::vector<Hypothesis>& all
                                        : 0.25;
   one.title = "an uneven shard was published as the whole";
   one.text = fmt::format(
-      "{} and {} are no multiples of each other: ranks that own different numbers of rows (padded "
+      "{} and {} are not multiples of each other: ranks that own different numbers of rows (padded "
       "vocabulary, flat buckets) each offered their own as the whole tensor (Megatron-LM #4129). "
       "Where it was saved like that, the other ranks' rows are lost.",
       saved, current);
@@ -306,7 +306,7 @@ void add_hypothesis_different_model(const ShapeCase& shapes, std::vector<Hypothe
                    "the same tensor in another format."
                  : "The numbers of dimensions differ: one side stacks experts or layers along an "
                    "axis of their own, or these are different tensors.";
-  one.decide = "The configurations of both runs, and whether tensors beside this one differ too.";
+  one.decide = "The configurations of both runs, and whether tensors next to this one differ too.";
   one.command = check_command("--spec SPEC.json");
   if (equal_volume) one.evidence.emplace_back("elements", *a);
   all.push_back(std::move(one));

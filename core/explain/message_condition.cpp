@@ -105,7 +105,7 @@ bool passes(const NameTest& test, std::string_view name) {
 
 }  // namespace
 
-bool is_met(const MessageCondition& condition, const ErrorMessage& message) {
+bool is_satisfied(const MessageCondition& condition, const ErrorMessage& message) {
   auto has_number = [&](const auto& wanted) {
     const auto number = number_of(message, wanted.first);
     return number &&

@@ -30,7 +30,7 @@ struct MessageCondition {
   std::vector<std::pair<std::string_view, std::vector<std::int64_t>>> numbers = {};
 };
 
-bool is_met(const MessageCondition& condition, const ErrorMessage& message);
+bool is_satisfied(const MessageCondition& condition, const ErrorMessage& message);
 
 // The test of a name such as "tensor-name" or "not tensor-name"; nullopt if there is none.
 std::optional<MessageTest> message_test(std::string_view name);

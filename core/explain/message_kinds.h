@@ -44,7 +44,7 @@ struct Interpretation {
 };
 
 // Whether the message states what happened, or only that something failed; the latter are dropped
-// beside the former.
+// next to the former.
 enum class MessageCertainty : std::uint8_t { kWhat, kThatItFailed };
 
 struct MessageKind {

@@ -98,7 +98,7 @@ constexpr NameClue kClues[] = {
       .weight = 0.9,
       .title = "the checkpoint holds a LoRA adapter, the model has none",
       .text = "Load the base model first and the adapter into it (PeftModel.from_pretrained).",
-      .decide = "Whether an adapter_config.json is beside it.",
+      .decide = "Whether an adapter_config.json is next to it.",
       .command = "shardwright ls CHECKPOINT lora_"}},
     {NameList::kMissing,
      kAdapterWords,
@@ -116,7 +116,7 @@ constexpr NameClue kClues[] = {
       .wrong = kLoader,
       .weight = 0.88,
       .title = "these layers are quantised in the checkpoint and not in the model",
-      .text = "Scales and codes are beside the weights. Load with the quantisation of the save "
+      .text = "Scales and codes are next to the weights. Load with the quantisation of the save "
               "(for these layers too, where only some are named), or dequantise first.",
       .decide = "quantization_config in config.json.",
       .command = "shardwright ls CHECKPOINT"}},
@@ -260,7 +260,7 @@ constexpr NameClue kClues[] = {
       .text = "transformers 5 fuses experts in memory (gate_up_proj) and stores them one by one "
               "(experts.E.gate_proj.weight); older versions do neither. The conversion is the "
               "loader's.",
-      .decide = "Whether the other list has names with a number behind \"experts.\".",
+      .decide = "Whether the other list has names with a number after \"experts.\".",
       .command = "shardwright ls CHECKPOINT experts"}},
 };
 

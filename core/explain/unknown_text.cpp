@@ -13,7 +13,7 @@ bool is_in_name(char c) {
          c == '.' || c == '-';
 }
 
-bool ends_like_file(std::string_view word) {
+bool looks_like_file_name(std::string_view word) {
   for (std::string_view end : {".py", ".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".json",
                                ".distcp", ".gguf", ".h5", ".cpp", ".so"}) {
     if (word.ends_with(end)) return true;
@@ -23,7 +23,7 @@ bool ends_like_file(std::string_view word) {
 
 // "model.layers.0.mlp.down_proj.weight": at least three parts, not a file.
 bool resembles_tensor_name(std::string_view word) {
-  return word.size() <= kLongestName && !ends_like_file(word) &&
+  return word.size() <= kLongestName && !looks_like_file_name(word) &&
          std::count(word.begin(), word.end(), '.') >= 2 && word.find("..") == word.npos &&
          (word.ends_with("weight") || word.ends_with("bias") ||
           word.find(".layers.") != word.npos || word.find("exp_avg") != word.npos);

@@ -79,7 +79,7 @@ void add_directory(Parts& parts, BytesView bytes, std::uint64_t base) {
     parts.until(base + at, kind, std::move(name));
     if (bytes.size() < at) break;
   }
-  parts.until(base + bytes.size(), PartKind::kTrailer, "behind the archive's directory");
+  parts.until(base + bytes.size(), PartKind::kTrailer, "after the archive's directory");
 }
 
 Result<std::vector<BytePart>> archive_parts(const ByteSource& source, const ZipReader& zip,
@@ -158,7 +158,7 @@ Result<std::vector<BytePart>> broken_parts(const ByteSource& source, FileRange r
     at = next;
   }
   parts.until(end, PartKind::kPayload,
-              name.empty() ? "an archive of which nothing can be told"
+              name.empty() ? "an archive about which nothing is known"
                            : name + ", and all that follows it");
   return std::move(parts.made);
 }

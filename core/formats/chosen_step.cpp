@@ -24,7 +24,7 @@ Finding chosen_step_finding(const ChosenStep& chosen) {
                                : read_note(chosen.folder, std::move(cause));
   if (is_damaged) finding.severity = Severity::kWarning;
   if (!chosen.aside.empty()) {
-    finding.cause += fmt::format(" Not looked at: {}. A path to one of them opens that one.",
+    finding.cause += fmt::format(" Not opened: {}. A path to one of them opens that one.",
                                  some_of(chosen.aside));
     finding.subjects = chosen.aside;
   }

@@ -15,7 +15,7 @@ Result<SmallFiles> complete_outputs(const Format& format, Outputs& outputs);
 // True if complete_outputs() may have added an entry of this name.
 bool is_added_entry(const Format& format, std::string_view fqn);
 
-// The number of steps that complete_outputs() writes beside optimizer states of this source;
+// The number of steps that complete_outputs() writes next to optimizer states of this source;
 // nullopt if it writes none.
 std::optional<double> optimizer_steps_written(const Format& format, const Checkpoint& source);
 

@@ -211,7 +211,7 @@ class ConfigComparison {
           config_.file, words_of_value(constraint, *said), list, there == 1 ? "is" : "are", there,
           config_.library,
           *said > there ? "finds no weights for the rest, and stops or leaves them at random values"
-                        : "leaves out what lies beyond, or stops at it");
+                        : "leaves out what is beyond, or stops at it");
       finding.subjects = {fmt::format("{}.{}", list, std::min(*said, there))};
       finding.evidence = {{"key", std::string(constraint.value)},
                           {"said", *said},
@@ -248,7 +248,7 @@ std::optional<LibraryConfig> text_encoder_config(const DirectoryContents& look) 
   return config;
 }
 
-// The config beside the weights, if its library is known and is not transformers.
+// The config next to the weights, if its library is known and is not transformers.
 std::optional<LibraryConfig> library_config(const DirectoryContents& look) {
   LibraryConfig config;
   config.file = "config.json";

@@ -1,4 +1,4 @@
-// Checksums of whole files, or of large parts of them, stored beside the items.
+// Checksums of whole files, or of large parts of them, stored next to the items.
 #pragma once
 
 #include "core/base/progress.h"

@@ -110,8 +110,8 @@ std::vector<std::string> folders_with_checkpoints(std::span<const Entry> entries
   return found;
 }
 
-std::optional<Finding> others_below(std::span<const Entry> entries, const Format& opened,
-                                    std::span<const FormatRow> rows) {
+std::optional<Finding> other_checkpoints_below(std::span<const Entry> entries, const Format& opened,
+                                               std::span<const FormatRow> rows) {
   Finding finding;
   std::vector<std::string> told;
   for (const auto& [folder, kind] : kinds_below(entries, rows)) {
@@ -123,8 +123,8 @@ std::optional<Finding> others_below(std::span<const Entry> entries, const Format
   finding.rule = "how-read";
   finding.severity = Severity::kInfo;
   finding.cause = fmt::format(
-      "Only what lies at the top of this folder was opened ({}). Below it {} not looked at: {}. "
-      "Open {} by its folder if that is what was meant.",
+      "Only what is at the top of this folder was opened ({}). Below it {} not checked: {}. Open "
+      "{} by its folder if that is what was meant.",
       opened.title, told.size() == 1 ? "a checkpoint was" : "checkpoints were", some_of(told),
       told.size() == 1 ? "it" : "one of them");
   finding.evidence = {{"below", static_cast<std::int64_t>(told.size())}};

@@ -23,8 +23,8 @@ std::vector<std::string> checkpoints_below(std::span<const Entry> entries,
 std::vector<std::string> folders_with_checkpoints(std::span<const Entry> entries,
                                                   std::span<const FormatRow> rows);
 // Subfolders of another format than the opened checkpoint, which were not examined.
-std::optional<Finding> others_below(std::span<const Entry> entries, const Format& opened,
-                                    std::span<const FormatRow> rows);
+std::optional<Finding> other_checkpoints_below(std::span<const Entry> entries, const Format& opened,
+                                               std::span<const FormatRow> rows);
 // Subfolders that are incomplete checkpoints.
 struct NotWhole {
   std::vector<std::string> unfinished = {};  // an unfinished save

@@ -37,7 +37,7 @@ enum class NamedFile : std::uint8_t {
   kNothing,     // not a checkpoint by itself
   kCheckpoint,  // stands for its directory
   kAlone,       // a checkpoint of this one file
-  kPart,        // a data file that needs the files beside it
+  kPart,        // a data file that needs the files next to it
 };
 
 // A noted addition (FormatRow::noted_additions) that loaders need to read the right numbers.

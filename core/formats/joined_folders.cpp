@@ -65,7 +65,7 @@ class FolderJoin {
     return place;
   }
 
-  Status take_name(const JoinedPart& part, const std::string& fqn) {
+  Status claim_name(const JoinedPart& part, const std::string& fqn) {
     if (names_.insert(fqn).second) return {};
     return fail(ErrorKind::kUnsupported,
                 "is of two parts of this folder, so that they are not of one model",
@@ -85,7 +85,7 @@ class FolderJoin {
   Status add_tensor(const JoinedPart& part, TensorId tensor) {
     const Checkpoint& from = *part.checkpoint;
     const std::string fqn = part.prefix + std::string(from.fqn(tensor));
-    SHW_CHECK(take_name(part, fqn));
+    SHW_CHECK(claim_name(part, fqn));
     const TensorId added = builder_.add_tensor(fqn, from.dtype(tensor), from.shape(tensor),
                                                from.requires_grad(tensor));
     if (auto path = from.path(tensor); part.prefix.empty() && !path.empty())
@@ -117,7 +117,7 @@ class FolderJoin {
   Status add_object(const JoinedPart& part, std::size_t index) {
     NonTensorEntry object = part.checkpoint->objects()[index];
     object.fqn = part.prefix + object.fqn;
-    SHW_CHECK(take_name(part, object.fqn));
+    SHW_CHECK(claim_name(part, object.fqn));
     if (object.item) object.item = placed(part, *object.item);
     for (ItemPlace& item : object.of_other_ranks) item = placed(part, item);
     auto path = part.checkpoint->object_path(index);

@@ -121,8 +121,7 @@ std::optional<Finding> missing_files(const ListedModule& module, const Directory
   finding.rule = "config-announces";
   finding.severity = Severity::kError;
   finding.cause = fmt::format(
-      "{} names {}, a module of type {}, and no {} lies in that folder. sentence-transformers "
-      "stops "
+      "{} names {}, a module of type {}, and no {} is in that folder. sentence-transformers stops "
       "when it loads the module.",
       module.list, module.folder, module.type, lacking);
   finding.subjects = {module.folder};
@@ -276,7 +275,7 @@ std::optional<Finding> missing_component(const std::string& folder, const std::s
   finding.severity = Severity::kError;
   finding.cause = fmt::format(
       "model_index.json names {} ({}), and {}. diffusers stops when it loads the pipeline.", folder,
-      type, found.is_there ? "no weights lie in that folder" : "that folder is not there");
+      type, found.is_there ? "no weights are in that folder" : "that folder is not there");
   finding.subjects = {folder};
   finding.evidence = {{"key", std::string("model_index.json")}, {"count", std::int64_t{1}}};
   return finding;

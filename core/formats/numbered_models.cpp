@@ -46,10 +46,10 @@ std::vector<std::string> numbered_stems(std::span<const Entry> entries,
 Finding several_models_finding(const std::vector<std::string>& files) {
   Finding finding = read_note(
       files.front(),
-      fmt::format("{} models lie side by side, numbered as accelerate's save_state numbers them "
-                  "({}). Names begin with the file's name, and a path to one of the files opens it "
-                  "alone.",
-                  files.size(), some_of(files)));
+      fmt::format(
+          "{} models are side by side, numbered as accelerate's save_state numbers them ({}). "
+          "Names begin with the file's name, and a path to one of the files opens it alone.",
+          files.size(), some_of(files)));
   finding.subjects = files;
   return finding;
 }

@@ -142,11 +142,12 @@ Result<std::optional<Error>> unfinished_save_in_folder(const FormatRow& row,
 
 // Adds a note about checkpoints in subfolders, because a stray file is not the whole run. Skipped
 // if an index defines the checkpoint.
-OpenedCheckpoint with_others_below(std::shared_ptr<const Checkpoint> opened, const FormatRow& row,
-                                   const DirectoryContents& look, Rows rows) {
+OpenedCheckpoint with_other_checkpoints_below(std::shared_ptr<const Checkpoint> opened,
+                                              const FormatRow& row, const DirectoryContents& look,
+                                              Rows rows) {
   if (opened->format().traits.has_index) return opened;
   SHW_TRY(auto entries, look.entries());
-  auto others = others_below(entries, *row.format, rows);
+  auto others = other_checkpoints_below(entries, *row.format, rows);
   return others ? CheckpointBuilder::with_finding(*opened, std::move(*others)) : opened;
 }
 
@@ -166,7 +167,7 @@ tl::unexpected<Error> step_error(Error error, const ChosenStep& chosen) {
   error.message = fmt::format("{} (in {}, {})", error.message, chosen.folder, chosen.why);
   if (!chosen.aside.empty()) {
     std::vector<std::string> newest(chosen.aside.rbegin(), chosen.aside.rend());
-    error.advice += fmt::format("{}Others lie here too: {}. Open one of them by its path.",
+    error.advice += fmt::format("{}Others are here too: {}. Open one of them by its path.",
                                 error.advice.empty() ? "" : " ", some_of(newest));
   }
   return tl::unexpected<Error>(std::move(error));
@@ -206,7 +207,7 @@ Finding left_aside_finding(std::vector<std::string> files) {
   Finding finding;
   finding.rule = "how-read";
   finding.severity = Severity::kInfo;
-  finding.cause = fmt::format("{} at the top of this folder {} not looked at. {} path opens {}.",
+  finding.cause = fmt::format("{} at the top of this folder {} not checked. {} path opens {}.",
                               some_of(files), files.size() == 1 ? "was" : "were",
                               files.size() == 1 ? "Its" : "A", files.size() == 1 ? "it" : "one");
   finding.subjects = std::move(files);
@@ -320,7 +321,7 @@ OpenedCheckpoint open_folder(std::shared_ptr<const Directory> directory, Progres
     if (opened) {
       opened = with_config_findings(std::move(*opened), look, FolderIs::kWhole);
       SHW_TRY(auto all, with_modules(directory, std::move(*opened), look, rows, progress));
-      return with_others_below(std::move(all), row, look, rows);
+      return with_other_checkpoints_below(std::move(all), row, look, rows);
     }
     if (opened.error().kind == ErrorKind::kUnsupported) {
       SHW_TRY(auto beside, look.entries());
@@ -421,10 +422,9 @@ OpenedCheckpoint open_named_file(const std::shared_ptr<const Directory>& around,
     if (named == NamedFile::kAlone)
       return row.open(std::make_shared<OneFile>(around, name), progress);
     if (named == NamedFile::kPart)
-      return fail(
-          ErrorKind::kUnsupported,
-          fmt::format("is one data file of a checkpoint: what it holds stands in {}", row.sign),
-          {path}, "Open the folder that it lies in: " + parent);
+      return fail(ErrorKind::kUnsupported,
+                  fmt::format("is one data file of a checkpoint: what it holds is in {}", row.sign),
+                  {path}, "Open the folder that it is in: " + parent);
   }
   // Recognises a file by contents, whatever its name.
   auto alone = std::make_shared<OneFile>(around, name);
@@ -440,8 +440,8 @@ OpenedCheckpoint open_named_file(const std::shared_ptr<const Directory>& around,
                 std::string(other->advice));
   SHW_TRY(Bytes first, look.first_bytes(name, kFirstBytes));
   if (auto told = format_from_magic(first); !told.empty())
-    return fail(ErrorKind::kUnsupported, fmt::format("is no file of a checkpoint: it is {}", told),
-                {path});
+    return fail(ErrorKind::kUnsupported,
+                fmt::format("is not a file of a checkpoint: it is {}", told), {path});
   return fail(ErrorKind::kUnsupported,
               "is a file; a checkpoint is a directory, its .metadata, a .safetensors file or one "
               "of torch.save",

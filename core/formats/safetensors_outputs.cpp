@@ -38,7 +38,7 @@ Status check_safetensors_can_store(const Outputs& outputs, bool sharded) {
   };
   add(wordless, "of a dtype that safetensors has no word for");
   add(others, "no tensor, and safetensors holds nothing else");
-  add(unspellable, "named in what is no UTF-8, and a header of safetensors is");
+  add(unspellable, "named in what is not UTF-8, and a header of safetensors is");
   add(reserved, "named as a header of safetensors names its own metadata");
   add(pieces, "in pieces, and a safetensors file holds whole tensors");
   // No file would be written, and a folder without files is not a checkpoint.

@@ -33,7 +33,7 @@ std::string DatasetNames::refusal(std::string_view fqn) const {
   for (std::size_t slash = fqn.find('/'); slash != std::string_view::npos;
        slash = fqn.find('/', slash + 1)) {
     if (fqns_.contains(fqn.substr(0, slash)))
-      return "its name lies below that of another tensor, " + std::string(fqn.substr(0, slash));
+      return "its name is below that of another tensor, " + std::string(fqn.substr(0, slash));
   }
   return {};
 }

@@ -372,7 +372,7 @@ bool Exported::is_whole() const {
 Result<Exported> export_hdf5(const Checkpoint& checkpoint, const ExportOptions& options,
                              Progress* progress) {
   if (checkpoint.directory() == nullptr)
-    return fail(ErrorKind::kUsage, "the checkpoint lies in no directory");
+    return fail(ErrorKind::kUsage, "the checkpoint has no directory");
   if (posix_store().exists(options.out))
     return fail(ErrorKind::kUsage, "is there already, and is never replaced", {options.out},
                 "choose another name with --out");

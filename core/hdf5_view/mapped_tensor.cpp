@@ -40,7 +40,7 @@ ChosenChunks choose_chunks(const Checkpoint& checkpoint, TensorId tensor) {
     ExtentsView offsets = checkpoint.offsets(chunk), sizes = checkpoint.sizes(chunk);
     if (!is_inside(offsets, sizes, shape)) {
       chosen.outside = "the tile at " + to_text(offsets) + " of sizes " + to_text(sizes) +
-                       " does not lie inside the shape " + to_text(shape);
+                       " is not inside the shape " + to_text(shape);
       continue;
     }
     if (volume(sizes) == 0) continue;
@@ -142,7 +142,7 @@ Obstacles map_tiles(const Checkpoint& checkpoint, const ChosenChunks& chosen,
 std::string why_not_whole(const ChosenChunks& chosen, const TilingDefects& defects) {
   if (!chosen.outside.empty()) return chosen.outside;
   if (defects.gaps.empty()) return {};
-  return fmt::format("{} of its elements lie in no tile, the first at {}", defects.missing,
+  return fmt::format("{} of its elements are in no chunk, the first at {}", defects.missing,
                      to_text(defects.gaps.front()));
 }
 
@@ -176,8 +176,8 @@ MappedTensor map_tensor(const Checkpoint& checkpoint, TensorId tensor) {
   }
   TilingDefects defects = defects_of(checkpoint, shape, chosen.chunks);
   if (!defects.overlaps.empty())
-    return refused("its tiles overlap in part, and nobody knows whose elements are right");
-  if (!defects.complete) return refused("its tiles are too tangled to be told apart");
+    return refused("its tiles overlap in part, and it is not known whose elements are right");
+  if (!defects.complete) return refused("its tiles are too tangled to be distinguished");
   if (std::string why = why_copies_differ(checkpoint, chosen.chunks, chosen.copies); !why.empty())
     return refused(std::move(why));
   Obstacles obstacles = map_tiles(checkpoint, chosen, out.tiles);

@@ -72,9 +72,9 @@ std::variant<MappedTile, NoMapping> runs_of(const std::vector<ViewDim>& dims, Fi
     return tile;
   }
   if (count > kMostRuns && !in_order)
-    return not_mappable("its elements do not lie in row-major order");
+    return not_mappable("its elements are not in row-major order");
   if (count > kMostRuns)
-    return not_mappable(fmt::format("its elements lie in {} runs, and HDF5 takes {} of a dataset",
+    return not_mappable(fmt::format("its elements are in {} runs, and HDF5 takes {} of a dataset",
                                     count, kMostRuns));
   for (std::int64_t i = 0; i < count; ++i) {
     auto at = static_cast<std::uint64_t>(place_of(dims, outer, i) * element);

@@ -8,7 +8,7 @@ namespace shw {
 namespace {
 
 constexpr std::int64_t kComparedBytes = 8 << 20;
-constexpr const char* kNobodyKnows = ", and nobody knows whose elements are right";
+constexpr const char* kNobodyKnows = ", and it is not known whose elements are right";
 
 Result<bool> are_same(const Checkpoint& checkpoint, ChunkId one, ChunkId other) {
   ItemCursor reader(checkpoint);

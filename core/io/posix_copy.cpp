@@ -120,7 +120,7 @@ Result<bool> copy_whole_file(int source, int destination, const std::string& nam
                              const ExtentVisitor* passing, Progress* progress) {
   struct stat status {};
   if (::fstat(source, &status) != 0) return copy_error("cannot look at it", name, 0);
-  if (!S_ISREG(status.st_mode)) return fail(ErrorKind::kIo, "is no regular file", {name});
+  if (!S_ISREG(status.st_mode)) return fail(ErrorKind::kIo, "is not a regular file", {name});
   if (is_cancelled(progress)) return cancelled_error();
   Copy copy{source, destination, name, passing, progress};
   const bool is_shared = ::ioctl(destination, FICLONE, source) == 0;

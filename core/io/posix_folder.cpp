@@ -49,7 +49,7 @@ class PosixFile final : public OutputFile {
     if (fd_ < 0) return was_finished();
     auto end = checked_add<std::uint64_t>(offset, bytes.size());
     if (!end || !narrow<off_t>(*end))
-      return fail(ErrorKind::kUsage, "lies beyond what a file can hold", {name_, offset});
+      return fail(ErrorKind::kUsage, "is beyond what a file can hold", {name_, offset});
     const std::uint64_t length = bytes.size();
     while (!bytes.empty()) {
       ssize_t written = ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));

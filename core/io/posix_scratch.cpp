@@ -29,7 +29,7 @@ class PosixScratch final : public ScratchFile {
   Status write_at(std::uint64_t offset, BytesView bytes) override {
     const auto end = checked_add<std::uint64_t>(offset, bytes.size());
     if (!end || !narrow<off_t>(*end))
-      return fail(ErrorKind::kUsage, "lies beyond what a file can hold", {name_, offset});
+      return fail(ErrorKind::kUsage, "is beyond what a file can hold", {name_, offset});
     while (!bytes.empty()) {
       const ssize_t written = ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
       if (written < 0 && errno == EINTR) continue;

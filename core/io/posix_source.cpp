@@ -155,10 +155,10 @@ Result<std::shared_ptr<const ByteSource>> source_of(int fd, std::string name) {
   }
   if (!S_ISREG(status.st_mode)) {
     ::close(fd);
-    return fail(
-        ErrorKind::kIo,
-        S_ISDIR(status.st_mode) ? "is a directory where a file is expected" : "is no regular file",
-        {name});
+    return fail(ErrorKind::kIo,
+                S_ISDIR(status.st_mode) ? "is a directory where a file is expected"
+                                        : "is not a regular file",
+                {name});
   }
   return std::make_shared<FileSource>(std::move(name), fd, status);
 }

@@ -97,7 +97,7 @@ class PosixStore final : public Store {
 
  private:
   static tl::unexpected<Error> cannot_write(const std::string& path) {
-    return fail(ErrorKind::kUsage, "lies on another machine, and results are written to this one",
+    return fail(ErrorKind::kUsage, "is on another machine, and results are written to this one",
                 {path}, "Name a folder of this machine with --out.");
   }
 };

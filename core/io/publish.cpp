@@ -101,7 +101,7 @@ Status TempFile::replace() {
   struct stat before {};
   if (::lstat(final_path_.c_str(), &before) == 0) {
     if (!S_ISREG(before.st_mode)) {
-      return fail(ErrorKind::kUsage, "is no regular file, and is never replaced", {final_path_},
+      return fail(ErrorKind::kUsage, "is not a regular file, and is never replaced", {final_path_},
                   "choose another name with --out");
     }
     if (::chmod(path_.c_str(), before.st_mode & 0777) != 0) return rename_error(final_path_, errno);

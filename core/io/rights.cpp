@@ -56,7 +56,7 @@ Status check_file_is_own(const std::string& path, bool is_shielded) {
   if (::lstat(path.c_str(), &status) != 0)
     return errno == ENOENT ? Status{} : Status(system_error("cannot look at it", path, errno));
   if (!S_ISREG(status.st_mode))
-    return fail(ErrorKind::kUsage, "is no regular file", {path}, kLookFirst);
+    return fail(ErrorKind::kUsage, "is not a regular file", {path}, kLookFirst);
   SHW_CHECK(check_is_own(path, status));
   return is_shielded ? Status{} : check_is_not_shared(path, status);
 }

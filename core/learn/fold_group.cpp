@@ -50,7 +50,7 @@ class GroupFolder {
       }
     }
     if (!find_rules() || !is_lead_in_order()) return std::nullopt;
-    return made_row(first);
+    return row_of_group(first);
   }
 
  private:
@@ -187,7 +187,7 @@ class GroupFolder {
     auto pattern = parse_counter_pattern(text);
     return pattern ? std::optional(std::move(*pattern)) : std::nullopt;
   }
-  std::optional<MapRow> made_row(const FoundRow& first) {
+  std::optional<MapRow> row_of_group(const FoundRow& first) {
     if (counters_.size() > 8) return std::nullopt;
     name_counters();
     const std::vector<std::int64_t> least = least_shifts();

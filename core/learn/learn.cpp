@@ -163,7 +163,7 @@ class MapLearner {
       return "hashes of its rows are in A, but no map that was tried makes it "
              "to the bit";
     if (!has_distinctive_lines(b_, t))
-      return "its elements are all equal, and no name beside it says which tensor it is";
+      return "its elements are all equal, and no name next to it says which tensor it is";
     // For unrelated checkpoints, reading all remaining tensors would explain nothing.
     std::string nearly;
     if (out_.unexplained.size() < kMostNearlyEqual) nearly = nearly_equal_words(b_, t, a_, unused);

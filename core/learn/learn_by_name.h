@@ -1,6 +1,6 @@
 // Matches tensors whose lines do not tell their origin. Joined biases follow the operations of the
-// weight beside them, confirmed by their elements. Tensors of one value, such as norms of ones, are
-// matched by the names of their neighbours, because several tensors have the same elements.
+// weight next to them, confirmed by their elements. Tensors of one value, such as norms of ones,
+// are matched by the names of their neighbours, because several tensors have the same elements.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
 // Hashes of the lines of tensors: of rows, which are runs of the last dim, and of columns of the
-// last two dims. Two lines with equal elements have equal hashes, whatever tensors they lie in.
+// last two dims. Two lines with equal elements have equal hashes, whatever tensors they are in.
 // Memory is 8 bytes per line and a few MiB per thread.
 #pragma once
 

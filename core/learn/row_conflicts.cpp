@@ -36,7 +36,8 @@ class RowSeparator {
     std::set<std::size_t> from_used, to_used;
     for (std::size_t r = 0; r < folded_.map.rows.size(); ++r) {
       foreign_.clear();
-      const bool is_apart = tell_apart(from_, r, from_used) && tell_apart(to_, r, to_used);
+      const bool is_apart =
+          can_distinguish(from_, r, from_used) && can_distinguish(to_, r, to_used);
       if (!is_apart && (move_before(r, from_used, to_used) || write_out(r))) {
         // Continue with the row that was moved here, or with those that replaced this one.
         --r;
@@ -76,7 +77,7 @@ class RowSeparator {
   }
 
   // True if the row matches only its own tensors, after adding a required name if needed.
-  bool tell_apart(const ConflictSide& side, std::size_t r, const std::set<std::size_t>& used) {
+  bool can_distinguish(const ConflictSide& side, std::size_t r, const std::set<std::size_t>& used) {
     MapRow& row = folded_.map.rows[r];
     const std::vector<CounterPattern>& patterns = side.patterns(row);
     std::set<std::size_t> own;
@@ -129,7 +130,7 @@ class RowSeparator {
         return (one.first ? from : to).contains(one.second);
       });
       if (!is_owner || moved_.contains(folded_.learned[q].front()) ||
-          !tell_apart(from_, q, from_used) || !tell_apart(to_, q, to_used))
+          !can_distinguish(from_, q, from_used) || !can_distinguish(to_, q, to_used))
         continue;
       moved_.insert(folded_.learned[q].front());
       const auto turn = [&](auto& rows) {

@@ -283,7 +283,7 @@ class MapBinder {
   }
 
   // Visits each copy on this side for every counter value, with the tensor that must be written
-  // beside it.
+  // next to it.
   template <class Each>
   void each_copy(const MapCopy& copy, const Each& each) {
     if (values_.size(copy.where).value_or(0) == 0) return;

@@ -14,7 +14,7 @@
 
 namespace shw {
 
-// How well a map fits, judged by names alone.
+// How well a map fits, checked by names alone.
 struct MapFit {
   std::size_t tensors = 0;     // number of tensors that have a row
   bool is_as_written = false;  // names have the prefix that the map writes; breaks a tie

@@ -53,7 +53,7 @@ Status gather(const MapOp& op, MapValues& values, BoundOp& bound, Shapes& shapes
     bound.parts.push_back(shape[bound.dim]);
     other[bound.dim] = sum[bound.dim];
     if (other != sum)
-      return does_not_fit(op.kind, fmt::format("{} and {} differ beside dim {}",
+      return does_not_fit(op.kind, fmt::format("{} and {} differ in more than dim {}",
                                                to_text(shapes.front()), to_text(shape), op.dim));
   }
   for (std::size_t i = 0; i < op.parts.size(); ++i) {

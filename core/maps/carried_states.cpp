@@ -105,7 +105,7 @@ class StateRows {
     }
     return true;
   }
-  void name_behind_map(std::vector<std::string>& names, MapWay way) {
+  void name_after_map(std::vector<std::string>& names, MapWay way) {
     for (std::string& name : names) {
       std::string state = state_name(target_, kind_, without_written(map_, way, name));
       behind.emplace(name, state);
@@ -119,9 +119,9 @@ class StateRows {
     if (!is_forward && !name_before(states.to)) return std::nullopt;
     for (std::vector<std::string>& from : states.from) {
       if (is_forward && !name_before(from)) return std::nullopt;
-      if (!is_forward) name_behind_map(from, way);
+      if (!is_forward) name_after_map(from, way);
     }
-    if (is_forward) name_behind_map(states.to, way);
+    if (is_forward) name_after_map(states.to, way);
     if (!is_forward) taken_.insert(row.to.begin(), row.to.end());
     for (const auto& from : row.from) {
       if (is_forward) taken_.insert(from.begin(), from.end());

@@ -42,8 +42,8 @@ std::optional<Mistake> shifted_rows(const TwoSides& rows, std::size_t count) {
     for (std::size_t row = 0; row + shift < count; ++row) {
       if (!rows.is(here + row, of + row)) return std::nullopt;
     }
-    return fmt::format("every row stands {} too {}, and what belongs to the {} {} is nowhere",
-                       shift, of == 0 ? "late" : "early", of == 0 ? "last" : "first",
+    return fmt::format("every row is {} too {}, and what belongs to the {} {} is missing", shift,
+                       of == 0 ? "late" : "early", of == 0 ? "last" : "first",
                        shift == 1 ? "row" : fmt::format("{} rows", shift));
   }
   return std::nullopt;
@@ -139,7 +139,7 @@ std::optional<std::string> length_mismatch(const LoadedTensor& there, const Load
 }
 
 // Heads of joined groups, each of `each` query heads, a key and a value: the key and the value
-// stand behind each query head, or as often as that in the groups as they are.
+// are after each query head, or as often as that in the groups as they are.
 RowOrder repeated_by_head(std::int64_t groups, std::int64_t each) {
   RowOrder out;
   for (std::int64_t head = 0; head < groups * each; ++head) {
@@ -240,7 +240,7 @@ class WrongCell {
                                          const Cell& cell) const {
     for (std::size_t other = 0; other < expected.size(); ++other) {
       if (other != k && there[k] == expected[other] && there[other] == expected[other])
-        return fmt::format("it is a copy of {}, and what belongs there is nowhere",
+        return fmt::format("it is a copy of {}, and what belongs there is missing",
                            layout_.part_names[other]);
     }
     RowLayout part{.part_names = {layout_.part_names[k]}, .parts = {layout_.parts[k]}};

@@ -83,7 +83,7 @@ std::optional<std::string> multiplied(const TwoValues& values) {
 }
 
 // Lines along a dim of a matrix that follow one another are zero, and all others are right. Behind
-// zero rows stands at most padding.
+// zero rows is at most padding.
 std::optional<std::string> zero_lines(const TwoValues& values, std::size_t count,
                                       bool are_columns) {
   if (count < 2) return std::nullopt;

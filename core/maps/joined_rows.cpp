@@ -187,7 +187,7 @@ class KnownOrders {
       for (std::int64_t pieces : std::set<std::int64_t>{layout_.pieces, 1}) {
         if (can_be_cut(layout_.parts, pieces))
           add_join(joined_order(layout_.parts, order, pieces),
-                   fmt::format("the parts are swapped: they stand as {}, and {} were expected",
+                   fmt::format("the parts are swapped: they are as {}, and {} were expected",
                                listed(order), listed(as_listed_)));
       }
     }
@@ -208,8 +208,8 @@ class KnownOrders {
       return;
     if (layout_.rotary_rows > 0 && layout_.rotary_begin + rows == head)
       add_parts_order(rotary_first(layout_),
-                      fmt::format("the rotary rows of every head of {} stand before its other "
-                                  "rows, and were expected behind them",
+                      fmt::format("the rotary rows of every head of {} come before its other rows, "
+                                  "and were expected after them",
                                   listed(as_listed_)));
     for (const std::vector<bool>& turns : choices) {
       for (const HeadTurn turn : {HeadTurn::kInTurns, HeadTurn::kKeptApart, HeadTurn::kSwapped})
@@ -254,12 +254,12 @@ class KnownOrders {
     const std::int64_t all = layout_.parts.front(), padding = layout_.padding_from;
     for (const std::int64_t rows : {all, padding}) {
       if (rows <= 0 || rows > all) continue;
-      add_rotated(rows, 1, "every row stands one too early");
-      add_rotated(rows, rows - 1, "every row stands one too late");
+      add_rotated(rows, 1, "every row is one too early");
+      add_rotated(rows, rows - 1, "every row is one too late");
       if (rows % 2 == 0) add_rotated(rows, rows / 2, "its two halves are swapped");
     }
     if (padding > 0 && padding < all)
-      add_rotated(all, padding, "the padding stands before the rows, and was expected behind them");
+      add_rotated(all, padding, "the padding comes before the rows, and was expected after them");
   }
   void add_rotated(std::int64_t rows, std::int64_t by, const std::string& text) {
     RowOrder from(static_cast<std::size_t>(layout_.parts.front()));

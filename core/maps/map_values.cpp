@@ -110,14 +110,13 @@ Result<std::int64_t> MapValues::needed(std::string_view expression) {
     return fail(ErrorKind::kUnsupported,
                 fmt::format("the map {} needs {}, which has no value for this checkpoint",
                             map_.name, expression));
-  return fail(
-      ErrorKind::kUsage,
-      fmt::format("the map {} needs the value \"{}\", which neither the checkpoint nor a file "
-                  "beside it says",
-                  map_.name, missing),
-      {},
-      fmt::format("give the model's config.json with --config FOLDER, or --set {}=NUMBER",
-                  missing));
+  return fail(ErrorKind::kUsage,
+              fmt::format("the map {} needs the value \"{}\", which neither the checkpoint nor a "
+                          "file next to it says",
+                          map_.name, missing),
+              {},
+              fmt::format("give the model's config.json with --config FOLDER, or --set {}=NUMBER",
+                          missing));
 }
 
 Result<Extents> MapValues::needed(const std::vector<std::string>& expressions) {

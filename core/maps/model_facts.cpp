@@ -113,7 +113,7 @@ ModelFacts facts_in_folder(const Checkpoint& checkpoint) {
   if (checkpoint.directory() == nullptr) return facts;
   const Directory& directory = *checkpoint.directory();
   if (!read_config(directory, "config.json", facts)) {
-    // Training runs keep config.json beside their step folders.
+    // Training runs keep config.json next to their step folders.
     auto around = open_directory(directory.name() + "/..");
     if (around && (*around)->stat("config.json").kind == EntryKind::kFile)
       (void)read_config(**around, "config.json", facts);

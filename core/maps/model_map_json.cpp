@@ -270,7 +270,7 @@ std::vector<MapCopy> read_copies(EditedJson& in, const MapJson& sides, const cha
     if (EditedJson::has(one, "count")) copy.count = read_size(in, in.member(one, "count"), "count");
     if (EditedJson::has(one, "with")) copy.with = read_pattern(in, one, "with");
     if (counters_in(copy.tensor).size() != (copy.count.empty() ? 0U : 1U))
-      in.complain("\"count\" stands where \"tensor\" has one counter");
+      in.complain("\"count\" is where \"tensor\" has one counter");
     out.push_back(std::move(copy));
   }
   return out;

@@ -96,7 +96,7 @@ Mistake mistake_of(const MovedTensor& moved, const std::optional<CounterStep>& s
                    const std::map<std::string, CounterMoves>& all, const std::string& exchanged) {
   if (!step && moved.is_copy)
     return fmt::format(
-        "it is a copy of {}{}, and what belongs to it is nowhere", moved.of,
+        "it is a copy of {}{}, and what belongs to it is missing", moved.of,
         moved.of.find("embed") != std::string::npos ? ", as if the two were tied" : "");
   if (!step && !exchanged.empty()) return exchanged;
   if (!step) return "it holds what belongs to " + moved.of;
@@ -108,7 +108,7 @@ Mistake mistake_of(const MovedTensor& moved, const std::optional<CounterStep>& s
   const std::string example =
       fmt::format("{0} {1} holds what belongs to {0} {2}", step->word, step->is, step->was);
   if (!moves.has(step->was, step->is))
-    return {fmt::format("{}s stand in another order: {}", step->word, example),
+    return {fmt::format("{}s are in another order: {}", step->word, example),
             Mistake::Kind::kOrder};
   // Sorted, so that both tensors of a swap get equal text.
   const std::int64_t low = std::min(step->is, step->was), high = std::max(step->is, step->was);

@@ -62,7 +62,7 @@ std::string copy_text(const RowOrder& order, std::size_t at, std::string_view wh
   const std::size_t length = run_at(order, at);
   const auto from = static_cast<std::size_t>(order[at]);
   return fmt::format(
-      "{} {} a copy of {}: one piece was written twice, and what belongs there is nowhere",
+      "{} {} a copy of {}: one piece was written twice, and what belongs there is missing",
       span_text(what, at, length), length == 1 ? "is" : "are", span_text(what, from, length));
 }
 
@@ -95,22 +95,20 @@ std::optional<Mistake> moved_in_words(const RowOrder& order, std::string_view wh
         "ranks in the wrong order",
         span_text(what, 0, count - turned), span_text(what, turned, count - turned));
   if (turned != 0)
-    return fmt::format("every {} stands {} too {}", what, std::min(turned, count - turned),
+    return fmt::format("every {} is {} too {}", what, std::min(turned, count - turned),
                        turned * 2 < count ? "early" : "late");
   if (auto text = swap_text(order, *moved, what)) return text;
   const auto block = static_cast<std::size_t>(blocks_together(order));
   if (block > 1)
-    return Mistake{
-        fmt::format("pieces of {} {}s stand in another order: {} hold what belongs to {}", block,
-                    what, span_text(what, *moved, block),
-                    span_text(what, static_cast<std::size_t>(order[*moved]), block)),
-        Mistake::Kind::kOrder};
+    return Mistake{fmt::format("pieces of {} {}s are in another order: {} hold what belongs to {}",
+                               block, what, span_text(what, *moved, block),
+                               span_text(what, static_cast<std::size_t>(order[*moved]), block)),
+                   Mistake::Kind::kOrder};
   std::size_t elsewhere = 0;
   for (std::size_t i = 0; i < order.size(); ++i) elsewhere += is_in_place(order, i) ? 0U : 1U;
-  return Mistake{
-      fmt::format("{} of {} {}s stand elsewhere, beginning with {} {}, which holds {} {}",
-                  elsewhere, order.size(), what, what, *moved, what, order[*moved]),
-      Mistake::Kind::kOrder};
+  return Mistake{fmt::format("{} of {} {}s are elsewhere, beginning with {} {}, which holds {} {}",
+                             elsewhere, order.size(), what, what, *moved, what, order[*moved]),
+                 Mistake::Kind::kOrder};
 }
 
 std::string off_by_one_in_words(std::string_view what, bool is_next) {
@@ -119,7 +117,7 @@ std::string off_by_one_in_words(std::string_view what, bool is_next) {
 }
 
 std::string copy_in_words(std::string_view what, std::int64_t copy, std::int64_t of) {
-  return fmt::format("{0} {1} is a copy of {0} {2}, and what belongs to {0} {1} is nowhere", what,
+  return fmt::format("{0} {1} is a copy of {0} {2}, and what belongs to {0} {1} is missing", what,
                      copy, of);
 }
 

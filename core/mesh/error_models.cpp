@@ -189,7 +189,7 @@ Result<std::vector<std::size_t>> order_of_cuts(const Mesh& mesh,
       // unknown splits.
       if (placement.split_factor != 1)
         return fail(ErrorKind::kUnsupported,
-                    to_text(placement) + " has no plain shard of its dimension behind it");
+                    to_text(placement) + " has no plain shard of its dimension after it");
     }
     order.push_back(strided.axis);
   }

@@ -194,8 +194,9 @@ std::string to_text(const std::vector<Placement>& placements) {
 
 Result<Mesh> parse_mesh(std::string_view text) {
   auto wrong = [&](std::string_view why) {
-    return fail(ErrorKind::kUsage, "\"" + std::string(text) + "\" is no mesh: " + std::string(why),
-                {}, "write axes as name=size, outermost first: dp=4,tp=2");
+    return fail(ErrorKind::kUsage,
+                "\"" + std::string(text) + "\" is not a mesh: " + std::string(why), {},
+                "write axes as name=size, outermost first: dp=4,tp=2");
   };
   Mesh mesh;
   std::set<std::string, std::less<>> names;
@@ -205,7 +206,7 @@ Result<Mesh> parse_mesh(std::string_view text) {
     std::string name(trim(part.substr(0, at)));
     auto size = number(trim(part.substr(at + 1)));
     if (name.empty()) return wrong("an axis has no name");
-    if (!size || *size < 1) return wrong("the size of " + name + " is no positive number");
+    if (!size || *size < 1) return wrong("the size of " + name + " is not a positive number");
     if (!names.insert(name).second) return wrong(name + " is there twice");
     mesh.axes.push_back({std::move(name), *size});
     if (mesh.size() > kMaxRanks)
@@ -280,7 +281,7 @@ Result<Box> local_box(ExtentsView shape, const Mesh& mesh, const std::vector<Pla
   for (std::size_t d = 0; d < shape.size(); ++d) {
     if (held[d].size() > 1)
       return fail(ErrorKind::kUnsupported,
-                  fmt::format("rank {} holds rows of dimension {} in {} pieces, which is no box",
+                  fmt::format("rank {} holds rows of dimension {} in {} pieces, which is not a box",
                               rank, d, held[d].size()));
     box.offsets[d] = held[d].empty() ? shape[d] : held[d][0].start;
     box.sizes[d] = held[d].empty() ? 0 : held[d][0].length;

@@ -38,7 +38,7 @@ struct Split {
 };
 
 // Checks one half: chunks follow each other by FSDP rank within each tensor-parallel rank, and none
-// may end behind the size that its own rank claims.
+// may end after the size that its own rank claims.
 std::optional<SplitForecast> bounds(const Split& split, const std::vector<std::int64_t>& parts) {
   std::int64_t all = std::accumulate(parts.begin(), parts.end(), std::int64_t{0});
   for (std::int64_t t : {std::int64_t{0}, split.tp - 1}) {  // the last one reaches furthest
@@ -129,7 +129,7 @@ Result<std::vector<std::int64_t>> parse_rows(std::string_view text) {
     std::int64_t count = 0;
     auto [end, code] = std::from_chars(one.data(), one.data() + one.size(), count);
     if (code != std::errc{} || end != one.data() + one.size())
-      return fail(ErrorKind::kUsage, "\"" + std::string(one) + "\" is no number of rows", {},
+      return fail(ErrorKind::kUsage, "\"" + std::string(one) + "\" is not a number of rows", {},
                   "Rows are given for each FSDP rank, in rank order: --rows 4,8");
     rows.push_back(count);
     if (comma == std::string_view::npos) return rows;
@@ -147,7 +147,7 @@ std::string to_text(const SplitForecast& forecast) {
     case Outcome::kOddRows:
       return fmt::format("stops at rank {}: {} rows cannot be halved", forecast.rank, forecast.odd);
     case Outcome::kReshape:
-      return fmt::format("stops at rank {}: its half is no whole number of rows", forecast.rank);
+      return fmt::format("stops at rank {}: its half is not a whole number of rows", forecast.rank);
     case Outcome::kBoundary:
       return fmt::format("stops at rank {}: boundary, ends at {} of {}", forecast.rank,
                          forecast.offset, forecast.limit);

@@ -19,7 +19,7 @@ struct SplitForecast {
     kSilent,    // silent loss: 1 of `ratio` rows is saved, all of W
     kOddRows,   // fails: the rows of a rank cannot be halved
     kReshape,   // fails: a row would have to be halved
-    kBounds,    // fails: a rank's rows end behind its claimed size
+    kBounds,    // fails: a rank's rows end after its claimed size
     kBoundary,  // fails: the last rank's rows end before its claimed size
   } outcome = Outcome::kHarmless;
   std::int64_t ratio = 1;  // kHarmless and kSilent

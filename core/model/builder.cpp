@@ -225,7 +225,7 @@ std::shared_ptr<const Checkpoint> CheckpointBuilder::finish(const Progress* prog
                    [](const auto& a, const auto& b) { return a.chunk < b.chunk; });
   std::stable_sort(c.replicas_.begin(), c.replicas_.end(),
                    [](const Replica& a, const Replica& b) { return a.of < b.of; });
-  look_at_files();
+  stat_files();
   shared_ = {};
   return checkpoint_;
 }
@@ -238,7 +238,7 @@ std::shared_ptr<const Checkpoint> CheckpointBuilder::with_finding(const Checkpoi
 }
 
 // Sets existence and size of every file and adds the unreferenced ones.
-void CheckpointBuilder::look_at_files() {
+void CheckpointBuilder::stat_files() {
   Checkpoint& c = *checkpoint_;
   if (c.directory_ != nullptr) {
     for (FileRow& row : c.files_) {

@@ -90,7 +90,7 @@ class CheckpointBuilder {
   void set_coding(std::size_t storage, Checkpoint::Coding coding);
   void give_storages_numbers();
   void add_storage_row(ItemPlace place);
-  void look_at_files();
+  void stat_files();
 
   std::shared_ptr<Checkpoint> checkpoint_;
   std::unordered_map<std::string, FileId> file_ids_;

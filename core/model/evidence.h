@@ -34,7 +34,7 @@ struct EvidenceKey {
 
 std::span<const EvidenceKey> evidence_keys();  // by name
 
-std::string_view evidence_meaning(std::string_view key);  // empty if the table lacks the key
+std::string_view evidence_description(std::string_view key);  // empty if the table lacks the key
 
 // True if the table has the key, with the type of this value.
 bool is_evidence(std::string_view key, const EvidenceValue& value);

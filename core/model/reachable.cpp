@@ -37,7 +37,7 @@ Status check_reachable(const Checkpoint& checkpoint, const std::optional<ItemPla
   return fail(
       ErrorKind::kUnsupported, "cannot be carried over: its bytes are not where the metadata says",
       {in_file ? checkpoint.file(item->file).path : std::string(), std::nullopt, std::string(fqn)},
-      "bring the file back; or give up what lay in it by `repair --fill zero`, or --fill "
+      "bring the file back; or give up what was in it by `repair --fill zero`, or --fill "
       "from:CHECKPOINT, or a plan with the step {\"step\": \"fill\", \"tensors\": [\"*\"], "
       "\"gone\": true}");
 }

@@ -32,7 +32,7 @@ struct Prover {
   Status check_source(std::size_t s) const {
     const ProgramSource& source = program.sources[s];
     if (source.file >= program.names.size())
-      return refuse("source", s, "lies in a file without a name");
+      return refuse("source", s, "is in a file without a name");
     if (source.form != SourceForm::kStored && source.form != SourceForm::kItem)
       return refuse("source", s, "has an unknown codec");
     auto end = checked_add(source.offset, source.length);
@@ -44,13 +44,13 @@ struct Prover {
   Status check_output(std::size_t o) const {
     const ProgramOutput& out = program.outputs[o];
     if (out.file >= program.names.size() || out.tensor >= program.names.size())
-      return refuse("output", o, "lies in a file or a tensor without a name");
+      return refuse("output", o, "is in a file or a tensor without a name");
     if (!known(out.dtype)) return refuse("output", o, "has an unknown dtype");
     if (out.ndim > kFoldDims || !has_numbers(out.numbers, std::uint64_t{3} * out.ndim))
       return refuse("output", o, "has no shape");
     ExtentsView sizes = program.sizes(out);
     if (!volume(program.shape(out)) || !is_inside(program.offsets(out), sizes, program.shape(out)))
-      return refuse("output", o, "is no box of its tensor");
+      return refuse("output", o, "is not a box of its tensor");
     auto bytes =
         checked_mul(static_cast<std::uint64_t>(*volume(sizes)), std::uint64_t{size_of(out.dtype)});
     auto end = checked_add(out.offset, out.length);
@@ -69,7 +69,7 @@ struct Prover {
     const ProgramOutput &last = program.outputs[o - 1], &next = program.outputs[o];
     if (std::tuple(last.file, last.offset, last.length, last.tensor) >=
         std::tuple(next.file, next.offset, next.length, next.tensor))
-      return refuse("output", o, "does not stand where canonical order has it");
+      return refuse("output", o, "is not where canonical order has it");
     if (last.file == next.file && last.offset + last.length > next.offset)
       return refuse("output", o, "begins in the middle of the one before it");
     return {};
@@ -101,7 +101,7 @@ struct Prover {
     bool scaled = job.op == ElementOp::kScale;
     if (scaled && job.from != Dtype::kFloat32 &&
         !(known(job.from) && can_cast(job.from, Dtype::kFloat32)))
-      return refuse("job", j, "scales what is no floating point number");
+      return refuse("job", j, "scales what is not a floating point number");
     Dtype now = scaled ? Dtype::kFloat32 : job.from;
     bool ended = false, moved = false;
     for (Dtype hop : job.via) {
@@ -240,7 +240,7 @@ struct Prover {
       for (std::size_t b = 1; b < boxes.size(); ++b) {
         // Row-major order of their begins is lexicographic order.
         if (boxes[b - 1].offsets >= boxes[b].offsets)
-          return refuse("job", begin + b, "does not stand where canonical order has it");
+          return refuse("job", begin + b, "is not where canonical order has it");
       }
       if (!tiles_exactly(boxes, program.sizes(program.outputs[o])))
         return refuse("output", o, "would not be written exactly once, byte by byte");
@@ -252,7 +252,7 @@ struct Prover {
     std::size_t j = 0;
     SHW_CHECK(check_coverage(0, program.outputs.size(), j));
     if (j == program.jobs.size()) return {};
-    return refuse("job", j, "does not stand where canonical order has it");
+    return refuse("job", j, "is not where canonical order has it");
   }
 
   // Jobs are grouped by output, so that all threads can check ranges of outputs.

@@ -263,7 +263,7 @@ std::set<std::string> subjects_or_none(const std::set<std::string>& subjects) {
 
 Result<Baseline> baseline_from_json(std::string_view text, const std::string& source) {
   auto refuse = [&] {
-    return fail(ErrorKind::kUsage, "is no answer of `check --json`", {source},
+    return fail(ErrorKind::kUsage, "is not an answer of `check --json`", {source},
                 "make one: shardwright check CHECKPOINT --json > baseline.json");
   };
   Json json = parse_json<Json>(text).tree;
@@ -271,7 +271,7 @@ Result<Baseline> baseline_from_json(std::string_view text, const std::string& so
     return refuse();
   if (json.contains("schema") && json["schema"] != kJsonSchema)
     return fail(ErrorKind::kUsage, "is of another version, which names what was found otherwise",
-                {source}, "make it anew: shardwright check CHECKPOINT --json > baseline.json");
+                {source}, "make it again: shardwright check CHECKPOINT --json > baseline.json");
   Baseline baseline;
   baseline.depth = depth_in(json);
   for (const Json& finding : json["findings"]) {

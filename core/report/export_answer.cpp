@@ -30,8 +30,8 @@ std::string left_out_lines(const Exported& exported, const TextStyle& style) {
                         some_of(names, kNamesShown), printable(why));
   if (any_in_part)
     text +=
-        "  What is there of them stands under /partial; the rest is NaN, or the extreme value of "
-        "whole numbers.\n";
+        "  What is there of them is listed under /partial; the rest is NaN, or the extreme value "
+        "of whole numbers.\n";
   if (any_to_copy) text += "  --copy takes what cannot be mapped in place along as a copy.\n";
   return text;
 }

@@ -78,7 +78,7 @@ std::string evidence(const Finding& finding) {
     std::string text = escaped(evidence_text(value));
     if (saved != nullptr && expected != nullptr && key == "saved")
       text = marked(*saved, *expected, "bad");
-    html += "<tr><td class=\"k\" title=\"" + escaped(evidence_meaning(key)) + "\">" +
+    html += "<tr><td class=\"k\" title=\"" + escaped(evidence_description(key)) + "\">" +
             escaped(label_of(key)) + "</td><td><code>" + text + "</code></td></tr>";
   }
   return html + "</table></div>\n";
@@ -147,7 +147,7 @@ std::string viewed_tensor_section(const ReportInput& input) {
       return "";
   }
   const Checkpoint& checkpoint = input.checkpoint;
-  return "<h2>What was looked at</h2>\n<p><code>" + to_text(checkpoint.shape(*input.looked_at)) +
+  return "<h2>What was checked</h2>\n<p><code>" + to_text(checkpoint.shape(*input.looked_at)) +
          "</code> " + std::string(name(checkpoint.dtype(*input.looked_at))) + ", " +
          plural(checkpoint.chunks(*input.looked_at).size(), "tile") + "</p>\n" +
          tiles_section(input, *input.looked_at);
@@ -182,7 +182,7 @@ std::string views_section(const ReportInput& input) {
 std::string unjudged_section(const ReportInput& input) {
   if (input.check.unjudged.empty()) return "";
   std::string html =
-      "<h2>What was not judged</h2><div class=\"wide\"><table><tr><th>what</th><th>what would "
+      "<h2>What was not checked</h2><div class=\"wide\"><table><tr><th>what</th><th>what would "
       "decide it</th></tr>";
   for (const Unjudged& one : input.check.unjudged)
     html += "<tr><td>" + escaped(one.what) + "</td><td>" + escaped(one.needs) + "</td></tr>";

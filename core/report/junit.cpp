@@ -156,7 +156,7 @@ std::string report_junit(const CheckReport& report, const CheckContext& context)
 std::string failed_junit(const std::string& error, const CheckContext& context) {
   TestCase test;
   test.name = "report";
-  test.title = "The checkpoint was looked at";
+  test.title = "The checkpoint was checked";
   test.end = CaseEnd::kError;
   test.type = "failed";
   test.summary = error.substr(0, error.find('\n'));

@@ -204,7 +204,7 @@ std::vector<ListedRow> listed_rows(const Checkpoint& checkpoint,
   return rows;
 }
 
-// "FP8, 2 tensors" beside a stored weight, and "FP8, a part" beside its scales. True where one is
+// "FP8, 2 tensors" next to a stored weight, and "FP8, a part" next to its scales. True where one is
 // listed.
 bool name_quantised(std::span<const QuantisedWeight> quantised,
                     std::span<const std::uint32_t> order, std::vector<ListedRow>& rows) {

@@ -66,7 +66,7 @@ std::string requested_list(const ReportInput& input) {
 
 std::string unjudged_list(const ReportInput& input) {
   if (input.check.unjudged.empty()) return "";
-  std::string text = "## What was not judged\n\n| what | what would decide it |\n|---|---|\n";
+  std::string text = "## What was not checked\n\n| what | what would decide it |\n|---|---|\n";
   for (const Unjudged& one : input.check.unjudged)
     text += "| " + table_cell(prose(one.what)) + " | " + table_cell(prose(one.needs)) + " |\n";
   return text + "\n";
@@ -162,7 +162,7 @@ struct MarkdownSection {
 };
 constexpr MarkdownSection kSections[] = {
     {"what was known, and what is required", requested_list},
-    {"what was not judged", unjudged_list},
+    {"what was not checked", unjudged_list},
     {"what a repair does", plan_list},
     {"what is lost", lost_list},
     {"how it was made", markdown_certificate},

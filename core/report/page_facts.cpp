@@ -34,7 +34,7 @@ std::map<std::uint32_t, Written> written_by_rank(const Checkpoint& checkpoint) {
 std::string state_of(const FileRow& file, const FormatTraits& traits) {
   if (!file.safe) return "leaves the checkpoint, never opened";
   if (file.kind == EntryKind::kMissing) return "is not there";
-  if (file.kind != EntryKind::kFile) return "is no file";
+  if (file.kind != EntryKind::kFile) return "is not a file";
   if (traits.has_index && file.path == traits.index_file) return "the index";
   return file.referenced ? "" : "nothing points to it";
 }
@@ -96,7 +96,7 @@ std::string fates_line(const Certificate& certificate) {
     elements += static_cast<std::uint64_t>(std::max<std::int64_t>(tensor.lost, 0));
   }
   std::string text = plural(certificate.tensors.size(), "tensor") + ", " + human_count(moved) +
-                     " of them written anew";
+                     " of them rewritten";
   if (cast != 0) text += ", " + human_count(cast) + " rounded to another dtype";
   if (lost != 0)
     text += "; " + plural(elements, "element") + " of " + plural(lost, "tensor") + " lost";

@@ -28,7 +28,7 @@ struct FileLine {
 // Files with grave remarks first.
 std::vector<FileLine> file_lines(const Checkpoint& checkpoint);
 
-// "12 tensors, 3 of them written anew; 8 elements of 1 tensor lost"
+// "12 tensors, 3 of them rewritten; 8 elements of 1 tensor lost"
 std::string fates_line(const Certificate& certificate);
 // "nothing was lost"; true if that is good.
 std::pair<std::string, bool> seal_words(const Certificate& certificate);

@@ -54,7 +54,7 @@ struct ReportInput {
   std::string command;                                // command that reproduces it
   const CheckContext* asked = nullptr;                // baseline and policies; may be null
   std::span<const TensorStatistics> statistics = {};  // empty if no bytes were read
-  const Certificate* certificate = nullptr;           // beside the checkpoint; may be null
+  const Certificate* certificate = nullptr;           // next to the checkpoint; may be null
   std::optional<TensorId> looked_at = {};  // drawn on the page even without findings; HTML only
   std::span<const PageView> views = {};    // drawn on the page in this order; HTML only
 };

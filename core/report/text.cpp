@@ -56,7 +56,7 @@ std::string required_version_text(const Finding& finding) {
   return needs.empty() ? needs : "needs " + needs;
 }
 
-// Consequence for loading, in three words beside the count.
+// Consequence for loading, in three words next to the count.
 std::string outcome_text(const Finding& finding) {
   if (const auto* cause = find_evidence<std::string>(finding, "explained_by"))
     return "by " + *cause;
@@ -280,7 +280,7 @@ std::string closing(const Checkpoint& checkpoint, const CheckReport& report,
     const std::string gone = unreadable_words(unreadable_in(checkpoint, report.findings));
     if (!gone.empty()) out += "\n" + style(kRed, gone);
   } else if (report.verdict == Verdict::kUndecided) {
-    out = style(kYellow, "undecided") + ": not everything could be looked at" + depth;
+    out = style(kYellow, "undecided") + ": not everything could be checked" + depth;
   } else if (!hints.empty()) {
     out = style(kYellow, "no finding, but a hint") + ": " + some_of(hints) + depth;
   } else {
@@ -289,7 +289,7 @@ std::string closing(const Checkpoint& checkpoint, const CheckReport& report,
   out += "\n";
   if (!report.unjudged.empty())
     out += style(kQuiet,
-                 wrapped("not judged: " + printable(to_text(report.unjudged)), 0, options.width)) +
+                 wrapped("not checked: " + printable(to_text(report.unjudged)), 0, options.width)) +
            "\n";
   return out;
 }
@@ -354,7 +354,7 @@ bool is_of_a_name(char c) {
 
 // True if the message contains it as a separate word. Letters-only words could mean something else,
 // so those must be in quotes.
-bool says_word(const std::string& message, const std::string& word) {
+bool has_quoted_word(const std::string& message, const std::string& word) {
   const bool may_be_plain = std::any_of(word.begin(), word.end(), [](char c) {
     return std::isalpha(static_cast<unsigned char>(c)) == 0;
   });
@@ -377,13 +377,13 @@ bool says_word(const std::string& message, const std::string& word) {
 
 std::string error_to_text(const Error& error, const TextOptions& options) {
   std::string text = error.place.file;
-  if (!error.place.tensor.empty() && !says_word(error.message, error.place.tensor))
+  if (!error.place.tensor.empty() && !has_quoted_word(error.message, error.place.tensor))
     text += (text.empty() ? "" : ", ") + error.place.tensor;
   if (!text.empty()) text += ": ";
   if (error.place.offset) {
     // Messages often state the offset themselves.
     std::string byte = "byte " + human_count(*error.place.offset);
-    if (!says_word(error.message, byte)) text += "at " + byte + ": ";
+    if (!has_quoted_word(error.message, byte)) text += "at " + byte + ": ";
   }
   text += error.message;
   if (!text.empty() && std::string_view(".?:").find(text.back()) == std::string_view::npos)

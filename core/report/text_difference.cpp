@@ -62,7 +62,7 @@ const char* heading(DifferenceKind kind) {
                                                        "another shape",
                                                        "another dtype",
                                                        "other values",
-                                                       "nobody can tell",
+                                                       "it is not known",
                                                        "renamed, the same bytes",
                                                        "the same, in other tiles"};
   return kHeadings[static_cast<std::size_t>(kind)];
@@ -132,7 +132,7 @@ std::string reasons_text(const TensorDifference& tensor) {
   return text;
 }
 
-// Details of one tensor beside its name and kind.
+// Details of one tensor next to its name and kind.
 std::string details(const TensorDifference& tensor) {
   std::string text;
   auto add = [&](const std::string& more) {
@@ -217,7 +217,7 @@ std::string entry_words(const EntryDifference& entry) {
 void append_entries(const CheckpointDifference& difference, std::size_t width,
                     const TextStyle& style, std::string& out) {
   if (difference.entries.empty()) return;
-  out += "\n" + inked(style, Ink::kGold, "entries that are no tensors") + "   " +
+  out += "\n" + inked(style, Ink::kGold, "entries that are not tensors") + "   " +
          human_count(difference.entries.size()) + "\n";
   std::map<std::string, std::uint64_t> told;
   std::size_t shown = 0;
@@ -299,7 +299,7 @@ std::string difference_to_text(const CheckpointDifference& difference, const Che
   for (const std::string& doubt : difference.doubts)
     out += "\n" + wrapped(printable(doubt), 0, width) + "\n";
   if (!difference.unjudged.empty())
-    out += wrapped("not judged: " + to_text(difference.unjudged), 0, width) + "\n";
+    out += wrapped("not checked: " + to_text(difference.unjudged), 0, width) + "\n";
   return out;
 }
 

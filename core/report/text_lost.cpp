@@ -33,9 +33,9 @@ std::string lost_to_text(const Checkpoint& checkpoint, const Plan& plan) {
 std::string out_of_range_to_text(const RepairResult& result) {
   std::string text;
   for (const auto& [fqn, count] : result.out_of_range) {
-    text += "  " + printable(fqn) + ": " + plural(static_cast<std::uint64_t>(count), "element") +
-            " out of range of what it was cast to: infinities, NaN or the largest number "
-            "stand there\n";
+    text +=
+        "  " + printable(fqn) + ": " + plural(static_cast<std::uint64_t>(count), "element") +
+        " out of range of what it was cast to: infinities, NaN or the largest number are there\n";
   }
   return text;
 }
@@ -50,7 +50,7 @@ std::string damage_to_text(const RepairResult& result) {
       break;
     }
     text += "  damaged before  " + printable(fqn) + ": " + printable(why) +
-            ": it came along as it lay\n";
+            ": it was copied unchanged\n";
   }
   return text;
 }
@@ -65,14 +65,14 @@ std::string other_ranks_to_text(const RepairResult& result) {
 std::string loss_in_words(const RepairResult& result) {
   if (result.rounded != 0)
     return plural(result.rounded, "tensor") + " rounded to the dtype, nothing else is lost";
-  if (!result.lossless) return "what is not kept stands in the certificate";
+  if (!result.lossless) return "what is not kept is in the certificate";
   return result.left_out.empty() ? "nothing is lost" : "no element is lost";
 }
 
 std::string left_out_to_text(const RepairResult& result) {
   if (result.left_out.empty()) return {};
   return "  left out     " + printable(some_of(result.left_out)) +
-         ": beside the entries, and not carried over\n";
+         ": next to the entries, and not carried over\n";
 }
 
 }  // namespace shw

@@ -209,7 +209,7 @@ Status read_all(const Checkpoint& checkpoint, Depth depth, const CheckOptions& o
                 Progress* progress, Looked& out) {
   if (progress != nullptr)
     progress->begin(Phase::kCheckingMetadata, checkpoint.tensor_count(), /*bytes=*/false);
-  out.tilings = judge_tilings(checkpoint, progress);
+  out.tilings = compute_tilings(checkpoint, progress);
   if (is_cancelled(progress)) return cancelled_error();
   const bool has_files = checkpoint.directory() != nullptr;
   if (depth >= Depth::kHeaders && has_files) {

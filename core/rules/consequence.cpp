@@ -84,7 +84,7 @@ std::string title_of(Consequence consequence) {
     case Consequence::kNone:
       break;
     case Consequence::kHazard:
-      return "Loads, with a hazard";
+      return "Loads, but is not right";
     case Consequence::kWillNotLoad:
       return "Will not load";
     case Consequence::kSilentlyWrong:

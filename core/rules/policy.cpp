@@ -32,17 +32,17 @@ PolicyAnswer policy_answer(std::string_view require, PolicyVerdict verdict, std:
 std::optional<PolicyAnswer> left_unopened(const Checkpoint& checkpoint, std::string_view require) {
   if (checkpoint.directory() == nullptr)
     return policy_answer(require, PolicyVerdict::kUndecided,
-                         "the folder with the data files is not there to be looked at");
+                         "the folder with the data files is not there to be checked");
   if (unopened(checkpoint).empty()) return std::nullopt;
   return policy_answer(require, PolicyVerdict::kUndecided, "file or record",
-                       " that could not be read: what lies there nobody knows",
+                       " that could not be read: their contents are unknown",
                        unopened_subjects(checkpoint));
 }
 
-PolicyAnswer judge_coverage(const Checkpoint& checkpoint, const Progress* progress) {
+PolicyAnswer evaluate_coverage(const Checkpoint& checkpoint, const Progress* progress) {
   constexpr std::string_view kName = "coverage";
   std::vector<std::string> broken;
-  std::vector<TensorTiling> tilings = judge_tilings(checkpoint, progress);
+  std::vector<TensorTiling> tilings = compute_tilings(checkpoint, progress);
   for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress)) {
     bool exact = tilings[index_of(tensor)].tiling == Tiling::kExact;
     if (!exact || missing_chunk_count(checkpoint, tensor) != 0)
@@ -59,7 +59,7 @@ PolicyAnswer judge_coverage(const Checkpoint& checkpoint, const Progress* progre
     return policy_answer(kName, PolicyVerdict::kUndecided, "there are no tensors");
   return policy_answer(kName, PolicyVerdict::kMet,
                        "every element of " + plural(checkpoint.tensor_count(), "tensor") +
-                           " lies in one tile whose bytes are there");
+                           " is in one tile whose bytes are there");
 }
 
 // Entries that are more than plain data were not examined: tensors in tuples, RNG states,
@@ -76,8 +76,8 @@ std::vector<std::string> opaque_objects(const Checkpoint& checkpoint, const Prog
   return opaque;
 }
 
-Result<PolicyAnswer> judge_finite(const Checkpoint& checkpoint, bool data, Progress* progress,
-                                  Team* team) {
+Result<PolicyAnswer> evaluate_finite(const Checkpoint& checkpoint, bool data, Progress* progress,
+                                     Team* team) {
   constexpr std::string_view kName = "finite";
   if (!data) return policy_answer(kName, PolicyVerdict::kUndecided, "values were not read: --data");
   std::vector<TensorId> tensors;
@@ -121,7 +121,7 @@ struct StatesByParameter {
 
 bool is_there(const Checkpoint& checkpoint, TensorId tensor) {
   return missing_chunk_count(checkpoint, tensor) == 0 &&
-         judge_tiling(checkpoint, tensor).tiling == Tiling::kExact;
+         compute_tiling(checkpoint, tensor).tiling == Tiling::kExact;
 }
 
 StatesByParameter states_by_parameter(const Checkpoint& checkpoint, const Progress* progress) {
@@ -189,7 +189,7 @@ void add_stateless(const Checkpoint& checkpoint, const StatesByParameter& seen, 
   }
 }
 
-PolicyAnswer judge_optimizer(const Checkpoint& checkpoint, const Progress* progress) {
+PolicyAnswer evaluate_optimizer(const Checkpoint& checkpoint, const Progress* progress) {
   constexpr std::string_view kName = "optimizer-complete";
   StatesByParameter seen = states_by_parameter(checkpoint, progress);
   auto unread = left_unopened(checkpoint, kName);
@@ -227,17 +227,17 @@ std::string_view name(PolicyVerdict verdict) {
   return verdict == PolicyVerdict::kBroken ? "broken" : "undecided";
 }
 
-Result<std::vector<PolicyAnswer>> judge_policies(const Checkpoint& checkpoint,
-                                                 std::span<const std::string> required, bool data,
-                                                 Progress* progress, Team* team) {
+Result<std::vector<PolicyAnswer>> evaluate_policies(const Checkpoint& checkpoint,
+                                                    std::span<const std::string> required,
+                                                    bool data, Progress* progress, Team* team) {
   std::vector<PolicyAnswer> answers;
   for (const std::string& require : required) {
-    if (require == kPolicies[0]) answers.push_back(judge_coverage(checkpoint, progress));
+    if (require == kPolicies[0]) answers.push_back(evaluate_coverage(checkpoint, progress));
     if (require == kPolicies[1]) {
-      SHW_TRY(PolicyAnswer finite, judge_finite(checkpoint, data, progress, team));
+      SHW_TRY(PolicyAnswer finite, evaluate_finite(checkpoint, data, progress, team));
       answers.push_back(std::move(finite));
     }
-    if (require == kPolicies[2]) answers.push_back(judge_optimizer(checkpoint, progress));
+    if (require == kPolicies[2]) answers.push_back(evaluate_optimizer(checkpoint, progress));
     if (is_cancelled(progress)) return cancelled_error();
   }
   return answers;

@@ -35,8 +35,9 @@ struct PolicyAnswer {
 };
 
 // `required`: names from kPolicies. `data`: may read tensor data.
-Result<std::vector<PolicyAnswer>> judge_policies(const Checkpoint& checkpoint,
-                                                 std::span<const std::string> required, bool data,
-                                                 Progress* progress, Team* team = nullptr);
+Result<std::vector<PolicyAnswer>> evaluate_policies(const Checkpoint& checkpoint,
+                                                    std::span<const std::string> required,
+                                                    bool data, Progress* progress,
+                                                    Team* team = nullptr);
 
 }  // namespace shw

@@ -61,7 +61,7 @@ enum class MendedBy : std::uint8_t {
 
 enum class SubjectsAre : std::uint8_t { kAnything, kTensorsNotHere, kFilesAndTheirTensors };
 
-// Text beside the number of subjects; without it the consequence is used.
+// Text next to the number of subjects; without it the consequence is used.
 struct RuleWords {
   std::string_view text = {};        // "will not load"
   std::string_view as_warning = {};  // used for warnings; empty: `text`

@@ -73,11 +73,11 @@ Finding side_finding(const std::string& path, Severity severity, std::string cau
 }
 
 Finding damaged_side_file(const SideFile& file, const Error& error) {
-  Finding finding = side_finding(
-      file.path, Severity::kError,
-      fmt::format("{} beside the weights cannot be loaded: {}. The weights do not need it; a run "
-                  "that goes on from this folder does.",
-                  file.path, error.message));
+  Finding finding =
+      side_finding(file.path, Severity::kError,
+                   fmt::format("{} next to the weights cannot be loaded: {}. The weights do not "
+                               "need it; a run that goes on from this folder does.",
+                               file.path, error.message));
   if (error.place.offset)
     finding.evidence = {{"offset", static_cast<std::int64_t>(*error.place.offset)}};
   return finding;
@@ -242,8 +242,8 @@ std::optional<Finding> half_of_trainer(const Checkpoint& checkpoint) {
   const bool has_scheduler = is_there("scheduler.pt");
   if (has_optimizer == has_scheduler || (in_folder && !has_scheduler)) return std::nullopt;
   constexpr const char* kBoth =
-      "transformers' Trainer loads both or none, without a word: a run that goes on from here "
-      "starts its optimizer and its learning rate anew.";
+      "transformers' Trainer loads both or none, without an error: a run that goes on from here "
+      "starts its optimizer and its learning rate from scratch.";
   return side_finding("scheduler.pt", Severity::kInfo,
                       fmt::format("scheduler.pt is {}. {}",
                                   has_optimizer ? "not there, and the optimizer's states are"
@@ -334,10 +334,10 @@ class SideFileChecks {
   void add_unjudged() {
     if (!unread_.empty())
       out_.unjudged.push_back({(depth_ != Depth::kMetadata ? "values of " : "") + some_of(unread_) +
-                                   " beside the weights",
+                                   " next to the weights",
                                depth_ != Depth::kData ? "--data" : "the program that wrote them"});
     if (!others_.empty())
-      out_.unjudged.push_back({"contents of " + some_of(others_, 8) + " beside the weights",
+      out_.unjudged.push_back({"contents of " + some_of(others_, 8) + " next to the weights",
                                "the program that wrote them"});
     if (!read_.empty())
       out_.unjudged.push_back(
@@ -366,10 +366,10 @@ Result<SideFiles> check_side_files(const Checkpoint& checkpoint, Depth depth,
 const Rule kSideFile = {
     .id = "side-file",
     .depth = Depth::kHeaders,
-    .title = "A file beside the weights is damaged, or not theirs",
+    .title = "A file next to the weights is damaged, or not theirs",
     .teaches =
         "A trainer keeps its optimizer's states (optimizer.pt, optimizer.bin), its scheduler and "
-        "its random states in files of their own beside the weights. Loading the model does not "
+        "its random states in files of their own next to the weights. Loading the model does not "
         "need them. A run that goes on from the folder stops at a damaged one, or goes on with "
         "states that are not those of its weights. Each file is opened by itself, and --data reads "
         "what is in it.",

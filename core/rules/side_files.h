@@ -1,5 +1,5 @@
-// Files that a trainer keeps beside the weights: optimizer states (optimizer.pt, optimizer.bin) and
-// other state for resuming (scheduler, scaler, random states). They do not belong to the opened
+// Files that a trainer keeps next to the weights: optimizer states (optimizer.pt, optimizer.bin)
+// and other state for resuming (scheduler, scaler, random states). They do not belong to the opened
 // checkpoint; each is opened separately.
 #pragma once
 

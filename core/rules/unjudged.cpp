@@ -102,7 +102,7 @@ void add_layout(const CheckInput& input, std::size_t tensors, List& out) {
 // look the same.
 void add_order_of_ranks(const CheckInput& input, List& out) {
   if (input.proved_mesh == nullptr) return;
-  out.push_back({"the order of the ranks, taken from where tensors lie",
+  out.push_back({"the order of the ranks, taken from where tensors are",
                  "--mesh, its axes in the order in which the ranks that saved were counted"});
 }
 
@@ -225,7 +225,7 @@ void add_bytes(const CheckInput& input, List& out) {
          .needs = "checksums, which they do not have",
          .is_unproved_bytes = true});
   if (!c.objects().empty())
-    out.push_back({"contents of " + plural(c.objects().size(), "object") + " beside the tensors",
+    out.push_back({"contents of " + plural(c.objects().size(), "object") + " next to the tensors",
                    "the program that wrote them"});
 }
 
@@ -268,7 +268,7 @@ void add_own_entries(const CheckInput& input, List& out) {
     return false;
   };
   for (TensorId tensor : each_tensor(input)) tensors += has_copies(tensor) ? 1 : 0;
-  const char* alike = " that several ranks saved are alike";
+  const char* alike = " that several ranks saved are equal";
   if (entries != 0)
     out.push_back({"whether " + plural(entries, "object") + alike,
                    input.depth == Depth::kMetadata ? "--depth headers" : "--data"});
@@ -348,14 +348,14 @@ bool may_contain_state(std::string_view path) {
                      [&](std::string_view ending) { return path.ends_with(ending); });
 }
 
-// Files that Megatron keeps beside its chunks and that are read with them.
+// Files that Megatron keeps next to its chunks and that are read with them.
 bool is_companion(std::string_view path) {
   return path == "common.pt";
 }
 
 // Adds unreferenced and unopened files in the folder, of the same run or with other weights.
 // Subfolders are listed by name. A trainer's files at the top are those of side_files.h.
-void add_beside(const CheckInput& input, List& out) {
+void add_adjacent_files(const CheckInput& input, List& out) {
   const Checkpoint& c = input.checkpoint;
   if (c.directory() == nullptr) return;
   std::set<std::string> others;
@@ -424,7 +424,7 @@ std::vector<Unjudged> unjudged_of(const Facts& facts, const std::vector<Finding>
   add_values(facts.looks, out);
   add_generations(facts, out);
   add_integrity(facts, out);
-  add_beside(facts, out);
+  add_adjacent_files(facts, out);
   add_config(facts, out);
   add_left_open(findings, out);
   return out;

@@ -109,7 +109,7 @@ struct ValuesCommand {
 // Writes the shown values into a file.
 struct SaveValuesCommand {
   verbs::ValuesFile kind = verbs::ValuesFile::kNpy;
-  std::string path = {};  // a file or folder; empty: beside the checkpoint
+  std::string path = {};  // a file or folder; empty: next to the checkpoint
 };
 // Lists a folder and examines its entries.
 struct BrowseCommand {
@@ -133,7 +133,7 @@ struct ExplainErrorCommand {
 };
 // Saves a report about the open checkpoint.
 struct ReportCommand {
-  std::string path = {};  // a file or folder; empty: beside the checkpoint
+  std::string path = {};  // a file or folder; empty: next to the checkpoint
 };
 // Creates the demo checkpoint and opens it.
 struct DemoCommand {
@@ -160,7 +160,7 @@ struct RunCommand {
 struct DiskCommand {};
 // Saves the current view (verbs/view_file.h).
 struct SaveViewCommand {
-  std::string path = {};  // a file or folder; empty: beside the checkpoint
+  std::string path = {};  // a file or folder; empty: next to the checkpoint
 };
 // Computes norms and NaN of every step of the run that is shown; steps that were already read are
 // not read again.

@@ -58,10 +58,10 @@ Result<verbs::BytesWindow> read_shown_bytes(const Snapshot& before, const BytesC
     auto item = tile ? checkpoint.item(*tile) : std::nullopt;
     if (item && item->file != FileId::kNone) file = checkpoint.file(item->file).path;
   }
-  if (file.empty()) return tl::unexpected<Error>(nothing("no file is looked at"));
+  if (file.empty()) return tl::unexpected<Error>(nothing("no file is read"));
   if (wanted.go == Go::kAt) return go(file, wanted.at, before.chunk);
   if (wanted.go == Go::kFind) {
-    if (now == nullptr) return tl::unexpected<Error>(nothing("no file is looked at"));
+    if (now == nullptr) return tl::unexpected<Error>(nothing("no file is read"));
     return verbs::bytes_found(checkpoint, *now, wanted.pattern, progress);
   }
   std::optional<std::uint64_t> step;
@@ -128,8 +128,8 @@ std::string not_found_text(verbs::Sought sought, std::int64_t unread) {
 }
 
 // The window of the table at the next element that is sought.
-Result<std::shared_ptr<ShownValues>> look_for(const Snapshot& before, verbs::Sought sought,
-                                              Progress* progress) {
+Result<std::shared_ptr<ShownValues>> search_value(const Snapshot& before, verbs::Sought sought,
+                                                  Progress* progress) {
   if (before.values == nullptr || !before.values->values ||
       before.values->values->tensor != *before.tensor)
     return fail(ErrorKind::kUsage, "no values are shown");
@@ -158,7 +158,7 @@ Result<Change> run_show_values(const Snapshot& before, const Command& command, P
   verbs::ValuesRequest ask = wanted.ask;
   std::optional<verbs::ValuePlace> found;
   if (wanted.next) {
-    SHW_TRY(look, look_for(before, *wanted.next, progress));
+    SHW_TRY(look, search_value(before, *wanted.next, progress));
     if (!look->not_found.empty()) return Change([look](Snapshot& s) { s.values = look; });
     found = look->values->found;
     ask = verbs::window_at(*look->values, before.checkpoint->shape(*before.tensor), *found);
@@ -198,7 +198,7 @@ Result<Change> run_save_values(const Snapshot& before, const Command& command, P
 Result<Change> run_browse(const Snapshot& before, const Command& command, Progress* progress) {
   const std::string& folder = as<BrowseCommand>(command).folder;
   bool goes_on = sees_more(before, command);
-  auto listing = goes_on ? verbs::look_closer(*before.folder, progress)
+  auto listing = goes_on ? verbs::inspect_entries(*before.folder, progress)
                          : Result<verbs::FolderListing>(verbs::list_folder(folder));
   if (!listing) return tl::unexpected<Error>(std::move(listing).error());
   auto seen = std::make_shared<const verbs::FolderListing>(std::move(*listing));

@@ -181,7 +181,7 @@ bool Session::State::run_command(const Command& command, Progress* progress) {
   // Filter terms like finding:* depend on the report.
   if (row_of(command).lane == Lane::kJob) want_list();
   if (std::holds_alternative<CheckCommand>(command)) remember();
-  // Work of a stopped repair is told as soon as there is a plan.
+  // Work of a stopped repair is reported as soon as there is a plan.
   if (auto after = now(); after->plan != nullptr && after->target == nullptr)
     inspect_partial_folders(command);
   if (auto after = now(); after->checkpoint != before->checkpoint || after->run != before->run) {

@@ -210,8 +210,8 @@ Result<Spec> parse_spec(std::string_view json, const std::string& source,
     return fail(ErrorKind::kDamaged, "a spec is one JSON object, from tensor name to entry",
                 Place{source, 0});
   if (const auto& [fqn, field] = reader.field_twice; !field.empty())
-    return reader.refuse(fqn, "its \"" + field + "\" stands there twice");
-  if (!reader.twice.empty()) return reader.refuse(reader.twice, "this tensor stands there twice");
+    return reader.refuse(fqn, "its \"" + field + "\" is there twice");
+  if (!reader.twice.empty()) return reader.refuse(reader.twice, "this tensor is there twice");
   Spec spec;
   spec.source = source;
   for (const auto& [fqn, value] : document.items()) {

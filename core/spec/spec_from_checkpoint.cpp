@@ -187,7 +187,7 @@ NameMap match_by_names(const Checkpoint& checkpoint, const Checkpoint& reference
   for (const auto& [name, tensor] : cancellable_range(there, progress)) {
     if (tensor) (taken[index_of(*tensor)] ? found_there : alone_there).push_back(name);
   }
-  // A single unmatched tensor beside matched ones is missing, and another one is new.
+  // A single unmatched tensor next to matched ones is missing, and another one is new.
   auto replacement = common_replacement(alone, alone_there, found.empty() ? 1 : 2, progress);
   if (!replacement || differ_in_numbers_alone(replacement->here, replacement->there) ||
       begins_one_of(replacement->here, found) || begins_one_of(replacement->there, found_there))

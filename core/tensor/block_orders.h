@@ -35,7 +35,7 @@ std::int64_t blocks_together(ExtentsView order);
 // The same order of larger blocks, of `together` blocks each.
 std::vector<std::int64_t> coarse_order(ExtentsView order, std::int64_t together);
 
-// True if block (i, j) of a grid with `rows` rows stands at (j, i).
+// True if block (i, j) of a grid with `rows` rows is at (j, i).
 bool is_grid_transpose(ExtentsView order, std::int64_t rows);
 
 }  // namespace shw

@@ -55,7 +55,7 @@ ElementDifference difference_of(Dtype a_dtype, const std::byte* a, Dtype b_dtype
 struct Tolerance {
   double absolute = 0, relative = 0;
 };
-// The number of elements that lie further apart. Elements of opaque dtypes do if their bits differ.
+// The number of elements that are further apart. Elements of opaque dtypes do if their bits differ.
 std::uint64_t beyond_tolerance(const Tolerance& tolerance, Dtype a_dtype, const std::byte* a,
                                Dtype b_dtype, const std::byte* b, std::size_t count);
 

@@ -18,7 +18,7 @@ void add_box(Fingerprint& to, ExtentsView sizes, BytesView elements, std::size_t
 
 class TileFingerprint {
  public:
-  // `tile` must lie in `shape`; both are checked.
+  // `tile` must be in `shape`; both are checked.
   TileFingerprint(ExtentsView shape, const Box& tile, std::size_t element_size);
   // Adds the next bytes; an element may be split over two calls.
   void add(BytesView bytes);

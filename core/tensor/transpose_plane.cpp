@@ -65,7 +65,7 @@ PairDim first_of(const PairDim& dim, std::int64_t size) {
   return {size, dim.source, dim.target};
 }
 
-// The remainder beside whole vectors is copied element by element.
+// The remainder next to whole vectors is copied element by element.
 template <class Item>
 void turn_square(const std::byte* source, std::byte* target, const PairDim& rows,
                  const PairDim& columns) {

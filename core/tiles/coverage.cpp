@@ -133,7 +133,7 @@ FlatBoxes boxes_of(const Checkpoint& checkpoint, TensorId tensor) {
   return boxes;
 }
 
-TensorTiling judge_tiling(const Checkpoint& checkpoint, TensorId tensor) {
+TensorTiling compute_tiling(const Checkpoint& checkpoint, TensorId tensor) {
   ExtentsView shape = checkpoint.shape(tensor);
   bool inside = true;
   for (ChunkId chunk : checkpoint.chunks(tensor)) {
@@ -155,11 +155,11 @@ TensorTiling judge_tiling(const Checkpoint& checkpoint, TensorId tensor) {
   return out;
 }
 
-std::vector<TensorTiling> judge_tilings(const Checkpoint& checkpoint, const Progress* progress) {
+std::vector<TensorTiling> compute_tilings(const Checkpoint& checkpoint, const Progress* progress) {
   std::vector<TensorTiling> tilings(checkpoint.tensor_count());
   parallel_for_ranges(tilings.size(), 64, [&](std::size_t first, std::size_t last) {
     for (std::size_t t = first; t < last && !is_cancelled(progress); ++t)
-      tilings[t] = judge_tiling(checkpoint, TensorId{static_cast<std::uint32_t>(t)});
+      tilings[t] = compute_tiling(checkpoint, TensorId{static_cast<std::uint32_t>(t)});
   });
   return tilings;
 }

@@ -53,10 +53,10 @@ struct TensorTiling {
   Tiling tiling = Tiling::kExact;
   TilingDefects defects;  // for kInexact
 };
-TensorTiling judge_tiling(const Checkpoint& checkpoint, TensorId tensor);
+TensorTiling compute_tiling(const Checkpoint& checkpoint, TensorId tensor);
 // One entry per tensor, computed in parallel; incomplete if the job was cancelled.
-std::vector<TensorTiling> judge_tilings(const Checkpoint& checkpoint,
-                                        const Progress* progress = nullptr);
+std::vector<TensorTiling> compute_tilings(const Checkpoint& checkpoint,
+                                          const Progress* progress = nullptr);
 // The non-empty chunks of a tensor, clipped to its shape.
 FlatBoxes boxes_of(const Checkpoint& checkpoint, TensorId tensor);
 

@@ -24,8 +24,7 @@ Result<std::uint32_t> input_with_sums(TargetState& all, const AddedInput& wanted
       return one.input;
   }
   const std::shared_ptr<const Checkpoint> of = all.inputs[wanted.of];
-  if (of->directory() == nullptr)
-    return fail(ErrorKind::kUsage, "the checkpoint lies in no directory");
+  if (of->directory() == nullptr) return fail(ErrorKind::kUsage, "the checkpoint has no directory");
   ComputedPart part;
   for (const TensorId tensor : of->tensors()) {
     const Dtype dtype = of->dtype(tensor);

@@ -50,7 +50,7 @@ Result<Extents> block_sizes_of(const TargetTensor& tensor, const PermuteBlocksSt
   std::int64_t sum = 0;
   for (std::int64_t size : sizes) {
     auto next = size < 0 ? std::nullopt : checked_add(sum, size);
-    if (!next) return bad_step(tensor.fqn, "\"sizes\" are no sizes of blocks");
+    if (!next) return bad_step(tensor.fqn, "\"sizes\" are not sizes of blocks");
     sum = *next;
   }
   if (sum != extent) {
@@ -364,7 +364,7 @@ Status apply(TargetState& all, const RelabelStep& step) {
     Box box{tile.offsets, copy_of(source.sizes(chunk))};
     if (!is_inside(box.offsets, box.sizes, tensor.shape)) {
       return bad_step(step.tensor, "offsets " + to_text(box.offsets) + " and sizes " +
-                                       to_text(box.sizes) + " are no box of " +
+                                       to_text(box.sizes) + " are not a box of " +
                                        to_text(tensor.shape));
     }
     Dtype saved = source.dtype(source.tensor_of(chunk));

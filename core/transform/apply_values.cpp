@@ -148,7 +148,7 @@ Result<std::vector<Box>> disjoint(const TargetTensor& tensor, const std::vector<
   return out;
 }
 
-bool is_gone(const Checkpoint& source, const FillStep& step, ChunkId chunk) {
+bool is_in_lost_file(const Checkpoint& source, const FillStep& step, ChunkId chunk) {
   if (!step.left) return !is_reachable(source, chunk);
   const auto item = source.item(chunk);
   if (!item || item->file == FileId::kNone || !source.file(item->file).safe) return true;
@@ -157,10 +157,10 @@ bool is_gone(const Checkpoint& source, const FillStep& step, ChunkId chunk) {
 }
 
 // Leaves holes where the files of tiles are missing or too short.
-void clear_gone(const Checkpoint& source, const FillStep& step, TargetTensor& tensor) {
+void clear_lost(const Checkpoint& source, const FillStep& step, TargetTensor& tensor) {
   std::erase_if(tensor.parts, [&](const Part& part) {
     const auto* from = std::get_if<FromChunk>(&part.from);
-    return from != nullptr && from->input == 0 && is_gone(source, step, from->chunk);
+    return from != nullptr && from->input == 0 && is_in_lost_file(source, step, from->chunk);
   });
 }
 
@@ -206,7 +206,7 @@ Result<std::uint32_t> input_named(const TargetState& all, const std::string& pat
     if (directory != nullptr && directory->name() == path) return i;
   }
   return fail(
-      ErrorKind::kUsage, "is no checkpoint that was opened for this plan", {path},
+      ErrorKind::kUsage, "is not a checkpoint that was opened for this plan", {path},
       "name it among the \"inputs\" of the plan with the same words; a relative path begins "
       "at the folder of the plan's file");
 }
@@ -244,7 +244,7 @@ Status apply(TargetState& all, const FillStep& step) {
       SHW_TRY(boxes, disjoint(tensor, *step.boxes));
       clear_boxes(tensor, boxes);
     } else {
-      if (step.gone) clear_gone(all.source(), step, tensor);
+      if (step.gone) clear_lost(all.source(), step, tensor);
       SHW_TRY(boxes, holes_in(tensor));
     }
     if (boxes.empty()) return {};
@@ -282,7 +282,7 @@ Status check_factors(const TargetTensor& tensor, const TargetTensor& factors,
            factors.shape[d] == tensor.shape[d] / block[d] + (tensor.shape[d] % block[d] != 0);
   }
   if (!fits) {
-    return bad_step(tensor.fqn, fmt::format("is {}, and {} of {} are no factors for blocks of {}",
+    return bad_step(tensor.fqn, fmt::format("is {}, and {} of {} are not factors for blocks of {}",
                                             to_text(tensor.shape), factors.fqn,
                                             to_text(factors.shape), to_text(block)));
   }

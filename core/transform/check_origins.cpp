@@ -18,8 +18,8 @@ std::int64_t wanted_byte(const Part& part, const Extents& at, const PartStorage&
   return storage.lies.is_stored ? byte + static_cast<std::int64_t>(storage.lies.offset) : byte;
 }
 
-bool comes_from(const Program& program, const Origin& origin, const Part& part, const Extents& at,
-                const PartStorage* storage) {
+bool originates_from(const Program& program, const Origin& origin, const Part& part,
+                     const Extents& at, const PartStorage* storage) {
   if (storage == nullptr) {
     const auto& bits = std::get<FromConstant>(part.from).bits;
     return origin.source == nullptr && origin.job->constant[0] == bits[0] &&
@@ -50,7 +50,7 @@ Status check_origins(const Program& program, JobRange jobs, const Part& part, co
   auto check = [&](const Extents& at) -> Status {
     for (std::size_t d = 0; d < ndim; ++d) local[d] = at[d] - tile.offsets[d];
     auto origin = origin_of(program, jobs, local);
-    if (origin && comes_from(program, *origin, part, at, storage)) return {};
+    if (origin && originates_from(program, *origin, part, at, storage)) return {};
     return fail(ErrorKind::kDamaged,
                 "nothing was written: the program takes the element at " + to_text(at) +
                     " from elsewhere than the plan does, which is a mistake in Shardwright",

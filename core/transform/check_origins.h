@@ -20,7 +20,7 @@ struct PartStorage {
   std::uint32_t chunk = 0;  // if it must be decoded
 };
 
-// `part` lies in `tile`, which is the output of `jobs`. `storage` is null for a constant. An error
+// `part` is in `tile`, which is the output of `jobs`. `storage` is null for a constant. An error
 // is a bug of ours and names the tensor.
 Status check_origins(const Program& program, JobRange jobs, const Part& part, const Box& tile,
                      const PartStorage* storage, std::string_view fqn);

@@ -29,8 +29,8 @@ class EntryNames {
   bool has(const std::string& name) const { return by_name_.contains(name); }
   bool all_differ() const { return twice_ == 0; }
 
-  void set_gone(NamedKind kind, std::size_t index, InItsPlace instead);
-  bool any_gone(NamedKind kind) const { return !gone(kind).empty(); }
+  void mark_removed(NamedKind kind, std::size_t index, InItsPlace instead);
+  bool any_removed(NamedKind kind) const { return !gone(kind).empty(); }
   // True if an entry's position differs from its index.
   bool any_moved() const { return moved_; }
   // Indices of the entries that still exist, among `count`, in order of their positions.

@@ -69,7 +69,7 @@ class EditedJson {
   std::string text(const Json& object, const char* key) {
     const Json& value = member(object, key);
     if (value.is_string()) return name_of_text(value.get_ref<const std::string&>());
-    complain(std::string("\"") + key + "\" is no text");
+    complain(std::string("\"") + key + "\" is not text");
     return {};
   }
   std::int64_t integer(const Json& value, const char* key) {
@@ -79,7 +79,7 @@ class EditedJson {
     } else if (value.is_number_integer()) {
       return value.get<std::int64_t>();
     }
-    complain(std::string("\"") + key + "\" is no 64-bit number");
+    complain(std::string("\"") + key + "\" is not 64-bit number");
     return 0;
   }
   template <class T>
@@ -92,7 +92,7 @@ class EditedJson {
     if (!has(object, key)) return missing;
     const Json& value = *object.find(key);
     if (value.is_number()) return value.get<double>();
-    complain(std::string("\"") + key + "\" is no number");
+    complain(std::string("\"") + key + "\" is not a number");
     return missing;
   }
   bool boolean(const Json& object, const char* key) {
@@ -108,7 +108,7 @@ class EditedJson {
     static const Json kEmpty = Json::array();
     const Json& value = member(object, key);
     if (value.is_array()) return value;
-    complain(std::string("\"") + key + "\" is no list");
+    complain(std::string("\"") + key + "\" is not a list");
     return kEmpty;
   }
   // Reads at most `most` numbers.

@@ -9,7 +9,7 @@
 
 namespace shw {
 
-// All attributes except the record of filled elements, which is written anew.
+// All attributes except the record of filled elements, which is rewritten.
 std::vector<std::pair<std::string, std::string>> other_attributes(const Checkpoint& source);
 
 // If files are kept: adds index records that belong to no entry, and names that were never saved.

@@ -19,7 +19,7 @@ struct WantedForm {
   std::uint64_t shard_bytes = 0;   // Outputs::shard_bytes
   std::string out;                 // folder, as written into metadata
   // Only for a repair: files of the source are kept, and every tile that keeps its item is marked
-  // (TargetChunk). Otherwise everything is written anew.
+  // (TargetChunk). Otherwise everything is rewritten.
   bool keeps_files = false;
 };
 
@@ -31,7 +31,7 @@ struct LoweredTarget {
   std::vector<OutputId> made;             // by index in laid_out.made
 };
 
-// Lowers the target. Every tensor that is written anew must cover its shape exactly once; the error
+// Lowers the target. Every tensor that is rewritten must cover its shape exactly once; the error
 // names the first that does not. A hole is never filled implicitly.
 Result<LoweredTarget> lower_target(const TargetState& all, const WantedForm& form,
                                    Progress* progress = nullptr);

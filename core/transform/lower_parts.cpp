@@ -219,7 +219,7 @@ PartStorage PartLowering::storage_at(const FromChunk& from) const {
 Result<PartStorage> PartLowering::storage_in(const FromFile& from, Dtype dtype) const {
   const auto& directory = all_.source().directory();
   if (directory == nullptr || !is_safe_relative_path(from.file))
-    return fail(ErrorKind::kUsage, "is no file of the checkpoint", {from.file});
+    return fail(ErrorKind::kUsage, "is not a file of the checkpoint", {from.file});
   Entry entry = directory->stat(from.file);
   bool inside = entry.kind == EntryKind::kFile && from.offset <= entry.size &&
                 from.length <= entry.size - from.offset;
@@ -269,7 +269,7 @@ Status PartLowering::factor_at(const Scaling& scaling, const Extents& cell,
     change.factor_bits = constant->bits[0];
     return {};
   }
-  if (parts.size() != 1) return cannot_make_target(factors.fqn, "a factor of it lies nowhere");
+  if (parts.size() != 1) return cannot_make_target(factors.fqn, "a factor of it is nowhere");
   SHW_TRY(NewJob job, job_of_part(parts.front(), one));
   change.factor = job.source;
   change.factor_at = job.first;

@@ -157,7 +157,7 @@ class Lowering {
     }
     if (first) return {};
     const EditedJson::Json step{{"step", "drop"}, {"tensors", gone}};
-    first.error().advice = "bring the file back; or leave what lay in it behind, with the step " +
+    first.error().advice = "bring the file back; or leave what was in it behind, with the step " +
                            step.dump(-1, ' ', false, EditedJson::Json::error_handler_t::replace);
     return first;
   }
@@ -314,7 +314,7 @@ class Lowering {
   bool keeps_ = false;
   std::mutex guard_;
   NeededParts needed_;
-  SmallFiles complements_;  // files that readers of the format expect, beside copied ones
+  SmallFiles complements_;  // files that readers of the format expect, next to copied ones
   // Entries whose value is more than plain data, with the reason.
   std::map<std::string, Error> unsaid_;
   LoweredTarget lowered_;

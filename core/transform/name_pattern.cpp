@@ -104,7 +104,8 @@ Result<NamePattern> NamePattern::from(const std::string& from, const std::string
                                  kEcmaScript | PCRE2_ANCHORED | PCRE2_ENDANCHORED, &error, &at,
                                  nullptr));
   if (made->code == nullptr)
-    return fail(ErrorKind::kUsage, "\"" + from + "\" is no regular expression: " + words_of(error) +
+    return fail(ErrorKind::kUsage, "\"" + from +
+                                       "\" is not a regular expression: " + words_of(error) +
                                        ", at character " + std::to_string(at + 1));
   std::uint32_t groups = 0;
   pcre2_pattern_info(made->code.get(), PCRE2_INFO_CAPTURECOUNT, &groups);

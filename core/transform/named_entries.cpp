@@ -96,8 +96,8 @@ void put_in_order(std::vector<Entry>& entries, const std::vector<std::size_t>& o
 
 void in_order(TargetState& all) {
   if (!all.names) return;
-  const bool tensors = all.names->any_gone(NamedKind::kTensor),
-             objects = all.names->any_gone(NamedKind::kObject);
+  const bool tensors = all.names->any_removed(NamedKind::kTensor),
+             objects = all.names->any_removed(NamedKind::kObject);
   if (!tensors && !objects) return;
   put_in_order(all.tensors, all.names->order(NamedKind::kTensor, all.tensors.size()));
   put_in_order(all.objects, all.names->order(NamedKind::kObject, all.objects.size()));
@@ -184,7 +184,7 @@ void rename_object(TargetState& all, std::size_t object, std::string name) {
 void remove_entry(TargetState& all, std::size_t entry, std::vector<TargetEntry> instead) {
   EntryNames& names = names_of(all);
   names.forget(NamedKind::kTensor, all.tensors[entry].fqn, entry);
-  names.set_gone(NamedKind::kTensor, entry, {all.tensors.size(), instead.size()});
+  names.mark_removed(NamedKind::kTensor, entry, {all.tensors.size(), instead.size()});
   all.tensors[entry] = {};
   for (TargetEntry& one : instead) {
     names.add(NamedKind::kTensor, one.fqn, all.tensors.size());
@@ -195,7 +195,7 @@ void remove_entry(TargetState& all, std::size_t entry, std::vector<TargetEntry> 
 void remove_object(TargetState& all, std::size_t object) {
   EntryNames& names = names_of(all);
   names.forget(NamedKind::kObject, all.objects[object].fqn, object);
-  names.set_gone(NamedKind::kObject, object, {});
+  names.mark_removed(NamedKind::kObject, object, {});
   all.objects[object] = {};
 }
 
@@ -240,7 +240,7 @@ Status check_boxes(const TargetTensor& tensor, const std::vector<Box>& boxes) {
   for (const Box& box : boxes) {
     if (!is_inside(box.offsets, box.sizes, tensor.shape)) {
       return bad_step(tensor.fqn, "offsets " + to_text(box.offsets) + " and sizes " +
-                                      to_text(box.sizes) + " are no box of " +
+                                      to_text(box.sizes) + " are not a box of " +
                                       to_text(tensor.shape));
     }
   }

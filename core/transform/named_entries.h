@@ -36,7 +36,7 @@ Status change_each(TargetState& all, const Patterns& patterns,
 Result<std::size_t> dim_of(const TargetTensor& tensor, std::int64_t dim);
 // The number as an element of the dtype. kUsage if the dtype cannot represent it.
 Result<FromConstant> constant_of(Dtype dtype, double value);
-// Checks that the boxes lie in the tensor.
+// Checks that the boxes are in the tensor.
 Status check_boxes(const TargetTensor& tensor, const std::vector<Box>& boxes);
 
 tl::unexpected<Error> bad_step(std::string_view fqn, std::string why);

@@ -17,7 +17,7 @@ class PartReader {
   // `decoded_bytes` limits all readers of inputs together (ItemCursor).
   explicit PartReader(const TargetState& all, std::uint64_t decoded_bytes = kDecodedForBoxes)
       : all_(all), decoded_bytes_(decoded_bytes) {}
-  // Reads `box`, which lies in the part's box: row-major, in the dtype after all casts. If
+  // Reads `box`, which is in the part's box: row-major, in the dtype after all casts. If
   // `out_of_range` is not null, it has a byte per element that becomes 1 if the dtype cannot
   // represent the number (is_out_of_range in core/tensor/convert.h). Reuses the memory of `to`.
   Status read(const Part& part, const Box& box, Bytes& to, std::uint8_t* out_of_range = nullptr);

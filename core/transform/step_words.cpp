@@ -35,7 +35,7 @@ struct StepName {
 
 struct StepText {
   std::string operator()(const RelabelStep& step) const {
-    return fmt::format("{}: {} placed anew in {}", step.tensor, plural(step.tiles.size(), "tile"),
+    return fmt::format("{}: {} placed again in {}", step.tensor, plural(step.tiles.size(), "tile"),
                        to_text(step.shape));
   }
   std::string operator()(const RetileStep& step) const {
@@ -94,7 +94,7 @@ struct StepText {
   }
   std::string operator()(const MaskStep& step) const {
     return fmt::format(
-        "{}: {} given up, {} stands there", listed(step.tensors),
+        "{}: {} given up, {} is there", listed(step.tensors),
         step.boxes.size() == 1 ? std::string("1 box") : fmt::format("{} boxes", step.boxes.size()),
         step.value);
   }

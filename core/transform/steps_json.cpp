@@ -16,7 +16,7 @@ StepJson json_of_boxes(const std::vector<Box>& boxes) {
   return list;
 }
 
-StepJson json_of_gone(const FillStep& step) {
+StepJson json_of_lost_files(const FillStep& step) {
   if (!step.left) return true;
   StepJson list = StepJson::array();
   for (const auto& [file, bytes] : *step.left) list.push_back({{"file", file}, {"bytes", bytes}});
@@ -107,7 +107,7 @@ struct StepWriter {
   void operator()(const FillStep& step) const {
     out["tensors"] = step.tensors;
     if (step.boxes) out["boxes"] = json_of_boxes(*step.boxes);
-    if (step.gone) out["gone"] = json_of_gone(step);
+    if (step.gone) out["gone"] = json_of_lost_files(step);
     if (step.from_checkpoint.empty()) {
       out["value"] = step.value;
       return;
@@ -172,7 +172,7 @@ Step read_reshard(EditedJson& in, const StepJson& json) {
   }
   for (const std::string& text : in.texts(json, "placements")) {
     auto placement = parse_placement(text);
-    if (!placement) in.complain("\"" + text + "\" is no placement");
+    if (!placement) in.complain("\"" + text + "\" is not a placement");
     step.placements.push_back(placement.value_or(Placement{}));
   }
   return step;
@@ -238,7 +238,7 @@ Step read_cast(EditedJson& in, const StepJson& json) {
 }
 
 // Reads "gone": true, or the list of files that it was resolved to.
-void read_gone(EditedJson& in, const StepJson& json, FillStep& step) {
+void read_lost_files(EditedJson& in, const StepJson& json, FillStep& step) {
   if (!EditedJson::has(json, "gone")) return;
   if (!in.member(json, "gone").is_array()) {
     step.gone = in.boolean(json, "gone");
@@ -262,7 +262,7 @@ Step read_fill(EditedJson& in, const StepJson& json) {
   FillStep step;
   step.tensors = in.texts(json, "tensors");
   if (EditedJson::has(json, "boxes")) step.boxes = in.boxes(json, "boxes");
-  read_gone(in, json, step);
+  read_lost_files(in, json, step);
   if (step.gone && step.boxes) in.complain("\"boxes\" and \"gone\" exclude each other");
   step.value = in.real(json, "value", 0);
   if (EditedJson::has(json, "from_checkpoint"))

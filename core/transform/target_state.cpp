@@ -131,7 +131,7 @@ Result<TargetTensor> target_tensor(const TargetState& all, std::uint32_t input, 
     if (!is_inside(offsets, sizes, out.shape)) {
       return cannot_make_target(out.fqn,
                                 "a tile of it, [" + to_text(offsets) + " + " + to_text(sizes) +
-                                    "), is no box of " + to_text(out.shape),
+                                    "), is not a box of " + to_text(out.shape),
                                 "repair it first: `check` says what is wrong");
     }
     Box box{copy_of(offsets), copy_of(sizes)};
@@ -152,7 +152,7 @@ Result<std::vector<Box>> holes_in(const TargetTensor& tensor) {
                               "repair it first: `check` says which");
   }
   auto holes = complement(boxes, tensor.shape);
-  if (!holes) return cannot_make_target(tensor.fqn, "it has more holes than can be told");
+  if (!holes) return cannot_make_target(tensor.fqn, "it has more holes than can be listed");
   return std::move(*holes);
 }
 

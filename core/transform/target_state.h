@@ -157,7 +157,7 @@ struct TargetState {
 
 // The unchanged checkpoint as a target.
 TargetState target_state_of(std::shared_ptr<const Checkpoint> checkpoint);
-// One tensor of an input with its chunks. kUnsupported if a chunk does not lie in the tensor.
+// One tensor of an input with its chunks. kUnsupported if a chunk is not in the tensor.
 Result<TargetTensor> target_tensor(const TargetState& all, std::uint32_t input, TensorId tensor);
 // Boxes without an origin. kUnsupported if two parts overlap.
 Result<std::vector<Box>> holes_in(const TargetTensor& tensor);

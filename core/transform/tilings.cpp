@@ -109,7 +109,7 @@ Result<PlacementRules> placement_rules_from_json(std::string_view json, const st
   if (is_deep)
     return refuse(fmt::format("is nested {} deep, which no placements are", kMaxNesting));
   if (parsed.is_discarded()) return refuse(not_json_text(read), not_json_at(read));
-  if (!parsed.is_object()) return refuse("is no object of patterns");
+  if (!parsed.is_object()) return refuse("is not an object of patterns");
   PlacementRules out;
   for (const auto& [pattern, list] : parsed.items()) {
     if (!list.is_array()) return refuse("\"" + pattern + "\" has no list of placements");
@@ -121,7 +121,7 @@ Result<PlacementRules> placement_rules_from_json(std::string_view json, const st
     for (const auto& one : list) {
       auto placement = one.is_string() ? parse_placement(one.get_ref<const std::string&>())
                                        : std::optional<Placement>{};
-      if (!placement) return refuse("\"" + pattern + "\": " + one.dump() + " is no placement");
+      if (!placement) return refuse("\"" + pattern + "\": " + one.dump() + " is not a placement");
       placements.push_back(*placement);
     }
     out.rules.emplace_back(pattern, std::move(placements));

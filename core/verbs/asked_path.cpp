@@ -47,7 +47,7 @@ Result<std::vector<double>> weights_of(std::string_view numbers, std::size_t cou
     double weight = 0;
     const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), weight);
     if (problem != std::errc() || end != text.data() + text.size() || !std::isfinite(weight))
-      return fail(ErrorKind::kUsage, "\"" + text + "\" is no weight", {},
+      return fail(ErrorKind::kUsage, "\"" + text + "\" is not a weight", {},
                   "Weights are numbers such as 0.5, parted by commas.");
     weights.push_back(weight);
     sum += weight;
@@ -106,8 +106,8 @@ Result<std::shared_ptr<const Checkpoint>> open_delta(const PathSuffix& end, cons
   return delta_of(std::move(base), std::move(result), base_hash, result_hash, progress);
 }
 
-tl::unexpected<Error> other_base(const std::string& path, const HashOfAll& wanted,
-                                 const HashOfAll& own) {
+tl::unexpected<Error> base_mismatch(const std::string& path, const HashOfAll& wanted,
+                                    const HashOfAll& own) {
   return fail(ErrorKind::kUnsupported,
               fmt::format("the delta was made from another base: its hash is {} ({}), and that of "
                           "this one is {} ({})",
@@ -122,7 +122,7 @@ Result<std::shared_ptr<const Checkpoint>> open_applied(const PathSuffix& end, co
   SHW_TRY(auto base, open(end.before, progress));
   SHW_TRY(auto delta, open(end.others.front(), progress));
   if (delta->directory() == nullptr)
-    return fail(ErrorKind::kUsage, "is no delta", {end.others.front()});
+    return fail(ErrorKind::kUsage, "is not a delta", {end.others.front()});
   SHW_TRY(const DeltaInfo info, read_delta_info(*delta->directory()));
   auto made = with_delta(base, std::move(delta), info, progress);
   if (made) {
@@ -130,7 +130,7 @@ Result<std::shared_ptr<const Checkpoint>> open_applied(const PathSuffix& end, co
     if (of_made.hash == info.result.hash) return made;
   }
   SHW_TRY(const HashOfAll own, hash_of_all(*base, progress));
-  if (own.hash != info.base.hash) return other_base(end.before, info.base, own);
+  if (own.hash != info.base.hash) return base_mismatch(end.before, info.base, own);
   if (!made) return made;
   return fail(ErrorKind::kDamaged,
               fmt::format("the delta does not come to what it says (hash {}): its elements are "
@@ -145,7 +145,7 @@ Result<std::shared_ptr<const Checkpoint>> open_extracted(const PathSuffix& end, 
   const char* last = end.numbers.data() + end.numbers.size();
   const auto [at, problem] = std::from_chars(end.numbers.data(), last, rank);
   if (problem != std::errc() || at != last || rank < 1 || rank > kMostRank)
-    return fail(ErrorKind::kUsage, "\"" + end.numbers + "\" is no rank of an adapter", {},
+    return fail(ErrorKind::kUsage, "\"" + end.numbers + "\" is not a rank of an adapter", {},
                 fmt::format("It is a whole number from 1 to {}.", kMostRank));
   SHW_TRY(auto tuned, open(end.before, progress));
   SHW_TRY(auto base, open(end.others.front(), progress));
@@ -235,15 +235,15 @@ std::string adapter_path(const std::string& tuned, const std::string& base, std:
   return to_path({tuned, kAdapter, std::to_string(rank), {base}});
 }
 
-Result<std::shared_ptr<const Checkpoint>> open_as_asked(const std::string& path,
-                                                        Progress* progress) {
+Result<std::shared_ptr<const Checkpoint>> open_requested(const std::string& path,
+                                                         Progress* progress) {
   return open_by(
       [](const std::string& asked, Progress* told) { return open_checkpoint(asked, told); }, path,
       progress);
 }
 
-Result<std::shared_ptr<const Checkpoint>> open_as_asked_to_compare(const std::string& path,
-                                                                   Progress* progress) {
+Result<std::shared_ptr<const Checkpoint>> open_requested_for_comparison(const std::string& path,
+                                                                        Progress* progress) {
   return open_by(
       [](const std::string& asked, Progress* told) { return open_to_compare(asked, told); }, path,
       progress);

@@ -41,11 +41,11 @@ std::string applied_path(const std::string& base, const std::string& delta);
 std::string adapter_path(const std::string& tuned, const std::string& base, std::int64_t rank);
 
 // Like open_checkpoint(), for paths with such an ending too.
-Result<std::shared_ptr<const Checkpoint>> open_as_asked(const std::string& path,
-                                                        Progress* progress);
+Result<std::shared_ptr<const Checkpoint>> open_requested(const std::string& path,
+                                                         Progress* progress);
 // Like open_to_compare(), for paths with such an ending too: errors show paths relative to the
 // working directory.
-Result<std::shared_ptr<const Checkpoint>> open_as_asked_to_compare(const std::string& path,
-                                                                   Progress* progress);
+Result<std::shared_ptr<const Checkpoint>> open_requested_for_comparison(const std::string& path,
+                                                                        Progress* progress);
 
 }  // namespace shw::verbs

@@ -98,7 +98,7 @@ FolderListing list_folder(const std::string& asked) {
   return listing;
 }
 
-Result<FolderListing> look_closer(FolderListing listing, Progress* progress) {
+Result<FolderListing> inspect_entries(FolderListing listing, Progress* progress) {
   if (listing.error) return listing;
   if (!listing.here.looked) describe(listing.here, listing.path);
   std::string base = listing.path == "/" ? "/" : listing.path + "/";

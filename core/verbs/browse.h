@@ -41,6 +41,6 @@ std::string expanded(std::string_view path, std::string_view home);
 // Lists names without examining them.
 FolderListing list_folder(const std::string& asked);
 // Examines the next few entries; may fail with kCancelled.
-Result<FolderListing> look_closer(FolderListing listing, Progress* progress);
+Result<FolderListing> inspect_entries(FolderListing listing, Progress* progress);
 
 }  // namespace shw::verbs

@@ -132,7 +132,7 @@ Result<BytePattern> parse_byte_pattern(std::string_view text, const BytesWindow&
     SHW_TRY(pattern.bytes, hex_bytes(text.substr(1)));
     return pattern;
   }
-  if (!text.starts_with('=')) return no_pattern("\"" + std::string(text) + "\" is no pattern");
+  if (!text.starts_with('=')) return no_pattern("\"" + std::string(text) + "\" is not a pattern");
   if (window.dtype == Dtype::kUnknown || window.values_first == window.values_last)
     return no_pattern("a number is looked for among the elements of a tensor; none is shown");
   SHW_TRY(pattern.bytes, bytes_of_number(window.dtype, text.substr(1)));

@@ -45,7 +45,7 @@ struct BytesWindow {
   Extents offsets, sizes;  // of the chunk, if its elements are row-major from values_first on
 };
 
-// The window that begins with the row of a byte; offsets behind the end give the last row.
+// The window that begins with the row of a byte; offsets after the end give the last row.
 // `preferred`: the record to select if several contain the byte.
 Result<BytesWindow> bytes_at(const Checkpoint& checkpoint, const std::string& path,
                              std::uint64_t offset, std::optional<ChunkId> preferred,

@@ -39,11 +39,11 @@ tl::unexpected<Error> no_policies(const std::string& source, const std::string& 
 Result<std::vector<std::string>> words_of_json(std::string_view text, const std::string& source) {
   auto json = parse_json<nlohmann::json>(text).tree;
   if (!json.is_object() || !json.contains("require"))
-    return no_policies(source, "is no object with \"require\"");
+    return no_policies(source, "is not an object with \"require\"");
   const auto& list = json["require"];
   bool is_list = list.is_array() && std::all_of(list.begin(), list.end(),
                                                 [](const auto& one) { return one.is_string(); });
-  if (!is_list) return no_policies(source, "\"require\" is no list of names");
+  if (!is_list) return no_policies(source, "\"require\" is not a list of names");
   return list.get<std::vector<std::string>>();
 }
 
@@ -83,7 +83,8 @@ Result<std::vector<std::string>> policies_from_text(std::string_view text,
   return words;
 }
 
-Result<CheckRequest> read_asked(const std::string& baseline_file, const std::string& policy_file) {
+Result<CheckRequest> read_check_request(const std::string& baseline_file,
+                                        const std::string& policy_file) {
   CheckRequest asked;
   if (!baseline_file.empty()) {
     SHW_TRY(std::string text, read_text(baseline_file));
@@ -98,7 +99,8 @@ Result<CheckRequest> read_asked(const std::string& baseline_file, const std::str
 }
 
 Status judge(CheckRequest& asked, const Opened& opened, bool data, Progress* progress, Team* team) {
-  SHW_TRY(asked.policies, judge_policies(*opened.checkpoint, asked.required, data, progress, team));
+  SHW_TRY(asked.policies,
+          evaluate_policies(*opened.checkpoint, asked.required, data, progress, team));
   return {};
 }
 

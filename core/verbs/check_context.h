@@ -24,7 +24,8 @@ struct CheckRequest {
 
 // Reads the files first, so that mistakes in them are found before large checkpoints are opened.
 // Empty names: not used.
-Result<CheckRequest> read_asked(const std::string& baseline_file, const std::string& policy_file);
+Result<CheckRequest> read_check_request(const std::string& baseline_file,
+                                        const std::string& policy_file);
 // Evaluates the policies. `data`: may read tensor data.
 Status judge(CheckRequest& asked, const Opened& opened, bool data, Progress* progress = nullptr,
              Team* team = nullptr);

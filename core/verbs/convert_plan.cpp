@@ -91,7 +91,7 @@ bool is_of_entry(const Checkpoint& checkpoint, const std::string& pattern) {
   });
 }
 
-void drop_gone(Converting& converting) {
+void drop_missing_entries(Converting& converting) {
   const VerbOptions& said = converting.said;
   std::vector<Step>& steps = converting.out.plan.steps;
   Patterns patterns = said.leave_out;
@@ -111,7 +111,7 @@ Result<Dtype> weights_dtype(const std::string& option, const std::string& said) 
   const auto dtype = dtype_from_person(said);
   if (dtype && is_plain_float(*dtype)) return *dtype;
   return fail(ErrorKind::kUsage, option + said + " is not a dtype that weights are cast to", {},
-              "it is bf16, fp16, fp32 or fp64; 8 bits and fewer need scales beside the weights");
+              "it is bf16, fp16, fp32 or fp64; 8 bits and fewer need scales next to the weights");
 }
 
 // Scales and other companions of quantised weights.
@@ -199,7 +199,7 @@ Status strip_wrappers(std::vector<std::string>& names, std::vector<Step>& steps)
     }
   }
   if (parts.empty() && !all_in_module)
-    return fail(ErrorKind::kUsage, "no wrapper stands in any name", {},
+    return fail(ErrorKind::kUsage, "no wrapper is in any name", {},
                 "`shardwright ls` lists the names; --strip PREFIX takes off what they begin with");
   if (all_in_module) SHW_CHECK(add_rename(names, {"module\\.(.*)", "$1", true}, steps));
   for (const std::string& part : parts) SHW_CHECK(strip_part(names, part, steps));
@@ -284,7 +284,7 @@ void note_model_key(Converting& converting) {
                   key));
 }
 
-// Refuses to lose additions, which are beside the entries and without which loaders read wrong
+// Refuses to lose additions, which are next to the entries and without which loaders read wrong
 // numbers or fail. They survive only in the same format, and those for certain tensors only if no
 // step changes tensors.
 Status refuse_to_lose_additions(const Converting& converting, const Format* written) {
@@ -389,7 +389,7 @@ Result<ConvertPlan> plan_of_convert(const Opened& opened, const VerbOptions& sai
   plan.weights_only = said.weights_only;
   SHW_CHECK(choose_entries(converting, progress));
   if (out.is_empty) return out;
-  drop_gone(converting);
+  drop_missing_entries(converting);
   SHW_CHECK(cast_weights(converting));
   SHW_CHECK(rename_all(converting));
   note_model_key(converting);
@@ -404,7 +404,7 @@ std::string extraction_note(const Checkpoint& adapter) {
 }
 
 Result<std::string> format_to_keep(const std::string& path, Progress* progress) {
-  SHW_TRY(const auto checkpoint, open_as_asked(stored_path(path), progress));
+  SHW_TRY(const auto checkpoint, open_requested(stored_path(path), progress));
   const std::string own(checkpoint->format().name);
   const Format* format = format_named(own);
   return format != nullptr && format->writer != nullptr ? own : std::string("safetensors");

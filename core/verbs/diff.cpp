@@ -15,7 +15,7 @@ namespace {
 
 // Names that the filter matches in either checkpoint: a term may match one of two tensors with the
 // same name.
-Result<ComparedNames> names_asked_for(const Checkpoint& a, const Checkpoint& b,
+Result<ComparedNames> requested_names(const Checkpoint& a, const Checkpoint& b,
                                       const std::string& only, Progress* progress) {
   ComparedNames names;
   auto unknown_in_a = check_filter(a, only);
@@ -34,7 +34,7 @@ Status compare_opened(const DiffOptions& options, Progress* progress, ComparedCh
   CompareOptions compare = options.compare;
   ComparedNames names;
   if (!options.only.empty()) {
-    SHW_TRY(names, names_asked_for(*out.a, *out.b, options.only, progress));
+    SHW_TRY(names, requested_names(*out.a, *out.b, options.only, progress));
     compare.only = &names;
     out.is_empty = names.empty();
     if (out.is_empty) return {};
@@ -73,7 +73,7 @@ Result<ComparedCheckpoints> diff(const std::string& a, const std::string& b,
   const std::array paths{&a, &b};
   const std::array opened{&out.a, &out.b};
   auto both = parallel_for(paths.size(), [&](std::size_t i) -> Status {
-    SHW_TRY(*opened[i], open_as_asked_to_compare(*paths[i], progress));
+    SHW_TRY(*opened[i], open_requested_for_comparison(*paths[i], progress));
     return {};
   });
   Status compared = both ? compare_opened(options, progress, out) : std::move(both);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kMostFiles = 20'000;
 
-DiskFile look_at_file(const Directory& directory, std::string path) {
+DiskFile stat_file(const Directory& directory, std::string path) {
   const Entry entry = directory.stat(path);
   const bool is_there = entry.kind != EntryKind::kMissing;
   return {std::move(path), entry.size, entry.modified_ns, entry.changed_ns, is_there};
@@ -23,10 +23,10 @@ DiskState disk_state(const Checkpoint& checkpoint) {
   const auto& directory = checkpoint.directory();
   if (directory == nullptr || is_remote(directory->name())) return state;
   const std::string index(checkpoint.format().traits.index_file);
-  if (!index.empty()) state.push_back(look_at_file(*directory, index));
+  if (!index.empty()) state.push_back(stat_file(*directory, index));
   for (const FileRow& file : checkpoint.files()) {
     if (state.size() == kMostFiles) break;
-    if (file.safe) state.push_back(look_at_file(*directory, file.path));
+    if (file.safe) state.push_back(stat_file(*directory, file.path));
   }
   return state;
 }
@@ -34,7 +34,7 @@ DiskState disk_state(const Checkpoint& checkpoint) {
 std::string changes_since(const Checkpoint& checkpoint, const DiskState& before) {
   std::vector<std::string> written, removed, added;
   for (const DiskFile& file : before) {
-    DiskFile now = look_at_file(*checkpoint.directory(), file.path);
+    DiskFile now = stat_file(*checkpoint.directory(), file.path);
     if (now == file) continue;
     (!now.is_there ? removed : !file.is_there ? added : written).push_back(file.path);
   }

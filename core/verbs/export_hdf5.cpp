@@ -47,7 +47,7 @@ std::vector<std::string_view> tensors_in(const Checkpoint& checkpoint, std::stri
 }
 
 // Marks tensors with errors in the export.
-void remember_doubts(const Checkpoint& checkpoint, ExportOptions& options) {
+void mark_doubtful_tensors(const Checkpoint& checkpoint, ExportOptions& options) {
   for (const Finding& finding : options.findings) {
     if (finding.severity != Severity::kError || is_of_places_only(finding)) continue;
     std::string why = finding.rule + ": " + finding.cause;
@@ -69,7 +69,7 @@ Result<Exported> export_hdf5(const Opened& opened, const VerbOptions& verb_optio
   if (!found && found.error().kind == ErrorKind::kCancelled)
     return tl::unexpected<Error>(std::move(found).error());
   if (found) options.findings = std::move(found->findings);
-  remember_doubts(*opened.checkpoint, options);
+  mark_doubtful_tensors(*opened.checkpoint, options);
   auto exported = shw::export_hdf5(*opened.checkpoint, options, progress);
   if (exported && !found)
     exported->notes.push_back("the checkpoint could not be checked: " + found.error().message);

@@ -228,9 +228,10 @@ std::optional<Problem> problem_of(const Checkpoint& checkpoint, std::string_view
   if (key == "finding") return problem_of_finding(value);
   if (key == "dtype") return problem_of_dtype(value);
   if (key == "shape" && (!parse_shape(value) || parse_shape(value)->open))
-    return Problem{"\"" + std::string(value) + "\" is no shape", "shape:[288,*,640] is one."};
+    return Problem{"\"" + std::string(value) + "\" is not a shape", "shape:[288,*,640] is one."};
   if ((key == "rank" || key == "ndim") && !parse_number(value, number))
-    return Problem{"\"" + std::string(value) + "\" is no number", std::string(key) + ":3 is one."};
+    return Problem{"\"" + std::string(value) + "\" is not a number",
+                   std::string(key) + ":3 is one."};
   if (is_term(word)) return std::nullopt;
   // Names may contain a colon.
   Test named = has_word(checkpoint, word, nullptr);

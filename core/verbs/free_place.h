@@ -10,7 +10,7 @@ namespace shw::verbs {
 
 struct PlaceRequest {
   std::string checkpoint;  // the opened checkpoint
-  std::string path;        // a file that does not exist, or a folder; empty: beside the checkpoint
+  std::string path;        // a file that does not exist, or a folder; empty: next to the checkpoint
   std::string name;        // added to the checkpoint's name: "report" for "step_9000-report.html"
   std::string ending;      // ".html"
 };

@@ -21,8 +21,8 @@ Result<std::vector<std::string>> ignored_in_toml(std::string_view text, std::str
 Result<std::vector<std::string>> ignored_rules(const std::vector<std::string>& typed,
                                                const std::string& folder);
 
-// Removes findings of these rules and adds their number to what was not judged, so that the verdict
-// stays honest.
+// Removes findings of these rules and adds their number to what was not checked, so that the
+// verdict stays honest.
 void ignore_findings(CheckReport& report, const std::vector<std::string>& rules);
 
 }  // namespace shw::verbs

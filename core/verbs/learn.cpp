@@ -14,8 +14,8 @@ Result<LearnedMap> learn(const std::string& a, const std::string& b, const std::
     SHW_CHECK(check_output_apart(a, target.path));
     SHW_CHECK(check_output_apart(b, target.path));
   }
-  SHW_TRY(const auto opened_a, open_as_asked_to_compare(a, progress));
-  SHW_TRY(const auto opened_b, open_as_asked_to_compare(b, progress));
+  SHW_TRY(const auto opened_a, open_requested_for_comparison(a, progress));
+  SHW_TRY(const auto opened_b, open_requested_for_comparison(b, progress));
   SHW_TRY(LearnedMap learned, learn_map(opened_a, opened_b, progress));
   if (!out.empty() && !learned.rows.empty())
     SHW_CHECK(write_output_file(out, map_to_json(learned.map)));

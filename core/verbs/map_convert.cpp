@@ -68,7 +68,7 @@ std::string format_of_world(const std::string& world) {
   return std::string(format == nullptr ? "dcp" : format->name);
 }
 
-bool asks_for_map(const VerbOptions& said, const MapOptions& mapping) {
+bool needs_map(const VerbOptions& said, const MapOptions& mapping) {
   return !mapping.map.empty() || names_a_program(said.to);
 }
 

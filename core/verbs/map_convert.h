@@ -7,7 +7,7 @@
 namespace shw::verbs {
 
 // True if --to names a program ("hf", "torch_dist", "titan", "fsdp_dtensor") or --map is given.
-bool asks_for_map(const VerbOptions& said, const MapOptions& mapping);
+bool needs_map(const VerbOptions& said, const MapOptions& mapping);
 // kUsage names a missing map or size.
 Result<ConvertPlan> plan_mapped(const Opened& opened, const VerbOptions& said,
                                 const MapOptions& mapping);

@@ -14,7 +14,7 @@ struct MapOptions {
   std::string config = {};            // --config FOLDER that has the model's config.json
 };
 
-// Adds --config and --set; --config replaces the config.json beside the checkpoint.
+// Adds --config and --set; --config replaces the config.json next to the checkpoint.
 Status add_map_options(const MapOptions& mapping, ModelFacts& facts);
 
 }  // namespace shw::verbs

@@ -279,9 +279,9 @@ MappedVerdict not_compared(const std::string& why) {
 std::vector<Unjudged> left_open(const MappedComparison& comparison) {
   std::vector<Unjudged> out;
   if (!comparison.reads_values)
-    out.push_back({"values and row order beside those of the reference", "--data"});
+    out.push_back({"values and row order next to those of the reference", "--data"});
   if (!comparison.unread.empty())
-    out.push_back({"values of " + some_of(comparison.unread, 2) + " beside the reference",
+    out.push_back({"values of " + some_of(comparison.unread, 2) + " next to the reference",
                    "less than 1 GiB for a tensor"});
   if (!comparison.incomplete.empty())
     out.push_back({fmt::format("values of {} ({}), of which other layers or experts are missing",
@@ -294,7 +294,7 @@ std::vector<Unjudged> left_open(const MappedComparison& comparison) {
                    "a map that has one"});
   if (const auto damaged = subjects_of(comparison, Kind::kDamaged); !damaged.empty())
     out.push_back(
-        {"values of " + some_of(damaged, 2) + " beside the reference", "both of them whole"});
+        {"values of " + some_of(damaged, 2) + " next to the reference", "both of them whole"});
   return out;
 }
 
@@ -345,10 +345,10 @@ void add_repairs(const Checkpoint& checkpoint, const RepairsThroughMap& known_re
 
 // Experts that are numbered from 1 leave number 0 missing in every layer, and so the whole stack.
 // Nothing where other numbers alone do not make the two equal.
-std::optional<MappedVerdict> judge_renumbered(const std::shared_ptr<const Checkpoint>& checkpoint,
-                                              const std::shared_ptr<const Checkpoint>& reference,
-                                              const MappedOptions& options, const ModelFacts& facts,
-                                              Progress* progress) {
+std::optional<MappedVerdict> compare_renumbered(const std::shared_ptr<const Checkpoint>& checkpoint,
+                                                const std::shared_ptr<const Checkpoint>& reference,
+                                                const MappedOptions& options,
+                                                const ModelFacts& facts, Progress* progress) {
   auto from_one = experts_from_one(*checkpoint);
   if (!from_one) return std::nullopt;
   auto state = apply_steps(target_state_of(checkpoint), from_one->steps, progress);
@@ -387,7 +387,7 @@ std::optional<MappedVerdict> judge_renumbered(const std::shared_ptr<const Checkp
 
 }  // namespace
 
-Result<std::optional<MappedVerdict>> judge_through_map(
+Result<std::optional<MappedVerdict>> compare_through_map(
     const std::shared_ptr<const Checkpoint>& checkpoint,
     const std::shared_ptr<const Checkpoint>& reference, const MapOptions& mapping,
     std::optional<Depth> depth, Progress* progress, const std::string& program) {
@@ -411,7 +411,7 @@ Result<std::optional<MappedVerdict>> judge_through_map(
   MappedComparison& comparison = **compared;
   comparison.program = program;
   if (!comparison.missing.empty() && comparison.reads_values) {
-    auto renumbered = judge_renumbered(checkpoint, reference, options, facts, progress);
+    auto renumbered = compare_renumbered(checkpoint, reference, options, facts, progress);
     if (renumbered) return renumbered;
   }
   MappedVerdict out;
@@ -444,7 +444,7 @@ void add_findings(const Checkpoint& checkpoint, std::vector<Finding> findings,
                    [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
 }
 
-void add_judged(const Checkpoint& checkpoint, MappedVerdict judged, CheckReport& report) {
+void add_mapped_verdict(const Checkpoint& checkpoint, MappedVerdict judged, CheckReport& report) {
   add_findings(checkpoint, std::move(judged.findings), report);
   // The given reference could not be compared, so the absence of other findings is not a clean
   // result.

@@ -13,7 +13,7 @@
 
 namespace shw::verbs {
 
-// The model's sizes from both checkpoints and the files beside them.
+// The model's sizes from both checkpoints and the files next to them.
 ModelFacts facts_of_pair(const Checkpoint& a, const Checkpoint& b);
 
 struct MappedVerdict {
@@ -28,16 +28,16 @@ struct MappedVerdict {
 // Compares the checkpoint with a reference of another program; nullopt if both belong to one
 // program or to no known one, and --map is not given. `program`: that of both, if the reference is
 // a view in the layout of another one.
-Result<std::optional<MappedVerdict>> judge_through_map(
+Result<std::optional<MappedVerdict>> compare_through_map(
     const std::shared_ptr<const Checkpoint>& checkpoint,
     const std::shared_ptr<const Checkpoint>& reference, const MapOptions& mapping,
     std::optional<Depth> depth, Progress* progress, const std::string& program = {});
 // Adds findings to the report, before others of equal severity, with their effect on a load.
 void add_findings(const Checkpoint& checkpoint, std::vector<Finding> findings, CheckReport& report);
 // Adds the comparison to the report of a check without reference.
-void add_judged(const Checkpoint& checkpoint, MappedVerdict judged, CheckReport& report);
+void add_mapped_verdict(const Checkpoint& checkpoint, MappedVerdict judged, CheckReport& report);
 
-// Like judge_through_map(), for diff.
+// Like compare_through_map(), for diff.
 Result<std::optional<CheckpointDifference>> difference_through_map(
     const std::shared_ptr<const Checkpoint>& a, const std::shared_ptr<const Checkpoint>& b,
     const MapOptions& mapping, bool reads_values, Progress* progress);

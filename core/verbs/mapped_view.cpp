@@ -19,14 +19,14 @@ namespace {
 Status check_model_is_known(const MappedSteps& mapped, const ModelFacts& facts) {
   if (mapped.to != "hf" || mapped.from == "hf" || !facts.model_type.empty()) return {};
   return fail(ErrorKind::kUsage,
-              "which Hugging Face model this is stands nowhere beside the checkpoint, and names "
+              "which Hugging Face model this is is nowhere next to the checkpoint, and names "
               "differ between them",
               {},
               "give its config.json with --config FOLDER, or say it: --set model=llama (mixtral, "
               "phi3 and others have names of their own)");
 }
 
-// Facts from --config, --set and the files beside the checkpoint.
+// Facts from --config, --set and the files next to the checkpoint.
 Result<ModelFacts> facts_from_options(const Checkpoint& checkpoint, const MapOptions& mapping) {
   ModelFacts facts = facts_in_folder(checkpoint);
   SHW_CHECK(add_map_options(mapping, facts));
@@ -120,7 +120,7 @@ void add_state_notes(const MappedSteps& mapped, std::vector<std::string>& notes)
     notes.push_back(fmt::format("master weights of {} are the weights in float32",
                                 plural(mapped.made_masters, "tensor")));
   if (!mapped.left_entries.empty())
-    notes.push_back(fmt::format("left out, beside tensors of the optimizer: {} ({})",
+    notes.push_back(fmt::format("left out, next to tensors of the optimizer: {} ({})",
                                 plural(mapped.left_entries.size(), "entry"),
                                 some_of(mapped.left_entries)));
 }
@@ -147,9 +147,9 @@ Result<MappedView> mapped_view(const std::shared_ptr<const Checkpoint>& checkpoi
                                const std::string& to, const MapOptions& mapping, Progress* progress,
                                const Checkpoint* like) {
   if (checkpoint->directory() == nullptr)
-    return fail(ErrorKind::kUsage, "the checkpoint lies in no directory");
+    return fail(ErrorKind::kUsage, "the checkpoint has no directory");
   if (mapping.map.empty() && !names_a_program(to))
-    return fail(ErrorKind::kUsage, "\"" + to + "\" is no program of a map", {},
+    return fail(ErrorKind::kUsage, "\"" + to + "\" is not a program of a map", {},
                 "It is one of " + some_of(known_worlds(), 8) + ".");
   SHW_TRY(const MappedByOptions made, mapped_by(*checkpoint, to, mapping, {}, like));
   SHW_CHECK(check_norms(*checkpoint, made));

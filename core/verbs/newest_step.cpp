@@ -131,7 +131,7 @@ Status keep_matching_steps(const StepRequest& request, std::vector<StepFolder>& 
     return fail(ErrorKind::kUnsupported,
                 steps.empty()
                     ? "holds no step: nothing in it has a name that ends in a number"
-                    : fmt::format("holds no step that is a checkpoint; looked at {}",
+                    : fmt::format("holds no step that is a checkpoint; checked {}",
                                   steps.size() == 1 ? steps.front().name
                                                     : fmt::format("{} to {}", steps.back().name,
                                                                   steps.front().name)),
@@ -164,7 +164,7 @@ Result<std::string> incomplete_reason(const std::string& path, Progress* progres
   for (const Finding& finding : (*opened)->opening_findings()) {
     if (finding.severity == Severity::kError) return finding.rule + ": " + finding.cause;
   }
-  if (leaves_open(report)) return std::string("not everything in it could be looked at");
+  if (leaves_open(report)) return std::string("not everything in it could be checked");
   if (auto all = check_all_reachable(**opened); !all) return all.error().message;
   return std::string();
 }

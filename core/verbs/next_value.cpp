@@ -50,7 +50,7 @@ class ValueSearch {
   std::int64_t unread() const { return unread_; }
 
  private:
-  ValuesRequest ask_of(Span rows, Span columns) const {
+  ValuesRequest request_for(Span rows, Span columns) const {
     ValuesRequest ask = slice_.ask;
     auto set = [&](int dim, Span span) {
       if (dim >= 0) ask.dims[static_cast<std::size_t>(dim)] = {span.first, span.last, true};
@@ -61,7 +61,7 @@ class ValueSearch {
   }
 
   Result<std::int64_t> count(Span rows, Span columns) {
-    const ValuesRequest ask = ask_of(rows, columns);
+    const ValuesRequest ask = request_for(rows, columns);
     if (sought_ == Sought::kNan) {
       SHW_TRY(const SliceValues values, slice_values(checkpoint_, tensor_, ask));
       unread_ += values.unread;

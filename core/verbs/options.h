@@ -24,7 +24,7 @@ struct VerbOptions {
   std::optional<Depth> depth;          // --depth, --data; nullopt: default by checkpoint size
   std::string fill;                    // --fill zero | cast | from:CHECKPOINT; empty: as advised
   std::string plan;                    // --plan FILE; empty: made from findings
-  std::string out;                     // --out FOLDER; empty: beside the checkpoint
+  std::string out;                     // --out FOLDER; empty: next to the checkpoint
   bool in_place = false;               // --in-place
   std::vector<std::string> then = {};  // --then STEP: further steps in the same pass
   std::vector<std::string> leave_out = {};  // --leave-out PATTERN: entries that are not copied

@@ -26,7 +26,7 @@ Status check_apart(const Checkpoint& checkpoint, const std::string& opened_as,
   SHW_TRY(std::string around, store.resolved(parent_of(out)));
   SHW_TRY(std::string real_out, store.resolved(out));
   if (!is_alone && (is_within(around, folder) || is_within(real_out, folder)))
-    return fail(ErrorKind::kUsage, "the output must lie beside the checkpoint, not in it", {out},
+    return fail(ErrorKind::kUsage, "the output must be next to the checkpoint, not in it", {out},
                 kElsewhere);
   if (!store.exists(out)) return {};
   if (is_same_file(out, opened_as))
@@ -53,7 +53,7 @@ Status check_output_apart(const std::string& checkpoint, const std::string& out)
   if (folder.ends_with(kIndex)) folder.resize(folder.size() - kIndex.size());
   auto opened = store.resolved(folder);
   if ((!opened || !is_within(around, *opened)) && !is_same_file(out, checkpoint)) return {};
-  return fail(ErrorKind::kUsage, "the output must lie beside the checkpoint, not in it", {out},
+  return fail(ErrorKind::kUsage, "the output must be next to the checkpoint, not in it", {out},
               kElsewhere);
 }
 

@@ -1,4 +1,4 @@
-// Text that finds a tile and a finding again after a checkpoint was opened anew, when ids and
+// Text that finds a tile and a finding again after a checkpoint was opened again, when ids and
 // indices can have changed.
 //
 //   tile      = box [ " copy " N ]            "[0:4096, 0:32]": N counts chunks of one box from 2

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMostDigits = 6;
 
-// "model.layers.3.mlp.experts.12.up_proj.weight": what stands before and behind 12.
+// "model.layers.3.mlp.experts.12.up_proj.weight": what comes before and behind 12.
 struct ExpertName {
   std::string_view before, behind;
   std::uint32_t number = 0;

@@ -19,7 +19,7 @@ Result<RepairResult> resume_repair(ResumeOrder order, Progress* progress) {
   SHW_TRY(RepairRequest request, request_from_json(order.request, "repair", order.partial));
   order.request = {};
   std::string path = as_typed(order.store, request.said, request.checkpoint);
-  SHW_TRY(auto checkpoint, open_as_asked(path, progress));
+  SHW_TRY(auto checkpoint, open_requested(path, progress));
   SHW_TRY(Plan plan, plan_from_json(*checkpoint, request.plan, order.partial));
   request.plan = {};
   ApplyOptions options;
@@ -121,7 +121,7 @@ Result<RepairResult> resume_repair_in_place(Store& store, Begun begun, const Res
   SHW_TRY(std::string out, out_of(store, begun));
   if (auto changed = changed_input(store, header)) {
     return fail(ErrorKind::kDamaged, "has changed since the run began: what was made of it is old",
-                {*changed}, "take it away with `resume --roll-back`, and begin anew");
+                {*changed}, "take it away with `resume --roll-back`, and begin from scratch");
   }
   std::string verb = verb_of_request(header.request);
   for (const ResumeRow& row : kRows) {

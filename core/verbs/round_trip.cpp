@@ -71,7 +71,7 @@ Result<WayBack> way_back(const Opened& source, const VerbOptions& said, const Ma
   SHW_TRY(auto back, open_checkpoint(output, progress));
   WayBack out;
   std::map<std::string, std::int64_t> unpadded;
-  if (asks_for_map(said, mapping)) {
+  if (needs_map(said, mapping)) {
     SHW_TRY(const MappedByOptions made,
             mapped_by(own, said.to, mapping, {said.leave_out, said.weights_only}));
     out.program = made.steps.from;

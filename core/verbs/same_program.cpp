@@ -39,7 +39,7 @@ std::string counterpart_program(const std::string& world) {
   return world == "hf" ? "torch_dist" : "hf";
 }
 
-bool is_said(const MapOptions& mapping, std::string_view name) {
+bool is_given(const MapOptions& mapping, std::string_view name) {
   return std::any_of(mapping.set.begin(), mapping.set.end(),
                      [&](const std::string& one) { return one.starts_with(name); });
 }
@@ -48,10 +48,10 @@ bool is_said(const MapOptions& mapping, std::string_view name) {
 // without padding.
 MapOptions with_defaults(const Checkpoint& reference, const ModelFacts& facts, MapOptions mapping) {
   if (!mapping.config.empty()) return mapping;
-  if (facts_in_folder(reference).model_type.empty() && !is_said(mapping, "model="))
+  if (facts_in_folder(reference).model_type.empty() && !is_given(mapping, "model="))
     mapping.set.emplace_back("model=llama");
   if (facts.config.contains("vocab_size") || facts.args.contains("vocab_size") ||
-      is_said(mapping, "vocab="))
+      is_given(mapping, "vocab="))
     return mapping;
   for (const TensorId tensor : reference.tensors()) {
     if (reference.fqn(tensor).ends_with("embedding.word_embeddings.weight"))
@@ -91,13 +91,13 @@ std::optional<MappedVerdict> judge_as(const ComparedPair& pair, const std::strin
                                       const MapOptions& said, Progress* progress) {
   const auto view = mapped_view(pair.reference, world, said, progress);
   if (!view) return std::nullopt;
-  auto judged = judge_through_map(pair.checkpoint, view->checkpoint, said, pair.depth, progress,
-                                  pair.program);
+  auto judged = compare_through_map(pair.checkpoint, view->checkpoint, said, pair.depth, progress,
+                                    pair.program);
   if (!judged || !*judged || !(*judged)->is_compared) return std::nullopt;
   return std::move(**judged);
 }
 
-// Tensors of which a mistake is named; those whose rows merely stand elsewhere count less.
+// Tensors of which a mistake is named; those whose rows merely are elsewhere count less.
 std::size_t score_of(const MappedVerdict& judged) {
   return 2 * judged.named + judged.unnamed;
 }
@@ -120,7 +120,7 @@ std::optional<MappedVerdict> judge_in_other_layout(const ComparedPair& pair,
                                                    const MapOptions& mapping, Progress* progress) {
   const MapOptions said = with_defaults(*pair.reference, facts, mapping);
   auto best = judge_as(pair, world, said, progress);
-  const bool says_heads = is_said(mapping, "groups=") || is_said(mapping, "heads=");
+  const bool says_heads = is_given(mapping, "groups=") || is_given(mapping, "heads=");
   if (best || says_heads || !mapping.config.empty()) return best;
   std::uint64_t read = 0;
   for (const auto& guess : guessed_heads(named_shapes(*pair.reference))) {

@@ -19,7 +19,7 @@ namespace shw::verbs {
 std::string to_text(const ValuesRequest& ask);
 std::optional<ValuesRequest> parse_values_request(std::string_view text);
 
-// `size` positions from `first` on, moved to lie in an extent.
+// `size` positions from `first` on, moved to be in an extent.
 DimRange window_at(std::int64_t first, std::int64_t size, std::int64_t extent);
 // The window of the table at an element of the slice.
 ValuesRequest window_at(const SliceValues& slice, ExtentsView shape, ValuePlace place);

@@ -178,7 +178,7 @@ Result<StepOutlook> estimate_steps(const Opened& opened, const Plan& plan, std::
 
 namespace {
 
-// True for errors that writing anew does not repair and that a repair could remove.
+// True for errors that writing again does not repair and that a repair could remove.
 bool speaks_against(const Finding& finding) {
   const MendedBy by = rule_of(finding).mended_by;
   return finding.severity == Severity::kError && !is_only_filled(finding) &&
@@ -207,7 +207,7 @@ Result<std::vector<Finding>> reasons_to_repair_first(const Opened& opened,
 Result<std::vector<Finding>> findings_of_input(const std::string& path, std::optional<Depth> depth,
                                                Progress* progress) {
   Opened opened;
-  SHW_TRY(opened.checkpoint, open_as_asked(path, progress));
+  SHW_TRY(opened.checkpoint, open_requested(path, progress));
   SHW_TRY(CheckReport report, check(opened, depth, progress));
   std::erase_if(report.findings,
                 [](const Finding& finding) { return finding.severity == Severity::kInfo; });

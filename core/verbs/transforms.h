@@ -16,7 +16,7 @@ class Store;
 
 namespace shw::verbs {
 
-// Splits every tensor anew for options.mesh and options.placements (a file). Formats that store
+// Splits every tensor again for options.mesh and options.placements (a file). Formats that store
 // tensors whole are written as DCP, which has tiles.
 Result<Plan> plan_reshard(const Opened& opened, const VerbOptions& options);
 // Converts the tensors to the format options.to.

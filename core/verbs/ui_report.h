@@ -20,7 +20,7 @@ struct UiReport {
   const Plan* plan = nullptr;            // may be null
   std::optional<TensorId> looked_at;     // the tensor on the screen
   std::span<const PageView> views = {};  // saved views
-  std::string path = {};                 // a new file, or a folder; empty: beside the checkpoint
+  std::string path = {};                 // a new file, or a folder; empty: next to the checkpoint
 };
 struct WrittenReport {
   std::string path;

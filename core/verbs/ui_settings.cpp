@@ -82,7 +82,7 @@ class Keys {
   void take(const char* key, SideSettings& into) {
     const Json* found = find(key);
     if (found == nullptr) return;
-    if (!found->is_object()) return say(key, "is no object");
+    if (!found->is_object()) return say(key, "is not an object");
     Keys inside(*found, wrong_);
     inside.take("open", into.open);
     inside.take("part", into.part, 0, kMostPart);
@@ -91,7 +91,7 @@ class Keys {
   void take(const char* key, ColumnWidths& into) {
     const Json* found = find(key);
     if (found == nullptr) return;
-    if (!found->is_object()) return say(key, "is no object");
+    if (!found->is_object()) return say(key, "is not an object");
     Keys inside(*found, wrong_);
     for (auto [column, word] : kColumnWords) {
       double& width = into[static_cast<std::size_t>(column)];
@@ -149,7 +149,7 @@ std::string ui_settings_file(const char* config_home, const char* home) {
 
 Result<UiSettings> parse_ui_settings(std::string_view text) {
   Json json = parse_json<Json>(text).tree;
-  if (json.is_discarded()) return refuse("it is no JSON");
+  if (json.is_discarded()) return refuse("it is not JSON");
   if (!json.is_object() || !json.contains(kMark))
     return refuse(fmt::format("it has no \"{}\": another program wrote it", kMark));
   UiSettings settings;

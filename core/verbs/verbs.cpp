@@ -56,9 +56,9 @@ Result<Opened> open(const VerbOptions& verb_options, Progress* progress) {
     SHW_TRY(opened.mesh, parse_mesh(verb_options.mesh));
   }
   if (!verb_options.against.empty()) {
-    SHW_TRY(opened.reference, open_as_asked_to_compare(verb_options.against, progress));
+    SHW_TRY(opened.reference, open_requested_for_comparison(verb_options.against, progress));
   }
-  SHW_TRY(opened.checkpoint, open_as_asked(verb_options.checkpoint, progress));
+  SHW_TRY(opened.checkpoint, open_requested(verb_options.checkpoint, progress));
   opened.is_against_itself =
       opened.reference != nullptr && is_same_checkpoint(*opened.checkpoint, *opened.reference);
   if (opened.is_against_itself) opened.reference = nullptr;
@@ -74,8 +74,8 @@ Result<CheckReport> check(const Opened& opened, std::optional<Depth> depth, Prog
   options.reference = opened.reference;
   std::optional<MappedVerdict> judged;
   if (opened.reference != nullptr) {
-    SHW_TRY(judged, judge_through_map(opened.checkpoint, opened.reference, opened.mapping, depth,
-                                      progress));
+    SHW_TRY(judged, compare_through_map(opened.checkpoint, opened.reference, opened.mapping, depth,
+                                        progress));
     if (judged) options.reference = nullptr;
   }
   options.team = team;
@@ -84,7 +84,7 @@ Result<CheckReport> check(const Opened& opened, std::optional<Depth> depth, Prog
   SHW_TRY(CheckReport report, shw::check(*opened.checkpoint, options, progress));
   name_nodes(*opened.checkpoint, opened.ranks_per_node, report.findings);
   if (judged)
-    add_judged(*opened.checkpoint, std::move(*judged), report);
+    add_mapped_verdict(*opened.checkpoint, std::move(*judged), report);
   else if (opened.reference != nullptr)
     name_wrong_conversions(opened.checkpoint, opened.reference, opened.mapping, depth, report,
                            progress);
@@ -200,7 +200,7 @@ Result<VerifyReport> verify(const std::string& named, Progress* progress,
                             const std::string& against, Team* team, std::uint64_t memory) {
   if (against.empty()) return verify_repair(named, progress, team);
   const std::string checkpoint = certified_whole(named);
-  SHW_TRY(auto source, open_as_asked_to_compare(against, progress));
+  SHW_TRY(auto source, open_requested_for_comparison(against, progress));
   auto opened = open_checkpoint(checkpoint, progress);
   SHW_TRY(auto broken,
           broken_opening(checkpoint, opened ? nullptr : &opened.error(), progress, team));
@@ -238,7 +238,7 @@ std::optional<PageFormat> page_format_of_word(std::string_view word) {
 
 namespace {
 
-// Reads the certificate beside the checkpoint; verify checks its contents. An unreadable
+// Reads the certificate next to the checkpoint; verify checks its contents. An unreadable
 // certificate is a finding.
 std::optional<Certificate> certificate_in_folder(const Checkpoint& checkpoint) {
   const auto& directory = checkpoint.directory();

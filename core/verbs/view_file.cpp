@@ -36,7 +36,7 @@ constexpr std::array<ViewKey, 7> kKeys{{{"checkpoint", &SavedView::checkpoint, t
                                         {"finding", &SavedView::finding, false}}};
 
 tl::unexpected<Error> no_view(const std::string& path, std::string why) {
-  return fail(ErrorKind::kDamaged, "is no view that was saved: " + std::move(why), {path});
+  return fail(ErrorKind::kDamaged, "is not a view that was saved: " + std::move(why), {path});
 }
 
 std::string seen_from(const std::string& folder, const std::string& path) {

@@ -113,7 +113,7 @@ bool is_weight(const Structure& structure, std::span<const PathPart> path, std::
   if (path.empty()) return true;
   const std::string_view above = key_above(path);
   if (structure.has_model_key) return is_model_key(above);
-  // Below "0.weight" lie the tensors that a quantised weight wraps.
+  // Below "0.weight" are the tensors that a quantised weight wraps.
   const bool is_below_weight = above.find('.') != std::string_view::npos;
   return !structure.has_flat_model || path.size() == 1 || is_below_weight;
 }

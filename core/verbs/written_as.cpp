@@ -100,8 +100,8 @@ Result<WriteAsPlan> plan_to_write_as(const Opened& opened, const std::string& op
   SHW_TRY(const auto wrong, reasons_to_repair_first(opened, depth, progress));
   SHW_CHECK(refuse_broken(wrong, opened_as));
   SHW_TRY(out.notes, warnings_of_inputs(opened_as, depth, progress));
-  SHW_TRY(ConvertPlan made, asks_for_map(said, {}) ? plan_mapped(opened, said, {})
-                                                   : plan_of_convert(opened, said, progress));
+  SHW_TRY(ConvertPlan made, needs_map(said, {}) ? plan_mapped(opened, said, {})
+                                                : plan_of_convert(opened, said, progress));
   std::ranges::move(made.notes, std::back_inserter(out.notes));
   if (!wanted.mesh.empty()) {
     said.then = {"reshard:" + wanted.mesh};

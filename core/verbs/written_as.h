@@ -16,11 +16,11 @@ const std::vector<std::string>& convert_targets();
 // The one that the word means: its own name, or that of a format ("megatron-dist").
 Result<std::string> convert_target(const std::string& word);
 
-// Name of the result beside the checkpoint that was opened: "-merged", "-averaged", ... where the
+// Name of the result next to the checkpoint that was opened: "-merged", "-averaged", ... where the
 // path asks for a computed one, otherwise "-" and the target.
 std::string suffix_of_result(const std::string& opened_as, const std::string& to);
 
-// kUnsupported if there are findings: written anew, they could no longer be recognised.
+// kUnsupported if there are findings: rewritten, they could no longer be recognised.
 Status refuse_broken(const std::vector<Finding>& findings, const std::string& checkpoint);
 
 // Findings above info in what the path of a computed checkpoint adds to its first: "RULE  PATH:

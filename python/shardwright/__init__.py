@@ -8,7 +8,7 @@
     sw.repair("step_9000", against="step_8000", out="step_9000-repaired")
 
 The module runs the `shardwright` program that it was installed with and reads its JSON. Elements
-are read from the files directly, without a copy where they lie in one piece.
+are read from the files directly, without a copy where they are in one piece.
 """
 
 from ._checkpoint import Checkpoint, Tensor, open  # noqa: A004

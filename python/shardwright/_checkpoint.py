@@ -147,7 +147,7 @@ class Tensor:
 
     @property
     def chunks(self):
-        """The saved boxes, and where the elements of each lie."""
+        """The saved boxes, and where the elements of each are."""
         with self._lock:
             if self._placed is None:
                 self._placed = run("show", self._checkpoint.path, self.name, "--places")["chunks"]

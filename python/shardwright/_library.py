@@ -41,7 +41,7 @@ class _Run(ctypes.Structure):
 
 
 def path():
-    """Of the library: $SHARDWRIGHT_LIBRARY, the one of the wheel, or the one beside the program."""
+    """Of the library: $SHARDWRIGHT_LIBRARY, the one of the wheel, or the one next to the program."""
     said = os.environ.get("SHARDWRIGHT_LIBRARY")
     if said:
         return said
@@ -51,7 +51,7 @@ def path():
         for name in ("libshardwright.so.1", "libshardwright.so"):
             if os.path.exists(os.path.join(folder, name)):
                 return os.path.join(folder, name)
-    raise ShardwrightError("usage", "libshardwright.so.1 is neither in the package nor beside the "
+    raise ShardwrightError("usage", "libshardwright.so.1 is neither in the package nor next to the "
                            "program", exit_code=3,
                            advice="pip install the wheel, or set SHARDWRIGHT_LIBRARY to it")
 
@@ -176,7 +176,7 @@ class Handle:
         return [(out.offsets[d], out.offsets[d] + out.sizes[d]) for d in range(out.ndim)]
 
     def run(self, tensor, chunk):
-        """(path, offset, bytes) of a chunk whose elements lie in one run of a file, or None."""
+        """(path, offset, bytes) of a chunk whose elements are in one run of a file, or None."""
         out = _Run(ctypes.sizeof(_Run))
         found = _library().shw_find_run(self._at, tensor, chunk, ctypes.byref(out))
         # One that cannot be found is an error of the read that asks for its elements.

@@ -125,7 +125,7 @@ def _hear(pipe, said, progress, failures):
 
 
 def _drawing(bar):
-    """Shows progress on a bar of tqdm, which begins anew with each phase."""
+    """Shows progress on a bar of tqdm, which begins from scratch with each phase."""
     drawn = []
 
     def draw(progress):

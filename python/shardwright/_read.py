@@ -1,4 +1,4 @@
-"""Boxes of a tensor as numpy arrays: a map of the file where the elements lie in one piece."""
+"""Boxes of a tensor as numpy arrays: a map of the file where the elements are in one piece."""
 
 import mmap
 import os

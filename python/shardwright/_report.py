@@ -54,6 +54,6 @@ class Report:
             for one in self.findings)
         open_ = "; ".join(html.escape(one["what"]) for one in self.unjudged)
         return (f"<p><b>{html.escape(self.verdict)}</b> at depth {html.escape(self.depth)}"
-                + (f". Not judged: {open_}" if open_ else "") + "</p>"
+                + (f". Not checked: {open_}" if open_ else "") + "</p>"
                 + ("<table><tr><th>severity<th>rule<th>where<th>cause<th>remedy</tr>" + rows
                    + "</table>" if rows else ""))

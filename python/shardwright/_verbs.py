@@ -44,7 +44,7 @@ def repair(checkpoint, *, progress=None, **options):
 
 
 def reshard(checkpoint, mesh, *, progress=None, **options):
-    """Cuts every tensor anew: `mesh={"dp": 8, "tp": 2}`."""
+    """Cuts every tensor again: `mesh={"dp": 8, "tp": 2}`."""
     return run("reshard", _path(checkpoint), *option_words({"mesh": mesh, **options}), "--yes",
                progress=progress)
 
@@ -61,7 +61,7 @@ def merge(base, *adapters, progress=None, **options):
 
 
 def extract(tuned, base, rank=16, *, progress=None, **options):
-    """A LoRA adapter of what `tuned` learned beside `base`."""
+    """A LoRA adapter of what `tuned` learned next to `base`."""
     return _combined("extract", tuned, (base,), progress, {"rank": rank, **options})
 
 

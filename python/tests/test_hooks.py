@@ -1,4 +1,4 @@
-"""The code of docs/hooks/, as it stands there, on saves that are whole and on saves that are not.
+"""The code of docs/hooks/, as it is there, on saves that are whole and on saves that are not.
 
     SHARDWRIGHT=build/release/app/shardwright PYTHONPATH=python python -m pytest python/tests
 """

@@ -3,7 +3,7 @@
     /usr/bin/python3 ci_forms.py PROGRAM DATA [SARIF_SCHEMA]
 
 SARIF: with SARIF_SCHEMA, the file that OASIS publishes (sarif-schema-2.1.0.json; it is not ours to
-copy), each answer is validated against it. Without, what a viewer cannot do without is looked at here.
+copy), each answer is validated against it. Without, what a viewer cannot do without is read here.
 JUnit: Python's XML parser. Annotations: one workflow command a line.
 """
 
@@ -69,7 +69,7 @@ def judge_sarif(where, text, answer):
         for location in result["locations"]:
             uri = location["physicalLocation"]["artifactLocation"]["uri"]
             if not re.fullmatch(r"(?:[A-Za-z0-9._~/:-]|%[0-9A-F]{2})+", uri):
-                problems.append(f"{where}: SARIF: {uri!r} is no URI")
+                problems.append(f"{where}: SARIF: {uri!r} is not a URI")
 
 
 def judge_junit(where, text, answer):
@@ -125,10 +125,10 @@ def forms(folder, *more):
 
 
 def undecided():
-    """What could not be looked at is green nowhere, known before or not."""
+    """What could not be checked is green nowhere, known before or not."""
     folder = os.path.join(DATA, "h5py", "kinds.h5")
     if not forms(folder, "--data"):
-        problems.append("undecided: nothing was judged")
+        problems.append("undecided: nothing was checked")
     with tempfile.TemporaryDirectory() as scratch:
         known = os.path.join(scratch, "known.json")
         checked = run("check", folder, "--data", "--json")
@@ -163,7 +163,7 @@ def hostile():
         pathlib.Path(policy).write_text("require: coverage, finite, optimizer-complete\n")
         for more in ((), ("--policy", policy), ("--data", "--policy", policy)):
             if not forms(folder, *more):
-                problems.append(f"hostile: nothing was judged with {more}")
+                problems.append(f"hostile: nothing was checked with {more}")
         shutil.rmtree(folder)
 
 

@@ -65,7 +65,7 @@ TEST_CASE("what a baseline knows stays a finding and does not fail") {
   CHECK(shardwright(with_spec("check", {"--baseline", scratch / "no.json"})).code == 3);
 }
 
-TEST_CASE("what could not be looked at is exit 2 whatever is known and from wherever it fails") {
+TEST_CASE("what could not be checked is exit 2 whatever is known and from wherever it fails") {
   const std::string open = std::string(SHW_TEST_DATA) + "/h5py/kinds.h5";
   Scratch scratch;
   Run before = shardwright({"check", open, "--data", "--json"});
@@ -76,7 +76,7 @@ TEST_CASE("what could not be looked at is exit 2 whatever is known and from wher
   CHECK(shardwright({"check", open, "--data", "--fail-on", "never"}).code == 2);
 }
 
-TEST_CASE("what is certain to be broken is exit 1 though something else could not be looked at") {
+TEST_CASE("what is certain to be broken is exit 1 though something else could not be checked") {
   // A link into another file is not followed: no finding above info, and undecided. A NaN is put
   // into readable data: dec/w, at byte 2,048.
   std::string bytes = text_of(std::string(SHW_TEST_DATA) + "/h5py/links.h5");
@@ -113,7 +113,8 @@ TEST_CASE("a report says the command with the baseline and the policy that it wa
   }
 }
 
-TEST_CASE("a mistake in a baseline or a policy is told of the file as typed and before all else") {
+TEST_CASE(
+    "a mistake in a baseline or a policy is reported of the file as typed and before all else") {
   Scratch scratch;
   write(scratch / "b.json", "[]");
   write(scratch / "p", "require: coverge\n");

@@ -68,7 +68,7 @@ TEST_CASE("bash completes verbs, options, their values and files") {
   CHECK(offered(script, "check x --spec spec", demo()) == "spec.json\n");
 }
 
-TEST_CASE("every option that help names is completed and stands in the manual") {
+TEST_CASE("every option that help names is completed and is in the manual") {
   Scratch scratch;
   std::string script = written(scratch, "bash");
   std::string zsh = made_for("zsh"), fish = made_for("fish");

@@ -2,10 +2,10 @@
 
     python3 damaged_forms.py PROGRAM DATA SCHEMA [COUNT] [SEED] [SARIF_SCHEMA]
 
-COUNT fixtures, drawn anew each time, are damaged at a random place; beside them stand checkpoints
+COUNT fixtures, drawn again each time, are damaged at a random place; next to them are checkpoints
 whose names would be markup, escapes, line ends or no text at all. JSON and SARIF go to a parser of
 JSON (and validators, where there are any), JUnit to one of XML, HTML to one of HTML, the tables to
-h5py where it is installed; Markdown, annotations and text are held against what they must not
+h5py where it is installed; Markdown, annotations and text are compared with what they must not
 contain. Nothing may crash, and a name may never be markup.
 """
 

@@ -133,7 +133,7 @@ TEST_CASE("what a repair filled is never called the same again") {
   CHECK(shardwright({"diff", fixture, out, "--data"}).code == 1);
 }
 
-TEST_CASE("diff names a file from where the person stands, whatever it is called") {
+TEST_CASE("diff names a file from where the person is, whatever it is called") {
   Scratch scratch;
   std::filesystem::create_directory(scratch / "run");
   std::ofstream(scratch / "run/run.safetensors") << "no header at all";

@@ -107,7 +107,7 @@ Lengths measured(const std::string& text) {
 TEST_CASE("docs: the page of verbs is what the program prints") {
   Run run = shardwright({"completion", "markdown"});
   REQUIRE(run.code == 0);
-  // `shardwright completion markdown > docs/verbs.md` writes it anew.
+  // `shardwright completion markdown > docs/verbs.md` rewrites it.
   CHECK(run.out == text_of(kRoot / "docs" / "verbs.md"));
 }
 

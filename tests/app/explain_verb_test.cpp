@@ -72,7 +72,7 @@ TEST_CASE(
        "silent: 1 row of 4 is saved, the others are lost without a message"},
       {"0,0,8", "1", "harmless", "harmless: every row is saved in its place"},
       {"4,4", "2", "silent", "silent: 1 row of 4 is saved, the others are lost without a message"},
-      {"6,6", "2", "reshape", "stops at rank 0: its half is no whole number of rows"},
+      {"6,6", "2", "reshape", "stops at rank 0: its half is not a whole number of rows"},
       {"0,8", "2", "bounds", ""},
   };
   for (const Split& split : splits) {

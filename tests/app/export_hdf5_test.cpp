@@ -1,4 +1,4 @@
-// `export-hdf5`, run as a process. What h5py reads through the file is judged in tests/interop.
+// `export-hdf5`, run as a process. What h5py reads through the file is checked in tests/interop.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -39,7 +39,7 @@ TEST_CASE("without HDF5 export-hdf5 says what is missing and writes nothing") {
   CHECK_FALSE(fs::exists(scratch / "x.h5"));
 }
 
-TEST_CASE("export-hdf5 writes one small file and leaves nothing beside it") {
+TEST_CASE("export-hdf5 writes one small file and leaves nothing next to it") {
   if (!shw::has_hdf5()) return;
   Scratch scratch;
   Run run = shardwright({"export-hdf5", kExported, "--out", scratch / "x.h5", "--json"});
@@ -144,7 +144,7 @@ TEST_CASE("what ranks saved alike is exported once, and left out where they diff
   for (const auto& reason : differing["reasons"]) {
     if (reason["fqn"] != "norm") continue;
     CHECK(reason["damaged"] == true);
-    CHECK(contains(reason["why"], "nobody knows whose elements are right"));
+    CHECK(contains(reason["why"], "it is not known whose elements are right"));
   }
 }
 

@@ -15,7 +15,7 @@ const std::string kSource = std::string(SHW_TEST_DATA) + "/torch-2.14/healthy_fs
 
 }  // namespace
 
-TEST_CASE("what is converted or cut anew has the hashes that it had") {
+TEST_CASE("what is converted or cut again has the hashes that it had") {
   const Scratch scratch;
   const Run source = shardwright({"hash", kSource, "--json"});
   CHECK(source.code == 0);

@@ -251,7 +251,7 @@ TEST_CASE("a file that may not grow is an error with words, and goes on where it
   killing.check_result();
 }
 
-TEST_CASE("--memory bounds what is taken, and says so where it is no number of bytes") {
+TEST_CASE("--memory bounds what is taken, and says so where it is not a number of bytes") {
   Killing killing;
   auto words = killing.making;
   words.insert(words.end(), {"--memory", "1M"});

@@ -57,7 +57,7 @@ struct Saved {
 
 }  // namespace
 
-TEST_CASE("damage of a checkpoint that is looked at beside another is never said of the other") {
+TEST_CASE("damage of a checkpoint that is read next to another is never said of the other") {
   Saved saved;
   for (const char* words :
        {"check sound --against broken", "verify sound --against broken", "diff sound broken",
@@ -99,7 +99,7 @@ TEST_CASE("one data file of a checkpoint leads to the folder around it") {
   Run run = saved.run("check sound/__0_0.distcp");
   CHECK(run.code == 2);
   CHECK(contains(run.err, "sound/__0_0.distcp: is one data file of a checkpoint"));
-  CHECK(contains(run.err, "Open the folder that it lies in: sound\n"));
+  CHECK(contains(run.err, "Open the folder that it is in: sound\n"));
 }
 
 TEST_CASE("JSON that is none is named as it was typed, with the byte") {

@@ -53,7 +53,7 @@ TEST_CASE("the newest step is opened though its save did not finish, and refused
   CHECK(parsed(info.out)["error"]["file"] == ".metadata");
 }
 
-TEST_CASE("a repair of the newest step lies beside that step") {
+TEST_CASE("a repair of the newest step is next to that step") {
   const TrainingRun training;
   const Run repair = shardwright({"repair", training.run + "/@latest-complete", "--spec",
                                   kTorch + "s1_placement_not_transposed/spec.json", "--yes"});
@@ -75,7 +75,7 @@ TEST_CASE("what holds no step is named by the folder that was typed") {
   CHECK(contains(parsed(empty.out)["error"]["message"], "no step"));
 }
 
-TEST_CASE("a step held against itself is no witness, under whatever name it is given") {
+TEST_CASE("a step compared with itself is not a witness, under whatever name it is given") {
   const TrainingRun training;
   const std::string step = training.run + "/step_900";
   const auto alone = parsed(shardwright({"check", step, "--json", "--data"}).out);

@@ -51,7 +51,7 @@ TEST_CASE("a report of any form is never written into the checkpoint that was op
   }
   check_refused({"report", scratch / "link", "--json", "--out", scratch / "ckpt/r.html"});
   CHECK(contents_of(scratch / "ckpt") == before);
-  // A path beside the checkpoint is allowed.
+  // A path next to the checkpoint is allowed.
   CHECK(shardwright({"report", scratch / "ckpt", "--out", scratch / "r.html"}).code == 0);
 }
 
@@ -74,7 +74,7 @@ TEST_CASE("a report never replaces the one file that was opened, whatever it is 
   CHECK(shardwright({"report", scratch / "one.h5", "--out", scratch / "r.html"}).code == 0);
 }
 
-TEST_CASE("what is made of one file may lie beside it, and of a folder not in it") {
+TEST_CASE("what is made of one file may be next to it, and of a folder not in it") {
   Scratch scratch;
   fs::copy_file(kPlaceData + "latest.h5", scratch / "one.h5");
   const std::vector<std::string> convert{"convert", scratch / "one.h5", "--to",  "dcp",
@@ -89,7 +89,7 @@ TEST_CASE("what is made of one file may lie beside it, and of a folder not in it
                  scratch / "ckpt/made"});
 }
 
-TEST_CASE("what is made of one file without --out is named after the file and lies beside it") {
+TEST_CASE("what is made of one file without --out is named after the file and is next to it") {
   Scratch scratch;
   fs::create_directory(scratch / "in");
   fs::copy_file(kPlaceData + "latest.h5", scratch / "in/some.weights.h5");
@@ -106,7 +106,7 @@ TEST_CASE("what is made of one file without --out is named after the file and li
   CHECK(fs::exists(scratch / "in-dcp"));
 }
 
-TEST_CASE("a file of the checkpoint that lies elsewhere is not replaced by a report") {
+TEST_CASE("a file of the checkpoint that is elsewhere is not replaced by a report") {
   Scratch scratch;
   fs::copy(kPlaceData + "ranks/ckpt", scratch / "ckpt");
   fs::rename(scratch / "ckpt/shard_rank2.h5", scratch / "blob");

@@ -4,7 +4,7 @@
 
 It says nothing on the console and asks for nothing but itself; the verdict is seen at once; on a
 phone (390 px) and on a desk (1280 px) nothing is wider than the page; every letter stands out from
-what it stands on, in light and in dark; and it prints.
+what it is on, in light and in dark; and it prints.
 """
 
 import concurrent.futures

@@ -79,7 +79,7 @@ TEST_CASE("a usage error names the verb and the option that was meant") {
       {{"check"}, "check needs a CHECKPOINT", "check --help"},
       {{"show", "x"}, "show needs a FQN", "show --help"},
       {{"info", "x", "y"}, "y", "info --help"},
-      {{"show", "x", "w", "--limit", "-1"}, "-1 is no whole number from 0 on", "show --help"},
+      {{"show", "x", "w", "--limit", "-1"}, "-1 is not a whole number from 0 on", "show --help"},
       {{"show", "x", "w", "--limit", "18446744073709551616"},
        "18446744073709551616 is larger than 2^64 - 1",
        "show --help"},
@@ -87,7 +87,7 @@ TEST_CASE("a usage error names the verb and the option that was meant") {
        "18446744073709551616 is more than 2^64 - 1 bytes",
        "convert --help"},
       {{"convert", "x", "--to", "safetensors", "--shard-size", "-1"},
-       "-1 is no number of bytes",
+       "-1 is not a number of bytes",
        "convert --help"},
       {{"convert", "x", "--to", "safetensors", "--memory", "18446744073709551616"},
        "is a number of bytes from 1M on",
@@ -95,7 +95,7 @@ TEST_CASE("a usage error names the verb and the option that was meant") {
       {{"check", "x", "--threads", "0"}, "--threads: Value 0 not in range", "check --help"},
       {{"check", "x", "--threads", "-3"}, "--threads: Value -3 not in range", "check --help"},
       {{"--json", "--quiet"}, "a verb is missing", "--help"},
-      {{"-q", "check", "x"}, "-q stands before the verb", "shardwright check -q"},
+      {{"-q", "check", "x"}, "-q comes before the verb", "shardwright check -q"},
   };
   for (const Row& row : rows) {
     Run run = shardwright(row.arguments);
@@ -237,7 +237,7 @@ TEST_CASE("command line: several checkpoints are checked one after the other") {
   CHECK(shardwright({"check", sound, "/no/such/checkpoint"}).code == 4);
 }
 
-TEST_CASE("command line: findings of a rule that is ignored are counted as not judged") {
+TEST_CASE("command line: findings of a rule that is ignored are counted as not checked") {
   Run run = shardwright(
       {"check", step(), "--spec", spec(), "--ignore", "placement-axis-moved", "--json"});
   CHECK(run.code == 0);
@@ -277,7 +277,7 @@ TEST_CASE("command line: show prints an entry that is not a tensor") {
   CHECK(parsed(shardwright({"show", checkpoint, fqn, "--json"}).out)["fqn"] == fqn);
 }
 
-TEST_CASE("command line: every verb stands in one group of the help") {
+TEST_CASE("command line: every verb is in one group of the help") {
   const std::string help = shardwright({"--help"}).out;
   for (const char* verb :
        {"info",   "ls",     "show",        "map",    "stats",   "hash",       "check",  "explain",
@@ -303,7 +303,7 @@ TEST_CASE("a checkpoint that is not there is an I/O error, said as text or as JS
   CHECK(error.contains("offset"));
 }
 
-TEST_CASE("metadata that is cut off is named from where the person stands, with the byte") {
+TEST_CASE("metadata that is cut off is named from where the person is, with the byte") {
   Scratch scratch;
   std::filesystem::create_directories(scratch / "step_1");
   std::filesystem::copy(step() + "/.metadata", scratch / "step_1/.metadata");
@@ -379,7 +379,7 @@ TEST_CASE("show takes the checkpoint and the name in either order, and helps wit
   CHECK(contains(wrong.err, "did you mean train.step"));
 }
 
-TEST_CASE("map draws boxes, in ASCII where the locale is no UTF-8") {
+TEST_CASE("map draws boxes, in ASCII where the locale is not UTF-8") {
   Run utf8 = shardwright({"map", step(), kDown, "--spec", spec()}, {"LC_ALL=C.UTF-8"});
   CHECK(contains(utf8.out, "┌"));
   CHECK(contains(utf8.out, "rank 32"));
@@ -444,7 +444,7 @@ TEST_CASE("the report is a page or Markdown, by the name of its file") {
   CHECK(shardwright({"report", step(), "--spec", spec()}).out.starts_with("# "));
 }
 
-TEST_CASE("a reader that leaves early is no error") {
+TEST_CASE("a reader that leaves early is not an error") {
   Run run = shell("set -o pipefail; \"$SHARDWRIGHT\" ls \"$DEMO/step_9000\" | head -1 >/dev/null");
   CHECK(run.code == 0);
 }

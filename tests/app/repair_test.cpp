@@ -50,7 +50,7 @@ std::string spec_that_wants_more(const Scratch& scratch) {
 
 }  // namespace
 
-TEST_CASE("what a repair filled is told by every verb afterwards, and in JSON") {
+TEST_CASE("what a repair filled is recognised by every verb afterwards, and in JSON") {
   Scratch scratch;
   std::string out = repaired(scratch);
   Run check = shardwright({"check", out});

@@ -43,7 +43,7 @@ TEST_CASE("a report: a pipe, /dev/null and /dev/stdout are written through") {
 }
 
 TEST_CASE(
-    "a report for CI: a checkpoint that opens no more is told in the form that is asked for") {
+    "a report for CI: a checkpoint that opens no more is reported in the form that is asked for") {
   Scratch scratch;
   copy_writable(scratch / "ckpt");
   const std::string xml = scratch / "r.xml", sarif = scratch / "r.sarif";

@@ -3,7 +3,7 @@
     /usr/bin/python3 schema.py PROGRAM DATA SCHEMA
 
 The validator is Debian's python3-jsonschema: not ours, so that it shares no mistake with us. Each
-answer is held against the part of the schema that its verb promises, with the exit code that goes
+answer is compared with the part of the schema that its verb promises, with the exit code that goes
 with it; and each kind of answer, with a key taken away or misspelt, must fail. The causes of findings
 are held to a length that can be read at one glance.
 """
@@ -43,7 +43,7 @@ def run(*words, env=None):
 
 
 def refuse_constant(name):
-    raise ValueError(name + " is no JSON")
+    raise ValueError(name + " is not JSON")
 
 
 def judge_cause(where, finding):
@@ -92,7 +92,7 @@ def repairs(folder, spec, scratch):
         alone = ask("verify", ["verify", out], (0, 1, 2))
         beside = ask("verify", ["verify", out, "--against", folder], (0, 1, 2))
         if alone["verdict"] != beside["verdict"]:
-            problems.append(f"{folder}: {alone} is, beside its source, {beside}")
+            problems.append(f"{folder}: {alone} is, next to its source, {beside}")
         ask("repair", ["resume", out])  # complete already
         ask("error", ["resume", "--roll-back", out], (3,))
         for name, kind in (("certificate", "certificate"), ("lost", "lost")):
@@ -237,7 +237,7 @@ def others():
 
 
 def strictness():
-    """A schema that lets everything through would pass all that stands above."""
+    """A schema that lets everything through would pass all that is above."""
     for kind, answer in examples.items():
         for key in answer:
             required = key in schema["$defs"][kind]["required"]

@@ -1,7 +1,7 @@
-"""Conversion beside torch's and safetensors' own, in one run, a JSON line each. Run by engine.sh.
+"""Conversion next to torch's and safetensors' own, in one run, a JSON line each. Run by engine.sh.
 
-  torch         shardwright convert --to torch         beside dcp_to_torch_save (imports not counted)
-  safetensors   shardwright convert --to safetensors   beside save_file of tensors already in memory
+  torch         shardwright convert --to torch         next to dcp_to_torch_save (imports not counted)
+  safetensors   shardwright convert --to safetensors   next to save_file of tensors already in memory
 
 Shardwright's times hold the start of the program, a check of the source, the read-back and the
 proof. The runs take turns; the best of --runs counts. What was written is loaded and compared once.

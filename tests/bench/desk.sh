@@ -29,7 +29,7 @@ fi
 
 build=${1:-build/release} gigabytes=${3:-2} missed=0
 if [ ! -f "$build/CMakeCache.txt" ]; then
-  [ "$build" = build/release ] || { echo "$build is no build folder"; exit 3; }
+  [ "$build" = build/release ] || { echo "$build is not a build folder"; exit 3; }
   cmake --preset release > /dev/null
 fi
 build=$(realpath "$build")

@@ -179,7 +179,7 @@ int main(int argc, char** argv) {
   std::shared_ptr<const Digest> digest;
   double cost = cost_of([&] { digest = make_digest(many); });
   char more[96];
-  std::snprintf(more, sizeof more, "made once in %.0f ms, beside the frames", cost);
+  std::snprintf(more, sizeof more, "made once in %.0f ms, next to the frames", cost);
   double memory = megabytes_in_use() - before;
   std::string made = more;
   for (const char* text : {"down_proj", "w1.exp_avg_sq", "layers.77", "exp_avg w1", "~l77ew1s"})
@@ -215,7 +215,7 @@ int main(int argc, char** argv) {
       {"a million tiles by file", giant, [](UiState& d) { d.colour_by = ColourBy::kFile; }},
       {"a million tiles by finding", giant, [](UiState& d) { d.colour_by = ColourBy::kFinding; }},
       {"a million tiles by NaN", looked, [](UiState& d) { d.colour_by = ColourBy::kOdd; }},
-      {"a million tiles by NaN, none looked at", giant,
+      {"a million tiles by NaN, none checked", giant,
        [](UiState& d) { d.colour_by = ColourBy::kOdd; }},
       {"a million tiles by magnitude", looked,
        [](UiState& d) { d.colour_by = ColourBy::kGreatest; }},

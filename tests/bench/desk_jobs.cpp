@@ -121,7 +121,7 @@ void measure(Offscreen& screen, Fonts& fonts, const Job& job) {
   char more[96];
   std::snprintf(more, sizeof more, "%.1f ms with what else ran; the job takes %.0f ms", wall,
                 whole);
-  tell_bar(std::string("longest frame beside: ") + job.name, cpu, kLongestFrame, "ms", more);
+  tell_bar(std::string("longest frame next to: ") + job.name, cpu, kLongestFrame, "ms", more);
   if (gone.empty()) return;
   std::snprintf(more, sizeof more, "median %.0f of %zu", gone[gone.size() / 2], gone.size());
   tell_bar(std::string("cancel, worst: ") + job.name, gone.back(), kGone, "ms", more);

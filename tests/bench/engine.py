@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What moves bytes, beside what moves them without looking: cp -r and xxh128sum, in one run. Both
+"""What moves bytes, next to what moves them without looking: cp -r and xxh128sum, in one run. Both
 copies are durable when their time ends: on a disk cp alone has not written anything by then.
 
 Prints one JSON line a case: seconds, peak MiB, GB/s of the checkpoint's bytes, and the ratio to the
@@ -61,7 +61,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--shardwright", required=True)
     parser.add_argument("--cases", type=pathlib.Path, required=True,
-                        help="folders made by make_engine.py, written beside")
+                        help="folders made by make_engine.py, written next to")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     arguments = parser.parse_args()

@@ -1,6 +1,6 @@
 """The checkpoints that engine.sh repairs: written by torch's own planner and writer, four ranks.
 
-  gated      gate and up of an MLP, rank by rank: rows change places, every tile is made anew
+  gated      gate and up of an MLP, rank by rank: rows change places, every tile is recreated
   moved      tiles along the wrong axis: records change, no byte moves
 
 Elements are random numbers (no hole, nothing that compresses), the same at every run.

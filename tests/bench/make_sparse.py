@@ -53,7 +53,7 @@ class Holes(io.RawIOBase):
 
 
 def zeros(rows, path):
-    """A tensor that lies in a hole."""
+    """A tensor that is in a hole."""
     storage = torch.UntypedStorage.from_file(str(path), shared=True, nbytes=rows * COLUMNS * 2)
     return torch.empty(0, dtype=torch.bfloat16).set_(storage, 0, (rows, COLUMNS))
 

@@ -3,8 +3,8 @@
   plan     names, shapes and config.json of Kimi-K2 to torch_dist, planned and not written
   learn    the map between 20,000 small tensors and what convert made of them
   large    a Llama of --large-gib to torch_dist under --memory 4G: time, peak of the resident set
-  copy     a Llama of --copy-gib to torch_dist and back, beside `cp -r` of the same source; the
-           map of the two is learned, beside `hash` of both
+  copy     a Llama of --copy-gib to torch_dist and back, next to `cp -r` of the same source; the
+           map of the two is learned, next to `hash` of both
 
 `plan` and `large` are holes in sparse files. Times are the best of --runs; those of `copy` take
 turns. "of_cp" is the time of cp divided by that of the conversion, which reads back and proves too.
@@ -61,7 +61,7 @@ class Folder:
 
 
 def random_bytes(file, size, block=1 << 24):
-    """No two rows are alike, and no two tensors."""
+    """No two rows are equal, and no two tensors."""
     for at in range(0, size, block):
         file.write(random.randbytes(min(block, size - at)))
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What file systems that share blocks save: rewrites of a checkpoint on btrfs and XFS, and on ext4
 which shares nothing. A JSON line each: seconds, processor seconds, and the megabytes of the disk
-that are new afterwards. With --beside another build of the program, in turns, so that what else
+that are new afterwards. With --next to another build of the program, in turns, so that what else
 happens on the machine meets both.
 
 Needs root (images are mounted), mkfs.btrfs, mkfs.xfs, and torch 2.15 for the checkpoints, which

@@ -75,7 +75,7 @@ std::string format_folder(const std::string& path) {
              : "";
 }
 
-// Folders of core/formats that are no format.
+// Folders of core/formats that are not a format.
 bool is_shared_folder(const std::string& folder) {
   return folder == "common" || folder == "items";
 }
@@ -273,7 +273,7 @@ TEST_CASE("a planted circle of files is found and said from end to end") {
         "core/mesh/a includes core/mesh/b includes core/mesh/c includes core/mesh/a");
 }
 
-TEST_CASE("every folder of core stands in the table of rooms") {
+TEST_CASE("every folder of core is in the table of rooms") {
   for (const auto& entry : fs::directory_iterator(fs::path(SHW_SOURCE_DIR) / "core")) {
     if (!entry.is_directory()) continue;
     std::string path = "core/" + entry.path().filename().string() + "/";

@@ -19,7 +19,7 @@ using Sizes = std::vector<std::int64_t>;
 
 struct Counted {
   rig::Traffic traffic;
-  double read = 0, written = 0;  // touched beside needed
+  double read = 0, written = 0;  // touched next to needed
 };
 
 // Counts one job; `needed` is the number of bytes of its elements on each side.
@@ -156,7 +156,7 @@ TEST_CASE("scans touch what they hold and meet no bank twice") {
   }
 }
 
-TEST_CASE("numbers are counted with what they hold read once and little beside it") {
+TEST_CASE("numbers are counted with what they hold read once and little next to it") {
   for (Dtype dtype :
        {Dtype::kUint8, Dtype::kBfloat16, Dtype::kFloat16, Dtype::kFloat32, Dtype::kFloat64,
         Dtype::kInt16, Dtype::kInt32, Dtype::kInt64, Dtype::kComplex64}) {

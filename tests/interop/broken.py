@@ -262,7 +262,7 @@ def first_owner_rows(source, tp, part, second, mesh):
 def experts_with_masters(random):
     """S4 where the order of rows is in no doubt: every rank one expert, or FSDP on another dim.
 
-    The router and the second matrices are there, and every rank's own masters beside it, so the
+    The router and the second matrices are there, and every rank's own masters next to it, so the
     checkpoint says all of it by itself.
     """
     values = Values(random)

@@ -34,7 +34,7 @@ class Checks:
         """Runs the block; a failure is counted and told, and the next check goes on.
 
         not_yet marks what is known to be missing: its failure does not fail the run, and its
-        success is told, so that the mark can be taken off.
+        success is reported, so that the mark can be taken off.
         """
         try:
             yield

@@ -319,7 +319,7 @@ def header_damages():
     yield "with a header one byte too long", lambda p: length_of(
         struct.unpack("<Q", p.read_bytes()[:8])[0] + 1)(p)
     yield "with a header that nests a million deep", text_of(b"[" * 1_000_000)
-    yield "with a header that is no object", text_of(b"[1,2]")
+    yield "with a header that is not an object", text_of(b"[1,2]")
     yield "with a tensor beyond the file", text_of(
         b'{"w":{"dtype":"F32","shape":[4],"data_offsets":[0,1000000]}}')
     yield "with negative offsets", text_of(
@@ -328,7 +328,7 @@ def header_damages():
         b'{"w":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,16]}}')
     yield "with an unknown dtype", text_of(
         b'{"w":{"dtype":"Q7","shape":[4],"data_offsets":[0,16]}}')
-    yield "with sharding info that is no JSON", text_of(
+    yield "with sharding info that is not JSON", text_of(
         b'{"__metadata__":{"DCP_SHARDING_INFO":"{"},'
         b'"w":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}}')
     yield "that is a directory", directory_instead

@@ -98,7 +98,7 @@ def forget_ranks():
 
 
 class PiecePlanner(DefaultSavePlanner):
-    """torch's planner, and the write items of pieces (one or a list a name) beside its own."""
+    """torch's planner, and the write items of pieces (one or a list a name) next to its own."""
 
     def set_up_planner(self, state_dict, *args, **kwargs):
         listed = {fqn: value if isinstance(value, list) else [value]

@@ -14,9 +14,9 @@ EXACT_OFFSETS = tuple(int(n) for n in torch.__version__.split(".")[:2]) >= (2, 1
 
 @dataclasses.dataclass
 class Entry:
-    """One tensor: what training holds, where the spec says it lies, and how a rank hands it over.
+    """One tensor: what training holds, where the spec says it is, and how a rank hands it over.
 
-    saved(rank) gives what stands in that rank's state dict, None for nothing; without it the
+    saved(rank) gives what is in that rank's state dict, None for nothing; without it the
     tensor is saved as the spec says.
     """
     fqn: str
@@ -236,7 +236,7 @@ def expert_rows(random):
 def flat_buckets(random):
     """Megatron-FSDP: tensors laid end to end, the bucket cut into equal parts at whole rows.
 
-    So a tensor may lie in uneven rows over a few ranks (2, 6, 6, 2 on ranks 2 to 5), on one rank
+    So a tensor may be in uneven rows over a few ranks (2, 6, 6, 2 on ranks 2 to 5), on one rank
     alone, and the others have no chunk of it at all, not even an empty one.
     """
     values = Values(random)

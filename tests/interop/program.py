@@ -31,7 +31,7 @@ class Answer:
         try:
             return json.loads(self.stdout, parse_int=exact_int)
         except ValueError as problem:
-            expect(False, f"the answer is no JSON ({problem}): {self}")
+            expect(False, f"the answer is not JSON ({problem}): {self}")
 
     def above_info(self):
         return [finding for finding in self.json["findings"] if finding["severity"] != "info"]

@@ -53,7 +53,7 @@ def main():
     with concurrent.futures.ProcessPoolExecutor(
             max(1, min(arguments.jobs, len(paths))), multiprocessing.get_context("spawn"), start,
             (arguments.other_torch,)) as pool:
-        print("judged by torch {} and {}".format(*pool.submit(versions).result()), flush=True)
+        print("checked by torch {} and {}".format(*pool.submit(versions).result()), flush=True)
         for one in [pool.submit(run, path, arguments.verbose) for path in paths]:
             total.add(one.result())
     return total.close()

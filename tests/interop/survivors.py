@@ -8,9 +8,9 @@ From failures.md, corrected by its section 0.7, for every tensor whose saved siz
   - S2: the halves were cut from the first owner's rows alone. Rows [t*q, +q) of the state of _w are
     rows [t*R/T, +q) of the true _w (R its rows, T tensor-parallel ranks), those of _v follow at
     [t*R/T + q, +q) of the same _w; the whole _v is lost.
-  - exp_avg and exp_avg_sq are kept only where both are known: one without the other is no state.
+  - exp_avg and exp_avg_sq are kept only where both are known: one without the other is not a state.
 
-Every derived box is compared with the fixture's truth, so the derivation is itself judged.
+Every derived box is compared with the fixture's truth, so the derivation is itself checked.
 """
 
 import io
@@ -80,7 +80,7 @@ def box(offsets, sizes):
 
 
 def kept_masks(checkpoint, spec, truth, mislabelled=()):
-    """{fqn: True where an element survives} of the damaged tensors, held against truth."""
+    """{fqn: True where an element survives} of the damaged tensors, compared with truth."""
     chunks = damaged(checkpoint, spec, mislabelled)
     masks = {fqn: torch.zeros(spec[fqn]["shape"], dtype=torch.bool) for fqn in chunks}
     for fqn in chunks:

@@ -1,4 +1,4 @@
-"""merge, extract, average, delta and apply, held against torch's arithmetic and, where it is
+"""merge, extract, average, delta and apply, compared with torch's arithmetic and, where it is
 installed, against PEFT.
 """
 

@@ -1,6 +1,6 @@
 """What a small training leaves raises nothing; one thing broken in it raises one rule.
 
-Single process: what is looked at here are values, steps and groups, not tiles.
+Single process: what is read here are values, steps and groups, not tiles.
 """
 
 import copy
@@ -117,13 +117,13 @@ def must_be_mended(states, broken, directory, *arguments):
 
 
 def steps(checks, scratch):
-    with checks.that("a step tensor of 1 beside others of 12 is found and mended"):
+    with checks.that("a step tensor of 1 next to others of 12 is found and mended"):
         states = by_name()
         broken = copy.deepcopy(states)
         broken["optimizer"]["state"]["1.weight"]["step"].fill_(1)
         must_be_mended(states, broken, scratch / "tensor")
     for number, step in enumerate((1, 0, None)):
-        with checks.that(f"a group of step {step} beside one of {STEPS} is found and mended"):
+        with checks.that(f"a group of step {step} next to one of {STEPS} is found and mended"):
             states = fused()
             broken = copy.deepcopy(states)
             broken["optimizer"]["param_groups"][1]["step"] = step
@@ -159,7 +159,7 @@ def values(checks, scratch):
         state = states["optimizer"]["state"]["0.weight"]
         state["exp_avg"], state["exp_avg_sq"] = state["exp_avg_sq"], state["exp_avg"]
         expect("moment-bound" in rules_found(save(states, scratch / "swapped")), "not found")
-    with checks.that("a master whose rows were shifted is found, and where its rows lie"):
+    with checks.that("a master whose rows were shifted is found, and where its rows are"):
         states = fused()
         state = states["optimizer"]["state"]["0.weight"]
         state["master_param"] = state["master_param"].roll(8, 0)

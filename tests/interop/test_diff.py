@@ -1,7 +1,7 @@
 """What `diff --data` says of two checkpoints is what torch says of their tensors.
 
 A is written by torch's DCP, B by torch.save, safetensors or DCP with some elements changed, and both
-are cut anew as well. torch.equal of the bits, the largest |a - b| in float64, the cosine and the first
+are cut again as well. torch.equal of the bits, the largest |a - b| in float64, the cosine and the first
 that differs are computed here; ULP from the codes.
 """
 
@@ -96,7 +96,7 @@ def compare(told, a, b, name):
 
 
 def ulp(tensor, a, b, name):
-    """Codes of one sign stand in the order of their numbers; zero is one number."""
+    """Codes of one sign are in the order of their numbers; zero is one number."""
     width = 8 * a.element_size()
     most = 0
     for x, y in zip(a, b):
@@ -201,7 +201,7 @@ def across(checks, scratch):
                 told = {one: words for one, words in answer["tensors"].items()
                         if words["kind"] != "retiled" and one not in lacking}
                 wanted = {name, "other." + name} if what == "renamed" else {name}
-                expect_equal(set(told), wanted, f"who is told of {what}")
+                expect_equal(set(told), wanted, f"who is reported of {what}")
                 expect_equal(told[name]["kind"], what, name)
                 if what == "values":
                     compare(told, truth[name], after[name], name)
@@ -237,7 +237,7 @@ def run(checks, other, scratch):
                 expect_equal(answer["same"], len(before), kind)
                 by_metadata = diff(left, second).must_exit(2).json
                 expect_equal(by_metadata["verdict"], "undecided", kind)
-    with checks.that("names that DCP has anew are found by their bytes"):
+    with checks.that("names that DCP has again are found by their bytes"):
         renamed = {f"module.{name}": tensor for name, tensor in before.items()}
         second = write("safetensors", renamed, scratch / "renamed")
         told = diff(first, second, "--data").must_exit(1).json["tensors"]

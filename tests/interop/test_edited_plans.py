@@ -1,7 +1,7 @@
 """Plans of steps as a person writes them, in chains, on what torch and safetensors saved.
 
-Each result is read by torch or safetensors alone and held against loops over numpy arrays; what the
-certificate calls kept, lost, cut off and lossless is held against the same, element by element.
+Each result is read by torch or safetensors alone and compared with loops over numpy arrays; what the
+certificate calls kept, lost, cut off and lossless is compared with the same, element by element.
 """
 
 import collections
@@ -155,7 +155,7 @@ def must_prove(folder, *arguments):
 
 
 def optimizer_finds_its_states(checks, scratch):
-    """By whole numbers: states under their text are passed over without a word."""
+    """By whole numbers: states under their text are passed over without an error."""
     torch.manual_seed(3)
     model = torch.nn.Linear(3, 2)
     optimizer = torch.optim.Adam(model.parameters())
@@ -206,7 +206,7 @@ def odd_names_are_proved(checks, scratch):
     source = scratch / "odd"
     dcp.save(state, checkpoint_id=str(source), no_dist=True)
     for verb, more in (("reshard", ["--mesh", "dp=2"]), ("convert", ["--to", "torch"])):
-        with checks.that(f"what {verb} makes of names that are no UTF-8 is proved"):
+        with checks.that(f"what {verb} makes of names that are not UTF-8 is proved"):
             out = scratch / f"odd-{verb}"
             program.shardwright(verb, source, *more, "--out", out, "--yes", "--json").must_exit(0, 1)
             must_prove(out, "--against", source)
@@ -217,14 +217,14 @@ def nothing_is_something(checks, scratch):
     (scratch / "bare").mkdir()
     state = {"w": torch.ones(2), "optimizer": {"state": {}, "param_groups": [{"lr": 0.1}]}}
     torch.save(state, scratch / "bare" / "model.pt")
-    with checks.that("a dict without an entry comes along from a file of torch.save to DCP"):
+    with checks.that("a dict without an entry is copied from a file of torch.save to DCP"):
         program.shardwright("convert", scratch / "bare", "--to", "dcp", "--out",
                             scratch / "bare-dcp", "--yes", "--json").must_exit(0)
         must_prove(scratch / "bare-dcp", "--against", scratch / "bare")
 
 
 def what_is_gone_is_given_up(checks, other, scratch, flipped):
-    """A rank's file is lost or cut off: torch reads the rest, and what stands in for its tiles."""
+    """A rank's file is lost or cut off: torch reads the rest, and what replaces its tiles."""
     for number, (what, lose) in enumerate((
             ("not there", lambda file: file.unlink()),
             ("cut off before its first byte", lambda file: os.truncate(file, 0)))):

@@ -151,7 +151,7 @@ def stacked(checks, scratch):
     cut = scratch / "columns"
     program.shardwright("reshard", "--json", scratch / "layers", "--mesh", "tp=4", "--placements",
                         places, "--out", cut, "--yes").must_exit(0)
-    with checks.that("tensors that lie alike are parts of one dataset and equal the truth"):
+    with checks.that("tensors that are equal are parts of one dataset and equal the truth"):
         chance = random.Random(SEED)
         answer = export(cut, scratch / "stacked.h5")
         expect_equal(answer["left_out"], [], "left out")

@@ -1,4 +1,4 @@
-"""assets/export_spec.py beside live models, in both torches, and the program that reads it."""
+"""assets/export_spec.py next to live models, in both torches, and the program that reads it."""
 
 import json
 import subprocess
@@ -55,7 +55,7 @@ def saved_by_torch(name, directory):
 
 
 def run(checks, other, scratch):
-    with checks.that("a spec exported by torch 2.15 says how every tensor lies"):
+    with checks.that("a spec exported by torch 2.15 says how every tensor is laid out"):
         specs = small_models.export_all(scratch)
         for name, spec in specs.items():
             must_be_right(name, spec)

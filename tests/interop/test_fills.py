@@ -1,7 +1,7 @@
-"""What stands where elements are lost: every --fill, read back by torch, and told everywhere.
+"""What is where elements are lost: every --fill, read back by torch, and told everywhere.
 
 A repair may put zeros there, the model's own weights for a master, or another checkpoint's
-elements. Outside the boxes that the certificate names the truth must stand whatever was chosen.
+elements. Outside the boxes that the certificate names the truth must be whatever was chosen.
 """
 
 import json
@@ -33,7 +33,7 @@ def other_checkpoint(case, scratch, as_safetensors):
 
 
 def wanted_inside(entry, truth, other):
-    """What must stand in the lost boxes, as the certificate says it was filled."""
+    """What must be in the lost boxes, as the certificate says it was filled."""
     if entry["fill"] == "zero":
         return None
     return (other if entry["fill"] == "from" else truth)[entry["fill_from"]]

@@ -1,4 +1,4 @@
-"""The fixtures: healthy ones stay silent and read back, S1 ones are found, repaired and judged."""
+"""The fixtures: healthy ones stay silent and read back, S1 ones are found, repaired and checked."""
 
 import json
 import pathlib
@@ -86,7 +86,7 @@ def healthy(checks, case):
         if left_out:
             must_show(case.checkpoint, judge.load_dcp(case.checkpoint, case.spec, left_out))
     if judge.is_dcp(case.checkpoint):
-        with checks.that(f"every chunk of {case.name} lies where torch's metadata says"):
+        with checks.that(f"every chunk of {case.name} is where torch's metadata says"):
             must_place_chunks(case)
     with checks.that(f"{case.name} needs no repair"):
         # New metadata for what another torch or Python cannot open is an offer, not a repair.

@@ -66,7 +66,7 @@ def made(folder, chance):
 
 
 def tables(checks, case, out):
-    """What the report says of a fixture, held against its other answers."""
+    """What the report says of a fixture, compared with its other answers."""
     with checks.that(f"{case.name}: the tables of the report say what the other verbs say"):
         program.shardwright("report", case.checkpoint, "--data", "--format", "hdf5", "--out", out,
                             "--json").must_exit(0)

@@ -1,6 +1,6 @@
-"""Items of a MiB and more, which stand in new files where a file system may share their bytes: with
+"""Items of a MiB and more, which are in new files where a file system may share their bytes: with
 gaps before them in DCP, behind a wider header in safetensors. Both torches and safetensors read
-them as if they stood anywhere else."""
+them as if they was anywhere else."""
 
 import json
 
@@ -36,7 +36,7 @@ def rewritten(source, out, scratch):
 
 
 def long_items(checkpoint):
-    """Where the item of each tensor of a MiB and more begins, and how many bytes lie in none."""
+    """Where the item of each tensor of a MiB and more begins, and how many bytes are laid out in none."""
     places, between, files = {}, 0, set()
     for tensor in program.shardwright("ls", checkpoint, "--json").must_exit(0).json["tensors"]:
         shown = program.shardwright("show", checkpoint, tensor["fqn"], "--json").must_exit(0)

@@ -3,7 +3,7 @@
 LOST is the number of elements that failures.md says are gone, worked out by hand for each fixture;
 survivors.py derives the boxes from the metadata with real torch and must come to the same number,
 and the certificate must name exactly the complement of those boxes. Where rank files with the
-optimizer's masters lie beside the checkpoint (S4), everything comes back; without them the table's
+optimizer's masters are next to the checkpoint (S4), everything comes back; without them the table's
 number holds.
 """
 
@@ -88,9 +88,9 @@ def must_equal_outside(case, checkpoint, boxes, other):
 
 def repaired(checks, case, checkpoint, out, kept, other, label, not_yet=False, restored=False,
              arguments=None):
-    """The repair of one checkpoint into out, judged. restored: nothing at all may be missing.
+    """The repair of one checkpoint into out, checked. restored: nothing at all may be missing.
 
-    arguments: what the program is told, by default the spec.
+    arguments: what the program is reported, by default the spec.
     """
     spec = ("--spec", case.spec_path) if arguments is None else arguments
     before = judge.tree_hash(checkpoint)

@@ -1,4 +1,4 @@
-"""config.json beside its weights: transformers says what contradicts it, and so does check.
+"""config.json next to its weights: transformers says what contradicts it, and so does check.
 
 Tiny models as save_pretrained leaves them have no finding; of each number of their config.json that
 is changed check says no more than transformers does when it loads the folder.
@@ -94,7 +94,7 @@ def run(checks, _, scratch):
         with checks.that(f"{name} is as its config.json says, in one file and in shards"):
             for saved in (folder, shards):
                 expect_equal(findings(saved), [], "findings")
-        with checks.that(f"what transformers loads whole of {name} is told as nothing else"):
+        with checks.that(f"what transformers loads whole of {name} is reported as nothing else"):
             told = 0
             for key, value in changed_ones(folder):
                 found = findings(folder)

@@ -1,4 +1,4 @@
-"""The neighbours of the five reports, held against a reference checkpoint (failures.md 8).
+"""The neighbours of the five reports, compared with a reference checkpoint (failures.md 8).
 
 torch writes the checkpoint as the mistake leaves it, by several ranks, and the truth as a reference
 of another number of ranks. `check --against` must name the rule, `repair --against` must give the
@@ -290,7 +290,7 @@ def run_case(checks, case, scratch, other):
     with checks.that(f"{case.name}: the source is untouched"):
         expect_equal(judge.tree_hash(bad), before, "hashes")
     if case.true_objects:
-        with checks.that(f"{case.name}: entries that are no tensors have their names too"):
+        with checks.that(f"{case.name}: entries that are not tensors have their names too"):
             state = {name: None for name in case.true_objects}
             state.update({name: -1.0 for name in case.true_objects})
             dcp.load(state, checkpoint_id=str(out))
@@ -346,7 +346,7 @@ def healthy(checks, scratch):
 def run(checks, other, scratch):
     for cases in (transposed, renumbered, reordered, others):
         for case in cases():
-            with checks.that(f"{case.name} can be written and judged"):
+            with checks.that(f"{case.name} can be written and checked"):
                 run_case(checks, case, scratch, other)
     in_place(checks, scratch)
     healthy(checks, scratch)

@@ -3,7 +3,7 @@
 Random checkpoints (free_layouts.py) with one byte wrong anywhere, with metadata edited by torch's
 own classes into something else that still tiles, files of torch.save with tensors in odd places,
 results of a reshard or a conversion bent after they were made, and specs of another model.
-Whatever the program says is held against what torch loads: a byte whose change changes nothing may
+Whatever the program says is compared with what torch loads: a byte whose change changes nothing may
 be called clean, and a healthy checkpoint must be. SHARDWRIGHT_SEED gives others.
 """
 
@@ -182,7 +182,7 @@ def leaves(value, name=""):
 
 
 def torch_files(checks, chance, scratch, number):
-    """Tensors in tuples and lists, views, conjugates: bytes that are no tensor of the checkpoint."""
+    """Tensors in tuples and lists, views, conjugates: bytes that are not a tensor of the checkpoint."""
     tensors = [any_tensor(chance) for _ in range(4)]
     state = {"w": tensors[0], "tuple": (tensors[1], 1), "list": [{"deep": tensors[2]}, 2],
              "twice": ((tensors[0],), [tensors[3]]), "parameter": torch.nn.Parameter(torch.ones(3))}

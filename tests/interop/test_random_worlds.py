@@ -1,4 +1,4 @@
-"""Random layouts with the truth beside them, healthy and broken, as a stranger would judge answers.
+"""Random layouts with the truth next to them, healthy and broken, as a stranger would judge answers.
 
 What must be named is what was broken, by any rule, and nothing else, with a spec; without one,
 nothing that is sound. What a repair keeps equals the truth, what it masks is what no file holds any

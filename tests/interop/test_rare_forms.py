@@ -45,7 +45,7 @@ def adabelief(state, gradient):
 
 
 def soap(state, gradient):
-    """The squares are those of the gradient in another basis, which is saved beside them."""
+    """The squares are those of the gradient in another basis, which is saved next to them."""
     state["exp_avg"].lerp_(gradient, 1 - BETAS[0])
     if gradient.dim() == 2:
         if "Q" not in state:
@@ -161,7 +161,7 @@ def metadata_spellings(checks, scratch):
             why = loads_otherwise(lambda: load_all(folder), TRUTH)
             answer = program.check(folder, "--data")
             expect_equal(answer.code == 0, not why, f"clean, and torch: {why or 'loads it'}")
-    with checks.that("a tensor under a name that nobody knows is missing beside the reference"):
+    with checks.that("a tensor under a name that nobody knows is missing next to the reference"):
         folder = scratch / "renamed"
         shutil.copytree(original, folder)
         metadata = FileSystemReader(str(folder)).read_metadata()
@@ -187,7 +187,7 @@ def links(checks, scratch):
         program.must_be_clean(folder, "--data")
         (folder / "__1_0.distcp").unlink()
         link(folder / "__0_0.distcp", folder / "__1_0.distcp")
-        with checks.that(f"a {kind} link to another rank's file is no clean checkpoint"):
+        with checks.that(f"a {kind} link to another rank's file is not a clean checkpoint"):
             def load():
                 state = {"w": torch.full((4, 3), -1.)}
                 dcp.load(state, checkpoint_id=str(folder), no_dist=True)
@@ -241,18 +241,18 @@ def in_three(folder, with_index=True):
 
 def safetensors_lack(checks, scratch):
     for with_index in (True, False):
-        with checks.that(f"three whole files, an index beside: {with_index}, raise nothing"):
+        with checks.that(f"three whole files, an index next to: {with_index}, raise nothing"):
             in_three(scratch / f"whole{with_index}", with_index)
             program.must_be_clean(scratch / f"whole{with_index}", "--data")
         for lost in PARTS:
-            with checks.that(f"{lost} is missed, an index beside: {with_index}"):
+            with checks.that(f"{lost} is missed, an index next to: {with_index}"):
                 folder = scratch / f"{with_index}{lost}"
                 in_three(folder, with_index)
                 (folder / lost).unlink()
                 finding = program.check(folder).must_exit(1).above_info()[0]
                 expect_equal(finding["rule"], "missing-file", "rule")
                 expect(lost in finding["subjects"], f"{finding}")
-    with checks.that("one file of three that a person names is looked at alone"):
+    with checks.that("one file of three that a person names is read alone"):
         program.must_be_clean(scratch / "wholeTrue" / PARTS[1])
     changes = {"lacks a tensor": lambda m: m.pop("w1"),
                "names no file": lambda m: m.update(w1=None),

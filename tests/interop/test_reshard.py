@@ -2,7 +2,7 @@
 
 Random layouts of torch's planner, resharded to random meshes and placements, twice one after the
 other, and converted to safetensors, back to DCP and to one torch.save file: more than 200 in all.
-The boxes are those that torch's own DTensor would save. Every result is held against its source
+The boxes are those that torch's own DTensor would save. Every result is compared with its source
 element by element, by the program, and against the truth, by torch.
 """
 
@@ -194,7 +194,7 @@ def converted_to_torch(checks, case, number):
 
 
 def beyond_memory(checks, scratch):
-    """Items that torch compressed, each larger than what may be taken: decoded beside the result."""
+    """Items that torch compressed, each larger than what may be taken: decoded next to the result."""
     from torch.distributed.checkpoint._extension import ZStandard
 
     generator = torch.Generator().manual_seed(4)
@@ -248,7 +248,7 @@ def run(checks, other, scratch):
         if once.exists():
             made += resharded(checks, case, other, 1000 + number, once).exists()
         made += (converted if number % 2 == 0 else converted_to_torch)(checks, case, number) or 0
-    with checks.that("200 random reshards and conversions were judged"):
+    with checks.that("200 random reshards and conversions were checked"):
         expect(made >= 200, f"only {made}")
     broken_is_refused(checks, scratch)
     beyond_memory(checks, scratch)

@@ -1,6 +1,6 @@
 """One file of torch.save: read as torch reads it, named as torch's flatten_state_dict names it.
 
-Written back by `convert`, both ways, and held against torch's own dcp_to_torch_save.
+Written back by `convert`, both ways, and compared with torch's own dcp_to_torch_save.
 """
 
 import collections
@@ -73,7 +73,7 @@ def must_read(path):
     listed = program.shardwright("ls", path, "--json").must_exit(0).json
     expect_equal({one["fqn"] for one in listed["tensors"]}, set(tensors), "tensors")
     missing = set(flat) - set(tensors) - set(listed["objects"])
-    expect_equal(missing, set(), "entries that are no tensors and are not listed")
+    expect_equal(missing, set(), "entries that are not tensors and are not listed")
     must_show(path, {name: value.detach() for name, value in tensors.items()})
 
 

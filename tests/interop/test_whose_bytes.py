@@ -1,7 +1,7 @@
-"""Bytes that are whole and stand in the wrong place, and bytes behind what a loader reads.
+"""Bytes that are whole and are in the wrong place, and bytes after what a loader reads.
 
 A rank's file with the bytes of another rank's or of another step, a rank's own copy of what all
-ranks have, what lies behind an archive, Megatron's folder without the file that it begins with.
+ranks have, what is after an archive, Megatron's folder without the file that it begins with.
 torch is asked first: what it loads right is clean, what it loads otherwise is told.
 """
 
@@ -26,7 +26,7 @@ def behind_archives(checks, scratch):
     # It looks for the end in windows, the last of which may not begin in front of the file.
     for more in (0, 1, 22, 4000, 5000, 20000, 65536, 69562, 69563):
         path.write_bytes(whole + bytes(more))
-        with checks.that(f"{more} bytes behind a file of torch.save: clean where torch loads it"):
+        with checks.that(f"{more} bytes after a file of torch.save: clean where torch loads it"):
             why = loads_otherwise(lambda: torch.load(path, weights_only=True), truth)
             expect_equal(program.check(path, "--data").code == 0, not why, f"clean ({why})")
 
@@ -100,15 +100,15 @@ def beside_a_copy(checks, scratch, copy):
     """What nothing in the checkpoint says, a copy of the same step does."""
     earlier, folder = scratch / "earlier", scratch / "foreign"
     write_checkpoint(earlier, 3, model_of(400, counted=False))
-    with checks.that("an earlier step is no file of another save"):
+    with checks.that("an earlier step is not a file of another save"):
         program.must_be_clean(copy, "--data", "--against", earlier)
     shutil.copytree(copy, folder)
     exchanged(folder, "__1_0.distcp", earlier / "__1_0.distcp")
     for depth in ("headers", "data"):
-        with checks.that(f"a file of another step is named beside a copy of this one, by {depth}"):
+        with checks.that(f"a file of another step is named next to a copy of this one, by {depth}"):
             answer = program.check(folder, "--against", copy, "--depth", depth).must_exit(1)
             expect_equal(subjects_of(answer, "foreign-file"), ["__1_0.distcp"], "files")
-    with checks.that("records of two tensors under each other's names are named beside a copy"):
+    with checks.that("records of two tensors under each other's names are named next to a copy"):
         metadata = dcp.FileSystemReader(str(copy)).read_metadata()
         first, second = (next(index for index in metadata.storage_data if index.fqn == name)
                          for name in ("model.layers.0.weight", "model.layers.4.weight"))
@@ -166,7 +166,7 @@ def own_states(checks, scratch):
 
 
 def own_entries(checks, scratch):
-    """What each rank has for itself stays behind in what is made: told before and after."""
+    """What each rank has for itself is left out in what is made: told before and after."""
     for own in (False, True):
         folder, out = scratch / f"entries{own}", scratch / f"entries{own}_dcp"
         for number in range(2):
@@ -174,7 +174,7 @@ def own_entries(checks, scratch):
                 state = {"b": torch.arange(40.), "seed": 7 + own * number, "lr": .5}
                 dcp.save(state, checkpoint_id=str(folder), use_collectives=False)
         left = ["seed"] * own
-        with checks.that(f"entries that {'differ' if own else 'are alike'} are told by check, plan "
+        with checks.that(f"entries that {'differ' if own else 'are alike'} are recognised by check, plan "
                          "and convert, and no damage"):
             program.must_be_clean(folder, "--data")
             expect_equal(subjects_of(program.check(folder), "own-entries"), left, "by check")
@@ -205,7 +205,7 @@ def bent_before(checks, scratch):
 
 
 def without_checksums(checks, scratch):
-    """What torch.load stops at is told, with no checksum to say so."""
+    """What torch.load stops at is reported, with no checksum to say so."""
     path, truth = scratch / "without.pt", {"w": torch.arange(12.).reshape(4, 3)}
     torch.serialization.set_crc32_options(False)
     try:
@@ -245,7 +245,7 @@ def megatron_marker(checks, scratch):
         expect_equal(loads_otherwise(load, truth), [], "torch")
         program.must_be_clean(folder)
     torch.save({"iteration": 7}, folder / "common.pt")
-    with checks.that("beside common.pt the file is missed that Megatron writes last"):
+    with checks.that("next to common.pt the file is missed that Megatron writes last"):
         finding = program.check(folder).must_exit(1).above_info()[0]
         expect_equal(finding["subjects"], ["metadata.json"], "subjects")
     (folder / "metadata.json").write_text('{"sharded_backend": "torch_dist"}')

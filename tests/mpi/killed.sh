@@ -151,7 +151,7 @@ for ((i = 0; i < times; ++i)); do
   else
     absent=$((absent + 1))
     timeout -k 5 "$hangs" "$mpirun" -n 2 "$program" "${words[@]}" > /dev/null 2> talk ||
-      fail "not made anew"
+      fail "not recreated"
   fi
   diff -r "wanted/$verb" out || fail "not what one process makes"
   if compgen -G 'out.shardwright-*' > /dev/null; then fail "something is left"; fi
@@ -160,6 +160,6 @@ done
 # Now and then one dies between the folder's name and the first byte.
 if ((said_how * 2 < half_made)); then verb=all && fail "how to go on was said $said_how of $half_made times"; fi
 echo "$times kills of ${verbs[*]}: $whole whole already ($tidied to be tidied), $resumed gone on with, of these $twice" \
-     "killed twice, $absent begun anew; how to go on was said $said_how of $half_made times;" \
+     "killed twice, $absent begun again; how to go on was said $said_how of $half_made times;" \
      "all had ended $longest ms after a kill at the latest," \
      "mpirun itself came to no end $launcher_hung times"

@@ -7,7 +7,7 @@ transformers.
 Each class is built on torch's meta device in many variants: every number of its config.json edited,
 every switch turned, every word that its code compares. A relation such as "q_proj.weight has
 num_attention_heads*head_dim rows" is written if it is true in every variant, and if the size
-followed an edit of each of its keys. The same goes for numbers of layers and experts.
+followed an edit of each of its keys. The same applies to numbers of layers and experts.
 
     {"rows": [["model.layers.*.self_attn.", "num_attention_heads*head_dim", "hidden_size", "q_proj.weight"], ...],
      "counts": [["model.layers.", "num_hidden_layers"], ...],

@@ -164,7 +164,7 @@ def bent_safetensors(dice, data):
 
 
 def bent_zip(dice, data):
-    """One archive of torch.save, written anew with right checksums."""
+    """One archive of torch.save, rewritten with right checksums."""
     import io
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))

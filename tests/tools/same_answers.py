@@ -4,7 +4,7 @@
 usage: same_answers.py OLD NEW [--data DIR]... [--only WORD] [--rename OLD_KEY=NEW_KEY]...
 
 For a change that must not change behaviour. Every verb runs over every checkpoint below the DIRs
-(default: tests/data), with its spec and its truth where they stand beside it. Exit codes and JSON are
+(default: tests/data), with its spec and its truth where they are next to it. Exit codes and JSON are
 compared key by key, text line by line, folders that repair, reshard and convert write file by file.
 What names the build, the time or the place is left out of the comparison (UNSTEADY).
 

@@ -201,7 +201,7 @@ Image side_by_side(const Image& kept, const Image& now) {
   return all;
 }
 
-// Letters that are equal on all machines, made anew for another scale.
+// Letters that are equal on all machines, recreated for another scale.
 Fonts own_letters(float scale) {
   ImFontConfig config;
   config.SizePixels = 13 * scale;

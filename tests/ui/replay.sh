@@ -74,7 +74,7 @@ expect() {  # the exit code, then the arguments
 expect 4 "$WORK/nothing" --screenshot "$WORK/none.png"
 test -s "$WORK/none.png" || { echo "what cannot be opened has no picture"; exit 1; }
 expect 0 "$WORK/step" --against "$WORK/step-repaired" --mesh ep_shard=2,ep=2 --screenshot "$WORK/held.png"
-test -s "$WORK/held.png" || { echo "held against another checkpoint it has no picture"; exit 1; }
+test -s "$WORK/held.png" || { echo "compared with another checkpoint it has no picture"; exit 1; }
 expect 3 --size 3x3 --screenshot "$WORK/x.png"
 expect 3 --no-such-option
 expect 4 "$WORK/step" --record "$WORK/no/such/record" --screenshot "$WORK/x.png"

@@ -42,7 +42,7 @@ void open_at(Driver& driver, const char* text) {
 
 }  // namespace
 
-TEST_CASE("Ctrl+O lists the folder beside what is open, and Escape leaves it as it was") {
+TEST_CASE("Ctrl+O lists the folder next to what is open, and Escape leaves it as it was") {
   auto snapshot = make::demo();
   snapshot->options.checkpoint = "/runs/7/step_9000";
   Driver driver(snapshot);
@@ -101,7 +101,7 @@ TEST_CASE("Tab completes as far as the names agree, also while the field is type
   CHECK(driver.desk.browser.text == "/runs/step_1000/");
 }
 
-TEST_CASE("no letter is lost where a path is begun anew faster than frames are drawn") {
+TEST_CASE("no letter is lost where a path is begun again faster than frames are drawn") {
   Driver driver(with_folder(make::demo(), "/runs/"));
   open_at(driver, "/runs/");
   for (const char* key : {"/", "c", "h", "k"}) {
@@ -228,7 +228,7 @@ TEST_CASE("a checkpoint that is dropped is opened, and a folder of them is brows
   CHECK(first_of<OpenCommand>(commands)->path == "/runs/7/model.safetensors");
 }
 
-TEST_CASE("a whole path that is typed behind what stands there begins anew") {
+TEST_CASE("a whole path that is typed behind what is there begins from scratch") {
   for (const char* path : {"/data/step_9", "~/runs/step_9"}) {
     Driver driver(make::demo());
     driver.frame({{Key::kO, true, false, false}});

@@ -97,7 +97,7 @@ TEST_CASE("another checkpoint is not hidden behind the question what to compare 
   driver.show(other);
   driver.frame();
   CHECK_FALSE(driver.desk.compare_open);
-  driver.desk.compare_open = true;  // asked for anew
+  driver.desk.compare_open = true;  // asked for again
   driver.frame();
   CHECK(driver.desk.compare_open);
 }

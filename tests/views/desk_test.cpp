@@ -334,7 +334,7 @@ TEST_CASE("a cell of the mesh isolates its rank, and tiles are coloured by a mes
   CHECK(tile_colour(1, grid, by_axis) != tile_colour(33, grid, by_axis));
 }
 
-TEST_CASE("saved, expected and after stand at one scale") {
+TEST_CASE("saved, expected and after are at one scale") {
   Driver driver(make::demo_planned());
   driver.frame();
   driver.frame();

@@ -80,7 +80,7 @@ TEST_CASE("layers of the same tensors are one row, and the odd one stands out") 
   }
 }
 
-TEST_CASE("list: a layer whose tensors lie in another order, or in two files, is not odd") {
+TEST_CASE("list: a layer whose tensors are in another order, or in two files, is not odd") {
   CheckpointBuilder builder;
   auto add = [&](const std::string& fqn) {
     builder.add_tensor(fqn, Dtype::kFloat32, Extents{4});
@@ -150,7 +150,7 @@ TEST_CASE("a digest shares what did not change with the one before") {
   CHECK(third->mesh == first->mesh);
 }
 
-TEST_CASE("the verdict says in words how it stands and what to do next") {
+TEST_CASE("the verdict says in words how it is and what to do next") {
   struct Row {
     std::shared_ptr<Snapshot> snapshot;
     Tone tone;
@@ -173,7 +173,7 @@ TEST_CASE("the verdict says in words how it stands and what to do next") {
   }
 }
 
-TEST_CASE("a list that is made beside the one before is the one that is made anew") {
+TEST_CASE("a list that is made next to the one before is the one that is recreated") {
   auto snapshot = layered(20, 2);
   auto before = make_list(*snapshot);
   for (std::uint32_t step : {1u, 2u, 7u}) {

@@ -1,4 +1,5 @@
-// Lists of evidence as tables, whose names and offsets are clicked; values and exports beside them.
+// Lists of evidence as tables, whose names and offsets are clicked; values and exports next to
+// them.
 #include "views/evidence_table.h"
 
 #include <doctest/doctest.h>

@@ -31,7 +31,7 @@ TEST_CASE("a spec that is said opens the checkpoint again with it, checked as de
   CHECK_FALSE(driver.desk.habits.expect_open);
 }
 
-TEST_CASE("what was said of the expectation stands in its lines, and is taken back") {
+TEST_CASE("what was said of the expectation is in its lines, and is taken back") {
   auto snapshot = std::make_shared<Snapshot>(*make::demo_planned());
   snapshot->options.spec = "/runs/7/spec.json";
   snapshot->options.against = "/runs/7/step_8000";
@@ -60,7 +60,7 @@ TEST_CASE("while something writes nothing is opened again, whatever is said") {
   CHECK(driver.marks.items.contains("expect/close"));
 }
 
-TEST_CASE("the desk names what was not judged without the options of a terminal") {
+TEST_CASE("the desk names what was not checked without the options of a terminal") {
   CHECK(on_desk("shapes (--spec or --against); values (--data)") ==
         "shapes (a spec or another checkpoint); values (every byte read)");
   CHECK(on_desk("--against a copy of the same step") == "a copy of the same step");

@@ -52,7 +52,7 @@ TEST_CASE("the palette finds a command by the letters that its words begin with"
   CHECK_FALSE(driver.desk.palette_open);
 }
 
-TEST_CASE("what is called as it was typed stands before what has the letters") {
+TEST_CASE("what is called as it was typed comes before what has the letters") {
   Driver driver(make::demo_planned());
   driver.frame({{Key::kP, true, true, false}});
   driver.frame();

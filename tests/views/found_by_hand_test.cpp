@@ -83,7 +83,7 @@ TEST_CASE("the tooltip at a tile tells its checksum, and a finding only where it
   };
   const Checkpoint& c = *snapshot->checkpoint;
   says("not-looked-at", Severity::kInfo, std::string(c.fqn(*snapshot->tensor)),
-       "CRC-32 could not be looked at");
+       "CRC-32 could not be checked");
   std::string file;
   for (const FileRow& row : c.files()) {
     if (driver.marks.tooltip.find("\n" + row.path + "\n") != std::string::npos) file = row.path;
@@ -152,7 +152,7 @@ TEST_CASE("what to compare with is browsed for, and comparing opens nothing") {
   }));
 }
 
-TEST_CASE("a step of the plan stands before the plan's file, and a failure is told in red") {
+TEST_CASE("a step of the plan comes before the plan's file, and a failure is reported in red") {
   auto snapshot = std::make_shared<Snapshot>(*make::demo_planned());
   auto edits = std::make_shared<PlanEdits>();
   auto edit = std::make_shared<PlanEdit>();
@@ -198,11 +198,11 @@ TEST_CASE("an error that keeps a checkpoint closed names what it speaks of") {
   auto snapshot = std::make_shared<Snapshot>();
   snapshot->options.checkpoint = "/runs/7/logs/";
   snapshot->error = Error{
-      ErrorKind::kUnsupported, "is no checkpoint that Shardwright knows", {"/runs/7/logs/"}, ""};
+      ErrorKind::kUnsupported, "is not a checkpoint that Shardwright knows", {"/runs/7/logs/"}, ""};
   Driver driver(snapshot);
   driver.frame();
   driver.frame();
-  CHECK(is_said(driver, "logs is no checkpoint"));
+  CHECK(is_said(driver, "logs is not a checkpoint"));
 }
 
 TEST_CASE("the bytes say what they are in words, and no number that reaches beyond them") {

@@ -134,7 +134,7 @@ TEST_CASE("the panel that was open is opened again with the first tensor") {
 TEST_CASE("the settings say where they are kept, and why a file was not taken") {
   Driver driver(make::demo(), {1280, 720}, 1);
   driver.desk.habits.settings_file = "/home/me/.config/shardwright/desk.json";
-  driver.desk.habits.settings_refused = "it is no JSON";
+  driver.desk.habits.settings_refused = "it is not JSON";
   driver.desk.habits.settings_open = true;
   for (int i = 0; i < 4; ++i) driver.frame();
   auto says = [&](std::string_view text) {
@@ -144,11 +144,11 @@ TEST_CASE("the settings say where they are kept, and why a file was not taken") 
     return false;
   };
   CHECK(says("desk.json"));
-  CHECK(says("it is no JSON"));
+  CHECK(says("it is not JSON"));
   for (const std::string& fault : driver.text_faults()) FAIL_CHECK(fault);
 }
 
-TEST_CASE("settings are written beside the frames, once they have settled") {
+TEST_CASE("settings are written next to the frames, once they have settled") {
   TemporaryFolder folder;
   std::string file = folder / "config/shardwright/desk.json";
   verbs::UiSettings settings;

@@ -99,7 +99,7 @@ TEST_CASE("letters without a field are shortcuts, each once and in order") {
   CHECK(window.field == "");
 }
 
-TEST_CASE("the character of a key that opens a field does not stand in it") {
+TEST_CASE("the character of a key that opens a field is not in it") {
   SearchWindow window;
   InputEvent slash;
   slash.character = 'f';

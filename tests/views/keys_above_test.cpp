@@ -58,7 +58,7 @@ std::shared_ptr<Snapshot> full() {
 
 }  // namespace
 
-TEST_CASE("what there is to press in a panel stands inside of every window") {
+TEST_CASE("what there is to press in a panel is inside of every window") {
   struct {
     ImVec2 size;
     float scale;

@@ -156,7 +156,7 @@ TEST_CASE("run matrix: the button says how many steps are left, and goes when al
   CHECK_FALSE(driver.marks.items.contains("run/count"));
 }
 
-TEST_CASE("run matrix: no text is cut off or stands on another one") {
+TEST_CASE("run matrix: no text is cut off or is on another one") {
   for (ImVec2 size : {ImVec2{960, 560}, ImVec2{1440, 900}, ImVec2{2560, 1440}}) {
     for (std::size_t steps : {2u, 6u, 40u, 700u}) {
       Driver driver(make::run_of_steps(steps, 24, true), size);

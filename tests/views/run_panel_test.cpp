@@ -101,7 +101,7 @@ TEST_CASE("disk: files that changed are said in the banner with the way to open 
   CHECK(text.next == Action::kReload);
 }
 
-TEST_CASE("run: no text of the table is cut off or stands on another one") {
+TEST_CASE("run: no text of the table is cut off or is on another one") {
   for (ImVec2 size : {ImVec2{960, 560}, ImVec2{1440, 900}, ImVec2{2560, 1440}}) {
     Driver driver(three_steps(), size);
     driver.marks.wants_texts = true;

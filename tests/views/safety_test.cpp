@@ -156,7 +156,7 @@ TEST_CASE(
   CHECK(of_another_day.marks.items.contains("job/left"));
 }
 
-TEST_CASE("blanks around the name of the result are no part of it, and cancel forgets it") {
+TEST_CASE("blanks around the name of the result are not part of it, and cancel forgets it") {
   Driver driver(make::demo_planned());
   driver.desk.plan_open = true;
   driver.desk.out = "  /runs/7/mended ";

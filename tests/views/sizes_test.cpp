@@ -156,7 +156,7 @@ TEST_CASE("at 300 percent on a small window both columns are reached from their 
   CHECK(driver.marks.items.contains("palette/text"));
 }
 
-TEST_CASE("the check of texts finds what is cut off and what stands on another text") {
+TEST_CASE("the check of texts finds what is cut off and what is on another text") {
   Driver driver(make::demo());
   driver.marks.texts = {{{0, 0, 50, 10}, {0, 0, 40, 100}, false, 0, "too long"},
                         {{60, 0, 90, 10}, {0, 0, 400, 100}, false, 0, "under"},

@@ -164,7 +164,7 @@ TEST_CASE("the table keeps its texts whole at every size, and leaves columns out
   }
 }
 
-TEST_CASE("several jobs stand in rows of their own, each with its own Cancel and Pause") {
+TEST_CASE("several jobs are in rows of their own, each with its own Cancel and Pause") {
   JobState repair, compare, check;
   repair.running = compare.running = check.running = true;
   repair.title = "Repairing", repair.verb = "repair";
@@ -215,7 +215,7 @@ TEST_CASE("the repair offers the devices that are there with what each would tak
   CHECK(to_text(commands[0]) == "repair device cuda:0");
 }
 
-TEST_CASE("no two names of the table read the same, also beside both columns") {
+TEST_CASE("no two names of the table read the same, also next to both columns") {
   for (ImVec2 size : {ImVec2{1280, 720}, ImVec2{960, 540}}) {
     CAPTURE(size.x);
     TableDriver driver(unfiltered(), size);

@@ -30,7 +30,7 @@ std::vector<Rgba> colours_of(MeshGrid grid, const TilePalette& palette) {
 
 }  // namespace
 
-TEST_CASE("every text token reaches 4.5 to 1 on what it stands on in each theme") {
+TEST_CASE("every text token reaches 4.5 to 1 on what it is on in each theme") {
   for (verbs::UiTheme name : verbs::kUiThemes) {
     CAPTURE(verbs::name(name));
     const Theme& t = theme_of(name);
@@ -108,7 +108,7 @@ TEST_CASE("eight ranks are eight colours to every eye in each theme") {
           least = std::min(least, apart(ranks[a], ranks[b], *eye));
       }
       CHECK(least >= 0.02);  // in OKLab; from there letters are visible on their background
-      // In two rows: neighbours beside, above and below.
+      // In two rows: neighbours next to, above and below.
       auto rows = colours_of({2, 8}, palette);
       for (std::size_t column = 0; column < 8; ++column) {
         CHECK(apart(rows[column], rows[column + 8], *eye) >= 0.05);

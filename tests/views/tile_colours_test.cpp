@@ -54,7 +54,7 @@ std::shared_ptr<Snapshot> with_tile_values(std::shared_ptr<Snapshot> snapshot,
 
 }  // namespace
 
-TEST_CASE("every colouring is one key away, and its name stands on the picker") {
+TEST_CASE("every colouring is one key away, and its name is on the picker") {
   Driver driver(make::demo_planned());
   driver.frame();
   for (int which = 1; which < static_cast<int>(kColourings); ++which) {
@@ -168,7 +168,7 @@ TEST_CASE("a statistic is asked for once, drawn as far as it is known, and never
     auto paint = (*digest->paints)[by];
     REQUIRE(paint != nullptr);
     CHECK(paint->looked == 40);
-    CHECK(paint->groups[0].label == "not looked at");
+    CHECK(paint->groups[0].label == "not checked");
     CHECK(paint->groups[0].tiles == 24);
     for (std::uint32_t t = 40; t < 64; ++t) CHECK(paint->saved[t] == 0);
     for (std::uint32_t t = 0; t < 40; ++t) CHECK(paint->saved[t] != 0);
@@ -188,7 +188,7 @@ TEST_CASE("a statistic is asked for once, drawn as far as it is known, and never
   CHECK(driver.marks.items.contains("legend/scale"));
 }
 
-TEST_CASE("another colouring calls the look at tiles off, and another tensor is looked at anew") {
+TEST_CASE("another colouring calls the look at tiles off, and another tensor is read again") {
   auto snapshot = with_tile_values(make::demo_planned(), 10);
   Driver driver(snapshot);
   driver.frame({colour_key(4)});
@@ -243,7 +243,7 @@ TEST_CASE("the legend fits where the desktop does, in every colouring") {
   }
 }
 
-TEST_CASE("a running job is paused by F9, says what stands, and goes on by the same key") {
+TEST_CASE("a running job is paused by F9, says what is, and goes on by the same key") {
   Driver driver(make::demo_planned());
   JobState job;
   job.running = true;

@@ -82,7 +82,7 @@ TEST_CASE("only tiles that the slice crosses are drawn") {
   CHECK(layout.quads[0].tile == 2);
 }
 
-TEST_CASE("what lies under a point is found as the slow way finds it, whatever the tiling") {
+TEST_CASE("what is under a point is found as the slow way finds it, whatever the tiling") {
   std::mt19937 random(7);
   for (int round = 0; round < 40; ++round) {
     std::size_t ndim = 1 + random() % 3;

@@ -116,7 +116,7 @@ TEST_CASE("values of a checkpoint that is no longer open are not waited for") {
   CHECK(driver.marks.items.contains("map/saved"));
 }
 
-TEST_CASE("two checkpoints stand side by side with what differs, and are asked for once") {
+TEST_CASE("two checkpoints are side by side with what differs, and are asked for once") {
   auto snapshot = with_values();
   auto compared = std::make_shared<verbs::ComparedCheckpoints>();
   compared->a = compared->b = snapshot->checkpoint;

@@ -52,7 +52,7 @@ TEST_CASE("the window is named after what is open and what is known of it") {
   CHECK(window_title(*make_digest(repaired), {}).find("7/step_9000 - Will not load: ") == 0);
 }
 
-TEST_CASE("steps that were passed over for the newest complete one stand below the verdict") {
+TEST_CASE("steps that were passed over for the newest complete one are below the verdict") {
   Snapshot snapshot = planned({});
   CHECK(verdict_of(snapshot, {}, {}).unjudged.empty());
   snapshot.passed_over = {"step_10000: files are gone"};

@@ -155,8 +155,8 @@ bool rest_knows_one_axis(const CheckInput& input, const Mesh& mesh) {
 
 bool is_contradicted(const CheckInput& input, const std::set<TensorId>& found, const Mesh& mesh) {
   Agreement agreement = layout_agreement(input, found, &mesh);
-  if (agreement.says_nothing()) agreement = layout_agreement(input, found);
-  if (agreement.says_nothing()) return rest_knows_one_axis(input, mesh);
+  if (agreement.has_no_votes()) agreement = layout_agreement(input, found);
+  if (agreement.has_no_votes()) return rest_knows_one_axis(input, mesh);
   return agreement.contradicts();
 }
 

@@ -230,7 +230,7 @@ bool is_stored_in_order(const Checkpoint& c, const UndersizedTensor& tensor, std
 }
 
 constexpr const char* kOutOfOrder =
-    "its chunks do not lie in the order in which the spec lets their writers begin";
+    "its chunks are not in the order in which the spec lets their writers begin";
 
 bool is_stored_in_order(const Checkpoint& c, const UndersizedTensor& tensor, std::size_t axis) {
   for (std::size_t dim = 0; dim < tensor.entry->shape.size(); ++dim) {
@@ -432,8 +432,8 @@ void reject_unmatched_families(std::vector<DroppedAxis>& found) {
     one.placed = false;
     one.retained_chunks.clear();
     one.why_not =
-        "the chunks of others on this mesh do not lie in the order in which the spec lets their "
-        "writers begin: where these stand is not known";
+        "the chunks of others on this mesh are not in the order in which the spec lets their "
+        "writers begin: where these are is not known";
   }
 }
 

@@ -24,13 +24,13 @@ void OffTheGrid::look() {
   for (TensorId tensor : each_tensor(input_)) {
     const SpecEntry* entry = layout_of(input_, c.fqn(tensor));
     if (entry == nullptr || !same(entry->shape, c.shape(tensor))) continue;
-    for (ChunkId chunk : c.chunks(tensor)) look_at(*entry, chunk);
+    for (ChunkId chunk : c.chunks(tensor)) add_chunk(*entry, chunk);
   }
 }
 
 // A chunk is on the grid if its size matches any reading of the placements; offsets may be wrong
 // for other reasons.
-void OffTheGrid::look_at(const SpecEntry& entry, ChunkId chunk) {
+void OffTheGrid::add_chunk(const SpecEntry& entry, ChunkId chunk) {
   const Checkpoint& c = input_.checkpoint;
   auto writer = c.writer(chunk);
   auto rank = writer ? rank_on(input_, *entry.mesh, *writer) : std::nullopt;

@@ -18,7 +18,7 @@ class OffTheGrid {
 
  private:
   void look();
-  void look_at(const SpecEntry& entry, ChunkId chunk);
+  void add_chunk(const SpecEntry& entry, ChunkId chunk);
 
   const CheckInput& input_;
   bool looked_ = false;

@@ -22,7 +22,7 @@ struct RowSummary {
   bool zeros = true, alike = true;
   Bytes first = {};
 
-  void look_at(BytesView rows, std::size_t row) {
+  void add_chunk(BytesView rows, std::size_t row) {
     zeros = zeros && are_zeros(rows);
     if (first.empty()) first.assign(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(row));
     for (std::size_t at = 0; alike && at < rows.size(); at += row)
@@ -37,7 +37,7 @@ std::optional<bool> ends_in_padding(const Checkpoint& checkpoint, TensorId tenso
   const Dtype dtype = checkpoint.dtype(tensor);
   const Box all = whole(checkpoint.shape(tensor));
   if (checkpoint.directory() == nullptr || size_of(dtype) == 0 || all.sizes.empty() || begin < 0 ||
-      begin > all.sizes[0] || judge_tiling(checkpoint, tensor).tiling != Tiling::kExact)
+      begin > all.sizes[0] || compute_tiling(checkpoint, tensor).tiling != Tiling::kExact)
     return std::nullopt;
   const std::int64_t elements = volume(all.sizes).value_or(0), rows = all.sizes[0];
   if (elements == 0 || begin == rows) return true;
@@ -54,7 +54,7 @@ std::optional<bool> ends_in_padding(const Checkpoint& checkpoint, TensorId tenso
     part.sizes[0] = std::min(at_once, rows - at);
     auto bytes = boxes.elements(part);
     if (!bytes) return std::nullopt;
-    seen.look_at(*bytes, static_cast<std::size_t>(row));
+    seen.add_chunk(*bytes, static_cast<std::size_t>(row));
   }
   return seen.zeros || seen.alike;
 }

@@ -10,7 +10,7 @@ bool is_rank_order_uncertain(const CheckInput& input, const Mesh& mesh) {
 }
 
 std::string why_no_rank(const CheckInput& input, const Mesh& mesh) {
-  std::string text = "which rank stands where is not known: ";
+  std::string text = "which rank is where is not known: ";
   if (is_rank_order_uncertain(input, mesh))
     return text + "the run that saved need not have counted its ranks in the order of the mesh " +
            to_text(mesh) + " (--mesh names the axes in its order)";

@@ -258,7 +258,7 @@ void add_all_votes(const CheckInput& input, OrderQuestions& questions) {
 
 }  // namespace
 
-RankOrders judge_rank_orders(const CheckInput& input) {
+RankOrders find_rank_orders(const CheckInput& input) {
   RankOrders out;
   if (input.spec == nullptr) return out;
   OrderQuestions questions(input);

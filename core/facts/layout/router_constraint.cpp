@@ -260,11 +260,11 @@ Answer decide(const CheckInput& input, const std::vector<ShortExperts>& all,
   for (TensorId tensor : tensors_of(all)) {
     auto parts = expert_parts(input, tensor);
     if (!parts || cut_into.value_or(parts->count) != parts->count)
-      return {{}, std::string("the chunks are no even parts of the experts: it needs ") + kSpec};
+      return {{}, std::string("the chunks are not even parts of the experts: it needs ") + kSpec};
     cut_into = parts->count;
     if (parts->count > 1 && parts->dim == 0)
       return {{},
-              "FSDP cut the rows that the expert ranks stack: whether all parts of one expert lie "
+              "FSDP cut the rows that the expert ranks stack: whether all parts of one expert are "
               "side by side or those of all experts take turns is the loader's choice, which only "
               "a spec (--spec) tells"};
   }

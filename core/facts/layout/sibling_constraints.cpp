@@ -117,7 +117,8 @@ void add_output_layer(const CheckInput& input, Suspects& out) {
   }
 }
 
-Suspects beside_intact_siblings(const CheckInput& input, const std::vector<SiblingMatrix>& all) {
+Suspects suspects_with_intact_siblings(const CheckInput& input,
+                                       const std::vector<SiblingMatrix>& all) {
   const Checkpoint& c = input.checkpoint;
   std::map<std::pair<std::string_view, std::string_view>, std::vector<const SiblingMatrix*>>
       by_name;
@@ -302,7 +303,7 @@ UndecidedAxis undecided_by_siblings(const CheckInput& input, const Suspects& sus
 void derive_by_siblings(const CheckInput& input, DerivedLayouts& out) {
   std::vector<SiblingMatrix> all = matrices_of(input);
   if (all.empty()) return;
-  Suspects suspects = beside_intact_siblings(input, all);
+  Suspects suspects = suspects_with_intact_siblings(input, all);
   bool by_constraint = !suspects.tensors.empty();
   bool searched = input.mesh != nullptr && input.mesh->size() <= kRanks;
   if (!by_constraint && searched) suspects = unknown_axis(input, all);

@@ -85,11 +85,11 @@ bool is_expert(const SpecEntry& entry);
 
 // Counts tensors split over several ranks that match the spec for their writers, up to 200 of them;
 // `skip`: tensors in question. Tensors of one mesh do not confirm another: flat buckets may be
-// split at any row beside a grid.
+// split at any row next to a grid.
 struct Agreement {
   std::int64_t agree = 0, disagree = 0;
   bool contradicts() const { return disagree > agree; }
-  bool says_nothing() const { return disagree == 0 && agree == 0; }
+  bool has_no_votes() const { return disagree == 0 && agree == 0; }
 };
 Agreement layout_agreement(const CheckInput& input, const std::set<TensorId>& skip,
                            const Mesh* of_mesh = nullptr);  // null: any mesh

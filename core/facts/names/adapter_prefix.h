@@ -1,4 +1,4 @@
-// What the names of an adapter's modules have in front, beside what the class of its base has.
+// What the names of an adapter's modules have in front, next to what the class of its base has.
 #pragma once
 
 #include <optional>
@@ -26,7 +26,7 @@ std::vector<std::string> modules_in_adapter(const Checkpoint& adapter);
 bool is_for_model_with_head(const AdapterConfig& config);
 
 // nullopt unless no module is one of the class, and all are by one change. Classes that
-// transformers renames for are not judged: their names differ between its versions.
+// transformers renames for are not checked: their names differ between its versions.
 std::optional<AdapterPrefix> prefix_from_class(const std::vector<std::string>& modules,
                                                const std::string& class_name);
 

@@ -42,7 +42,7 @@ bool is_head(const ModelPart& part, std::string_view fqn) {
   return std::find(part.heads.begin(), part.heads.end(), fqn) != part.heads.end();
 }
 
-// True if the layers have no prefix and the head is beside them. The inner model alone is saved
+// True if the layers have no prefix and the head is next to them. The inner model alone is saved
 // without a prefix too, but has no head.
 bool has_lost_prefix(const Checkpoint& checkpoint, const ModelPart& part, std::string_view found) {
   return found.empty() && !part.roots.front().empty() &&

@@ -78,7 +78,7 @@ void read_weight_bits(const Json& object, QuantConfig& config) {
 
 // True if all groups of compressed-tensors and Model Optimizer say so of the part `key`.
 template <class Says>
-bool all_groups_say(const Json& object, const char* key, Says says) {
+bool all_groups_agree(const Json& object, const char* key, Says says) {
   const Json* groups = object_in(object, "config_groups");
   return groups != nullptr && !groups->empty() &&
          std::all_of(groups->begin(), groups->end(), [&](const Json& group) {
@@ -87,13 +87,13 @@ bool all_groups_say(const Json& object, const char* key, Says says) {
          });
 }
 
-void take_companions(const Json& object, QuantConfig& config) {
+void read_companions(const Json& object, QuantConfig& config) {
   config.has_static_inputs = object.value("activation_scheme", Json()) == "static" ||
-                             all_groups_say(object, "input_activations", [](const Json& inputs) {
+                             all_groups_agree(object, "input_activations", [](const Json& inputs) {
                                const Json dynamic = inputs.value("dynamic", Json());
                                return dynamic == false || dynamic == "local";
                              });
-  config.has_zero_points = all_groups_say(object, "weights", [](const Json& weights) {
+  config.has_zero_points = all_groups_agree(object, "weights", [](const Json& weights) {
     return weights.value("symmetric", Json()) == false;
   });
 }
@@ -105,7 +105,7 @@ QuantConfig quant_config_in(const Json& object) {
   if (auto version = object.find("checkpoint_format"); version != object.end())
     config.has_whole_zeros = *version == "gptq_v2";
   read_weight_bits(object, config);
-  take_companions(object, config);
+  read_companions(object, config);
   config.bits = quant_size(object, "bits");
   if (!config.bits) config.bits = quant_size(object, "w_bit");
   config.group = quant_size(object, "group_size");

@@ -120,7 +120,7 @@ Shape zeros_of_groups(const QuantConfig& config, ExtentsView weight, ExtentsView
                         : grouped(*unpacked / bits, ceil_div(*packed, 32), config);
 }
 
-// compressed-tensors packs columns. Columns that do not fill the last number are not judged.
+// compressed-tensors packs columns. Columns that do not fill the last number are not checked.
 Shape scale_of_packed(const QuantConfig& config, ExtentsView weight, ExtentsView) {
   if (!config.weight_bits || !config.weight_group || *config.weight_group < 1 ||
       *config.weight_bits < 1 || 32 % *config.weight_bits != 0 || weight.size() != 2)

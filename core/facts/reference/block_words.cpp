@@ -25,26 +25,26 @@ OrderName name_of_heads(const BlockPattern& pattern, const BlockOrder& order) {
     case BlockFamily::kInterleaved:
       if (by_row)
         return {"rope-interleaved",
-                "the rows of its heads lie in pairs, as an interleaved rotary embedding takes "
+                "the rows of its heads are in pairs, as an interleaved rotary embedding takes "
                 "them, where the reference keeps two halves",
                 ""};
       return {"heads-permuted",
-              fmt::format("its heads lie interleaved, {} of either half in turn", pattern.second),
+              fmt::format("its heads are interleaved, {} of either half in turn", pattern.second),
               ""};
     case BlockFamily::kHalved:
       if (by_row)
         return {"rope-halved",
-                "the rows of its heads lie in two halves, where the reference keeps the pairs of "
+                "the rows of its heads are in two halves, where the reference keeps the pairs of "
                 "an interleaved rotary embedding",
                 ""};
-      return {"heads-permuted",
-              "two halves of its heads lie one after the other where the reference interleaves "
-              "them",
-              ""};
+      return {
+          "heads-permuted",
+          "two halves of its heads are one after the other where the reference interleaves them",
+          ""};
     case BlockFamily::kGroupedHeads:
       return {
           "gqa-grouped",
-          fmt::format("query, key and value heads lie group by group ({} groups of {} queries, a "
+          fmt::format("query, key and value heads are group by group ({} groups of {} queries, a "
                       "key and a value) where the reference stacks all queries, keys and values",
                       pattern.first, pattern.second),
           "NeMo-RL #2802"};
@@ -57,9 +57,9 @@ OrderName name_of_heads(const BlockPattern& pattern, const BlockOrder& order) {
     default:
       break;
   }
-  if (by_row) return {"unknown", "rows lie in an order that no known cause explains", ""};
+  if (by_row) return {"unknown", "rows are in an order that no known cause explains", ""};
   return {"heads-permuted",
-          fmt::format("its heads (blocks of {} rows) lie in another order", order.block), ""};
+          fmt::format("its heads (blocks of {} rows) are in another order", order.block), ""};
 }
 
 OrderName name_of_halves(const BlockPattern& pattern, bool gate_up) {
@@ -68,22 +68,22 @@ OrderName name_of_halves(const BlockPattern& pattern, bool gate_up) {
     case BlockFamily::kHalvesSwapped:
       return {"halves-swapped", halves + " are swapped", gate_up ? "sglang #32430" : ""};
     case BlockFamily::kInterleaved:
-      return {
-          "interleaved",
-          fmt::format("{} lie interleaved, {} parts of each, as ranks that stack their own parts "
-                      "leave them",
-                      halves, pattern.second),
-          gate_up ? "TransformerEngine #2713" : ""};
+      return {"interleaved",
+              fmt::format("{} are interleaved, {} parts of each, as ranks that stack their own "
+                          "parts leave them",
+                          halves, pattern.second),
+              gate_up ? "TransformerEngine #2713" : ""};
     case BlockFamily::kHalved:
-      return {"halved",
-              fmt::format("two halves lie one after the other where the reference interleaves {} "
-                          "parts of each",
-                          pattern.first),
-              gate_up ? "sglang #32430" : ""};
+      return {
+          "halved",
+          fmt::format(
+              "two halves are one after the other where the reference interleaves {} parts of each",
+              pattern.first),
+          gate_up ? "sglang #32430" : ""};
     default:
       break;
   }
-  return {"unknown", "blocks lie in an order that no known cause explains", ""};
+  return {"unknown", "blocks are in an order that no known cause explains", ""};
 }
 
 }  // namespace
@@ -110,7 +110,7 @@ OrderName name_of(const BlockPattern& pattern, const BlockOrder& order, RowKind 
   if (pattern.family == BlockFamily::kAxesTransposed ||
       (pattern.family == BlockFamily::kSwizzled && kind != RowKind::kGateUp))
     return {"axes-transposed",
-            fmt::format("blocks of two axes ({} x {}) lie in the order of the other one",
+            fmt::format("blocks of two axes ({} x {}) are in the order of the other one",
                         pattern.first, pattern.second),
             ""};
   if (pattern.family == BlockFamily::kSwizzled)
@@ -123,8 +123,8 @@ OrderName name_of(const BlockPattern& pattern, const BlockOrder& order, RowKind 
   if (kind == RowKind::kExperts)
     return {"experts-permuted",
             order.block == 1
-                ? "its experts lie in another order"
-                : fmt::format("its experts lie in another order, {} together", order.block),
+                ? "its experts are in another order"
+                : fmt::format("its experts are in another order, {} together", order.block),
             ""};
   if (kind == RowKind::kHeads && order.dim == 0) return name_of_heads(pattern, order);
   return name_of_halves(pattern, kind == RowKind::kGateUp);

@@ -60,7 +60,7 @@ struct ConstraintOfName {
 using ConstraintsByName = std::unordered_map<std::string, ConstraintOfName>;
 ConstraintsByName constraints_by_name(const std::vector<ModelPart>& parts);
 
-// True for transformers' own class of `model_type`, judged by its suffix. Draft models for
+// True for transformers' own class of `model_type`, checked by its suffix. Draft models for
 // speculation (LlamaForCausalLMEagle3) share the model_type but have other heads and layers.
 bool is_own_class(std::string_view name, std::string_view model_type);
 

@@ -223,7 +223,7 @@ std::optional<CountContradiction> count_against(const std::string& row, const Co
   return found;
 }
 
-bool is_alike(const CountContradiction& a, const CountContradiction& b) {
+bool is_same_contradiction(const CountContradiction& a, const CountContradiction& b) {
   auto alike = [](const auto& one, const auto& other) {
     return std::equal(one.begin(), one.end(), other.begin(), other.end(),
                       [](const NumberRange& x, const NumberRange& y) {
@@ -243,8 +243,9 @@ void add_inner(const StackSummary& stack, const CountedNumbers& of_model,
     if (!of_model.contains(seen.first)) continue;
     auto found = count_against(row, seen.second, {}, *said);
     if (!found) continue;
-    auto same = std::find_if(out.begin() + static_cast<std::ptrdiff_t>(begin), out.end(),
-                             [&](const auto& other) { return is_alike(other, *found); });
+    auto same =
+        std::find_if(out.begin() + static_cast<std::ptrdiff_t>(begin), out.end(),
+                     [&](const auto& other) { return is_same_contradiction(other, *found); });
     if (same != out.end())
       same->rows.push_back(row);
     else
@@ -304,7 +305,8 @@ std::optional<std::string> missing_head_of(const Checkpoint& c, const ModelConfi
 // --- dtypes
 
 // The config's dtype, and the common dtype of all weights if different.
-std::optional<std::pair<Dtype, Dtype>> other_dtype(const Checkpoint& c, const std::string& said) {
+std::optional<std::pair<Dtype, Dtype>> mismatched_dtype(const Checkpoint& c,
+                                                        const std::string& said) {
   const std::string bare = said.starts_with("torch.") ? said.substr(6) : said;
   Dtype expected = Dtype::kUnknown;
   for (Dtype one : {Dtype::kFloat32, Dtype::kFloat16, Dtype::kBfloat16})
@@ -401,7 +403,7 @@ void compare_config(const Checkpoint& c, const ModelConfig& config, Progress* pr
   if (constraining.is_general) drop_unusual_heads(fit.sizes);
   for (SizeContradiction& one : patch_contradictions(c, config))
     fit.sizes.push_back(std::move(one));
-  if (!config.packs_weights) fit.dtypes = other_dtype(c, config.dtype);
+  if (!config.packs_weights) fit.dtypes = mismatched_dtype(c, config.dtype);
 }
 
 std::vector<std::int64_t> declared_expert_counts(const ModelConfig& config) {

@@ -40,7 +40,7 @@ struct ConfigFit {
   std::optional<std::pair<Dtype, Dtype>> dtypes;  // dtype in the config, dtype of all weights
 };
 
-// nullopt unless a config of a model is beside weights that from_pretrained would read.
+// nullopt unless a config of a model is next to weights that from_pretrained would read.
 std::optional<ConfigFit> fit_config(const Checkpoint& checkpoint, Progress* progress);
 
 }  // namespace shw

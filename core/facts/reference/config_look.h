@@ -28,7 +28,7 @@ ConfigAnnounced announced_by_config(const Checkpoint& checkpoint, Progress* prog
 // nullopt unless all files were read and all names are of one known class.
 std::optional<ConfigNames> names_of_config(const Checkpoint& checkpoint, Progress* progress);
 
-// The values of all keys that count experts, in config.json beside files of any format: rank files
+// The values of all keys that count experts, in config.json next to files of any format: rank files
 // of serving engines have one too.
 std::vector<std::int64_t> expert_counts_of_config(const Checkpoint& checkpoint);
 

@@ -156,7 +156,7 @@ class NamesOfClass {
   }
 
  private:
-  bool is_seen_below(const std::string& beginning) const {
+  bool is_present_below(const std::string& beginning) const {
     for (std::size_t group = 0; group < seen_.size(); ++group) {
       if (seen_[group].empty()) continue;
       const auto& names = architecture_->groups[group].names;
@@ -183,7 +183,7 @@ class NamesOfClass {
         for (const Companion& one : kCompanions) {
           if (!name.ends_with("." + std::string(one.name))) continue;
           const std::string module = name.substr(0, name.size() - one.name.size());
-          if (is_seen_below(module + std::string(one.beside)))
+          if (is_present_below(module + std::string(one.beside)))
             out.absent.push_back(as_written(name));
         }
       }
@@ -318,7 +318,7 @@ bool is_of_own_type(const ModelConfig& config) {
   return is_own_class(config.architectures.front(), config.parts.front().model_type);
 }
 
-// The names of which one stands in each layer: "model.layers.*.self_attn.q_norm.weight".
+// The names of which one is in each layer: "model.layers.*.self_attn.q_norm.weight".
 std::vector<std::string> names_of_each_layer(const std::vector<std::string>& names,
                                              const std::set<std::string>& layers) {
   std::map<std::string, std::set<std::string>> seen;

@@ -21,7 +21,7 @@ struct ConfigNames {
   // Names unknown to the class. If there are any, `incomplete` only lists tensors of their layers,
   // and `absent` is empty.
   std::vector<std::string> others;
-  // Weights among `others` that stand in each layer of the class, where nothing of it is missing:
+  // Weights among `others` that are in each layer of the class, where nothing of it is missing:
   // the layers are another class's.
   std::vector<std::string> in_each_layer;
   // True if no numbered name belongs to the class: layers of another model, or all renamed. Then

@@ -34,7 +34,7 @@ bool have_equal_chunks(const Checkpoint& checkpoint, TensorId tensor, const Chec
                checkpoint.dtype(tensor) == reference.dtype(other) &&
                size_of(checkpoint.dtype(tensor)) != 0 && one.size() == two.size() &&
                same(checkpoint.shape(tensor), reference.shape(other)) &&
-               judge_tiling(checkpoint, tensor).tiling == Tiling::kExact;
+               compute_tiling(checkpoint, tensor).tiling == Tiling::kExact;
   for (std::uint32_t i = 0; alike && i < one.size(); ++i)
     alike = same(checkpoint.offsets(one[i]), reference.offsets(two[i])) &&
             same(checkpoint.sizes(one[i]), reference.sizes(two[i]));

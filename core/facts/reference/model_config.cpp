@@ -41,7 +41,7 @@ std::string text_in(const Json& object, const char* key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-bool is_said(const Json& object, const char* key) {
+bool has_given_key(const Json& object, const char* key) {
   auto found = object.find(key);
   return found != object.end() && !found->is_null();
 }
@@ -65,14 +65,14 @@ ConfigPart part_in(const Json& object, std::string name) {
   }
   if (auto types = object.find("layer_types"); types != object.end() && types->is_array())
     part.layer_types = static_cast<std::int64_t>(types->size());
-  part.derives_head_dim = !is_said(object, "head_dim");
+  part.derives_head_dim = !has_given_key(object, "head_dim");
   return part;
 }
 
 // False if nothing, or only the cache, is quantised.
 bool quantises_weights(const Json& said) {
   if (!said.is_object()) return true;
-  if (said.contains("quant_algo") && !is_said(said, "quant_algo")) return false;
+  if (said.contains("quant_algo") && !has_given_key(said, "quant_algo")) return false;
   if (text_in(said, "format") == "dense") return false;
   auto groups = said.find("config_groups");
   const bool has_groups = groups == said.end() || !groups->is_object() || !groups->empty();
@@ -87,7 +87,7 @@ bool quantises_weights(const Json& said) {
 std::optional<DeclaredQuantisation> quantisation_in(const Json& part, const std::string& before) {
   // "quantization" is used by MLX, "compression_config" by compressed-tensors.
   for (const char* key : {"quantization_config", "quantization", "compression_config"}) {
-    if (!is_said(part, key)) continue;
+    if (!has_given_key(part, key)) continue;
     const Json& said = part.at(key);
     return DeclaredQuantisation{before + key, said.is_object() ? text_in(said, "quant_method") : "",
                                 quantises_weights(said)};
@@ -98,10 +98,10 @@ std::optional<DeclaredQuantisation> quantisation_in(const Json& part, const std:
 ModelConfig config_in(const Json& object) {
   ModelConfig config;
   config.parts.push_back(part_in(object, ""));
-  config.is_of_transformers = is_said(object, "transformers_version");
+  config.is_of_transformers = has_given_key(object, "transformers_version");
   for (const auto& [key, value] : object.items()) {
     // CLIP's "text_config_dict" overrides "text_config".
-    if (value.is_object() && !is_said(object, (key + "_dict").c_str()))
+    if (value.is_object() && !has_given_key(object, (key + "_dict").c_str()))
       config.parts.push_back(part_in(value, key));
   }
   auto classes = object.find("architectures");
@@ -118,7 +118,7 @@ ModelConfig config_in(const Json& object) {
       config.quantisation = quantisation_in(value, key + ".");
   }
   config.packs_weights = config.quantisation.has_value();
-  config.has_own_code = is_said(object, "auto_map");
+  config.has_own_code = has_given_key(object, "auto_map");
   return config;
 }
 

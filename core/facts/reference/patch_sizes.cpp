@@ -57,7 +57,7 @@ std::optional<std::size_t> axis_of_positions(const Checkpoint& c, TensorId tenso
                                                             : std::nullopt;
 }
 
-// Beside the patches a class token and one of distillation, at most.
+// Next to the patches a class token and one of distillation, at most.
 constexpr std::int64_t kMostTokens = 2;
 
 std::optional<SizeContradiction> positions_of(const Checkpoint& c, const ConfigPart& part,

@@ -73,8 +73,8 @@ std::optional<TilePattern> two_dims_exchanged(const Grid& grid) {
       });
       if (!exchanged) continue;
       return TilePattern{"grid-transposed",
-                         fmt::format("the tiles of a grid of {} lie with dims {} and {} exchanged: "
-                                     "tile (i, j) lies at (j, i)",
+                         fmt::format("the tiles of a grid of {} are with dims {} and {} exchanged: "
+                                     "tile (i, j) is at (j, i)",
                                      to_text(grid.counts), a, b)};
     }
   }
@@ -104,11 +104,11 @@ std::optional<TilePattern> along_one_dim(const Grid& grid) {
       });
     };
     if (count > 2 && with([&](std::int64_t at) { return count - 1 - at; }))
-      return TilePattern{"reversed", fmt::format("the tiles lie in reverse order along dim {}", d)};
+      return TilePattern{"reversed", fmt::format("the tiles are in reverse order along dim {}", d)};
     for (std::int64_t by = 1; by < count; ++by) {
       if (with([&](std::int64_t at) { return (at + by) % count; }))
         return TilePattern{"rotated",
-                           fmt::format("every tile lies {} too far along dim {}, around the end",
+                           fmt::format("every tile is {} too far along dim {}, around the end",
                                        plural(static_cast<std::size_t>(by), "place"), d)};
     }
   }
@@ -124,7 +124,7 @@ TilePattern pattern_of(const TilePlaces& places, const Extents& shape) {
     if (auto pattern = along_one_dim(*grid)) return *pattern;
     if (auto pattern = counted_along_another_axis(*grid)) return *pattern;
   }
-  return {"unknown", "tiles lie at each other's places, in an order that no known cause explains"};
+  return {"unknown", "tiles are at each other's places, in an order that no known cause explains"};
 }
 
 std::optional<BlockOrder> as_block_order(const TilePlaces& places, const Extents& shape) {

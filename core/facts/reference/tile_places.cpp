@@ -75,12 +75,12 @@ class Solver {
 
   TilePlaces answer(PlacesAnswer what) {
     out_.answer = what;
-    if (what == PlacesAnswer::kPartly || what == PlacesAnswer::kStrange) judge_distinct_values();
+    if (what == PlacesAnswer::kPartly || what == PlacesAnswer::kStrange) check_distinct_values();
     if (what == PlacesAnswer::kStrange) find_by_correlation();
     return std::move(out_);
   }
 
-  void judge_distinct_values() {
+  void check_distinct_values() {
     for (const Tile& tile : tiles_) {
       std::set<std::uint64_t> values = here_.values_at_start(tile.chunk, tile.box.sizes);
       if (values.size() * bits_a_value() < kTellingBits) continue;
@@ -321,7 +321,7 @@ TilePlaces find_places(const CheckInput& input, TensorId tensor, TensorId other,
   auto dtype = common_dtype(input.checkpoint.dtype(tensor), reference.dtype(other));
   bool readable = dtype && input.checkpoint.directory() != nullptr &&
                   reference.directory() != nullptr && !input.headers.empty() &&
-                  judge_tiling(reference, other).tiling == Tiling::kExact;
+                  compute_tiling(reference, other).tiling == Tiling::kExact;
   if (!readable) return {};
   return Solver(input, tensor, other, *dtype).solve(every_byte);
 }

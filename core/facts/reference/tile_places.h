@@ -24,7 +24,7 @@ struct TileMove {
   Box found;     // place of these elements in the reference
 };
 
-// A chunk with enough distinct values that differs from the reference at its place, judged by the
+// A chunk with enough distinct values that differs from the reference at its place, checked by the
 // first 4 KiB.
 struct StrangeTile {
   std::size_t chunk = 0;      // index in the tensor
@@ -33,7 +33,7 @@ struct StrangeTile {
 
 struct TilePlaces {
   PlacesAnswer answer = PlacesAnswer::kUnread;
-  bool sampled = false;  // kInPlace, judged by the first 4 KiB of each chunk
+  bool sampled = false;  // kInPlace, checked by the first 4 KiB of each chunk
   bool rounded = false;  // compared in the narrower of two dtypes
   // False: too few distinct values to exclude chance. For kExchanged and kPartly.
   bool telling = false;

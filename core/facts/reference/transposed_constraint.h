@@ -19,7 +19,7 @@ enum class Orientation : std::uint8_t {
 
 struct OrientationFound {
   Orientation orientation = Orientation::kUnlike;
-  bool exact = false;         // judged by bytes
+  bool exact = false;         // checked by bytes
   double margin = 0;          // cosines: the least difference of the two
   std::int64_t compared = 0;  // elements compared by cosines
   bool sampled = false;       // `compared` is only a part

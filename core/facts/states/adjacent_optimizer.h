@@ -1,4 +1,4 @@
-// An optimizer's file beside the weights (optimizer.pt of transformers' Trainer, optimizer.bin of
+// An optimizer's file next to the weights (optimizer.pt of transformers' Trainer, optimizer.bin of
 // accelerate): compares the shapes of its states with the weights. Reads the metadata and no
 // state.
 #pragma once

@@ -160,8 +160,8 @@ constexpr const char* kNoChunk =
     "the writers of these states wrote no chunk of their parameters, so where the survivors belong "
     "needs the mesh: --mesh, or a spec";
 constexpr const char* kOtherRanks =
-    "the tensors that several ranks cut do not lie where the spec's mesh has their writers, so "
-    "where those of these states stand is not known: --mesh";
+    "the tensors that several ranks cut are not where the spec's mesh has their writers, so where "
+    "those of these states are is not known: --mesh";
 constexpr const char* kReplicaChunk =
     "the spec's mesh: a replica of the rank wrote that chunk of the parameter";
 
@@ -211,7 +211,7 @@ bool is_of_another_model(const Checkpoint& c, TensorId parameter, const SpecEntr
     return false;
   for (std::size_t d = 0; d < saved.size(); ++d) {
     if (expected[d] > 0 && saved[d] > expected[d] && saved[d] % expected[d] != 0)
-      return judge_tiling(c, parameter).tiling == Tiling::kExact;
+      return compute_tiling(c, parameter).tiling == Tiling::kExact;
   }
   return false;
 }
@@ -293,8 +293,8 @@ void find_home(const CheckInput& input, Places& places, TensorId parameter, cons
         local);
   if (places.may_be_laid_out_differently(parameter)) {
     local.why_not =
-        "other tensors of this checkpoint lie in another order of the mesh's axes than was "
-        "recorded, and no spec says whether the parameters of these states do: --spec";
+        "other tensors of this checkpoint are in another order of the mesh's axes than was "
+        "recorded, and no spec says whether the parameters of these states are too: --spec";
   } else if (own.alike.size() == 1) {
     local.home = own.alike.front();
     local.source = kOwnChunk;
@@ -408,7 +408,7 @@ std::vector<LocalState> local_states(const CheckInput& input) {
   std::vector<LocalState> all;
   for (auto& [kind, locals] : hits) {
     if (locals.size() < 9 * misses[kind]) continue;
-    // A single-element counter beside parameters split into single elements proves nothing.
+    // A single-element counter next to parameters split into single elements proves nothing.
     bool only_counters = std::all_of(locals.begin(), locals.end(), [&](const LocalState& local) {
       return local.state.role == StateRole::kOther &&
              volume(c.shape(local.state.state)).value_or(0) <= 1;

@@ -194,7 +194,7 @@ void match_by_shape(const Checkpoint& checkpoint, const std::vector<TensorId>& m
     }
     return shapes;
   };
-  // By shapes and offsets of chunks: few groups, because layers are alike.
+  // By shapes and offsets of chunks: few groups, because layers are equal.
   std::map<std::set<std::vector<std::int64_t>>, Fitting> by_shapes;
   std::map<TensorId, std::size_t> claims;
   std::vector<const Fitting*> found;

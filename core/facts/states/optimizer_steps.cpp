@@ -88,7 +88,7 @@ bool is_half_precision(const Checkpoint& c, const MomentPair& pair) {
   return c.dtype(pair.mean) == Dtype::kFloat16 || c.dtype(pair.square) == Dtype::kFloat16;
 }
 
-StepVerdict judge_step(const CheckInput& input, const SavedOptimizer& optimizer,
+StepVerdict check_step(const CheckInput& input, const SavedOptimizer& optimizer,
                        const Covered& covered, ValueBudget& budget, std::string& why) {
   bool nothing_to_say = covered.pairs.empty() && covered.maps;
   StepVerdict verdict = nothing_to_say ? StepVerdict::kFits : StepVerdict::kUnknown;
@@ -99,7 +99,7 @@ StepVerdict judge_step(const CheckInput& input, const SavedOptimizer& optimizer,
     auto square = mean ? read_values(input, pair->square, budget) : std::nullopt;
     if (!mean || !square) continue;
     StepVerdict one =
-        judge_step(*mean, *square, covered.step->step, betas_of(optimizer, pair->key));
+        check_step(*mean, *square, covered.step->step, betas_of(optimizer, pair->key));
     if (one == StepVerdict::kImpossible) {
       why = "the moments of " + pair->key;
       return one;
@@ -183,7 +183,7 @@ bool step_decreased(const Covered& covered, const SavedOptimizer* earlier, doubl
 
 }  // namespace
 
-StepVerdict judge_step(const TensorValues& mean, const TensorValues& square,
+StepVerdict check_step(const TensorValues& mean, const TensorValues& square,
                        std::optional<double> step, const std::optional<Betas>& betas) {
   double taken = step.value_or(0);
   bool narrow = mean.dtype == Dtype::kBfloat16 || square.dtype == Dtype::kBfloat16;
@@ -213,7 +213,7 @@ namespace {
 StepVerdict verdict_of(const CheckInput& input, const SavedOptimizer& optimizer,
                        const SavedOptimizer* earlier, const Covered& covered, double latest,
                        std::size_t& judged, ValueBudget& budget, std::string& why) {
-  StepVerdict verdict = judged++ < kMostJudged ? judge_step(input, optimizer, covered, budget, why)
+  StepVerdict verdict = judged++ < kMostJudged ? check_step(input, optimizer, covered, budget, why)
                                                : StepVerdict::kUnknown;
   if (verdict == StepVerdict::kUnknown && step_decreased(covered, earlier, latest, why))
     verdict = StepVerdict::kImpossible;

@@ -17,7 +17,7 @@ enum class StepVerdict : std::uint8_t { kFits, kImpossible, kUnknown };
 //   after no step both moments are zero;
 //   after one step m^2 / v is one constant, because m = (1 - beta1) g and v = (1 - beta2) g^2;
 //   after t steps m^2 <= v (1 - beta1)^2 / (1 - beta2) * sum over i < t of (beta1^2 / beta2)^i.
-StepVerdict judge_step(const TensorValues& mean, const TensorValues& square,
+StepVerdict check_step(const TensorValues& mean, const TensorValues& square,
                        std::optional<double> step, const std::optional<Betas>& betas);
 
 struct WrongStep {

@@ -220,7 +220,7 @@ std::optional<std::string> contradicted_by_masters(const CheckInput& input,
     }
     if (own || others.size() != 1) continue;
     return fmt::format(
-        "rank {} wrote {} at {}, but its values are those of {}: the names of the files are no "
+        "rank {} wrote {} at {}, but its values are those of {}: the names of the files are not a "
         "guide to where survivors belong",
         *writer, c.fqn(dropped.tensor), to_text(c.offsets(retained_chunk.chunk)), others.front());
   }

@@ -1,4 +1,4 @@
-// Optimizer files per rank beside the checkpoint (optimizer_rank_R.pt): each rank saved its own
+// Optimizer files per rank next to the checkpoint (optimizer_rank_R.pt): each rank saved its own
 // masters, so data that deduplication dropped from the model is still there.
 #pragma once
 

@@ -71,7 +71,7 @@ bool is_foreign(const Checkpoint& checkpoint, const FilledRecord& record,
 // in.
 bool is_filled(const Checkpoint& checkpoint, const FilledTensor& tensor) {
   return !tensor.fill.empty() ||
-         judge_tiling(checkpoint, *checkpoint.find(tensor.fqn)).tiling == Tiling::kExact;
+         compute_tiling(checkpoint, *checkpoint.find(tensor.fqn)).tiling == Tiling::kExact;
 }
 
 // Merges two records of one tensor: union of the boxes, greater number.
@@ -270,7 +270,7 @@ FilledReport filled_in(const Checkpoint& checkpoint, const Progress* progress) {
 std::string fill_words(const FilledTensor& tensor) {
   if (tensor.fill == "zero") return "zeros";
   if (tensor.fill == "constant") return "one value everywhere";
-  if (tensor.fill == "side") return "what a file beside the checkpoint holds";
+  if (tensor.fill == "side") return "what a file next to the checkpoint holds";
   if (tensor.fill == "cast" && !tensor.fill_from.empty()) return "the cast of " + tensor.fill_from;
   if (tensor.fill == "cast") return "the cast of another tensor";
   if (tensor.fill != "from") return "what no record names";

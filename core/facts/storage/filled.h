@@ -1,5 +1,5 @@
 // Records of data that a repair could not restore and replaced: in lost.json and certificate.json
-// beside the checkpoint, and inside it (an attribute of .metadata, an entry of a safetensors
+// next to the checkpoint, and inside it (an attribute of .metadata, an entry of a safetensors
 // __metadata__), which survives a copy of the folder without the other two.
 //
 //   {"schema": "shardwright/2", "total", "kept", "lost",

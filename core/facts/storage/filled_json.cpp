@@ -144,7 +144,7 @@ class WantedJson final : public nlohmann::json_sax<In> {
  public:
   explicit WantedJson(const Progress* progress) : progress_(progress) {}
   const In& root() const { return root_; }  // without its tensors
-  std::vector<FilledTensor> take_tensors();
+  std::vector<FilledTensor> release_tensors();
 
   bool null() override { return add(In()); }
   bool boolean(bool value) override { return add(In(value)); }
@@ -222,7 +222,7 @@ class WantedJson final : public nlohmann::json_sax<In> {
 };
 
 // Tensors sorted by name; of duplicates the last one counts, as usual in JSON.
-std::vector<FilledTensor> WantedJson::take_tensors() {
+std::vector<FilledTensor> WantedJson::release_tensors() {
   std::vector<std::uint32_t> order(tensors_.size());
   std::iota(order.begin(), order.end(), 0u);
   auto before = [&](std::uint32_t a, std::uint32_t b) { return tensors_[a].fqn < tensors_[b].fqn; };
@@ -273,7 +273,7 @@ std::optional<FilledRecord> filled_from_json(std::string_view text, const Progre
   FilledRecord record;
   if (const In& lossless = member(json, "lossless"); lossless.is_boolean())
     record.lossless = lossless.get<bool>();
-  record.tensors = wanted.take_tensors();
+  record.tensors = wanted.release_tensors();
   const In& entries = member(json, "entries");
   for (std::size_t i = 0; entries.is_array() && i < entries.size(); ++i) {
     FilledEntry entry{text_of(member(entries[i], "fqn")), text_of(member(entries[i], "from"))};

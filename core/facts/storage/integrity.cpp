@@ -42,7 +42,7 @@ std::string digits_of(const nlohmann::json& value) {
 Result<std::vector<ListedHash>> parse_list(const std::string& text) {
   auto json = parse_json<nlohmann::json>(text).tree;
   if (!json.is_object() || !json.contains("files") || !json["files"].is_object())
-    return tl::unexpected<Error>(unusable_list("is no list of files as Megatron-LM writes it"));
+    return tl::unexpected<Error>(unusable_list("is not a list of files as Megatron-LM writes it"));
   if (!json.contains("algorithm") || json["algorithm"] != "sha256")
     return tl::unexpected<Error>(unusable_list("has hashes of another kind than sha256"));
   std::vector<ListedHash> listed;
@@ -181,7 +181,7 @@ Result<std::string> integrity_of(const Directory& folder, const std::vector<std:
   for (const std::string& name : files) {
     if (!is_utf8(name))
       return fail(ErrorKind::kUnsupported,
-                  "has a name that integrity.json cannot say: it is no UTF-8", {name},
+                  "has a name that integrity.json cannot say: it is not UTF-8", {name},
                   "rename it, or leave --integrity out");
   }
   for (const std::string& name : files) listed.push_back({name, {}, folder.stat(name).size});

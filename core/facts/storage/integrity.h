@@ -1,5 +1,5 @@
-// Verifies the list of file hashes that Megatron-LM writes beside a checkpoint (--verify-integrity,
-// PR #4305).
+// Verifies the list of file hashes that Megatron-LM writes next to a checkpoint
+// (--verify-integrity, PR #4305).
 //
 //   integrity.json   {"algorithm": "sha256", "files": {name: 64 hex digits}}
 //

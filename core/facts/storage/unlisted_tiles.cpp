@@ -85,7 +85,7 @@ class Claims {
 };
 
 // A chunk whose items have the same form: of the tensor itself if possible.
-std::optional<ChunkId> like_of(const CheckInput& input, TensorId tensor) {
+std::optional<ChunkId> similar_chunk(const CheckInput& input, TensorId tensor) {
   const Checkpoint& checkpoint = input.checkpoint;
   auto is_there = [&](ChunkId chunk) {
     auto item = checkpoint.item(chunk);
@@ -151,10 +151,10 @@ bool completes(const Checkpoint& checkpoint, const Relisted& relisted, std::vect
          tiles_exactly(boxes, shape);
 }
 
-void judge_tensor(Judge& judge, TensorId tensor, const std::vector<std::size_t>& unclaimed_records,
-                  UnlistedTiles& out) {
+void check_unlisted_tiles(Judge& judge, TensorId tensor,
+                          const std::vector<std::size_t>& unclaimed_records, UnlistedTiles& out) {
   const Checkpoint& checkpoint = judge.input.checkpoint;
-  auto like = like_of(judge.input, tensor);
+  auto like = similar_chunk(judge.input, tensor);
   Relisted relisted{tensor, {}};
   bool all = true;
   for (std::size_t i : unclaimed_records) {
@@ -193,7 +193,7 @@ UnlistedTiles find_unlisted_tiles(const CheckInput& input) {
   if (unclaimed_records.empty()) return out;
   Judge judge{input, Claims(input)};
   for (const auto& [tensor, records] : each_of(unclaimed_records, input))
-    judge_tensor(judge, tensor, records, out);
+    check_unlisted_tiles(judge, tensor, records, out);
   return out;
 }
 

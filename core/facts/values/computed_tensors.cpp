@@ -212,7 +212,7 @@ std::set<std::string> files_without_use(const Checkpoint& checkpoint,
 Result<std::shared_ptr<const Checkpoint>> with_computed(std::shared_ptr<const Checkpoint> around,
                                                         ComputedPart part, Progress* progress) {
   if (around->directory() == nullptr)
-    return fail(ErrorKind::kUsage, "the checkpoint lies in no directory");
+    return fail(ErrorKind::kUsage, "the checkpoint has no directory");
   auto folder = std::make_shared<ComputedFolder>(around->directory()->name(), around->directory());
   std::set<TensorId> replaced = std::move(part.replaced);
   std::set<std::string> gone = files_without_use(*around, replaced);

@@ -110,7 +110,7 @@ ComputedTensor computed_weight(DecodedWeight weight, Dtype dtype) {
 Result<std::shared_ptr<const Checkpoint>> dequantised(std::shared_ptr<const Checkpoint> checkpoint,
                                                       Progress* progress) {
   if (checkpoint->directory() == nullptr)
-    return fail(ErrorKind::kUsage, "the checkpoint lies in no directory");
+    return fail(ErrorKind::kUsage, "the checkpoint has no directory");
   DecodedWeights found = decode_families(checkpoint);
   if (found.weights.empty()) {
     const std::string why =

@@ -15,7 +15,7 @@ inline constexpr std::uint64_t kHeldOfSide = std::uint64_t{8} << 20;
 
 std::optional<bool> are_equal_elements(const PiecedTensor& image, const PiecedTensor& truth);
 
-// True if `truth`, a matrix of `rows` x `columns` elements, lies transposed in `image`.
+// True if `truth`, a matrix of `rows` x `columns` elements, is transposed in `image`.
 bool is_transpose(BytesView image, BytesView truth, std::int64_t rows, std::int64_t columns,
                   std::size_t element);
 // True if every matrix (last two dims) of `image` is the transpose of that of `truth`.

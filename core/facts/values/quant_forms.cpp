@@ -221,7 +221,7 @@ QuantFloats largest_of_blocks(const Checkpoint& c, const QuantPair& pair, const 
 Result<DecodedWeight> nf_form(const QuantSource& from) {
   const Checkpoint& c = from.c();
   if (!from.beside(0) || !from.beside(1) || !from.beside(2))
-    return from.unread("has no table or no state beside it");
+    return from.unread("has no table or no state next to it");
   SHW_TRY(Bytes json, bytes_in_box(c, *from.beside(2), whole(copy_of(c.shape(*from.beside(2))))));
   const auto state = nf_state(json);
   const std::int64_t elements = state ? checked_volume(state->shape).value_or(0) : 0;
@@ -304,7 +304,7 @@ Result<DecodedWeight> packed_form(const QuantSource& from) {
   constexpr float kMostColumns = 1e9f;
   if (whole_shape.size() != 2 || static_cast<float>(shape[0]) != whole_shape[0] ||
       !(whole_shape[1] >= 1 && whole_shape[1] <= kMostColumns))
-    return from.unread("has a shape beside it that does not fit");
+    return from.unread("has a shape next to it that does not fit");
   const auto columns = static_cast<std::int64_t>(whole_shape[1]);
   const ExtentsView scales = c.shape(*scale);
   const std::int64_t bits = columns > 0 && columns * 8 <= shape[1] * 32 ? 8 : 4;

@@ -115,7 +115,7 @@ DecodedWeight scaled_weight(const QuantSource& from, ScaledWeight scaled) {
 
 Result<ScaledWeight> scaled_by(const QuantSource& from) {
   const auto scale = from.beside(0);
-  if (!scale) return from.unread("has no scale beside it");
+  if (!scale) return from.unread("has no scale next to it");
   auto steps = steps_of_scale(from, from.c().shape(*scale));
   if (!steps)
     return from.unread(fmt::format("is {}, and its scale of {} makes no blocks of it",
@@ -160,7 +160,7 @@ Result<DecodedWeight> scaled_bytes_form(const QuantSource& from) {
 Result<DecodedWeight> mx8_form(const QuantSource& from) {
   const ExtentsView weight = from.weight();
   const auto scale = from.beside(0);
-  if (!scale) return from.unread("has no scale beside it");
+  if (!scale) return from.unread("has no scale next to it");
   const Extents expected = shape_of_groups(weight, kMxGroup);
   if (!same(from.c().shape(*scale), expected))
     return from.unread(fmt::format("is {}, and its scale is {}, not {}: one for each {} columns",

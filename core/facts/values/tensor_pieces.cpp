@@ -58,7 +58,7 @@ std::optional<PiecedTensor> pieces_of(const Checkpoint& checkpoint, TensorId ten
                                       Progress* progress) {
   if (dtype == Dtype::kUnknown) dtype = checkpoint.dtype(tensor);
   if (checkpoint.directory() == nullptr || size_of(checkpoint.dtype(tensor)) == 0 ||
-      size_of(dtype) == 0 || judge_tiling(checkpoint, tensor).tiling != Tiling::kExact)
+      size_of(dtype) == 0 || compute_tiling(checkpoint, tensor).tiling != Tiling::kExact)
     return std::nullopt;
   auto tiles = std::make_shared<TileReader>(checkpoint, tensor, dtype, progress);
   return PiecedTensor{

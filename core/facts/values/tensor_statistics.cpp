@@ -46,8 +46,8 @@ std::int64_t saturating_sum(std::int64_t a, std::int64_t b) {
 }
 
 // Records elements in no tile, and in several.
-void judge_cover(const Checkpoint& checkpoint, TensorId tensor, TensorStatistics& told) {
-  if (judge_tiling(checkpoint, tensor).tiling == Tiling::kExact) return;
+void record_coverage(const Checkpoint& checkpoint, TensorId tensor, TensorStatistics& told) {
+  if (compute_tiling(checkpoint, tensor).tiling == Tiling::kExact) return;
   auto elements = volume(told.shape);
   if (!elements) {
     told.error = Error{ErrorKind::kDamaged,
@@ -70,7 +70,7 @@ void judge_cover(const Checkpoint& checkpoint, TensorId tensor, TensorStatistics
       if (!told.error)
         told.error = Error{ErrorKind::kDamaged,
                            "the tile at " + to_text(offsets) + " of sizes " + to_text(sizes) +
-                               " does not lie inside the shape " + to_text(told.shape),
+                               " is not inside the shape " + to_text(told.shape),
                            {.file = {}, .tensor = told.fqn}};
     }
     ++at;
@@ -87,7 +87,7 @@ TensorState state_of(const Checkpoint& checkpoint, TensorId tensor) {
   state.told.dtype = checkpoint.dtype(tensor);
   state.told.shape = copy_of(checkpoint.shape(tensor));
   state.sums = StatisticsSums(state.told.dtype);
-  judge_cover(checkpoint, tensor, state.told);
+  record_coverage(checkpoint, tensor, state.told);
   if (size_of(state.told.dtype) == 0 && !state.told.error)
     state.told.error = Error{ErrorKind::kUnsupported,
                              "the tensor's dtype is not known",

@@ -88,7 +88,7 @@ void ArchiveForms::keep(const TorchItem& item) {
 }
 
 // Each part is completely within one of the two ends, as Form::add() ensured.
-bool ArchiveForms::Form::says_of_tail(BytesView tail) const {
+bool ArchiveForms::Form::matches_tail(BytesView tail) const {
   const std::uint64_t begin = length - tail.size();
   return std::all_of(parts.begin(), parts.end(), [&](const Part& part) {
     return part.at < begin || same_bytes(tail.subspan(part.at - begin, part.length),
@@ -96,7 +96,7 @@ bool ArchiveForms::Form::says_of_tail(BytesView tail) const {
   });
 }
 
-bool ArchiveForms::Form::says_of_head(BytesView head) const {
+bool ArchiveForms::Form::matches_head(BytesView head) const {
   const std::uint64_t begin = length - zip_tail_length(length);
   return std::all_of(parts.begin(), parts.end(), [&](const Part& part) {
     return part.at >= begin || same_bytes(head.subspan(part.at, part.length),
@@ -114,12 +114,12 @@ Result<std::optional<ItemHeader>> ArchiveForms::find(const ByteSource& source, s
       ends.tail.resize(tail);
       SHW_CHECK(source.read(base + length - tail, ends.tail));
     }
-    if (!form.says_of_tail(ends.tail)) continue;
+    if (!form.matches_tail(ends.tail)) continue;
     if (tail != length && ends.head.empty()) {
       ends.head.resize(zip_head_length(length));
       SHW_CHECK(source.read(base, ends.head));
     }
-    if (!form.says_of_head(ends.head)) continue;
+    if (!form.matches_head(ends.head)) continue;
     ItemHeader header = form.header;
     header.payload_offset += base;
     auto crc = BytesView(ends.tail).subspan(form.crc_at - (length - tail), kCrcLength);

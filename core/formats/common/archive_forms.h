@@ -35,8 +35,8 @@ class ArchiveForms {
     Bytes bytes = {};              // their contents
 
     bool add(const ZipReader& zip, std::uint64_t begin, std::uint64_t end);
-    bool says_of_tail(BytesView tail) const;
-    bool says_of_head(BytesView head) const;
+    bool matches_tail(BytesView tail) const;
+    bool matches_head(BytesView head) const;
   };
   static std::optional<Form> form_of(const TorchItem& item);
 

@@ -45,10 +45,10 @@ class HeadReader {
     SHW_TRY(PickleTree magic, next());
     SHW_TRY(PickleTree protocol, next());
     if (protocol.integer(protocol.root()) != kOldProtocol)
-      return damaged("the protocol of the form before zip is 1001, and here stands another value");
+      return damaged("the protocol of the form before zip is 1001, and here is another value");
     SHW_TRY(PickleTree system, next());
     if (system.kind(system.root()) != NodeKind::kDict)
-      return damaged("no description of the machine that wrote the file stands here");
+      return damaged("no description of the machine that wrote the file is here");
     OldHead head;
     head.object_at = at_;
     SHW_TRY(PickleTree object, next());
@@ -99,7 +99,7 @@ class HeadReader {
 
   Status take_keys(const PickleTree& tree, OldHead& head) const {
     if (tree.kind(tree.root()) != NodeKind::kList)
-      return damaged("no list of the storages stands behind the pickle");
+      return damaged("no list of the storages is after the pickle");
     std::set<std::string_view> seen;
     for (NodeId item : tree.items(tree.root())) {
       const auto key = tree.text(item);

@@ -56,7 +56,7 @@ Result<CarriedValue> carry_value(const CarriedFrom& from, NodeId value, std::siz
   CarriedValue out{std::move(carried.opcodes)};
   if (carried.storage_keys.empty()) return out;
   if (from.zip == nullptr)
-    return fail(ErrorKind::kUnsupported, "names a storage, and lies in no archive");
+    return fail(ErrorKind::kUnsupported, "names a storage, and is in no archive");
   SHW_TRY(bool is_big, is_big_endian(*from.zip));
   if (is_big)
     return from.zip->unsupported(0, "holds a tensor that was saved on a big-endian machine");

@@ -28,8 +28,8 @@ std::vector<std::string> holders_of(const std::vector<Misplaced>& entries) {
 
 std::string misplaced_cause(const Misplaced& first, std::size_t count) {
   return fmt::format(
-      "The index says that {} lies in {}, and it lies in {}{}: a loader that goes by the index "
-      "does not find what is there.",
+      "The index says that {} is in {}, and it is in {}{}: a loader that follows the index does "
+      "not find what is there.",
       first.fqn, first.said, first.held,
       count == 1 ? "" : fmt::format("; {} more entries are wrong", count - 1));
 }
@@ -47,17 +47,17 @@ std::string stale_cause(const IndexedFiles& indexed, const std::vector<Misplaced
       indexed.is_passed_over
           ? "transformers loads that file and never opens the index, and loaders that go by the "
             "index stop"
-          : "A loader that goes by the index stops");
+          : "A loader that follows the index stops");
 }
 
 std::string index_remedy(const IndexedFiles& indexed, const std::vector<Misplaced>& entries) {
   const bool is_one = holders_of(entries).size() == 1 && entries.size() == indexed.map.size();
   return is_one && !indexed.not_there.empty()
              ? fmt::format(
-                   "Leave {} out, as removing it by hand does, or write it anew where other "
-                   "weights lie beside it. No tensor byte moves.",
+                   "Leave {} out, as removing it by hand does, or rewrite it where other weights "
+                   "are next to it. No tensor byte moves.",
                    indexed.index)
-             : "Write the index anew from what each file holds. No tensor byte moves.";
+             : "Rewrite the index from what each file holds. No tensor byte moves.";
 }
 
 // `is_stale`: entries of missing files; else entries of files with other contents.
@@ -72,7 +72,7 @@ void add_misplaced(CheckpointBuilder& builder, const IndexedFiles& indexed,
   for (const Misplaced& entry : entries) {
     finding.subjects.push_back(entry.fqn);
     if (lines.size() < kMostEvidence)
-      lines.push_back(entry.fqn + ": said to lie in " + entry.said + ", lies in " + entry.held);
+      lines.push_back(entry.fqn + ": said to be in " + entry.said + ", is in " + entry.held);
   }
   finding.cause =
       is_stale ? stale_cause(indexed, entries) : misplaced_cause(entries.front(), entries.size());
@@ -212,7 +212,7 @@ void check_unnamed(CheckpointBuilder& builder, const MatchedIndex& matched) {
   }
   if (finding.subjects.empty()) return;
   finding.cause = fmt::format(
-      "The index does not name {} that its files hold ({}): a loader that goes by the index leaves "
+      "The index does not name {} that its files hold ({}): a loader that follows the index leaves "
       "{} out.",
       plural(finding.subjects.size(), "tensor"), some_of(finding.subjects),
       finding.subjects.size() == 1 ? "it" : "them");

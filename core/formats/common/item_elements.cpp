@@ -96,7 +96,7 @@ Result<Bytes> read_elements(const OpenItem& item) {
   auto elements = volume(header.sizes);
   auto bytes = elements ? checked_mul(static_cast<std::uint64_t>(*elements), size) : std::nullopt;
   if (!needed || !bytes || size == 0)
-    return fail(ErrorKind::kDamaged, "has sizes or strides that cannot be",
+    return fail(ErrorKind::kDamaged, "has impossible sizes or strides",
                 {item.source->name(), header.payload_offset});
   if (*elements == 0) return Bytes{};
   SHW_CHECK(check_repeats(item));

@@ -71,8 +71,8 @@ std::vector<std::string> stems_of(const std::vector<std::string>& paths) {
   return stems;
 }
 
-// "lora.safetensors" beside "lora-000001.safetensors": the end of a training has no number. nullopt
-// if several files have none, or if another one's name does not begin with this one's.
+// "lora.safetensors" next to "lora-000001.safetensors": the end of a training has no number.
+// nullopt if several files have none, or if another one's name does not begin with this one's.
 std::optional<std::string> unnumbered_end(const std::vector<std::string>& paths,
                                           const std::vector<std::string>& stems) {
   std::optional<std::size_t> end;
@@ -111,11 +111,10 @@ std::optional<std::string> newest_by_name(const std::vector<std::string>& paths)
 }
 
 Finding newest_file_finding(const std::string& newest, std::vector<std::string> aside) {
-  Finding finding = read_note(
-      newest,
-      fmt::format("Opened {}, the last one by its name of {} files of one model. Not looked "
-                  "at: {}. A path to one of them opens that one.",
-                  newest, aside.size() + 1, some_of(aside)));
+  Finding finding =
+      read_note(newest, fmt::format("Opened {}, the last one by its name of {} files of one model. "
+                                    "Not opened: {}. A path to one of them opens that one.",
+                                    newest, aside.size() + 1, some_of(aside)));
   finding.evidence = {{"opened", std::int64_t{1}},
                       {"left_aside", static_cast<std::int64_t>(aside.size())}};
   finding.subjects = std::move(aside);

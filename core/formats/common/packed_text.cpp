@@ -36,7 +36,7 @@ constexpr std::array<std::int8_t, 256> values_of_digits() {
 
 Result<std::string> from_base64(std::string_view text) {
   static constexpr auto kValues = values_of_digits();
-  auto damaged = [] { return fail(ErrorKind::kDamaged, "is no base64"); };
+  auto damaged = [] { return fail(ErrorKind::kDamaged, "is not base64"); };
   if (text.size() % 4 != 0) return damaged();
   std::size_t padding = text.ends_with("==") ? 2 : text.ends_with("=") ? 1 : 0;
   std::string bytes;
@@ -71,7 +71,7 @@ Result<std::string> unpacked_text(std::string_view packed, std::uint64_t limit) 
   SHW_TRY(std::string bytes, from_base64(packed));
   auto size = ZSTD_getFrameContentSize(bytes.data(), bytes.size());
   if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN)
-    return fail(ErrorKind::kDamaged, "is no text that was compressed");
+    return fail(ErrorKind::kDamaged, "is not text that was compressed");
   // Exactly one frame: further frames would only circumvent the limit.
   if (ZSTD_findFrameCompressedSize(bytes.data(), bytes.size()) != bytes.size())
     return fail(ErrorKind::kDamaged, "is more than one text that was compressed");
@@ -79,7 +79,7 @@ Result<std::string> unpacked_text(std::string_view packed, std::uint64_t limit) 
   std::string text(static_cast<std::size_t>(size), '\0');
   std::size_t length = ZSTD_decompress(text.data(), text.size(), bytes.data(), bytes.size());
   if (ZSTD_isError(length) != 0 || length != text.size())
-    return fail(ErrorKind::kDamaged, "is no text that was compressed");
+    return fail(ErrorKind::kDamaged, "is not text that was compressed");
   return text;
 }
 

@@ -276,8 +276,8 @@ class PickleMachine {
     std::uint64_t here = offset(opcode_);
     const NodeKind kind = tree_.kind(arguments);
     if (kind < NodeKind::kGlobal && kind != NodeKind::kTuple)
-      note_refused("the arguments of a call are no tuple");
-    if (tree_.kind(callable) < NodeKind::kGlobal) note_refused("what is called is no function");
+      note_refused("the arguments of a call are not a tuple");
+    if (tree_.kind(callable) < NodeKind::kGlobal) note_refused("what is called is not a function");
     if (tree_.kind(callable) != NodeKind::kGlobal) {
       if (!tree_.unusual_call_at_ && !is_found_maker(tree_, callable))
         tree_.unusual_call_at_ = here;

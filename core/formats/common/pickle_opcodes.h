@@ -356,7 +356,7 @@ bool PickleMachine<Shortcut>::step_old(std::uint8_t opcode) {
     default: {
       const char* digits = "0123456789abcdef";
       return damaged(std::string("0x") + digits[opcode >> 4] + digits[opcode & 15] +
-                     " is no pickle opcode");
+                     " is not a pickle opcode");
     }
   }
 }

@@ -309,8 +309,7 @@ std::optional<std::string> similar_known_name(std::string_view module, std::stri
 
 std::string bent_name_text(const PickleGlobal& global, const std::string& known) {
   return fmt::format(
-      "it names {}.{}, one letter beside {}: a byte of it changed, and torch cannot "
-      "load it",
+      "it names {}.{}, one letter next to {}: a byte of it changed, and torch cannot load it",
       global.module, global.name, known);
 }
 

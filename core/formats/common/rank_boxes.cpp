@@ -128,7 +128,7 @@ Result<std::vector<Box>> boxes_of_sharding(const SideSharding& sharding, std::in
   const Extents& mesh = sharding.mesh.shape;
   const bool is_mesh = std::all_of(mesh.begin(), mesh.end(), [](auto size) { return size > 0; });
   if (!is_mesh || mesh.size() != sharding.placements.size() || mesh.empty())
-    return fail(ErrorKind::kUnsupported, "does not say on which mesh it lies");
+    return fail(ErrorKind::kUnsupported, "does not say on which mesh it is");
   if (!volume(sharding.global_shape))
     return fail(ErrorKind::kUnsupported, "does not say the shape of the whole");
   const auto place = place_on_mesh(sharding, rank);

@@ -54,7 +54,7 @@ class Events : public nlohmann::json_sax<Json> {
     // Removes the prefix of "[json.exception.parse_error.101] parse error at line 1, column 3:
     // syntax error while ...".
     std::size_t colon = text.find(": ");
-    message_ = "is no JSON: " + std::string(colon == text.npos ? text : text.substr(colon + 2));
+    message_ = "is not JSON: " + std::string(colon == text.npos ? text : text.substr(colon + 2));
     return false;
   }
 
@@ -113,10 +113,10 @@ class HeaderEvents final : public Events {
   bool value(Kind kind, std::int64_t number, std::string* text) override {
     switch (depth()) {
       case 0:
-        return kind == Kind::kObject || refuse("is no JSON object");
+        return kind == Kind::kObject || refuse("is not a JSON object");
       case 1:
         if (kind == Kind::kObject || (in_metadata() && kind == Kind::kNull)) return true;
-        return refuse("has " + where() + "something that is no object");
+        return refuse("has " + where() + "something that is not an object");
       case 2:
         return in_metadata() ? metadata_value(kind, text) : field_value(kind, text);
       case 3:
@@ -134,7 +134,7 @@ class HeaderEvents final : public Events {
   }
 
   bool metadata_value(Kind kind, std::string* text) {
-    if (kind != Kind::kText) return refuse("has metadata \"" + field_ + "\" that is no text");
+    if (kind != Kind::kText) return refuse("has metadata \"" + field_ + "\" that is not text");
     for (auto& [key, said] : header_.metadata) {
       if (key != field_) continue;
       header_.repeated.push_back(field_ + " of " + name_);
@@ -149,7 +149,7 @@ class HeaderEvents final : public Events {
 
   bool field_value(Kind kind, std::string* text) {
     if (field_ == "dtype") {
-      if (kind != Kind::kText) return refuse("has " + where() + "a dtype that is no text");
+      if (kind != Kind::kText) return refuse("has " + where() + "a dtype that is not text");
       entry_.dtype_text = std::move(*text);
       return once(kDtype);
     }
@@ -158,7 +158,7 @@ class HeaderEvents final : public Events {
     return true;
   }
   bool list(Kind kind) {
-    return kind == Kind::kArray || refuse("has " + where() + "a " + field_ + " that is no list");
+    return kind == Kind::kArray || refuse("has " + where() + "a " + field_ + " that is not a list");
   }
   bool once(unsigned bit) {
     if ((seen_ & bit) != 0) return refuse("has " + where() + "the field " + field_ + " twice");
@@ -213,18 +213,19 @@ class ShardingEvents final : public Events {
 
  private:
   bool value(Kind kind, std::int64_t number, std::string*) override {
-    if (depth() == 0) return kind == Kind::kObject || refuse("is no JSON object");
+    if (depth() == 0) return kind == Kind::kObject || refuse("is not a JSON object");
     if (depth() == 1)
       return kind == Kind::kObject ||
-             refuse("has for \"" + name_ + "\" something that is no object");
+             refuse("has for \"" + name_ + "\" something that is not an object");
     if (field_ != "saved_offsets") return true;
     if (depth() == 2) {
-      if (kind != Kind::kArray) return refuse("has offsets of \"" + name_ + "\" that are no list");
+      if (kind != Kind::kArray)
+        return refuse("has offsets of \"" + name_ + "\" that are not a list");
       info_.offsets.emplace_back(name_, Extents{});
       return true;
     }
     if (kind != Kind::kInteger || depth() != 3 || info_.offsets.back().second.size() == kMaxDims)
-      return refuse("has offsets of \"" + name_ + "\" that are no list of numbers");
+      return refuse("has offsets of \"" + name_ + "\" that are not a list of numbers");
     info_.offsets.back().second.push_back(number);
     return true;
   }

@@ -71,7 +71,7 @@ Status check_is_of_torch(const ZipReader& zip) {
     if (!folder.empty() && entry.name.starts_with(folder)) continue;
     return zip.damaged(
         entry.header_offset,
-        fmt::format("the record \"{}\" lies {}: torch.load opens no such archive", entry.name,
+        fmt::format("the record \"{}\" is {}: torch.load opens no such archive", entry.name,
                     folder.empty() ? "in no folder" : "outside of the folder " + folder));
   }
   for (const ZipEntry* record : declared_records(zip)) {

@@ -49,7 +49,7 @@ Result<Extents> extents_of(const Reader& in, NodeId node, std::string_view what)
     if (arguments.size() == 1) node = arguments[0];
   }
   if (tree.kind(node) != NodeKind::kTuple && tree.kind(node) != NodeKind::kList)
-    return in.damaged(node, "the tensor's " + std::string(what) + " are no tuple");
+    return in.damaged(node, "the tensor's " + std::string(what) + " are not a tuple");
   auto items = tree.items(node);
   if (items.size() > kMaxDims)
     return in.damaged(
@@ -59,7 +59,7 @@ Result<Extents> extents_of(const Reader& in, NodeId node, std::string_view what)
     auto value = tree.integer(item);
     if (!value || *value < 0)
       return in.damaged(
-          item, "one of the tensor's " + std::string(what) + " is no number from 0 to 2^63 - 1");
+          item, "one of the tensor's " + std::string(what) + " is not a number from 0 to 2^63 - 1");
     extents.push_back(*value);
   }
   return extents;
@@ -121,7 +121,7 @@ Status read_flags(const Reader& in, NodeId node, PickledTensor& tensor) {
   const NodeKind kind = tree.kind(node);
   if (kind == NodeKind::kNone || tree.integer(node) == 0) return {};
   if (kind != NodeKind::kDict)
-    return in.damaged(node, "the tensor's flags are no dict, and torch stops there");
+    return in.damaged(node, "the tensor's flags are not a dict, and torch stops there");
   tensor.conjugate = tree.integer(tree.find(node, "conj")).value_or(0) != 0;
   tensor.negative = tree.integer(tree.find(node, "neg")).value_or(0) != 0;
   if (tensor.conjugate && !is_complex(tensor.dtype))
@@ -165,7 +165,7 @@ Result<PickledTensor> plain_tensor(const Reader& in, NodeId function, NodeId arg
   SHW_CHECK(read_storage(in, given[0], v3, tensor));
   auto offset = tree.integer(given[1]);
   if (!offset || *offset < 0 || tree.kind(given[1]) != NodeKind::kInt)
-    return in.damaged(given[1], "the tensor's storage offset is no number from 0 to 2^63 - 1");
+    return in.damaged(given[1], "the tensor's storage offset is not a number from 0 to 2^63 - 1");
   tensor.storage_offset = *offset;
   SHW_TRY(tensor.sizes, extents_of(in, given[2], "sizes"));
   SHW_TRY(tensor.strides, extents_of(in, given[3], "strides"));

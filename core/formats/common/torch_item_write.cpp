@@ -101,7 +101,7 @@ Result<std::uint64_t> write_torch_item(ByteSink& sink, Dtype dtype, ExtentsView 
       elements ? checked_mul(*elements, static_cast<std::int64_t>(size_of(dtype))) : std::nullopt;
   if (!bytes || dtype == Dtype::kUnknown || sizes.size() > kMaxDims ||
       static_cast<std::uint64_t>(*bytes) != payload.length)
-    return fail(ErrorKind::kUsage, fmt::format("a payload of {} bytes is no tensor {} of {}",
+    return fail(ErrorKind::kUsage, fmt::format("a payload of {} bytes is not a tensor {} of {}",
                                                payload.length, to_text(sizes), name(dtype)));
   TensorPickle pickle(dtype, sizes, *elements);
   return write_torch_archive(sink, {.pickle = payload_of(pickle.view()), .storages = {payload}},

@@ -46,7 +46,7 @@ std::optional<ImportedName> global_at(std::string_view rest) {
 }
 
 // Takes a SHORT_BINUNICODE, and the MEMOIZE after it, off the end.
-std::optional<std::string_view> take_last_text(std::string_view& text) {
+std::optional<std::string_view> consume_last_text(std::string_view& text) {
   constexpr char kShortText = '\x8c', kMemoize = '\x94';
   if (text.ends_with(kMemoize)) text.remove_suffix(1);
   for (std::size_t length = 1; length <= kLongestImport && length + 2 <= text.size(); ++length) {
@@ -62,8 +62,8 @@ std::optional<std::string_view> take_last_text(std::string_view& text) {
 
 // The two texts before STACK_GLOBAL.
 std::optional<ImportedName> stack_global_before(std::string_view text) {
-  const auto name = take_last_text(text);
-  const auto module = name ? take_last_text(text) : std::nullopt;
+  const auto name = consume_last_text(text);
+  const auto module = name ? consume_last_text(text) : std::nullopt;
   return module ? std::optional(ImportedName{*module, *name}) : std::nullopt;
 }
 
@@ -75,7 +75,7 @@ class UnsafeFile {
     auto first = read_bytes(source_, 0, std::min<std::uint64_t>(source_.size(), 4));
     if (!first || first->size() < 2) return {};
     const bool is_zip = first->size() == 4 && load_little<std::uint32_t>(*first) == kZipMagic;
-    if (!is_zip || !scan_zip(shared)) look_at_file();
+    if (!is_zip || !scan_zip(shared)) scan_file();
     return std::move(findings_);
   }
 
@@ -94,7 +94,7 @@ class UnsafeFile {
   }
 
   // Bare pickles in a row: torch.save before zip has five, followed by the elements.
-  void look_at_file() {
+  void scan_file() {
     if (const BytesView mapped = source_.mapped(); !mapped.empty()) return look_at(mapped);
     auto bytes = read_bytes(source_, 0, std::min(source_.size(), kMostUnmapped));
     if (bytes) look_at(*bytes);
@@ -111,7 +111,7 @@ class UnsafeFile {
 
   void scan_before_damage(BytesView bytes, const Error& error) {
     if (!error.place.offset || *error.place.offset > bytes.size()) return;
-    look_between_arrays(bytes);
+    scan_between_arrays(bytes);
     Bytes begin(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(*error.place.offset));
     for (char opcode : {'N', '.'}) begin.push_back(static_cast<std::byte>(opcode));
     if (auto tree = decode_pickle(begin, path_, 0, kLimits)) take(*tree);
@@ -119,7 +119,7 @@ class UnsafeFile {
 
   // joblib puts the elements of arrays between opcodes, so that no pickle can be decoded past the
   // first array. Dangerous names after it are found by their bytes.
-  void look_between_arrays(BytesView bytes) {
+  void scan_between_arrays(BytesView bytes) {
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     if (text.substr(0, kMostUnmapped).find("joblib.numpy_pickle") == std::string_view::npos) return;
     for (std::size_t at = 0; at < text.size(); ++at) {

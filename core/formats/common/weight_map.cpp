@@ -110,7 +110,7 @@ Finding without_metadata(const std::string& path) {
 Finding without_groups(const std::string& path, const std::string& groups) {
   Finding finding = bad_record(
       groups, fmt::format("{} is not there: {} says that the optimizer's groups (learning rates, "
-                          "and which state is whose) lie in it, and a load stops there.",
+                          "and which state is whose) are in it, and a load stops there.",
                           groups, path));
   finding.subjects.push_back(path);
   return finding;
@@ -177,7 +177,7 @@ std::optional<WeightMap> read_weight_map(const Directory& directory, const std::
   // The parser treats a zero byte as the end.
   bool cut_short = std::find(bytes->begin(), bytes->end(), std::byte{0}) != bytes->end();
   if (cut_short || !nlohmann::json::sax_parse(text, &events) || map.empty())
-    return refuse("The index is no JSON object with a weight_map; all files were read instead.");
+    return refuse("The index is not a JSON object with a weight_map; all files were read instead.");
   if (!events.without_file().empty()) {
     finding =
         bad_record(path, fmt::format("The index names no file for {} of its tensors ({}).",
@@ -212,13 +212,13 @@ Finding without_its_files(const Directory& directory, const IndexNames& names,
                           const std::string& index, const WeightMap& map) {
   const bool is_passed = is_passed_over(directory, names, index);
   Finding finding = bad_record(
-      index, fmt::format("The index names {}, and nothing of that lies here: {}. All files were "
-                         "read without the index.",
+      index, fmt::format("The index names {}, and nothing of that is here: {}. All files were read "
+                         "without the index.",
                          some_of(files_of(map)),
                          is_passed ? fmt::format("transformers loads {} without a look at the "
                                                  "index, and readers that go by the index stop",
                                                  names.single)
-                                   : "a loader that goes by the index stops"));
+                                   : "a loader that follows the index stops"));
   if (is_passed) finding.severity = Severity::kWarning;
   return finding;
 }
@@ -230,10 +230,10 @@ void check_passed_over(CheckpointBuilder& builder, const IndexNames& names,
   std::erase(others, single);
   if (!is_passed_over(directory, names, index) || others.empty()) return;
   Finding finding = bad_record(
-      single, fmt::format("{} lies beside {}: transformers loads that one file and never opens the "
-                          "index, and readers that go by the index load {}. Here the index was "
-                          "followed.",
-                          single, index, some_of(others)));
+      single,
+      fmt::format("{} is next to {}: transformers loads that one file and never opens the index, "
+                  "and readers that go by the index load {}. Here the index was followed.",
+                  single, index, some_of(others)));
   finding.severity = Severity::kWarning;
   finding.evidence = {{"index", index}, {"transformers_loads", single}};
   finding.subjects.push_back(index);

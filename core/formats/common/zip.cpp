@@ -39,7 +39,7 @@ constexpr std::uint64_t kHeadRead = 2 << 10;
 constexpr std::size_t kLinearSearch = 32;
 
 // miniz checks these numbers first and refuses the archive.
-constexpr const char* kOtherDisks = "the archive is said to lie on several disks";
+constexpr const char* kOtherDisks = "the archive is said to be on several disks";
 
 // How far from the end miniz, and so torch, searches the end record: windows of 4 KiB that overlap
 // by 3 bytes, until one of them covers 64 KiB and a record. torch fails if the next window would
@@ -187,7 +187,7 @@ Result<ZipReader::End> ZipReader::widen_end(End end) const {
       auto at = load_little<std::uint64_t>(locator, 8);
       auto disks = load_little<std::uint32_t>(locator, 16);
       if (at > locator_at - kEnd64Size)
-        return damaged(locator_at, "the zip64 end record is said to lie beyond the item");
+        return damaged(locator_at, "the zip64 end record is said to be beyond the item");
       SHW_TRY(BytesView wide, view(at, kEnd64Size, scratch));
       if (load_little<std::uint32_t>(wide) != kEnd64Signature)
         return damaged(at, "no zip64 end record where one is announced");
@@ -212,7 +212,7 @@ Status ZipReader::read_directory(const End& end) {
   if (!alone) return damaged(end.position, kOtherDisks);
   if (end.directory_offset > end.position ||
       end.directory_length > end.position - end.directory_offset)
-    return damaged(end.position, "the archive's directory is said to lie beyond its end record");
+    return damaged(end.position, "the archive's directory is said to be beyond its end record");
   if (end.entries > end.directory_length / kDirectorySize)
     return damaged(end.position, "more records are announced than the directory can hold");
   if (end.entries == 0) return damaged(end.position, "the archive holds no record");
@@ -283,11 +283,11 @@ Result<ZipEntry> ZipReader::parse_entry(BytesView directory, std::size_t& at,
   if ((flags & kFlagPatch) != 0)
     return damaged(base + at, "the record \"" + entry.name + "\" is marked as a patch");
   if (load_little<std::uint16_t>(fixed, 34) > 1)
-    return damaged(base + at, "the record \"" + entry.name + "\" is said to lie on another disk");
+    return damaged(base + at, "the record \"" + entry.name + "\" is said to be on another disk");
   if ((load_little<std::uint32_t>(fixed, 38) & kAttributeFolder) != 0 && entry.length != 0)
     return damaged(base + at, "the record \"" + entry.name +
                                   "\" is marked as a folder: torch reads nothing of it and leaves "
-                                  "whatever stood in memory");
+                                  "whatever was in memory");
   if (method != 0 && method != 8)
     return damaged(
         base + at,

@@ -9,7 +9,7 @@
 
 namespace shw {
 
-// Only the archive's directory is read. Records whose names are no safe paths are passed over; a
+// Only the archive's directory is read. Records whose names are not safe paths are passed over; a
 // deflated one is inflated while it is read.
 Result<std::shared_ptr<const Directory>> open_zip_directory(
     std::shared_ptr<const ByteSource> source, std::string name);

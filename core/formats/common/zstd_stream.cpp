@@ -77,7 +77,7 @@ class ZstdStream final : public ByteStream {
     if (read_ == 0) {
       auto announced = ZSTD_getFrameContentSize(in_.data(), part);
       if (announced == ZSTD_CONTENTSIZE_ERROR)
-        return fail(ErrorKind::kDamaged, "is no zstd frame, as the transform says", place());
+        return fail(ErrorKind::kDamaged, "is not a zstd frame, as the transform says", place());
       if (announced != ZSTD_CONTENTSIZE_UNKNOWN && announced > limit_) return too_much(announced);
     }
     input_ = {in_.data(), part, 0};

@@ -115,7 +115,7 @@ Status Interpreter::run() {
     // Python stops where the pickle ends.
     notes_.add(Severity::kInfo, {}, tree_.end(),
                human_count(file_size_ - tree_.end()) +
-                   " bytes follow the end of the pickle, which nobody reads.");
+                   " bytes follow the end of the pickle, which no loader reads.");
   if (tree_.refused())
     notes_.add(Severity::kError, {}, tree_.refused()->at,
                fmt::format("Python cannot load it: {} at byte {}.", tree_.refused()->what,

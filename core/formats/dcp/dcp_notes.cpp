@@ -58,7 +58,7 @@ std::optional<Finding> own_records(const PickleTree& tree, const std::string& fi
       own->module, own->name);
   finding.evidence = {{"record_class", own->module + "." + own->name}};
   finding.remedy = Remedy{"rewrite-metadata", true,
-                          "Write .metadata anew with torch's own records; no tensor byte moves."};
+                          "Rewrite .metadata with torch's own records; no tensor byte moves."};
   return finding;
 }
 

@@ -12,7 +12,7 @@ Result<NodeId> entries_of_metadata(const PickleTree& tree, const std::string& fi
   if (made_of != nullptr && made_of->name == "Metadata" && entries != NodeId::kAbsent &&
       !is_of_paddle)
     return fail(ErrorKind::kUnsupported,
-                "keeps its tensors (state_dict_metadata) in something that is no plain dict",
+                "keeps its tensors (state_dict_metadata) in something that is not a plain dict",
                 {file, tree.at(entries)});
   const std::string what =
       made_of == nullptr ? "a plain value" : made_of->module + "." + made_of->name;

@@ -81,7 +81,7 @@ std::optional<std::size_t> cut_dimension(const Checkpoint& checkpoint, TensorId 
   return end == shape[*cut] ? cut : std::nullopt;
 }
 
-bool are_alike(const WrappedItem& a, const WrappedItem& b) {
+bool have_equal_parts(const WrappedItem& a, const WrappedItem& b) {
   return a.type == b.type &&
          std::equal(a.parts.begin(), a.parts.end(), b.parts.begin(), b.parts.end(),
                     [](const WrappedPart& one, const WrappedPart& other) {
@@ -137,7 +137,7 @@ class Unwrapping {
     ItemsOfTensor items;
     for (ChunkId chunk : chunks) {
       auto item = cut && from_.replicas(chunk).empty() ? items_.read(chunk) : std::nullopt;
-      if (!item || (!items.empty() && !are_alike(items.front().second, *item))) return;
+      if (!item || (!items.empty() && !have_equal_parts(items.front().second, *item))) return;
       if (item->stands_for && !same(*item->stands_for, from_.sizes(chunk)))
         return note_mismatched_sizes(tensor, chunk, *item->stands_for);
       if (item->damage) note_damage(tensor, *item->damage);

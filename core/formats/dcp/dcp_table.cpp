@@ -38,7 +38,7 @@ OpenedCheckpoint open_one(std::shared_ptr<const Directory> directory, Progress* 
       return fail(ErrorKind::kIo, "is a link to something that is not there", {path},
                   "Was the checkpoint stitched together with links, and the original moved?");
     case EntryKind::kOther:
-      return fail(ErrorKind::kDamaged, "is no regular file", {path});
+      return fail(ErrorKind::kDamaged, "is not a regular file", {path});
     case EntryKind::kFile:
     case EntryKind::kMissing:
       break;
@@ -82,12 +82,12 @@ std::optional<Error> unfinished_save(std::span<const Entry> entries) {
   });
   if (is_of_paddle) return std::nullopt;
   if (any([](const Entry& entry) { return entry.path.ends_with(".distcp"); }))
-    return Error{ErrorKind::kDamaged,
-                 "has data files (.distcp) but no .metadata",
-                 {std::string(kDcpMetadataName)},
-                 "The save did not finish, or .metadata lies on another node: rank 0 writes it "
-                 "last, on its own disk. The metadata of an earlier step of the same run "
-                 "describes the same layout."};
+    return Error{
+        ErrorKind::kDamaged,
+        "has data files (.distcp) but no .metadata",
+        {std::string(kDcpMetadataName)},
+        "The save did not finish, or .metadata is on another node: rank 0 writes it last, on its "
+        "own disk. The metadata of an earlier step of the same run describes the same layout."};
   return std::nullopt;
 }
 

@@ -94,7 +94,7 @@ class Unflattening {
     for (ChunkId chunk : from_.chunks(tensor)) add_chunks(chunk, part);
     left_out_.insert(tensor);
     if (example_.empty())
-      example_ = fmt::format("{} lies as {} and is {}", from_.fqn(tensor),
+      example_ = fmt::format("{} is laid out as {} and is {}", from_.fqn(tensor),
                              to_text(from_.shape(tensor)), to_text(shape));
   }
 

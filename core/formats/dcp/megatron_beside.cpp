@@ -42,10 +42,10 @@ Result<std::string> backend_in(const Directory& directory) {
   auto json =
       parse_json<nlohmann::json>({reinterpret_cast<const char*>(bytes.data()), bytes.size()}).tree;
   const bool is_marked = begins_with_byte_order_mark(bytes);
-  if (is_marked || !json.is_object()) return damaged("is no JSON object");
+  if (is_marked || !json.is_object()) return damaged("is not a JSON object");
   auto backend = json.find("sharded_backend");
   if (backend == json.end()) return std::string();
-  if (!backend->is_string()) return damaged("has a sharded_backend that is no name");
+  if (!backend->is_string()) return damaged("has a sharded_backend that is not a name");
   return backend->get<std::string>();
 }
 
@@ -63,7 +63,7 @@ bool note_marker(const Directory& directory, bool has_common, CheckpointBuilder&
   if (!backend->empty() && *backend != "torch_dist")
     note(kMegatronMarker, Severity::kError,
          "metadata.json names the backend \"" + backend->substr(0, 40) +
-             "\", and what lies here is torch_dist: Megatron loads by that name.",
+             "\", and what is here is torch_dist: Megatron loads by that name.",
          builder);
   return !backend->empty();
 }
@@ -109,7 +109,7 @@ void note_common(const Directory& directory, bool has_common_object, CheckpointB
          builder);
   else if (!*read)
     note(kCommonState, Severity::kInfo,
-         "common.pt was read as far as its pickle: its other records were not held against "
+         "common.pt was read as far as its pickle: its other records were not compared with "
          "checksums, since it has none or is larger than 64 MiB.",
          builder);
 }

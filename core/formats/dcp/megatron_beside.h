@@ -1,4 +1,4 @@
-// Files of Megatron beside .metadata in a torch_dist folder:
+// Files of Megatron next to .metadata in a torch_dist folder:
 //
 //   metadata.json   {"sharded_backend": "torch_dist", ...}; loading starts with it
 //   common.pt       torch.save file of what all ranks share: arguments, iteration, settings

@@ -171,7 +171,7 @@ std::optional<double> number_of(const Checkpoint& source, TensorId tensor) {
 }
 
 // The number of steps, if all parameters have seen as many.
-std::optional<double> steps_seen(const Checkpoint& source) {
+std::optional<double> common_step_count(const Checkpoint& source) {
   std::optional<double> steps;
   for (const TensorId tensor : source.tensors()) {
     const auto path = parse_state_fqn(source.fqn(tensor));
@@ -242,7 +242,7 @@ std::optional<AdamSettings> adam_settings(const Checkpoint& source) {
     return entry.fqn.find(kGroups) != std::string::npos && entry.fqn.ends_with(kBetas);
   });
   if (first == objects.end()) return std::nullopt;
-  const auto steps = steps_seen(source);
+  const auto steps = common_step_count(source);
   if (!steps) return std::nullopt;
   const std::string group = first->fqn.substr(0, first->fqn.size() - kBetas.size());
   const std::vector<double> betas = numbers_of(source, *first);
@@ -268,7 +268,7 @@ std::string pickled_optimizer(const AdamSettings& settings) {
 namespace {
 
 // The pickle of {"args": Namespace, "checkpoint_version": 3.0, "iteration": 0, "content_metadata":
-// {...}}, and of "optimizer" where its states come along with the number of steps.
+// {...}}, and of "optimizer" where its states are copied with the number of steps.
 std::string common_pickle(const Outputs& outputs) {
   std::string pickle = "\x80\x02}(" + pickled_key("args") + "cargparse\nNamespace\n)\x81}(";
   for (const auto& [key, value] : arguments_of(outputs)) pickle += pickled_key(key) + value;

@@ -116,7 +116,7 @@ Result<ZeroTensor> ZeroFile::tensor(NodeId node) const {
   const ZipEntry* record = zip_.find_storage(pickled.storage_key);
   if (record->deflated)
     return fail(ErrorKind::kUnsupported,
-                "lies in a record that is compressed, as torch.save never writes it",
+                "is in a record that is compressed, as torch.save never writes it",
                 {path_, header.payload_offset});
   ZeroTensor out;
   out.dtype = header.dtype;
@@ -153,9 +153,9 @@ struct ZeroFile::Taking {
   std::uint64_t visits_left, text_left;
 };
 
-void ZeroFile::take_all(const std::string& prefix, NodeId node,
-                        std::vector<NamedZeroTensor>& tensors, std::vector<NamedZeroValue>& values,
-                        ZeroNotes& notes) const {
+void ZeroFile::read_all_tensors(const std::string& prefix, NodeId node,
+                                std::vector<NamedZeroTensor>& tensors,
+                                std::vector<NamedZeroValue>& values, ZeroNotes& notes) const {
   Taking taking{tensors, values, notes, 4 * tree_.node_count() + 64, 16 * tree_.end() + (1 << 20)};
   take(taking, prefix, node, 0);
 }
@@ -208,7 +208,7 @@ StorageId ZeroStorages::storage(const ItemPlace& place, bool big_endian) {
 
 bool ZeroStorages::add_whole(const std::string& fqn, const ZeroTensor& tensor,
                              std::optional<std::uint32_t> writer) {
-  if (!take_name(fqn)) return false;
+  if (!claim_name(fqn)) return false;
   builder_.add_tensor(fqn, tensor.dtype, tensor.sizes);
   const ChunkId chunk = builder_.add_chunk(Extents(tensor.sizes.size(), 0), tensor.sizes, {});
   const bool dense = is_row_major(tensor.sizes, tensor.strides);
@@ -219,7 +219,7 @@ bool ZeroStorages::add_whole(const std::string& fqn, const ZeroTensor& tensor,
 }
 
 void ZeroStorages::add_value(NamedZeroValue value) {
-  if (!take_name(value.fqn)) return;
+  if (!claim_name(value.fqn)) return;
   builder_.add_object({.fqn = std::move(value.fqn), .item = {}, .inlined = std::move(value.value)});
 }
 

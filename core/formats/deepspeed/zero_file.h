@@ -70,8 +70,9 @@ class ZeroFile {
 
   // All tensors inside a value by dotted names, and other values in `values`. Unreadable tensors
   // become findings.
-  void take_all(const std::string& prefix, NodeId node, std::vector<NamedZeroTensor>& tensors,
-                std::vector<NamedZeroValue>& values, ZeroNotes& notes) const;
+  void read_all_tensors(const std::string& prefix, NodeId node,
+                        std::vector<NamedZeroTensor>& tensors, std::vector<NamedZeroValue>& values,
+                        ZeroNotes& notes) const;
 
  private:
   ZeroFile(std::string path, ZipReader zip, Bytes pickle, PickleTree tree)
@@ -102,7 +103,7 @@ class ZeroStorages {
                  std::optional<std::uint32_t> writer = std::nullopt);
   void add_value(NamedZeroValue value);
   // False if an entry of that name exists.
-  bool take_name(const std::string& fqn) { return names_.insert(fqn).second; }
+  bool claim_name(const std::string& fqn) { return names_.insert(fqn).second; }
 
  private:
   CheckpointBuilder& builder_;

@@ -194,7 +194,7 @@ class ZeroLayers {
     unknown_.push_back(fqn);
     for (const RankPiece& piece : pieces) {
       const std::string own = fmt::format("mp_rank_{:02}.{}", piece.rank, fqn);
-      if (!storages_.take_name(own)) continue;
+      if (!storages_.claim_name(own)) continue;
       begin(own, piece.tensor.dtype, piece.tensor.sizes);
       (void)chunks_.add(piece, {whole(piece.tensor.sizes)});
     }
@@ -208,7 +208,7 @@ class ZeroLayers {
     });
     const auto whole_of = part_of_cut(cut, first.sizes, 0, ranks_);
     if (cut == TensorCut::kUnknown || !are_alike || !whole_of) return false;
-    if (!storages_.take_name(fqn)) return true;
+    if (!storages_.claim_name(fqn)) return true;
     begin(fqn, first.dtype, whole_of->shape);
     for (const RankPiece& piece : pieces) {
       const auto part = part_of_cut(cut, first.sizes, piece.rank, ranks_);

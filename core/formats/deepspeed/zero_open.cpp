@@ -36,7 +36,7 @@ void add_zero_parts(CheckpointBuilder& builder, ZeroStorages& storages, const Di
     }
     std::vector<NamedZeroTensor> tensors;
     std::vector<NamedZeroValue> values;
-    file->take_all("", file->root(), tensors, values, notes);
+    file->read_all_tensors("", file->root(), tensors, values, notes);
     for (const NamedZeroTensor& one : tensors)
       storages.add_whole(prefix + before + one.fqn, one.tensor);
   }
@@ -49,30 +49,28 @@ Finding opened_alone_finding(const ZeroWorld& world) {
   const std::string from = ranks == 0 ? "the ranks" : plural(ranks, "rank");
   if (world.stage == 3) {
     Finding finding = bad_record(
-        model.path,
-        fmt::format("{} holds no weights: it is one rank's model states file of ZeRO stage 3, in "
-                    "which parameters are empty. The weights lie in the optimizer states files of "
-                    "{} beside it: open the folder.",
-                    model.path, from));
+        model.path, fmt::format("{} holds no weights: it is one rank's model states file of ZeRO "
+                                "stage 3, in which parameters are empty. The weights are in the "
+                                "optimizer states files of {} next to it: open the folder.",
+                                model.path, from));
     finding.severity = Severity::kWarning;
     return finding;
   }
-  return zero_info(
-      model.path,
-      fmt::format("{} is the model states file of a ZeRO stage {} save: the weights are whole, the "
-                  "fp32 masters and optimizer states lie in the files of {} beside it. Open the "
-                  "folder to check those too.",
-                  model.path, world.stage, from));
+  return zero_info(model.path,
+                   fmt::format("{} is the model states file of a ZeRO stage {} save: the weights "
+                               "are whole, the fp32 masters and optimizer states are in the files "
+                               "of {} next to it. Open the folder to check those too.",
+                               model.path, world.stage, from));
 }
 
 // Finding: weights are complete, but training cannot resume without the optimizer files.
 Finding without_optimizer(const ZeroWorld& world) {
-  Finding finding = bad_record(
-      world.model->path,
-      fmt::format("The optimizer states of ZeRO stage {} are missing: none of the files that {} "
-                  "wrote lies here (zero_pp_rank_R_mp_rank_MM_optim_states.pt). The weights are "
-                  "whole, but a run cannot resume from them.",
-                  world.stage, plural(static_cast<std::uint64_t>(world.ranks), "rank")));
+  Finding finding =
+      bad_record(world.model->path,
+                 fmt::format("The optimizer states of ZeRO stage {} are missing: none of the files "
+                             "that {} wrote is here (zero_pp_rank_R_mp_rank_MM_optim_states.pt). "
+                             "The weights are whole, but a run cannot resume from them.",
+                             world.stage, plural(static_cast<std::uint64_t>(world.ranks), "rank")));
   finding.severity = Severity::kWarning;
   finding.evidence = {{"ranks", world.ranks}};
   return finding;
@@ -82,8 +80,8 @@ Finding without_optimizer(const ZeroWorld& world) {
 Finding without_weights(const ZeroWorld& world) {
   Finding finding = bad_record(
       world.model->path,
-      fmt::format("The weights are missing: of ZeRO stage 3 they lie in the optimizer states files "
-                  "of {} (zero_pp_rank_R_mp_rank_MM_optim_states.pt), and none of them lies here.",
+      fmt::format("The weights are missing: of ZeRO stage 3 they are in the optimizer states files "
+                  "of {} (zero_pp_rank_R_mp_rank_MM_optim_states.pt), and none of them is here.",
                   plural(static_cast<std::uint64_t>(world.ranks), "rank")));
   finding.evidence = {{"ranks", world.ranks}};
   return finding;
@@ -92,10 +90,10 @@ Finding without_weights(const ZeroWorld& world) {
 void note_world(const ZeroWorld& world, const ZeroFiles& files, bool alone, ZeroNotes& notes) {
   if (!world.model) {
     if (!world.optimizers.empty() && files.rank_models.empty() && !files.model) {
-      notes.findings.push_back(bad_record(
-          world.optimizers.begin()->second.path,
-          "The model states file is missing (mp_rank_MM_model_states.pt): it holds the weights and "
-          "says which parameters lie in the optimizer's partitions."));
+      notes.findings.push_back(
+          bad_record(world.optimizers.begin()->second.path,
+                     "The model states file is missing (mp_rank_MM_model_states.pt): it holds the "
+                     "weights and says which parameters are in the optimizer's partitions."));
     }
     return;
   }
@@ -146,10 +144,11 @@ Finding tensor_parallel_finding(const ZeroStep& step, std::size_t ranks) {
 }
 
 Finding other_files_finding(const std::vector<std::string>& others) {
-  Finding finding =
-      zero_info(others.front(), fmt::format("{} {} not looked at: states of experts, which every "
-                                            "rank keeps in a form of its own.",
-                                            some_of(others), others.size() == 1 ? "was" : "were"));
+  Finding finding = zero_info(
+      others.front(),
+      fmt::format(
+          "{} {} not checked: states of experts, which every rank keeps in a form of its own.",
+          some_of(others), others.size() == 1 ? "was" : "were"));
   finding.rule = "not-looked-at";
   finding.subjects = others;
   return finding;

@@ -50,7 +50,7 @@ void read_more(const ZeroFile& file, ZeroModel& model, ZeroNotes& notes) {
   for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
     const std::string key = file.text(pairs[i]);
     if (is_zero_key(key, kModelKeys) || file.tree().kind(pairs[i + 1]) == NodeKind::kNone) continue;
-    file.take_all(key, pairs[i + 1], model.more_tensors, model.values, notes);
+    file.read_all_tensors(key, pairs[i + 1], model.more_tensors, model.values, notes);
   }
 }
 
@@ -69,7 +69,7 @@ Status read_zero_shapes(const ZeroFile& file, ZeroModel& model) {
 // A group's states: flat tensors by kind, and values. A tensor is named "KIND" here.
 void read_states(const ZeroFile& file, NodeId states, ZeroGroup& group, ZeroNotes& notes) {
   std::vector<NamedZeroTensor> tensors;
-  file.take_all("", states, tensors, group.values, notes);
+  file.read_all_tensors("", states, tensors, group.values, notes);
   if (group.values.size() == 1 && group.values[0].fqn.empty()) group.values.clear();
   for (NamedZeroTensor& one : tensors)
     group.states.emplace_back(std::move(one.fqn), std::move(one.tensor));
@@ -102,7 +102,7 @@ void read_values(const ZeroFile& file, NodeId books, NodeId base, ZeroOptimizer&
     const std::string key = file.text(pairs[i]);
     if (is_zero_key(key, kOptimizerKeys) || file.tree().kind(pairs[i + 1]) == NodeKind::kNone)
       continue;
-    file.take_all("optimizer." + key, pairs[i + 1], none, out.values, notes);
+    file.read_all_tensors("optimizer." + key, pairs[i + 1], none, out.values, notes);
   }
   if (NodeId groups = file.find(base, "param_groups"); groups != NodeId::kAbsent)
     out.values.push_back({"optimizer.param_groups", file.value(groups)});
@@ -166,7 +166,7 @@ Result<ZeroModel> read_zero_model(const ZeroFile& file, bool whole, ZeroNotes& n
   if (!whole) return model;
   const NodeId module = file.find(root, "module");
   std::vector<NamedZeroValue> extra;  // extra states of modules
-  if (!file.pairs(module).empty()) file.take_all("", module, model.module, extra, notes);
+  if (!file.pairs(module).empty()) file.read_all_tensors("", module, model.module, extra, notes);
   for (NamedZeroValue& value : extra) {
     if (!value.fqn.empty()) model.values.push_back(std::move(value));
   }

@@ -83,7 +83,7 @@ class ZeroTensors {
       auto cut = model.fragments.find(frozen.name);
       if (cut != model.fragments.end() && first == nullptr) first = &cut->second;
     }
-    if (first == nullptr || !storages_.take_name(prefix_ + frozen.name)) return;
+    if (first == nullptr || !storages_.claim_name(prefix_ + frozen.name)) return;
     builder_.add_tensor(prefix_ + frozen.name, first->dtype, frozen.shape);
     const std::int64_t lengths[] = {first->count()};
     const ZeroLayout layout = lay_out_cuts({&frozen, 1}, lengths, 0, world_.ranks);
@@ -241,7 +241,7 @@ class ZeroTensors {
     for (const auto& [rank, optimizer] : world_.optimizers) {
       if (like == nullptr) like = flat_of(optimizer, parameter.group, kind);
     }
-    if (like == nullptr || !storages_.take_name(fqn)) return;
+    if (like == nullptr || !storages_.claim_name(fqn)) return;
     builder_.add_tensor(fqn, like->dtype, parameter.shape);
     for (const ZeroPart& part : parameter.parts) {
       auto optimizer = world_.optimizers.find(part.rank);
@@ -316,7 +316,7 @@ class ZeroTensors {
     const std::string& path = world_.model->path;
     note(path, fmt::format("The partitions and the parameters do not fit: the partitions of {} "
                            "hold {} elements, and by the shapes in {} the parameters take {}. "
-                           "Files of two saves lie together, or a file was changed.",
+                           "Files of two saves are mixed, or a file was changed.",
                            world_.stage == 3 ? "a rank" : "all ranks",
                            human_count(static_cast<std::uint64_t>(there)), path,
                            human_count(static_cast<std::uint64_t>(needed))));
@@ -354,7 +354,7 @@ class ZeroTensors {
                                  plural(groups, "flat group"),
                                  world_.model && !world_.model->groups.empty()
                                      ? "its parameters are experts, of which every rank has others"
-                                     : "no file says which parameters lie in them"));
+                                     : "no file says which parameters are in them"));
     finding.rule = "not-looked-at";
     finding.severity = Severity::kInfo;
     notes_.findings.push_back(std::move(finding));
@@ -384,10 +384,10 @@ class ZeroTensors {
   void note_slices() {
     if (other_slices_.empty()) return;
     note(other_slices_.front(),
-         fmt::format("{} of parameters lie at other places than their shapes say: {}. The order "
-                     "of the parameters changed between the files, and which elements are whose is "
-                     "not certain.",
-                     plural(other_slices_.size(), "fragment"), some_of(other_slices_)));
+         fmt::format(
+             "{} of parameters are at other places than their shapes say: {}. The order of the "
+             "parameters changed between the files, and which elements are whose is not certain.",
+             plural(other_slices_.size(), "fragment"), some_of(other_slices_)));
   }
 
   CheckpointBuilder& builder_;

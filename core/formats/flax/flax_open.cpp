@@ -113,18 +113,18 @@ class FlaxOpening {
     any_ = true;
     read_.insert(path);
     for (const FlaxArray& array : tree->arrays) {
-      SHW_CHECK(take_name(array.name, path));
+      SHW_CHECK(claim_name(array.name, path));
       add_array(array, path);
     }
     for (auto& [name, opcodes] : tree->values) {
-      SHW_CHECK(take_name(name, path));
+      SHW_CHECK(claim_name(name, path));
       builder_.add_object(
           {.fqn = name, .item = {}, .inlined = InlinedValue{std::move(opcodes), {}}});
     }
     return {};
   }
 
-  // transformers writes an index beside several files: its names have "/" between the keys.
+  // transformers writes an index next to several files: its names have "/" between the keys.
   void check_index() {
     if (is_one_file(*directory_) || directory_->stat(kFlaxIndex).kind != EntryKind::kFile) return;
     std::optional<Finding> problem;
@@ -148,7 +148,7 @@ class FlaxOpening {
     builder_.add_finding(std::move(finding));
   }
 
-  Status take_name(const std::string& name, const std::string& path) {
+  Status claim_name(const std::string& name, const std::string& path) {
     if (names_.insert(name).second) return {};
     return fail(ErrorKind::kUnsupported,
                 fmt::format("holds {} twice: two keys of the tree, or two files ({} is one), have "

@@ -57,11 +57,11 @@ class FlaxWalk {
   Result<FlaxTree> run() {
     SHW_TRY(MsgpackHead head, in_.next());
     if (head.kind != MsgpackKind::kMap)
-      return fail(ErrorKind::kUnsupported, "is msgpack, and holds no map: it is no tree of flax",
+      return fail(ErrorKind::kUnsupported, "is msgpack, and holds no map: it is not a tree of flax",
                   {source_.name(), head.at});
     SHW_CHECK(map(head, "", 0));
     if (in_.left() != 0)
-      return in_.damaged(in_.at(), fmt::format("has {} bytes behind its tree", in_.left()));
+      return in_.damaged(in_.at(), fmt::format("has {} bytes after its tree", in_.left()));
     return std::move(tree_);
   }
 
@@ -234,7 +234,7 @@ class FlaxWalk {
       SHW_CHECK(key());
       SHW_TRY(MsgpackHead inner, in_.next());
       if (inner.kind != MsgpackKind::kExtension || inner.type != kArrayType)
-        return in_.damaged(inner.at, "has a chunk that is no array");
+        return in_.damaged(inner.at, "has a chunk that is not an array");
       SHW_TRY(FlaxArray chunk, ndarray(whole.name, inner, in_.at() + inner.length));
       const bool is_alike = i == 0 || chunk.type == whole.type;
       if (whole.problem.empty() && !chunk.problem.empty()) whole.problem = chunk.problem;

@@ -157,7 +157,7 @@ Result<MsgpackHead> MsgpackReader::by_code(MsgpackHead head, int byte) {
 
 Result<std::string> MsgpackReader::text(const MsgpackHead& head, std::uint64_t most) {
   if (head.kind != MsgpackKind::kText && head.kind != MsgpackKind::kBytes)
-    return damaged(head.at, "has another value where a text should stand");
+    return damaged(head.at, "has another value where a text is expected");
   if (head.length > most)
     return damaged(head.at, fmt::format("has a text of {} bytes where at most {} are expected",
                                         head.length, most));

@@ -91,7 +91,8 @@ const ModelFiles* choose_quantisation(const std::vector<ModelFiles>& models) {
 }
 
 // Puts a projector with the model: the largest one, if there are several.
-void add_beside(GgufFiles& found, const Directory& directory, std::vector<GgufFile> projectors) {
+void add_projectors(GgufFiles& found, const Directory& directory,
+                    std::vector<GgufFile> projectors) {
   auto most = std::max_element(projectors.begin(), projectors.end(),
                                [&](const GgufFile& a, const GgufFile& b) {
                                  return directory.stat(a.path).size < directory.stat(b.path).size;
@@ -141,7 +142,7 @@ Result<std::vector<std::string>> choose_family(const Directory& directory, const
     found.has_others = true;
     found.aside.insert(found.aside.end(), model.paths->begin(), model.paths->end());
   }
-  add_beside(found, directory, std::move(projectors));
+  add_projectors(found, directory, std::move(projectors));
   return *chosen->paths;
 }
 

@@ -23,9 +23,9 @@ using FilesByName = std::unordered_map<std::string, std::string>;
 
 void report_not_read(CheckpointBuilder& builder, const std::string& path, const GgufTensor& tensor,
                      std::string why) {
-  Finding finding = bad_record(
-      tensor.name, fmt::format("{} in {} was not looked at: {}.", tensor.name, path, why),
-      tensor.described_at);
+  Finding finding =
+      bad_record(tensor.name, fmt::format("{} in {} was not read: {}.", tensor.name, path, why),
+                 tensor.described_at);
   finding.rule = "not-looked-at";
   finding.severity = Severity::kInfo;
   finding.subjects.push_back(path);
@@ -56,12 +56,12 @@ void report_no_place(CheckpointBuilder& builder, const std::string& path,
 void add_gguf_tensor(CheckpointBuilder& builder, const std::string& path, const GgufTensor& tensor,
                      FilesByName& seen) {
   if (auto [first, is_new] = seen.try_emplace(tensor.name, path); !is_new) {
-    Finding finding = bad_record(
-        tensor.name,
-        fmt::format("{} stands in {} and once more in {}, at byte {}. llama.cpp refuses such a "
-                    "file; the first one was read here.",
-                    tensor.name, first->second, path, tensor.offset),
-        tensor.described_at);
+    Finding finding =
+        bad_record(tensor.name,
+                   fmt::format("{} is in {} and once more in {}, at byte {}. llama.cpp refuses "
+                               "such a file; the first one was read here.",
+                               tensor.name, first->second, path, tensor.offset),
+                   tensor.described_at);
     finding.subjects.push_back(path);
     builder.add_finding(std::move(finding));
     return;
@@ -92,7 +92,7 @@ void check_offsets(CheckpointBuilder& builder, const GgufFile& file) {
       if (names.empty()) {
         const char* how = tensor.offset % header.alignment != 0 ? ", which is not aligned"
                           : tensor.offset < expected            ? ", inside of another tensor"
-                                                                : ", behind a gap";
+                                                                : ", after a gap";
         first = fmt::format("{} begins at byte {}{}, and is expected at {}", tensor.name,
                             tensor.offset, how, expected);
         first_at = tensor.described_at;
@@ -138,14 +138,14 @@ void check_split(CheckpointBuilder& builder, const GgufFiles& found, std::size_t
       finding.severity = Severity::kInfo;
       finding.subjects = {file.path};
       finding.cause = fmt::format(
-          "{} is part {} of {}: the other parts were not looked at. The folder opens as a whole.",
+          "{} is part {} of {}: the other parts were not read. The folder opens as a whole.",
           file.path, number.value_or(0) + 1, *count);
       builder.add_finding(std::move(finding));
       return;
     }
     if (found.missing.empty() && (*count != found.files.size() || number != i))
       report_split(builder, file.path,
-                   fmt::format("{} says that it is part {} of {}, and {} lie here, of which it is "
+                   fmt::format("{} says that it is part {} of {}, and {} are here, of which it is "
                                "number {} by its name. llama.cpp refuses the model.",
                                file.path, number.value_or(0) + 1, *count,
                                plural(found.files.size(), "part"), i + 1));
@@ -162,7 +162,7 @@ void report_aside(CheckpointBuilder& builder, const GgufFiles& found) {
   if (aside.empty()) return;
   Finding finding = read_note(
       aside.front(),
-      fmt::format("Opened {}{}. Not looked at: {}. A path to one of them opens that one.",
+      fmt::format("Opened {}{}. Not opened: {}. A path to one of them opens that one.",
                   found.files.front().path,
                   found.has_others ? ", of the most bytes among several quantisations" : "",
                   some_of(aside)));

@@ -349,7 +349,7 @@ Status Hdf5Objects::place_array(const Hdf5Message& message, Hdf5Array& array) {
     array.is_compact = true;
     array.length = cursor.take<std::uint16_t>();
     address = message.offset + cursor.at();
-    if (array.length > cursor.left()) return damaged("elements end behind their block", address);
+    if (array.length > cursor.left()) return damaged("elements end after their block", address);
   } else if (kind == 1) {
     address = cursor.take<std::uint64_t>();
     array.length = cursor.take<std::uint64_t>();

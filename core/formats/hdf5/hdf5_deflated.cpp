@@ -45,7 +45,7 @@ Result<std::optional<Bytes>> inflate(const ItemRange& range, std::uint64_t at_le
     return std::optional(std::move(out));
   }
   return fail(ErrorKind::kDamaged,
-              fmt::format("a compressed tile is no stream of {} bytes or more", at_least),
+              fmt::format("a compressed tile is not a stream of {} bytes or more", at_least),
               {range.source->name(), range.offset});
 }
 
@@ -122,7 +122,7 @@ Result<OpenItem> open_tile(const Checkpoint& checkpoint, ChunkId chunk, ItemRang
   auto needed = storage_needed(header.sizes, header.strides, 0);
   auto bytes = needed ? checked_mul(static_cast<std::uint64_t>(*needed), element) : std::nullopt;
   if (!bytes)
-    return fail(ErrorKind::kDamaged, "has sizes or strides that cannot be",
+    return fail(ErrorKind::kDamaged, "has impossible sizes or strides",
                 {range.source->name(), range.offset});
   header.payload_length = *bytes;
   item.source = range.source;

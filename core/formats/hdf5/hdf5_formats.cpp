@@ -25,7 +25,7 @@ constexpr Codec kUnreadCodecs[] = {
     {"external HDF5 (elements in other files)"},
     {"virtual HDF5 (elements in other datasets)"},
     {"big-endian HDF5"},
-    {"HDF5 elements that are no numbers of torch's"},
+    {"HDF5 elements that are not numbers of torch's"},
     {"HDF5 with a type of its own name"},
     {"HDF5 with its attributes in a heap"},
 };

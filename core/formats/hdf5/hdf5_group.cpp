@@ -17,16 +17,16 @@ constexpr std::uint64_t kMostHeap = std::uint64_t{256} << 20;
 }  // namespace
 
 // Names must not share bytes, which would need much memory for a small file.
-Result<std::string> Hdf5Objects::take_name(std::uint64_t at, Hdf5Heap& heap,
-                                           std::uint64_t asked_at) const {
+Result<std::string> Hdf5Objects::claim_name(std::uint64_t at, Hdf5Heap& heap,
+                                            std::uint64_t asked_at) const {
   if (at >= heap.bytes.size())
-    return damaged("a name of a group lies outside of its names", asked_at);
+    return damaged("a name of a group is outside of its names", asked_at);
   auto begin = heap.bytes.begin() + static_cast<std::ptrdiff_t>(at);
   auto end = std::find(begin, heap.bytes.end(), std::byte{0});
   if (end == heap.bytes.end() || end == begin)
-    return damaged("a name of a group lies outside of its names", asked_at);
+    return damaged("a name of a group is outside of its names", asked_at);
   const auto taken = static_cast<std::uint64_t>(end - begin) + 1;
-  if (taken > heap.left) return damaged("names of a group lie over each other", asked_at);
+  if (taken > heap.left) return damaged("names of a group overlap", asked_at);
   heap.left -= taken;
   return std::string(reinterpret_cast<const char*>(&*begin), static_cast<std::size_t>(taken - 1));
 }
@@ -44,11 +44,11 @@ Status Hdf5Objects::add_symbol_node(std::uint64_t address, Hdf5Heap& names,
                                     std::vector<Hdf5Link>& links) {
   SHW_TRY(Bytes head, read_described(address, 8));
   if (!has_hdf5_signature(head, "SNOD") || head[4] != std::byte{1})
-    return damaged("no symbols of a group stand here", address);
+    return damaged("no symbols of a group are here", address);
   const auto count = load_little<std::uint16_t>(head, 6);
   constexpr std::uint64_t kEntry = 40;
   if (count > symbols_)
-    return damaged(fmt::format("{} symbols stand where {} have room", count, symbols_), address);
+    return damaged(fmt::format("{} symbols are where {} have room", count, symbols_), address);
   // Nodes have a fixed size in the file, whatever their number of entries.
   SHW_TRY(Bytes entries, read_described(address + 8, symbols_ * kEntry));
   for (std::uint64_t i = 0; i < count; ++i) {
@@ -57,7 +57,7 @@ Status Hdf5Objects::add_symbol_node(std::uint64_t address, Hdf5Heap& names,
     const auto kind = cursor.take<std::uint32_t>();
     if (kind > kHdf5LastSymbolKind)
       return damaged("a symbol of a group is of no kind", address + 8 + i * kEntry);
-    SHW_TRY(std::string text, take_name(name, names, address + 8 + i * kEntry));
+    SHW_TRY(std::string text, claim_name(name, names, address + 8 + i * kEntry));
     // HDF5 searches names binarily, so they must be sorted.
     if (!names.met.empty() && text <= names.met.back())
       return damaged("names of a group are not in their order, so that HDF5 finds none of them",
@@ -89,13 +89,13 @@ Status Hdf5Objects::add_symbols(std::uint64_t tree, Hdf5Heap& names, int depth,
                                 std::vector<Hdf5Link>& links) {
   SHW_TRY(Bytes head, read_described(tree, 24));
   if (!has_hdf5_signature(head, "TREE") || head[4] != std::byte{0})
-    return damaged("no tree of a group stands here", tree);
+    return damaged("no tree of a group is here", tree);
   const int level = std::to_integer<int>(head[5]);
   if (!nodes_.insert(tree).second || (depth >= 0 && level >= depth) || level > kMostTreeLevels)
     return damaged("a tree of a group comes back to itself", tree);
   const auto count = load_little<std::uint16_t>(head, 6);
   if (count > children_)
-    return damaged(fmt::format("{} children stand where {} have room", count, children_), tree);
+    return damaged(fmt::format("{} children are where {} have room", count, children_), tree);
   SHW_TRY(Bytes body, read_described(tree + 24, std::uint64_t{children_} * 16 + 8));
   SHW_CHECK(follow(names, level, tree, load_little<std::uint64_t>(head, 16)));
   for (std::size_t i = 0; i < count; ++i) {
@@ -159,7 +159,7 @@ Status Hdf5Objects::check_free(std::uint64_t at, const Hdf5Heap& names, std::uin
     if (at >= size || size - at < kLeastFree || left == 0 ||
         load_little<std::uint64_t>(names.bytes, at + 8) > size - at ||
         load_little<std::uint64_t>(names.bytes, at + 8) == 0)
-      return damaged("the room between the names of a group lies outside of them", heap);
+      return damaged("the room between the names of a group is outside of them", heap);
     at = load_little<std::uint64_t>(names.bytes, at);
   }
   return {};
@@ -174,7 +174,7 @@ Result<std::vector<Hdf5Link>> Hdf5Objects::links(const std::vector<Hdf5Message>&
       if (!cursor.ok()) return damaged("a group without its addresses", message.offset);
       SHW_TRY(Bytes head, read_described(heap, 32));
       if (!has_hdf5_signature(head, "HEAP") || head[4] != std::byte{0})
-        return damaged("no names of a group stand here", heap);
+        return damaged("no names of a group are here", heap);
       const auto size = load_little<std::uint64_t>(head, 8);
       if (size > kMostHeap) return damaged("the names of a group take too much", heap);
       SHW_TRY(Bytes bytes, read_described(load_little<std::uint64_t>(head, 24), size));
@@ -199,8 +199,8 @@ Result<std::vector<Hdf5Link>> Hdf5Objects::links(const std::vector<Hdf5Message>&
       if (flags & 1) cursor.skip(8);
       if (cursor.take<std::uint64_t>() != kHdf5NoAddress)
         return not_read(
-            "has a group whose links lie in a fractal heap (written for the latest "
-            "HDF5, or in the order of creation)",
+            "has a group whose links are in a fractal heap (written for the latest HDF5, or in the "
+            "order of creation)",
             message.offset);
       // Creation order is stored in a second B-tree, if at all.
       for (int trees = flags & 2 ? 2 : 1; trees > 0; --trees) {

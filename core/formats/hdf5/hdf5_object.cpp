@@ -72,7 +72,7 @@ Result<Bytes> Hdf5Objects::read(std::uint64_t offset, std::uint64_t length) cons
   const std::uint64_t size = std::min(source_->size(), end_);
   if (offset > size || length > size - offset)
     return damaged(
-        fmt::format("ends at byte {}, and {} bytes are to stand at {}", size, length, offset),
+        fmt::format("ends at byte {}, and {} bytes are expected at {}", size, length, offset),
         offset);
   return read_bytes(*source_, offset, length);
 }
@@ -94,7 +94,7 @@ Result<Hdf5Objects> Hdf5Objects::open(std::shared_ptr<const ByteSource> source,
     // A user block before the file has 512 bytes or a power of two times that.
     for (std::uint64_t at = 512; at + 8 <= objects.source_->size(); at *= 2) {
       SHW_TRY(Bytes magic, objects.read(at, 8));
-      if (is_hdf5(magic)) return objects.not_read("begins behind a user block", 0);
+      if (is_hdf5(magic)) return objects.not_read("begins after a user block", 0);
     }
     return objects.damaged("does not begin as an HDF5 file", 0);
   }
@@ -146,8 +146,8 @@ Result<Hdf5Objects> Hdf5Objects::open(std::shared_ptr<const ByteSource> source,
   if (!is_old) SHW_CHECK(objects.read_checked(0, cursor.at()));
   if (is_old) objects.described_.push_back({0, cursor.at()});
   if (driver != kHdf5NoAddress)
-    return objects.not_read("lies in several files, as its driver says", 48);
-  if (base != 0) return objects.not_read("begins behind a user block", 0);
+    return objects.not_read("is in several files, as its driver says", 48);
+  if (base != 0) return objects.not_read("begins after a user block", 0);
   if (extension != kHdf5NoAddress) SHW_CHECK(objects.read_extension(extension));
   return objects;
 }
@@ -158,7 +158,7 @@ Status Hdf5Objects::read_extension(std::uint64_t address) {
   SHW_TRY(auto all, messages(address));
   for (const Hdf5Message& message : all) {
     if (message.type == kHdf5Driver)
-      return not_read("lies in several files, as its driver says", message.offset);
+      return not_read("is in several files, as its driver says", message.offset);
     if (message.type != kHdf5NodeSizes) continue;
     Hdf5Cursor cursor(message.body);
     const auto version = cursor.take<std::uint8_t>();
@@ -187,7 +187,7 @@ Status Hdf5Objects::add_messages(const Hdf5Block& block, const MessageHead& head
     message.offset = block.offset + cursor.at();
     if (!can_have(flags, message.type))
       return damaged("a message has flags that contradict each other", message.offset);
-    if (size > cursor.left()) return damaged("a message ends behind its block", message.offset);
+    if (size > cursor.left()) return damaged("a message ends after its block", message.offset);
     // In version 1, sizes are multiples of eight.
     if (head.type_bytes == 2 && size % 8 != 0)
       return damaged("a message does not end where one can", message.offset);
@@ -227,7 +227,7 @@ Result<Hdf5Objects::Hdf5Block> Hdf5Objects::continued(const Hdf5Message& message
     return Hdf5Block{at, 0, std::move(bytes)};
   }
   SHW_TRY(Bytes bytes, read_checked(at, size - kHdf5Checksum));
-  if (!has_hdf5_signature(bytes, "OCHK")) return damaged("no part of an object stands here", at);
+  if (!has_hdf5_signature(bytes, "OCHK")) return damaged("no part of an object is here", at);
   return Hdf5Block{at, 4, std::move(bytes)};
 }
 
@@ -276,7 +276,7 @@ Result<std::vector<Hdf5Message>> Hdf5Objects::messages(std::uint64_t address) {
   if (has_hdf5_signature(head, "OHDR")) return new_messages(address);
   Hdf5Cursor cursor(head);
   const auto version = cursor.take<std::uint8_t>();
-  if (version != 1) return damaged("no object header stands here", address);
+  if (version != 1) return damaged("no object header is here", address);
   cursor.skip(1);
   const auto count = cursor.take<std::uint16_t>();
   cursor.skip(4);

@@ -5,10 +5,10 @@
 //   object    version 1: messages, continued elsewhere; version 2: "OHDR", the same, "OCHK"
 //   group     symbol table: B-tree ("TREE") of nodes ("SNOD") with names in a heap ("HEAP"); or
 //   link
-//             messages in its header. Links of a large group of the newer form lie in a fractal
+//             messages in its header. Links of a large group of the newer form are in a fractal
 //             heap: not read
 //   dataset   messages: dataspace, datatype, layout, attributes
-//   extension what a superblock of version 2 or 3 says beside itself: an object of messages
+//   extension what a superblock of version 2 or 3 says next to itself: an object of messages
 //
 // HDF5 File Format Specification, version 3.0; offsets and lengths of 8 bytes, which is what every
 // writer takes unless it is told otherwise.
@@ -161,7 +161,7 @@ class Hdf5Objects {
   Result<Hdf5Block> continued(const Hdf5Message& message, bool is_new);
   Result<std::vector<Hdf5Message>> all_messages(const Hdf5Block& first, const MessageHead& head);
   Result<std::vector<Hdf5Message>> new_messages(std::uint64_t address);
-  Result<std::string> take_name(std::uint64_t at, Hdf5Heap& heap, std::uint64_t asked_at) const;
+  Result<std::string> claim_name(std::uint64_t at, Hdf5Heap& heap, std::uint64_t asked_at) const;
   static std::optional<std::string_view> key_at(std::uint64_t at, const Hdf5Heap& heap);
   Status follow(Hdf5Heap& names, int level, std::uint64_t node, std::uint64_t next) const;
   Status check_free(std::uint64_t at, const Hdf5Heap& names, std::uint64_t heap) const;

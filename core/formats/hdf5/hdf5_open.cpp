@@ -103,7 +103,7 @@ void add_unread(CheckpointBuilder& builder, const Hdf5Shard& shard) {
   add_unread_arrays(builder, shard);
   for (const auto& [path, error] : shard.walk.lost_groups) {
     Finding finding = bad_record(shard.path,
-                                 fmt::format("In {}, what lies in the group {} cannot be told: {}.",
+                                 fmt::format("In {}, what is in the group {} is not known: {}.",
                                              shard.path, path.empty() ? "/" : path, error.message),
                                  error.place.offset);
     mark_unexamined(finding, error);
@@ -186,8 +186,7 @@ void check_against_index(CheckpointBuilder& builder, const KerasIndex& index,
     auto found = files.find(file);
     if (found == files.end() || found->second.has_group(group)) continue;
     Finding finding = bad_record(
-        group,
-        fmt::format("The index places {} in {}, and nothing of it lies there.", group, file));
+        group, fmt::format("The index places {} in {}, and nothing of it is there.", group, file));
     finding.subjects.push_back(file);
     builder.add_finding(std::move(finding));
     builder.add_unclaimed_record({group, std::nullopt, {builder.file(file), 0, 0}});

@@ -30,7 +30,7 @@ Result<KerasIndex> read_keras_index(const Directory& directory, const std::strin
   auto json =
       parse_json<nlohmann::json>({reinterpret_cast<const char*>(bytes.data()), bytes.size()}).tree;
   if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object())
-    return fail(ErrorKind::kDamaged, "is no JSON object with a weight_map", {path});
+    return fail(ErrorKind::kDamaged, "is not a JSON object with a weight_map", {path});
   KerasIndex index;
   for (const auto& [group, files] : json["weight_map"].items()) {
     auto add = [&, name = group](const nlohmann::json& file) {

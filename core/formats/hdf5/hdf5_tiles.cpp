@@ -86,13 +86,13 @@ Status Hdf5Objects::add_tiles(const Hdf5TileNode& node, Hdf5TileWay& way, Hdf5Ar
   SHW_TRY(Bytes head, read_described(node.address, 24));
   const int level = std::to_integer<int>(head[5]);
   if (!has_hdf5_signature(head, "TREE") || head[4] != std::byte{1})
-    return damaged("no tree of tiles stands here", node.address);
+    return damaged("no tree of tiles is here", node.address);
   if (!way.seen.insert(node.address).second || level > kMostTileLevels ||
       (node.above >= 0 && level >= node.above))
     return damaged("a tree of tiles comes back to itself", node.address);
   const auto count = load_little<std::uint16_t>(head, 6);
   if (count > tiles_)
-    return damaged(fmt::format("{} tiles stand where {} have room", count, tiles_), node.address);
+    return damaged(fmt::format("{} tiles are where {} have room", count, tiles_), node.address);
   // HDF5 follows siblings to determine a dataset's size, as h5py does when it visits all objects,
   // but not for reading.
   const auto right = load_little<std::uint64_t>(head, 16);
@@ -122,12 +122,12 @@ Status Hdf5Objects::add_tiles(const Hdf5TileNode& node, Hdf5TileWay& way, Hdf5Ar
       const bool is_found = !node.between || (!is_before(key.at, node.between->first) &&
                                               is_before(key.at, node.between->second));
       if (key.at.back() != 0 || !is_found)
-        return damaged("a tile lies where its keys do not lead, so that HDF5 does not find it",
+        return damaged("a tile is where its keys do not lead, so that HDF5 does not find it",
                        node.address);
       key.at.pop_back();
       for (std::size_t d = 0; d < ndim; ++d) {
         if (key.at[d] < 0 || key.at[d] >= array.shape[d])
-          return damaged("a tile lies outside of its dataset", node.address);
+          return damaged("a tile is outside of its dataset", node.address);
       }
       // Without filters a tile has exactly its elements' size; otherwise it was deflated.
       const auto bytes =

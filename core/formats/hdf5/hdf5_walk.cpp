@@ -83,7 +83,7 @@ bool exceeds_file(const Hdf5Array& array, std::uint64_t size) {
 }
 
 // Converts offsets in the source to offsets in the enclosing file.
-void move_behind(Hdf5Array& array, std::uint64_t begin) {
+void shift_offsets(Hdf5Array& array, std::uint64_t begin) {
   array.unread_at += begin;
   array.fill.offset += begin;
   if (array.offset) *array.offset += begin;
@@ -114,10 +114,10 @@ void Hdf5Walker::read_object(const std::string& path, std::uint64_t address) {
     // Ends beyond the file itself are reported with its length.
     const std::uint64_t end = std::min(objects.size(), objects.end_of_file());
     if (array && (objects.begin() != 0 || end < objects.size()) && exceeds_file(*array, end))
-      array = fail(ErrorKind::kDamaged, "its elements are to lie past the end of the HDF5 file",
+      array = fail(ErrorKind::kDamaged, "its elements are expected past the end of the HDF5 file",
                    {{}, objects.begin() + end});
     if (array) own(path, *array);
-    if (array) move_behind(*array, objects.begin());
+    if (array) shift_offsets(*array, objects.begin());
     if (has_room(path, bytes_of(array)))
       datasets.emplace(address, std::make_shared<const Result<Hdf5Array>>(std::move(array)));
   } else {
@@ -157,7 +157,7 @@ void Hdf5Walker::find_overlaps() {
       found.overlaps.emplace_back(
           names[*who],
           Error{ErrorKind::kDamaged,
-                fmt::format("elements are said to lie where {} {}", what, other ? "do" : "does"),
+                fmt::format("elements are said to be where {} {}", what, other ? "do" : "does"),
                 {{}, objects.begin() + one.run.begin}});
     }
     if (reach == nullptr || one.run.end > reach->run.end) reach = &one;
@@ -172,7 +172,7 @@ void Hdf5Walker::visit_group(const std::string& path, std::uint64_t address, std
   }
   if (level > kMostGroups || path.size() > kLongestHdf5Path) {
     found.lost_groups.emplace_back(path,
-                                   Error{ErrorKind::kDamaged, "groups lie too deep in each other"});
+                                   Error{ErrorKind::kDamaged, "groups are too deep in each other"});
     return;
   }
   way.insert(address);
@@ -220,7 +220,7 @@ Result<const Hdf5Link*> Hdf5Walker::member(std::uint64_t group, std::string_view
   if (!groups.contains(group) && !datasets.contains(group)) read_object(std::string(name), group);
   auto read = groups.find(group);
   if (read == groups.end())
-    return fail(ErrorKind::kDamaged, fmt::format("it is no group that is to hold {}", name));
+    return fail(ErrorKind::kDamaged, fmt::format("it is not a group that is to hold {}", name));
   if (!read->second)
     return fail(read->second.error().kind,
                 fmt::format("the group that is to hold {} cannot be read: {}", name,
@@ -240,7 +240,7 @@ Result<const Hdf5Link*> Hdf5Walker::member(std::uint64_t group, std::string_view
 Result<std::uint64_t> Hdf5Walker::follow(std::uint64_t from, std::string_view target,
                                          int& links_left) {
   if (target.empty() || target.size() > kLongestHdf5Path)
-    return fail(ErrorKind::kDamaged, "that is no path");
+    return fail(ErrorKind::kDamaged, "that is not a path");
   std::uint64_t at = target.starts_with('/') ? objects.root() : from;
   while (!target.empty()) {
     const std::string_view name = target.substr(0, target.find('/'));
@@ -280,7 +280,7 @@ Result<Hdf5Walk> walk_hdf5(std::shared_ptr<const ByteSource> source, std::uint64
   Hdf5Walker walker{std::move(objects), room, room};
   SHW_TRY(auto messages, walker.objects.known(root));
   if (!Hdf5Objects::is_group(messages))
-    return fail(ErrorKind::kDamaged, "has a root that is no group",
+    return fail(ErrorKind::kDamaged, "has a root that is not a group",
                 {walker.objects.file(), begin + root});
   SHW_TRY(auto links, walker.objects.links(messages));
   walker.groups.emplace(root, std::move(links));

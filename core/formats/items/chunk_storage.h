@@ -1,4 +1,4 @@
-// Where the elements of chunks lie in their files.
+// Where the elements of chunks are in their files.
 #pragma once
 
 #include <cstddef>

@@ -116,7 +116,7 @@ Result<PlaceIn> write_elements(const Decoding& decoding) {
   const auto needed = storage_needed(header.sizes, header.strides, header.storage_offset);
   const auto elements = volume(header.sizes);
   if (!needed || !elements || size == 0)
-    return fail(ErrorKind::kDamaged, "has sizes or strides that cannot be",
+    return fail(ErrorKind::kDamaged, "has impossible sizes or strides",
                 {item.source->name(), header.payload_offset});
   if (*elements == 0) return PlaceIn{};
   SHW_CHECK(check_repeats(item));

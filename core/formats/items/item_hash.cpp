@@ -239,7 +239,7 @@ Result<HashedElements> hash_and_fingerprint(ItemCursor& items, ChunkId chunk, Pr
   auto place = checkpoint.item(chunk);
   if (!place) return not_the_chunk(checkpoint, chunk, kNoPlace);
   if (!is_inside(box.offsets, box.sizes, checkpoint.shape(tensor)) || size_of(dtype) == 0)
-    return not_the_chunk(checkpoint, chunk, "is no box of its tensor");
+    return not_the_chunk(checkpoint, chunk, "is not a box of its tensor");
   items.files().read_around(*place);
   SHW_TRY(OpenItem item, open_item(items.files(), checkpoint, chunk, ItemPart::kHeader));
   const ItemHeader& header = item.header;

@@ -133,7 +133,7 @@ Result<TensorValues> read_tensor(const Checkpoint& checkpoint, TensorId tensor,
     if (!is_inside(box.offsets, box.sizes, values.shape))
       return fail(ErrorKind::kDamaged,
                   "the chunk at " + to_text(box.offsets) + " of sizes " + to_text(box.sizes) +
-                      " does not lie inside the shape " + to_text(values.shape),
+                      " is not inside the shape " + to_text(values.shape),
                   {{}, std::nullopt, std::string(checkpoint.fqn(tensor))});
     if (is_empty(box)) continue;
     if (is_cancelled(progress)) return cancelled_error();

@@ -118,7 +118,7 @@ class LegacyReading {
     }
   }
 
-  // Every model-parallel rank writes files of the same names: the optimizer's lies in each folder.
+  // Every model-parallel rank writes files of the same names: the optimizer's is in each folder.
   void add_missing_siblings() {
     std::set<std::string> names;
     for (const auto& [folder, own] : folders_) names.insert(own.begin(), own.end());

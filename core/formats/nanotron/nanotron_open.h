@@ -1,5 +1,5 @@
 // Checkpoints of nanotron: one safetensors file per parameter and tensor-parallel rank, in folders
-// named after the modules. Each file records where its part lies in the whole tensor.
+// named after the modules. Each file records where its part is in the whole tensor.
 //
 //   STEP    = checkpoint_metadata.json  model/MODULE/.../FILE  optimizer/optimizer_RANKS.pt
 //   FILE    = model_PARAMETER[_pp-rank-P-of-PP_tp-rank-T-of-TT].safetensors, the tensor "data"

@@ -58,7 +58,7 @@ Result<Box> box_of_slices(std::string_view text, const Extents& sizes) {
     if (!parse_slice(slices[d], sizes[d], box)) break;
   }
   if (slices.size() != sizes.size() || box.sizes.size() != sizes.size())
-    return no_slices("the slices " + std::string(text.substr(0, 200)) + " do not lie in " +
+    return no_slices("the slices " + std::string(text.substr(0, 200)) + " are not in " +
                      to_text(sizes));
   return box;
 }

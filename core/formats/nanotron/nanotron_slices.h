@@ -1,4 +1,4 @@
-// Parses where the part in a nanotron file lies in the whole tensor.
+// Parses where the part in a nanotron file is in the whole tensor.
 #pragma once
 
 #include <string>

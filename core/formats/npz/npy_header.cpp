@@ -79,7 +79,7 @@ Result<NpyHeader> parse_npy_header(BytesView bytes) {
   const std::string_view order = value_of(text, "fortran_order");
   auto shape = shape_in(value_of(text, "shape"));
   if (!shape || (!order.starts_with("True") && !order.starts_with("False")))
-    return damaged_npy("has a header that is no dictionary of an array");
+    return damaged_npy("has a header that is not a dictionary of an array");
   header.is_column_major = order.starts_with("True");
   header.shape = std::move(*shape);
   return header;

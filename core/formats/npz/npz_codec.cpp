@@ -27,7 +27,7 @@ Result<ItemHeader> npz_header(const Checkpoint& checkpoint, ChunkId chunk, const
                                           std::uint64_t{size_of(header.dtype)})
                             : std::nullopt;
   if (!bytes)
-    return fail(ErrorKind::kDamaged, "has sizes or strides that cannot be",
+    return fail(ErrorKind::kDamaged, "has impossible sizes or strides",
                 {range.source->name(), range.offset});
   header.payload_length = *bytes;
   return header;

@@ -40,10 +40,10 @@ Result<Bytes> body_of(const ByteSource& source, std::uint64_t offset, std::uint6
   const std::uint32_t expected = load_little<std::uint32_t>(all, all.size() - kTail);
   const std::uint32_t actual = crc32c_of(BytesView(all).first(all.size() - kTail));
   if (expected != actual)
-    return damaged_at(file, offset,
-                      fmt::format("does not match its checksum: {:08x} stands there, {:08x} is "
-                                  "what its bytes make",
-                                  expected, actual));
+    return damaged_at(
+        file, offset,
+        fmt::format("does not match its checksum: {:08x} is there, {:08x} is what its bytes make",
+                    expected, actual));
   const unsigned version = std::to_integer<unsigned>(all[12]);
   const unsigned compression = std::to_integer<unsigned>(all[13]);
   if (version != 0 || compression > 1)
@@ -134,7 +134,7 @@ class OcdbtReader {
         std::max_element(generations.begin(), generations.end()) - generations.begin());
     if (keys[newest] == 0 && lengths[newest] == 0) return std::optional<OcdbtPlace>();
     if (ids[newest] >= files.paths.size())
-      return damaged_at(file, 0, "its newest version lies in a file that it does not name");
+      return damaged_at(file, 0, "its newest version is in a file that it does not name");
     const auto id = static_cast<std::size_t>(ids[newest]);
     return std::optional(OcdbtPlace{files.paths[id], files.bases[id], offsets[newest],
                                     lengths[newest], std::to_integer<unsigned>(heights[newest])});

@@ -230,8 +230,7 @@ OpenedCheckpoint open_orbax(std::shared_ptr<const Directory> directory, Progress
   if (items.empty())
     return fail(
         ErrorKind::kDamaged,
-        "has the metadata of Orbax and no array: neither manifest.ocdbt nor a .zarray lies in "
-        "it",
+        "has the metadata of Orbax and no array: neither manifest.ocdbt nor a .zarray is in it",
         {directory->name()}, "Take the step before this one.");
   auto folder = std::make_shared<FolderWithNodes>(directory);
   CheckpointBuilder builder;

@@ -85,11 +85,11 @@ Result<ItemRange> checked_range(ItemRange range) {
   }
   SHW_TRY(Bytes tail, read_bytes(*range.source, range.offset + range.length, kChecksum));
   if (load_little<std::uint32_t>(tail) == actual) return range;
-  return fail(ErrorKind::kDamaged,
-              fmt::format("does not match its checksum: {:08x} stands there, {:08x} is what its "
-                          "bytes make",
-                          load_little<std::uint32_t>(tail), actual),
-              {range.source->name(), range.offset});
+  return fail(
+      ErrorKind::kDamaged,
+      fmt::format("does not match its checksum: {:08x} is there, {:08x} is what its bytes make",
+                  load_little<std::uint32_t>(tail), actual),
+      {range.source->name(), range.offset});
 }
 
 Result<ItemHeader> zarr_header(const Checkpoint& checkpoint, ChunkId chunk,
@@ -106,7 +106,7 @@ Result<ItemHeader> zarr_header(const Checkpoint& checkpoint, ChunkId chunk,
                                           std::uint64_t{size_of(header.dtype)})
                             : std::nullopt;
   if (!bytes)
-    return fail(ErrorKind::kDamaged, "has sizes or strides that cannot be",
+    return fail(ErrorKind::kDamaged, "has impossible sizes or strides",
                 {range.source->name(), range.offset});
   header.payload_length = *bytes;
   return header;

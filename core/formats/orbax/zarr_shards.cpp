@@ -51,9 +51,9 @@ Result<std::vector<ShardPiece>> shard_pieces(const ByteSource& source, const Sto
     const bool is_written = offset != ~std::uint64_t{0} || length != ~std::uint64_t{0};
     if (is_written && (offset > shard.length || length > shard.length - offset))
       return damaged_shard(
-          shard, fmt::format("a piece of a shard is to lie at byte {} with {} bytes, and the shard "
-                             "has {}",
-                             offset, length, shard.length));
+          shard,
+          fmt::format("a piece of a shard is to be at byte {} with {} bytes, and the shard has {}",
+                      offset, length, shard.length));
     ShardPiece piece{offsets, shard.offset + offset, length};
     bool is_inside = true;
     for (std::size_t d = 0; d < at.size(); ++d) {

@@ -122,12 +122,10 @@ class RankFilesReading {
     if (files_.others.empty()) return;
     Finding finding = bad_record(
         files_.others.front(),
-        fmt::format("{} of a save by another number of ranks lie in "
-                    "this folder too: {}. They were "
-                    "not looked at: the {} ranks whose files are "
-                    "read are those of which the "
-                    "fewest are missing.",
-                    plural(files_.others.size(), "file"), some_of(files_.others), files_.ranks));
+        fmt::format(
+            "{} of a save by another number of ranks are in this folder too: {}. They were not "
+            "read: the {} ranks whose files are read are those of which the fewest are missing.",
+            plural(files_.others.size(), "file"), some_of(files_.others), files_.ranks));
     finding.severity = Severity::kWarning;
     finding.subjects = files_.others;
     builder_.add_finding(std::move(finding));

@@ -84,7 +84,7 @@ struct FoundFiles {
   std::optional<WeightMap> index = {};      // empty if there is no usable one
   std::optional<std::uint64_t> total = {};  // total size according to it
   std::optional<Finding> finding = {};      // why it is not usable
-  std::vector<std::string> adapters = {};   // adapter files beside a model
+  std::vector<std::string> adapters = {};   // adapter files next to a model
   std::vector<std::string> variants = {};   // other forms of the model
   std::vector<std::string> steps = {};      // earlier steps of a training
   std::vector<std::string> not_there = {};  // files named by the index that are missing
@@ -153,7 +153,7 @@ void read_headers(
 }
 
 // True if both files hold tensors of the same names.
-bool hold_same_names(const FileHeader& a, const FileHeader& b) {
+bool have_same_names(const FileHeader& a, const FileHeader& b) {
   const auto names_of = [](const FileHeader& file) {
     std::set<std::string_view> names;
     for (const SafetensorsEntry& entry : file.header.entries) names.insert(entry.name);
@@ -180,7 +180,7 @@ void take_earlier_saves(FoundFiles& found) {
   const bool are_alike = first && std::all_of(found.paths.begin() + 1, found.paths.end(),
                                               [&](const std::string& path) {
                                                 const auto& other = found.headers.at(path);
-                                                return other && hold_same_names(*first, *other);
+                                                return other && have_same_names(*first, *other);
                                               });
   const auto newest = are_alike ? newest_by_name(found.paths) : std::nullopt;
   if (!newest) return;
@@ -367,13 +367,13 @@ Finding unowned_bytes(const FileHeader& file, const SafetensorsProblem& problem)
       "{} has {} bytes that belong to no tensor, from byte {} on: {}. safetensors refuses such a "
       "file; every tensor that its header names is there, and was read.",
       file.path, human_count(problem.unowned), human_count(problem.at),
-      problem.tensor.empty() ? "an upload or a copy put more behind the last tensor"
-                             : fmt::format("they lie before {}", problem.tensor));
+      problem.tensor.empty() ? "an upload or a copy put more after the last tensor"
+                             : fmt::format("they are before {}", problem.tensor));
   finding.evidence = {{"offset", static_cast<std::int64_t>(problem.at)},
                       {"bytes", static_cast<std::int64_t>(problem.unowned)}};
   finding.remedy =
       Remedy{"rewrite-metadata", true,
-             "Write the file anew without those bytes. Every tensor keeps its own bytes."};
+             "Rewrite the file without those bytes. Every tensor keeps its own bytes."};
   return finding;
 }
 
@@ -400,10 +400,9 @@ void add_repeated(CheckpointBuilder& builder, const FileHeader& file) {
   const std::vector<std::string>& names = file.header.repeated;
   if (names.empty()) return;
   Finding finding = bad_record(
-      file.path,
-      fmt::format("The header of {} says {} more than once: safetensors takes the last one, and so "
-                  "was done here; what stood there before is not to be had.",
-                  file.path, some_of(names)));
+      file.path, fmt::format("The header of {} says {} more than once: safetensors takes the last "
+                             "one, and so was done here; what was there before is not to be had.",
+                             file.path, some_of(names)));
   finding.severity = Severity::kWarning;
   finding.evidence = {{"names", static_cast<std::int64_t>(names.size())}};
   builder.add_finding(std::move(finding));

@@ -18,7 +18,7 @@ void each_metadata(const Checkpoint& checkpoint,
                    const std::function<void(const std::string& file, const std::string& key,
                                             const std::string& text)>& take);
 
-// True for entries of the format itself, which are written anew for every file.
+// True for entries of the format itself, which are rewritten for every file.
 bool is_metadata_of_format(std::string_view key);
 
 // torchao writes one entry for each parameter ("a.weight") that it packs into several tensors

@@ -194,7 +194,7 @@ Result<PlacedTiles> place_safetensors(const Outputs& outputs, const Checkpoint* 
         placing.paths.push_back(file.path);
     }
     if (placing.paths.empty())
-      return fail(ErrorKind::kUnsupported, "holds no file that could be written anew");
+      return fail(ErrorKind::kUnsupported, "holds no file that could be rewritten");
   }
   for (std::uint32_t t = 0; t < outputs.tensors.size(); ++t) SHW_CHECK(placing.place_tensor(t));
   if (placing.source != nullptr) placing.drop_unowned();

@@ -31,7 +31,7 @@ Result<OrderedJson> read_json(const ByteSource& source, const SafetensorsHeader&
   // Nesting was limited when the header was read, also of the sharding information below.
   OrderedJson json = parse_in_order(text, text + bytes.size());
   if (json.is_discarded())
-    return fail(ErrorKind::kDamaged, "the header is no JSON", {source.name(), 8});
+    return fail(ErrorKind::kDamaged, "the header is not JSON", {source.name(), 8});
   return json;
 }
 
@@ -183,8 +183,7 @@ Result<SafetensorsLayout> lay_out_anew(const ByteSource& source, const Safetenso
   SHW_TRY(SafetensorsHeader header, read_safetensors_header(source));
   for (const SafetensorsProblem& problem : header.problems) {
     if (problem.is_unowned) continue;  // such bytes are not copied
-    return fail(ErrorKind::kUnsupported,
-                "is damaged and cannot be written anew: " + problem.message,
+    return fail(ErrorKind::kUnsupported, "is damaged and cannot be rewritten: " + problem.message,
                 {source.name(), problem.at, problem.tensor});
   }
   SHW_TRY(OrderedJson json, read_json(source, header));

@@ -47,7 +47,7 @@ OpenedCheckpoint open_nemo(std::shared_ptr<const Directory> directory, Progress*
       return fail(ErrorKind::kUnsupported,
                   "is a NeMo archive that is compressed by gzip, which is not read in place",
                   {files.front()},
-                  "Unpack it (tar xzf FILE): the checkpoint lies in it as a file or folder.");
+                  "Unpack it (tar xzf FILE): the checkpoint is in it as a file or folder.");
   }
   SHW_TRY(auto inside, open_tar(source, directory->name() + "/" + files.front()));
   return open_nested(std::move(inside), progress);

@@ -95,7 +95,7 @@ class TarWalk {
                                       [](std::byte byte) { return byte == std::byte{0}; });
       if (is_end) return std::move(files_);
       if (!has_tar_checksum(block))
-        return damaged(at_, files_.empty() ? "is no tar archive"
+        return damaged(at_, files_.empty() ? "is not a tar archive"
                                            : "has a header in the archive that is not one");
       SHW_CHECK(take(block));
     }
@@ -112,7 +112,7 @@ class TarWalk {
     const std::uint64_t data = at_ + kTarBlock;
     const std::uint64_t length = pax_size_.value_or(size.value_or(0));
     if (!size || length > source_.size() - data)
-      return damaged(at_, "has a file in its archive that ends behind it: it was cut off");
+      return damaged(at_, "has a file in its archive that ends after it: it was cut off");
     const char type = static_cast<char>(block[156]);
     at_ = data + (length + kTarBlock - 1) / kTarBlock * kTarBlock;
     if (type == 'L') return read_long_name(data, length);
@@ -167,7 +167,7 @@ class TarWalk {
     std::uint64_t size = 0;
     for (char c : value) {
       if (c < '0' || c > '9' || size > source_.size())
-        return damaged(at, "has a file in its archive that ends behind it: it was cut off");
+        return damaged(at, "has a file in its archive that ends after it: it was cut off");
       size = size * 10 + static_cast<std::uint64_t>(c - '0');
     }
     pax_size_ = size;

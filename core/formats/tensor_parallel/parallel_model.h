@@ -1,4 +1,4 @@
-// What config.json says of a model whose ranks' parts lie in files of their own: the sizes by which
+// What config.json says of a model whose ranks' parts are in files of their own: the sizes by which
 // a part is known to be a part. An engine's files say no axis and no whole size.
 #pragma once
 

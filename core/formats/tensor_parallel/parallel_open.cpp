@@ -106,9 +106,9 @@ class ParallelOpening {
                     [&](const RankPiece& other) { return other.rank == piece.rank; });
     if (!is_twice) return known->second.push_back(std::move(piece));
     builder_.add_finding(bad_record(
-        name, fmt::format("{} lies in two files of rank {}; {} is the second, and the first was "
-                          "read.",
-                          name, piece.rank, path)));
+        name,
+        fmt::format("{} is in two files of rank {}; {} is the second, and the first was read.",
+                    name, piece.rank, path)));
   }
 
   void add_problems(const std::string& path, const SafetensorsHeader& header) {
@@ -169,7 +169,7 @@ class ParallelOpening {
     });
   }
 
-  // DeepSeek's experts lie whole with one rank each, but for those that every token takes.
+  // DeepSeek's experts are whole with one rank each, but for those that every token takes.
   bool is_own_expert(const std::string& name) const {
     return files_.engine == ParallelEngine::kDeepSeek &&
            name.find(".experts.") != std::string::npos;
@@ -264,7 +264,7 @@ Result<bool> has_parallel_files(const DirectoryContents& look) {
   SHW_TRY(auto entries, look.entries());
   const auto files = parallel_files(entries);
   if (!files) return false;
-  // An index, or a whole model beside them, is what loaders go by.
+  // An index, or a whole model next to them, is what loaders go by.
   return std::none_of(entries.begin(), entries.end(), [](const Entry& entry) {
     return entry.path == "model.safetensors" || entry.path == "model.safetensors.index.json";
   });

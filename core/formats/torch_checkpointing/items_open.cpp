@@ -108,7 +108,7 @@ class ItemsReading {
     if (!files.extra.empty())
       note(files.extra.front(), Severity::kWarning,
            fmt::format("{} of ranks that this save did not have: {}. metadata.pkl is of {} ranks. "
-                       "They are of an older save to the same name, and were not looked at.",
+                       "They are of an older save to the same name, and were not read.",
                        plural(files.extra.size(), "file"), some_of(files.extra), files.ranks));
     if (!metadata_) {
       note_no_metadata();
@@ -134,12 +134,11 @@ class ItemsReading {
           entry.path.substr(slash + 1) != kItemsMetadata)
         continue;
       const std::string folder = entry.path.substr(0, slash);
-      return note(
-          folder, Severity::kWarning,
-          fmt::format("A second save to this name lies inside it as {}: version 0.1.0 moved "
-                      "it there in place of renaming it. What was opened, and what a load "
-                      "takes, is the older one. The path of {} opens the newer one.",
-                      folder, folder));
+      return note(folder, Severity::kWarning,
+                  fmt::format("A second save to this name is inside it as {}: version 0.1.0 moved "
+                              "it there in place of renaming it. What was opened, and what a load "
+                              "takes, is the older one. The path of {} opens the newer one.",
+                              folder, folder));
     }
   }
 

@@ -1,7 +1,7 @@
 // Programs that torch.export.save wrote (.pt2): a zip archive with the graph, which is not read,
 // and the tensors. Forms:
 //
-//   torch 2.9 and later: data/weights/NAME_weights_config.json (export_config.h) beside records of
+//   torch 2.9 and later: data/weights/NAME_weights_config.json (export_config.h) next to records of
 //     elements, and the same for data/constants
 //   torch 2.8:           data/weights/NAME.pt and data/constants/NAME.pt, of torch.save
 //   before:              serialized_state_dict.pt and serialized_constants.pt

@@ -76,7 +76,7 @@ bool contains_arrays(const PickleTree& tree) {
   return false;
 }
 
-// Of a damaged one the first names tell. Arrays of joblib lie between the opcodes, where no pickle
+// Of a damaged one the first names tell. Arrays of joblib are between the opcodes, where no pickle
 // has any.
 bool names_arrays(BytesView bytes) {
   constexpr std::size_t kReach = std::size_t{64} << 10;
@@ -155,7 +155,7 @@ class BarePickleOpening {
     add_value(std::move(entry), "an array that " + array.error().message);
   }
 
-  // What lies in the nested files of torch.save was read as well.
+  // What is in the nested files of torch.save was read as well.
   void add_imports() {
     const bool are_plain = arrays_.storages_are_plain();
     for (Finding& finding : unsafe_pickle_findings(tree_, path_, PickleOf::kPrograms)) {
@@ -221,7 +221,7 @@ class BarePickleOpening {
   void note_end() {
     if (tree_.end() >= pickle_.bytes.size()) return;
     builder_.add_finding(not_examined_finding(
-        {path_}, fmt::format("{} has {} bytes behind its first pickle, which were not looked at: "
+        {path_}, fmt::format("{} has {} bytes after its first pickle, which were not read: "
                              "pickle.load takes one pickle at a time.",
                              path_, human_count(pickle_.bytes.size() - tree_.end()))));
   }
@@ -258,7 +258,7 @@ OpenedCheckpoint open_bare_pickle(std::shared_ptr<const Directory> directory, Pr
   return BarePickleOpening(std::move(directory), paths.front(), pickle).run(progress);
 }
 
-// Training leaves other pickles beside its checkpoints: vocabularies, configurations.
+// Training leaves other pickles next to its checkpoints: vocabularies, configurations.
 constexpr FormatRow kBarePickleRow = {
     .format = &kBarePickleFormat,
     .sign = ".pkl",

@@ -59,9 +59,9 @@ class ModuleWalk {
   Status visit(NodeId module, const std::string& prefix, int depth) {
     if (depth > kDeepestModule) return entangled(module);
     if (is_script_object(tree_, module)) return visit_script(module, prefix, depth);
-    SHW_CHECK(take_tensors(tree_.attribute(module, "_parameters"), prefix, {}));
-    SHW_CHECK(take_tensors(tree_.attribute(module, "_buffers"), prefix, transient(module)));
-    SHW_CHECK(take_tensors(tree_.attributes(module), prefix, {}));
+    SHW_CHECK(read_tensors(tree_.attribute(module, "_parameters"), prefix, {}));
+    SHW_CHECK(read_tensors(tree_.attribute(module, "_buffers"), prefix, transient(module)));
+    SHW_CHECK(read_tensors(tree_.attributes(module), prefix, {}));
     const auto items = tree_.items(pickled_mapping(tree_, tree_.attribute(module, "_modules")));
     for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
       SHW_TRY(std::string name, name_of(prefix, items[i]));
@@ -93,7 +93,7 @@ class ModuleWalk {
     return {};
   }
 
-  Status take_tensors(NodeId mapping, const std::string& prefix,
+  Status read_tensors(NodeId mapping, const std::string& prefix,
                       const std::set<std::string_view>& left_out) {
     const auto items = tree_.items(pickled_mapping(tree_, mapping));
     for (std::size_t i = 0; i + 1 < items.size(); i += 2) {

@@ -4,7 +4,7 @@
 //   module = object with the attributes _parameters, _buffers, _modules
 //            {name: tensor | None}, {name: tensor | None}, {name: module | None}
 //
-// TorchScript (torch.jit.save) pickles objects of classes below `__torch__`, whose code is beside
+// TorchScript (torch.jit.save) pickles objects of classes below `__torch__`, whose code is next to
 // the pickle. Their tensors have the same names; those in lists and dicts have their index or key:
 //
 //   object = class `__torch__....`, then a state: {name: value} or a tuple of values

@@ -48,7 +48,7 @@ class StateTree {
     auto contradicts = [&](const char* how) {
       return fail(ErrorKind::kUnsupported, how, Place{.file = {}, .tensor = fqn});
     };
-    if (path.size() > kDeepestPath) return contradicts("lies too deep in the state dict");
+    if (path.size() > kDeepestPath) return contradicts("is too deep in the state dict");
     auto told = forms_.apart.find(fqn);
     const auto& form =
         told != forms_.apart.end() && told->second.size() == path.size() ? told->second : path;
@@ -56,10 +56,10 @@ class StateTree {
     for (std::size_t i = 0; i < path.size(); ++i) {
       const auto* index = std::get_if<std::int64_t>(&path[i]);
       if (nodes_[at].kind != StateNode::Kind::kDict && nodes_[at].kind != StateNode::Kind::kList)
-        return contradicts("lies below another entry, which is a value");
+        return contradicts("is below another entry, which is a value");
       bool is_list = nodes_[at].kind == StateNode::Kind::kList;
       if (is_list && (index == nullptr || *index < 0))
-        return contradicts("has a name where the entries beside it have numbers");
+        return contradicts("has a name where the entries next to it have numbers");
       auto [found, added] =
           nodes_[at].by_key.try_emplace(key_of(form[i]), static_cast<std::uint32_t>(nodes_.size()));
       std::uint32_t next = found->second;

@@ -86,7 +86,7 @@ Finding unknown_places(const Places& places, const std::string& path) {
   Finding finding = finding_of(places, path);
   finding.severity = Severity::kWarning;
   finding.cause = fmt::format(
-      "torch.load stops at {}: a storage in it says that it lay on the device {}, which torch does "
+      "torch.load stops at {}: a storage in it says that it was on the device {}, which torch does "
       "not know. Either a package that adds such a device wrote it, or the word is damaged. The "
       "tensor bytes are whole: torch.load(FILE, map_location=\"cpu\") takes it, and `shardwright "
       "convert --to torch` writes a file that needs no such word.",
@@ -98,7 +98,7 @@ Finding places_of_backends(const Places& places, const std::string& path) {
   Finding finding = finding_of(places, path);
   finding.severity = Severity::kInfo;
   finding.cause = fmt::format(
-      "{} was saved from the device {}, which a package beside torch adds: torch.load needs that "
+      "{} was saved from the device {}, which a package next to torch adds: torch.load needs that "
       "package, or map_location=\"cpu\".",
       path, words_of(places));
   return finding;

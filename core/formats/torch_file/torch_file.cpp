@@ -154,12 +154,11 @@ class TorchFileReader {
   Result<ItemHeader> storage_of(const PickledTensor& pickled) const {
     SHW_TRY(ItemHeader header, header_of(zip_, pickled, codec_ != nullptr));
     if (zip_.find_storage(pickled.storage_key)->deflated)
-      return fail(
-          ErrorKind::kUnsupported,
-          "lies in a record that is compressed, as torch.save never writes it: the file was "
-          "zipped anew. torch.load inflates it, but with mmap=True takes the compressed "
-          "bytes for numbers; torch.save(torch.load(FILE), NEW) writes it as it was",
-          {path_, header.payload_offset});
+      return fail(ErrorKind::kUnsupported,
+                  "is in a record that is compressed, as torch.save never writes it: the file was "
+                  "zipped again. torch.load inflates it, but with mmap=True takes the compressed "
+                  "bytes for numbers; torch.save(torch.load(FILE), NEW) writes it as it was",
+                  {path_, header.payload_offset});
     return header;
   }
 
@@ -277,7 +276,7 @@ class TorchFileReader {
     finding.severity = Severity::kWarning;
     finding.cause = fmt::format(
         "torch.load stops at {} in {}: a tensor of a dtype without a storage class of its own that "
-        "requires grad and is no Parameter is what torch saves and cannot make again. Its bytes "
+        "requires grad and is not a Parameter is what torch saves and cannot make again. Its bytes "
         "are whole: `shardwright convert --to torch` writes a file that loads.",
         some_of(stopping_), path_);
     finding.evidence = {{"count", static_cast<std::int64_t>(stopping_.size())}};

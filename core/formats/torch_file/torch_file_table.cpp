@@ -41,13 +41,13 @@ std::optional<Error> lacking_parts(std::span<const Entry> entries) {
   const std::size_t all = parts.files.size() + parts.missing.size();
   return Error{ErrorKind::kUnsupported,
                fmt::format("is not there: of the {} parts of a Hugging Face model in torch.save "
-                           "files (.bin) only {} lie here, and no index says what was in {}",
+                           "files (.bin) only {} are here, and no index says what was in {}",
                            all, parts.files.size(), some_of(parts.missing)),
                {parts.missing.front()},
                "Fetch what is missing. One part alone is opened by its name."};
 }
 
-// Megatron's zarr backend, whose tensors are arrays in folders beside common.pt.
+// Megatron's zarr backend, whose tensors are arrays in folders next to common.pt.
 bool is_megatron_zarr(const DirectoryContents& look) {
   const nlohmann::json metadata = read_small_json(look, "metadata.json");
   return metadata.is_object() && metadata.contains("sharded_backend") &&

@@ -203,7 +203,7 @@ Status check_nothing_is_kept(const Outputs& outputs) {
     for (const OutputTile& tile : tensor.tiles) {
       if (tile.kept)
         return fail(ErrorKind::kUnsupported,
-                    "lies in a file of torch.save, and such a file is not repaired",
+                    "is in a file of torch.save, and such a file is not repaired",
                     Place{.file = {}, .tensor = tensor.fqn},
                     "Convert it first: shardwright convert CHECKPOINT --to dcp.");
     }

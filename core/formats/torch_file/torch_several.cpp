@@ -132,9 +132,9 @@ Finding several_files_finding(const TorchSeveral& several) {
   if (!several.aside.empty()) return newest_file_finding(first, several.aside);
   if (several.is_prefixed)
     cause = fmt::format(
-        "{} files of torch.save lie here without an index, and some hold entries of "
-        "one name: each has its file's name in front here ({}). Whether they are "
-        "parts of one tensor or several models is not checked.",
+        "{} files of torch.save are here without an index, and some hold entries of one name: each "
+        "has its file's name in front here ({}). Whether they are parts of one tensor or several "
+        "models is not checked.",
         several.paths.size(), torch_stem(first) + ".NAME");
   else
     cause = fmt::format(

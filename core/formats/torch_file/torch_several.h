@@ -21,7 +21,7 @@ struct TorchSeveral {
 };
 // nullopt if there are fewer than two weight files. Unreadable files have no names.
 Result<std::optional<TorchSeveral>> torch_several_in(const DirectoryContents& look);
-// True if there are several, judged by file names and first bytes without reading pickles.
+// True if there are several, checked by file names and first bytes without reading pickles.
 Result<bool> has_torch_several(const DirectoryContents& look);
 
 // The file's stem: "model" for "model.pt".

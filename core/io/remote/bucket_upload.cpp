@@ -56,11 +56,11 @@ Error not_free(const RemotePlace& place, bool has_note) {
             {place.shown},
             "`shardwright upload FOLDER " + place.shown +
                 "` goes on with it from the folder that it was sent from. Or name a prefix below "
-                "which nothing lies."};
+                "which nothing is."};
   return {ErrorKind::kUsage,
           "holds objects already: nothing is written over",
           {place.shown},
-          "Name a prefix below which nothing lies."};
+          "Name a prefix below which nothing is."};
 }
 
 // The listing also tells `access` the bucket's region, before anything is sent.
@@ -147,9 +147,9 @@ class BucketUpload {
     for (const auto& [key, size] : there) {
       const auto found = ours.find(key);
       if (found == ours.end() || found->second != size)
-        return fail(ErrorKind::kUsage, "is in the bucket, and is no file that this upload sends",
+        return fail(ErrorKind::kUsage, "is in the bucket, and is not a file that this upload sends",
                     {key.substr(above_.size())},
-                    "Delete it there, or name a prefix below which nothing lies.");
+                    "Delete it there, or name a prefix below which nothing is.");
     }
     return {};
   }
@@ -286,10 +286,10 @@ class BucketUpload {
 };
 
 Result<RemotePlace> bucket_place(const std::string& target) {
-  auto place =
-      is_remote(target) ? parse_remote(target) : fail(ErrorKind::kUsage, "is no bucket", {target});
+  auto place = is_remote(target) ? parse_remote(target)
+                                 : fail(ErrorKind::kUsage, "is not a bucket", {target});
   if (place && place->kind != RemoteKind::kS3 && place->kind != RemoteKind::kGs)
-    place = fail(ErrorKind::kUsage, "is no bucket", {place->shown});
+    place = fail(ErrorKind::kUsage, "is not a bucket", {place->shown});
   if (!place && place.error().advice.empty())
     place.error().advice = "Write s3://BUCKET/PREFIX or gs://BUCKET/PREFIX.";
   return place;

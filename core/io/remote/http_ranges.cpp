@@ -36,7 +36,7 @@ Status HttpRanges::remember(const RemoteFile& file, const HttpAnswer& answer) {
 
 Status HttpRanges::judge(const HttpRequest& request, const RemoteFile& file,
                          const HttpAnswer& answer) {
-  if (answer.status == 412) return has_changed(file, "another version lies there now");
+  if (answer.status == 412) return has_changed(file, "another version is there now");
   if (answer.status == 416)
     return has_changed(file,
                        fmt::format("it ends before byte {}", *request.offset + request.out.size()));

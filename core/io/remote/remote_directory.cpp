@@ -272,7 +272,7 @@ class ListedDirectory final : public RemoteDirectory {
     if (known->file.kind == EntryKind::kDanglingLink)
       return fail(ErrorKind::kIo, "is a link to something that is not there", {path});
     if (known->file.kind != EntryKind::kFile)
-      return fail(ErrorKind::kIo, "is no regular file", {path});
+      return fail(ErrorKind::kIo, "is not a regular file", {path});
     return std::make_shared<RemoteSource>(state_, *known);
   }
 

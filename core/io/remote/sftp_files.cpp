@@ -160,7 +160,7 @@ class SftpFiles final : public RemoteFiles {
           const std::size_t folder = owners[i];
           if (answer.type == SftpType::kStatus && answer.status == kSftpEndOfFile) return {};
           if (answer.type != SftpType::kName) return refused(full(folders[folder]), answer);
-          if (auto taken = take_names(answer, folders[folder], limit, names); !taken) return taken;
+          if (auto taken = read_names(answer, folders[folder], limit, names); !taken) return taken;
           more.push_back({SftpType::kReadDirectory, sftp_text(handles[folder])});
           owners.push_back(folder);
           return {};
@@ -174,7 +174,7 @@ class SftpFiles final : public RemoteFiles {
     return names;
   }
 
-  Status take_names(const SftpAnswer& answer, const std::string& folder, std::size_t limit,
+  Status read_names(const SftpAnswer& answer, const std::string& folder, std::size_t limit,
                     std::vector<SftpName>& names) const {
     SftpReader reader(answer.body);
     const std::uint32_t count = reader.number32();

@@ -53,7 +53,7 @@ Status check_piece(const Checkpoint& checkpoint, const PlannedTensor& planned, c
     return cannot_lower(checkpoint, planned.tensor, "a chunk it needs has no item");
   if (!is_plain_box(piece.source.offsets, piece.source.sizes, ndim) || piece.at.size() != ndim ||
       !is_inside(piece.source.offsets, piece.source.sizes, checkpoint.sizes(piece.chunk))) {
-    return cannot_lower(checkpoint, planned.tensor, "a piece lies outside the chunk it comes from");
+    return cannot_lower(checkpoint, planned.tensor, "a piece is outside the chunk it comes from");
   }
   if (!is_order_of_dims(piece.permutation, ndim))
     return cannot_lower(checkpoint, planned.tensor, "a piece has an order of dims that is none");
@@ -90,7 +90,7 @@ Status collect_kept(const Checkpoint& checkpoint, const PlannedTensor& planned,
   }
   auto add = [&](const Extents& at, const Extents& sizes) -> Status {
     if (!is_inside(at, sizes, chunk.box.sizes))
-      return cannot_lower(checkpoint, planned.tensor, "a piece lies outside its new chunk");
+      return cannot_lower(checkpoint, planned.tensor, "a piece is outside its new chunk");
     kept.push_back(moved(Box{at, sizes}, chunk.box.offsets));
     return {};
   };
@@ -132,7 +132,7 @@ Status check_chunks_are_boxes(const Checkpoint& checkpoint, TensorId tensor) {
   if (ndim > kMaxDims) return cannot_lower(checkpoint, tensor, "it has more than 64 dimensions");
   for (ChunkId chunk : checkpoint.chunks(tensor)) {
     if (!is_plain_box(checkpoint.offsets(chunk), checkpoint.sizes(chunk), ndim))
-      return cannot_lower(checkpoint, tensor, "a recorded chunk is no box");
+      return cannot_lower(checkpoint, tensor, "a recorded chunk is not a box");
   }
   return {};
 }
@@ -173,7 +173,7 @@ Status prove_planned(const Checkpoint& checkpoint, const PlannedTensor& planned)
   std::vector<Box> boxes, accounted;
   for (const PlannedChunk& chunk : planned.chunks) {
     if (!is_plain_box(chunk.box.offsets, chunk.box.sizes, planned.shape.size()))
-      return cannot_lower(checkpoint, planned.tensor, "a new chunk is no box");
+      return cannot_lower(checkpoint, planned.tensor, "a new chunk is not a box");
     boxes.push_back(chunk.box);
     SHW_CHECK(collect_kept(checkpoint, planned, chunk, accounted));
   }
@@ -183,7 +183,7 @@ Status prove_planned(const Checkpoint& checkpoint, const PlannedTensor& planned)
   }
   for (const Box& box : planned.lost) {
     if (!is_plain_box(box.offsets, box.sizes, planned.shape.size()))
-      return cannot_lower(checkpoint, planned.tensor, "a lost box is no box");
+      return cannot_lower(checkpoint, planned.tensor, "a lost box is not a box");
   }
   if (total_volume(planned.lost) != planned.lost_elements)
     return cannot_lower(checkpoint, planned.tensor, "the lost boxes and their count differ");

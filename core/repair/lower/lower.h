@@ -28,7 +28,7 @@ Result<PlannedTensor> lower_renamed(const Checkpoint& checkpoint, const Renamed&
 
 // Checks every planned tensor, whether it comes from a diagnosis or from edited JSON: the new
 // chunks tile the new shape; an item that is reused has the size and dtype of its new box; pieces
-// lie inside their chunks and do not overlap; elements covered by no item, piece or external piece
+// are inside their chunks and do not overlap; elements covered by no item, piece or external piece
 // are exactly `lost`.
 Status prove_planned(const Checkpoint& checkpoint, const PlannedTensor& planned);
 // Checks that a lossless repair uses every element of the tensor's chunks exactly once, so that the
@@ -57,7 +57,7 @@ Result<std::vector<Box>> rest_of(const Checkpoint& checkpoint, const PlannedTens
                                  const PlannedChunk& chunk);
 
 // Checks that the recorded boxes have as many dims as the shape, no negative and no overflowing
-// number. They may lie outside the shape.
+// number. They may be outside the shape.
 Status check_chunks_are_boxes(const Checkpoint& checkpoint, TensorId tensor);
 
 tl::unexpected<Error> cannot_lower(const Checkpoint& checkpoint, TensorId tensor, std::string why);

@@ -42,7 +42,7 @@ Result<Slabs> find_slabs(const Checkpoint& checkpoint, const AxisMoved& moved) {
     ExtentsView offsets = checkpoint.offsets(chunk), sizes = checkpoint.sizes(chunk);
     if (volume(sizes) == 0) continue;
     std::int64_t last = (offsets[moved.grown] + sizes[moved.grown] - 1) / slabs.extent;
-    if (last >= moved.factor) return refuse("a chunk lies outside the saved shape");
+    if (last >= moved.factor) return refuse("a chunk is outside the saved shape");
     parts += last - offsets[moved.grown] / slabs.extent;
     if (parts > kMostShards) return refuse("the chunks span too many shards");
     if (static_cast<std::size_t>(last) >= widths.size())

@@ -124,7 +124,7 @@ Result<PlannedTensor> lower_blocks_permuted(const Checkpoint& checkpoint,
   for (ChunkId chunk : chunks) {
     saved.push_back(box_of(checkpoint, chunk));
     if (!is_inside(saved.back().offsets, saved.back().sizes, planned.shape))
-      return cannot_lower(checkpoint, given.tensor, "a chunk lies outside the saved shape");
+      return cannot_lower(checkpoint, given.tensor, "a chunk is outside the saved shape");
   }
   if (relabel_all(checkpoint, given, permutation, planned)) return planned;
   for (std::uint32_t i = 0; i < chunks.size(); ++i) {

@@ -57,7 +57,7 @@ Result<PlannedTensor> lower_partly_lost(const Checkpoint& checkpoint, const Part
     if (index_of(retained_chunk.chunk) >= checkpoint.chunk_count())
       return cannot_lower(checkpoint, diagnosis.tensor, "a survivor's chunk does not exist");
     if (!is_inside(retained_chunk.at, retained_chunk.source.sizes, diagnosis.expected))
-      return cannot_lower(checkpoint, diagnosis.tensor, "a survivor lies outside the true tensor");
+      return cannot_lower(checkpoint, diagnosis.tensor, "a survivor is outside the true tensor");
     if (is_empty(retained_chunk.source)) continue;  // this rank owns nothing of the tensor
     const PlannedChunk placed = place_survivor(checkpoint, diagnosis.tensor, retained_chunk);
     planned.chunks.push_back(placed);

@@ -29,7 +29,7 @@ Result<PlannedTensor> lower_transposed(const Checkpoint& checkpoint, const Trans
   Dtype dtype = checkpoint.dtype(given.tensor);
   if (is_packed(dtype) || size_of(dtype) == 0) {
     return refuse("elements of " + std::string(name(dtype)) +
-                  " lie packed several to a byte, and transposing bytes would tear them apart: "
+                  " are packed several to a byte, and transposing bytes would tear them apart: "
                   "unpack it, transpose it and pack it again where the checkpoint is made");
   }
   auto exchange = [&](Extents& extents) { std::swap(extents[given.first], extents[given.second]); };
@@ -46,7 +46,7 @@ Result<PlannedTensor> lower_transposed(const Checkpoint& checkpoint, const Trans
   for (ChunkId chunk : checkpoint.chunks(given.tensor)) {
     Box box = box_of(checkpoint, chunk);
     if (!is_inside(box.offsets, box.sizes, shape))
-      return refuse("a chunk lies outside the saved shape");
+      return refuse("a chunk is outside the saved shape");
     // An empty shard covers nothing at any offset.
     if (is_empty(box)) continue;
     PlannedChunk made;

@@ -93,7 +93,7 @@ Status prove_nothing_lost(const Checkpoint& checkpoint, const PlannedTensor& pla
   return cannot_lower(checkpoint, planned.tensor,
                       "the rows from " + std::to_string(planned.shape[0]) +
                           " on would be cut off, and " +
-                          (padded ? "they are no padding: what is in them would be lost"
+                          (padded ? "they are not padding: what is in them would be lost"
                                   : "whether they are padding cannot be read"));
 }
 

@@ -8,7 +8,7 @@
 
 namespace shw {
 
-// Boxes that no tile of a tensor covers; nullopt if a tile does not lie inside the tensor.
+// Boxes that no tile of a tensor covers; nullopt if a tile is not inside the tensor.
 std::optional<std::vector<Box>> holes_of(const Checkpoint& checkpoint, TensorId tensor);
 
 }  // namespace shw

@@ -244,8 +244,8 @@ void describe_new_index(const CheckReport& report, Plan& plan) {
     rewrite.rule = finding.rule;
     rewrite.subjects = finding.subjects;
     rewrite.text = rule_of(finding).mended_by == MendedBy::kNewIndex
-                       ? "write the index anew from what each file holds; no tensor byte moves"
-                       : fmt::format("write {} anew without the bytes that belong to no tensor",
+                       ? "rewrite the index from what each file holds; no tensor byte moves"
+                       : fmt::format("rewrite {} without the bytes that belong to no tensor",
                                      some_of(finding.subjects));
     plan.operations.push_back(std::move(rewrite));
   }

@@ -14,7 +14,7 @@ void describe_operations(const Checkpoint& checkpoint, const Finding& finding,
 // Describes the operations of an edited plan again if they do not match its tensors or their
 // numbers.
 void describe_again(const Checkpoint& checkpoint, Plan& plan);
-// True if writing the checkpoint anew repairs the finding, without changing a tensor.
+// True if writing the checkpoint again repairs the finding, without changing a tensor.
 bool is_mended_by_writing(const Finding& finding);
 // Appends the operations that repair an index of safetensors files, and files with bytes that
 // belong to no tensor.

@@ -342,7 +342,7 @@ void add_sums(Draft& draft, const Finding& finding) {
   const int value = added_by_remedy(finding);
   if (value == 0) return;
   if (!draft.plan.undecided.empty() && draft.plan.steps.empty())
-    return leave_undecided(draft.plan, finding, "other findings cannot be mended beside it");
+    return leave_undecided(draft.plan, finding, "other findings cannot be mended next to it");
   AddStep step{{}, static_cast<double>(value)};
   for (const std::string& fqn : finding.subjects) {
     const auto tensor = draft.checkpoint.find(fqn);

@@ -231,7 +231,7 @@ Json json_of(const Finding& finding) {
 
 // Starts the hash of what the plan does, without the checkpoint's path and undecided findings.
 // `plan` lacks the tensors, whose text is added later.
-RunningHash begun_hash(const Json& plan) {
+RunningHash started_hash(const Json& plan) {
   RunningHash hash;
   Json done = plan;
   for (const char* key : {"checkpoint", "undecided", "of_other_ranks"}) done.erase(key);
@@ -241,7 +241,7 @@ RunningHash begun_hash(const Json& plan) {
 }
 
 std::string hash_of_plan(const Json& frame, const Checkpoint& checkpoint, const Plan& plan) {
-  RunningHash hash = begun_hash(frame);
+  RunningHash hash = started_hash(frame);
   std::string text;
   for (const PlannedTensor& tensor : plan.tensors) {
     text.clear();
@@ -253,7 +253,7 @@ std::string hash_of_plan(const Json& frame, const Checkpoint& checkpoint, const 
 
 // Serialises each tensor once, for both the text and the hash.
 std::string text_in_one_line(Json frame, const Checkpoint& checkpoint, const Plan& plan) {
-  RunningHash hash = begun_hash(frame);
+  RunningHash hash = started_hash(frame);
   if (plan.tensors.empty()) {
     frame["hash"] = hash.text();
     return dumped(frame, -1);
@@ -366,13 +366,13 @@ std::string plan_to_json(const Checkpoint& checkpoint, const Plan& plan) {
 
 std::string plan_hash(const Plan& plan) {
   assert(!plan.repairs());
-  return begun_hash(frame_of(nullptr, plan)).text();
+  return started_hash(frame_of(nullptr, plan)).text();
 }
 
 std::string plan_to_json(const Plan& plan) {
   assert(!plan.repairs());
   Json out = frame_of(nullptr, plan);
-  out["hash"] = begun_hash(out).text();
+  out["hash"] = started_hash(out).text();
   return dumped(out, 1);
 }
 

@@ -36,12 +36,12 @@ struct Reader : EditedJson {
 
   Status status() const {
     if (ok()) return {};
-    return fail(ErrorKind::kDamaged, "is no plan that can be used: " + error(), {source});
+    return fail(ErrorKind::kDamaged, "is not a plan that can be used: " + error(), {source});
   }
   ChunkId chunk(const Json& object, const char* key) {
     auto id = number<std::uint32_t>(object, key);
     if (id < checkpoint.chunk_count()) return ChunkId{id};
-    complain(std::string("\"") + key + "\" is no chunk of this checkpoint");
+    complain(std::string("\"") + key + "\" is not a chunk of this checkpoint");
     return ChunkId{};
   }
 };
@@ -86,7 +86,7 @@ PlannedTensor read_tensor_plan(Reader& reader, const Json& json, std::string& fi
   PlannedTensor tensor;
   auto id = reader.number<std::uint32_t>(json, "tensor");
   if (id >= reader.checkpoint.tensor_count())
-    reader.complain("\"tensor\" is no tensor of this checkpoint");
+    reader.complain("\"tensor\" is not a tensor of this checkpoint");
   tensor.tensor = TensorId{id};
   tensor.shape = reader.extents(json, "shape");
   for (const Json& box : reader.list(json, "lost")) tensor.lost.push_back(reader.box(box));
@@ -156,7 +156,7 @@ Finding read_finding(Reader& reader, const Json& json) {
   finding.subjects = reader.texts(json, "subjects");
   finding.cause = reader.text(json, "cause");
   const Json& evidence = reader.member(json, "evidence");
-  if (!evidence.is_object()) reader.complain("\"evidence\" is no object");
+  if (!evidence.is_object()) reader.complain("\"evidence\" is not an object");
   for (const auto& [key, value] : evidence.items())
     finding.evidence.emplace_back(key, read_evidence(reader, value));
   return finding;
@@ -184,7 +184,7 @@ bool keeps_to_itself(const Checkpoint& checkpoint, const PlannedTensor& planned)
   });
 }
 
-// True if the bytes lie elsewhere and another tensor's chunk only tells how items are encoded.
+// True if the bytes are elsewhere and another tensor's chunk only tells how items are encoded.
 bool is_encoding_template(const Checkpoint& checkpoint, const PlannedTensor& tensor,
                           const PlannedChunk& chunk) {
   return checkpoint.tensor_of(*chunk.item) != tensor.tensor &&
@@ -397,8 +397,8 @@ Status check_version(EditedJson& in, const Json& json, const std::string& source
   if (!in.ok() || (!is_old && version == kPlanVersion)) return {};
   return fail(ErrorKind::kUnsupported,
               "is a plan of another version of shardwright, which this one does not read", {source},
-              "make it anew with `shardwright plan CHECKPOINT --json`; in a list of steps that you "
-              "wrote yourself, leave out \"plan\"");
+              "make it again with `shardwright plan CHECKPOINT --json`; in a list of steps that "
+              "you wrote yourself, leave out \"plan\"");
 }
 
 // Reads everything that needs no checkpoint.

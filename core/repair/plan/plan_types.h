@@ -99,7 +99,7 @@ struct Plan {
   std::vector<Step> steps = {};
   std::string format = {};        // output format; empty: that of the source
   std::uint64_t shard_bytes = 0;  // Outputs::shard_bytes
-  bool weights_only = false;      // leaves out what a trainer saves beside the weights
+  bool weights_only = false;      // leaves out what a trainer saves next to the weights
 
   bool repairs() const { return !operations.empty(); }
   bool transforms() const { return !steps.empty() || !format.empty(); }

@@ -176,8 +176,8 @@ Result<StepsOff> switch_step(const Plan& plan, StepsOff off, std::size_t step, b
   for (std::size_t i = 0; i < off.size(); ++i)
     others = others || (!off[i] && !is_rewrite(plan.operations[i]));
   if (!on && others && is_rewrite(plan.operations[step]))
-    return fail(ErrorKind::kUsage, "every repair writes this anew: it is off when all others are",
-                {}, "switch the other steps off first");
+    return fail(ErrorKind::kUsage, "every repair rewrites this: it is off when all others are", {},
+                "switch the other steps off first");
   std::vector<std::size_t> together = steps_together(plan);
   for (std::size_t i = 0; i < off.size(); ++i) {
     if (together[i] == together[step]) off[i] = !on;

@@ -31,7 +31,7 @@ bool moves_inside_chunks(const Checkpoint& c, const Diagnosis& diagnosis) {
   return false;
 }
 
-// True if the retained chunks of the state lie where the relabelled parameter's chunks of the same
+// True if the retained chunks of the state are where the relabelled parameter's chunks of the same
 // rank go. For a rank that wrote nothing of the parameter, the layout must tell the place.
 bool follow_moved_chunks(const Checkpoint& c, const Relabelled& parameter, const PartlyLost& state,
                          bool has_layout) {
@@ -69,7 +69,7 @@ std::string why_not(const Checkpoint& c, const Spec* spec, const PartlyLost& sta
   const auto* part = std::get_if<PartlyLost>(&parameter);
   if (part != nullptr && part->expected == state.expected) return {};
   return "this repair mends its parameter " + name +
-         " too, so that where its chunks lie does not tell where the state belongs: give a spec "
+         " too, so that where its chunks are does not tell where the state belongs: give a spec "
          "(--spec), or check the result again";
 }
 
@@ -130,8 +130,8 @@ std::string placement_reason(const Checkpoint& c, const PartlyLost& state, Tenso
     if (has_rows_of(c, state, *moved)) continue;
     return "this repair moves " + std::string(c.fqn(moved->tensor)) +
            ", another state of its parameter, and the rows that its writer holds of that one are "
-           "not those where the state would be put: where the chunks of the parameter lie does "
-           "not tell where it belongs";
+           "not those where the state would be put: where the chunks of the parameter are does not "
+           "tell where it belongs";
   }
   return {};
 }

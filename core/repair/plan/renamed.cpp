@@ -16,8 +16,8 @@ Result<PlannedTensor> lower_renamed(const Checkpoint& checkpoint, const Renamed&
   if (renamed.fqn.empty()) return refuse("a tensor needs a name");
   if (!checkpoint.format().traits.has_index && checkpoint.format().rewrite != Rewrite::kFiles) {
     return refuse(
-        "files of this format are not written anew; convert the checkpoint first (shardwright "
-        "convert CHECKPOINT --to safetensors --out NEW), then repair the result");
+        "files of this format are not rewritten; convert the checkpoint first (shardwright convert "
+        "CHECKPOINT --to safetensors --out NEW), then repair the result");
   }
   std::string_view old_name = checkpoint.fqn(renamed.tensor);
   if (!path_after(checkpoint.path(renamed.tensor), old_name, renamed.fqn)) {

@@ -63,7 +63,7 @@ struct RelocatedTarget {
     if (found.mismatch) return found;
     if (!compared) return tl::unexpected<Error>(std::move(compared).error());
     if (seen != volume(tile.box.sizes))
-      return fail(ErrorKind::kDamaged, "has elements that nothing was held against");
+      return fail(ErrorKind::kDamaged, "has elements that nothing was compared with");
     return found;
   }
 };

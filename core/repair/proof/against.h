@@ -1,4 +1,4 @@
-// Works out anew what a result should contain, from its source and the plan in its certificate. It
+// Works out again what a result should contain, from its source and the plan in its certificate. It
 // trusts nothing else of the certificate and shares no code with the run that made the result:
 // boxes are read from both sides and compared.
 #pragma once
@@ -54,7 +54,7 @@ struct AgainstSource {
 Result<ExpectedResult> expected_of(const Certificate& certificate, const AgainstSource& against,
                                    Progress* progress);
 
-// "w in __0_0.distcp: is no tensor"
+// "w in __0_0.distcp: is not a tensor"
 std::string words_about(const Error& error);
 
 }  // namespace shw

@@ -125,7 +125,7 @@ Result<std::vector<FileCertificate>> certify_chosen(
   std::vector<FileCertificate> files;
   for (const std::string& path : paths) {
     files.push_back({path, result.directory()->stat(path).size, {}, std::move(digests[path])});
-    // The bytes beside the items may be larger than the items.
+    // The bytes next to the items may be larger than the items.
     if (progress == nullptr || !is_read(path, files.back().size)) continue;
     for (const ByteRange& range : non_item_bytes.of(path, files.back().size))
       progress->total += range.length;
@@ -169,8 +169,7 @@ Status compare_files(const Certificate& certificate, const Checkpoint& checkpoin
     files.erase(at);
   }
   for (const auto& [path, file] : files) {
-    found.unknown.push_back(std::string(path) +
-                            ": lies there, and the certificate does not name it");
+    found.unknown.push_back(std::string(path) + ": is there, and the certificate does not name it");
   }
   return {};
 }

@@ -1,4 +1,4 @@
-// Certifies what is beside the tensors, and checks that a certificate agrees with it.
+// Certifies what is next to the tensors, and checks that a certificate agrees with it.
 #pragma once
 
 #include <string>

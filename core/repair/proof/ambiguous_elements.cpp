@@ -52,10 +52,10 @@ void add_outside(const Checkpoint& checkpoint, TensorId tensor, Contested& out) 
 
 Contested contested_in(const Checkpoint& checkpoint, TensorId tensor, const ItemHashes& hashes) {
   Contested out;
-  const TensorTiling judged = judge_tiling(checkpoint, tensor);
+  const TensorTiling judged = compute_tiling(checkpoint, tensor);
   if (judged.tiling == Tiling::kExact) return out;
   const bool is_all = judged.tiling == Tiling::kMalformed;
-  if (is_all) out.outside = "a tile of it is no box of " + to_text(checkpoint.shape(tensor));
+  if (is_all) out.outside = "a tile of it is not a box of " + to_text(checkpoint.shape(tensor));
   if (!is_all) add_outside(checkpoint, tensor, out);
   add_overlaps(checkpoint, tensor, judged.defects, hashes, out);
   if (!judged.defects.complete && out.by_two.empty())

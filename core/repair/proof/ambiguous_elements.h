@@ -12,7 +12,7 @@
 namespace shw {
 
 struct Contested {
-  std::vector<Box> boxes;       // inside the tensor, may overlap; none for a tile that lies outside
+  std::vector<Box> boxes;       // inside the tensor, may overlap; none for a tile that is outside
   std::string by_two, outside;  // text about the first of each kind; empty: there is none
   std::string why() const { return by_two.empty() ? outside : by_two; }
 };

@@ -14,7 +14,7 @@
 //    "entries": [{"fqn", "from", "item"}], only if some changed,
 //    "steps": [text], "dropped": [fqn], "trimmed", for a result of steps,
 //    "of_other_ranks": [fqn], entries of which other ranks' values were not copied,
-//    "left_out": [text], parts beside the entries of the source that the result lacks,
+//    "left_out": [text], parts next to the entries of the source that the result lacks,
 //    "version", "source", "hash": "XXH3-128", "operations": [{"kind", "rule", "text", ...}],
 //    "plan": {...} | "plan_zstd": the same compressed, in base64,
 //    "content_hash"}
@@ -205,10 +205,10 @@ std::map<std::string, std::int64_t> out_of_range_in(const Certificate& certifica
 Result<Certificate> certificate_from_json(std::string_view json, const std::string& source,
                                           const Progress* progress) {
   auto damaged = [&](const std::string& what) {
-    return fail(ErrorKind::kDamaged, "is no certificate: " + what, {source});
+    return fail(ErrorKind::kDamaged, "is not a certificate: " + what, {source});
   };
   // The parser would stop at a NUL and ignore the rest.
-  if (json.find('\0') != json.npos) return damaged("it is no JSON");
+  if (json.find('\0') != json.npos) return damaged("it is not JSON");
   UniqueKeys keys;
   const TextUntilCancelled text(json, progress);
   auto keeps = [&](int depth, In::parse_event_t event, const In& value) {
@@ -219,8 +219,8 @@ Result<Certificate> certificate_from_json(std::string_view json, const std::stri
     destroy_in_background(std::move(parsed));
     return cancelled_error();
   }
-  if (parsed.is_discarded()) return damaged("it is no JSON");
-  if (!keys.unique()) return damaged("a key stands there twice");
+  if (parsed.is_discarded()) return damaged("it is not JSON");
+  if (!keys.unique()) return damaged("a key is there twice");
   std::string schema;
   if (!read(member(parsed, "schema"), schema)) return damaged("\"schema\" is missing");
   if (!is_readable_schema(schema))
@@ -246,10 +246,10 @@ Result<Certificate> certificate_from_json(std::string_view json, const std::stri
     return damaged("what was done is incomplete");
   const In& plan = member(parsed, "plan");
   if (plan.is_object()) certificate.plan = plan.dump(-1, ' ', false, In::error_handler_t::replace);
-  if (!optional("plan_zstd", certificate.plan)) return damaged("its plan is no text");
+  if (!optional("plan_zstd", certificate.plan)) return damaged("its plan is not text");
   const In& entries = member(parsed, "entries");
   if (!entries.is_null() && !read(entries, certificate.entries))
-    return damaged("an entry that is no tensor is incomplete");
+    return damaged("an entry that is not a tensor is incomplete");
   for (const auto& [fqn, value] : tensors.items()) {
     if (is_cancelled(progress)) {
       destroy_in_background(std::pair(std::move(parsed), std::move(certificate)));

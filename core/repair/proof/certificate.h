@@ -53,7 +53,7 @@ struct ObjectCertificate {
   std::string damage = {};  // like TensorCertificate::damage
 };
 
-// A file beside the certificate: its size, and the hash of its bytes outside items. Together with
+// A file next to the certificate: its size, and the hash of its bytes outside items. Together with
 // the item hashes that certifies every byte without reading any twice.
 struct FileCertificate {
   std::string path;

@@ -29,7 +29,7 @@ std::optional<std::string> change_of(const std::string& path, const Directory& d
 }
 
 // Reasons from the certificate why a folder cannot be opened. If no format recognises the folder,
-// only changes of certified files count: a new file beside them can have the same effect.
+// only changes of certified files count: a new file next to them can have the same effect.
 std::vector<std::string> shown_by_certificate(const std::string& path, const Error& error,
                                               Progress* progress) {
   if (error.kind != ErrorKind::kDamaged && error.kind != ErrorKind::kUnsupported) return {};

@@ -67,7 +67,7 @@ Result<std::int64_t> out_of_range_in(const CertifiedRun& done, std::uint32_t ent
   return static_cast<std::int64_t>(count) - lost;
 }
 
-// Parts of the source beside its entries that the result lacks.
+// Parts of the source next to its entries that the result lacks.
 std::vector<std::string> dropped_source_parts(const Checkpoint& source, const Checkpoint& result) {
   std::vector<std::string> left = noted_additions(source);
   if (left.empty()) return left;
@@ -95,7 +95,7 @@ void note_loss(const CertifiedRun& done, const TargetEntry& entry, const TargetT
   certified.fill = loss.fill;
   certified.fill_from = loss.fill_from;
   certified.fill_checkpoint = loss.fill_checkpoint;
-  // A tensor that is written anew has no holes.
+  // A tensor that is rewritten has no holes.
   if (done.proving.form.keeps_files && entry.made == nullptr)
     add_holes(done.proving.all.source(), entry.as_saved, certified);
   certified.lost = total_volume(certified.lost_boxes).value_or(0);

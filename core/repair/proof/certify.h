@@ -24,7 +24,7 @@ struct CertifiedRun {
   const std::vector<std::string>& neighbours;  // paths that were not copied
   const ProvedTiles& proved;
 };
-// Certifies everything except what is beside the tensors.
+// Certifies everything except what is next to the tensors.
 Result<Certificate> certify_target(const CertifiedRun& done);
 
 // Certifies a tensor of the result: shape, dtype, tiles and hashes of their items; nothing about
@@ -32,7 +32,7 @@ Result<Certificate> certify_target(const CertifiedRun& done);
 TensorCertificate certify_tensor(const Checkpoint& result, TensorId tensor,
                                  const ItemHashes& hashes);
 
-// Writes what belongs beside the result: lost.json, the list of hashes for Megatron-LM if
+// Writes what belongs next to the result: lost.json, the list of hashes for Megatron-LM if
 // `integrity` is set, and last the certificate, which covers all files that exist by then.
 Status write_certificate(const WrittenFolder& written, const ItemHashes& hashes, bool integrity,
                          Certificate& certificate, Progress* progress);

@@ -78,7 +78,7 @@ std::vector<std::string> other_files(Holding& held) {
   return reasons;
 }
 
-// Names the broken file for a broken tensor, because its tile lies in one; certain if only one file
+// Names the broken file for a broken tensor, because its tile is in one; certain if only one file
 // is broken.
 std::string other_tiles(Holding& held, TensorId tensor) {
   if (held.is_changed.empty()) find_changed_files(held);
@@ -128,8 +128,8 @@ bool are_certified(const std::vector<Box>& holes, const TensorCertificate& entry
 
 std::string words_of_holes(const TensorCertificate& entry, const std::vector<Box>& holes) {
   return fmt::format(
-      "{}: {} of its {} elements lie in no tile ({}{}), as in what was repaired: they "
-      "are lost, and a load leaves there whatever stood before",
+      "{}: {} of its {} elements are in no chunk ({}{}), as in what was repaired: they are lost, "
+      "and a load leaves there whatever was before",
       entry.fqn, total_volume(holes).value_or(0),
       entry.kept + entry.lost + entry.out_of_range + entry.damaged, to_text(holes.front()),
       holes.size() > 1 ? ", ..." : "");
@@ -174,7 +174,7 @@ std::string contradiction(Holding& held, const TensorCertificate& entry, TensorI
     return "elements of it are out of range, and yet it was not cast";
   for (const Box& box : entry.lost_boxes) {
     if (!is_inside(box.offsets, box.sizes, checkpoint.shape(tensor)))
-      return "a lost box lies outside the tensor";
+      return "a lost box is outside the tensor";
   }
   // contradiction_of_tiles() checks below that these are the certified tiles.
   const Contested ambiguous_elements = contested_in(checkpoint, tensor, held.hashes);
@@ -256,7 +256,7 @@ VerifyReport check_against_certificate(const Certificate& certificate, const Che
                                plural(certificate.of_other_ranks.size(), "entry") + " (" +
                                some_of(certificate.of_other_ranks) + "); it is the lowest rank's");
     if (!certificate.left_out.empty())
-      report.reasons.push_back("not here, though it lies beside the entries of the source: " +
+      report.reasons.push_back("not here, though it is next to the entries of the source: " +
                                some_of(certificate.left_out));
   }
   return report;

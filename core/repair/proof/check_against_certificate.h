@@ -11,7 +11,7 @@
 
 namespace shw {
 
-// `hashes` are in chunk order. `holes` receives one sentence per tensor about elements that lie in
+// `hashes` are in chunk order. `holes` receives one sentence per tensor about elements that are in
 // no tile and are certified as lost: they are not proved.
 VerifyReport check_against_certificate(const Certificate& certificate, const Checkpoint& checkpoint,
                                        const ItemHashes& hashes, std::vector<std::string>& holes);

@@ -39,7 +39,7 @@ void ChecksumMismatches::add_shared_items(const Checkpoint& result, const Progre
   }
   if (are_all) return;
   for (ChunkId chunk : result.chunks())
-    add(chunk, "so many records name the same bytes that not all of them were told apart");
+    add(chunk, "so many records name the same bytes that not all of them were distinguished");
 }
 
 Status ChecksumMismatches::share(Team& team) {

@@ -194,7 +194,7 @@ Result<std::optional<Error>> differing_target_entry(const TargetState& all,
   if (&before != &format)
     std::erase_if(there, [&](const auto& entry) { return is_added_entry(format, entry.first); });
   if (there.empty()) return std::optional<Error>();
-  return differs("", "another number of entries that are no tensors");
+  return differs("", "another number of entries that are not tensors");
 }
 
 Result<std::int64_t> lost_out_of_range(const PartIndex& index, const Box& box, PartReader& wanted,

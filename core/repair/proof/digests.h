@@ -1,5 +1,5 @@
 // Replaces millions of item hashes in a certificate by one digest per tensor and one per file. A
-// tile lies in one tensor and in one file, so a broken pair of both points to the broken tile.
+// tile is in one tensor and in one file, so a broken pair of both points to the broken tile.
 #pragma once
 
 #include <string>

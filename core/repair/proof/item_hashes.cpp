@@ -36,7 +36,7 @@ bool is_before(const ItemRow& a, const ItemRow& b) {
          std::tuple(b.file, b.offset, b.length, b.chunk);
 }
 
-// Items in the order in which they lie in their files; chunks that share an item are adjacent.
+// Items in the order in which they are in their files; chunks that share an item are adjacent.
 std::vector<ItemRow> items_in_file_order(const Checkpoint& checkpoint) {
   std::vector<ItemRow> rows;
   rows.reserve(checkpoint.chunk_count());

@@ -28,7 +28,7 @@ struct ComparedTile {
   std::int64_t out_of_range = 0;
 };
 
-// The first differing element of `box`, which lies in the tensor. Both sides are row-major and of
+// The first differing element of `box`, which is in the tensor. Both sides are row-major and of
 // equal length, and must differ.
 Mismatch first_mismatch(Dtype dtype, const Box& box, BytesView there, BytesView expected);
 

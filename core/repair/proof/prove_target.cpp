@@ -208,7 +208,7 @@ Result<ProvedTiles> prove_tiles(const ProvingTarget& proving) {
   for (const TileTask& task : tasks.of_chunk) {
     if (task.entry == TileTask::kNone) return differs_from_target("", "other tensors");
   }
-  // Reads in the order of the files: tiles of one tensor lie in as many files as there were ranks.
+  // Reads in the order of the files: tiles of one tensor are in as many files as there were ranks.
   const std::vector<ChunkId> order = chunks_on_disk(proving.result);
   std::vector<std::uint64_t> costs;
   costs.reserve(order.size());

@@ -37,7 +37,7 @@ void add_reasons(VerifyReport& report, VerifyReport::Outcome outcome,
   report.reasons.insert(report.reasons.end(), reasons.begin(), reasons.end());
 }
 
-// Adds contradictions in the certificate itself and in the files beside it.
+// Adds contradictions in the certificate itself and in the files next to it.
 Status add_disagreements(const Certificate& certificate, const Checkpoint& checkpoint,
                          const ItemHashes& hashes, VerifyReport& report, Progress* progress) {
   if (certificate.seal == Certificate::Seal::kBroken) {
@@ -235,7 +235,7 @@ void end_source_run(const Certificate& certificate, const Checkpoint& checkpoint
       run.source->directory() == nullptr ? "the source" : run.source->directory()->name();
   if (run.why_not) {
     add_reasons(report, VerifyReport::Outcome::kUndecided,
-                {"was not held against " + against.source + ": " + words_about(*run.why_not)});
+                {"was not compared with " + against.source + ": " + words_about(*run.why_not)});
     return;
   }
   add_reasons(report, VerifyReport::Outcome::kBroken, run.expected.contradictions);
@@ -251,7 +251,7 @@ void end_source_run(const Certificate& certificate, const Checkpoint& checkpoint
     for (const std::string& other : run.expected.others) sources += " or " + other;
     add_reasons(report, VerifyReport::Outcome::kBroken,
                 {"the result has every byte that was certified, so that " + sources +
-                 " is not, or no more, what it was made of, or the certificate was made anew"});
+                 " is not, or no more, what it was made of, or the certificate was recreated"});
   }
   add_reasons(report, VerifyReport::Outcome::kUndecided, unknown);
   if (report.outcome != VerifyReport::Outcome::kProved) return;
@@ -261,7 +261,7 @@ void end_source_run(const Certificate& certificate, const Checkpoint& checkpoint
   if (run.expected.words.size() > kMostSteps)
     steps += fmt::format("; and {} more", run.expected.words.size() - kMostSteps);
   report.reasons.push_back(fmt::format(
-      "{} of {}, held against {}: each is what the recorded plan makes of it{}{}",
+      "{} of {}, compared with {}: each is what the recorded plan makes of it{}{}",
       human_count(static_cast<std::uint64_t>(against.compared)),
       plural(static_cast<std::uint64_t>(report.kept + report.lost + report.out_of_range),
              "element"),
@@ -294,7 +294,7 @@ Result<Result<ItemHashes>> hash_and_compare(const Checkpoint& checkpoint, Source
   return hash_all_items(checkpoint, progress, *team, extras);
 }
 
-// Makes a proved result undecided if elements lie in no tile: their value cannot be proved.
+// Makes a proved result undecided if elements are in no chunk: their value cannot be proved.
 void report_holes(const std::vector<std::string>& holes, VerifyReport& report) {
   if (holes.empty() || report.outcome != VerifyReport::Outcome::kProved) return;
   report.outcome = VerifyReport::Outcome::kUndecided;
@@ -338,7 +338,7 @@ Result<VerifyReport> judge(const Certificate& certificate, const Checkpoint& che
   return report;
 }
 
-// Verdict if the certificate could not be read: broken if it is no certificate, undecided if the
+// Verdict if the certificate could not be read: broken if it is not a certificate, undecided if the
 // system refuses access or another version wrote it; nullopt if it was read.
 std::optional<VerifyReport> verdict_of(const Result<Certificate>& read) {
   if (read) return std::nullopt;
@@ -349,7 +349,7 @@ std::optional<VerifyReport> verdict_of(const Result<Certificate>& read) {
 }
 
 // All ranks must reach the same verdict.
-Result<std::optional<VerifyReport>> judge_unread(const Result<Certificate>& read, Team* team) {
+Result<std::optional<VerifyReport>> verify_unreadable(const Result<Certificate>& read, Team* team) {
   std::optional<VerifyReport> verdict = verdict_of(read);
   if (team == nullptr) return verdict;
   const Bytes own(1, verdict ? static_cast<std::byte>(verdict->outcome) : std::byte{0xFF});
@@ -376,7 +376,7 @@ Result<VerifyReport> verify_repair(const Checkpoint& checkpoint, Progress* progr
                                    std::shared_ptr<const Checkpoint> source, Team* team,
                                    std::uint64_t memory) {
   if (checkpoint.directory() == nullptr)
-    return fail(ErrorKind::kUsage, "the checkpoint lies in no directory");
+    return fail(ErrorKind::kUsage, "the checkpoint has no directory");
   const Directory& directory = *checkpoint.directory();
   VerifyReport report;
   if (directory.stat(kCertificateFile).kind != EntryKind::kFile) {
@@ -387,7 +387,7 @@ Result<VerifyReport> verify_repair(const Checkpoint& checkpoint, Progress* progr
   const Result<Certificate> read = certificate_in(directory, progress);
   if (!read && read.error().kind == ErrorKind::kCancelled)
     return tl::unexpected<Error>(read.error());
-  SHW_TRY(auto unread, judge_unread(read, team));
+  SHW_TRY(auto unread, verify_unreadable(read, team));
   if (unread) return std::move(*unread);
   const Certificate& certificate = *read;
   std::uint64_t sides = source == nullptr ? 1 : 2;

@@ -18,7 +18,7 @@ class Team;
 // Checks a result against its certificate.json: coverage, hashes of all items, kept + lost = total.
 // Undecided without a certificate. With `source`, the checkpoint that it was made from, every
 // element is also compared with its place by the plan in the certificate: this finds a result that
-// was changed and certified anew with matching hashes. Each tile is hashed and compared in one go,
+// was changed and certified again with matching hashes. Each tile is hashed and compared in one go,
 // so that each side is read once. In a team each item is hashed and compared by one rank. `memory`
 // limits items that are decoded whole; larger ones are decoded while reading.
 Result<VerifyReport> verify_repair(const Checkpoint& checkpoint, Progress* progress = nullptr,

@@ -41,7 +41,7 @@ Status check_is_there(const Checkpoint& checkpoint, const Plan& plan) {
 Status check_plan(const Checkpoint& checkpoint, const Plan& plan) {
   if (plan.empty()) return fail(ErrorKind::kUsage, "the plan is empty: there is nothing to repair");
   if (checkpoint.directory() == nullptr)
-    return fail(ErrorKind::kUsage, "the checkpoint lies in no directory");
+    return fail(ErrorKind::kUsage, "the checkpoint has no directory");
   for (const PlannedTensor& tensor : plan.tensors) SHW_CHECK(prove_planned(checkpoint, tensor));
   // A plan with steps may drop missing tensors; lowering the steps checks what remains.
   return plan.transforms() ? Status{} : check_is_there(checkpoint, plan);
@@ -89,7 +89,7 @@ Result<std::string> check_out(const Store& store, const Directory& directory,
   SHW_TRY(std::string real_out, store.resolved(out));
   // Other files in the folder of a single-file checkpoint do not belong to it.
   if (!is_one_file(directory) && is_within(real_out, real_source)) {
-    return fail(ErrorKind::kUsage, "the output must lie beside the checkpoint, not in it", {out},
+    return fail(ErrorKind::kUsage, "the output must be next to the checkpoint, not in it", {out},
                 "choose another directory with --out");
   }
   if (store.exists(out)) {
@@ -104,7 +104,7 @@ Result<std::string> check_out(const Store& store, const Directory& directory,
 Result<std::string> output_of(const Store& store, const Checkpoint& checkpoint,
                               const ApplyOptions& options) {
   if (checkpoint.directory() == nullptr)
-    return fail(ErrorKind::kUsage, "the checkpoint lies in no directory");
+    return fail(ErrorKind::kUsage, "the checkpoint has no directory");
   if (options.in_place) return checkpoint.directory()->name();
   return check_out(store, *checkpoint.directory(), options);
 }

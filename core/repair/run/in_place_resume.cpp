@@ -116,7 +116,7 @@ Result<RepairResult> finish_replaced(Store& store, const Directory& directory) {
   return finished_repair(directory);
 }
 
-// Starts the repair again from its request; prepared files are made anew.
+// Starts the repair again from its request; prepared files are recreated.
 Result<RepairResult> begin_again(Store& store, std::shared_ptr<const Directory> directory,
                                  Progress* progress) {
   auto read = in_place::contents(*directory, in_place::kRequest);

@@ -1,4 +1,4 @@
-// The result of a checkpoint of another machine would lie beside it without a place of its own.
+// The result of a checkpoint of another machine would be next to it without a place of its own.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Elements that this and earlier repairs lost: lost.json beside the certificate, so that a trainer
+// Elements that this and earlier repairs lost: lost.json next to the certificate, so that a trainer
 // can mask or reset exactly those elements, and the record inside the checkpoint.
 #pragma once
 

@@ -40,7 +40,7 @@ std::size_t only_rounded(const Certificate& certificate) {
   return rounded;
 }
 
-// Writes everything beside the tiles, and the certificate; returns whether nothing is lost.
+// Writes everything next to the tiles, and the certificate; returns whether nothing is lost.
 Result<bool> certify_and_write(const CertifiedRun& done, RepairResult& told) {
   const ProvingTarget& proving = done.proving;
   SHW_CHECK(prove_rest(proving));
@@ -90,7 +90,7 @@ Result<Certificate> certify_in_place(const TargetState& all, const TargetRun& ru
 Result<PreparedRun> prepare_run(const TargetState& all, const TargetRun& wanted,
                                 Progress* progress) {
   if (all.source().directory() == nullptr)
-    return fail(ErrorKind::kUsage, "the checkpoint lies in no directory");
+    return fail(ErrorKind::kUsage, "the checkpoint has no directory");
   SHW_TRY(LoweredTarget lowered, lower_target(all, wanted.form, progress));
   PreparedRun prepared;
   FolderRun& run = prepared.run;

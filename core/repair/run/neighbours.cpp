@@ -28,7 +28,7 @@ bool is_index_of_weights(std::string_view path) {
           path.find(".bin.index.") != std::string_view::npos || path.ends_with(".index.json"));
 }
 
-// True for a file beside the source's data that neither belongs to it nor was created by us.
+// True for a file next to the source's data that neither belongs to it nor was created by us.
 bool is_neighbour(const Checkpoint& source, const Entry& entry) {
   const bool is_ours = entry.path == kCertificateFile || entry.path == kLostFile ||
                        entry.path.find(kOurMark) != std::string::npos ||

@@ -1,4 +1,4 @@
-// Chooses which files beside the source's data are copied into the result.
+// Chooses which files next to the source's data are copied into the result.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ namespace shw {
 // links that lead outside, which are not copied, for messages.
 std::vector<std::string> choose_files(const Checkpoint& source, FolderRun& run);
 
-// For a result that is written anew: adds files to run.copied. If the format stays, these are all
-// but other weights; otherwise, or with `weights_only`, those that model libraries read beside
+// For a result that is rewritten: adds files to run.copied. If the format stays, these are all
+// but other weights; otherwise, or with `weights_only`, those that model libraries read next to
 // weights (companion_names.h). Returns the paths of the others, for messages.
 std::vector<std::string> choose_neighbours(const Checkpoint& source, bool weights_only,
                                            FolderRun& run);

@@ -16,7 +16,7 @@ std::string decoded_in_words(const Forecast& forecast) {
 
 std::string left_behind_text(const std::vector<std::string>& of_other_ranks) {
   if (of_other_ranks.empty()) return {};
-  return "What other ranks had under the name of " + some_of(of_other_ranks) + " stays behind.";
+  return "What other ranks had under the name of " + some_of(of_other_ranks) + " is left out.";
 }
 
 std::string in_words(const Plan& plan) {

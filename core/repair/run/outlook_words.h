@@ -11,7 +11,7 @@ namespace shw {
 
 // "2 operations on 3 tensors, 12 tiles. Nothing is lost. No tensor byte moves."
 std::string in_words(const Plan& plan);
-// "What other ranks had under the name of seed and loader stays behind."; empty for an empty list.
+// "What other ranks had under the name of seed and loader is left out."; empty for an empty list.
 std::string left_behind_text(const std::vector<std::string>& of_other_ranks);
 // "3 items decoded there on the way, at most 900 MB at a time".
 std::string decoded_in_words(const Forecast& forecast);

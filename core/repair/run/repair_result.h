@@ -15,7 +15,7 @@
 namespace shw {
 
 struct ApplyOptions {
-  // New directory; empty: "<checkpoint>-repaired" beside it, then "-repaired-b", ...
+  // New directory; empty: "<checkpoint>-repaired" next to it, then "-repaired-b", ...
   std::string out;
   bool in_place = false;
   std::string checkpoint = {};            // as typed by the user; empty: the folder that was opened

@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kWhatToDo =
     "no safe remedy: what the other ranks had is not in this file. Resume from a step whose "
-    "optimizer was gathered, or start the optimizer anew from these weights";
+    "optimizer was gathered, or start the optimizer from scratch from these weights";
 
 // Reports states that are partial DTensors by their own metadata.
 void add_partial_dtensors(const AdjacentOptimizer& optimizer, std::vector<Finding>& findings) {
@@ -40,7 +40,7 @@ void add_partial_dtensors(const AdjacentOptimizer& optimizer, std::vector<Findin
   finding.link = "transformers #48569";
   finding.cause = fmt::format(
       "{} holds only the part of {} of {}: {} of {} states are DTensors of which one rank's rows "
-      "were saved ({}). The weights beside it are whole, so a resumed run takes wrong moments.",
+      "were saved ({}). The weights next to it are whole, so a resumed run takes wrong moments.",
       optimizer.path, who, ranks, human_count(parts.size()), human_count(optimizer.states.size()),
       parts.front());
   finding.evidence = {{"states", capped(parts)},
@@ -63,7 +63,7 @@ void add_cut_tensors(const Checkpoint& checkpoint, const AdjacentOptimizer& opti
   finding.subjects = {optimizer.path};
   finding.link = "transformers #48569";
   finding.cause = fmt::format(
-      "{} holds one rank's states beside whole weights: those of {} of {} parameters are 1/{} of "
+      "{} holds one rank's states next to whole weights: those of {} of {} parameters are 1/{} of "
       "their weights (state.{} is {}, of a weight {}). One rank of {} saved its own rows, and what "
       "the others had is lost.",
       optimizer.path, human_count(cut->cut), human_count(shapes->parameters.size()), cut->parts,
@@ -85,7 +85,7 @@ void add_flat_tensors(const Checkpoint& checkpoint, const AdjacentOptimizer& opt
   finding.rule = kLocalSavedAsGlobal.id;
   finding.subjects = {optimizer.path};
   finding.cause = fmt::format(
-      "{} holds one rank's flat states beside whole weights: {} of {} elements, 1/{} of the {} of "
+      "{} holds one rank's flat states next to whole weights: {} of {} elements, 1/{} of the {} of "
       "the weights. FSDP or DeepSpeed flattened the states, one rank of {} saved its own part, and "
       "what the others had is lost.",
       optimizer.path, plural(flat->rows, "row"),
@@ -128,8 +128,8 @@ void add_named_states(const Checkpoint& checkpoint, const AdjacentOptimizer& opt
   finding.rule = kLocalSavedAsGlobal.id;
   finding.subjects = {optimizer.path};
   finding.cause = fmt::format(
-      "{} holds one rank's states beside whole weights: {} of {} are smaller than their weights in "
-      "one dimension ({}). What the other ranks had is lost.",
+      "{} holds one rank's states next to whole weights: {} of {} are smaller than their weights "
+      "in one dimension ({}). What the other ranks had is lost.",
       optimizer.path, human_count(parts.size()), human_count(known), parts.front());
   finding.evidence = {{"states", capped(parts)},
                       {"count", count_of(parts.size())},

@@ -1,4 +1,4 @@
-// Optimizer files beside complete weights that have the states of one rank only.
+// Optimizer files next to complete weights that have the states of one rank only.
 #pragma once
 
 #include <vector>

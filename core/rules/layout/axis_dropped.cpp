@@ -132,7 +132,7 @@ void add_placed_axes(const Checkpoint& c, PlacedGroup group, const Restored& res
   std::string text;
   if (!finding.diagnoses.empty())
     text = "Take the parts of " + plural(finding.diagnoses.size(), "tensor") +
-           " from the masters that every rank wrote beside the checkpoint, cast to the dtype of "
+           " from the masters that every rank wrote next to the checkpoint, cast to the dtype of "
            "the model" +
            (parts.empty() ? ": nothing is lost." : ". ");
   if (!parts.empty()) {
@@ -141,8 +141,8 @@ void add_placed_axes(const Checkpoint& c, PlacedGroup group, const Restored& res
     if (!group.given_up.empty())
       finding.evidence.emplace_back("whole_moments_reset", capped(group.given_up));
     text += fmt::format(
-        "Put each survivor where its writer stands on the mesh and mask the rest: "
-        "{} elements kept, {} lost.",
+        "Put each survivor where its writer is on the mesh and mask the rest: {} elements kept, {} "
+        "lost.",
         loss.kept, loss.lost);
   }
   finding.remedy = Remedy{"retile", parts.empty(), text};
@@ -240,8 +240,8 @@ const Rule kAxisDropped = {
         "that chooses among more experts than were saved, a second matrix that is cut into as many "
         "parts as the first one is too short by, a tensor-parallel axis that a person names "
         "(--mesh) and no tensor knows, and optimizer states that are short of their parameters. "
-        "Whether stacked experts that FSDP cuts along the same rows "
-        "lie side by side or take turns is the loader's choice: only a spec decides that.",
+        "Whether stacked experts that FSDP cuts along the same rows are side by side or take turns "
+        "is the loader's choice: only a spec decides that.",
     .lesson =
         {.drawing = R"(
   two experts of 2 rows, one on each of 2 expert-parallel ranks
@@ -254,7 +254,7 @@ const Rule kAxisDropped = {
 )",
          .remedy =
              "`shardwright repair`, with --spec or --mesh, puts the survivors in place and masks "
-             "the rest. With optimizer_rank_R.pt beside the checkpoint everything comes back.",
+             "the rest. With optimizer_rank_R.pt next to the checkpoint everything comes back.",
          .link = "https://github.com/ISEEKYAN/Megatron-LM/pull/61"},
     .cause_of = CauseOf::kTiles,
     .doubts_shapes = true,

@@ -60,7 +60,7 @@ void find_flat_parameters(const Facts& facts, std::vector<Finding>& findings) {
   const bool is_one = finding.subjects.size() == 1;
   finding.cause = fmt::format(
       "{} {} what FSDP keeps of a whole module in one row ({}): one rank's part of it. Which "
-      "parameters lie in it stands in no file, and what the other ranks held is not here.",
+      "parameters are in it is in no file, and what the other ranks held is not here.",
       plural(finding.subjects.size(), "tensor"), is_one ? "is" : "are", some_of(shapes));
   finding.evidence = {{"shapes", capped(shapes)}, {"count", count_of(finding.subjects.size())}};
   findings.push_back(std::move(finding));
@@ -166,10 +166,9 @@ const Rule kFlatShard = {
   held by rank   │    0    │    1    │    2    │    3    │   1,040 elements
   saved          │   260   │              as embed_tokens.weight
 )",
-               .remedy =
-                   "Save again from the run: with FSDP a full state dict, with ZeRO-3 "
-                   "stage3_gather_16bit_weights_on_model_save, or turn the sharded checkpoint "
-                   "beside it (DCP, zero_to_fp32.py) into a model.",
+               .remedy = "Save again from the run: with FSDP a full state dict, with ZeRO-3 "
+                         "stage3_gather_16bit_weights_on_model_save, or turn the sharded "
+                         "checkpoint next to it (DCP, zero_to_fp32.py) into a model.",
                .link = "https://github.com/huggingface/transformers/issues/34080"},
     .words = {.text = "will not load"},
     .outcome = RunOutcome::kStops,

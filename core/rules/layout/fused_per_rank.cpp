@@ -136,7 +136,7 @@ void find_fused_per_rank(const Facts& facts, std::vector<Finding>& findings) {
     if (!blocks) continue;
     if (finding.subjects.empty()) {
       finding.cause = fmt::format(
-          "{} of {} lie rank by rank ({} times {}): another tensor-parallel size loads it without "
+          "{} of {} are rank by rank ({} times {}): another tensor-parallel size loads it without "
           "a message and gets wrong rows.",
           is_fused_gate(entry->role) ? "Gate and up" : "The parts", c.fqn(tensor), ranks,
           is_fused_gate(entry->role) ? "gate, up" : plural(parts.size(), "part"));

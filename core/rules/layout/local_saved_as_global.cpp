@@ -124,9 +124,10 @@ void add_placed_states(const Facts& facts, const std::vector<LocalState>& locals
   if (!values.contradict.empty()) {
     finding.evidence.emplace_back("values_say_otherwise", capped(values.contradict));
     finding.evidence.emplace_back(
-        "undecided", std::string("where masters lie by their values is not where their writers' "
-                                 "chunks lie, so the names of the files are no guide: files that "
-                                 "were renamed, or another rank order"));
+        "undecided",
+        std::string(
+            "where masters are by their values is not where their writers' chunks are, so the "
+            "names of the files are not a guide: files that were renamed, or another rank order"));
     findings.push_back(std::move(finding));
     return;
   }
@@ -139,8 +140,8 @@ void add_placed_states(const Facts& facts, const std::vector<LocalState>& locals
   finding.evidence.emplace_back("total_lost_elements", loss.lost);
   if (!given_up.empty()) finding.evidence.emplace_back("whole_moments_reset", capped(given_up));
   std::string text = fmt::format(
-      "Put each survivor where its writer's chunk of the parameter lies, keep rows "
-      "of a moment only where all moments know them, mask the rest: {} elements kept, {} lost",
+      "Put each survivor where its writer's chunk of the parameter is, keep rows of a moment only "
+      "where all moments know them, mask the rest: {} elements kept, {} lost",
       loss.kept, loss.lost);
   if (loss.refilled != 0) {
     finding.evidence.emplace_back("refilled_from_the_model", loss.refilled);
@@ -243,11 +244,11 @@ const Rule kLocalSavedAsGlobal = {
         "Optimizer states that are plain tensors instead of DTensors are offered by every rank as "
         "the whole tensor; deduplication keeps one of them, whose depends on load balancing. A "
         "state then has the shape of one chunk of its parameter (or is empty, where the surviving "
-        "rank owns none). The repair puts each survivor where the chunk of its writer lies, keeps "
+        "rank owns none). The repair puts each survivor where the chunk of its writer is, keeps "
         "moments only where all of them are known, refills masters from the model, and masks the "
         "rest. Weights fare the same: DTensors that one rank saved without gathering them, the "
         "state dict of one tensor-parallel rank that was published as a model, and an optimizer.pt "
-        "of one rank beside whole weights. Their other rows are in no file: save again with all "
+        "of one rank next to whole weights. Their other rows are in no file: save again with all "
         "ranks taking part.",
     .lesson =
         {.drawing = R"(
@@ -260,7 +261,7 @@ const Rule kLocalSavedAsGlobal = {
   master_param, saved                       │ 6 7 │   [2] of rank 3
 )",
          .remedy =
-             "`shardwright repair` puts each survivor where its writer's rows lie, keeps moments "
+             "`shardwright repair` puts each survivor where its writer's rows are, keeps moments "
              "only where both are known, and refills masters from the model. The rest is masked.",
          .link = "https://github.com/NVIDIA/TransformerEngine/pull/2795"},
     .cause_of = CauseOf::kTiles,

@@ -45,7 +45,7 @@ std::optional<Finding> too_small(const CheckInput& input) {
                           ": it is not the mesh that saved this checkpoint, so it was not used.");
 }
 
-// Subject and verb of a sentence: "w lies", "w and 3 more lie".
+// Subject and verb of a sentence: "w is", "w and 3 more are".
 std::string subject_text(const Checkpoint& c, const std::vector<TensorId>& tensors) {
   std::string first(c.fqn(tensors.front()));
   if (tensors.size() == 1) return first + " lies";
@@ -55,7 +55,7 @@ std::string subject_text(const Checkpoint& c, const std::vector<TensorId>& tenso
 // The consequence if the spec's order is not that of the saver.
 const char* consequence_text(bool is_used) {
   return is_used ? "the mesh of the spec has its axes in another order than the one that saved, so "
-                   "ranks were counted as these tensors lie. A spec that lists the axes in that "
+                   "ranks were counted as these tensors are. A spec that lists the axes in that "
                    "order, or --mesh, says the same."
                  : "the mesh of the spec has its axes in another order than the one that saved, "
                    "so nothing was placed by it. --mesh names the one that saved.";
@@ -84,7 +84,7 @@ Finding given_mesh_finding(const CheckInput& input, const OrderContradicted& fou
   return rank_order_finding(
       input, found, found.instead,
       found.is_disputed
-          ? "other tensors lie the other way round, so neither of the two orders was used."
+          ? "other tensors are the other way round, so neither of the two orders was used."
           : "the mesh that was named (--mesh) is not the one that saved this checkpoint, so it was "
             "not used.");
 }
@@ -112,7 +112,7 @@ Finding two_orders_finding(const CheckInput& input, const Mesh& of_spec) {
 
 // Tests the user's mesh with the spec's placements of each tensor.
 void check_mesh_with_spec(CheckInput& input, std::vector<Finding>& findings) {
-  RankOrders orders = judge_rank_orders(input);
+  RankOrders orders = find_rank_orders(input);
   const Mesh given = *input.mesh;
   bool is_out = false;
   for (const OrderContradicted& found : orders.contradicted) {
@@ -131,7 +131,7 @@ void check_mesh_with_spec(CheckInput& input, std::vector<Finding>& findings) {
 
 // Tests the spec's own meshes, if the user's mesh does not replace them.
 void check_spec_orders(CheckInput& input, bool is_named, std::vector<Finding>& findings) {
-  const auto contradicted = judge_rank_orders(input).contradicted;
+  const auto contradicted = find_rank_orders(input).contradicted;
   const bool is_proved = !is_named && contradicted.size() == 1 && contradicted.front().proved;
   for (const OrderContradicted& found : contradicted) {
     if (input.mesh != nullptr && found.believed == *input.mesh) continue;
@@ -146,7 +146,7 @@ bool explains_all(const MeshGuess& guess) {
 }
 
 // Another mesh that predicts every chunk while the user's predicts none. If the user's predicts
-// some, it may have saved all: flat over several axes, as dense weights beside experts, or in an
+// some, it may have saved all: flat over several axes, as dense weights next to experts, or in an
 // order without placements.
 const MeshGuess* better_guess(const std::vector<MeshGuess>& guesses) {
   if (guesses.front().explained != 0) return nullptr;
@@ -279,15 +279,12 @@ const Rule kMeshContradicted = {
     .teaches =
         "Which rank holds which part follows from the device mesh, and where no file says it, a "
         "person can (--mesh dp=4,tp=2). This mesh has fewer ranks than wrote the checkpoint, or it "
-        "predicts other tiles than those that lie there, or tensors lie as the spec says only "
-        "where "
-        "its axes count the ranks in another order. A mesh that the spec contradicts for one "
-        "tensor is "
-        "not used for any: a repair by it would put other ranks' rows in place. The tensors that "
-        "it names "
-        "say which order fits; the desktop's mesh panel and the writers of the tiles show which "
-        "meshes would. Where it is the spec's axes that stand in another order, and all tensors "
-        "that tell agree on one, ranks are counted by that.",
+        "predicts other tiles than those that are there, or tensors are as the spec says only "
+        "where its axes count the ranks in another order. A mesh that the spec contradicts for one "
+        "tensor is not used for any: a repair by it would put other ranks' rows in place. The "
+        "tensors that it names say which order fits; the desktop's mesh panel and the writers of "
+        "the tiles show which meshes would. Where it is the spec's axes that are in another order, "
+        "and all tensors that tell agree on one, ranks are counted by that.",
     .lesson = {.drawing = R"(
   --mesh dp=4              │ 0 │ 1 │ 2 │ 3 │
   files                    │ 0 │ 1 │ 2 │ 3 │ 4 │ 5 │ ... │ 63 │

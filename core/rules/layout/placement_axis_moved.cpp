@@ -32,7 +32,7 @@ struct Evidence {
   Families saved, expected;
   std::optional<HiddenSize> hidden;
 
-  FamilyJudgement judge_in(const Families& families, std::string_view fqn) const {
+  FamilyJudgement verdict_in(const Families& families, std::string_view fqn) const {
     auto name = family_name(fqn);
     auto found = name ? families.find(name->key) : families.end();
     if (found == families.end()) return {};
@@ -85,8 +85,8 @@ std::vector<Moved> by_spec(const Facts& facts, const Evidence& evidence) {
     if (entry == nullptr) continue;
     auto relation = relate_axes(checkpoint.shape(tensor), entry->shape);
     if (!relation) continue;
-    State saved = evidence.judge_in(evidence.saved, checkpoint.fqn(tensor)).state;
-    State wanted = evidence.judge_in(evidence.expected, checkpoint.fqn(tensor)).state;
+    State saved = evidence.verdict_in(evidence.saved, checkpoint.fqn(tensor)).state;
+    State wanted = evidence.verdict_in(evidence.expected, checkpoint.fqn(tensor)).state;
     bool two_models = saved == State::kHealthy && wanted == State::kHealthy;
     if (two_models) continue;
     Moved moved{tensor, *relation, entry->shape, entry, false, false, false};
@@ -111,7 +111,7 @@ std::vector<Moved> by_siblings(const Facts& facts, const Evidence& evidence) {
     if (shape.size() != 3) continue;
     std::string_view fqn = checkpoint.fqn(tensor);
     if (facts.spec != nullptr && facts.spec->find(fqn) != nullptr) continue;
-    FamilyJudgement family = evidence.judge_in(evidence.saved, fqn);
+    FamilyJudgement family = evidence.verdict_in(evidence.saved, fqn);
     if (family.state != State::kMoved || shape[1] % family.factor != 0) continue;
     Extents expected = {shape[0], shape[1] / family.factor, shape[2] * family.factor};
     AxisRelation relation{1, 2, family.factor};
@@ -203,7 +203,7 @@ std::string cause_on_disk(const MoveGroup& group, const Evidence& evidence) {
   bool all_deduced = group.deduced == group.tensors.size();
   std::string than = " as long as expected";
   if (all_deduced)
-    than = " as long as the tensors beside it say" +
+    than = " as long as the tensors next to it say" +
            (evidence.hidden
                 ? fmt::format(" ({} has {})", evidence.hidden->said_by, evidence.hidden->size)
                 : std::string());
@@ -231,7 +231,7 @@ Remedy remedy_of(const Checkpoint& checkpoint, const MoveGroup& group) {
                   [&](const Moved& moved) { return is_consolidated(checkpoint, moved.tensor); });
   if (consolidated) {
     return {"retile", true,
-            "Nothing is lost: the files are written anew, with the bytes of " +
+            "Nothing is lost: the files are rewritten, with the bytes of " +
                 plural(group.tensors.size(), "tensor") + " in their true order."};
   }
   return {"relabel", true,
@@ -331,7 +331,7 @@ const Rule kPlacementAxisMoved = {
         "every tile holds the right bytes under the wrong offsets. The number of elements is "
         "right, the tiles cover everything, so nothing complains until a loader that knows the "
         "true shape refuses it. The repair gives the tiles their true offsets; no tensor byte "
-        "moves. Where the tensors beside it show that the checkpoint is right and the request is "
+        "moves. Where the tensors next to it show that the checkpoint is right and the request is "
         "wrong, there is nothing to repair on disk: the loader needs the fix.",
     .lesson = {.drawing = R"(
   saved as [6, 2]          expected [3, 4]

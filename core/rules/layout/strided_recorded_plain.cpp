@@ -23,7 +23,7 @@ void find_strided_recorded_plain(const Facts& facts, std::vector<Finding>& findi
                       order_text(*item.entry->mesh, item.expected) +
                       ", but its chunks are recorded as if by " +
                       order_text(*item.entry->mesh, item.saved) +
-                      ": every rank's rows stand at the place of another rank's.";
+                      ": every rank's rows are at the place of another rank's.";
       finding.evidence = {{"mesh", to_text(*item.entry->mesh)},
                           {"placements", to_text(item.entry->placements)},
                           {"recorded_as", to_text(as_plain(item.entry->placements))}};

@@ -66,7 +66,7 @@ void add_wrong_order(const Facts& facts, std::vector<Finding>& findings) {
     std::string saved = order_text(*item.entry->mesh, item.saved);
     std::string expected = order_text(*item.entry->mesh, item.expected);
     if (finding.subjects.empty()) {
-      finding.cause = "The rows of " + std::string(c.fqn(item.tensor)) + " lie in the order of " +
+      finding.cause = "The rows of " + std::string(c.fqn(item.tensor)) + " are in the order of " +
                       saved + ", the model asks for " + expected +
                       ": it loads without a message and mixes experts.";
       finding.evidence = {{"mesh", to_text(*item.entry->mesh)},
@@ -239,7 +239,7 @@ void add_between_topologies(const Facts& facts, std::vector<Finding>& findings) 
     if (into.subjects.empty()) {
       into.cause = "The experts stacked in " + std::string(c.fqn(tensor)) + " were saved on " +
                    to_text(*facts.mesh) + " and the model asks for " + to_text(*entry->mesh) +
-                   ": the sizes fit, the rows of different experts lie elsewhere.";
+                   ": the sizes fit, the rows of different experts are elsewhere.";
       into.evidence = {{"mesh_that_saved", to_text(*facts.mesh)},
                        {"mesh_of_the_model", to_text(*entry->mesh)},
                        {"rows_a_block", blocks.block}};

@@ -289,13 +289,13 @@ const Rule kUnevenShards = {
     .depth = Depth::kHeaders,
     .title = "Uneven shards, each placed by its own size",
     .teaches =
-        "When an extent is no multiple of the number of ranks, the last ranks hold less. A saver "
-        "that builds a DTensor from the local part without giving the global shape assumes that "
-        "all hold as much as this rank: every rank then records another global size, and the small "
-        "shards land too early. The items are complete, so putting each shard where torch.chunk "
-        "puts it mends it, also where they were recorded along another dimension than the one that "
-        "was cut. Shards that landed on the very offset of another one were dropped at "
-        "save: they are lost, and masked.",
+        "When an extent is not a multiple of the number of ranks, the last ranks hold less. A "
+        "saver that builds a DTensor from the local part without giving the global shape assumes "
+        "that all hold as much as this rank: every rank then records another global size, and the "
+        "small shards land too early. The items are complete, so putting each shard where "
+        "torch.chunk puts it mends it, also where they were recorded along another dimension than "
+        "the one that was cut. Shards that landed on the very offset of another one were dropped "
+        "at save: they are lost, and masked.",
     .lesson = {.drawing = R"(
   7 rows over 3 ranks, cut into 3, 3, 1
 

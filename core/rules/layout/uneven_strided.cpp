@@ -261,7 +261,8 @@ const Rule kUnevenStrided = {
         "different offsets, and only one of them names the rows that training holds. Recorded "
         "boxes then overlap, leave gaps, or disagree with the items. Where the items hold "
         "training's rows the boxes are relabelled; where two ranks recorded one offset the shard "
-        "that was dropped is lost and masked; where nothing is wrong yet the hazard is only told.",
+        "that was dropped is lost and masked; where nothing is wrong yet the hazard is only "
+        "reported.",
     .lesson = {.drawing = R"(
   10 rows over tp 2, then dp 2
 

@@ -59,7 +59,7 @@ void add_of_axis(const CheckInput& input, std::vector<Finding>& findings) {
     for (const DroppedAxis& dropped : dropped_axes(input))
       finding.subjects.emplace_back(c.fqn(dropped.tensor));
     finding.cause = "Different tensors survived from different " + axis +
-                    " coordinates: together they are no rank's model.";
+                    " coordinates: together they are not a rank's model.";
   }
   finding.evidence = {{"axis", axis}, {"coordinates_that_survived", lines}};
   findings.push_back(std::move(finding));
@@ -175,10 +175,9 @@ void add_neighbours(const Facts& facts, const std::vector<TensorId>& tensors,
     for (TensorId tensor : tensors) finding.subjects.emplace_back(facts.checkpoint.fqn(tensor));
   }
   finding.cause = fmt::format(
-      "{} lie in {} boxes, and {} neighbouring ranks offered each box. If those were {} ranks, "
-      "every "
-      "box is the part of one of them, and the parts of the others are missing. What is there is "
-      "then put together from several ranks.",
+      "{} are in {} boxes, and {} neighbouring ranks offered each box. If those were {} ranks, "
+      "every box is the part of one of them, and the parts of the others are missing. What is "
+      "there is then put together from several ranks.",
       which, found.boxes, found.replicas, axis);
   finding.evidence = {{"boxes", found.boxes},
                       {"ranks_that_offered_each", found.replicas},
@@ -239,12 +238,12 @@ const Rule kWriterMosaic = {
     .title = "Chunks of one tensor come from different slices of the model",
     .teaches =
         "Where an axis was dropped, load balancing decides chunk by chunk which rank's bytes are "
-        "kept. A tensor whose chunks come from several coordinates of that axis is no rank's "
-        "tensor: a mixture of experts, or of tensor-parallel slices. The finding beside it (axis- "
-        "dropped) says where each chunk belongs. Where it stands alone nobody said which axis a "
-        "matrix is cut along, and the writers only hint: neighbouring ranks offered the same boxes "
-        "of all matrices that tensor parallelism cuts. The mesh (--mesh) or a spec decides whether "
-        "they held copies or parts.",
+        "kept. A tensor whose chunks come from several coordinates of that axis is not a rank's "
+        "tensor: a mixture of experts, or of tensor-parallel slices. The finding next to it (axis- "
+        "dropped) says where each chunk belongs. Where it is alone nobody said which axis a matrix "
+        "is cut along, and the writers only hint: neighbouring ranks offered the same boxes of all "
+        "matrices that tensor parallelism cuts. The mesh (--mesh) or a spec decides whether they "
+        "held copies or parts.",
     .lesson = {.drawing = R"(
   rows held by tp 0     │ 0 1 │ 2 3 │
   rows held by tp 1     │ 4 5 │ 6 7 │
@@ -252,7 +251,7 @@ const Rule kWriterMosaic = {
   saved                 │ 4 5 │ 2 3 │   a tensor that no rank ever had
   written by              tp 1  tp 0
 )",
-               .remedy = "Read the finding beside it (axis-dropped): its repair takes the mixture "
+               .remedy = "Read the finding next to it (axis-dropped): its repair takes the mixture "
                          "apart, each tile to the place of its writer. Where there is none, "
                          "`shardwright check --mesh dp=..,tp=..` decides.",
                .link = "https://github.com/NVIDIA/TransformerEngine/pull/2713"},

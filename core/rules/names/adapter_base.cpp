@@ -104,7 +104,7 @@ std::vector<Finding> whole_tensors_of_other_shape(const Checkpoint& adapter,
         !has_plain_elements(base.dtype(*there)))
       continue;
     names.emplace_back(fqn);
-    details.push_back(fmt::format("{} {} beside {}", fqn, to_text(adapter.shape(tensor)),
+    details.push_back(fmt::format("{} {} next to {}", fqn, to_text(adapter.shape(tensor)),
                                   to_text(base.shape(*there))));
   }
   if (names.empty()) return {};
@@ -191,7 +191,7 @@ std::vector<Finding> adapter_against_base(const Checkpoint& adapter, const Check
     const SizeComparison beside = compare_base_size(name->part, shape, weight);
     if (beside.fits) continue;
     sizes.emplace_back(fqn);
-    details.push_back(fmt::format("{} {} beside {}", fqn, to_text(shape), beside.expected));
+    details.push_back(fmt::format("{} {} next to {}", fqn, to_text(shape), beside.expected));
   }
   std::vector<Finding> findings = whole_tensors_of_other_shape(adapter, base);
   if (!lacking.empty())

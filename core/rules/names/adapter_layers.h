@@ -8,7 +8,7 @@
 namespace shw {
 
 // Names of missing modules ("model.layers.1.self_attn.q_proj"), each once. A layer counts if it
-// lies between two others and at most one in eight layers, or a single one, lacks the module. The
+// is between two others and at most one in eight layers, or a single one, lacks the module. The
 // last layer counts only if it has another of query, key and value, because models with mixed
 // layers lack more.
 std::vector<std::string> absent_in_layers(const std::vector<std::string_view>& modules);

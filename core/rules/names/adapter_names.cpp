@@ -159,7 +159,7 @@ void report_halves(const Facts& facts, const Adapter& adapter, std::vector<Findi
   if (halves.size() <= whole) return;
   findings.push_back(adapter_finding(
       fmt::format("{} of {} of the adapter have one LoRA matrix of two ({}). PEFT starts the other "
-                  "anew, so that what was learned is lost without an error.",
+                  "from scratch, so that what was learned is lost without an error.",
                   human_count(halves.size()), plural(adapter.modules.size(), "module"),
                   some_of(halves)),
       halves, halves));
@@ -320,7 +320,7 @@ void report_magnitudes(const Facts& facts, const Adapter& adapter, std::vector<F
   if (lacks && !without.empty())
     findings.push_back(adapter_finding(
         fmt::format("{} of {} lack DoRA's magnitude vector (lora_magnitude_vector): PEFT starts it "
-                    "anew from the base weights.",
+                    "from scratch from the base weights.",
                     human_count(without.size()), plural(adapter.modules.size(), "module")),
         without, without));
   if (!with.empty() && !adapter.config.use_dora)
@@ -381,10 +381,10 @@ void find_adapter_names(const Facts& facts, std::vector<Finding>& findings) {
     report_mismatched_sizes(facts, **config, findings);
     report_tuned_modules(facts, **config, findings);
   }
-  if (*config && !is_adapter(c)) report_config_beside_model(facts, **config, findings);
+  if (*config && !is_adapter(c)) report_config_next_to_model(facts, **config, findings);
   if (!is_adapter(c)) return;
   if (!*config) report_own_name_in_file(facts, findings);
-  // For a checkpoint opened as a single file, the config beside it was not searched.
+  // For a checkpoint opened as a single file, the config next to it was not searched.
   if (!*config && is_one_file(*c.directory())) return;
   if (!*config) return report_no_config(facts, findings);
   Adapter adapter{std::move(**config), {}};
@@ -417,13 +417,13 @@ const Rule kAdapterContradicts = {
     .title = "An adapter and its adapter_config.json contradict each other",
     .teaches =
         "PEFT makes an adapter's modules by adapter_config.json: which modules (target_modules), "
-        "of which rank (r, rank_pattern), with which whole modules beside (modules_to_save). Then "
-        "it loads the tensors by their names. A tensor that fits no module is left out with a "
-        "line in the log, and a module that gets no tensor stays as if it was never trained. Whole "
-        "weights of layers that no list names are written over the base's own. Names "
-        "have to begin with `base_model.model.` once and must not have the adapter's own name "
-        "(`default`) in them. The repair sets names right; a rank or a list is mended in the "
-        "config, by who knows what was trained.",
+        "of which rank (r, rank_pattern), with which whole modules besides (modules_to_save). Then "
+        "it loads the tensors by their names. A tensor that fits no module is left out with a line "
+        "in the log, and a module that gets no tensor stays as if it was never trained. Whole "
+        "weights of layers that no list names are written over the base's own. Names have to begin "
+        "with `base_model.model.` once and must not have the adapter's own name (`default`) in "
+        "them. The repair sets names right; a rank or a list is mended in the config, by who knows "
+        "what was trained.",
     .lesson = {.drawing = R"(
   adapter_config.json        adapter_model.safetensors
   r: 8                       q_proj.lora_A.weight  [8, 4096]

@@ -178,8 +178,8 @@ std::size_t changed_targets(const Facts& facts, const AdapterConfig& config) {
 
 }  // namespace
 
-void report_config_beside_model(const Facts& facts, const AdapterConfig& config,
-                                std::vector<Finding>& findings) {
+void report_config_next_to_model(const Facts& facts, const AdapterConfig& config,
+                                 std::vector<Finding>& findings) {
   const Directory& directory = *facts.checkpoint.directory();
   const auto is_there = [&](const char* path) {
     return directory.stat(path).kind == EntryKind::kFile;
@@ -188,9 +188,9 @@ void report_config_beside_model(const Facts& facts, const AdapterConfig& config,
   if (!is_of_model || opened_adapter_file(facts.checkpoint)) return;
   if (!is_there("adapter_model.safetensors") && !is_there("adapter_model.bin")) {
     findings.push_back(adapter_contradiction(
-        "adapter_config.json lies beside a whole model, and no adapter does. transformers takes "
-        "the folder for one with an adapter, looks for adapter_model.safetensors and stops. Where "
-        "the adapter is merged into the weights, delete adapter_config.json.",
+        "adapter_config.json is next to a whole model without an adapter. transformers takes the "
+        "folder for one with an adapter, looks for adapter_model.safetensors and stops. Where the "
+        "adapter is merged into the weights, delete adapter_config.json.",
         {kAdapterConfigFile}));
     return;
   }
@@ -202,7 +202,7 @@ void report_config_beside_model(const Facts& facts, const AdapterConfig& config,
                          "adapter, merged, it counts twice",
                          plural(changed, "weight"), changed == 1 ? "is" : "are");
   findings.push_back(adapter_contradiction(
-      fmt::format("An adapter lies beside a whole model. transformers and PEFT put it on these "
+      fmt::format("An adapter is next to a whole model. transformers and PEFT put it on these "
                   "weights, and vLLM and llama.cpp load the weights alone. {}: move the adapter "
                   "into a folder of its own.",
                   merged),

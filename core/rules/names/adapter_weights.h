@@ -27,8 +27,8 @@ void report_unusable_config(const Facts& facts, const AdapterConfig& config,
                             std::vector<Finding>& findings);
 
 // adapter_config.json in the folder of a whole model, which was opened.
-void report_config_beside_model(const Facts& facts, const AdapterConfig& config,
-                                std::vector<Finding>& findings);
+void report_config_next_to_model(const Facts& facts, const AdapterConfig& config,
+                                 std::vector<Finding>& findings);
 
 // A file of LoRA without one matrix of LoRA.
 void report_no_matrices(const Facts& facts, const AdapterConfig& config,

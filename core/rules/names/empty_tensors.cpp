@@ -135,7 +135,7 @@ bool is_expected_empty(const Facts& facts, std::string_view fqn) {
   return expected != nullptr && volume(expected->shape) == 0;
 }
 
-// Weights without elements, judged by name, and placeholders where others of their family have
+// Weights without elements, checked by name, and placeholders where others of their family have
 // elements.
 std::vector<std::string> empty_weights(const Facts& facts) {
   const Checkpoint& c = facts.checkpoint;
@@ -178,7 +178,7 @@ void find_empty_tensors(const Facts& facts, std::vector<Finding>& findings) {
                   plural(c.tensor_count(), "tensor"), empty.size() == 1 ? "is" : "are",
                   to_text(c.shape(*c.find(empty.front()))), some_of(empty));
   cause +=
-      " Their elements lay on other ranks (ZeRO-3, FSDP) and were not gathered before the save.";
+      " Their elements were on other ranks (ZeRO-3, FSDP) and were not gathered before the save.";
   cause += all ? " Nothing that was trained is in the file."
                : " A loader stops at the shape, or leaves these weights at random values.";
   Finding finding = nothing_finding(std::move(cause));

@@ -70,7 +70,7 @@ void find_expert_suffixes(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kExpertSuffix = {
     .id = "expert-suffix",
     .depth = Depth::kMetadata,
-    .title = "The number of an expert stands at the end of its name",
+    .title = "The number of an expert is at the end of its name",
     .teaches =
         "Megatron's grouped experts are the tensors weight0, weight1, ... of one layer; in a "
         "Hugging Face model each expert is a module of its own, experts.0, experts.1. A converter "

@@ -73,7 +73,7 @@ const Rule kExtraState = {
     .depth = Depth::kMetadata,
     .title = "Extra state differs between equal layers",
     .teaches =
-        "Transformer Engine keeps the scaling factors of FP8 in _extra_state beside each layer's "
+        "Transformer Engine keeps the scaling factors of FP8 in _extra_state next to each layer's "
         "weights: empty without FP8, longer with it, a tensor or a pickled object depending on the "
         "version. A model may run some layers (often the first and the last) in another precision, "
         "so a difference is only said. Where a load stops at 'Unexpected type' or at a size of "

@@ -60,8 +60,8 @@ void add_half_pairs(const Facts& facts, const Kinds& kinds, HalfPairs& out) {
   for (const auto& [key, set] : each_of(kinds, facts)) {
     if (lost_one(set, of_whole)) keys.push_back(key);
   }
-  // Some parameters may use an optimizer with one moment (Lion, SGD) beside Adam; only an exception
-  // among many is damage.
+  // Some parameters may use an optimizer with one moment (Lion, SGD) next to Adam; only an
+  // exception among many is damage.
   if (keys.empty() || whole < 4 || keys.size() * 4 > whole) return;
   out.whole += whole;
   for (std::string& key : keys) {

@@ -36,8 +36,8 @@ void plan_new_names(const Facts& facts, std::vector<std::pair<TensorId, std::str
   }
   if (!c.format().traits.has_index && c.format().rewrite != Rewrite::kFiles) {
     finding.cause +=
-        " Files of this format are not written anew: `shardwright convert CHECKPOINT "
-        "--to safetensors --out NEW` first, then repair the result.";
+        " Files of this format are not rewritten: `shardwright convert CHECKPOINT --to safetensors "
+        "--out NEW` first, then repair the result.";
     return;
   }
   const std::size_t count = names.size();

@@ -147,7 +147,7 @@ const Rule kPlannerKeys = {
     .depth = Depth::kMetadata,
     .title = "Names and paths in the metadata differ",
     .teaches =
-        "Beside the flat names (model.layers.0.weight) the metadata keeps the path of keys and "
+        "Next to the flat names (model.layers.0.weight) the metadata keeps the path of keys and "
         "indices from which torch made each name. Loading into a model uses the names alone; "
         "torch's converters and tools that rebuild a nested state dict use the paths. Where a name "
         "was edited and its path was not, or the other way round, those two see different "

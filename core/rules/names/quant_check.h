@@ -30,11 +30,11 @@ std::string any_of_endings(const QuantCompanion& companion);
 void report_values(QuantCheck& check, const QuantFamily& family, std::size_t k);
 // Group numbers of GPTQ (g_idx) beyond the rows of scales. Read without --data if they are small.
 void report_group_order(QuantCheck& check, const QuantFamily& family, std::size_t k);
-// Router biases in 16 bits beside others in 32.
+// Router biases in 16 bits next to others in 32.
 void report_router_bias(QuantCheck& check);
 // Scales of the key-value cache of which one layer has only one.
 void report_cache_scales(QuantCheck& check);
-// A quantiser's own settings (NAME.weight_quantizer.*) beside weights that it has packed.
+// A quantiser's own settings (NAME.weight_quantizer.*) next to weights that it has packed.
 void report_quantiser_state(QuantCheck& check, const QuantFamily& family);
 
 }  // namespace shw

@@ -35,8 +35,8 @@ bool is_needed(const Checkpoint& c, CompanionNeed need, const QuantPair& pair) {
 
 // What config.json says of a companion that some checkpoints of the scheme lack as a whole; empty
 // if it does not ask for it.
-std::string_view asked_for(const QuantCheck& check, const QuantFamily& family,
-                           const QuantCompanion& companion) {
+std::string_view expected_ending(const QuantCheck& check, const QuantFamily& family,
+                                 const QuantCompanion& companion) {
   if (!check.config || !family.is_said || check.config->has_overrides) return {};
   const bool is_of_inputs = companion.endings.starts_with(".input_");
   if (is_of_inputs && check.config->has_static_inputs)
@@ -56,7 +56,7 @@ void report_missing(QuantCheck& check, const QuantFamily& family, std::size_t k)
   }
   const std::size_t with = family.pairs.size() - without.size();
   const bool as_others = companion.need == CompanionNeed::kAsOthers;
-  const std::string_view asked = asked_for(check, family, companion);
+  const std::string_view asked = expected_ending(check, family, companion);
   if (without.empty() || (as_others && asked.empty() && without.size() * 4 > family.pairs.size()))
     return;
   // Weights merely stored in few bits have no scale at all.
@@ -195,7 +195,7 @@ void report_unlike_siblings(QuantCheck& check, const QuantFamily& family, std::s
       const std::int64_t expected = weight[axis] / *step + (weight[axis] % *step != 0 ? 1 : 0);
       if (shape[axis] == expected) continue;
       subjects.push_back(check.fqn(*pair.beside[k]));
-      details.push_back(fmt::format("{} {} beside {}, {} along axis {} expected", subjects.back(),
+      details.push_back(fmt::format("{} {} next to {}, {} along axis {} expected", subjects.back(),
                                     to_text(shape), to_text(weight), expected, axis));
     }
   }
@@ -236,7 +236,7 @@ void report_orphans(QuantCheck& check, const QuantFamily& family) {
                              some_of(gone)),
                  gone, gone);
   if (!left.empty())
-    check.report(fmt::format("{} {} not quantised any more and still {} the scale beside {}: {}. "
+    check.report(fmt::format("{} {} not quantised any more and still {} the scale next to {}: {}. "
                              "A loader that finds the scale multiplies with it once more.",
                              plural(floats.size(), "weight"), floats.size() == 1 ? "is" : "are",
                              floats.size() == 1 ? "has" : "have",
@@ -367,8 +367,8 @@ const Rule kQuantisedPairs = {
         "own names (FP8, GPTQ, AWQ, bitsandbytes, compressed-tensors, MXFP4, NVFP4, MLX), and a "
         "loader looks for exactly those. A tool that requantises a part, renames modules or drops "
         "what it does not know leaves weights without their scale, scales under another name, or "
-        "scales beside weights that are floats again. The shapes follow from the weight and the "
-        "block or group size in config.json; with --data the scales' values are looked at too.",
+        "scales next to weights that are floats again. The shapes follow from the weight and the "
+        "block or group size in config.json; with --data the scales' values are read too.",
     .lesson = {.drawing = R"(
   q_proj.weight     F8 [64, 64]     q_proj.weight_scale        not asked for
   up_proj.weight    F8 [160, 64]    up_proj.weight_scale_inv   [5, 2] blocks

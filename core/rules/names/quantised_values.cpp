@@ -1,4 +1,4 @@
-// Values of quantised weights' companions, and tensors beside them.
+// Values of quantised weights' companions, and tensors next to them.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -196,8 +196,8 @@ void report_quantiser_state(QuantCheck& check, const QuantFamily& family) {
     }
   }
   if (left.empty()) return;
-  check.report(fmt::format("{} {} the quantiser's own ({}), beside weights that it has packed. The "
-                           "export left {} in: vLLM and SGLang know no such name, and stop.",
+  check.report(fmt::format("{} {} the quantiser's own ({}), next to weights that it has packed. "
+                           "The export left {} in: vLLM and SGLang know no such name, and stop.",
                            plural(left.size(), "tensor"), left.size() == 1 ? "is" : "are",
                            some_of(left), left.size() == 1 ? "it" : "them"),
                left, left);

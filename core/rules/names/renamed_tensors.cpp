@@ -177,8 +177,8 @@ void report_difference(const Facts& facts, const NameDifference& difference,
                       {"same_bytes", count_of(proved)}};
   if (has_adapter_matrices(facts))
     finding.cause +=
-        " An adapter's matrices lie beside these weights: merge_and_unload() puts what "
-        "it learned into them, a rename would not.";
+        " An adapter's matrices are next to these weights: merge_and_unload() puts what it learned "
+        "into them, a rename would not.";
   else if (one_loader && is_certain(c, difference, names))
     plan_new_names(facts, std::move(new_names), finding);
   findings.push_back(std::move(finding));
@@ -252,11 +252,11 @@ void find_renamed_tensors(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kRenamedTensors = {
     .id = "renamed-tensors",
     .depth = Depth::kMetadata,
-    .title = "Tensors stand under other names than the model has",
+    .title = "Tensors are under other names than the model has",
     .teaches =
         "Loaders find tensors by their names. Here many names differ from the spec's or the "
         "reference's in one and the same way: a wrapper's part is in them (`_orig_mod.`, "
-        "`module.`), a prefix is missing, or one word stands for another. Most loaders leave such "
+        "`module.`), a prefix is missing, or one word replaces another. Most loaders leave such "
         "tensors out and start the model at random values, with a line in the log. The repair "
         "gives the tensors the expected names; no element changes. A word in place of another is "
         "renamed only where the reference holds the same bytes under the expected name.",

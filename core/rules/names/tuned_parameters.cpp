@@ -201,8 +201,8 @@ void report_lost_parameters(const Facts& facts, const AdapterConfig& config,
     }
     if (missing.empty() || (one.is_half && missing.size() * 2 <= modules)) continue;
     findings.push_back(adapter_contradiction(
-        fmt::format("{} of {} of the adapter {} no {} ({}). PEFT starts {} anew, and what was "
-                    "learned there is lost with no more than a warning.",
+        fmt::format("{} of {} of the adapter {} no {} ({}). PEFT starts {} from scratch, and what "
+                    "was learned there is lost with no more than a warning.",
                     human_count(missing.size()), plural(modules, "module"),
                     missing.size() == 1 ? "has" : "have", one.ending.substr(1), some_of(missing),
                     missing.size() == 1 ? "it" : "them"),

@@ -50,7 +50,7 @@ bool has_file(const Facts& facts, const char* name) {
   return directory != nullptr && directory->stat(name).kind == EntryKind::kFile;
 }
 
-// True for files that others load by the model's names: weights only, or beside a model config.
+// True for files that others load by the model's names: weights only, or next to a model config.
 bool is_loaded_by_names(const Facts& facts) {
   return facts.states->empty() || has_file(facts, kConfigFile);
 }
@@ -123,7 +123,7 @@ bool report_marks(const Facts& facts, const std::vector<TensorId>& tensors,
   NewTensorNames names;
   for (TensorId tensor : tensors) {
     Unwrapped bare = without_wrappers(c.fqn(tensor).substr(container.size()), with_front);
-    // What FSDP keeps of a whole module in one row is no tensor of the model under any name.
+    // What FSDP keeps of a whole module in one row is not a tensor of the model under any name.
     if (bare.marks.empty() || bare.name.ends_with("_flat_param")) continue;
     bare.name.insert(0, container);
     for (const WrapperMark* mark : bare.marks) ++marks[mark_text(*mark)];
@@ -138,7 +138,7 @@ bool report_marks(const Facts& facts, const std::vector<TensorId>& tensors,
   return true;
 }
 
-// Reports adapter matrices beside plain weights: a loader of the model ignores them. Classes that
+// Reports adapter matrices next to plain weights: a loader of the model ignores them. Classes that
 // have such matrices of their own (Phi-4 multimodal) are recognised by their names.
 bool report_adapter_among_weights(const Facts& facts, const std::vector<TensorId>& tensors,
                                   std::vector<Finding>& findings) {
@@ -173,7 +173,7 @@ bool report_adapter_among_weights(const Facts& facts, const std::vector<TensorId
 }
 
 // "model.language_model.norm.weight" for "model.language_model.language_model.norm.weight". Two
-// equal parts in a row are a model's own except these; three are no model's.
+// equal parts in a row are a model's own except these; three are not a model's.
 std::string without_repeated_parts(std::string_view name) {
   std::string out;
   std::vector<std::string_view> parts;
@@ -248,7 +248,7 @@ bool report_unmerged(const Facts& facts, const std::vector<TensorId>& tensors,
     report_wrapped(facts, words, std::move(names), c.tensor_count(), findings);
     return true;
   }
-  words += fmt::format(", with {} of an adapter beside", plural(adapters, "tensor"));
+  words += fmt::format(", with {} of an adapter next to them", plural(adapters, "tensor"));
   report_wrapped(facts, words, std::move(names), c.tensor_count(), findings);
   Finding& finding = findings.back();
   finding.diagnoses.clear();
@@ -282,13 +282,12 @@ bool report_config_prefix(const Facts& facts, const std::vector<TensorId>& tenso
   const bool is_lost = prefix->found.empty();
   if (is_lost)
     words +=
-        fmt::format("they lack `{}`, and the head beside them says that this is the whole model",
+        fmt::format("they lack `{}`, and the head next to them says that this is the whole model",
                     prefix->expected);
   else
-    words += prefix->expected.empty()
-                 ? fmt::format("`{}` is put before them", prefix->found)
-                 : fmt::format("its layers stand behind `{}`, here behind `{}`", prefix->expected,
-                               prefix->found);
+    words += prefix->expected.empty() ? fmt::format("`{}` is put before them", prefix->found)
+                                      : fmt::format("its layers are under `{}`, here under `{}`",
+                                                    prefix->expected, prefix->found);
   std::string loaders;
   if (is_lost)
     loaders = fmt::format(
@@ -352,7 +351,7 @@ void find_wrapped_names(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kWrappedNames = {
     .id = "wrapped-names",
     .depth = Depth::kMetadata,
-    .title = "A wrapper's prefix stands in the names",
+    .title = "A wrapper's prefix is in the names",
     .teaches =
         "torch.compile, DDP, FSDP, activation checkpointing and PEFT wrap a model, and each puts a "
         "part of its own into the names of its tensors. A state dict that is taken from the "

@@ -77,8 +77,8 @@ void find_grown_axes(const Facts& facts, std::vector<Finding>& findings) {
                   (finding.subjects.size() == 1 ? " is" : " are") +
                   " longer than the model expects, a whole number of times along one dimension (" +
                   how.front() +
-                  "), and every tile lies inside one of the parts: copies that every rank held "
-                  "were probably recorded as parts of one.";
+                  "), and every tile is inside one of the parts: copies that every rank held were "
+                  "probably recorded as parts of one.";
   finding.evidence.emplace_back("tensors", capped(how));
   finding.evidence.emplace_back("count", count_of(how.size()));
   finding.link = "pytorch #144109";
@@ -94,7 +94,7 @@ const Rule kAxisGrown = {
     .teaches =
         "The usual cause is a tensor that every rank held whole and that was wrapped as if each "
         "held a part: the recorded size is then multiplied by the number of ranks, and the same "
-        "rows lie there several times. torch refuses to load it. Where the parts are equal byte "
+        "rows are there several times. torch refuses to load it. Where the parts are equal byte "
         "for byte (and not merely constant, as fresh norms are), one of them is the tensor; a "
         "checkpoint of a larger model can look the same, so nothing is cut without another "
         "checkpoint to compare with.",

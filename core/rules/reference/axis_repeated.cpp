@@ -114,7 +114,7 @@ void report_repeated(const Facts& facts, const std::vector<Repeated>& repeated, 
   const std::size_t more = repeated.size() - 1;
   finding.cause = fmt::format(
       "{}, byte for byte{}. A merge of ranks' files took copies of a replicated tensor for parts "
-      "and put them behind one another.",
+      "and put them after one another.",
       how.front(), more == 0 ? "" : ", and so " + plural(more, "more tensor"));
   finding.cause += is_expected ? " A load ends in a size mismatch."
                                : " --against a sound copy says whether that is its true size.";

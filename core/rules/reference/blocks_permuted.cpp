@@ -118,7 +118,7 @@ struct Compared {
     kNothing,  // other shape
     kUnread,
     kEqual,
-    kAlike,      // judged by the first 4 KiB of every chunk
+    kAlike,      // checked by the first 4 KiB of every chunk
     kExchanged,  // all chunks found at other places: `moved`
     kPartly,     // some chunks found: `moved`
     kPermuted,   // all rows found: `order`
@@ -336,7 +336,7 @@ void report_permuted(const Facts& facts, BlockOutcome& outcome, std::vector<Find
                              "too.";
     if (is_like && !left.empty()) {
       text += " " + some_of(left) + (left.size() == 1 ? " is" : " are") +
-              " left as saved: nothing says in which order the optimizer's states lie.";
+              " left as saved: nothing says in which order the optimizer's states are.";
       finding.evidence.emplace_back("states_left", capped(left));
     }
     finding.remedy = Remedy{"permute-blocks", true, std::move(text)};
@@ -399,8 +399,9 @@ const Rule kBlocksPermuted = {
         "another checkpoint the blocks are compared byte by byte; where they are the same ones in "
         "another order, the order is solved, its cause named if it is a known one, and the repair "
         "moves the blocks and loses nothing. Blocks that are equal to each other leave it "
-        "undecided. Beside an earlier step of the same training no bytes are equal: there each row "
-        "is held against all places by correlation, and told only where it is like one alone.",
+        "undecided. Next to an earlier step of the same training no bytes are equal: there each "
+        "row is compared with all places by correlation, and reported only where it is like one "
+        "alone.",
     .lesson = {.drawing = R"(
   query, key, value of 2 groups in one weight
 

@@ -139,12 +139,11 @@ const Rule kConfigAnnounces = {
         "A loader builds the model that config.json describes: a part that sees (vision_config) or "
         "hears (audio_config), layers that predict further tokens (num_nextn_predict_layers), "
         "weights that are packed (quantization_config), one matrix for embedding and head "
-        "(tie_word_embeddings). Where the tensors of such a part were "
-        "never exported, they are filled at random or the load stops. The same goes for a "
-        "quantization_config that was left behind when the weights were dequantised, and for "
-        "quantised weights beside a config.json that does not say so. Tensors are told by their "
-        "names and dtypes. In a folder of sentence-transformers modules.json announces the folders "
-        "of modules.",
+        "(tie_word_embeddings). Where the tensors of such a part were never exported, they are "
+        "filled at random or the load stops. The same applies to a quantization_config that was "
+        "left behind when the weights were dequantised, and for quantised weights next to a "
+        "config.json that does not say so. Tensors are recognised by their names and dtypes. In a "
+        "folder of sentence-transformers modules.json announces the folders of modules.",
     .lesson = {.drawing = R"(
   config.json                        model.safetensors
   "num_nextn_predict_layers": 1      no mtp.*, no layer behind the last one

@@ -128,7 +128,7 @@ const Rule kConfigCount = {
     .teaches =
         "transformers builds as many layers as config.json counts. Those whose weights are not in "
         "the folder it fills at random, those that are there beyond the count it leaves out, and "
-        "both times the model loads: a line in the log is all that tells. The same goes for the "
+        "both times the model loads: a line in the log is all that tells. The same applies to the "
         "experts of a layer, and for an output layer that is said to be no copy of the embedding "
         "and was never saved. Layers that predict further tokens (num_nextn_predict_layers) are "
         "beyond the count and right. A gap between layers is an error: nothing saves a model so.",

@@ -110,12 +110,12 @@ const Rule kConfigNames = {
     .title = "A weight that the class of config.json always has is not there",
     .teaches =
         "config.json names a class of transformers, and each class saves a known set of tensors: "
-        "the list travels with this program, made from the classes themselves. Where every name "
-        "in the folder is one of the class and another is absent, it was lost: q, k, v and o of "
-        "an attention come together, and so do the norms of a layer. transformers then loads the "
+        "the list travels with this program, made from the classes themselves. Where every name in "
+        "the folder is one of the class and another is absent, it was lost: q, k, v and o of an "
+        "attention come together, and so do the norms of a layer. transformers then loads the "
         "model with random numbers in their place. Where a name is there that the class does not "
         "have, nothing is said: it may be the absent one under another name. Classes with code of "
-        "their own (auto_map) are not judged.",
+        "their own (auto_map) are not checked.",
     .lesson = {.drawing = R"(
   config.json               model.safetensors
   "LlamaForCausalLM"        model.layers.0.self_attn.q_proj.weight

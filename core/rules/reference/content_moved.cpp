@@ -132,8 +132,7 @@ std::string numbers_words(const std::vector<Move>& moves) {
   std::vector<std::string> words;
   for (const auto& [from, to] : numbers) words.push_back(fmt::format("{} is {}", from, to));
   return fmt::format(
-      "Under {}* number {}: numbers were given anew, as when every rank counts its "
-      "own from 0.",
+      "Under {}* number {}: numbers were given again, as when every rank counts its own from 0.",
       before, some_of(words, 4));
 }
 
@@ -354,11 +353,12 @@ Status find_moved_rows(const Facts& facts, const std::vector<TensorId>& left,
     mended.insert(one.tensor);
   }
   finding.cause = fmt::format(
-      "{} hold the rows of each other: beside the reference, {}. {}.",
+      "{} hold the rows of each other: next to the reference, {}. {}.",
       plural(found.size(), "tensor"), first_elsewhere(c, found),
       are_interleaved(found)
-          ? "Rows of two matrices lie in turn: one interleaved matrix was cut in the middle"
-          : "One matrix that holds them group by group was cut as if they lay one after the other");
+          ? "Rows of two matrices alternate: one interleaved matrix was cut in the middle"
+          : "One matrix that holds them group by group was cut as if they were one after the "
+            "other");
   finding.evidence = {{"rows", std::move(lines)}, {"count", count_of(found.size())}};
   if (is_covered && !has_states_left(facts, mended, finding)) {
     finding.remedy = Remedy{
@@ -392,7 +392,7 @@ const Rule kContentMoved = {
         "A converter that splits or stacks matrices can give each part the name of its sister: "
         "gate gets up's bytes, an expert the bytes of another rank's expert, the head another "
         "table; query, key and value of a grouped matrix are cut one after the other though they "
-        "lie group by group. Shapes are equal, so it loads, and the model talks nonsense. With "
+        "are group by group. Shapes are equal, so it loads, and the model talks nonsense. With "
         "--against a sound copy of the same step the bytes say where each tensor, and each row of "
         "a layer's matrices, belongs; the repair gives names or rows back and loses nothing. "
         "Contents of 16 values or fewer say nothing.",

@@ -46,7 +46,7 @@ bool is_computed_by_reference(const Facts& facts, const std::string& fqn) {
   return other && is_rounded_in_computing(*facts.reference, *other);
 }
 
-// A few tensors may be trained beside frozen weights: then all their chunks changed
+// A few tensors may be trained next to frozen weights: then all their chunks changed
 // slightly. Damage leaves chunks unchanged or makes unrelated values. Empty if
 // unreadable.
 std::string looked_at(const Facts& facts, const std::string& fqn) {
@@ -113,7 +113,7 @@ Result<std::string> compared_directions(const Facts& facts, const std::string& f
   return std::string(is_unrelated ? "unrelated" : "");
 }
 
-// Reports weights made anew beside weights that are equal to the bit.
+// Reports weights recreated next to weights that are equal to the bit.
 Status report_unrelated(const Facts& facts, const DifferingTensors& differing,
                         std::vector<std::string>& subjects, std::vector<Finding>& findings) {
   constexpr std::size_t kFewest = 4;
@@ -130,7 +130,7 @@ Status report_unrelated(const Facts& facts, const DifferingTensors& differing,
   if (finding.subjects.size() < kFewest) return {};
   finding.cause = fmt::format(
       "{} hold values that have nothing in common with the reference's ({}), and {} agree with it "
-      "to the bit. That is no training: these weights were left at random values, or are another "
+      "to the bit. That is not training: these weights were left at random values, or are another "
       "model's.",
       plural(finding.subjects.size(), "tensor"), some_of(finding.subjects),
       plural(static_cast<std::uint64_t>(differing.equal), "other tensor"));
@@ -169,7 +169,7 @@ void describe_damage(const DifferingTensors& differing, std::vector<std::string>
                         front, few)
                   : fmt::format(
                         "{}, and {} agree with it: the reference is a copy of the same step, so "
-                        "this is no progress of training. {}The bytes were changed after one of "
+                        "this is not progress of training. {}The bytes were changed after one of "
                         "the two was saved; the checkpoint loads without an error.",
                         front, plural(static_cast<std::uint64_t>(agree), "other tensor"), few);
   finding.evidence.emplace_back("same_step", true);
@@ -191,8 +191,8 @@ void report_unread(const DifferingTensors& differing, std::vector<Finding>& find
   const char* whose = differing.unread.size() == 1 ? "its" : "their";
   finding.cause = fmt::format(
       "{} could not be compared with the reference ({}): {} tiles here do not cover each element "
-      "once, or the reference's bytes cannot be read, or have a dtype that these cannot be held "
-      "against.",
+      "once, or the reference's bytes cannot be read, or have a dtype that these cannot be "
+      "compared with.",
       plural(differing.unread.size(), "tensor"), some_of(differing.unread), whose);
   finding.evidence = {{std::string(kNotCompared), count_of(differing.unread.size())}};
   finding.subjects = differing.unread;
@@ -249,25 +249,23 @@ const Rule kDiffersFromReference = {
     .depth = Depth::kHeaders,
     .title = "Other bytes than in the reference",
     .teaches =
-        "Another step of the same training holds other numbers in nearly every tensor: that is no "
-        "defect, and is only said. Beside a copy of the same step nearly every tensor is equal to "
-        "the bit, and one that is not was damaged or changed on one of the two sides: a warning. "
-        "At least three tensors must agree for each one that differs, and two for a single one. "
-        "The comparison with --against also looks for equal blocks in another order; between "
-        "steps only rows and tiles that are like another place than their own are reported, by "
-        "correlation. Several matrices that have nothing in common with the reference's, beside "
-        "others "
-        "that are equal to the bit, are a warning. So is any difference from a reference that is "
-        "computed (BASE/@merged=ADAPTER) beyond rounding.",
+        "Another step of the same training holds other numbers in nearly every tensor: that is not "
+        "a defect, and is only said. Compared with a copy of the same step nearly every tensor is "
+        "equal to the bit, and one that is not was damaged or changed on one of the two sides: a "
+        "warning. At least three tensors must agree for each one that differs, and two for a "
+        "single one. The comparison with --against also looks for equal blocks in another order; "
+        "between steps only rows and tiles that are like another place than their own are "
+        "reported, by correlation. Several matrices that have nothing in common with the "
+        "reference's, next to others that are equal to the bit, are a warning. So is any "
+        "difference from a reference that is computed (BASE/@merged=ADAPTER) beyond rounding.",
     .lesson = {.drawing = R"(
   reference, step 8000     │ 0.125 │ -0.500 │ 0.250 │
   saved,     step 9000     │ 0.127 │ -0.498 │ 0.246 │   trained on: sound
   saved,     step 8000     │ 0.000 │  0.000 │ 0.250 │   rest equal: damaged
 )",
-               .remedy =
-                   "Beside another step nothing has to be done. Beside a copy of the same step "
-                   "`shardwright diff` with --data lists every element that differs; keep the "
-                   "side whose file was not rewritten."},
+               .remedy = "Compared with another step nothing has to be done. Compared with a copy "
+                         "of the same step `shardwright diff` with --data lists every element that "
+                         "differs; keep the side whose file was not rewritten."},
 };
 
 }  // namespace shw

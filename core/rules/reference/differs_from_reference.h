@@ -17,7 +17,7 @@ struct DifferingTensors {
   std::vector<std::string> few_values;  // chunks at other places with few distinct values
   std::vector<std::string> unread;      // readable here, but not compared
   std::int64_t equal = 0, not_read = 0;
-  std::int64_t alike = 0;  // judged by the first 4 KiB of every chunk
+  std::int64_t alike = 0;  // checked by the first 4 KiB of every chunk
 };
 
 // A warning if the other tensors equal the reference (same step); an info if the reference is of

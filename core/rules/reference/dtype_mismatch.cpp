@@ -27,7 +27,7 @@ void find_dtype_mismatches(const Facts& facts, std::vector<Finding>& findings) {
     finding.severity = Severity::kWarning;
     finding.cause = plural(subjects.size(), "tensor") + (subjects.size() == 1 ? " is" : " are") +
                     " saved as " + saved + " where the model expects " + expected +
-                    ": torch casts on load without a word, so precision may be lost or memory "
+                    ": torch casts on load without an error, so precision may be lost or memory "
                     "doubled unseen.";
     finding.evidence = {
         {"saved", saved}, {"expected", expected}, {"count", count_of(subjects.size())}};

@@ -26,7 +26,7 @@ std::string tile_text(const Checkpoint& c, ChunkId chunk) {
 
 // Properties that interchangeable chunks share.
 using Look = std::tuple<Extents, Dtype, std::string>;
-Look chunk_look(const Checkpoint& c, ChunkId chunk, const std::string& start) {
+Look chunk_summary(const Checkpoint& c, ChunkId chunk, const std::string& start) {
   return {copy_of(c.sizes(chunk)), c.dtype(c.tensor_of(chunk)), start};
 }
 
@@ -39,7 +39,8 @@ struct OfWriter {
 };
 using ByWriter = std::map<std::uint32_t, OfWriter>;
 
-// True for a chunk found at another place of its own tensor, which is no evidence against its file.
+// True for a chunk found at another place of its own tensor, which is not evidence against its
+// file.
 bool is_found(const Checkpoint& c, const MovedTiles& of, const StrangeTile& tile) {
   const Extents offsets = copy_of(c.offsets(chunk_at(c, of, tile.chunk)));
   return std::any_of(of.places.moves.begin(), of.places.moves.end(),
@@ -97,7 +98,7 @@ std::set<std::string_view> report_between(const Facts& facts, const std::vector<
   for (const MovedTiles& one : looked) {
     for (const StrangeTile& tile : one.places.strange) {
       ChunkId chunk = chunk_at(c, one, tile.chunk);
-      if (!tile.wanted.empty()) wanted.add(chunk_look(c, chunk, tile.wanted), chunk);
+      if (!tile.wanted.empty()) wanted.add(chunk_summary(c, chunk, tile.wanted), chunk);
     }
   }
   std::set<std::string_view> told;
@@ -106,7 +107,7 @@ std::set<std::string_view> report_between(const Facts& facts, const std::vector<
     if (!straddles(one)) continue;  // other rules report whole tensors under another name
     for (const StrangeTile& tile : one.places.strange) {
       ChunkId chunk = chunk_at(c, one, tile.chunk);
-      const auto home = wanted.only(chunk_look(c, chunk, tile.holds));
+      const auto home = wanted.only(chunk_summary(c, chunk, tile.holds));
       if (!home || c.tensor_of(*home) == one.tensor) continue;
       moves.push_back(tile_text(c, chunk) + " begins as the reference does in " +
                       tile_text(c, *home));
@@ -182,7 +183,7 @@ const Rule kForeignFile = {
         "that its rows do not belong to those of the other ranks, and a load takes them. With "
         "--against a copy of the same step it shows: all tiles of one rank are other than the "
         "reference's, and all that other ranks wrote of the same tensors are the same. Training "
-        "changes the rows of all ranks alike.",
+        "changes the rows of all ranks.",
     .lesson = {.drawing = R"(
   one matrix by rank       0        1        2        3
   beside the reference   equal    other    equal    equal

@@ -4,7 +4,7 @@
 // The smallest family of tensors ("model.layers.N.mlp.weight" for all N) is read first; all
 // tensors are read only if it contains a displaced layer, or if layers of the reference are
 // missing. A new number is accepted if every tensor of the layer in the reference equals
-// that of one layer there. Tensors that the reference lacks (optimizer states beside an
+// that of one layer there. Tensors that the reference lacks (optimizer states next to an
 // export) follow, unless layers were lost: then only those written by the ranks of proved
 // ones.
 #include <fmt/core.h>

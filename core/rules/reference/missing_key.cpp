@@ -82,7 +82,7 @@ void report_objects(std::vector<std::string> objects, std::vector<Finding>& find
   finding.rule = "missing-key";
   finding.cause = some_of(objects) + (objects.size() == 1 ? " was" : " were") +
                   " saved as a pickled object where the model expects a tensor: a load puts the "
-                  "object in its place without a word.";
+                  "object in its place without an error.";
   finding.evidence = {{"saved_as", std::string("object")}, {"count", count_of(objects.size())}};
   finding.subjects = std::move(objects);
   findings.push_back(std::move(finding));
@@ -174,8 +174,8 @@ const Rule kMissingKey = {
         "ends the load with 'Missing key in checkpoint state_dict'. Often it is there under "
         "another name: a wrapper (DDP, torch.compile, FSDP) put 'module.' or '_orig_mod.' before "
         "it, or the state dict was saved one level deeper. Where a saved tensor of the same shape "
-        "ends alike, it is named. Otherwise the tensor was not saved: compare with an earlier "
-        "step.",
+        "ends the same way, it is named. Otherwise the tensor was not saved: compare with an "
+        "earlier step.",
     .lesson = {.drawing = R"(
   the model asks for          the checkpoint has
   layers.0.weight    ──────   module.layers.0.weight   a wrapper's prefix

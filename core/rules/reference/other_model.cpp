@@ -16,7 +16,7 @@ namespace shw {
 namespace {
 
 // Agreement of the checkpoint and the reference. Names agree if they are equal, equal without
-// wrappers, or end alike on tensors of the same shape.
+// wrappers, or end the same way on tensors of the same shape.
 struct ModelAgreement {
   std::size_t here = 0, there = 0;    // number of names on each side
   std::size_t names = 0, shapes = 0;  // number that agree

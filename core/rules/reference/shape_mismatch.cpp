@@ -42,7 +42,7 @@ std::string relation(const Checkpoint& checkpoint, TensorId tensor, ExtentsView 
   return some_of(parts, 8);
 }
 
-// True for 4-bit values stored two per byte beside their scales: the shape counts bytes.
+// True for 4-bit values stored two per byte next to their scales: the shape counts bytes.
 bool is_packed_by_two(const Checkpoint& checkpoint, TensorId tensor, ExtentsView expected) {
   const ExtentsView saved = checkpoint.shape(tensor);
   if (saved.empty() || saved.size() != expected.size() || saved.back() < 1 ||
@@ -91,7 +91,7 @@ class OneExtent {
   std::string words() const {
     if (!is_one_ || !pair_ || tensors_ < 3) return "";
     return fmt::format(
-        " In all {} of them {} stands where {} is expected, and nothing else differs.",
+        " In all {} of them {} is stored where {} is expected, and nothing else differs.",
         human_count(tensors_), pair_->second, pair_->first);
   }
 

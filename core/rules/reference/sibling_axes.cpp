@@ -84,12 +84,12 @@ void find_sibling_axes(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kSiblingAxes = {
     .id = "sibling-axes",
     .depth = Depth::kMetadata,
-    .title = "A matrix lies the other way than in all other layers",
+    .title = "A matrix is the other way than in all other layers",
     .teaches =
-        "The layers of a model are alike, so one matrix that has its last two axes exchanged "
-        "beside at least three of the same name was saved transposed: a converter met a linear "
-        "layer in one file and a Conv1D in another, or transposed what it should not have. A "
-        "loader refuses it as a size mismatch. Where as many lie one way as the other, as in an "
+        "The layers of a model have the same structure, so one matrix that has its last two axes "
+        "exchanged next to at least three of the same name was saved transposed: a converter met a "
+        "linear layer in one file and a Conv1D in another, or transposed what it should not have. "
+        "A loader refuses it as a size mismatch. Where as many are one way as the other, as in an "
         "autoencoder, nothing is said.",
     .lesson = {.drawing = R"(
   layers.0.mlp.up_proj.weight   [48, 32]

@@ -162,7 +162,7 @@ const Rule kTiedWeights = {
         "which it is. Where config.json says tie_word_embeddings and both are stored with other "
         "bytes, as after a merge of an adapter that trained both, --data says so: a loader keeps "
         "one of them. The other way round, two equal matrices under tie_word_embeddings false are "
-        "told as well.",
+        "reported too.",
     .lesson = {.drawing = R"(
   reference                saved
   embed_tokens.weight      embed_tokens.weight

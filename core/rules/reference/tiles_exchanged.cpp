@@ -168,7 +168,7 @@ void report_partly(const Facts& facts, const std::vector<MovedTiles>& tensors,
 const Rule kTilesExchanged = {
     .id = "tiles-exchanged",
     .depth = Depth::kHeaders,
-    .title = "Tiles lie at each other's places",
+    .title = "Tiles are at each other's places",
     .teaches =
         "A tile that was saved under the box of another one, because ranks were numbered along "
         "another axis or files were confused, leaves a checkpoint that is complete and loads "
@@ -176,10 +176,11 @@ const Rule kTilesExchanged = {
         "among the places that the reference has: where all are found and fill the tensor, each "
         "gets its true box back and no byte moves. Tiles that hold the same as others stay where "
         "they are. Where some tiles are found and others are not, that is said and nothing is "
-        "repaired. Beside another step of the training no bytes are equal; there each tile is held "
-        "against all places by the correlation of the numbers that it begins with, and only where "
-        "every tile is far more like one place than any other something is said. Without --data a "
-        "tile is looked at to its end only where its first 4 KiB are not those of its place.",
+        "repaired. Compared with another step of the training no bytes are equal; there each tile "
+        "is compared with all places by the correlation of the numbers that it begins with, and "
+        "only where every tile is far more like one place than any other something is said. "
+        "Without --data a tile is read to its end only where its first 4 KiB are not those of its "
+        "place.",
     .lesson = {.drawing = R"(
   a matrix in 2 x 2 tiles
 

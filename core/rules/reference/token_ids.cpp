@@ -1,4 +1,4 @@
-// Token ids in the files beside the weights for which the embedding has no row.
+// Token ids in the files next to the weights for which the embedding has no row.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -82,11 +82,10 @@ const Rule kTokenIds = {
     .title = "A token's id is beyond the rows of the embedding",
     .teaches =
         "Each token id is a row of the input embedding. Training that adds tokens (a padding "
-        "token, "
-        "marks of a chat) calls resize_token_embeddings(len(tokenizer)); where that was left out, "
-        "or its result was not saved, the tokenizer produces ids that no row has. The weights load "
-        "without a word, and the first text with such a token stops the model. The same holds for "
-        "the ids in config.json and generation_config.json.",
+        "token, marks of a chat) calls resize_token_embeddings(len(tokenizer)); where that was "
+        "left out, or its result was not saved, the tokenizer produces ids that no row has. The "
+        "weights load without an error, and the first text with such a token stops the model. The "
+        "same holds for the ids in config.json and generation_config.json.",
     .lesson = {.drawing = R"(
   tokenizer.json   "<pad>" is 32000
   embed_tokens     [32000, 4096]     rows 0 to 31999

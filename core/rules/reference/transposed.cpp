@@ -77,7 +77,7 @@ bool strides_are_transposed(const Facts& facts, TensorId tensor) {
 }
 
 // Judges by the spec's shape alone, unless a placement on the wrong axis explains it as well.
-void judge_by_shape(const Facts& facts, TensorId tensor, TransposedOutcome& outcome) {
+void decide_by_shape(const Facts& facts, TensorId tensor, TransposedOutcome& outcome) {
   const Checkpoint& c = facts.checkpoint;
   const SpecEntry* entry = facts.spec == nullptr ? nullptr : facts.spec->find(c.fqn(tensor));
   ExtentsView shape = c.shape(tensor);
@@ -96,7 +96,7 @@ void judge_by_shape(const Facts& facts, TensorId tensor, TransposedOutcome& outc
 enum class Ground : std::uint8_t {
   kShape,  // the shape in the spec and the strides of the items
   kBytes,  // the reference's bytes, before the shape
-  kNone,   // not judged: it equals the reference, or the reference itself is wrong
+  kNone,   // not checked: it equals the reference, or the reference itself is wrong
 };
 
 struct Asked {
@@ -166,8 +166,8 @@ Result<std::vector<std::optional<OrientationFound>>> orientations_of(
 }
 
 // True if the bytes of both sides decide, either way.
-bool judge_by_bytes(const Checkpoint& c, const Asked& asked,
-                    const std::optional<OrientationFound>& found, TransposedOutcome& outcome) {
+bool decide_by_bytes(const Checkpoint& c, const Asked& asked,
+                     const std::optional<OrientationFound>& found, TransposedOutcome& outcome) {
   if (!found) return false;
   const TensorId tensor = asked.tensor;
   switch (found->orientation) {
@@ -329,8 +329,9 @@ Status find_transposed(const Facts& facts, std::vector<Finding>& findings) {
   for (std::size_t i = 0; i < asked.size() && !is_cancelled(facts.progress); ++i) {
     const Asked& one = asked[i];
     bool is_settled = one.ground == Ground::kNone;
-    if (one.ground == Ground::kBytes) is_settled = judge_by_bytes(c, one, orientations[i], outcome);
-    if (!is_settled) judge_by_shape(facts, one.tensor, outcome);
+    if (one.ground == Ground::kBytes)
+      is_settled = decide_by_bytes(c, one, orientations[i], outcome);
+    if (!is_settled) decide_by_shape(facts, one.tensor, outcome);
   }
   report_by_bytes(facts, outcome.by_bytes, outcome.right, findings);
   report_by_strides(facts, outcome.by_strides, outcome.right, findings);

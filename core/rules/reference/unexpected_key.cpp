@@ -55,7 +55,7 @@ const Rule kUnexpectedKey = {
   -                  ?─────   optim.state.layers.0.weight.exp_avg
 )",
          .remedy =
-             "Nothing has to be done. Beside missing keys it often means that names changed."},
+             "Nothing has to be done. Next to missing keys it often means that names changed."},
     .words = {.text = "not in what is expected", .as_info = true},
     .run = find_unexpected_keys,
 };

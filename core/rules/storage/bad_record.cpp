@@ -162,7 +162,7 @@ void report_files(const Facts& facts, std::vector<Finding>& findings) {
   std::string count = plural(records.size(), "file");
   finish_records(finding, records,
                  "The bytes of " + count + " are not those that were written: " + first +
-                     ". Which of its tensors are others cannot be told.",
+                     ". Which of its tensors are others is not known.",
                  findings);
 }
 

@@ -40,7 +40,7 @@ void find_newer_data(const Facts& facts, std::vector<Finding>& findings) {
   finding.cause = plural(finding.subjects.size(), "data file") + (count == 1 ? " was" : " were") +
                   " changed up to " + human_count(static_cast<std::uint64_t>(latest)) +
                   " seconds after the metadata was written" +
-                  (both ? ", and recorded ranges no longer lie in them: a later save into this "
+                  (both ? ", and recorded ranges are no longer in them: a later save into this "
                           "folder overwrote them and did not end."
                         : ": copied in another order, or overwritten by a save that did not end. "
                           "Of a save of the same layout ranges and checksums fit as well.");
@@ -62,8 +62,8 @@ const Rule kDataNewer = {
         "The metadata is written last, so a data file that is much younger was written by someone "
         "else: a second save into the same folder that was stopped before its own metadata. Such a "
         "folder opens as if it were whole and mixes two steps. Times alone prove nothing, because "
-        "copying sets them anew; where the recorded ranges or the checksums do not fit either, the "
-        "two belong together. Restore the folder from where it was written.",
+        "copying sets them again; where the recorded ranges or the checksums do not fit either, "
+        "the two belong together. Restore the folder from where it was written.",
     .lesson = {.drawing = R"(
   __0_0.distcp    11:40     written anew by a later save
   __1_0.distcp    10:02

@@ -41,7 +41,7 @@ const Rule kFileHash = {
     .depth = Depth::kMetadata,
     .title = "A file is not the one whose hash was recorded",
     .teaches =
-        "Megatron-LM can leave a list beside a checkpoint, integrity.json, with the SHA-256 of "
+        "Megatron-LM can leave a list next to a checkpoint, integrity.json, with the SHA-256 of "
         "every file in its folder. A file with another hash is not the one that was saved: a copy "
         "that was cut short or mixed with another save, a disk that changed bits, or somebody who "
         "wrote into it afterwards (the metadata too: after a repair in place, or a tool that "

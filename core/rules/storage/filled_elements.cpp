@@ -49,7 +49,7 @@ std::string sentence(const FilledReport& filled, std::size_t objects) {
   }
   if (objects != 0) {
     text += (text.empty() ? "" : " ") + plural(objects, "entry") +
-            (objects == 1 ? " that is no tensor says" : " that are no tensors say") +
+            (objects == 1 ? " that is not a tensor says" : " that are not tensors say") +
             " since a repair what another one said.";
   }
   if (!filled.disagreements.empty())
@@ -102,8 +102,8 @@ const Rule kFilledElements = {
     .teaches =
         "Some elements were never saved, or their bytes are gone. A repair put something in their "
         "place, so that the checkpoint loads: zeros, the cast of another tensor, the same elements "
-        "of another checkpoint. They are no trained values, and no later repair makes them so. The "
-        "record stands in .metadata (or in the safetensors file), in lost.json and in "
+        "of another checkpoint. They are not trained values, and no later repair makes them so. "
+        "The record is in .metadata (or in the safetensors file), in lost.json and in "
         "certificate.json; any one of them is enough, and where they differ the greater loss "
         "counts.",
     .lesson = {.drawing = R"(

@@ -8,7 +8,7 @@ const Rule kHowRead = {
     .title = "How the files were read",
     .teaches =
         "Not a defect: where a folder leaves a choice, this says what was chosen and what was left "
-        "aside. A run's folder opens its newest or named step, a model beside other models opens "
+        "aside. A run's folder opens its newest or named step, a model next to other models opens "
         "the one that loaders take, and files that do not say how the ranks cut a tensor are "
         "joined by the rule of the library that wrote them.",
     .lesson = {.drawing = R"(

@@ -1,4 +1,4 @@
-// JSON files beside the weights that cannot be parsed: loaders fail on them before reading a
+// JSON files next to the weights that cannot be parsed: loaders fail on them before reading a
 // weight.
 #include <fmt/core.h>
 
@@ -92,10 +92,10 @@ void find_unreadable_json(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kUnreadableJson = {
     .id = "unreadable-json",
     .depth = Depth::kMetadata,
-    .title = "A JSON file beside the weights cannot be read",
+    .title = "A JSON file next to the weights cannot be read",
     .teaches =
         "Loaders read config.json, the tokenizer's files and lists of modules before any weight, "
-        "and stop at one that is no JSON. A download that failed leaves a web page, a git-lfs "
+        "and stop at one that is not JSON. A download that failed leaves a web page, a git-lfs "
         "pointer, an empty or a cut file under the name; an edit by hand leaves a comma too many.",
     .lesson = {.drawing = R"(
   config.json          <!DOCTYPE html> ...      a page in its place

@@ -1,4 +1,4 @@
-// Data beside a checkpoint or between its items that nothing references.
+// Data next to a checkpoint or between its items that nothing references.
 #include <fmt/core.h>
 
 #include "core/base/checked.h"
@@ -25,7 +25,7 @@ std::string reason_of(const Checkpoint& checkpoint, const std::vector<const File
   }
   if (gone.empty()) return "an earlier save into this folder had more ranks, or other names.";
   return some_of(gone) + (gone.size() == 1 ? ", which" : ", which each") +
-         " would describe what is in them, is not there or is no file.";
+         " would describe what is in them, is not there or is not a file.";
 }
 
 void find_files(const Checkpoint& checkpoint, std::vector<Finding>& findings) {
@@ -73,7 +73,7 @@ void find_gaps(const Facts& facts, std::vector<Finding>& findings) {
   if (places.empty()) return;
   finding.cause = plural(places.size(), "range") + " of the data files (" + some_of(places) + "; " +
                   human_bytes(bytes) + (places.size() == 1 ? ") belongs" : ") belong") +
-                  " to no item: the metadata was made anew without " +
+                  " to no item: the metadata was recreated without " +
                   (places.size() == 1 ? "it" : "them") +
                   ", or a longer file of an earlier save was written over.";
   finding.evidence = {{"ranges", capped(places)},
@@ -98,7 +98,7 @@ const Rule kLeftoverData = {
     .title = "Data that nothing points to",
     .teaches =
         "torch finds every tile through the metadata, by file and byte range. Data files that no "
-        "record names, and ranges between the recorded ones, are never read: they stay behind "
+        "record names, and ranges between the recorded ones, are never read: they are left out "
         "where a job saved into a folder that an earlier one with more ranks had used, or where "
         "somebody took entries out of the metadata. They take room and do no harm. Where tiles are "
         "missing as well, they are the first place to look.",

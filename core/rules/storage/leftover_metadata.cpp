@@ -1,4 +1,4 @@
-// Files that an interrupted save leaves beside a complete checkpoint.
+// Files that an interrupted save leaves next to a complete checkpoint.
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
@@ -22,8 +22,8 @@ void find_leftover_metadata(const Facts& facts, std::vector<Finding>& findings) 
     if (!file.referenced && file.path.ends_with(".metadata.tmp")) bytes += file.size;
   }
   finding.cause = some_of(finding.subjects) + " (" + human_bytes(bytes) +
-                  ") lies beside the metadata: a save into this folder began after the one that "
-                  "is described here, or before it, and did not end.";
+                  ") is next to the metadata: a save into this folder began after the one that is "
+                  "described here, or before it, and did not end.";
   finding.evidence = {{"files", capped(finding.subjects)},
                       {"bytes", static_cast<std::int64_t>(bytes)}};
   findings.push_back(std::move(finding));

@@ -21,7 +21,7 @@ std::string_view state_of(EntryKind kind) {
     case EntryKind::kDanglingLink:
       return "is a link to nothing";
     case EntryKind::kOther:
-      return "is no regular file";
+      return "is not a regular file";
     case EntryKind::kFile:
     case EntryKind::kMissing:
       break;
@@ -139,7 +139,7 @@ std::string unrecorded_text(const Facts& facts, std::size_t files) {
                   [](const TensorTiling& tensor) { return !tensor.defects.gaps.empty(); });
   if (has_holes)
     return "no record says what " + was_in +
-           ". Elements that lie in no tile (coverage-gap) may be from there.";
+           ". Elements that are in no chunk (coverage-gap) may be from there.";
   return facts.checkpoint.format().traits.has_index
              ? "nothing that is recorded " + was_in + ", but a load may ask for it."
              : "no record says what " + was_in +
@@ -206,10 +206,10 @@ const Rule kMissingFile = {
     .depth = Depth::kMetadata,
     .title = "A data file is not there",
     .teaches =
-        "The metadata says in which file each tile lies, and one of those files is absent, a link "
-        "to nothing, or a directory. A copy that was cut off, a clean-up that took too much, or a "
+        "The metadata says in which file each tile is, and one of those files is absent, a link to "
+        "nothing, or a directory. A copy that was cut off, a clean-up that took too much, or a "
         "rank whose local disk was never collected are the usual reasons. Look for the file where "
-        "the checkpoint was written, and copy it beside the others: nothing else has to change. "
+        "the checkpoint was written, and copy it next to the others: nothing else has to change. "
         "Without it the tiles in it are lost, all others can still be read: `repair --fill zero`, "
         "or --fill from:CHECKPOINT, makes a checkpoint of them, with zeros, or what another "
         "checkpoint has there, in the place of what is gone, and a certificate that lists it. A "
@@ -221,7 +221,7 @@ const Rule kMissingFile = {
   tile 1 in __1_0.distcp   -              gone with all tiles in it
   tile 2 in __2_0.distcp   __2_0.distcp
 )",
-               .remedy = "Copy the file beside the others; nothing else has to change. Without it "
+               .remedy = "Copy the file next to the others; nothing else has to change. Without it "
                          "its tiles are lost and no load of the whole succeeds."},
     .words = {.text = "will not load"},
     .coverage = {.text = "files are gone", .place = 4},

@@ -103,7 +103,7 @@ void find_mixed_saves(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kMixedSaves = {
     .id = "mixed-saves",
     .depth = Depth::kMetadata,
-    .title = "Files of several saves lie together",
+    .title = "Files of several saves are mixed",
     .teaches =
         "Megatron and DeepSpeed write one file per rank, and each file records the step that it "
         "was saved at. Here they differ; or one part of a model has another dtype than the same "

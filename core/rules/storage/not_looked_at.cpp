@@ -62,7 +62,7 @@ void find_not_examined(const Facts& facts, std::vector<Finding>& findings) {
     finding.rule = "not-looked-at";
     finding.severity = Severity::kInfo;
     finding.cause = plural(static_cast<std::uint64_t>(reasons.count[reason]), "item") + " of " +
-                    some_of(subjects) + " could not be looked at: " + reason + ".";
+                    some_of(subjects) + " could not be checked: " + reason + ".";
     finding.evidence = {{"reason", reason}, {"item_count", reasons.count[reason]}};
     if (!reasons.places[reason].empty())
       finding.evidence.emplace_back("where", std::move(reasons.places[reason]));
@@ -76,17 +76,17 @@ void find_not_examined(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kNotLookedAt = {
     .id = "not-looked-at",
     .depth = Depth::kMetadata,
-    .title = "Something could not be looked at",
+    .title = "Something could not be checked",
     .teaches =
         "Not a defect: a file that may not be read, or a kind of tensor that is not known here. "
-        "Everything else was looked at; about this nothing can be said, so a check that finds "
+        "Everything else was checked; about this nothing can be said, so a check that finds "
         "nothing else ends undecided instead of clean.",
     .lesson = {.drawing = R"(
   __0_0.distcp   looked at
   __1_0.distcp   permission denied    ──  verdict: undecided, not clean
 )",
                .remedy = "Make it readable and check again."},
-    .words = {.text = "not judged", .as_info = true},
+    .words = {.text = "not checked", .as_info = true},
     .leaves_undecided = true,
     .run = find_not_examined,
 };

@@ -1,4 +1,4 @@
-// The weights of the folder in torch's form, beside the safetensors that were opened: some loaders
+// The weights of the folder in torch's form, next to the safetensors that were opened: some loaders
 // take one, some the other.
 #include <fmt/core.h>
 
@@ -139,7 +139,7 @@ FormDifference difference_of_forms(const Facts& facts, const Checkpoint& other) 
     ++out.common;
     add_places(other, *there, places);
     if (!same(c.shape(tensor), other.shape(*there)))
-      out.shapes.push_back(fmt::format("{} {} beside {}", fqn, to_text(other.shape(*there)),
+      out.shapes.push_back(fmt::format("{} {} next to {}", fqn, to_text(other.shape(*there)),
                                        to_text(c.shape(tensor))));
     else if (c.dtype(tensor) != other.dtype(*there))
       out.dtypes.emplace_back(fqn);
@@ -175,31 +175,30 @@ std::optional<Finding> differs_by_metadata(const Facts& facts, const SecondForm&
                                            const FormDifference& found) {
   if (!found.shapes.empty())
     return form_finding(form,
-                        fmt::format("holds {} of the safetensors beside it in another shape ({})",
+                        fmt::format("holds {} of the safetensors next to it in another shape ({})",
                                     plural(found.shapes.size(), "tensor"), found.shapes.front()),
                         found.shapes, {form.file});
   if (found.common == 0) {
     const auto prefix = wrong_config_prefix(*form.opened, facts.progress);
     if (!prefix || prefix->found.empty()) return std::nullopt;
-    return form_finding(
-        form,
-        fmt::format("holds its layers behind `{}`, where config.json's {} has `{}`, and the "
-                    "safetensors beside it do not",
-                    prefix->found, prefix->model_type, prefix->expected),
-        {prefix->found}, {form.file});
+    return form_finding(form,
+                        fmt::format("has its layers under `{}`, where config.json's {} has `{}`, "
+                                    "and the safetensors next to it do not",
+                                    prefix->found, prefix->model_type, prefix->expected),
+                        {prefix->found}, {form.file});
   }
   // Names on both sides that the other lacks: one of them has been renamed, as transformers does.
   if (!found.only_here.empty() && !found.only_there.empty()) return std::nullopt;
   if (!found.only_here.empty())
     return form_finding(
         form,
-        fmt::format("lacks {} that the safetensors beside it have ({})",
+        fmt::format("lacks {} that the safetensors next to it have ({})",
                     plural(found.only_here.size(), "weight"), some_of(found.only_here)),
         found.only_here, {form.file});
   if (!found.only_there.empty())
     return form_finding(
         form,
-        fmt::format("has {} that the safetensors beside it lack ({})",
+        fmt::format("has {} that the safetensors next to it lack ({})",
                     plural(found.only_there.size(), "weight"), some_of(found.only_there)),
         found.only_there, {form.file});
   return std::nullopt;
@@ -223,7 +222,7 @@ Status compare_form_values(const Facts& facts, const SecondForm& form, const For
   if (differing.empty()) return {};
   findings.push_back(form_finding(
       form,
-      fmt::format("holds other values of {} of {} than the safetensors beside it ({})",
+      fmt::format("holds other values of {} of {} than the safetensors next to it ({})",
                   human_count(differing.size()), plural(compared, "tensor"), some_of(differing)),
       differing, {form.file}));
   return {};
@@ -243,7 +242,7 @@ Status find_second_form(const Facts& facts, std::vector<Finding>& findings) {
   if (!found.dtypes.empty()) {
     findings.push_back(
         form_finding(form,
-                     fmt::format("holds {} of the safetensors beside it in another dtype",
+                     fmt::format("holds {} of the safetensors next to it in another dtype",
                                  plural(found.dtypes.size(), "tensor")),
                      found.dtypes, {form.file}));
     findings.back().severity = Severity::kInfo;
@@ -263,13 +262,14 @@ const Rule kOtherForm = {
         "versions, scripts that call torch.load, and `use_safetensors=False` take the other. Where "
         "a training wrote one form into a folder that still had the other, people who load the "
         "same folder run two models. Names, shapes and dtypes are compared; --data compares the "
-        "values too. Tied tensors and buffers that one form leaves out are no difference. A second "
-        "set of numbered parts (5 files where the index names 2) is told by the names alone.",
+        "values too. Tied tensors and buffers that one form leaves out are not a difference. A "
+        "second set of numbered parts (5 files where the index names 2) is recognised by the names "
+        "alone.",
     .lesson = {.drawing = R"(
   model.safetensors       written today    what transformers loads
   pytorch_model.bin       of last week     what torch.load gives
 )",
-               .remedy = "Delete the form that is not meant, or write it anew from the other: "
+               .remedy = "Delete the form that is not meant, or rewrite it from the other: "
                          "`shardwright convert FOLDER --to torch --out NEW`."},
     .words = {.text = "another model than the one that was opened"},
     .outcome = RunOutcome::kNone,

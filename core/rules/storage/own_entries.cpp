@@ -17,7 +17,8 @@ void find_own_entries(const Facts& facts, std::vector<Finding>& findings) {
   finding.subjects = entries;
   finding.cause =
       "Ranks saved other things under the name of " + plural(entries.size(), "entry") +
-      (entries.size() == 1 ? " that is no tensor (" : " that are no tensors (") + some_of(entries) +
+      (entries.size() == 1 ? " that is not a tensor (" : " that are not tensors (") +
+      some_of(entries) +
       "). Each of them gets its own back from here, and what is made of this checkpoint "
       "(repair, reshard, convert) has the lowest rank's alone.";
   finding.evidence = {{"count", count_of(entries.size())}};
@@ -34,9 +35,9 @@ const Rule kOwnEntries = {
         "Where every rank saves by itself (use_collectives=False) each has an index of its own, "
         "and gets back what it saved: the state of its generator, the place of its data loader. "
         "Nothing is wrong with that. But a checkpoint with one index has one of each, and so has "
-        "whatever is made of this one: the lowest rank's come along, the others' stay behind, and "
-        "the certificate names them. It is said so that nobody deletes this checkpoint for "
-        "another that cannot give every rank its own.",
+        "whatever is made of this one: the lowest rank's are copied, the others' are left out, and "
+        "the certificate names them. It is said so that nobody deletes this checkpoint for another "
+        "that cannot give every rank its own.",
     .lesson = {.drawing = R"(
   __0.metadata   seed = 1234   loader.position = 4096
   __1.metadata   seed = 1235   loader.position = 5120   stays behind
@@ -44,8 +45,8 @@ const Rule kOwnEntries = {
   repaired       seed = 1234   loader.position = 4096   every rank gets these
 )",
                .remedy = "Nothing has to be done. Keep this checkpoint for as long as its ranks' "
-                         "own entries are needed, or set them anew after loading."},
-    .words = {.text = "stay behind in what is made of this", .as_info = true},
+                         "own entries are needed, or set them again after loading."},
+    .words = {.text = "are left out in what is made of this", .as_info = true},
     .outcome = RunOutcome::kNone,
     .run = find_own_entries,
 };

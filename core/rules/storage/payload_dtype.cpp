@@ -34,10 +34,10 @@ void find_payload_dtypes(const Facts& facts, std::vector<Finding>& findings) {
     }
   }
   if (finding.subjects.empty()) return;
-  finding.cause = plural(count, "tile") + (count == 1 ? " holds" : " hold") +
-                  " elements of another dtype than the metadata says (" + items.front() +
-                  "): torch converts them on load without a word, other readers take the bytes as "
-                  "they are.";
+  finding.cause =
+      plural(count, "tile") + (count == 1 ? " holds" : " hold") +
+      " elements of another dtype than the metadata says (" + items.front() +
+      "): torch converts them on load without an error, other readers take the bytes as they are.";
   finding.evidence.emplace_back("items", items);
   finding.evidence.emplace_back("item_count", static_cast<std::int64_t>(count));
   findings.push_back(std::move(finding));

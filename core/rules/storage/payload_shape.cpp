@@ -31,7 +31,7 @@ void find_payload_shapes(const Facts& facts, std::vector<Finding>& findings) {
   if (finding.subjects.empty()) return;
   finding.cause = plural(count, "tile") + (count == 1 ? " holds" : " hold") +
                   " a tensor of another shape than the metadata says (" + items.front() +
-                  "): a larger one is cut without a word on load, a smaller one fails.";
+                  "): a larger one is cut without an error on load, a smaller one fails.";
   finding.evidence.emplace_back("items", items);
   finding.evidence.emplace_back("item_count", static_cast<std::int64_t>(count));
   findings.push_back(std::move(finding));

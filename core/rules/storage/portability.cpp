@@ -52,10 +52,9 @@ void add_limit(std::vector<Finding>& findings, std::vector<std::string> files, s
   finding.cause = std::move(cause);
   finding.evidence = std::move(evidence);
   if (mended) {
-    finding.remedy =
-        Remedy{"rewrite-metadata", true,
-               "Write .metadata anew in the form that every torch since 2.6 reads; no tensor byte "
-               "moves. Any repair does it on the way."};
+    finding.remedy = Remedy{"rewrite-metadata", true,
+                            "Rewrite .metadata in the form that every torch since 2.6 reads; no "
+                            "tensor byte moves. Any repair does it on the way."};
   }
   findings.push_back(std::move(finding));
 }
@@ -116,17 +115,18 @@ const Rule kPortability = {
         "A .metadata file is pickled from live Python objects, so it carries traces of the "
         "versions that wrote it. Python 3.13 pickles paths under a module name that older ones "
         "lack; torch 2.15 added a sixth tensor property that older ones refuse; some dtypes are "
-        "young. The data files are the same for all. Writing .metadata anew without those traces "
+        "young. The data files are the same for all. Rewriting .metadata without those traces "
         "makes it open everywhere; no tensor byte moves.",
-    .lesson = {.drawing = R"(
+    .lesson =
+        {.drawing = R"(
   .metadata of                 opens under
   Python 3.13, torch 2.14      Python 3.13 and later only
   any Python, torch 2.15       torch 2.15 and later only
   rewritten by a repair        all of them
 )",
-               .remedy = "`shardwright repair` writes .metadata anew without those traces; the "
-                         "data files stay.",
-               .link = "https://docs.python.org/3/whatsnew/3.13.html"},
+         .remedy =
+             "`shardwright repair` rewrites .metadata without those traces; the data files stay.",
+         .link = "https://docs.python.org/3/whatsnew/3.13.html"},
     .words = {.names_versions = true},
     .mended_by = MendedBy::kNewMetadata,
     .run = find_portability_limits,

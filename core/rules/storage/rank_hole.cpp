@@ -131,7 +131,7 @@ const Rule kRankHole = {
         "torch's writer leaves one file a rank, an empty one where the rank had nothing to write, "
         "so a missing number is worth a look: files spread over several nodes without a shared "
         "disk, or a copy that left some behind. Megatron writes no file for such a rank, and there "
-        "a hole is normal. What the metadata points to is looked at by missing-file; here nothing "
+        "a hole is normal. What the metadata points to is read by missing-file; here nothing "
         "points to the missing ranks, and whether anything is lost is for coverage-gap to say.",
     .lesson = {.drawing = R"(
   rank        0   1   2   3   4   5

@@ -64,7 +64,7 @@ void find_second_parts(const Facts& facts, std::vector<Finding>& findings) {
       finding.rule = kOtherForm.id;
       finding.severity = Severity::kWarning;
       finding.cause = fmt::format(
-          "{} {} of a save in {}, and the model that was opened is one in {}: two saves lie in one "
+          "{} {} of a save in {}, and the model that was opened is one in {}: two saves are in one "
           "folder. transformers and vLLM go by the index and take the opened one. Programs that "
           "take every file of these names (mlx-lm, llama.cpp's converter) mix the two. Find out "
           "which is meant, and delete the other.",

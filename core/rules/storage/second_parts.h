@@ -1,4 +1,4 @@
-// A second set of numbered parts of the same model beside the parts that were opened.
+// A second set of numbered parts of the same model next to the parts that were opened.
 #pragma once
 
 #include <vector>

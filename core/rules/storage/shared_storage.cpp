@@ -131,7 +131,7 @@ struct Judged {
   std::vector<std::string> candidates;
 };
 
-Judged judge_ranges(const Facts& facts, const std::vector<SharedRange>& shared) {
+Judged classify_ranges(const Facts& facts, const std::vector<SharedRange>& shared) {
   const Checkpoint& checkpoint = facts.checkpoint;
   HomeFinder finder(facts, shared);
   std::vector<ItemPlace> left = possible_homes(facts);
@@ -181,7 +181,7 @@ void find_shared_storage(const Facts& facts, std::vector<Finding>& findings) {
   report_linked_files(facts, {linked, shared.end()}, findings);
   shared.erase(linked, shared.end());
   if (shared.empty()) return;
-  Judged judged = judge_ranges(facts, shared);
+  Judged judged = classify_ranges(facts, shared);
   resolve_conflicts(judged);
   report_solved(checkpoint, judged.solved, findings);
   report_open(facts, judged.open, judged.candidates, findings);
@@ -195,10 +195,10 @@ const Rule kSharedStorage = {
     .depth = Depth::kMetadata,
     .title = "Two records name the same bytes",
     .teaches =
-        "torch writes one item for every tile and records where it lies. Two tiles of one tensor, "
-        "or of two tensors, never share an item; tied tensors are written twice. Where two records "
+        "torch writes one item for every tile and records where it is. Two tiles of one tensor, or "
+        "of two tensors, never share an item; tied tensors are written twice. Where two records "
         "name the same bytes, one was copied over the other, by a script that edited .metadata or "
-        "a merge of several, and a load gives one tile the elements of the other without a word. "
+        "a merge of several, and a load gives one tile the elements of the other without an error. "
         "The bytes that belong there are often still in the file of the rank that wrote them, "
         "claimed by no record: where exactly one such range holds an item of the right shape and "
         "dtype, the record can point there again. Two file names that are links to one file leave "
@@ -213,7 +213,7 @@ const Rule kSharedStorage = {
 )",
          .remedy =
              "Point the record at the bytes that nothing claims, where an item of the right shape "
-             "and dtype lies there: repair does it. Otherwise look for the .metadata of before."},
+             "and dtype is there: repair does it. Otherwise look for the .metadata of before."},
     .words = {.text = "loads one tile as another"},
     .coverage = {.text = "tiles share bytes", .place = 7},
     .cause_of = CauseOf::kTilesAndItems,

@@ -172,12 +172,12 @@ const Rule kShortFile = {
     .depth = Depth::kMetadata,
     .title = "A data file ends too early",
     .teaches =
-        "The metadata gives each item an offset and a length in its file, and here that range does "
-        "not lie in the file. The usual reason is a full disk or a job that was killed while it "
-        "wrote, or a copy that stopped. Compare the size with the file where it was written. The "
-        "items before the end are whole; the others can be given up, as those of a file that is "
-        "missing. A file of zero bytes to which nothing points is normal: a rank that had nothing "
-        "to write leaves one.",
+        "The metadata gives each item an offset and a length in its file, and here that range is "
+        "not in the file. The usual reason is a full disk or a job that was killed while it wrote, "
+        "or a copy that stopped. Compare the size with the file where it was written. The items "
+        "before the end are whole; the others can be given up, as those of a file that is missing. "
+        "A file of zero bytes to which nothing points is normal: a rank that had nothing to write "
+        "leaves one.",
     .lesson = {.drawing = R"(
   recorded   ├─ item 0 ─┼─ item 1 ─┼─ item 2 ─┤   4096 bytes
   on disk    ├─ item 0 ─┼─ item 1 ─┼─ i           2900 bytes

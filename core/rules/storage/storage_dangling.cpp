@@ -197,7 +197,7 @@ const Rule kStorageDangling = {
         "length of its bytes; the tile's offsets join them. Here one list has an entry that the "
         "other lacks. A merge of several .metadata files that forgot one, or a tool that moved "
         "tiles and changed one list only, leaves this. A tile without a record cannot be loaded; a "
-        "record without a tile is bytes that nobody reads.",
+        "record without a tile is bytes that no loader reads.",
     .lesson = {.drawing = R"(
   tiles of the tensor          where their bytes are
   fc.weight at (0, 0)  ──────  fc.weight at (0, 0): __0_0.distcp, byte 0

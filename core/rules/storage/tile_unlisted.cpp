@@ -24,11 +24,11 @@ void find_unlisted(const Facts& facts, std::vector<Finding>& findings) {
   }
   if (finding.subjects.empty()) return;
   const bool one = records.size() == 1;
-  finding.cause = plural(records.size(), "tile") + (one ? " is" : " are") +
-                  " gone from the list of " + plural(finding.subjects.size(), "tensor") +
-                  ", but the storage record and the bytes are there (" + some_of(records) +
-                  "): torch loads the other tiles and leaves whatever stood there before, without "
-                  "a word.";
+  finding.cause =
+      plural(records.size(), "tile") + (one ? " is" : " are") + " gone from the list of " +
+      plural(finding.subjects.size(), "tensor") +
+      ", but the storage record and the bytes are there (" + some_of(records) +
+      "): torch loads the other tiles and leaves these elements as they were, without an error.";
   finding.evidence = {{"records", capped(records)},
                       {"tile_count", count_of(records.size())},
                       {"boxes", capped(boxes)}};
@@ -47,19 +47,19 @@ const Rule kTileUnlisted = {
     .title = "A tile is gone from the list, its bytes are there",
     .teaches =
         "DCP keeps two lists: the tiles of each tensor, and for each tile the file, offset and "
-        "length of its bytes. A load goes by the first one, so a tile that is in the second alone "
-        "is passed over without a word, and the model keeps there what it had before. A script "
-        "that edited .metadata, or a merge of several that took the list of one of them, leaves "
-        "this. The record says where the tile begins and the item how large it is: where all such "
-        "tiles together with those that are listed cover the tensor exactly once, they are put "
-        "back. Where they do not, nothing is guessed.",
+        "length of its bytes. A load uses the first one, so a tile that is in the second alone is "
+        "passed over without an error, and the model keeps there what it had before. A script that "
+        "edited .metadata, or a merge of several that took the list of one of them, leaves this. "
+        "The record says where the tile begins and the item how large it is: where all such tiles "
+        "together with those that are listed cover the tensor exactly once, they are put back. "
+        "Where they do not, nothing is guessed.",
     .lesson = {.drawing = R"(
   tiles of the tensor          where their bytes are
   fc.weight at (0, 0)  ──────  fc.weight at (0, 0): __0_0.distcp, byte 0
   -                    ?─────  fc.weight at (4, 0): __1_0.distcp, byte 0
 )",
                .remedy = "List the tile again: repair does it, and no tensor byte moves."},
-    .words = {.text = "loads without a word, but not all of it"},
+    .words = {.text = "loads without an error, but not all of it"},
     .coverage = {.text = "tiles are missing from the list", .place = 9},
     .cause_of = CauseOf::kTiles,
     .run = find_unlisted,

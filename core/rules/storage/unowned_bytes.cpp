@@ -7,12 +7,11 @@ const Rule kUnownedBytes = {
     .depth = Depth::kMetadata,
     .title = "A file holds bytes that belong to no tensor",
     .teaches =
-        "The header of a safetensors file says where each tensor lies, and the tensors fill the "
-        "file exactly: safetensors refuses a file with bytes between them or behind the last one "
+        "The header of a safetensors file says where each tensor is, and the tensors fill the file "
+        "exactly: safetensors refuses a file with bytes between them or after the last one "
         "(\"MetadataIncompleteBuffer\"). An upload that was padded, two downloads into one file, "
         "or a program that wrote over a longer file leaves such bytes. Every tensor that the "
-        "header "
-        "names is whole, so the file can be written anew without them.",
+        "header names is whole, so the file can be rewritten without them.",
     .lesson = {.drawing = R"(
   8 bytes   header            tensors                 4,096 bytes more
   length    {"a": [0, 64)}    a: bytes 0 to 63        of no tensor: dropped

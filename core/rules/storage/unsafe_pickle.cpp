@@ -84,7 +84,7 @@ void add_damaged(const Facts& facts, std::size_t object, const Error& error, Fin
   add_subject(finding.subjects, fqn);
 }
 
-// Reports files of which opening read nothing: those beside the checkpoint's own, which a program
+// Reports files of which opening read nothing: those next to the checkpoint's own, which a program
 // that goes on from the folder loads too, and its own that could not be read.
 void add_unread_files(const Checkpoint& checkpoint, std::vector<Finding>& findings) {
   constexpr std::size_t kMostFiles = 4096, kMostTold = 32;
@@ -150,7 +150,7 @@ void find_unsafe_pickles(const Facts& facts, std::vector<Finding>& findings) {
   Finding finding;
   finding.rule = "unsafe-pickle";
   finding.severity = Severity::kInfo;
-  finding.cause = "What " + some_of(not_read) + " would import was not looked at: " + why + ".";
+  finding.cause = "What " + some_of(not_read) + " would import was not read: " + why + ".";
   finding.subjects = std::move(not_read);
   findings.push_back(std::move(finding));
 }
@@ -162,7 +162,7 @@ const Rule kUnsafePickle = {
     .depth = Depth::kMetadata,
     .title = "The pickle asks for code that no checkpoint needs",
     .teaches =
-        "A .metadata file is a Python pickle, and so is every entry that is no tensor; a pickle "
+        "A .metadata file is a Python pickle, and so is every entry that is not a tensor; a pickle "
         "can name any function to be called while it is read. A checkpoint needs a short list of "
         "classes: sizes, dtypes, storage records. This one names something else. Shardwright never "
         "calls anything, so looking is safe; torch.load and torch.distributed.checkpoint would run "

@@ -76,7 +76,7 @@ void find_overlaps(const Facts& facts, std::vector<Finding>& findings) {
          ": which bytes win depends on the order of reading.", findings);
   report(std::move(twice), Severity::kInfo,
          " are one tile that the metadata lists twice, with the same item",
-         ": a load copies the same bytes twice, which harms nobody.", findings);
+         ": a load copies the same bytes twice, which does no harm.", findings);
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ const Rule kChunkRank = {
             sizes   [4, 3]
 )",
                .remedy = "No safe repair: which dimension is missing is not written anywhere. Save "
-                         "again, with code that puts the new axis into offsets and shape alike.",
+                         "again, with code that puts the new axis into both offsets and shape.",
                .link = "https://github.com/NVIDIA/Megatron-LM/pull/7162"},
     .words = {.text = "will not load"},
     .coverage = {.text = "coverage unknown", .at_any_severity = true, .instead = true},

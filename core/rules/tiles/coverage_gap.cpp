@@ -66,12 +66,13 @@ void find_coverage_gaps(const Facts& facts, std::vector<Finding>& findings) {
   }
   std::string where = holes.boxes.empty() ? "" : to_text(holes.boxes.front());
   std::string first = holes.boxes.empty() ? "" : holes.inside.front();
-  finish_gaps(holes,
-              plural(static_cast<std::uint64_t>(holes.missing), "element") + " of " +
-                  plural(holes.finding.subjects.size(), "tensor") + " lie in no tile (" + first +
-                  " " + where + (holes.count > 1 ? ", ..." : "") +
-                  "): torch loads the rest and leaves whatever stood there before, without a word.",
-              findings);
+  finish_gaps(
+      holes,
+      plural(static_cast<std::uint64_t>(holes.missing), "element") + " of " +
+          plural(holes.finding.subjects.size(), "tensor") + " are in no chunk (" + first + " " +
+          where + (holes.count > 1 ? ", ..." : "") +
+          "): torch loads the rest and leaves these elements as they were, without an error.",
+      findings);
   finish_gaps(bare,
               some_of(bare.finding.subjects) +
                   (bare.finding.subjects.size() == 1 ? " is" : " are") +
@@ -88,7 +89,7 @@ const Rule kCoverageGap = {
     .teaches =
         "The tiles of a tensor must cover its global shape. Where they do not, torch's loader says "
         "nothing: it copies the tiles that are there and leaves the destination's old content in "
-        "the hole, random initial weights as a rule. The boxes that are missing are listed. A rank "
+        "the hole, random initial weights usually. The boxes that are missing are listed. A rank "
         "whose metadata was lost, a save of a part of the ranks, or a global size taken from "
         "another layout are the usual reasons. If the writer of the neighbouring tiles has a file "
         "that nothing points to, the bytes may still be there.",
@@ -102,7 +103,7 @@ const Rule kCoverageGap = {
              "Look for the file of the rank that should have written the hole, and for an earlier "
              "step. Do not train on it: the hole holds whatever the model had before the load.",
          .link = "https://github.com/pytorch/pytorch/issues/168134"},
-    .words = {.text = "loads without a word, but not all of it"},
+    .words = {.text = "loads without an error, but not all of it"},
     .coverage = {.text = "coverage has gaps", .place = 1, .at_any_severity = true},
     .outcome = RunOutcome::kLosesElements,
     .symptom_in = SymptomIn::kTiles,

@@ -28,9 +28,9 @@ bool has_word(std::string_view fqn, std::span<const std::string_view> words) {
   return false;
 }
 
-// True for tensors that may differ between ranks, judged by their form. Integers are never trained,
-// so these are not diverged weights: generators of torch (uint8: 5,056 elements on a CPU, 16 on a
-// GPU) and numpy (624 words and a position), and names of per-rank data.
+// True for tensors that may differ between ranks, checked by their form. Integers are never
+// trained, so these are not diverged weights: generators of torch (uint8: 5,056 elements on a CPU,
+// 16 on a GPU) and numpy (624 words and a position), and names of per-rank data.
 bool is_of_one_rank(const Checkpoint& c, TensorId tensor) {
   constexpr auto kGenerators =
       std::to_array<std::string_view>({"rng", "rngs", "prng", "seed", "seeds", "generator"});
@@ -96,7 +96,7 @@ void find_diverged_copies(const Facts& facts, std::vector<Finding>& findings) {
                       findings);
   report_mismatches(apart, Severity::kError, kReplicaDiverge.id,
                     "Ranks saved the same elements of " + plural(apart.how.size(), "tensor") +
-                        ", and nobody knows whose are right (" + some_of(apart.how) + ").",
+                        ", and it is not known whose are right (" + some_of(apart.how) + ").",
                     findings);
   report_mismatches(
       own, Severity::kWarning, kReplicaDiverge.id,

@@ -289,13 +289,11 @@ const Rule kDuplicateContent = {
         "bytes in several tensors are one, saved twice: a rank that wrote its part under the "
         "number of another, and what that one held is gone. Tensors with 16 values or fewer (norms "
         "at one, adapters at zero) say nothing, and models that are made by copying (experts from "
-        "one dense layer, layers repeated) are alike in half of their members or more, in more "
+        "one dense layer, layers repeated) are equal in half of their members or more, in more "
         "than one pair: that is only said. Experts that repeat after a fixed number are a warning "
-        "whatever their share: "
-        "one rank's experts stand under all numbers. Checksums are compared, so it costs no "
-        "reading but for the tensors that are "
-        "equal; where a format has none, what begins alike is read. Of two tiles of one tensor the "
-        "same holds.",
+        "whatever their share: one rank's experts are under all numbers. Checksums are compared, "
+        "so it costs no reading but for the tensors that are equal; where a format has none, what "
+        "begins the same way is read. Of two tiles of one tensor the same holds.",
     .lesson = {.drawing = R"(
   expert       0      1      2      3
   checksum   a31f   77c0   a31f   09be      2 is a copy of 0

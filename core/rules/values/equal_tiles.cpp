@@ -104,7 +104,7 @@ struct TilesFound {
     finding.rule = kDuplicateContent.id;
     finding.severity = severity;
     finding.cause = fmt::format(
-        "Tiles of one tensor hold the same bytes, where training leaves no two alike ({}): {}",
+        "Tiles of one tensor hold the same bytes, where training leaves no two equal ({}): {}",
         some_of(pairs), why);
     finding.evidence = {{"tiles", capped(pairs)},
                         {"pair_count", count_of(pairs.size())},

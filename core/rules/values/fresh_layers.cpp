@@ -1,4 +1,4 @@
-// Layers that still have their initial values, beside trained ones.
+// Layers that still have their initial values, next to trained ones.
 #include <fmt/core.h>
 
 #include <algorithm>

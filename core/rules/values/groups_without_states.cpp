@@ -86,8 +86,9 @@ void find_groups_without_states(const Facts& facts, const SavedOptimizer& optimi
       {"count", count_of(names.size())},
       {"with_states", count_of(with)},
       {"what_to_do",
-       std::string("freeze them before the optimizer is built, or load with "
-                   "StateDictOptions(strict=False): the optimizer then begins anew for them")}};
+       std::string(
+           "freeze them before the optimizer is built, or load with "
+           "StateDictOptions(strict=False): the optimizer then begins from scratch for them")}};
   findings.push_back(std::move(finding));
 }
 

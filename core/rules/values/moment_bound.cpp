@@ -47,7 +47,7 @@ std::string betas_text(const std::optional<Betas>& betas) {
   first.kind = second.kind = PlainValue::Kind::kNumber;
   first.number = betas->first;
   second.number = betas->second;
-  return to_text(first) + " and " + to_text(second) + ", saved beside the states";
+  return to_text(first) + " and " + to_text(second) + ", saved next to the states";
 }
 
 void add_pair(const Checkpoint& c, const MomentValues& look, BrokenBounds& found) {
@@ -77,7 +77,7 @@ std::string another_reason(const BrokenBounds& found) {
   if (found.negative + found.without_root > 0) return "";
   std::int64_t broken = count_of(found.how.size());
   if (found.known == 0)
-    return "than betas of 0.9 and 0.999 allow. No betas were saved beside them: other betas, or "
+    return "than betas of 0.9 and 0.999 allow. No betas were saved next to them: other betas, or "
            "an optimizer that only has Adam's names, may explain it";
   if (found.adams == 0)
     return "than Adam leaves them with the betas that were saved. Nothing says that it was Adam: "
@@ -100,7 +100,7 @@ std::string another_reason(const BrokenBounds& found) {
 }
 
 // States that Adam does not have (SOAP's bases, Adan's differences, scales of quantised moments),
-// so that its bound does not apply beside them: {"optimizer.", "layers.0.weight.Q.0"}.
+// so that its bound does not apply next to them: {"optimizer.", "layers.0.weight.Q.0"}.
 using UnboundedStates = std::set<std::pair<std::string, std::string>>;
 
 UnboundedStates unbounded_states(const Facts& facts) {
@@ -168,19 +168,17 @@ const Rule kMomentBound = {
         "exp_avg is a running mean of the gradients and exp_avg_sq of their squares, so the square "
         "of the first is at most a constant times the second, whatever the gradients were: 52.9 "
         "for the usual betas of 0.9 and 0.999. Where it is more, or the second is negative or zero "
-        "beside a first that is not, rows of one of them came from elsewhere. The bound finds few "
+        "next to a first that is not, rows of one of them came from elsewhere. The bound finds few "
         "of the mixed elements. The betas of each parameter are read from its group where they "
-        "were "
-        "saved. It is a warning only where the group has what torch's Adam or a fused one writes "
-        "into it, and where no beta1 leads so far, whatever it was during the run: 1 / (1 - beta2) "
-        "times the second. Otherwise, or where nearly all pairs are above and some as a whole, it "
-        "is only said: AdaBelief, ADOPT and LaProp share nothing but the names with Adam. A second "
-        "moment below zero, or of zero beside a first that is not, is of none of them. States that "
-        "Adam does not have (SOAP's bases) leave their parameter out. Where moments and masters "
-        "are "
-        "more than 512 MiB an eighth of the checkpoint's bytes is read once more for them, from "
-        "all "
-        "over the tensors, and what was not looked at stands under \"not judged\".",
+        "were saved. It is a warning only where the group has what torch's Adam or a fused one "
+        "writes into it, and where no beta1 leads so far, whatever it was during the run: 1 / (1 - "
+        "beta2) times the second. Otherwise, or where nearly all pairs are above and some as a "
+        "whole, it is only said: AdaBelief, ADOPT and LaProp share nothing but the names with "
+        "Adam. A second moment below zero, or of zero next to a first that is not, is of none of "
+        "them. States that Adam does not have (SOAP's bases) leave their parameter out. Where "
+        "moments and masters are more than 512 MiB an eighth of the checkpoint's bytes is read "
+        "once more for them, from all over the tensors, and what was not read is listed under "
+        "\"not checked\".",
     .lesson = {.drawing = R"(
   row    exp_avg   squared   exp_avg_sq   ratio, at most 52.9
    0        0.02    0.0004       0.0010     0.4

@@ -68,7 +68,7 @@ void report_wrong_steps(const Checkpoint& c, const StepCheck& steps,
   }
   std::string latest = step_text(steps.latest);
   finding.cause = plural(lines.size(), "optimizer step") + " cannot be (" + some_of(lines) +
-                  "): " + (steps.latest ? "others stand at " + latest + ", and this" : "this") +
+                  "): " + (steps.latest ? "others are at " + latest + ", and this" : "this") +
                   " is contradicted by " + reasons.front() + ".";
   finding.evidence = {{"steps", capped(lines)},
                       {"count", count_of(lines.size())},
@@ -84,7 +84,7 @@ void report_wrong_steps(const Checkpoint& c, const StepCheck& steps,
         "what_to_do",
         "no safe remedy" +
             std::string(steps.others_agree ? ": no other step is kept in the same form"
-                                           : ": the other steps are not alike") +
+                                           : ": the other steps are not equal") +
             ". Load the optimizer, set the step of these groups to the number of "
             "updates that they had" +
             (steps.latest ? " (" + latest + " if they were trained from the start)" : "") +
@@ -96,7 +96,7 @@ void report_wrong_steps(const Checkpoint& c, const StepCheck& steps,
 // Wording for step counts that differ from the others for an unknown reason.
 struct StepsApart {
   const std::vector<const SavedStep*>& steps;
-  const char *where, *others;  // texts such as "far behind the others", "others stand at"
+  const char *where, *others;  // texts such as "far behind the others", "others are at"
   const char *can_be, *decides;
   const char* evidence;  // key of the other states' step in the evidence
 };
@@ -124,12 +124,12 @@ void report_steps_apart(const StepsApart& apart, std::optional<double> others,
 
 void report_undecided_steps(const StepCheck& steps, std::vector<Finding>& findings) {
   report_steps_apart(
-      {steps.unknown, "far behind the others", "others stand at",
+      {steps.unknown, "far behind the others", "others are at",
        "parameters that were added lately, or a step that was not counted",
        "an earlier checkpoint (--against), or moments that can be read as plain numbers",
        "latest_step"},
       steps.latest, findings);
-  report_steps_apart({steps.ahead, "far ahead of the others", "most stand at",
+  report_steps_apart({steps.ahead, "far ahead of the others", "most are at",
                       "parameters that were trained before the others were added, or a number that "
                       "something wrote over",
                       "an earlier checkpoint (--against)", "step_of_most"},
@@ -388,13 +388,12 @@ const Rule kOptimizerGroups = {
         "while the others went on to 100: the first updates after a load are then too large. "
         "Moments tell: after no step both are zero, after one step the square of the first divided "
         "by the second is one number everywhere, and after few steps it is bounded by less than "
-        "after many. A step that they contradict cannot be, nor one that is no count (NaN, less "
-        "than none), and where all others agree it becomes "
-        "theirs. Parameters that were added lately, frozen ones, and groups with other settings "
-        "are as they should be. With a reference (--against) groups in another order are found, "
-        "too: torch matches them by position. Parameters that flattened groups name and that have "
-        "no "
-        "states beside others stop a strict load.",
+        "after many. A step that they contradict cannot be, nor one that is not a count (NaN, less "
+        "than none), and where all others agree it becomes theirs. Parameters that were added "
+        "lately, frozen ones, and groups with other settings are as they should be. With a "
+        "reference (--against) groups in another order are found, too: torch matches them by "
+        "position. Parameters that flattened groups name and that have no states next to others "
+        "stop a strict load.",
     .lesson = {.drawing = R"(
   group   weight_decay   step   moments of its parameters
     0         0.1         100   those of many steps

@@ -106,8 +106,8 @@ void add_unread(const DivergedCopies& found, std::vector<Finding>& findings) {
   finding.rule = kNotLookedAt.id;
   finding.severity = Severity::kInfo;
   finding.cause = plural(found.unread.size(), "tensor") +
-                  " that ranks were to hold alike could not be compared in their files (" +
-                  some_of(found.unread) + "): they cannot be read, or lie in no order and are " +
+                  " that should be equal on all ranks could not be compared in their files (" +
+                  some_of(found.unread) + "): they cannot be read, or have no order and are " +
                   "too large to be held.";
   finding.evidence = {{"tensors", capped(found.unread)}, {"count", count_of(found.unread.size())}};
   finding.subjects = found.unread;
@@ -133,7 +133,7 @@ Status find_diverged_replicas(const Facts& facts, std::vector<Finding>& findings
                        found.subjects.end());
   finding.subjects = std::move(found.subjects);
   finding.cause = plural(found.how.size(), "tensor") +
-                  " that ranks were to hold alike differ between their files (" +
+                  " that should be equal on all ranks differ between their files (" +
                   some_of(found.how) + "): " +
                   (finding.severity == Severity::kWarning
                        ? "a gradient was not reduced over these ranks, or one of them went astray."
@@ -163,7 +163,7 @@ Status find_diverged(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kReplicaDiverge = {
     .id = "replica-diverge",
     .depth = Depth::kData,
-    .title = "What ranks were to hold alike differs",
+    .title = "What should be equal on all ranks differs",
     .teaches =
         "A tensor that is replicated over ranks is the same on each of them as long as its "
         "gradient is reduced over them. Where that was left out the copies drift apart, and a "

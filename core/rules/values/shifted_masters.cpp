@@ -260,9 +260,8 @@ bool report_shifted_masters(const Facts& facts, const std::vector<const MasterVa
   std::vector<PartlyLost> parts = all_put_back(facts, looks, parsed, explained, by);
   if (parts.empty()) {
     finding.evidence.emplace_back(
-        "what_to_do",
-        std::string("no safe remedy: do not resume with these states. Fill the masters from the "
-                    "weights and start the moments anew"));
+        "what_to_do", std::string("no safe remedy: do not resume with these states. Fill the "
+                                  "masters from the weights and start the moments from scratch"));
   } else {
     const LostCount loss = loss_of(parts);
     finding.remedy = Remedy{

@@ -81,7 +81,7 @@ void report_stale_steps(const Facts& facts, const SavedOptimizer& optimizer,
   finding.cause = fmt::format(
       "{} in {} stand at {} and those in the other files at {}, though the moments of these "
       "parameters are cut over other files as well: the files are of two steps of the run, with "
-      "all that lies in them.",
+      "all that is in them.",
       plural(keys.size(), "optimizer step"), c.file(file).path, stale->first, rest->first);
   finding.evidence = {{"parameters", capped(keys)},
                       {"count", count_of(keys.size())},

@@ -125,15 +125,11 @@ const Rule kValueStatistics = {
     .depth = Depth::kData,
     .title = "Numbers that no healthy tensor is made of",
     .teaches =
-        "Every element of the float tensors is looked at, in the pass that holds checksums against "
-        "bytes. A tensor of nothing "
-        "but NaN is broken, and so is a weight with any, or with infinity; other NaNs and "
-        "infinities may "
-        "be meant (masks) or the end of a run that diverged; numbers around 1e-42 are what other "
-        "memory "
-        "looks like "
-        "when it is read as floats. The bytes are what was saved: no repair brings back what was "
-        "never there, an earlier checkpoint does.",
+        "Every element of the float tensors is read, in the pass that verifies checksums. A tensor "
+        "of nothing but NaN is broken, and so is a weight with any, or with infinity; other NaNs "
+        "and infinities may be meant (masks) or the end of a run that diverged; numbers around "
+        "1e-42 are what other memory looks like when it is read as floats. The bytes are what was "
+        "saved: no repair brings back what was never there, an earlier checkpoint does.",
     .lesson = {.drawing = R"(
   layers.0.weight    0.013  -0.207   0.090   0.411
   layers.1.weight      NaN     NaN     NaN     NaN     broken before the save

@@ -347,7 +347,7 @@ std::optional<LoraPart> part_of_adapter(std::string_view fqn) {
   return name ? std::optional(name->part) : std::nullopt;
 }
 
-// True if files of a training run exist beside the adapter; an adapter that was only created has
+// True if files of a training run exist next to the adapter; an adapter that was only created has
 // none.
 bool is_in_a_training_folder(const Checkpoint& c) {
   const auto& directory = c.directory();

@@ -49,7 +49,7 @@ TEST_CASE("As many threads work as were asked for, be there fewer cores or more 
   CHECK(worker_count() == alone);
 }
 
-TEST_CASE("Who asks for threads gets them beside other processes of the run too") {
+TEST_CASE("Who asks for threads gets them next to other processes of the run too") {
   const std::size_t alone = worker_count();
   share_cores(100'000);
   limit_threads(2);

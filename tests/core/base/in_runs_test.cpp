@@ -13,7 +13,7 @@
 
 using namespace shw;
 
-TEST_CASE("each of many things in runs is done once, and of errors the lowest is told") {
+TEST_CASE("each of many things in runs is done once, and of errors the lowest is reported") {
   std::mt19937 dice(3);
   for (std::size_t count : {0, 1, 2, 7, 5000}) {
     std::vector<std::uint64_t> costs(count);

@@ -110,7 +110,7 @@ TEST_CASE("a tree of JSON is the library's, whatever is refused of it") {
   }
 }
 
-TEST_CASE("text that is no JSON is no tree for us where it is none for the library") {
+TEST_CASE("text that is not JSON is no tree for us where it is none for the library") {
   Dice dice{std::mt19937_64(2)};
   const Keeps all = [](int, Event, Json&) { return true; };
   for (int round = 0; round < 1500; ++round) {

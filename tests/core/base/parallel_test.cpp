@@ -20,7 +20,7 @@ TEST_CASE("everything is done once, and on more threads than one where there are
   }
 }
 
-TEST_CASE("of several errors the lowest one is told, and nothing is begun after it") {
+TEST_CASE("of several errors the lowest one is reported, and nothing is begun after it") {
   for (int round = 0; round < 50; ++round) {
     std::atomic<std::size_t> begun{0};
     Status failed = parallel_for(100'000, [&](std::size_t i) -> Status {
@@ -71,7 +71,7 @@ TEST_CASE("what is worked on at once holds no more than it may") {
   std::atomic<int> done{0};
   Status all = parallel_for_with_memory_budget(100, held, [&](std::size_t i) -> Status {
     const std::uint64_t together = now += held[i];
-    // A task above the limit runs alone; tasks without memory may run beside it.
+    // A task above the limit runs alone; tasks without memory may run next to it.
     CHECK((together <= 100 || together == 1000));
     // A nested call must not start outer work that waits for room.
     SHW_CHECK(parallel_for(4, [](std::size_t) -> Status { return {}; }));

@@ -29,7 +29,7 @@ int exit_code_without_threads(int (*body)()) {
 
 }  // namespace
 
-TEST_CASE("threads: as many start as are asked for, and work beside this one is waited for") {
+TEST_CASE("threads: as many start as are asked for, and work next to this one is waited for") {
   CHECK(threads_that_start(0) == 0);
   CHECK(threads_that_start(3) == 3);
   std::atomic<int> done{0};

@@ -20,7 +20,7 @@ std::string found(const Checkpoint& base, BaseNames& names, const std::string& n
 
 }  // namespace
 
-TEST_CASE("base_names: the same name comes first, then one that ends alike") {
+TEST_CASE("base_names: the same name comes first, then one that ends the same way") {
   const auto base =
       named({"model.layers.0.q.weight", "vision.layers.0.q.weight", "lm.head.weight"});
   BaseNames names(*base);

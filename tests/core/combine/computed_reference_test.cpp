@@ -75,7 +75,7 @@ TEST_CASE("differs from reference: one step of rounding from a computed one is n
   stored = expected;
   for (float& one : stored[name_of_layer(1)]) one *= 1.0F + 0x1p-8F;
   CHECK(told_as_differing(held_beside(laid_weights(stored), computed_weights(expected))).empty());
-  // A stored reference of the same step is not rounded anew.
+  // A stored reference of the same step is not rounded again.
   CHECK_FALSE(
       told_as_differing(held_beside(laid_weights(stored), laid_weights(expected, "reference")))
           .empty());
@@ -93,13 +93,13 @@ TEST_CASE("differs from reference: what a computed one adds and is not here is a
   REQUIRE(told_as_differing(report).size() == 1);
   CHECK(told_as_differing(report)[0]->severity == Severity::kWarning);
   CHECK(told_as_differing(report)[0]->subjects.size() == 6);
-  // Beside a stored reference that is a step of training.
+  // Next to a stored reference that is a step of training.
   const CheckReport step = held_beside(laid_weights(stored), laid_weights(expected, "reference"));
   for (const Finding* finding : told_as_differing(step))
     CHECK(finding->severity == Severity::kInfo);
 }
 
-TEST_CASE("differs from reference: weights at right angles beside equal ones are a warning") {
+TEST_CASE("differs from reference: weights at right angles next to equal ones are a warning") {
   Weights stored, trained;
   for (int i = 0; i < 10; ++i) stored[name_of_layer(i)] = numbers_of_seed(static_cast<unsigned>(i));
   Weights reference = stored;

@@ -188,7 +188,7 @@ TEST_CASE("a checkpoint and itself are the same unread only as far as that says 
   }
 }
 
-TEST_CASE("what may lie in a file that did not open is no difference") {
+TEST_CASE("what may be in a file that did not open is not a difference") {
   LaidTensor w = floats_named("w", {1, 2, 3, 4}), more = floats_named("v", {5, 6});
   Finding closed;
   closed.rule = "bad-record";
@@ -396,7 +396,7 @@ TEST_CASE("elements that one of them has in no tile are a difference and those o
   CHECK(only_one(compared({holed}, {changed})).kind == DifferenceKind::kValues);
 }
 
-TEST_CASE("tiles that hold an element twice must agree before anything is held against them") {
+TEST_CASE("tiles that hold an element twice must agree before anything is compared with them") {
   LaidTensor all = floats_named("w", {1, 2, 3, 4}), twice = all;
   twice.tiles = {{Box{{0}, {3}}}, {Box{{1}, {3}}}};
   CheckpointDifference told = compared({all}, {twice});

@@ -50,7 +50,7 @@ LaidTensor random_tensor(const std::string& fqn, Dtype dtype, const Extents& sha
 
 }  // namespace
 
-TEST_CASE("a tensor has the hash of its elements in whatever tiles they lie") {
+TEST_CASE("a tensor has the hash of its elements in whatever tiles they are") {
   std::mt19937 random(11);
   constexpr Dtype kDtypes[] = {Dtype::kFloat32, Dtype::kBfloat16, Dtype::kInt64, Dtype::kUint8,
                                Dtype::kComplex64};
@@ -128,7 +128,7 @@ TEST_CASE("a tensor without elements has the hash of nothing") {
   CHECK_FALSE(total_hash(told).empty());
 }
 
-TEST_CASE("the total is that of names, dtypes, shapes and elements, in whatever order they stand") {
+TEST_CASE("the total is that of names, dtypes, shapes and elements, in whatever order they are") {
   std::mt19937 random(14);
   const LaidTensor a = random_tensor("a", Dtype::kFloat32, {2, 3}, random);
   const LaidTensor b = random_tensor("b", Dtype::kFloat32, {2, 3}, random);

@@ -47,7 +47,7 @@ std::vector<PairSeen> slow_pairs(const LaidTensor& a, const LaidTensor& b) {
   return out;
 }
 
-// A column through all rows, and single elements beside it.
+// A column through all rows, and single elements next to it.
 LaidTensor column_and_elements(std::int64_t rows) {
   LaidTensor tensor{"w", Dtype::kUint8, {rows, 2}, Bytes(static_cast<std::size_t>(rows) * 2)};
   tensor.tiles.push_back({Box{{0, 0}, {rows, 1}}});
@@ -72,7 +72,7 @@ TEST_CASE("tiles meet those that a loop over all pairs says, in the order of the
   }
 }
 
-TEST_CASE("single elements beside a tile as long as the tensor find what they meet") {
+TEST_CASE("single elements next to a tile as long as the tensor find what they meet") {
   const std::int64_t rows = 40'000;
   LaidTensor a = column_and_elements(rows), b = a;
   std::reverse(b.tiles.begin(), b.tiles.end());

@@ -29,7 +29,7 @@ CheckpointDifference told_within(const std::vector<LaidTensor>& a, const std::ve
 
 }  // namespace
 
-TEST_CASE("diff: values within the tolerance are no difference, and are counted apart") {
+TEST_CASE("diff: values within the tolerance are not a difference, and are counted apart") {
   const std::vector<LaidTensor> a = {near_floats("same", {1, 2}), near_floats("near", {1, 100})};
   const std::vector<LaidTensor> b = {near_floats("same", {1, 2}),
                                      near_floats("near", {1.001F, 100.01F})};

@@ -26,7 +26,7 @@ TEST_CASE("copies of a tile that ranks wrote and that differ leave the tensor op
   }
 }
 
-TEST_CASE("what cannot be read is undecided with its file, beside what can") {
+TEST_CASE("what cannot be read is undecided with its file, next to what can") {
   LaidTensor w = floats_named("w", {1, 2, 3, 4}), v = floats_named("v", {5, 6});
   w.tiles = {{Box{{0}, {2}}}, {Box{{2}, {2}}}};
   auto whole_one = laid({v, w}, "a"), cut = laid({v, w}, "b", 4);

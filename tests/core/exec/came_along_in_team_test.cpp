@@ -12,7 +12,7 @@
 using namespace shw;
 using namespace shw::test;
 
-TEST_CASE("what comes along in a team is read once from the source by all of it together") {
+TEST_CASE("what is copied in a team is read once from the source by all of it together") {
   MemoryStore store;
   Dice dice(20261123);
   PlainCheckpoint tensors;

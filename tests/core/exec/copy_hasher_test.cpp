@@ -84,7 +84,7 @@ TEST_CASE("items that go by in a copy have the hash of their bytes") {
   }
 }
 
-TEST_CASE("pieces of a copy never cut an item that lies in it") {
+TEST_CASE("pieces of a copy never cut an item that is in it") {
   std::mt19937_64 dice(7);
   int longer = 0;
   for (int round = 0; round < 200; ++round) {
@@ -127,7 +127,7 @@ TEST_CASE("pieces of a copy never cut an item that lies in it") {
   CHECK(longer > 100);
 }
 
-TEST_CASE("what was not watched, lies across another item, or is cut short has no hash") {
+TEST_CASE("what was not watched, is across another item, or is cut short has no hash") {
   std::mt19937_64 dice(1);
   const Bytes bytes = some_bytes(dice);
   const std::int64_t size = kFile;

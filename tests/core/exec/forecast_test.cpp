@@ -21,7 +21,7 @@ TEST_CASE("a forecast grows with the bytes and shrinks with the threads") {
   CHECK(twice.total == doctest::Approx(20));
 }
 
-TEST_CASE("what comes along as it is costs reading, writing and reading back") {
+TEST_CASE("what is copied as it is costs reading, writing and reading back") {
   const StageRates rates{1e-9, 3e-9, 2e-9};
   Forecast copied = forecast_of(rates, 0, {0, 0, 1'000'000'000}, 1);
   CHECK(copied.seconds[1] == 0);

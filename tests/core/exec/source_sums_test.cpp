@@ -95,7 +95,7 @@ TEST_CASE("what was read in any order comes to the checksum that it was saved wi
 }
 
 TEST_CASE(
-    "a bent byte is told with the last of its source, and by itself where that was not read") {
+    "a bent byte is reported with the last of its source, and by itself where that was not read") {
   Columns columns;
   columns.bend();
   columns.open();
@@ -134,7 +134,7 @@ TEST_CASE("members of a team come to the same of what each of them has read") {
   }
 }
 
-TEST_CASE("what is read twice, in part or in single elements is looked at by itself") {
+TEST_CASE("what is read twice, in part or in single elements is read by itself") {
   for (bool is_bent : {false, true}) {
     Columns columns;
     if (is_bent) {

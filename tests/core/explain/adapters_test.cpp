@@ -1,4 +1,4 @@
-// Sentences that loaders print about adapters and grown vocabularies, as they stand in public
+// Sentences that loaders print about adapters and grown vocabularies, as they are in public
 // reports.
 #include <doctest/doctest.h>
 

@@ -166,7 +166,7 @@ TEST_CASE("a list of names that the terminal cut off gives the names that are wh
   CHECK(parsed.messages[0].name == "a.b");
 }
 
-TEST_CASE("the line of the program that made a message is no message") {
+TEST_CASE("the line of the program that made a message is not a message") {
   ErrorText parsed = parse_error_text(
       "    raise RuntimeError(f\"Missing key in checkpoint state_dict: {fqn}.\")\n"
       "RuntimeError: Missing key in checkpoint state_dict: dataloader.dp_rank_15.");
@@ -181,7 +181,7 @@ TEST_CASE("the line of the program that made a message is no message") {
   CHECK(parsed.messages[1].name == "m.{0...31}.v");
 }
 
-TEST_CASE("a message without its name is silent beside the same one with it") {
+TEST_CASE("a message without its name is silent next to the same one with it") {
   ErrorText parsed = parse_error_text(
       "Cannot find global shape metadata for N-D flattened tensor ShardedTensor(key='a.b', x)\n"
       "KeyError: 'nd_reformulated_orig_global_shape'");
@@ -200,7 +200,7 @@ TEST_CASE("explain: a key alone at the end of a server's line is read as a KeyEr
   CHECK(parse_error_text("it said 'layers.0.mlp.weight'").messages.empty());
 }
 
-TEST_CASE("explain: the class of an exception is no tensor") {
+TEST_CASE("explain: the class of an exception is not a tensor") {
   for (const char* text :
        {"megatron.core.dist_checkpointing.core.CheckpointingException: Unexpected keys (not "
         "requested by the model): ['decoder.final_norm.weight']",

@@ -71,7 +71,7 @@ TEST_CASE("one rank's quarter of an embedding and its norm is counted out") {
   CHECK(number(one, "extra_elements") == 2048);
 }
 
-TEST_CASE("a vector as long as one side of a matrix is no flat parameter") {
+TEST_CASE("a vector as long as one side of a matrix is not a flat parameter") {
   Explanation explanation = explained({{4096}, {4096, 11008}, "layers.0.mlp.weight"});
   REQUIRE_FALSE(explanation.hypotheses.empty());
   CHECK(explanation.hypotheses[0].id != "H-F");
@@ -98,7 +98,7 @@ TEST_CASE("flat and placeholder readings are turned round with the sides") {
   }
 }
 
-TEST_CASE("lengths that overflow are no flat parameter") {
+TEST_CASE("lengths that overflow are not a flat parameter") {
   const std::int64_t most = 9223372036854775807;
   for (const FlatCase& test : std::vector<FlatCase>{{{most}, {most, most}, "a"},
                                                     {{most, 1}, {most, 2}, "a"},

@@ -424,7 +424,7 @@ TEST_CASE("explain: a sentence of no row is read by its kind") {
   });
 }
 
-TEST_CASE("explain: in a sentence of no row the words beside a shape say whose it is") {
+TEST_CASE("explain: in a sentence of no row the words next to a shape say whose it is") {
   const std::vector<TwoShapes> sentences = {
       {"Expected tensor for a.b.weight to have shape (32000, 4096), got (32064, 4096)",
        "",
@@ -445,7 +445,7 @@ TEST_CASE("explain: in a sentence of no row the words beside a shape say whose i
     CHECK(parsed.messages[0].saved == sentence.saved);
     CHECK(parsed.messages[0].current == sentence.current);
   }
-  CHECK(parse_error_text("a picture of (3, 4) beside one of (5, 6)").messages.empty());
+  CHECK(parse_error_text("a picture of (3, 4) next to one of (5, 6)").messages.empty());
 }
 
 TEST_CASE("explain: a program without ranks is not answered with ranks first") {
@@ -460,7 +460,7 @@ TEST_CASE("explain: a program without ranks is not answered with ranks first") {
   }
 }
 
-TEST_CASE("explain: a name that a shell reads as one word stands in the command") {
+TEST_CASE("explain: a name that a shell reads as one word is in the command") {
   Explanation plain = explain("KeyError: 'model.layers.0.q_norm.weight'");
   REQUIRE_FALSE(plain.hypotheses.empty());
   CHECK(plain.hypotheses[0].command == "shardwright ls CHECKPOINT model.layers.0.q_norm.weight");

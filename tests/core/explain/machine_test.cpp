@@ -1,4 +1,4 @@
-// Sentences about networks, file systems, memory and ranks that wait, as they stand in public
+// Sentences about networks, file systems, memory and ranks that wait, as they are in public
 // reports.
 #include <doctest/doctest.h>
 

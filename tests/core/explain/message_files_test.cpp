@@ -46,7 +46,7 @@ bool is_met_by(const std::string& condition, const ErrorMessage& message) {
   const auto group = group_with(R"("example": "x", "patterns": ["x"], )" + condition);
   REQUIRE(group.has_value());
   REQUIRE(group->kinds[0].condition != nullptr);
-  return is_met(*group->kinds[0].condition, message);
+  return is_satisfied(*group->kinds[0].condition, message);
 }
 
 ErrorMessage named(std::string name) {

@@ -366,7 +366,7 @@ TEST_CASE("the shares of all readings and of none of them make a whole") {
   }
 }
 
-TEST_CASE("a line that says only that it failed is silent beside one that says why") {
+TEST_CASE("a line that says only that it failed is silent next to one that says why") {
   Explanation explanation = explain(
       "CheckpointException ranks:dict_keys([0])\nTraceback (most recent call last): (RANK 0)\n"
       "KeyError: 'x'\nRuntimeError: Error(s) in loading state_dict for M:\n"
@@ -414,7 +414,7 @@ TEST_CASE("a message that is not known is told which known one is near") {
   CHECK(explain("the checkpoint was saved by 8, current is 4").hypotheses.empty());
 }
 
-TEST_CASE("messages of files beside the weights and of lost parts are known") {
+TEST_CASE("messages of files next to the weights and of lost parts are known") {
   check_cases({
       {"OSError: It looks like the config file at '/m/config.json' is not a valid JSON file.",
        "not-json", "unreadable-json", "/m/config.json"},

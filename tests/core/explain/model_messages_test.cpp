@@ -1,5 +1,5 @@
 // Sentences whose names and shapes show which model, or which form of it, the program had in hand,
-// as they stand in public reports.
+// as they are in public reports.
 #include <doctest/doctest.h>
 
 #include "core/explain/support.h"

@@ -65,7 +65,7 @@ TEST_CASE("explain: a view of query heads on a tensor of key heads names both") 
       explain("RuntimeError: shape '[32, 2, 64, 4096]' is invalid for input of size 4194304");
   CHECK(first(explanation) == "H-K request");
   CHECK(explanation.hypotheses[0].text.find("are 8 heads") != std::string::npos);
-  // Halves that are no whole number of heads.
+  // Halves that are not a whole number of heads.
   CHECK(first(explain("shape '[32, 2, 64, 4096]' is invalid for input of size 4194303")) !=
         "H-K request");
 }

@@ -57,7 +57,7 @@ TEST_CASE("explain: names that MLX has no place for tell their part") {
   CHECK(spaced.messages[1].name == "b.1.bias");
 }
 
-TEST_CASE("explain: sentences about quantised layers are told apart") {
+TEST_CASE("explain: sentences about quantised layers are distinguished") {
   check_sentences({
       {"AttributeError: 'RowParallelLinear' object has no attribute 'weight'", "",
        "layer-without-weight", "quantised"},
@@ -177,7 +177,7 @@ TEST_CASE("explain: sizes that a name decides are not read as ranks") {
   CHECK(first(explain(sentence({64, 36}, {64, 64}, "blk.0.attn_q.weight"))) == "H-G request");
 }
 
-TEST_CASE("explain: a sentence of an unknown program is told by its words") {
+TEST_CASE("explain: a sentence of an unknown program is recognised by its words") {
   check_sentences({
       {"FileExistsError: Checkpoint directory /c/1 already holds a published checkpoint.", "",
        "already-there", "already-there"},

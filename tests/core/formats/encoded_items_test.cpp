@@ -156,7 +156,7 @@ TEST_CASE("what an encoded item holds is counted while its checksum is taken") {
   }
 }
 
-TEST_CASE("all of an item passes in pieces as they lie, each element once") {
+TEST_CASE("all of an item passes in pieces as they are, each element once") {
   for (const Encoded& how : kWays) {
     auto checkpoint = deflated_item(how);
     const auto all = read_chunk(*checkpoint, ChunkId{0});

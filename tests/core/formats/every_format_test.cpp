@@ -52,7 +52,7 @@ TEST_CASE("every format: the table has no format without a checkpoint in tests/d
     there.insert(folder.format);
   }
   for (const FormatRow& row : formats()) {
-    // Archives open as what lies in them.
+    // Archives open as what is in them.
     if (row.format->name == "nemo" || row.format->name == "torch-zip") continue;
     CAPTURE(row.format->name);
     CHECK(there.contains(row.format->name));

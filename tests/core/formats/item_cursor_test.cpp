@@ -153,7 +153,7 @@ TEST_CASE(
   CHECK(held > 100);
 }
 
-TEST_CASE("where many chunks lie is what is said of each alone") {
+TEST_CASE("where many chunks are is what is said of each alone") {
   std::size_t seen = 0;
   for (const std::string& folder : test::fixture_cases("healthy_")) {
     CAPTURE(folder);
@@ -184,7 +184,7 @@ TEST_CASE("where many chunks lie is what is said of each alone") {
   CHECK(seen > 100);
 }
 
-TEST_CASE("of many chunks that cannot be read the first one is told, however early it ends") {
+TEST_CASE("of many chunks that cannot be read the first one is reported, however early it ends") {
   TemporaryFolder folder;
   const std::string source = test::fixture_cases("healthy_fsdp").front() + "/ckpt";
   std::filesystem::copy(

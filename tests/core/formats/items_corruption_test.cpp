@@ -215,7 +215,7 @@ TEST_CASE("sizes, strides, offsets and counts that cannot be are errors") {
   CHECK_FALSE(read_tensor(*checkpoint_of(expanded), TensorId{0}).has_value());
 }
 
-TEST_CASE("tensors that are no plain ones are named and not read") {
+TEST_CASE("tensors that are not plain ones are named and not read") {
   TensorText t;
   t.function = "torch._utils\n_rebuild_qtensor\n";
   CHECK(kind_of({item_of(as_pickle(tensor_call(t)))}) == ErrorKind::kUnsupported);
@@ -322,7 +322,7 @@ TEST_CASE("an archive that torch opens not, or may read two ways, is damage") {
   CHECK_FALSE(noticed({to_bytes(make_zip({whole[0], whole[1], {"a/.data/version", "3\n"}}))}));
 }
 
-TEST_CASE("big-endian bytes that torch swaps by another width than the tensor's are not judged") {
+TEST_CASE("big-endian bytes that torch swaps by another width than the tensor's are not checked") {
   const std::string uint16 = "ctorch\nuint16\n";
   auto v3 = [&](const std::string& storage, std::int64_t count, const std::string& dtype) {
     TensorText text{storage, count, 0, {4}, {1}, "torch._utils\n_rebuild_tensor_v3\n", dtype};
@@ -384,7 +384,7 @@ TEST_CASE("unknown transforms are named") {
   }
 }
 
-TEST_CASE("an object is looked at through the transforms of its record") {
+TEST_CASE("an object is read through the transforms of its record") {
   Bytes item = healthy_item();
   auto checked = [&](const std::vector<std::string>& transforms) {
     CheckpointBuilder builder;

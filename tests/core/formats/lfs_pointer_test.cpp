@@ -9,7 +9,8 @@
 using namespace shw;
 using namespace shw::test;
 
-TEST_CASE("a Git LFS pointer in the place of a file is told as a file that was not downloaded") {
+TEST_CASE(
+    "a Git LFS pointer in the place of a file is reported as a file that was not downloaded") {
   const std::string pointer =
       "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8"
       "f32b1258daaa5e2ca24d17e2393\nsize 12345\n";
@@ -26,7 +27,7 @@ TEST_CASE("a Git LFS pointer in the place of a file is told as a file that was n
   }
 }
 
-TEST_CASE("one shard of several that is a Git LFS pointer is told beside what is there") {
+TEST_CASE("one shard of several that is a Git LFS pointer is reported next to what is there") {
   const std::string header = R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
   const std::string whole = little(header.size(), 8) + header + "abcd";
   auto opened = open_checkpoint(memory_directory(

@@ -48,7 +48,7 @@ Files sentence_model(const std::string& pooling, int inputs) {
 
 }  // namespace
 
-TEST_CASE("module list: modules of another width than the transformer are told") {
+TEST_CASE("module list: modules of another width than the transformer are reported") {
   const std::string mean = R"({"embedding_dimension":32,"pooling_mode":"mean"})";
   CHECK(said_of_modules(sentence_model(mean, 32)).empty());
   CHECK(said_of_modules(sentence_model(mean, 48)) == Said{"config-shape 2_Dense"});
@@ -66,7 +66,7 @@ TEST_CASE("module list: modules of another width than the transformer are told")
           .empty());
 }
 
-TEST_CASE("module list: tensors of all modules in one checkpoint are no missing files") {
+TEST_CASE("module list: tensors of all modules in one checkpoint are not missing files") {
   Files files = sentence_model("{}", 32);
   files.pop_back();
   files[2].second = module_weight("2_Dense.linear.weight");

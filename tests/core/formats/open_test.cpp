@@ -37,7 +37,7 @@ void put_tensor(const std::string& path, const std::string& fqn) {
 
 }  // namespace
 
-TEST_CASE("a directory that is no checkpoint is told by what it is instead") {
+TEST_CASE("a directory that is not a checkpoint is recognised by what it is instead") {
   struct Case {
     std::string file;
     ErrorKind kind;
@@ -68,7 +68,7 @@ TEST_CASE("a directory that is no checkpoint is told by what it is instead") {
   CHECK(error_of({{".metadata", {}}}).message == "is empty");
 }
 
-TEST_CASE("what other programs write is told by its name, in a folder and as a file") {
+TEST_CASE("what other programs write is recognised by its name, in a folder and as a file") {
   const std::pair<const char*, const char*> kinds[] = {
       {"m.onnx", "ONNX"},       {"saved_model.pb", "TensorFlow"},
       {"m.engine", "TensorRT"}, {"m.pdparams", "PaddlePaddle"},
@@ -97,7 +97,7 @@ TEST_CASE("what other programs write is told by its name, in a folder and as a f
   CHECK(by_content.error().message.find("GGML") != std::string::npos);
 }
 
-TEST_CASE("a folder of training without its model is told as that") {
+TEST_CASE("a folder of training without its model is reported as that") {
   for (const char* beside : {"trainer_state.json", "random_states_0.pkl"}) {
     CAPTURE(beside);
     TemporaryFolder folder;
@@ -122,7 +122,7 @@ TEST_CASE("a run of many steps is its newest one, whatever became of its save") 
   CHECK(error.advice.find("step_21, step_20, step_19 and 18 more") != std::string::npos);
 }
 
-TEST_CASE("an adapter beside a model is told, and is the checkpoint where it lies alone") {
+TEST_CASE("an adapter next to a model is reported, and is the checkpoint where it is alone") {
   const TemporaryFolder folder;
   put_tensor(folder / "adapter_model.safetensors", "q_proj.lora_A.weight");
   auto alone = open_checkpoint(folder / "");
@@ -136,12 +136,12 @@ TEST_CASE("an adapter beside a model is told, and is the checkpoint where it lie
   const auto told = (*both)->opening_findings();
   REQUIRE(told.size() == 1);
   CHECK(told[0].severity == Severity::kInfo);
-  CHECK(told[0].cause.find("adapter_model.safetensors lies beside the model") == 0);
+  CHECK(told[0].cause.find("adapter_model.safetensors is next to the model") == 0);
   put_tensor(folder / "consolidated.safetensors", "wq.weight");
   CHECK_FALSE(open_checkpoint(folder / "").has_value());
 }
 
-TEST_CASE("parts of a model that are missing in a folder are no save that did not finish") {
+TEST_CASE("parts of a model that are missing in a folder are not a save that did not finish") {
   Error error = error_of({{"dcp/.metadata", bytes_of("x")},
                           {"other/.metadata", bytes_of("x")},
                           {"hf/pytorch_model-00001-of-00002.bin", bytes_of("x")}});
@@ -149,7 +149,7 @@ TEST_CASE("parts of a model that are missing in a folder are no save that did no
   CHECK(error.advice.find("did not finish") == std::string::npos);
 }
 
-TEST_CASE("an index that is named opens the files that it names, whatever else lies there") {
+TEST_CASE("an index that is named opens the files that it names, whatever else is there") {
   const TemporaryFolder folder;
   for (const std::string form : {"fp16", "fp32"}) {
     put_tensor(folder / (form + "-00001-of-00001.safetensors"), form);
@@ -174,7 +174,7 @@ TEST_CASE("a pipeline of which a part is damaged says which") {
 }
 
 TEST_CASE(
-    "metadata.json beside .metadata means Megatron, and .metadata wins over rank-local ones") {
+    "metadata.json next to .metadata means Megatron, and .metadata wins over rank-local ones") {
   auto megatron = open_files({{".metadata", some_metadata()}, {"metadata.json", bytes_of("{}")}});
   REQUIRE(megatron);
   CHECK((*megatron)->format().name == "megatron-dist");
@@ -219,7 +219,7 @@ TEST_CASE(
   CHECK(c.file(c.objects()[0].item->file).path == "__0_0.distcp");
 }
 
-TEST_CASE("a file of torch.save is no checkpoint beside an index whose files are gone") {
+TEST_CASE("a file of torch.save is not a checkpoint next to an index whose files are gone") {
   MemorySink sink;
   const Bytes pickle = bytes_of("\x80\x02}.");
   REQUIRE(write_torch_archive(sink, {.top = "optimizer", .pickle = payload_of(pickle)}));
@@ -289,7 +289,7 @@ TEST_CASE("a file above a checkpoint of another format does not stand for it in 
   CHECK(told_of("checkpoint-5/model.safetensors").empty());
 }
 
-TEST_CASE("a pipe or a dead link with the name of a checkpoint is told as what it is") {
+TEST_CASE("a pipe or a dead link with the name of a checkpoint is reported as what it is") {
   for (const char* name : {"model.pt", "pytorch_model.bin", "model.safetensors"}) {
     CAPTURE(name);
     TemporaryFolder pipes, links;
@@ -303,7 +303,7 @@ TEST_CASE("a pipe or a dead link with the name of a checkpoint is told as what i
       return opened.error().message;
     };
     for (const std::string& path : {pipe, std::string(pipes.path())})
-      CHECK(message_of(path) == "is no regular file");
+      CHECK(message_of(path) == "is not a regular file");
     for (const std::string& path : {link, std::string(links.path())})
       CHECK(message_of(path) == "is a link to something that is not there");
   }

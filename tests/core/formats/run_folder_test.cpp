@@ -65,7 +65,7 @@ TEST_CASE("run folder: the step that a tracker names is opened and the others ar
   const Finding& told = told_in(**opened);
   CHECK(told.severity == Severity::kInfo);
   CHECK(says(told, "step_1, which latest names"));
-  CHECK(says(told, "Not looked at: step_2"));
+  CHECK(says(told, "Not opened: step_2"));
   auto megatron = open_run({{"latest_checkpointed_iteration.txt", run_bytes("20")},
                             {"iter_0000020/model.safetensors", run_model("twenty")},
                             {"iter_0000030/model.safetensors", run_model("thirty")}});
@@ -179,7 +179,7 @@ TEST_CASE("run folder: numbered models of torch.save are one checkpoint") {
   CHECK(names_in(**opened) == Names{"pytorch_model.w", "pytorch_model_1.w"});
 }
 
-TEST_CASE("run folder: layers in folders beside a model are opened with it") {
+TEST_CASE("run folder: layers in folders next to a model are opened with it") {
   auto opened = open_run({{"modules.json", run_bytes("[]")},
                           {"model.safetensors", run_model("w")},
                           {"2_Dense/model.safetensors", run_model("linear.weight")}});
@@ -422,7 +422,7 @@ TEST_CASE("run folder: what training alone left below does not make a checkpoint
   CHECK_FALSE(opened.has_value());
 }
 
-TEST_CASE("run folder: models beside a trainer's states are of one step") {
+TEST_CASE("run folder: models next to a trainer's states are of one step") {
   auto opened = open_run({{"unet/diffusion_pytorch_model.safetensors", run_model("a")},
                           {"unet_ema/diffusion_pytorch_model.safetensors", run_model("a")},
                           {"optimizer.bin", run_torch_model()},
@@ -431,7 +431,7 @@ TEST_CASE("run folder: models beside a trainer's states are of one step") {
   CHECK(names_in(**opened) == Names{"unet.a", "unet_ema.a"});
 }
 
-TEST_CASE("run folder: a pipeline is opened where one file of all of it lies beside") {
+TEST_CASE("run folder: a pipeline is opened where one file of all of it is next to") {
   auto opened = open_run({{"model_index.json", run_bytes("{}")},
                           {"whole-v1.safetensors", run_model("x")},
                           {"vae/diffusion_pytorch_model.safetensors", run_model("a")},
@@ -476,7 +476,7 @@ TEST_CASE("run folder: a component of a pipeline that is not there is an error")
   CHECK(lacking(files) == Names{"scheduler", "unet"});
 }
 
-TEST_CASE("run folder: of a model's variants the one without a word is opened") {
+TEST_CASE("run folder: of a model's variants the one without an error is opened") {
   for (const char* other : {"model.fp16.safetensors", "model.fp16-00001-of-00001.safetensors",
                             "model.non_ema.safetensors"}) {
     CAPTURE(other);

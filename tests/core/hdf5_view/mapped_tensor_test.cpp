@@ -127,7 +127,7 @@ Extents random_strides(std::mt19937& random, ExtentsView sizes) {
 
 }  // namespace
 
-TEST_CASE("what HDF5 is told of random tiles and views is what reading them gives") {
+TEST_CASE("what HDF5 is reported of random tiles and views is what reading them gives") {
   std::mt19937 random(20261122);
   std::size_t segments = 0, tiles = 0;
   for (int round = 0; round < 400; ++round) {
@@ -153,7 +153,7 @@ TEST_CASE("what HDF5 is told of random tiles and views is what reading them give
   CHECK(tiles > 50);
 }
 
-TEST_CASE("many short runs are one strided selection, and what lies in no order is left alone") {
+TEST_CASE("many short runs are one strided selection, and what is in no order is left alone") {
   Made made;
   made.builder.add_tensor("rows", Dtype::kUint8, Extents{100, 3});
   made.tile(0, {{0, 0}, {100, 3}}, 5, Extents{7, 1});
@@ -167,7 +167,7 @@ TEST_CASE("many short runs are one strided selection, and what lies in no order 
         read_tensor(*checkpoint, TensorId{0})->bytes);
   MappedTensor transposed = map_tensor(*checkpoint, TensorId{1});
   CHECK(transposed.mapping == Mapping::kNotInPlace);
-  CHECK(transposed.why == "its elements do not lie in row-major order");
+  CHECK(transposed.why == "its elements are not in row-major order");
   CHECK(transposed.chunks.size() == 1);
 }
 
@@ -197,7 +197,7 @@ TEST_CASE("gaps, overlaps and tiles past the end of a file never look whole") {
   CHECK(mapped(0).tiles.size() == 2);
   CHECK(mapped(1).mapping == Mapping::kRefused);
   CHECK(mapped(2).mapping == Mapping::kRefused);
-  CHECK(mapped(2).why.find("nobody knows whose elements are right") != std::string::npos);
+  CHECK(mapped(2).why.find("it is not known whose elements are right") != std::string::npos);
   CHECK(mapped(3).mapping == Mapping::kPartly);
   CHECK(mapped(3).missing == 4);
   CHECK(mapped(4).mapping == Mapping::kRefused);

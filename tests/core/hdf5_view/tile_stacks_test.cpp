@@ -69,7 +69,7 @@ void check_stacks(const Laid& laid, const std::vector<TileStack>& stacks) {
 
 }  // namespace
 
-TEST_CASE("tensors that lie at equal distances are one stack, whatever lies between them") {
+TEST_CASE("tensors that are at equal distances are one stack, whatever is between them") {
   Laid laid;
   for (std::uint64_t i = 0; i < 10; ++i) {
     laid.tensor(7 + i * 200, 1000 + i * 48);
@@ -105,7 +105,7 @@ TEST_CASE("a stack ends where a distance, a file or an order is another one") {
   CHECK(stacked == 6);  // the second six; of the first, only three are adjacent
 }
 
-TEST_CASE("whatever lies at random places is stacked as it lies") {
+TEST_CASE("whatever is at random places is stacked as it is") {
   std::mt19937 random(20261123);
   std::size_t stacked = 0;
   for (int round = 0; round < 200; ++round) {
@@ -128,7 +128,7 @@ TEST_CASE("whatever lies at random places is stacked as it lies") {
   CHECK(stacked > 400);
 }
 
-TEST_CASE("what is no run of its own, or alone, is in no stack") {
+TEST_CASE("what is not a run of its own, or alone, is in no stack") {
   Laid laid;
   for (std::uint64_t i = 0; i < 8; ++i) laid.tensor(i * 100, i * 100);
   for (std::size_t i = 0; i < 8; i += 2) laid.mapped[i].tiles[0].count = 4;

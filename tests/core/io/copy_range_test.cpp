@@ -19,7 +19,7 @@ Bytes drawn_bytes(std::mt19937_64& random, std::size_t count) {
   return bytes;
 }
 
-// Bytes of the blocks that lie whole in [begin, begin + length), counted one by one.
+// Bytes of the blocks that are whole in [begin, begin + length), counted one by one.
 std::uint64_t bytes_in_whole_blocks(std::uint64_t begin, std::uint64_t length) {
   std::uint64_t bytes = 0;
   for (std::uint64_t block = 0; block < begin + length; block += kShareBlock) {
@@ -103,7 +103,7 @@ class Endless final : public ByteSource {
 
 }  // namespace
 
-TEST_CASE("a long run is shared but for its ends where both sides stand alike and else copied") {
+TEST_CASE("a long run is shared but for its ends where both sides are equal and else copied") {
   std::mt19937_64 random(7);
   for (bool shares : {true, false}) {
     MemoryStore store;
@@ -175,7 +175,7 @@ TEST_CASE("where a file system shares a part only the rest of a run is copied") 
   }
 }
 
-TEST_CASE("a disk that is full while it shares is no reason to copy") {
+TEST_CASE("a disk that is full while it shares is not a reason to copy") {
   MemoryStore memory;
   memory.share_blocks();
   memory.put("/a/from", Bytes(2 << 20, std::byte{1}));

@@ -55,7 +55,7 @@ TEST_CASE("output file: what is open in this process is meant by its name below 
 }
 
 TEST_CASE(
-    "output file: a link is followed, and a file keeps its rights and leaves nothing beside") {
+    "output file: a link is followed, and a file keeps its rights and leaves nothing next to") {
   TemporaryFolder folder;
   fs::create_directory(folder / "below");
   put(folder / "below/real", "old");

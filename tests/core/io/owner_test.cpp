@@ -128,7 +128,7 @@ TEST_CASE("a directory that nobody makes is taken over once, and is then this pr
   CHECK_FALSE(claim_directory(store, folder / "out", kPartialMark).has_value());
 }
 
-TEST_CASE("what a repair is still making is no part of a folder that is listed") {
+TEST_CASE("what a repair is still making is not part of a folder that is listed") {
   TemporaryFolder folder;
   std::filesystem::create_directories(folder / "a.shardwright-partial-7/below");
   put(folder / "a.shardwright-partial-7/.metadata", "x");

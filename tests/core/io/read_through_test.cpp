@@ -47,7 +47,7 @@ class WithHole final : public ByteSource {
 
 }  // namespace
 
-TEST_CASE("a range is read into memory that lies in its page as the range lies in the file's") {
+TEST_CASE("a range is read into memory that is in its page as the range is in the file's") {
   const auto source = memory_source("a file", numbered((2 << 20) + 5000));
   for (std::uint64_t offset : {0, 1, 16, 64, 4080, 4095, 4096, 5000}) {
     Bytes read;

@@ -66,7 +66,7 @@ TEST_CASE("a sink never replaces a file and never leaves its directory") {
   CHECK_FALSE(posix_store().make_folder(folder.path()));
 }
 
-TEST_CASE("a copy keeps bytes, holes, mode and time, and is no hard link") {
+TEST_CASE("a copy keeps bytes, holes, mode and time, and is not a hard link") {
   TemporaryFolder folder;
   make_sparse(folder / "sparse");
   auto directory = posix_store().make_folder(folder / "out");

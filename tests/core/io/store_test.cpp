@@ -129,7 +129,7 @@ TEST_CASE("a folder in memory is published once, under a name that nothing has")
   CHECK_FALSE((*folder)->copy_in("/nothing", "y", nullptr).has_value());
 }
 
-TEST_CASE("what is decoded lies in files that have no name and leave nothing") {
+TEST_CASE("what is decoded is in files that have no name and leave nothing") {
   TemporaryFolder on_disk;
   MemoryStore in_memory;
   REQUIRE(in_memory.make_folder("/made").has_value());

@@ -54,7 +54,7 @@ TEST_CASE("fitted order: a random order is a list of blocks, and none where the 
   CHECK_FALSE(fit_order({&from, 1}, counted(64, 100)).has_value());
 }
 
-TEST_CASE("fitted order: parts are joined in the order in which they stand there") {
+TEST_CASE("fitted order: parts are joined in the order in which they are there") {
   const std::vector<LineSequence> from{counted(8), counted(4, 100), counted(4, 200)};
   const LineSequence to{200, 201, 0, 1, 2, 3, 100, 101, 202, 203, 4, 5, 6, 7, 102, 103};
   const auto fitted = fit_order(from, to);

@@ -122,7 +122,8 @@ TEST_CASE("learned map: layers and experts are stacked, in any tiles") {
 }
 
 TEST_CASE(
-    "learned map: stacked experts of layers that continue the numbers of others are told apart") {
+    "learned map: stacked experts of layers that continue the numbers of others are "
+    "distinguished") {
   std::mt19937 random(13);
   std::vector<LaidTensor> a, b;
   // Layers 0 and 1 are the decoder's, layers 2 and 3 have a name of their own on the other side.
@@ -152,7 +153,7 @@ TEST_CASE("learned map: layers that are numbered from another number have a shif
   check_explained(laid_weights(a), laid_weights(b));
 }
 
-TEST_CASE("learned map: one norm that goes to two places is told by what its layer has") {
+TEST_CASE("learned map: one norm that goes to two places is recognised by what its layer has") {
   std::mt19937 random(5);
   MadeWeights a, b;
   for (std::size_t l = 0; l < 6; ++l) {

@@ -167,7 +167,7 @@ TEST_CASE("maps: layers for several tokens get their copies of the embedding bac
   CHECK(shape_in(there, "mtp.layers.0.embed_tokens.weight").empty());
 }
 
-TEST_CASE("maps: Qwen3 keeps its layer for several tokens beside the model, without copies") {
+TEST_CASE("maps: Qwen3 keeps its layer for several tokens next to the model, without copies") {
   Tensors tensors = llama();
   for (MapTensor one : llama()) {
     if (!one.fqn.starts_with("model.layers.0.")) continue;

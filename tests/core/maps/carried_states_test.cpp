@@ -144,7 +144,7 @@ TEST_CASE("optimizer states: Hugging Face has no place for them, and each is nam
   CHECK(lines_of(as_view(titan, mapped.steps)) == lines_of(hugging_face()));
 }
 
-TEST_CASE("optimizer states: what --leave-out names stays behind") {
+TEST_CASE("optimizer states: what --leave-out names is left out") {
   const Seen titan = titan_with_moments();
   const MappedSteps some = steps_to(titan, "torch_dist", {{"*.exp_avg_sq"}, false});
   CHECK(some.states.count("exp_avg") == 1);

@@ -132,7 +132,7 @@ TEST_CASE("wrong conversions: a piece of a rank that was written twice is named 
              "two halves are swapped"));
 }
 
-TEST_CASE("wrong conversions: rows of the vocabulary are found beside padding of any value") {
+TEST_CASE("wrong conversions: rows of the vocabulary are found next to padding of any value") {
   const RowLayout padded{.part_names = {"embed_tokens"}, .parts = {6}, .padding_from = 4};
   LoadedTensor expected = counted({6, 4});
   const LoadedTensor there = reordered(expected, 4, {1, 2, 3, 0, 4, 5});
@@ -140,7 +140,7 @@ TEST_CASE("wrong conversions: rows of the vocabulary are found beside padding of
   // Padding in front; any value is accepted where padding is expected.
   const LoadedTensor front = reordered(expected, 4, {4, 5, 0, 1, 2, 3});
   std::copy(front.bytes.begin() + 64, front.bytes.end(), expected.bytes.begin() + 64);
-  CHECK(says(wrong_conversion(front, expected, padded), "padding stands before"));
+  CHECK(says(wrong_conversion(front, expected, padded), "padding comes before"));
 }
 
 TEST_CASE("wrong conversions: one part of a joined tensor is named alone") {
@@ -234,7 +234,7 @@ TEST_CASE("wrong conversions: a vocabulary that moved by some rows is named with
   std::fill_n(there.bytes.begin(), 32, std::byte{7});
   const RowLayout padded{.part_names = {"embed_tokens"}, .parts = {10}, .padding_from = 8};
   CHECK(says(wrong_conversion(there, expected, padded),
-             "every row stands 2 too late, and what belongs to the last 2 rows is nowhere"));
+             "every row is 2 too late, and what belongs to the last 2 rows is missing"));
   there.bytes[4 * 16] ^= std::byte{1};
   CHECK_FALSE(wrong_conversion(there, expected, padded));
 }
@@ -269,7 +269,7 @@ TEST_CASE("wrong conversions: rotary rows before the others of their head are na
   const LoadedTensor expected = counted({12, 5});
   const LoadedTensor there = reordered(expected, 5, {4, 5, 0, 1, 2, 3, 10, 11, 6, 7, 8, 9});
   CHECK(says(wrong_conversion(there, expected, latent),
-             "the rotary rows of every head of q_b_proj stand before"));
+             "the rotary rows of every head of q_b_proj come before"));
 }
 
 TEST_CASE("wrong conversions: bytes of the transposed matrix under the right shape are named") {

@@ -74,7 +74,7 @@ TEST_CASE("maps: an addition is read and written, and a number that float32 roun
             R"({"from": ["a", "c"], "to": ["b", "d"], "do": [{"op": "add", "value": 1}]})")) != "");
 }
 
-TEST_CASE("maps: where optimizer states are written is refused where it is no name of a state") {
+TEST_CASE("maps: where optimizer states are written is refused where it is not a name of a state") {
   const auto refusal = [](const std::string& states) {
     return refusal_of(R"({"schema": "shardwright-map/1", "name": "m", "from": "a", "to": "b",)"
                       R"( "states": )" +

@@ -42,7 +42,7 @@ Bytes put_together(const std::vector<BoxMove>& moves, const std::vector<LoadedTe
 
 }  // namespace
 
-TEST_CASE("reassembled: rows that stand in another tensor are found there") {
+TEST_CASE("reassembled: rows that are in another tensor are found there") {
   // Two tensors with each other's odd rows.
   std::vector<LoadedTensor> expected{rows_from(0, {4, 16}), rows_from(10, {4, 16})};
   std::vector<LoadedTensor> there = expected;

@@ -123,7 +123,7 @@ TEST_CASE("the tables of torch's nested and strided layouts come out") {
   CHECK(layout(3, mesh, strided) == "1@0 1@2 1@1 0@3 0@3 0@3 0@3 0@3");
 }
 
-TEST_CASE("rows that are no box are refused by name") {
+TEST_CASE("rows that are not a box are refused by name") {
   Mesh mesh = parse_mesh("ep=2").value();
   auto box = local_box(Extents{8}, mesh, placements({"SS(0,2)"}), 1);
   REQUIRE_FALSE(box);

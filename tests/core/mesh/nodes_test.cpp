@@ -21,7 +21,7 @@ TEST_CASE("nodes: ranks that fill nodes are named as nodes, by the number given 
   CHECK(nodes_text(ranks_from(16, 16), 64, 0) == "node 1, if a node has 16 ranks");
   CHECK(nodes_text(ranks_from(16, 16), 64, 8) == "nodes 2 and 3");
   CHECK(nodes_text(ranks_from(6, 6), 18, 6) == "node 1");
-  CHECK(nodes_text(ranks_from(6, 6), 18, 0).empty());   // 6 is no usual number
+  CHECK(nodes_text(ranks_from(6, 6), 18, 0).empty());   // 6 is not a usual number
   CHECK(nodes_text(ranks_from(8, 8), 64, 16).empty());  // half of a node
   CHECK(nodes_text(ranks_from(9, 8), 64, 8).empty());
   CHECK(nodes_text(ranks_from(0, 64), 64, 8).empty());  // all of them

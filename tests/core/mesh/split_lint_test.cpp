@@ -67,7 +67,7 @@ TEST_CASE("every even split of 8 and of 12 rows comes to what the report found")
   }
 }
 
-TEST_CASE("what is no split is refused") {
+TEST_CASE("what is not a split is refused") {
   CHECK_FALSE(forecast_local_split(std::vector<std::int64_t>{}, 1).has_value());
   CHECK_FALSE(forecast_local_split(std::vector<std::int64_t>{0, 0}, 1).has_value());
   CHECK_FALSE(forecast_local_split(std::vector<std::int64_t>{4, -4}, 1).has_value());

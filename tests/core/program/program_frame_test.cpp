@@ -148,7 +148,7 @@ Program framed(const Drawn& drawn, std::vector<OutputId>& moved) {
 
 }  // namespace
 
-TEST_CASE("a program that is filled in where it stands is the one that is put in order") {
+TEST_CASE("a program that is filled in where it is is the one that is put in order") {
   Dice dice(11);
   std::size_t in_order = 0;
   for (int round = 0; round < 300; ++round) {

@@ -117,8 +117,8 @@ TEST_CASE("a program that was tampered with is refused and says why") {
       {"unknown dtype", [](Program& p) { p.outputs[0].dtype = Dtype::kUnknown; }},
       {"has no shape", [](Program& p) { p.outputs[0].ndim = kMany; }},
       {"has no shape", [](Program& p) { p.outputs[0].numbers = kMany; }},
-      {"is no box", [](Program& p) { p.pool[p.outputs[0].numbers + 2] = 3; }},
-      {"is no box", [](Program& p) { p.pool[p.outputs[0].numbers] = -1; }},
+      {"is not a box", [](Program& p) { p.pool[p.outputs[0].numbers + 2] = 3; }},
+      {"is not a box", [](Program& p) { p.pool[p.outputs[0].numbers] = -1; }},
       {"another number of bytes", [](Program& p) { p.outputs[0].length = 31; }},
       {"in the middle",
        [](Program& p) {

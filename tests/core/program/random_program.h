@@ -50,7 +50,7 @@ inline std::vector<Box> random_boxes(const Extents& sizes, Dice& dice) {
   return boxes;
 }
 
-// Strides of a source box whose dims lie in any order, with gaps; some run backwards, some repeat.
+// Strides of a source box whose dims are in any order, with gaps; some run backwards, some repeat.
 struct RandomStrides {
   Extents strides;
   std::int64_t first = 0, reach = 0;

@@ -20,7 +20,7 @@ inline const Values kDown{0,  3,  6,  9,  1,  4,  7,  10, 2,  5,  8,  11,
                           12, 15, 18, 21, 13, 16, 19, 22, 14, 17, 20, 23};
 inline const Values kNorm{7, 8, 9};
 
-// F1.1 of spec/failures.md 2.e on disk, with a healthy tensor beside it.
+// F1.1 of spec/failures.md 2.e on disk, with a healthy tensor next to it.
 inline void write_broken(const std::string& path) {
   MadeTensor down{"down", {2, 6, 2}, {}};
   const Values payloads[] = {
@@ -30,7 +30,7 @@ inline void write_broken(const std::string& path) {
     down.chunks.push_back({{offsets[i], {1, 3, 2}}, {1, 3, 2}, payloads[i], i});
   MadeTensor norm{"norm", {3}, {{{{0}, {3}}, {3}, kNorm, 1}}};
   write_checkpoint(path, {down, norm});
-  put(path + "/common.pt", "what lay beside");
+  put(path + "/common.pt", "what was next to");
 }
 
 inline Finding axis_moved() {

@@ -1,4 +1,4 @@
-// Certifying large files beside the items shows progress and can be cancelled.
+// Certifying large files next to the items shows progress and can be cancelled.
 #include <doctest/doctest.h>
 
 #include <filesystem>

@@ -90,7 +90,7 @@ void check_doubted(const std::string& out, const RepairResult& result) {
 
 }  // namespace
 
-TEST_CASE("a tile that came along damaged is told by name, and is neither kept nor proved") {
+TEST_CASE("a tile that came along damaged is recognised by name, and is neither kept nor proved") {
   TemporaryFolder folder;
   for (bool in_place : {false, true}) {
     CAPTURE(in_place);
@@ -135,7 +135,7 @@ TEST_CASE("members of a team hear of damage that one of them has come by") {
   for (const Status& one : ended) CHECK(one.has_value());
 }
 
-TEST_CASE("an entry that came along damaged is told by name, and is not proved") {
+TEST_CASE("an entry that came along damaged is recognised by name, and is not proved") {
   TemporaryFolder folder;
   test::MadeModel model;
   model.add("w", Dtype::kFloat32, {6, 4}, test::distinct(24));
@@ -235,7 +235,7 @@ TEST_CASE("tiles whose records name one item were not kept, whichever of them it
   }
 }
 
-TEST_CASE("of more records of one item than are looked at no tile was kept") {
+TEST_CASE("of more records of one item than are read no tile was kept") {
   TemporaryFolder folder;
   MadeTensor w{"w", {6, 4}, {}}, v{"v", {5000}, {}};
   const Values rows = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};

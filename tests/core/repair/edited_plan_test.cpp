@@ -74,7 +74,7 @@ TEST_CASE("a plan that nobody edited keeps the words that it has") {
   }
 }
 
-TEST_CASE("the words of an edited plan are made anew where they do not fit its tensors") {
+TEST_CASE("the words of an edited plan are recreated where they do not fit its tensors") {
   EditedPlan plan({upside_down(0), half_of(1, 2)});
   auto check = [&](std::int64_t lost, std::uint64_t moved, std::size_t tensors) {
     auto read = plan.read();

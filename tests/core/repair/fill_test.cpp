@@ -158,7 +158,7 @@ TEST_CASE("a repair that loses nothing leaves no lost.json and has nothing to sa
   CHECK_FALSE(std::filesystem::exists(broken.folder / "out/lost.json"));
 }
 
-TEST_CASE("the terminal is told which elements are lost and what stands there") {
+TEST_CASE("the terminal is told which elements are lost and what is there") {
   Broken broken;
   write_checkpoint(broken.folder / "other", {rows(kFqn, 0, 6, 100)});
   std::string zero = lost_to_text(*broken.checkpoint, broken.plan(FillChoice::kZero));

@@ -187,7 +187,7 @@ TEST_CASE("padding is cut off by a plan that comes back, and by none that takes 
   CHECK_FALSE(error_of_plan(*checkpoint, json.dump()).empty());
 }
 
-TEST_CASE("a plan that cuts off rows that are no padding does not lose nothing") {
+TEST_CASE("a plan that cuts off rows that are not padding does not lose nothing") {
   TemporaryFolder folder;
   write_rows(folder / "ckpt");
   auto checkpoint = opened(folder / "ckpt");
@@ -238,7 +238,7 @@ TEST_CASE("a packed plan is one text, and no longer than plans of its size are")
   CHECK_FALSE(unpacked_text(packed_text(text) + packed_text(text), 1000).has_value());
 }
 
-TEST_CASE("nothing is held against itself") {
+TEST_CASE("nothing is compared with itself") {
   TemporaryFolder folder;
   write_rows(folder / "ckpt");
   auto checkpoint = opened(folder / "ckpt");
@@ -252,7 +252,7 @@ TEST_CASE("nothing is held against itself") {
   REQUIRE(verbs::verify(out, nullptr, folder / "ckpt").has_value());
 }
 
-TEST_CASE("a result beside a source that changed since is told so") {
+TEST_CASE("a result next to a source that changed since is told so") {
   TemporaryFolder folder;
   write_rows(folder / "ckpt");
   auto checkpoint = opened(folder / "ckpt");
@@ -304,15 +304,15 @@ TEST_CASE("metadata that a list of hashes names are not changed in place") {
   CHECK(apply_plan(*checkpoint, plan_of_rows(*checkpoint, false), options).has_value());
 }
 
-TEST_CASE("files whose names are no UTF-8 come along, and are certified under their names") {
+TEST_CASE("files whose names are not UTF-8 are copied, and are certified under their names") {
   TemporaryFolder folder;
   write_rows(folder / "ckpt");
   const std::string name = "n\xff\\x.txt";
-  put(folder / "ckpt/" + name, "what lay beside");
+  put(folder / "ckpt/" + name, "what was next to");
   auto checkpoint = opened(folder / "ckpt");
   Plan plan = plan_of_rows(*checkpoint, true);
   std::string out = repaired(folder, *checkpoint, plan);
-  CHECK(contents(out + "/" + name) == "what lay beside");
+  CHECK(contents(out + "/" + name) == "what was next to");
   CHECK(verify_repair(out)->outcome == Outcome::kProved);
   bool certified = false;
   for (const FileCertificate& file : certificate_in(out).files) certified |= file.path == name;

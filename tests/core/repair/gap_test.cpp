@@ -1,4 +1,4 @@
-// A repair beside a hole that cannot be repaired: the repaired part is certified, and the hole is
+// A repair next to a hole that cannot be repaired: the repaired part is certified, and the hole is
 // never called proved, nor broken if the source has it too.
 #include <doctest/doctest.h>
 
@@ -42,7 +42,8 @@ struct Torn {
 
 }  // namespace
 
-TEST_CASE("a hole of the source beside what was mended is told as undecided and never as broken") {
+TEST_CASE(
+    "a hole of the source next to what was mended is reported as undecided and never as broken") {
   Torn torn;
   torn.repair();
   CHECK(values_of(*opened(torn.out), "exchanged") == numbers_from(0, 32));
@@ -53,7 +54,7 @@ TEST_CASE("a hole of the source beside what was mended is told as undecided and 
   for (const VerifyReport& report : {*alone, *beside}) {
     for (const std::string& reason : report.reasons) CAPTURE(reason);
     CHECK(report.outcome == VerifyReport::Outcome::kUndecided);
-    CHECK(says(report, "torn: 8 of its 32 elements lie in no tile"));
+    CHECK(says(report, "torn: 8 of its 32 elements are in no chunk"));
     CHECK(report.lost == 8);
     CHECK(report.kept == 56);
   }
@@ -83,7 +84,7 @@ TEST_CASE("a hole that came after the certificate is broken and so is a lie abou
   CHECK(says(*report, "torn"));
 }
 
-TEST_CASE("an overlap of the source beside what was mended is undecided, as a hole is") {
+TEST_CASE("an overlap of the source next to what was mended is undecided, as a hole is") {
   TemporaryFolder folder;
   const std::string path = folder / "tangled", out = folder / "out", reference = folder / "right";
   const Extents shape = {8, 4};

@@ -59,7 +59,7 @@ Result<RepairResult> made_of(DrawnPlan& plan, const TargetState& all) {
 
 }  // namespace
 
-TEST_CASE("what lay in a file that is gone is given up by a step, counted, and all else is kept") {
+TEST_CASE("what was in a file that is gone is given up by a step, counted, and all else is kept") {
   int with_losses = 0;
   for (unsigned seed = 0; seed < 60; ++seed) {
     CAPTURE(seed);
@@ -120,7 +120,8 @@ TEST_CASE("a plan that needs what is gone is refused and says how to give it up"
   }
 }
 
-TEST_CASE("entries that are no tensors and are gone are left behind by the step that is proposed") {
+TEST_CASE(
+    "entries that are not tensors and are gone are left behind by the step that is proposed") {
   MemoryStore store;
   put_folder(store, SHW_TEST_DATA "/torch-2.14/healthy_fsdp/ckpt", "/ck");
   Bytes cut = *store.get("/ck/__1_0.distcp");

@@ -38,7 +38,7 @@ TEST_CASE("every name comes back from its text, and other text is itself") {
     CHECK(name_of_text(typed) == typed);
 }
 
-TEST_CASE("a path that is no UTF-8 is pickled as Python has it") {
+TEST_CASE("a path that is not UTF-8 is pickled as Python has it") {
   CHECK(pickled_path("/a/\xC3\xA4") == "/a/\xC3\xA4");
   CHECK(pickled_path("a\xFF\x80z") == "a\xED\xB3\xBF\xED\xB2\x80z");
   CHECK(pickled_path("\xC3") == "\xED\xB3\x83");
@@ -47,7 +47,7 @@ TEST_CASE("a path that is no UTF-8 is pickled as Python has it") {
   CHECK(is_pickled_text(pickled_path("\xF0\x9F x \xFE")));
 }
 
-TEST_CASE("metadata that names a folder that is no UTF-8 can be loaded by Python") {
+TEST_CASE("metadata that names a folder that is not UTF-8 can be loaded by Python") {
   MemoryStore store;
   auto folder = store.make_folder("/ck");
   REQUIRE(folder.has_value());

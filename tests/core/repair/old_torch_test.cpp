@@ -149,7 +149,7 @@ TEST_CASE("what any torch wrote comes out of a repair in its own form") {
   CHECK(seen > 0);
 }
 
-TEST_CASE("no metadata is written anew for a dtype that old versions lack") {
+TEST_CASE("no metadata is rewritten for a dtype that old versions lack") {
   for (bool new_fields : {false, true}) {
     CheckpointBuilder builder;
     builder.set_format(kDcpFormat);

@@ -67,7 +67,7 @@ std::string moved_by_ranks(const std::string& folder, bool own_entry) {
   return rank_local(folder, models);
 }
 
-TEST_CASE("a plan says beforehand what stays behind as its repair says afterwards") {
+TEST_CASE("a plan says beforehand what is left out as its repair says afterwards") {
   TemporaryFolder scratch;
   for (bool own_entry : {false, true}) {
     CAPTURE(own_entry);
@@ -89,7 +89,7 @@ TEST_CASE("a plan says beforehand what stays behind as its repair says afterward
     const std::string json = plan_to_json(*opened->checkpoint, *plan);
     CHECK((json.find("\"of_other_ranks\"") != std::string::npos) == own_entry);
     CHECK((in_words(*plan).find("Nothing is lost") != std::string::npos) != own_entry);
-    CHECK((in_words(*plan).find("seed stays behind") != std::string::npos) == own_entry);
+    CHECK((in_words(*plan).find("seed is left out") != std::string::npos) == own_entry);
     // The plan is saved and read again as a user would do it.
     const std::string path = options.checkpoint + ".json";
     std::ofstream(path) << json;
@@ -108,7 +108,8 @@ TEST_CASE("a plan says beforehand what stays behind as its repair says afterward
   }
 }
 
-TEST_CASE("what other ranks had and did not come along is told by the answer and the certificate") {
+TEST_CASE(
+    "what other ranks had and was not copied is recognised by the answer and the certificate") {
   TemporaryFolder scratch;
   for (const auto& [own_tensor, own_entry] :
        {std::pair(false, false), {false, true}, {true, true}}) {

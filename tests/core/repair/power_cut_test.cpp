@@ -21,7 +21,7 @@ Bytes stored_bytes(const std::string& text) {
   return {bytes.begin(), bytes.end()};
 }
 
-// "/ckpt": [6, 4] in two row tiles, with a file beside them.
+// "/ckpt": [6, 4] in two row tiles, with a file next to them.
 std::map<std::string, Bytes> broken_files() {
   TemporaryFolder folder;
   MadeTensor w{"w", {6, 4}, {}};

@@ -179,7 +179,7 @@ struct CountedRows {
 
 }  // namespace
 
-TEST_CASE("the item of a tile that comes along is read from its source while it is copied") {
+TEST_CASE("the item of a tile that is copied is read from its source while it is copied") {
   CountedRows rows;
   auto repaired = apply_plan(posix_store(), *rows.source, rows.plan, {rows.folder / "out"});
   REQUIRE(repaired.has_value());
@@ -210,7 +210,7 @@ void write_safetensors(const std::string& path, std::size_t floats_of_z) {
 
 }  // namespace
 
-TEST_CASE("a tensor that stays in a file that is made anew is read once however large") {
+TEST_CASE("a tensor that stays in a file that is recreated is read once however large") {
   // 480,000 bytes, and more bytes than one thread copies of a shared file.
   for (std::size_t floats_of_z : {std::size_t{120'000}, std::size_t{17'000'000}}) {
     CAPTURE(floats_of_z);
@@ -286,7 +286,7 @@ TEST_CASE("a copy that is not what went by is not proved") {
   }
 }
 
-TEST_CASE("a list of hashes of the source's files does not come along") {
+TEST_CASE("a list of hashes of the source's files is not copied") {
   TemporaryFolder folder;
   write_row_tiles(folder / "ckpt");
   put(folder / "ckpt/integrity.json", "{}");

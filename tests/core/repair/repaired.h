@@ -16,7 +16,7 @@ namespace shw {
 
 inline constexpr const char* kCutOff = "optimizer.state.0.exp_avg";
 
-// Rows 2 and 3 of 6 survive in one tensor; beside it a healthy one in two tiles.
+// Rows 2 and 3 of 6 survive in one tensor; next to it a healthy one in two tiles.
 inline void write_cut_off(const std::string& path) {
   MadeTensor state{kCutOff, {2, 3}, {{whole(Extents{2, 3}), {2, 3}, {6, 7, 8, 9, 10, 11}, 1}}};
   MadeTensor healthy{
@@ -24,7 +24,7 @@ inline void write_cut_off(const std::string& path) {
       {4, 2},
       {{{{0, 0}, {2, 2}}, {2, 2}, {1, 2, 3, 4}, 0}, {{{2, 0}, {2, 2}}, {2, 2}, {5, 6, 7, 8}, 1}}};
   write_checkpoint(path, {state, healthy});
-  put(path + "/common.pt", "what lay beside");
+  put(path + "/common.pt", "what was next to");
 }
 
 inline Plan plan_of_cut_off(const Checkpoint& checkpoint, Diagnosis diagnosis) {

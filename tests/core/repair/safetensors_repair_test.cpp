@@ -140,7 +140,7 @@ int count_of_wrong(const CheckReport& report) {
 
 }  // namespace
 
-TEST_CASE("F1.6: a consolidated file is found, written anew with its bytes in order, and proved") {
+TEST_CASE("F1.6: a consolidated file is found, rewritten with its bytes in order, and proved") {
   TemporaryFolder folder;
   write_f16(folder / "ckpt");
   auto before = contents(folder / "ckpt/model.safetensors");
@@ -195,7 +195,7 @@ TEST_CASE(
   CHECK_FALSE(undo_repair(folder / "ckpt").has_value());
 }
 
-TEST_CASE("of many files only those that change are written anew, and the index keeps count") {
+TEST_CASE("of many files only those that change are rewritten, and the index keeps count") {
   TemporaryFolder folder;
   std::filesystem::create_directory(folder / "ckpt");
   std::string one = "model-00001-of-00002.safetensors", two = "model-00002-of-00002.safetensors";
@@ -240,7 +240,7 @@ TEST_CASE("the sharded form is relabelled, permuted and masked, whoever holds wh
   auto file = [](int i) {
     return "shard-0000" + std::to_string(i) + "-model-00001-of-00001.safetensors";
   };
-  // w [6, 2] in three shards of two rows; blocks of three rows lie the other way round.
+  // w [6, 2] in three shards of two rows; blocks of three rows are the other way round.
   Values w = counting({6, 2}), disk;
   for (int row : {3, 4, 5, 0, 1, 2}) {
     disk.push_back(w[static_cast<std::size_t>(2 * row)]);
@@ -266,7 +266,7 @@ TEST_CASE("the sharded form is relabelled, permuted and masked, whoever holds wh
   }
 
   // Twelve rows, of which the shards are rows 1-2, 5-6 and 10-11: four gaps need files of their
-  // own beside those of the three retained_chunks.
+  // own next to those of the three retained_chunks.
   PartlyLost lost{tensor, {12, 2}, {}, ""};
   auto chunks = checkpoint->chunks(tensor);
   const std::int64_t rows[] = {1, 5, 10};
@@ -332,7 +332,7 @@ TEST_CASE("rows of one tensor go into another where a file knows them by name on
   CHECK(values_of(*opened(folder / "out"), "v") == Values{5, 6, 7, 8});
 }
 
-TEST_CASE("bytes behind the last tensor are dropped where a file is written anew") {
+TEST_CASE("bytes after the last tensor are dropped where a file is rewritten") {
   TemporaryFolder folder;
   write_f16(folder / "ckpt");
   std::string path = folder / "ckpt/model.safetensors";

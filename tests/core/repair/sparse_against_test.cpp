@@ -92,7 +92,7 @@ TEST_CASE("holes of a result and of its source cost nothing to compare and hide 
   }
 }
 
-TEST_CASE("an element of the source where the result has a hole is seen beside it") {
+TEST_CASE("an element of the source where the result has a hole is seen next to it") {
   TemporaryFolder folder;
   write_sparse(folder / "ckpt");
   Plan plan;

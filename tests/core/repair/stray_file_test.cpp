@@ -1,4 +1,4 @@
-// Verifying a result beside which files lie that its certificate does not name.
+// Verifying a result next to which files are that its certificate does not name.
 #include <doctest/doctest.h>
 
 #include <filesystem>

@@ -171,7 +171,7 @@ TEST_CASE("what was filled stays a finding wherever the folder goes and whatever
   CHECK(told(plain("")) == "clean");
 }
 
-TEST_CASE("a second repair and one in place carry the losses over, to where they lie then") {
+TEST_CASE("a second repair and one in place carry the losses over, to where they are then") {
   Repaired made;
   std::string copy = made.copy("once");
   fs::remove(copy + "/lost.json");
@@ -198,7 +198,7 @@ TEST_CASE("a second repair and one in place carry the losses over, to where they
   CHECK(opened(copy)->find("v").has_value());
   CHECK(told(copy) == kTold);
   CHECK(outcome_of(copy) == "proved");
-  // Refused in place for that tensor: its record beside it would become wrong.
+  // Refused in place for that tensor: its record next to it would become wrong.
   Plan moved =
       plan_of_cut_off(*opened(made.copy("other")),
                       Renamed{*opened(made.out)->find(kCutOff), "optimizer.state.1.exp_avg", {}});
@@ -330,7 +330,7 @@ TEST_CASE("no changed field of the certificate is ever called proved") {
   CHECK(outcome_of(path) != "proved");
 }
 
-TEST_CASE("a certificate that lies in good form is held against what lies beside it") {
+TEST_CASE("a certificate that is in good form is compared with what is next to it") {
   Repaired made;
   std::string path = made.copy("lie"), file = path + "/certificate.json";
   SortedJson honest = SortedJson::parse(contents(file));

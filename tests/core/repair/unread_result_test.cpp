@@ -43,7 +43,7 @@ TEST_CASE("a certificate that is damaged is broken and one that cannot be read i
   CHECK(report->reasons[0] == "certificate.json: cannot be read: Input/output error");
 }
 
-TEST_CASE("what does not open any more beside a certificate that holds is broken") {
+TEST_CASE("what does not open any more next to a certificate that holds is broken") {
   Repaired made;
   std::string bytes = contents(made.out + "/.metadata");
   put(made.out + "/.metadata", bytes.substr(0, bytes.size() / 2));

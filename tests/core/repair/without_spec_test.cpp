@@ -170,7 +170,7 @@ TEST_CASE("a mesh on which neighbours are copies takes the hint away") {
   }
 }
 
-TEST_CASE("S4 and S5 E1 where nothing decides are told, and nothing is planned") {
+TEST_CASE("S4 and S5 E1 where nothing decides are reported, and nothing is planned") {
   struct Told {
     const char* fixture;
     const char* rule;

@@ -1,4 +1,4 @@
-// The list of hashes that Megatron-LM verifies, written beside a result.
+// The list of hashes that Megatron-LM verifies, written next to a result.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -21,7 +21,7 @@ void write_listed_rows(const std::string& path) {
   for (std::int64_t i = 0; i < 2; ++i)
     w.chunks.push_back({{{3 * i, 0}, {3, 4}}, {3, 4}, Values(12, 5 + i), i == 0 ? 0U : 1U});
   write_checkpoint(path, {w});
-  put(path + "/common.pt", "what lay beside");
+  put(path + "/common.pt", "what was next to");
   put(path + "/integrity.json", R"({"algorithm": "sha256", "files": {}})");
 }
 

@@ -123,7 +123,7 @@ TEST_CASE("only a look that is as deep and was told as much calls a finding gone
   CHECK(fixed_since(baseline, now).empty());
 }
 
-TEST_CASE("a baseline that is no answer of a check is refused") {
+TEST_CASE("a baseline that is not an answer of a check is refused") {
   for (const char* text :
        {"", "[1, 2]", "{}", R"({"findings": {}})", R"({"findings": [1]})",
         R"({"findings": [{"rule": "r", "severity": "error", "subjects": []}]})",

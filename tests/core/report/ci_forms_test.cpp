@@ -52,7 +52,7 @@ const std::vector<PolicyAnswer> kPolicyMet = {{"finite", PolicyVerdict::kMet, "a
 
 }  // namespace
 
-TEST_CASE("JUnit has an error where something could not be looked at, known or not") {
+TEST_CASE("JUnit has an error where something could not be checked, known or not") {
   const CheckReport report = not_read();
   const Baseline baseline = baseline_from_json(check_to_json(report, {}), "b").value();
   CheckContext context{"ck"};
@@ -97,7 +97,7 @@ TEST_CASE("a policy that is open is an error in JUnit, a warning in SARIF and in
   CHECK(sarif_run(clean, context)["invocations"][0]["executionSuccessful"] == true);
 }
 
-TEST_CASE("SARIF is open and not successful where something could not be looked at") {
+TEST_CASE("SARIF is open and not successful where something could not be checked") {
   const CheckReport report = not_read();
   const Baseline baseline = baseline_from_json(check_to_json(report, {}), "b").value();
   CheckContext context{"ck"};
@@ -120,7 +120,7 @@ TEST_CASE("SARIF is open and not successful where something could not be looked 
   CHECK(found["results"][0]["level"] == "error");
 }
 
-TEST_CASE("the log warns of what could not be looked at, known or not") {
+TEST_CASE("the log warns of what could not be checked, known or not") {
   const CheckReport report = not_read();
   const Baseline baseline = baseline_from_json(check_to_json(report, {}), "b").value();
   CheckContext context{"ck"};

@@ -62,7 +62,7 @@ TEST_CASE("an error as JSON says message, file and offset, null where unknown") 
   CHECK(has(error_to_json({ErrorKind::kIo, "x"}), R"("offset": null)"));
 }
 
-TEST_CASE("names that are no UTF-8 do not end the report") {
+TEST_CASE("names that are not UTF-8 do not end the report") {
   CheckpointBuilder builder;
   builder.set_format(test::kUnnamedFormat);
   builder.add_tensor("w\xff", Dtype::kFloat32, Extents{4});

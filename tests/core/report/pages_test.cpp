@@ -112,7 +112,7 @@ TEST_CASE("a page says what the baseline knows and what is required") {
   CHECK(report_html(input).find("<header class=\"clean\">") != std::string::npos);
 }
 
-TEST_CASE("the map draws each tile with its rank, saved beside expected") {
+TEST_CASE("the map draws each tile with its rank, saved next to expected") {
   LaidTensor saved{{4, 2}, {{{{0, 0}, {2, 2}}, 0}, {{{2, 0}, {2, 2}}, 1}}};
   LaidTensor expected{{2, 4}, {{{{0, 0}, {2, 2}}, 0}, {{{0, 2}, {2, 2}}, 1}}};
   std::string text = map_to_text("w", saved, &expected, {false, false, 60});
@@ -137,7 +137,7 @@ TEST_CASE("the map draws each tile with its rank, saved beside expected") {
         "+-------------+\n");
 }
 
-TEST_CASE("a tile stands on the colour of its writer, and nothing moves because of it") {
+TEST_CASE("a tile is on the colour of its writer, and nothing moves because of it") {
   LaidTensor saved{{4, 2}, {{{{0, 0}, {2, 2}}, 0}, {{{2, 0}, {2, 2}}, 1}}};
   Palette palette{2, 1};
   TextStyle style{true, false, 60, true};

@@ -98,7 +98,7 @@ TEST_CASE("the least and the greatest are numbers of the dtype, to the bit") {
         std::pair<nlohmann::json, nlohmann::json>(0, 18446744073709551615U));
 }
 
-TEST_CASE("statistics as text fit the terminal, and the sick stand first") {
+TEST_CASE("statistics as text fit the terminal, and the sick are first") {
   const std::string name = "model.layers.11.mlp.experts.down_proj.weight";
   std::vector<TensorStatistics> tensors{
       counted_tensor("model.norm.weight", 0, 0), counted_tensor(name.c_str(), 0, 1),

@@ -97,7 +97,7 @@ TEST_CASE("colour comes only when asked, and takes nothing else away") {
   CHECK(stripped == plain);
 }
 
-TEST_CASE("a clean checkpoint has no finding and says what was not judged") {
+TEST_CASE("a clean checkpoint has no finding and says what was not checked") {
   CheckpointBuilder builder;
   builder.add_tensor("w", Dtype::kFloat32, Extents{});
   builder.add_chunk({}, {}, ItemPlace{builder.file("__0_0.distcp"), 0, 1});
@@ -106,7 +106,7 @@ TEST_CASE("a clean checkpoint has no finding and says what was not judged") {
   std::string text = check_to_text(*checkpoint, *report, {});
   CHECK(text.find("no finding (depth metadata)") != std::string::npos);
   CHECK(text.find("clean") == std::string::npos);
-  CHECK(text.find("not judged: names, shapes and row order") != std::string::npos);
+  CHECK(text.find("not checked: names, shapes and row order") != std::string::npos);
   std::replace(text.begin(), text.end(), '\n', ' ');  // lines wrap anywhere
   CHECK(text.find("(--spec or --against)") != std::string::npos);
 }
@@ -141,7 +141,7 @@ TEST_CASE("one tensor that nothing is expected of is spoken of as one") {
           .find("nothing is expected of them, so") != std::string::npos);
 }
 
-TEST_CASE("metadata that is written anew is not counted as a tensor") {
+TEST_CASE("metadata that is rewritten is not counted as a tensor") {
   Plan plan;
   Operation rewrite;
   rewrite.kind = OperationKind::kRewriteMetadata;
@@ -217,7 +217,7 @@ TEST_CASE("a tensor is named where the message does not name it, and only there"
   };
   CHECK(said("a", "has a hole") == "f.pt, a: has a hole.\n");
   CHECK(said("hole", "has a hole") == "f.pt, hole: has a hole.\n");
-  CHECK(said("w.1", "beside w.10 nothing") == "f.pt, w.1: beside w.10 nothing.\n");
+  CHECK(said("w.1", "next to w.10 nothing") == "f.pt, w.1: next to w.10 nothing.\n");
   CHECK(said("a", "the tensor \"a\" has a hole") == "f.pt: the tensor \"a\" has a hole.\n");
   CHECK(said("model.w", "of model.w, nothing") == "f.pt: of model.w, nothing.\n");
   CHECK(said("model.w", "nothing is left of model.w.") == "f.pt: nothing is left of model.w.\n");

@@ -32,7 +32,7 @@ struct Asked {
 
   Asked(std::shared_ptr<const Checkpoint> opened, std::shared_ptr<const Spec> expected)
       : checkpoint(std::move(opened)), spec(std::move(expected)) {
-    tilings = judge_tilings(*checkpoint);
+    tilings = compute_tilings(*checkpoint);
     headers = *read_item_headers(*checkpoint, nullptr);
     data = *read_all_data(*checkpoint, headers, nullptr, nullptr);
   }

@@ -165,7 +165,7 @@ TEST_CASE("every rule has an id of its own, a title, and something to teach") {
 }
 
 TEST_CASE(
-    "files: missing, short, negative and outside are told apart and unreferenced ones are not") {
+    "files: missing, short, negative and outside are distinguished and unreferenced ones are not") {
   Bytes hundred(100);
   auto directory = memory_directory(
       "ckpt", {{"__0_0.distcp", hundred}, {"__1_0.distcp", {}}, {"left_over.distcp", hundred}});
@@ -204,7 +204,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a tile without a storage record, and a record without a tile, are told apart") {
+TEST_CASE("a tile without a storage record, and a record without a tile, are distinguished") {
   CheckpointBuilder builder;
   builder.set_format(test::kUnnamedFormat);
   builder.add_tensor("w", Dtype::kFloat32, Extents{2});

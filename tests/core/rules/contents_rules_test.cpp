@@ -147,7 +147,7 @@ TEST_CASE("a flat parameter of FSDP in a file of whole tensors is one rank's par
   CHECK_FALSE(model(kSafetensorsFormat, "optim.state._flat_param.exp_avg", {142}).has_value());
 }
 
-TEST_CASE("the number of an expert at the end of a name of Hugging Face is told") {
+TEST_CASE("the number of an expert at the end of a name of Hugging Face is reported") {
   auto model = [](const Format& format, const std::string& name) {
     CheckpointBuilder builder;
     builder.set_format(format);

@@ -32,7 +32,7 @@ inline std::vector<Finding> look(const SavedModel& model, bool with_spec,
     REQUIRE(report.has_value());
     return report->findings;
   }
-  std::vector<TensorTiling> tilings = judge_tilings(c);
+  std::vector<TensorTiling> tilings = compute_tilings(c);
   std::vector<Result<ItemHeader>> headers;
   for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
     auto truth = model.truth.find(std::string(c.fqn(TensorId{t})));

@@ -73,7 +73,7 @@ bool writable(const TensorCut& cut) {
 
 enum class Damage : std::uint8_t { kNone, kAxisLeftOut, kOtherOrder, kLocalState };
 
-// One or more tensors in question beside a healthy one, saved on `truth`.
+// One or more tensors in question next to a healthy one, saved on `truth`.
 SavedModel saved_on(const Mesh& truth, const Mesh& of_spec, const TensorCut& cut, Damage damage,
                     const TensorCut& beside, const std::string& role, int healthy = 1) {
   std::int64_t rows = 2;
@@ -269,7 +269,7 @@ TEST_CASE("a mesh in the order that did not save is named where damage hides who
   CHECK(told->severity == Severity::kWarning);
 }
 
-TEST_CASE("a spec whose axes stand in another order than those that saved places nothing") {
+TEST_CASE("a spec whose axes are in another order than those that saved places nothing") {
   const Mesh truth = parse_mesh("dp=2,tp=2").value(), of_spec = parse_mesh("tp=2,dp=2").value();
   const TensorCut column{{0, 0}, true}, embedding{{kWhole, 0}, false};
   SavedModel model = saved_on(truth, of_spec, column, Damage::kAxisLeftOut, embedding, "column");
@@ -309,7 +309,7 @@ TEST_CASE("ranks are counted in the order on which two tensors agree where the s
   });
   REQUIRE(told != alone.end());
   CHECK(told->severity == Severity::kInfo);
-  CHECK(told->cause.find("so ranks were counted as these tensors lie") != std::string::npos);
+  CHECK(told->cause.find("so ranks were counted as these tensors are") != std::string::npos);
 }
 
 TEST_CASE("swapped rows are found where the spec has its axes in another order than who saved") {
@@ -326,7 +326,7 @@ TEST_CASE("swapped rows are found where the spec has its axes in another order t
   judge(saved_on(truth, of_spec, column, Damage::kOtherOrder, grid, "column", 2), swapped.front());
 }
 
-TEST_CASE("rows that lie right by the spec's own order speak against the order of the others") {
+TEST_CASE("rows that are right by the spec's own order speak against the order of the others") {
   // On two by two they may be right, with the tiles of the others at each other's places, or the
   // others are, with these rows swapped.
   const Mesh truth = parse_mesh("tp=2,dp=2").value(), of_spec = parse_mesh("dp=2,tp=2").value();
@@ -339,7 +339,7 @@ TEST_CASE("rows that lie right by the spec's own order speak against the order o
   CHECK(findings.front().cause.find("nothing was placed by it") != std::string::npos);
 }
 
-TEST_CASE("an order of ranks that tensors alone tell stands under what was not judged") {
+TEST_CASE("an order of ranks that tensors alone tell is listed under what was not checked") {
   const Mesh truth = parse_mesh("tp=2,dp=3").value(), of_spec = parse_mesh("dp=3,tp=2").value();
   const TensorCut grid{{1, 0}, false};
   const SavedModel model = saved_on(truth, of_spec, grid, Damage::kNone, grid, "column");
@@ -353,12 +353,12 @@ TEST_CASE("an order of ranks that tensors alone tell stands under what was not j
     return text;
   };
   CHECK(
-      unjudged(std::nullopt).find("the order of the ranks, taken from where tensors lie: --mesh") !=
+      unjudged(std::nullopt).find("the order of the ranks, taken from where tensors are: --mesh") !=
       std::string::npos);
   CHECK(unjudged(truth).find("the order of the ranks") == std::string::npos);
 }
 
-TEST_CASE("tensors that lie by two orders of the spec's axes count the ranks by neither") {
+TEST_CASE("tensors that are by two orders of the spec's axes count the ranks by neither") {
   const Mesh truth = parse_mesh("tp=2,dp=2").value(), of_spec = parse_mesh("dp=2,tp=2").value();
   const TensorCut column{{0, 0}, false}, grid{{1, 0}, false};
   SavedModel model = saved_on(truth, of_spec, column, Damage::kOtherOrder, grid, "column", 3);
@@ -372,7 +372,7 @@ TEST_CASE("tensors that lie by two orders of the spec's axes count the ranks by 
   CHECK(findings.front().cause.find("nothing was placed by it") != std::string::npos);
 }
 
-TEST_CASE("a spec whose axes stand in another order is not asked for again") {
+TEST_CASE("a spec whose axes are in another order is not asked for again") {
   const Mesh truth = parse_mesh("tp=2,dp=3").value(), of_spec = parse_mesh("dp=3,tp=2").value();
   const TensorCut rows{{kWhole, 0}, false}, replica{{kWhole, kWhole}, false};
   SavedModel model = saved_on(truth, of_spec, rows, Damage::kLocalState, replica, "");

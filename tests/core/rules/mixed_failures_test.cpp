@@ -252,7 +252,7 @@ std::shared_ptr<Spec> parameters_of(const Spec& spec) {
 
 }  // namespace
 
-TEST_CASE("however failures are mixed, what a plan keeps stands where its writer held it") {
+TEST_CASE("however failures are mixed, what a plan keeps is where its writer held it") {
   std::size_t damaged = 0, planned = 0;
   for (std::uint32_t seed = 0; seed < 400; ++seed) {
     Dice dice(70000 + seed);
@@ -313,7 +313,7 @@ TEST_CASE("replicas: the mesh alone places a state only where one reading of it 
   CHECK(open != 0);
 }
 
-TEST_CASE("a moment whose tiles lie elsewhere gives up the rows where they belong") {
+TEST_CASE("a moment whose tiles are elsewhere gives up the rows where they belong") {
   SpecEntry entry;
   entry.mesh = Mesh{{{"dp", 2}, {"tp", 2}}};
   entry.shape = {8, 2};

@@ -54,7 +54,7 @@ Finding did_not_open() {
 }
 
 PolicyAnswer judged(const Checkpoint& checkpoint, const std::string& require, bool data = true) {
-  auto answers = judge_policies(checkpoint, std::vector{require}, data, nullptr);
+  auto answers = evaluate_policies(checkpoint, std::vector{require}, data, nullptr);
   REQUIRE(answers);
   REQUIRE(answers->size() == 1);
   CHECK(answers->front().require == require);
@@ -97,7 +97,7 @@ TEST_CASE("a policy over a file that did not open is not met") {
   }
 }
 
-TEST_CASE("what is broken stays broken beside a file that did not open") {
+TEST_CASE("what is broken stays broken next to a file that did not open") {
   float nan = std::numeric_limits<float>::quiet_NaN();
   CHECK(judged(*held({{"w", nan}}, did_not_open()), "finite").verdict == PolicyVerdict::kBroken);
   CHECK(judged(*held({{"w", 1, false, 8}}, did_not_open()), "coverage").verdict ==
@@ -149,7 +149,7 @@ TEST_CASE("a parameter without any state breaks it where it is trained and else 
   PolicyAnswer unknown = answer(model({adam, {}, {}, adam}, false));
   CHECK(unknown.verdict == PolicyVerdict::kUndecided);
   CHECK(unknown.subjects == Names{"model.w1.weight", "model.w2.weight"});
-  // Frozen parameters beside trained ones, and tensors that no optimizer trains.
+  // Frozen parameters next to trained ones, and tensors that no optimizer trains.
   std::vector<LoadedTensor> frozen = model({adam});
   frozen.push_back({"model.embed.weight"});
   CHECK(answer(frozen).verdict == PolicyVerdict::kMet);
@@ -166,7 +166,7 @@ TEST_CASE("a state that is recorded and not there breaks it") {
   CHECK(gone.subjects == Names{"optimizer.state.model.w1.weight.exp_avg"});
 }
 
-TEST_CASE("finite is open beside an object whose contents were not looked at") {
+TEST_CASE("finite is open next to an object whose contents were not read") {
   auto with_object = [](const std::string& opcodes) {
     CheckpointBuilder builder;
     builder.set_format(kHeldFormat);
@@ -183,7 +183,7 @@ TEST_CASE("finite is open beside an object whose contents were not looked at") {
   CHECK(open.why == "1 object in whose contents there may be tensors");
 }
 
-TEST_CASE("finite is open beside an item of which nobody knows whether it holds tensors") {
+TEST_CASE("finite is open next to an item of which nobody knows whether it holds tensors") {
   auto with_item = [](const std::string& pickle) {
     Bytes file(8);
     for (char byte : pickle) file.push_back(static_cast<std::byte>(byte));

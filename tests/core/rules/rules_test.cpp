@@ -117,7 +117,7 @@ TEST_CASE("drawings are at most 78 columns, indented, and without trailing space
   }
 }
 
-TEST_CASE("the drawing and what can be done stand in the text and in the JSON of a rule") {
+TEST_CASE("the drawing and what can be done are in the text and in the JSON of a rule") {
   const Rule* rule = find_rule("placement-axis-moved");
   REQUIRE(rule != nullptr);
   for (const std::string& text : {rule_to_text(*rule), rule_to_json(*rule)}) {

@@ -1,5 +1,5 @@
 // A simple saver: the checkpoint that DCP writes when every rank offers its box of every tensor.
-// Keeps for every retained chunk which rows its rank really had, so that a diagnosis can be judged
+// Keeps for every retained chunk which rows its rank really had, so that a diagnosis can be checked
 // without bytes.
 #pragma once
 

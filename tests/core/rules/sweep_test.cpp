@@ -349,7 +349,7 @@ TEST_CASE("a gate and up projection cut by each of 2 to 8 ranks is put together"
   }
 }
 
-TEST_CASE("a mesh that a person gives decides which rank stands where") {
+TEST_CASE("a mesh that a person gives decides which rank is where") {
   // The spec has tp as the fastest axis of the ranks, but the run had dp, which its bytes prove.
   SpecEntry entry;
   entry.mesh = parse_mesh("dp=4,tp=2").value();
@@ -398,7 +398,7 @@ TEST_CASE(
   CHECK(blocks.order == std::vector<std::int64_t>{0, 2, 1, 3, 4, 6, 5, 7});
 }
 
-TEST_CASE("experts of more blocks than a plan puts in order are told and not passed over") {
+TEST_CASE("experts of more blocks than a plan puts in order are reported and not passed over") {
   SpecEntry entry;
   entry.mesh = parse_mesh("edp=1025,ep=2").value();
   entry.shape = {1024 * 1025};

@@ -33,7 +33,7 @@ CheckOptions at(Depth depth) {
 
 }  // namespace
 
-TEST_CASE("without a spec shapes and row order and values and placements were not judged") {
+TEST_CASE("without a spec shapes and row order and values and placements were not checked") {
   for (const char* fixture :
        {"torch-2.14/s5_tp_axis_dropped", "torch-2.14/s5_strided_recorded_as_plain",
         "torch-2.14/s5_fused_glu_per_tp", "torch-2.6/s5_tp_axis_dropped",
@@ -50,11 +50,11 @@ TEST_CASE("without a spec shapes and row order and values and placements were no
     CHECK_FALSE(is_open(report, "each item says", ""));
     std::string text = check_to_text(*checkpoint, report, {});
     CHECK(text.find("nothing is wrong") == std::string::npos);
-    CHECK(text.find("not judged: ") != std::string::npos);
+    CHECK(text.find("not checked: ") != std::string::npos);
   }
 }
 
-TEST_CASE("placements that cannot be read are not judged, and that is said") {
+TEST_CASE("placements that cannot be read are not checked, and that is said") {
   auto checkpoint = opened_fixture("torch-2.14/s4_expert_order_topology_locked");
   auto spec = load_spec(folder("torch-2.14/s4_expert_order_topology_locked/spec.json"));
   REQUIRE(spec.has_value());
@@ -73,7 +73,7 @@ TEST_CASE("placements that cannot be read are not judged, and that is said") {
   CHECK(is_open(report, "placements of 4 tensors", "--spec"));
 }
 
-TEST_CASE("nothing is judged by two orders of a mesh that no tensor decides between") {
+TEST_CASE("nothing is checked by two orders of a mesh that no tensor decides between") {
   auto checkpoint = opened_fixture("torch-2.14/s4_expert_order_topology_locked");
   auto spec = load_spec(folder("torch-2.14/s4_expert_order_topology_locked/spec.json"));
   REQUIRE(spec.has_value());
@@ -87,11 +87,12 @@ TEST_CASE("nothing is judged by two orders of a mesh that no tensor decides betw
   REQUIRE(told != report.findings.end());
   CHECK(told->severity == Severity::kInfo);
   CHECK(told->cause.find("neither was used") != std::string::npos);
-  // Only the experts: tensors on the other mesh were judged with it.
+  // Only the experts: tensors on the other mesh were checked with it.
   CHECK(is_open(report, "placements of 4 tensors", "--mesh, its axes in the order"));
 }
 
-TEST_CASE("tiles that other ranks wrote than the spec has there are not judged, and that is said") {
+TEST_CASE(
+    "tiles that other ranks wrote than the spec has there are not checked, and that is said") {
   const Extents shape{4, 2}, half{2, 2};
   for (bool exchanged : {false, true}) {
     CheckpointBuilder builder;
@@ -119,7 +120,7 @@ TEST_CASE("tiles that other ranks wrote than the spec has there are not judged, 
   }
 }
 
-TEST_CASE("what was looked at is not said to be open") {
+TEST_CASE("what was checked is not said to be open") {
   auto checkpoint = opened_fixture("torch-2.14/healthy_moe_ep");
   CHECK(is_open(looked(*checkpoint, at(Depth::kMetadata)), "each item says", "--depth headers"));
   CheckOptions options = at(Depth::kData);
@@ -140,12 +141,12 @@ TEST_CASE("what was looked at is not said to be open") {
   CHECK(is_open(report, "placements", "--spec"));
 }
 
-TEST_CASE("bytes without checksums and entries that are no tensors stay open at every depth") {
+TEST_CASE("bytes without checksums and entries that are not tensors stay open at every depth") {
   CheckReport raw = looked(*opened_fixture("torch-2.14/healthy_hf_sharded"), at(Depth::kData));
   CHECK(is_open(raw, "are those that were written", "checksums"));
   auto with_objects = opened_fixture("torch-2.14/healthy_fsdp");
   if (!with_objects->objects().empty())
-    CHECK(is_open(looked(*with_objects, at(Depth::kData)), "beside the tensors", "program"));
+    CHECK(is_open(looked(*with_objects, at(Depth::kData)), "next to the tensors", "program"));
 }
 
 TEST_CASE("that every data file is of the same save is left open, as nothing in them tells") {
@@ -164,7 +165,7 @@ TEST_CASE("that every data file is of the same save is left open, as nothing in 
   CHECK_FALSE(is_open(looked(*builder.finish(), at(Depth::kMetadata)), "of one save", ""));
 }
 
-TEST_CASE("a hint that parts may be gone stands in the headline of every report") {
+TEST_CASE("a hint that parts may be gone is in the headline of every report") {
   for (const char* fixture : {"torch-2.14/s5_tp_axis_dropped", "torch-2.6/s5_tp_axis_dropped",
                               "real-code/s5_te_tp_axis_absent_2x2"}) {
     CAPTURE(fixture);
@@ -179,7 +180,7 @@ TEST_CASE("a hint that parts may be gone stands in the headline of every report"
     CHECK(report_markdown(input).starts_with("# No finding, but a hint: writer-mosaic"));
     std::string page = report_html(input);
     CHECK(page.find("<header class=\"warning\">") != std::string::npos);
-    CHECK(page.find("What was not judged") != std::string::npos);
+    CHECK(page.find("What was not checked") != std::string::npos);
     CHECK(check_to_json(report).find("\"hint\": \"writer-mosaic\"") != std::string::npos);
   }
   CHECK(hints_in(looked(*opened_fixture("torch-2.14/healthy_moe_ep"), at(Depth::kHeaders)).unjudged)

@@ -1,5 +1,5 @@
-// Several jobs at once: read-only jobs run beside writing ones, each can be stopped separately, and
-// none changes results after its checkpoint was closed.
+// Several jobs at once: read-only jobs run next to writing ones, each can be stopped separately,
+// and none changes results after its checkpoint was closed.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -82,7 +82,7 @@ TEST_CASE("a comparison comes to its end while a repair is held, and each is sto
   CHECK_FALSE(std::filesystem::exists(s.folder / "out"));
 }
 
-TEST_CASE("every byte is looked at while a plan is worked on, and what was edited stays edited") {
+TEST_CASE("every byte is read while a plan is worked on, and what was edited stays edited") {
   BusySession s("s2_swiglu_t2");
   s.begin_held(CheckCommand{Depth::kData});
   REQUIRE(s.beside() == 1);
@@ -133,7 +133,7 @@ TEST_CASE("nothing reads a checkpoint while it is repaired in place") {
   CHECK(s.now()->compared == nullptr);
 }
 
-TEST_CASE("a session that is left stops what stands beside") {
+TEST_CASE("a session that is left stops what is next to") {
   auto s = std::make_unique<BusySession>();
   s->begin_held(CompareCommand{beside_case("healthy_fsdp/ckpt"), true});
   s->begin_held(VerifyCommand{});

@@ -91,7 +91,7 @@ TEST_CASE("pins: a place is pinned with its note, saved with the view and opened
   CHECK(s.now()->pins->front().note == "odd");
 }
 
-TEST_CASE("pins: a view whose pins are no places is refused") {
+TEST_CASE("pins: a view whose pins are not places is refused") {
   TemporaryFolder folder;
   for (const char* pins : {"1", "[1]", "[{}]", R"([{"tensor": 1}])"}) {
     CAPTURE(pins);

@@ -1,4 +1,4 @@
-// Commands beside a checkpoint: explaining an error message, a report, the demo.
+// Commands next to a checkpoint: explaining an error message, a report, the demo.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -60,7 +60,7 @@ TEST_CASE("a session says what an error message can mean with nothing open") {
   CHECK(session.snapshot()->explained->explanation.parsed.messages.empty());
 }
 
-TEST_CASE("a report goes beside the checkpoint under a name that is free, and over nothing") {
+TEST_CASE("a report goes next to the checkpoint under a name that is free, and over nothing") {
   TemporaryFolder folder;
   fs::create_directories(folder / "run");
   fs::copy(broken_fixture() + "ckpt", folder / "run/ckpt",
@@ -78,7 +78,7 @@ TEST_CASE("a report goes beside the checkpoint under a name that is free, and ov
   std::string page = whole_text(first->path);
   CHECK(page.size() == first->bytes);
   CHECK(page.find("placement-axis-moved") != std::string::npos);
-  CHECK(page.find("What was looked at") == std::string::npos);  // the finding has a picture of it
+  CHECK(page.find("What was checked") == std::string::npos);  // the finding has a picture of it
   // With another tensor on the screen the report shows that one, and is written to a second file.
   auto opened = session.snapshot();
   std::string other;
@@ -96,7 +96,7 @@ TEST_CASE("a report goes beside the checkpoint under a name that is free, and ov
   auto second = session.snapshot()->written;
   CHECK(second->path.ends_with("/run/ckpt-report-2.html"));
   page = whole_text(second->path);
-  CHECK(page.find("What was looked at") != std::string::npos);
+  CHECK(page.find("What was checked") != std::string::npos);
   CHECK(page.find("Tiles of <code>" + other) != std::string::npos);
   CHECK(whole_text(first->path).size() == first->bytes);
 }

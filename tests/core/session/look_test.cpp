@@ -88,7 +88,8 @@ TEST_CASE("a session shows the bytes of the selected tile, walks on, and stops w
   CHECK(session.snapshot()->values == nullptr);
 }
 
-TEST_CASE("bytes of nothing are no error, and a path that leaves the checkpoint is not opened") {
+TEST_CASE(
+    "bytes of nothing are not an error, and a path that leaves the checkpoint is not opened") {
   Session session;
   session.apply(read("bytes"));
   session.wait();

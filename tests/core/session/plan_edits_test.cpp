@@ -115,7 +115,7 @@ TEST_CASE("a plan is never saved over something else, nor into the checkpoint") 
   CHECK(text_of_plan(path) == "what I must not lose");
   s.apply(SavePlanCommand{plan_case("ckpt/plan.json")});
   REQUIRE(s.now()->error.has_value());
-  CHECK(s.now()->error->message.find("beside the checkpoint") != std::string::npos);
+  CHECK(s.now()->error->message.find("next to the checkpoint") != std::string::npos);
   s.apply(LoadPlanCommand{path});
   REQUIRE(s.now()->error.has_value());
   CHECK(s.now()->edits->all.size() == 1);

@@ -56,7 +56,7 @@ TEST_CASE("run numbers: counting goes on while a step is opened") {
   CHECK(run.now()->run_numbers->steps.size() == 3);
 }
 
-TEST_CASE("run numbers: what was counted before a cancel stays, and is no error") {
+TEST_CASE("run numbers: what was counted before a cancel stays, and is not an error") {
   CountedRun run;
   run.apply({OpenCommand{run.folder.path()}, CheckCommand{}});
   run.session.apply(Command{RunNumbersCommand{}});

@@ -107,7 +107,7 @@ TEST_CASE("every command reads back from its own text") {
     CHECK_MESSAGE(written.contains(row), std::string(command_table()[row].verb));
 }
 
-TEST_CASE("a line that is no command says what was expected") {
+TEST_CASE("a line that is not a command says what was expected") {
   for (const char* line :
        {"", "opne x", "open", "check deep", "tile x", "sort size", "repair into x", "plan now",
         "plan-step 0 on", "plan-step 1", "plan-save"}) {
@@ -118,7 +118,7 @@ TEST_CASE("a line that is no command says what was expected") {
   }
 }
 
-TEST_CASE("every row of the table of commands stands at its alternative") {
+TEST_CASE("every row of the table of commands is at its alternative") {
   for (const CommandRow& row : command_table()) {
     std::string verb(row.verb);
     CHECK_MESSAGE(row.form.starts_with(verb), verb);
@@ -139,7 +139,7 @@ TEST_CASE("every row of the table of commands stands at its alternative") {
   }
 }
 
-TEST_CASE("a checkpoint that is opened again keeps what the person said beside it") {
+TEST_CASE("a checkpoint that is opened again keeps what the person said next to it") {
   Snapshot snapshot;
   snapshot.options.checkpoint = "a";
   snapshot.options.spec = "s.json";

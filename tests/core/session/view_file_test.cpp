@@ -98,7 +98,7 @@ TEST_CASE("what is remembered opens without a spec that is gone, and that is sai
   CHECK(after->left_aside.front().ends_with("gone.json"));
 }
 
-TEST_CASE("what is no view is refused, and nothing else is read from it") {
+TEST_CASE("what is not a view is refused, and nothing else is read from it") {
   TemporaryFolder folder;
   for (const char* text :
        {"", "{", "[]", "{}", R"({"schema": "shardwright-view/2", "checkpoint": "a"})",

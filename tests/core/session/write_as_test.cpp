@@ -47,7 +47,7 @@ struct WriteSession {
 
 }  // namespace
 
-TEST_CASE("write-as: another format is planned, shown, written beside it and proved") {
+TEST_CASE("write-as: another format is planned, shown, written next to it and proved") {
   WriteSession s;
   const std::string path = s.dcp();
   s.apply({OpenCommand{path}, CheckCommand{},
@@ -74,7 +74,7 @@ TEST_CASE("write-as: another format is planned, shown, written beside it and pro
   CHECK(s.now()->after->format().name == "safetensors");
   CHECK(s.now()->still_wrong->empty());
 
-  // After that another form can be planned, and nothing of the first is told of it.
+  // After that another form can be planned, and nothing of the first is reported of it.
   s.apply({WriteAsCommand{{.to = "dcp", .mesh = "dp=4"}}});
   CHECK(s.now()->repaired == nullptr);
   CHECK(s.now()->verified == nullptr);

@@ -26,7 +26,7 @@ TEST_CASE("a spec is read with its axes in the order of the text, and what is un
   CHECK(spec->find("u") == nullptr);
 }
 
-TEST_CASE("a spec is read as people write it, remarks beside the entries too") {
+TEST_CASE("a spec is read as people write it, remarks next to the entries too") {
   auto spec = parse_spec(R"J({"$schema": "spec.schema.json", "_comment": ["by hand"],
       "w": {"shape": [4, 4], "dtype": "bf16", "mesh": {"dp": 2, "tp": 2},
             "placements": ["replicate", "shard(0)"]},
@@ -42,7 +42,7 @@ TEST_CASE("a spec is read as people write it, remarks beside the entries too") {
   CHECK(spec->find("_orig_mod.u")->dtype == Dtype::kFloat8E4m3fn);
 }
 
-TEST_CASE("what is no spec is refused with the tensor and the byte") {
+TEST_CASE("what is not a spec is refused with the tensor and the byte") {
   struct Case {
     const char* text;
     const char* says;
@@ -68,10 +68,10 @@ TEST_CASE("what is no spec is refused with the tensor and the byte") {
       {"{\"w\": {\"shape\": [1], \"mesh\": {\"a\": 2}, \"placements\": [\"R\", \"R\"]}}",
        "2 placements", 1},
       {"{\"w\": {\"shape\": [1]}, \"w\": {\"shape\": [1]}}", "twice", 1},
-      {"{\"w\": {\"shape\": [1], \"shape\": [2]}}", "\"shape\" stands there twice", 1},
+      {"{\"w\": {\"shape\": [1], \"shape\": [2]}}", "\"shape\" is there twice", 1},
       {"{\"v\": {\"shape\": [1]}, \"w\": {\"dtype\": \"int8\", \"shape\": [1], \"dtype\": "
        "\"int8\"}}",
-       "\"dtype\" stands there twice", 22},
+       "\"dtype\" is there twice", 22},
   };
   for (const Case& one : cases) {
     CAPTURE(one.text);

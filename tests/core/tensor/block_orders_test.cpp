@@ -1,4 +1,4 @@
-// Orders of blocks, beside what follows from their definitions.
+// Orders of blocks, next to what follows from their definitions.
 #include "core/tensor/block_orders.h"
 
 #include <doctest/doctest.h>

@@ -96,7 +96,7 @@ TEST_CASE("casts of many elements are the scalar conversions, code by code") {
   check_form<kE5m2fnuzForm, std::uint8_t>(Dtype::kFloat8E5m2fnuz);
 }
 
-TEST_CASE("elements that lie apart are cast like those side by side") {
+TEST_CASE("elements that are apart are cast like those side by side") {
   std::vector<float> values(700);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i) * 0.37f - 90;
   std::vector<std::uint16_t> beside(350), apart(1050, 7);

@@ -120,7 +120,7 @@ TEST_CASE(
   CHECK(infinite.max_ulp == 1);
 }
 
-TEST_CASE("whole numbers differ by what lies between them, however far that is") {
+TEST_CASE("whole numbers differ by what is between them, however far that is") {
   using Long = std::int64_t;
   constexpr Long kLow = std::numeric_limits<Long>::min(), kHigh = std::numeric_limits<Long>::max();
   auto far = differ<Long>(Dtype::kInt64, {kLow, 3}, {kHigh, 3});

@@ -150,7 +150,7 @@ TEST_CASE("an element may come in two parts, and zeros as a length") {
   }
 }
 
-TEST_CASE("what is no float is not counted") {
+TEST_CASE("what is not a float is not counted") {
   for (Dtype dtype : {Dtype::kInt32, Dtype::kUnknown, Dtype::kFloat8E4m3fn}) {
     CHECK_FALSE(can_be_counted(dtype));
     CHECK(counted(dtype, Bytes(64)) == FloatCounts{});

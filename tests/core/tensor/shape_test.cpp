@@ -17,7 +17,7 @@ TEST_CASE("a box minus another is disjoint boxes that hold exactly the rest") {
   CHECK(covered == 4 * 6 * 5 - 2 * 3 * 5);
 }
 
-TEST_CASE("a volume that leaves 64 bits is no number, unless an extent is zero") {
+TEST_CASE("a volume that leaves 64 bits is not a number, unless an extent is zero") {
   CHECK_FALSE(volume(Extents{std::int64_t{1} << 62, 4}).has_value());
   CHECK(volume(Extents{std::int64_t{1} << 62, 4, 0}) == 0);
   CHECK_FALSE(volume(Extents{-1, 4}).has_value());

@@ -201,7 +201,7 @@ TEST_CASE("zeros as a length are zeros as bytes") {
   }
 }
 
-TEST_CASE("a counter that was left in the middle begins anew") {
+TEST_CASE("a counter that was left in the middle begins from scratch") {
   StatisticsCounter counter;
   for (Dtype dtype : kAllDtypes) {
     CAPTURE(name(dtype));
@@ -327,7 +327,7 @@ TEST_CASE("the histogram counts powers of two from the most negative to the most
   }
 }
 
-TEST_CASE("of complex, packed and opaque elements only zeros are told") {
+TEST_CASE("of complex, packed and opaque elements only zeros are reported") {
   Statistics pairs = told(Dtype::kComplex64, std::vector<float>{0, -0.0f, 0, 1, -0.0f, 0});
   CHECK(pairs.kind == NumberKind::kOpaque);
   CHECK(pairs.elements == 3);

@@ -41,7 +41,7 @@ TEST_CASE("blocks cover an array exactly once and are as small as asked for") {
   }
 }
 
-TEST_CASE("blocks are runs of the array unless something lies in another order") {
+TEST_CASE("blocks are runs of the array unless something is in another order") {
   CHECK(block_sizes(Extents{8, 4, 5}, 45, {}) == Extents{2, 4, 5});
   CHECK(block_sizes(Extents{8, 4, 5}, 45, Extents{2, 1, 0}) == Extents{2, 4, 5});
   CHECK(block_sizes(Extents{8, 4, 5}, 12, {}) == Extents{1, 2, 5});

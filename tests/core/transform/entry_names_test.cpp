@@ -97,7 +97,7 @@ struct NamesGame {
 
 }  // namespace
 
-TEST_CASE("entries that change their names, go and are replaced stand as in a list of them") {
+TEST_CASE("entries that change their names, go and are replaced are as in a list of them") {
   for (unsigned seed = 0; seed < 300; ++seed) {
     NamesGame game{Dice(seed), {"a", "b", "c", "d"}, {"x", "y"}, {}};
     game.all = target_named(game.tensors, game.objects);

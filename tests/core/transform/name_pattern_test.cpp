@@ -62,9 +62,10 @@ TEST_CASE("a new name that asks for a group that is not there is refused") {
   CHECK(renamed("a", "$0", "a").starts_with("refused: "));
 }
 
-TEST_CASE("a text that is no regular expression is refused with where it goes wrong") {
-  CHECK(renamed("a(b", "x", "ab") ==
-        "refused: \"a(b\" is no regular expression: missing closing parenthesis, at character 4");
+TEST_CASE("a text that is not a regular expression is refused with where it goes wrong") {
+  CHECK(
+      renamed("a(b", "x", "ab") ==
+      "refused: \"a(b\" is not a regular expression: missing closing parenthesis, at character 4");
   CHECK(renamed(std::string(1000, '('), "x", "ab").starts_with("refused: "));
   CHECK(renamed("((((a{1000}){1000}){1000}){1000})", "x", "ab").starts_with("refused: "));
 }

@@ -18,7 +18,7 @@ bool same_parts(const std::vector<Part>& a, const std::vector<Part>& b) {
 
 }  // namespace
 
-TEST_CASE("the parts of a tile are found as if all of them were looked at") {
+TEST_CASE("the parts of a tile are found as if all of them were checked") {
   std::mt19937 random(5);
   auto number = [&](std::int64_t below) {
     return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(below));

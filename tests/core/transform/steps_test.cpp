@@ -120,7 +120,7 @@ TEST_CASE("steps that make no sense are refused with the step and the tensor") {
              "names only factors"));
 }
 
-TEST_CASE("a payload beside the checkpoint goes where a step restores it") {
+TEST_CASE("a payload next to the checkpoint goes where a step restores it") {
   Saved saved(two_tensors());
   Bytes payload(3 * sizeof(double));
   for (int i = 0; i < 3; ++i) {
@@ -173,7 +173,7 @@ std::int64_t lost_of(const TargetState& all, const std::string& fqn) {
 
 }  // namespace
 
-TEST_CASE("padding that is cut off again is no loss, and what it stood beside is") {
+TEST_CASE("padding that is cut off again is not a loss, and what it was next to is") {
   Saved saved(two_tensors());
   auto trimmed = [&](const std::vector<Step>& steps) {
     auto all = apply_steps(target_state_of(saved.checkpoint), steps);
@@ -192,7 +192,7 @@ TEST_CASE("padding that is cut off again is no loss, and what it stood beside is
   CHECK(trimmed({pad, MaskStep{{"a.weight"}, {{{0, 0}, {1, 2}}}, 0}, back}) == 2);
 }
 
-TEST_CASE("thousands of boxes are masked one by one, and nothing beside them") {
+TEST_CASE("thousands of boxes are masked one by one, and nothing next to them") {
   constexpr std::int64_t kBoxes = 8000;
   PlainTensor tensor = counted(Dtype::kFloat32, {2 * kBoxes, 2});
   Saved saved({{"a", tensor}});
@@ -284,7 +284,7 @@ TEST_CASE("a value that the dtype does not hold is refused and never becomes ano
   CHECK_FALSE(refused(Dtype::kInt64, 9007199254740991.0));
 }
 
-TEST_CASE("a key that stands twice in a plan is named, wherever it is") {
+TEST_CASE("a key that is twice in a plan is named, wherever it is") {
   for (
       const char* steps :
       {R"([{"step": "mask", "tensors": ["a"], "boxes": [], "value": 1, "value": 2}])",
@@ -465,7 +465,7 @@ TEST_CASE("what a step is wrong about is said of the step, whenever it is found"
   CHECK(says(filled.error().advice, "begins at the folder of the plan's file"));
 }
 
-TEST_CASE("pads one after the other are one frame, and a different value stands around it") {
+TEST_CASE("pads one after the other are one frame, and a different value is around it") {
   Saved saved(two_tensors());
   const PadStep pad{{"a.weight"}, {1, 0}, {0, 2}, 7}, other{{"a.weight"}, {0, 1}, {0, 0}, 8};
   std::vector<Step> steps(40, pad);

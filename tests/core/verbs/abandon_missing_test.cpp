@@ -93,7 +93,7 @@ struct Trained {
 
 }  // namespace
 
-TEST_CASE("what lay in a file that is gone is given up where --fill says what stands there") {
+TEST_CASE("what was in a file that is gone is given up where --fill says what is there") {
   Trained trained;
   fs::remove(trained.path + "/__2_0.distcp");
   trained.repaired("zero", 6 * 8);
@@ -115,13 +115,13 @@ TEST_CASE("where one moment lost rows the other one gives them up too") {
     CHECK(tensor.lost == (tensor.fqn.find("layers.1.weight.exp") == tensor.fqn.npos ? 0 : 8));
 }
 
-TEST_CASE("an entry that is no tensor is left behind with its file and told") {
+TEST_CASE("an entry that is not a tensor is left behind with its file and told") {
   Trained trained;
   fs::remove(trained.path + "/entry.distcp");
   CHECK(trained.repaired("zero", 0).dropped == std::vector<std::string>{"epoch"});
 }
 
-TEST_CASE("without a word of what to fill with nothing is given up, nor where nothing is gone") {
+TEST_CASE("without an error of what to fill with nothing is given up, nor where nothing is gone") {
   Trained trained;
   verbs::Opened whole_one{opened(trained.path), nullptr, nullptr, std::nullopt};
   auto none = verbs::plan_dropping_missing_data(whole_one, "zero", nullptr);
@@ -135,7 +135,7 @@ TEST_CASE("without a word of what to fill with nothing is given up, nor where no
   CHECK_FALSE(verbs::plan_dropping_missing_data(damaged, "ones", nullptr).has_value());
 }
 
-TEST_CASE("a file that is gone is told with the elements that its tensors lose") {
+TEST_CASE("a file that is gone is reported with the elements that its tensors lose") {
   Trained trained;
   fs::remove(trained.path + "/__2_0.distcp");
   auto checkpoint = opened(trained.path);

@@ -29,7 +29,7 @@ void put_model(const std::string& folder, const std::string& name, float first, 
 }
 
 std::string error_of(const std::string& path) {
-  auto opened = verbs::open_as_asked(path, nullptr);
+  auto opened = verbs::open_requested(path, nullptr);
   return opened ? "" : opened.error().message;
 }
 

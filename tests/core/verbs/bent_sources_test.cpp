@@ -53,7 +53,7 @@ Result<RepairResult> made_of(const std::string& folder, const std::string& mesh,
 
 }  // namespace
 
-TEST_CASE("what would be made anew of bytes that are not those that were saved is refused") {
+TEST_CASE("what would be recreated of bytes that are not those that were saved is refused") {
   TemporaryFolder scratch;
   for (const std::string mesh : {"dp=4", ""}) {
     CAPTURE(mesh);
@@ -71,7 +71,7 @@ TEST_CASE("what would be made anew of bytes that are not those that were saved i
   }
 }
 
-TEST_CASE("an item that comes along as it is keeps the checksum that tells of it") {
+TEST_CASE("an item that is copied as it is keeps the checksum that tells of it") {
   TemporaryFolder scratch;
   const std::string bent = two_halves(scratch / "bent");
   bend(bent + "/__1_0.distcp");
@@ -95,7 +95,7 @@ void put_first_of_two(const TemporaryFolder& folder) {
 
 }  // namespace
 
-TEST_CASE("steps leave no tensor out without a word whose file is gone and whose name is known") {
+TEST_CASE("steps leave no tensor out without an error whose file is gone and whose name is known") {
   TemporaryFolder folder;
   put_first_of_two(folder);
   put(folder / "hf/model.safetensors.index.json",
@@ -127,7 +127,7 @@ TEST_CASE("steps leave no tensor out without a word whose file is gone and whose
   CHECK(verify_repair(folder / "yes", nullptr)->outcome == VerifyReport::Outcome::kProved);
 }
 
-TEST_CASE("steps leave no file out without a word that cannot be read") {
+TEST_CASE("steps leave no file out without an error that cannot be read") {
   TemporaryFolder folder;
   put_first_of_two(folder);
   const std::string second = "model-00002-of-00002.safetensors";
@@ -153,7 +153,7 @@ TEST_CASE("steps leave no file out without a word that cannot be read") {
   }
 }
 
-TEST_CASE("a bent record is refused where its checksum stands in the archive's directory alone") {
+TEST_CASE("a bent record is refused where its checksum is in the archive's directory alone") {
   TemporaryFolder scratch;
   // No data descriptor follows the bytes, as in archives repacked by Python's zipfile.
   std::string file =

@@ -16,7 +16,7 @@ const std::string kData = std::string(SHW_TEST_DATA) + "/torch-2.14/";
 FolderListing listed(const std::string& folder) {
   FolderListing listing = list_folder(folder);
   for (int i = 0; i < 1000 && !listing.is_complete(); ++i) {
-    auto more = look_closer(std::move(listing), nullptr);
+    auto more = inspect_entries(std::move(listing), nullptr);
     REQUIRE(more.has_value());
     listing = std::move(*more);
   }
@@ -64,7 +64,7 @@ TEST_CASE("browse: a folder without places is complete once it was examined itse
   auto listing = list_folder(folder.path());
   REQUIRE(listing.places.empty());
   CHECK_FALSE(listing.is_complete());
-  auto closer = look_closer(listing, nullptr);
+  auto closer = inspect_entries(listing, nullptr);
   REQUIRE(closer.has_value());
   CHECK(closer->here.looked);
   CHECK(closer->is_complete());
@@ -79,19 +79,19 @@ TEST_CASE("a checkpoint knows what it is itself, and a folder that is not there 
   CHECK(missing.is_complete());
 }
 
-TEST_CASE("a long list is looked at in parts, and stops when it is no longer wanted") {
+TEST_CASE("a long list is read in parts, and stops when it is no longer wanted") {
   TemporaryFolder folder;
   for (int i = 0; i < 50; ++i) std::filesystem::create_directories(folder / std::to_string(i));
   auto listing = list_folder(folder.path());
   CHECK(listing.places.size() == 50);
   CHECK(listing.places[10].name == "10");
-  auto part = look_closer(listing, nullptr);
+  auto part = inspect_entries(listing, nullptr);
   REQUIRE(part.has_value());
   CHECK(part->looked < 50);
   CHECK_FALSE(part->is_complete());
   Progress progress;
   progress.cancel();
-  auto stopped = look_closer(listing, &progress);
+  auto stopped = inspect_entries(listing, &progress);
   REQUIRE_FALSE(stopped.has_value());
   CHECK(stopped.error().kind == ErrorKind::kCancelled);
 }

@@ -109,7 +109,7 @@ TEST_CASE("byte search: text, bytes and numbers of the shown tensor are found on
   CHECK(window->wrong[0].find("nowhere in this file") != std::string::npos);
 }
 
-TEST_CASE("byte search: a text that is no pattern is refused with its reason") {
+TEST_CASE("byte search: a text that is not a pattern is refused with its reason") {
   BytesWindow window;
   for (const char* text : {"\"\"", "/5", "/xy", "=1.5", "12"}) {
     CAPTURE(text);

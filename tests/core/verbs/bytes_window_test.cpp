@@ -35,8 +35,7 @@ void check_side_by_side(const std::vector<BytePart>& parts) {
 
 }  // namespace
 
-TEST_CASE(
-    "every byte of every item that torch wrote has a part, and the payload is where it lies") {
+TEST_CASE("every byte of every item that torch wrote has a part, and the payload is where it is") {
   for (const std::string& folder : test::fixture_cases("healthy_")) {
     CAPTURE(folder);
     auto opened = open_checkpoint(folder + "/ckpt");
@@ -67,7 +66,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("typed values beside the bytes are those of the tensor, with their index") {
+TEST_CASE("typed values next to the bytes are those of the tensor, with their index") {
   auto opened = open_checkpoint(healthy("healthy_fsdp"));
   REQUIRE(opened.has_value());
   const Checkpoint& checkpoint = **opened;

@@ -177,7 +177,7 @@ TEST_CASE("keys True and \"True\" that hold a dict each are two keys again") {
   CHECK(kinds == "kdtokdtd");
 }
 
-TEST_CASE("None stands in a list where torch saved no entry, and that is no other value") {
+TEST_CASE("None is in a list where torch saved no entry, and that is not another value") {
   TemporaryFolder folder;
   // [{}, tensor, 5], as torch saves it in its distributed form: without the empty dict.
   const std::string list = "](}" + tensor_call({}) + "K\5e";

@@ -26,7 +26,7 @@ CheckReport gap_beside_what_was_not_read() {
 
 }  // namespace
 
-TEST_CASE("what could not be looked at stays open whatever a baseline knows") {
+TEST_CASE("what could not be checked stays open whatever a baseline knows") {
   CheckReport report = gap_beside_what_was_not_read();
   verbs::CheckRequest asked;
   asked.baseline = baseline_from_json(check_to_json(report), "b.json").value();
@@ -37,7 +37,7 @@ TEST_CASE("what could not be looked at stays open whatever a baseline knows") {
   CHECK_FALSE(verbs::is_open(report, asked));
 }
 
-TEST_CASE("what could not be looked at stays open under a severity that does not fail") {
+TEST_CASE("what could not be checked stays open under a severity that does not fail") {
   CheckReport report = gap_beside_what_was_not_read();
   CHECK_FALSE(verbs::fails(report, {}, Severity::kError));
   CHECK(verbs::is_open(report, {}));

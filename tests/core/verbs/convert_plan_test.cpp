@@ -1,4 +1,4 @@
-// Entries that convert drops, casts and renames, and files beside its results.
+// Entries that convert drops, casts and renames, and files next to its results.
 #include "core/verbs/convert_plan.h"
 
 #include <doctest/doctest.h>
@@ -98,7 +98,7 @@ Names names_left(const std::string& file, const std::string& value, VerbOptions 
 
 }  // namespace
 
-TEST_CASE("convert: --weights-only keeps what stands under the key of a model") {
+TEST_CASE("convert: --weights-only keeps what is listed under the key of a model") {
   const std::string tensor = tensor_call({});
   const std::string model = dict_of({{"a.w", tensor}, {"b", tensor}});
   const std::string states = dict_of({{"state", dict_of({{"0", tensor}})}});
@@ -111,7 +111,7 @@ TEST_CASE("convert: --weights-only keeps what stands under the key of a model") 
         Names{"state_dict.a.w", "state_dict.b"});
 }
 
-TEST_CASE("convert: --weights-only keeps the tensors at the top beside dicts of states") {
+TEST_CASE("convert: --weights-only keeps the tensors at the top next to dicts of states") {
   const std::string tensor = tensor_call({});
   CHECK(names_left("run.pt", dict_of({{"a.w", tensor},
                                       {"model.b", tensor},
@@ -235,7 +235,7 @@ TEST_CASE("convert: words and patterns choose what is written") {
   CHECK(verbs::plan_of_convert(*opened, said, nullptr)->is_empty);
 }
 
-TEST_CASE("convert: what libraries read beside the weights comes along into another format") {
+TEST_CASE("convert: what libraries read next to the weights is copied into another format") {
   TemporaryFolder folder;
   put_model(folder, "hf/model.safetensors", {{"a"}});
   for (const char* name : {"config.json", "tokenizer.model", "chat_template.jinja", "optimizer.pt",
@@ -378,7 +378,7 @@ TEST_CASE("convert: the parts of a pipeline have a file of torch.save each") {
   CHECK(names_of(**open_checkpoint(folder / "out/unet")) == Names{"a.w", "b.w"});
 }
 
-TEST_CASE("convert: modules beside a model have a file of torch.save each") {
+TEST_CASE("convert: modules next to a model have a file of torch.save each") {
   TemporaryFolder folder;
   put_model(folder, "st/model.safetensors", {{"w"}});
   put_model(folder, "st/2_Dense/model.safetensors", {{"linear.weight"}});
@@ -419,7 +419,7 @@ TEST_CASE("convert: the format that files of the source say is kept") {
   CHECK(contents(folder / "out/model.safetensors").find(R"("format":"mlx")") != std::string::npos);
 }
 
-TEST_CASE("convert: an index of a variant stays behind, whose files do not come along") {
+TEST_CASE("convert: an index of a variant is left out, whose files are not copied") {
   TemporaryFolder folder;
   put_model(folder, "hf/model.safetensors", {{"a"}});
   put(folder / "hf/config.json", R"({"model_type": "llama"})");

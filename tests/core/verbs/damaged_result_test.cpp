@@ -80,14 +80,14 @@ TEST_CASE("a folder that holds nothing is broken by its certificate alone, and o
   CHECK_FALSE(verify_repair(made.out, nullptr).has_value());
 }
 
-TEST_CASE("a file beside a whole result that hides it is no damage of the result") {
+TEST_CASE("a file next to a whole result that hides it is not damage of the result") {
   const ProvedResult made("safetensors");
   put(made.out + "/consolidated.safetensors", contents(made.out + "/model.safetensors"));
   auto proof = verify_repair(made.out, nullptr);
   CHECK((!proof.has_value() || proof->outcome != VerifyReport::Outcome::kBroken));
 }
 
-TEST_CASE("a file that a verb wrote is proved by the certificate beside it") {
+TEST_CASE("a file that a verb wrote is proved by the certificate next to it") {
   for (const char* to : {"torch", "safetensors", "dcp"}) {
     CAPTURE(to);
     const ProvedResult made(to);
@@ -103,7 +103,7 @@ TEST_CASE("a file that a verb wrote is proved by the certificate beside it") {
   }
 }
 
-TEST_CASE("a file of which the certificate beside it says nothing is not proved by it") {
+TEST_CASE("a file of which the certificate next to it says nothing is not proved by it") {
   const ProvedResult made("torch");
   put(made.out + "/other.pt", contents(made.out + "/model.pt"));
   auto proof = verbs::verify(made.out + "/other.pt", nullptr);

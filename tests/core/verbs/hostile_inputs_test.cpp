@@ -55,11 +55,11 @@ const std::vector<Reader>& readers() {
        }},
       {"a baseline", "baseline.json",
        [](const TemporaryFolder&, const std::string& path) {
-         return verbs::read_asked(path, {}).has_value();
+         return verbs::read_check_request(path, {}).has_value();
        }},
       {"policies", "policies.json",
        [](const TemporaryFolder&, const std::string& path) {
-         return verbs::read_asked({}, path).has_value();
+         return verbs::read_check_request({}, path).has_value();
        }},
       {"a certificate", kCertificateFile,
        [](const TemporaryFolder& folder, const std::string&) {

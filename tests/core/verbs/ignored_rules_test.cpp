@@ -55,7 +55,7 @@ TEST_CASE("ignored rules: a rule that is none is answered with the one that is n
   CHECK(*known == Words{"missing-key", "portability"});
 }
 
-TEST_CASE("ignored rules: what is left out stands under what was not judged") {
+TEST_CASE("ignored rules: what is left out is listed under what was not checked") {
   CheckReport report =
       report_of({{"missing-key", Severity::kError}, {"portability", Severity::kInfo}});
   ignore_findings(report, {"missing-key", "short-file"});

@@ -1,4 +1,4 @@
-// Additions of a format, beside its entries, that another format cannot store.
+// Additions of a format, next to its entries, that another format cannot store.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -50,7 +50,7 @@ std::string state_dict_of_module() {
 
 }  // namespace
 
-TEST_CASE("attributes of a state dict that no other format keeps are told and refuse nothing") {
+TEST_CASE("attributes of a state dict that no other format keeps are reported and refuse nothing") {
   TemporaryFolder folder;
   put(folder / "model.pt", state_dict_of_module());
   const Names attributes{"_metadata of the state dict", "tag of w"};
@@ -77,7 +77,7 @@ TEST_CASE("attributes of a state dict that no other format keeps are told and re
   CHECK(converted(folder / "dcp", "torch", folder / "again").left_out.empty());
 }
 
-TEST_CASE("metadata of safetensors headers that a conversion does not keep are told") {
+TEST_CASE("metadata of safetensors headers that a conversion does not keep are reported") {
   TemporaryFolder folder;
   std::string header = R"({"__metadata__":{"format":"pt","title":"a model"},)"
                        R"("w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
@@ -169,7 +169,7 @@ TEST_CASE("convert: the alpha of a LoRA of diffusers is not left out unasked") {
   CHECK(std::filesystem::exists(folder / "out/pytorch_lora_weights.safetensors"));
 }
 
-TEST_CASE("files that lie beside are told where another format is written, and else come along") {
+TEST_CASE("files that are next to are told where another format is written, and else are copied") {
   TemporaryFolder folder;
   const std::string header = R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
   std::filesystem::create_directory(folder / "hf");
@@ -186,7 +186,7 @@ TEST_CASE("files that lie beside are told where another format is written, and e
   CHECK(converted(folder / "hf/model.safetensors", "dcp", folder / "one").left_out.empty());
 }
 
-TEST_CASE("a config.json of another model is no reason to leave weights unconverted") {
+TEST_CASE("a config.json of another model is not a reason to leave weights unconverted") {
   TemporaryFolder folder;
   std::filesystem::create_directories(folder / "hf");
   const std::string header =
@@ -206,7 +206,7 @@ TEST_CASE("a config.json of another model is no reason to leave weights unconver
   CHECK(reasons->empty());
 }
 
-TEST_CASE("keys that are no text are told where the target makes text of them") {
+TEST_CASE("keys that are not text are told where the target makes text of them") {
   TemporaryFolder folder;
   const std::string call = tensor_call({});
   const std::string value = "}(" + pickled_text("state") + std::string("}(K\0", 4) + call + "K\1" +

@@ -232,7 +232,7 @@ TEST_CASE("reference of another program: a tensor without a row is named and not
 }
 
 TEST_CASE(
-    "reference of another program: layers that were trained beside frozen ones are no error") {
+    "reference of another program: layers that were trained next to frozen ones are not an error") {
   TemporaryFolder folder;
   const auto hf = changed_hf(folder, [](std::string& file) {
     const auto [first, length] = place_of("model.embed_tokens.weight");
@@ -244,7 +244,7 @@ TEST_CASE(
   CHECK(found[0].subjects == std::vector<std::string>{"model.embed_tokens.weight"});
 }
 
-TEST_CASE("reference of another program: another step with norms as they began is no mistake") {
+TEST_CASE("reference of another program: another step with norms as they began is not a mistake") {
   TemporaryFolder folder;
   const auto hf = changed_hf(folder, [](std::string& file) {
     const auto length = load_little<std::uint64_t>(std::as_bytes(std::span(file).first(8)));
@@ -277,7 +277,7 @@ TEST_CASE("reference of another program: the map that is named is used") {
   CHECK_FALSE(verbs::check(opened, std::nullopt, nullptr).has_value());
 }
 
-TEST_CASE("reference of another program: a copy is held against its original") {
+TEST_CASE("reference of another program: a copy is compared with its original") {
   const std::string copy = "model.layers.2.embed_tokens.weight", of = "model.embed_tokens.weight";
   TemporaryFolder folder;
   std::ifstream in(std::string(SHW_SOURCE_DIR) + "/assets/maps/hf-megatron.json");
@@ -303,7 +303,7 @@ TEST_CASE("reference of another program: a copy is held against its original") {
   CHECK(told[0].cause.find(of) != std::string::npos);
 }
 
-TEST_CASE("reference of the same program: a wrong conversion is named as beside another one") {
+TEST_CASE("reference of the same program: a wrong conversion is named as next to another one") {
   const auto right = open_side(kMappedPair + "hf");
   const std::string fqn = "model.layers.1.self_attn.q_proj.weight";
   TemporaryFolder folder;
@@ -331,7 +331,7 @@ TEST_CASE("reference of the same program: a wrong conversion is named as beside 
   CHECK(of_conversion(checked(right, right)).empty());
 }
 
-TEST_CASE("reference of the same program: weights of another step are no wrong conversion") {
+TEST_CASE("reference of the same program: weights of another step are not a wrong conversion") {
   const auto right = open_side(kMappedPair + "hf");
   TemporaryFolder folder;
   const auto later = changed_hf(folder, [&](std::string& file) {
@@ -393,7 +393,7 @@ TEST_CASE("reference of another program: norms of 1 + w are put right, to the bi
     CHECK(told[0].remedy->lossless == is_near_one);
     const CheckReport mended = checked_when_repaired(*wrong, report, reference, folder / "mended");
     CHECK(of_conversion(mended).empty() == is_near_one);
-    // Beside the other program the same is found, and mended.
+    // Next to the other program the same is found, and mended.
     if (is_near_one) continue;
     const auto beside = of_conversion(checked(wrong, megatron));
     REQUIRE(beside.size() == 1);
@@ -472,7 +472,7 @@ TEST_CASE("reference of the same program: shifted norms of stacked layers are na
   const auto named = of_conversion(checked(*shifted, right));
   REQUIRE(named.size() == 1);
   CHECK(named.front().cause.find("larger by 1") != std::string::npos);
-  // Norms were trained beside frozen weights.
+  // Norms were trained next to frozen weights.
   const auto trained = shifted_norms(right, 0.03F, nullptr);
   REQUIRE(trained.has_value());
   CHECK(of_conversion(checked(*trained, right)).empty());

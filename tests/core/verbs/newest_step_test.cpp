@@ -99,7 +99,7 @@ TEST_CASE("a step whose tiles are placed wrong is complete: what is wrong is for
   CHECK(run.newest("@latest-complete") == "step_20000");
 }
 
-TEST_CASE("a team is told by its first member why there is no step") {
+TEST_CASE("a team is recognised by its first member why there is no step") {
   TemporaryFolder folder;
   const auto ended = run_on_threads(2, {}, [&](Transport& transport) -> Status {
     TransportTeam team(transport, std::chrono::seconds(60), "here");
@@ -114,7 +114,7 @@ TEST_CASE("a team is told by its first member why there is no step") {
   }
 }
 
-TEST_CASE("folders that are no steps do not count, and steps of two names are not compared") {
+TEST_CASE("folders that are not steps do not count, and steps of two names are not compared") {
   Run run;
   fs::create_directories(run.folder / "logs_20000");
   fs::create_directories(run.folder / ".step_30000");
@@ -138,7 +138,7 @@ TEST_CASE("numbers inside of names are compared as numbers, of files too") {
   CHECK(step->path == folder / "epoch=10-step=1000.safetensors");
 }
 
-TEST_CASE("what lies below each step is named behind the word") {
+TEST_CASE("what is below each step is named behind the word") {
   TemporaryFolder folder;
   for (const char* step : {"step_1", "step_2"}) {
     fs::create_directories(folder / step);
@@ -212,7 +212,7 @@ TEST_CASE("every path that was said is settled, and a team takes the first one's
   CHECK(options.fill == "from:" + newest);
 }
 
-TEST_CASE("newest step: what repairs made beside the steps is none of them") {
+TEST_CASE("newest step: what repairs made next to the steps is none of them") {
   Run run;
   for (const char* result : {"step_10000-repaired", "step_10000-repaired-2"}) {
     fs::copy(kStep, run.folder / result);

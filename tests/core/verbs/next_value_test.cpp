@@ -1,4 +1,4 @@
-// The search for the next NaN or difference of a slice, beside a loop over all elements.
+// The search for the next NaN or difference of a slice, next to a loop over all elements.
 #include <doctest/doctest.h>
 
 #include <cmath>

@@ -276,7 +276,7 @@ TEST_CASE("one pass: a plan that was edited by hand does what it says") {
   check_is_proved(folder / "out", folder / "ckpt");
 }
 
-TEST_CASE("one pass: plans of older versions are refused and say how to make them anew") {
+TEST_CASE("one pass: plans of older versions are refused and say how to make them again") {
   TemporaryFolder folder;
   write_pass(folder / "ckpt");
   const auto checkpoint = opened(folder / "ckpt");

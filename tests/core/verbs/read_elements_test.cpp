@@ -52,7 +52,7 @@ TEST_CASE("boxes across tiles have the elements that a loop finds") {
   }
 }
 
-TEST_CASE("elements in no chunk are an error, and those beside them are read") {
+TEST_CASE("elements in no chunk are an error, and those next to them are read") {
   const auto checkpoint = six_rows(false);
   Bytes got(24);
   const Status all = read(*checkpoint, {{0, 0}, {6, 4}}, got);

@@ -37,7 +37,7 @@ TEST_CASE("the file is made with the folders on its way, and replaced as a whole
   CHECK_FALSE(std::filesystem::exists(file + ".new"));
 }
 
-TEST_CASE("whatever stands in the file of recent places does no harm") {
+TEST_CASE("whatever is in the file of recent places does no harm") {
   for (const char* text :
        {"", "{", "[]", "null", "{\"recent\": 3}", "{\"recent\": [3, null, {}, {\"path\": 4}]}",
         "{\"recent\": [{\"path\": \"\"}]}", "{\"recent\": {\"path\": \"/a\"}}"}) {
@@ -57,7 +57,7 @@ TEST_CASE("whatever stands in the file of recent places does no harm") {
   }
 }
 
-TEST_CASE("where the file of recent places lies is said by the environment") {
+TEST_CASE("where the file of recent places is is said by the environment") {
   CHECK(recent_file("/state", "/home/me") == "/state/shardwright/recent.json");
   CHECK(recent_file("relative", "/home/me") == "/home/me/.local/state/shardwright/recent.json");
   CHECK(recent_file(nullptr, "/home/me") == "/home/me/.local/state/shardwright/recent.json");

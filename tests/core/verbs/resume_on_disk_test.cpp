@@ -75,7 +75,7 @@ TEST_CASE("the name of the output and that of the half-made folder resume the sa
   }
 }
 
-TEST_CASE("a folder that was moved is gone on with where it lies") {
+TEST_CASE("a folder that was moved is gone on with where it is") {
   KilledOnDisk killed;
   std::filesystem::create_directory(killed.folder / "there");
   std::filesystem::rename(killed.partial, killed.folder / "there/other.shardwright-partial-1");
@@ -140,12 +140,12 @@ TEST_CASE("a result: a file that is a link out of the checkpoint is left out and
   write_three(folder / "ckpt");
   put(folder / "secret", "for other eyes");
   std::filesystem::create_symlink(folder / "secret", folder / "ckpt/notes.txt");
-  put(folder / "ckpt/readme.txt", "comes along");
+  put(folder / "ckpt/readme.txt", "is copied");
   auto checkpoint = opened(folder / "ckpt");
   auto made = apply_plan(*checkpoint, plan_of_rows(*checkpoint, true), {folder / "out"});
   REQUIRE(made.has_value());
   CHECK_FALSE(posix_store().exists(folder / "out/notes.txt"));
-  CHECK(contents(folder / "out/readme.txt") == "comes along");
+  CHECK(contents(folder / "out/readme.txt") == "is copied");
   REQUIRE(made->left_out.size() == 1);
   CHECK(made->left_out.front().find("notes.txt") != std::string::npos);
 }
@@ -176,7 +176,7 @@ TEST_CASE("a durable file that is damaged afterwards is found when the result is
   CHECK_FALSE(posix_store().exists(killed.folder / "out"));
 }
 
-TEST_CASE("an input whose bytes were changed behind its time is read anew") {
+TEST_CASE("an input whose bytes were changed behind its time is read again") {
   KilledOnDisk killed;
   const std::string path = killed.folder / "ckpt/__1_0.distcp";
   std::string bytes = contents(path);
@@ -193,7 +193,7 @@ TEST_CASE("an input whose bytes were changed behind its time is read anew") {
   const std::size_t at = bytes.find(row);
   REQUIRE(at != std::string::npos);
   bytes[at + 7] = static_cast<char>(bytes[at + 7] ^ 1);
-  // The file system's clock may stand still for some milliseconds.
+  // The file system's clock may be still for some milliseconds.
   for (Entry now = before; now.changed_ns == before.changed_ns;
        now = (*folder)->stat("__1_0.distcp")) {
     put(path, bytes);
@@ -207,7 +207,7 @@ TEST_CASE("an input whose bytes were changed behind its time is read anew") {
   CHECK_FALSE(posix_store().exists(killed.folder / "out"));
 }
 
-TEST_CASE("what lies beside the items of a copy that was made is the source's when a run goes on") {
+TEST_CASE("what is next to the items of a copy that was made is the source's when a run goes on") {
   KilledOnDisk killed;
   const std::string path = killed.partial + "/beside/config.json";
   REQUIRE(contents(path) == "{}");

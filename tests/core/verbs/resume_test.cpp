@@ -57,7 +57,7 @@ TEST_CASE("a repair that is cut off at any step is gone on with to the same byte
         most_kept = std::max(most_kept, result->files_kept);
       }
       Files files = files_below(made.store, "/out");
-      // If it was killed after its last step, files of the run may be beside the result.
+      // If it was killed after its last step, files of the run may be next to the result.
       files.erase(kJournalFile);
       files.erase(kOwnerFile);
       CHECK(files == wanted);

@@ -20,7 +20,7 @@ namespace {
 const std::string kBothSides = std::string(SHW_SOURCE_DIR) + "/tests/core/maps/data/llama3/";
 
 verbs::Opened source_at(const std::string& path) {
-  auto checkpoint = verbs::open_as_asked(path, nullptr);
+  auto checkpoint = verbs::open_requested(path, nullptr);
   REQUIRE_MESSAGE(checkpoint.has_value(), checkpoint.error().message);
   verbs::Opened opened;
   opened.checkpoint = std::move(*checkpoint);
@@ -152,8 +152,8 @@ TEST_CASE("norms that Megatron's arguments call uncentred do not become Gemma's 
 }
 
 TEST_CASE("norms are shifted by 1 and nothing else by a path") {
-  CHECK(verbs::open_as_asked(kBothSides + "hf/@norms:+1", nullptr).has_value());
-  auto refused = verbs::open_as_asked(kBothSides + "hf/@norms:2", nullptr);
+  CHECK(verbs::open_requested(kBothSides + "hf/@norms:+1", nullptr).has_value());
+  auto refused = verbs::open_requested(kBothSides + "hf/@norms:2", nullptr);
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().kind == ErrorKind::kUsage);
 }

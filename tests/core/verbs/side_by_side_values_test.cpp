@@ -56,7 +56,7 @@ TEST_CASE("what differs between two checkpoints is counted, and by how much") {
   to[3] += 0.5f;
   to[700] -= 4;
   to[701] = NAN;
-  from[900] = to[900] = NAN;  // equal bits are no difference
+  from[900] = to[900] = NAN;  // equal bits are not a difference
   auto told = beside(tensor_file(folder, "a", "F32", "[40,30]", from),
                      tensor_file(folder, "b", "F32", "[40,30]", to));
   CHECK(told.note.empty());

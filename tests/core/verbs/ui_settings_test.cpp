@@ -52,7 +52,7 @@ TEST_CASE("settings with one key that makes no sense are refused whole, and say 
         Wrong{R"({"shardwright-desk": 1, "theme": 3})", "dark, light, contrast"},
         Wrong{R"({"shardwright-desk": 1, "scale": "2"})", "\"scale\" is not a number"},
         Wrong{R"({"shardwright-desk": 1, "scale": 1e999})", "no JSON"},
-        Wrong{R"({"shardwright-desk": 1, "left": 4})", "\"left\" is no object"},
+        Wrong{R"({"shardwright-desk": 1, "left": 4})", "\"left\" is not an object"},
         Wrong{R"({"shardwright-desk": 1, "left": {"open": 1}})", "\"open\""},
         Wrong{R"({"shardwright-desk": 1, "sort": null})", "\"sort\""},
         Wrong{R"({"shardwright-desk": 1, "tour_seen": "yes"})", "\"tour_seen\""}}) {
@@ -101,7 +101,7 @@ TEST_CASE("a settings file that was refused is set aside before ours takes its n
   CHECK(read_ui_settings(posix_store(), file).settings == kOwn);
   put_text(file, "set -o vi\n");
   KeptSettings kept = read_ui_settings(posix_store(), file);
-  CHECK(kept.refused == "it is no JSON");
+  CHECK(kept.refused == "it is not JSON");
   CHECK(kept.settings == UiSettings{});
   REQUIRE(write_ui_settings(posix_store(), file, kOwn, true));
   CHECK(read_ui_settings(posix_store(), file).settings == kOwn);
@@ -110,7 +110,7 @@ TEST_CASE("a settings file that was refused is set aside before ours takes its n
   CHECK(read_ui_settings(posix_store(), file).refused.find("too many") != std::string::npos);
 }
 
-TEST_CASE("where the settings lie is said by the environment") {
+TEST_CASE("where the settings are is said by the environment") {
   CHECK(ui_settings_file("/config", "/home/me") == "/config/shardwright/desk.json");
   CHECK(ui_settings_file("relative", "/home/me") == "/home/me/.config/shardwright/desk.json");
   CHECK(ui_settings_file(nullptr, nullptr).empty());

@@ -3,7 +3,7 @@
 //
 //   NAME_fuzz_corpus FOLDER [COPIES]   COPIES: how many changed copies of each file (default 0)
 //
-// The bytes that a target does not survive are left in NAME_fuzz_corpus.input beside the program.
+// The bytes that a target does not survive are left in NAME_fuzz_corpus.input next to the program.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>

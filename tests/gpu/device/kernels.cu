@@ -152,7 +152,7 @@ std::vector<Bench> benches() {
   columns.tiles.push_back(
       job_of(ElementOp::kCopy, Dtype::kFloat32, Dtype::kFloat32, {256 * kMega}, {8}, {4}));
   all.push_back(columns);
-  // Weights in memory that is filled anew: nearly all within one group of powers.
+  // Weights in memory that is filled again: nearly all within one group of powers.
   all.push_back(numbers("numbers of float32, weights", 30, Dtype::kFloat32, kBytes));
   all.back().of_weights = true;
   return all;

@@ -128,7 +128,7 @@ TEST_CASE("A worker that has ended is missed at once, also in front of NCCL") {
   }
 }
 
-TEST_CASE("Workers that are not alike refuse each other before NCCL is asked") {
+TEST_CASE("Workers that are not equal refuse each other before NCCL is asked") {
   auto ended = run_on_threads(2, {}, [](Transport& control) -> Status {
     NcclOptions options = nccl_options();
     NcclLibrary nccl = nccl_double().nccl;

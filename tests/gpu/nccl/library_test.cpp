@@ -30,7 +30,7 @@ TEST_CASE("A library that is not there, or is not NCCL, is said in words") {
   CHECK(says_of(another.error(), "has no ncclGetVersion"));
 }
 
-TEST_CASE("Versions are told as NCCL tells them") {
+TEST_CASE("Versions are reported as NCCL tells them") {
   CHECK(nccl_version_text(22809) == "2.28.9");
   CHECK(nccl_version_text(21805) == "2.18.5");
   CHECK(test::nccl_double().nccl.version == 22809);

@@ -182,7 +182,7 @@ TEST_CASE("a mesh that does not fit the law or the writers places nothing") {
   }
 }
 
-TEST_CASE("a mesh with fewer ranks than wrote is told and not used") {
+TEST_CASE("a mesh with fewer ranks than wrote is reported and not used") {
   SavedModel model = experts(Mesh{{{"ep", 4}}}, 0, true);
   Mesh mesh = parse_mesh("ep=2").value();
   std::vector<Finding> findings = look(model, false, Look::kMetadata, &mesh);
@@ -203,7 +203,7 @@ TEST_CASE("keys that count all experts are not stacked: the law tells, and place
   must_tell(save(tensors, 2), "axis-dropped", "--spec");
 }
 
-TEST_CASE("0.7.12: gate halves and output layer saved as replicas beside intact siblings") {
+TEST_CASE("0.7.12: gate halves and output layer saved as replicas next to intact siblings") {
   for (const char* text : {"fsdp=1,tp=2", "fsdp=2,tp=2", "fsdp=2,tp=4", "fsdp=3,tp=2"}) {
     for (bool to_lowest : {false, true}) {
       CAPTURE(std::string(text));

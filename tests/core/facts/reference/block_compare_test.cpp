@@ -93,7 +93,7 @@ TEST_CASE("an order of blocks is found in pieces of any cut and in any dimension
   }
 }
 
-TEST_CASE("of a long dimension indices stand together and larger blocks are still found") {
+TEST_CASE("of a long dimension indices are together and larger blocks are still found") {
   std::mt19937 dice(12);
   for (const Extents& shape : {Extents{48}, Extents{48, 3}, Extents{2, 48}}) {
     BlocksMoved moved{shape, Dtype::kFloat32, 0, 12, {2, 0, 3, 1}};

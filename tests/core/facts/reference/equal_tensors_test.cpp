@@ -104,7 +104,7 @@ TEST_CASE("raw items larger than a block are compared to their last byte") {
   }
 }
 
-TEST_CASE("a tile of many parts is compared in all of them, and holes beside holes are not read") {
+TEST_CASE("a tile of many parts is compared in all of them, and holes next to holes are not read") {
   constexpr std::size_t kBytes = std::size_t{200} << 20;  // a part is 64 MiB
   const std::string header = safetensors_of("[" + std::to_string(kBytes) + "]", kBytes);
   for (std::ptrdiff_t changed : {-1, 100 << 20, (200 << 20) - 1}) {

@@ -118,7 +118,7 @@ TEST_CASE("of slices nothing is said where one of them is like two, like none or
   const Numbers image = trained(one.moved(truth), 0.1F, dice);
   REQUIRE(told(one.shape, image, truth, dice).has_value());
   auto row = [](Numbers& numbers, std::ptrdiff_t i) { return numbers.begin() + i * kWide; };
-  SUBCASE("two of the reference are alike") {
+  SUBCASE("two of the reference are equal") {
     Numbers twins = truth;
     std::copy_n(row(twins, 7), kWide, row(twins, 60));
     CHECK_FALSE(told(one.shape, trained(one.moved(twins), 0.1F, dice), twins, dice).has_value());
@@ -155,7 +155,7 @@ TEST_CASE("of slices nothing is said where one of them is like two, like none or
   }
 }
 
-TEST_CASE("slices that repeat one direction are told by what is their own") {
+TEST_CASE("slices that repeat one direction are recognised by what is their own") {
   std::mt19937 dice(23);
   SlicesMoved one{{128, 256}, 0, in_their_places(128)};
   std::rotate(one.place.begin(), one.place.begin() + 64, one.place.end());

@@ -32,7 +32,7 @@ Bytes with_matrices_turned(const Bytes& bytes, const Extents& shape, std::size_t
 
 }  // namespace
 
-TEST_CASE("a transpose is told by bytes in pieces of any cut, and its twins by theirs") {
+TEST_CASE("a transpose is recognised by bytes in pieces of any cut, and its twins by theirs") {
   std::mt19937 dice(31);
   for (int round = 0; round < 200; ++round) {
     CAPTURE(round);
@@ -84,7 +84,7 @@ TEST_CASE("elements that no grid picks are compared too") {
   CHECK(found.orientation == Orientation::kCrossed);  // by the criterion, since one bit differs
 }
 
-TEST_CASE("transposed: a matrix whose signs were turned is no transpose of its reference") {
+TEST_CASE("transposed: a matrix whose signs were turned is not a transpose of its reference") {
   std::mt19937 dice(33);
   const Extents shape{48, 48};
   const Bytes truth = random_floats(shape, dice);

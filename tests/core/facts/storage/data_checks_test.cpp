@@ -67,7 +67,7 @@ struct ManyTiles {
 
 }  // namespace
 
-TEST_CASE("every byte of many small items is looked at without opening a file for each") {
+TEST_CASE("every byte of many small items is read without opening a file for each") {
   ManyTiles many;
   auto headers = read_item_headers(*many.checkpoint, nullptr);
   REQUIRE(headers.has_value());

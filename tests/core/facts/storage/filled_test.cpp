@@ -15,7 +15,7 @@ TEST_CASE("boxes that do not meet are added without a look at each other, howeve
   CHECK(total_volume(boxes) == 80'000);
 }
 
-TEST_CASE("boxes that meet are counted once, and what is not counted is told") {
+TEST_CASE("boxes that meet are counted once, and what is not counted is reported") {
   std::vector<Box> more;
   for (std::int64_t i = 0; i < 200; ++i) more.push_back({{i, 0}, {3, 4}});
   std::vector<Box> boxes;

@@ -121,7 +121,7 @@ TEST_CASE("dequantised: bytes are FP8 where config.json says so, and stay where 
   }
 }
 
-TEST_CASE("dequantised: the file of a quantiser does not come along") {
+TEST_CASE("dequantised: the file of a quantiser is not copied") {
   const std::string header =
       R"({"a.weight":{"dtype":"F8_E4M3","shape":[2,2],"data_offsets":[0,4]},)"
       R"("a.weight_scale":{"dtype":"F32","shape":[],"data_offsets":[4,8]}})";

@@ -57,7 +57,7 @@ struct Asked {
   Progress* progress = nullptr;
 
   explicit Asked(std::shared_ptr<const Checkpoint> opened) : checkpoint(std::move(opened)) {
-    tilings = judge_tilings(*checkpoint, nullptr);
+    tilings = compute_tilings(*checkpoint, nullptr);
     auto read = read_item_headers(*checkpoint, nullptr);
     REQUIRE(read.has_value());
     headers = std::move(*read);
@@ -154,7 +154,7 @@ bool is_same(const OptimizerValues& a, const OptimizerValues& b) {
 
 }  // namespace
 
-TEST_CASE("every element stands beside its own however the two tensors are cut") {
+TEST_CASE("every element is next to its own however the two tensors are cut") {
   TemporaryFolder folder;
   Asked asked(made(folder / "m", cut_in_many_ways()));
   std::vector<ValuePair> pairs = {
@@ -175,7 +175,7 @@ TEST_CASE("every element stands beside its own however the two tensors are cut")
   CHECK(sums->seen.elements == 8 * 270'000 + 1);
 }
 
-TEST_CASE("tiles that have to be decoded are held beside each other too") {
+TEST_CASE("tiles that have to be decoded are held next to each other too") {
   auto compressed = open_checkpoint(std::string(SHW_TEST_DATA) + "/torch-2.14/healthy_zstd/ckpt");
   REQUIRE(compressed.has_value());
   Asked asked(*compressed);
@@ -244,7 +244,7 @@ TEST_CASE("a share of the elements is taken from all over the tensors") {
   }
 }
 
-TEST_CASE("a pair of which something cannot be read is none that was looked at") {
+TEST_CASE("a pair of which something cannot be read is none that was checked") {
   TemporaryFolder folder;
   made(folder / "m", cut_in_many_ways());
   auto directory = posix_store().read_folder(folder / "m");
@@ -267,7 +267,7 @@ TEST_CASE("a pair of which something cannot be read is none that was looked at")
   CHECK(sums->seen.looked_at == 270'000);
 }
 
-TEST_CASE("shapes that were made up cost no more than what lies on the disk") {
+TEST_CASE("shapes that were made up cost no more than what is on the disk") {
   TemporaryFolder folder;
   MadeModel model;
   model.add("optimizer.state.w.exp_avg", Dtype::kFloat32, {64}, Numbers(64, 1));
@@ -376,7 +376,7 @@ TEST_CASE("workers find of optimizer states what one finds and read as much toge
   }
 }
 
-TEST_CASE("what was held beside each other only in parts stands among what was not judged") {
+TEST_CASE("what was held next to each other only in parts is among what was not checked") {
   TemporaryFolder folder;
   auto checkpoint = made(folder / "m", trained_layers(3, 300, 1));
   Asked asked(checkpoint);

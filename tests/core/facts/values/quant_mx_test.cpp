@@ -100,14 +100,14 @@ TEST_CASE("quant_mx: stacked experts of FP4 and FP8 decode expert by expert") {
   CHECK(numbers_of(*fp8, "experts.up_proj") == std::vector<float>{2, 2, 4, 4});
 }
 
-TEST_CASE("quant_mx: a scale of bytes beside FP8 is exponents, and no factor") {
+TEST_CASE("quant_mx: a scale of bytes next to FP8 is exponents, and no factor") {
   const auto made = decoded({{"a.weight", "F8_E4M3", "[1,32]", std::string(32, '\x38')},
                              {"a.weight_scale", "U8", "[1,1]", "\x80"}},
                             "{}");
   CHECK(numbers_of(*made, "a.weight") == std::vector<float>(32, 2.0f));
 }
 
-TEST_CASE("quant_mx: int8 with factors beside it stays one number to a byte") {
+TEST_CASE("quant_mx: int8 with factors next to it stays one number to a byte") {
   const std::string two("\x00\x00\x00\x40", 4);
   const auto made = decoded({{"a.weight", "I8", "[1,2]", std::string("\x03\xff", 2)},
                              {"a.weight_scale", "F32", "[1,1]", two}},

@@ -20,7 +20,7 @@ namespace {
 
 const Format kBareFormat{.name = "bare", .title = "bare", .codec = &kRawCodec};
 
-// One file, "data", and tensors that lie anywhere in it.
+// One file, "data", and tensors that are anywhere in it.
 struct BareCheckpoint {
   CheckpointBuilder builder;
   explicit BareCheckpoint(std::shared_ptr<const Directory> directory) {
@@ -146,7 +146,7 @@ TEST_CASE("views with gaps and views in another order give their own elements al
   for (const TensorStatistics& tensor : told) CHECK(tensor.is_whole());
 }
 
-TEST_CASE("elements in no tile and in several are told and not passed over in silence") {
+TEST_CASE("elements in no tile and in several are reported and not passed over in silence") {
   BareCheckpoint bare(bytes_of_floats(counted_up(12)));
   bare.tensor("hole", Dtype::kFloat32, {10});
   bare.chunk({0}, {4}, 0);
@@ -172,12 +172,13 @@ TEST_CASE("elements in no tile and in several are told and not passed over in si
   CHECK(told[3].missing == 2);
   CHECK(told[3].unread == 4);
   REQUIRE(told[3].error.has_value());
-  CHECK(told[3].error->message.find("does not lie inside") != std::string::npos);
+  CHECK(told[3].error->message.find("is not inside") != std::string::npos);
   CHECK(told[3].statistics.elements == 4);
   for (const TensorStatistics& tensor : told) CHECK_FALSE(tensor.is_whole());
 }
 
-TEST_CASE("what cannot be read is told of its tensor, and the others are told as they are") {
+TEST_CASE(
+    "what cannot be read is reported of its tensor, and the others are reported as they are") {
   auto memory = memory_directory("memory", {{"data", bytes_of_floats(counted_up(64))}});
   auto faulty = faulty_directory(
       memory,

@@ -67,7 +67,7 @@ TEST_CASE("torch.save before zip: tensors read as the zip form has them") {
   }
 }
 
-TEST_CASE("torch.save before zip: a file cut off at any byte is told") {
+TEST_CASE("torch.save before zip: a file cut off at any byte is reported") {
   for (const char* name : {"legacy.pt", "legacy_protocol4.pt"}) {
     const Bytes whole_file = old_file(name);
     for (std::size_t length = 0; length < whole_file.size(); length += 5) {
@@ -126,7 +126,7 @@ TEST_CASE("torch.save before zip: a length beyond any file allocates nothing") {
   if (opened) CHECK(is_old_told(**opened));
 }
 
-TEST_CASE("torch.save before zip: a storage that is a view of another is not looked at") {
+TEST_CASE("torch.save before zip: a storage that is a view of another is not checked") {
   std::string count(8, '\0');
   count[0] = 2;
   const std::string object = pickled_dict({{"a", old_tensor("(" + pickled_text("9") + "K\1K\2t")}});

@@ -141,7 +141,7 @@ TEST_CASE("an error says what was announced and what is left, and where") {
   CHECK(message("h\x05."_p) == "byte 0: memo number 5 is used but was never stored");
   CHECK(message("u."_p) == "byte 0: an opcode needs a mark and there is none");
   CHECK(message("\x86."_p) == "byte 0: an opcode finds too little on the stack");
-  CHECK(message("\xff"_p) == "byte 0: 0xff is no pickle opcode");
+  CHECK(message("\xff"_p) == "byte 0: 0xff is not a pickle opcode");
   CHECK(message("Nr\xff\xff\xff\xff."_p) ==
         "byte 1: memo number 4,294,967,295 is larger than the file");
   CHECK(message("\x80\x09."_p) == "pickle protocol 9; 5 is the newest known");
@@ -164,7 +164,7 @@ TEST_CASE("depth and size are limited") {
   CHECK(many.error().kind == ErrorKind::kUnsupported);
 }
 
-TEST_CASE("a call that Python cannot make is refused where it stands") {
+TEST_CASE("a call that Python cannot make is refused where it is") {
   const std::string_view called[] = {
       // NEWOBJ takes a tuple, and so does REDUCE
       "\x80\x02"

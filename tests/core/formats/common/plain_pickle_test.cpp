@@ -59,7 +59,7 @@ TEST_CASE("bytes are written as protocol 2 has them and read in either form") {
   CHECK_FALSE(plain(encoded("a", "utf8")).has_value());
 }
 
-TEST_CASE("what is no data, or is not small, is not written back") {
+TEST_CASE("what is not data, or is not small, is not written back") {
   for (const char* opcodes : {"cmegatron.core.x\nThing\n)\x81", "cposix\nsystem\n",
                               "cposix\nsystem\n(S'id'\ntR", "ctorch\nSize\n(S'x'\nt\x85R",
                               "ctorch\nSize\n)R", "ctorch\nload\n", "ccollections\nOrderedDict\n)R",

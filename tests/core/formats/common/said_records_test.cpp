@@ -31,7 +31,7 @@ Status said(const std::string& version, const std::string& alignment, const std:
 
 }  // namespace
 
-TEST_CASE("records that torch makes text and numbers of are looked at without a checksum") {
+TEST_CASE("records that torch makes text and numbers of are read without a checksum") {
   CHECK(said("3\n", "64", "0123").has_value());
   CHECK(said("10", "4096", "").has_value());
   for (const char* version : {"", "\n", "\xB3\n", "0\n", "11\n", "x3"})
@@ -71,7 +71,7 @@ TEST_CASE("an item is damaged where a record that torch reads has no local heade
   }
 }
 
-TEST_CASE("a name one letter beside a known one is no other program's") {
+TEST_CASE("a name one letter next to a known one is not another program's") {
   CHECK(similar_known_name("collections", "OrdesedDict") == "collections.OrderedDict");
   CHECK(similar_known_name("torch", "FloatStorbge") == "torch.FloatStorage");
   CHECK(similar_known_name("tprch", "float32") == "torch.float32");

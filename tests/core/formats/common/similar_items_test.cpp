@@ -20,7 +20,7 @@ Bytes around(Dtype dtype, const Extents& sizes, std::uint64_t length, std::uint3
 
 }  // namespace
 
-TEST_CASE("items that are alike differ in what the CRC of their payload says alone") {
+TEST_CASE("items that are equal differ in what the CRC of their payload says alone") {
   std::mt19937 random(7);
   for (auto d = static_cast<std::size_t>(Dtype::kUnknown) + 1;
        d < static_cast<std::size_t>(Dtype::kCount); ++d) {

@@ -69,7 +69,7 @@ TEST_CASE("behind a small archive some lengths hide its end and longer ones do n
   CHECK(hidden > 20);
 }
 
-TEST_CASE("bytes behind an archive hide its end only where torch does not find it either") {
+TEST_CASE("bytes after an archive hide its end only where torch does not find it either") {
   const std::string zip = make_zip({{"archive/data.pkl", std::string(90'000, 'p')}}, "");
   for (bool is_wide : {false, true}) {
     const std::string archive = is_wide ? with_zip64(zip, 0, 1) : zip;

@@ -177,7 +177,7 @@ TEST_CASE("a small file cannot take much memory") {
   CHECK(after - before < 16 * pickle.size() + 1000000);
 }
 
-TEST_CASE("a record in the place of a name in planner_data is told") {
+TEST_CASE("a record in the place of a name in planner_data is reported") {
   const std::string before =
       "\x80\x02"
       "cm\nMetadata\n)\x81}(U\x13state_dict_metadata}U\x0cplanner_data}(";
@@ -196,7 +196,7 @@ TEST_CASE("a record in the place of a name in planner_data is told") {
 }
 
 // One wrong reference in the pickle makes one record of another class, with all its attributes.
-TEST_CASE("records of a class that torch does not take there are told") {
+TEST_CASE("records of a class that torch does not take there are reported") {
   const Bytes whole =
       read_file(std::string(SHW_TEST_DATA) + "/torch-2.14/healthy_two_threads/ckpt/.metadata");
   const std::string text(reinterpret_cast<const char*>(whole.data()), whole.size());

@@ -136,7 +136,7 @@ TEST_CASE("chunks at one offset share a record, as torch looks it up") {
   CHECK((*opened)->item(ChunkId{1})->offset == 5);
 }
 
-TEST_CASE("a chunk without a record has no item, and duplicate keys are told") {
+TEST_CASE("a chunk without a record has no item, and duplicate keys are reported") {
   auto opened = open_bytes(metadata_pickle(
       tensor("w", "4", chunk("0", "2") + chunk("2", "2")) + tensor("w", "6", chunk("0", "6")),
       record("w", "0", 0, 5) + record("w", "0", 0, 6)));
@@ -260,7 +260,7 @@ TEST_CASE("records and boxes that cannot be read are findings, not errors") {
   CHECK_FALSE((*path)->file(FileId{0}).safe);
 }
 
-TEST_CASE("odd spellings that torch takes raise nothing, and those that it refuses are told") {
+TEST_CASE("odd spellings that torch takes raise nothing, and those that it refuses are reported") {
   auto cause = [](const std::string& entries, const std::string& records) -> std::string {
     auto opened = open_bytes(metadata_pickle(entries, records));
     if (!opened) return opened.error().message;
@@ -357,7 +357,7 @@ TEST_CASE("one list of chunks that many tensors share does not multiply") {
 }
 
 TEST_CASE(
-    "metadata without an entry beside files with data is told, and a save of nothing is not") {
+    "metadata without an entry next to files with data is reported, and a save of nothing is not") {
   auto findings = [](const std::string& data) {
     auto opened = open_checkpoint(memory_directory(
         "ckpt", {{".metadata", metadata_pickle("", "")}, {"__0_0.distcp", bytes_of(data)}}));
@@ -368,7 +368,7 @@ TEST_CASE(
   CHECK(findings("bytes of a tensor") == 1);
 }
 
-TEST_CASE("a storage_meta that is a plain value is told, as torch stops there") {
+TEST_CASE("a storage_meta that is a plain value is reported, as torch stops there") {
   auto told = [](const std::string& value) {
     auto opened = open_bytes(metadata_pickle(tensor("v", "4", chunk("0", "4")),
                                              record("v", "0", 0, 5), text("storage_meta") + value));

@@ -25,7 +25,7 @@ std::shared_ptr<const Directory> folder() {
   return *opened;
 }
 
-// The states as they lie: the formats of DCP without Megatron's marker do not reshape them.
+// The states as they are: the formats of DCP without Megatron's marker do not reshape them.
 std::shared_ptr<const Checkpoint> as_grids() {
   auto opened = read_dcp(folder(), nullptr);
   REQUIRE(opened.has_value());

@@ -1,4 +1,4 @@
-// Files that Megatron reads beside .metadata, modified in every relevant way.
+// Files that Megatron reads next to .metadata, modified in every relevant way.
 #include "core/formats/dcp/megatron_beside.h"
 
 #include <doctest/doctest.h>
@@ -17,7 +17,7 @@ namespace {
 const std::string kMarker =
     R"({"sharded_backend": "torch_dist", "sharded_backend_version": 1, "common_backend": "torch"})";
 
-// `more`: bytes of another storage beside the pickle.
+// `more`: bytes of another storage next to the pickle.
 Bytes common_state(std::size_t more = 0) {
   const Bytes pickle = bytes_of("\x80\x02}(U\x09iterationK\x05u.");
   const Bytes storage(more);
@@ -92,7 +92,7 @@ TEST_CASE("a common.pt that is too large to be read whole is not said to be whol
   CHECK(noted(kMarker, common_state(65 << 20)) == Severities{Severity::kInfo});
 }
 
-TEST_CASE("common.pt cut anywhere is told, and so is any byte of its pickle") {
+TEST_CASE("common.pt cut anywhere is reported, and so is any byte of its pickle") {
   const Bytes whole = common_state();
   for (std::size_t keep = 0; keep < whole.size(); keep += 7) {
     CAPTURE(keep);

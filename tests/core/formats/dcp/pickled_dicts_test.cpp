@@ -83,7 +83,7 @@ TEST_CASE("pickled dicts in DCP: a changed byte of any tensor is reported") {
   }
 }
 
-TEST_CASE("pickled dicts in DCP: a pickle that cannot be read is no clean checkpoint") {
+TEST_CASE("pickled dicts in DCP: a pickle that cannot be read is not a clean checkpoint") {
   const Bytes whole = bytes_of_pickled(kPickledData);
   for (std::size_t length : {std::size_t{0}, std::size_t{100}, whole.size() / 2}) {
     auto opened =

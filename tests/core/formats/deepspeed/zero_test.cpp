@@ -110,7 +110,7 @@ TEST_CASE("deepspeed: every tensor of each stage reads as training held it") {
   }
 }
 
-TEST_CASE("deepspeed: a chunk has the rank whose partition it lies in") {
+TEST_CASE("deepspeed: a chunk has the rank whose partition it is in") {
   auto opened = open_checkpoint(zero_folder("zero1"));
   REQUIRE(opened.has_value());
   const Checkpoint& checkpoint = **opened;
@@ -228,7 +228,7 @@ TEST_CASE("deepspeed: a parameter without its folder is missing in the universal
   CHECK(causes_of(files).find("zero/NAME/fp32.pt") != std::string::npos);
 }
 
-TEST_CASE("deepspeed: placeholders of stage 3 beside a universal form are not weights") {
+TEST_CASE("deepspeed: placeholders of stage 3 next to a universal form are not weights") {
   ZeroFiles files = zero_files("universal");
   std::erase_if(files, [](const auto& file) { return file.first.ends_with("model_states.pt"); });
   for (auto& [path, bytes] : zero_files("zero3")) {

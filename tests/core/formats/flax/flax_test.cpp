@@ -99,7 +99,7 @@ TEST_CASE("flax: trees that were made up are refused") {
       "\x81\xa1"
       "a\xc1",  // a byte that msgpack does not use
       "\x81\xa1"
-      "a\xc0 more",    // bytes behind the tree
+      "a\xc0 more",    // bytes after the tree
       "\x92\x01\x02",  // no map
       "\x81\xa1"
       "a\xc7\x03\x01\x92\x90\xa0",  // an array of two parts

@@ -258,7 +258,7 @@ std::string said_of_keys(const NamedExtents& tensors, std::uint32_t blocks = 2,
 
 }  // namespace
 
-TEST_CASE("gguf keys: what the header announces and the file lacks is told") {
+TEST_CASE("gguf keys: what the header announces and the file lacks is reported") {
   const NamedExtents whole = small_gguf_model();
   CHECK(said_of_keys(whole).empty());
   CHECK(said_of_keys(whole, 3).find("missing tensor 'blk.2.attn_norm.weight'") !=
@@ -269,7 +269,7 @@ TEST_CASE("gguf keys: what the header announces and the file lacks is told") {
   NamedExtents less = whole;
   std::erase_if(less, [](const auto& one) { return one.first == "blk.1.ffn_up.weight"; });
   CHECK(said_of_keys(less).find("blk.1.ffn_up.weight is not there") != std::string::npos);
-  // Only weights in NVFP4 have a scale beside them.
+  // Only weights in NVFP4 have a scale next to them.
   NamedExtents scaled = whole;
   scaled.push_back({"blk.0.ffn_up.scale", {1}});
   scaled.push_back({"blk.0.ffn_up.input_scale", {1}});
@@ -284,7 +284,7 @@ TEST_CASE("gguf keys: what the header announces and the file lacks is told") {
   CHECK(said_of_keys(hybrid).empty());
 }
 
-TEST_CASE("gguf keys: widths, experts and tokens that differ from the header are told") {
+TEST_CASE("gguf keys: widths, experts and tokens that differ from the header are reported") {
   const NamedExtents whole = small_gguf_model();
   const auto tokens = [](std::size_t count) {
     std::string list =

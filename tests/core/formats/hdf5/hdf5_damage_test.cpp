@@ -169,7 +169,7 @@ TEST_CASE("a byte of the newer metadata that is not what was written is damage, 
   CHECK(numbers_of<double>(**damaged, "model/2") == std::vector<double>(6, 2.0));
 }
 
-TEST_CASE("a byte of the older form at which HDF5 stops or misses a name is told") {
+TEST_CASE("a byte of the older form at which HDF5 stops or misses a name is reported") {
   struct Flip {
     std::size_t at;
     unsigned bits;

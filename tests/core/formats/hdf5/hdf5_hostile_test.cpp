@@ -166,7 +166,7 @@ Told told_of(const Bytes& bytes) {
 
 }  // namespace
 
-TEST_CASE("names of an HDF5 group that lie over each other are not many names") {
+TEST_CASE("names of an HDF5 group that overlap are not many names") {
   std::string heap(20'000, 'a');
   heap.back() = '\0';
   Bytes bytes = group_of(std::vector<Symbol>(2'000, Symbol{0, kRootAt}), heap).bytes;
@@ -174,10 +174,10 @@ TEST_CASE("names of an HDF5 group that lie over each other are not many names") 
   auto walk = walk_hdf5(memory_source("m.h5", bytes));
   REQUIRE_FALSE(walk.has_value());
   CHECK(walk.error().kind == ErrorKind::kDamaged);
-  CHECK(walk.error().message == "names of a group lie over each other");
+  CHECK(walk.error().message == "names of a group overlap");
 }
 
-TEST_CASE("one dataset under thousands of names is told as often as the file is large") {
+TEST_CASE("one dataset under thousands of names is reported as often as the file is large") {
   constexpr std::uint16_t kTiles = 3'000;
   constexpr std::size_t kNames = 3'000;
   const std::string heap = numbered(kNames);
@@ -207,7 +207,8 @@ TEST_CASE("one dataset under thousands of names is told as often as the file is 
   CHECK_FALSE(told.says_that_more_is_there);
 }
 
-TEST_CASE("groups that name each other again and again are told as often as the file is large") {
+TEST_CASE(
+    "groups that name each other again and again are reported as often as the file is large") {
   // Every group links twice to the next one, which makes 2^40 paths.
   constexpr std::size_t kLevels = 40;
   const std::string heap = numbered(2);
@@ -231,7 +232,7 @@ TEST_CASE("groups that name each other again and again are told as often as the 
   CHECK(told.bytes <= (std::size_t{1} << 20) + 32 * file.bytes.size());
 }
 
-TEST_CASE("continuations of an HDF5 object that lie over each other are not many bytes") {
+TEST_CASE("continuations of an HDF5 object that overlap are not many bytes") {
   constexpr std::size_t kContinuations = 2'000, kBlock = 65'536;
   const std::uint64_t table = kRootAt + 16 + 24, blocks = table + 24 * kContinuations;
   Forge file;
@@ -250,7 +251,7 @@ TEST_CASE("continuations of an HDF5 object that lie over each other are not many
   CHECK(walk.error().message.find("bytes of messages") != std::string::npos);
 }
 
-TEST_CASE("elements of HDF5 that nobody wrote are no bytes, however many a shape says") {
+TEST_CASE("elements of HDF5 that nobody wrote are not bytes, however many a shape says") {
   const std::string heap = numbered(2);
   const std::uint64_t at = end_of_group(2, heap.size());
   Forge file = group_of({{8, at}, {16, at}}, heap), space, type, layout, messages;

@@ -39,7 +39,7 @@ TEST_CASE("a soft link is one more name of the dataset or group that it leads to
   }
 }
 
-TEST_CASE("a soft link that leads to nothing is told by its name") {
+TEST_CASE("a soft link that leads to nothing is recognised by its name") {
   for (const char* file : {"h5py/soft_links.h5", "h5py/soft_links_latest.h5"}) {
     CAPTURE(file);
     auto checkpoint = opened(file);
@@ -58,7 +58,7 @@ TEST_CASE("a soft link that leads to nothing is told by its name") {
   }
 }
 
-TEST_CASE("a file of version 3 that its writer did not close is told") {
+TEST_CASE("a file of version 3 that its writer did not close is reported") {
   for (std::size_t version : {2u, 3u}) {
     for (std::size_t flags = 0; flags < 8; ++flags) {
       CAPTURE(version);
@@ -79,7 +79,7 @@ TEST_CASE("a file of version 3 that its writer did not close is told") {
   }
 }
 
-TEST_CASE("attributes of whole numbers say where a part lies, of any width and order of bytes") {
+TEST_CASE("attributes of whole numbers say where a part is, of any width and order of bytes") {
   auto checkpoint = opened("h5py/attributes.h5");
   for (const char* fqn : {"int8", "uint16", "big"}) {
     CAPTURE(fqn);
@@ -103,7 +103,7 @@ TEST_CASE("attributes of those names that are something else leave a dataset as 
   CHECK(numbers_of<float>(*checkpoint, "text") == std::vector<float>{0, 1, 2, 3});
 }
 
-TEST_CASE("an enumeration of anything but whole numbers of one byte is no bool") {
+TEST_CASE("an enumeration of anything but whole numbers of one byte is not a bool") {
   const Bytes whole = file_bytes("h5py/kinds.h5");
   // Two members of one byte of an int8: class and version, bits, size, offset, precision.
   const std::vector<int> type{0x02, 0, 0, 1, 0, 0, 0, 0x10, 8, 0, 0, 1, 0, 0, 0, 0, 0, 8, 0};

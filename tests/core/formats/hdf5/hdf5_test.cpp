@@ -164,7 +164,7 @@ TEST_CASE("any byte of an HDF5 file may be wrong") {
 }
 
 // h5py 3.16 gives an error for each of these when tensors are read.
-TEST_CASE("what the older form of HDF5 says beside its tensors has to be right as well") {
+TEST_CASE("what the older form of HDF5 says next to its tensors has to be right as well") {
   const Bytes whole = file_bytes("h5py/tiles.h5");
   REQUIRE(whole[8] == std::byte{0});  // the superblock's version
   REQUIRE_FALSE(look_at(whole));

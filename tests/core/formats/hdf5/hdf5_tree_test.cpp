@@ -96,7 +96,7 @@ TEST_CASE("a node of a tree of tiles that names a next one where there is none i
   }
 }
 
-TEST_CASE("a file behind a user block is not read, and is no damage") {
+TEST_CASE("a file behind a user block is not read, and is not damage") {
   for (std::size_t length : {512u, 2048u}) {
     Bytes behind(length);
     const Bytes whole = file_bytes("h5py/kinds.h5");
@@ -104,11 +104,11 @@ TEST_CASE("a file behind a user block is not read, and is no damage") {
     auto walk = walk_hdf5(memory_source("m.h5", std::move(behind)));
     REQUIRE_FALSE(walk.has_value());
     CHECK(walk.error().kind == ErrorKind::kUnsupported);
-    CHECK(walk.error().message == "begins behind a user block");
+    CHECK(walk.error().message == "begins after a user block");
   }
 }
 
-TEST_CASE("elements that are said to lie where others do are damage") {
+TEST_CASE("elements that are said to be where others do are damage") {
   const Bytes whole = file_bytes("h5py/tiles.h5");
   auto checkpoint = open_bytes(whole);
   REQUIRE((*checkpoint)->tensor_count() > 0);
@@ -133,7 +133,7 @@ TEST_CASE("a superblock whose extension cannot be read is that of no file") {
   CHECK_FALSE(open_bytes(std::move(bytes)).has_value());
 }
 
-TEST_CASE("a layout of before HDF5 1.6 is not read, and is no damage") {
+TEST_CASE("a layout of before HDF5 1.6 is not read, and is not damage") {
   const Bytes whole = file_bytes("h5py/kinds.h5");
   auto checkpoint = open_bytes(whole);
   REQUIRE(checkpoint.has_value());

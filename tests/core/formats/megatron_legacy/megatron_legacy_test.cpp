@@ -214,7 +214,8 @@ TEST_CASE("megatron torch format: layers are numbered through uneven and interle
   CHECK(whole_numbers.whole_name("layers.1.w", 0, 1) == "layers.1.w");
 }
 
-TEST_CASE("megatron torch format: folders are told apart by what args say of their second number") {
+TEST_CASE(
+    "megatron torch format: folders are distinguished by what args say of their second number") {
   const auto folder = parse_legacy_folder("mp_rank_01_003");
   REQUIRE(folder.has_value());
   CHECK(legacy_place(*folder, {2, 4, 1}) == LegacyPlace{1, 3, 0});

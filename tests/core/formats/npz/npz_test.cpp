@@ -78,7 +78,7 @@ TEST_CASE("npz: arrays that follow each other in one .npy file are read by their
     REQUIRE((*opened)->find(name).has_value());
     CHECK(read_tensor(**opened, *(*opened)->find(name))->bytes == truth);
   }
-  // A second array that is cut off, or bytes that are no array.
+  // A second array that is cut off, or bytes that are not an array.
   two.pop_back();
   auto cut = open_npy(two);
   REQUIRE(cut.has_value());

@@ -166,7 +166,7 @@ TEST_CASE("rank files: placements give the boxes that torch gives") {
   CHECK(boxes_at(cut_of({5, 4}, {4}, {"Shard(0)"}), 3).empty());
   CHECK(boxes_at(cut_of({10, 4}, {2, 2}, {"Replicate()", "Shard(1)"}), 3) ==
         Boxes{{{0, 2}, {10, 2}}});
-  // Rows of a TP by FSDP cut: 12 rows lie as 0, 6, 3, 9 with the ranks.
+  // Rows of a TP by FSDP cut: 12 rows are as 0, 6, 3, 9 with the ranks.
   const auto strided = cut_of({12}, {2, 2}, {"_StridedShard(dim=0, sf=2)", "Shard(0)"});
   CHECK(boxes_at(strided, 0) == Boxes{{{0}, {3}}});
   CHECK(boxes_at(strided, 1) == Boxes{{{6}, {3}}});

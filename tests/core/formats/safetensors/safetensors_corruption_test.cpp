@@ -18,7 +18,7 @@ std::string file_with(std::string header, std::size_t data) {
   return little(header.size(), 8) + header + std::string(data, '\1');
 }
 
-// Two ranks, one of which has a whole tensor beside its shard.
+// Two ranks, one of which has a whole tensor next to its shard.
 Files sharded() {
   auto shard = [](const std::string& at, const std::string& more, std::size_t bytes) {
     return file_with(R"({"__metadata__":{"DCP_SHARDING_INFO":"{\"w\": {\"saved_offsets\": [)" + at +
@@ -107,7 +107,7 @@ TEST_CASE("a dtype that nobody knows ends no check, not even of a tensor of noth
   }
 }
 
-TEST_CASE("a dtype of the format that torch has none for is not judged, and is no damage") {
+TEST_CASE("a dtype of the format that torch has none for is not checked, and is not damage") {
   struct Case {
     const char *dtype, *shape;
     std::size_t bytes;

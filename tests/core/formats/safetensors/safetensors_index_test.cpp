@@ -172,7 +172,7 @@ TEST_CASE("an entry of the index that names another file than the tensor's is sa
   const Finding* finding = find(report, "index-misplaced");
   REQUIRE(finding != nullptr);
   CHECK(finding->subjects == std::vector<std::string>{"b"});
-  CHECK(finding->cause.find("lies in m-1.safetensors, and it lies in m-2.safetensors") !=
+  CHECK(finding->cause.find("is in m-1.safetensors, and it is in m-2.safetensors") !=
         std::string::npos);
   REQUIRE(finding->remedy.has_value());
   CHECK(finding->remedy->lossless);
@@ -204,7 +204,7 @@ TEST_CASE("a right index of any stem raises nothing") {
   CHECK(report_of(*checkpoint).verdict == Verdict::kClean);
 }
 
-TEST_CASE("an index that is silent about a tensor, or names no file for it, is told") {
+TEST_CASE("an index that is silent about a tensor, or names no file for it, is reported") {
   TemporaryFolder folder;
   write_three(folder, R"("a":"m-1.safetensors","c":"m-3.safetensors")");
   CHECK(report_of(*open_at(folder.path())).verdict == Verdict::kClean);  // b's file is not named
@@ -234,7 +234,7 @@ TEST_CASE("an index that is silent about a tensor, or names no file for it, is t
   }
 }
 
-TEST_CASE("an index that is a folder or leads nowhere is told, and the files are read") {
+TEST_CASE("an index that is a folder or leads nowhere is reported, and the files are read") {
   for (bool is_folder : {true, false}) {
     CAPTURE(is_folder);
     TemporaryFolder folder;
@@ -350,7 +350,8 @@ TEST_CASE("parts of one rank's file, and files of other tensors, are one checkpo
   CHECK(report.verdict == Verdict::kClean);
 }
 
-TEST_CASE("a part of the same save that the index leaves out is told, and another form is not") {
+TEST_CASE(
+    "a part of the same save that the index leaves out is reported, and another form is not") {
   for (bool is_part : {true, false}) {
     TemporaryFolder folder;
     put(folder / "m-00001-of-00002.safetensors", file_with("a", '\1'));
@@ -374,7 +375,8 @@ TEST_CASE("the index counts as a loader reads it: the last of two entries, with 
     CHECK(finding.severity == Severity::kInfo);
 }
 
-TEST_CASE("a single file beside an index of others is told, with the one that transformers loads") {
+TEST_CASE(
+    "a single file next to an index of others is reported, with the one that transformers loads") {
   TemporaryFolder folder;
   write_three(folder, kRight);
   put(folder / "model.safetensors", file_with("a", '\7'));
@@ -399,7 +401,7 @@ TEST_CASE("a single file beside an index of others is told, with the one that tr
   CHECK(report_of(*open_at(other.path())).verdict == Verdict::kClean);
 }
 
-TEST_CASE("an index of files that are all gone is told, whatever else lies there") {
+TEST_CASE("an index of files that are all gone is reported, whatever else is there") {
   for (bool is_single : {true, false}) {
     TemporaryFolder folder;
     put(folder / (is_single ? "model.safetensors" : "other.safetensors"), file_with("a", '\7'));
@@ -423,7 +425,7 @@ TEST_CASE("an index with a byte order mark is refused, as Python does") {
   CHECK(finding->cause.find("EF BB BF at byte 0") != std::string::npos);
 }
 
-TEST_CASE("of two weight maps in an index the last one counts, and it is told") {
+TEST_CASE("of two weight maps in an index the last one counts, and it is reported") {
   TemporaryFolder folder;
   write_three(folder, kRight);
   const std::string first = R"("weight_map":{"a":"gone.safetensors","d":"gone.safetensors"},)";
@@ -445,7 +447,7 @@ TEST_CASE("of two weight maps in an index the last one counts, and it is told") 
   }
 }
 
-TEST_CASE("a total size and names of files that promise more than is there are told") {
+TEST_CASE("a total size and names of files that promise more than is there are reported") {
   auto opened = [](const std::string& last, const std::string& total) {
     TemporaryFolder folder;
     put(folder / "m-00001-of-00003.safetensors", file_with("a", '\1'));

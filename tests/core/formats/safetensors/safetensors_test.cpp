@@ -94,7 +94,7 @@ TEST_CASE("headers that no reader takes are errors") {
 
 // As in the reference reader (safetensors 0.8), earlier entries of a name are ignored, also for the
 // check that every byte belongs to a tensor.
-TEST_CASE("of names that are there twice the last one counts and it is told") {
+TEST_CASE("of names that are there twice the last one counts and it is reported") {
   auto entry = [](const std::string& name, int begin, int end) {
     return "\"" + name + R"(":{"dtype":"F32","shape":[)" + std::to_string((end - begin) / 4) +
            R"(],"data_offsets":[)" + std::to_string(begin) + "," + std::to_string(end) + "]}";
@@ -122,7 +122,8 @@ TEST_CASE("of names that are there twice the last one counts and it is told") {
   CHECK(*header->find_metadata("x") == "2");
 }
 
-TEST_CASE("overlaps, gaps, wrong lengths and bytes too many are problems beside readable tensors") {
+TEST_CASE(
+    "overlaps, gaps, wrong lengths and bytes too many are problems next to readable tensors") {
   auto problems = [](const std::string& offsets, std::size_t data) {
     std::string text = R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
                        R"("b":{"dtype":"F32","shape":[2],"data_offsets":)" +
@@ -154,7 +155,7 @@ TEST_CASE("shards say where they begin, and the shape is inferred") {
   CHECK((*checkpoint)->opening_findings().empty());
 }
 
-TEST_CASE("a tensor that the sharding info of its file leaves out is told: torch stops at it") {
+TEST_CASE("a tensor that the sharding info of its file leaves out is reported: torch stops at it") {
   auto found = [](const std::string& names) {
     auto checkpoint =
         open({{"shard-00001-model-00001-of-00001.safetensors",
@@ -207,7 +208,7 @@ TEST_CASE("an index names the files that count, and what they lack is found") {
   CHECK(lost);
 }
 
-TEST_CASE("an index without metadata, at which transformers stops, is told") {
+TEST_CASE("an index without metadata, at which transformers stops, is reported") {
   auto findings_of = [](const std::string& begin) {
     auto checkpoint = open(
         {{"a.safetensors", file_of(kTwo, 26)},
@@ -297,7 +298,7 @@ TEST_CASE("no change of a byte in a sharded file crashes the reader") {
 }
 
 // Python pickles a lone surrogate, and convert ended the program at it.
-TEST_CASE("a name that is no UTF-8 is told before a header is made of it") {
+TEST_CASE("a name that is not UTF-8 is reported before a header is made of it") {
   Outputs outputs;
   outputs.tensors.push_back({.fqn = "w", .dtype = Dtype::kFloat32, .shape = {2}, .tiles = {}});
   CHECK(check_safetensors_can_store(outputs, true).has_value());
@@ -308,14 +309,15 @@ TEST_CASE("a name that is no UTF-8 is told before a header is made of it") {
   CHECK(said.error().message.find("UTF-8") != std::string::npos);
 }
 
-TEST_CASE("a checkpoint without a tensor is told before a folder without a file is made of it") {
+TEST_CASE(
+    "a checkpoint without a tensor is reported before a folder without a file is made of it") {
   auto said = check_safetensors_can_store({}, false);
   REQUIRE_FALSE(said.has_value());
   CHECK(said.error().message.find("there is no tensor") != std::string::npos);
 }
 
 // This mistake was noticed only after writing, as a checkpoint with another number of tensors.
-TEST_CASE("a tensor that is named as a header names its metadata is told before one is made") {
+TEST_CASE("a tensor that is named as a header names its metadata is reported before one is made") {
   Outputs outputs;
   outputs.tensors.push_back({.fqn = "w", .dtype = Dtype::kFloat32, .shape = {2}, .tiles = {}});
   outputs.tensors.push_back(

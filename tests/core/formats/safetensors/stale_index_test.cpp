@@ -1,4 +1,4 @@
-// Indexes that name missing files, beside files with every tensor; and bytes of no tensor.
+// Indexes that name missing files, next to files with every tensor; and bytes of no tensor.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -108,7 +108,7 @@ TEST_CASE("stale index: transformers loads the one file, and the index is a warn
   CHECK(broken.report.findings.front().severity == Severity::kWarning);
 }
 
-TEST_CASE("stale index: renamed shards are read and the index is written anew") {
+TEST_CASE("stale index: renamed shards are read and the index is rewritten") {
   for (const auto& [first, second] :
        {std::pair<std::string, std::string>{"UNET-00001-of-00002.safetensors",
                                             "UNET-00002-of-00002.safetensors"},
@@ -154,7 +154,7 @@ TEST_CASE("stale index: where no file holds a tensor its file is missing as befo
   CHECK(find_rule_in(broken.report, "index-misplaced") == nullptr);
 }
 
-TEST_CASE("unowned bytes: bytes behind the last tensor are said, and repair drops them") {
+TEST_CASE("unowned bytes: bytes after the last tensor are said, and repair drops them") {
   TemporaryFolder folder, made;
   const std::string whole = file_of({{"a", '\1'}, {"b", '\2'}});
   put(folder / "model.safetensors", whole + std::string(4096, '\0'));
@@ -168,7 +168,7 @@ TEST_CASE("unowned bytes: bytes behind the last tensor are said, and repair drop
   CHECK(std::filesystem::file_size(made / "out/model.safetensors") <= whole.size());
 }
 
-TEST_CASE("unowned bytes: bytes before a tensor are dropped too, beside other faults nothing is") {
+TEST_CASE("unowned bytes: bytes before a tensor are dropped too, next to other faults nothing is") {
   TemporaryFolder folder, made;
   auto put_with = [&](const std::string& offsets, std::size_t data) {
     std::string header = R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"

@@ -201,7 +201,7 @@ TEST_CASE("tensor parallel: a part that sizes do not settle stays its rank's") {
   }
 }
 
-TEST_CASE("tensor parallel: parts of single ranks are not judged as a whole") {
+TEST_CASE("tensor parallel: parts of single ranks are not checked as a whole") {
   const auto is_left_open = [](const Tensors& here) {
     auto opened = open_checkpoint(
         memory_directory("run", {{"model-rank-0-part-0.safetensors", parallel_file(here)},
@@ -243,7 +243,7 @@ TEST_CASE("tensor parallel: TensorRT-LLM's layers have their numbers in the whol
   check_is_sound(*checkpoint);
 }
 
-TEST_CASE("tensor parallel: DeepSeek's experts lie whole with one rank each") {
+TEST_CASE("tensor parallel: DeepSeek's experts are whole with one rank each") {
   std::map<std::string, Bytes> files;
   const Matrix query = matrix(4, 3), output = matrix(3, 4, 500);
   for (int rank = 0; rank < 2; ++rank) {

@@ -82,7 +82,7 @@ TEST_CASE("torch_checkpointing: every tensor reads as the ranks held it together
   }
 }
 
-TEST_CASE("torch_checkpointing: what a save or a person spoiled is told by its cause") {
+TEST_CASE("torch_checkpointing: what a save or a person spoiled is recognised by its cause") {
   const std::pair<const char*, const char*> cases[] = {
       {"broken_stale_file", "not written by one process"},
       {"broken_files_swapped", "was written by rank"},

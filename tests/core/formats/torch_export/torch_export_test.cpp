@@ -111,7 +111,7 @@ TEST_CASE("torch.export: a package of AOTInductor is refused by name") {
   CHECK_FALSE(opened.error().advice.empty());
 }
 
-TEST_CASE("torch.export: a config that is no JSON, or not of tensors, is answered") {
+TEST_CASE("torch.export: a config that is not JSON, or not of tensors, is answered") {
   for (const char* text : {"", "{", "[]", R"({"config": [1]})", R"({"config": {"w": 3}})",
                            R"({"config": {"w": {"path_name": 3}}})"}) {
     CAPTURE(text);

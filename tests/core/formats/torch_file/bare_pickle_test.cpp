@@ -86,7 +86,7 @@ TEST_CASE("bare pickle: one of several in a folder has to be named, with a comma
   CHECK(one.has_value());
 }
 
-TEST_CASE("bare pickle: bytes behind the pickle are told") {
+TEST_CASE("bare pickle: bytes after the pickle are reported") {
   Bytes pickle = bytes_of_pickle("numpy_4.pkl");
   pickle.push_back(std::byte{7});
   auto opened = open_checkpoint(memory_directory("run", {{"m.pkl", pickle}}));

@@ -1,4 +1,4 @@
-// DTensors in a file of torch.save, and optimizer files beside the weights.
+// DTensors in a file of torch.save, and optimizer files next to the weights.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -102,7 +102,7 @@ TEST_CASE("DTensors: the part of one rank is placed by its own mesh, and said to
   }
 }
 
-TEST_CASE("optimizer beside weights: states of whole weights raise nothing and are not judged") {
+TEST_CASE("optimizer next to weights: states of whole weights raise nothing and are not checked") {
   const CheckReport report = beside_weights({{16, 8}, {8, 8}, {8, 8}, {8, 16}, {8}});
   CHECK(report.findings.empty());
   CHECK(std::any_of(report.unjudged.begin(), report.unjudged.end(), [](const Unjudged& one) {
@@ -110,7 +110,7 @@ TEST_CASE("optimizer beside weights: states of whole weights raise nothing and a
   }));
 }
 
-TEST_CASE("optimizer beside weights: states of one tensor-parallel rank are said") {
+TEST_CASE("optimizer next to weights: states of one tensor-parallel rank are said") {
   const CheckReport report = beside_weights({{8, 8}, {4, 8}, {4, 8}, {8, 8}, {8}});
   const Finding* finding = named(report, "local-saved-as-global");
   REQUIRE(finding != nullptr);
@@ -119,7 +119,7 @@ TEST_CASE("optimizer beside weights: states of one tensor-parallel rank are said
   CHECK(finding->cause.find("1/2 of their weights") != std::string::npos);
 }
 
-TEST_CASE("optimizer beside weights: flat rows of one rank are said, of all ranks they are not") {
+TEST_CASE("optimizer next to weights: flat rows of one rank are said, of all ranks they are not") {
   // 16 x 8 + 2 x 8 x 8 + 8 x 16 + 8 = 392 elements, in two rows.
   const CheckReport half = beside_weights({{100}, {96}});
   const Finding* finding = named(half, "local-saved-as-global");
@@ -132,7 +132,7 @@ TEST_CASE("optimizer beside weights: flat rows of one rank are said, of all rank
   REQUIRE(named(quarter, "local-saved-as-global") != nullptr);
 }
 
-TEST_CASE("optimizer beside weights: states of few weights or of other shapes say nothing") {
+TEST_CASE("optimizer next to weights: states of few weights or of other shapes say nothing") {
   for (const std::vector<Extents>& states :
        {std::vector<Extents>{{4, 8}, {8, 4}},                          // of adapters
         std::vector<Extents>{{16}, {8}, {8}, {8}, {8}},                // factored
@@ -140,7 +140,7 @@ TEST_CASE("optimizer beside weights: states of few weights or of other shapes sa
     CHECK(beside_weights(states).findings.empty());
 }
 
-TEST_CASE("optimizer beside weights: one that is cut short or empty is reported") {
+TEST_CASE("optimizer next to weights: one that is cut short or empty is reported") {
   const Bytes optimizer = optimizer_of({{16, 8}, {8, 8}, {8, 8}, {8, 16}, {8}});
   for (const std::size_t length : {std::size_t{0}, optimizer.size() / 2}) {
     Bytes cut(optimizer.begin(), optimizer.begin() + static_cast<std::ptrdiff_t>(length));
@@ -157,7 +157,7 @@ TEST_CASE("optimizer beside weights: one that is cut short or empty is reported"
   }
 }
 
-TEST_CASE("optimizer beside weights: zeros and pages in its place are reported") {
+TEST_CASE("optimizer next to weights: zeros and pages in its place are reported") {
   for (const std::string& content : {std::string(4096, '\0'), std::string("<!DOCTYPE html><html>"),
                                      std::string("version https://git-lfs.github.com/spec/v1\n")}) {
     CAPTURE(content.substr(0, 20));
@@ -172,7 +172,7 @@ TEST_CASE("optimizer beside weights: zeros and pages in its place are reported")
   }
 }
 
-TEST_CASE("optimizer beside weights: Adam's parameters without a state are reported") {
+TEST_CASE("optimizer next to weights: Adam's parameters without a state are reported") {
   // Two parameters in the group, but only one has a state.
   const std::string group =
       pickled_dict({{"betas", "G?\xec\xcc\xcc\xcc\xcc\xcc\xcdG?\xef\xf7\xce\xd9\x16\x87+\x86"},
@@ -200,7 +200,7 @@ TEST_CASE("optimizer beside weights: Adam's parameters without a state are repor
   }
 }
 
-TEST_CASE("optimizer beside weights: two moments of different shapes are reported") {
+TEST_CASE("optimizer next to weights: two moments of different shapes are reported") {
   for (const bool is_flat : {false, true}) {
     const std::string state =
         pickled_dict({{"exp_avg", is_flat ? float_tensor("0", {4}) : float_tensor("0", {2, 2})},
@@ -217,7 +217,7 @@ TEST_CASE("optimizer beside weights: two moments of different shapes are reporte
   }
 }
 
-TEST_CASE("optimizer beside weights: Adam without a state is a warning once steps were made") {
+TEST_CASE("optimizer next to weights: Adam without a state is a warning once steps were made") {
   const std::string group =
       pickled_dict({{"betas", "G?\xec\xcc\xcc\xcc\xcc\xcc\xcdG?\xef\xf7\xce\xd9\x16\x87+\x86"},
                     {"params", "](K\2K\1e"}});
@@ -238,7 +238,7 @@ TEST_CASE("optimizer beside weights: Adam without a state is a warning once step
   }
 }
 
-TEST_CASE("optimizer beside weights: matrices of which no weight has the shape are reported") {
+TEST_CASE("optimizer next to weights: matrices of which no weight has the shape are reported") {
   const CheckReport report = beside_weights({{18, 10}, {10, 10}, {10, 10}, {10, 18}, {10}});
   const Finding* finding = named(report, "side-file");
   REQUIRE(finding != nullptr);
@@ -271,7 +271,7 @@ TEST_CASE(
   CHECK(severity({"scheduler.pt"}) == Severity::kInfo);
 }
 
-TEST_CASE("a folder of a trainer: the model is what its training did not leave beside it") {
+TEST_CASE("a folder of a trainer: the model is what its training did not leave next to it") {
   const Bytes model = weights_of({{2, 2}});
   auto opened = open_checkpoint(memory_directory(
       "ckpt",

@@ -104,7 +104,7 @@ TEST_CASE("without checksums no local header moves where a record begins and not
   CHECK(told > tried / 2);
 }
 
-TEST_CASE("bytes of a tensor that is no tensor of the checkpoint are looked at too") {
+TEST_CASE("bytes of a tensor that is not a tensor of the checkpoint are read too") {
   // torch takes a tuple for one value, and a conjugate is not read: no tile views either.
   const std::string payload(24, '\7');
   const std::string held = "(" + tensor_call({.key = "1"}) + "K\1t";

@@ -120,7 +120,7 @@ TEST_CASE("a list is taken apart where a tensor or a dict is in it, a tuple neve
   }
 }
 
-TEST_CASE("what is no state dict is refused by name") {
+TEST_CASE("what is not a state dict is refused by name") {
   CHECK(error_of_model("").kind == ErrorKind::kUnsupported);  // told by the folder
   const std::string tensor = tensor_call({});
   const std::pair<std::string, std::string> cases[] = {
@@ -143,7 +143,7 @@ TEST_CASE("what is no state dict is refused by name") {
   }
 }
 
-TEST_CASE("a tensor that is no plain one stays in the list and leaves a check undecided") {
+TEST_CASE("a tensor that is not a plain one stays in the list and leaves a check undecided") {
   const std::string sparse = "ctorch._utils\n_rebuild_sparse_tensor\n(NtR";
   const std::string conjugate = tensor_call({.storage_class = "torch\nComplexFloatStorage\n",
                                              .count = 3,
@@ -168,7 +168,7 @@ TEST_CASE("a tensor that is no plain one stays in the list and leaves a check un
   CHECK(opcodes.error().message.find("_rebuild_sparse_tensor") != std::string::npos);
 }
 
-TEST_CASE("a tensor whose record is gone or too short is told with the others left readable") {
+TEST_CASE("a tensor whose record is gone or too short is reported with the others left readable") {
   auto value = pickled_dict({{"a", tensor_call({})}, {"b", tensor_call({.key = "1"})}});
   for (const std::vector<ZipRecord>& records :
        {std::vector<ZipRecord>{kStorage}, {kStorage, {"m/data/1", std::string(20, '\2')}}}) {
@@ -265,7 +265,7 @@ TEST_CASE("a folder is a checkpoint of torch.save where one file in it is one") 
   CHECK(rank.error().message.find("DeepSpeed") != std::string::npos);
 }
 
-TEST_CASE("a model beside what its training leaves is the one that its name says") {
+TEST_CASE("a model next to what its training leaves is the one that its name says") {
   Bytes model = to_bytes(state_dict_file(pickled_dict({{"a", tensor_call({})}}), {kStorage}));
   Bytes arguments = to_bytes(state_dict_file(pickled_dict({{"seed", "K\1"}})));
   // For the form before zip, only its first pickle.
@@ -285,7 +285,7 @@ TEST_CASE("a model beside what its training leaves is the one that its name says
   CHECK(old.error().place.file == "pytorch_model.bin");
 }
 
-TEST_CASE("the only file of a folder is told as what it is, and not as several") {
+TEST_CASE("the only file of a folder is reported as what it is, and not as several") {
   auto message_of = [](const char* name, const std::string& bytes) {
     auto opened = open_checkpoint(memory_directory("ckpt", {{name, to_bytes(bytes)}}));
     REQUIRE_FALSE(opened.has_value());
@@ -307,7 +307,7 @@ TEST_CASE("the only file of a folder is told as what it is, and not as several")
   says(message_of("model.safetensors", R"({"error":"Repository not found"})"), "JSON");
 }
 
-TEST_CASE("an archive of torch.save that is no state dict is told as what it holds") {
+TEST_CASE("an archive of torch.save that is not a state dict is reported as what it holds") {
   auto message_of = [](const std::string& pickle, std::vector<ZipRecord> more = {}) {
     auto opened = open_model(state_dict_file(pickle, std::move(more)));
     REQUIRE_FALSE(opened.has_value());
@@ -323,7 +323,7 @@ TEST_CASE("an archive of torch.save that is no state dict is told as what it hol
           "object of mymodel.Net");
 }
 
-TEST_CASE("what a program put into a file is told as what it is") {
+TEST_CASE("what a program put into a file is reported as what it is") {
   auto severity = [](const std::string& value) {
     auto opened = open_model(state_dict_file(pickled_dict({{"x", value}})));
     REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
@@ -384,7 +384,7 @@ TEST_CASE("a file in a form that torch.load does not open is damaged") {
 }
 
 // torch 2.6 and 2.15 save such a tensor, and stop at it when they load.
-TEST_CASE("a tensor that torch saves and cannot make again is told, and read all the same") {
+TEST_CASE("a tensor that torch saves and cannot make again is reported, and read all the same") {
   auto file_with = [](bool requires_grad, bool is_parameter) {
     TensorText text{
         "torch.storage\nUntypedStorage\n", 4, 0, {4}, {1}, "torch._utils\n_rebuild_tensor_v3\n",
@@ -413,7 +413,7 @@ TEST_CASE("a tensor that torch saves and cannot make again is told, and read all
 }
 
 // torch 2.6 and 2.15: "don't know how to restore data location", "Invalid device string".
-TEST_CASE("a device that torch does not know is told, and one that a package adds is named") {
+TEST_CASE("a device that torch does not know is reported, and one that a package adds is named") {
   auto findings_on = [](const std::string& device) {
     std::string call = tensor_call({});
     const std::string cpu = pickled_text("cpu");
@@ -443,20 +443,20 @@ TEST_CASE("a device that torch does not know is told, and one that a package add
   CHECK(of_package[0].severity == Severity::kInfo);
 }
 
-TEST_CASE("a record that somebody compressed is told with what mends it, in a conversion too") {
+TEST_CASE("a record that somebody compressed is reported with what mends it, in a conversion too") {
   auto opened = open_model(state_dict_file(pickled_dict({{"w", tensor_call({})}}),
                                            {{"m/data/0", std::string(24, '\1'), true}}));
   REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
   const auto findings = (*opened)->opening_findings();
   REQUIRE(findings.size() == 1);
-  CHECK(findings[0].cause.find("zipped anew") != std::string::npos);
+  CHECK(findings[0].cause.find("zipped again") != std::string::npos);
   Status reached = check_all_reachable(**opened);
   REQUIRE_FALSE(reached.has_value());
-  CHECK(reached.error().message.find("zipped anew") != std::string::npos);
+  CHECK(reached.error().message.find("zipped again") != std::string::npos);
   CHECK(reached.error().place.tensor == "w");
 }
 
-TEST_CASE("a mapping below with keys that are no names is one entry, and the rest is read") {
+TEST_CASE("a mapping below with keys that are not names is one entry, and the rest is read") {
   const std::string odd = "}(ccollections\nOrderedDict\n" + tensor_call({}) + "u";
   const std::string tuple = "}(K\1K\2\x86K\3u";
   auto opened = open_model(state_dict_file(

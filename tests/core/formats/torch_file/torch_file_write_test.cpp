@@ -344,7 +344,7 @@ TEST_CASE("what repairs filled goes into the file and comes out of it") {
   CHECK(attributes[0].second == pickled_text("filled w"));
 }
 
-TEST_CASE("attributes of an OrderedDict and of tensors come along where they are data") {
+TEST_CASE("attributes of an OrderedDict and of tensors are copied where they are data") {
   const std::string ordered = "ccollections\nOrderedDict\n)R", call = tensor_call({});
   const std::string function = "ctorch._utils\n_rebuild_tensor_v2\n";
   const std::string arguments = call.substr(function.size(), call.size() - function.size() - 1);

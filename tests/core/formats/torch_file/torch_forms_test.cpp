@@ -47,7 +47,7 @@ TEST_CASE("pickled module: its tensors have the names of its state_dict") {
   CHECK(names_of(**opened) == "scale mean first.weight |");
   CHECK(causes_in(**opened).find("mine.Net") != std::string::npos);
   CHECK(causes_in(**opened).find("cache") != std::string::npos);
-  // Beside other values, as trainers keep it.
+  // Next to other values, as trainers keep it.
   auto beside =
       open_model(state_dict_file(pickled_dict({{"epoch", "K\1"}, {"ema", outer}}), {kSix}));
   REQUIRE_MESSAGE(beside.has_value(), beside.error().message);
@@ -81,7 +81,7 @@ TEST_CASE("torch.save of a list, a tuple, a tensor or an object has names for it
   }
 }
 
-TEST_CASE("torch.save with float and tuple keys below the top has names where tensors lie there") {
+TEST_CASE("torch.save with float and tuple keys below the top has names where tensors are there") {
   const std::string half("G\x3f\xe0\0\0\0\0\0\0", 9);
   const std::string tensor = tensor_call({});
   auto opened = open_model(

@@ -57,7 +57,7 @@ bool says(const std::vector<Finding>& findings, Severity severity, const std::st
 
 }  // namespace
 
-TEST_CASE("the files that an index names are one checkpoint, and what lies beside is none of it") {
+TEST_CASE("the files that an index names are one checkpoint, and what is next to is none of it") {
   auto checkpoint = opened(two_files(right_index()));
   CHECK(checkpoint->format().name == "torch");
   CHECK(names_of(*checkpoint) == "a b |");
@@ -67,7 +67,7 @@ TEST_CASE("the files that an index names are one checkpoint, and what lies besid
   CHECK(findings_of(*checkpoint).empty());
 }
 
-TEST_CASE("what an index of torch.save files promises and is not there is told") {
+TEST_CASE("what an index of torch.save files promises and is not there is reported") {
   Files gone = two_files(right_index());
   gone.erase(gone.begin() + 1);
   auto one = opened(gone);
@@ -82,7 +82,7 @@ TEST_CASE("what an index of torch.save files promises and is not there is told")
   CHECK(says(with(a + b + ",\"c\":\"" + kSecond + "\""), Severity::kError,
              "The index places 1 tensor in files that do not hold them"));
   CHECK(says(with(a + "\"b\":\"" + kFirst + "\""), Severity::kError,
-             "The index says that b lies in " + kFirst + ", and it lies in " + kSecond));
+             "The index says that b is in " + kFirst + ", and it is in " + kSecond));
   CHECK(says(with("\"b\":\"" + kSecond + "\""), Severity::kWarning, "The index does not name"));
   CHECK(says(with(a + b, 50), Severity::kInfo, "metadata.total_size is 50"));
 }
@@ -97,7 +97,7 @@ TEST_CASE("a file of several that cannot be read is a finding, and the others ar
   CHECK_FALSE(open_checkpoint(memory_directory("hf", files)).has_value());
 }
 
-TEST_CASE("a tensor that lies in two of the files is told") {
+TEST_CASE("a tensor that is in two of the files is reported") {
   Files files = two_files(right_index());
   files[1].second =
       to_bytes(state_dict_file(pickled_dict({{"b", tensor_call({})}, {"a", tensor_call({})}}),
@@ -138,7 +138,7 @@ TEST_CASE("of parts without an index those that are gone are named") {
   }
 }
 
-TEST_CASE("an index that names keys of an optimizer means all that lies below them") {
+TEST_CASE("an index that names keys of an optimizer means all that is below them") {
   const std::string state = pickled_dict({{"exp_avg", tensor_call({})}, {"lr", "K\1"}});
   auto with = [&](const std::string& key) {
     return opened({{"pytorch_optim-00001.bin",
@@ -153,19 +153,19 @@ TEST_CASE("an index that names keys of an optimizer means all that lies below th
   CHECK(says(findings_of(*with("1")), Severity::kError, "places 1 tensor in files that do not"));
 }
 
-TEST_CASE("an index that cannot be used is told, and the parts beside it are read") {
+TEST_CASE("an index that cannot be used is reported, and the parts next to it are read") {
   for (const char* broken : {"", "{\"weight_map\":", "[]", "{\"weight_map\":{}}"}) {
     CAPTURE(broken);
     auto checkpoint = opened(two_files(broken));
     CHECK(names_of(*checkpoint) == "a b |");
-    CHECK(says(findings_of(*checkpoint), Severity::kError, "The index is no JSON object"));
+    CHECK(says(findings_of(*checkpoint), Severity::kError, "The index is not a JSON object"));
   }
   Files gone = two_files("");
   gone.erase(gone.begin());
   auto rest = opened(gone);
   CHECK(names_of(*rest) == "b |");
   auto found = findings_of(*rest);
-  CHECK(says(found, Severity::kError, "The index is no JSON object"));
+  CHECK(says(found, Severity::kError, "The index is not a JSON object"));
   CHECK(std::any_of(found.begin(), found.end(), [](const Finding& finding) {
     return finding.rule == "missing-file" && finding.subjects[0] == kFirst;
   }));

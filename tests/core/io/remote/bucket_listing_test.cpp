@@ -23,7 +23,7 @@ TEST_CASE("bucket listing: keys, sizes and the next page") {
   CHECK(page->objects[1].size == UINT64_MAX);
 }
 
-TEST_CASE("bucket listing: what is no listing is refused") {
+TEST_CASE("bucket listing: what is not a listing is refused") {
   CHECK(!parse_bucket_page("", false));
   CHECK(!parse_bucket_page("<html>hello</html>", false));
   CHECK(!parse_bucket_page("<ListBucketResult>", false));

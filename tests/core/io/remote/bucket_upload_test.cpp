@@ -18,7 +18,7 @@ TEST_CASE("what makes a folder a checkpoint is sent last") {
                                           "model.safetensors.index.json", "sub/.metadata"});
 }
 
-TEST_CASE("a target of --upload that is no bucket is refused with what to write") {
+TEST_CASE("a target of --upload that is not a bucket is refused with what to write") {
   for (const char* target :
        {"", "/tmp", "s3:/x", "https://example.com/a", "hf://a/b", "ssh://h/p"}) {
     const Status done = check_upload_target(target);

@@ -81,7 +81,7 @@ TEST_CASE("remote directory: names that leave the place are left out") {
   CHECK(!directory->list(0));
 }
 
-TEST_CASE("remote directory: every range is what lies there") {
+TEST_CASE("remote directory: every range is what is there") {
   CountingFiles::Counts counts;
   const Bytes all = counted_bytes(3 * kRemoteBlock + 17);
   auto directory = opened_with({{"f", all}}, counts);
@@ -134,7 +134,7 @@ TEST_CASE("remote directory: what several threads need at once is asked for once
   CHECK(counts.bytes <= 4 * kRemoteBlock);
 }
 
-TEST_CASE("remote directory: where the line fails each reader is told, and none waits") {
+TEST_CASE("remote directory: where the line fails each reader is reported, and none waits") {
   CountingFiles::Counts counts;
   counts.slow = counts.fails = true;
   auto directory = opened_with({{"f", counted_bytes(6 * kRemoteBlock)}}, counts);
@@ -219,7 +219,7 @@ TEST_CASE("remote directory: prefetched ranges are read without another request"
   CHECK(counts.calls == 2);
 }
 
-TEST_CASE("remote directory: a prefetch that fails is told by the read") {
+TEST_CASE("remote directory: a prefetch that fails is recognised by the read") {
   CountingFiles::Counts counts;
   auto directory = opened_with({{"f", counted_bytes(100)}}, counts);
   counts.fails = true;

@@ -172,7 +172,7 @@ TEST_CASE("a step off and on again is the plan that it was") {
   CHECK_FALSE(plan_without(*two.checkpoint, nullptr, two.plan, {true}).has_value());
 }
 
-TEST_CASE("what every repair writes anew is off only when everything else is") {
+TEST_CASE("what every repair writes again is off only when everything else is") {
   TwoLost two;
   Operation rewrite;
   rewrite.kind = OperationKind::kRewriteMetadata;

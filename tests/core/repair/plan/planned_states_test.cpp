@@ -9,7 +9,7 @@
 using namespace shw;
 using namespace shw::test;
 
-TEST_CASE("a state that lies by a chunk which gets another box stays out of that repair") {
+TEST_CASE("a state that is by a chunk which gets another box stays out of that repair") {
   Made made;
   made.tensor("model.a.weight", {8, 2},
               {{{0, 0}, {2, 2}, 0}, {{2, 0}, {2, 2}, 1}, {{4, 0}, {2, 2}, 2}, {{6, 0}, {2, 2}, 3}})

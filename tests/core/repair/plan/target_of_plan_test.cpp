@@ -61,7 +61,7 @@ TEST_CASE("target of a plan: a repair alone keeps items and asks nothing of othe
   CHECK(made->outputs.tensors[1].tiles[0].kept == ChunkId{2});
 }
 
-TEST_CASE("target of a plan: what is written anew has to be whole") {
+TEST_CASE("target of a plan: what is rewritten has to be whole") {
   TemporaryFolder folder;
   const auto checkpoint = with_hole(folder / "ckpt");
   Plan plan = plan_to_exchange(*checkpoint);

@@ -158,7 +158,7 @@ std::string taken_steps(const TemporaryFolder& folder, const std::string& name,
 
 }  // namespace
 
-TEST_CASE("a repair of any kind with two elements exchanged is broken beside its source") {
+TEST_CASE("a repair of any kind with two elements exchanged is broken next to its source") {
   const Diagnosis kinds[] = {
       Relabelled{TensorId{0}, {6, 4}, {{{3, 0}, {3, 4}}, {{0, 0}, {3, 4}}}},
       AxisMoved{TensorId{0}, 0, 1, 2, {3, 8}},
@@ -175,7 +175,7 @@ TEST_CASE("a repair of any kind with two elements exchanged is broken beside its
   }
 }
 
-TEST_CASE("what was filled, and what came from a side file, is held against the source too") {
+TEST_CASE("what was filled, and what came from a side file, is compared with the source too") {
   {
     TemporaryFolder folder;
     write_two_tensors(folder / "ckpt");
@@ -194,7 +194,7 @@ TEST_CASE("what was filled, and what came from a side file, is held against the 
   expect_no_lie(folder, planted_repair(folder, *checkpoint, restored), *checkpoint);
 }
 
-TEST_CASE("a repair in place is held against a copy of what was there before") {
+TEST_CASE("a repair in place is compared with a copy of what was there before") {
   TemporaryFolder folder;
   write_two_tensors(folder / "ckpt");
   fs::copy(folder / "ckpt", folder / "copy", fs::copy_options::recursive);
@@ -209,7 +209,7 @@ TEST_CASE("a repair in place is held against a copy of what was there before") {
   CHECK(report->outcome == Outcome::kProved);
 }
 
-TEST_CASE("a conversion, a reshard and steps with an element exchanged are broken beside theirs") {
+TEST_CASE("a conversion, a reshard and steps with an element exchanged are broken next to theirs") {
   TemporaryFolder folder;
   write_two_tensors(folder / "ckpt");
   auto source = opened(folder / "ckpt");
@@ -230,7 +230,8 @@ TEST_CASE("a conversion, a reshard and steps with an element exchanged are broke
                 *source, 4);
 }
 
-TEST_CASE("another checkpoint is no source: of another layout undecided, of other values broken") {
+TEST_CASE(
+    "another checkpoint is not a source: of another layout undecided, of other values broken") {
   TemporaryFolder folder;
   write_two_tensors(folder / "ckpt");
   write_two_tensors(folder / "later", 100);
@@ -284,7 +285,7 @@ TEST_CASE("where elements come from another checkpoint too that one is named amo
   CHECK(other->outcome == Outcome::kUndecided);
 }
 
-TEST_CASE("without its plan, or with one that is none, a result is undecided beside its source") {
+TEST_CASE("without its plan, or with one that is none, a result is undecided next to its source") {
   TemporaryFolder folder;
   write_two_tensors(folder / "ckpt");
   auto checkpoint = opened(folder / "ckpt");
@@ -304,11 +305,11 @@ TEST_CASE("without its plan, or with one that is none, a result is undecided bes
     auto report = verified_against(out, *checkpoint);
     REQUIRE(report.has_value());
     CHECK(report->outcome == Outcome::kUndecided);
-    CHECK(report->reasons.front().find("was not held against") != std::string::npos);
+    CHECK(report->reasons.front().find("was not compared with") != std::string::npos);
   }
 }
 
-TEST_CASE("a certificate that claims more than its plan does is broken beside the source") {
+TEST_CASE("a certificate that claims more than its plan does is broken next to the source") {
   TemporaryFolder folder;
   write_two_tensors(folder / "ckpt");
   auto source = opened(folder / "ckpt");
@@ -376,7 +377,7 @@ TEST_CASE("a long plan is kept packed, and comes back") {
   }
 }
 
-TEST_CASE("elements with one text and other bytes are told apart by their bytes") {
+TEST_CASE("elements with one text and other bytes are distinguished by their bytes") {
   const float zeros[] = {1.0F, 0.0F, 2.0F}, minus[] = {1.0F, 0.0F, 3.0F};
   auto bytes = [](const float* values) { return std::as_bytes(std::span(values, 3)); };
   Mismatch plain = first_mismatch(Dtype::kFloat32, {{4, 1}, {3, 1}}, bytes(zeros), bytes(minus));

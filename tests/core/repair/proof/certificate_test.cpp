@@ -179,7 +179,7 @@ TEST_CASE("certificates: one that was written before 0.1.0 is refused as another
   CHECK(verify_alone(folder / "out").outcome == VerifyReport::Outcome::kUndecided);
 }
 
-TEST_CASE("digests see bytes and boxes, and not the order in which they are told") {
+TEST_CASE("digests see bytes and boxes, and not the order in which they are reported") {
   const Hash128 same{1, 2}, another{0, 9};
   ItemHashes hashes{{3, 1}, {1, ~std::uint64_t{0}}, {1, 7}, kNoHash};
   std::string digest = digest_of_items(hashes);

@@ -109,7 +109,7 @@ TEST_CASE("F1.1 is repaired into a new directory, proved, and the source is as i
   CHECK(copy_of(result->shape(*result->find("down"))) == Extents{2, 3, 4});
   CHECK(values_of(*result, "down") == kDown);
   CHECK(values_of(*result, "norm") == kNorm);
-  CHECK(contents(folder / "ckpt-repaired/common.pt") == "what lay beside");
+  CHECK(contents(folder / "ckpt-repaired/common.pt") == "what was next to");
   CHECK(verdict(folder / "ckpt-repaired") == VerifyReport::Outcome::kProved);
   CHECK(verdict(folder / "ckpt") == VerifyReport::Outcome::kUndecided);
   auto again = apply_plan(*checkpoint, plan, {});
@@ -365,7 +365,7 @@ TEST_CASE("blocks that are torn apart are put together again on disk") {
   CHECK(verdict(folder / "out") == VerifyReport::Outcome::kProved);
 }
 
-TEST_CASE("a copy that another rank saved of a tile comes along even where it differs") {
+TEST_CASE("a copy that another rank saved of a tile is copied even where it differs") {
   TemporaryFolder folder;
   auto w = [](std::int64_t first, std::uint32_t writer) {
     Values values(24);

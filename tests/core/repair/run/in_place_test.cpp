@@ -136,7 +136,7 @@ TEST_CASE("of two processes that repair one checkpoint in place the second is re
   CHECK(all_files(folder / "ckpt") == before);
 }
 
-TEST_CASE("a checkpoint that was saved anew since its plan was made is not repaired in place") {
+TEST_CASE("a checkpoint that was saved again since its plan was made is not repaired in place") {
   TemporaryFolder folder;
   write_broken(folder / "ckpt");
   write_broken(folder / "other");

@@ -7,7 +7,7 @@
 
 using namespace shw;
 
-TEST_CASE("a request says its plan to the byte, wherever that stands in it") {
+TEST_CASE("a request says its plan to the byte, wherever that is in it") {
   MemoryStore store;
   const std::string plan = R"({"plan": 1, "said": "x", "tensors": [{"a": [1, 2, "}"]}, 3]})";
   for (bool integrity : {false, true}) {
@@ -29,7 +29,7 @@ TEST_CASE("a request says its plan to the byte, wherever that stands in it") {
   CHECK(request->checkpoint == "/c");
 }
 
-TEST_CASE("what is no request is refused") {
+TEST_CASE("what is not a request is refused") {
   for (const char* text :
        {"", "[]", "7", R"({"verb": "repair", "checkpoint": "/c"})",
         R"({"verb": "repair", "checkpoint": "/c", "said": "c", "plan": {"a")",

@@ -39,7 +39,7 @@ void write_behind(const std::string& path, const std::string& bytes) {
   REQUIRE(folder.has_value());
   const std::string name = std::filesystem::path(path).filename().string();
   const Entry before = (*folder)->stat(name);
-  // The file system's clock may stand still for some milliseconds.
+  // The file system's clock may be still for some milliseconds.
   for (Entry now = before; now.changed_ns == before.changed_ns; now = (*folder)->stat(name)) {
     std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
     file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
@@ -113,7 +113,7 @@ TEST_CASE("a source that is changed behind its size and time while it is read is
   }
 }
 
-TEST_CASE("a source that is touched and not changed is held against the result and proved") {
+TEST_CASE("a source that is touched and not changed is compared with the result and proved") {
   for (const Make& make : kMakes) {
     TemporaryFolder folder;
     auto made = made_meanwhile(

@@ -112,7 +112,7 @@ TEST_CASE("uneven shards recorded along another dimension go where their writers
       headers.emplace_back(header);
     }
     const ItemHeaders kept = ItemHeadersBuilder::of(std::move(headers));
-    const std::vector<TensorTiling> tilings = judge_tilings(*checkpoint);
+    const std::vector<TensorTiling> tilings = compute_tilings(*checkpoint);
     CheckInput input{*checkpoint, made.spec.get(), nullptr, kept, {}, {}, tilings};
     std::vector<Finding> findings;
     find_rule("uneven-shards")->run(build_facts(input), findings);

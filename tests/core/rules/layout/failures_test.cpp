@@ -241,7 +241,8 @@ TEST_CASE("F3 under HSDP: shapes tell the parameter where one alone has them") {
   }
 }
 
-TEST_CASE("F3 under HSDP: an empty moment beside one with elements is told without its parameter") {
+TEST_CASE(
+    "F3 under HSDP: an empty moment next to one with elements is told without its parameter") {
   for (bool is_healthy : {false, true}) {
     Made made;
     made.tensor("model.fc.weight", {6, 2}, {{{0, 0}, {2, 2}, 0}, {{2, 0}, {2, 2}, 4}})
@@ -360,7 +361,7 @@ TEST_CASE("F4.2: the row order is the spec's, plain or expert-major") {
   }
 }
 
-TEST_CASE("F4.2 c and F4.3: another order is permuted, another topology is told") {
+TEST_CASE("F4.2 c and F4.3: another order is permuted, another topology is reported") {
   auto post_fix = [](Made& made, std::int64_t edp) {
     std::vector<SavedTile> tiles;
     for (std::int64_t r = 0; r < 2 * edp; ++r)
@@ -396,7 +397,7 @@ TEST_CASE("F4.4: chunks that are larger than what their ranks hold are named, no
 }
 
 TEST_CASE(
-    "half of what a spec of a larger model expects is no dropped axis where all ranks wrote") {
+    "half of what a spec of a larger model expects is not a dropped axis where all ranks wrote") {
   // If ranks that differ along the axis wrote different boxes, their mesh is complete.
   Made one;
   one.tensor("model.a.bias", {10}, {{{0}, {5}, 0}, {{5}, {5}, 1}})

@@ -38,7 +38,7 @@ void give_layout(SavedModel& model, const char* mesh, const std::vector<Placemen
 
 }  // namespace
 
-TEST_CASE("states of one rank lie where the chunks of their parameters say under a loader's spec") {
+TEST_CASE("states of one rank are where the chunks of their parameters say under a loader's spec") {
   SavedModel model = momentum({strided(0, 2), sharded(0)});
   struct Loader {
     const char* mesh;

@@ -107,7 +107,7 @@ TEST_CASE("one rank's part: whole weights and those of another model are none") 
   CHECK(differs->verdict == Verdict::kFindings);
 }
 
-TEST_CASE("one rank's part: beside a reference every smaller weight is one rank's") {
+TEST_CASE("one rank's part: next to a reference every smaller weight is one rank's") {
   CheckOptions options;
   options.reference = opened(llama(1, 512), false);
   auto report = check(*opened(llama(2, 256), false), options);

@@ -194,7 +194,7 @@ TEST_CASE("a spec that does not shard the short axis asks for another shape alon
             .rule == "placement-axis-moved");
 }
 
-TEST_CASE("two models of the same kind are no moved axes") {
+TEST_CASE("two models of the same kind are not moved axes") {
   auto findings = found_above_info(*saved(healthy(4, 8, 20, 2)), shapes(healthy(4, 16, 10, 2)));
   REQUIRE_FALSE(findings.empty());
   for (const Finding& finding : findings) CHECK(finding.rule == "shape-mismatch");
@@ -222,7 +222,7 @@ TEST_CASE("without a hidden size the family alone is enough, and the confidence 
   CHECK(confidence == doctest::Approx(0.8));
 }
 
-TEST_CASE("optimizer states under the same names are judged with their own family") {
+TEST_CASE("optimizer states under the same names are checked with their own family") {
   auto layouts = broken(4, 12, 20, 2);
   for (const CutTensor& layout : broken(4, 12, 20, 2)) {
     if (layout.fqn != kEmbed)

@@ -1,4 +1,4 @@
-// The reported failures in checkpoints that real code and real torch wrote, judged by their truth.
+// The reported failures in checkpoints that real code and real torch wrote, checked by their truth.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -133,7 +133,7 @@ TEST_CASE("every reported failure is named first, and survivors go where the tru
         CAPTURE(finding.cause);
         Sum sum = judge_all(item, finding);
         CHECK(finding.remedy.has_value());
-        // Files beside the checkpoint are used, so nothing of MLite's experts is lost.
+        // Files next to the checkpoint are used, so nothing of MLite's experts is lost.
         if (kind_of(folder).starts_with("s4_mlite")) CHECK(sum.kept == sum.all);
         if (finding.remedy) CHECK(finding.remedy->lossless == (sum.kept == sum.all));
         for (const std::string& subject : finding.subjects) explained.push_back(subject);

@@ -99,7 +99,7 @@ TEST_CASE("survivors are not shifted where another axis has their writers the ot
   }
 }
 
-TEST_CASE("survivors that fit the spec's ranks are left open beside others that do not") {
+TEST_CASE("survivors that fit the spec's ranks are left open next to others that do not") {
   // Both tensors are on the mesh, saved by ranks 1 and 7; of the second, the later rank has the
   // first rows.
   auto saved = [](bool second_fits) {
@@ -246,7 +246,7 @@ TEST_CASE("a rank that saved an empty part knew the axis that is said to be left
   CHECK(look(uneven).find("axis-dropped") != nullptr);
 }
 
-TEST_CASE("a spec of another layout that loads the parameter does not say where its states lie") {
+TEST_CASE("a spec of another layout that loads the parameter does not say where its states are") {
   // TP cut the rows before FSDP did; the spec asks for a plain cut of the same mesh.
   const std::vector<SavedTile> strided{
       {{0, 0}, {2, 2}, 0}, {{4, 0}, {2, 2}, 1}, {{2, 0}, {2, 2}, 2}, {{6, 0}, {2, 2}, 3}};
@@ -267,7 +267,7 @@ TEST_CASE("a spec of another layout that loads the parameter does not say where 
   }
 }
 
-TEST_CASE("a state is not placed by a parameter that may lie as wrongly as one of the spec does") {
+TEST_CASE("a state is not placed by a parameter that may be as wrongly as one of the spec does") {
   auto of = [](const std::vector<SavedTile>& known) {
     Made made;
     const std::vector<SavedTile> plain{

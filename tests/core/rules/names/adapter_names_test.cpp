@@ -20,7 +20,7 @@ NamedTensors lora_under(const std::string& root, const std::string& end) {
 
 }  // namespace
 
-TEST_CASE("adapter: matrices of all experts in one tensor are no names of PEFT") {
+TEST_CASE("adapter: matrices of all experts in one tensor are not names of PEFT") {
   const std::string file = "adapter_model.safetensors", root = "base_model.model.model.";
   NamedTensors tensors = lora_under(root, ".weight");
   CHECK(rules_above_info(

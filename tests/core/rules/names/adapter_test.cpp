@@ -1,4 +1,4 @@
-// Adapters of PEFT beside their adapter_config.json, and beside their base.
+// Adapters of PEFT next to their adapter_config.json, and next to their base.
 #include "core/facts/names/adapter_config.h"
 #include "core/rules/names/named_tensors.h"
 
@@ -125,7 +125,7 @@ TEST_CASE("adapter: a module of several target_parameters is wrapped once for ea
   CHECK_FALSE(rules_above_info(checked_adapter(tensors)).empty());
 }
 
-TEST_CASE("adapter: a bias of the second matrix alone is no half") {
+TEST_CASE("adapter: a bias of the second matrix alone is not a half") {
   NamedTensors tensors = adapter_tensors();
   for (const auto& [name, tensor] : adapter_tensors()) {
     if (name.ends_with("lora_B.weight"))
@@ -134,7 +134,7 @@ TEST_CASE("adapter: a bias of the second matrix alone is no half") {
   CHECK(rules_above_info(checked_adapter(tensors)).empty());
 }
 
-TEST_CASE("adapter: halves under the names of other trainers are told") {
+TEST_CASE("adapter: halves under the names of other trainers are reported") {
   for (const auto& [down, up] :
        {std::pair("_q.lora_down.", "_q.lora_up."), std::pair(".q.lora.down.", ".q.lora.up.")}) {
     CAPTURE(down);
@@ -176,7 +176,7 @@ TEST_CASE("adapter: names that PEFT does not read are renamed") {
   }
 }
 
-TEST_CASE("adapter: names without the part that holds the layers are told and renamed") {
+TEST_CASE("adapter: names without the part that holds the layers are reported and renamed") {
   const auto without_model = [](const std::string& name) {
     return replaced(name, kRoot + "model.", kRoot);
   };
@@ -190,7 +190,7 @@ TEST_CASE("adapter: names without the part that holds the layers are told and re
   for (const Diagnosis& diagnosis : finding->diagnoses)
     CHECK(healthy.contains(std::get<Renamed>(diagnosis).fqn));
   CHECK(rules_above_info(checked_adapter(healthy, causal)).empty());
-  // Of a model without a head the layers lie in the model itself.
+  // Of a model without a head the layers are in the model itself.
   CHECK(rules_above_info(checked_adapter(lacking)).empty());
   const std::string of_class =
       replaced(kConfig, "\"r\"", R"("auto_mapping": {"base_model_class": "LlamaModel"}, "r")");
@@ -347,7 +347,7 @@ TEST_CASE("adapter: that a training left all second matrices as LoRA starts them
   CHECK(rules_above_info(unwritten) == std::vector<std::string>{"zero-weights"});
 }
 
-TEST_CASE("adapter: beside its base the sizes and modules are compared") {
+TEST_CASE("adapter: next to its base the sizes and modules are compared") {
   CheckOptions options;
   options.reference = opened_tensors(llama_tensors(same_name));
   const std::string config = replaced(kConfig, ", \"v_proj\"", "");
@@ -367,7 +367,7 @@ TEST_CASE("adapter: beside its base the sizes and modules are compared") {
         std::string::npos);
 }
 
-TEST_CASE("adapter: beside its base the part that holds the layers is compared") {
+TEST_CASE("adapter: next to its base the part that holds the layers is compared") {
   CheckOptions options;
   options.reference = opened_tensors(llama_tensors(same_name), {{"config.json", kLlamaConfig}});
   const auto beside_base = [&](const std::string& front, const std::string& task) {
@@ -388,7 +388,7 @@ TEST_CASE("adapter: beside its base the part that holds the layers is compared")
   CHECK(beside_base("", "FEATURE_EXTRACTION").empty());
 }
 
-TEST_CASE("adapter: beside its base parameters of joined experts are modules of it") {
+TEST_CASE("adapter: next to its base parameters of joined experts are modules of it") {
   NamedTensors base = llama_tensors(same_name);
   for (int expert = 0; expert < 2; ++expert)
     base[fmt::format("model.layers.0.mlp.experts.{}.up_proj.weight", expert)] = {"F32", {8, 8}};
@@ -405,7 +405,7 @@ TEST_CASE("adapter: beside its base parameters of joined experts are modules of 
   CHECK(rules_above_info(looked(*adapter, options)).empty());
 }
 
-TEST_CASE("adapter: one of trained whole weights is no other model than its base") {
+TEST_CASE("adapter: one of trained whole weights is not another model than its base") {
   CheckOptions options;
   options.reference = opened_tensors(llama_tensors(same_name));
   NamedTensors tensors;
@@ -477,7 +477,7 @@ TEST_CASE("adapter: one without its config is reported") {
   CHECK(find(other, "adapter-contradicts") == nullptr);
 }
 
-TEST_CASE("adapter: second matrices of zeros are told in kohya's names too") {
+TEST_CASE("adapter: second matrices of zeros are reported in kohya's names too") {
   NamedTensors tensors;
   for (int i = 0; i < 3; ++i) {
     const std::string name = fmt::format("lora_unet_down_blocks_{}_attn_to_q.lora_", i);

@@ -234,7 +234,7 @@ TEST_CASE("quantised pairs: a weight left as a float is reported unless the conf
   CHECK(subjects(R"(["lm_head"])").empty());
 }
 
-TEST_CASE("quantised pairs: settings in a file beside config.json count as those in it") {
+TEST_CASE("quantised pairs: settings in a file next to config.json count as those in it") {
   const Quantised& module = quantised_modules()[1];
   NamedTensors tensors = four_layers(module);
   tensors["model.layers.1.up_proj.weight"].dtype = "BF16";
@@ -292,7 +292,7 @@ TEST_CASE("quantised pairs: packed weights of other bits or groups than the conf
   CHECK(reports("4", "32"));
 }
 
-TEST_CASE("quantised pairs: packed weights beside a config that does not say so are a warning") {
+TEST_CASE("quantised pairs: packed weights next to a config that does not say so are a warning") {
   const auto announced = [](const char* dtype, const char* scale, const std::string& more) {
     NamedTensors tensors = llama_tensors(same_name);
     tensors["model.layers.0.mlp.up_proj.weight"] = {dtype, {40, 1}};
@@ -312,7 +312,7 @@ TEST_CASE("quantised pairs: packed weights beside a config that does not say so 
       R"("quantization_config": {"quant_method": "bitsandbytes", "load_in_4bit": true}, )"));
 }
 
-TEST_CASE("pair asymmetry: the text of bitsandbytes beside a weight is no half of a pair") {
+TEST_CASE("pair asymmetry: the text of bitsandbytes next to a weight is not a half of a pair") {
   const auto is_told = [](const std::string& ending) {
     const std::string layer = "model.layers.0.mlp.";
     const CheckReport report = checked_tensors({{layer + "gate_proj.weight" + ending, {"U8", {84}}},
@@ -393,7 +393,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("quantised pairs: a quantiser's own settings beside packed weights are reported") {
+TEST_CASE("quantised pairs: a quantiser's own settings next to packed weights are reported") {
   for (const Quantised& module : quantised_modules()) {
     if (std::string(module.scheme) != "NVFP4") continue;
     NamedTensors tensors = four_layers(module);

@@ -1,4 +1,4 @@
-// Names with a wrapper's parts in them: alone, beside a reference, beside a spec.
+// Names with a wrapper's parts in them: alone, next to a reference, next to a spec.
 #include "core/repair/plan/plan.h"
 #include "core/rules/names/named_tensors.h"
 
@@ -62,7 +62,7 @@ TEST_CASE("wrapped names: what config.json's architecture does not begin with is
                     kLlamaConfig, 11);
 }
 
-TEST_CASE("wrapped names: base weights beside an adapter are not renamed") {
+TEST_CASE("wrapped names: base weights next to an adapter are not renamed") {
   NamedTensors tensors =
       llama_tensors([](const std::string& name) { return "base_model.model." + name; });
   tensors["base_model.model.model.layers.0.self_attn.q_proj.lora_A.default.weight"] = {"F32",
@@ -88,7 +88,7 @@ TEST_CASE("wrapped names: modules that PEFT saved whole get their own names") {
   CHECK(finding->cause.find("lm_head.weight") != std::string::npos);
 }
 
-TEST_CASE("renamed tensors: base weights beside an adapter are not renamed") {
+TEST_CASE("renamed tensors: base weights next to an adapter are not renamed") {
   NamedTensors tensors =
       llama_tensors([](const std::string& name) { return "base_model.model." + name; });
   tensors["base_model.model.model.layers.0.self_attn.q_proj.lora_A.default.weight"] = {"F32",
@@ -112,7 +112,7 @@ TEST_CASE("wrapped names: names that would be there twice are not planned") {
   CHECK(finding->cause.find("Two tensors would be") != std::string::npos);
 }
 
-TEST_CASE("renamed tensors: beside a reference all ways to differ are told and planned") {
+TEST_CASE("renamed tensors: next to a reference all ways to differ are reported and planned") {
   const auto reference = opened_tensors(llama_tensors(same_name));
   CheckOptions options;
   options.reference = reference;
@@ -153,13 +153,13 @@ TEST_CASE("renamed tensors: beside a reference all ways to differ are told and p
   }
 }
 
-TEST_CASE("renamed tensors: equal names raise nothing beside a reference") {
+TEST_CASE("renamed tensors: equal names raise nothing next to a reference") {
   CheckOptions options;
   options.reference = opened_tensors(llama_tensors(same_name));
   CHECK(rules_above_info(looked(*opened_tensors(llama_tensors(same_name)), options)).empty());
 }
 
-TEST_CASE("renamed tensors: beside a spec a prefix is told with both counts") {
+TEST_CASE("renamed tensors: next to a spec a prefix is reported with both counts") {
   auto spec = std::make_shared<Spec>();
   for (const auto& [name, tensor] : llama_tensors(same_name))
     spec->entries[name].shape = tensor.shape;
@@ -206,7 +206,7 @@ TEST_CASE("wrapped names: a lost `model.` is told where the head shows that the 
         nullptr);
 }
 
-TEST_CASE("wrapped names: a part that stands three times in a row is dropped") {
+TEST_CASE("wrapped names: a part that is three times in a row is dropped") {
   auto repeated = [](const std::string& part, int times) {
     return [part, times](const std::string& name) {
       std::string out = "model.";
@@ -220,7 +220,7 @@ TEST_CASE("wrapped names: a part that stands three times in a row is dropped") {
   CHECK(finding->cause.find("model.language_model.") != std::string::npos);
   CHECK(find(checked_tensors(llama_tensors(repeated("language_model", 1))), "wrapped-names") ==
         nullptr);
-  // LLaVA's tower stands twice.
+  // LLaVA's tower is twice.
   CHECK(find(checked_tensors(llama_tensors(repeated("vision_tower", 2))), "wrapped-names") ==
         nullptr);
   CHECK(find(checked_tensors(llama_tensors(repeated("vision_tower", 3))), "wrapped-names") !=

@@ -85,7 +85,7 @@ std::vector<AgainstCase> known_orders() {
     cases.push_back({"gqa-grouped", "layers.0.attn.qkv.weight", order, each_writes(1)});
     cases.push_back({"gqa-stacked", "layers.0.attn.qkv.weight", back, each_writes(2)});
   }
-  {  // S5 E2: row block r = t * D + d lies at w = d * T + t
+  {  // S5 E2: row block r = t * D + d is at w = d * T + t
     std::vector<std::int64_t> order;
     for (std::int64_t t = 0; t < 4; ++t) {
       for (std::int64_t d = 0; d < 3; ++d) order.push_back(d * 4 + t);
@@ -123,7 +123,7 @@ TEST_CASE("every known order of blocks is named, and its repair gives the refere
   }
 }
 
-TEST_CASE("orders of blocks are told and mended beside an earlier step of the training") {
+TEST_CASE("orders of blocks are reported and mended next to an earlier step of the training") {
   std::mt19937 dice(31);
   std::normal_distribution<double> normal(0, 1000);
   for (const AgainstCase& one : known_orders()) {
@@ -200,7 +200,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("stacked experts in another order are named as experts, beside an earlier step too") {
+TEST_CASE("stacked experts in another order are named as experts, next to an earlier step too") {
   std::mt19937 dice(32);
   std::normal_distribution<double> normal(0, 1000);
   const std::string fqn = "model.layers.0.mlp.experts.gate_up_proj";
@@ -220,7 +220,7 @@ TEST_CASE("stacked experts in another order are named as experts, beside an earl
     const Finding* finding = first_of(report, "blocks-permuted");
     REQUIRE(finding != nullptr);
     CHECK(family(*finding) == "experts-permuted");
-    CHECK(finding->cause.find("its experts lie in another order") != std::string::npos);
+    CHECK(finding->cause.find("its experts are in another order") != std::string::npos);
     std::string out = repaired_into(folder / "bad", report, folder / (std::string("out-") + other));
     CHECK(values_of(*opened(out), fqn) == truth);
   }
@@ -328,7 +328,7 @@ TEST_CASE("equal blocks leave the order undecided, and no repair is offered") {
   CHECK(finding->cause.find("undecided") != std::string::npos);
 }
 
-TEST_CASE("differs-from-reference: beside a copy of the step other values are a warning") {
+TEST_CASE("differs-from-reference: next to a copy of the step other values are a warning") {
   TemporaryFolder folder;
   const Extents shape{16, 6};
   auto model = [&](const std::function<Values(int)>& values) {
@@ -381,7 +381,7 @@ TEST_CASE("differs-from-reference: beside a copy of the step other values are a 
   CHECK(count_above_info(held_against(folder / "later", folder / "good", Depth::kData)) == 0);
 }
 
-TEST_CASE("another step of the same training is no defect") {
+TEST_CASE("another step of the same training is not a defect") {
   TemporaryFolder folder;
   Extents shape{8, 8};
   Values later = counting(shape);

@@ -5,7 +5,8 @@
 
 using namespace shw;
 
-TEST_CASE("repeated: copies of a buffer behind one another are told, and trimmed by a reference") {
+TEST_CASE(
+    "repeated: copies of a buffer after one another are reported, and trimmed by a reference") {
   auto buffers = [](std::int64_t copies) {
     std::vector<MadeTensor> tensors;
     for (std::int64_t buffer : {0, 1}) {
@@ -39,7 +40,7 @@ TEST_CASE("repeated: copies of a buffer behind one another are told, and trimmed
   CHECK(count_above_info(held_against(out, folder / "good", Depth::kData)) == 0);
 }
 
-TEST_CASE("repeated: moments whose rows are all equal are no copies of ranks") {
+TEST_CASE("repeated: moments whose rows are all equal are not copies of ranks") {
   const auto is_told = [](const std::string& before, const std::string& ending) {
     Values values;
     for (std::int64_t row = 0; row < 8; ++row) {

@@ -1,4 +1,4 @@
-// config.json beside the weights of classes whose keys are in the table of
+// config.json next to the weights of classes whose keys are in the table of
 // assets/config_sizes.json.
 #include <doctest/doctest.h>
 #include <fmt/core.h>
@@ -97,7 +97,7 @@ TEST_CASE("config: a key that the class does not read constrains nothing") {
   CheckReport sound = beside_keys(olmoe_weights(), olmoe_keys());
   CHECK_FALSE(says(sound, "config-shape", ""));
   CHECK_FALSE(says(sound, "config-count", ""));
-  // Of a class without a table it is judged like the key of any model with experts.
+  // Of a class without a table it is checked like the key of any model with experts.
   Keys unknown = olmoe_keys();
   unknown["model_type"] = "\"tiny_moe\"";
   unknown["architectures"] = "[\"TinyMoeForCausalLM\"]";
@@ -122,7 +122,7 @@ TEST_CASE("config: sizes and numbers of a class of the table are compared") {
   CHECK_FALSE(says(beside_bart("max_position_embeddings", "99"), "config-shape", ""));
 }
 
-TEST_CASE("config: a size that some tensors of a class of the table have is no contradiction") {
+TEST_CASE("config: a size that some tensors of a class of the table have is not a contradiction") {
   ConfigWeights mixed = olmoe_weights();
   mixed.shapes["model.layers.1.mlp.experts.2.up_proj.weight"] = {20, 8};
   CHECK_FALSE(says(beside_keys(mixed, olmoe_keys()), "config-shape", ""));

@@ -84,7 +84,7 @@ TEST_CASE("config names: of an unknown class and of one with code of its own not
       finding_of_side_file(beside_keys(weights, {{"architectures", "[\"ModelOfMine\"]"}})).empty());
 }
 
-TEST_CASE("config names: parts that are joined under a name the class does not have are told") {
+TEST_CASE("config names: parts that are joined under a name the class does not have are reported") {
   ConfigWeights weights = llama_weights();
   std::set<std::string> lost;
   for (int layer = 0; layer < 3; ++layer) {
@@ -168,7 +168,7 @@ std::vector<std::string> rules_above_info(const CheckReport& report) {
 
 }  // namespace
 
-TEST_CASE("config names: names of the running model are judged as those that are saved") {
+TEST_CASE("config names: names of the running model are checked as those that are saved") {
   ConfigWeights weights = weights_of_class(true);
   CHECK(rules_above_info(checked_class(weights)).empty());
   const std::string lost = "model.language_model.layers.1.mlp.up_proj.weight";
@@ -186,7 +186,7 @@ TEST_CASE("config names: a head that is not tied is missed among names of the ru
   CHECK(rules_above_info(checked_class(weights, "false")).empty());
 }
 
-TEST_CASE("wrapped names: a prefix before the saved names of a class that renames is told") {
+TEST_CASE("wrapped names: a prefix before the saved names of a class that renames is reported") {
   CHECK(rules_above_info(checked_class(weights_of_class(false))).empty());
   CHECK(rules_above_info(checked_class(weights_of_class(false, "model."))) ==
         std::vector<std::string>{"wrapped-names"});
@@ -197,7 +197,7 @@ TEST_CASE("wrapped names: a prefix before the saved names of a class that rename
   CHECK(rules_above_info(beside_config(weights_of_class(false, "model."), other_type)).empty());
 }
 
-TEST_CASE("wrapped names: an adapter among the weights of a model is told") {
+TEST_CASE("wrapped names: an adapter among the weights of a model is reported") {
   ConfigWeights weights = llama_weights();
   weights.shapes["model.layers.1.self_attn.q_proj.lora_A.weight"] = {2, 8};
   weights.shapes["model.layers.1.self_attn.q_proj.lora_B.weight"] = {8, 2};
@@ -206,7 +206,7 @@ TEST_CASE("wrapped names: an adapter among the weights of a model is told") {
   CHECK(std::find(rules.begin(), rules.end(), "wrapped-names") != rules.end());
 }
 
-TEST_CASE("token ids: an id beyond the rows of the embedding is told with its token") {
+TEST_CASE("token ids: an id beyond the rows of the embedding is reported with its token") {
   const auto told = [](const std::string& file, const std::string& text) {
     const CheckReport report =
         checked_folder({{"config.json", bytes_of_text(config_text(llama_keys()))},
@@ -235,7 +235,7 @@ TEST_CASE("token ids: an id beyond the rows of the embedding is told with its to
       told("generation_config.json", R"({"eos_token_id": [2, -1], "pad_token_id": null})").empty());
 }
 
-TEST_CASE("config names: layers under names of another class are told") {
+TEST_CASE("config names: layers under names of another class are reported") {
   ConfigWeights weights;
   for (const auto& [name, shape] : llama_weights().shapes) {
     const std::size_t at = name.find("layers.");
@@ -247,7 +247,7 @@ TEST_CASE("config names: layers under names of another class are told") {
       finding_of_side_file(beside_keys(weights, {{"architectures", "[\"ModelOfMine\"]"}})).empty());
 }
 
-TEST_CASE("config names: experts without a router are told") {
+TEST_CASE("config names: experts without a router are reported") {
   ConfigWeights weights = llama_weights();
   for (int layer = 0; layer < 3; ++layer) {
     const std::string mlp = fmt::format("model.layers.{}.mlp.", layer);
@@ -272,7 +272,7 @@ TEST_CASE("config names: experts without a router are told") {
   CHECK(finding.subjects == std::vector<std::string>{"model.layers.*.mlp.gate.weight"});
 }
 
-TEST_CASE("config names: attention without its table of relative positions is told") {
+TEST_CASE("config names: attention without its table of relative positions is reported") {
   const auto t5 = architecture_named("T5ForConditionalGeneration");
   REQUIRE(t5.has_value());
   constexpr std::string_view kTable = "SelfAttention.relative_attention_bias.weight";
@@ -321,7 +321,7 @@ TEST_CASE("config names: a tied head of another name is not missed") {
   CHECK(says_head("false"));
 }
 
-TEST_CASE("wrapped names: the prefix of the class or of a part is no wrapper's") {
+TEST_CASE("wrapped names: the prefix of the class or of a part is not a wrapper's") {
   ConfigWeights answers;
   for (const auto& [name, shape] : llama_weights().shapes) {
     if (name != "lm_head.weight") answers.shapes["transformer." + name.substr(6)] = shape;

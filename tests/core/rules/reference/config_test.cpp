@@ -1,5 +1,5 @@
-// The config.json of a Hugging Face folder beside its weights: contradictions are reported with the
-// key and both numbers, and nothing is reported if a key may mean something else.
+// The config.json of a Hugging Face folder next to its weights: contradictions are reported with
+// the key and both numbers, and nothing is reported if a key may mean something else.
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
@@ -87,7 +87,7 @@ TEST_CASE(
 TEST_CASE("layers beyond the count are a warning, but not those that predict further tokens") {
   ConfigWeights weights = llama_weights(4);
   CHECK(names_all(only_one(beside_keys(weights, {}), "config-count", Severity::kWarning).cause,
-                  {"num_hidden_layers 3", "there are 4", "3 lies beyond"}));
+                  {"num_hidden_layers 3", "there are 4", "3 is beyond"}));
   CHECK(finding_of_side_file(beside_keys(weights, {{"num_nextn_predict_layers", "1"}})).empty());
   weights.shapes["model.layers.3.eh_proj.weight"] = {8, 16};
   CHECK(finding_of_side_file(beside_keys(weights, {})).empty());
@@ -145,7 +145,7 @@ TEST_CASE("the router of an architecture without a table has a row for each expe
   CHECK(rules_above_info(beside_keys(weights, keys)) == std::vector<std::string>{"config-shape"});
 }
 
-TEST_CASE("a head that is not tied and not there is told, and one that may be is not") {
+TEST_CASE("a head that is not tied and not there is reported, and one that may be is not") {
   ConfigWeights weights = llama_weights();
   weights.shapes.erase("lm_head.weight");
   const Finding finding = only_one(beside_keys(weights, {}), "config-count", Severity::kWarning);
@@ -198,7 +198,7 @@ TEST_CASE("nothing is said of packed weights, unknown models, adapters and parts
   ConfigWeights wrapped;
   for (const auto& [name, shape] : llama_weights().shapes) wrapped.shapes["module." + name] = shape;
   CheckReport other_names = beside_keys(wrapped, wrong);
-  // Under other class names it is judged like any architecture.
+  // Under other class names it is checked like any architecture.
   CHECK_FALSE(finding_of_side_file(other_names).empty());
   CHECK(finding_of_side_file(other_names, Severity::kError).empty());
   CHECK(is_config_open(other_names, "llama"));
@@ -216,7 +216,7 @@ TEST_CASE("nothing is said of packed weights, unknown models, adapters and parts
             .empty());
 }
 
-TEST_CASE("config: an architecture that is not known is judged by the names that all share") {
+TEST_CASE("config: an architecture that is not known is checked by the names that all share") {
   const Keys unknown = {{"model_type", "\"brand_new\""},
                         {"architectures", "[\"BrandNewForCausalLM\"]"},
                         {"head_dim", "2"}};
@@ -242,7 +242,7 @@ TEST_CASE("config: an architecture that is not known is judged by the names that
   CHECK(finding_of_side_file(beside_keys(wide, unknown)).empty());
 }
 
-TEST_CASE("config: rows of one rank of a padded vocabulary are told as one part") {
+TEST_CASE("config: rows of one rank of a padded vocabulary are reported as one part") {
   ConfigWeights weights = llama_weights();
   weights.shapes["model.embed_tokens.weight"] = {16, 8};
   weights.shapes["lm_head.weight"] = {16, 8};
@@ -254,7 +254,7 @@ TEST_CASE("config: rows of one rank of a padded vocabulary are told as one part"
   CHECK(report.verdict == Verdict::kFindings);
 }
 
-TEST_CASE("config: a vocabulary that is a few rows short is no rank's part") {
+TEST_CASE("config: a vocabulary that is a few rows short is not a rank's part") {
   ConfigWeights weights = llama_weights();
   for (const char* name : {"model.embed_tokens.weight", "lm_head.weight"})
     weights.shapes[name] = {32000, 8};
@@ -281,7 +281,7 @@ TEST_CASE("config: the head of a classifier has a row per name in id2label") {
   CHECK(finding_of_side_file(beside_keys(weights, keys)).empty());
 }
 
-TEST_CASE("config: stacked experts with exchanged axes are told by the hidden size") {
+TEST_CASE("config: stacked experts with exchanged axes are recognised by the hidden size") {
   ConfigWeights weights = llama_weights();
   weights.shapes["model.layers.0.mlp.experts.gate_up_proj"] = {4, 12, 8};
   weights.shapes["model.layers.0.mlp.experts.down_proj"] = {4, 8, 6};
@@ -302,7 +302,7 @@ TEST_CASE("config: stacked experts with exchanged axes are told by the hidden si
     CHECK_MESSAGE(told->rule != "config-shape", told->cause);
 }
 
-TEST_CASE("config: a matrix of a known architecture that fits transposed is told as that") {
+TEST_CASE("config: a matrix of a known architecture that fits transposed is reported as that") {
   ConfigWeights weights = llama_weights();
   weights.shapes["model.layers.1.mlp.up_proj.weight"] = {8, 10};
   const CheckReport report = beside_keys(weights, {});
@@ -320,7 +320,7 @@ TEST_CASE("config: layers that transformers' own export drops are no more than i
   only_one(beside_keys(llama_weights(), own_code), "config-announces", Severity::kWarning);
 }
 
-TEST_CASE("config: a file of a quantiser beside plain weights is a warning") {
+TEST_CASE("config: a file of a quantiser next to plain weights is a warning") {
   auto beside = [](const std::string& file, const std::string& text) {
     return checked_folder({{"config.json", bytes_of_text(config_text(llama_keys()))},
                            {"model.safetensors", llama_weights().file()},
@@ -378,7 +378,7 @@ TEST_CASE("a model that brings its own code is only warned of") {
   only_one(report, "config-shape", Severity::kWarning);
 }
 
-TEST_CASE("parts of a model are held against the configs that are nested for them") {
+TEST_CASE("parts of a model are compared with the configs that are nested for them") {
   ConfigWeights weights;
   for (const auto& [name, shape] : llama_weights().shapes)
     weights.shapes["language_model." + name] = shape;
@@ -402,7 +402,7 @@ TEST_CASE("parts of a model are held against the configs that are nested for the
                   {"vision_config.num_hidden_layers 2"}));
 }
 
-TEST_CASE("config: blocks of a tower are held against the depth of vision_config") {
+TEST_CASE("config: blocks of a tower are compared with the depth of vision_config") {
   auto told_by = [](int blocks, const char* depth) {
     ConfigWeights weights = llama_weights();
     for (int i = 0; i < blocks; ++i)
@@ -477,7 +477,7 @@ TEST_CASE("damage of the weights is told whatever config.json says") {
   CHECK(report.verdict == Verdict::kFindings);
 }
 
-TEST_CASE("unreadable JSON: what stands in the place of config.json is an error") {
+TEST_CASE("unreadable JSON: what is in the place of config.json is an error") {
   const auto told = [](const std::string& name, const std::string& text) {
     const CheckReport report = checked_folder(
         {{"config.json", bytes_of_text(name == "config.json" ? text : config_text(llama_keys()))},

@@ -51,7 +51,7 @@ std::string mended(const TemporaryFolder& folder, const CheckReport& report) {
 
 }  // namespace
 
-TEST_CASE("content: gate and up under each other's names are told and exchanged by names") {
+TEST_CASE("content: gate and up under each other's names are reported and exchanged by names") {
   TemporaryFolder folder;
   write_checkpoint(folder / "good", gated_model("gate", "up"));
   write_checkpoint(folder / "bad", gated_model("up", "gate"));
@@ -136,7 +136,7 @@ TEST_CASE("content: experts that every rank numbered from 0 are named and number
   CHECK(first_of(held_against(out, folder / "good", Depth::kData), "content-moved") == nullptr);
 }
 
-TEST_CASE("content: norms with 1 added to every element are told") {
+TEST_CASE("content: norms with 1 added to every element are reported") {
   auto norms = [](std::int64_t shift) {
     std::vector<MadeTensor> tensors;
     for (std::int64_t layer : {0, 1}) {

@@ -58,7 +58,7 @@ std::set<std::pair<std::string, std::string>> rules_and_subjects(const CheckRepo
 
 }  // namespace
 
-TEST_CASE("what a checkpoint shows alone it shows beside one that was saved wrong alike") {
+TEST_CASE("what a checkpoint shows alone it shows next to one that was saved wrong alike") {
   for (const fs::path& folder : broken_cases()) {
     CAPTURE(folder.string());
     auto checkpoint = opened_case(folder);
@@ -69,7 +69,7 @@ TEST_CASE("what a checkpoint shows alone it shows beside one that was saved wron
   }
 }
 
-TEST_CASE("shapes that the reference is in doubt of itself are told as not judged") {
+TEST_CASE("shapes that the reference is in doubt of itself are reported as not checked") {
   fs::path folder = fs::path(SHW_TEST_DATA) / "torch-2.14" / "s1_placement_not_transposed";
   CheckReport beside = looked_at(opened_case(folder), opened_case(folder));
   CHECK(std::any_of(beside.unjudged.begin(), beside.unjudged.end(), [](const Unjudged& one) {
@@ -80,7 +80,7 @@ TEST_CASE("shapes that the reference is in doubt of itself are told as not judge
   }));
 }
 
-TEST_CASE("what was mended is sound beside the broken one that it was made of") {
+TEST_CASE("what was mended is sound next to the broken one that it was made of") {
   for (const fs::path& folder : broken_cases()) {
     CAPTURE(folder.string());
     auto broken = opened_case(folder);
@@ -98,7 +98,7 @@ TEST_CASE("what was mended is sound beside the broken one that it was made of") 
   }
 }
 
-TEST_CASE("tensors that a damaged reference cannot be asked about are told as not judged") {
+TEST_CASE("tensors that a damaged reference cannot be asked about are reported as not checked") {
   fs::path sound = fs::path(SHW_TEST_DATA) / "torch-2.14" / "healthy_grid";
   TemporaryFolder temporary;
   fs::copy(sound / "ckpt", temporary / "ckpt");

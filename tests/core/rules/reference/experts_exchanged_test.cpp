@@ -47,7 +47,7 @@ std::vector<MadeTensor> moe(const std::vector<std::int64_t>& order, std::int64_t
 
 }  // namespace
 
-TEST_CASE("experts under each other's numbers are told with the order that the bytes prove") {
+TEST_CASE("experts under each other's numbers are reported with the order that the bytes prove") {
   TemporaryFolder folder;
   write_checkpoint(folder / "good", moe({0, 1, 2, 3, 4, 5}));
   write_checkpoint(folder / "bad", moe({0, 3, 4, 1, 2, 5}));
@@ -76,7 +76,7 @@ TEST_CASE("experts of another step, or of which one is new, are not called excha
   }
 }
 
-TEST_CASE("experts under each other's numbers are told beside an earlier step") {
+TEST_CASE("experts under each other's numbers are reported next to an earlier step") {
   const Extents shape{24, 16};
   auto model = [&](const std::vector<std::int64_t>& order, std::int64_t step) {
     std::vector<MadeTensor> tensors;

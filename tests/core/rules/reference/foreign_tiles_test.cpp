@@ -52,7 +52,7 @@ ToldOfFiles finding_of_side_file(const std::vector<MadeTensor>& saved, Depth dep
 
 }  // namespace
 
-TEST_CASE("a rank's file of another save is named beside a copy of the same step") {
+TEST_CASE("a rank's file of another save is named next to a copy of the same step") {
   for (Depth depth : {Depth::kHeaders, Depth::kData}) {
     ToldOfFiles told = finding_of_side_file(matrices({{2}, {2}, {2}}), depth);
     CHECK(told.foreign == std::vector<std::string>{"__2_0.distcp"});
@@ -63,7 +63,7 @@ TEST_CASE("a rank's file of another save is named beside a copy of the same step
   }
 }
 
-TEST_CASE("a file of another save is named beside a tensor whose other tiles changed places") {
+TEST_CASE("a file of another save is named next to a tensor whose other tiles changed places") {
   for (Depth depth : {Depth::kHeaders, Depth::kData}) {
     std::vector<MadeTensor> saved = matrices({{2}, {2}, {2}, {2}});
     std::swap(saved[1].chunks[0].values, saved[1].chunks[3].values);
@@ -74,7 +74,7 @@ TEST_CASE("a file of another save is named beside a tensor whose other tiles cha
   }
 }
 
-TEST_CASE("training that leaves rows alone is no file of another save") {
+TEST_CASE("training that leaves rows alone is not a file of another save") {
   const std::vector<std::size_t> all{0, 1, 2, 3};
   const std::vector<Others> healthy = {
       {{}, {}, {}},           {all, all, all}, {{}, {}, all},  // all but one frozen
@@ -91,7 +91,7 @@ TEST_CASE("training that leaves rows alone is no file of another save") {
   }
 }
 
-TEST_CASE("one chunk of other numbers beside equal ones is no other file, and is a warning") {
+TEST_CASE("one chunk of other numbers next to equal ones is not another file, and is a warning") {
   for (Depth depth : {Depth::kHeaders, Depth::kData}) {
     ToldOfFiles told = finding_of_side_file(matrices({{}, {}, {2}}), depth);
     CHECK(told.foreign.empty());

@@ -148,7 +148,7 @@ Told told_by(const OnDisk& disk, int workers, Depth depth) {
 
 }  // namespace
 
-TEST_CASE("workers find beside a reference what one finds and read as much together") {
+TEST_CASE("workers find next to a reference what one finds and read as much together") {
   struct Case {
     const char* rule;
     void (*make)(OnDisk&);
@@ -193,11 +193,11 @@ TEST_CASE("of an embedding that is padded only the rows at its end are read") {
   REQUIRE(first_of(*report, "vocabulary-padding") != nullptr);
   CHECK(first_of(*report, "vocabulary-padding")->subjects ==
         std::vector<std::string>{"model.embed_tokens.weight"});
-  // Out of 2 MB; headers are read together with the bytes behind them.
+  // Out of 2 MB; headers are read together with the bytes after them.
   CHECK(bytes < kWords * 64 * 4 / 4);
 }
 
-TEST_CASE("a worker that is stopped beside a reference ends the others who are told of it") {
+TEST_CASE("a worker that is stopped next to a reference ends the others who are reported of it") {
   OnDisk disk;
   make_mixed_up(disk);
   disk.write();

@@ -153,7 +153,7 @@ TEST_CASE("a state that another stage's rank wrote does not follow, and then not
   CHECK(finding->cause.find("exp_avg") != std::string::npos);
 }
 
-TEST_CASE("contents that do not agree are no proof") {
+TEST_CASE("contents that do not agree are not proof") {
   TemporaryFolder folder;
   std::vector<MadeTensor> saved;
   for (std::int64_t n : {0, 1, 2, 3}) add_layer(saved, (n + 2) % 4, n, 0, {false, "model."});
@@ -256,7 +256,7 @@ TEST_CASE("a tensor that is right under its own name is none of another layer") 
   CHECK(count_above_info(again) == 0);
 }
 
-TEST_CASE("a layer's number is changed wherever the layer's own name stands, nowhere else") {
+TEST_CASE("a layer's number is changed wherever the layer's own name is, nowhere else") {
   LayerNumbers numbers{"model.layers.", {{0, 4}, {1, 5}}};
   auto named = [&](std::string_view name) {
     auto renamed = with_real_number(name, numbers);

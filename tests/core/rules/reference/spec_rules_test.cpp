@@ -1,4 +1,4 @@
-// missing-key, unexpected-key, shape-mismatch, dtype-mismatch: a checkpoint beside a spec.
+// missing-key, unexpected-key, shape-mismatch, dtype-mismatch: a checkpoint next to a spec.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -115,7 +115,7 @@ TEST_CASE("one extent that stands for another everywhere is said once") {
       R"({"norm": {"shape": [16]}, "q": {"shape": [8, 16]}, "down": {"shape": )";
   auto findings = look(builder, (same + "[16, 8]}}").c_str());
   REQUIRE(findings.size() == 1);
-  CHECK(findings[0].cause.find("In all 3 of them 32 stands where 16 is expected") !=
+  CHECK(findings[0].cause.find("In all 3 of them 32 is stored where 16 is expected") !=
         std::string::npos);
   for (const char* other : {"[16, 4]}}", "[12, 8]}}", "[4, 4, 8]}}"}) {
     CAPTURE(other);
@@ -125,7 +125,7 @@ TEST_CASE("one extent that stands for another everywhere is said once") {
   }
 }
 
-TEST_CASE("two 4-bit values to a byte are no other shape where the loader unpacks them") {
+TEST_CASE("two 4-bit values to a byte are not another shape where the loader unpacks them") {
   auto found = [](const Format& format, Dtype dtype, const char* scale, std::int64_t columns) {
     CheckpointBuilder builder;
     builder.set_format(format);
@@ -152,7 +152,7 @@ TEST_CASE("two 4-bit values to a byte are no other shape where the loader unpack
   CHECK(found(whole, Dtype::kBfloat16, "up.weight_scale", 4).severity == Severity::kError);
 }
 
-TEST_CASE("one rank's part of flattened parameters is told by its number of elements") {
+TEST_CASE("one rank's part of flattened parameters is recognised by its number of elements") {
   struct Case {
     std::vector<std::pair<const char*, Extents>> saved;
     const char* says;

@@ -171,7 +171,7 @@ TEST_CASE("a tile that is a copy of another is said to be one and nothing is rep
   CHECK(first_of(report, "differs-from-reference") == nullptr);
 }
 
-TEST_CASE("few values at other places are no proof unless the rest is of the same step") {
+TEST_CASE("few values at other places are not proof unless the rest is of the same step") {
   for (bool same_step : {true, false}) {
     TemporaryFolder folder;
     std::vector<Box> two = boxes_of({{0, 1, 2}});
@@ -278,7 +278,7 @@ TEST_CASE("of another step a tile goes where it is like the reference, and only 
   CHECK_FALSE(match_by_correlation(trained(few, moved, 0.1F), few, kinds).has_value());
 }
 
-TEST_CASE("tiles that exchanged places are named beside an earlier step and mended") {
+TEST_CASE("tiles that exchanged places are named next to an earlier step and mended") {
   std::mt19937 dice(5);
   std::normal_distribution<double> normal(0, 1000);
   const Extents shape{12, 64};
@@ -462,7 +462,7 @@ Harm judge_one(std::mt19937& dice) {
 }  // namespace
 
 TEST_CASE(
-    "random tiles harmed at random are told and mended as a slow look at every element says") {
+    "random tiles harmed at random are reported and mended as a slow look at every element says") {
   std::mt19937 dice(20261121);
   std::map<Harm, int> seen;
   for (int round = 0; round < 300; ++round) {

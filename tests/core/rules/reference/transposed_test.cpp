@@ -85,7 +85,7 @@ TEST_CASE("a transposed weight is found by its bytes, repaired, and the repaired
   }
 }
 
-TEST_CASE("what equals its own transpose, or is no transpose, is no finding") {
+TEST_CASE("what equals its own transpose, or is not a transpose, is not a finding") {
   Extents square{8, 8};
   Values identity(64, 0), symmetric(64), ones(64, 1);
   for (std::size_t i = 0; i < 8; ++i) {

@@ -104,7 +104,7 @@ TEST_CASE("where one flipped bit explains a checksum its element is named with w
   CHECK(flipped_bits().empty());
 }
 
-TEST_CASE("an item that is no archive is a bad record, once, at every depth that reads it") {
+TEST_CASE("an item that is not an archive is a bad record, once, at every depth that reads it") {
   Files files = load("healthy_fsdp");
   std::string path;
   auto [item, header] = first_item(files, path);
@@ -118,7 +118,7 @@ TEST_CASE("an item that is no archive is a bad record, once, at every depth that
         Names{"bad-record"});
 }
 
-TEST_CASE("a data file that is a Git LFS pointer is told as one that was not downloaded") {
+TEST_CASE("a data file that is a Git LFS pointer is reported as one that was not downloaded") {
   Files files = load("healthy_fsdp");
   file(files, "__1_0.distcp") =
       to_bytes("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n");

@@ -27,7 +27,7 @@ std::size_t count_of_rule(const Checkpoint& checkpoint, Depth depth, std::string
 
 }  // namespace
 
-TEST_CASE("a tile in a compressed record of a torch.save file is not looked at, and not dangling") {
+TEST_CASE("a tile in a compressed record of a torch.save file is not checked, and not dangling") {
   const std::string storage(24, 'x');
   const std::string file =
       make_zip({{"m/data.pkl", as_pickle("}(" + pickled_text("w") + tensor_call({}) + "u")},

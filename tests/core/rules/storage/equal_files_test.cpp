@@ -75,7 +75,7 @@ TEST_CASE("a rank's file with another rank's bytes is a warning that names both"
   CHECK(finding_of_side_file(folder) == " 0 1 2");
 }
 
-TEST_CASE("files are alike by right where models are made of copies or of one number") {
+TEST_CASE("files are equal by right where models are made of copies or of one number") {
   TemporaryFolder scratch;
   const Numbers half = distinct(64);
   Numbers twice = half;

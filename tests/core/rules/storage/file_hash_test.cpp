@@ -62,7 +62,7 @@ bool leaves_open(const CheckReport& report, std::string_view needs, std::string_
 
 }  // namespace
 
-TEST_CASE("a list of hashes that agrees finds nothing, and is not held to be looked at before") {
+TEST_CASE("a list of hashes that agrees finds nothing, and is not held to be checked before") {
   ListedCheckpoint checkpoint;
   checkpoint.write_list();
   CheckReport deep = checkpoint.report(Depth::kData);

@@ -84,7 +84,7 @@ TEST_CASE("leftover data: a checkpoint in a folder below is not one, and is name
   }));
 }
 
-TEST_CASE("alignment, items in any order, shared and broken ones are no leftovers") {
+TEST_CASE("alignment, items in any order, shared and broken ones are not leftovers") {
   CHECK(leftovers({{{64, 936}, {1008, 1000}}}, {2500}).empty());
   CHECK(leftovers({{{1000, 1000}, {0, 1000}, {0, 1000}}}, {2000}).empty());
   CHECK(leftovers({{{0, 1000}, {1000, INT64_MAX}, {-1, 5}, {5, -1}}}, {2000}).empty());

@@ -60,7 +60,7 @@ TEST_CASE("other form: the same model twice raises nothing") {
     CHECK(find(checked_twice(tensors, torch_file_of(tensors), depth), "other-form") == nullptr);
 }
 
-TEST_CASE("other form: buffers and tied names that one form leaves out are no difference") {
+TEST_CASE("other form: buffers and tied names that one form leaves out are not a difference") {
   const NamedTensors tensors = llama_tensors(same_name);
   NamedTensors more = tensors;
   more["model.layers.0.self_attn.rotary_emb.inv_freq"] = {"F32", {4}};
@@ -85,7 +85,7 @@ TEST_CASE("other form: another shape, a lost layer and a prefix are told without
   CHECK(is_told(checked_twice(shorter, torch_file_of(tensors), Depth::kHeaders)));
 }
 
-TEST_CASE("other form: layers under other names are no difference") {
+TEST_CASE("other form: layers under other names are not a difference") {
   const NamedTensors tensors = llama_tensors(same_name);
   const auto renamed = llama_tensors([](const std::string& name) {
     const std::size_t at = name.find("up_proj");
@@ -138,7 +138,8 @@ TEST_CASE("other form: one of which a part was not downloaded is none") {
   CHECK(find(looked(**opened, options), "other-form") == nullptr);
 }
 
-TEST_CASE("other form: parts of a second save beside the indexed ones are told by their names") {
+TEST_CASE(
+    "other form: parts of a second save next to the indexed ones are recognised by their names") {
   const NamedTensors tensors = llama_tensors(same_name);
   std::string index = "{\"weight_map\": {";
   for (const auto& [name, tensor] : tensors)

@@ -9,7 +9,7 @@
 
 using namespace shw;
 
-TEST_CASE("a young dtype is told of the files that hold it where there is no index of dtypes") {
+TEST_CASE("a young dtype is reported of the files that hold it where there is no index of dtypes") {
   auto file_with = [](const std::string& fqn, const std::string& dtype) {
     std::string header =
         "{\"" + fqn + R"(":{"dtype":")" + dtype + R"(","shape":[4],"data_offsets":[0,4]}})";

@@ -62,7 +62,7 @@ bool is_among(const std::vector<std::string>& all, const std::string& one) {
 
 }  // namespace
 
-TEST_CASE("a rank's own copy of a tensor that is damaged or cut off is told") {
+TEST_CASE("a rank's own copy of a tensor that is damaged or cut off is reported") {
   TemporaryFolder scratch;
   CHECK(warned_of(rank_local(scratch / "whole", {40, 40, 40})).empty());
   for (int rank = 0; rank < 3; ++rank) {
@@ -78,7 +78,7 @@ TEST_CASE("a rank's own copy of a tensor that is damaged or cut off is told") {
   }
 }
 
-TEST_CASE("ranks that say different things of one tensor are told") {
+TEST_CASE("ranks that say different things of one tensor are reported") {
   TemporaryFolder scratch;
   using Counts = std::vector<std::int64_t>;
   for (const Counts& counts : {Counts{40, 41}, Counts{40, 39}}) {
@@ -105,7 +105,7 @@ TEST_CASE("the state of a rank's generator is its own and what should be alike i
   CHECK_FALSE(said_of("dataloader.table", Dtype::kInt64, 40).empty());
 }
 
-TEST_CASE("an entry of any rank that is no tensor and is damaged or cut off is told") {
+TEST_CASE("an entry of any rank that is not a tensor and is damaged or cut off is reported") {
   TemporaryFolder scratch;
   auto saved = [&](const std::string& name) {
     std::vector<MadeModel> models(2);
@@ -131,7 +131,7 @@ TEST_CASE("an entry of any rank that is no tensor and is damaged or cut off is t
   }
 }
 
-TEST_CASE("entries of which each rank has its own are told and are no damage") {
+TEST_CASE("entries of which each rank has its own are reported and are not damage") {
   TemporaryFolder scratch;
   auto report_of = [&](const std::string& name, bool differing, Depth depth) {
     std::vector<MadeModel> models(3);
@@ -160,8 +160,8 @@ TEST_CASE("entries of which each rank has its own are told and are no damage") {
     return std::any_of(report.unjudged.begin(), report.unjudged.end(),
                        [&](const Unjudged& one) { return one.what == what; });
   };
-  const std::string objects = "whether 2 objects that several ranks saved are alike";
-  const std::string copies = "whether copies of 1 tensor that several ranks saved are alike";
+  const std::string objects = "whether 2 objects that several ranks saved are equal";
+  const std::string copies = "whether copies of 1 tensor that several ranks saved are equal";
   for (bool differing : {false, true}) {
     CAPTURE(differing);
     const std::vector<std::string> own =

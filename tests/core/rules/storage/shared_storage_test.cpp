@@ -102,7 +102,7 @@ Copied copy_of_fixture(const std::string& fixture, const std::string& folder) {
 
 }  // namespace
 
-TEST_CASE("two tiles of one tensor with one record are told apart and pointed back") {
+TEST_CASE("two tiles of one tensor with one record are distinguished and pointed back") {
   int repaired = 0, tried = 0;
   for (const char* name : {"healthy_fsdp", "healthy_grid", "healthy_two_threads"}) {
     std::string fixture = fixture_cases(name).front();
@@ -185,7 +185,7 @@ TEST_CASE("items that overlap by a part are an error and nothing is guessed") {
   CHECK_FALSE(finding->remedy.has_value());
 }
 
-TEST_CASE("a record of zero bytes is no home for a tile even where no header is read") {
+TEST_CASE("a record of zero bytes is not a home for a tile even where no header is read") {
   std::string fixture = fixture_cases("healthy_fsdp").front();
   TemporaryFolder folder;
   Copied copied = copy_of_fixture(fixture, folder / "ckpt");
@@ -199,7 +199,8 @@ TEST_CASE("a record of zero bytes is no home for a tile even where no header is 
   }));
 }
 
-TEST_CASE("one rank's file that is a link to another rank's is told, unless it holds one number") {
+TEST_CASE(
+    "one rank's file that is a link to another rank's is reported, unless it holds one number") {
   std::string fixture = fixture_cases("healthy_fsdp").front();
   for (bool hard : {true, false}) {
     CAPTURE(hard);
@@ -225,7 +226,7 @@ TEST_CASE("one rank's file that is a link to another rank's is told, unless it h
   }
 }
 
-TEST_CASE("linked files of nothing but large tiles are told by where these begin") {
+TEST_CASE("linked files of nothing but large tiles are recognised by where these begin") {
   constexpr std::int64_t kTile = 2'200'000;  // of 8 bytes
   for (bool one_number : {true, false}) {
     CAPTURE(one_number);

@@ -32,7 +32,7 @@ bool has_words(const std::string& cause, const char* words) {
 
 }  // namespace
 
-TEST_CASE("a file that ends before an item is told with the tensor that the item is of") {
+TEST_CASE("a file that ends before an item is reported with the tensor that the item is of") {
   const std::string cause = cause_of_short_file(90, 40);
   CHECK(has_words(cause, "__0_0.distcp ends before 1 item that the metadata places there"));
   CHECK(has_words(cause, "(fc.weight)"));

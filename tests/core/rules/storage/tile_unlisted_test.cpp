@@ -168,7 +168,7 @@ TEST_CASE("a tile that is listed under another box than its record is put where 
   expect_all_back(*broken, report, folder / "out");
 }
 
-TEST_CASE("where no header is read the tile is only told to be missing") {
+TEST_CASE("where no header is read the tile is only reported to be missing") {
   TemporaryFolder folder;
   write_sound(folder / "ckpt");
   auto broken = bent_list(*opened(folder / "ckpt"), gone("w", {2, 0}));
@@ -183,7 +183,7 @@ TEST_CASE("of two records for one place none is put back") {
   TemporaryFolder folder;
   write_sound(folder / "ckpt");
   auto sound = opened(folder / "ckpt");
-  // The first tile's item is listed at the second tile's offsets, beside the second's own.
+  // The first tile's item is listed at the second tile's offsets, next to the second's own.
   auto broken = bent_list(
       *sound, [](std::string_view fqn, const Box&) { return Bent{fqn == "w"}; },
       [](CheckpointBuilder& builder, const Checkpoint& all) {

@@ -71,7 +71,8 @@ std::vector<ZipRecord> tensor_records(const std::string& pickle) {
 
 }  // namespace
 
-TEST_CASE("an entry that torch cannot load is told with its file and why, whatever its checksums") {
+TEST_CASE(
+    "an entry that torch cannot load is reported with its file and why, whatever its checksums") {
   struct Case {
     std::string item, why;
   };
@@ -149,8 +150,8 @@ TEST_CASE("a tensor in an archive that torch.load does not open is damaged") {
     std::string item, why;
   };
   const Case cases[] = {
-      {versioned("99\n"), "record version is no version"},
-      {versioned("abc"), "record version is no version"},
+      {versioned("99\n"), "record version is not a version"},
+      {versioned("abc"), "record version is not a version"},
       {with({"other/x", "x"}), "outside of the folder archive/"},
       {with({"x", "x"}), "outside of the folder archive/"},
       {make_zip({{"data.pkl", pickle}, {"data/0", std::string(24, '\0')}, {"version", "3\n"}}),

@@ -1,4 +1,4 @@
-// Pickles that lie beside a checkpoint, and pickles for which a folder is refused: what Python
+// Pickles that are next to a checkpoint, and pickles for which a folder is refused: what Python
 // would run on loading them is reported, and nothing runs.
 #include <doctest/doctest.h>
 
@@ -25,7 +25,7 @@ std::string zipped(const std::string& pickle) {
 
 const std::string kMagic("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.", 15);
 
-// The checkpoint's own file, beside which the others lie.
+// The checkpoint's own file, next to which the others are.
 Bytes weights() {
   return to_bytes(state_dict_file(
       pickled_dict({{"w", tensor_call({.count = 2, .sizes = {2}, .strides = {1}, .key = "0"})}}),
@@ -44,7 +44,7 @@ std::vector<Finding> unsafe_beside(const std::string& name, const std::string& f
 
 }  // namespace
 
-TEST_CASE("unsafe pickle: a call in a file beside the weights is an error with file and byte") {
+TEST_CASE("unsafe pickle: a call in a file next to the weights is an error with file and byte") {
   for (const char* name : {"optimizer.pt", "scheduler.pt", "common.pt", "extra.pkl"}) {
     for (const std::string& file : {kHostile, zipped(kHostile), kMagic + kHostile}) {
       CAPTURE(name);
@@ -63,7 +63,7 @@ TEST_CASE("unsafe pickle: what Python runs before the damage of a pickle is repo
   CHECK(unsafe_beside("scheduler.pt", as_pickle("}") + kHostile).size() == 1);
 }
 
-TEST_CASE("unsafe pickle: files beside the weights that only hold data are not reported") {
+TEST_CASE("unsafe pickle: files next to the weights that only hold data are not reported") {
   const std::string plain = state_dict_file(pickled_dict({{"step", "K\x01"}}));
   CHECK(unsafe_beside("scheduler.pt", plain).empty());
   CHECK(unsafe_beside("notes.bin", "posix\nsystem\n").empty());

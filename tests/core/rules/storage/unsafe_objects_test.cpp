@@ -368,7 +368,8 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("unsafe pickles: classes of frameworks, torch and numpy that hold data are no error") {
+TEST_CASE(
+    "unsafe pickles: classes of frameworks, torch and numpy that hold data are not an error") {
   for (const char* pickle : {
            "cmegatron.core.transformer.transformer_config\nTransformerConfig\n)\x81}b.",
            "ctransformers.training_args\nTrainingArguments\n)\x81}b.",
@@ -433,7 +434,7 @@ TEST_CASE("the pairs of numbers in DeepSpeed's own files raise nothing") {
   CHECK(found(saved(call + "other\nK\x07K\x03\x86R.")).size() == 1);
 }
 
-TEST_CASE("pickles in a row, as torch saved before zip, are looked at one by one") {
+TEST_CASE("pickles in a row, as torch saved before zip, are read one by one") {
   std::string plain("\x80\x02K\x01.", 5), hostile = kSystem;
   CHECK(found(plain + plain + plain + plain + plain + "raw bytes").empty());
   auto findings = found(plain + plain + plain + hostile + plain);
@@ -442,7 +443,7 @@ TEST_CASE("pickles in a row, as torch saved before zip, are looked at one by one
   CHECK(number(findings[0], "offset") > static_cast<std::int64_t>(kBefore + 3 * plain.size()));
 }
 
-TEST_CASE("what is no pickle asks for nothing, and nested lists do not break the reader") {
+TEST_CASE("what is not a pickle asks for nothing, and nested lists do not break the reader") {
   CHECK(found("hello world, this is a text").empty());
   CHECK(found("").empty());
   CHECK(found("PK").empty());

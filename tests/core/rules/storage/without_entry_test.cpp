@@ -52,7 +52,7 @@ bool names_b(const Checkpoint& checkpoint, std::string_view rule) {
 
 }  // namespace
 
-TEST_CASE("a name that only planner_data has is told, for somebody wanted to save it") {
+TEST_CASE("a name that only planner_data has is reported, for somebody wanted to save it") {
   TemporaryFolder folder;
   write_without_entry(folder / "ckpt");
   CHECK(names_b(*opened(folder / "ckpt"), "planner-keys"));

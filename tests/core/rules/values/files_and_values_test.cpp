@@ -89,7 +89,7 @@ TEST_CASE("a layer with the bytes of another is a warning, models made by copyin
   CHECK(said(*made(folder / "copied", copied), "duplicate-content") == Severity::kInfo);
 }
 
-TEST_CASE("a layer with the bytes of another is told in a file that keeps no checksums") {
+TEST_CASE("a layer with the bytes of another is reported in a file that keeps no checksums") {
   TemporaryFolder folder;
   auto as_safetensors = [&](const char* name, const MadeModel& model) {
     std::string header, data;
@@ -125,7 +125,7 @@ TEST_CASE("a layer with the bytes of another is told in a file that keeps no che
   CHECK_FALSE(said(*as_safetensors("ends", ends), "duplicate-content"));
 }
 
-TEST_CASE("an expert with the bytes of another is told in a stack of experts") {
+TEST_CASE("an expert with the bytes of another is reported in a stack of experts") {
   TemporaryFolder folder;
   auto stacks = [](int copy, int of, bool in_both) {
     MadeModel model;
@@ -213,7 +213,7 @@ TEST_CASE("duplicates: gate and up with the same bytes are a warning") {
   CHECK(said(*made(folder / "same", same), "duplicate-content") == Severity::kWarning);
 }
 
-TEST_CASE("tables that are computed are alike in the few layers that have them") {
+TEST_CASE("tables that are computed are equal in the few layers that have them") {
   TemporaryFolder folder;
   for (bool computed : {true, false}) {
     MadeModel model = layers(8);
@@ -266,7 +266,7 @@ TEST_CASE("a tensor of nothing but NaN is a warning, a weight with one too, othe
   CHECK(said(*made(folder / "unwritten", unwritten), "value-statistics") == Severity::kWarning);
 }
 
-TEST_CASE("a layer whose norms are all 1 beside trained ones is a warning, all of them are none") {
+TEST_CASE("a layer whose norms are all 1 next to trained ones is a warning, all of them are none") {
   TemporaryFolder folder;
   const auto told = [&](const std::string& name, const std::vector<int>& fresh) {
     MadeModel model;

@@ -24,7 +24,7 @@ MadeEntry params(const std::vector<std::string>& names) {
   return {"optimizer.param_groups.0.params", pickled_list(items)};
 }
 
-// An entry that torch's own Adam writes beside the betas.
+// An entry that torch's own Adam writes next to the betas.
 MadeEntry of_adam() {
   return {"optimizer.param_groups.0.amsgrad", pickled_text("False")};
 }
@@ -54,7 +54,7 @@ TEST_CASE("F3.8: of two elements one is beyond the bound of the betas that were 
   CHECK(evidence<std::int64_t>(findings[0], "elements_above") == 1);
   CHECK(evidence<double>(findings[0], "bound") == doctest::Approx(1.357).epsilon(0.001));
   CHECK(evidence<std::vector<std::string>>(findings[0], "betas").front() ==
-        "0.9 and 0.95, saved beside the states");
+        "0.9 and 0.95, saved next to the states");
   CHECK(findings[0].severity == Severity::kWarning);
   // The optimizer of the betas is unknown: AdaBelief stores its moments under these names.
   model.entries.pop_back();
@@ -87,7 +87,7 @@ TEST_CASE("moments that no rule allows are a warning however many there are and 
   }
 }
 
-TEST_CASE("swapped moments of one parameter are a warning beside pairs that fit") {
+TEST_CASE("swapped moments of one parameter are a warning next to pairs that fit") {
   TemporaryFolder folder;
   MadeModel model = layers_trained(4, 0.9, 0.95);
   model.entries = {betas(0.9, 0.95), params({"l0.weight", "l1.weight", "l2.weight", "l3.weight"})};
@@ -101,7 +101,7 @@ TEST_CASE("swapped moments of one parameter are a warning beside pairs that fit"
   CHECK(found_in(*made(folder / "b", model), "moment-bound", Depth::kHeaders).empty());
 }
 
-TEST_CASE("what other rules than Adam's and other betas leave behind is no mistake") {
+TEST_CASE("what other rules than Adam's and other betas leave behind is not a mistake") {
   TemporaryFolder folder;
   auto severity = [&](const std::string& name, const MadeModel& model) {
     auto findings = found_in(*made(folder / name, model), "moment-bound");
@@ -167,7 +167,7 @@ TEST_CASE("no beta1 up to beta2 leads a mean further from its square than the bo
 }
 
 TEST_CASE(
-    "a beta1 that rose during the run is no mistake and rows that no beta1 explains are one") {
+    "a beta1 that rose during the run is not a mistake and rows that no beta1 explains are one") {
   TemporaryFolder folder;
   MadeModel model;
   for (int i = 0; i < 8; ++i) {
@@ -227,7 +227,7 @@ TEST_CASE("the logarithms of two moments follow each other, and those of shuffle
   CHECK_FALSE(findings[0].remedy.has_value());
 }
 
-TEST_CASE("rows are found where they lie, along any axis, and nowhere where they are twice") {
+TEST_CASE("rows are found where they are, along any axis, and nowhere where they are twice") {
   Numbers all = distinct(12 * 4);
   TensorValues weight = values(Dtype::kBfloat16, {12, 4}, all);
   for (std::int64_t at : {0, 5, 9}) {

@@ -107,7 +107,7 @@ TEST_CASE("moments contradict a step that they cannot have after so few updates"
                    std::optional<Betas> betas = Betas{0.9, 0.95}, Dtype dtype = Dtype::kFloat32) {
     TensorValues mean{dtype, {64}, as_dtype(moments.mean, dtype), 0};
     TensorValues square{dtype, {64}, as_dtype(moments.square, dtype), 0};
-    return judge_step(mean, square, step, betas);
+    return check_step(mean, square, step, betas);
   };
   for (Dtype dtype : {Dtype::kFloat32, Dtype::kBfloat16, Dtype::kFloat64}) {
     CAPTURE(name(dtype));
@@ -179,7 +179,8 @@ TEST_CASE("a group's step inside an object is found, and null is one too") {
   }
 }
 
-TEST_CASE("a step that went back beside others that did not is wrong, an older checkpoint is not") {
+TEST_CASE(
+    "a step that went back next to others that did not is wrong, an older checkpoint is not") {
   TemporaryFolder folder;
   auto model = [](int steps, const std::string& second) {
     MadeModel out;
@@ -226,7 +227,7 @@ TEST_CASE("numbers in the lists and names in the states leave a low step undecid
   CHECK(findings[0].severity == Severity::kInfo);
 }
 
-TEST_CASE("steps that are not alike are left to the person, with what to do") {
+TEST_CASE("steps that are not equal are left to the person, with what to do") {
   TemporaryFolder folder;
   MadeModel model = grown(3, 100);
   Moments fewer = trained(64, 60, 0.9, 0.95, 99);
@@ -240,7 +241,7 @@ TEST_CASE("steps that are not alike are left to the person, with what to do") {
   CHECK(evidence<std::string>(findings[0], "what_to_do").starts_with("no safe remedy"));
 }
 
-TEST_CASE("a step that is no count of updates is wrong whatever the moments say") {
+TEST_CASE("a step that is not a count of updates is wrong whatever the moments say") {
   constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
   TemporaryFolder folder;
   for (double step : {kNothing, std::numeric_limits<double>::infinity(), -3.0}) {
@@ -398,12 +399,12 @@ TEST_CASE("healthy optimizers that look odd raise nothing above info") {
   group(rates, 1, {"l1.weight"}, 0.0);
   quiet("rates", rates);
 
-  MadeModel bases = grown(4, 100);  // SOAP keeps a list of matrices beside the moments
+  MadeModel bases = grown(4, 100);  // SOAP keeps a list of matrices next to the moments
   group(bases, 0, {"l0.weight", "l1.weight", "l2.weight", "l3.weight"}, 0.1);
   bases.add("optimizer.state.l1.weight.Q.0", Dtype::kFloat32, {8, 8}, distinct(64));
   quiet("bases", bases);
 
-  MadeModel halves = grown(3, 100);  // moments that cannot be judged
+  MadeModel halves = grown(3, 100);  // moments that cannot be checked
   for (const char* kind : {"exp_avg", "exp_avg_sq"})
     halves.add(std::string("optimizer.state.h.weight.") + kind, Dtype::kFloat16, {8, 8},
                distinct(64));

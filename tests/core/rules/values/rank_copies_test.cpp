@@ -75,7 +75,7 @@ bool is_same(const std::vector<ComparedCopies>& a, const std::vector<ComparedCop
 
 }  // namespace
 
-TEST_CASE("copies of ranks are compared to their last element in whatever order they lie") {
+TEST_CASE("copies of ranks are compared to their last element in whatever order they are") {
   const Floats first = numbers_of_first();
   Floats bits = first, astray = first;
   bits.back() = std::nextafter(bits.back(), 9.0F);
@@ -122,7 +122,7 @@ TEST_CASE("copies of ranks are compared to their last element in whatever order 
   }
 }
 
-TEST_CASE("a copy that leaves its file is no copy that was compared") {
+TEST_CASE("a copy that leaves its file is not a copy that was compared") {
   const Floats first = numbers_of_first();
   auto any = open_checkpoint(std::string(SHW_TEST_DATA) + "/torch-2.14/healthy_zstd/ckpt");
   REQUIRE(any.has_value());

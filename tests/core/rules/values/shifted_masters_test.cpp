@@ -60,7 +60,7 @@ TEST_CASE("flat shift: a run that is another one further on is found with its di
   CHECK_FALSE(flat_shift(zeros, whole).has_value());
 }
 
-TEST_CASE("state names: Megatron's master copies are told by their kind") {
+TEST_CASE("state names: Megatron's master copies are recognised by their kind") {
   auto path = parse_state_fqn("optimizer.state.param.decoder.layers.0.weight");
   REQUIRE(path.has_value());
   CHECK(path->key == "decoder.layers.0.weight");

@@ -50,7 +50,7 @@ TEST_CASE("a file whose steps are those of another step of the run is a warning"
   CHECK(stale_files(*made(scratch / "healthy", model)) == Stale{});
   set_steps_of(model, 12, 4, 2, 19);
   CHECK(stale_files(*made(scratch / "stale", model)) == Stale{"__2_0.distcp"});
-  set_step(model, "l0.weight", 19);  // a parameter that lags wherever it lies
+  set_step(model, "l0.weight", 19);  // a parameter that lags wherever it is
   CHECK(stale_files(*made(scratch / "mixed", model)) == Stale{});
 
   MadeModel few = cut_over_ranks(8, 4);
