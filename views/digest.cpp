@@ -63,10 +63,12 @@ std::shared_ptr<const CheckpointCard> make_card(const Snapshot& snapshot) {
   if (!checkpoint.provenance().torch.empty())
     facts->format += ", torch " + checkpoint.provenance().torch;
   std::uint64_t data_files = 0, computed = 0;
+  double on_disk = 0;
   for (const FileRow& file : checkpoint.files()) {
-    if (!file.referenced) continue;
     const bool is_computed =
         checkpoint.directory() != nullptr && checkpoint.directory()->is_made(file.path);
+    if (!is_computed) on_disk += static_cast<double>(file.size);
+    if (!file.referenced) continue;
     ++(is_computed ? computed : data_files);
   }
   facts->files = std::to_string(data_files);
@@ -74,6 +76,11 @@ std::shared_ptr<const CheckpointCard> make_card(const Snapshot& snapshot) {
   const FormatTraits& traits = checkpoint.format().traits;
   if (traits.one_index_file) facts->files += " + " + std::string(traits.index_file);
   facts->bytes = human_bytes(checkpoint.tensor_bytes());
+  // Quantised weights take fewer bytes on disk; an optimizer next to the model takes more.
+  const auto in_tensors = static_cast<double>(checkpoint.tensor_bytes());
+  if (computed == 0 && on_disk > 0 && (on_disk < 0.8 * in_tensors || on_disk > 1.25 * in_tensors))
+    facts->bytes += fmt::format(" ({} on disk)",
+                                human_bytes(static_cast<std::uint64_t>(std::min(on_disk, 1e18))));
   if (snapshot.report != nullptr) {
     facts->coverage_known = true;
     facts->coverage = unchecked_coverage_text(*snapshot.report);

@@ -50,14 +50,13 @@ void open_expectation(Frame& frame, UiState& state) {
 void draw_expectation(Frame& frame, UiState& state) {
   HabitsState& habits = state.habits;
   OverlayPanel panel;
-  if (!begin_panel(frame, state, "##expect", 620, habits.expect_height, "What is expected of it",
-                   panel))
+  if (!begin_panel(frame, state, "##expect", 620, habits.expect_height, "Expected contents", panel))
     habits.expect_open = false;
   Column& column = panel.content;
-  paragraph(frame, column, frame.fonts.text, frame.theme.quiet,
-            "A checkpoint alone does not tell what should be in it. Held against its model, or "
-            "against another checkpoint of the same model, what is missing and what has the wrong "
-            "shape comes to light.");
+  paragraph(
+      frame, column, frame.fonts.text, frame.theme.quiet,
+      "A checkpoint alone does not say what should be in it. A spec, or another checkpoint of "
+      "the same model, shows missing tensors and wrong shapes.");
   column.y += frame.px(18);
   if (habits.expect_wanted) ImGui::SetKeyboardFocusHere();
   habits.expect_wanted = false;
@@ -65,10 +64,10 @@ void draw_expectation(Frame& frame, UiState& state) {
                            "JSON that export_spec.py of Shardwright writes from the live model: "
                            "names, shapes, dtypes, mesh and placements.",
                            habits.expect_spec);
-  enter =
-      expect_line(frame, column, "expect/against", "ANOTHER CHECKPOINT OF IT", "/runs/7/step_8000",
-                  "An earlier step, or one of the same model that loads.", habits.expect_against) ||
-      enter;
+  enter = expect_line(frame, column, "expect/against", "ANOTHER CHECKPOINT OF THE MODEL",
+                      "/runs/7/step_8000", "An earlier step, or one of the same model that loads.",
+                      habits.expect_against) ||
+          enter;
   habits.expect_height = end_panel_content(frame, panel);
   bool says = !habits.expect_spec.empty() || !habits.expect_against.empty();
   bool said = !frame.snapshot.options.spec.empty() || !frame.snapshot.options.against.empty();

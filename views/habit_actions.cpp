@@ -210,7 +210,7 @@ constexpr std::array kHabitRows{
     ActionRow{Action::kTour, "Take the tour", {Key::kF2}, can_tour, step_tour},
     ActionRow{Action::kExpect, "Set the expected shapes", ctrl(Key::kE), has_checkpoint,
               open_expectation, OverlayPolicy::kReplaces},
-    ActionRow{Action::kWriteAs, "Write it in another form: convert, reshard, merge, average",
+    ActionRow{Action::kWriteAs, "Write in another form: convert, reshard, merge, average",
               ctrl_shift(Key::kS), has_checkpoint, open_write_panel, OverlayPolicy::kReplaces},
 };
 

@@ -230,17 +230,16 @@ void draw_mesh_panel(Frame& frame, UiState& state) {
   Column& column = panel.content;
   const MeshInfo& mesh = *frame.digest.mesh;
   paragraph(frame, column, frame.fonts.text, frame.theme.quiet,
-            "A repair that has to know the mesh takes yours first, then the spec's; one that is "
+            "A repair that needs the mesh uses yours first, then the spec's. A mesh that is "
             "only inferred is used where it explains every chunk.");
   column.y += frame.px(18);
   draw_grid(frame, state, column);
-  head(frame, column,
-       frame.snapshot.mesh ? "WHAT WAS SAID, AND WHAT ELSE IS LIKELY" : "WHAT IS KNOWN OF IT");
+  head(frame, column, frame.snapshot.mesh ? "YOUR MESH, AND OTHER LIKELY ONES" : "LIKELY MESHES");
   if (mesh.guesses.empty())
     paragraph(
         frame, column, frame.fonts.text, frame.theme.quiet,
         mesh.looked
-            ? "Nothing here was cut by several ranks: there is no mesh to see."
+            ? "No tensor was sharded by several ranks, so there is no mesh."
             : "More than 400,000 tiles: the mesh was not inferred. `shardwright map` infers it.");
   for (std::size_t g = 0; g < std::min(mesh.guesses.size(), kShownGuesses); ++g)
     draw_guess(frame, state, column, mesh.guesses[g], static_cast<int>(g), g == 0);

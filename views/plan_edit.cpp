@@ -141,6 +141,20 @@ void draw_place(Frame& frame, UiState& state, Column& column, const verbs::Repai
   }
 }
 
+std::string takes_text(const DeviceOutlook& device) {
+  return device.failed.empty() ? "about " + human_seconds(device.seconds)
+                               : "fails: " + device.failed;
+}
+
+std::string device_note(const RepairOutlook* outlook) {
+  if (outlook == nullptr) return "A dry run lists the devices and the time of each.";
+  if (outlook->devices.size() > 1) return "The bytes are the same on every device.";
+  std::string note;
+  for (const DeviceOutlook& device : outlook->devices)
+    note = fmt::format("CPU, {}: {}. ", device.name, takes_text(device));
+  return outlook->no_gpu.empty() ? note : note + "No GPU can be used: " + outlook->no_gpu + ".";
+}
+
 // Available devices and, after a dry run, the predicted time.
 void draw_devices(Frame& frame, UiState& state, Column& column) {
   const RepairOutlook* outlook = frame.snapshot.outlook.get();
@@ -159,20 +173,18 @@ void draw_devices(Frame& frame, UiState& state, Column& column) {
       state.plan.device = device;
     x += wide + frame.px(8);
   };
-  offer("auto", "Faster of the two");
-  if (outlook == nullptr) offer("cpu", "CPU");
-  for (std::size_t i = 0; outlook != nullptr && i < outlook->devices.size(); ++i) {
+  // A choice is offered only where there is one: a dry run looks for GPUs.
+  const bool is_chosen = state.plan.device != "auto";
+  const bool has_choice = is_chosen || (outlook != nullptr && outlook->devices.size() > 1);
+  if (has_choice) offer("auto", "The fastest");
+  if (is_chosen && outlook == nullptr) offer(state.plan.device, state.plan.device);
+  for (std::size_t i = 0; has_choice && outlook != nullptr && i < outlook->devices.size(); ++i) {
     const DeviceOutlook& one = outlook->devices[i];
-    std::string takes =
-        one.failed.empty() ? "about " + human_seconds(one.seconds) : "fails: " + one.failed;
-    offer(one.device,
-          fmt::format("{}, {}: {}", one.device == "cpu" ? "CPU" : one.device, one.name, takes));
+    offer(one.device, fmt::format("{}, {}: {}", one.device == "cpu" ? "CPU" : one.device, one.name,
+                                  takes_text(one)));
   }
-  column.y += frame.px(40);
-  std::string said = outlook == nullptr
-                         ? "A dry run says which devices are there, and how long each would take."
-                     : outlook->no_gpu.empty() ? "The bytes are the same on every device."
-                                               : "No GPU can be used: " + outlook->no_gpu + ".";
+  if (has_choice) column.y += frame.px(40);
+  const std::string said = device_note(outlook);
   paragraph(frame, column, frame.fonts.small, frame.theme.quiet, said);
   column.y += frame.px(12);
 }

@@ -141,12 +141,36 @@ std::string shown_words(std::string_view text) {
   return out;
 }
 
+namespace {
+
+// Moves both cuts out of a number with separators: "509,949,440" must not stand for
+// "1,509,949,440". Numbers without separators, such as those of names, may be cut.
+void drop_part_of_number(std::string_view text, std::size_t& head, std::size_t& tail) {
+  const auto is_part = [&](std::size_t at) {
+    return at < text.size() && (text[at] == ',' || (text[at] >= '0' && text[at] <= '9'));
+  };
+  const auto is_grouped = [&](std::size_t at) {
+    std::size_t begin = at, end = at;
+    while (begin > 0 && is_part(begin - 1)) --begin;
+    while (is_part(end)) ++end;
+    const std::size_t comma = text.substr(begin, end - begin).find(',');
+    return comma != text.npos && begin + comma + 1 < end;
+  };
+  if (head > 0 && is_part(head - 1) && is_part(head) && is_grouped(head))
+    while (head > 0 && is_part(head - 1)) --head;
+  if (tail > 0 && is_part(tail - 1) && is_part(tail) && is_grouped(tail))
+    while (is_part(tail)) ++tail;
+}
+
+}  // namespace
+
 std::string elide_middle(std::string_view text, float width, const Measure& measure) {
   if (measure(text) <= width) return std::string(text);
   auto shortened = [&](std::size_t kept) {
     std::size_t head = kept / 2, tail = text.size() - (kept - head);
     while (head > 0 && !starts_character(text[head])) --head;
     while (tail < text.size() && !starts_character(text[tail])) ++tail;
+    drop_part_of_number(text, head, tail);
     while (tail < text.size() && text[tail] == '.')
       ++tail;  // avoids "coordin….": one dot is enough
     return std::string(text.substr(0, head)) + std::string(kEllipsis) +

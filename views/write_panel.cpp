@@ -215,7 +215,7 @@ void open_write_panel(Frame& /*frame*/, UiState& state) {
 void draw_write_panel(Frame& frame, UiState& state) {
   WriteState& write = state.write;
   OverlayPanel panel;
-  if (!begin_panel(frame, state, "##write", 720, write.height, "Write it in another form", panel))
+  if (!begin_panel(frame, state, "##write", 720, write.height, "Write in another form", panel))
     write.open = false;
   Column& column = panel.content;
   paragraph(frame, column, frame.fonts.text, frame.theme.quiet,

@@ -75,7 +75,14 @@ Result<Change> run_open(const Snapshot& before, const Command& command, Progress
   SHW_TRY(std::vector<verbs::NewestStep> settled, verbs::resolve_newest_steps(options, progress));
   // A spec or reference applies to one step, so the command line's choice of step is opened.
   const bool judges_one = !options.spec.empty() || !options.against.empty();
-  if (!judges_one && verbs::is_run_folder(options.checkpoint)) return show_run(before, options);
+  std::shared_ptr<const verbs::RunSteps> run;  // of the only step of a folder
+  if (!judges_one && verbs::is_run_folder(options.checkpoint)) {
+    run = list_opened_run(before, options.checkpoint);
+    // A folder with one step opens that step. Opened again, it shows the run.
+    const bool is_known = before.run != nullptr && before.run->path == run->path;
+    if (run->steps.size() != 1 || run->not_read != 0 || is_known) return show_run(options, run);
+    options.checkpoint = run->steps.front().path;
+  }
   SHW_TRY(verbs::Opened opened, verbs::open(options, progress));
   auto disk = std::make_shared<const verbs::DiskState>(verbs::disk_state(*opened.checkpoint));
   bool can_undo = false;
@@ -86,8 +93,9 @@ Result<Change> run_open(const Snapshot& before, const Command& command, Progress
   // Pins belong to the checkpoint, so they stay when it is opened again.
   if (pins == nullptr && options.checkpoint == before.options.checkpoint) pins = before.pins;
   return [options = std::move(options), opened = std::move(opened), c, can_undo, disk, left_aside,
-          pins, passed_over = passed_over_for(asked, settled)](Snapshot& s) {
+          pins, run, passed_over = passed_over_for(asked, settled)](Snapshot& s) {
     s = blank(s);
+    if (run != nullptr) s.run = run;
     s.can_undo = can_undo;
     s.disk = disk;
     s.options = options;

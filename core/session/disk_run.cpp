@@ -44,14 +44,18 @@ Result<Change> run_steps(const Snapshot& before, const Command& command, Progres
   return Change([now](Snapshot& s) { s.run = now; });
 }
 
-Change show_run(const Snapshot& before, const VerbOptions& options) {
-  auto run = verbs::list_run(options.checkpoint, before.run.get());
+std::shared_ptr<const verbs::RunSteps> list_opened_run(const Snapshot& before,
+                                                       const std::string& folder) {
+  auto run = verbs::list_run(folder, before.run.get());
   run.asked = run.path;
-  auto listed = std::make_shared<const verbs::RunSteps>(std::move(run));
-  return [options, listed](Snapshot& s) {
+  return std::make_shared<const verbs::RunSteps>(std::move(run));
+}
+
+Change show_run(const VerbOptions& options, std::shared_ptr<const verbs::RunSteps> run) {
+  return [options, run = std::move(run)](Snapshot& s) {
     s = blank(s);
     s.options = options;
-    s.run = listed;
+    s.run = run;
   };
 }
 

@@ -30,6 +30,18 @@ TEST_CASE("a long name loses its middle and never half a character") {
     }
   }
   CHECK(elide_middle("abcdefghij", 50, ten_each) == "ab…ij");
+  // No part of a number with separators stands for the whole.
+  const std::string counts = "bytes 48,112,880 to 95,300,960 of 1,509,949,440 elements";
+  for (float width = 30; width < 560; width += 10) {
+    const std::string cut = elide_middle(counts, width, ten_each);
+    CAPTURE(cut);
+    const std::size_t at = cut.find("…");
+    REQUIRE(at != cut.npos);
+    for (const char* part : {",509,949,440", "509,949,440", "949,440", "440"})
+      CHECK_FALSE(cut.substr(at + 3).starts_with(part));
+    for (const char* part : {" 48,112", " 48,1", " 48", " 4"})
+      CHECK_FALSE(cut.substr(0, at).ends_with(part));
+  }
 }
 
 TEST_CASE("a path keeps its tail from a dot on") {

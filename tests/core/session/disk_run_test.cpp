@@ -84,6 +84,22 @@ TEST_CASE("run: a step opens, and its run stays known") {
   CHECK(run.now()->run->steps.size() == 2);
 }
 
+TEST_CASE("run: the only step of a folder opens, and opening the folder again shows the run") {
+  DiskSession run;
+  put_step(run.folder / "step_1");
+  run.apply({OpenCommand{run.folder.path()}, CheckCommand{}});
+  REQUIRE(run.now()->checkpoint != nullptr);
+  CHECK(run.now()->options.checkpoint == run.folder / "step_1");
+  REQUIRE(run.now()->run != nullptr);
+  run.apply({OpenCommand{run.now()->run->path}, CheckCommand{}});
+  CHECK(run.now()->checkpoint == nullptr);
+  CHECK(run.now()->run->steps.size() == 1);
+  put_step(run.folder / "step_2");
+  DiskSession other;
+  other.apply({OpenCommand{run.folder.path()}, CheckCommand{}});
+  CHECK(other.now()->checkpoint == nullptr);
+}
+
 TEST_CASE("disk: files that someone else changes are named, and opening again forgets it") {
   DiskSession one;
   put_step(one.folder / "step");
