@@ -240,8 +240,7 @@ OpenedCheckpoint open_pipeline(const std::shared_ptr<const Directory>& around,
              : CheckpointBuilder::with_finding(*opened, left_aside_finding(std::move(aside)));
 }
 
-// Opens the newest step or the joined parts below a folder; null if there are
-// neither.
+// Opens the newest step or the joined parts below a folder; null if there are neither.
 OpenedCheckpoint open_step_or_parts(const std::shared_ptr<const Directory>& around,
                                     const DirectoryContents& look, Rows rows, Progress* progress) {
   SHW_TRY(auto entries, look.entries());

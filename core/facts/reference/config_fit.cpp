@@ -302,12 +302,10 @@ std::optional<std::string> missing_head_of(const Checkpoint& c, const ModelConfi
   return part.heads.front();
 }
 
-// --- dtypes
-
 // The config's dtype, and the common dtype of all weights if different.
 std::optional<std::pair<Dtype, Dtype>> mismatched_dtype(const Checkpoint& c,
-                                                        const std::string& said) {
-  const std::string bare = said.starts_with("torch.") ? said.substr(6) : said;
+                                                        std::string_view said) {
+  const std::string_view bare = said.starts_with("torch.") ? said.substr(6) : said;
   Dtype expected = Dtype::kUnknown;
   for (Dtype one : {Dtype::kFloat32, Dtype::kFloat16, Dtype::kBfloat16})
     if (bare == name(one)) expected = one;
