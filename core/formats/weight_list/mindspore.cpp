@@ -121,7 +121,7 @@ bool begins_as_mindspore(BytesView first) {
   constexpr std::byte kFirst{0x0A}, kSecond{0x12};
   if (first.size() < 8 || first[0] != kFirst) return false;
   std::size_t at = 1;
-  while (at < 10 && (first[at] & std::byte{0x80}) != std::byte{0}) ++at;
+  while (at < 10 && at < first.size() && (first[at] & std::byte{0x80}) != std::byte{0}) ++at;
   ++at;
   if (at + 1 >= first.size() || first[at] != kFirst) return false;
   const auto length = std::to_integer<std::size_t>(first[at + 1]);

@@ -2,7 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <map>
 #include <unordered_map>
+#include <utility>
 
 #include "core/base/checked.h"
 #include "core/base/words.h"
@@ -118,11 +120,12 @@ class WeightListOpening {
     }
     builder_.add_tensor(name, array.dtype, array.sizes);
     const ChunkId chunk = builder_.add_chunk(Extents(array.sizes.size(), 0), array.sizes);
-    auto known = storages_.find(array.offset);
+    const std::pair range(array.offset, array.length);
+    auto known = storages_.find(range);
     if (known == storages_.end()) {
       const ItemPlace place{file_, static_cast<std::int64_t>(array.offset),
                             static_cast<std::int64_t>(array.length)};
-      known = storages_.emplace(array.offset, builder_.add_storage(place)).first;
+      known = storages_.emplace(range, builder_.add_storage(place)).first;
     }
     builder_.set_view(chunk, known->second);
   }
@@ -130,7 +133,8 @@ class WeightListOpening {
   CheckpointBuilder builder_;
   std::string path_;
   FileId file_ = FileId::kNone;
-  std::unordered_map<std::uint64_t, StorageId> storages_;  // by offset
+  // By offset and length: an array without elements begins where the next one does.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, StorageId> storages_;
   std::vector<std::string> unread_, repeated_;
 };
 

@@ -6,6 +6,7 @@
 #include "core/formats/common/byte_buffer.h"
 #include "core/formats/items/items.h"
 #include "core/formats/open.h"
+#include "core/formats/weight_list/weight_list.h"
 #include "core/rules/check.h"
 
 using namespace shw;
@@ -155,4 +156,24 @@ TEST_CASE("mindspore: a checkpoint is read, and a cut one is an error") {
     CAPTURE(length);
     CHECK((!cut.has_value() || ends_between));
   }
+}
+
+TEST_CASE("mindspore: the first bytes of any file are checked within their bounds") {
+  const std::string whole =
+      mindspore_value("conv1.weight", "Float32", "\x08\x02", std::string(8, '\0'));
+  for (std::size_t length = 0; length < whole.size(); ++length)
+    (void)begins_as_mindspore(list_bytes(whole.substr(0, length)));
+  CHECK(begins_as_mindspore(list_bytes(whole)));
+  for (std::size_t length = 1; length < 12; ++length)
+    CHECK_FALSE(begins_as_mindspore(list_bytes("\x0a" + std::string(length, '\x80'))));
+}
+
+TEST_CASE("mindspore: an array without elements does not hide the next one") {
+  const std::string content("\0\0\x80\x3f\0\0\0\x40", 8);  // 1, 2
+  const std::string file = mindspore_value("empty", "Float32", std::string("\x08\0", 2), "") +
+                           mindspore_value("w", "Float32", "\x08\x02", content);
+  auto opened =
+      open_checkpoint(memory_directory("ckpt", ListFiles{{"net.ckpt", list_bytes(file)}}));
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  CHECK(floats_of(**opened, "w") == std::vector<float>{1, 2});
 }
