@@ -110,7 +110,8 @@ bool has_tensor_or_parts(const Checkpoint& checkpoint, std::string_view fqn) {
   const std::string_view module = fqn.substr(0, fqn.rfind('.') + 1);
   for (TensorId tensor : checkpoint.tensors()) {
     const std::string_view other = checkpoint.fqn(tensor);
-    if (other == fqn || (!module.empty() && other.starts_with(module))) return true;
+    const bool is_part = !module.empty() && other.starts_with(module) && !other.ends_with(".bias");
+    if (other == fqn || is_part) return true;
   }
   return false;
 }
