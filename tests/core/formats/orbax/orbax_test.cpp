@@ -215,7 +215,7 @@ TEST_CASE("orbax: shardings that are cut off are reported") {
   shardings->second.resize(shardings->second.size() / 2);
   auto opened = open_checkpoint(memory_directory("ckpt", files));
   REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
-  const std::vector<Finding> findings = orbax_findings(**opened);
+  const std::vector<Finding> findings = findings_above_info(**opened);
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].rule == "unreadable-json");
   CHECK(findings[0].severity == Severity::kWarning);
