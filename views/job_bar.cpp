@@ -216,13 +216,13 @@ IdleLine idle_line(const Frame& frame, const UiState& state) {
   if (snapshot.report == nullptr)
     return {snapshot.checkpoint == nullptr ? "" : snapshot.options.checkpoint};
   const Depth depth = snapshot.report->depth;
-  std::string text = std::string("Looked at: ") +
+  std::string text = std::string("Checked: ") +
                      (depth == Depth::kMetadata  ? "metadata and file sizes"
                       : depth == Depth::kHeaders ? "metadata and item headers"
                                                  : "every byte") +
                      ".";
   if (depth != Depth::kData)
-    text += " Check every byte (" + to_text(key_of(Action::kCheckData)) + ") looks deeper.";
+    text += " Check every byte (" + to_text(key_of(Action::kCheckData)) + ") reads more.";
   return {text};
 }
 

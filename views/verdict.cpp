@@ -325,7 +325,7 @@ VerdictText of_run(const verbs::RunSteps& run) {
     text.title += mark + human_count(count) + words;
     mark = ", ";
   }
-  text.detail = "Each step was checked by its metadata and file sizes. Open one to look deeper.";
+  text.detail = "Each step was checked by its metadata and file sizes. Open one to check more.";
   return text;
 }
 
