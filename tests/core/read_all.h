@@ -13,7 +13,7 @@
 
 namespace shw::test {
 
-inline Bytes file_bytes(const std::string& path) {
+inline Bytes whole_file(const std::string& path) {
   auto source = open_file(path, path);
   REQUIRE(source.has_value());
   auto bytes = read_bytes(**source, 0, (*source)->size());

@@ -192,7 +192,7 @@ TEST_CASE("a plan that cuts off rows that are not padding does not lose nothing"
   write_rows(folder / "ckpt");
   auto checkpoint = opened(folder / "ckpt");
   std::string text = plan_to_json(*checkpoint, plan_of_cut(*checkpoint));
-  CHECK(error_of_plan(*checkpoint, text).find("no padding") != std::string::npos);
+  CHECK(error_of_plan(*checkpoint, text).find("not padding") != std::string::npos);
   // Rows from the middle are removed, and the last ones are moved up.
   auto json = nlohmann::json::parse(text);
   std::size_t moved = 0;

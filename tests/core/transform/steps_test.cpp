@@ -97,12 +97,12 @@ TEST_CASE("steps that make no sense are refused with the step and the tensor") {
   CHECK(says(one(ConcatStep{{"a.weight", "b.weight"}, 1, "c"}), "does not go with"));
   CHECK(says(one(ConcatStep{{"a.weight", "a.weight"}, 0, "c"}), "named twice"));
   CHECK(says(one(RenameStep{"a.weight", "b.weight"}), "two entries would have this name"));
-  CHECK(says(one(RenameStep{"(", "x", true}), "no regular expression"));
+  CHECK(says(one(RenameStep{"(", "x", true}), "not a regular expression"));
   CHECK(says(one(RenameStep{"nothing", "x"}), "names no entry"));
-  CHECK(says(one(TrimStep{{"a.weight"}, {{0, 0}, {5, 6}}}), "no box"));
+  CHECK(says(one(TrimStep{{"a.weight"}, {{0, 0}, {5, 6}}}), "not a box"));
   CHECK(says(one(PadStep{{"a.weight"}, {0}, {0}, 0}), "every dim"));
   CHECK(says(one(PadStep{{"a.weight"}, {0, INT64_MAX}, {0, 1}, 0}), "cannot be padded"));
-  CHECK(says(one(MaskStep{{"a.weight"}, {{{0, 0}, {4, 7}}}, 0}), "no box"));
+  CHECK(says(one(MaskStep{{"a.weight"}, {{{0, 0}, {4, 7}}}, 0}), "not a box"));
   CHECK(says(one(RetileStep{{"a.weight"}, {{{{0, 0}, {3, 6}}, 0}}}), "exactly once"));
   CHECK(says(one(ReshardStep{{"a.weight"}, {{{"dp", 2}}}, {}}), "placements are named"));
   CHECK(says(one(ReshardStep{{"a.weight"}, {{{"dp", 2}}}, {{Placement::Kind::kPartial, 0, 1}}}),
@@ -111,7 +111,7 @@ TEST_CASE("steps that make no sense are refused with the step and the tensor") {
   CHECK(says(one(RelabelStep{"a.weight", {9, 9}, {}}), "saved nowhere"));
   CHECK(says(one(RelabelStep{"a.weight", {4, 6}, {{0, {0, 0}}, {0, {2, 0}}}}), "taken twice"));
   CHECK(says(one(RestoreStep{"a.weight", {"../x", 0, 4, {1, 1}}, Dtype::kFloat32, {0, 0}}),
-             "no file of the checkpoint"));
+             "not a file of the checkpoint"));
   CHECK(says(one(RestoreStep{"a.weight", {"x.bin", 0, 4, {1, 1}}, Dtype::kFloat32, {0, 0}}),
              "does not hold the bytes"));
   CHECK(says(one(DequantiseStep{{"a.weight"}, "_scale_inv", {2, 2}, Dtype::kBfloat16}),

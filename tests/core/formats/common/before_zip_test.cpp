@@ -11,7 +11,7 @@ using namespace shw::test;
 namespace {
 
 Bytes old_file(const std::string& name) {
-  return file_bytes(torch_file_path(name));
+  return whole_file(torch_file_path(name));
 }
 
 OpenedCheckpoint open_old(const Bytes& bytes) {

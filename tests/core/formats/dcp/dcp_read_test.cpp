@@ -299,7 +299,7 @@ TEST_CASE("odd spellings that torch takes raise nothing, and those that it refus
                           "ctorch.distributed.checkpoint.metadata\nMetadata\n)\x81}U\x13"
                           "state_dict_metadataccollections\nOrderedDict\n)Rsb."));
   REQUIRE_FALSE(other);
-  CHECK(other.error().message.find("no plain dict") != std::string::npos);
+  CHECK(other.error().message.find("not a plain dict") != std::string::npos);
 }
 
 TEST_CASE("what is said of transforms is none where Python calls it false, and else unreadable") {

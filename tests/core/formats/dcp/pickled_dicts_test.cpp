@@ -22,7 +22,7 @@ const std::string kPickledDicts = std::string(SHW_TEST_DATA) + "/torch-2.15/pick
 constexpr const char* kPickledData = "__0_0.distcp";
 
 Bytes bytes_of_pickled(const std::string& name) {
-  return file_bytes(kPickledDicts + "/ckpt/" + name);
+  return whole_file(kPickledDicts + "/ckpt/" + name);
 }
 
 OpenedCheckpoint open_with_data(Bytes data) {

@@ -19,7 +19,7 @@ namespace {
 const std::string kNpzData = std::string(SHW_TEST_DATA) + "/npz/";
 
 Bytes npz_bytes(const std::string& path) {
-  return file_bytes(kNpzData + path);
+  return whole_file(kNpzData + path);
 }
 
 OpenedCheckpoint open_npz(Bytes bytes) {

@@ -19,7 +19,7 @@ namespace {
 const std::string kExports = std::string(SHW_TEST_DATA) + "/torch-2.15/torch_export/";
 
 Bytes export_bytes(const std::string& name) {
-  return file_bytes(kExports + name);
+  return whole_file(kExports + name);
 }
 
 OpenedCheckpoint open_export(Bytes bytes) {

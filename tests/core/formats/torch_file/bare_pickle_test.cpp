@@ -20,7 +20,7 @@ namespace {
 const std::string kPickleData = std::string(SHW_TEST_DATA) + "/pickle/";
 
 Bytes bytes_of_pickle(const std::string& path) {
-  return file_bytes(kPickleData + path);
+  return whole_file(kPickleData + path);
 }
 
 // `beside`: tensors that the truth does not have.

@@ -9,7 +9,7 @@ using namespace shw::test;
 namespace {
 
 Bytes bytes_of_file(const std::string& name) {
-  return file_bytes(torch_file_path(name));
+  return whole_file(torch_file_path(name));
 }
 
 OpenedCheckpoint open_bytes_as_model(const Bytes& bytes) {
