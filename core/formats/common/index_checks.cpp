@@ -43,7 +43,7 @@ std::string stale_cause(const IndexedFiles& indexed, const std::vector<Misplaced
       "{} names {} that {} not here ({}), and {}{} of its tensors {} in {}: the files were saved "
       "again or renamed, and the old index stayed. {}.",
       indexed.index, plural(gone.size(), "file"), gone.size() == 1 ? "is" : "are", some_of(gone),
-      all, human_count(entries.size()), entries.size() == 1 ? "lies" : "lie", some_of(held),
+      all, human_count(entries.size()), entries.size() == 1 ? "is" : "are", some_of(held),
       indexed.is_passed_over
           ? "transformers loads that file and never opens the index, and loaders that go by the "
             "index stop"

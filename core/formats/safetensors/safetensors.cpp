@@ -178,7 +178,7 @@ void check_sharding(CheckpointBuilder& builder, const SafetensorsFile& file) {
   finding.cause =
       fmt::format("{} of {} does not say where {} of it {} ({}): a load stops there.",
                   kShardingInfoKey, file.path, plural(finding.subjects.size(), "tensor"),
-                  finding.subjects.size() == 1 ? "lies" : "lie", some_of(finding.subjects));
+                  finding.subjects.size() == 1 ? "is" : "are", some_of(finding.subjects));
   finding.subjects.push_back(file.path);
   builder.add_finding(std::move(finding));
 }

@@ -82,7 +82,7 @@ Finding adapters_finding(const std::vector<std::string>& adapters) {
   Finding finding = read_note(
       adapters.front(),
       fmt::format("{} {} next to the model of this folder and {} not opened: open {} by its name.",
-                  some_of(adapters), adapters.size() == 1 ? "lies" : "lie",
+                  some_of(adapters), adapters.size() == 1 ? "is" : "are",
                   adapters.size() == 1 ? "was" : "were", adapters.size() == 1 ? "it" : "each"));
   finding.evidence = {{"adapters", adapters}};
   return finding;

@@ -306,7 +306,7 @@ class TorchFileReader {
     Finding finding = bad_record(
         path_, fmt::format("{} in {} {} in a file before it too: the first was read here, and a "
                            "loader that takes file after file keeps the last.",
-                           some_of(repeated_), path_, repeated_.size() == 1 ? "lies" : "lie"));
+                           some_of(repeated_), path_, repeated_.size() == 1 ? "is" : "are"));
     finding.evidence = {{"count", static_cast<std::int64_t>(repeated_.size())}};
     finding.subjects = std::move(repeated_);
     builder_.add_finding(std::move(finding));

@@ -102,7 +102,7 @@ void report_base_weights(const Facts& facts, const AdapterConfig& config,
           "{} of the base model {} whole in the adapter ({}), and modules_to_save lists no "
           "such module. PEFT writes {} over the base's own without a message where LoRA "
           "does not change the module, and leaves {} out elsewhere; vLLM refuses the file. {}",
-          plural(weights.size(), "weight"), is_one ? "lies" : "lie", some_of(weights),
+          plural(weights.size(), "weight"), is_one ? "is" : "are", some_of(weights),
           is_one ? "it" : "them", is_one ? "it" : "them", advice),
       weights));
 }

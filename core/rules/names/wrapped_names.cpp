@@ -174,7 +174,7 @@ bool report_adapter_among_weights(const Facts& facts, const std::vector<TensorId
       "over, so that what the adapter learned is not applied. Merge it before saving "
       "(merge_and_unload() of PEFT, mlx_lm.fuse), or save the adapter by itself "
       "(`shardwright merge BASE ADAPTER` joins them).",
-      plural(adapters.size(), "tensor"), some_of(adapters), adapters.size() == 1 ? "lies" : "lie");
+      plural(adapters.size(), "tensor"), some_of(adapters), adapters.size() == 1 ? "is" : "are");
   finding.evidence = {{"adapter_tensors", count_of(adapters.size())}};
   finding.subjects = std::move(adapters);
   findings.push_back(std::move(finding));

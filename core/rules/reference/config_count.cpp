@@ -92,7 +92,7 @@ void add_extra(const CountContradiction& one, std::vector<Finding>& findings) {
       "config.json says {}; of {} there {} {}, and {} {} beyond what it counts: transformers "
       "leaves them out, and the model is another one than was saved.",
       one.words, row_words(one), one.there == 1 ? "is" : "are", one.there, ranges_text(one.extra),
-      members_in_ranges(one.extra) == 1 ? "lies" : "lie");
+      members_in_ranges(one.extra) == 1 ? "is" : "are");
   findings.push_back(std::move(finding));
 }
 
