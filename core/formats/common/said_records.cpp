@@ -30,7 +30,7 @@ Result<std::optional<std::string>> text_of(const ZipReader& zip, std::string_vie
 
 tl::unexpected<Error> says(const ZipReader& zip, std::string_view name, std::string_view what) {
   return zip.damaged(zip.find(name)->header_offset,
-                     fmt::format("the record {} is no {}: torch.load stops there", name, what));
+                     fmt::format("the record {} is not a {}: torch.load stops there", name, what));
 }
 
 // torch reads the version from the first of the two records that exists.

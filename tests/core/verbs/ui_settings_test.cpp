@@ -46,12 +46,12 @@ TEST_CASE("settings with one key that makes no sense are refused whole, and say 
     const char* says;
   };
   for (Wrong wrong :
-       {Wrong{"", "no JSON"}, Wrong{"{", "no JSON"}, Wrong{"[1]", "another program"},
+       {Wrong{"", "not JSON"}, Wrong{"{", "not JSON"}, Wrong{"[1]", "another program"},
         Wrong{R"({"theme": "light"})", "another program"},
         Wrong{R"({"shardwright-desk": 1, "theme": "sepia", "scale": 2})", "\"theme\""},
         Wrong{R"({"shardwright-desk": 1, "theme": 3})", "dark, light, contrast"},
         Wrong{R"({"shardwright-desk": 1, "scale": "2"})", "\"scale\" is not a number"},
-        Wrong{R"({"shardwright-desk": 1, "scale": 1e999})", "no JSON"},
+        Wrong{R"({"shardwright-desk": 1, "scale": 1e999})", "not JSON"},
         Wrong{R"({"shardwright-desk": 1, "left": 4})", "\"left\" is not an object"},
         Wrong{R"({"shardwright-desk": 1, "left": {"open": 1}})", "\"open\""},
         Wrong{R"({"shardwright-desk": 1, "sort": null})", "\"sort\""},
