@@ -233,7 +233,7 @@ Result<FromConstant> constant_of(Dtype dtype, double value) {
   }
   if (value == 0 && size_of(dtype) != 0) return FromConstant{};
   if (auto number = whole_number(dtype, value)) return *number;
-  return fail(ErrorKind::kUsage, fmt::format("{} is no {}", value, name(dtype)));
+  return fail(ErrorKind::kUsage, fmt::format("{} is not a {}", value, name(dtype)));
 }
 
 Status check_boxes(const TargetTensor& tensor, const std::vector<Box>& boxes) {
