@@ -217,7 +217,7 @@ TEST_CASE("sizes, strides, offsets and counts that cannot be are errors") {
 
 TEST_CASE("tensors that are not plain ones are named and not read") {
   TensorText t;
-  t.function = "torch._utils\n_rebuild_meta_tensor_no_storage\n";
+  t.function = "torch._utils\n_rebuild_device_tensor_from_numpy\n";
   CHECK(kind_of({item_of(as_pickle(tensor_call(t)))}) == ErrorKind::kUnsupported);
   std::string wrapped =
       "ctorch._tensor\n_rebuild_from_type_v2\n(ctorch._utils\n_rebuild_tensor_v2\n"
