@@ -45,8 +45,8 @@ TEST_CASE("a soft link that leads to nothing is recognised by its name") {
     auto checkpoint = opened(file);
     CHECK(says(finding_of(*checkpoint, "lost/gone"), "bad-record",
                "lost/gone is a soft link to /layers/lost, and there is no lost"));
-    CHECK(
-        says(finding_of(*checkpoint, "lost/through"), "bad-record", "not a group that is to hold x"));
+    CHECK(says(finding_of(*checkpoint, "lost/through"), "bad-record",
+               "not a group that is to hold x"));
     for (const char* round : {"lost/round", "lost/about"})
       CHECK(says(finding_of(*checkpoint, round), "bad-record", "more than 16 soft links"));
     CHECK(says(finding_of(*checkpoint, "lost/far"), "not-looked-at", "to other.h5"));
