@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <ranges>
 
 #include "app/cli/verbs.h"
 #include "core/base/spelling.h"
@@ -87,7 +86,7 @@ std::string known_messages(bool json) {
     text += (json ? " | " : "\n  ") + std::string(group.kinds.front().example);
   };
   add(groups.back());
-  for (const MessageGroup& group : groups | std::views::take(kShown - 1)) add(group);
+  for (std::size_t i = 0; i + 1 < std::min(kShown, groups.size()); ++i) add(groups[i]);
   return text;
 }
 
