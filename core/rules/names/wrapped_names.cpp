@@ -50,14 +50,15 @@ bool has_file(const Facts& facts, const char* name) {
   return directory != nullptr && directory->stat(name).kind == EntryKind::kFile;
 }
 
-// True for files that others load by the model's names: next to a model config, or weights only in
-// a format of exchange. A torch.save file (never rewritten) is loaded by the program that wrote it,
-// so only a spec or a reference shows that other names are expected.
+// True for files that others load by the model's names: next to a model config, or weights alone. A
+// torch.save file with other entries (the step, arguments, an optimizer) is loaded by the program
+// that wrote it, so only a spec or a reference shows that other names are expected.
 bool is_loaded_by_names(const Facts& facts) {
   if (has_file(facts, kConfigFile)) return true;
   if (!facts.states->empty()) return false;
-  return facts.checkpoint.format().rewrite != Rewrite::kNone || facts.spec != nullptr ||
-         facts.reference != nullptr;
+  const bool is_weights_alone =
+      facts.checkpoint.format().rewrite != Rewrite::kNone || facts.checkpoint.objects().empty();
+  return is_weights_alone || facts.spec != nullptr || facts.reference != nullptr;
 }
 
 // Tensors whose names are in neither spec nor reference.

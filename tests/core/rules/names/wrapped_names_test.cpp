@@ -275,27 +275,29 @@ TEST_CASE(
   CHECK(finding->cause.find("9 tensors are in the checkpoint twice") != std::string::npos);
 }
 
-TEST_CASE("wrapped names: a prefix in a torch.save file is an info where no config is next to it") {
-  const auto compiled = [](const std::string& prefix) {
-    return state_dict_file(pickled_dict({{prefix + "wte.weight", tensor_call({})},
-                                         {prefix + "lm_head.weight", tensor_call({})}}),
-                           {{"m/data/0", std::string(24, '\1')}});
+TEST_CASE("wrapped names: a prefix in a training's own torch.save file is an info") {
+  const auto file_of = [](const std::string& prefix, bool has_step) {
+    std::vector<std::pair<std::string, std::string>> items = {
+        {prefix + "wte.weight", tensor_call({})}, {prefix + "lm_head.weight", tensor_call({})}};
+    if (has_step) items.emplace_back("iter_num", pickled_int(7));
+    return to_bytes(state_dict_file(pickled_dict(items), {{"m/data/0", std::string(24, '\1')}}));
+  };
+  const auto checked_file = [](Bytes file, bool has_config) {
+    std::vector<std::pair<std::string, Bytes>> files = {{"ckpt.pt", std::move(file)}};
+    if (has_config) files.emplace_back("config.json", bytes_from(kLlamaConfig));
+    auto opened = open_checkpoint(memory_directory("made", std::move(files)));
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+    const CheckReport report = looked(**opened, {});
+    const Finding* finding = find(report, "wrapped-names");
+    REQUIRE(finding != nullptr);
+    return *finding;
   };
   for (const char* prefix : {"_orig_mod.", "module.", "model._orig_mod."}) {
     CAPTURE(prefix);
-    const Bytes file = to_bytes(compiled(prefix));
-    auto alone = open_checkpoint(memory_directory("made", {{"ckpt.pt", file}}));
-    REQUIRE_MESSAGE(alone.has_value(), alone.error().message);
-    const CheckReport report = looked(**alone, {});
-    const Finding* finding = find(report, "wrapped-names");
-    REQUIRE(finding != nullptr);
-    CHECK(finding->severity == Severity::kInfo);
-    CHECK(finding->cause.find("--strip wrappers") != std::string::npos);
-    auto beside = open_checkpoint(
-        memory_directory("made", {{"ckpt.pt", file}, {"config.json", bytes_from(kLlamaConfig)}}));
-    REQUIRE_MESSAGE(beside.has_value(), beside.error().message);
-    const CheckReport with_config = looked(**beside, {});
-    REQUIRE(find(with_config, "wrapped-names") != nullptr);
-    CHECK(find(with_config, "wrapped-names")->severity == Severity::kWarning);
+    const Finding training = checked_file(file_of(prefix, true), false);
+    CHECK(training.severity == Severity::kInfo);
+    CHECK(training.cause.find("--strip wrappers") != std::string::npos);
+    CHECK(checked_file(file_of(prefix, true), true).severity == Severity::kWarning);
+    CHECK(checked_file(file_of(prefix, false), false).severity == Severity::kWarning);
   }
 }
