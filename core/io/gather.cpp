@@ -59,6 +59,14 @@ Stretch stretch_of(const Walk& walk) {
   return stretch;
 }
 
+// True if both place the elements alike; the stride of a dim of one element is never used.
+bool same_places(ExtentsView sizes, ExtentsView a, ExtentsView b) {
+  for (std::size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] > 1 && a[d] != b[d]) return false;
+  }
+  return true;
+}
+
 class Window {
  public:
   explicit Window(const ByteSource& source) : source_(source) {}
@@ -167,7 +175,7 @@ Status read_strided(const ByteSource& source, std::int64_t first, ExtentsView si
   to.resize(static_cast<std::size_t>(box->length));
   SHW_CHECK(gather(source, first, sizes, strides, element, to));
   Extents dense = byte_strides(sizes, element);
-  if (*length == 0 || box->strides == dense) return {};
+  if (*length == 0 || same_places(sizes, box->strides, dense)) return {};
   Bytes out(static_cast<std::size_t>(*length));
   each_canonical_pair(
       pair_of(sizes, box->strides, box->offset, dense, 0),

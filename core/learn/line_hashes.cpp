@@ -5,7 +5,6 @@
 
 #include "core/base/hash.h"
 #include "core/base/parallel.h"
-#include "core/facts/values/box_bytes.h"
 #include "core/facts/values/tensor_pieces.h"
 #include "core/formats/items/item_cursor.h"
 #include "core/tiles/blocks.h"
@@ -15,7 +14,7 @@ namespace {
 
 constexpr std::int64_t kLeastLineBytes = 16;
 // Bytes of a tensor in a thread's memory, and bytes that one task reads.
-constexpr std::int64_t kLineBlockBytes = std::int64_t{4} << 20;
+constexpr std::int64_t kLineBlockBytes = std::int64_t{512} << 10;
 constexpr std::uint64_t kLineTaskBytes = std::uint64_t{64} << 20;
 // Limit on lines: more hashes with their table would take over 4 GiB, so further tensors are not
 // searched.
@@ -137,7 +136,7 @@ class LinePass {
     blocks.go_to(task.first);
     Bytes bytes, turned;
     for (std::uint64_t at = task.first; at < task.last && blocks.next(); ++at) {
-      if (is_cancelled(progress_) || !read_box_of(*tensor, blocks.block, bytes)) return false;
+      if (is_cancelled(progress_) || !tensor->read(blocks.block, bytes)) return false;
       asked.kind == LineKind::kRows ? add_rows(task.asked, blocks.block, bytes)
                                     : add_columns(task.asked, blocks.block, bytes, turned);
     }

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "core/base/parallel.h"
-#include "core/facts/values/box_bytes.h"
+#include "core/facts/values/tensor_pieces.h"
 #include "core/maps/choose_map.h"
 #include "core/maps/map_steps.h"
 #include "core/tensor/cast.h"
@@ -16,7 +16,7 @@ namespace shw {
 namespace {
 
 // Bytes per side that are compared at a time.
-constexpr std::int64_t kProvedBlockBytes = std::int64_t{2} << 20;
+constexpr std::int64_t kProvedBlockBytes = std::int64_t{256} << 10;
 // Limit on decoded items of all threads together.
 constexpr std::uint64_t kProvedDecodedBytes = std::uint64_t{512} << 20;
 
@@ -33,8 +33,10 @@ class MapProver {
       else
         out_.surplus.push_back(state_.tensors[i].fqn);
     }
-    Pool<PartReader> readers(
-        [&] { return std::make_unique<PartReader>(state_, kProvedDecodedBytes / worker_count()); });
+    Pool<ThreadReader> readers([&] {
+      return std::make_unique<ThreadReader>(
+          ThreadReader{PartReader(state_, kProvedDecodedBytes / worker_count()), {}, {}});
+    });
     SHW_CHECK(parallel_for(pairs_.size(), [&](std::size_t i) -> Status {
       if (is_cancelled(progress_)) return cancelled_error();
       auto reader = readers.take();
@@ -48,7 +50,13 @@ class MapProver {
   }
 
  private:
-  Result<ProvedTensor> prove(std::size_t entry, TensorId at, PartReader& reader) {
+  // One for each thread: the memory of both sides' blocks is reused.
+  struct ThreadReader {
+    PartReader parts;
+    Bytes wanted, found;
+  };
+
+  Result<ProvedTensor> prove(std::size_t entry, TensorId at, ThreadReader& reader) {
     SHW_TRY(const TargetTensor tensor, copy_of_entry(state_, entry));
     if (volume(tensor.shape) == 0 && same(tensor.shape, made_.shape(at)))
       return tensor.dtype == made_.dtype(at) ? ProvedTensor::kEqual : ProvedTensor::kDiffers;
@@ -75,7 +83,7 @@ class MapProver {
 
   // Compares the tensor with `there` as elements of `dtype`.
   Result<ProvedTensor> compare(const TargetTensor& tensor, Dtype dtype, const PiecedTensor& there,
-                               PartReader& reader) {
+                               ThreadReader& reader) {
     if (tensor.dtype != dtype && !can_cast(tensor.dtype, dtype)) return ProvedTensor::kDiffers;
     bool pads_differ = false;
     std::int64_t compared = 0;
@@ -90,19 +98,19 @@ class MapProver {
   }
 
   Result<bool> compare_part(const Part& part, Dtype dtype, const PiecedTensor& there,
-                            PartReader& reader) {
+                            ThreadReader& reader) {
     const std::int64_t most = kProvedBlockBytes / static_cast<std::int64_t>(size_of(dtype));
     Blocks blocks{part.box.sizes, block_sizes(part.box.sizes, most, {})};
-    Bytes wanted, found;
+    auto& [parts, wanted, found] = reader;
     while (blocks.next()) {
       if (is_cancelled(progress_)) return cancelled_error();
       Box box = blocks.block;
       for (std::size_t d = 0; d < box.offsets.size(); ++d) box.offsets[d] += part.box.offsets[d];
-      SHW_CHECK(reader.read(part, box, wanted));
+      SHW_CHECK(parts.read(part, box, wanted));
       if (dtype != there.dtype) {
         SHW_TRY(wanted, cast_elements(dtype, wanted, there.dtype));
       }
-      if (!read_box_of(there, box, found) || !same_bytes(wanted, found)) return false;
+      if (!there.read(box, found) || !same_bytes(wanted, found)) return false;
       if (progress_ != nullptr) progress_->add(found.size());
     }
     return true;

@@ -2,7 +2,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/little_endian.h"
-#include "core/facts/values/box_bytes.h"
+#include "core/facts/values/tensor_pieces.h"
 #include "core/tensor/strided_copy.h"
 
 namespace shw {
@@ -22,7 +22,7 @@ Result<Bytes> box_as(const Checkpoint& checkpoint, TensorId tensor, const Box& b
   if (!count || *count > kMostNumberBytes / static_cast<std::int64_t>(element))
     return unread("is too large to be held at once");
   Bytes out;
-  if (!read_box_of(*pieces, box, out)) return unread("cannot be read");
+  if (!pieces->read(box, out)) return unread("cannot be read");
   return out;
 }
 

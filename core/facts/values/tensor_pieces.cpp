@@ -1,5 +1,7 @@
 #include "core/facts/values/tensor_pieces.h"
 
+#include <cstring>
+
 #include "core/formats/items/element_pass.h"
 #include "core/tensor/cast.h"
 #include "core/tiles/coverage.h"
@@ -17,6 +19,26 @@ class TileReader {
         progress_(progress),
         reader_(checkpoint, /*decoded_bytes=*/0) {}
 
+  bool read(const Box& box, Bytes& to) {
+    if (checkpoint_.dtype(tensor_) == dtype_) {
+      for (ChunkId chunk : checkpoint_.chunks(tensor_)) {
+        const Box tile = box_of(checkpoint_, chunk);
+        if (intersect(tile, box) == box) return read_inside(chunk, tile, box, to);
+      }
+    }
+    const std::size_t width = size_of(dtype_);
+    to.resize(static_cast<std::size_t>(volume(box.sizes).value_or(0)) * width);
+    const Extents strides = row_major_strides(box.sizes);
+    return pass(box, [&](const Box& piece, BytesView elements) {
+      Box inside = piece;
+      for (std::size_t d = 0; d < inside.offsets.size(); ++d) inside.offsets[d] -= box.offsets[d];
+      each_row(
+          inside, elements, width, strides, [&](const Extents&, std::int64_t at, BytesView row) {
+            std::memcpy(to.data() + static_cast<std::size_t>(at) * width, row.data(), row.size());
+          });
+    });
+  }
+
   bool pass(const Box& wanted, const PieceSink& take) {
     for (ChunkId chunk : checkpoint_.chunks(tensor_)) {
       const Box tile = box_of(checkpoint_, chunk);
@@ -32,6 +54,15 @@ class TileReader {
   }
 
  private:
+  // The box lies in one chunk: its elements are not copied twice.
+  bool read_inside(ChunkId chunk, const Box& tile, Box box, Bytes& to) {
+    for (std::size_t d = 0; d < box.offsets.size(); ++d) box.offsets[d] -= tile.offsets[d];
+    if (is_cancelled(progress_) || !reader_.storage(chunk) || !reader_.read(chunk, box, to))
+      return false;
+    if (progress_ != nullptr) progress_->add(to.size());
+    return true;
+  }
+
   Status give(const Box& tile, Box box, BytesView elements, const PieceSink& take) const {
     for (std::size_t d = 0; d < tile.offsets.size(); ++d) box.offsets[d] += tile.offsets[d];
     if (progress_ != nullptr) progress_->add(elements.size());
@@ -63,7 +94,8 @@ std::optional<PiecedTensor> pieces_of(const Checkpoint& checkpoint, TensorId ten
   auto tiles = std::make_shared<TileReader>(checkpoint, tensor, dtype, progress);
   return PiecedTensor{
       dtype, copy_of(checkpoint.shape(tensor)),
-      [tiles](const Box& box, const PieceSink& take) { return tiles->pass(box, take); }};
+      [tiles](const Box& box, const PieceSink& take) { return tiles->pass(box, take); },
+      [tiles](const Box& box, Bytes& to) { return tiles->read(box, to); }};
 }
 
 std::int64_t index_at(ExtentsView offsets, ExtentsView strides) {

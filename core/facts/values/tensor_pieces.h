@@ -23,6 +23,8 @@ struct PiecedTensor {
   // Delivers every element of the box once. Returns false if they cannot all be read or if
   // cancelled; what was delivered is then void.
   std::function<bool(const Box& box, const PieceSink& take)> pass;
+  // Reads the elements of a box, row-major. Reuses the memory of `to`. False as pass().
+  std::function<bool(const Box& box, Bytes& to)> read = {};
 };
 
 // The pieces as `dtype` (kUnknown: the tensor's own). nullopt unless the chunks tile the tensor

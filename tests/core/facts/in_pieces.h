@@ -49,7 +49,7 @@ inline PiecedTensor in_pieces(Dtype dtype, const Extents& shape, Bytes bytes, st
     }
     return true;
   };
-  return {dtype, shape, pass};
+  return {dtype, shape, pass, {}};
 }
 
 }  // namespace shw::test

@@ -55,6 +55,31 @@ TEST_CASE("a gathered box holds the elements that its strides name") {
   }
 }
 
+TEST_CASE("a strided box is read row-major, whatever the strides of its dims of one element") {
+  Dice dice(32);
+  Bytes file(1 << 16);
+  for (std::byte& byte : file) byte = static_cast<std::byte>(dice.pick(0, 255));
+  auto source = memory_source("file", file);
+  for (int round = 0; round < 400; ++round) {
+    Extents sizes(static_cast<std::size_t>(dice.pick(0, 4)));
+    for (auto& size : sizes) size = dice.one_in(2) ? 1 : dice.pick(2, 4);
+    const std::int64_t element = std::int64_t{1} << dice.pick(0, 3);
+    const auto width = static_cast<std::size_t>(element);
+    const RandomStrides strides = random_strides(sizes, element, dice);
+    Bytes read;
+    REQUIRE(read_strided(*source, strides.first, sizes, strides.strides, width, read));
+    REQUIRE(read.size() == static_cast<std::size_t>(*volume(sizes)) * width);
+    bool equal = true;
+    for (std::int64_t i = 0; i < *volume(sizes); ++i) {
+      std::int64_t rest = i, from = strides.first;
+      for (std::size_t d = sizes.size(); d-- > 0; rest /= sizes[d])
+        from += rest % sizes[d] * strides.strides[d];
+      equal = equal && std::memcmp(read.data() + i * element, file.data() + from, width) == 0;
+    }
+    CHECK(equal);
+  }
+}
+
 TEST_CASE("a box that leaves its source is an error and one without elements reads nothing") {
   auto source = memory_source("file", Bytes(10));
   Bytes out(8);
