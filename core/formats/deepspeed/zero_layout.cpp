@@ -8,20 +8,20 @@ namespace shw {
 
 ZeroLayout lay_out_partitions(std::span<const ZeroShape> shapes,
                               std::span<const std::int64_t> alignment, std::uint32_t group,
-                              std::int64_t ranks, std::int64_t partition) {
-  ZeroLayout layout;
+                              const PartitionRanks& ranks, std::int64_t partition) {
+  ZeroLayout layout{.ranks = ranks};
   std::int64_t begin = 0;  // of the parameter, in the concatenated group
   for (std::size_t i = 0; i < shapes.size(); ++i) {
-    ZeroParameter parameter{shapes[i].name, shapes[i].shape, group};
+    ZeroParameter parameter{shapes[i].name, shapes[i].name_in_files, shapes[i].shape, group};
     const std::int64_t count = volume(shapes[i].shape).value_or(0);
     std::int64_t end = 0;
     if (__builtin_add_overflow(begin, count, &end)) break;
     for (std::int64_t at = begin; partition > 0 && at < end;) {
-      const std::int64_t rank = at / partition;
-      if (rank >= ranks) break;
-      const std::int64_t until = std::min(end, (rank + 1) * partition);
-      parameter.parts.push_back(
-          {static_cast<std::uint32_t>(rank), group, at - rank * partition, at - begin, until - at});
+      const std::int64_t p = at / partition;
+      if (p >= ranks.count) break;
+      const std::int64_t until = std::min(end, (p + 1) * partition);
+      parameter.parts.push_back({static_cast<std::uint32_t>(ranks.first + p * ranks.step), group,
+                                 at - p * partition, at - begin, until - at});
       at = until;
     }
     const std::int64_t gap = i < alignment.size() ? std::max<std::int64_t>(alignment[i], 0) : 0;
@@ -34,7 +34,7 @@ ZeroLayout lay_out_partitions(std::span<const ZeroShape> shapes,
 
 ZeroLayout lay_out_cuts(std::span<const ZeroShape> shapes, std::span<const std::int64_t> lengths,
                         std::uint32_t first_group, std::int64_t ranks) {
-  ZeroLayout layout;
+  ZeroLayout layout{.ranks = {ranks}};
   std::uint32_t group = 0;       // group that contains `begin`
   std::int64_t group_begin = 0;  // total length of the groups before it
   std::int64_t begin = 0;
@@ -45,7 +45,7 @@ ZeroLayout lay_out_cuts(std::span<const ZeroShape> shapes, std::span<const std::
     if (__builtin_add_overflow(begin, cut, &end)) break;
     while (group + 1 < lengths.size() && begin >= group_begin + lengths[group])
       group_begin += lengths[group++];
-    ZeroParameter parameter{shape.name, shape.shape, first_group + group};
+    ZeroParameter parameter{shape.name, shape.name_in_files, shape.shape, first_group + group};
     for (std::int64_t rank = 0; rank < ranks && rank * cut < count; ++rank) {
       const std::int64_t own = std::min(cut, count - rank * cut);
       std::int64_t done = 0, before = group_begin;

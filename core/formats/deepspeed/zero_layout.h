@@ -17,8 +17,15 @@ struct ZeroPart {
   std::int64_t at = 0, first = 0, count = 0;
 };
 
+// The ranks that share a group's flat tensor: its partition number p is that of rank
+// first + p * step.
+struct PartitionRanks {
+  std::int64_t count = 0, first = 0, step = 1;
+};
+
 struct ZeroParameter {
   std::string name;
+  std::string name_in_files;  // as ZeroShape
   Extents shape;
   std::uint32_t group = 0;  // the group of its states; the first one if the parameter spans several
   std::vector<ZeroPart> parts = {};
@@ -26,12 +33,13 @@ struct ZeroParameter {
 
 // `partition`: elements per rank including padding. `needed`: total elements of parameters.
 struct ZeroLayout {
+  PartitionRanks ranks = {};
   std::vector<ZeroParameter> parameters = {};
   std::int64_t needed = 0;
 };
 ZeroLayout lay_out_partitions(std::span<const ZeroShape> shapes,
                               std::span<const std::int64_t> alignment, std::uint32_t group,
-                              std::int64_t ranks, std::int64_t partition);
+                              const PartitionRanks& ranks, std::int64_t partition);
 
 // `lengths`: elements of each flat group of one rank, starting with `first_group`.
 ZeroLayout lay_out_cuts(std::span<const ZeroShape> shapes, std::span<const std::int64_t> lengths,

@@ -161,6 +161,8 @@ Result<ZeroModel> read_zero_model(const ZeroFile& file, bool whole, ZeroNotes& n
   model.mp_ranks = file.integer(file.find(root, "mp_world_size")).value_or(1);
   const NodeId config = file.find(root, "ds_config");
   model.stage = file.integer(file.find(file.find(config, "zero_optimization"), "stage"));
+  model.data_first =
+      file.integer(file.find(config, "use_data_before_expert_parallelism")).value_or(0) != 0;
   model.step = file.integer(file.find(root, "global_steps"));
   model.blocks = file.integer(file.find(file.find(root, "args"), "num_layers"));
   if (!whole) return model;

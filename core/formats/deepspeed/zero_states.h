@@ -20,6 +20,7 @@ namespace shw {
 struct ZeroShape {
   std::string name;
   Extents shape;
+  std::string name_in_files = name;  // differs for experts, which each rank numbers from 0
 };
 
 struct ZeroModel {
@@ -33,6 +34,7 @@ struct ZeroModel {
   std::optional<std::int64_t> ranks = {};   // dp_world_size
   std::int64_t mp_ranks = 1;                // mp_world_size
   std::optional<std::int64_t> stage = {};   // in ds_config
+  bool data_first = false;                  // use_data_before_expert_parallelism in ds_config
   std::optional<std::int64_t> step = {};    // global_steps
   std::optional<std::int64_t> blocks = {};  // args.num_layers of GPT-NeoX
   std::vector<NamedZeroTensor> more_tensors =

@@ -8,6 +8,7 @@
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
 #include "core/formats/common/flat_ranges.h"
+#include "core/formats/deepspeed/zero_experts.h"
 #include "core/formats/deepspeed/zero_layout.h"
 
 namespace shw {
@@ -140,20 +141,33 @@ class ZeroTensors {
     }
     std::size_t nameless = 0;
     for (std::size_t g = 0; g < groups; ++g) {
-      const bool is_experts = lead().groups[g].ranks != 0 && lead().groups[g].ranks != world_.ranks;
-      if (g >= shapes->size() || is_experts) {
-        add_flat_group(g);
-        ++nameless;
-        continue;
-      }
-      const auto group = static_cast<std::uint32_t>(g);
-      const std::span one(&lengths[g], 1);
-      add_layout(world_.stage == 3 ? lay_out_cuts((*shapes)[g], one, group, world_.ranks)
-                                   : lay_out_partitions((*shapes)[g], lead().groups[g].alignment,
-                                                        group, world_.ranks, lengths[g]),
-                 one);
+      const bool is_named = g < shapes->size() && add_named_group(g, (*shapes)[g]);
+      if (is_named) continue;
+      add_flat_group(g);
+      ++nameless;
     }
     note_nameless(nameless);
+  }
+
+  // False if no file says which parameters are in the group.
+  bool add_named_group(std::size_t g, const std::vector<ZeroShape>& shapes) {
+    const auto group = static_cast<std::uint32_t>(g);
+    const std::int64_t length = lengths_[g], count = lead().groups[g].ranks;
+    const std::span lengths(&length, 1);
+    if (count == 0 || count == world_.ranks) {
+      add_layout(world_.stage == 3 ? lay_out_cuts(shapes, lengths, group, world_.ranks)
+                                   : lay_out_partitions(shapes, lead().groups[g].alignment, group,
+                                                        {world_.ranks}, length),
+                 lengths);
+      return true;
+    }
+    if (world_.stage == 3) return false;
+    const auto all = split_experts(shapes, world_.ranks, count, world_.model->data_first);
+    for (const ZeroExperts& experts : all)
+      add_layout(lay_out_partitions(experts.shapes, lead().groups[g].alignment, group,
+                                    experts.ranks, length),
+                 lengths);
+    return !all.empty();
   }
 
   // Elements per rank, including the padding that DeepSpeed omits from the master.
@@ -304,8 +318,8 @@ class ZeroTensors {
     for (std::int64_t length : lengths) there += length;
     std::int64_t needed = layout.needed, slack = 0;
     if (world_.stage != 3) {
-      there *= world_.ranks;
-      slack = 2 * world_.ranks - 1;
+      there *= layout.ranks.count;
+      slack = 2 * layout.ranks.count - 1;
       // Padding after the last parameter.
       const auto& groups = lead().groups;
       const std::size_t group = layout.parameters.empty() ? 0 : layout.parameters.back().group;
@@ -360,17 +374,23 @@ class ZeroTensors {
     notes_.findings.push_back(std::move(finding));
   }
 
+  static bool shares(const PartitionRanks& ranks, std::int64_t rank) {
+    const std::int64_t after = rank - ranks.first;
+    return after >= 0 && after % ranks.step == 0 && after / ranks.step < ranks.count;
+  }
+
   // Compares with each rank's own record of the parameters in its partition.
   void check_slices(const ZeroLayout& layout) {
     if (world_.stage == 3) return;
     std::map<std::pair<std::uint32_t, std::string_view>, const ZeroPart*> parts;
     for (const ZeroParameter& parameter : layout.parameters) {
-      for (const ZeroPart& part : parameter.parts) parts[{part.rank, parameter.name}] = &part;
+      for (const ZeroPart& part : parameter.parts)
+        parts[{part.rank, parameter.name_in_files}] = &part;
     }
     for (const auto& [rank, optimizer] : world_.optimizers) {
       if (layout.parameters.empty()) continue;
       const std::size_t group = layout.parameters.front().group;
-      if (group >= optimizer.groups.size()) continue;
+      if (group >= optimizer.groups.size() || !shares(layout.ranks, rank)) continue;
       for (const ZeroSlice& slice : optimizer.groups[group].slices) {
         auto part = parts.find({rank, slice.name});
         const bool fits = part != parts.end() && part->second->at == slice.first &&

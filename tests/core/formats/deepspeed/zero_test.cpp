@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 
 #include "core/fixtures.h"
 #include "core/formats/deepspeed/zero_names.h"
@@ -44,6 +45,7 @@ ZeroFiles zero_files(const std::string& kind) {
 }
 
 std::string fqn_of_truth(const std::string& kind, const std::string& name) {
+  if (kind.starts_with("experts")) return name;
   if (kind == "universal") return "optimizer.state." + name;
   for (const std::string state : {"exp_avg", "exp_avg_sq"}) {
     if (name.starts_with(state + "."))
@@ -84,7 +86,8 @@ void erase_rank(ZeroFiles& files, const std::string& rank) {
 }  // namespace
 
 TEST_CASE("deepspeed: every tensor of each stage reads as training held it") {
-  for (const std::string kind : {"zero0", "zero1", "zero3", "universal"}) {
+  for (const std::string kind :
+       {"zero0", "zero1", "zero3", "universal", "experts", "experts_data_first"}) {
     CAPTURE(kind);
     auto opened = open_checkpoint(zero_folder(kind));
     REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
@@ -121,6 +124,27 @@ TEST_CASE("deepspeed: a chunk has the rank whose partition it is in") {
     for (ChunkId chunk : checkpoint.chunks(tensor))
       elements[checkpoint.writer(chunk).value_or(9)] += *volume(checkpoint.sizes(chunk));
     CHECK(elements == std::map<std::uint32_t, std::int64_t>{{0, 7}, {1, 47}});
+  }
+}
+
+TEST_CASE("deepspeed: a lost rank costs the experts of the ranks that share its group") {
+  for (const auto& [kind, expert] :
+       {std::pair{"experts", "2"}, std::pair{"experts_data_first", "1"}}) {
+    CAPTURE(kind);
+    ZeroFiles files = zero_files(kind);
+    erase_rank(files, "1");
+    auto opened = open_checkpoint(memory_directory("ckpt", std::move(files)));
+    REQUIRE(opened.has_value());
+    std::set<std::string> lost;
+    for (TensorId tensor : (*opened)->tensors()) {
+      const std::string fqn((*opened)->fqn(tensor));
+      const std::size_t at = fqn.find("deepspeed_experts.");
+      if (at == std::string::npos || !fqn.ends_with(".exp_avg")) continue;
+      for (ChunkId chunk : (*opened)->chunks(tensor)) {
+        if ((*opened)->writer(chunk) == 1) lost.insert(fqn.substr(at + 18, 1));
+      }
+    }
+    CHECK(lost == std::set<std::string>{expert});
   }
 }
 
