@@ -71,7 +71,7 @@ class CudaEvent {
 };
 
 // True if the jobs write every output byte: jobs never overlap, so their sizes add up.
-bool makes_all(const SlabWork& work) {
+bool writes_every_byte(const SlabWork& work) {
   std::uint64_t bytes = 0;
   for (const TileJob& job : work.tiles)
     bytes += static_cast<std::uint64_t>(elements(job.layouts.target)) * size_of(job.to);
@@ -79,7 +79,7 @@ bool makes_all(const SlabWork& work) {
 }
 
 // Begin and end event of a stage of one slab.
-struct StageMoments {
+struct StageEvents {
   CudaEvent begun, done;
   Status open() {
     SHW_CHECK(begun.open());
@@ -92,13 +92,13 @@ struct Lane {
   SlabTables slab;
   DeviceTables tables;
   DeviceMemory in, out;
-  std::array<StageMoments, kDeviceStages> stages;
+  std::array<StageEvents, kDeviceStages> stages;
   DeviceWorks works;
   std::span<std::byte> to;
 
-  StageMoments& of(DeviceStage stage) { return stages[static_cast<std::size_t>(stage)]; }
+  StageEvents& of(DeviceStage stage) { return stages[static_cast<std::size_t>(stage)]; }
   Status open() {
-    for (StageMoments& stage : stages) SHW_CHECK(stage.open());
+    for (StageEvents& stage : stages) SHW_CHECK(stage.open());
     return {};
   }
 };
@@ -111,7 +111,7 @@ std::byte* lease_pinned(std::size_t bytes, int device) {
   cudaGetLastError();  // falls back to ordinary, slower memory
   return nullptr;
 }
-void give_pinned_back(std::byte* memory) {
+void free_pinned(std::byte* memory) {
   cudaFreeHost(memory);
 }
 // Never destroyed: slabs may outlive their executor.
@@ -119,7 +119,7 @@ const SlabMemory* pinned_slabs(int device) {
   static std::mutex guard;
   static std::map<int, SlabMemory> of_devices;
   std::lock_guard lock(guard);
-  return &of_devices.try_emplace(device, SlabMemory{lease_pinned, give_pinned_back, device})
+  return &of_devices.try_emplace(device, SlabMemory{lease_pinned, free_pinned, device})
               .first->second;
 }
 
@@ -139,7 +139,7 @@ class CudaExecutor final : public Executor {
     return {};
   }
 
-  std::size_t most_under_way() override { return kLanes; }
+  std::size_t max_in_flight() override { return kLanes; }
   const SlabMemory* memory() override { return pinned_slabs(device_); }
 
   Result<Fingerprint> run(const SlabWork& work) override {
@@ -151,7 +151,7 @@ class CudaExecutor final : public Executor {
     next_ = (next_ + 1) % kLanes;
   }
   Result<Fingerprint> finish() override {
-    const Begun begun = std::move(under_way_.front());
+    const SlabInFlight begun = std::move(under_way_.front());
     under_way_.pop_front();
     Lane& lane = lanes_[begun.lane];
     // Needed after a failed start too, because the started part may still access the slab.
@@ -171,7 +171,7 @@ class CudaExecutor final : public Executor {
   DeviceWorks collect_device_times() override { return std::exchange(works_, {}); }
 
  private:
-  struct Begun {
+  struct SlabInFlight {
     std::size_t lane;
     Status started;
   };
@@ -183,10 +183,10 @@ class CudaExecutor final : public Executor {
     lane.slab.clear();
     add_work(lane.slab, work);
     lane.to = work.out;
-    const bool all = makes_all(work);
+    const bool all = writes_every_byte(work);
     const std::size_t sent = work.in.size() + (all ? 0 : work.out.size());
     lane.works = {{{sent, 0}, {work.in.size() + work.out.size(), 0}, {work.out.size(), 0}}};
-    StageMoments& send = lane.of(DeviceStage::kSend);
+    StageEvents& send = lane.of(DeviceStage::kSend);
     SHW_CHECK(send.begun.record(send_));
     SHW_CHECK(lane.tables.upload(lane.slab, send_.get()));
     SHW_CHECK(copy(lane.in.data(), work.in.data(), work.in.size(), cudaMemcpyHostToDevice, send_));
@@ -198,14 +198,14 @@ class CudaExecutor final : public Executor {
     return fetch(lane);
   }
   Status make(Lane& lane) {
-    StageMoments& kernels = lane.of(DeviceStage::kKernels);
+    StageEvents& kernels = lane.of(DeviceStage::kKernels);
     SHW_CHECK(lane.of(DeviceStage::kSend).done.make_stream_wait(make_));
     SHW_CHECK(kernels.begun.record(make_));
     SHW_CHECK(lane.tables.launch(lane.in.data(), lane.out.data(), make_.get()));
     return kernels.done.record(make_);
   }
   Status fetch(Lane& lane) {
-    StageMoments& fetch = lane.of(DeviceStage::kFetch);
+    StageEvents& fetch = lane.of(DeviceStage::kFetch);
     SHW_CHECK(lane.of(DeviceStage::kKernels).done.make_stream_wait(fetch_));
     SHW_CHECK(fetch.begun.record(fetch_));
     SHW_CHECK(
@@ -231,7 +231,7 @@ class CudaExecutor final : public Executor {
   Stream send_, make_, fetch_;
   std::array<Lane, kLanes> lanes_;
   std::size_t next_ = 0;
-  std::deque<Begun> under_way_;
+  std::deque<SlabInFlight> under_way_;
   DeviceWorks works_{};
 };
 

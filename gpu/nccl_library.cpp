@@ -12,7 +12,7 @@ namespace {
 constexpr const char* kAdvice =
     "install NCCL (libnccl2), or set CUDA_HOME to where it is below, or work without it";
 
-std::vector<std::string> places(const std::string& file) {
+std::vector<std::string> library_paths(const std::string& file) {
   if (!file.empty()) return {file};
   std::vector<std::string> found = {"libnccl.so.2"};
   const char* home = std::getenv("CUDA_HOME");
@@ -48,7 +48,7 @@ std::string nccl_version_text(int version) {
 Result<NcclLibrary> load_nccl(const std::string& file) {
   void* library = nullptr;
   std::string why;
-  for (const std::string& place : places(file)) {
+  for (const std::string& place : library_paths(file)) {
     library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (library != nullptr) break;
     const char* said = dlerror();

@@ -10,8 +10,8 @@ std::vector<NcclPiece*> next_group(std::list<NcclPiece>& pieces, std::vector<std
   std::vector<NcclPiece*> group, followed;
   std::set<std::size_t> not_ready;  // lanes with a waiting piece
   for (NcclPiece& piece : pieces) {
-    if (piece.leads && piece.state < PieceState::kHeard) not_ready.insert(piece.lane());
-    if (piece.state != PieceState::kHeard) continue;
+    if (piece.leads && piece.state < PieceState::kAgreed) not_ready.insert(piece.lane());
+    if (piece.state != PieceState::kAgreed) continue;
     if (!piece.leads)
       followed.push_back(&piece);
     else if (!not_ready.contains(piece.lane()))

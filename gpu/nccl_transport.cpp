@@ -206,18 +206,18 @@ Error NcclTransport::late(const WaitStep& step) const {
   const NcclPiece* found = nullptr;
   std::set<int> have_spoken;
   for (const NcclPiece& piece : pieces_) {
-    if (piece.state >= PieceState::kHeard) have_spoken.insert(piece.peer);
+    if (piece.state >= PieceState::kAgreed) have_spoken.insert(piece.peer);
   }
   auto rank_of = [&](const NcclPiece& piece) {
     const bool is_silent = piece.leads && !have_spoken.contains(piece.peer);
-    const bool is_agreed = piece.state >= PieceState::kHeard;
+    const bool is_agreed = piece.state >= PieceState::kAgreed;
     return (is_silent ? 4 : is_agreed ? 2 : 0) + (piece.is_receive ? 1 : 0);
   };
   for (const NcclPiece& piece : pieces_) {
     if (piece.state == PieceState::kDone) continue;
     if (found == nullptr || rank_of(piece) > rank_of(*found)) found = &piece;
   }
-  if (found->state < PieceState::kHeard)
+  if (found->state < PieceState::kAgreed)
     return silent_error(step, found->peer, found->message, found->is_receive);
   return {
       ErrorKind::kIo,
@@ -274,7 +274,7 @@ std::optional<Error> NcclTransport::receive(const WaitStep& step) {
     if (piece.state != PieceState::kTold || is_open[lane]) continue;
     is_open[lane] = control_.is_open(bytes_of(piece.heard).data());
     if (is_open[lane]) continue;
-    piece.state = PieceState::kHeard;
+    piece.state = PieceState::kAgreed;
     --talked_about_[lane];
     if (piece.is_receive && piece.heard.bytes != piece.message) return wrong_size(step, piece);
   }

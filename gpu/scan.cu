@@ -14,7 +14,8 @@ namespace {
 constexpr std::uint32_t kWordsOfBlock = kFingerprintBlock;
 
 // Reduces the sums of all threads and stores the item's result.
-__device__ __forceinline__ void add_up(const DeviceSlab& slab, Fingerprint own, Fingerprint* room) {
+__device__ __forceinline__ void reduce_and_store(const DeviceSlab& slab, Fingerprint own,
+                                                 Fingerprint* room) {
   Fingerprint* const place = room + threadIdx.x;
   store_room(place, own);
   for (std::uint32_t half = blockDim.x / 2; half != 0; half /= 2) {
@@ -58,7 +59,8 @@ __device__ __forceinline__ uint4 vector_of(const DeviceSlab& slab, const Spot& r
 
 // Adds the words of one vector; `kFirst` is the position of its first word in the block.
 template <int kWord, int kFirst>
-__device__ __forceinline__ void weigh(const uint4& vector, std::uint64_t& a, std::uint64_t& b) {
+__device__ __forceinline__ void add_weighted_words(const uint4& vector, std::uint64_t& a,
+                                                   std::uint64_t& b) {
   const unsigned int words[4] = {vector.x, vector.y, vector.z, vector.w};
 #pragma unroll
   for (int i = 0; i < 16 / kWord; ++i) {
@@ -70,18 +72,18 @@ __device__ __forceinline__ void weigh(const uint4& vector, std::uint64_t& a, std
 }
 
 template <int kWord, int kVector = 0>
-__device__ __forceinline__ void weigh_block(const uint4* room, std::uint32_t block,
-                                            std::uint64_t& a, std::uint64_t& b) {
+__device__ __forceinline__ void add_weighted_block(const uint4* room, std::uint32_t block,
+                                                   std::uint64_t& a, std::uint64_t& b) {
   if constexpr (kVector < static_cast<int>(BlockVectors<kWord>::kCount)) {
     const uint4 vector = load_room(room + BlockVectors<kWord>::place(block, kVector));
-    weigh<kWord, kVector * 16 / kWord>(vector, a, b);
-    weigh_block<kWord, kVector + 1>(room, block, a, b);
+    add_weighted_words<kWord, kVector * 16 / kWord>(vector, a, b);
+    add_weighted_block<kWord, kVector + 1>(room, block, a, b);
   }
 }
 
 // The tensor blocks that 128 threads process at a time: several rows, or part of one.
 template <int kWord>
-struct Pass {
+struct ScanPass {
   const DeviceSlab& slab;
   const DeviceJob& job;
   std::uint32_t first, count;  // units
@@ -107,7 +109,7 @@ struct Pass {
 };
 
 template <int kWord>
-__device__ __forceinline__ void read_blocks(const Pass<kWord>& pass, uint4* room) {
+__device__ __forceinline__ void read_blocks(const ScanPass<kWord>& pass, uint4* room) {
   using Of = BlockVectors<kWord>;
   constexpr std::uint32_t kHeld = Of::kCount < 8 ? Of::kCount : 8;
   const std::byte* straight = pass.straight();
@@ -149,19 +151,19 @@ __global__ void __launch_bounds__(kScanThreads) scan_rows(DeviceSlab slab) {
   copy_job(job, slab.jobs[item.job]);
   Fingerprint sum;
   for (std::uint32_t done = 0; done < item.count; done += kScanThreads) {
-    const Pass<kWord> pass{slab, job, item.first + done, item.count - done};
+    const ScanPass<kWord> pass{slab, job, item.first + done, item.count - done};
     read_blocks(pass, room);
     __syncthreads();
     if (threadIdx.x < pass.count) {
       std::int64_t block;
       pass.run_of(pass.first + threadIdx.x, block);
       std::uint64_t a = 0, b = 0;
-      weigh_block<kWord>(room, threadIdx.x, a, b);
+      add_weighted_block<kWord>(room, threadIdx.x, a, b);
       add_block(sum, static_cast<std::uint64_t>(block), a, b);
     }
     __syncthreads();
   }
-  add_up(slab, sum, reinterpret_cast<Fingerprint*>(room));
+  reduce_and_store(slab, sum, reinterpret_cast<Fingerprint*>(room));
 }
 
 // Element by element: a thread proceeds along the tensor and computes the two products when it
@@ -199,7 +201,7 @@ __global__ void __launch_bounds__(kRowThreads) scan_elements(DeviceSlab slab) {
     }
     add_block(sum, block, a, b);
   }
-  add_up(slab, sum, reinterpret_cast<Fingerprint*>(room));
+  reduce_and_store(slab, sum, reinterpret_cast<Fingerprint*>(room));
 }
 
 }  // namespace

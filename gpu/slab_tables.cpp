@@ -46,7 +46,7 @@ std::int64_t count_of(const Part& part) {
 // Kernels use 31-bit indices: larger jobs are split along their longest dimension, so that narrow
 // dimensions stay whole.
 template <class Visit>
-void each_small(const Part& part, Visit visit) {
+void for_each_split(const Part& part, Visit visit) {
   constexpr std::int64_t kMost = std::int64_t{1} << 27;  // elements of at most 16 bytes
   if (count_of(part) <= kMost) return visit(part);
   Part front = part, back = part;
@@ -62,7 +62,7 @@ void each_small(const Part& part, Visit visit) {
   back.target += half * dim.target;
   for (Part* each : {&front, &back}) {
     if (each->dims[longest].size == 1) each->drop(static_cast<int>(longest));
-    each_small(*each, visit);
+    for_each_split(*each, visit);
   }
 }
 
@@ -100,8 +100,8 @@ void add_items(SlabTables& tables, Kernel kernel, const DeviceJob& job, std::uin
   }
 }
 
-void add_walk(SlabTables& tables, Kernel kernel, DeviceJob job, const Part& part,
-              std::uint32_t of_item) {
+void add_item_per_element(SlabTables& tables, Kernel kernel, DeviceJob job, const Part& part,
+                          std::uint32_t of_item) {
   set_dims(job, part);
   add_items(tables, kernel, job, static_cast<std::uint64_t>(count_of(part)), of_item);
 }
@@ -136,11 +136,11 @@ void add_rows(SlabTables& tables, const DeviceJob& job, Part part, std::int64_t 
   unit = source_unit(part, part.ndim - 1, unit);
   unit = target_unit(part, part.ndim - 1, unit);
   row = {bytes / unit, unit, unit};
-  add_walk(tables, sized(Kernel::kRows1, log_of(unit)), job, part, kRowUnits);
+  add_item_per_element(tables, sized(Kernel::kRows1, log_of(unit)), job, part, kRowUnits);
 }
 
 void add_elements(SlabTables& tables, const DeviceJob& job, const Part& part) {
-  add_walk(tables, Kernel::kElements, job, part, kElementUnits);
+  add_item_per_element(tables, Kernel::kElements, job, part, kElementUnits);
 }
 
 void add_fill(SlabTables& tables, DeviceJob job, Part part) {
@@ -154,7 +154,7 @@ void add_fill(SlabTables& tables, DeviceJob job, Part part) {
   for (std::int64_t at = element; at < 16; at += element)
     std::memcpy(pattern + at, pattern, static_cast<std::size_t>(element));
   row = {bytes / unit, 0, unit};
-  add_walk(tables, sized(Kernel::kFill1, log_of(unit)), job, part, kRowUnits);
+  add_item_per_element(tables, sized(Kernel::kFill1, log_of(unit)), job, part, kRowUnits);
 }
 
 void add_change(SlabTables& tables, const DeviceJob& job, const Part& part) {
@@ -170,7 +170,7 @@ void add_change(SlabTables& tables, const DeviceJob& job, const Part& part) {
     Part units = part;
     units.dims[outer] = {whole / in_unit, in_unit * before, in_unit * after};
     const unsigned kind = log_of(before) * 4 + log_of(after);
-    add_walk(tables, sized(Kernel::kChange1To1, kind), job, units, kRowUnits);
+    add_item_per_element(tables, sized(Kernel::kChange1To1, kind), job, units, kRowUnits);
   }
   if (part.ndim > 0 && whole == row.size) return;
   Part rest = part;
@@ -240,8 +240,9 @@ Part add_interleaved(SlabTables& tables, DeviceJob job, Part part) {
   job.run = static_cast<std::uint32_t>(parts);
   job.along.source = part.dims[of_parts].source;
   job.along.target = part.dims[of_parts].target;
-  add_walk(tables, sized(separates ? Kernel::kSeparate1 : Kernel::kInterleave1, log_of(element)),
-           job, units, kRowUnits);
+  add_item_per_element(
+      tables, sized(separates ? Kernel::kSeparate1 : Kernel::kInterleave1, log_of(element)), job,
+      units, kRowUnits);
   rest.source += whole * part.dims[along].source;
   rest.target += whole * part.dims[along].target;
   rest.dims[along].size -= whole;
@@ -309,12 +310,12 @@ void add_copy(SlabTables& tables, const DeviceJob& job, const Part& part) {
 
 // --- fingerprints
 
-bool is_nothing(const TileJob& job) {
+bool is_zero_constant(const TileJob& job) {
   return job.op == ElementOp::kConstant && job.constant[0] == 0 && job.constant[1] == 0;
 }
 
 // True if 16-byte vectors of the slab coincide with vectors of the tensor blocks.
-bool is_in_step(const Part& part, std::int64_t word) {
+bool has_aligned_vectors(const Part& part, std::int64_t word) {
   if ((part.source - part.target * word) % 16 != 0) return false;
   for (int d = 0; d + 1 < part.ndim; ++d) {
     if ((part.dims[d].source - part.dims[d].target * word) % 16 != 0) return false;
@@ -343,7 +344,7 @@ void add_scan_each(SlabTables& tables, DeviceJob job, Part part, std::int64_t wo
   std::copy_backward(part.dims, part.dims + part.ndim, part.dims + part.ndim + 1);
   part.dims[0] = {(row.size + each - 1) / each, row.source * each, words * each};
   ++part.ndim;
-  add_walk(tables, Kernel::kScanEach, job, part, kScanUnits);
+  add_item_per_element(tables, Kernel::kScanEach, job, part, kScanUnits);
 }
 
 void add_scan(SlabTables& tables, DeviceJob job, Part part) {
@@ -356,14 +357,15 @@ void add_scan(SlabTables& tables, DeviceJob job, Part part) {
   const PairDim last = part.last();
   const std::int64_t run = last.size * words;
   if (job.op == ElementOp::kCopy && part.ndim > 0 && last.source == element &&
-      last.target == words && run >= kBlock / 2 && is_in_step(part, word)) {
+      last.target == words && run >= kBlock / 2 && has_aligned_vectors(part, word)) {
     bool one_phase = true;
     for (int d = 0; d + 1 < part.ndim; ++d)
       one_phase = one_phase && part.dims[d].target % kBlock == 0;
     const std::int64_t most = one_phase ? part.target % kBlock + run + kBlock - 1 : run + 126;
     job.run = static_cast<std::uint32_t>(run);
     part.dims[part.ndim - 1] = {most / kBlock, kBlock * word, kBlock};
-    return add_walk(tables, sized(Kernel::kScan1, log_of(word)), job, part, kScanBlocks);
+    return add_item_per_element(tables, sized(Kernel::kScan1, log_of(word)), job, part,
+                                kScanBlocks);
   }
   add_scan_each(tables, job, part, words);
 }
@@ -381,7 +383,7 @@ void add_tiles(SlabTables& tables, std::span<const TileJob> jobs) {
   for (const TileJob& job : jobs) {
     if (elements(job.layouts.target) == 0) continue;
     const DeviceJob device = device_job(job);
-    each_small(part_of(job.layouts), [&](const Part& part) {
+    for_each_split(part_of(job.layouts), [&](const Part& part) {
       switch (job.op) {
         case ElementOp::kCopy:
           return add_copy(tables, device, part);
@@ -397,9 +399,9 @@ void add_tiles(SlabTables& tables, std::span<const TileJob> jobs) {
 
 void add_scans(SlabTables& tables, std::span<const TileJob> jobs) {
   for (const TileJob& job : jobs) {
-    if (elements(job.layouts.target) == 0 || is_nothing(job)) continue;
+    if (elements(job.layouts.target) == 0 || is_zero_constant(job)) continue;
     const DeviceJob device = device_job(job);
-    each_small(part_of(job.layouts), [&](const Part& part) { add_scan(tables, device, part); });
+    for_each_split(part_of(job.layouts), [&](const Part& part) { add_scan(tables, device, part); });
   }
 }
 

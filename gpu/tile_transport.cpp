@@ -12,19 +12,19 @@ namespace shw {
 namespace {
 
 // A rank's preconditions for NCCL.
-struct Has {
+struct NcclCapability {
   std::string lacks;  // why the rank cannot use NCCL; empty: it can
   std::string card;   // Gpu::id
 };
 
 // The library and the GPU of this rank.
-struct Ready {
+struct OpenedNccl {
   NcclLibrary nccl;
   int card = 0;
 };
 
-Result<Ready> ready_here(const TransportOptions& options, std::string& id) {
-  Ready ready;
+Result<OpenedNccl> open_nccl_on_rank(const TransportOptions& options, std::string& id) {
+  OpenedNccl ready;
   SHW_TRY(ready.nccl, options.library());
   const Gpus gpus =
       options.device.gpus == nullptr ? Gpus{{}, "none was looked for", {}} : options.device.gpus();
@@ -40,12 +40,14 @@ Result<Ready> ready_here(const TransportOptions& options, std::string& id) {
   return ready;
 }
 
-Result<std::vector<Has>> has_each(Transport& control, const Has& own, const WaitStep& step) {
+Result<std::vector<NcclCapability>> gather_capabilities(Transport& control,
+                                                        const NcclCapability& own,
+                                                        const WaitStep& step) {
   // Encoded as two lines; neither text contains a line end.
   const std::string text = own.lacks + "\n" + own.card;
   const auto bytes = std::as_bytes(std::span(text));
   SHW_TRY(auto told, gather_all(control, Bytes(bytes.begin(), bytes.end()), 1 << 20, step));
-  std::vector<Has> all;
+  std::vector<NcclCapability> all;
   for (const Bytes& one : told) {
     const std::string_view line(reinterpret_cast<const char*>(one.data()), one.size());
     const std::size_t end = std::min(line.rfind('\n'), line.size());
@@ -56,7 +58,7 @@ Result<std::vector<Has>> has_each(Transport& control, const Has& own, const Wait
 }
 
 // Why these ranks cannot use NCCL; nullopt if they can.
-std::optional<std::string> hindrance(const std::vector<Has>& all) {
+std::optional<std::string> reason_against_nccl(const std::vector<NcclCapability>& all) {
   std::map<std::string, std::size_t> owners;
   for (std::size_t worker = 0; worker < all.size(); ++worker) {
     if (!all[worker].lacks.empty())
@@ -88,12 +90,12 @@ Result<ChosenTileTransport> choose_tile_transport(const TransportOptions& option
         nullptr,
         "tiles are read into the memory of the host and written from it: whether they are there "
         "sooner by way of cards and NCCL was never measured"};
-  Has own;
-  auto ready = ready_here(options, own.card);
+  NcclCapability own;
+  auto ready = open_nccl_on_rank(options, own.card);
   if (!ready) own.lacks = ready.error().message;
   const WaitStep step{"who has NCCL", options.options.opening.within};
-  SHW_TRY(const std::vector<Has> all, has_each(control, own, step));
-  if (auto why = hindrance(all))
+  SHW_TRY(const std::vector<NcclCapability> all, gather_capabilities(control, own, step));
+  if (auto why = reason_against_nccl(all))
     return fail(ErrorKind::kIo, "tiles cannot travel by NCCL: " + *why, {},
                 "repeat this with --transport mpi");
   auto stage = options.stage(ready->card);

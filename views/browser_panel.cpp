@@ -101,7 +101,7 @@ void draw_field(Frame& frame, UiState& state, Column& column) {
   ImGui::SetNextItemWidth(column.width());
   if (browser.wanted) ImGui::SetKeyboardFocusHere();
   browser.wanted = false;
-  // With the completion flag Tab stays in the field; the key handler below decides what it does.
+  // With the completion flag Tab stays in the field; the key handler below handles Tab.
   InputStyle look;
   look.hint = "a path; Tab completes it";
   look.flags = ImGuiInputTextFlags_CallbackAlways | ImGuiInputTextFlags_CallbackCompletion;

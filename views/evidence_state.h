@@ -11,7 +11,7 @@
 
 namespace shw {
 
-// What a click goes to.
+// The target of a click on evidence.
 struct EvidencePlace {
   std::string tensor, file;  // one of them, or none
   std::uint64_t offset = 0;  // in the file

@@ -27,7 +27,7 @@ bool expect_line(Frame& frame, Column& column, const char* id, const char* title
 void check_against_certificate(Frame& frame, UiState& state, const std::string& spec,
                                const std::string& against) {
   const Snapshot& s = frame.snapshot;
-  OpenCommand open = open_again(s, s.options.checkpoint);
+  OpenCommand open = reopen_command(s, s.options.checkpoint);
   open.spec = spec;
   open.against = against;
   if (s.tensor) open.tensor = s.checkpoint->fqn(*s.tensor);

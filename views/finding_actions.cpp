@@ -47,7 +47,7 @@ bool can_open_again(const Frame& frame, const UiState& /*state*/) {
   return !frame.snapshot.options.checkpoint.empty() && !frame.job.running;
 }
 void reload(Frame& frame, UiState& /*state*/) {
-  frame.emit(open_again(frame.snapshot, frame.snapshot.options.checkpoint));
+  frame.emit(reopen_command(frame.snapshot, frame.snapshot.options.checkpoint));
   frame.emit(CheckCommand{frame.snapshot.options.depth});
 }
 

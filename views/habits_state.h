@@ -19,7 +19,7 @@ struct TourMoment {
   bool on_map = false, bytes = false, plan = false;
 };
 
-// A file of what is on the screen.
+// The format of a file with the screen's contents.
 enum class PictureFile : std::uint8_t { kNone, kPng, kSvg };
 
 struct HabitsState {

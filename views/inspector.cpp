@@ -126,7 +126,7 @@ void draw_unjudged(Frame& frame, Column& column, std::span<const Unjudged> unjud
   if (unjudged.empty()) return;
   column.y += frame.px(14);
   head(frame, column, "NOT JUDGED");
-  for (const UnjudgedGroup& group : by_need(unjudged)) {
+  for (const UnjudgedGroup& group : group_by_need(unjudged)) {
     std::string whats;
     for (const std::string& what : group.whats) whats += (whats.empty() ? "" : "; ") + what;
     paragraph(frame, column, frame.fonts.small, frame.theme.text, sentence(whats) + ".");

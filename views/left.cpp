@@ -85,7 +85,7 @@ float draw_nothing_passes(Frame& frame, UiState& state, Column& column) {
             "finding:, dtype:, rank:, ndim:, shape:.");
   column.y += frame.px(18);
   Measure measure = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
-  std::string letters = letters_instead(state.filter);
+  std::string letters = as_fuzzy_filter(state.filter);
   if (!letters.empty() &&
       chip_button(frame, "list/letters", column.left, column.y,
                   elide_end("Try " + letters, column.width() - frame.px(20), measure), &drawn,

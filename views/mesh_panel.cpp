@@ -50,7 +50,7 @@ void draw_guess(Frame& frame, UiState& state, Column& column, const MeshGuess& g
     float wide = text_width(frame.fonts.small, "use") + frame.px(18);
     if (chip_button(frame, "take", column.right - wide, middle, "use", &width,
                     "Writes this mesh into the field below."))
-      state.mesh_text = typed_as(guess.mesh);
+      state.mesh_text = mesh_option_text(guess.mesh);
     mark(frame, fmt::format("mesh/take/{}", number));
     ImGui::PopID();
   }
@@ -161,7 +161,7 @@ void draw_axes(Frame& frame, UiState& state, Column& column) {
   }
   if (moved) {
     std::swap(mesh->axes[*moved - 1], mesh->axes[*moved]);
-    state.mesh_text = typed_as(*mesh);
+    state.mesh_text = mesh_option_text(*mesh);
   }
   column.y += frame.px(32);
 }

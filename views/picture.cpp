@@ -121,7 +121,7 @@ void collect_boxes(const Finding& finding, std::string_view fqn, std::size_t ndi
                    Picture& picture) {
   for (const auto& [label, value] : finding.evidence) {
     const auto* boxes = std::get_if<std::vector<Box>>(&value);
-    // Boxes with the label "belongs_at" tell where saved parts belong, not what is missing.
+    // Boxes with the label "belongs_at" mark where saved parts belong, not missing data.
     if (boxes == nullptr || label.starts_with("belongs")) continue;
     const std::vector<std::string>* inside = tensors_of_boxes(finding, boxes->size());
     bool overlap = rule_of(finding).boxes_overlap || label.find("overlap") != label.npos;

@@ -125,8 +125,8 @@ void draw_plan_buttons(Frame& frame, UiState& state, const Column& column) {
     const char *id, *label;
     Action action;
     ButtonStyle style;
-  } buttons[] = {{"plan/apply", plan_is_of_form(frame.snapshot) ? "Write" : "Apply", Action::kApply,
-                  ButtonStyle::kPrimary},
+  } buttons[] = {{"plan/apply", is_rewrite_only_plan(frame.snapshot) ? "Write" : "Apply",
+                  Action::kApply, ButtonStyle::kPrimary},
                  {"plan/in-place", "Apply in place", Action::kApplyInPlace, ButtonStyle::kPlain},
                  {"plan/close", "Cancel", Action::kPalette, ButtonStyle::kPlain}};
   for (auto& b : buttons) {
@@ -170,7 +170,7 @@ void draw_plan_panel(Frame& frame, UiState& state) {
   const Plan* plan = frame.snapshot.plan.get();
   OverlayPanel panel;
   const char* title =
-      plan_is_of_form(frame.snapshot) ? "Review what is written" : "Review the repair";
+      is_rewrite_only_plan(frame.snapshot) ? "Review what is written" : "Review the repair";
   if (!begin_panel(frame, state, "##plan", 820, state.plan_height, title, panel))
     state.plan_open = false;
   if (plan != nullptr)

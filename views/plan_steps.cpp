@@ -159,7 +159,7 @@ void draw_plan_form(Frame& frame, Column& column) {
   for (const std::string& cast : edit->written->out_of_range)
     paragraph(frame, column, frame.fonts.small, frame.theme.warn, cast);
   if (const auto& others = edit->written->of_other_ranks; !others.empty())
-    paragraph(frame, column, frame.fonts.small, frame.theme.warn, left_behind_text(others));
+    paragraph(frame, column, frame.fonts.small, frame.theme.warn, left_out_entries_text(others));
   column.y += frame.px(12);
 }
 

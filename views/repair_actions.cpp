@@ -20,7 +20,8 @@ bool can_review(const Frame& frame, const UiState& state) {
   return has_findings(frame, state) && frame.snapshot.repaired == nullptr;
 }
 void review(Frame& frame, UiState& state) {
-  if (frame.snapshot.plan == nullptr || plan_is_of_form(frame.snapshot)) frame.emit(PlanCommand{});
+  if (frame.snapshot.plan == nullptr || is_rewrite_only_plan(frame.snapshot))
+    frame.emit(PlanCommand{});
   state.plan_open = true;
 }
 
@@ -74,7 +75,7 @@ bool can_open_repaired(const Frame& frame, const UiState& /*state*/) {
 void open_repaired(Frame& frame, UiState& state) {
   state.filter.clear();
   frame.emit(FilterCommand{});
-  frame.emit(open_again(frame.snapshot, frame.snapshot.repaired->output));
+  frame.emit(reopen_command(frame.snapshot, frame.snapshot.repaired->output));
   frame.emit(CheckCommand{});
 }
 bool can_verify(const Frame& frame, const UiState& state) {

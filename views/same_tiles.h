@@ -1,4 +1,4 @@
-// Zoomed pictures of one tensor stay on the same tile, wherever it is in each of them.
+// Keeps zoomed pictures of one tensor on one tile, wherever each picture has it.
 #pragma once
 
 #include <cstdint>

@@ -123,11 +123,12 @@ bool has_nan(const SliceValues& values) {
   return number_kind(values.dtype) == NumberKind::kFloat;
 }
 
-std::optional<verbs::Sought> sought_by_key(const Snapshot& snapshot) {
+std::optional<verbs::SearchedValue> sought_by_key(const Snapshot& snapshot) {
   if (snapshot.values == nullptr || !snapshot.values->values) return std::nullopt;
   const auto& both = snapshot.values->side_by_side;
-  if (both && both->difference) return verbs::Sought::kDifference;
-  return has_nan(*snapshot.values->values) ? std::optional(verbs::Sought::kNan) : std::nullopt;
+  if (both && both->difference) return verbs::SearchedValue::kDifference;
+  return has_nan(*snapshot.values->values) ? std::optional(verbs::SearchedValue::kNan)
+                                           : std::nullopt;
 }
 
 namespace {
@@ -189,20 +190,20 @@ void draw_values_tools(Frame& frame, UiState& state, Column& column, const Slice
   }
   auto fits = [&](const char* label) { return x + button_size(frame, label).x <= column.right; };
   auto next_button = [&](const char* id, const char* label, const char* words,
-                         verbs::Sought sought) {
+                         verbs::SearchedValue sought) {
     if (!fits(label)) return;
     const bool has_key = sought == sought_by_key(frame.snapshot);
     const Tip tip = has_key ? Tip(words, Action::kNextValue) : Tip(words);
     if (button(frame, id, label, tip, {x, column.y})) frame.emit(ValuesCommand{false, {}, sought});
     x += button_size(frame, label).x + frame.px(8);
   };
-  if (sought_by_key(frame.snapshot) == verbs::Sought::kDifference)
+  if (sought_by_key(frame.snapshot) == verbs::SearchedValue::kDifference)
     next_button("values/difference", "Next difference",
                 "Goes to the next element of the whole slice that differs.",
-                verbs::Sought::kDifference);
+                verbs::SearchedValue::kDifference);
   if (has_nan(values))
     next_button("values/nan", "Next NaN", "Goes to the next NaN of the whole slice.",
-                verbs::Sought::kNan);
+                verbs::SearchedValue::kNan);
   if (values.table_rows > 0 && fits("Copy as numpy")) {
     if (button(frame, "values/numpy", "Copy as numpy",
                "Copies the numbers of the table below as Python text. Ctrl and an arrow move on by "

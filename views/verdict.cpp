@@ -137,7 +137,7 @@ VerdictText of_clean(const Snapshot& snapshot) {
   const CheckReport& report = *snapshot.report;
   VerdictText text{Tone::kOk, check_headline(*snapshot.checkpoint, report, {}), "", std::nullopt,
                    ""};
-  if (!hints_in(report.unjudged).empty()) text.tone = Tone::kWarn;
+  if (!rules_with_hints(report.unjudged).empty()) text.tone = Tone::kWarn;
   if (report.verdict == Verdict::kUndecided) text.tone = Tone::kUnknown;
   text.detail = report.depth == Depth::kMetadata ? "The metadata and every file size agree."
                 : report.depth == Depth::kHeaders
@@ -188,7 +188,7 @@ VerdictText of_written(const Snapshot& snapshot, const JobState& job) {
   return text;
 }
 
-// Those of repairs, and those whose lost elements are filled.
+// Tensors that repairs change, including those whose lost elements are filled.
 std::size_t changed_tensors(const Plan& plan) {
   std::set<std::string_view> filled;
   for (const Step& step : plan.steps) {
@@ -199,7 +199,7 @@ std::size_t changed_tensors(const Plan& plan) {
 }
 
 VerdictText of_repaired(const Snapshot& snapshot, const JobState& job) {
-  if (plan_is_of_form(snapshot)) return of_written(snapshot, job);
+  if (is_rewrite_only_plan(snapshot)) return of_written(snapshot, job);
   std::size_t changed = snapshot.plan ? changed_tensors(*snapshot.plan) : 0;
   VerdictText text{Tone::kOk, "", "", std::nullopt, ""};
   std::string in = is_repaired_elsewhere(snapshot) ? " in it" : " in " + snapshot.repaired->output;
@@ -255,8 +255,8 @@ VerdictText of_repaired_elsewhere(const Snapshot& snapshot, const JobState& job,
                                   const FoundAbout& about) {
   VerdictText copy = of_repaired(snapshot, job);
   VerdictText text = of_findings(snapshot, about);
-  const std::string at =
-      (plan_is_of_form(snapshot) ? "Written to " : "Repaired copy at ") + snapshot.repaired->output;
+  const std::string at = (is_rewrite_only_plan(snapshot) ? "Written to " : "Repaired copy at ") +
+                         snapshot.repaired->output;
   text.detail = at + ": " + copy.title + ".";
   if (snapshot.verified != nullptr && !copy.detail.empty()) text.detail += " " + copy.detail;
   text.brief = at;

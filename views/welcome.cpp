@@ -40,7 +40,7 @@ bool path_line(Frame& frame, UiState& state, Column& column) {
 }
 
 void open_path(Frame& frame, UiState& state) {
-  frame.emit(open_again(frame.snapshot, state.open_path));
+  frame.emit(reopen_command(frame.snapshot, state.open_path));
   frame.emit(CheckCommand{});
   state.open_path.clear();  // it may hold a password
 }

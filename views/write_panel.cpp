@@ -51,7 +51,7 @@ constexpr std::array kQuantised{
     Choice{"fp8-block", "FP8", "Weights of linear modules in 8 bits, a scale per 128 x 128."},
     Choice{"mxfp4", "MXFP4", "Stacked experts in 4 bits, a power of two per 32 elements."}};
 
-// What is done with other checkpoints; the hint and the note are those of the field of paths.
+// A combination with other checkpoints; hint and note are shown at the field of paths.
 struct Combination {
   Choice choice;
   const char *hint, *note;
@@ -190,7 +190,7 @@ void plan_it(Frame& frame, UiState& state) {
   const Result<std::string> path = computed_path(state.write, s.options.checkpoint);
   if (!path) return show_toast(frame, state, path.error().message);
   if (*path != s.options.checkpoint) {
-    OpenCommand open = open_again(s, *path);
+    OpenCommand open = reopen_command(s, *path);
     if (s.tensor) open.tensor = s.checkpoint->fqn(*s.tensor);
     frame.emit(std::move(open));
     frame.emit(CheckCommand{s.options.depth});

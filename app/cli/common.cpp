@@ -39,7 +39,7 @@ int exit_code(ErrorKind kind) {
 }
 
 Error with_checkpoint_path(Error error, const Options& options) {
-  // The path still stands for a step that was not resolved.
+  // The path is still an alias of a step that was not resolved.
   if (verbs::is_step_alias(options.checkpoint)) return error;
   std::string& file = error.place.file;
   // The output folder, or its parent.
@@ -100,13 +100,13 @@ Error with_places(Error error, const Context& context) {
 namespace {
 
 // Number of zeros that replace lost elements in a result.
-std::int64_t zeros_in_place_of_lost(const std::vector<Finding>& remaining) {
+std::int64_t count_zero_filled_elements(const std::vector<Finding>& remaining) {
   FilledTensor filled;
   filled.fill = "zero";
   const std::string filled_with_zeros = fill_words(filled);
   std::int64_t zeros = 0;
   for (const Finding& finding : remaining) {
-    if (!verbs::is_only_filled(finding)) continue;
+    if (!verbs::is_filled_elements_finding(finding)) continue;
     const Extents* lost = nullptr;
     const std::vector<std::string>* fills = nullptr;
     for (const auto& [key, value] : finding.evidence) {
@@ -122,10 +122,11 @@ std::int64_t zeros_in_place_of_lost(const std::vector<Finding>& remaining) {
 
 }  // namespace
 
-int code_of_result(Context& context, const Checkpoint& source,
-                   const std::vector<Finding>& remaining) {
-  if (!std::all_of(remaining.begin(), remaining.end(), verbs::is_only_filled)) return kFindings;
-  const std::int64_t zeros = zeros_in_place_of_lost(remaining);
+int exit_code_of_result(Context& context, const Checkpoint& source,
+                        const std::vector<Finding>& remaining) {
+  if (!std::all_of(remaining.begin(), remaining.end(), verbs::is_filled_elements_finding))
+    return kFindings;
+  const std::int64_t zeros = count_zero_filled_elements(remaining);
   if (context.options.fill.empty() || zeros == 0) return kClean;
   double all = 0;
   for (TensorId tensor : source.tensors())
@@ -148,7 +149,7 @@ int fail_with(Context& context, const Error& met) {
 
 namespace {
 
-std::optional<Severity> fails_from(const std::string& fail_on) {
+std::optional<Severity> lowest_failing_severity(const std::string& fail_on) {
   if (fail_on == "never") return std::nullopt;
   if (fail_on == "info") return Severity::kInfo;
   return fail_on == "error" ? Severity::kError : Severity::kWarning;
@@ -171,10 +172,10 @@ void print_answer(Context& context, std::string text) {
     context.terminal.out_line(text);
 }
 
-int code_of_check(const CheckReport& report, const verbs::CheckRequest& asked,
-                  const std::string& fail_on) {
+int exit_code_of_check(const CheckReport& report, const verbs::CheckRequest& asked,
+                       const std::string& fail_on) {
   // Findings are certain, so they decide the exit code even if something else was undecided.
-  if (verbs::fails(report, asked, fails_from(fail_on))) return kFindings;
+  if (verbs::fails(report, asked, lowest_failing_severity(fail_on))) return kFindings;
   if (report.verdict == Verdict::kUndecided) return kUndecided;
   return verbs::is_open(report, asked) ? kUndecided : kClean;
 }
@@ -200,7 +201,7 @@ std::string error_words(const Context& context, const Error& error) {
   return error_to_text(with_checkpoint_path(error, context.options), text_options(context));
 }
 
-Status needs_yes() {
+Status confirmation_required_error() {
   return fail(ErrorKind::kUsage, "nothing was written: several processes ask nobody, and no --yes",
               {}, "Look at the plan with `shardwright plan`, then repeat this with --yes.");
 }
@@ -237,8 +238,8 @@ Result<verbs::Opened> open_all(Context& context) {
   return opened;
 }
 
-Result<CheckReport> check_now(Context& context, const verbs::Opened& opened,
-                              CountedChunks* counted) {
+Result<CheckReport> check_opened(Context& context, const verbs::Opened& opened,
+                                 CountedChunks* counted) {
   ProgressLine line(context.terminal, context.progress);
   return verbs::check(opened, context.options.depth, &context.progress, context.team, counted);
 }
@@ -293,7 +294,7 @@ void print_traffic(Context& context, const TeamTraffic& traffic) {
                                    traffic.by == "nccl" ? "NCCL" : "MPI", traffic.why));
 }
 
-void print_kept(Context& context, const RepairResult& result) {
+void print_reused_work(Context& context, const RepairResult& result) {
   if (result.files_kept == 0) return;
   context.terminal.say("Went on with what a killed run had left: " +
                        plural(result.files_kept, "file") + " had been finished.");

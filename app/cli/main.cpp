@@ -202,7 +202,7 @@ int run_verb(const Verb& verb, Context& context, Options& options) {
 
 // Error for a verb that does not support several processes: each would do all the work and write to
 // the same places.
-Error does_not_run_in_several(const Context& context, const Launch& launch) {
+Error single_process_verb_error(const Context& context, const Launch& launch) {
   return {ErrorKind::kUsage,
           "`" + context.options.verb + "` does not run in several processes, and " +
               std::string(launch.by) + " has begun " + std::to_string(launch.size),
@@ -213,7 +213,7 @@ Error does_not_run_in_several(const Context& context, const Launch& launch) {
 
 // Detects srun without --mpi, or a launcher of another MPI, which make each process believe that it
 // is alone.
-Status check_all_are_there(const MpiSession& session, const Launch& launch) {
+Status check_mpi_matches_launcher(const MpiSession& session, const Launch& launch) {
   if (session.size() == launch.size && session.rank() == launch.rank) return {};
   return fail(ErrorKind::kUsage,
               std::string(launch.by) + " has begun " + std::to_string(launch.size) +
@@ -238,7 +238,7 @@ Result<std::vector<std::string>> agree_on_verb(Team& team, const Verb& verb) {
   const std::string own_build = fmt::format("{} (build {})", kProgramVersion, build_of_program());
   payload.add(own_build);
   payload.add(std::string_view(verb.name));
-  const std::string cores = team.machine() + "\n" + own_cores();
+  const std::string cores = team.machine() + "\n" + process_core_list();
   payload.add(cores);
   payload.add(std::uint64_t(::getpid()));
   payload.add(host_name());
@@ -271,7 +271,7 @@ Result<std::vector<std::string>> agree_on_verb(Team& team, const Verb& verb) {
 #ifndef SHW_PATIENCE_SECONDS  // shorter in test programs
 #define SHW_PATIENCE_SECONDS 120
 #endif
-constexpr std::chrono::seconds kPatience(SHW_PATIENCE_SECONDS);
+constexpr std::chrono::seconds kPeerTimeout(SHW_PATIENCE_SECONDS);
 
 // Without communication every process may print to stderr, and rank 0 to stdout.
 int fail_without_team(Context& context, const Launch& launch, const Error& error) {
@@ -282,7 +282,7 @@ int fail_without_team(Context& context, const Launch& launch, const Error& error
 
 // Prints an error that all ranks found independently, from rank 0. Waits a while, because a
 // launcher may end all processes as soon as one exits.
-int fail_equally(Context& context, const Launch& launch, const Error& error) {
+int fail_from_rank0(Context& context, const Launch& launch, const Error& error) {
   if (launch.rank == 0) return fail_with(context, error);
   ::signal(SIGTERM, SIG_DFL);  // if the launcher ends it, nothing is printed
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
@@ -296,15 +296,15 @@ int defer_error(Context& context, const Error& error) {
 }
 
 // The transports between the ranks: for chunk data, and for control messages.
-struct TileWay {
+struct RankTransports {
   std::unique_ptr<Transport> control;  // must outlive the transport that it opened
   ChosenTileTransport chosen;
 };
 
-Result<TileWay> open_tile_way(MpiSession& session, const Context& context) {
-  TileWay way;
+Result<RankTransports> open_rank_transports(MpiSession& session, const Context& context) {
+  RankTransports way;
   TransportOptions wish{context.options.transport, device_options(context)};
-  wish.options.opening.within = kPatience;
+  wish.options.opening.within = kPeerTimeout;
   SHW_TRY(way.control, session.transport({}));
   SHW_TRY(way.chosen, choose_tile_transport(wish, *way.control));
   return way;
@@ -317,12 +317,12 @@ int run_in_team(const Verb& verb, Context& context, Options& typed, const Launch
   auto transport = session.transport(options);
   if (!transport) return defer_error(context, transport.error());
   const char* machine = std::getenv(kMachineVariable);
-  TransportTeam team(**transport, kPatience, machine != nullptr ? machine : this_machine());
+  TransportTeam team(**transport, kPeerTimeout, machine != nullptr ? machine : this_machine());
   auto workers = agree_on_verb(team, verb);
   if (!workers) return defer_error(context, workers.error());
   context.workers = std::move(*workers);
   context.local_rank = launch.local_rank;
-  auto way = open_tile_way(session, context);
+  auto way = open_rank_transports(session, context);
   if (!way) return defer_error(context, way.error());
   Transport* nccl = way->chosen.nccl.get();
   team.send_tiles_by(nccl, nccl == nullptr ? "mpi" : "nccl", way->chosen.why);
@@ -368,15 +368,15 @@ int run_on_all_ranks(const Verb& verb, Context& context, Options& typed, const L
   is_first_process.store(launch.rank == 0);
   is_next_to_first.store(launch.rank != 0 && launch.local_rank == 1);
   if (!left.empty()) resume_text.store(&left);
-  // These verbs need no MPI, and MPI would end a process whose launcher is gone.
+  // These verbs need no MPI, and MPI would end a process whose launcher has exited.
   if (!verb.supports_several_processes)
-    return fail_equally(context, launch, does_not_run_in_several(context, launch));
-  if (!launch.can_meet) return fail_equally(context, launch, mpi_unavailable_error(launch));
+    return fail_from_rank0(context, launch, single_process_verb_error(context, launch));
+  if (!launch.can_meet) return fail_from_rank0(context, launch, mpi_unavailable_error(launch));
   auto session = begin_mpi(launch);
-  if (!session && !has_mpi()) return fail_equally(context, launch, session.error());
+  if (!session && !has_mpi()) return fail_from_rank0(context, launch, session.error());
   if (!session) return fail_without_team(context, launch, session.error());
   int code = kUsage;
-  if (auto there = check_all_are_there(**session, launch); !there) {
+  if (auto there = check_mpi_matches_launcher(**session, launch); !there) {
     code = fail_without_team(context, launch, there.error());
   } else {
     code = run_in_team(verb, context, typed, launch, **session);
@@ -390,7 +390,7 @@ int run_on_all_ranks(const Verb& verb, Context& context, Options& typed, const L
   return code;
 }
 
-Error nothing_travels() {
+Error nccl_needs_processes_error() {
   return {
       ErrorKind::kUsage,
       "tiles cannot travel by NCCL: there is one process",
@@ -409,7 +409,7 @@ int run(Options& options, std::span<const std::string> words) {
   for (const Verb& verb : kHandlers) {
     if (options.verb != verb.name) continue;
     if (launch.size == 1 && options.transport == TileTransport::kNccl)
-      return fail_with(context, nothing_travels());
+      return fail_with(context, nccl_needs_processes_error());
     if (launch.size == 1) {
       if (const auto code = run_there(context, words)) return *code;
       return run_verb(verb, context, options);
@@ -423,7 +423,7 @@ int run(Options& options, std::span<const std::string> words) {
 bool is_printed_once(const EarlyExit& early, const Launch& launch) {
   if (launch.size == 1 || early.code == kClean || !launch.can_meet || !has_mpi()) return false;
   auto session = begin_mpi(launch);
-  if (!session || !check_all_are_there(**session, launch)) return false;
+  if (!session || !check_mpi_matches_launcher(**session, launch)) return false;
   Options options;
   options.json = early.err.empty();
   Terminal terminal(options, launch);

@@ -196,7 +196,7 @@ bool is_verb(std::string_view word) {
 }
 
 // `help VERB` becomes `VERB --help`; a single path becomes `check PATH`.
-std::vector<char*> as_meant(int argc, char** argv) {
+std::vector<char*> normalise_arguments(int argc, char** argv) {
   static char check[] = "check", help[] = "--help";
   std::vector<char*> words(argv, argv + argc);
   if (argc < 2) return words;
@@ -218,7 +218,7 @@ bool requests_version(int argc, char** argv) {
 }  // namespace
 
 std::variant<Options, EarlyExit> parse_arguments(int typed_count, char** typed_words_of) {
-  std::vector<char*> meant = as_meant(typed_count, typed_words_of);
+  std::vector<char*> meant = normalise_arguments(typed_count, typed_words_of);
   const int argc = static_cast<int>(meant.size());
   meant.push_back(nullptr);
   char** argv = meant.data();

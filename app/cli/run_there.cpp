@@ -61,12 +61,12 @@ std::string quoted_for_shell(std::string_view word) {
 }
 
 // The path on the remote machine: "/~/runs" is in the home folder, where ssh starts.
-std::string path_there(const RemotePlace& place) {
+std::string path_on_remote(const RemotePlace& place) {
   if (place.path == "/~") return ".";
   return place.path.starts_with("/~/") ? "./" + place.path.substr(3) : place.path;
 }
 
-std::string command_there(std::span<const std::string> words, const RemotePlace& place) {
+std::string remote_command_line(std::span<const std::string> words, const RemotePlace& place) {
   // Progress for a program that reads it comes back as it does from here.
   const char* progress = std::getenv("SHARDWRIGHT_PROGRESS");
   const bool as_json = progress != nullptr && std::string_view(progress) == "json";
@@ -75,12 +75,12 @@ std::string command_there(std::span<const std::string> words, const RemotePlace&
   for (const std::string& word : words) {
     auto other = is_remote(word) ? parse_remote(word) : Result<RemotePlace>(RemotePlace());
     const bool is_there = is_remote(word) && other && is_same_machine(*other, place);
-    command += " " + quoted_for_shell(is_there ? path_there(*other) : word);
+    command += " " + quoted_for_shell(is_there ? path_on_remote(*other) : word);
   }
   return command;
 }
 
-Result<bool> is_installed_there(const RemotePlace& place) {
+Result<bool> is_installed_on_remote(const RemotePlace& place) {
   std::vector<std::string> words = ssh_words(place, {});
   words.emplace_back("command -v shardwright >/dev/null 2>&1");
   SHW_TRY(const int code, run_ssh(words));
@@ -126,7 +126,7 @@ std::optional<int> run_there(Context& context, std::span<const std::string> word
                       {options.checkpoint},
                       "Copy what the options name there, and name it as ssh://HOST/PATH."});
   }
-  auto installed = is_installed_there(*place);
+  auto installed = is_installed_on_remote(*place);
   if (!installed) return fail_with(context, installed.error());
   if (!*installed && !changes) return confirm_transfer(context);
   if (!*installed)
@@ -138,7 +138,7 @@ std::optional<int> run_there(Context& context, std::span<const std::string> word
                                    printable(options.checkpoint) + " --to dcp --out DIR"});
   const bool is_watched = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO);
   std::vector<std::string> run = ssh_words(*place, {is_watched ? "-t" : "-T"});
-  run.push_back(command_there(words, *place));
+  run.push_back(remote_command_line(words, *place));
   auto code = run_ssh(run);
   if (!code) return fail_with(context, code.error());
   if (*code != kSshFailed) return *code;

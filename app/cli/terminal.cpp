@@ -246,8 +246,8 @@ class PhaseClock {
 
 // Prints a progress line from time to time. Polls ten times a second, so that the rate is that of
 // the phase.
-void beat(const Progress& progress, std::mutex& mutex, std::condition_variable& changed,
-          const bool& stop) {
+void print_progress_lines(const Progress& progress, std::mutex& mutex,
+                          std::condition_variable& changed, const bool& stop) {
   PhaseClock clock;
   Clock::time_point next = Clock::now() + kHeartbeat;
   std::unique_lock lock(mutex);
@@ -276,8 +276,8 @@ void stream(const Progress& progress, std::mutex& mutex, std::condition_variable
 }
 
 // Repaints ten times a second; jobs below 300 ms show no line.
-void paint(const Progress& progress, int width, std::mutex& mutex, std::condition_variable& changed,
-           const bool& stop) {
+void repaint_progress_line(const Progress& progress, int width, std::mutex& mutex,
+                           std::condition_variable& changed, const bool& stop) {
   PhaseClock clock;
   bool shown = false;
   std::unique_lock lock(mutex);
@@ -306,12 +306,12 @@ ProgressLine::ProgressLine(const Terminal& terminal, const Progress& progress)
   }
   if (!terminal.talks_to_terminal()) {
     start_thread(state_->painter, [state = state_.get(), &progress] {
-      beat(progress, state->mutex, state->stop_now, state->stop);
+      print_progress_lines(progress, state->mutex, state->stop_now, state->stop);
     });
     return;
   }
   start_thread(state_->painter, [state = state_.get(), &progress, width = terminal.width()] {
-    paint(progress, width, state->mutex, state->stop_now, state->stop);
+    repaint_progress_line(progress, width, state->mutex, state->stop_now, state->stop);
   });
 }
 

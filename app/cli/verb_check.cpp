@@ -33,7 +33,7 @@ int check_one(Context& context) {
   if (!asked) return fail_with(context, asked.error());
   auto opened = open_all(context);
   if (!opened) return fail_with(context, opened.error());
-  auto report = check_now(context, *opened);
+  auto report = check_opened(context, *opened);
   if (!report) return fail_with(context, report.error());
   verbs::ignore_findings(*report, *ignored);
   auto judged = [&] {
@@ -50,7 +50,7 @@ int check_one(Context& context) {
     context.terminal.out_line(check_to_text(*opened->checkpoint, *report, text_options(context)));
     context.terminal.out(context_to_text(*report, beside, style_of(context)));
   }
-  return code_of_check(*report, *asked, options.fail_on);
+  return exit_code_of_check(*report, *asked, options.fail_on);
 }
 
 // Checks one of several checkpoints; resolves its newest step if requested.

@@ -105,7 +105,7 @@ int refuse_text(Context& context, const std::string& text) {
   return kUndecided;
 }
 
-int teach(Context& context, const Rule& rule) {
+int print_rule_lesson(Context& context, const Rule& rule) {
   print_answer(context, context.options.json ? rule_to_json(rule)
                                              : rule_to_text(rule, text_options(context)));
   return kClean;
@@ -129,7 +129,7 @@ int explain_text(Context& context, const std::string& text) {
 }
 
 // Predicts what a defective saver makes of a split, without a checkpoint.
-int foresee(Context& context) {
+int predict_local_split(Context& context) {
   const Options& options = context.options;
   if (options.subject != kGluSplitLocal.id)
     return fail_with(context, {ErrorKind::kUsage,
@@ -149,7 +149,7 @@ int foresee(Context& context) {
 }  // namespace
 
 int run_explain(Context& context) {
-  if (!context.options.rows.empty()) return foresee(context);
+  if (!context.options.rows.empty()) return predict_local_split(context);
   std::string subject = context.options.subject;
   if (subject.empty() && is_text_on_stdin()) subject = "-";
   if (subject.empty() && context.options.json) {
@@ -157,7 +157,7 @@ int run_explain(Context& context) {
     return kClean;
   }
   if (subject.empty()) return list_rules(context);
-  if (const Rule* rule = find_rule(subject)) return teach(context, *rule);
+  if (const Rule* rule = find_rule(subject)) return print_rule_lesson(context, *rule);
   bool known =
       !parse_error_text(subject).messages.empty();  // single words such as "headertoolarge"
   if (subject != "-" && !known && resembles_rule_id(subject)) return refuse_rule(context, subject);

@@ -20,13 +20,14 @@ SortKey sort_key_of(const std::string& word) {
 }
 
 // Filters by the given words; finding:RULE needs a check first.
-Result<std::vector<std::uint32_t>> chosen(Context& context, const verbs::Opened& opened) {
+Result<std::vector<std::uint32_t>> tensors_matching_filter(Context& context,
+                                                           const verbs::Opened& opened) {
   const Checkpoint& checkpoint = *opened.checkpoint;
   const std::string& words = context.options.subject;
   SHW_CHECK(check_filter(checkpoint, words));
   std::optional<CheckReport> report;
   if (words.find("finding:") != words.npos) {
-    SHW_TRY(report, check_now(context, opened));
+    SHW_TRY(report, check_opened(context, opened));
   }
   const CheckReport* findings = report ? &*report : nullptr;
   SHW_TRY(auto order, filter_tensors(checkpoint, findings, words, &context.progress));
@@ -56,7 +57,7 @@ Result<std::vector<std::size_t>> columns_of(const std::string& text) {
   return columns;
 }
 
-std::string nothing_listed(const Checkpoint& checkpoint, const std::string& words) {
+std::string no_match_text(const Checkpoint& checkpoint, const std::string& words) {
   if (checkpoint.tensor_count() == 0) return "There is no tensor in this checkpoint.";
   return "No tensor fits \"" + printable(words) + "\": of " +
          plural(checkpoint.tensor_count(), "tensor") + ", none has all of it.";
@@ -69,7 +70,7 @@ int run_list(Context& context) {
   if (!columns) return fail_with(context, columns.error());
   auto opened = open_all(context);
   if (!opened) return fail_with(context, opened.error());
-  auto order = chosen(context, *opened);
+  auto order = tensors_matching_filter(context, *opened);
   if (!order) return fail_with(context, order.error());
   const Checkpoint& checkpoint = *opened->checkpoint;
   const auto quantised = verbs::quantised_weights(checkpoint);
@@ -81,7 +82,7 @@ int run_list(Context& context) {
     context.terminal.out(list_to_text(checkpoint, *order, style_of(context), *columns, quantised));
   }
   if (!order->empty()) return kClean;
-  context.terminal.say(nothing_listed(checkpoint, context.options.subject));
+  context.terminal.say(no_match_text(checkpoint, context.options.subject));
   // Like grep: 1 if nothing was found.
   return context.options.subject.empty() ? kClean : kFindings;
 }

@@ -23,7 +23,7 @@ int run_map(Context& context) {
       context.terminal.say("the spec does not name this tensor");
   }
   const LaidTensor* beside = expected ? &*expected : nullptr;
-  FilledReport filled = filled_in(checkpoint);
+  FilledReport filled = filled_report_of(checkpoint);
   const FilledTensor* lost = filled.find(context.options.subject);
   if (context.options.json) {
     print_answer(context, map_to_json(context.options.subject, saved, beside, lost));

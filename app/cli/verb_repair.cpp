@@ -27,7 +27,7 @@ void print_depth_note(Context& context, const CheckReport& report) {
 
 }  // namespace
 
-Result<Plan> plan_now(Context& context, const verbs::Opened& opened) {
+Result<Plan> requested_or_new_plan(Context& context, const verbs::Opened& opened) {
   const Options& options = context.options;
   if (!options.plan.empty()) {
     if (!options.fill.empty())
@@ -35,7 +35,7 @@ Result<Plan> plan_now(Context& context, const verbs::Opened& opened) {
                   "A plan says already what it fills with; make a new one with --fill.");
     return verbs::read_plan(opened, options.plan, &context.progress, context.team);
   }
-  SHW_TRY(CheckReport report, check_now(context, opened));
+  SHW_TRY(CheckReport report, check_opened(context, opened));
   SHW_TRY(Plan plan, verbs::plan(opened, report, options.fill, &context.progress, context.team));
   if (plan.empty() && plan.undecided.empty()) print_depth_note(context, report);
   if (plan.checkpoint.empty()) plan.checkpoint = options.checkpoint;
@@ -75,7 +75,7 @@ std::string cost_in_words(const Options& options, const Checkpoint& checkpoint, 
 }
 
 // Text of --explain, the same as in the window under "what it takes".
-std::string explained(const Plan& plan, const Result<RepairOutlook>& outlook) {
+std::string outlook_text(const Plan& plan, const Result<RepairOutlook>& outlook) {
   std::string text = "\n" + in_words(plan) + "\n";
   if (!outlook)
     return text + "It cannot be carried out: " + printable(outlook.error().message) + "\n";
@@ -93,8 +93,8 @@ Result<Plan> requested_plan(Context& context, const verbs::Opened& opened) {
     SHW_TRY(without_files,
             verbs::plan_dropping_missing_data(opened, options.fill, &context.progress));
   }
-  SHW_TRY(Plan plan,
-          without_files ? Result<Plan>(std::move(*without_files)) : plan_now(context, opened));
+  SHW_TRY(Plan plan, without_files ? Result<Plan>(std::move(*without_files))
+                                   : requested_or_new_plan(context, opened));
   SHW_TRY(const std::vector<std::string> remarks,
           verbs::add_steps(opened, options, plan, &context.progress));
   for (const std::string& remark : remarks) context.terminal.say(printable(remark));
@@ -129,7 +129,7 @@ int run_plan(Context& context) {
                                        : plan_to_json(checkpoint, *plan));
   } else {
     context.terminal.out(plan_to_text(*plan, style_of(context)));
-    if (explains) context.terminal.out(explained(*plan, outlook));
+    if (explains) context.terminal.out(outlook_text(*plan, outlook));
     if (!plan->empty() && check_all_reachable(checkpoint))
       context.terminal.out("\n" + cost_in_words(context.options, checkpoint, *plan));
     if (!plan->empty() && check_all_reachable(checkpoint))
@@ -147,10 +147,10 @@ int run_plan(Context& context) {
 namespace {
 
 // Asks before anything is written, unless --yes was given.
-Status agree(Context& context, const Checkpoint& checkpoint, const Plan& plan,
-             const std::string& output) {
+Status confirm_repair(Context& context, const Checkpoint& checkpoint, const Plan& plan,
+                      const std::string& output) {
   if (context.options.yes) return {};
-  if (context.team != nullptr) return needs_yes();
+  if (context.team != nullptr) return confirmation_required_error();
   Terminal& terminal = context.terminal;
   if (!terminal.interactive()) {
     return fail(ErrorKind::kUsage, "nothing was written: no terminal to ask at, and no --yes", {},
@@ -230,7 +230,7 @@ void print_result(Context& context, const Plan& plan, const RepairResult& result
   TextStyle style = style_of(context);
   std::size_t wrong = 0;
   for (const Finding& finding : remaining) {
-    if (verbs::is_only_filled(finding)) continue;
+    if (verbs::is_filled_elements_finding(finding)) continue;
     ++wrong;
     context.terminal.out_line(inked(style, Ink::kRed, "still wrong") + "  " + finding.rule + ": " +
                               printable(finding.cause));
@@ -240,7 +240,8 @@ void print_result(Context& context, const Plan& plan, const RepairResult& result
       other_ranks_to_text(result) + uploaded_to_text(result) + "  checkpoint   " +
       printable(result.output) + "\n  certificate  " + printable(result.certificate));
   for (const Finding& finding : remaining) {
-    if (verbs::is_only_filled(finding)) context.terminal.out_line(printable(finding.cause));
+    if (verbs::is_filled_elements_finding(finding))
+      context.terminal.out_line(printable(finding.cause));
   }
   context.terminal.say(stages_in_words(context.progress) + "Prove it:  shardwright verify " +
                        printable(result.output) +
@@ -283,7 +284,7 @@ int run_repair(Context& context) {
   auto output = output_of(posix_store(), *opened->checkpoint, wanted);
   if (!output) return fail_with(context, output.error());
   if (auto free = check_upload(context); !free) return fail_with(context, free.error());
-  if (auto agreed = agree(context, *opened->checkpoint, *plan, *output); !agreed)
+  if (auto agreed = confirm_repair(context, *opened->checkpoint, *plan, *output); !agreed)
     return fail_with(context, agreed.error());
 
   auto result = [&] {
@@ -291,7 +292,7 @@ int run_repair(Context& context) {
     return verbs::repair(*opened, *plan, wanted, &context.progress);
   }();
   if (!result) return fail_with(context, result.error());
-  print_kept(context, *result);
+  print_reused_work(context, *result);
   print_device_use(context, result->device);
   print_traffic(context, result->traffic);
   auto remaining = [&] {
@@ -302,7 +303,7 @@ int run_repair(Context& context) {
   if (!remaining) return fail_with(context, remaining.error());
   if (auto sent = upload_result(context, *result); !sent) return fail_with(context, sent.error());
   print_result(context, *plan, *result, *remaining);
-  return code_of_result(context, *opened->checkpoint, *remaining);
+  return exit_code_of_result(context, *opened->checkpoint, *remaining);
 }
 
 int run_verify(Context& context) {

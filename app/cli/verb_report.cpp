@@ -15,7 +15,7 @@ namespace shw::cli {
 namespace {
 
 // True for CI output of an earlier run of this program: it must not be taken for this run's.
-bool is_form_of_ours(const std::string& path) {
+bool is_own_ci_output(const std::string& path) {
   constexpr std::uint64_t kBeginning = 4096;
   auto file = open_file(path, path);
   if (!file) return false;
@@ -29,11 +29,11 @@ bool is_form_of_ours(const std::string& path) {
 }
 
 // Replaces the CI output of an earlier run, or writes a new file; never replaces other files.
-void write_failed_form(const Options& options, const std::string& text) {
+void write_failed_ci_output(const Options& options, const std::string& text) {
   const auto target = output_target(options.out);
   if (!target || !verbs::check_output_apart(options.checkpoint, target->path)) return;
   const bool is_there = posix_store().exists(target->path);
-  if (!target->is_special && is_there && !is_form_of_ours(target->path)) return;
+  if (!target->is_special && is_there && !is_own_ci_output(target->path)) return;
   if (write_output_file(options.out, text) || target->is_special || !is_there) return;
   // No space to write it: deletes the old output, which may claim success.
   const std::string name = target->path.substr(target->path.rfind('/') + 1);
@@ -66,7 +66,7 @@ Result<std::vector<TensorStatistics>> shown_statistics(Context& context,
 int code_of_report(const Options& options, const CheckReport& found,
                    const verbs::CheckRequest& asked) {
   if (options.report_fail_on.empty()) return kClean;
-  return code_of_check(found, asked, options.report_fail_on);
+  return exit_code_of_check(found, asked, options.report_fail_on);
 }
 
 // Writes tables, always into a file.
@@ -108,9 +108,9 @@ int fail_report(Context& context, const Error& error) {
   const Options& options = context.options;
   std::string words = error_to_text(with_checkpoint_path(error, options));
   words.erase(words.find_last_not_of('\n') + 1);
-  if (auto text = verbs::failed_report(options, format_of(options), words); text) {
+  if (auto text = verbs::ci_error_report(options, format_of(options), words); text) {
     if (!options.out.empty())
-      write_failed_form(options, *text);
+      write_failed_ci_output(options, *text);
     else if (!options.json)
       context.terminal.out(*text);
   }
@@ -140,7 +140,7 @@ int run_report(Context& context) {
   if (!views) return fail_report(context, views.error());
   // One pass over the bytes serves the check and the statistics.
   CountedChunks counted(*opened->checkpoint);
-  auto found = check_now(context, *opened, shows_statistics(format) ? &counted : nullptr);
+  auto found = check_opened(context, *opened, shows_statistics(format) ? &counted : nullptr);
   if (!found) return fail_report(context, found.error());
   if (format == verbs::PageFormat::kHdf5)
     return run_tables(context, *opened, *found, counted, *asked);

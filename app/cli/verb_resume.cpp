@@ -42,7 +42,7 @@ int run_resume(Context& context) {
   }();
   if (!resumed) return fail_with(context, resumed.error());
   const RepairResult& result = resumed->result;
-  print_kept(context, result);
+  print_reused_work(context, result);
   print_device_use(context, result.device);
   print_traffic(context, result.traffic);
   if (options.json) {

@@ -10,7 +10,7 @@ namespace {
 
 // Refuses options that --by-step lacks: it reads steps one after the other on the CPU of this
 // process.
-Status allows_by_step(const Context& context) {
+Status check_by_step_options(const Context& context) {
   if (!context.options.names.empty())
     return fail(ErrorKind::kUsage, "--by-step counts all tensors by module", {},
                 "Leave the names away, or name one step: its tensors can be chosen.");
@@ -21,7 +21,8 @@ Status allows_by_step(const Context& context) {
 }
 
 int run_stats_by_step(Context& context) {
-  if (auto allowed = allows_by_step(context); !allowed) return fail_with(context, allowed.error());
+  if (auto allowed = check_by_step_options(context); !allowed)
+    return fail_with(context, allowed.error());
   auto run = [&] {
     ProgressLine line(context.terminal, context.progress);
     return verbs::run_statistics(context.options.checkpoint, &context.progress);

@@ -22,7 +22,7 @@
 namespace shw::cli {
 namespace {
 
-std::string predicted_in_words(const Forecast& forecast) {
+std::string forecast_text(const Forecast& forecast) {
   constexpr const char* kDoes[kStages] = {"reading", "making", "writing", "reading back"};
   std::string stages;
   for (std::size_t i = 0; i < kStages; ++i)
@@ -50,18 +50,18 @@ std::string in_words(const verbs::StepOutlook& outlook) {
     text += "  jobs: " + jobs + "; reads " + human_bytes(outlook.bytes_read) + "\n";
   for (const std::string& cast : outlook.out_of_range) text += "  " + cast + "\n";
   if (!outlook.of_other_ranks.empty())
-    text += "  " + printable(left_behind_text(outlook.of_other_ranks)) + "\n";
+    text += "  " + printable(left_out_entries_text(outlook.of_other_ranks)) + "\n";
   return text + "  " + plural(outlook.tensors, "tensor") + ", " +
          human_bytes(outlook.bytes_written) + " as " + outlook.format + ": " +
          human_count(outlook.tiles_made) + " tiles made, " + human_count(outlook.tiles_kept) +
-         " kept as they are\n" + predicted_in_words(outlook.forecast);
+         " kept as they are\n" + forecast_text(outlook.forecast);
 }
 
 // Shows the outlook and asks. The outlook is computed only if a user has to be asked.
 Status agree_to_write(Context& context, const verbs::Opened& opened, const Plan& plan,
                       const std::string& output) {
   if (context.options.yes) return {};
-  if (context.team != nullptr) return needs_yes();
+  if (context.team != nullptr) return confirmation_required_error();
   Terminal& terminal = context.terminal;
   const bool in_place = context.options.in_place;
   if (in_place) SHW_CHECK(check_in_place(*opened.checkpoint, plan));
@@ -84,7 +84,7 @@ Status agree_to_write(Context& context, const verbs::Opened& opened, const Plan&
   return fail(ErrorKind::kCancelled, "nothing was written");
 }
 
-std::string way_back_to_text(const RepairResult& result) {
+std::string round_trip_text(const RepairResult& result) {
   if (!result.way_back) return {};
   const WayBack& back = *result.way_back;
   std::string text = "  way back     " + plural(back.equal, "tensor") +
@@ -116,7 +116,7 @@ void print_written(Context& context, const RepairResult& result,
             "written, and proved against the source") +
       ", " + (context.options.verb == "extract" ? "as it was computed" : loss_in_words(result)) +
       "\n" + out_of_range_to_text(result) + damage_to_text(result) + other_ranks_to_text(result) +
-      left_out_to_text(result) + way_back_to_text(result) + uploaded_to_text(result) +
+      left_out_to_text(result) + round_trip_text(result) + uploaded_to_text(result) +
       "  checkpoint   " + printable(result.output) + "\n  certificate  " +
       printable(result.certificate));
   context.terminal.say(stages_in_words(context.progress) + "Prove it:  shardwright verify " +
@@ -131,7 +131,8 @@ void print_written(Context& context, const RepairResult& result,
 int run_steps(Context& context, const verbs::Opened& opened, const Plan& plan,
               const std::string& suffix) {
   const Options& options = context.options;
-  if (auto sound = verbs::refuse_broken(verbs::reasons_in(plan), options.checkpoint); !sound)
+  if (auto sound = verbs::refuse_broken(verbs::unrepaired_reasons_in(plan), options.checkpoint);
+      !sound)
     return fail_with(context, sound.error());
   ApplyOptions wanted{options.out, options.in_place};
   wanted.suffix = suffix;
@@ -175,7 +176,7 @@ int run_steps(Context& context, const verbs::Opened& opened, const Plan& plan,
   }
   if (auto sent = upload_result(context, *result); !sent) return fail_with(context, sent.error());
   print_written(context, *result, *remaining);
-  const int code = code_of_result(context, *opened.checkpoint, *remaining);
+  const int code = exit_code_of_result(context, *opened.checkpoint, *remaining);
   if (code != kClean || !result->way_back) return code;
   if (!result->way_back->differ.empty()) return kFindings;
   // If all names differ, nothing was compared.
@@ -183,7 +184,8 @@ int run_steps(Context& context, const verbs::Opened& opened, const Plan& plan,
 }
 
 int print_steps_plan(Context& context, const verbs::Opened& opened, const Plan& plan) {
-  if (auto sound = verbs::refuse_broken(verbs::reasons_in(plan), context.options.checkpoint);
+  if (auto sound =
+          verbs::refuse_broken(verbs::unrepaired_reasons_in(plan), context.options.checkpoint);
       !sound)
     return fail_with(context, sound.error());
   auto outlook = [&] {
@@ -229,7 +231,7 @@ int run_reshard(Context& context) {
 
 namespace {
 
-int convert_as(Context& context, const VerbOptions& said, const std::string& suffix) {
+int convert_with_options(Context& context, const VerbOptions& said, const std::string& suffix) {
   const Options& options = context.options;
   auto opened = open_all(context);
   if (!opened) return fail_with(context, opened.error());
@@ -264,7 +266,7 @@ int run_convert(Context& context) {
     said.to = std::move(*target);
   }
   said.only = options.subject;
-  return convert_as(context, said, "-" + (said.to.empty() ? "mapped" : said.to));
+  return convert_with_options(context, said, "-" + (said.to.empty() ? "mapped" : said.to));
 }
 
 namespace {
@@ -294,7 +296,8 @@ int run_combine(Context& context) {
   const bool is_small = options.verb == "delta" || options.verb == "extract";
   if (said.to.empty()) said.to = is_small ? "safetensors" : *own;
   said.weights_only = said.weights_only || options.verb == "average";
-  const int code = convert_as(context, said, verbs::suffix_of_result(options.checkpoint, said.to));
+  const int code =
+      convert_with_options(context, said, verbs::suffix_of_result(options.checkpoint, said.to));
   return code == kClean && !*is_clean ? kFindings : code;
 }
 

@@ -76,7 +76,7 @@ int run_steps(Context& context, const verbs::Opened& opened, const Plan& plan,
 int print_steps_plan(Context& context, const verbs::Opened& opened, const Plan& plan);
 
 // Fails for several processes, which cannot ask on a terminal.
-Status needs_yes();
+Status confirmation_required_error();
 
 // The answer with path, tool, format and seconds.
 std::string with_origin_of(const Context& context, std::string json);
@@ -84,8 +84,8 @@ std::string with_origin_of(const Context& context, std::string json);
 // (Context::answers).
 void print_answer(Context& context, std::string text);
 // The exit code of `check`.
-int code_of_check(const CheckReport& report, const verbs::CheckRequest& asked,
-                  const std::string& fail_on);
+int exit_code_of_check(const CheckReport& report, const verbs::CheckRequest& asked,
+                       const std::string& fail_on);
 
 // The error as text, with paths relative to the working directory.
 std::string error_words(const Context& context, const Error& error);
@@ -97,8 +97,8 @@ Error with_places(Error error, const Context& context);
 int fail_with(Context& context, const Error& error);
 // The exit code of a repair by the findings left in its result. Zeros that --fill put in place of
 // lost elements fail the repair, with their share of the model, unless accepted.
-int code_of_result(Context& context, const Checkpoint& source,
-                   const std::vector<Finding>& remaining);
+int exit_code_of_result(Context& context, const Checkpoint& source,
+                        const std::vector<Finding>& remaining);
 // Like fail_with(), for report: the output for CI contains the error; signals give the shell's exit
 // code.
 int fail_report(Context& context, const Error& error);
@@ -123,14 +123,14 @@ std::string uploaded_to_text(const RepairResult& result);
 // Steps shared by several verbs.
 Result<std::shared_ptr<const Checkpoint>> open(Context& context);
 Result<verbs::Opened> open_all(Context& context);  // opens checkpoint, spec and reference as given
-Result<CheckReport> check_now(Context& context, const verbs::Opened& opened,
-                              CountedChunks* counted = nullptr);
+Result<CheckReport> check_opened(Context& context, const verbs::Opened& opened,
+                                 CountedChunks* counted = nullptr);
 // The plan from --plan, or from a new check.
-Result<Plan> plan_now(Context& context, const verbs::Opened& opened);
+Result<Plan> requested_or_new_plan(Context& context, const verbs::Opened& opened);
 // "Read 2.1 GB at 3.1 GB/s, ..., writing took longest.\n"; empty if nothing was written.
 std::string stages_in_words(const Progress& progress);
 // Reports that an earlier run's work was reused.
-void print_kept(Context& context, const RepairResult& result);
+void print_reused_work(Context& context, const RepairResult& result);
 // The device options of the user, with GPU detection.
 DeviceOptions device_options(const Context& context);
 // Reports the transport between processes if it was not the default.

@@ -1,4 +1,4 @@
-// Writes what is on the screen as a PNG or SVG file next to the checkpoint, over nothing.
+// Saves the screen as a PNG or SVG file next to the checkpoint; never replaces a file.
 #pragma once
 
 #include <functional>

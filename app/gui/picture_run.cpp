@@ -163,7 +163,7 @@ Status play_line(OffscreenHarness& harness, const std::string& line) {
   } else if (line == "explain") {
     desk.explain_open = true;
   } else if (line.starts_with("recent ")) {
-    harness.bench().remember_in(rest("recent "));
+    harness.bench().set_recent_places_file(rest("recent "));
   } else if (line == "mesh-panel") {
     desk.mesh_open = true;
   } else if (line.starts_with("cache ")) {

@@ -13,7 +13,7 @@
 namespace shw {
 
 std::string view_line(const UiState& state);
-// False if the line is not such a view. The tensor is the one that is selected.
+// False if the line is not a saved view. `tensor`: the selected tensor.
 bool show_view(std::string_view line, std::optional<TensorId> tensor, UiState& state);
 
 }  // namespace shw

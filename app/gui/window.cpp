@@ -253,7 +253,7 @@ Status run_window(const GuiOptions& options) {
     Tabs tabs([&] {
       auto bench = std::make_unique<Workbench>([] { glfwPostEmptyEvent(); });
       bench->set_gpu_detection(options.gpus);
-      if (!recent.empty()) bench->remember_in(recent);
+      if (!recent.empty()) bench->set_recent_places_file(recent);
       bench->watch_disk();
       return bench;
     });

@@ -40,7 +40,9 @@ class Workbench {
   // Checks every two seconds whether another process changed the open checkpoint or saved a new
   // step.
   void watch_disk();
-  void remember_in(std::string file) { session_.remember_in(std::move(file)); }
+  void set_recent_places_file(std::string file) {
+    session_.set_recent_places_file(std::move(file));
+  }
   // Call between ImGui::NewFrame and ImGui::Render. Returns a request for tabs.
   std::optional<TabRequest> draw(const Fonts& fonts, float scale, double now,
                                  std::span<const KeyPress> keys, bool stable, const OpenTabs& tabs);

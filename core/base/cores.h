@@ -8,7 +8,7 @@ namespace shw {
 
 // The cores of this process as the system numbers them ("0,1,5"). Processes that a launcher has
 // bound to different cores return different texts.
-std::string own_cores();
+std::string process_core_list();
 // Sets the number of worker threads, which may exceed the number of cores; 0 means one per core.
 // Must be called before any parallel work starts.
 void limit_threads(std::size_t threads);

@@ -32,14 +32,14 @@ struct ParsedJson {
 // Rewrites the library's message as "not JSON: syntax error while parsing value - unexpected ']';
 // ...", without its error numbers.
 template <class Json>
-std::string not_json_text(const ParsedJson<Json>& parsed) {
+std::string json_error_text(const ParsedJson<Json>& parsed) {
   if (parsed.problem == kTooDeepJson) return parsed.problem;
   const std::size_t at = parsed.problem.find("syntax error");
   return "not JSON: " + (at == std::string::npos ? parsed.problem : parsed.problem.substr(at));
 }
 // Offset of the byte at which parsing failed, counted from 0.
 template <class Json>
-std::optional<std::uint64_t> not_json_at(const ParsedJson<Json>& parsed) {
+std::optional<std::uint64_t> json_error_offset(const ParsedJson<Json>& parsed) {
   if (!parsed.byte) return std::nullopt;
   return *parsed.byte > 0 ? *parsed.byte - 1 : 0;
 }
@@ -47,10 +47,10 @@ std::optional<std::uint64_t> not_json_at(const ParsedJson<Json>& parsed) {
 // SAX handler of parse_json. keeps(depth, event, value) is called as the library's callback is: a
 // refused value is left out. Containers may be refused when they begin or when they end.
 template <class Json, class Keeps>
-class JsonTreeMaker {
+class JsonTreeBuilder {
  public:
   using Event = typename Json::parse_event_t;
-  explicit JsonTreeMaker(Keeps& keeps) : keeps_(keeps) {}
+  explicit JsonTreeBuilder(Keeps& keeps) : keeps_(keeps) {}
 
   bool null() { return add(nullptr); }
   bool boolean(bool value) { return add(value); }
@@ -178,7 +178,7 @@ ParsedJson<Json> parse_json(Iterator first, Iterator last, Keeps&& keeps) {
       return refused;
     }
   }
-  JsonTreeMaker<Json, Keeps> maker(keeps);
+  JsonTreeBuilder<Json, Keeps> maker(keeps);
   const bool is_whole = Json::sax_parse(std::move(first), std::move(last), &maker);
   return maker.take(is_whole);
 }

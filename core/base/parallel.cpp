@@ -27,7 +27,7 @@ std::atomic<std::size_t> threads_asked_for{0};  // 0: not limited
 
 // TBB aborts the program if the system refuses it a thread, so TBB gets a limit: all threads that
 // can start now, minus a few for later (the progress line, a writer).
-std::size_t threads_to_have(std::size_t wanted) {
+std::size_t startable_thread_count(std::size_t wanted) {
   constexpr std::size_t kOthers = 4;
   if (wanted <= 1) return 1;
   const std::size_t started = threads_that_start(wanted + kOthers);
@@ -37,20 +37,20 @@ std::size_t threads_to_have(std::size_t wanted) {
   return most;
 }
 
-std::size_t threads_at_once() {
+std::size_t max_concurrent_threads() {
   return static_cast<std::size_t>(std::max(tbb::this_task_arena::max_concurrency(), 1));
 }
 
 // Measured once per process: starting and ending 16 threads takes 0.5 ms.
 std::size_t threads_for_all_cores() {
-  static const std::size_t most = threads_to_have(threads_at_once());
-  return std::min(threads_at_once(), most);
+  static const std::size_t most = startable_thread_count(max_concurrent_threads());
+  return std::min(max_concurrent_threads(), most);
 }
 
 #ifdef __SANITIZE_THREAD__
 // TBB's library is not compiled with TSan, which would report its hand-overs between threads as
 // races. Under TSan plain threads are used.
-void on_threads(std::size_t threads, const std::function<void()>& body) {
+void run_on_each_thread(std::size_t threads, const std::function<void()>& body) {
   std::vector<std::thread> others(std::max<std::size_t>(threads, 1) - 1);
   std::size_t started = 0;
   while (started < others.size() && start_thread(others[started], body)) ++started;
@@ -59,24 +59,24 @@ void on_threads(std::size_t threads, const std::function<void()>& body) {
 }
 
 template <typename Work>
-Status isolated(const Work& work) {
+Status run_isolated_task(const Work& work) {
   return work();
 }
 #else
 // The calling thread is one of the `threads`.
-void on_threads(std::size_t threads, const std::function<void()>& body) {
+void run_on_each_thread(std::size_t threads, const std::function<void()>& body) {
   auto on_all = [&] {
     tbb::parallel_for(
         std::size_t{0}, threads, [&](std::size_t) { body(); }, tbb::simple_partitioner());
   };
-  if (threads <= threads_at_once()) return on_all();
+  if (threads <= max_concurrent_threads()) return on_all();
   // TBB starts more threads than cores only in an explicit arena.
   tbb::task_arena(static_cast<int>(threads)).execute(on_all);
 }
 
 // Prevents TBB from running other tasks on this thread while `work` waits inside.
 template <typename Work>
-Status isolated(const Work& work) {
+Status run_isolated_task(const Work& work) {
   return tbb::this_task_arena::isolate(work);
 }
 #endif
@@ -100,7 +100,7 @@ std::size_t worker_count() {
 void limit_threads(std::size_t threads) {
   static std::optional<tbb::global_control> limit;
   limit.reset();
-  threads_asked_for = threads == 0 ? 0 : threads_to_have(threads);
+  threads_asked_for = threads == 0 ? 0 : startable_thread_count(threads);
   // Must run before any TBB use: TBB has to know how many threads the system allows.
   if (threads == 0) threads_for_all_cores();
   // Also limits the parallel sorts and searches inside libraries.
@@ -108,7 +108,7 @@ void limit_threads(std::size_t threads) {
     limit.emplace(tbb::global_control::max_allowed_parallelism, threads_asked_for.load());
 }
 
-std::string own_cores() {
+std::string process_core_list() {
   // A cpu_set_t has room for 1,024 cores; the kernel refuses a set smaller than its own.
   constexpr std::size_t kMostSets = 64;
   for (std::size_t count = 1; count <= kMostSets; count *= 2) {
@@ -131,7 +131,7 @@ Status parallel_for(std::size_t count, const std::function<Status(std::size_t)>&
   std::optional<Error> first;
   std::size_t first_index = count;
   // One task per thread, each taking the next index: indices start in order whatever their cost.
-  on_threads(std::min(worker_count(), count), [&] {
+  run_on_each_thread(std::min(worker_count(), count), [&] {
     for (std::size_t i = next++; i < count && !stop; i = next++) {
       Status done = work(i);
       if (done) continue;
@@ -168,7 +168,7 @@ Status parallel_for_with_memory_budget(std::uint64_t most, std::span<const std::
       taken += held[i];
     }
     // Another item run on this thread would wait for memory that this item holds.
-    Status done = isolated([&] { return work(i); });
+    Status done = run_isolated_task([&] { return work(i); });
     {
       std::lock_guard lock(guard);
       taken -= held[i];

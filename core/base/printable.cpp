@@ -14,7 +14,7 @@ namespace {
 
 // True for characters that act invisibly: control characters, bidirectional marks, line separators,
 // zero-width spaces, and invalid code points.
-bool is_unseen(std::uint32_t letter) {
+bool is_invisible_character(std::uint32_t letter) {
   constexpr std::pair<std::uint32_t, std::uint32_t> kUnseen[] = {
       {0x00, 0x1F},     {0x7F, 0x9F},     {0x61C, 0x61C},    {0x200B, 0x200B},
       {0x200E, 0x200F}, {0x2028, 0x202E}, {0x2060, 0x2069},  {0xFEFF, 0xFEFF},
@@ -51,7 +51,7 @@ std::size_t add_printable(std::string& out, std::string_view text) {
     letter = static_cast<unsigned char>(text.front());
     length = 0;
   }
-  if (length != 0 && !is_unseen(letter)) {
+  if (length != 0 && !is_invisible_character(letter)) {
     out += text.substr(0, length);
     return length;
   }

@@ -29,11 +29,11 @@ constexpr std::chrono::seconds kBeat(2);
 constexpr std::chrono::seconds kStill(120);
 
 // When each of the other processes last made progress.
-class Movement {
+class ProgressTracker {
  public:
-  explicit Movement(std::size_t members) : seen_(members) {}
+  explicit ProgressTracker(std::size_t members) : seen_(members) {}
 
-  // Text about the last heartbeats, added to the error for a process that has gone silent.
+  // Text about the last heartbeats, added to the error for a process that stopped answering.
   std::string heartbeat_text() const {
     constexpr std::size_t kMostTold = 8;
     std::string gathered;
@@ -82,7 +82,7 @@ struct DecodedHeartbeats {
   Status took_news = {};
 };
 Result<DecodedHeartbeats> decode_heartbeats(const std::vector<Bytes>& gathered,
-                                            const HeartbeatTask& task, Movement& movement) {
+                                            const HeartbeatTask& task, ProgressTracker& movement) {
   DecodedHeartbeats decoded;
   for (std::size_t member = 0; member < gathered.size(); ++member) {
     Decoder payload(gathered[member]);
@@ -114,7 +114,7 @@ void stop_waiting(std::future<Status>& work, Progress* progress) {
 
 // Returns the error of a task that is stopped because of `why`; the task's own error takes
 // precedence.
-Status stopped_work(std::future<Status>& work, Progress* progress, const Error& why) {
+Status stop_task_and_get_error(std::future<Status>& work, Progress* progress, const Error& why) {
   const bool was_cancelled = is_cancelled(progress);
   stop_waiting(work, progress);
   Status done = work.get();
@@ -122,7 +122,7 @@ Status stopped_work(std::future<Status>& work, Progress* progress, const Error& 
   return tl::unexpected<Error>(why);
 }
 
-Status explain_silence(Error error, const Movement& movement) {
+Status explain_silence(Error error, const ProgressTracker& movement) {
   // If a process reported why it stopped, the progress of the others explains nothing.
   const bool has_reason =
       error.kind == ErrorKind::kCancelled || error.message.find(" stopped: ") != std::string::npos;
@@ -136,7 +136,7 @@ Status explain_silence(Error error, const Movement& movement) {
 // output knows that no other one still writes into it.
 Status send_heartbeats_until_done(Team& team, const HeartbeatTask& task,
                                   std::future<Status>& work) {
-  Movement movement(team.size());
+  ProgressTracker movement(team.size());
   std::optional<Status> own;
   while (true) {
     if (!own && work.wait_for(kBeat) == std::future_status::ready) own = work.get();
@@ -150,7 +150,7 @@ Status send_heartbeats_until_done(Team& team, const HeartbeatTask& task,
     const Error* why = decoded.stopped ? &*decoded.stopped : nullptr;
     if (!decoded.took_news) why = &decoded.took_news.error();
     if (why != nullptr && !own)
-      own = stopped_work(work, task.progress, *why);
+      own = stop_task_and_get_error(work, task.progress, *why);
     else if (why != nullptr && *own && (decoded.all_done || !decoded.took_news))
       own = tl::unexpected<Error>(*why);
     if (decoded.all_done) return *own;
@@ -177,8 +177,8 @@ std::size_t end_of_round(std::span<const std::uint64_t> costs, std::size_t first
   return end;
 }
 
-Result<Bytes> find_share(const ScatterMapTask& work, std::size_t first, IndexRange own,
-                         const std::string& agreed) {
+Result<Bytes> map_own_range(const ScatterMapTask& work, std::size_t first, IndexRange own,
+                            const std::string& agreed) {
   std::vector<Bytes> found(own.last - own.first);
   const auto costs = work.costs.subspan(first + own.first, found.size());
   SHW_CHECK(
@@ -210,13 +210,13 @@ Status receive_results(const ScatterMapTask& work, std::size_t first, IndexRange
   return {};
 }
 
-Status do_round(Team& team, const ScatterMapTask& work, std::size_t first, std::size_t end,
-                const std::string& agreed) {
+Status run_round(Team& team, const ScatterMapTask& work, std::size_t first, std::size_t end,
+                 const std::string& agreed) {
   auto shares = partition_by_cost(work.costs.subspan(first, end - first), team.size());
   Bytes own;
   HeartbeatTask task{work.step, {}, work.progress};
   task.work = [&]() -> Status {
-    SHW_TRY(own, find_share(work, first, shares[team.rank()], agreed));
+    SHW_TRY(own, map_own_range(work, first, shares[team.rank()], agreed));
     return {};
   };
   SHW_CHECK(run_with_heartbeat(team, task));
@@ -332,7 +332,7 @@ Status scatter_map_allgather(Team& team, const ScatterMapTask& work) {
   std::size_t first = 0;
   do {
     std::size_t end = end_of_round(work.costs, first, team.size());
-    if (Status done = do_round(team, work, first, end, agreed); !done) {
+    if (Status done = run_round(team, work, first, end, agreed); !done) {
       team.stop(done.error());
       return done;
     }

@@ -37,7 +37,7 @@ class Team {
   // is returned too.
   virtual Result<std::vector<Bytes>> exchange(std::vector<Bytes> to_each,
                                               const std::string& step) = 0;
-  // Tells the other processes that this one stops, and why.
+  // Notifies the other processes that this one stops, with the reason.
   virtual void stop(const Error& why) = 0;
   // Traffic of this process only.
   virtual TeamTraffic traffic() const { return {}; }
@@ -51,7 +51,7 @@ Result<std::vector<std::uint32_t>> machines_of(Team& team);
 // Blocks until all processes have called it.
 Status barrier(Team& team, const std::string& step);
 
-// A task of one process that may take longer than the silence that the others allow.
+// A task of one process that may take longer than the timeout of the other processes.
 struct HeartbeatTask {
   std::string step;
   std::function<Status()> work;  // runs on a thread of its own

@@ -38,7 +38,7 @@ namespace {
 
 // True if the eight bytes at `at` are all ASCII. Names mostly are: with this shortcut 3.5 million
 // names are checked in 30 ms.
-bool eight_plain(std::string_view text, std::size_t at) {
+bool are_eight_bytes_ascii(std::string_view text, std::size_t at) {
   if (text.size() - at < 8) return false;
   std::uint64_t word = 0;
   std::memcpy(&word, text.data() + at, 8);
@@ -47,7 +47,7 @@ bool eight_plain(std::string_view text, std::size_t at) {
 
 bool is_encoded(std::string_view text, bool surrogates) {
   for (std::size_t i = 0; i < text.size();) {
-    if (eight_plain(text, i)) {
+    if (are_eight_bytes_ascii(text, i)) {
       i += 8;
       continue;
     }

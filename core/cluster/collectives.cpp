@@ -36,7 +36,7 @@ Result<Sizes> exchange_sizes(Transport& transport, Sizes own, const WaitStep& st
   return sizes;
 }
 
-Error too_much(const WaitStep& step, int peer, std::uint64_t size, std::uint64_t most) {
+Error over_limit_error(const WaitStep& step, int peer, std::uint64_t size, std::uint64_t most) {
   return {ErrorKind::kIo, fmt::format("in `{}` worker {} announced {} bytes, and at most {} are "
                                       "taken",
                                       step.name, peer, size, most)};
@@ -57,7 +57,7 @@ Result<std::vector<Bytes>> exchange_with(Transport& transport, To to, std::uint6
     const std::uint64_t size = sizes[static_cast<std::size_t>(peer)];
     auto sum = checked_add(all, size);
     if (!sum || *sum > most)
-      return abort_with<std::vector<Bytes>>(transport, too_much(step, peer, size, most));
+      return abort_with<std::vector<Bytes>>(transport, over_limit_error(step, peer, size, most));
     all = *sum;
   }
   for (int peer = 0; peer < transport.size(); ++peer) {
@@ -71,7 +71,7 @@ Result<std::vector<Bytes>> exchange_with(Transport& transport, To to, std::uint6
   return come;
 }
 
-std::uint64_t reduced(std::uint64_t a, std::uint64_t b, Reduction reduction) {
+std::uint64_t reduce_pair(std::uint64_t a, std::uint64_t b, Reduction reduction) {
   switch (reduction) {
     case Reduction::kSum:
       return a + b;
@@ -139,7 +139,7 @@ Result<std::vector<std::uint64_t>> all_reduce(Transport& transport,
     for (std::size_t i = 0; i < values.size(); ++i) {
       std::uint64_t other = 0;
       std::memcpy(&other, message.data() + i * sizeof other, sizeof other);
-      values[i] = reduced(values[i], other, reduction);
+      values[i] = reduce_pair(values[i], other, reduction);
     }
   }
   return values;

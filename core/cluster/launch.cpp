@@ -43,7 +43,7 @@ bool has_any(const std::function<const char*(const char*)>& get,
 }
 
 // A process started by srun is labelled srun even if srun sets MPICH's variables (--mpi=pmi2).
-Launch of_srun(Launch launch, const std::function<const char*(const char*)>& get) {
+Launch launch_of_srun(Launch launch, const std::function<const char*(const char*)>& get) {
   const Launcher& srun = kLaunchers[std::size(kLaunchers) - 1];
   if (number_of(get(srun.rank)) != launch.rank || number_of(get(srun.size)) != launch.size)
     return launch;
@@ -65,7 +65,7 @@ Launch launch_of(const std::function<const char*(const char*)>& get) {
     if (*size == 1) return {};
     Launch launch{*rank, *size, number_of(get(launcher.local_rank)), launcher.by};
     const bool of_open_mpi = &launcher == &kLaunchers[0];
-    if (!of_open_mpi) return of_srun(launch, get);
+    if (!of_open_mpi) return launch_of_srun(launch, get);
     launch.on_one_machine = number_of(get("OMPI_COMM_WORLD_LOCAL_SIZE")) == launch.size;
     return launch;
   }

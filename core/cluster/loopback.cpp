@@ -31,7 +31,7 @@ struct LoopbackBus {
   int turn = 0;                                  // the rank that runs, in fixed order
   int in_vain = 0;                               // hand-overs since the last send or receive
 
-  void hand_over(int rank) {
+  void pass_turn_from(int rank) {
     for (int step = 1; step <= size; ++step) {
       turn = (rank + step) % size;
       if (!ended[static_cast<std::size_t>(turn)]) break;
@@ -39,7 +39,9 @@ struct LoopbackBus {
     changed.notify_all();
   }
   bool may_run(int rank) const { return !fixed_order || turn == rank; }
-  int alive() const { return static_cast<int>(std::count(ended.begin(), ended.end(), false)); }
+  int running_rank_count() const {
+    return static_cast<int>(std::count(ended.begin(), ended.end(), false));
+  }
 };
 
 struct Awaited {
@@ -88,12 +90,12 @@ class Loopback final : public Transport {
     if (is_dead_) return tl::unexpected<Error>(used_after_error());
     std::unique_lock lock(hub_.guard);
     if (hub_.fixed_order) {
-      hub_.hand_over(rank_);
+      hub_.pass_turn_from(rank_);
       hub_.changed.wait(lock, [&] { return hub_.may_run(rank_) || hub_.stopped; });
     }
     auto error = receive_messages(step);
     if (!error && hub_.stopped) error = error_of_worker(hub_.stopped->first, hub_.stopped->second);
-    if (!error) error = missed(step);
+    if (!error) error = ended_peer_error(step);
     if (!error) return {};
     stop(*error);
     return tl::unexpected<Error>(std::move(*error));
@@ -119,7 +121,7 @@ class Loopback final : public Transport {
     std::lock_guard lock(hub_.guard);
     if (!status) stop(status.error());
     hub_.ended[static_cast<std::size_t>(rank_)] = true;
-    if (hub_.fixed_order && hub_.turn == rank_) hub_.hand_over(rank_);
+    if (hub_.fixed_order && hub_.turn == rank_) hub_.pass_turn_from(rank_);
     hub_.in_vain = 0;
     hub_.changed.notify_all();
   }
@@ -138,13 +140,13 @@ class Loopback final : public Transport {
       if (auto error = receive_messages(step)) return error;
       if (awaited_.empty()) return std::nullopt;
       if (hub_.stopped) return error_of_worker(hub_.stopped->first, hub_.stopped->second);
-      if (auto error = missed(step)) return error;
+      if (auto error = ended_peer_error(step)) return error;
       const Awaited& first = awaited_.front();
       // With a fixed order also an error if all ranks had a turn and none sent anything.
-      if (!in_time || (hub_.fixed_order && ++hub_.in_vain > hub_.alive()))
+      if (!in_time || (hub_.fixed_order && ++hub_.in_vain > hub_.running_rank_count()))
         return silent_error(step, first.peer, first.bytes.size(), true);
       if (hub_.fixed_order) {
-        hub_.hand_over(rank_);
+        hub_.pass_turn_from(rank_);
         in_time = hub_.changed.wait_until(lock, deadline,
                                           [&] { return hub_.may_run(rank_) || hub_.stopped; });
       } else {
@@ -154,7 +156,7 @@ class Loopback final : public Transport {
   }
 
   // The error for a receive from a rank that has ended.
-  std::optional<Error> missed(const WaitStep& step) const {
+  std::optional<Error> ended_peer_error(const WaitStep& step) const {
     for (const Awaited& one : awaited_) {
       if (hub_.ended[static_cast<std::size_t>(one.peer)])
         return peer_lost_error(step, one.peer, one.bytes.size());

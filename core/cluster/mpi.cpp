@@ -45,7 +45,7 @@ void prefer_shared_memory_transport() {
 
 // Polling delay: spins first for quick answers, then sleeps so that busy processes on the same
 // cores are not slowed down.
-class Pause {
+class PollDelay {
  public:
   void take() {
     if (++looked_ < 200)
@@ -92,11 +92,11 @@ class MpiTransport final : public Transport {
   Status wait(const WaitStep& step) override {
     if (is_dead_) return tl::unexpected<Error>(used_after_error());
     const auto deadline = Clock::now() + step.within;
-    Pause pause;
+    PollDelay pause;
     while (true) {
       auto error = look(step);
       if (!error && pieces_.empty()) return {};
-      if (!error) error = note_of_another();
+      if (!error) error = error_note_from_peer();
       if (!error && stopped_ != nullptr && stopped_->load(std::memory_order_relaxed))
         error = cancelled_error().value();
       if (!error && Clock::now() > deadline) {
@@ -116,7 +116,7 @@ class MpiTransport final : public Transport {
   Status poll(const WaitStep& step) override {
     if (is_dead_) return tl::unexpected<Error>(used_after_error());
     auto error = look(step);
-    if (!error) error = note_of_another();
+    if (!error) error = error_note_from_peer();
     if (!error) return {};
     abort(*error);
     return tl::unexpected<Error>(std::move(*error));
@@ -141,7 +141,7 @@ class MpiTransport final : public Transport {
                 &request);
       if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
     }
-    leave_buffers();
+    cancel_pending_transfers();
   }
 
  private:
@@ -195,7 +195,7 @@ class MpiTransport final : public Transport {
     return std::nullopt;
   }
 
-  std::optional<Error> note_of_another() {
+  std::optional<Error> error_note_from_peer() {
     int there = 0;
     MPI_Status status{};
     if (MPI_Iprobe(MPI_ANY_SOURCE, kNoteTag, notes_, &there, &status) != MPI_SUCCESS || there == 0)
@@ -214,12 +214,12 @@ class MpiTransport final : public Transport {
 
   // Ensures that MPI no longer accesses the caller's buffers: cancels unmatched receives and waits
   // for a while for transfers in progress.
-  void leave_buffers() {
+  void cancel_pending_transfers() {
     for (Piece& piece : pieces_) {
       if (piece.is_receive) MPI_Cancel(&piece.request);
     }
     const auto end = Clock::now() + kAftermath;
-    Pause pause;
+    PollDelay pause;
     // Also waits for sends: freeing a request while MPI still reads the buffer would let MPI read
     // memory that the caller has released.
     while (!pieces_.empty() && Clock::now() < end) {
@@ -281,7 +281,7 @@ class OpenedMpi final : public MpiSession {
     MPI_Request all = MPI_REQUEST_NULL;
     if (MPI_Ibarrier(MPI_COMM_WORLD, &all) != MPI_SUCCESS) return;
     const auto deadline = Clock::now() + kFarewell;
-    Pause pause;
+    PollDelay pause;
     for (int done = 0; done == 0; pause.take()) {
       if (MPI_Test(&all, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return;
       // A missing rank would make MPI_Finalize wait for ever.
@@ -293,7 +293,7 @@ class OpenedMpi final : public MpiSession {
  private:
   void receive_reports(std::vector<std::optional<Bytes>>& reports) const {
     const auto deadline = Clock::now() + kFarewell;
-    Pause pause;
+    PollDelay pause;
     for (int missing = size_ - 1; missing > 0 && Clock::now() < deadline && !is_stopped();) {
       int there = 0, count = 0;
       MPI_Status status{};
@@ -326,7 +326,7 @@ class OpenedMpi final : public MpiSession {
     if (MPI_Irecv(nullptr, 0, MPI_BYTE, 0, kConfirmTag, MPI_COMM_WORLD, &hearing) != MPI_SUCCESS)
       return false;
     const auto deadline = Clock::now() + 2 * kFarewell;
-    Pause pause;
+    PollDelay pause;
     for (int done = 0;; pause.take()) {
       if (MPI_Test(&hearing, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
       if (done != 0) return true;

@@ -7,7 +7,7 @@
 namespace shw {
 namespace {
 
-std::string patience_of(const WaitStep& step) {
+std::string timeout_text(const WaitStep& step) {
   return human_seconds(static_cast<double>(step.within.count()) * 1e-3);
 }
 
@@ -24,9 +24,9 @@ Error silent_error(const WaitStep& step, int peer, std::uint64_t bytes, bool is_
           is_sender
               ? fmt::format("in `{}` worker {} sent nothing for {}: {} bytes were to come "
                             "from it",
-                            step.name, peer, patience_of(step), bytes)
+                            step.name, peer, timeout_text(step), bytes)
               : fmt::format("in `{}` worker {} took nothing for {}: {} bytes were to go to it",
-                            step.name, peer, patience_of(step), bytes)};
+                            step.name, peer, timeout_text(step), bytes)};
 }
 
 Error wrong_size_error(const WaitStep& step, int peer, std::uint64_t agreed, bool is_more) {

@@ -46,7 +46,7 @@ class Transport {
   // True if the receive into this buffer is still incomplete.
   virtual bool is_open(const std::byte* received) const = 0;
 
-  // Tells all other ranks that this rank stops, and why; their waits then fail at once.
+  // Notifies all other ranks that this rank stops, and why; their waits then fail at once.
   virtual void abort(const Error& why) = 0;
 };
 

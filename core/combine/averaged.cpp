@@ -44,8 +44,9 @@ Status refuse_quantised(const Checkpoint& checkpoint) {
   return {};
 }
 
-// Finds the tensor of one name in all checkpoints.
-Result<std::vector<ReadableTensor>> same_tensor(const Checkpoints& checkpoints, TensorId first) {
+// Finds the tensor with this name in every checkpoint.
+Result<std::vector<ReadableTensor>> tensor_in_each_checkpoint(const Checkpoints& checkpoints,
+                                                              TensorId first) {
   const Checkpoint& own = *checkpoints.front();
   std::vector<ReadableTensor> all;
   for (const auto& one : checkpoints) {
@@ -115,7 +116,7 @@ Result<std::shared_ptr<const Checkpoint>> averaged(const Checkpoints& checkpoint
   }
   for (TensorId tensor : first.tensors()) {
     if (aside.contains(first.fqn(tensor))) continue;
-    SHW_TRY(std::vector<ReadableTensor> same, same_tensor(checkpoints, tensor));
+    SHW_TRY(std::vector<ReadableTensor> same, tensor_in_each_checkpoint(checkpoints, tensor));
     if (!can_be_summed(first.dtype(tensor))) continue;
     part.replaced.insert(tensor);
     part.tensors.push_back(averaged_tensor(std::move(same), weights));

@@ -7,7 +7,7 @@ namespace {
 
 // Visits the suffixes of a name that begin at a part, longest first, until `take` returns false.
 template <class Take>
-void each_end(std::string_view name, Take take) {
+void for_each_name_suffix(std::string_view name, Take take) {
   for (std::size_t at = 0; at != std::string_view::npos;) {
     if (!take(name.substr(at))) return;
     at = name.find('.', at);
@@ -30,7 +30,7 @@ bool has_number(std::string_view name) {
 
 // Begin of the shortest suffix that can identify a tensor: from the part before the first number,
 // or from the last part but one.
-std::size_t last_significant_end(std::string_view name) {
+std::size_t shortest_identifying_suffix(std::string_view name) {
   std::size_t before = 0, before_last = 0, begin = 0;
   while (true) {
     const std::size_t end = name.find('.', begin);
@@ -46,7 +46,7 @@ std::size_t last_significant_end(std::string_view name) {
 
 BaseNames::BaseNames(const Checkpoint& base) : base_(base) {
   for (TensorId tensor : base.tensors()) {
-    each_end(base.fqn(tensor), [&](std::string_view end) {
+    for_each_name_suffix(base.fqn(tensor), [&](std::string_view end) {
       auto [found, is_new] = by_end_.try_emplace(std::string(end), tensor);
       if (!is_new) found->second.reset();
       return true;
@@ -57,9 +57,9 @@ BaseNames::BaseNames(const Checkpoint& base) : base_(base) {
 std::optional<TensorId> BaseNames::find(std::string_view name) {
   std::optional<TensorId> tensor = base_.find(name);
   std::size_t alike = name.size();
-  const std::size_t last = last_significant_end(name);
+  const std::size_t last = shortest_identifying_suffix(name);
   if (!tensor) {
-    each_end(name, [&](std::string_view end) {
+    for_each_name_suffix(name, [&](std::string_view end) {
       if (name.size() - end.size() > last) return false;
       const auto found = by_end_.find(std::string(end));
       if (found == by_end_.end()) return true;

@@ -35,7 +35,7 @@ std::shared_ptr<const ByteSource> delta_file(const DeltaInfo& info) {
   return text_file(kDeltaFile, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
-tl::unexpected<Error> no_delta_file(std::string why) {
+tl::unexpected<Error> invalid_delta_error(std::string why) {
   return fail(ErrorKind::kDamaged, std::move(why), Place{.file = kDeltaFile, .tensor = {}});
 }
 
@@ -129,8 +129,8 @@ Dtype index_dtype(std::int64_t volume) {
 }
 
 // The indices, or the values, of changed elements [first, first + count).
-Result<Bytes> changes_at(const TensorPair& pair, std::int64_t first, std::int64_t count,
-                         bool as_values) {
+Result<Bytes> changed_indices_or_values(const TensorPair& pair, std::int64_t first,
+                                        std::int64_t count, bool as_values) {
   const Dtype dtype = as_values ? pair.after.dtype : index_dtype(pair.volume);
   const auto width = static_cast<std::int64_t>(size_of(dtype));
   const auto& before = pair.changed_before;
@@ -175,7 +175,7 @@ void add_changes(const std::string& fqn, const std::shared_ptr<const TensorPair>
         .make = {},
     };
     tensor.make = [pair, as_values](std::int64_t first, std::int64_t count) {
-      return changes_at(*pair, first, count, as_values);
+      return changed_indices_or_values(*pair, first, count, as_values);
     };
     part.tensors.push_back(std::move(tensor));
   }
@@ -349,19 +349,19 @@ Result<DeltaInfo> read_delta_info(const Directory& folder) {
     return fail(ErrorKind::kUsage, "is not a delta: it has no delta.json", {folder.name()},
                 "`shardwright delta BASE RESULT` makes one.");
   SHW_TRY(auto source, folder.open(kDeltaFile));
-  if (source->size() > kMostDeltaFile) return no_delta_file("is too large");
+  if (source->size() > kMostDeltaFile) return invalid_delta_error("is too large");
   SHW_TRY(const Bytes bytes, read_bytes(*source, 0, source->size()));
   const auto parsed = parse_json<Json>({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   const Json& json = parsed.tree;
   if (!json.is_object() || json.value("schema", Json()) != Json(kDeltaSchema))
-    return no_delta_file(std::string("is not of schema ") + kDeltaSchema);
+    return invalid_delta_error(std::string("is not of schema ") + kDeltaSchema);
   const auto base = hash_in(json, "base"), result = hash_in(json, "result");
   const auto dropped = json.find("dropped");
   if (!base || !result || dropped == json.end() || !dropped->is_array())
-    return no_delta_file("lacks base, result or dropped");
+    return invalid_delta_error("lacks base, result or dropped");
   DeltaInfo info{*base, *result, {}};
   for (const Json& one : *dropped) {
-    if (!one.is_string()) return no_delta_file("lists something else than names as dropped");
+    if (!one.is_string()) return invalid_delta_error("lists something else than names as dropped");
     info.dropped.push_back(one.get<std::string>());
   }
   return info;

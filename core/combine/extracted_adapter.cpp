@@ -143,7 +143,7 @@ Result<AdapterLayout> layout_of(const std::vector<ModelPair>& pairs) {
 }
 
 // True if weights are [in, out], as in GPT-2: their biases then have an element per column.
-bool are_turned(const std::vector<ModelPair>& pairs) {
+bool are_weights_transposed(const std::vector<ModelPair>& pairs) {
   std::map<std::string_view, std::int64_t> biases;
   for (const ModelPair& pair : pairs) {
     if (pair.fqn.ends_with(kBias) && pair.tuned.shape.size() == 1)
@@ -231,7 +231,7 @@ Result<std::shared_ptr<const Checkpoint>> extracted_adapter(std::shared_ptr<cons
     return fail(ErrorKind::kUsage, "the checkpoint has no directory");
   SHW_TRY(const std::vector<ModelPair> pairs, pairs_of(tuned, base, progress));
   SHW_TRY(const AdapterLayout layout, layout_of(pairs));
-  const bool is_turned = are_turned(pairs);
+  const bool is_turned = are_weights_transposed(pairs);
   std::vector<LowRank> found(layout.matrices.size());
   SHW_CHECK(parallel_for(found.size(), [&](std::size_t i) -> Status {
     if (is_cancelled(progress)) return cancelled_error();

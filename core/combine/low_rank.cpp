@@ -81,7 +81,7 @@ Status each_block(const MatrixRows& matrix, Take take) {
 }
 
 // Computes matrix x columns.
-Result<Columns> times(const MatrixRows& matrix, const Columns& right) {
+Result<Columns> multiply_columns(const MatrixRows& matrix, const Columns& right) {
   Columns product(static_cast<std::size_t>(matrix.rows), right.count);
   std::vector<double> by_row(right.values.size());
   for (std::size_t j = 0; j < right.count; ++j) {
@@ -104,7 +104,8 @@ Result<Columns> times(const MatrixRows& matrix, const Columns& right) {
 }
 
 // Computes transposed matrix x columns; `squares` becomes the sum of squares of the matrix.
-Result<Columns> turned_times(const MatrixRows& matrix, const Columns& left, double& squares) {
+Result<Columns> multiply_transposed(const MatrixRows& matrix, const Columns& left,
+                                    double& squares) {
   Columns product(static_cast<std::size_t>(matrix.columns), left.count);
   squares = 0;
   SHW_CHECK(
@@ -123,7 +124,7 @@ Result<Columns> turned_times(const MatrixRows& matrix, const Columns& left, doub
 }
 
 // Rotates columns p and q of both so that those of `a` become orthogonal; false if they were.
-bool turn_pair(Columns& a, Columns& v, std::size_t p, std::size_t q) {
+bool rotate_column_pair(Columns& a, Columns& v, std::size_t p, std::size_t q) {
   const double pp = dot(a.at(p), a.at(p), a.length), qq = dot(a.at(q), a.at(q), a.length);
   const double pq = dot(a.at(p), a.at(q), a.length);
   if (std::abs(pq) <= kIsOrthogonal * std::sqrt(pp * qq) || pq == 0) return false;
@@ -144,13 +145,14 @@ bool turn_pair(Columns& a, Columns& v, std::size_t p, std::size_t q) {
 
 // One-sided Jacobi: rotates `a` to orthogonal columns, whose lengths are the singular values.
 // Returns the rotations v.
-Columns turn_until_orthogonal(Columns& a) {
+Columns jacobi_orthogonalise(Columns& a) {
   Columns v(a.count, a.count);
   for (std::size_t i = 0; i < a.count; ++i) v.at(i)[i] = 1;
   for (int sweep = 0; sweep < kMostSweeps; ++sweep) {
     bool is_turned = false;
     for (std::size_t p = 0; p + 1 < a.count; ++p) {
-      for (std::size_t q = p + 1; q < a.count; ++q) is_turned = turn_pair(a, v, p, q) || is_turned;
+      for (std::size_t q = p + 1; q < a.count; ++q)
+        is_turned = rotate_column_pair(a, v, p, q) || is_turned;
     }
     if (!is_turned) break;
   }
@@ -173,15 +175,15 @@ Result<LowRank> low_rank_of(const MatrixRows& matrix, std::int64_t rank) {
   const std::int64_t most = std::min(matrix.rows, matrix.columns);
   const auto count = static_cast<std::size_t>(std::min(rank + kMoreColumns, most));
   Columns right = random_columns(static_cast<std::size_t>(matrix.columns), count);
-  SHW_TRY(Columns left, times(matrix, right));
+  SHW_TRY(Columns left, multiply_columns(matrix, right));
   orthogonalise(left);
   double squares = 0;
   std::vector<double> r;
   for (int step = 0; step <= kPowerSteps; ++step) {
-    SHW_TRY(right, turned_times(matrix, left, squares));
+    SHW_TRY(right, multiply_transposed(matrix, left, squares));
     r = orthogonalise(right);
     if (step == kPowerSteps) break;
-    SHW_TRY(left, times(matrix, right));
+    SHW_TRY(left, multiply_columns(matrix, right));
     orthogonalise(left);
   }
   // matrix = left x r^T x right^T; the columns of r^T are the rows of r.
@@ -189,7 +191,7 @@ Result<LowRank> low_rank_of(const MatrixRows& matrix, std::int64_t rank) {
   for (std::size_t i = 0; i < count; ++i) {
     for (std::size_t j = 0; j < count; ++j) small.at(i)[j] = r[i * count + j];
   }
-  const Columns turns = turn_until_orthogonal(small);
+  const Columns turns = jacobi_orthogonalise(small);
   std::vector<std::pair<double, std::size_t>> order(count);
   for (std::size_t j = 0; j < count; ++j)
     order[j] = {std::sqrt(dot(small.at(j), small.at(j), count)), j};

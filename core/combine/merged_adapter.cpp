@@ -126,7 +126,7 @@ class AdapterMerge {
     SHW_TRY(auto wrapped,
             consume_wrapped_parameters(base_, adapter_, config_, names_, tensors.modules));
     for (ParameterProduct& one : wrapped) SHW_CHECK(add_wrapped(std::move(one)));
-    const bool turned = config_.fan_in_fan_out || any_fits_turned_alone(tensors);
+    const bool turned = config_.fan_in_fan_out || has_only_transposed_fit(tensors);
     for (const auto& [module, parts] : tensors.modules) {
       const auto own_base = tensors.base_layers.find(module);
       std::optional<TensorId> saved;
@@ -165,7 +165,7 @@ class AdapterMerge {
   }
 
   // Detects [in, out] modules as in GPT-2, which the config may not declare.
-  bool any_fits_turned_alone(const AdapterTensors& tensors) {
+  bool has_only_transposed_fit(const AdapterTensors& tensors) {
     return std::any_of(tensors.modules.begin(), tensors.modules.end(), [&](const auto& module) {
       const auto weight = names_.find(module.first + ".weight");
       return weight && fits(module.second, base_->shape(*weight), true) &&
@@ -329,7 +329,7 @@ class AdapterMerge {
   }
 
   // Records a trained head that the base lacks, or that has other labels.
-  void note_head(const std::string& name, ExtentsView shape, bool is_new) {
+  void record_trained_head(const std::string& name, ExtentsView shape, bool is_new) {
     constexpr auto kHeads = std::to_array<std::pair<std::string_view, std::string_view>>(
         {{"SEQ_CLS", "SequenceClassification"},
          {"TOKEN_CLS", "TokenClassification"},
@@ -342,7 +342,7 @@ class AdapterMerge {
   }
 
   // True for the head's weight and bias, which have a row per label.
-  bool is_of_labels(const std::string& name) const {
+  bool is_label_head_tensor(const std::string& name) const {
     const std::string weight = std::string(module_of(name)) + ".weight";
     return (config_.task == "SEQ_CLS" || config_.task == "TOKEN_CLS") && is_label_layer(weight) &&
            is_saved_module(name);
@@ -360,8 +360,8 @@ class AdapterMerge {
     const auto found = names_.find(name);
     if (!found && !is_saved_module(name)) return base_tensor(name, tensor).map([](TensorId) {});
     const ExtentsView shape = adapter_->shape(tensor);
-    const bool has_labels = is_of_labels(name);
-    if (!found || has_labels) note_head(name, shape, !found);
+    const bool has_labels = is_label_head_tensor(name);
+    if (!found || has_labels) record_trained_head(name, shape, !found);
     if (found) {
       if (!has_labels) SHW_CHECK(note_rows(*found, shape, tensor));
       if (!part_.replaced.insert(*found).second)

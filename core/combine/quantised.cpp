@@ -197,7 +197,7 @@ Result<Json> quantise_to_mxfp4(const std::shared_ptr<const Checkpoint>& checkpoi
        {"model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"}}};
 }
 
-std::optional<std::pair<std::int64_t, std::int64_t>> block_in(std::string_view text) {
+std::optional<std::pair<std::int64_t, std::int64_t>> parse_block_size(std::string_view text) {
   std::pair<std::int64_t, std::int64_t> block;
   const std::size_t by = text.find('x');
   if (by == std::string_view::npos) return std::nullopt;
@@ -225,7 +225,7 @@ Result<Quantising> quantising_of(const std::string& text) {
   else
     is_right = scheme == "fp8-block";
   if (comma != std::string::npos) {
-    const auto block = block_in(std::string_view(text).substr(comma + 1));
+    const auto block = parse_block_size(std::string_view(text).substr(comma + 1));
     is_right = is_right && block && wanted.scheme != QuantiseScheme::kMxfp4;
     if (block) std::tie(wanted.block_rows, wanted.block_columns) = *block;
   }

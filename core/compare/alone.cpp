@@ -12,7 +12,7 @@ namespace shw {
 namespace {
 
 // Total length of the common prefix and suffix.
-std::size_t likeness(std::string_view a, std::string_view b) {
+std::size_t shared_affix_length(std::string_view a, std::string_view b) {
   std::size_t most = std::min(a.size(), b.size()), begin = 0, end = 0;
   while (begin < most && a[begin] == b[begin]) ++begin;
   while (end < most - begin && a[a.size() - 1 - end] == b[b.size() - 1 - end]) ++end;
@@ -20,15 +20,15 @@ std::size_t likeness(std::string_view a, std::string_view b) {
 }
 
 // Tensors are compared by bytes only if these are equal.
-using Form = std::pair<Dtype, Extents>;
+using DtypeAndShape = std::pair<Dtype, Extents>;
 struct Candidates {
   std::vector<TensorId> a, b;
 };
 
-std::map<Form, Candidates> candidates_of(const BothCheckpoints& both,
-                                         const std::vector<TensorId>& only_a,
-                                         const std::vector<TensorId>& only_b) {
-  std::map<Form, Candidates> forms;
+std::map<DtypeAndShape, Candidates> candidates_of(const BothCheckpoints& both,
+                                                  const std::vector<TensorId>& only_a,
+                                                  const std::vector<TensorId>& only_b) {
+  std::map<DtypeAndShape, Candidates> forms;
   for (TensorId tensor : only_a)
     forms[{both.a.dtype(tensor), copy_of(both.a.shape(tensor))}].a.push_back(tensor);
   for (TensorId tensor : only_b) {
@@ -51,7 +51,7 @@ void pair_by_name(const BothCheckpoints& both, Candidates alike, std::vector<Ten
   std::vector<std::tuple<std::size_t, std::size_t, std::size_t>> ways;
   for (std::size_t i = 0; i < alike.a.size(); ++i) {
     for (std::size_t j = 0; j < alike.b.size(); ++j)
-      ways.emplace_back(likeness(both.a.fqn(alike.a[i]), both.b.fqn(alike.b[j])), i, j);
+      ways.emplace_back(shared_affix_length(both.a.fqn(alike.a[i]), both.b.fqn(alike.b[j])), i, j);
   }
   std::stable_sort(ways.begin(), ways.end(),
                    [](const auto& x, const auto& y) { return std::get<0>(x) > std::get<0>(y); });
@@ -64,9 +64,9 @@ void pair_by_name(const BothCheckpoints& both, Candidates alike, std::vector<Ten
 }
 
 // The hash is not secure against deliberate collisions, so bytes are compared.
-Result<std::vector<RenamedPair>> equal_to_the_bit(const BothCheckpoints& both,
-                                                  const std::vector<TensorPair>& pairs,
-                                                  std::uint64_t memory, Progress* progress) {
+Result<std::vector<RenamedPair>> bitwise_equal_pairs(const BothCheckpoints& both,
+                                                     const std::vector<TensorPair>& pairs,
+                                                     std::uint64_t memory, Progress* progress) {
   std::vector<TileCover> covers;
   covers.reserve(2 * pairs.size());
   std::vector<RequestedPair> asked;
@@ -98,13 +98,13 @@ Result<std::vector<RenamedPair>> find_renamed(const BothCheckpoints& both,
   }
   SHW_TRY(auto a_prints, fingerprints_of(both.a, a, memory, progress));
   SHW_TRY(auto b_prints, fingerprints_of(both.b, b, memory, progress));
-  std::map<std::tuple<Form, std::uint64_t, std::uint64_t>, Candidates> alike;
+  std::map<std::tuple<DtypeAndShape, std::uint64_t, std::uint64_t>, Candidates> alike;
   auto add = [&](const Checkpoint& checkpoint, const std::vector<TensorId>& tensors,
                  const std::vector<Result<Fingerprint>>& prints,
                  std::vector<TensorId> Candidates::*side) {
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       if (!prints[i]) continue;
-      Form form{checkpoint.dtype(tensors[i]), copy_of(checkpoint.shape(tensors[i]))};
+      DtypeAndShape form{checkpoint.dtype(tensors[i]), copy_of(checkpoint.shape(tensors[i]))};
       (alike[{std::move(form), prints[i]->a, prints[i]->b}].*side).push_back(tensors[i]);
     }
   };
@@ -112,7 +112,7 @@ Result<std::vector<RenamedPair>> find_renamed(const BothCheckpoints& both,
   add(both.b, b, b_prints, &Candidates::b);
   std::vector<TensorPair> out;
   for (auto& [key, candidates] : alike) pair_by_name(both, std::move(candidates), out);
-  return equal_to_the_bit(both, out, memory, progress);
+  return bitwise_equal_pairs(both, out, memory, progress);
 }
 
 }  // namespace shw

@@ -46,8 +46,8 @@ class Comparison {
   Status compare_alone();
   Status compare_all_entries();
   void note_opening_findings();
-  void add_alone(const Checkpoint& checkpoint, const std::vector<TensorId>& tensors,
-                 DifferenceKind kind);
+  void add_unmatched_tensors(const Checkpoint& checkpoint, const std::vector<TensorId>& tensors,
+                             DifferenceKind kind);
   void add_renamed();
   void add_named_only();
   void finalize();
@@ -69,7 +69,8 @@ class Comparison {
   CheckpointDifference out_;
 };
 
-std::set<std::string_view> names_alone(const Checkpoint& checkpoint, const ComparedNames* only) {
+std::set<std::string_view> index_only_names(const Checkpoint& checkpoint,
+                                            const ComparedNames* only) {
   std::set<std::string_view> names;
   for (const UnclaimedStorageRecord& unclaimed : index_only_tensors(checkpoint)) {
     if (only == nullptr || only->contains(unclaimed.fqn)) names.insert(unclaimed.fqn);
@@ -84,19 +85,19 @@ std::int64_t filled_of(const FilledReport& report, std::string_view fqn) {
 
 // Checkpoints of one model usually have names in the same order, so the same index is tried
 // first.
-std::optional<TensorId> find_near(const Checkpoint& checkpoint, std::string_view fqn,
-                                  TensorId near) {
+std::optional<TensorId> find_at_index_or_by_name(const Checkpoint& checkpoint, std::string_view fqn,
+                                                 TensorId near) {
   if (index_of(near) < checkpoint.tensor_count() && checkpoint.fqn(near) == fqn) return near;
   return checkpoint.find(fqn);
 }
 
 void Comparison::match() {
-  named_a_ = names_alone(both_.a, options_.only);
-  named_b_ = names_alone(both_.b, options_.only);
+  named_a_ = index_only_names(both_.a, options_.only);
+  named_b_ = index_only_names(both_.b, options_.only);
   for (TensorId tensor : cancellable_range(both_.a.tensors(), progress_)) {
     std::string_view fqn = both_.a.fqn(tensor);
     if (!is_requested(fqn)) continue;
-    if (auto other = find_near(both_.b, fqn, tensor))
+    if (auto other = find_at_index_or_by_name(both_.b, fqn, tensor))
       matched_.push_back({.tensor = {tensor, *other}, .a = {}, .b = {}});
     else if (!named_b_.contains(fqn))
       only_a_.push_back(tensor);
@@ -104,7 +105,8 @@ void Comparison::match() {
   for (TensorId tensor : cancellable_range(both_.b.tensors(), progress_)) {
     std::string_view fqn = both_.b.fqn(tensor);
     if (!is_requested(fqn)) continue;
-    if (!find_near(both_.a, fqn, tensor) && !named_a_.contains(fqn)) only_b_.push_back(tensor);
+    if (!find_at_index_or_by_name(both_.a, fqn, tensor) && !named_a_.contains(fqn))
+      only_b_.push_back(tensor);
   }
 }
 
@@ -193,8 +195,8 @@ Status Comparison::find_damage() {
 }
 
 Status Comparison::compare_replica_copies() {
-  SHW_TRY(auto doubts_a, doubtful_replicas(both_.a, progress_));
-  SHW_TRY(auto doubts_b, doubtful_replicas(both_.b, progress_));
+  SHW_TRY(auto doubts_a, mismatched_replicas(both_.a, progress_));
+  SHW_TRY(auto doubts_b, mismatched_replicas(both_.b, progress_));
   for (Matched& matched : matched_) {
     if (auto found = doubts_a.find(matched.tensor.a); found != doubts_a.end())
       matched.doubts.push_back("in A " + found->second.words);
@@ -283,8 +285,8 @@ void Comparison::note_opening_findings() {
   add(both_.b, filled_b_, "B");
 }
 
-void Comparison::add_alone(const Checkpoint& checkpoint, const std::vector<TensorId>& tensors,
-                           DifferenceKind kind) {
+void Comparison::add_unmatched_tensors(const Checkpoint& checkpoint,
+                                       const std::vector<TensorId>& tensors, DifferenceKind kind) {
   for (TensorId tensor : cancellable_range(tensors, progress_)) {
     TensorDifference told;
     told.fqn = checkpoint.fqn(tensor);
@@ -352,8 +354,8 @@ void Comparison::finalize(const Matched& matched) {
 }
 
 void Comparison::finalize() {
-  add_alone(both_.a, only_a_, DifferenceKind::kMissing);
-  add_alone(both_.b, only_b_, DifferenceKind::kAdded);
+  add_unmatched_tensors(both_.a, only_a_, DifferenceKind::kMissing);
+  add_unmatched_tensors(both_.b, only_b_, DifferenceKind::kAdded);
   for (const Matched& matched : cancellable_range(matched_, progress_)) finalize(matched);
   add_named_only();
   add_renamed();
@@ -394,8 +396,8 @@ void Comparison::note_unexamined() {
 }
 
 Result<CheckpointDifference> Comparison::run() {
-  filled_a_ = filled_in(both_.a, progress_);
-  filled_b_ = filled_in(both_.b, progress_);
+  filled_a_ = filled_report_of(both_.a, progress_);
+  filled_b_ = filled_report_of(both_.b, progress_);
   hides_ = {!unopened(both_.a).empty(), !unopened(both_.b).empty()};
   match();
   if (is_cancelled(progress_)) return cancelled_error();

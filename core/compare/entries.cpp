@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint64_t kShown = std::uint64_t{1} << 20;
 constexpr std::uint64_t kHeld = std::uint64_t{64} << 20;
 
-std::string shown(const Checkpoint& checkpoint, std::size_t object) {
+std::string short_value_text(const Checkpoint& checkpoint, std::size_t object) {
   auto value = read_plain_value(checkpoint, object, kShown);
   if (!value || value->kind == PlainValue::Kind::kOther) return {};
   if (value->kind == PlainValue::Kind::kDict)
@@ -50,8 +50,8 @@ std::optional<EntryDifference> compare_entry(const Checkpoint& a, std::size_t on
   if (left && right && *left == *right) return std::nullopt;
   if (left && right) {
     out.kind = DifferenceKind::kValues;
-    out.a = shown(a, one);
-    out.b = shown(b, two);
+    out.a = short_value_text(a, one);
+    out.b = short_value_text(b, two);
     return out;
   }
   bool has_items = !a.objects()[one].inlined && !b.objects()[two].inlined;
@@ -78,7 +78,7 @@ bool is_same_place(const Checkpoint& a, const NonTensorEntry& one, const Checkpo
 }
 
 // Values inside the metadata are already read.
-bool is_read_already(const NonTensorEntry& a, const NonTensorEntry& b) {
+bool are_both_inlined(const NonTensorEntry& a, const NonTensorEntry& b) {
   return a.inlined && b.inlined && !a.inlined->opcodes.empty() && !b.inlined->opcodes.empty();
 }
 
@@ -127,7 +127,7 @@ Result<EntryComparison> compare_entries(const Checkpoint& a, const FilledReport&
             {std::string(fqn), DifferenceKind::kUndecided, {}, {}, words_of(*error, "A")});
       continue;
     }
-    if (data || is_read_already(a.objects()[one], b.objects()[other->second]))
+    if (data || are_both_inlined(a.objects()[one], b.objects()[other->second]))
       both.emplace_back(one, other->second);
     else
       ++out.left_open;

@@ -13,7 +13,8 @@ std::string elements_words(std::int64_t count, const std::string& what) {
 }
 
 // Why the tensor's values are unknown on either side.
-std::vector<std::string> reasons_of(const Matched& matched, std::optional<std::int64_t> apart) {
+std::vector<std::string> unknown_value_reasons(const Matched& matched,
+                                               std::optional<std::int64_t> apart) {
   std::vector<std::string> why = matched.doubts;
   if (matched.a.too_tangled || matched.b.too_tangled)
     why.emplace_back("its tiles overlap in too many places to be distinguished");
@@ -37,23 +38,23 @@ std::vector<std::string> reasons_of(const Matched& matched, std::optional<std::i
 }
 
 // The shape is derived from tiles that were found; unread ones may enlarge it.
-bool may_grow(const Checkpoint& checkpoint, TensorId tensor, ExtentsView other) {
+bool may_grow_with_unread_tiles(const Checkpoint& checkpoint, TensorId tensor, ExtentsView other) {
   ExtentsView shape = checkpoint.shape(tensor);
   return !checkpoint.format().traits.has_index && shape.size() == other.size() &&
          std::equal(shape.begin(), shape.end(), other.begin(), std::less_equal<>());
 }
 
 // Why differing shapes or missing tiles prove no difference: unopened files may contain them.
-std::vector<std::string> may_be_hidden(const BothCheckpoints& both, const Matched& matched,
-                                       Hiding hides, bool is_incomplete) {
+std::vector<std::string> unread_file_reasons(const BothCheckpoints& both, const Matched& matched,
+                                             Hiding hides, bool is_incomplete) {
   auto [one, two] = matched.tensor;
   std::vector<std::string> why;
   auto add = [&](bool is_hiding, const char* side, const TileCover& cover, bool grows) {
     bool lacks = matched.other_shape ? grows : is_incomplete && cover.missing != 0;
     if (is_hiding && lacks) why.push_back(hidden_words(side, "more of its tiles may be"));
   };
-  add(hides.a, "A", matched.a, may_grow(both.a, one, both.b.shape(two)));
-  add(hides.b, "B", matched.b, may_grow(both.b, two, both.a.shape(one)));
+  add(hides.a, "A", matched.a, may_grow_with_unread_tiles(both.a, one, both.b.shape(two)));
+  add(hides.b, "B", matched.b, may_grow_with_unread_tiles(both.b, two, both.a.shape(one)));
   return why;
 }
 
@@ -112,8 +113,8 @@ MatchVerdict judge(const BothCheckpoints& both, const Matched& matched, Hiding h
   const auto apart =
       matched.other_shape ? std::optional<std::int64_t>(0) : gaps_apart(matched.a, matched.b);
   const bool is_incomplete = apart && *apart != 0;
-  const auto hidden = may_be_hidden(both, matched, hides, is_incomplete);
-  told.why = reasons_of(matched, apart);
+  const auto hidden = unread_file_reasons(both, matched, hides, is_incomplete);
+  told.why = unknown_value_reasons(matched, apart);
   told.why.insert(told.why.end(), hidden.begin(), hidden.end());
   set_read_error(matched, told);
   const std::optional<DifferenceKind> kind = kind_of(matched, told, is_incomplete, !hidden.empty());

@@ -19,7 +19,7 @@ bool is_in_shape(const Checkpoint& checkpoint, TensorId tensor, ChunkId chunk) {
   return is_inside(checkpoint.offsets(chunk), checkpoint.sizes(chunk), checkpoint.shape(tensor));
 }
 
-std::vector<Box> without(std::vector<Box> boxes, const Box& taken) {
+std::vector<Box> subtract_box_from_all(std::vector<Box> boxes, const Box& taken) {
   std::vector<Box> rest;
   for (const Box& box : boxes) {
     for (Box& part : subtract(box, taken)) rest.push_back(std::move(part));
@@ -45,7 +45,7 @@ std::vector<OwnPart> parts_of(const Checkpoint& checkpoint, TensorId tensor,
     }
     std::vector<Box> rest{std::move(box)};
     for (std::uint32_t other : before[i])
-      rest = without(std::move(rest), box_of(checkpoint, chunks[other]));
+      rest = subtract_box_from_all(std::move(rest), box_of(checkpoint, chunks[other]));
     for (Box& part : rest) parts.push_back({chunks[i], std::move(part), false});
   }
   return parts;

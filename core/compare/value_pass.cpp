@@ -41,10 +41,10 @@ struct PartResult {
   std::uint64_t compared = 0;
 };
 
-enum class Look : std::uint8_t {
-  kWhether,   // stops at the first difference
-  kNumbers,   // every element
-  kSquaresA,  // squares of equal parts: reads A only
+enum class CompareMode : std::uint8_t {
+  kFirstDifference,  // stops at the first difference
+  kAllElements,      // every element
+  kSquaresA,         // squares of equal parts: reads A only
 };
 
 struct TensorSums {
@@ -73,8 +73,8 @@ Box local_box(const Checkpoint& checkpoint, ChunkId chunk, Box box) {
 
 // Limits pairs to an eighth of the memory, but at least a number linear in the tiles, and at most
 // what an index can hold.
-std::size_t most_pairs(const BothCheckpoints& both, const std::vector<RequestedPair>& asked,
-                       std::uint64_t memory) {
+std::size_t tile_pair_limit(const BothCheckpoints& both, const std::vector<RequestedPair>& asked,
+                            std::uint64_t memory) {
   std::uint64_t tiles = 0;
   for (const RequestedPair& one : asked)
     tiles += both.a.chunks(one.tensor.a).size() + both.b.chunks(one.tensor.b).size();
@@ -100,7 +100,7 @@ class ValuePass {
       : both_(both),
         asked_(asked),
         shares_(shares_of(memory)),
-        most_pairs_(most_pairs(both, asked, memory)),
+        most_pairs_(tile_pair_limit(both, asked, memory)),
         progress_(progress),
         tolerance_(tolerance) {}
   Result<std::vector<ComparedPairResult>> run();
@@ -117,10 +117,11 @@ class ValuePass {
   void forecast();
   Status look(std::size_t part);
   Status add_squares(std::size_t part);
-  Result<PartResult> pass(const ValuePart& part, Look look, PairReaders& readers, bool& in_b);
+  Result<PartResult> pass(const ValuePart& part, CompareMode look, PairReaders& readers,
+                          bool& in_b);
   Result<PartResult> compare_part(const ValuePart& part, bool& in_b);
   Status compare_separately(std::size_t part);
-  Status pass_block(const ValuePart& part, const TilePair& pair, const Box& box, Look look,
+  Status pass_block(const ValuePart& part, const TilePair& pair, const Box& box, CompareMode look,
                     PairReaders& readers, PartResult& out);
   void add_piece(const Sides& sides, BytesView a, BytesView b, std::uint64_t begin, const Box& box,
                  ExtentsView shape, PartResult& out) const;
@@ -229,8 +230,8 @@ void ValuePass::add_piece(const Sides& sides, BytesView a, BytesView b, std::uin
   out.elements.add(seen, 0);
 }
 
-Status ValuePass::pass_block(const ValuePart& part, const TilePair& pair, const Box& box, Look look,
-                             PairReaders& readers, PartResult& out) {
+Status ValuePass::pass_block(const ValuePart& part, const TilePair& pair, const Box& box,
+                             CompareMode look, PairReaders& readers, PartResult& out) {
   const Sides sides = sides_of(part);
   const std::uint64_t a_width = size_of(sides.a_dtype), b_width = size_of(sides.b_dtype);
   const ExtentsView shape = both_.a.shape(asked_[part.tensor].tensor.a);
@@ -240,24 +241,24 @@ Status ValuePass::pass_block(const ValuePart& part, const TilePair& pair, const 
   readers.at_b = false;
   SHW_CHECK(readers.a.begin_box(pair.a, local_box(sides.a, pair.a, box)));
   readers.at_b = true;
-  if (look != Look::kSquaresA)
+  if (look != CompareMode::kSquaresA)
     SHW_CHECK(readers.b.begin_box(pair.b, local_box(sides.b, pair.b, box)));
   for (std::uint64_t begin = 0; begin < count; begin += together) {
     if (is_cancelled(progress_)) return cancelled_error();
     const std::uint64_t elements = std::min(together, count - begin);
     bool zeros = readers.a.is_hole_at(begin * a_width, elements * a_width);
-    if (zeros && look == Look::kSquaresA) continue;
+    if (zeros && look == CompareMode::kSquaresA) continue;
     if (zeros && one_dtype && readers.b.is_hole_at(begin * b_width, elements * b_width)) continue;
     readers.at_b = false;
     SHW_TRY(BytesView a, readers.a.read_at(begin * a_width, elements * a_width, readers.a_piece));
-    if (look == Look::kSquaresA) {
+    if (look == CompareMode::kSquaresA) {
       out.products += products_of(sides.a_dtype, a.data(), sides.a_dtype, a.data(), elements);
       continue;
     }
     readers.at_b = true;
     SHW_TRY(BytesView b, readers.b.read_at(begin * b_width, elements * b_width, readers.b_piece));
     bool equal = one_dtype && std::memcmp(a.data(), b.data(), a.size()) == 0;
-    if (look == Look::kNumbers) {
+    if (look == CompareMode::kAllElements) {
       add_piece(sides, a, b, begin, box, shape, out);
     } else if (!equal) {
       out.differs = true;
@@ -267,7 +268,7 @@ Status ValuePass::pass_block(const ValuePart& part, const TilePair& pair, const 
   return {};
 }
 
-Result<PartResult> ValuePass::pass(const ValuePart& part, Look look, PairReaders& readers,
+Result<PartResult> ValuePass::pass(const ValuePart& part, CompareMode look, PairReaders& readers,
                                    bool& in_b) {
   PartResult out;
   const Sides sides = sides_of(part);
@@ -285,7 +286,7 @@ Result<PartResult> ValuePass::pass(const ValuePart& part, Look look, PairReaders
       in_b = readers.at_b;
       if (!done) return tl::unexpected<Error>(std::move(done).error());
       out.compared += static_cast<std::uint64_t>(volume(box.sizes).value_or(0));
-      if (look == Look::kWhether && out.differs) return out;
+      if (look == CompareMode::kFirstDifference && out.differs) return out;
     }
   }
   return out;
@@ -293,8 +294,8 @@ Result<PartResult> ValuePass::pass(const ValuePart& part, Look look, PairReaders
 
 Result<PartResult> ValuePass::compare_part(const ValuePart& part, bool& in_b) {
   auto readers = lease_readers(part);
-  auto result = pass(part, Look::kWhether, *readers, in_b);
-  if (result && result->differs) return pass(part, Look::kNumbers, *readers, in_b);
+  auto result = pass(part, CompareMode::kFirstDifference, *readers, in_b);
+  if (result && result->differs) return pass(part, CompareMode::kAllElements, *readers, in_b);
   return result;
 }
 
@@ -372,7 +373,7 @@ Status ValuePass::add_squares(std::size_t index) {
   if (!asked) return {};
   bool in_b = false;
   auto readers = lease_readers(part);
-  auto result = pass(part, Look::kSquaresA, *readers, in_b);
+  auto result = pass(part, CompareMode::kSquaresA, *readers, in_b);
   if (result) products_[index] = result->products;
   if (!result && result.error().kind == ErrorKind::kCancelled)
     return tl::unexpected<Error>(std::move(result).error());

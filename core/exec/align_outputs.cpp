@@ -78,7 +78,7 @@ struct Shift {
 };
 
 // Adds a gap before each item that needs one; `by` accumulates all gaps so far.
-std::vector<Shift> set_apart(std::span<const Run> runs) {
+std::vector<Shift> insert_alignment_gaps(std::span<const Run> runs) {
   std::vector<Shift> shifts;
   for (const Run& run : runs) {
     const bool is_first = shifts.empty() || shifts.back().file != run.file;
@@ -93,7 +93,7 @@ std::vector<Shift> set_apart(std::span<const Run> runs) {
 constexpr std::uint64_t kHeaderStep = 8;
 
 // The shift of a whole file that shares the most bytes; the smallest if several do.
-std::uint64_t best_move(std::span<const Run> runs) {
+std::uint64_t best_file_shift(std::span<const Run> runs) {
   std::array<std::uint64_t, kShareBlock / kHeaderStep> bytes{};
   for (const Run& run : runs) {
     if (run.move % kHeaderStep == 0) bytes[run.move / kHeaderStep] += run.length;
@@ -109,7 +109,7 @@ std::vector<Shift> widen_headers(const FormatWriter& writer, std::span<const Run
   for (OutputBytes& header : laid_out.before) {
     auto of_file = std::equal_range(runs.begin(), runs.end(), Run{.file = header.file},
                                     [](const Run& a, const Run& b) { return a.file < b.file; });
-    const std::uint64_t by = best_move({of_file.first, of_file.second});
+    const std::uint64_t by = best_file_shift({of_file.first, of_file.second});
     const std::uint64_t end = header.bytes.size();
     if (by != 0 && header.offset == 0 && writer.widen_header(header.bytes, by))
       shifts.push_back({header.file, end, by});
@@ -126,7 +126,7 @@ std::uint64_t shift_at(std::span<const Shift> shifts, std::uint32_t file, std::u
   return behind != shifts.begin() && (behind - 1)->file == file ? (behind - 1)->by : 0;
 }
 
-Status move_all(std::span<const Shift> shifts, LaidOut& laid_out) {
+Status apply_shifts(std::span<const Shift> shifts, LaidOut& laid_out) {
   auto move = [&](std::uint32_t file, std::uint64_t& offset) {
     offset += shift_at(shifts, file, offset);
   };
@@ -156,9 +156,9 @@ Result<bool> align_outputs(const FormatWriter& writer, std::span<const OutputId>
   if (!writer.may_have_gaps && writer.widen_header == nullptr) return false;
   const std::vector<Run> runs = runs_of(program, made, laid_out);
   const std::vector<Shift> shifts =
-      writer.may_have_gaps ? set_apart(runs) : widen_headers(writer, runs, laid_out);
+      writer.may_have_gaps ? insert_alignment_gaps(runs) : widen_headers(writer, runs, laid_out);
   if (shifts.empty()) return false;
-  SHW_CHECK(move_all(shifts, laid_out));
+  SHW_CHECK(apply_shifts(shifts, laid_out));
   for (std::size_t i = 0; i < made.size(); ++i)
     program.outputs[static_cast<std::size_t>(made[i])].offset = laid_out.made[i].offset;
   return true;

@@ -8,7 +8,7 @@ namespace shw {
 namespace {
 
 // The dims of a job, ordered by source stride, smallest first.
-Extents inner_first(const Program& program, const ProgramJob& job) {
+Extents dims_by_source_stride(const Program& program, const ProgramJob& job) {
   ExtentsView sizes = program.sizes(job), strides = program.source_strides(job);
   Extents order(sizes.size());
   for (std::size_t d = 0; d < order.size(); ++d)
@@ -42,7 +42,7 @@ BlockCut cut_of(const Program& program, OutputId output, const Limits& limits) {
     const ProgramJob& job = program.jobs[j];
     element = std::max<std::uint64_t>(element, size_of(job.from));
     if (job.op == ElementOp::kConstant) continue;
-    Extents own = inner_first(program, job);
+    Extents own = dims_by_source_stride(program, job);
     bool turned = !std::is_sorted(own.rbegin(), own.rend());
     std::int64_t count = volume(program.sizes(job)).value_or(0);
     if (!turned || count <= turned_elements) continue;

@@ -41,8 +41,8 @@ namespace {
 constexpr std::uint64_t kWorthLooking = std::uint64_t{256} << 20;
 
 // Threads take the GPUs in turn.
-Executors on_gpus(const DeviceOptions& options, const Gpus& gpus, const std::vector<int>& taken,
-                  std::string why) {
+Executors executors_on_gpus(const DeviceOptions& options, const Gpus& gpus,
+                            const std::vector<int>& taken, std::string why) {
   std::string device = "cuda:";
   for (std::size_t i = 0; i < taken.size(); ++i)
     device += fmt::format("{}{}", i == 0 ? "" : ",", taken[i]);
@@ -52,7 +52,7 @@ Executors on_gpus(const DeviceOptions& options, const Gpus& gpus, const std::vec
           {std::move(device), std::move(why), {}}};
 }
 
-Executors on_cpu(std::string why) {
+Executors executors_on_cpu(std::string why) {
   return Executors(DeviceUse{"cpu", std::move(why), {}});
 }
 
@@ -70,24 +70,25 @@ Result<double> seconds_by_cpu(const DeviceLoad& load) {
   return seconds / static_cast<double>(worker_count());
 }
 
-std::string cpu_words(const DeviceLoad& load, double by_cpu) {
+std::string cpu_forecast_text(const DeviceLoad& load, double by_cpu) {
   return fmt::format("{} is predicted to take {} on {}", load.doing, human_seconds(by_cpu),
                      plural(worker_count(), "thread"));
 }
 
 // The executors with the lower predicted time.
-Executors sooner(const DeviceOptions& options, const DeviceLoad& load, double by_cpu,
-                 const Gpus& gpus, const std::vector<int>& taken) {
+Executors faster_executors(const DeviceOptions& options, const DeviceLoad& load, double by_cpu,
+                           const Gpus& gpus, const std::vector<int>& taken) {
   auto gpu = gpus.open(taken.front());
-  if (!gpu) return on_cpu("the GPU did not start: " + gpu.error().message);
+  if (!gpu) return executors_on_cpu("the GPU did not start: " + gpu.error().message);
   const auto there = load.seconds(**gpu);
-  if (!there) return on_cpu("the GPU failed in a sample: " + there.error().message);
+  if (!there) return executors_on_cpu("the GPU failed in a sample: " + there.error().message);
   // Threads share the bus to the GPU.
   const double by_gpu = *there / static_cast<double>(taken.size());
   std::string why =
-      fmt::format("{} and {} on {}", cpu_words(load, by_cpu), human_seconds(by_gpu),
+      fmt::format("{} and {} on {}", cpu_forecast_text(load, by_cpu), human_seconds(by_gpu),
                   taken.size() == 1 ? name_of(gpus, taken.front()) : plural(taken.size(), "GPU"));
-  return by_gpu < by_cpu ? on_gpus(options, gpus, taken, std::move(why)) : on_cpu(std::move(why));
+  return by_gpu < by_cpu ? executors_on_gpus(options, gpus, taken, std::move(why))
+                         : executors_on_cpu(std::move(why));
 }
 
 }  // namespace
@@ -102,7 +103,7 @@ class DeviceExecutor final : public Executor {
     return finish();
   }
   void begin(const SlabWork& work) override {
-    Begun begun{work, acquire_gpu(), {}};
+    StartedSlab begun{work, acquire_gpu(), {}};
     if (begun.on_gpu)
       gpu_->begin(work);
     else
@@ -110,7 +111,7 @@ class DeviceExecutor final : public Executor {
     under_way_.push_back(std::move(begun));
   }
   Result<Fingerprint> finish() override {
-    Begun oldest = std::move(under_way_.front());
+    StartedSlab oldest = std::move(under_way_.front());
     under_way_.pop_front();
     if (!oldest.on_gpu) return std::move(oldest.done);
     auto done = gpu_->finish();
@@ -120,11 +121,11 @@ class DeviceExecutor final : public Executor {
     leave_gpu();
     return run_without_gpu(oldest.work);
   }
-  std::size_t most_under_way() override { return acquire_gpu() ? gpu_->most_under_way() : 1; }
+  std::size_t max_in_flight() override { return acquire_gpu() ? gpu_->max_in_flight() : 1; }
   const SlabMemory* memory() override { return acquire_gpu() ? gpu_->memory() : nullptr; }
 
  private:
-  struct Begun {
+  struct StartedSlab {
     SlabWork work;
     bool on_gpu = false;
     Result<Fingerprint> done;  // result if executed on the CPU
@@ -142,13 +143,13 @@ class DeviceExecutor final : public Executor {
   }
   // Collects what the GPU still completes for other slabs; the rest runs on the CPU.
   void leave_gpu() {
-    for (Begun& begun : under_way_) {
+    for (StartedSlab& begun : under_way_) {
       if (!begun.on_gpu) continue;
       begun.on_gpu = false;
       begun.done = gpu_->finish();
     }
     gpu_.reset();
-    for (Begun& begun : under_way_)
+    for (StartedSlab& begun : under_way_)
       if (!begun.done) begun.done = run_without_gpu(begun.work);
   }
   // Repeats the whole slab on the CPU, whatever the GPU has completed of it.
@@ -163,7 +164,7 @@ class DeviceExecutor final : public Executor {
 
   std::shared_ptr<DeviceState> state_;
   std::unique_ptr<Executor> gpu_, cpu_;
-  std::deque<Begun> under_way_;
+  std::deque<StartedSlab> under_way_;
 };
 
 Executors::Executors() : state_(std::make_shared<DeviceState>()) {}
@@ -253,25 +254,27 @@ Result<std::vector<int>> choose_gpus(const DeviceOptions& options, const Gpus& g
 }
 
 Result<Executors> choose_for(const DeviceOptions& options, const DeviceLoad& load) {
-  if (options.kind == DeviceKind::kCpu) return on_cpu("it was asked for");
+  if (options.kind == DeviceKind::kCpu) return executors_on_cpu("it was asked for");
   double by_cpu = 0;
   if (options.kind == DeviceKind::kAuto) {
     if (load.bytes < kWorthLooking) {
-      return on_cpu(load.bytes == 0 ? fmt::format("no element is {}", load.done)
-                                    : fmt::format("only {} are {}: not worth a GPU's start",
-                                                  human_bytes(load.bytes), load.done));
+      return executors_on_cpu(load.bytes == 0
+                                  ? fmt::format("no element is {}", load.done)
+                                  : fmt::format("only {} are {}: not worth a GPU's start",
+                                                human_bytes(load.bytes), load.done));
     }
     const Result<double> sampled = seconds_by_cpu(load);
-    if (!sampled) return on_cpu(sampled.error().message);
+    if (!sampled) return executors_on_cpu(sampled.error().message);
     by_cpu = *sampled;
     if (by_cpu < options.gpu_start)
-      return on_cpu(cpu_words(load, by_cpu) + ": not worth a GPU's start");
+      return executors_on_cpu(cpu_forecast_text(load, by_cpu) + ": not worth a GPU's start");
   }
   Gpus gpus = options.gpus == nullptr ? Gpus{{}, "none was looked for", {}} : options.gpus();
-  if (options.kind == DeviceKind::kAuto && gpus.found.empty()) return on_cpu(gpus.none);
+  if (options.kind == DeviceKind::kAuto && gpus.found.empty()) return executors_on_cpu(gpus.none);
   SHW_TRY(std::vector<int> taken, choose_gpus(options, gpus));
-  if (options.kind == DeviceKind::kCuda) return on_gpus(options, gpus, taken, "it was asked for");
-  return sooner(options, load, by_cpu, gpus, taken);
+  if (options.kind == DeviceKind::kCuda)
+    return executors_on_gpus(options, gpus, taken, "it was asked for");
+  return faster_executors(options, load, by_cpu, gpus, taken);
 }
 
 }  // namespace shw

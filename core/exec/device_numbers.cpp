@@ -38,7 +38,7 @@ class DeviceCounter final : public NumberCounter {
   void add(BytesView bytes) override {
     if (width_ == 0) return;
     while (!bytes.empty()) {
-      const std::span<std::byte> room = filling();
+      const std::span<std::byte> room = free_slab_part();
       const std::size_t more = std::min(room.size() - filled_, bytes.size());
       std::memcpy(room.data() + filled_, bytes.data(), more);
       filled_ += more;
@@ -59,7 +59,7 @@ class DeviceCounter final : public NumberCounter {
   Result<StatisticsSums> take() override {
     filled_ -= width_ == 0 ? 0 : filled_ % width_;
     if (filled_ != 0 && !has_sent_ && filled_ < limits_.least_bytes)
-      small_.add(filling().first(filled_));
+      small_.add(free_slab_part().first(filled_));
     else if (filled_ != 0)
       send();
     drain();
@@ -69,22 +69,22 @@ class DeviceCounter final : public NumberCounter {
   }
 
  private:
-  struct Filled {
+  struct CountingSlab {
     Slab slab;
     NumberJob job;
     StatisticsSums sums;
   };
 
   // The free part of the slab, a multiple of every element size.
-  std::span<std::byte> filling() {
+  std::span<std::byte> free_slab_part() {
     if (executor_ == nullptr) executor_ = executors_.make();
     return slabs_[next_].slab.room(std::max<std::size_t>(limits_.slab_bytes / 16 * 16, 16),
                                    executor_->memory());
   }
   void send() {
-    Filled& full = slabs_[next_];
-    const BytesView bytes = filling().first(filled_);
-    while (under_way_ >= executor_->most_under_way()) end_oldest();
+    CountingSlab& full = slabs_[next_];
+    const BytesView bytes = free_slab_part().first(filled_);
+    while (under_way_ >= executor_->max_in_flight()) end_oldest();
     full.sums = StatisticsSums(dtype_);
     full.job = {dtype_, 0, filled_ / width_, &full.sums};
     executor_->begin({bytes, {}, {}, {}, std::span(&full.job, 1)});
@@ -94,7 +94,7 @@ class DeviceCounter final : public NumberCounter {
     if (++under_way_ == kCounterSlabs) end_oldest();
   }
   void end_oldest() {
-    const Filled& oldest = slabs_[(next_ + kCounterSlabs - under_way_) % kCounterSlabs];
+    const CountingSlab& oldest = slabs_[(next_ + kCounterSlabs - under_way_) % kCounterSlabs];
     auto done = executor_->finish();
     --under_way_;
     if (done)
@@ -108,11 +108,11 @@ class DeviceCounter final : public NumberCounter {
 
   Executors executors_;
   const CounterLimits limits_;
-  std::array<Filled, kCounterSlabs> slabs_;  // must outlive the executor
-  std::unique_ptr<Executor> executor_;       // opened with the first byte
-  StatisticsCounter small_;                  // for zeros, and for slabs too small to send
-  std::size_t next_ = 0, under_way_ = 0;     // indices and count of slabs_
-  std::size_t filled_ = 0, width_ = 0;       // in bytes
+  std::array<CountingSlab, kCounterSlabs> slabs_;  // must outlive the executor
+  std::unique_ptr<Executor> executor_;             // opened with the first byte
+  StatisticsCounter small_;                        // for zeros, and for slabs too small to send
+  std::size_t next_ = 0, under_way_ = 0;           // indices and count of slabs_
+  std::size_t filled_ = 0, width_ = 0;             // in bytes
   Dtype dtype_ = Dtype::kUnknown;
   bool has_sent_ = false;  // since begin()
   StatisticsSums sums_;
@@ -120,7 +120,7 @@ class DeviceCounter final : public NumberCounter {
 };
 
 // Values like real weights, within a few powers of two, which determine the speed of counting.
-std::vector<std::byte> sample_of(Dtype dtype, std::size_t count) {
+std::vector<std::byte> sample_weights(Dtype dtype, std::size_t count) {
   const std::size_t width = size_of(dtype);
   std::vector<std::byte> bytes(count * width);
   std::uint32_t random = 1;
@@ -145,7 +145,7 @@ constexpr std::size_t kSample = std::size_t{4} << 20;
 // in DeviceCounter.
 Result<double> seconds_to_count(Executor& executor, Dtype dtype) {
   const std::size_t count = kSample / size_of(dtype);
-  const std::vector<std::byte> sample = sample_of(dtype, count);
+  const std::vector<std::byte> sample = sample_weights(dtype, count);
   const SlabMemory* memory = executor.memory();
   Slab slab;
   double best = 0;

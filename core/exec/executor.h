@@ -59,7 +59,7 @@ class Executor {
   virtual void begin(const SlabWork& work) { done_ = run(work); }
   virtual Result<Fingerprint> finish() { return std::move(done_); }
   // How many works may be started and unfinished.
-  virtual std::size_t most_under_way() { return 1; }
+  virtual std::size_t max_in_flight() { return 1; }
   // Preferred memory for slabs; null: any.
   virtual const SlabMemory* memory() { return nullptr; }
   // Device time since the last call.

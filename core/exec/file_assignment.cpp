@@ -10,14 +10,14 @@ namespace shw {
 namespace {
 
 // Bytes of a source that a rank needs for its outputs.
-struct Need {
+struct SourceNeed {
   std::uint32_t source = 0, worker = 0;
   std::uint64_t bytes = 0;
 };
 
-std::vector<Need> needs_of(const FolderRun& run, const std::vector<bool>& there,
-                           const std::vector<std::uint32_t>& writer) {
-  std::vector<Need> needs;
+std::vector<SourceNeed> bytes_needed_by_ranks(const FolderRun& run, const std::vector<bool>& there,
+                                              const std::vector<std::uint32_t>& writer) {
+  std::vector<SourceNeed> needs;
   for (std::size_t i = 0; i < run.made.size(); ++i) {
     const std::uint32_t file = run.laid_out.made[i].file;
     if (there[file]) continue;
@@ -30,12 +30,12 @@ std::vector<Need> needs_of(const FolderRun& run, const std::vector<bool>& there,
           {static_cast<std::uint32_t>(job.source), writer[file], elements * size_of(job.from)});
     }
   }
-  std::sort(needs.begin(), needs.end(), [](const Need& a, const Need& b) {
+  std::sort(needs.begin(), needs.end(), [](const SourceNeed& a, const SourceNeed& b) {
     return std::tuple(a.source, a.worker) < std::tuple(b.source, b.worker);
   });
   // Merges all needs of one rank for one source.
   std::size_t kept = 0;
-  for (const Need& need : needs) {
+  for (const SourceNeed& need : needs) {
     if (kept != 0 && needs[kept - 1].source == need.source &&
         needs[kept - 1].worker == need.worker) {
       needs[kept - 1].bytes += need.bytes;
@@ -49,12 +49,12 @@ std::vector<Need> needs_of(const FolderRun& run, const std::vector<bool>& there,
 
 // The rank that reads a source: among the ranks that need at least half as much as the largest
 // need, the one that reads least; among all ranks if those already read more than their part.
-std::uint32_t reader_of(std::span<const Need> needs, const std::vector<std::uint64_t>& reads,
-                        double share) {
+std::uint32_t choose_reader(std::span<const SourceNeed> needs,
+                            const std::vector<std::uint64_t>& reads, double share) {
   std::uint64_t most = 0;
-  for (const Need& need : needs) most = std::max(most, need.bytes);
+  for (const SourceNeed& need : needs) most = std::max(most, need.bytes);
   std::optional<std::uint32_t> best;
-  for (const Need& need : needs) {
+  for (const SourceNeed& need : needs) {
     if (need.bytes < most / 2 || static_cast<double>(reads[need.worker]) > share) continue;
     if (!best || reads[need.worker] < reads[*best]) best = need.worker;
   }
@@ -84,9 +84,9 @@ FileAssignment assign_files(const FolderRun& run, const std::vector<bool>& there
   for (const ProgramSource& source : run.program.sources)
     dealt.is_decoded.push_back(source.form == SourceForm::kItem);
   dealt.reader.assign(run.program.sources.size(), 0);
-  std::vector<Need> needs = needs_of(run, there, dealt.writer);
+  std::vector<SourceNeed> needs = bytes_needed_by_ranks(run, there, dealt.writer);
   double all = 0;
-  for (const Need& need : needs) all += static_cast<double>(need.bytes);
+  for (const SourceNeed& need : needs) all += static_cast<double>(need.bytes);
   const double share = all / static_cast<double>(workers);
   std::vector<std::uint64_t> reads(workers);
   for (std::size_t first = 0; first < needs.size();) {
@@ -94,7 +94,8 @@ FileAssignment assign_files(const FolderRun& run, const std::vector<bool>& there
     std::uint64_t bytes = 0;
     while (last < needs.size() && needs[last].source == needs[first].source)
       bytes += needs[last++].bytes;
-    std::uint32_t reader = reader_of(std::span(needs).subspan(first, last - first), reads, share);
+    std::uint32_t reader =
+        choose_reader(std::span(needs).subspan(first, last - first), reads, share);
     reads[reader] += bytes;
     dealt.reader[needs[first].source] = reader;
     first = last;

@@ -32,7 +32,7 @@ class NumberedParts {
 
   // Part numbers grouped by file: those of file f are [begins[f], begins[f + 1]).
   std::vector<std::uint32_t> by_file(std::vector<std::size_t>& begins) const {
-    const std::size_t count = count_of_parts(laid_out_);
+    const std::size_t count = file_part_count(laid_out_);
     begins.assign(laid_out_.files.size() + 1, 0);
     for (std::uint32_t number = 0; number < count; ++number) ++begins[at(number).file + 1];
     std::partial_sum(begins.begin(), begins.end(), begins.begin());
@@ -80,7 +80,8 @@ Status check_part(const LaidOut& laid_out, const FilePart& part, std::uint64_t& 
 
 }  // namespace
 
-std::vector<OutputId> outputs_in_order(const LaidOut& laid_out, std::span<const OutputId> made) {
+std::vector<OutputId> outputs_in_file_order(const LaidOut& laid_out,
+                                            std::span<const OutputId> made) {
   std::vector<std::uint32_t> order(made.size());
   std::iota(order.begin(), order.end(), 0u);
   auto place = [&](std::uint32_t i) {
@@ -93,11 +94,12 @@ std::vector<OutputId> outputs_in_order(const LaidOut& laid_out, std::span<const 
   return outputs;
 }
 
-std::size_t count_of_parts(const LaidOut& laid_out) {
+std::size_t file_part_count(const LaidOut& laid_out) {
   return laid_out.before.size() + laid_out.copies.size() + laid_out.made.size();
 }
 
-Status each_file_part(const LaidOut& laid_out, const std::function<void(const FilePart&)>& then) {
+Status for_each_file_part(const LaidOut& laid_out,
+                          const std::function<void(const FilePart&)>& then) {
   const NumberedParts parts(laid_out);
   std::vector<std::size_t> begins;
   std::vector<std::uint32_t> order = parts.by_file(begins);

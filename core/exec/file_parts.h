@@ -25,12 +25,14 @@ struct FilePart {
 };
 
 // The outputs in file order; `made` maps LaidOut::made to outputs.
-std::vector<OutputId> outputs_in_order(const LaidOut& laid_out, std::span<const OutputId> made);
+std::vector<OutputId> outputs_in_file_order(const LaidOut& laid_out,
+                                            std::span<const OutputId> made);
 
 // Calls `then` for the parts of all files, file by file in order, without building a list: with
 // millions of chunks it would be as large as the data about them. An error if a part is outside its
 // file or overlaps the previous one; earlier calls are then void.
-Status each_file_part(const LaidOut& laid_out, const std::function<void(const FilePart&)>& then);
-std::size_t count_of_parts(const LaidOut& laid_out);
+Status for_each_file_part(const LaidOut& laid_out,
+                          const std::function<void(const FilePart&)>& then);
+std::size_t file_part_count(const LaidOut& laid_out);
 
 }  // namespace shw

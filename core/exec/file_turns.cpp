@@ -7,7 +7,7 @@
 
 namespace shw {
 
-FileTurns::FileTurns(std::span<const std::uint32_t> files, std::size_t at_once)
+FileScheduler::FileScheduler(std::span<const std::uint32_t> files, std::size_t at_once)
     : at_once_(std::clamp<std::size_t>(at_once, 1, kMostFiles)) {
   of_run_.reserve(files.size());
   for (std::size_t run = 0; run < files.size(); ++run) {
@@ -18,11 +18,11 @@ FileTurns::FileTurns(std::span<const std::uint32_t> files, std::size_t at_once)
   admit();
 }
 
-void FileTurns::admit() {
+void FileScheduler::admit() {
   while (begun_.size() < at_once_ && admitted_ < files_.size()) begun_.push_back(admitted_++);
 }
 
-std::size_t FileTurns::take() {
+std::size_t FileScheduler::take() {
   std::lock_guard lock(guard_);
   assert(!begun_.empty());
   const auto chosen = std::min_element(
@@ -38,14 +38,14 @@ std::size_t FileTurns::take() {
   return run;
 }
 
-void FileTurns::leave(std::size_t run) {
+void FileScheduler::leave(std::size_t run) {
   std::lock_guard lock(guard_);
   --files_[of_run_[run]].writers;
 }
 
-Status each_in_turns(std::span<const std::uint32_t> files, bool in_order,
-                     const std::function<Status(std::size_t)>& write) {
-  FileTurns turns(files, in_order ? 1 : worker_count());
+Status parallel_for_by_file(std::span<const std::uint32_t> files, bool in_order,
+                            const std::function<Status(std::size_t)>& write) {
+  FileScheduler turns(files, in_order ? 1 : worker_count());
   return parallel_for(files.size(), [&](std::size_t) {
     const std::size_t run = turns.take();
     Status done = write(run);

@@ -14,14 +14,14 @@
 
 namespace shw {
 
-class FileTurns {
+class FileScheduler {
  public:
   // More files allow more parallel writes than disks sustain, and lose more after a kill.
   static constexpr std::size_t kMostFiles = 8;
 
   // `files`: the file of each run; runs of one file are contiguous. At most `at_once` files have
   // both started and unstarted runs.
-  FileTurns(std::span<const std::uint32_t> files, std::size_t at_once);
+  FileScheduler(std::span<const std::uint32_t> files, std::size_t at_once);
 
   // The next run; each is returned once, those of a file in order. There must be one left.
   // Thread-safe.
@@ -43,9 +43,9 @@ class FileTurns {
   std::size_t admitted_ = 0, at_once_;
 };
 
-// parallel_for() over runs of parts in the order of FileTurns; `files`: the file of each run. With
-// `in_order` files start one after another, so that decoded items are kept briefly.
-Status each_in_turns(std::span<const std::uint32_t> files, bool in_order,
-                     const std::function<Status(std::size_t run)>& write);
+// parallel_for() over runs of parts in the order of FileScheduler; `files`: the file of each run.
+// With `in_order` files start one after another, so that decoded items are kept briefly.
+Status parallel_for_by_file(std::span<const std::uint32_t> files, bool in_order,
+                            const std::function<Status(std::size_t run)>& write);
 
 }  // namespace shw

@@ -31,7 +31,7 @@ FileWriter::FileWriter(const FileWriting& with, const FileDone& done)
       sealed_(laid_out_.made.size()),
       files_(laid_out_.files.size()) {
   // Nearly all parts are a single piece.
-  parts_.reserve(count_of_parts(laid_out_));
+  parts_.reserve(file_part_count(laid_out_));
   pieces_.reserve(laid_out_.made.size());
 }
 

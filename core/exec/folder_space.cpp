@@ -22,9 +22,9 @@ const Directory& source_folder(const FolderRun& run) {
 }
 
 // Estimates the allocated part of a source file: copies of holes are mostly holes again.
-class DiskShare {
+class AllocatedShare {
  public:
-  explicit DiskShare(const FolderRun& run) : run_(run) {}
+  explicit AllocatedShare(const FolderRun& run) : run_(run) {}
   std::uint64_t of(const ProgramSource& source, std::uint64_t bytes) {
     auto [found, is_new] = shares_.try_emplace({source.input, source.file}, 1.0);
     if (is_new) found->second = share(source);
@@ -64,12 +64,12 @@ class SharedFiles {
 };
 
 // Input of counting the needed disk space.
-struct Counting {
+struct SpaceCount {
   const FolderRun& run;
   const MemoryShares& shares;
   const std::set<std::string>& there;
   SharedFiles* shared;  // null: count as if nothing were shared
-  DiskShare on_disk{run};
+  AllocatedShare on_disk{run};
   std::uint64_t needed = std::uint64_t{1} << 20;
 
   void add(std::uint64_t bytes) { needed = checked_add(needed, bytes).value_or(UINT64_MAX); }
@@ -79,7 +79,7 @@ struct Counting {
 };
 
 // Bytes of a job that write_blocks() shares with the source.
-std::uint64_t bytes_shared(const Counting& count, const ProgramJob& job, OutputId output) {
+std::uint64_t bytes_shared(const SpaceCount& count, const ProgramJob& job, OutputId output) {
   const Program& program = count.run.program;
   const ProgramOutput& out = program.output(output);
   const BlockCut cut = cut_of(program, output, count.shares.limits);
@@ -98,7 +98,7 @@ std::uint64_t bytes_shared(const Counting& count, const ProgramJob& job, OutputI
 }
 
 // Zeros take no disk space.
-void count_output(Counting& count, OutputId output) {
+void count_output(SpaceCount& count, OutputId output) {
   const Program& program = count.run.program;
   const JobRange jobs = jobs_of(program, output);
   for (std::size_t j = jobs.first; j < jobs.last; ++j) {
@@ -119,7 +119,7 @@ void count_output(Counting& count, OutputId output) {
   }
 }
 
-void add_copied(Counting& count) {
+void add_copied(SpaceCount& count) {
   const FolderRun& run = count.run;
   for (const Entry& entry : run.copied) {
     if (count.there.contains(entry.path) || count.is_shared(&source_folder(run), entry.path))
@@ -140,7 +140,7 @@ void add_copied(Counting& count) {
     count.add(std::min(length, source_folder(run).stat(std::string(path)).disk_bytes));
 }
 
-std::uint64_t bytes_needed(Counting count) {
+std::uint64_t bytes_needed(SpaceCount count) {
   const FolderRun& run = count.run;
   add_copied(count);
   for (std::size_t i = 0; i < run.made.size(); ++i) {

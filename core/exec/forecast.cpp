@@ -34,7 +34,7 @@ double seconds_of(Work work) {
 
 // The best of several measurements, which excludes other load on the machine.
 template <class Work>
-double best_of(Work work) {
+double min_seconds_of(Work work) {
   double best = seconds_of(work);
   for (int i = 0; i < 3; ++i) best = std::min(best, seconds_of(work));
   return best;
@@ -72,13 +72,14 @@ Result<MakeSeconds> seconds_an_element(const JobClass& one, Executor& executor) 
   Fingerprint sum;
   Status made;
   MakeSeconds spent;
-  spent.make = best_of([&] {
+  spent.make = min_seconds_of([&] {
     auto done = executor.run({in, std::span(&job, 1), {}, out});
     if (!done) made = tl::unexpected<Error>(std::move(done).error());
   });
   SHW_CHECK(made);
   if (one.op != ElementOp::kConstant) {
-    spent.fingerprint = best_of([&] { add_strided(sum, in.data(), elements, size_of(one.from)); });
+    spent.fingerprint =
+        min_seconds_of([&] { add_strided(sum, in.data(), elements, size_of(one.from)); });
   }
   constexpr auto kCount = static_cast<double>(kSide * kSide);
   return MakeSeconds{spent.make / kCount, spent.fingerprint / kCount};
@@ -132,10 +133,11 @@ Result<double> seconds_to_read(const Program& program,
 StageRates rates_of(double read) {
   std::vector<std::byte> bytes(std::size_t{1} << 20, std::byte{7});
   const auto count = static_cast<double>(bytes.size());
-  double crc = best_of([&] { static_cast<void>(crc32_of(bytes)); }) / count;
-  double hash = best_of([&] { static_cast<void>(hash_of(std::span<const std::byte>(bytes))); });
+  double crc = min_seconds_of([&] { static_cast<void>(crc32_of(bytes)); }) / count;
+  double hash =
+      min_seconds_of([&] { static_cast<void>(hash_of(std::span<const std::byte>(bytes))); });
   Fingerprint sum;
-  double elements = best_of([&] { add_run(sum, bytes.data(), 4, 0, bytes.size() / 4); });
+  double elements = min_seconds_of([&] { add_run(sum, bytes.data(), 4, 0, bytes.size() / 4); });
   return {read, read + crc, read + (hash + elements) / count};
 }
 

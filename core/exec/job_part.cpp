@@ -11,7 +11,8 @@
 namespace shw {
 namespace {
 
-std::optional<Box> common_of(const Program& program, const ProgramJob& job, const Box& block) {
+std::optional<Box> job_box_in_block(const Program& program, const ProgramJob& job,
+                                    const Box& block) {
   if (block.sizes.empty()) return block;
   return intersect(block, Box{copy_of(program.at(job)), copy_of(program.sizes(job))});
 }
@@ -37,7 +38,7 @@ Result<float> factor_of(const ProgramJob& job, Storages& storages) {
 }  // namespace
 
 std::optional<JobPart> part_of(const Program& program, const ProgramJob& job, const Box& block) {
-  auto common = common_of(program, job, block);
+  auto common = job_box_in_block(program, job, block);
   if (!common) return std::nullopt;
   if (job.op == ElementOp::kConstant) {
     PackedBox nothing{Extents(common->sizes.size(), 0)};

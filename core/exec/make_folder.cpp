@@ -67,7 +67,7 @@ const Directory& source_of(const FolderRun& run) {
   return *run.outputs.source->directory();
 }
 
-MostRights rights_of_inputs(const FolderRun& run) {
+MostRights permissions_of_inputs(const FolderRun& run) {
   std::vector<std::string> folders, files;
   for (const Checkpoint* input : run.inputs) {
     if (input->directory() == nullptr) continue;
@@ -88,7 +88,7 @@ IndexRange own_copies(const RunState& run_state) {
   return partition_by_cost(sizes, run_state.team->size())[run_state.team->rank()];
 }
 
-Status note_done(RunState& run_state, const DurableFile& file) {
+Status record_in_journal(RunState& run_state, const DurableFile& file) {
   return run_state.team == nullptr ? run_state.journal->add(file)
                                    : run_state.team_journal->add(file);
 }
@@ -102,7 +102,7 @@ Status copy_files(RunState& run_state, IndexRange own) {
     auto passing = run_state.copied_items.watch(file.path, 0, file.size);
     SHW_CHECK(run_state.folder->copy_past(source_of(run).name() + "/" + file.path, file.path,
                                           passing ? &*passing : nullptr, run_state.progress));
-    return note_done(run_state, {file.path, file.size});
+    return record_in_journal(run_state, {file.path, file.size});
   });
 }
 
@@ -220,7 +220,7 @@ Status check_inputs_unchanged(const FolderRun& run) {
 }
 
 // Explains unexpected bytes by a concurrent change of an input, if there is one.
-Error with_cause(const FolderRun& run, Error error) {
+Error with_changed_input_cause(const FolderRun& run, Error error) {
   if (error.kind != ErrorKind::kDamaged) return error;
   Status inputs = check_inputs_unchanged(run);
   return inputs ? error : std::move(inputs).error();
@@ -262,7 +262,7 @@ Status build(RunState& run_state) {
 Status find_unfinished(RunState& run_state, const JournalHeader& header) {
   FolderRun& run = run_state.run;
   if (run.partial.empty()) {
-    auto abandoned = find_abandoned(run_state.store, header, run.out);
+    auto abandoned = find_resumable_folder(run_state.store, header, run.out);
     if (!abandoned) return {};
     run.partial = abandoned->path;
     run_state.noted = std::move(abandoned->journal);
@@ -273,7 +273,7 @@ Status find_unfinished(RunState& run_state, const JournalHeader& header) {
     SHW_CHECK(check_same_run(run_state.noted.header, header));
   }
   // Inputs may have changed since: reusing their outputs would mix old and new data.
-  if (was_touched(run_state.noted.header, header)) run_state.noted.files.clear();
+  if (has_new_change_time(run_state.noted.header, header)) run_state.noted.files.clear();
   return {};
 }
 
@@ -283,8 +283,8 @@ Status resume_folder(RunState& run_state) {
   SHW_TRY(run_state.partial, claim_directory(run_state.store, run_state.run.partial, kPartialMark));
   SHW_CHECK(check_is_own_partial(run_state.store, run_state.partial));
   SHW_TRY(run_state.folder, run_state.store.edit_folder(run_state.partial));
-  SHW_TRY(run_state.noted.files,
-          keep_durable(run_state.store, *run_state.folder, run_state.run, run_state.noted.files));
+  SHW_TRY(run_state.noted.files, keep_resumable_files(run_state.store, *run_state.folder,
+                                                      run_state.run, run_state.noted.files));
   for (const DurableFile& file : run_state.noted.files) run_state.there.insert(file.path);
   SHW_CHECK(check_space(run_state.store, run_state.run, run_state.shares, run_state.there));
   SHW_TRY(run_state.journal, Journal::begin(*run_state.folder, run_state.noted));
@@ -340,11 +340,11 @@ bool is_resumable(const RunState& run_state, const Error& error) {
   const bool may_go_on = is_stopped
                              ? is_relayed_error(error.message)
                              : error.kind == ErrorKind::kIo && !changed_file(run_state.run, false);
-  return may_go_on && (run_state.resumed || has_durable(run_state.store, run_state.partial));
+  return may_go_on && (run_state.resumed || has_durable_files(run_state.store, run_state.partial));
 }
 
 // Deletes a written file that cannot be read back, so that a resumed run writes it again.
-void drop_unreadable(const RunState& run_state, const Error& error) {
+void remove_unreadable_file(const RunState& run_state, const Error& error) {
   const std::string& file = error.place.file;
   if (run_state.is_written && error.kind == ErrorKind::kIo && is_safe_relative_path(file))
     static_cast<void>(run_state.folder->remove(file));
@@ -352,7 +352,7 @@ void drop_unreadable(const RunState& run_state, const Error& error) {
 
 // Keeps durable files for a resumed run. Deleting the rest could take long, and the user who
 // stopped this run would have to wait.
-void keep_for_later(const RunState& run_state, Error& error) {
+void keep_durable_files(const RunState& run_state, Error& error) {
   if (error.kind != ErrorKind::kCancelled) drop_unfinished(run_state.store, run_state.partial);
   // If this fails, the folder stays owned while this process lives.
   static_cast<void>(release_directory(run_state.store, run_state.partial));
@@ -363,7 +363,7 @@ void keep_for_later(const RunState& run_state, Error& error) {
 tl::unexpected<Error> clean_up_after_error(const RunState& run_state, Error error) {
   if (run_state.team != nullptr) run_state.team->stop(error);
   if (!run_state.is_first()) {
-    // If all ranks stopped because rank 0 is gone, another rank reports the advice.
+    // If all ranks stopped because rank 0 has exited, another rank reports the advice.
     const bool stays = run_state.progress != nullptr && run_state.progress->keeps;
     if (stays && !run_state.partial.empty() && run_state.store.exists(run_state.partial))
       advise_resume(run_state, error);
@@ -374,9 +374,9 @@ tl::unexpected<Error> clean_up_after_error(const RunState& run_state, Error erro
   if (partial.empty() && run_state.resumed && error.kind == ErrorKind::kIo)
     advise_resume(run_state, error);
   if (partial.empty() || !run_state.store.exists(partial)) return tl::unexpected<Error>(error);
-  drop_unreadable(run_state, error);
+  remove_unreadable_file(run_state, error);
   if (is_resumable(run_state, error)) {
-    keep_for_later(run_state, error);
+    keep_durable_files(run_state, error);
   } else if (auto discarded = run_state.store.discard(partial, kPartialMark); !discarded) {
     error.advice = "what was made so far could not be removed and is in " + partial + " (" +
                    discarded.error().message + ")";
@@ -384,7 +384,7 @@ tl::unexpected<Error> clean_up_after_error(const RunState& run_state, Error erro
   return tl::unexpected<Error>(std::move(error));
 }
 
-Status begin_alone(RunState& run_state, JournalHeader header) {
+Status begin_on_one_rank(RunState& run_state, JournalHeader header) {
   SHW_CHECK(find_unfinished(run_state, header));
   run_state.noted.header = std::move(header);
   Status made = run_state.run.partial.empty() ? create_folder(run_state) : resume_folder(run_state);
@@ -393,10 +393,10 @@ Status begin_alone(RunState& run_state, JournalHeader header) {
 }
 
 // Rank 0 creates the folder and sends its name and durable files to the others.
-Status begin_in_team(RunState& run_state, JournalHeader header) {
+Status begin_on_all_ranks(RunState& run_state, JournalHeader header) {
   Team& team = *run_state.team;
   SHW_CHECK(agree_on_run(team, header, run_state.shares));
-  if (run_state.is_first()) SHW_CHECK(begin_alone(run_state, std::move(header)));
+  if (run_state.is_first()) SHW_CHECK(begin_on_one_rank(run_state, std::move(header)));
   SHW_TRY(CreatedFolder begun,
           share_created_folder(team, {run_state.partial, run_state.noted.files}));
   if (run_state.is_first()) return {};
@@ -414,26 +414,26 @@ Result<FolderResult> make_folder(Store& store, FolderRun run, const ProveFolder&
   RunState run_state{store, run, prove, progress};
   const std::size_t workers = run.team == nullptr ? 1 : run.team->size();
   std::vector<OutputId> order;  // sorting millions of chunks takes time
-  if (decodes_items(run.program)) order = outputs_in_order(run.laid_out, run.made);
+  if (decodes_items(run.program)) order = outputs_in_file_order(run.laid_out, run.made);
   SHW_TRY(run_state.executors, choose_executors(run.device, run.program));
   Limits most;
   if (run_state.executors.has_gpu()) most.slab_bytes = kSentSlabBytes;
-  run_state.most = rights_of_inputs(run);
+  run_state.most = permissions_of_inputs(run);
   run_state.shares = share_memory(run.program, run.inputs, run.memory, workers, order, most);
   SHW_TRY(run_state.sums, SourceChecksumVerifier::of(run.program, run.inputs, progress));
   // Moved, not copied: with millions of chunks it is large.
   std::string request = std::exchange(run.request, {});
   SHW_TRY(JournalHeader header, header_of(store, run));
   header.request = std::move(request);
-  Status made = run.team == nullptr ? begin_alone(run_state, std::move(header))
-                                    : begin_in_team(run_state, std::move(header));
+  Status made = run.team == nullptr ? begin_on_one_rank(run_state, std::move(header))
+                                    : begin_on_all_ranks(run_state, std::move(header));
   if (made) made = build(run_state);
   if (made) {
     FolderResult result{run_state.noted.files.size(), 0, run_state.device, run_state.traffic};
     for (const DurableFile& file : run_state.noted.files) result.bytes_kept += file.size;
     return result;
   }
-  return clean_up_after_error(run_state, with_cause(run, std::move(made).error()));
+  return clean_up_after_error(run_state, with_changed_input_cause(run, std::move(made).error()));
 }
 
 Result<std::vector<WatchedFile>> watch_inputs(const std::vector<const Checkpoint*>& inputs) {

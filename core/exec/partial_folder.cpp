@@ -52,7 +52,7 @@ std::string layout_hash(const LaidOut& laid_out) {
   return hash.text();
 }
 
-tl::unexpected<Error> another_run(const std::string& what) {
+tl::unexpected<Error> different_run_error(const std::string& what) {
   return fail(ErrorKind::kDamaged, "what was begun there is another run: " + what, {kJournalFile},
               "take it away with `resume --roll-back`, and begin from scratch");
 }
@@ -68,7 +68,7 @@ bool is_same(const Entry& a, const Entry& b) {
   return a.kind == b.kind && a.size == b.size && a.modified_ns == b.modified_ns;
 }
 
-std::string name_in(const std::string& path) {
+std::string file_name_in_path(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
 }
 
@@ -160,11 +160,11 @@ Status check_is_own_partial(const Store& store, const std::string& partial) {
   return check_owned_by_this_user(store, partial, {kJournalFile, kOwnerFile});
 }
 
-std::string out_of_partial(const std::string& partial) {
+std::string final_name_of_partial(const std::string& partial) {
   return partial.substr(0, partial.rfind(kPartialMark));
 }
 
-std::optional<std::string> changed_input(const Store& store, const JournalHeader& header) {
+std::optional<std::string> first_changed_input(const Store& store, const JournalHeader& header) {
   for (const JournalInput& input : header.inputs) {
     if (input.files.empty()) continue;
     auto folder = store.read_folder(input.folder);
@@ -177,12 +177,14 @@ std::optional<std::string> changed_input(const Store& store, const JournalHeader
 }
 
 Status check_same_run(const JournalHeader& begun, const JournalHeader& now) {
-  if (begun.program != now.program) return another_run("other bytes go to other places");
-  if (begun.laid_out != now.laid_out) return another_run("its files are laid out in another way");
-  if (begun.inputs.size() != now.inputs.size()) return another_run("it reads other checkpoints");
+  if (begun.program != now.program) return different_run_error("other bytes go to other places");
+  if (begun.laid_out != now.laid_out)
+    return different_run_error("its files are laid out in another way");
+  if (begun.inputs.size() != now.inputs.size())
+    return different_run_error("it reads other checkpoints");
   for (std::size_t i = 0; i < begun.inputs.size(); ++i) {
     if (begun.inputs[i].folder != now.inputs[i].folder)
-      return another_run("it reads " + begun.inputs[i].folder);
+      return different_run_error("it reads " + begun.inputs[i].folder);
     FilesByPath files = by_path(now.inputs[i].files);
     for (const Entry& file : begun.inputs[i].files) {
       auto found = files.find(file.path);
@@ -196,7 +198,7 @@ Status check_same_run(const JournalHeader& begun, const JournalHeader& now) {
   return {};
 }
 
-bool was_touched(const JournalHeader& begun, const JournalHeader& now) {
+bool has_new_change_time(const JournalHeader& begun, const JournalHeader& now) {
   for (std::size_t i = 0; i < std::min(begun.inputs.size(), now.inputs.size()); ++i) {
     FilesByPath files = by_path(now.inputs[i].files);
     for (const Entry& file : begun.inputs[i].files) {
@@ -208,9 +210,9 @@ bool was_touched(const JournalHeader& begun, const JournalHeader& now) {
   return false;
 }
 
-std::optional<Abandoned> find_abandoned(Store& store, const JournalHeader& header,
-                                        const std::string& out) {
-  std::optional<Abandoned> best;
+std::optional<ResumableFolder> find_resumable_folder(Store& store, const JournalHeader& header,
+                                                     const std::string& out) {
+  std::optional<ResumableFolder> best;
   for (const std::string& path : partial_folders(store, out)) {
     if (!check_is_own_partial(store, path)) continue;
     if (owner_state(store, path) != OwnerState::kDeadProcess) continue;
@@ -219,21 +221,21 @@ std::optional<Abandoned> find_abandoned(Store& store, const JournalHeader& heade
     auto journal = read_journal(**folder);
     bool usable = journal && check_same_run(journal->header, header);
     if (usable && (!best || journal->files.size() > best->journal.files.size()))
-      best = Abandoned{path, std::move(*journal)};
+      best = ResumableFolder{path, std::move(*journal)};
   }
-  std::string own = name_in(without_trailing_slashes(out)) + kPartialMark;
+  std::string own = file_name_in_path(without_trailing_slashes(out)) + kPartialMark;
   sweep_abandoned(store, out, kPartialMark, [&](const std::string& found) {
-    if (best && name_in(found) == name_in(best->path)) return true;
-    if (name_in(found).starts_with(own)) return false;
+    if (best && file_name_in_path(found) == file_name_in_path(best->path)) return true;
+    if (file_name_in_path(found).starts_with(own)) return false;
     auto folder = store.read_folder(found);
     return folder && (*folder)->stat(kJournalFile).kind == EntryKind::kFile;
   });
   return best;
 }
 
-Result<std::vector<DurableFile>> keep_durable(const Store& store, WritableDirectory& folder,
-                                              const FolderRun& run,
-                                              const std::vector<DurableFile>& noted) {
+Result<std::vector<DurableFile>> keep_resumable_files(const Store& store, WritableDirectory& folder,
+                                                      const FolderRun& run,
+                                                      const std::vector<DurableFile>& noted) {
   SHW_TRY(auto now, store.read_folder(folder.path()));
   SHW_TRY(std::set<std::string> others, foreign_partial_folders(run, *now, noted));
   std::map<std::string, Expected> expected = expected_files(run);
@@ -259,7 +261,7 @@ Result<std::vector<DurableFile>> keep_durable(const Store& store, WritableDirect
   return files;
 }
 
-bool has_durable(const Store& store, const std::string& partial) {
+bool has_durable_files(const Store& store, const std::string& partial) {
   auto noted = noted_files(store, partial);
   return noted ? !noted->empty() : noted.error().kind == ErrorKind::kIo;
 }

@@ -17,40 +17,40 @@ Result<JournalHeader> header_of(const Store& store, const FolderRun& run);
 
 // Unfinished folders, abandoned or in use, whose final name is `out`.
 std::vector<std::string> partial_folders(const Store& store, const std::string& out);
-// kUsage if another user made it or may write to it: its journal tells which files to keep.
+// kUsage if another user made it or may write to it: its journal decides which files are kept.
 Status check_is_own_partial(const Store& store, const std::string& partial);
 // The final name of an unfinished folder.
-std::string out_of_partial(const std::string& partial);
+std::string final_name_of_partial(const std::string& partial);
 
 // The first input file that differs from the journal, with its folder; nullopt if none does.
-std::optional<std::string> changed_input(const Store& store, const JournalHeader& header);
+std::optional<std::string> first_changed_input(const Store& store, const JournalHeader& header);
 
 // An error that names the difference if the two headers are not of the same run.
 Status check_same_run(const JournalHeader& begun, const JournalHeader& now);
 
 // True if an input file has a new change time but the same size and modification time: its bytes or
 // only its permissions may have changed.
-bool was_touched(const JournalHeader& begun, const JournalHeader& now);
+bool has_new_change_time(const JournalHeader& begun, const JournalHeader& now);
 
 // The unfinished folder of the same run left by a dead process. Other folders of `out` that cannot
 // be resumed are deleted; those of other outputs are kept if they have a journal.
-struct Abandoned {
+struct ResumableFolder {
   std::string path;
   JournalText journal;
 };
-std::optional<Abandoned> find_abandoned(Store& store, const JournalHeader& header,
-                                        const std::string& out);
+std::optional<ResumableFolder> find_resumable_folder(Store& store, const JournalHeader& header,
+                                                     const std::string& out);
 
 // The journal's files that this run would write too and that exist with the expected size; for
 // copied files the bytes next to items are compared too, because no proof covers them. All other
 // files in the folder are deleted.
-Result<std::vector<DurableFile>> keep_durable(const Store& store, WritableDirectory& folder,
-                                              const FolderRun& run,
-                                              const std::vector<DurableFile>& noted);
+Result<std::vector<DurableFile>> keep_resumable_files(const Store& store, WritableDirectory& folder,
+                                                      const FolderRun& run,
+                                                      const std::vector<DurableFile>& noted);
 
 // True if the folder contains durable files according to its journal, or if the disk does not
 // answer.
-bool has_durable(const Store& store, const std::string& partial);
+bool has_durable_files(const Store& store, const std::string& partial);
 
 // Deletes all files that the journal does not list as durable, to free disk space. Files that
 // cannot be deleted stay.

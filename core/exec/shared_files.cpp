@@ -13,7 +13,8 @@ Status create_shared(const PartAssignment& dealt, std::uint32_t self, FileWriter
   return {};
 }
 
-Result<Bytes> leave_shared(const PartAssignment& dealt, std::uint32_t self, FileWriter& writer) {
+Result<Bytes> finish_own_parts_of_shared(const PartAssignment& dealt, std::uint32_t self,
+                                         FileWriter& writer) {
   const IndexRange mine = dealt.own[self];
   Bytes words;
   for (const SharedFile& shared : dealt.shared) {

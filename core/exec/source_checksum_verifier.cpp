@@ -79,7 +79,7 @@ std::optional<std::uint64_t> bytes_of_job(const Program& program, const ProgramJ
              : std::nullopt;
 }
 
-Error bent_error(const Checkpoint& checkpoint, ChunkId chunk, const DataCheck& check) {
+Error checksum_mismatch_error(const Checkpoint& checkpoint, ChunkId chunk, const DataCheck& check) {
   return {
       ErrorKind::kDamaged,
       "the bytes are not those that were saved (record " + check.record +
@@ -132,7 +132,7 @@ Status SourceChecksumVerifier::find_items(std::uint32_t input) {
     if (!is_all) return;
     if (!storage.crc) {
       // For a bare record the archive's directory may hold the checksum.
-      rows_[sources[i]].left = checkpoint.codec(chunks[i]).lies_bare ? kApart : kSettled;
+      rows_[sources[i]].left = checkpoint.codec(chunks[i]).is_without_header ? kApart : kSettled;
       return;
     }
     rows_[sources[i]].left = source.length;
@@ -244,7 +244,7 @@ Status SourceChecksumVerifier::look(std::size_t at, ItemCursor& items) {
                                  seen.error().kind == ErrorKind::kDamaged);
   if (is_said) return tl::unexpected<Error>(std::move(seen).error());
   if (seen && seen->crc == DataCheck::Crc::kDiffers)
-    return tl::unexpected<Error>(bent_error(checkpoint, rows_[at].chunk, *seen));
+    return tl::unexpected<Error>(checksum_mismatch_error(checkpoint, rows_[at].chunk, *seen));
   rows_[at].left = kSettled;
   return {};
 }

@@ -19,8 +19,8 @@ SpillFiles::SpillFiles(const Program& program, std::vector<const Checkpoint*> in
   }
 }
 
-// The next item that nobody has requested yet. Requires the lock.
-SpillFiles::Item* SpillFiles::next_ahead() {
+// The next item that no thread has requested yet. The lock must be held.
+SpillFiles::Item* SpillFiles::next_item_to_decode() {
   for (std::size_t i = asked_, seen = 0; i < items_.size() && seen < ahead_; ++i) {
     seen += items_[i].is_expected ? 1 : 0;
     if (items_[i].is_expected && items_[i].state == State::kNot) return &items_[i];
@@ -40,7 +40,7 @@ Result<std::shared_ptr<const ByteSource>> SpillFiles::decoded(SourceId id) const
 }
 
 void SpillFiles::decode(Item& item, std::unique_lock<std::mutex>& lock) {
-  item.state = State::kBeing;
+  item.state = State::kDecoding;
   lock.unlock();
   auto made = decoded(item.source);
   lock.lock();
@@ -59,8 +59,8 @@ Result<std::shared_ptr<const ByteSource>> SpillFiles::open(SourceId source) {
   std::unique_lock lock(guard_);
   asked_ = std::max(asked_, at + 1);
   Item& own = items_[at];
-  while (own.state == State::kNot || own.state == State::kBeing) {
-    Item* next = own.state == State::kNot ? &own : next_ahead();
+  while (own.state == State::kNot || own.state == State::kDecoding) {
+    Item* next = own.state == State::kNot ? &own : next_item_to_decode();
     if (next != nullptr)
       decode(*next, lock);
     else

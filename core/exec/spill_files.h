@@ -33,7 +33,7 @@ class SpillFiles {
   void drop(SourceId source);
 
  private:
-  enum class State : std::uint8_t { kNot, kBeing, kDecoded, kFailed };
+  enum class State : std::uint8_t { kNot, kDecoding, kDecoded, kFailed };
   struct Item {
     SourceId source{};
     bool is_expected = false;
@@ -42,7 +42,7 @@ class SpillFiles {
     Error error = {};
   };
 
-  Item* next_ahead();
+  Item* next_item_to_decode();
   void decode(Item& item, std::unique_lock<std::mutex>& lock);
   Result<std::shared_ptr<const ByteSource>> decoded(SourceId source) const;
 

@@ -194,17 +194,17 @@ Status fill_block(JobRange jobs, BlockWork& work) {
 
 // Queue of blocks in the executor, oldest first: while one is computed the next is read. Each block
 // has its own pair of slabs until it is written.
-class BlocksUnderWay {
+class BlockPipeline {
  public:
-  BlocksUnderWay(Executor& executor, PayloadPart& part, Progress* progress)
+  BlockPipeline(Executor& executor, PayloadPart& part, Progress* progress)
       : executor_(executor), part_(part), progress_(progress) {}
   // Waits until no block uses the slabs.
-  ~BlocksUnderWay() {
+  ~BlockPipeline() {
     for (const BlockWork& work : waiting_)
       if (!work.jobs.empty()) static_cast<void>(executor_.finish());
   }
-  BlocksUnderWay(const BlocksUnderWay&) = delete;
-  BlocksUnderWay& operator=(const BlocksUnderWay&) = delete;
+  BlockPipeline(const BlockPipeline&) = delete;
+  BlockPipeline& operator=(const BlockPipeline&) = delete;
 
   std::size_t count() const { return waiting_.size(); }
   std::uint64_t bytes() const {
@@ -243,7 +243,7 @@ std::size_t pairs_of(const Box& block, std::size_t element, const Limits& limits
   const std::uint64_t bytes = static_cast<std::uint64_t>(volume(block.sizes).value_or(0)) * element;
   const std::uint64_t fit = limits.under_way_bytes / std::max<std::uint64_t>(bytes, 1);
   return static_cast<std::size_t>(
-      std::clamp<std::uint64_t>(fit, 1, std::max<std::size_t>(executor.most_under_way(), 1)));
+      std::clamp<std::uint64_t>(fit, 1, std::max<std::size_t>(executor.max_in_flight(), 1)));
 }
 
 }  // namespace
@@ -267,7 +267,7 @@ Result<WrittenBlocks> write_blocks(const Program& program, OutputId output, Bloc
   const SlabMemory* memory = executor.memory();
   Blocks blocks{copy_of(sizes), cut.block};
   blocks.go_to(range.first);
-  BlocksUnderWay under_way(executor, part, progress);
+  BlockPipeline under_way(executor, part, progress);
   for (std::uint64_t i = range.first; i < range.last && blocks.next(); ++i) {
     if (is_cancelled(progress)) return cancelled_error();
     if (under_way.count() == pairs) SHW_CHECK(under_way.write_oldest());

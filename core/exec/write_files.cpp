@@ -10,7 +10,7 @@ namespace {
 Result<std::vector<bool>> add_parts(const LaidOut& laid_out, const std::vector<bool>& there,
                                     FileWriter& writer) {
   std::vector<bool> has_parts = there;
-  SHW_CHECK(each_file_part(laid_out, [&](const FilePart& part) {
+  SHW_CHECK(for_each_file_part(laid_out, [&](const FilePart& part) {
     has_parts[part.file] = true;
     if (!there[part.file]) writer.add(part, kPieceBytes);
   }));
@@ -37,7 +37,7 @@ Result<WrittenElementSums> write_files(const FileWriting& with, const FileDone& 
   const std::vector<std::size_t> runs = begins_of_runs(writer);
   std::vector<std::uint32_t> files;
   for (std::size_t i = 0; i + 1 < runs.size(); ++i) files.push_back(writer.parts()[runs[i]].file);
-  SHW_CHECK(each_in_turns(files, decodes_items(with.run.program), [&](std::size_t i) {
+  SHW_CHECK(parallel_for_by_file(files, decodes_items(with.run.program), [&](std::size_t i) {
     return writer.write_run(writer.parts().subspan(runs[i], runs[i + 1] - runs[i]));
   }));
   for (std::uint32_t file = 0; file < has_parts.size(); ++file) {

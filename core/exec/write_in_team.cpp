@@ -28,8 +28,8 @@ constexpr std::size_t kRoundParts = 1 << 14;
 constexpr std::size_t kSentNumbers = 4;
 
 // True if a rank other than `writer` reads data of a chunk for it.
-bool is_sent_something(const FolderRun& run, const FileAssignment& dealt, std::size_t tile,
-                       std::uint32_t writer) {
+bool receives_from_other_rank(const FolderRun& run, const FileAssignment& dealt, std::size_t tile,
+                              std::uint32_t writer) {
   const JobRange jobs = jobs_of(run.program, run.made[tile]);
   for (std::size_t j = jobs.first; j < jobs.last; ++j) {
     if (dealt.reader_for(run.program.jobs[j].source, writer) != writer) return true;
@@ -66,7 +66,7 @@ class CollectiveWriter {
   void find_sent_parts();
   void cut_rounds(std::size_t worker, IndexRange parts);
   Status begin_messages(std::size_t round, std::vector<Bytes>& messages);
-  Status each_of_mine(const FilePart& part, const std::function<Status(const JobPart&)>& then);
+  Status for_each_own_part(const FilePart& part, const std::function<Status(const JobPart&)>& then);
   Result<std::uint64_t> bytes_for(const FilePart& part);
   Result<ElementSums> read_for(const FilePart& part, std::span<std::byte> to);
   Result<Bytes> message_to(std::size_t worker, std::size_t round);
@@ -105,8 +105,9 @@ void CollectiveWriter::find_sent_parts() {
     const bool as_before = i != 0 && parts[i - 1].kind == FilePart::Kind::kMade &&
                            parts[i - 1].index == parts[i].index &&
                            parts_.writer[i - 1] == parts_.writer[i];
-    is_sent_[i] = as_before ? is_sent_[i - 1]
-                            : is_sent_something(run_, dealt_, parts[i].index, parts_.writer[i]);
+    is_sent_[i] = as_before
+                      ? is_sent_[i - 1]
+                      : receives_from_other_rank(run_, dealt_, parts[i].index, parts_.writer[i]);
   }
 }
 
@@ -137,7 +138,7 @@ Status CollectiveWriter::plan(const std::vector<bool>& there) {
   // A team of one sends nothing.
   const std::uint64_t piece =
       shares_.round_bytes == 0 ? kPieceBytes : std::min(kPieceBytes, shares_.round_bytes);
-  SHW_CHECK(each_file_part(run_.laid_out, [&](const FilePart& part) {
+  SHW_CHECK(for_each_file_part(run_.laid_out, [&](const FilePart& part) {
     has_parts[part.file] = true;
     if (!there[part.file]) writer_.add(part, piece);
   }));
@@ -170,8 +171,8 @@ std::span<const FilePart> CollectiveWriter::parts_in(std::size_t worker, std::si
 }
 
 // The parts of jobs that this rank reads.
-Status CollectiveWriter::each_of_mine(const FilePart& part,
-                                      const std::function<Status(const JobPart&)>& then) {
+Status CollectiveWriter::for_each_own_part(const FilePart& part,
+                                           const std::function<Status(const JobPart&)>& then) {
   const std::uint32_t writer = writer_of(part);
   auto is_mine = [&](const ProgramJob& job) {
     return job.source != SourceId::kNone && dealt_.reader_for(job.source, writer) == team_.rank();
@@ -186,7 +187,7 @@ Result<std::uint64_t> CollectiveWriter::bytes_for(const FilePart& part) {
     bytes += one.length();
     return {};
   };
-  SHW_CHECK(each_of_mine(part, count));
+  SHW_CHECK(for_each_own_part(part, count));
   return bytes;
 }
 
@@ -201,7 +202,7 @@ Result<ElementSums> CollectiveWriter::read_for(const FilePart& part, std::span<s
     to = to.subspan(one.length());
     return {};
   };
-  SHW_CHECK(each_of_mine(part, read));
+  SHW_CHECK(for_each_own_part(part, read));
   return elements;
 }
 
@@ -283,7 +284,7 @@ Status CollectiveWriter::write_round(const std::vector<Bytes>& come, std::size_t
     piece_of[i] = is_sent(own[i]) ? next++ : SIZE_MAX;
     files[i] = own[i].file;
   }
-  return each_in_turns(files, decodes_items(run_.program), [&](std::size_t i) -> Status {
+  return parallel_for_by_file(files, decodes_items(run_.program), [&](std::size_t i) -> Status {
     if (piece_of[i] == SIZE_MAX) return writer_.write(own[i]);
     PartOfOthers sent(dealt_, self());
     for (std::size_t worker = 0; worker < pieces.size(); ++worker) {
@@ -324,7 +325,7 @@ Status CollectiveWriter::write_all() {
   task.work = [&]() -> Status {
     SHW_CHECK(all_written());
     for (std::uint32_t file : empty_files_) SHW_CHECK(writer_.finish(file));
-    SHW_TRY(left, leave_shared(parts_, self(), writer_));
+    SHW_TRY(left, finish_own_parts_of_shared(parts_, self(), writer_));
     return {};
   };
   SHW_CHECK(run_with_heartbeat(team_, task));

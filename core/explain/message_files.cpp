@@ -257,7 +257,7 @@ Result<MessageGroup> message_group_from_json(std::string_view text, const std::s
   auto texts = std::make_shared<GroupTexts>();
   auto parsed = parse_json<Json>(text);
   if (parsed.tree.is_discarded())
-    return fail(ErrorKind::kUsage, not_json_text(parsed), {file, not_json_at(parsed)});
+    return fail(ErrorKind::kUsage, json_error_text(parsed), {file, json_error_offset(parsed)});
   texts->tree = std::move(parsed.tree);
   GroupReader reader(*texts);
   MessageGroup group = reader.read();

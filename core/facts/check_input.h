@@ -55,7 +55,7 @@ struct CheckInput {
   std::int64_t ranks = ranks_that_wrote(checkpoint);
   // At Depth::kData: copies of chunks in this checkpoint that differ.
   std::map<TensorId, ReplicaMismatch> replica_mismatches = {};
-  OwnEntries own_entries = {};                        // from Depth::kHeaders on
+  RankSpecificEntries own_entries = {};               // from Depth::kHeaders on
   const Integrity* integrity = nullptr;               // null if there is no list of file hashes
   std::span<const Result<DataCheck>> file_data = {};  // one per file, or none (DataChecks::files)
   // Tensors that are damaged in the reference: their shapes there are not expected here.

@@ -7,7 +7,7 @@
 namespace shw {
 
 Facts build_facts(const CheckInput& input) {
-  Facts facts{input, filled_in(input.checkpoint, input.progress),
+  Facts facts{input, filled_report_of(input.checkpoint, input.progress),
               {},    find_different_orders(input),
               {},    {},
               {},    {}};

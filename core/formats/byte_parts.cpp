@@ -20,7 +20,7 @@ constexpr std::uint64_t kMostDirectory = 4 << 20;
 // Bytes scanned without an end record: torch's headers are in the first 704 bytes of an item.
 constexpr std::uint64_t kMostScanned = 64 << 10;
 
-std::uint32_t sign_at(BytesView bytes, std::uint64_t at) {
+std::uint32_t signature_at(BytesView bytes, std::uint64_t at) {
   return bytes.size() >= 4 && at <= bytes.size() - 4 ? load_little<std::uint32_t>(bytes, at) : 0;
 }
 
@@ -50,7 +50,7 @@ void add_directory(Parts& parts, BytesView bytes, std::uint64_t base) {
   std::uint64_t at = 0;
   while (bytes.size() - at >= 22) {
     BytesView rest = bytes.subspan(at);
-    std::uint32_t sign = sign_at(rest, 0);
+    std::uint32_t sign = signature_at(rest, 0);
     std::uint64_t length = 0;
     PartKind kind = PartKind::kTrailer;
     std::string name;
@@ -102,7 +102,7 @@ Result<std::vector<BytePart>> archive_parts(const ByteSource& source, const ZipR
       parts.until(*data + entry->stored_length, PartKind::kPayload, entry->name);
       if (limit >= parts.at() + 4) {
         SHW_TRY(Bytes first, read_bytes(source, parts.at(), 4));
-        bool described = sign_at(first, 0) == kDescriptorSign;
+        bool described = signature_at(first, 0) == kDescriptorSign;
         parts.until(limit, described ? PartKind::kTrailer : PartKind::kPadding,
                     described ? "data descriptor of " + entry->name : "between records");
       }
@@ -118,9 +118,9 @@ Result<std::vector<BytePart>> archive_parts(const ByteSource& source, const ZipR
 }
 
 // Searches the next signature after a record of unknown length.
-std::uint64_t next_sign(BytesView bytes, std::uint64_t at) {
+std::uint64_t find_next_signature(BytesView bytes, std::uint64_t at) {
   for (; at + 4 <= bytes.size(); ++at) {
-    std::uint32_t sign = sign_at(bytes, at);
+    std::uint32_t sign = signature_at(bytes, at);
     if (sign == kLocalSign || sign == kDescriptorSign || sign == kEntrySign) return at;
   }
   return bytes.size();
@@ -134,9 +134,9 @@ Result<std::vector<BytePart>> broken_parts(const ByteSource& source, FileRange r
   std::string name;
   std::uint64_t at = 0;
   while (at + 4 <= bytes.size()) {
-    std::uint32_t sign = sign_at(bytes, at);
+    std::uint32_t sign = signature_at(bytes, at);
     if (sign == kDescriptorSign) {
-      std::uint64_t next = next_sign(bytes, at + 4);
+      std::uint64_t next = find_next_signature(bytes, at + 4);
       parts.until(base + next, PartKind::kTrailer, "data descriptor of " + name);
       at = next;
       continue;
@@ -152,7 +152,7 @@ Result<std::vector<BytePart>> broken_parts(const ByteSource& source, FileRange r
       at = data;
       break;
     }
-    std::uint64_t next = next_sign(bytes, data);
+    std::uint64_t next = find_next_signature(bytes, data);
     if (next == bytes.size()) break;
     parts.until(base + next, PartKind::kPayload, name);
     at = next;
@@ -163,8 +163,8 @@ Result<std::vector<BytePart>> broken_parts(const ByteSource& source, FileRange r
   return std::move(parts.made);
 }
 
-// A safetensors header: a length and as many bytes of JSON.
-std::optional<std::uint64_t> json_head(const ByteSource& source) {
+// A safetensors header: a length, then JSON of that length.
+std::optional<std::uint64_t> safetensors_header_length(const ByteSource& source) {
   if (source.size() < 10) return std::nullopt;
   auto bytes = read_bytes(source, 0, 9);
   if (!bytes || (*bytes)[8] != std::byte{'{'}) return std::nullopt;
@@ -184,7 +184,7 @@ Result<ByteParts> byte_parts(const ByteSource& source, FileRange range) {
   if (range.length >= 4) {
     SHW_TRY(first, read_bytes(source, range.offset, 4));
   }
-  if (sign_at(first, 0) == kLocalSign) {
+  if (signature_at(first, 0) == kLocalSign) {
     found.is_archive = true;
     // Non-owning: the reader keeps its source alive.
     std::shared_ptr<const ByteSource> lent(std::shared_ptr<void>(), &source);
@@ -199,7 +199,7 @@ Result<ByteParts> byte_parts(const ByteSource& source, FileRange range) {
     return found;
   }
   Parts parts(range.offset, range.offset + range.length);
-  auto head = range.offset == 0 ? json_head(source) : std::nullopt;
+  auto head = range.offset == 0 ? safetensors_header_length(source) : std::nullopt;
   if (head) {
     parts.until(8, PartKind::kHeader, "length of the header");
     parts.until(*head, PartKind::kHeader, "header");

@@ -16,7 +16,7 @@ std::string step_pattern(std::string_view name) {
   return pattern;
 }
 
-std::vector<std::string> all_but(const NaturalSet& names, const std::string& chosen) {
+std::vector<std::string> names_except(const NaturalSet& names, const std::string& chosen) {
   std::vector<std::string> others;
   for (const std::string& name : names) {
     if (name != chosen) others.push_back(name);
@@ -38,13 +38,13 @@ std::optional<ChosenStep> chosen_file(std::span<const Entry> entries) {
   // SpeechBrain writes one file per module and per counter.
   if (files.size() > 1 && files.contains("model.ckpt")) {
     ChosenStep model{"model.ckpt", "the model by its name"};
-    model.aside = all_but(files, model.folder);
+    model.aside = names_except(files, model.folder);
     return model;
   }
   if (files.size() < 2 || patterns.size() != 1 || patterns.contains("")) return {};
   ChosenStep chosen{*files.rbegin(), "the newest step by its number"};
   if (has_last) chosen = {"last.ckpt", "the last one by its name"};
-  chosen.aside = all_but(files, chosen.folder);
+  chosen.aside = names_except(files, chosen.folder);
   return chosen;
 }
 

@@ -19,7 +19,7 @@ using NaturalSet = std::set<std::string, decltype(&natural_less)>;
 // "checkpoint-#"; empty unless a number ends the name, as in "epoch=3-step=900.ckpt" before the
 // suffix.
 std::string step_pattern(std::string_view name);
-std::vector<std::string> all_but(const NaturalSet& names, const std::string& chosen);
+std::vector<std::string> names_except(const NaturalSet& names, const std::string& chosen);
 // For a folder of several .ckpt files, as Lightning writes them: last.ckpt, or the one with the
 // greatest numbers. `folder` is then the file.
 std::optional<ChosenStep> chosen_file(std::span<const Entry> entries);

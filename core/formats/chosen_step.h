@@ -17,7 +17,7 @@ struct ChosenStep {
   // Later steps of the run that hold a trainer's files and no checkpoint.
   std::vector<std::string> without_model = {};
 };
-// The finding that tells which step was opened.
+// The finding that names the step that was opened.
 Finding chosen_step_finding(const ChosenStep& chosen);
 
 }  // namespace shw

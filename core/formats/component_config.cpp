@@ -128,7 +128,7 @@ std::string words_of_value(const ConfigConstraint& constraint, std::int64_t said
 // Numbers by list: those of "down_blocks" for the names "down_blocks.0.x", "down_blocks.1.x".
 using Lists = std::map<std::string, std::set<std::int64_t>>;
 
-Lists lists_of(const Checkpoint& c, std::string_view pattern) {
+Lists module_lists_of(const Checkpoint& c, std::string_view pattern) {
   Lists lists;
   for (TensorId tensor : c.tensors()) {
     const std::string_view name = c.fqn(tensor);
@@ -198,7 +198,7 @@ class ConfigComparison {
   }
 
   void compare_count(const ConfigConstraint& constraint) {
-    for (const auto& [list, numbers] : lists_of(c_, constraint.tensor)) {
+    for (const auto& [list, numbers] : module_lists_of(c_, constraint.tensor)) {
       const auto said = value_of(config_.json, constraint.value, 0);
       const std::int64_t there = *numbers.rbegin() + 1;
       if (!said || *said == there) continue;
@@ -285,9 +285,9 @@ std::optional<LibraryConfig> library_config(const DirectoryContents& look) {
 
 std::shared_ptr<const Checkpoint> with_config_findings(std::shared_ptr<const Checkpoint> opened,
                                                        const DirectoryContents& look,
-                                                       FolderIs folder) {
+                                                       FolderRole folder) {
   const std::optional<LibraryConfig> config =
-      folder == FolderIs::kWhole ? library_config(look) : text_encoder_config(look);
+      folder == FolderRole::kWhole ? library_config(look) : text_encoder_config(look);
   if (!config) return opened;
   for (Finding& finding : ConfigComparison(*opened, *config).run())
     opened = CheckpointBuilder::with_finding(*opened, std::move(finding));

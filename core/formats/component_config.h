@@ -10,11 +10,11 @@ namespace shw {
 
 // A folder that was opened for itself, or the component of a pipeline. The rules check a whole
 // folder of transformers, and this file the text encoder that is a component.
-enum class FolderIs : std::uint8_t { kWhole, kComponent };
+enum class FolderRole : std::uint8_t { kWhole, kComponent };
 
 // Adds a finding for each size or count that the config contradicts.
 std::shared_ptr<const Checkpoint> with_config_findings(std::shared_ptr<const Checkpoint> opened,
                                                        const DirectoryContents& look,
-                                                       FolderIs folder);
+                                                       FolderRole folder);
 
 }  // namespace shw

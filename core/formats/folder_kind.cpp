@@ -131,7 +131,8 @@ std::optional<Finding> other_checkpoints_below(std::span<const Entry> entries, c
   return finding;
 }
 
-NotWhole not_whole_below(std::span<const Entry> entries, std::span<const FormatRow> rows) {
+IncompleteSubfolders incomplete_subfolders(std::span<const Entry> entries,
+                                           std::span<const FormatRow> rows) {
   const FoldersBelow whole = kinds_below(entries, rows);
   std::map<std::string, std::vector<Entry>, InNaturalOrder> held;
   for (const Entry& entry : entries) {
@@ -143,7 +144,7 @@ NotWhole not_whole_below(std::span<const Entry> entries, std::span<const FormatR
     inside.path = entry.path.substr(slash + 1);
     held[std::move(folder)].push_back(std::move(inside));
   }
-  NotWhole found;
+  IncompleteSubfolders found;
   for (const auto& [folder, inside] : held) {
     for (const FormatRow& row : rows) {
       const auto why = row.unfinished == nullptr ? std::nullopt : row.unfinished(inside);

@@ -26,11 +26,12 @@ std::vector<std::string> folders_with_checkpoints(std::span<const Entry> entries
 std::optional<Finding> other_checkpoints_below(std::span<const Entry> entries, const Format& opened,
                                                std::span<const FormatRow> rows);
 // Subfolders that are incomplete checkpoints.
-struct NotWhole {
+struct IncompleteSubfolders {
   std::vector<std::string> unfinished = {};  // an unfinished save
   std::vector<std::string> lacking = {};     // parts are missing
 };
-NotWhole not_whole_below(std::span<const Entry> entries, std::span<const FormatRow> rows);
+IncompleteSubfolders incomplete_subfolders(std::span<const Entry> entries,
+                                           std::span<const FormatRow> rows);
 // A format that is recognised but not supported; null if there is none.
 const UnreadFormat* unread_format_of(std::span<const Entry> entries);
 

@@ -58,8 +58,8 @@ std::vector<std::string_view> weight_files(const Checkpoint& source, const std::
 }
 
 // The library's stem that all files have.
-std::optional<LibraryNames> stem_at_hand(const std::vector<std::string_view>& files,
-                                         bool names_stay) {
+std::optional<LibraryNames> known_stem_of_all(const std::vector<std::string_view>& files,
+                                              bool names_stay) {
   for (const KnownStem& one : kKnownStems) {
     const bool is_of_all = std::all_of(files.begin(), files.end(), [&](std::string_view name) {
       return has_stem(name, one.stem);
@@ -87,8 +87,8 @@ bool is_lora_of_pipeline(const Checkpoint& source) {
 }
 
 // Keeps the name of a single file that no library looks for ("my_lora.safetensors").
-std::optional<LibraryNames> names_as_they_are(const Checkpoint& source,
-                                              const std::vector<std::string_view>& files) {
+std::optional<LibraryNames> keep_single_file_name(const Checkpoint& source,
+                                                  const std::vector<std::string_view>& files) {
   if (!source.format().traits.one_piece || files.size() != 1 ||
       !files.front().ends_with(kSafetensors))
     return std::nullopt;
@@ -122,7 +122,7 @@ bool has_text_value(const nlohmann::json& config, const char* key) {
 LibraryNames library_names(const Checkpoint* source, const std::string& folder, bool names_stay) {
   if (source == nullptr || source->directory() == nullptr) return {};
   const auto files = weight_files(*source, folder);
-  if (auto known = stem_at_hand(files, names_stay)) return *known;
+  if (auto known = known_stem_of_all(files, names_stay)) return *known;
   const Directory& directory = *source->directory();
   const nlohmann::json config = config_at(directory, folder + "config.json");
   const bool is_of_model = config.is_object() && (has_text_value(config, "model_type") ||
@@ -131,7 +131,7 @@ LibraryNames library_names(const Checkpoint* source, const std::string& folder, 
   if (config.is_object() && has_text_value(config, "_class_name")) return own_names(kDiffusers);
   const Entry adapter = directory.stat(folder + "adapter_config.json");
   if (adapter.kind == EntryKind::kFile) return own_names(kPeft);
-  if (auto own = names_as_they_are(*source, files); own && folder.empty()) return *own;
+  if (auto own = keep_single_file_name(*source, files); own && folder.empty()) return *own;
   return is_lora_of_pipeline(*source) ? own_names(kDiffusersLora) : LibraryNames();
 }
 

@@ -14,7 +14,7 @@ struct LibraryNames {
   std::string torch_file = "model.pt";  // name of a torch.save file
 };
 // `folder`: a subfolder of the source ("unet/"), or empty. `source` may be null. `names_stay`: no
-// tensor gets the name that another program uses.
+// tensor is renamed to the name that another program uses.
 LibraryNames library_names(const Checkpoint* source, const std::string& folder = {},
                            bool names_stay = true);
 

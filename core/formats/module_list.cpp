@@ -75,8 +75,8 @@ void add_listed(ListedModule module, std::vector<ListedModule>& modules) {
 }
 
 // Adds the branches of a Router, which have subfolders: "query_0_StaticEmbedding".
-void add_branches(const DirectoryContents& look, const std::string& folder,
-                  std::vector<ListedModule>& modules) {
+void add_router_branches(const DirectoryContents& look, const std::string& folder,
+                         std::vector<ListedModule>& modules) {
   const std::string before = folder.empty() ? "" : folder + "/";
   const std::string list = before + std::string(kRouterList);
   const nlohmann::json json = read_small_json(look, list);
@@ -301,8 +301,8 @@ std::optional<std::string> variant_of(std::string_view name) {
 
 // Reports a component that has only a variant, if another one lacks that variant: no single call
 // of from_pretrained finds both in one precision.
-std::optional<Finding> half_variant(std::span<const Entry> entries,
-                                    const std::vector<std::string>& components) {
+std::optional<Finding> variant_mismatch_finding(std::span<const Entry> entries,
+                                                const std::vector<std::string>& components) {
   std::map<std::string, std::set<std::string>> variants;
   for (const Entry& entry : entries) {
     const std::size_t slash = entry.path.find('/');
@@ -346,7 +346,7 @@ std::vector<ListedModule> listed_modules(const DirectoryContents& look) {
     const std::string folder = module.folder;
     add_listed(std::move(module), modules);
     if (has_branches && (folder.empty() || is_safe_relative_path(folder)))
-      add_branches(look, folder, modules);
+      add_router_branches(look, folder, modules);
   }
   return modules;
 }
@@ -410,7 +410,7 @@ std::shared_ptr<const Checkpoint> with_component_findings(std::shared_ptr<const 
     if (auto missing = missing_component(folder, named[1].get<std::string>(), *entries))
       opened = CheckpointBuilder::with_finding(*opened, std::move(*missing));
   }
-  if (auto half = half_variant(*entries, components))
+  if (auto half = variant_mismatch_finding(*entries, components))
     opened = CheckpointBuilder::with_finding(*opened, std::move(*half));
   return opened;
 }

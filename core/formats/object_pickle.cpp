@@ -49,7 +49,7 @@ Status scan_archive(const ItemRange& range, ObjectPickle& out) {
   if (tree.refused()) return zip.damaged(tree.refused()->at - zip.base(), tree.refused()->what);
   for (const PickleGlobal& global : tree.globals()) {
     if (auto known = similar_known_name(global.module, global.name))
-      return zip.damaged(global.at - zip.base(), bent_name_text(global, *known));
+      return zip.damaged(global.at - zip.base(), corrupted_name_text(global, *known));
   }
   SHW_CHECK(check_is_of_torch_save(zip));
   SHW_TRY([[maybe_unused]] bool is_big, is_big_endian(zip));

@@ -63,8 +63,8 @@ OnlyFile only_file(std::span<const Entry> entries, Rows rows) {
   return only;
 }
 
-OpenedCheckpoint open_only(const std::shared_ptr<const Directory>& around, const OnlyFile& only,
-                           Progress* progress) {
+OpenedCheckpoint open_only_file(const std::shared_ptr<const Directory>& around,
+                                const OnlyFile& only, Progress* progress) {
   auto opened = only.row->open(std::make_shared<OneFile>(around, only.path), progress);
   // For common file names, damage may only mean that it is another kind of file.
   if (!opened && opened.error().kind == ErrorKind::kDamaged && only.row->names_are_common)
@@ -103,7 +103,7 @@ OpenedCheckpoint refuse(const std::shared_ptr<const Directory>& around,
       only.row != nullptr &&
       (other == nullptr ||
        (other->is_adjacent_file && !other->is_never_torch && other->matches(only.path, only.path))))
-    return open_only(around, only, progress);
+    return open_only_file(around, only, progress);
   if (other != nullptr) return unsupported(words_of_unread(*other), other->advice);
   // Files such as "combined.pt" are models only by their suffix.
   if (const auto likely = folders_with_checkpoints(entries, rows); !likely.empty())
@@ -158,7 +158,7 @@ OpenedCheckpoint with_other_checkpoints_below(std::shared_ptr<const Checkpoint> 
 }
 
 // Prefixes the folder to an error's file, if the reader gave only the part below.
-void place_in_folder(Error& error, const std::string& folder) {
+void prefix_folder_to_error(Error& error, const std::string& folder) {
   std::string& file = error.place.file;
   // A reader of subfolders has already given the full path.
   const bool is_full = file.ends_with("/" + folder) || file.find("/" + folder + "/") != file.npos;
@@ -168,8 +168,9 @@ void place_in_folder(Error& error, const std::string& folder) {
 
 // The error of the newest step, with the names of the other steps. `run` is the path of the folder
 // of steps; empty if the steps are files.
-tl::unexpected<Error> step_error(Error error, const ChosenStep& chosen, const std::string& run) {
-  place_in_folder(error, chosen.folder);
+tl::unexpected<Error> newest_step_error(Error error, const ChosenStep& chosen,
+                                        const std::string& run) {
+  prefix_folder_to_error(error, chosen.folder);
   if (error.kind == ErrorKind::kCancelled) return tl::unexpected<Error>(std::move(error));
   error.message = fmt::format("{} (in {}, {})", error.message, chosen.folder, chosen.why);
   if (!chosen.aside.empty()) {
@@ -189,12 +190,12 @@ OpenedCheckpoint open_parts(const std::shared_ptr<const Directory>& around,
     auto inside = std::make_shared<FolderBelow>(around, folder.folder);
     auto opened = open_checkpoint(inside, progress, rows);
     if (!opened) {
-      place_in_folder(opened.error(), folder.folder);
+      prefix_folder_to_error(opened.error(), folder.folder);
       return opened;
     }
-    parts.push_back(
-        {with_config_findings(std::move(*opened), DirectoryContents(*inside), FolderIs::kComponent),
-         folder.folder, folder.prefix});
+    parts.push_back({with_config_findings(std::move(*opened), DirectoryContents(*inside),
+                                          FolderRole::kComponent),
+                     folder.folder, folder.prefix});
   }
   return join_folders(around, parts);
 }
@@ -264,13 +265,13 @@ OpenedCheckpoint open_step_or_parts(const std::shared_ptr<const Directory>& arou
       return fail(ErrorKind::kUnsupported, words_of_unread(*other), {around->name()},
                   std::string(other->advice));
     const std::string run = is_step_folder ? around->name() : std::string();
-    return step_error(std::move(opened).error(), *chosen, run);
+    return newest_step_error(std::move(opened).error(), *chosen, run);
   }
   return CheckpointBuilder::with_finding(**opened, chosen_step_finding(*chosen));
 }
 
-OpenedCheckpoint open_below(const std::shared_ptr<const Directory>& around,
-                            const DirectoryContents& look, Rows rows, Progress* progress) {
+OpenedCheckpoint open_in_subfolder(const std::shared_ptr<const Directory>& around,
+                                   const DirectoryContents& look, Rows rows, Progress* progress) {
   SHW_TRY(auto opened, open_step_or_parts(around, look, rows, progress));
   if (opened == nullptr) return opened;
   return with_module_findings(std::move(opened), look, rows);
@@ -289,7 +290,7 @@ bool is_model_file(const Checkpoint& checkpoint) {
 }
 
 // Adds a note about a file at the top that is ignored.
-OpenedCheckpoint with_file_aside(const Checkpoint& below, const Checkpoint& top) {
+OpenedCheckpoint with_ignored_file_note(const Checkpoint& below, const Checkpoint& top) {
   std::vector<std::string> files;
   for (const FileRow& file : top.files()) {
     if (file.referenced) files.push_back(file.path);
@@ -332,11 +333,11 @@ OpenedCheckpoint open_folder(std::shared_ptr<const Directory> directory, Progres
     if (unfinished) return tl::unexpected<Error>(std::move(*unfinished));
     auto opened = row.open(directory, progress);
     if (opened && row.names_are_common && !is_model_file(**opened)) {
-      SHW_TRY(auto below, open_below(directory, look, rows, progress));
-      if (below != nullptr) return with_file_aside(*below, **opened);
+      SHW_TRY(auto below, open_in_subfolder(directory, look, rows, progress));
+      if (below != nullptr) return with_ignored_file_note(*below, **opened);
     }
     if (opened) {
-      opened = with_config_findings(std::move(*opened), look, FolderIs::kWhole);
+      opened = with_config_findings(std::move(*opened), look, FolderRole::kWhole);
       SHW_TRY(auto all, with_modules(directory, std::move(*opened), look, rows, progress));
       return with_other_checkpoints_below(std::move(all), row, look, rows);
     }
@@ -351,7 +352,7 @@ OpenedCheckpoint open_folder(std::shared_ptr<const Directory> directory, Progres
     if (checkpoints_below(entries, rows).empty()) return opened;
     break;
   }
-  SHW_TRY(auto below, open_below(directory, look, rows, progress));
+  SHW_TRY(auto below, open_in_subfolder(directory, look, rows, progress));
   if (below != nullptr) return below;
   SHW_TRY(auto entries, look.entries());
   return refuse(directory, entries, rows, progress);
@@ -428,8 +429,9 @@ namespace {
 
 // Opens a file by the row of its name. Where other formats have such names too ("model.bin") and
 // the row does not recognise the contents, a row without names of its own may.
-OpenedCheckpoint open_alone(const FormatRow& row, const std::shared_ptr<const Directory>& around,
-                            const std::string& name, Rows rows, Progress* progress) {
+OpenedCheckpoint open_single_file(const FormatRow& row,
+                                  const std::shared_ptr<const Directory>& around,
+                                  const std::string& name, Rows rows, Progress* progress) {
   auto alone = std::make_shared<OneFile>(around, name);
   if (!row.names_are_common || row.recognises == nullptr) return row.open(alone, progress);
   const DirectoryContents look(*alone);
@@ -453,7 +455,7 @@ OpenedCheckpoint open_named_file(const std::shared_ptr<const Directory>& around,
     if (named == NamedFile::kCheckpoint && name.ends_with(kIndexSuffix))
       return open_by_index(row, std::make_shared<AroundIndex>(around, name), rows, progress);
     if (named == NamedFile::kCheckpoint) return open_checkpoint(around, progress, rows);
-    if (named == NamedFile::kAlone) return open_alone(row, around, name, rows, progress);
+    if (named == NamedFile::kAlone) return open_single_file(row, around, name, rows, progress);
     if (named == NamedFile::kPart)
       return fail(ErrorKind::kUnsupported,
                   fmt::format("is one data file of a checkpoint: what it holds is in {}", row.sign),
@@ -492,7 +494,7 @@ OpenedCheckpoint open_to_compare(const std::string& path, Progress* progress) {
   // "run" may have resolved to "run.safetensors".
   const bool as_typed =
       file.empty() || file.front() == '/' || file == path || file.starts_with(inside_of);
-  // A file that stands for its folder was typed by the user.
+  // The user typed a file that represents its folder.
   if (!as_typed) file = path.ends_with("/" + file) ? path : inside_of + file;
   return tl::unexpected<Error>(std::move(error));
 }

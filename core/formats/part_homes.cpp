@@ -11,7 +11,7 @@
 namespace shw {
 namespace {
 
-bool all_names_stay(const Outputs& outputs) {
+bool all_names_unchanged(const Outputs& outputs) {
   return outputs.source == nullptr ||
          std::all_of(outputs.tensors.begin(), outputs.tensors.end(), [&](const OutputTensor& one) {
            return outputs.source->find(one.fqn).has_value();
@@ -32,8 +32,8 @@ PartHome home_of_module(const Checkpoint* source, const std::string& folder, std
   return home;
 }
 
-PartHomes all_at_the_top(const Outputs& outputs) {
-  return {{home_of(outputs.source, "", 0, all_names_stay(outputs))},
+PartHomes single_top_folder(const Outputs& outputs) {
+  return {{home_of(outputs.source, "", 0, all_names_unchanged(outputs))},
           std::vector<std::uint32_t>(outputs.tensors.size(), 0)};
 }
 
@@ -90,10 +90,10 @@ std::string name_in_file(const OutputTensor& tensor, const PartHome& home) {
 
 PartHomes part_homes(const Outputs& outputs) {
   const Checkpoint* source = outputs.source;
-  if (source == nullptr || source->directory() == nullptr) return all_at_the_top(outputs);
+  if (source == nullptr || source->directory() == nullptr) return single_top_folder(outputs);
   const bool is_pipeline = contains_file(*source->directory(), "model_index.json");
   if (!is_pipeline && !contains_file(*source->directory(), "modules.json"))
-    return all_at_the_top(outputs);
+    return single_top_folder(outputs);
   PartHomes found;
   std::set<std::string> folders = folders_of_parts(*source);
   if (folders.empty()) folders = folders_of_configs(outputs);
@@ -115,7 +115,7 @@ PartHomes part_homes(const Outputs& outputs) {
     found.of_tensor.push_back(home);
   }
   const bool fits = is_pipeline || !has_weights_at_top(*source) ? at_top == 0 : at_top > 0;
-  return top > 0 && fits ? found : all_at_the_top(outputs);
+  return top > 0 && fits ? found : single_top_folder(outputs);
 }
 
 }  // namespace shw

@@ -178,7 +178,7 @@ ItemPickle pickle_of(const InlinedValue& value) {
 
 // Reads the item of an entry; errors name the entry.
 template <class Read>
-auto of_object(const Checkpoint& checkpoint, std::size_t object, const Read& read) {
+auto read_entry_value(const Checkpoint& checkpoint, std::size_t object, const Read& read) {
   const NonTensorEntry& row = checkpoint.objects()[object];
   auto done = [&]() -> decltype(read(ItemRange{})) {
     if (!row.item) return fail(ErrorKind::kDamaged, "no storage record says where its bytes are");
@@ -287,7 +287,7 @@ Result<PlainValue> read_plain_value(const Checkpoint& checkpoint, std::size_t ob
                                     std::uint64_t limit) {
   if (const auto& inlined = checkpoint.objects()[object].inlined)
     return inlined->opcodes.empty() ? PlainValue{} : plain_value_of(pickle_of(*inlined));
-  return of_object(checkpoint, object, [&](ItemRange range) {
+  return read_entry_value(checkpoint, object, [&](ItemRange range) {
     return read_plain_value(range.source, range.offset, range.length, limit);
   });
 }
@@ -305,7 +305,7 @@ Result<std::string> read_plain_opcodes(const Checkpoint& checkpoint, std::size_t
   if (row.inlined)
     return fail(ErrorKind::kUnsupported, "holds more than plain data: " + row.inlined->not_plain,
                 Place{.file = {}, .tensor = row.fqn});
-  return of_object(checkpoint, object, [&](ItemRange range) -> Result<std::string> {
+  return read_entry_value(checkpoint, object, [&](ItemRange range) -> Result<std::string> {
     SHW_TRY(ItemPickle pickle, read_item_pickle(std::move(range), kMostPlain, kMostPlain));
     return plain_opcodes(pickle);
   });
@@ -314,7 +314,7 @@ Result<std::string> read_plain_opcodes(const Checkpoint& checkpoint, std::size_t
 Result<CarriedValue> CarriedValues::of(std::size_t object) {
   const NonTensorEntry& row = checkpoint_.objects()[object];
   if (!row.inlined) {
-    return of_object(checkpoint_, object, [&](ItemRange range) {
+    return read_entry_value(checkpoint_, object, [&](ItemRange range) {
       return carried_item(std::move(range), checkpoint_.file(row.item->file).path, progress_);
     });
   }

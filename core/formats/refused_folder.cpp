@@ -34,7 +34,7 @@ std::string advice_on_folders(const Directory& directory, std::span<const Entry>
       joined(whole, 12) + ".";
   const auto folders = folders_with_checkpoints(entries, rows);
   if (!folders.empty()) text += " " + advice_to_open(directory, folders.front());
-  const NotWhole broken = not_whole_below(entries, rows);
+  const IncompleteSubfolders broken = incomplete_subfolders(entries, rows);
   if (!broken.unfinished.empty())
     text += fmt::format(" The save of {} did not finish.", joined(broken.unfinished, 4));
   if (!broken.lacking.empty())

@@ -1,4 +1,4 @@
-// What is said of a folder that no format recognises.
+// The error for a folder that no format recognises.
 #pragma once
 
 #include <span>

@@ -148,7 +148,7 @@ std::vector<const Replica*> replicas_of(const Checkpoint& checkpoint) {
 }
 
 // Bytes read to compare all ranks' items of an entry.
-std::uint64_t cost_of(const NonTensorEntry& row) {
+std::uint64_t bytes_to_compare(const NonTensorEntry& row) {
   std::uint64_t bytes = 0;
   for (const ItemPlace& other : row.of_other_ranks) {
     const std::int64_t length = std::clamp<std::int64_t>(other.length, 0, INT64_MAX / 2);
@@ -204,8 +204,8 @@ Result<std::string> mismatch_of(const Checkpoint& checkpoint, const Replica& rep
   return equal ? std::string() : words;
 }
 
-Result<std::map<TensorId, ReplicaMismatch>> doubtful_replicas(const Checkpoint& checkpoint,
-                                                              Progress* progress, Team* team) {
+Result<std::map<TensorId, ReplicaMismatch>> mismatched_replicas(const Checkpoint& checkpoint,
+                                                                Progress* progress, Team* team) {
   const std::vector<const Replica*> replicas = replicas_of(checkpoint);
   std::vector<std::uint64_t> costs;
   for (const Replica* replica : replicas)
@@ -235,12 +235,12 @@ Result<std::map<TensorId, ReplicaMismatch>> doubtful_replicas(const Checkpoint& 
   return out;
 }
 
-Result<OwnEntries> own_entries(const Checkpoint& checkpoint, std::uint64_t most,
-                               Progress* progress) {
-  OwnEntries found;
+Result<RankSpecificEntries> own_entries(const Checkpoint& checkpoint, std::uint64_t most,
+                                        Progress* progress) {
+  RankSpecificEntries found;
   if (checkpoint.format().traits.index_of_rank == nullptr) return found;
   for (const NonTensorEntry& row : checkpoint.objects()) {
-    const std::uint64_t cost = cost_of(row);
+    const std::uint64_t cost = bytes_to_compare(row);
     if (cost > most) {
       ++found.not_compared;
       continue;
@@ -256,16 +256,16 @@ Result<std::vector<std::string>> entries_of_other_ranks(const Checkpoint& checkp
                                                         Progress* progress, Team* team) {
   std::vector<std::string> names;
   if (checkpoint.format().traits.index_of_rank == nullptr) return names;
-  SHW_TRY(auto tensors, doubtful_replicas(checkpoint, progress, team));
+  SHW_TRY(auto tensors, mismatched_replicas(checkpoint, progress, team));
   for (const auto& [tensor, mismatch] : tensors) names.emplace_back(checkpoint.fqn(tensor));
-  SHW_TRY(OwnEntries entries, own_entries(checkpoint, UINT64_MAX, progress));
+  SHW_TRY(RankSpecificEntries entries, own_entries(checkpoint, UINT64_MAX, progress));
   names.insert(names.end(), entries.differing.begin(), entries.differing.end());
   return names;
 }
 
-Result<std::vector<std::string>> entries_left_behind(const Checkpoint& checkpoint,
-                                                     const std::vector<std::string>& dropped,
-                                                     Progress* progress) {
+Result<std::vector<std::string>> differing_entries_left_out(const Checkpoint& checkpoint,
+                                                            const std::vector<std::string>& dropped,
+                                                            Progress* progress) {
   SHW_TRY(std::vector<std::string> names, entries_of_other_ranks(checkpoint, progress));
   const std::unordered_set<std::string_view> gone(dropped.begin(), dropped.end());
   std::erase_if(names, [&](const std::string& fqn) { return gone.contains(fqn); });

@@ -14,7 +14,7 @@
 
 namespace shw {
 
-// Tells how a copy's bytes differ from its chunk; empty if equal; an error if one cannot be read.
+// How a copy's bytes differ from its chunk; empty if equal; an error if one cannot be read.
 Result<std::string> mismatch_of(const Checkpoint& checkpoint, const Replica& replica,
                                 Progress* progress);
 
@@ -26,19 +26,19 @@ struct ReplicaMismatch {
   std::string words;
 };
 // Returns the mismatches by tensor. A team compares each copy once.
-Result<std::map<TensorId, ReplicaMismatch>> doubtful_replicas(const Checkpoint& checkpoint,
-                                                              Progress* progress,
-                                                              Team* team = nullptr);
+Result<std::map<TensorId, ReplicaMismatch>> mismatched_replicas(const Checkpoint& checkpoint,
+                                                                Progress* progress,
+                                                                Team* team = nullptr);
 
 // If each rank has its own index: non-tensor entries where another rank's value differs from the
 // lowest rank's or cannot be read. Entries that take more than `most` bytes to compare in total are
 // only counted.
-struct OwnEntries {
+struct RankSpecificEntries {
   std::vector<std::string> differing;
   std::size_t not_compared = 0;
 };
-Result<OwnEntries> own_entries(const Checkpoint& checkpoint, std::uint64_t most,
-                               Progress* progress);
+Result<RankSpecificEntries> own_entries(const Checkpoint& checkpoint, std::uint64_t most,
+                                        Progress* progress);
 
 // Names of tensors and entries whose copies differ between ranks. A new checkpoint made from this
 // one keeps only one copy.
@@ -46,8 +46,8 @@ Result<std::vector<std::string>> entries_of_other_ranks(const Checkpoint& checkp
                                                         Progress* progress, Team* team = nullptr);
 
 // The result of entries_of_other_ranks() for one process, without names in `dropped`.
-Result<std::vector<std::string>> entries_left_behind(const Checkpoint& checkpoint,
-                                                     const std::vector<std::string>& dropped,
-                                                     Progress* progress);
+Result<std::vector<std::string>> differing_entries_left_out(const Checkpoint& checkpoint,
+                                                            const std::vector<std::string>& dropped,
+                                                            Progress* progress);
 
 }  // namespace shw

@@ -42,7 +42,7 @@ bool is_all_digits(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-std::string_view top_of(std::string_view path) {
+std::string_view first_path_part(std::string_view path) {
   return path.substr(0, path.find('/'));
 }
 
@@ -55,28 +55,29 @@ struct TopFolders {
 TopFolders top_folders(std::span<const Entry> entries, std::span<const FormatRow> rows) {
   TopFolders top;
   for (const Entry& entry : entries) {
-    if (entry.path.find('/') != std::string::npos) top.all.emplace(top_of(entry.path));
+    if (entry.path.find('/') != std::string::npos) top.all.emplace(first_path_part(entry.path));
   }
   for (const std::string& folder : folders_with_checkpoints(entries, rows))
-    top.checkpoints.emplace(top_of(folder));
+    top.checkpoints.emplace(first_path_part(folder));
   // Levanter and T5X keep an array of zarr in a folder of each step, and no index of them.
   for (const Entry& entry : entries) {
     const bool is_array = entry.path.ends_with("/.zarray") || entry.path.ends_with("/zarr.json");
     const bool is_below = std::count(entry.path.begin(), entry.path.end(), '/') > 1;
-    if (is_array && is_below) top.checkpoints.emplace(top_of(entry.path));
+    if (is_array && is_below) top.checkpoints.emplace(first_path_part(entry.path));
   }
-  const NotWhole broken = not_whole_below(entries, rows);
-  for (const std::string& folder : broken.unfinished) top.checkpoints.emplace(top_of(folder));
+  const IncompleteSubfolders broken = incomplete_subfolders(entries, rows);
+  for (const std::string& folder : broken.unfinished)
+    top.checkpoints.emplace(first_path_part(folder));
   return top;
 }
 
 // A folder that a tracker file names.
-struct Tracked {
+struct TrackedFolder {
   std::string tracker, folder;
   bool is_there = false;
 };
 
-std::optional<Tracked> tracked_folder(const DirectoryContents& look, const TopFolders& top) {
+std::optional<TrackedFolder> tracked_folder(const DirectoryContents& look, const TopFolders& top) {
   for (const char* tracker : {"latest", "latest_checkpointed_iteration.txt", "latest_universal"}) {
     const std::string text = tracker_text(look, tracker);
     if (text.empty() || text.find('/') != std::string::npos || !is_safe_relative_path(text))
@@ -85,9 +86,9 @@ std::optional<Tracked> tracked_folder(const DirectoryContents& look, const TopFo
     if (is_all_digits(text) && text.size() <= 18)
       names = {fmt::format("iter_{:07}", std::stoll(text)), "global_step_" + text, text};
     for (const std::string& name : names) {
-      if (top.all.contains(name)) return Tracked{tracker, name, true};
+      if (top.all.contains(name)) return TrackedFolder{tracker, name, true};
     }
-    return Tracked{tracker, names.front(), false};
+    return TrackedFolder{tracker, names.front(), false};
   }
   return std::nullopt;
 }
@@ -113,7 +114,7 @@ std::vector<std::string> steps_without_model(std::span<const Entry> entries, con
   NaturalSet later{&natural_less};
   if (pattern.empty()) return {};
   for (const Entry& entry : entries) {
-    const std::string folder(top_of(entry.path));
+    const std::string folder(first_path_part(entry.path));
     const std::size_t slash = entry.path.find('/');
     if (slash == std::string::npos || entry.path.find('/', slash + 1) != std::string::npos)
       continue;
@@ -145,7 +146,7 @@ std::optional<ChosenStep> hub_snapshot(const DirectoryContents& look,
   for (const Entry& entry : entries) {
     if (!entry.path.starts_with(kSnapshots)) continue;
     const std::string_view below = std::string_view(entry.path).substr(kSnapshots.size());
-    if (below.find('/') != below.npos) revisions.emplace(top_of(below));
+    if (below.find('/') != below.npos) revisions.emplace(first_path_part(below));
   }
   if (revisions.size() < 2) return std::nullopt;
   const std::string revision = tracker_text(look, "refs/main");
@@ -175,7 +176,7 @@ Result<std::optional<ChosenStep>> chosen_step(const DirectoryContents& look,
     chosen = ChosenStep{*top.checkpoints.begin(), "the only checkpoint in this folder"};
   }
   if (!chosen) return chosen;
-  chosen->aside = all_but(top.checkpoints, chosen->folder);
+  chosen->aside = names_except(top.checkpoints, chosen->folder);
   if (!tracked) chosen->without_model = steps_without_model(entries, top, chosen->folder);
   if (tracked && !tracked->is_there)
     chosen->gone =

@@ -47,7 +47,7 @@ Error hdf5_error(const std::string& what, const std::string& file, const std::st
   return {ErrorKind::kIo, words.empty() ? what : what + ": " + words, {file, std::nullopt, object}};
 }
 
-void silence_hdf5() {
+void disable_hdf5_messages() {
   // At exit the library would crash retrying failed writes. Files are closed by their
   // owners.
   H5dont_atexit();

@@ -37,6 +37,6 @@ Error hdf5_error(const std::string& what, const std::string& file, const std::st
 
 // Stops the library from printing errors and from acting after main(). Call it
 // first.
-void silence_hdf5();
+void disable_hdf5_messages();
 
 }  // namespace shw

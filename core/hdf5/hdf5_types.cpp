@@ -69,7 +69,7 @@ std::vector<std::byte> little_endian(std::uint64_t bits, std::size_t size) {
   return bytes;
 }
 
-std::vector<std::byte> twice(std::vector<std::byte> part) {
+std::vector<std::byte> repeat_bytes(std::vector<std::byte> part) {
   part.insert(part.end(), part.begin(), part.begin() + static_cast<std::ptrdiff_t>(part.size()));
   return part;
 }
@@ -115,7 +115,7 @@ Hdf5Handle hdf5_type(Dtype dtype) {
   }
 }
 
-std::vector<std::byte> loud_element(Dtype dtype) {
+std::vector<std::byte> missing_element_marker(Dtype dtype) {
   switch (dtype) {
     case Dtype::kFloat64:
       return little_endian(0x7FF8'0000'0000'0000, 8);
@@ -133,13 +133,13 @@ std::vector<std::byte> loud_element(Dtype dtype) {
     case Dtype::kFloat8E5m2fnuz:
       return little_endian(0x80, 1);
     case Dtype::kComplex32:
-      return twice(loud_element(Dtype::kFloat16));
+      return repeat_bytes(missing_element_marker(Dtype::kFloat16));
     case Dtype::kBcomplex32:
-      return twice(loud_element(Dtype::kBfloat16));
+      return repeat_bytes(missing_element_marker(Dtype::kBfloat16));
     case Dtype::kComplex64:
-      return twice(loud_element(Dtype::kFloat32));
+      return repeat_bytes(missing_element_marker(Dtype::kFloat32));
     case Dtype::kComplex128:
-      return twice(loud_element(Dtype::kFloat64));
+      return repeat_bytes(missing_element_marker(Dtype::kFloat64));
     default:
       break;
   }

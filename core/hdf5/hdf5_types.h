@@ -15,6 +15,6 @@ Hdf5Handle hdf5_type(Dtype dtype);
 
 // A marker for missing elements: NaN, the least signed or the greatest unsigned
 // number.
-std::vector<std::byte> loud_element(Dtype dtype);
+std::vector<std::byte> missing_element_marker(Dtype dtype);
 
 }  // namespace shw

@@ -37,7 +37,7 @@ struct Hdf5Writer::State {
   Status add_attributes(hid_t object, const Hdf5Attributes& attributes) const;
   Result<Hdf5Handle> make(const Hdf5Dataset& dataset, const Hdf5Handle& space, hid_t creation);
   // Closes a dataset, which writes its buffered elements and can therefore fail.
-  Status finished(Hdf5Handle& dataset, const std::string& path) const {
+  Status close_dataset(Hdf5Handle& dataset, const std::string& path) const {
     if (!dataset.close()) return failed("cannot write the dataset", path);
     return {};
   }
@@ -142,7 +142,7 @@ Hdf5Writer& Hdf5Writer::operator=(Hdf5Writer&&) noexcept = default;
 Hdf5Writer::~Hdf5Writer() = default;
 
 Result<Hdf5Writer> Hdf5Writer::create(const std::string& path, std::string name) {
-  silence_hdf5();
+  disable_hdf5_messages();
   auto state = std::make_unique<State>();
   state->name = std::move(name);
   Hdf5Handle access = file_access();
@@ -209,7 +209,7 @@ hid_t Hdf5Writer::State::virtual_list(Dtype dtype) {
   Hdf5Handle& known = virtual_lists[static_cast<std::size_t>(dtype)];
   if (!known) {
     known = Hdf5Handle(H5Pcreate(H5P_DATASET_CREATE));
-    auto loud = loud_element(dtype);
+    auto loud = missing_element_marker(dtype);
     H5Pset_fill_value(known.get(), type(dtype), loud.data());
   }
   // Removes the parts of the previous dataset.
@@ -240,7 +240,7 @@ Status Hdf5Writer::add_external(const Hdf5Dataset& dataset, std::span<const Hdf5
       return state_->failed("cannot map the bytes of " + segment.file, dataset.path);
   }
   SHW_TRY(Hdf5Handle made, state_->make(dataset, space_of(dataset.shape), creation.get()));
-  return state_->finished(made, dataset.path);
+  return state_->close_dataset(made, dataset.path);
 }
 
 Status Hdf5Writer::add_virtual(const Hdf5Dataset& dataset, std::span<const Hdf5Part> parts) {
@@ -254,7 +254,7 @@ Status Hdf5Writer::add_virtual(const Hdf5Dataset& dataset, std::span<const Hdf5P
   }
   H5Sselect_all(space.get());
   SHW_TRY(Hdf5Handle made, state_->make(dataset, space, creation));
-  return state_->finished(made, dataset.path);
+  return state_->close_dataset(made, dataset.path);
 }
 
 Status Hdf5Writer::add_one_of(const Hdf5Dataset& dataset, const std::string& stack,
@@ -270,7 +270,7 @@ Status Hdf5Writer::add_one_of(const Hdf5Dataset& dataset, const std::string& sta
       H5Pset_virtual(creation, space.get(), ".", stack.c_str(), elements.get()) < 0)
     return state_->failed("cannot map " + stack, dataset.path);
   SHW_TRY(Hdf5Handle made, state_->make(dataset, space, creation));
-  return state_->finished(made, dataset.path);
+  return state_->close_dataset(made, dataset.path);
 }
 
 Status Hdf5Writer::add_copied(const Hdf5Dataset& dataset,
@@ -278,7 +278,7 @@ Status Hdf5Writer::add_copied(const Hdf5Dataset& dataset,
   Hdf5Handle creation(H5Pcreate(H5P_DATASET_CREATE));
   H5Pset_fill_time(creation.get(), H5D_FILL_TIME_NEVER);
   SHW_TRY(Hdf5Handle made, state_->make(dataset, space_of(dataset.shape), creation.get()));
-  if (!write) return state_->finished(made, dataset.path);
+  if (!write) return state_->close_dataset(made, dataset.path);
   const hid_t type = state_->type(dataset.dtype);
   Status written = write([&](const Box& box, BytesView bytes) -> Status {
     Hdf5Handle from = space_of(box.sizes), to = space_of(dataset.shape);
@@ -287,7 +287,7 @@ Status Hdf5Writer::add_copied(const Hdf5Dataset& dataset,
       return state_->failed("cannot write the elements", dataset.path);
     return {};
   });
-  if (written) return state_->finished(made, dataset.path);
+  if (written) return state_->close_dataset(made, dataset.path);
   made.close();
   H5Ldelete(state_->file.get(), dataset.path.c_str(), H5P_DEFAULT);
   return written;
@@ -302,7 +302,7 @@ Status Hdf5Writer::State::add_column(const std::string& group, const Hdf5Column&
     if (!made ||
         (count != 0 && H5Dwrite(made.get(), stored, H5S_ALL, H5S_ALL, H5P_DEFAULT, cells) < 0))
       return failed("cannot write the column", path);
-    return finished(made, path);
+    return close_dataset(made, path);
   };
   if (const auto* whole = std::get_if<std::vector<std::int64_t>>(&column.cells))
     return add(H5T_NATIVE_INT64, whole->size(), whole->data());
@@ -341,7 +341,7 @@ Status Hdf5Writer::add_table(const Hdf5Table& table, Progress* progress) {
       return state_->failed("cannot write the table", table.path);
     if (progress != nullptr) progress->add(last - first);
   }
-  return state_->finished(made, table.path);
+  return state_->close_dataset(made, table.path);
 }
 
 Status Hdf5Writer::close() {

@@ -68,8 +68,8 @@ TilingDefects defects_of(const Checkpoint& checkpoint, ExtentsView shape,
 }
 
 // Tiles sorted by position if each is contiguous in the row-major tensor; else empty.
-std::optional<std::vector<std::size_t>> front_to_back(ExtentsView shape,
-                                                      const std::vector<MappedTile>& tiles) {
+std::optional<std::vector<std::size_t>> tiles_in_memory_order(
+    ExtentsView shape, const std::vector<MappedTile>& tiles) {
   Extents strides = row_major_strides(shape);
   std::vector<std::int64_t> first(tiles.size(), 0);
   for (std::size_t i = 0; i < tiles.size(); ++i) {
@@ -99,7 +99,7 @@ void append(std::vector<ByteRun>& segments, const ByteRun& run) {
 // Maps the whole tensor by one list of segments if its tiles are contiguous in order, as FSDP saves
 // it. Takes a quarter of a virtual dataset's time to write, and a fifth to read.
 bool make_segments(ExtentsView shape, MappedTensor& out) {
-  auto order = front_to_back(shape, out.tiles);
+  auto order = tiles_in_memory_order(shape, out.tiles);
   if (!order) return false;
   std::vector<ByteRun> segments;
   for (std::size_t i : *order) {

@@ -17,7 +17,7 @@ struct ViewDim {
   std::int64_t size = 1, stride = 1;
 };
 
-std::vector<ViewDim> folded(const ItemHeader& header) {
+std::vector<ViewDim> merged_view_dims(const ItemHeader& header) {
   std::vector<ViewDim> dims;
   for (std::size_t d = 0; d < header.sizes.size(); ++d) {
     ViewDim dim{header.sizes[d], header.strides[d]};
@@ -91,7 +91,7 @@ std::variant<MappedTile, NoMapping> map_item(const Checkpoint& checkpoint, FileI
     return not_mappable("its bytes hold conjugated or negated values");
   const std::int64_t element = size_of(header.dtype);
   if (header.big_endian && element > 1) return not_mappable("its bytes are big-endian");
-  std::vector<ViewDim> dims = folded(header);
+  std::vector<ViewDim> dims = merged_view_dims(header);
   auto begin = checked_add(static_cast<std::int64_t>(header.payload_offset),
                            header.storage_offset * element);
   std::int64_t reach = 1;

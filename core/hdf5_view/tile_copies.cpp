@@ -10,7 +10,7 @@ namespace {
 constexpr std::int64_t kComparedBytes = 8 << 20;
 constexpr const char* kNobodyKnows = ", and it is not known whose elements are right";
 
-Result<bool> are_same(const Checkpoint& checkpoint, ChunkId one, ChunkId other) {
+Result<bool> are_copies_equal(const Checkpoint& checkpoint, ChunkId one, ChunkId other) {
   ItemCursor reader(checkpoint);
   ExtentsView sizes = checkpoint.sizes(one);
   const std::int64_t element = size_of(checkpoint.dtype(checkpoint.tensor_of(one)));
@@ -33,7 +33,7 @@ std::string file_of(const Checkpoint& checkpoint, ChunkId chunk) {
 std::string why_copies_differ(const Checkpoint& checkpoint, const std::vector<ChunkId>& chunks,
                               const EqualBoxes& equal) {
   for (auto [one, other] : equal) {
-    auto same = are_same(checkpoint, one, other);
+    auto same = are_copies_equal(checkpoint, one, other);
     if (same && !*same)
       return "copies of one tile differ: " + file_of(checkpoint, one) + " and " +
              file_of(checkpoint, other) + " were to hold the same" + kNobodyKnows;

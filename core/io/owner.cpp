@@ -117,7 +117,7 @@ std::string owner_in_name(std::string_view path) {
   return machine == machine_of(owner) ? text_of(owner) : std::string();
 }
 
-// Writes the file by rename, because a torn owner file would name nobody.
+// Writes the file by rename, because a torn owner file would name no process.
 Status write_owner(Store& store, const std::string& path, const std::string& text) {
   SHW_TRY(auto folder, store.edit_folder(path));
   SHW_TRY(auto now, store.read_folder(path));

@@ -7,7 +7,7 @@ namespace shw {
 namespace {
 
 constexpr std::string_view kMark = "/@";
-// What is made is quantised, never what it is made of.
+// The outermost suffix: results can be quantised, inputs of a computation cannot.
 constexpr std::string_view kOutermost = "quantised";
 
 bool is_word(std::string_view text) {

@@ -76,7 +76,7 @@ class PosixStore final : public Store {
 
   Result<std::unique_ptr<WritableDirectory>> make_folder(const std::string& path) override {
     if (is_remote(path)) return cannot_write(path);
-    // Mode 0700: nobody else can read or add files until it is finished (core/io/rights.h).
+    // Mode 0700: other users cannot read or add files until it is finished (core/io/rights.h).
     if (::mkdir(path.c_str(), 0700) != 0)
       return system_error("cannot make the directory", path, errno);
     return open_posix_folder(path);

@@ -182,7 +182,7 @@ std::vector<LineSequence> parts_of(const LineSequence& whole, const Extents& par
   }
   return out;
 }
-LineSequence ungrouped(const LineSequence& whole, const BoundOp& op) {
+LineSequence undo_regroup(const LineSequence& whole, const BoundOp& op) {
   LineSequence out;
   std::int64_t period = 0;
   for (std::int64_t part : op.parts) period += part / op.pieces;
@@ -253,8 +253,9 @@ std::vector<std::size_t> pieces_to_try(std::span<const LineSequence> from) {
   return out;
 }
 
-// True if `to` begins with the parts interleaved in so many pieces.
-bool begins_joined(std::span<const LineSequence> from, std::size_t pieces, const LineSequence& to) {
+// True if `to` begins with the parts interleaved in `pieces` pieces.
+bool begins_with_interleaved_parts(std::span<const LineSequence> from, std::size_t pieces,
+                                   const LineSequence& to) {
   std::size_t at = 0;
   for (std::size_t i = 0; i < pieces; ++i) {
     for (const LineSequence& part : from) {
@@ -270,7 +271,8 @@ bool begins_joined(std::span<const LineSequence> from, std::size_t pieces, const
 }
 
 // Order in which the sequences first occur in `to`.
-std::vector<std::size_t> order_in(std::span<const LineSequence> from, const LineSequence& to) {
+std::vector<std::size_t> order_of_first_occurrence(std::span<const LineSequence> from,
+                                                   const LineSequence& to) {
   std::unordered_map<std::uint64_t, std::size_t> owner;
   for (std::size_t i = 0; i < from.size(); ++i) {
     for (const std::uint64_t line : from[i]) {
@@ -341,7 +343,7 @@ LineSequence ordered_by(std::span<const LineSequence> from, const std::vector<Bo
     else if (op.kind == MapOp::Kind::kRegroup)
       lines = joined_lines(parts_of(lines, op.parts), static_cast<std::size_t>(op.pieces));
     else if (op.kind == MapOp::Kind::kUngroup)
-      lines = ungrouped(lines, op);
+      lines = undo_regroup(lines, op);
     else if (op.kind == MapOp::Kind::kReorder)
       lines = reordered_lines(lines, op);
     else if (op.kind == MapOp::Kind::kPermute)
@@ -366,12 +368,12 @@ std::optional<FittedOrder> fit_order(std::span<const LineSequence> from, const L
     add_padding(used, to, fitted);
     return fitted;
   }
-  fitted.from = order_in(from, to);
+  fitted.from = order_of_first_occurrence(from, to);
   if (fitted.from.size() != from.size()) return std::nullopt;
   std::vector<LineSequence> ordered;
   for (std::size_t i : fitted.from) ordered.push_back(from[i]);
   for (const std::size_t pieces : pieces_to_try(ordered)) {
-    if (!begins_joined(ordered, pieces, to)) continue;
+    if (!begins_with_interleaved_parts(ordered, pieces, to)) continue;
     fitted.ops = {join_of(ordered, pieces)};
     add_padding(used, to, fitted);
     return fitted;

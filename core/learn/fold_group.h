@@ -12,7 +12,7 @@
 
 namespace shw {
 
-// Constants of a map that patterns add to a counter, by number: "{m+shift_a}".
+// Names of the constants that a map's patterns add to counters ("{m+shift_a}"), by their value.
 class CounterShifts {
  public:
   const std::string& name_of_shift(std::int64_t shift);

@@ -11,7 +11,7 @@
 namespace shw {
 namespace {
 
-// Limit: a map lists at most 256 patterns of omitted tensors, and as many copies.
+// Limit: a map lists at most 256 patterns of omitted tensors, and at most 256 copies.
 constexpr std::size_t kMostListedPatterns = 250;
 // Limit on the rows of a map file.
 constexpr std::size_t kMostFoldedRows = 10'000;

@@ -101,7 +101,7 @@ class MapLearner {
 
   void fill_answer() {
     if (proof_.tensors.empty()) proof_.tensors.assign(b_.size(), ProvedTensor::kNotMade);
-    const std::vector<std::size_t> unused = unused_of_a();
+    const std::vector<std::size_t> unused = unused_tensors_of_a();
     for (std::size_t i : unused) out_.unused.push_back(a_.names[i]);
     for (std::size_t t = 0; t < b_.size(); ++t) {
       if (proof_.tensors[t] == ProvedTensor::kEqual)
@@ -112,7 +112,7 @@ class MapLearner {
     add_rows();
     out_.map = std::move(folded_.map);
   }
-  std::vector<std::size_t> unused_of_a() const {
+  std::vector<std::size_t> unused_tensors_of_a() const {
     std::set<std::size_t> used;
     for (const auto& row : learned_.rows) add_used(row.row, used);
     for (const auto& [copy, of] :

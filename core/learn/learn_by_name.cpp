@@ -39,12 +39,12 @@ class NameLearner {
  public:
   NameLearner(LearnSide& from, LearnSide& to, std::vector<LearnedRow>& rows)
       : from_(from), to_(to), rows_(rows) {
-    for (const LearnedRow& learned : rows) link(learned.row);
+    for (const LearnedRow& learned : rows) record_links(learned.row);
     for (std::size_t f = 0; f < from.size(); ++f) {
-      if (is_left(from, f)) by_place_[numbered_prefix(from.names[f])].push_back(f);
+      if (is_unexplained(from, f)) by_place_[numbered_prefix(from.names[f])].push_back(f);
     }
     for (std::size_t t = 0; t < to.size(); ++t) {
-      if (is_left(to, t)) groups_[to.patterns[t].key].push_back(t);
+      if (is_unexplained(to, t)) groups_[to.patterns[t].key].push_back(t);
     }
   }
 
@@ -64,11 +64,11 @@ class NameLearner {
   }
 
  private:
-  static bool is_left(const LearnSide& side, std::size_t i) {
+  static bool is_unexplained(const LearnSide& side, std::size_t i) {
     return !side.explained[i] && side.rows[i].is_read && side.same_as[i] == i;
   }
 
-  void link(const FoundRow& row) {
+  void record_links(const FoundRow& row) {
     for (std::size_t t : row.to) {
       for (std::size_t cell = 0; cell < row.from.size(); ++cell) {
         auto& places = links_[place_of_cell(to_.names[t], row.lead, cell)];
@@ -128,8 +128,8 @@ class NameLearner {
     std::erase_if(order, [&](std::size_t r) { return !has_extent_of(t, rows_[r].row); });
     const std::string& key = to_.patterns[t].key;
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return likeness_of_names(key, to_.patterns[rows_[a].row.to.front()].key) >
-             likeness_of_names(key, to_.patterns[rows_[b].row.to.front()].key);
+      return name_similarity(key, to_.patterns[rows_[a].row.to.front()].key) >
+             name_similarity(key, to_.patterns[rows_[b].row.to.front()].key);
     });
     for (std::size_t r : order) {
       auto row = row_from_template(t, rows_[r].row);
@@ -161,16 +161,17 @@ class NameLearner {
     if (sizes.size() != weight.from.front().size()) return std::nullopt;
     const auto cells = static_cast<std::size_t>(volume(weight.lead).value_or(0));
     for (std::size_t cell = 0; cell < cells; ++cell) {
-      auto from = parts_for(t, weight, sizes, cell, row.ops);
+      auto from = parts_at_same_place(t, weight, sizes, cell, row.ops);
       if (!from) return std::nullopt;
       row.from.push_back(std::move(*from));
     }
     return row;
   }
   // For each tensor of the weight, the tensor with the same place and the most similar name.
-  std::optional<std::vector<std::size_t>> parts_for(std::size_t t, const FoundRow& weight,
-                                                    const Extents& sizes, std::size_t cell,
-                                                    const std::vector<BoundOp>& ops) {
+  std::optional<std::vector<std::size_t>> parts_at_same_place(std::size_t t, const FoundRow& weight,
+                                                              const Extents& sizes,
+                                                              std::size_t cell,
+                                                              const std::vector<BoundOp>& ops) {
     const std::vector<std::size_t> left = unexplained_neighbours(t, weight.lead, cell);
     Extents wanted(to_.shapes[t].begin() + static_cast<std::ptrdiff_t>(weight.lead.size()),
                    to_.shapes[t].end());
@@ -181,7 +182,7 @@ class NameLearner {
       std::size_t most = 0;
       for (std::size_t f : left) {
         const std::size_t likeness =
-            likeness_of_names(from_.patterns[f].key, from_.patterns[weight.from.front()[i]].key);
+            name_similarity(from_.patterns[f].key, from_.patterns[weight.from.front()[i]].key);
         if (from_.shapes[f] != wanted || from_.dtypes[f] != to_.dtypes[t] || likeness < most ||
             std::find(out.begin(), out.end(), f) != out.end())
           continue;
@@ -191,10 +192,10 @@ class NameLearner {
       if (!best) return std::nullopt;
       out.push_back(*best);
     }
-    return makes_cell(t, weight.lead, cell, out, ops) ? std::optional(out) : std::nullopt;
+    return reproduces_cell(t, weight.lead, cell, out, ops) ? std::optional(out) : std::nullopt;
   }
-  bool makes_cell(std::size_t t, const Extents& lead, std::size_t cell,
-                  const std::vector<std::size_t>& from, const std::vector<BoundOp>& ops) {
+  bool reproduces_cell(std::size_t t, const Extents& lead, std::size_t cell,
+                       const std::vector<std::size_t>& from, const std::vector<BoundOp>& ops) {
     const LineSequence& there = elements_of(to_, to_elements_, t);
     if (there.empty()) return false;
     const LineCell here = cell_of_lines(there, to_.shapes[t], lead.size(), cell);
@@ -244,7 +245,7 @@ class NameLearner {
     for (auto& [from_key, pair] : by_key) {
       pair.to_key = key;
       pair.from_key = from_key;
-      pair.likeness = likeness_of_names(key, from_key);
+      pair.likeness = name_similarity(key, from_key);
       if (key_pairs_.contains({key, from_key})) pair.likeness += 1000;
       pairs.push_back(std::move(pair));
     }

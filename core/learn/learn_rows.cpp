@@ -20,7 +20,7 @@ void mark_explained(const FoundRow& row, LearnSide& from, LearnSide& to) {
 
 // By tensor: true if it is not searched, because it is explained, a copy, or has no distinctive
 // lines.
-std::vector<bool> left_out_of(const LearnSide& side) {
+std::vector<bool> tensors_to_skip(const LearnSide& side) {
   std::vector<bool> out(side.size());
   for (std::size_t i = 0; i < side.size(); ++i)
     out[i] = side.explained[i] || side.same_as[i] != i || !has_distinctive_lines(side, i);
@@ -56,7 +56,7 @@ class RowLearner {
 
  private:
   void search(SideLines from, SideLines to, bool is_cast, double added = 0) {
-    const std::vector<bool> from_out = left_out_of(from_), to_out = left_out_of(to_);
+    const std::vector<bool> from_out = tensors_to_skip(from_), to_out = tensors_to_skip(to_);
     from.left_out = &from_out;
     to.left_out = &to_out;
     for (FoundRow& row : search_rows(from, to).rows) {
@@ -101,7 +101,7 @@ class RowLearner {
   }
   // Of the tensors that are left, each with `value` added; empty where there is none.
   Result<std::vector<LineHashes>> lines_of_sums(const LearnSide& side, float value) {
-    const std::vector<bool> out = left_out_of(side);
+    const std::vector<bool> out = tensors_to_skip(side);
     ComputedPart part;
     std::vector<std::size_t> added;
     for (std::size_t i = 0; i < side.size(); ++i) {
@@ -124,8 +124,9 @@ class RowLearner {
     return lines;
   }
 
-  static std::vector<LineQuery> left_of(const LearnSide& side, Dtype dtype, LineKind kind) {
-    const std::vector<bool> out = left_out_of(side);
+  static std::vector<LineQuery> queries_for_unexplained(const LearnSide& side, Dtype dtype,
+                                                        LineKind kind) {
+    const std::vector<bool> out = tensors_to_skip(side);
     std::vector<LineQuery> asked;
     for (std::size_t i = 0; i < side.size(); ++i) {
       const bool is_matrix = side.ndims[i] >= 2;
@@ -137,7 +138,7 @@ class RowLearner {
   }
   // Lines of the remaining tensors; the others get none.
   Result<std::vector<LineHashes>> lines_of(const LearnSide& side, Dtype dtype, LineKind kind) {
-    const std::vector<LineQuery> asked = left_of(side, dtype, kind);
+    const std::vector<LineQuery> asked = queries_for_unexplained(side, dtype, kind);
     SHW_TRY(std::vector<LineHashes> found, line_hashes(*side.checkpoint, asked, progress_));
     std::vector<LineHashes> out(side.size());
     for (std::size_t i = 0; i < asked.size(); ++i)
@@ -150,8 +151,8 @@ class RowLearner {
                         const std::vector<LineHashes>& to_rows, const std::vector<Dtype>& to_dtypes,
                         Dtype dtype) {
     const bool is_cast = dtype != Dtype::kUnknown;
-    if (left_of(from_, dtype, LineKind::kColumns).empty() ||
-        left_of(to_, dtype, LineKind::kColumns).empty())
+    if (queries_for_unexplained(from_, dtype, LineKind::kColumns).empty() ||
+        queries_for_unexplained(to_, dtype, LineKind::kColumns).empty())
       return {};
     SHW_TRY(const auto from_columns, lines_of(from_, dtype, LineKind::kColumns));
     SHW_TRY(const auto to_columns, lines_of(to_, dtype, LineKind::kColumns));
@@ -168,7 +169,7 @@ class RowLearner {
   // If dtypes differ, compares elements rounded to the narrower dtype.
   Status search_rounded() {
     std::set<std::pair<Dtype, Dtype>> pairs;
-    const std::vector<bool> from_out = left_out_of(from_), to_out = left_out_of(to_);
+    const std::vector<bool> from_out = tensors_to_skip(from_), to_out = tensors_to_skip(to_);
     std::set<Dtype> from_dtypes, to_dtypes;
     for (std::size_t i = 0; i < from_.size(); ++i) {
       if (!from_out[i]) from_dtypes.insert(from_.dtypes[i]);
@@ -233,7 +234,7 @@ class RowLearner {
     std::vector<Pair> pairs;
     for (std::size_t f : group.from) {
       for (std::size_t t : group.to)
-        pairs.push_back({likeness_of_names(from_.names[f], to_.names[t]), f, t});
+        pairs.push_back({name_similarity(from_.names[f], to_.names[t]), f, t});
     }
     std::stable_sort(pairs.begin(), pairs.end(),
                      [](const Pair& a, const Pair& b) { return a.likeness > b.likeness; });
@@ -272,7 +273,7 @@ Result<LearnedRows> learn_rows(LearnSide& from, LearnSide& to, MapWay way, Progr
 }
 
 bool is_finer_side(const LearnSide& from, const LearnSide& to) {
-  const std::vector<bool> from_out = left_out_of(from), to_out = left_out_of(to);
+  const std::vector<bool> from_out = tensors_to_skip(from), to_out = tensors_to_skip(to);
   const RowSearchResult found =
       search_rows({LineKind::kRows, from.rows, from.dtypes, from.ndims, &from_out},
                   {LineKind::kRows, to.rows, to.dtypes, to.ndims, &to_out});

@@ -75,7 +75,7 @@ std::string numbered_prefix(const std::string& name) {
   return name.substr(0, end);
 }
 
-std::size_t likeness_of_names(const std::string& a, const std::string& b) {
+std::size_t name_similarity(const std::string& a, const std::string& b) {
   const std::set<std::string> words_a = words_of(a), words_b = words_of(b);
   std::size_t likeness = 0;
   for (const std::string& word : words_a) likeness += words_b.contains(word) ? 16U : 0U;

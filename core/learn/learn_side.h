@@ -40,6 +40,6 @@ bool has_distinctive_lines(const LearnSide& side, std::size_t tensor);
 std::string numbered_prefix(const std::string& name);
 
 // Similarity of two names: grows with the number of common words.
-std::size_t likeness_of_names(const std::string& a, const std::string& b);
+std::size_t name_similarity(const std::string& a, const std::string& b);
 
 }  // namespace shw

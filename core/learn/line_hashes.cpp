@@ -160,7 +160,7 @@ class LinePass {
     const std::size_t ndim = block.sizes.size();
     const auto rows = static_cast<std::size_t>(block.sizes[ndim - 2]);
     const auto columns = static_cast<std::size_t>(block.sizes[ndim - 1]);
-    turn(bytes, rows, columns, width, turned);
+    transpose_bytes(bytes, rows, columns, width, turned);
     const Extents strides = row_major_strides(lines.dims);
     std::int64_t at = block.offsets[ndim - 1];
     for (std::size_t d = 0; d + 2 < ndim; ++d) at += block.offsets[d] * strides[d];
@@ -168,8 +168,8 @@ class LinePass {
       lines.hashes[static_cast<std::size_t>(at) + c] =
           hash_of_line(BytesView(turned).subspan(c * rows * width, rows * width), width);
   }
-  static void turn(BytesView bytes, std::size_t rows, std::size_t columns, std::size_t width,
-                   Bytes& turned) {
+  static void transpose_bytes(BytesView bytes, std::size_t rows, std::size_t columns,
+                              std::size_t width, Bytes& turned) {
     turned.resize(bytes.size());
     for (std::size_t r = 0; r < rows; ++r) {
       for (std::size_t c = 0; c < columns; ++c)

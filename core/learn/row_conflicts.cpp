@@ -38,7 +38,7 @@ class RowSeparator {
       foreign_.clear();
       const bool is_apart =
           can_distinguish(from_, r, from_used) && can_distinguish(to_, r, to_used);
-      if (!is_apart && (move_before(r, from_used, to_used) || write_out(r))) {
+      if (!is_apart && (move_before(r, from_used, to_used) || expand_to_single_rows(r))) {
         // Continue with the row that was moved here, or with those that replaced this one.
         --r;
         continue;
@@ -90,7 +90,7 @@ class RowSeparator {
       if (!is_own) foreign_.emplace(side.is_from, match.index);
     }
     if (others.empty()) return true;
-    for (const CounterPattern& one : marks(side, patterns.front())) {
+    for (const CounterPattern& one : patterns_with_same_counters(side, patterns.front())) {
       auto is_there = [&](const Counters& counters) {
         const auto name = name_of(one, counters, value_of());
         return name && side.names.find(*name).has_value();
@@ -104,7 +104,8 @@ class RowSeparator {
     return false;
   }
   // Patterns of all rows that use only this pattern's counters.
-  std::vector<CounterPattern> marks(const ConflictSide& side, const CounterPattern& of) const {
+  std::vector<CounterPattern> patterns_with_same_counters(const ConflictSide& side,
+                                                          const CounterPattern& of) const {
     std::vector<CounterPattern> out;
     for (const MapRow& row : folded_.map.rows) {
       for (const CounterPattern& pattern : side.patterns(row)) {
@@ -146,7 +147,7 @@ class RowSeparator {
   }
 
   // Replaces a row without stacks by one row per tensor that it makes.
-  bool write_out(std::size_t r) {
+  bool expand_to_single_rows(std::size_t r) {
     const std::vector<std::size_t> rows = folded_.learned[r];
     if (rows.size() < 2 || !learned_.rows[rows.front()].row.lead.empty()) return false;
     const auto at = static_cast<std::ptrdiff_t>(r);

@@ -86,7 +86,7 @@ class RowSearch {
 
   // Tensors that have many of these lines, in order of their first line; a few common lines would
   // be chance.
-  Tensors owners(std::size_t t, std::span<const std::uint64_t> lines) const {
+  Tensors tensors_with_many_lines(std::size_t t, std::span<const std::uint64_t> lines) const {
     Tensors order;
     std::map<std::size_t, std::size_t> counts;
     for (const std::uint64_t line : lines) {
@@ -100,7 +100,7 @@ class RowSearch {
     });
     return order;
   }
-  LineCell whole_of(const SideLines& side, std::size_t i) const {
+  LineCell all_lines_of(const SideLines& side, std::size_t i) const {
     return {side.lines[i].hashes, side.lines[i].dims};
   }
   LineCell cell_of(std::size_t t, std::size_t lead, std::size_t cell) const {
@@ -112,7 +112,7 @@ class RowSearch {
 
   void look_at(std::size_t t) {
     const LineHashes& lines = to_.lines[t];
-    const Tensors all = owners_of_some(t);
+    const Tensors all = tensors_with_first_lines(t);
     if (all.empty()) return;
     const std::size_t counted = from_.lines[all.front()].dims.size();
     if (counted > lines.dims.size()) {
@@ -126,7 +126,7 @@ class RowSearch {
     std::optional<std::size_t> dim;
     for (std::size_t cell = 0; cell < cells; ++cell) {
       const LineCell here = cell_of(t, lead, cell);
-      const Tensors parts = owners(t, here.hashes);
+      const Tensors parts = tensors_with_many_lines(t, here.hashes);
       if (parts.empty()) return;
       if (parts.size() == 1 && from_.lines[parts.front()].hashes.size() > here.hashes.size()) {
         splits_[parts.front()].push_back({t, cell});
@@ -139,7 +139,7 @@ class RowSearch {
     out_.rows.push_back(std::move(row));
   }
   // Owners of the first lines that are known, to decide how many dims are stacked.
-  Tensors owners_of_some(std::size_t t) const {
+  Tensors tensors_with_first_lines(std::size_t t) const {
     for (const std::uint64_t line : to_.lines[t].hashes) {
       if (is_constant_line(line)) continue;
       const auto owner = index_.tensor_of(line);
@@ -151,7 +151,7 @@ class RowSearch {
   bool add_cell(const LineCell& here, const Tensors& parts, std::optional<std::size_t>& dim,
                 FoundRow& row) const {
     std::vector<LineCell> from;
-    for (std::size_t f : parts) from.push_back(whole_of(from_, f));
+    for (std::size_t f : parts) from.push_back(all_lines_of(from_, f));
     auto fit = fit_cell(from, here);
     if (!fit) return false;
     if (dim && (*dim != fit->dim || !same_ops(row.ops, fit->order.ops))) return false;
@@ -197,7 +197,7 @@ class RowSearch {
       }
       if (parts.size() == 1) ++out_.shorter;
       if (cells.size() != parts.size()) continue;
-      auto fit = fit_cell(cells, whole_of(from_, f));
+      auto fit = fit_cell(cells, all_lines_of(from_, f));
       if (!fit || fit->order.padded != 0 || fit->order.ops.empty() || parts.size() < 2) continue;
       FoundRow row{.to = {}, .from = {{f}}, .ops = split_ops(*fit, f, counted)};
       for (std::size_t i : fit->order.from) row.to.push_back(parts[i].tensor);

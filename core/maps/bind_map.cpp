@@ -44,7 +44,7 @@ class MapBinder {
 
   Result<BoundMap> bind() {
     bound_.way = way_;
-    leave_copies_out();
+    mark_copies_as_used();
     for (std::size_t r = 0; r < map_.rows.size(); ++r) {
       if (is_forward() && !is_of_form(map_.rows[r])) continue;
       if (!is_forward() && !is_of_model(map_.rows[r])) continue;
@@ -52,7 +52,7 @@ class MapBinder {
     }
     make_copies();
     if (is_forward()) add_written_prefix();
-    sort_rest();
+    classify_unused_tensors();
     return std::move(bound_);
   }
 
@@ -98,7 +98,7 @@ class MapBinder {
     const auto name = name_of(pattern, counters, value_of());
     return name && names_.find(*name);
   }
-  bool any_there(const std::vector<CounterPattern>& patterns, const Counters& counters) {
+  bool has_any_tensor(const std::vector<CounterPattern>& patterns, const Counters& counters) {
     return std::any_of(patterns.begin(), patterns.end(),
                        [&](const CounterPattern& one) { return is_there(one, counters); });
   }
@@ -145,7 +145,8 @@ class MapBinder {
     return out;
   }
 
-  tl::unexpected<Error> in_row(std::size_t r, const std::string& tensor, Error error) const {
+  tl::unexpected<Error> with_row_in_error(std::size_t r, const std::string& tensor,
+                                          Error error) const {
     error.message = fmt::format("the map {} does not fit: {}", map_.name, error.message);
     if (error.place.tensor.empty()) error.place.tensor = tensor;
     if (error.advice.empty())
@@ -162,8 +163,8 @@ class MapBinder {
     for (const auto& match : names_.matches(row.from.front(), value_of())) {
       const Counters& counters = match.counters;
       if (!is_below(counters, row.from.front())) continue;
-      if (!row.from_with.empty() && !any_there(row.from_with, counters)) continue;
-      if (any_there(row.from_without, counters)) continue;
+      if (!row.from_with.empty() && !has_any_tensor(row.from_with, counters)) continue;
+      if (has_any_tensor(row.from_without, counters)) continue;
       Rendered from = free_names(row.from, counters);
       if (from.empty()) continue;
       std::vector<std::int64_t> at;
@@ -209,10 +210,11 @@ class MapBinder {
         return {};
       }
       has_gaps_ = true;
-      return in_row(r, to.front(),
-                    Error{ErrorKind::kUnsupported,
-                          "what is to be stacked in one tensor is not there for every layer or "
-                          "expert"});
+      return with_row_in_error(
+          r, to.front(),
+          Error{ErrorKind::kUnsupported,
+                "what is to be stacked in one tensor is not there for every layer or "
+                "expert"});
     }
     bound.lead = std::move(*lead);
     for (const auto& [at, from] : found.cells) {
@@ -224,12 +226,13 @@ class MapBinder {
       }
       if (bound.from_shapes.empty()) bound.from_shapes = shapes;
       if (shapes != bound.from_shapes)
-        return in_row(r, from.front(),
-                      Error{ErrorKind::kUnsupported,
-                            "its shape is not that of the others that it is stacked with"});
+        return with_row_in_error(
+            r, from.front(),
+            Error{ErrorKind::kUnsupported,
+                  "its shape is not that of the others that it is stacked with"});
     }
     if (auto fits = bind_ops_forward(map_.rows[r], values_, bound); !fits)
-      return in_row(r, bound.from.front().front(), std::move(fits).error());
+      return with_row_in_error(r, bound.from.front().front(), std::move(fits).error());
     bound_.rows.push_back(std::move(bound));
     return {};
   }
@@ -237,12 +240,12 @@ class MapBinder {
   Status bind_back(std::size_t r) {
     const MapRow& row = map_.rows[r];
     for (const auto& match : names_.matches(row.to.front(), value_of())) {
-      if (!row.to_with.empty() && !any_there(row.to_with, match.counters)) continue;
+      if (!row.to_with.empty() && !has_any_tensor(row.to_with, match.counters)) continue;
       Rendered to = free_names(row.to, match.counters);
       if (to.empty()) continue;
       for (const std::string& name : to) used_[*names_.find(name)] = true;
       if (auto fits = add_back(r, to, match.counters); !fits)
-        return in_row(r, to.front(), std::move(fits).error());
+        return with_row_in_error(r, to.front(), std::move(fits).error());
     }
     return {};
   }
@@ -297,7 +300,7 @@ class MapBinder {
       if (tensor && of) each(*tensor, *of, name_of(copy.with, at, value_of()).value_or(""));
     }
   }
-  void leave_copies_out() {
+  void mark_copies_as_used() {
     for (const MapCopy& copy : is_forward() ? map_.from_copies : map_.to_copies) {
       each_copy(copy, [&](const std::string& tensor, const std::string& of, std::string_view) {
         const auto at = names_.find(tensor);
@@ -333,7 +336,7 @@ class MapBinder {
   }
 
   // Sorts tensors without a row: left out by the map, or unknown to it.
-  void sort_rest() {
+  void classify_unused_tensors() {
     const auto& patterns = is_forward() ? map_.from_left_out : map_.to_left_out;
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       if (used_[i]) continue;

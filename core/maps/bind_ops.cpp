@@ -138,7 +138,7 @@ Status bind_reorder(const MapOp& op, MapValues& values, BoundOp& bound, const Ex
   return check_parts(bound, shape[bound.dim]);
 }
 
-Extents turned(const Extents& shape, const Extents& order, MapWay way) {
+Extents permuted_shape(const Extents& shape, const Extents& order, MapWay way) {
   Extents out(shape.size());
   for (std::size_t d = 0; d < order.size(); ++d) {
     const auto old = static_cast<std::size_t>(order[d]);
@@ -190,7 +190,7 @@ Status bind_op(const MapOp& op, MapWay way, std::size_t count, MapValues& values
       if (!is_order(op.order, shapes.front().size()))
         return does_not_fit(
             op.kind, "\"order\" does not name every dim of " + to_text(shapes.front()) + " once");
-      shapes.front() = turned(shapes.front(), op.order, way);
+      shapes.front() = permuted_shape(shapes.front(), op.order, way);
       return {};
     case MapOp::Kind::kPad:
       return bind_pad(op, way, values, bound, shapes.front());

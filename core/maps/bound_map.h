@@ -49,7 +49,7 @@ struct BoundMap {
   // To be left out: the copy and its original.
   std::vector<std::pair<std::string, std::string>> left_copies = {};
   std::vector<std::string> left_out = {}, without_row = {};
-  // Parts of stacks of which others are missing (ModelFacts::allows_gaps).
+  // Parts of incomplete stacks (ModelFacts::allows_gaps).
   std::vector<std::string> incomplete = {};
 };
 

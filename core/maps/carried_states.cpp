@@ -19,7 +19,7 @@ bool is_elementwise(std::string_view kind) {
   return role_of_kind(kind) != StateRole::kOther || kind == "momentum_buffer";
 }
 
-std::string replaced(std::string text, std::string_view mark, const std::string& by) {
+std::string with_first_replaced(std::string text, std::string_view mark, const std::string& by) {
   const std::size_t at = text.find(mark);
   return at == std::string::npos ? text : text.replace(at, mark.size(), by);
 }
@@ -29,7 +29,7 @@ std::string state_name(const MapStates* target, const std::string& kind,
                        const std::string& weight) {
   if (target == nullptr) return "optimizer.state." + kind + "." + weight;
   const std::string word = is_master(kind) ? target->masters : kind;
-  return replaced(replaced(target->name, "{state}", word), "{name}", weight);
+  return with_first_replaced(with_first_replaced(target->name, "{state}", word), "{name}", weight);
 }
 
 // Weights by their bare name; null if two weights have the same.
@@ -69,12 +69,12 @@ void follow_names(const BoundMap& weights, CarriedStates& states) {
   }
 }
 
-std::string without_written(const ModelMap& map, MapWay way, const std::string& name) {
+std::string strip_written_prefix(const ModelMap& map, MapWay way, const std::string& name) {
   const bool is_written = way == MapWay::kForward && name.starts_with(map.written_prefix);
   return is_written ? name.substr(map.written_prefix.size()) : name;
 }
 
-// The rows of one kind of state: those of its weights, with the names of its states.
+// The rows of one kind of state: the rows of its weights, with the names of its states.
 class StateRows {
  public:
   StateRows(const ModelMap& map, const MapStates* target, std::string kind,
@@ -107,7 +107,7 @@ class StateRows {
   }
   void name_after_map(std::vector<std::string>& names, MapWay way) {
     for (std::string& name : names) {
-      std::string state = state_name(target_, kind_, without_written(map_, way, name));
+      std::string state = state_name(target_, kind_, strip_written_prefix(map_, way, name));
       behind.emplace(name, state);
       name = std::move(state);
     }
@@ -195,7 +195,7 @@ std::vector<Step> masters_of_weights(const ModelMap& map, MapWay way, const MapS
   Patterns masters;
   for (const std::string& weight : with_moments) {
     if (with_masters.contains(weight)) continue;
-    masters.push_back(state_name(&target, target.masters, without_written(map, way, weight)));
+    masters.push_back(state_name(&target, target.masters, strip_written_prefix(map, way, weight)));
     steps.emplace_back(CopyStep{weight, masters.back()});
     states.by_kind[target.masters].emplace(weight, masters.back());
   }

@@ -20,10 +20,10 @@ struct MapLeg {
   MapWay way = MapWay::kForward;
 };
 
-const std::string& world_before(const MapLeg& leg) {
+const std::string& source_world(const MapLeg& leg) {
   return leg.way == MapWay::kForward ? leg.map->from : leg.map->to;
 }
-const std::string& world_after(const MapLeg& leg) {
+const std::string& target_world(const MapLeg& leg) {
   return leg.way == MapWay::kForward ? leg.map->to : leg.map->from;
 }
 
@@ -36,7 +36,7 @@ std::vector<MapLeg> all_legs() {
   return out;
 }
 
-tl::unexpected<Error> no_way(const std::string& from, const std::string& to) {
+tl::unexpected<Error> no_map_error(const std::string& from, const std::string& to) {
   return fail(ErrorKind::kUsage,
               from.empty() ? "its tensors have names of no program that a map is known for"
                            : fmt::format("no map is known from {} to {}", from, to),
@@ -44,23 +44,23 @@ tl::unexpected<Error> no_way(const std::string& from, const std::string& to) {
 }
 
 // The maps that lead from one world to another.
-Result<std::vector<MapLeg>> way_between(const std::string& from, const std::string& to) {
+Result<std::vector<MapLeg>> find_map_path(const std::string& from, const std::string& to) {
   for (const MapLeg& leg : all_legs()) {
-    if (world_before(leg) == from && world_after(leg) == to) return std::vector<MapLeg>{leg};
+    if (source_world(leg) == from && target_world(leg) == to) return std::vector<MapLeg>{leg};
   }
   for (const MapLeg& first : all_legs()) {
     for (const MapLeg& second : all_legs()) {
-      if (world_before(first) == from && world_after(first) == world_before(second) &&
-          world_after(second) == to)
+      if (source_world(first) == from && target_world(first) == source_world(second) &&
+          target_world(second) == to)
         return std::vector<MapLeg>{first, second};
     }
   }
-  return no_way(from, to);
+  return no_map_error(from, to);
 }
 
 // The direction of a map in which more names have rows.
-Result<MapLeg> way_of(const ModelMap& map, const std::string& to,
-                      std::span<const MapTensor> tensors, const ModelFacts& facts) {
+Result<MapLeg> choose_direction(const ModelMap& map, const std::string& to,
+                                std::span<const MapTensor> tensors, const ModelFacts& facts) {
   if (to == map.to) return MapLeg{&map, MapWay::kForward};
   if (to == map.from) return MapLeg{&map, MapWay::kBack};
   if (!to.empty())
@@ -113,7 +113,7 @@ Status add_leg(const MapLeg& leg, const ModelFacts& facts, const std::vector<std
   out.tensors = tensors_after(bound);
   out.maps.push_back(leg.map->name);
   out.left_out.insert(out.left_out.end(), bound.left_out.begin(), bound.left_out.end());
-  out.to = world_after(leg);
+  out.to = target_world(leg);
   out.bound.push_back(std::move(bound));
   return {};
 }
@@ -190,7 +190,7 @@ std::string world_of(std::span<const MapTensor> tensors, const ModelFacts& facts
     const MapFit fit = fit_of(*leg.map, leg.way, tensors, plain, facts);
     if (fit.tensors == 0 || !(fit > most)) continue;
     most = fit;
-    best = world_before(leg);
+    best = source_world(leg);
   }
   return best;
 }
@@ -208,14 +208,14 @@ Result<MappedSteps> mapped_steps(const Checkpoint& checkpoint, const ModelMap* m
   out.tensors = named_shapes(checkpoint);
   std::vector<MapLeg> legs;
   if (map != nullptr) {
-    SHW_TRY(MapLeg leg, way_of(*map, to, out.tensors, facts));
+    SHW_TRY(MapLeg leg, choose_direction(*map, to, out.tensors, facts));
     legs.push_back(leg);
   } else {
     const std::string from = world_of(out.tensors, facts);
-    if (from.empty() || from == to) return no_way(from, to);
-    SHW_TRY(legs, way_between(from, to));
+    if (from.empty() || from == to) return no_map_error(from, to);
+    SHW_TRY(legs, find_map_path(from, to));
   }
-  out.from = world_before(legs.front());
+  out.from = source_world(legs.front());
   std::vector<std::string> objects;
   for (const NonTensorEntry& object : checkpoint.objects()) {
     objects.push_back(object.fqn);

@@ -75,7 +75,7 @@ class MappedPair {
     }
     out_.reads_values = reads_values_;
     name_moved();
-    spare_untrained();
+    ignore_untrained_tensors();
     return std::move(out_);
   }
 
@@ -214,7 +214,7 @@ class MappedPair {
 
   // Weights of another training step differ without a mistake, so a tensor that still has its
   // initial constant value is not a conversion mistake then.
-  void spare_untrained() {
+  void ignore_untrained_tensors() {
     std::size_t values = 0, mistakes = 0;
     for (const MappedDifference& one : out_.differences) {
       values += one.kind == Kind::kValues ? 1U : 0U;
@@ -451,7 +451,7 @@ Result<std::optional<MappedComparison>> compare_mapped(
   BoundMap of_other;
   if (auto bound = bind_map(map, MapWay::kBack, pair.is_first_from ? expected : shapes, facts))
     of_other = std::move(*bound);
-  const ModelFacts followed = facts_followed(map, of_one, *other, of_other, facts);
+  const ModelFacts followed = facts_from_other_side(map, of_one, *other, of_other, facts);
   SHW_TRY(MappedSteps steps, mapped_steps(*one, &map, map.to, followed, {{"*"}, true}));
   SHW_TRY(TargetState state, apply_steps(target_state_of(one), steps.steps, progress));
   MappedPair both(state, *other, steps.bound.back(), map, head_sizes(map, facts, of_one),

@@ -52,7 +52,7 @@ std::optional<Mistake> shifted_rows(const TwoSides& rows, std::size_t count) {
 std::optional<Mistake> moved_rows(const TwoSides& rows, std::int64_t padding_from) {
   // Very short rows would match by chance.
   if (rows.length < kShortestFound) return std::nullopt;
-  const RowOrder order = found_order(rows);
+  const RowOrder order = match_pieces(rows);
   if (!order.empty()) return moved_in_words(order, "row");
   return shifted_rows(rows,
                       padding_from > 0 ? static_cast<std::size_t>(padding_from) : rows.count());
@@ -77,7 +77,7 @@ struct Cell {
 
   std::size_t width() const { return size_of(dtype); }
   bool is_matrix() const { return columns > 1 && rows.there.size() <= kMostTurned; }
-  LoadedTensor held(BytesView bytes) const {
+  LoadedTensor as_loaded_tensor(BytesView bytes) const {
     const auto count = static_cast<std::int64_t>(rows.count());
     const auto row = static_cast<std::int64_t>(rows.length / width());
     return {dtype, {count, row}, Bytes(bytes.begin(), bytes.end())};
@@ -98,14 +98,14 @@ std::optional<Mistake> wrong_columns(const Cell& cell) {
     if (fits(columns, halves, 0)) return Mistake{"the two halves of its columns are swapped"};
   }
   if (columns.length < kShortestFound) return std::nullopt;
-  const RowOrder order = found_order(columns);
+  const RowOrder order = match_pieces(columns);
   if (order.empty()) return std::nullopt;
   auto moved = moved_in_words(order, "column");
   if (moved) moved->kind = Mistake::Kind::kOrder;
   return moved;
 }
 
-std::optional<std::string> turned_cell(const Cell& cell) {
+std::optional<std::string> transposed_cell_text(const Cell& cell) {
   if (!cell.is_matrix()) return std::nullopt;
   const auto rows = static_cast<std::int64_t>(cell.rows.count());
   const auto columns = static_cast<std::int64_t>(cell.columns);
@@ -204,12 +204,13 @@ class WrongCell {
     for (const KnownOrder& known : orders_) {
       if (fits(cell.rows, known.from, layout_.padding_from)) return known.mistake;
     }
-    if (auto text = wrong_values(cell.held(cell.rows.there), cell.held(cell.rows.expected)))
+    if (auto text = wrong_values(cell.as_loaded_tensor(cell.rows.there),
+                                 cell.as_loaded_tensor(cell.rows.expected)))
       return text;
     if (looks_into_parts_ && layout_.parts.size() > 1) {
       if (auto mistake = wrong_parts(cell)) return mistake;
     }
-    if (auto text = turned_cell(cell)) return text;
+    if (auto text = transposed_cell_text(cell)) return text;
     if (auto mistake = moved_rows(cell.rows, layout_.padding_from)) return mistake;
     return wrong_columns(cell);
   }

@@ -85,7 +85,7 @@ std::optional<std::string> moved_along(const RowOrder& order, const Extents& dim
 
 }  // namespace
 
-RowOrder found_order(const TwoSides& sides) {
+RowOrder match_pieces(const TwoSides& sides) {
   auto text = [&](BytesView bytes, std::size_t i) {
     return std::string_view(reinterpret_cast<const char*>(bytes.data()) + i * sides.length,
                             sides.length);
@@ -118,7 +118,7 @@ std::optional<std::string> wrong_stack(const LoadedTensor& there, const LoadedTe
   if (count == 0 || lead.empty()) return std::nullopt;
   const TwoSides cells{there.bytes, expected.bytes, expected.bytes.size() / count};
   if (auto text = shifted(cells, lead, layout, 2)) return text;
-  const RowOrder order = found_order(cells);
+  const RowOrder order = match_pieces(cells);
   for (std::size_t dim = 0; dim < lead.size() && !order.empty(); ++dim) {
     if (auto text = moved_along(order, lead, dim, layout)) return text;
   }

@@ -22,13 +22,13 @@ struct TwoValues {
   std::vector<float> there, expected;
 };
 
-bool all_are(const std::vector<float>& values, float value) {
+bool all_equal_to(const std::vector<float>& values, float value) {
   return std::all_of(values.begin(), values.end(), [&](float one) { return one == value; });
 }
 
 std::optional<std::string> never_written(const TwoValues& values) {
   for (const float value : {0.0F, 1.0F}) {
-    if (all_are(values.there, value) && !all_are(values.expected, value))
+    if (all_equal_to(values.there, value) && !all_equal_to(values.expected, value))
       return fmt::format("every element is {}, as before a load: the conversion did not write it",
                          value == 0 ? "0" : "1");
   }

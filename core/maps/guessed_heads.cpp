@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kMostGuesses = 12;
 
-// Rows of all queries, of all keys and of one head; 0 where no tensor says it.
+// Rows of all queries, of all keys and of one head; 0 if no tensor determines it.
 struct HeadRows {
   std::int64_t queries = 0, keys = 0, head = 0;
 };

@@ -1,4 +1,4 @@
-// Heads of a model of which no file says how many there are: the numbers that its shapes allow.
+// Head counts that the shapes allow, for models whose files do not give them.
 #pragma once
 
 #include <span>

@@ -34,35 +34,36 @@ bool can_be_cut(const Extents& parts, std::int64_t pieces) {
                                    [&](std::int64_t part) { return part % pieces == 0; });
 }
 
-enum class HeadTurn : std::uint8_t { kInTurns, kKeptApart, kSwapped };
+enum class RotaryRowOrder : std::uint8_t { kInTurns, kKeptApart, kSwapped };
 
-std::int64_t turned_row(std::int64_t at, std::int64_t rows, HeadTurn turn) {
+std::int64_t turned_row(std::int64_t at, std::int64_t rows, RotaryRowOrder turn) {
   const std::int64_t half = rows / 2;
   switch (turn) {
-    case HeadTurn::kInTurns:
+    case RotaryRowOrder::kInTurns:
       return (at % 2) * half + at / 2;
-    case HeadTurn::kKeptApart:
+    case RotaryRowOrder::kKeptApart:
       return (at % half) * 2 + at / half;
-    case HeadTurn::kSwapped:
+    case RotaryRowOrder::kSwapped:
       break;
   }
   return (at + half) % rows;
 }
 
-std::string_view text_of(HeadTurn turn) {
+std::string_view text_of(RotaryRowOrder turn) {
   switch (turn) {
-    case HeadTurn::kInTurns:
+    case RotaryRowOrder::kInTurns:
       return "are in turns, and were expected one after the other";
-    case HeadTurn::kKeptApart:
+    case RotaryRowOrder::kKeptApart:
       return "are kept apart, and were expected in turns";
-    case HeadTurn::kSwapped:
+    case RotaryRowOrder::kSwapped:
       break;
   }
   return "are swapped";
 }
 
 // Reorders the halves of the rotary rows of each head, in the parts that `turns` selects.
-RowOrder rotary_order(const RowLayout& layout, const std::vector<bool>& turns, HeadTurn turn) {
+RowOrder rotary_order(const RowLayout& layout, const std::vector<bool>& turns,
+                      RotaryRowOrder turn) {
   RowOrder out;
   std::int64_t begin = 0;
   const std::int64_t head_dim = layout.head_dim, first = layout.rotary_begin;
@@ -212,11 +213,12 @@ class KnownOrders {
                                   "and were expected after them",
                                   listed(as_listed_)));
     for (const std::vector<bool>& turns : choices) {
-      for (const HeadTurn turn : {HeadTurn::kInTurns, HeadTurn::kKeptApart, HeadTurn::kSwapped})
-        add_turned(turns, turn);
+      for (const RotaryRowOrder turn :
+           {RotaryRowOrder::kInTurns, RotaryRowOrder::kKeptApart, RotaryRowOrder::kSwapped})
+        add_rotary_order(turns, turn);
     }
   }
-  void add_turned(const std::vector<bool>& turns, HeadTurn turn) {
+  void add_rotary_order(const std::vector<bool>& turns, RotaryRowOrder turn) {
     std::vector<std::size_t> names;
     for (std::size_t k = 0; k < turns.size(); ++k) {
       if (turns[k]) names.push_back(k);

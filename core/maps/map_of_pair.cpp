@@ -18,8 +18,8 @@ const ModelMap* map_between(const std::string& a, const std::string& b) {
 }
 
 // Uses the padded size of the other checkpoint, so that both have the same shape.
-void follow_padding(const Checkpoint& other, const BoundMap& bound, const ModelMap& map,
-                    ModelFacts& facts) {
+void copy_padded_size(const Checkpoint& other, const BoundMap& bound, const ModelMap& map,
+                      ModelFacts& facts) {
   for (const BoundRow& row : bound.rows) {
     for (const MapOp& op : map.rows[row.row].ops) {
       if (op.kind != MapOp::Kind::kPad || map.values.find(op.to) == map.values.end()) continue;
@@ -42,8 +42,8 @@ std::size_t names_in_common(const ModelMap& map, std::span<const MapTensor> one,
 }
 
 // Chooses the forms for which most names are in the other checkpoint.
-void follow_forms(const ModelMap& map, std::span<const MapTensor> one,
-                  const std::set<std::string>& other, ModelFacts& facts) {
+void choose_forms_by_names(const ModelMap& map, std::span<const MapTensor> one,
+                           const std::set<std::string>& other, ModelFacts& facts) {
   for (const MapForms& forms : map.forms) {
     std::string best;
     std::size_t most = 0;
@@ -97,17 +97,17 @@ Result<MapOfPair> map_of_pair(const std::vector<MapTensor>& first,
 }
 
 // Facts from the user, plus the forms and the padding of `other`.
-ModelFacts facts_followed(const ModelMap& map, const std::vector<MapTensor>& shapes,
-                          const Checkpoint& other, const BoundMap& of_other,
-                          const ModelFacts& facts) {
+ModelFacts facts_from_other_side(const ModelMap& map, const std::vector<MapTensor>& shapes,
+                                 const Checkpoint& other, const BoundMap& of_other,
+                                 const ModelFacts& facts) {
   ModelFacts followed = facts;
   std::set<std::string> names;
   for (std::uint32_t t = 0; t < other.tensor_count(); ++t)
     names.insert(std::string(other.fqn(TensorId{t})));
   for (const auto& [saved, read] : of_other.stripped) names.insert(map.written_prefix + read);
-  follow_forms(map, shapes, names, followed);
+  choose_forms_by_names(map, shapes, names, followed);
   ModelFacts padded = followed;
-  follow_padding(other, of_other, map, padded);
+  copy_padded_size(other, of_other, map, padded);
   return bind_map(map, MapWay::kForward, shapes, padded) ? padded : followed;
 }
 

@@ -22,9 +22,9 @@ Result<MapOfPair> map_of_pair(const std::vector<MapTensor>& first,
 
 // Facts from the user, plus the forms and the padding of `other`, which is in the map's world `to`.
 // `shapes` are those of the checkpoint in world `from`.
-ModelFacts facts_followed(const ModelMap& map, const std::vector<MapTensor>& shapes,
-                          const Checkpoint& other, const BoundMap& of_other,
-                          const ModelFacts& facts);
+ModelFacts facts_from_other_side(const ModelMap& map, const std::vector<MapTensor>& shapes,
+                                 const Checkpoint& other, const BoundMap& of_other,
+                                 const ModelFacts& facts);
 
 // Maps the names that a map reads to the saved names.
 std::map<std::string, std::string> saved_names(const Checkpoint& checkpoint, const BoundMap& bound);

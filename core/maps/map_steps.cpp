@@ -23,7 +23,7 @@ BlockOrder joined(const Extents& parts, std::int64_t pieces) {
   return out;
 }
 // Inverse of joined().
-BlockOrder parted(const Extents& parts, std::int64_t pieces) {
+BlockOrder inverse_join_order(const Extents& parts, std::int64_t pieces) {
   BlockOrder out;
   const auto count = static_cast<std::int64_t>(parts.size());
   for (std::int64_t i = 0; i < pieces; ++i) {
@@ -98,11 +98,11 @@ class MapSteps {
   }
 
  private:
-  std::string fresh() { return "_map." + std::to_string(next_++); }
+  std::string new_temporary_name() { return "_map." + std::to_string(next_++); }
   // A name that no source tensor has; otherwise a temporary one that is renamed at the end.
   std::string free_name(const std::string& name) {
     if (!taken_.contains(name)) return name;
-    late_.emplace_back(fresh(), name);
+    late_.emplace_back(new_temporary_name(), name);
     return late_.back().first;
   }
   void rename(const std::string& old, const std::string& name) {
@@ -123,9 +123,9 @@ class MapSteps {
     return into;
   }
   std::vector<std::string> split(const std::string& tensor, const BoundOp& op) {
-    if (op.pieces > 1) permute_blocks(tensor, op.dim, parted(op.parts, op.pieces));
+    if (op.pieces > 1) permute_blocks(tensor, op.dim, inverse_join_order(op.parts, op.pieces));
     std::vector<std::string> into;
-    for (std::size_t i = 0; i < op.parts.size(); ++i) into.push_back(fresh());
+    for (std::size_t i = 0; i < op.parts.size(); ++i) into.push_back(new_temporary_name());
     steps_.emplace_back(SplitStep{tensor, static_cast<std::int64_t>(op.dim), op.parts, into});
     return into;
   }
@@ -147,10 +147,12 @@ class MapSteps {
     switch (op.kind) {
       case MapOp::Kind::kRegroup:
         return permute_blocks(
-            tensor, op.dim, is_forward ? joined(op.parts, op.pieces) : parted(op.parts, op.pieces));
+            tensor, op.dim,
+            is_forward ? joined(op.parts, op.pieces) : inverse_join_order(op.parts, op.pieces));
       case MapOp::Kind::kUngroup:
         return permute_blocks(
-            tensor, op.dim, is_forward ? parted(op.parts, op.pieces) : joined(op.parts, op.pieces));
+            tensor, op.dim,
+            is_forward ? inverse_join_order(op.parts, op.pieces) : joined(op.parts, op.pieces));
       case MapOp::Kind::kPermute: {
         const Extents order = permuted(op.view, op.order);
         return permute_blocks(tensor, op.dim, {{}, is_forward ? order : reversed(order)});
@@ -176,7 +178,7 @@ class MapSteps {
   std::vector<std::string> ops_forward(const BoundRow& row, std::vector<std::string> tensors) {
     for (const BoundOp& op : row.ops) {
       if (op.kind == MapOp::Kind::kJoin)
-        tensors = {join(tensors, op, fresh())};
+        tensors = {join(tensors, op, new_temporary_name())};
       else if (op.kind == MapOp::Kind::kSplit)
         tensors = split(tensors.front(), op);
       else if (op.kind == MapOp::Kind::kPad)
@@ -192,7 +194,7 @@ class MapSteps {
       if (op.kind == MapOp::Kind::kJoin)
         tensors = split(tensors.front(), op);
       else if (op.kind == MapOp::Kind::kSplit)
-        tensors = {join(tensors, op, fresh())};
+        tensors = {join(tensors, op, new_temporary_name())};
       else if (op.kind == MapOp::Kind::kPad)
         trim(tensors.front(), op, row.to_shapes.front());
       else
@@ -208,7 +210,7 @@ class MapSteps {
       lead.pop_back();
       std::vector<std::string> made;
       for (std::size_t i = 0; i < cells.size(); i += count) {
-        made.push_back(lead.empty() ? free_name(name) : fresh());
+        made.push_back(lead.empty() ? free_name(name) : new_temporary_name());
         steps_.emplace_back(ConcatStep{{cells.begin() + static_cast<std::ptrdiff_t>(i),
                                         cells.begin() + static_cast<std::ptrdiff_t>(i + count)},
                                        0,
@@ -224,7 +226,7 @@ class MapSteps {
       std::vector<std::string> made;
       for (const std::string& cell : cells) {
         std::vector<std::string> into;
-        for (std::int64_t i = 0; i < count; ++i) into.push_back(fresh());
+        for (std::int64_t i = 0; i < count; ++i) into.push_back(new_temporary_name());
         steps_.emplace_back(
             SplitStep{cell, 0, Extents(static_cast<std::size_t>(count), 1), into, true});
         made.insert(made.end(), into.begin(), into.end());

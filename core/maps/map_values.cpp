@@ -13,7 +13,7 @@ namespace {
 
 using Size = std::optional<std::int64_t>;
 
-Size found_in(const ModelFacts::Sizes& sizes, std::string_view name) {
+Size find_size(const ModelFacts::Sizes& sizes, std::string_view name) {
   auto found = sizes.find(name);
   return found == sizes.end() ? std::nullopt : Size(found->second);
 }
@@ -27,8 +27,8 @@ std::string_view trimmed(std::string_view text) {
 }  // namespace
 
 Size MapValues::value(std::string_view name) {
-  if (name.starts_with("config.")) return found_in(facts_.config, name.substr(7));
-  if (name.starts_with("args.")) return found_in(facts_.args, name.substr(5));
+  if (name.starts_with("config.")) return find_size(facts_.config, name.substr(7));
+  if (name.starts_with("args.")) return find_size(facts_.args, name.substr(5));
   if (auto found = known_.find(name); found != known_.end()) return found->second;
   // Blocks recursion: while a value is computed it has none, so a cyclic definition has none
   // either.
@@ -39,7 +39,7 @@ Size MapValues::value(std::string_view name) {
 }
 
 Size MapValues::work_out(std::string_view name) {
-  if (Size said = found_in(facts_.said, name)) return said;
+  if (Size said = find_size(facts_.said, name)) return said;
   auto found = map_.values.find(name);
   if (found == map_.values.end()) return std::nullopt;
   for (const std::string& expression : found->second) {

@@ -377,7 +377,8 @@ Result<ModelMap> model_map_from_json(std::string_view json, const std::string& s
     return fail(ErrorKind::kDamaged, "is larger than 16 MiB: it is not a map", {source});
   auto parsed = parse_json<MapJson>(json);
   if (!parsed.problem.empty())
-    return fail(ErrorKind::kDamaged, "is " + not_json_text(parsed), {source, not_json_at(parsed)});
+    return fail(ErrorKind::kDamaged, "is " + json_error_text(parsed),
+                {source, json_error_offset(parsed)});
   EditedJson in;
   ModelMap map = read_map(in, parsed.tree);
   if (in.ok()) return map;

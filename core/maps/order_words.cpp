@@ -21,7 +21,7 @@ std::optional<std::size_t> first_moved(const RowOrder& order) {
 }
 
 // Number of pieces from `at` on that stayed together.
-std::size_t run_at(const RowOrder& order, std::size_t at) {
+std::size_t run_length_at(const RowOrder& order, std::size_t at) {
   std::size_t length = 1;
   while (at + length < order.size() && !is_in_place(order, at + length) &&
          order[at + length] == order[at] + static_cast<std::int64_t>(length))
@@ -38,13 +38,13 @@ std::optional<std::size_t> first_copy(const RowOrder& order) {
 }
 
 // Drops trailing pieces that did not move, such as padding.
-RowOrder without_end(RowOrder order) {
+RowOrder without_unmoved_tail(RowOrder order) {
   while (!order.empty() && is_in_place(order, order.size() - 1)) order.pop_back();
   return order;
 }
 
 // Number of pieces by which all are rotated; 0 if they are not.
-std::size_t turned_by(const RowOrder& order) {
+std::size_t rotation_count(const RowOrder& order) {
   const auto count = static_cast<std::int64_t>(order.size());
   for (std::int64_t i = 0; i < count; ++i) {
     if (order[static_cast<std::size_t>(i)] != (i + order.front()) % count) return 0;
@@ -59,7 +59,7 @@ std::string span_text(std::string_view what, std::size_t first, std::size_t coun
 }
 
 std::string copy_text(const RowOrder& order, std::size_t at, std::string_view what) {
-  const std::size_t length = run_at(order, at);
+  const std::size_t length = run_length_at(order, at);
   const auto from = static_cast<std::size_t>(order[at]);
   return fmt::format(
       "{} {} a copy of {}: one piece was written twice, and what belongs there is missing",
@@ -68,7 +68,7 @@ std::string copy_text(const RowOrder& order, std::size_t at, std::string_view wh
 
 // Describes a swap of two runs, if nothing else moved.
 std::optional<std::string> swap_text(const RowOrder& order, std::size_t at, std::string_view what) {
-  const std::size_t length = run_at(order, at);
+  const std::size_t length = run_length_at(order, at);
   const auto other = static_cast<std::size_t>(order[at]);
   for (std::size_t i = 0; i < order.size(); ++i) {
     std::size_t expected = i;
@@ -87,8 +87,8 @@ std::optional<Mistake> moved_in_words(const RowOrder& order, std::string_view wh
   if (!moved) return std::nullopt;
   if (const auto copy = first_copy(order); copy && !names_each_once(order))
     return copy_text(order, *copy, what);
-  const RowOrder moving = without_end(order);
-  const std::size_t turned = turned_by(moving), count = moving.size();
+  const RowOrder moving = without_unmoved_tail(order);
+  const std::size_t turned = rotation_count(moving), count = moving.size();
   if (turned != 0 && (turned * 2 == count || turned * 2 == count + 1))
     return fmt::format(
         "its two halves are swapped: {} hold what belongs to {}, as pieces of two "
@@ -124,7 +124,7 @@ std::string copy_in_words(std::string_view what, std::int64_t copy, std::int64_t
 std::optional<std::string> counted_in_words(const RowOrder& order, std::string_view what) {
   const auto moved = first_moved(order);
   if (!moved) return std::nullopt;
-  const std::size_t turned = turned_by(order), count = order.size();
+  const std::size_t turned = rotation_count(order), count = order.size();
   if (count > 2 && (turned == 1 || turned == count - 1))
     return off_by_one_in_words(what, turned == 1);
   if (const auto copy = first_copy(order); copy && !names_each_once(order))
@@ -133,7 +133,7 @@ std::optional<std::string> counted_in_words(const RowOrder& order, std::string_v
       fmt::format("{0} {1} holds what belongs to {0} {2}", what, *moved, order[*moved]);
   if (turned != 0 && turned * 2 == count && count > 2)
     return fmt::format("the two halves of the {}s are swapped: {}", what, example);
-  if (swap_text(order, *moved, what) && run_at(order, *moved) == 1)
+  if (swap_text(order, *moved, what) && run_length_at(order, *moved) == 1)
     return fmt::format(
         "{0}s {1} and {2} are swapped: {3}, and the other way round{4}", what, *moved,
         order[*moved], example,

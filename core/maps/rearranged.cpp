@@ -28,7 +28,7 @@ namespace {
 constexpr std::uint64_t kMostRearranged = std::uint64_t{1} << 30;
 constexpr std::size_t kMostRetained = 1 << 16;  // limit on boxes of a reassembled tensor
 
-Extents with_last_turned(Extents shape) {
+Extents with_last_dims_swapped(Extents shape) {
   if (shape.size() >= 2) std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
   return shape;
 }
@@ -48,7 +48,7 @@ std::optional<Diagnosis> rearranged(TensorId tensor, const LoadedTensor& there,
       if (!order.empty()) return in_blocks(tensor, d, order);
     }
   }
-  if (ndim >= 2 && with_last_turned(there.shape) == expected.shape &&
+  if (ndim >= 2 && with_last_dims_swapped(there.shape) == expected.shape &&
       are_transposed_cells(there, expected))
     return Transposed{tensor, ndim - 2, ndim - 1, expected.shape};
   return std::nullopt;
@@ -76,7 +76,7 @@ Result<ExpectedSide> expected_side(const std::shared_ptr<const Checkpoint>& comp
           bind_map(map, pair.is_first_from ? MapWay::kForward : MapWay::kBack, here, facts))
     bound = std::move(*of_here);
   const ModelFacts followed =
-      pair.is_first_from ? facts : facts_followed(map, there, *compared, bound, facts);
+      pair.is_first_from ? facts : facts_from_other_side(map, there, *compared, bound, facts);
   SHW_TRY(MappedSteps steps, mapped_steps(*reference, &map, pair.is_first_from ? map.from : map.to,
                                           followed, {{"*"}, true}));
   SHW_TRY(out.state, apply_steps(target_state_of(reference), steps.steps, progress));
@@ -90,7 +90,7 @@ Result<ExpectedSide> expected_side(const std::shared_ptr<const Checkpoint>& comp
 }
 
 // A tensor that cannot be repaired by itself, and its expected content.
-struct MovedWhole {
+struct MisplacedTensor {
   TensorId tensor{};
   std::size_t entry = 0;  // in the expected state
   Extents shape;
@@ -138,7 +138,7 @@ class RepairSearch {
   }
 
   Result<RepairsThroughMap> take() {
-    SHW_CHECK(exchange_whole());
+    SHW_CHECK(find_exchanged_tensors());
     for (std::size_t i = 0; i < others_.size(); ++i) {
       if (!is_exchanged_.contains(i)) SHW_CHECK(reassemble(i));
     }
@@ -216,7 +216,7 @@ class RepairSearch {
   }
   // Finds tensors that have one another's content. A tensor is repaired if another tensor has its
   // expected elements.
-  Status exchange_whole() {
+  Status find_exchanged_tensors() {
     // By dtype, shape and hash: the tensors with that content.
     PlacesByContent<std::tuple<Dtype, Extents, std::string>> holders;
     for (std::size_t j = others_.size(); j-- > 0;)
@@ -241,7 +241,7 @@ class RepairSearch {
     return {};
   }
   // True if `tensor` has every byte that is expected of `other`.
-  Result<bool> holds(TensorId tensor, const MovedWhole& other) {
+  Result<bool> holds(TensorId tensor, const MisplacedTensor& other) {
     SHW_TRY(const TargetTensor wanted, copy_of_entry(expected_, other.entry));
     const auto is = held(tensor), own = held(other.tensor);
     if (!is || !own) return false;
@@ -262,7 +262,7 @@ class RepairSearch {
   const TargetState& expected_;
   PartReader reader_;
   RepairsThroughMap found_;
-  std::vector<MovedWhole> others_;  // not repairable by reordering their own elements
+  std::vector<MisplacedTensor> others_;  // not repairable by reordering their own elements
   std::set<std::size_t> is_exchanged_;
   RowPlaces rows_;
 };

@@ -20,6 +20,6 @@ struct TwoSides {
 
 // By saved piece: the expected piece with the same bytes. Every expected piece is used once if
 // possible. Empty if a saved piece matches none.
-RowOrder found_order(const TwoSides& sides);
+RowOrder match_pieces(const TwoSides& sides);
 
 }  // namespace shw

@@ -43,7 +43,7 @@ Status check_arguments(ExtentsView shape, const Mesh& mesh,
 
 // torch 2.6 `compute_local_shape_and_global_offset`, the part for strided placements: the same
 // arithmetic, including its wrong results for uneven splits.
-struct ByIndex {
+struct Torch26Offsets {
   ExtentsView shape;
   const Mesh& mesh;
   const std::vector<Placement>& placements;
@@ -146,8 +146,8 @@ struct StridedAxis {
 };
 
 // Axis `cut` has split: adds the axes that waited for it, innermost first.
-void place_behind(const Mesh& mesh, const std::vector<Placement>& placements, std::size_t cut,
-                  std::vector<StridedAxis>& waiting, std::vector<std::size_t>& order) {
+void add_waiting_axes(const Mesh& mesh, const std::vector<Placement>& placements, std::size_t cut,
+                      std::vector<StridedAxis>& waiting, std::vector<std::size_t>& order) {
   std::int64_t pieces = mesh.axes[cut].size;
   for (std::size_t w = waiting.size(); w-- > 0;) {
     const std::size_t axis = waiting[w].axis;
@@ -176,7 +176,7 @@ Result<std::vector<std::size_t>> order_of_cuts(const Mesh& mesh,
       continue;
     }
     order.push_back(i);
-    place_behind(mesh, placements, i, waiting, order);
+    add_waiting_axes(mesh, placements, i, waiting, order);
   }
   for (const StridedAxis& strided : waiting) {
     const Placement& placement = placements[strided.axis];
@@ -219,7 +219,7 @@ Result<Box> recorded_box(OffsetModel model, ExtentsView shape, const Mesh& mesh,
   SHW_CHECK(check_arguments(shape, mesh, placements, rank));
   switch (model) {
     case OffsetModel::kByIndex:
-      return ByIndex{shape, mesh, placements, mesh.coordinates(rank)}.run();
+      return Torch26Offsets{shape, mesh, placements, mesh.coordinates(rank)}.run();
     case OffsetModel::kExplicitOrder:
       return nested_box(shape, mesh, placements, rank);
     case OffsetModel::kFirstRow:
@@ -228,7 +228,7 @@ Result<Box> recorded_box(OffsetModel model, ExtentsView shape, const Mesh& mesh,
   return first_row(shape, mesh, placements, rank);
 }
 
-std::vector<Placement> as_plain(const std::vector<Placement>& placements) {
+std::vector<Placement> as_plain_placements(const std::vector<Placement>& placements) {
   std::vector<Placement> plain = placements;
   for (Placement& placement : plain) {
     if (is_strided(placement)) placement = {Placement::Kind::kShard, placement.dim, 1};
@@ -254,8 +254,8 @@ MeshLayout without_axis(const Mesh& mesh, const std::vector<Placement>& placemen
   return out;
 }
 
-Extents invented_shape(ExtentsView local, const Mesh& mesh,
-                       const std::vector<Placement>& placements) {
+Extents shape_from_local(ExtentsView local, const Mesh& mesh,
+                         const std::vector<Placement>& placements) {
   Extents shape = copy_of(local);
   for (std::size_t i = 0; i < placements.size() && i < mesh.axes.size(); ++i) {
     auto dim = dim_of(placements[i], shape.size());

@@ -34,7 +34,7 @@ Result<std::vector<std::size_t>> order_of_cuts(const Mesh& mesh,
                                                const std::vector<Placement>& placements);
 
 // Replaces strided placements by plain ones, as a faulty saver does.
-std::vector<Placement> as_plain(const std::vector<Placement>& placements);
+std::vector<Placement> as_plain_placements(const std::vector<Placement>& placements);
 
 // A mesh and placements without an axis that the saver forgot.
 struct MeshLayout {
@@ -45,7 +45,7 @@ MeshLayout without_axis(const Mesh& mesh, const std::vector<Placement>& placemen
                         std::size_t axis);
 
 // The global shape that DTensor.from_local computes for a local shape without `shape=`.
-Extents invented_shape(ExtentsView local, const Mesh& mesh,
-                       const std::vector<Placement>& placements);
+Extents shape_from_local(ExtentsView local, const Mesh& mesh,
+                         const std::vector<Placement>& placements);
 
 }  // namespace shw

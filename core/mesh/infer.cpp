@@ -65,7 +65,8 @@ std::vector<Cutting> cuttings_of(const Checkpoint& c, const Progress* progress) 
   return all;
 }
 
-bool predicts(const Mesh& mesh, const std::vector<Placement>& placements, const Cutting& cutting) {
+bool predicts_all_chunks(const Mesh& mesh, const std::vector<Placement>& placements,
+                         const Cutting& cutting) {
   auto gives = [&](std::int64_t rank) { return nested_box(cutting.shape, mesh, placements, rank); };
   return std::all_of(cutting.chunks.begin(), cutting.chunks.end(),
                      [&](const auto& chunk) {
@@ -78,9 +79,9 @@ bool predicts(const Mesh& mesh, const std::vector<Placement>& placements, const 
          });
 }
 
-// The number of distinct boxes of the layout; all of them must exist.
-bool makes_as_many(const Mesh& mesh, const std::vector<Placement>& placements,
-                   const Cutting& cutting) {
+// True if the layout has as many distinct non-empty boxes as the tensor has chunks.
+bool has_equal_box_count(const Mesh& mesh, const std::vector<Placement>& placements,
+                         const Cutting& cutting) {
   std::vector<Extents> starts;
   for (std::int64_t rank = 0; rank < mesh.size(); ++rank) {
     auto box = nested_box(cutting.shape, mesh, placements, rank);
@@ -147,13 +148,14 @@ bool can_explain(const Mesh& mesh, const std::vector<Placement>& placements,
 
 // Calls `take` with all placements that give every writer its box, until it returns false.
 template <class Take>
-void each_fitting(const Mesh& mesh, const Cutting& cutting, Take take) {
+void for_each_fitting_placement(const Mesh& mesh, const Cutting& cutting, Take take) {
   if (cutting.shape.empty() || cutting.shape.size() > 4 || mesh.axes.size() > 4) return;
   Choices choices(mesh, cutting.shape.size());
   do {
     std::vector<Placement> placements = choices.placements();
-    if (!can_explain(mesh, placements, cutting) || !predicts(mesh, placements, cutting) ||
-        !makes_as_many(mesh, placements, cutting))
+    if (!can_explain(mesh, placements, cutting) ||
+        !predicts_all_chunks(mesh, placements, cutting) ||
+        !has_equal_box_count(mesh, placements, cutting))
       continue;
     if (take(std::move(placements))) return;
   } while (choices.next());
@@ -161,9 +163,9 @@ void each_fitting(const Mesh& mesh, const Cutting& cutting, Take take) {
 
 std::optional<std::vector<Placement>> find_placements(const Mesh& mesh, const Cutting& cutting) {
   std::optional<std::vector<Placement>> found;
-  each_fitting(mesh, cutting, [&](std::vector<Placement> placements) {
+  for_each_fitting_placement(mesh, cutting, [&](std::vector<Placement> placements) {
     // Prefers plain placements to strided ones.
-    bool is_plain = as_plain(placements) == placements;
+    bool is_plain = as_plain_placements(placements) == placements;
     if (!found || is_plain) found = std::move(placements);
     return is_plain;
   });
@@ -220,7 +222,7 @@ std::int64_t ranks_of(const Checkpoint& c) {
 }
 
 // True if the guess explains more tensors, or as many with fewer axes.
-bool better(const MeshGuess& a, const MeshGuess& b) {
+bool is_better_guess(const MeshGuess& a, const MeshGuess& b) {
   if (a.confidence != b.confidence) return a.confidence > b.confidence;
   return a.mesh.axes.size() < b.mesh.axes.size();
 }
@@ -242,7 +244,7 @@ std::vector<MeshGuess> guess_from_chunks(const Checkpoint& c, const std::vector<
     guess.confidence *= 0.95;
     if (guess.explained != 0) guesses.push_back(std::move(guess));
   }
-  std::stable_sort(guesses.begin(), guesses.end(), better);
+  std::stable_sort(guesses.begin(), guesses.end(), is_better_guess);
   if (guesses.size() > 4) guesses.resize(4);
   if (guesses.size() > 1 && guesses[0].confidence == guesses[1].confidence &&
       guesses[0].mesh.axes.size() == guesses[1].mesh.axes.size()) {
@@ -282,7 +284,7 @@ std::vector<MeshGuess> infer_meshes(const Checkpoint& checkpoint, std::span<cons
     judge(checkpoint, cuttings, progress, guess);
     if (guess.explained != 0) by_spec.push_back(std::move(guess));
   }
-  std::stable_sort(by_spec.begin(), by_spec.end(), better);
+  std::stable_sort(by_spec.begin(), by_spec.end(), is_better_guess);
   std::move(by_spec.begin(), by_spec.end(), std::back_inserter(guesses));
   auto rest = guess_from_chunks(checkpoint, cuttings, ranks, progress);
   std::move(rest.begin(), rest.end(), std::back_inserter(guesses));
@@ -301,7 +303,7 @@ InferredBox infer_box(const Checkpoint& checkpoint, const Mesh& mesh, TensorId t
   InferredBox out;
   auto cutting = cutting_of(checkpoint, tensor);
   if (!cutting || mesh.size() > kRanks) return out;
-  each_fitting(mesh, *cutting, [&](const std::vector<Placement>& placements) {
+  for_each_fitting_placement(mesh, *cutting, [&](const std::vector<Placement>& placements) {
     auto box = nested_box(cutting->shape, mesh, placements, rank);
     if (!box) return false;
     out.is_ambiguous = out.box && *out.box != *box;

@@ -54,7 +54,7 @@ std::optional<std::int64_t> argument(std::string_view text,
   return number(trim(text.substr(equals + 1)));
 }
 
-// A run of adjacent rows of one dimension that a rank holds.
+// Adjacent rows of one dimension that a rank holds.
 struct Run {
   std::int64_t start = 0;
   std::int64_t length = 0;
@@ -224,7 +224,7 @@ std::string to_text(const Mesh& mesh) {
   return text;
 }
 
-std::string typed_as(const Mesh& mesh) {
+std::string mesh_option_text(const Mesh& mesh) {
   std::string text;
   for (const MeshAxis& axis : mesh.axes)
     text += fmt::format("{}{}={}", text.empty() ? "" : ",", axis.name, axis.size);

@@ -47,8 +47,8 @@ std::string to_text(const Placement& placement);
 std::string to_text(const std::vector<Placement>& placements);  // "Shard(2), Shard(0)"
 // Parses "dp=4,tp=2" or "dp:4,tp:2".
 Result<Mesh> parse_mesh(std::string_view text);
-std::string to_text(const Mesh& mesh);   // "dp 4 x tp 2"
-std::string typed_as(const Mesh& mesh);  // "dp=4,tp=2": what parse_mesh() reads
+std::string to_text(const Mesh& mesh);           // "dp 4 x tp 2"
+std::string mesh_option_text(const Mesh& mesh);  // "dp=4,tp=2": what parse_mesh() reads
 // Axes with more than one rank; the others split nothing.
 std::vector<MeshAxis> long_axes(const Mesh& mesh);
 

@@ -16,7 +16,7 @@ float linear_of(std::uint8_t byte) {
   return value <= 0.04045f ? value / 12.92f : std::pow((value + 0.055f) / 1.055f, 2.4f);
 }
 
-float curved(float linear) {
+float srgb_gamma(float linear) {
   linear = std::max(linear, 0.0f);
   return linear <= 0.0031308f ? linear * 12.92f : 1.055f * std::pow(linear, 1 / 2.4f) - 0.055f;
 }
@@ -52,7 +52,8 @@ Srgb srgb_of_oklch(float lightness, float chroma, float hue) {
     chroma *= 0.9f;
     colour = oklch_to_linear(lightness, chroma, hue);
   }
-  return {byte_of(curved(colour.red)), byte_of(curved(colour.green)), byte_of(curved(colour.blue))};
+  return {byte_of(srgb_gamma(colour.red)), byte_of(srgb_gamma(colour.green)),
+          byte_of(srgb_gamma(colour.blue))};
 }
 
 float luminance_of(Srgb colour) {

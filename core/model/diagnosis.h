@@ -87,7 +87,7 @@ struct Repointed {
 // Chunks that are missing from the tensor's list, each with its record and whole item (rules
 // tile-unlisted and storage-dangling). Together with the listed chunks they cover the
 // tensor.
-struct ListedAgain {
+struct RelistedChunk {
   Box box;
   ChunkId like{};  // any chunk whose items have the same form and dtype
   FileId file = FileId::kNone;
@@ -95,7 +95,7 @@ struct ListedAgain {
 };
 struct Relisted {
   TensorId tensor{};
-  std::vector<ListedAgain> tiles;
+  std::vector<RelistedChunk> tiles;
 };
 
 // Every matrix of the saved tensor is the transpose of the correct one. `first` and `second` are

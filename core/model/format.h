@@ -17,7 +17,7 @@ struct FormatWriter;  // core/formats/format_writer.h
 struct Codec {
   std::string_view name;               // "torch-zip", "raw"
   const ItemReader* reader = nullptr;  // null in checkpoints without data
-  bool lies_bare = false;              // items contain only elements, without a header
+  bool is_without_header = false;      // items contain only elements, without a header
 };
 
 // Each trait names the code that uses it. The defaults are the conservative choice.

@@ -11,7 +11,7 @@ namespace shw {
 namespace {
 
 // The opening finding about an entry; null if there is none.
-const std::string* why_unread(const Checkpoint& checkpoint, std::string_view fqn) {
+const std::string* opening_finding_of(const Checkpoint& checkpoint, std::string_view fqn) {
   for (const Finding& finding : checkpoint.opening_findings()) {
     const auto& subjects = finding.subjects;
     if (std::find(subjects.begin(), subjects.end(), fqn) == subjects.end()) continue;
@@ -30,7 +30,7 @@ bool is_reachable(const Checkpoint& checkpoint, ChunkId chunk) {
 Status check_reachable(const Checkpoint& checkpoint, const std::optional<ItemPlace>& item,
                        std::string_view fqn) {
   if (item && is_reachable(checkpoint, *item)) return {};
-  if (const std::string* why = why_unread(checkpoint, fqn))
+  if (const std::string* why = opening_finding_of(checkpoint, fqn))
     return fail(ErrorKind::kUnsupported, "cannot be carried over: it " + *why,
                 {{}, std::nullopt, std::string(fqn)});
   const bool in_file = item && item->file != FileId::kNone;

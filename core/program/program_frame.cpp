@@ -46,13 +46,13 @@ void ProgramFrame::set_sources(std::vector<ProgramSource> rows, std::vector<Sour
 // Otherwise each file is sorted separately.
 std::vector<OutputId> ProgramFrame::in_order(
     std::size_t count, const std::function<Output(std::size_t)>& output_of) const {
-  using Standing = decltype(place_of({}));
+  using OutputPlace = decltype(place_of({}));
   std::vector<std::uint32_t> next(program_.names.size() + 1, 0);
-  std::vector<Standing> last(program_.names.size());
+  std::vector<OutputPlace> last(program_.names.size());
   bool rises = true;
   for (std::size_t i = 0; i < count; ++i) {
     const Output output = output_of(i);
-    const Standing place = place_of(output);
+    const OutputPlace place = place_of(output);
     rises = rises && last[output.file] <= place;
     last[output.file] = place;
     ++next[output.file + 1];

@@ -35,7 +35,7 @@ std::string escaped_lines(std::string_view text) {
 
 std::string head(const ReportInput& input) {
   bool errors = false, warnings = input.check.verdict == Verdict::kUndecided ||
-                                  !hints_in(input.check.unjudged).empty();
+                                  !rules_with_hints(input.check.unjudged).empty();
   for (const Finding& finding : input.check.findings) {
     errors = errors || finding.severity == Severity::kError;
     warnings = warnings || finding.severity == Severity::kWarning;
@@ -211,7 +211,7 @@ std::string plan_section(const ReportInput& input) {
             human_count(static_cast<std::uint64_t>(operation.elements_lost)) + "</td></tr>";
   }
   html += "</table></div>\n<p>";
-  const std::string left = left_behind_text(input.plan->of_other_ranks);
+  const std::string left = left_out_entries_text(input.plan->of_other_ranks);
   if (!left.empty()) html += escaped(left) + "</p>\n<p>";
   html += input.plan->lossless && input.plan->undecided.empty()
               ? "<span class=\"badge good\">nothing is lost</span>"

@@ -133,7 +133,7 @@ std::string info_to_json(const Checkpoint& checkpoint) {
               {"ranks", checkpoint.rank_count()},
               {"torch", nullptr}};
   if (!provenance.torch.empty()) out["torch"] = provenance.torch;
-  FilledReport filled = filled_in(checkpoint);
+  FilledReport filled = filled_report_of(checkpoint);
   std::int64_t lost = 0;
   for (const FilledTensor& tensor : filled.tensors) lost += tensor.lost;
   out["filled"] = {
@@ -152,7 +152,7 @@ std::string list_to_json(const Checkpoint& checkpoint, std::span<const std::uint
     for (TensorId part : weight.tensors) weight_of[part] = &weight;
   }
   Json listed = Json::array(), others = Json::array();
-  FilledReport filled = filled_in(checkpoint);
+  FilledReport filled = filled_report_of(checkpoint);
   std::map<std::string_view, const FilledTensor*> losses;
   for (const FilledTensor& tensor : filled.tensors) losses[tensor.fqn] = &tensor;
   for (std::uint32_t index : tensors) {
@@ -196,7 +196,7 @@ std::string tensor_to_json(const Checkpoint& checkpoint, TensorId tensor,
               {"chunks", std::move(chunks)}};
   if (!stored_as(checkpoint, tensor).empty()) out["stored_as"] = stored_as(checkpoint, tensor);
   if (quantised != nullptr) out["quantised"] = quantised_json(checkpoint, *quantised);
-  FilledReport filled = filled_in(checkpoint);
+  FilledReport filled = filled_report_of(checkpoint);
   if (const FilledTensor* loss = filled.find(checkpoint.fqn(tensor)))
     out["filled"] = filled_json(*loss);
   if (values == nullptr) return dumped(out);

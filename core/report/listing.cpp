@@ -236,7 +236,7 @@ std::span<const char* const, kListColumns> list_titles() {
 std::string list_to_text(const Checkpoint& checkpoint, std::span<const std::uint32_t> order,
                          const TextStyle& style, std::span<const std::size_t> columns,
                          std::span<const QuantisedWeight> quantised) {
-  const FilledReport filled = filled_in(checkpoint);
+  const FilledReport filled = filled_report_of(checkpoint);
   std::vector<ListedRow> rows = listed_rows(checkpoint, order, filled);
   const bool has_quantised = name_quantised(quantised, order, rows);
   const bool all = order.size() == checkpoint.tensor_count();
@@ -292,7 +292,7 @@ std::string value_lines(const TensorValues& values, std::size_t limit, const Tex
 }  // namespace
 
 std::string filled_to_text(const Checkpoint& checkpoint, TensorId tensor, const TextStyle& style) {
-  FilledReport report = filled_in(checkpoint);
+  FilledReport report = filled_report_of(checkpoint);
   const FilledTensor* filled = report.find(checkpoint.fqn(tensor));
   if (filled == nullptr) return "";
   constexpr std::size_t kShown = 8;
@@ -424,7 +424,7 @@ std::string plan_to_text(const Plan& plan, const TextStyle& style) {
             loss_of_steps(plan, lost, style) + separator(style) +
             (moved == 0 ? "no tensor byte moves" : human_bytes(moved) + " move") + "\n";
     if (!plan.of_other_ranks.empty())
-      text += printable(left_behind_text(plan.of_other_ranks)) + "\n";
+      text += printable(left_out_entries_text(plan.of_other_ranks)) + "\n";
   }
   return text;
 }
@@ -446,7 +446,7 @@ std::string info_to_text(const Checkpoint& checkpoint, const TextStyle& style) {
       human_count(referenced) + " referenced" +
           (missing > 0 ? ", " + inked(style, Ink::kRed, human_count(missing) + " missing") : "") +
           ", " + human_bytes(bytes) + " in the folder");
-  if (std::string lost = filled_sum(filled_in(checkpoint)); !lost.empty())
+  if (std::string lost = filled_sum(filled_report_of(checkpoint)); !lost.empty())
     row("filled", inked(style, Ink::kGold, lost));
   if (std::uint64_t gone = missing_chunk_count(checkpoint); gone != 0)
     row("gone", inked(style, Ink::kRed, plural(gone, "tile") + " cannot be read"));

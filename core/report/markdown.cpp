@@ -95,7 +95,7 @@ std::string plan_list(const ReportInput& input) {
                  : plural(static_cast<std::uint64_t>(sum.elements_lost), "element") +
                        (sum.elements_lost == 1 ? " is lost" : " are lost")) +
             "; " + human_bytes(sum.bytes_moved) + " of tensors move.\n\n";
-    const std::string left = left_behind_text(input.plan->of_other_ranks);
+    const std::string left = left_out_entries_text(input.plan->of_other_ranks);
     if (!left.empty()) text += prose(left) + "\n\n";
   }
   if (!input.plan->undecided.empty()) {

@@ -30,7 +30,7 @@ std::string_view word_of(Severity severity) {
 std::string verdict_sentence(const ReportInput& input) {
   const AffectedCounts affected = affected_by(input.checkpoint, input.check.findings);
   if (affected.causes == 0) {
-    std::vector<std::string> hints = hints_in(input.check.unjudged);
+    std::vector<std::string> hints = rules_with_hints(input.check.unjudged);
     std::string depth = " (depth " + std::string(name(input.check.depth)) + ")";
     return input.check.verdict == Verdict::kUndecided ? "Could not decide: not all could be read"
            : hints.empty()                            ? "No finding" + depth

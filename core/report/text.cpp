@@ -280,7 +280,7 @@ std::string coverage(const CheckReport& report) {
 std::string closing(const Checkpoint& checkpoint, const CheckReport& report,
                     const TextOptions& options, const Style& style) {
   std::string depth = " (depth " + std::string(name(report.depth)) + ")";
-  std::vector<std::string> hints = hints_in(report.unjudged);
+  std::vector<std::string> hints = rules_with_hints(report.unjudged);
   std::string causes = affected_words(affected_by(checkpoint, report.findings)), out;
   if (!causes.empty()) {
     out = style(kBold, causes) + depth;
@@ -303,7 +303,7 @@ std::string closing(const Checkpoint& checkpoint, const CheckReport& report,
 
 std::string not_checked_text(std::span<const Unjudged> unjudged, std::size_t width) {
   std::string text = "not checked:";
-  for (const UnjudgedGroup& group : by_need(unjudged)) {
+  for (const UnjudgedGroup& group : group_by_need(unjudged)) {
     std::string line;
     for (const std::string& what : group.whats) line += (line.empty() ? "" : ", ") + what;
     std::string item = wrapped(printable(line + ": needs " + group.needs), kHanging, width);

@@ -40,17 +40,17 @@ std::size_t rank_of(std::string_view rule) {
 }
 
 // Number of items with their own header; other formats store bare elements.
-std::uint64_t headed_items(const Checkpoint& checkpoint) {
+std::uint64_t count_items_with_header(const Checkpoint& checkpoint) {
   std::uint64_t items = checkpoint.objects().size();
   for (std::uint32_t i = 0; i < checkpoint.chunk_count(); ++i)
-    items += checkpoint.codec(ChunkId{i}).lies_bare ? 0 : 1;
+    items += checkpoint.codec(ChunkId{i}).is_without_header ? 0 : 1;
   return items;
 }
 
 Depth default_depth(const Checkpoint& checkpoint) {
   const auto& directory = checkpoint.directory();
   if (directory != nullptr && is_remote(directory->name()) &&
-      headed_items(checkpoint) > kRemoteHeadersUpTo)
+      count_items_with_header(checkpoint) > kRemoteHeadersUpTo)
     return Depth::kMetadata;
   std::uint64_t items = std::uint64_t{checkpoint.chunk_count()} + checkpoint.objects().size();
   return items <= kHeadersUpTo ? Depth::kHeaders : Depth::kMetadata;
@@ -201,12 +201,12 @@ struct Looked {
   ItemHeaders headers;                // headers of the items
   DataChecks data;                    // checksum results
   std::map<TensorId, ReplicaMismatch> doubts;
-  OwnEntries own_entries;
+  RankSpecificEntries own_entries;
   std::optional<Integrity> integrity;
 };
 
-Status read_all(const Checkpoint& checkpoint, Depth depth, const CheckOptions& options,
-                Progress* progress, Looked& out) {
+Status read_checked_data(const Checkpoint& checkpoint, Depth depth, const CheckOptions& options,
+                         Progress* progress, Looked& out) {
   if (progress != nullptr)
     progress->begin(Phase::kCheckingMetadata, checkpoint.tensor_count(), /*bytes=*/false);
   out.tilings = compute_tilings(checkpoint, progress);
@@ -221,7 +221,7 @@ Status read_all(const Checkpoint& checkpoint, Depth depth, const CheckOptions& o
   if (depth == Depth::kData && has_files) {
     SHW_TRY(out.data,
             read_all_data(checkpoint, out.headers, progress, options.team, options.counted));
-    SHW_TRY(out.doubts, doubtful_replicas(checkpoint, progress, options.team));
+    SHW_TRY(out.doubts, mismatched_replicas(checkpoint, progress, options.team));
   }
   SHW_TRY(out.integrity, read_integrity(checkpoint, depth, progress, options.team));
   if (is_cancelled(progress)) return cancelled_error();
@@ -260,7 +260,7 @@ void begin_findings(const Checkpoint& checkpoint, Expectation& expected, CheckIn
   resolve_mesh(input, findings);
 }
 
-Status run_all(const Facts& facts, CheckReport& report) {
+Status run_all_rules(const Facts& facts, CheckReport& report) {
   std::uint64_t judged = 0;
   for (const Rule& rule : all_rules()) {
     // A rule that reads data shows its own progress meanwhile.
@@ -278,7 +278,7 @@ Status run_all(const Facts& facts, CheckReport& report) {
   return {};
 }
 
-void conclude(const Facts& facts, CheckReport& report) {
+void finish_report(const Facts& facts, CheckReport& report) {
   demote_symptoms(report.findings);
   sort_findings(report.findings);
   for (Finding& finding : report.findings) {
@@ -318,7 +318,7 @@ std::string_view name(Verdict verdict) {
   return "undecided";
 }
 
-bool leaves_open(const CheckReport& report) {
+bool has_unexamined_parts(const CheckReport& report) {
   return report.verdict == Verdict::kUndecided || has_undecided(report.findings);
 }
 
@@ -328,7 +328,7 @@ Result<CheckReport> check(const Checkpoint& checkpoint, const CheckOptions& opti
   report.depth = options.depth.value_or(default_depth(checkpoint));
   report.deeper = deeper_check_text(report.depth);
   Looked looked;
-  SHW_CHECK(read_all(checkpoint, report.depth, options, progress, looked));
+  SHW_CHECK(read_checked_data(checkpoint, report.depth, options, progress, looked));
   // Destroys 250,000 headers in the background. After cancellation the findings are incomplete and
   // dropped.
   auto stopped = [&] {
@@ -349,14 +349,14 @@ Result<CheckReport> check(const Checkpoint& checkpoint, const CheckOptions& opti
   Facts facts = build_facts(input);
   if (is_cancelled(progress)) return stopped();
   SHW_TRY(facts.looks, read_optimizer_values(facts, facts.optimizer_settings));
-  Status done = run_all(facts, report);
+  Status done = run_all_rules(facts, report);
   if (is_cancelled(progress)) return stopped();
   if (!done) return tl::unexpected<Error>(std::move(done).error());
   auto sides = side_files_in_folder(checkpoint, options, report, progress);
   if (is_cancelled(progress)) return stopped();
   if (!sides) return tl::unexpected<Error>(std::move(sides).error());
   std::move(sides->findings.begin(), sides->findings.end(), std::back_inserter(report.findings));
-  conclude(facts, report);
+  finish_report(facts, report);
   if (is_cancelled(progress)) return stopped();
   std::move(sides->unjudged.begin(), sides->unjudged.end(), std::back_inserter(report.unjudged));
   return report;

@@ -50,7 +50,7 @@ struct CheckReport {
 
 // True if something could not be examined: even if all findings are accepted, the checkpoint is not
 // known to be clean.
-bool leaves_open(const CheckReport& report);
+bool has_unexamined_parts(const CheckReport& report);
 
 Result<CheckReport> check(const Checkpoint& checkpoint, const CheckOptions& options,
                           Progress* progress = nullptr);

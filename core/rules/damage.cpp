@@ -163,7 +163,7 @@ std::string check_headline(const Checkpoint& checkpoint, const CheckReport& repo
   if (counts.causes != 0)
     return title_of(worst_consequence(report.findings)) + ": " + affected_words(counts);
   if (report.verdict == Verdict::kUndecided) return "Cannot tell: not everything could be checked";
-  if (auto hints = hints_in(report.unjudged); !hints.empty())
+  if (auto hints = rules_with_hints(report.unjudged); !hints.empty())
     return "No finding, but a hint: " + some_of(hints);
   return "No finding: " + plural(checkpoint.tensor_count(), "tensor");
 }

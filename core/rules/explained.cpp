@@ -12,7 +12,7 @@ namespace {
 bool is_cause(const Finding& finding) {
   CauseOf cause_of = rule_of(finding).cause_of;
   if (finding.severity != Severity::kError || cause_of == CauseOf::kNothing) return false;
-  return cause_of != CauseOf::kTilesOnceMended || finding.remedy.has_value();
+  return cause_of != CauseOf::kTilesAfterRepair || finding.remedy.has_value();
 }
 
 using Causes = std::unordered_map<std::string_view, const Finding*>;  // by subject

@@ -36,7 +36,7 @@ std::optional<PolicyAnswer> left_unopened(const Checkpoint& checkpoint, std::str
   if (unopened(checkpoint).empty()) return std::nullopt;
   return policy_answer(require, PolicyVerdict::kUndecided, "file or record",
                        " that could not be read: their contents are unknown",
-                       unopened_subjects(checkpoint));
+                       unreadable_subjects(checkpoint));
 }
 
 PolicyAnswer evaluate_coverage(const Checkpoint& checkpoint, const Progress* progress) {

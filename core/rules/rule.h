@@ -38,7 +38,7 @@ enum class RunOutcome : std::uint8_t {
 };
 
 // Symptoms on the same tensors that become infos after an error of this rule.
-enum class CauseOf : std::uint8_t { kNothing, kTiles, kTilesOnceMended, kTilesAndItems };
+enum class CauseOf : std::uint8_t { kNothing, kTiles, kTilesAfterRepair, kTilesAndItems };
 enum class SymptomIn : std::uint8_t { kNothing, kTiles, kItems };
 
 // Repairs that are unsafe after a finding above info.
@@ -50,7 +50,7 @@ enum class Blocking : std::uint8_t {
 };
 
 // Means that repair a finding besides its own diagnoses.
-enum class MendedBy : std::uint8_t {
+enum class RepairedBy : std::uint8_t {
   kNothing,
   kTiles,         // concerns boxes only: repaired once the planned chunks are exact
   kTilesOfItems,  // as kTiles if they also have the sizes of their items
@@ -96,15 +96,15 @@ struct Rule {
   CauseOf cause_of = CauseOf::kNothing;
   SymptomIn symptom_in = SymptomIn::kNothing;
   Blocking blocks = Blocking::kNothing;
-  MendedBy mended_by = MendedBy::kNothing;
+  RepairedBy repaired_by = RepairedBy::kNothing;
   SubjectsAre subjects = SubjectsAre::kAnything;
-  bool leaves_undecided = false;  // something could not be examined
-  bool damages_bytes = false;     // bytes differ from those written
-  bool boxes_overlap = false;     // boxes in the evidence are claimed twice; otherwise unclaimed
-  bool parts_ranks = false;       // the repair splits one rank's rows
-  bool outlasts_writing = false;  // names and shapes stay wrong in other chunks and formats
-  bool doubts_shapes = false;     // shapes of the subjects may not be the model's
-  RuleFunction run = nullptr;     // null: reported on opening or by another rule
+  bool leaves_undecided = false;    // something could not be examined
+  bool damages_bytes = false;       // bytes differ from those written
+  bool boxes_overlap = false;       // boxes in the evidence are claimed twice; otherwise unclaimed
+  bool parts_ranks = false;         // the repair splits one rank's rows
+  bool survives_rewriting = false;  // names and shapes stay wrong in other chunks and formats
+  bool doubts_shapes = false;       // shapes of the subjects may not be the model's
+  RuleFunction run = nullptr;       // null: reported on opening or by another rule
   SharedRuleFunction run_shared = nullptr;  // alternative to `run`
 };
 

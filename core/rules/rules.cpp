@@ -82,7 +82,7 @@ std::vector<const Finding*> unopened(const Checkpoint& checkpoint) {
   return found;
 }
 
-std::vector<std::string> unopened_subjects(const Checkpoint& checkpoint) {
+std::vector<std::string> unreadable_subjects(const Checkpoint& checkpoint) {
   std::vector<std::string> subjects;
   for (const Finding* finding : unopened(checkpoint))
     subjects.insert(subjects.end(), finding->subjects.begin(), finding->subjects.end());

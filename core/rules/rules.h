@@ -38,6 +38,6 @@ const Rule& rule_of(const Finding& finding);
 // Opening findings about unreadable files or records, which may hide tensors.
 std::vector<const Finding*> unopened(const Checkpoint& checkpoint);
 // Subjects of the findings of unopened(), each once.
-std::vector<std::string> unopened_subjects(const Checkpoint& checkpoint);
+std::vector<std::string> unreadable_subjects(const Checkpoint& checkpoint);
 
 }  // namespace shw

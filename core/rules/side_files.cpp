@@ -48,26 +48,26 @@ std::vector<SideFile> side_files_of(const Checkpoint& checkpoint) {
       continue;
     files.push_back({file.path, kind == TrainerFile::kOptimizer, is_of_rank, is_model, file.size});
   }
-  // Of many files the ones that a resumed run reads are opened first.
+  // If there are many files, those that a resumed run reads are opened first.
   std::stable_partition(files.begin(), files.end(),
                         [](const SideFile& file) { return !file.is_model; });
   return files;
 }
 
-enum class Begins { kAsArchive, kAsNoPickle, kOtherwise };
+enum class FirstBytesKind { kZipArchive, kNotPickle, kOtherwise };
 
 // Classifies the first bytes. A pickle without an archive has no end that could be missing. No
 // pickle begins with zeros, like a page, or like a pointer of git-lfs.
-Begins begin_of(const Directory& directory, const std::string& path) {
+FirstBytesKind begin_of(const Directory& directory, const std::string& path) {
   auto source = directory.open(path);
-  if (!source || (*source)->size() < 2) return Begins::kOtherwise;
+  if (!source || (*source)->size() < 2) return FirstBytesKind::kOtherwise;
   const auto bytes = read_bytes(**source, 0, 2);
-  if (!bytes) return Begins::kOtherwise;
+  if (!bytes) return FirstBytesKind::kOtherwise;
   const std::pair<char, char> begin(static_cast<char>((*bytes)[0]), static_cast<char>((*bytes)[1]));
-  if (begin == std::pair('P', 'K')) return Begins::kAsArchive;
+  if (begin == std::pair('P', 'K')) return FirstBytesKind::kZipArchive;
   const bool is_none = begin == std::pair('\0', '\0') || begin == std::pair('<', '!') ||
                        begin == std::pair('v', 'e');
-  return is_none ? Begins::kAsNoPickle : Begins::kOtherwise;
+  return is_none ? FirstBytesKind::kNotPickle : FirstBytesKind::kOtherwise;
 }
 
 // True if an item ends beyond the end of its file: the file was cut off.
@@ -118,8 +118,8 @@ Finding finding_of_side_file(const SideFile& file, const Finding& inner) {
 // Reports an optimizer in which no matrix has the shape of a weight. Adapters and a new head have
 // other shapes too, but far fewer elements and matrices than the weights, or two matrices for each.
 // Parts of single ranks are reported elsewhere.
-std::optional<Finding> of_another_model(const Checkpoint& checkpoint,
-                                        const AdjacentOptimizer& optimizer) {
+std::optional<Finding> optimizer_of_other_model_finding(const Checkpoint& checkpoint,
+                                                        const AdjacentOptimizer& optimizer) {
   constexpr std::size_t kFewestMatrices = 3;
   const auto states = shapes_of(optimizer);
   if (!states || cut_states(checkpoint, *states) || flat_states(checkpoint, *states))
@@ -180,7 +180,7 @@ std::int64_t step_of_folder(std::string_view name) {
 
 // Reports a trainer_state.json of another step than the folder's: the Trainer goes on from its step
 // with the data that follow it.
-std::optional<Finding> of_another_step(const Directory& directory) {
+std::optional<Finding> trainer_of_other_step_finding(const Directory& directory) {
   const std::int64_t named = step_of_folder(directory.name()), said = step_of_trainer(directory);
   if (named == 0 || said == 0 || named == said) return std::nullopt;
   Finding finding = side_finding(
@@ -199,7 +199,7 @@ struct ListedParameters {
   std::vector<std::string> lacking;
 };
 
-ListedParameters listed_in(const Checkpoint& opened) {
+ListedParameters parameters_in_groups(const Checkpoint& opened) {
   ListedParameters out;
   for (const SavedOptimizer& optimizer : read_optimizer_settings(opened).optimizers) {
     for (const ParamGroup& group : optimizer.groups) {
@@ -219,7 +219,7 @@ ListedParameters listed_in(const Checkpoint& opened) {
 std::optional<Finding> without_states(const SideFile& file, const Checkpoint& opened,
                                       std::int64_t step) {
   constexpr std::size_t kShare = 20;
-  const auto [listed, lacking] = listed_in(opened);
+  const auto [listed, lacking] = parameters_in_groups(opened);
   if (lacking.empty()) return std::nullopt;
   const bool none = lacking.size() == listed;
   if (none && opened.tensor_count() > 0) return std::nullopt;
@@ -248,7 +248,7 @@ std::optional<Finding> without_states(const SideFile& file, const Checkpoint& op
 // Reports a half-saved state of transformers' Trainer (trainer_state.json): it loads the states of
 // optimizer and scheduler both or not at all, silently (Trainer._load_optimizer_and_scheduler).
 // Only an info, because people publish folders without one of them on purpose.
-std::optional<Finding> half_of_trainer(const Checkpoint& checkpoint) {
+std::optional<Finding> half_saved_trainer_finding(const Checkpoint& checkpoint) {
   const Directory& directory = *checkpoint.directory();
   const auto is_there = [&](const char* name) {
     return directory.stat(name).kind == EntryKind::kFile;
@@ -290,8 +290,9 @@ class SideFileChecks {
       if (is_cancelled(progress_)) return cancelled_error();
       SHW_CHECK(look_at(file));
     }
-    if (auto finding = half_of_trainer(checkpoint_)) out_.findings.push_back(std::move(*finding));
-    if (auto finding = of_another_step(*checkpoint_.directory()))
+    if (auto finding = half_saved_trainer_finding(checkpoint_))
+      out_.findings.push_back(std::move(*finding));
+    if (auto finding = trainer_of_other_step_finding(*checkpoint_.directory()))
       out_.findings.push_back(std::move(*finding));
     if (depth_ != Depth::kMetadata) compare_with_weights();
     add_unjudged();
@@ -311,10 +312,10 @@ class SideFileChecks {
                                  : open_checkpoint(alone, progress_);
     if (!opened && opened.error().kind == ErrorKind::kCancelled)
       return tl::unexpected<Error>(std::move(opened).error());
-    const Begins begin = begin_of(*checkpoint_.directory(), file.path);
-    const bool has_an_end = begin == Begins::kAsArchive ||
+    const FirstBytesKind begin = begin_of(*checkpoint_.directory(), file.path);
+    const bool has_an_end = begin == FirstBytesKind::kZipArchive ||
                             (file.is_model ? file.path.ends_with(".safetensors") : file.size == 0);
-    const bool is_no_pickle = begin == Begins::kAsNoPickle && !file.is_model;
+    const bool is_no_pickle = begin == FirstBytesKind::kNotPickle && !file.is_model;
     if (!opened && (is_no_pickle || (opened.error().kind == ErrorKind::kDamaged && has_an_end)))
       out_.findings.push_back(damaged_side_file(file, opened.error()));
     else if (file.is_optimizer && (!opened || depth_ != Depth::kData))
@@ -351,7 +352,7 @@ class SideFileChecks {
 
   void compare_with_weights() {
     for (const AdjacentOptimizer& optimizer : adjacent_optimizers(checkpoint_)) {
-      if (auto finding = of_another_model(checkpoint_, optimizer))
+      if (auto finding = optimizer_of_other_model_finding(checkpoint_, optimizer))
         out_.findings.push_back(std::move(*finding));
     }
   }
@@ -415,7 +416,7 @@ const Rule kSideFile = {
                          "--weights-only` leaves it out."},
     .words = {.text = "a run cannot go on from it", .as_warning = "a run goes on wrongly from it"},
     .outcome = RunOutcome::kNone,
-    .outlasts_writing = true,  // does not change tensors of the result
+    .survives_rewriting = true,  // does not change tensors of the result
 };
 
 }  // namespace shw

@@ -202,7 +202,7 @@ void add_bytes(const CheckInput& input, List& out) {
     return;
   }
   const Codec* codec = c.format().codec;
-  bool raw = codec != nullptr && codec->lies_bare;
+  bool raw = codec != nullptr && codec->is_without_header;
   if (input.depth == Depth::kMetadata && !raw)
     out.push_back({"what each item says of itself", "--depth headers"});
   if (input.depth < Depth::kData)
@@ -430,7 +430,7 @@ std::vector<Unjudged> unjudged_of(const Facts& facts, const std::vector<Finding>
   return out;
 }
 
-std::vector<UnjudgedGroup> by_need(std::span<const Unjudged> unjudged) {
+std::vector<UnjudgedGroup> group_by_need(std::span<const Unjudged> unjudged) {
   std::vector<UnjudgedGroup> groups;
   for (const Unjudged& one : unjudged) {
     auto group = std::find_if(groups.begin(), groups.end(),
@@ -445,7 +445,7 @@ std::vector<UnjudgedGroup> by_need(std::span<const Unjudged> unjudged) {
 
 std::string to_text(std::span<const Unjudged> unjudged) {
   std::string text;
-  for (const UnjudgedGroup& group : by_need(unjudged)) {
+  for (const UnjudgedGroup& group : group_by_need(unjudged)) {
     std::string whats;
     for (const std::string& what : group.whats) whats += (whats.empty() ? "" : ", ") + what;
     text += (text.empty() ? "" : "; ") + whats + " (" + group.needs + ")";
@@ -458,7 +458,7 @@ bool has_unproved_bytes(std::span<const Unjudged> unjudged) {
                      [](const Unjudged& one) { return one.is_unproved_bytes; });
 }
 
-std::vector<std::string> hints_in(std::span<const Unjudged> unjudged) {
+std::vector<std::string> rules_with_hints(std::span<const Unjudged> unjudged) {
   std::vector<std::string> rules;
   for (const Unjudged& one : unjudged) {
     if (!one.hint.empty() && std::find(rules.begin(), rules.end(), one.hint) == rules.end())

@@ -30,7 +30,7 @@ struct UnjudgedGroup {
   std::vector<std::string> whats;  // each once
 };
 // In the order in which each need first occurs.
-std::vector<UnjudgedGroup> by_need(std::span<const Unjudged> unjudged);
+std::vector<UnjudgedGroup> group_by_need(std::span<const Unjudged> unjudged);
 
 // "shapes and row order (--spec or --against); values (--data)": one line, grouped by
 // need.
@@ -40,6 +40,6 @@ std::string to_text(std::span<const Unjudged> unjudged);
 bool has_unproved_bytes(std::span<const Unjudged> unjudged);
 
 // Rules whose hints say that parts may be missing or mixed: the headline must mention them.
-std::vector<std::string> hints_in(std::span<const Unjudged> unjudged);
+std::vector<std::string> rules_with_hints(std::span<const Unjudged> unjudged);
 
 }  // namespace shw

@@ -18,7 +18,7 @@ Command without_passwords(Command command) {
   return command;
 }
 
-OpenCommand open_again(const Snapshot& snapshot, const std::string& path) {
+OpenCommand reopen_command(const Snapshot& snapshot, const std::string& path) {
   OpenCommand open{path, snapshot.options.spec, snapshot.options.against, snapshot.options.mesh};
   if (snapshot.checkpoint != nullptr && snapshot.tensor)
     open.tensor = snapshot.checkpoint->fqn(*snapshot.tensor);

@@ -83,7 +83,7 @@ struct DryRunCommand {};
 struct TargetCommand {
   std::string path = {};  // output folder; empty: the default
 };
-// Continues or removes what a stopped or killed repair left.
+// Resumes or removes the unfinished result of a stopped or killed repair.
 struct ResumeCommand {
   std::string folder;
 };
@@ -104,7 +104,7 @@ struct BytesCommand {
 struct ValuesCommand {
   bool close = false;
   verbs::ValuesRequest ask = {};
-  std::optional<verbs::Sought> next = {};  // the next one in the slice that is shown
+  std::optional<verbs::SearchedValue> next = {};  // the next one in the slice that is shown
 };
 // Writes the shown values into a file.
 struct SaveValuesCommand {
@@ -209,6 +209,6 @@ Command without_passwords(Command command);
 
 // Reopens the checkpoint, or opens a related one (the repaired one), with the same
 // options.
-OpenCommand open_again(const Snapshot& snapshot, const std::string& path);
+OpenCommand reopen_command(const Snapshot& snapshot, const std::string& path);
 
 }  // namespace shw

@@ -36,7 +36,7 @@ std::vector<std::string> passed_over_for(const std::string& asked,
   return {};
 }
 
-// Remote inputs are not tested here: opening them reports what is wrong.
+// Remote inputs are not tested here: opening them reports errors.
 std::vector<std::string> drop_missing_inputs(OpenCommand& open) {
   std::vector<std::string> left;
   for (std::string* path : {&open.spec, &open.against}) {
@@ -187,7 +187,7 @@ Result<Change> run_plan(const Snapshot& before, const Command& command, Progress
                                    whole, std::move(off), std::move(what)));
   edit.fill = fill;
   if (fills_files) edit.suffix = ApplyOptions{}.suffix;
-  return [made = with_edit(edits, std::move(edit))](Snapshot& s) { put_edits(s, made); };
+  return [made = with_edit(edits, std::move(edit))](Snapshot& s) { set_plan_edits(s, made); };
 }
 
 Result<Change> run_verify(const Snapshot& before, const Command&, Progress* progress) {

@@ -32,7 +32,7 @@ Result<Change> select_difference(const Snapshot& before, const Command& command,
 tl::unexpected<Error> not_planned();
 // Of the default name of what the plan writes.
 std::string suffix_of(const Snapshot& snapshot);
-void put_edits(Snapshot& snapshot, std::shared_ptr<const PlanEdits> edits);
+void set_plan_edits(Snapshot& snapshot, std::shared_ptr<const PlanEdits> edits);
 Result<Change> run_step(const Snapshot& before, const Command& command, Progress* progress);
 Result<Change> run_plan_undo(const Snapshot& before, const Command& command, Progress* progress);
 Result<Change> run_plan_redo(const Snapshot& before, const Command& command, Progress* progress);

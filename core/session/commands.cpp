@@ -24,7 +24,7 @@ std::string print_nothing(const Command&) {
   return {};
 }
 
-// "cancel", "cancel compare": true if the word is a verb.
+// True for the verb of a command, such as "compare" in "cancel compare".
 bool is_verb(std::string_view word);
 template <class C>
 std::optional<Command> parse_of_verb(std::string_view rest) {

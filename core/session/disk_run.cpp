@@ -12,7 +12,7 @@ namespace {
 
 // Returned if nothing changed. These commands run again and again while the window is idle, so no
 // snapshot is published then and nothing is redrawn.
-tl::unexpected<Error> nothing_new() {
+tl::unexpected<Error> unchanged_error() {
   return cancelled_error();
 }
 
@@ -29,7 +29,7 @@ std::string print_run(const Command& command) {
 Result<Change> run_steps(const Snapshot& before, const Command& command, Progress* progress) {
   std::string folder = as<RunCommand>(command).folder;
   const verbs::RunSteps* shown = before.run.get();
-  if (folder.empty() && shown == nullptr) return nothing_new();
+  if (folder.empty() && shown == nullptr) return unchanged_error();
   if (folder.empty()) folder = shown->path;
   const bool is_shown = shown != nullptr && shown->asked == folder;
   verbs::RunSteps run;
@@ -37,7 +37,7 @@ Result<Change> run_steps(const Snapshot& before, const Command& command, Progres
     SHW_TRY(run, verbs::inspect_next_step(*shown, progress));
   } else {
     run = verbs::list_run(verbs::expanded_path(folder), shown);
-    if (is_shown && run.is_like(*shown)) return nothing_new();
+    if (is_shown && run.is_like(*shown)) return unchanged_error();
   }
   run.asked = folder;
   auto now = std::make_shared<const verbs::RunSteps>(std::move(run));
@@ -69,9 +69,9 @@ Result<Change> run_run_numbers(const Snapshot& before, const Command&, Progress*
 }
 
 Result<Change> run_disk(const Snapshot& before, const Command&, Progress*) {
-  if (before.checkpoint == nullptr || before.disk == nullptr) return nothing_new();
+  if (before.checkpoint == nullptr || before.disk == nullptr) return unchanged_error();
   std::string changes = verbs::changes_since(*before.checkpoint, *before.disk);
-  if (changes == before.changed_on_disk) return nothing_new();
+  if (changes == before.changed_on_disk) return unchanged_error();
   return Change([changes](Snapshot& s) { s.changed_on_disk = changes; });
 }
 

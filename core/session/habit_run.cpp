@@ -64,7 +64,7 @@ std::string print_report(const Command& command) {
 
 namespace {
 
-std::vector<PageView> views_of_what_is_open(const Snapshot& snapshot) {
+std::vector<PageView> views_of_open_checkpoint(const Snapshot& snapshot) {
   std::vector<PageView> views;
   if (snapshot.pins != nullptr) {
     for (const verbs::Pin& pin : *snapshot.pins) {
@@ -90,7 +90,7 @@ std::vector<PageView> views_of_what_is_open(const Snapshot& snapshot) {
 Result<Change> run_report(const Snapshot& before, const Command& command, Progress*) {
   if (before.report == nullptr)
     return fail(ErrorKind::kUsage, "check it first: a report tells what a check has found");
-  const std::vector<PageView> views = views_of_what_is_open(before);
+  const std::vector<PageView> views = views_of_open_checkpoint(before);
   verbs::UiReport wanted{opened_in(before),
                          before.options,
                          *before.report,
@@ -114,7 +114,7 @@ std::string print_save_view(const Command& command) {
 
 Result<Change> run_save_view(const Snapshot& before, const Command& command, Progress*) {
   if (before.checkpoint == nullptr) return fail(ErrorKind::kUsage, "nothing is open");
-  OpenCommand here = open_again(before, before.options.checkpoint);
+  OpenCommand here = reopen_command(before, before.options.checkpoint);
   verbs::SavedView view{std::move(here.path), std::move(here.spec),   std::move(here.against),
                         std::move(here.mesh), before.options.depth,   std::move(here.tensor),
                         std::move(here.tile), std::move(here.finding)};

@@ -121,15 +121,15 @@ const Checkpoint* compared_with(const Snapshot& snapshot) {
   return compared != nullptr && compared->a == snapshot.checkpoint ? compared->b.get() : nullptr;
 }
 
-std::string not_found_text(verbs::Sought sought, std::int64_t unread) {
-  std::string text = sought == verbs::Sought::kNan ? "There is no NaN in this slice"
-                                                   : "Nothing differs in this slice";
+std::string not_found_text(verbs::SearchedValue sought, std::int64_t unread) {
+  std::string text = sought == verbs::SearchedValue::kNan ? "There is no NaN in this slice"
+                                                          : "Nothing differs in this slice";
   return text + (unread > 0 ? ", of what can be read." : ".");
 }
 
 // The window of the table at the next element that is sought.
-Result<std::shared_ptr<ShownValues>> search_value(const Snapshot& before, verbs::Sought sought,
-                                                  Progress* progress) {
+Result<std::shared_ptr<ShownValues>> search_value(const Snapshot& before,
+                                                  verbs::SearchedValue sought, Progress* progress) {
   if (before.values == nullptr || !before.values->values ||
       before.values->values->tensor != *before.tensor)
     return fail(ErrorKind::kUsage, "no values are shown");
@@ -142,8 +142,8 @@ Result<std::shared_ptr<ShownValues>> search_value(const Snapshot& before, verbs:
   auto look = std::make_shared<ShownValues>(*before.values);
   look->not_found = next.place ? "" : not_found_text(sought, next.unread);
   if (next.place && next.place == now.found)
-    look->not_found = sought == verbs::Sought::kNan ? "There is no other NaN in this slice."
-                                                    : "Nothing else differs in this slice.";
+    look->not_found = sought == verbs::SearchedValue::kNan ? "There is no other NaN in this slice."
+                                                           : "Nothing else differs in this slice.";
   look->values->found = next.place;
   return look;
 }
@@ -197,7 +197,7 @@ Result<Change> run_save_values(const Snapshot& before, const Command& command, P
 
 Result<Change> run_browse(const Snapshot& before, const Command& command, Progress* progress) {
   const std::string& folder = as<BrowseCommand>(command).folder;
-  bool goes_on = sees_more(before, command);
+  bool goes_on = would_add_results(before, command);
   auto listing = goes_on ? verbs::inspect_entries(*before.folder, progress)
                          : Result<verbs::FolderListing>(verbs::list_folder(folder));
   if (!listing) return tl::unexpected<Error>(std::move(listing).error());
@@ -237,7 +237,7 @@ Result<Change> run_tile_values(const Snapshot& before, const Command& command, P
   if (!tensor) return Change([](Snapshot&) {});
   const verbs::TileValues* known = tile_values_of(before, *tensor);
   auto values = std::make_shared<verbs::TileValues>(
-      known != nullptr ? *known : verbs::untouched_tiles(*before.checkpoint, *tensor));
+      known != nullptr ? *known : verbs::unexamined_tiles(*before.checkpoint, *tensor));
   SHW_CHECK(verbs::read_further_tiles(*before.checkpoint, *values, progress));
   return Change([values](Snapshot& s) { keep_tile_values(s, values); });
 }
@@ -249,7 +249,7 @@ Result<Change> run_tensor_numbers(const Snapshot& before, const Command&, Progre
   return Change([numbers](Snapshot& s) { s.numbers = numbers; });
 }
 
-bool sees_more(const Snapshot& snapshot, const Command& command) {
+bool would_add_results(const Snapshot& snapshot, const Command& command) {
   if (const auto* run = std::get_if<RunCommand>(&command))
     return snapshot.run != nullptr && !snapshot.run->is_complete() &&
            (run->folder.empty() || run->folder == snapshot.run->asked);

@@ -17,7 +17,7 @@ Result<Change> run_tensor_numbers(const Snapshot& before, const Command& command
 // Reads the next unread tiles of the tensor.
 Result<Change> run_tile_values(const Snapshot& before, const Command& command, Progress* progress);
 // True if running the command again would add results.
-bool sees_more(const Snapshot& snapshot, const Command& command);
+bool would_add_results(const Snapshot& snapshot, const Command& command);
 
 // A file and byte that a finding names.
 struct BytePlace {

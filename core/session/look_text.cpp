@@ -14,8 +14,9 @@ constexpr std::array<std::pair<Go, std::string_view>, 5> kGoes{{{Go::kTile, ""},
                                                                 {Go::kNext, "next"},
                                                                 {Go::kPrevious, "previous"},
                                                                 {Go::kClose, "off"}}};
-constexpr std::array<std::pair<verbs::Sought, std::string_view>, 2> kSoughtWords{
-    {{verbs::Sought::kNan, "next-nan"}, {verbs::Sought::kDifference, "next-difference"}}};
+constexpr std::array<std::pair<verbs::SearchedValue, std::string_view>, 2> kSoughtWords{
+    {{verbs::SearchedValue::kNan, "next-nan"},
+     {verbs::SearchedValue::kDifference, "next-difference"}}};
 
 }  // namespace
 

@@ -74,7 +74,7 @@ StepsOff same_steps_off(const PlanEdit& before, const Plan& plan) {
   StepsOff out;
   for (const Operation& step : plan.operations)
     out.push_back(off.contains({step.kind, step.rule, step.subjects}));
-  std::vector<std::size_t> together = steps_together(plan);
+  std::vector<std::size_t> together = inseparable_steps(plan);
   for (std::size_t i = 0; i < out.size(); ++i) {  // dependent steps are switched together
     for (std::size_t j = 0; j < out.size(); ++j) {
       if (out[i] && together[i] == together[j]) out[j] = true;

@@ -26,7 +26,7 @@ std::string suffix_of(const Snapshot& snapshot) {
 }
 
 // Sets the current plan for all other code.
-void put_edits(Snapshot& s, std::shared_ptr<const PlanEdits> edits) {
+void set_plan_edits(Snapshot& s, std::shared_ptr<const PlanEdits> edits) {
   const PlanEdit& edit = edits->edit();
   s.plan = edit.plan;
   s.not_in_place = edit.not_in_place;
@@ -48,13 +48,13 @@ Result<Change> run_step(const Snapshot& before, const Command& command, Progress
                                    std::move(off), std::move(what)));
   edit.fill = now.fill;
   return [edits = with_edit(before.edits.get(), std::move(edit))](Snapshot& s) {
-    put_edits(s, edits);
+    set_plan_edits(s, edits);
   };
 }
 
 namespace {
 
-Result<Change> step_through(const Snapshot& before, bool back) {
+Result<Change> undo_or_redo(const Snapshot& before, bool back) {
   SHW_CHECK(check_editable(before));
   if (back ? !before.edits->can_undo() : !before.edits->can_redo())
     return fail(ErrorKind::kUsage,
@@ -62,7 +62,7 @@ Result<Change> step_through(const Snapshot& before, bool back) {
   auto edits = std::make_shared<PlanEdits>(*before.edits);
   edits->now = back ? edits->now - 1 : edits->now + 1;
   return [edits = std::shared_ptr<const PlanEdits>(edits)](Snapshot& s) {
-    put_edits(s, edits);
+    set_plan_edits(s, edits);
     s.error.reset();
   };
 }
@@ -75,17 +75,17 @@ Result<Change> adopt_plan(const Snapshot& before, Plan plan, std::string what,
                                    std::move(off), std::move(what)));
   edit.file = file;
   return [edits = with_edit(before.edits.get(), std::move(edit))](Snapshot& s) {
-    put_edits(s, edits);
+    set_plan_edits(s, edits);
   };
 }
 
 }  // namespace
 
 Result<Change> run_plan_undo(const Snapshot& before, const Command&, Progress*) {
-  return step_through(before, true);
+  return undo_or_redo(before, true);
 }
 Result<Change> run_plan_redo(const Snapshot& before, const Command&, Progress*) {
-  return step_through(before, false);
+  return undo_or_redo(before, false);
 }
 
 Result<Change> run_edit_plan(const Snapshot& before, const Command& command, Progress*) {
@@ -115,7 +115,7 @@ Result<Change> run_write_as(const Snapshot& before, const Command& command, Prog
   edit.suffix = std::move(made.suffix);
   const PlanEdits* earlier = before.repaired == nullptr ? before.edits.get() : nullptr;
   return [edits = with_edit(earlier, std::move(edit))](Snapshot& s) {
-    put_edits(s, edits);
+    set_plan_edits(s, edits);
     s.repaired = nullptr;  // that of an earlier plan
     s.verified = nullptr;
     s.after = nullptr;

@@ -19,7 +19,7 @@ Result<Change> open_result(const Snapshot& before, RepairResult made, Progress* 
     opened.spec.reset();
   }
   SHW_TRY(auto wrong, verbs::still_wrong(opened, made.output, depth, progress));
-  std::erase_if(wrong, verbs::is_only_filled);
+  std::erase_if(wrong, verbs::is_filled_elements_finding);
   SHW_TRY(auto certificate, verbs::certificate_of(made.output));
   bool in_place = made.output == before.options.checkpoint;
   if (before.checkpoint->directory() != nullptr)
@@ -34,7 +34,7 @@ Result<Change> open_result(const Snapshot& before, RepairResult made, Progress* 
   return [after, repaired, left, list, in_place, disk, edits = before.edits](Snapshot& s) {
     s.disk = disk;
     if (in_place) s.changed_on_disk.clear();
-    if (edits != nullptr) put_edits(s, edits);  // the executed plan
+    if (edits != nullptr) set_plan_edits(s, edits);  // the executed plan
     s.repaired = repaired;
     s.certificate = list;
     s.after = after;
@@ -50,7 +50,8 @@ Result<Change> open_result(const Snapshot& before, RepairResult made, Progress* 
 Result<Change> run_repair(const Snapshot& before, const Command& command, Progress* progress) {
   if (before.plan == nullptr) return not_planned();
   if (before.plan->transforms())
-    SHW_CHECK(verbs::refuse_broken(verbs::reasons_in(*before.plan), before.options.checkpoint));
+    SHW_CHECK(verbs::refuse_broken(verbs::unrepaired_reasons_in(*before.plan),
+                                   before.options.checkpoint));
   ApplyOptions options = as<RepairCommand>(command).options;
   options.checkpoint = before.options.checkpoint;
   options.out = verbs::expanded_path(options.out);
@@ -65,7 +66,7 @@ Result<Change> run_resume(const Snapshot& before, const Command& command, Progre
   std::string folder = verbs::expanded_path(as<ResumeCommand>(command).folder);
   verbs::ResumeLimits limits;
   limits.device.gpus = before.gpus;
-  SHW_TRY(verbs::Resumed resumed, verbs::resume(posix_store(), folder, limits, progress));
+  SHW_TRY(verbs::ResumeResult resumed, verbs::resume(posix_store(), folder, limits, progress));
   return open_result(before, std::move(resumed.result), progress);
 }
 
@@ -82,7 +83,8 @@ Result<Change> run_roll_back(const Snapshot& before, const Command& command, Pro
 // The restored checkpoint is opened and checked.
 Result<Change> run_undo(const Snapshot& before, const Command&, Progress* progress) {
   SHW_CHECK(verbs::undo(before.options.checkpoint));
-  SHW_TRY(Change opened, run_open(before, open_again(before, before.options.checkpoint), progress));
+  SHW_TRY(Change opened,
+          run_open(before, reopen_command(before, before.options.checkpoint), progress));
   Snapshot after = blank(before);
   opened(after);
   if (before.tensor) after.tensor = after.checkpoint->find(before.checkpoint->fqn(*before.tensor));

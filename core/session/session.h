@@ -56,7 +56,7 @@ class Session {
   // dropped.
   void apply(std::vector<Command> commands);
   // Keeps opened checkpoints and their last verdict in a file: read now, written after each check.
-  void remember_in(std::string file);
+  void set_recent_places_file(std::string file);
   // Sets the GPU detection; without it repairs use the CPU.
   void set_gpu_detection(std::function<Gpus()> gpus);
   // Waits until all commands are done or paused, for the command line, tests and

@@ -117,7 +117,7 @@ void Session::apply(std::vector<Command> commands) {
   state_->queue(std::move(jobs));
 }
 
-void Session::remember_in(std::string file) {
+void Session::set_recent_places_file(std::string file) {
   auto recent = std::make_shared<const verbs::RecentPlaces>(verbs::read_recent(file));
   {
     std::lock_guard lock(state_->mutex);

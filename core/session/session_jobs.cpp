@@ -66,7 +66,7 @@ bool can_overtake(const Command& command, const Command& running, const Snapshot
 }
 
 // True if the user still views what the command was given for.
-bool is_still_about(const Snapshot& now, const Snapshot& before, const Command& command) {
+bool is_still_viewed(const Snapshot& now, const Snapshot& before, const Command& command) {
   // Counting a run's numbers continues while one of its steps is opened.
   auto run_path = [](const Snapshot& s) { return s.run != nullptr ? s.run->path : std::string(); };
   if (std::holds_alternative<RunNumbersCommand>(command)) return run_path(now) == run_path(before);
@@ -76,7 +76,7 @@ bool is_still_about(const Snapshot& now, const Snapshot& before, const Command& 
   return !checks || (now.report == before.report && now.options.mesh == before.options.mesh);
 }
 
-bool is_of(const Command& command, const std::string& verb) {
+bool has_verb(const Command& command, const std::string& verb) {
   return verb.empty() || row_of(command).verb == verb;
 }
 
@@ -187,7 +187,7 @@ bool Session::State::run_command(const Command& command, Progress* progress) {
   if (auto after = now(); after->checkpoint != before->checkpoint || after->run != before->run) {
     std::lock_guard lock(mutex);
     for (RunningJob& other : concurrent) {
-      if (!is_still_about(*after, *before, other.command)) other.cancel();  // obsolete results
+      if (!is_still_viewed(*after, *before, other.command)) other.cancel();  // obsolete results
     }
   }
   return true;
@@ -204,12 +204,12 @@ void Session::State::run_concurrent_command(std::list<RunningJob>::iterator mine
     auto change = row_of(command).run(*seen, command, mine->progress.get());
     brought = false;
     publish([&](Snapshot& s) {
-      if (mine->is_replaced || !is_still_about(s, *before, command)) return;
+      if (mine->is_replaced || !is_still_viewed(s, *before, command)) return;
       brought = change.has_value();
       if (change) (*change)(s);
       if (!change) s.error = std::move(change).error();
     });
-    goes_on = brought && !mine->progress->cancelled && sees_more(*now(), command);
+    goes_on = brought && !mine->progress->cancelled && would_add_results(*now(), command);
   }
   if (checks && brought) {
     want_list();
@@ -299,7 +299,7 @@ void Session::State::run_jobs() {
 
 void Session::State::cancel(const std::string& verb) {
   std::lock_guard lock(mutex);
-  auto of_it = [&](const Command& command) { return is_of(command, verb); };
+  auto of_it = [&](const Command& command) { return has_verb(command, verb); };
   bool runs = job && of_it(job->command);
   if (runs) job->cancel();
   if (runs || verb.empty()) jobs.clear();
@@ -317,9 +317,9 @@ void Session::State::cancel(const std::string& verb) {
 void Session::State::each_job(const std::string& verb, void (RunningJob::*what)()) {
   {
     std::lock_guard lock(mutex);
-    if (job && is_of(job->command, verb)) ((*job).*what)();
+    if (job && has_verb(job->command, verb)) ((*job).*what)();
     for (RunningJob& each : concurrent) {
-      if (is_of(each.command, verb)) (each.*what)();
+      if (has_verb(each.command, verb)) (each.*what)();
     }
   }
   changed.notify_all();
@@ -342,7 +342,8 @@ void Session::State::remember() {
   const bool is_error =
       std::any_of(report.findings.begin(), report.findings.end(),
                   [](const Finding& finding) { return finding.severity == Severity::kError; });
-  const bool is_clean = report.verdict == Verdict::kClean && hints_in(report.unjudged).empty();
+  const bool is_clean =
+      report.verdict == Verdict::kClean && rules_with_hints(report.unjudged).empty();
   place.verdict = report.verdict == Verdict::kUndecided ? "undecided"
                   : is_error                            ? "findings"
                   : is_clean                            ? "clean"

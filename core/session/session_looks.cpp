@@ -98,7 +98,7 @@ void Session::State::run_inspections() {
       look_running = false;
       auto& next = looks[command.index()];
       bool goes_on = change && !is_cancelled(progress.get()) && !next;
-      if (goes_on && sees_more(*snapshot, command)) next = command;
+      if (goes_on && would_add_results(*snapshot, command)) next = command;
     }
     changed.notify_all();
   }

@@ -30,7 +30,7 @@ bool is_repaired_elsewhere(const Snapshot& snapshot) {
          (directory == nullptr || output != directory->name());
 }
 
-bool plan_is_of_form(const Snapshot& snapshot) {
+bool is_rewrite_only_plan(const Snapshot& snapshot) {
   return snapshot.plan != nullptr && snapshot.plan->transforms() && !snapshot.plan->repairs() &&
          snapshot.options.fill.empty();
 }

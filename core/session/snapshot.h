@@ -129,7 +129,7 @@ Snapshot blank(const Snapshot& before);
 bool is_repaired_elsewhere(const Snapshot& snapshot);
 
 // True if the plan repairs nothing and writes the checkpoint in another form.
-bool plan_is_of_form(const Snapshot& snapshot);
+bool is_rewrite_only_plan(const Snapshot& snapshot);
 
 // Converts to the arguments of verbs.
 verbs::Opened opened_in(const Snapshot& snapshot);

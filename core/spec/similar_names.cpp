@@ -27,7 +27,7 @@ Parts parts_of_name(std::string_view name) {
   }
 }
 
-std::string starred(std::string_view text) {
+std::string digits_as_stars(std::string_view text) {
   std::string out;
   for (char c : text) {
     const bool digit = c >= '0' && c <= '9';
@@ -41,13 +41,13 @@ std::string joined(const Parts& parts, std::size_t begin, std::size_t end) {
   std::string out;
   for (std::size_t i = begin; i < end; ++i) {
     if (i != begin) out += '.';
-    out += starred(parts[i]);
+    out += digits_as_stars(parts[i]);
   }
   return out;
 }
 
 // The name without prefixes before the model's own names.
-std::string loose_name(std::string_view name) {
+std::string name_without_prefixes(std::string_view name) {
   std::string out;
   for (std::string_view part : parts_of_name(name)) {
     const bool leads = part == "base_model" || part == "language_model" || part == "model" ||
@@ -94,7 +94,7 @@ class SimilarNames {
     auto by_name = [&](std::span<const NamedShape> tensors) {
       ByName names;
       for (std::size_t i = 0; i < tensors.size() && !is_cancelled(progress_); ++i) {
-        auto [found, added] = names.try_emplace(loose_name(tensors[i].name), i);
+        auto [found, added] = names.try_emplace(name_without_prefixes(tensors[i].name), i);
         if (!added) found->second.reset();
       }
       return names;
@@ -148,7 +148,7 @@ class SimilarNames {
   static std::unordered_set<std::string> words_of(std::span<const std::string_view> names) {
     std::unordered_set<std::string> words;
     for (std::string_view name : names) {
-      for (std::string_view part : parts_of_name(name)) words.insert(starred(part));
+      for (std::string_view part : parts_of_name(name)) words.insert(digits_as_stars(part));
     }
     return words;
   }

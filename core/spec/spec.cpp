@@ -52,8 +52,8 @@ struct Reader {
 
 tl::unexpected<Error> not_json(const Reader& reader, const ParsedJson<Json>& parsed) {
   if (parsed.byte && is_cancelled(reader.progress)) return cancelled_error();
-  return fail(ErrorKind::kDamaged, not_json_text(parsed),
-              Place{reader.source, not_json_at(parsed)});
+  return fail(ErrorKind::kDamaged, json_error_text(parsed),
+              Place{reader.source, json_error_offset(parsed)});
 }
 
 // Parses the document and records the order of mesh axes.

@@ -9,7 +9,7 @@ namespace shw {
 
 namespace {
 
-// True if the entry has the known key too, so that the other key means something else.
+// True if the entry also has `key`, so that a similar unknown key is not a misspelling of it.
 bool is_given(const SpecEntry& entry, std::string_view key) {
   return key == "shape" || (key == "dtype" && entry.dtype) || (key == "mesh" && entry.mesh) ||
          (key == "placements" && !entry.placements.empty()) ||

@@ -95,7 +95,7 @@ SHW_CPU_CLONES void note_doubles(const std::byte* in, std::uint8_t* out_of_range
   }
 }
 
-struct Access {
+struct CastFunctions {
   void (*widen)(const std::byte*, float*, std::int64_t) = nullptr;
   void (*narrow)(const float*, std::byte*, std::int64_t) = nullptr;
   void (*note)(const float*, std::uint8_t*, std::int64_t) = nullptr;  // null: represents all floats
@@ -104,12 +104,12 @@ struct Access {
 };
 
 template <NarrowFloat form, class Code>
-Access access_to(void (*widen)(const std::byte*, float*, std::int64_t)) {
+CastFunctions access_to(void (*widen)(const std::byte*, float*, std::int64_t)) {
   return {widen, narrow_to<form, Code>, note_floats<form>, from_narrow<form>(largest_code<form>()),
           form.specials == NarrowSpecials::kIeee};
 }
 
-Access access(Dtype dtype) {
+CastFunctions access(Dtype dtype) {
   switch (dtype) {
     case Dtype::kFloat64:
       return {widen_float64, to_float64};
@@ -133,8 +133,8 @@ Access access(Dtype dtype) {
 }
 
 // Copies elements from or to strided places.
-void move_apart(const std::byte* source, std::int64_t source_stride, std::byte* target,
-                std::int64_t target_stride, std::int64_t count, std::size_t size) {
+void copy_strided_elements(const std::byte* source, std::int64_t source_stride, std::byte* target,
+                           std::int64_t target_stride, std::int64_t count, std::size_t size) {
   for (std::int64_t i = 0; i < count; ++i)
     std::memcpy(target + i * target_stride, source + i * source_stride, size);
 }
@@ -153,7 +153,7 @@ bool can_cast(Dtype from, Dtype to) {
 
 bool can_represent(Dtype to, Dtype from) {
   if (from == to || to == Dtype::kFloat64) return true;
-  const Access one = access(from), other = access(to);
+  const CastFunctions one = access(from), other = access(to);
   return from != Dtype::kFloat64 && one.largest <= other.largest &&
          (other.has_infinity || !one.has_infinity);
 }
@@ -176,7 +176,7 @@ std::string out_of_range_in_words(Dtype to) {
 void cast_row(Dtype from, const std::byte* source, std::int64_t source_stride, Dtype to,
               std::byte* target, std::int64_t target_stride, std::int64_t count,
               std::uint8_t* out_of_range) {
-  Access reader = access(from), writer = access(to);
+  CastFunctions reader = access(from), writer = access(to);
   assert(reader.widen != nullptr && writer.narrow != nullptr);
   std::array<float, kCastAtOnce> values;
   std::array<std::byte, kCastAtOnce * 8> beside;  // float64 is the widest
@@ -187,7 +187,7 @@ void cast_row(Dtype from, const std::byte* source, std::int64_t source_stride, D
     const std::byte* in = source + done * source_stride;
     std::byte* out = target + done * target_stride;
     if (source_stride != wide) {
-      move_apart(in, source_stride, beside.data(), wide, now, size_of(from));
+      copy_strided_elements(in, source_stride, beside.data(), wide, now, size_of(from));
       in = beside.data();
     }
     reader.widen(in, values.data(), now);
@@ -198,7 +198,7 @@ void cast_row(Dtype from, const std::byte* source, std::int64_t source_stride, D
     }
     writer.narrow(values.data(), target_stride == narrow ? out : beside.data(), now);
     if (target_stride != narrow)
-      move_apart(beside.data(), narrow, out, target_stride, now, size_of(to));
+      copy_strided_elements(beside.data(), narrow, out, target_stride, now, size_of(to));
   }
 }
 

@@ -41,8 +41,8 @@ void fill_rest(Numbers& numbers, std::size_t count) {
   std::fill(numbers.b.begin() + static_cast<std::ptrdiff_t>(count), numbers.b.end(), 0);
 }
 
-std::size_t first_apart(const std::byte* a, const std::byte* b, std::size_t width,
-                        std::size_t count) {
+std::size_t first_differing_element(const std::byte* a, const std::byte* b, std::size_t width,
+                                    std::size_t count) {
   std::size_t bytes = count * width;
   return static_cast<std::size_t>(std::mismatch(a, a + bytes, b).first - a) / width;
 }
@@ -218,15 +218,15 @@ void add_together(Dtype dtype, const std::byte* a, const std::byte* b, const Num
 
 // Explicit vectors: the compiler's own vectorisation of the outer loop takes three times as
 // long.
-using Four = double __attribute__((vector_size(32)));
+using FourDoubles = double __attribute__((vector_size(32)));
 struct Lanes {
-  Four ab{}, aa{}, bb{};
+  FourDoubles ab{}, aa{}, bb{};
 };
 
 SHW_CPU_CLONES void add_finite_products(const Numbers& numbers, Lanes& to) {
   Lanes lanes = to;
   for (std::size_t i = 0; i < kTogether; i += 4) {
-    Four u, v;
+    FourDoubles u, v;
     std::memcpy(&u, numbers.a.data() + i, sizeof u);
     std::memcpy(&v, numbers.b.data() + i, sizeof v);
     lanes.ab += u * v;
@@ -246,7 +246,7 @@ void add_products(Numbers& numbers, Lanes& lanes) {
   add_finite_products(numbers, lanes);
 }
 
-double sum_of(const Four& lanes) {
+double sum_of(const FourDoubles& lanes) {
   return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
 }
 
@@ -301,7 +301,7 @@ ElementDifference difference_of(Dtype dtype, const std::byte* a, const std::byte
       convert_all(right, together, numbers.b.data());
     }
     if (differs) {
-      if (!out.first) out.first = begin + first_apart(left, right, width, together);
+      if (!out.first) out.first = begin + first_differing_element(left, right, width, together);
       add_together(dtype, left, right, numbers, together, out);
     }
     if (convert_all != nullptr && products != nullptr) add_products(numbers, lanes);

@@ -37,7 +37,7 @@ class Extents {
   }
   Extents(const Extents& other) {
     if (other.is_here()) {
-      copy_here(other);
+      copy_inline_slots(other);
     } else {
       assign(other.begin(), other.end());
     }
@@ -46,7 +46,7 @@ class Extents {
   ~Extents() { release(); }
   Extents& operator=(const Extents& other) {
     if (is_here() && other.is_here()) {
-      copy_here(other);
+      copy_inline_slots(other);
     } else if (this != &other) {
       assign(other.begin(), other.end());
     }
@@ -167,7 +167,7 @@ class Extents {
     if (!is_here()) delete[] there_;
   }
   // Copies all four slots: two 16-byte moves are cheaper than a call with a count.
-  void copy_here(const Extents& other) noexcept {
+  void copy_inline_slots(const Extents& other) noexcept {
     size_ = other.size_;
     std::memcpy(here_, other.here_, sizeof here_);
   }

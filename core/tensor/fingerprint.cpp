@@ -56,7 +56,7 @@ template <class Word>
 
 // Accumulates add_block over several blocks and reduces modulo p once, which saves a fifth of the
 // time. A product of weight and sum is below 2^125, the folded value below 2^68.
-class ManyBlocks {
+class BlockAccumulator {
  public:
   static constexpr std::uint64_t kUnfolded = 4;
   void add(std::uint64_t weight, std::uint64_t sum) { total_ += Wide{weight} * sum; }
@@ -75,12 +75,12 @@ class ManyBlocks {
 template <class Word>
 [[gnu::always_inline]] inline Fingerprint blocks(const std::byte* words, std::uint64_t first,
                                                  std::uint64_t count) {
-  ManyBlocks a, b;
+  BlockAccumulator a, b;
   for (std::uint64_t block = 0; block < count; ++block) {
     BlockSums sums = block_sums<Word>(words + block * kBlock * sizeof(Word));
     a.add(block_weight(0, first + block), sums.a);
     b.add(block_weight(1, first + block), sums.b);
-    if (block % ManyBlocks::kUnfolded == 0) {
+    if (block % BlockAccumulator::kUnfolded == 0) {
       a.fold();
       b.fold();
     }
@@ -141,9 +141,9 @@ void add_part(Fingerprint& to, const std::byte* words, std::size_t word_size, st
 }
 
 // Gathers elements that are consecutive in the tensor but strided in memory into a buffer.
-class Gathered {
+class RowGatherer {
  public:
-  Gathered(Fingerprint& to, std::size_t size) : to_(to), size_(size) {}
+  RowGatherer(Fingerprint& to, std::size_t size) : to_(to), size_(size) {}
   void add(const std::byte* elements, const PairDim& row, std::int64_t index) {
     const std::int64_t most = static_cast<std::int64_t>(room_.size() / size_);
     for (std::int64_t done = 0; done < row.size; done += most) {
@@ -162,7 +162,7 @@ class Gathered {
   std::array<std::byte, 4096> room_;
 };
 
-void add_row(Fingerprint& to, Gathered& gathered, const std::byte* elements, const PairDim& row,
+void add_row(Fingerprint& to, RowGatherer& gathered, const std::byte* elements, const PairDim& row,
              std::int64_t index, std::size_t size) {
   if (row.target == 1 && row.source == static_cast<std::int64_t>(size)) {
     add_run(to, elements, size, static_cast<std::uint64_t>(index),
@@ -201,7 +201,7 @@ void add_run(Fingerprint& to, const std::byte* elements, std::size_t element_siz
 namespace {
 
 // The dim along which elements are contiguous in memory if it is not the tensor's last one.
-int turned_dim(const LayoutPair& pair, std::size_t size) {
+int contiguous_source_dim(const LayoutPair& pair, std::size_t size) {
   const int last = pair.source.ndim - 1;
   if (last < 1 || pair.target.stride[last] != 1 || pair.source.stride[last] == 0) return -1;
   for (int d = 0; d < last; ++d) {
@@ -324,9 +324,9 @@ PairDim dim_of_pair(const LayoutPair& pair, int d) {
 void add_strided(Fingerprint& to, const std::byte* elements, const LayoutPair& pair,
                  std::size_t element_size) {
   const Layout &source = pair.source, &target = pair.target;
-  Gathered gathered(to, element_size);
+  RowGatherer gathered(to, element_size);
   Turned turned(to, elements, element_size);
-  const int last = source.ndim - 1, across = turned_dim(pair, element_size);
+  const int last = source.ndim - 1, across = contiguous_source_dim(pair, element_size);
   std::int64_t rows = 1;
   for (int d = 0; d < last; ++d) rows *= d == across ? 1 : source.shape[d];
   PairDim row;

@@ -58,7 +58,7 @@ SHW_HOST_DEVICE constexpr std::int64_t magnitude(std::int64_t value) {
 }
 
 // Reverses dimensions with a negative target stride, so that the target runs forwards.
-SHW_HOST_DEVICE constexpr void turn_forwards(PairDims& pair) {
+SHW_HOST_DEVICE constexpr void make_target_strides_positive(PairDims& pair) {
   for (int d = 0; d < pair.ndim; ++d) {
     PairDim& dim = pair.dims[d];
     if (dim.target >= 0) continue;
@@ -88,7 +88,7 @@ SHW_HOST_DEVICE constexpr void canonicalise(PairDims& pair) {
     if (pair.dims[d].size != 1) pair.dims[kept++] = pair.dims[d];
   }
   pair.ndim = kept;
-  turn_forwards(pair);
+  make_target_strides_positive(pair);
   for (int d = 1; d < kept; ++d) {
     PairDim moved = pair.dims[d];
     int at = d;

@@ -13,7 +13,7 @@ namespace {
 
 // Up to this many elements are added one by one (25 ns each), which is cheaper than scanning a
 // table: 4 * 65,536 counters, 2 * 4096 for float64, 4 * 512 for float32.
-std::size_t few(std::size_t width) {
+std::size_t direct_count_limit(std::size_t width) {
   return width <= 2 ? 2048 : width == 8 ? 512 : 64;
 }
 // Small parts are joined into blocks of this size.
@@ -120,7 +120,7 @@ StatisticsSums StatisticsCounter::take() {
   bool in_table = t.codes != nullptr && !t.codes->is_empty();
   if (t.width != 0) {
     BytesView staged = BytesView(t.staged).first(t.staged.size() / t.width * t.width);
-    if (in_table || staged.size() >= few(t.width) * t.width)
+    if (in_table || staged.size() >= direct_count_limit(t.width) * t.width)
       add_whole(staged);
     else
       add_one_by_one(staged);

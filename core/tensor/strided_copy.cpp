@@ -31,7 +31,7 @@ void copy_plane(const std::byte* source, std::byte* target, const PairDim& rows,
 void copy_plane(const std::byte* source, std::byte* target, const PairDim& rows,
                 const PairDim& columns, std::size_t item_size) {
   if (is_turned(rows, columns, item_size))
-    return turn_plane(source, target, rows, columns, item_size);
+    return transpose_plane(source, target, rows, columns, item_size);
   switch (item_size) {
     case 1:
       return copy_plane<1>(source, target, rows, columns);

@@ -33,8 +33,10 @@ template <class Item, std::size_t... I>
 // Transposes a square with one row per vector element. Interleaving row i with row i + half doubles
 // the number of adjacent elements of a column; after log2(count) rounds each row is a column.
 template <class Item>
-[[gnu::always_inline]] inline void turn_vectors(const std::byte* source, std::int64_t source_stride,
-                                                std::byte* target, std::int64_t target_stride) {
+[[gnu::always_inline]] inline void transpose_in_registers(const std::byte* source,
+                                                          std::int64_t source_stride,
+                                                          std::byte* target,
+                                                          std::int64_t target_stride) {
   constexpr std::size_t kCount = kVector / sizeof(Item);
   constexpr auto kEach = std::make_index_sequence<kCount>();
   Vector<Item> rows[kCount], next[kCount];
@@ -52,8 +54,8 @@ template <class Item>
 }
 
 template <class Item>
-void turn_each(const std::byte* source, std::byte* target, const PairDim& rows,
-               const PairDim& columns) {
+void transpose_elements(const std::byte* source, std::byte* target, const PairDim& rows,
+                        const PairDim& columns) {
   for (std::int64_t r = 0; r < rows.size; ++r) {
     for (std::int64_t c = 0; c < columns.size; ++c)
       std::memcpy(target + r * rows.target + c * columns.target,
@@ -67,26 +69,27 @@ PairDim first_of(const PairDim& dim, std::int64_t size) {
 
 // The remainder next to whole vectors is copied element by element.
 template <class Item>
-void turn_square(const std::byte* source, std::byte* target, const PairDim& rows,
-                 const PairDim& columns) {
+void transpose_squares(const std::byte* source, std::byte* target, const PairDim& rows,
+                       const PairDim& columns) {
   constexpr std::int64_t kCount = kVector / std::int64_t{sizeof(Item)};
   std::int64_t whole_rows = rows.size / kCount * kCount;
   std::int64_t whole_columns = columns.size / kCount * kCount;
   for (std::int64_t r = 0; r < whole_rows; r += kCount) {
     for (std::int64_t c = 0; c < whole_columns; c += kCount)
-      turn_vectors<Item>(source + r * rows.source + c * columns.source, columns.source,
-                         target + r * rows.target + c * columns.target, rows.target);
+      transpose_in_registers<Item>(source + r * rows.source + c * columns.source, columns.source,
+                                   target + r * rows.target + c * columns.target, rows.target);
   }
-  turn_each<Item>(source + whole_columns * columns.source, target + whole_columns * columns.target,
-                  first_of(rows, whole_rows), first_of(columns, columns.size - whole_columns));
-  turn_each<Item>(source + whole_rows * rows.source, target + whole_rows * rows.target,
-                  first_of(rows, rows.size - whole_rows), columns);
+  transpose_elements<Item>(source + whole_columns * columns.source,
+                           target + whole_columns * columns.target, first_of(rows, whole_rows),
+                           first_of(columns, columns.size - whole_columns));
+  transpose_elements<Item>(source + whole_rows * rows.source, target + whole_rows * rows.target,
+                           first_of(rows, rows.size - whole_rows), columns);
 }
 
 // Prefetches the next square on both sides while the current one is transposed: rows are on
 // different pages, which hardware prefetchers do not follow.
-void fetch_square(const std::byte* source, std::byte* target, const PairDim& rows,
-                  const PairDim& columns, std::int64_t row_bytes) {
+void prefetch_square(const std::byte* source, std::byte* target, const PairDim& rows,
+                     const PairDim& columns, std::int64_t row_bytes) {
   constexpr std::int64_t kLine = 64;
   for (std::int64_t i = 0; i < columns.size; ++i) {
     for (std::int64_t byte = 0; byte < row_bytes; byte += kLine) {
@@ -107,9 +110,9 @@ void turn(const std::byte* source, std::byte* target, const PairDim& rows, const
       std::byte* to = target + r * rows.target + c * columns.target;
       const PairDim along = first_of(columns, std::min(kSquare, columns.size - c));
       if (across.size == kSquare && c + 2 * kSquare <= columns.size)
-        fetch_square(from + kSquare * columns.source, to + kSquare * columns.target, across, along,
-                     kBytes);
-      turn_square<Item>(from, to, across, along);
+        prefetch_square(from + kSquare * columns.source, to + kSquare * columns.target, across,
+                        along, kBytes);
+      transpose_squares<Item>(from, to, across, along);
     }
   }
 }
@@ -122,8 +125,8 @@ bool is_turned(const PairDim& rows, const PairDim& columns, std::size_t item_siz
          columns.source >= item && rows.target >= item;
 }
 
-void turn_plane(const std::byte* source, std::byte* target, const PairDim& rows,
-                const PairDim& columns, std::size_t item_size) {
+void transpose_plane(const std::byte* source, std::byte* target, const PairDim& rows,
+                     const PairDim& columns, std::size_t item_size) {
   assert(is_turned(rows, columns, item_size));
   switch (item_size) {
     case 1:

@@ -8,12 +8,12 @@
 namespace shw {
 
 // True if the source is contiguous along `rows`, the target along `columns`, and the other two
-// strides are positive: the requirements of turn_plane.
+// strides are positive: the requirements of transpose_plane.
 bool is_turned(const PairDim& rows, const PairDim& columns, std::size_t item_size);
 
 // Transposes the plane; strides in bytes. `item_size` must be 1, 2 or 4: wider elements gain
 // nothing over a plain loop.
-void turn_plane(const std::byte* source, std::byte* target, const PairDim& rows,
-                const PairDim& columns, std::size_t item_size);
+void transpose_plane(const std::byte* source, std::byte* target, const PairDim& rows,
+                     const PairDim& columns, std::size_t item_size);
 
 }  // namespace shw

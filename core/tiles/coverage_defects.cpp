@@ -32,9 +32,9 @@ struct Cut {
   std::size_t uneven = 0;                                       // imbalance between the halves
 };
 
-class Halving {
+class SpaceBisector {
  public:
-  Halving(const FlatBoxes& boxes, TilingDefects& out)
+  SpaceBisector(const FlatBoxes& boxes, TilingDefects& out)
       : boxes_(boxes), ndim_(boxes.ndim), out_(out), corners_(2 * boxes.low.size()) {
     for (std::size_t i = 0; i < boxes.low.size(); ++i) {
       corners_[2 * i] = boxes.low[i];
@@ -75,21 +75,21 @@ class Halving {
   std::uint64_t visits_ = 0;
 };
 
-bool Halving::covers(const Region& region, std::size_t i) const {
+bool SpaceBisector::covers(const Region& region, std::size_t i) const {
   for (std::size_t d = 0; d < ndim_; ++d) {
     if (low(i, d) > region.low[d] || high(i, d) < region.high[d]) return false;
   }
   return true;
 }
 
-bool Halving::intersects(std::size_t a, std::size_t b) const {
+bool SpaceBisector::intersects(std::size_t a, std::size_t b) const {
   bool apart = false;
   for (std::size_t d = 0; d < ndim_; ++d)
     apart |= std::min(high(a, d), high(b, d)) <= std::max(low(a, d), low(b, d));
   return !apart;
 }
 
-void Halving::add_overlap(std::size_t a, std::size_t b) {
+void SpaceBisector::add_overlap(std::size_t a, std::size_t b) {
   if (out_.overlaps.size() >= kMaxOverlaps) {
     out_.complete = false;
     return;
@@ -100,7 +100,7 @@ void Halving::add_overlap(std::size_t a, std::size_t b) {
   out_.overlaps.push_back({boxes_.source[a], boxes_.source[b], std::move(*common)});
 }
 
-void Halving::add_gap(const std::int64_t* corners) {
+void SpaceBisector::add_gap(const std::int64_t* corners) {
   std::int64_t elements = 1;
   for (std::size_t d = 0; d < ndim_; ++d)
     elements = checked_mul(elements, corners[ndim_ + d] - corners[d]).value_or(kMostElements);
@@ -119,7 +119,8 @@ void Halving::add_gap(const std::int64_t* corners) {
 
 // Shrinks the last box of next_ (at `at`) to the part before or behind the border, appends the
 // other part and returns its position.
-std::size_t Halving::cut_off(std::size_t at, std::size_t d, std::int64_t border, bool behind) {
+std::size_t SpaceBisector::cut_off(std::size_t at, std::size_t d, std::int64_t border,
+                                   bool behind) {
   const std::size_t then = next_.size();
   next_.resize(then + 2 * ndim_);
   std::copy_n(next_.begin() + static_cast<std::ptrdiff_t>(at), 2 * ndim_,
@@ -130,7 +131,7 @@ std::size_t Halving::cut_off(std::size_t at, std::size_t d, std::int64_t border,
 }
 
 // Appends `from` minus the box to next_, split as in `subtract` (core/tensor/shape.h).
-void Halving::remove_box(const std::int64_t* from, std::size_t box) {
+void SpaceBisector::remove_box(const std::int64_t* from, std::size_t box) {
   const std::size_t start = next_.size();
   next_.insert(next_.end(), from, from + 2 * ndim_);
   for (std::size_t d = 0; d < ndim_; ++d) {
@@ -146,7 +147,7 @@ void Halving::remove_box(const std::int64_t* from, std::size_t box) {
 }
 
 // Compares all pairs of a small region and computes its uncovered rest.
-void Halving::finalize(const Region& region, std::size_t first, std::size_t last) {
+void SpaceBisector::finalize(const Region& region, std::size_t first, std::size_t last) {
   bool disjoint = true;
   for (std::size_t i = first; i < last; ++i) {
     // Above the reporting limit one more pair is enough.
@@ -162,7 +163,7 @@ void Halving::finalize(const Region& region, std::size_t first, std::size_t last
 
 // Disjoint parts fill a region if their volumes add up to its volume. Modulo 2^64 a wrong sum would
 // need a region of that volume, and such regions are never confirmed.
-bool Halving::is_filled(const Region& region, std::size_t first, std::size_t last) const {
+bool SpaceBisector::is_filled(const Region& region, std::size_t first, std::size_t last) const {
   std::uint64_t whole_volume = 1, filled = 0;
   for (std::size_t d = 0; d < ndim_; ++d) {
     auto extent = static_cast<std::uint64_t>(region.high[d] - region.low[d]);
@@ -179,7 +180,7 @@ bool Halving::is_filled(const Region& region, std::size_t first, std::size_t las
   return filled == whole_volume;
 }
 
-void Halving::add_rest(const Region& region, std::size_t first, std::size_t last) {
+void SpaceBisector::add_rest(const Region& region, std::size_t first, std::size_t last) {
   if (ndim_ == 0) {  // a scalar: any box covers it
     if (first == last) add_gap(nullptr);
     return;
@@ -224,8 +225,8 @@ std::int64_t middle_of(std::span<std::int64_t> numbers) {
 
 // Chooses the median border of the dimension in which the fewest boxes are split; nullopt if every
 // sampled box covers the region.
-std::optional<Cut> Halving::choose(const Region& region, std::size_t first, std::size_t last,
-                                   std::size_t step) {
+std::optional<Cut> SpaceBisector::choose(const Region& region, std::size_t first, std::size_t last,
+                                         std::size_t step) {
   std::optional<Cut> best;
   borders_.resize(2 * ((last - first) / step + 1));
   for (std::size_t d = 0; d < ndim_; ++d) {
@@ -255,7 +256,8 @@ std::optional<Cut> Halving::choose(const Region& region, std::size_t first, std:
   return best;
 }
 
-void Halving::visit(const Region& region, std::size_t first, std::size_t last, std::size_t depth) {
+void SpaceBisector::visit(const Region& region, std::size_t first, std::size_t last,
+                          std::size_t depth) {
   std::size_t count = last - first;
   visits_ += count + 1;
   bool too_much = visits_ > std::max(kBudget, std::uint64_t{32} * boxes_.size());
@@ -297,7 +299,7 @@ void Halving::visit(const Region& region, std::size_t first, std::size_t last, s
 TilingDefects find_defects(ExtentsView shape, const FlatBoxes& boxes) {
   TilingDefects out;
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return out;
-  Halving halving(boxes, out);
+  SpaceBisector halving(boxes, out);
   auto& arena = halving.arena();
   arena.reserve(boxes.size() * 2 + 64);
   for (std::uint32_t i = 0; i < boxes.size(); ++i) arena.push_back(i);

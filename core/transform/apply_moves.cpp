@@ -109,7 +109,7 @@ Status apply(TargetState& all, const PermuteDimsStep& step) {
     for (std::size_t d = 0; d < ndim; ++d)
       turned.shape[d] = tensor.shape[static_cast<std::size_t>(step.order[d])];
     BoxMapping move{whole(tensor.shape), Extents(ndim, 0), step.order};
-    append_mapped(tensor, {&move, 1}, TilesGo::kAlong, turned);
+    append_mapped(tensor, {&move, 1}, TileMovement::kAlong, turned);
     tensor = std::move(turned);
     return {};
   });
@@ -132,7 +132,7 @@ Status apply(TargetState& all, const PermuteBlocksStep& step) {
       if (sizes[old] != 0) moves.push_back(std::move(move));
     }
     TargetTensor moved = metadata_copy_of(tensor);
-    append_mapped(tensor, moves, TilesGo::kStay, moved);
+    append_mapped(tensor, moves, TileMovement::kStay, moved);
     tensor = std::move(moved);
     return {};
   });
@@ -167,7 +167,7 @@ Status apply(TargetState& all, const SplitStep& step) {
       move.to.erase(move.to.begin() + at);
       move.order.erase(move.order.begin() + at);
     }
-    append_mapped(tensor, {&move, 1}, TilesGo::kAlong, part);
+    append_mapped(tensor, {&move, 1}, TileMovement::kAlong, part);
     if (part.tiles.empty()) part.tiles.push_back({whole(part.shape), 0});
     TargetEntry one{part.fqn};
     one.made = std::make_shared<const PackedTensor>(std::move(part));
@@ -226,7 +226,7 @@ Status add_to_concat(const ConcatStep& step, const TargetTensor& tensor, std::si
   move.to[dim] = into.shape[dim];
   into.shape[dim] = *end;
   into.padding += tensor.padding;
-  append_mapped(tensor, {&move, 1}, TilesGo::kAlong, into);
+  append_mapped(tensor, {&move, 1}, TileMovement::kAlong, into);
   return {};
 }
 
@@ -270,7 +270,7 @@ Status apply(TargetState& all, const PadStep& step) {
     SHW_TRY(FromConstant value, constant_of(tensor.dtype, step.value));
     value.is_padding = true;
     BoxMapping move = shift_of(tensor.shape, step.before);
-    append_mapped(tensor, {&move, 1}, TilesGo::kAlong, padded);
+    append_mapped(tensor, {&move, 1}, TileMovement::kAlong, padded);
     Box inner{step.before, tensor.shape};
     std::vector<Box> frame;
     if (ndim != 0) frame = subtract(whole(padded.shape), inner);
@@ -287,7 +287,7 @@ Status apply(TargetState& all, const TrimStep& step) {
     TargetTensor kept = metadata_copy_of(tensor);
     kept.shape = step.keep.sizes;
     BoxMapping move{step.keep, Extents(tensor.shape.size(), 0), same_order(tensor.shape.size())};
-    append_mapped(tensor, {&move, 1}, TilesGo::kAlong, kept);
+    append_mapped(tensor, {&move, 1}, TileMovement::kAlong, kept);
     if (kept.tiles.empty()) kept.tiles.push_back({whole(kept.shape), 0});
     std::atomic_ref<std::int64_t>(all.trimmed)
         .fetch_add(unpadded_elements(tensor) - unpadded_elements(kept));
@@ -340,7 +340,7 @@ void add_earlier_loss(const TargetState& all, ChunkId chunk, const Box& to, Targ
   filled.loss = found->second;
   const Box saved = box_of(source, chunk);
   const BoxMapping move{saved, to.offsets, same_order(to.offsets.size())};
-  append_mapped(filled, {&move, 1}, TilesGo::kAlong, into);
+  append_mapped(filled, {&move, 1}, TileMovement::kAlong, into);
 }
 
 }  // namespace

@@ -43,24 +43,24 @@ std::vector<PathPart> new_path(const std::vector<PathPart>& path, const std::str
 }
 
 // Tensors and other entries that a step visits: all, or those with one name.
-struct Looked {
+struct VisitedEntries {
   std::vector<std::size_t> tensors, objects;
 };
 
-Looked looked_all(TargetState& all) {
+VisitedEntries visit_all_entries(TargetState& all) {
   in_order(all);
-  Looked looked{std::vector<std::size_t>(all.tensors.size()),
-                std::vector<std::size_t>(all.objects.size())};
+  VisitedEntries looked{std::vector<std::size_t>(all.tensors.size()),
+                        std::vector<std::size_t>(all.objects.size())};
   std::iota(looked.tensors.begin(), looked.tensors.end(), std::size_t{0});
   std::iota(looked.objects.begin(), looked.objects.end(), std::size_t{0});
   return looked;
 }
 
-Looked looked_called(TargetState& all, const std::string& name) {
+VisitedEntries visit_entries_with_name(TargetState& all, const std::string& name) {
   const EntryNames& names = names_of(all);
   // If names occur twice, visit all entries: check_names_differ() refuses them only after a step.
-  if (!names.all_differ()) return looked_all(all);
-  Looked looked;
+  if (!names.all_differ()) return visit_all_entries(all);
+  VisitedEntries looked;
   if (auto tensor = names.find(NamedKind::kTensor, name)) looked.tensors = {*tensor};
   if (auto object = names.find(NamedKind::kObject, name)) looked.objects = {*object};
   return looked;
@@ -71,7 +71,8 @@ Looked looked_called(TargetState& all, const std::string& name) {
 Status apply(TargetState& all, const RenameStep& step) {
   SHW_TRY(NewNames names, NewNames::from(step));
   bool found = false;
-  const Looked looked = step.regex ? looked_all(all) : looked_called(all, step.from);
+  const VisitedEntries looked =
+      step.regex ? visit_all_entries(all) : visit_entries_with_name(all, step.from);
   for (std::size_t i : looked.tensors) {
     std::string before = all.tensors[i].fqn;
     SHW_TRY(auto after, names.of(before));
@@ -123,7 +124,8 @@ Status apply(TargetState& all, const DropStep& step) {
       return is_name ? pattern == fqn : matches_pattern(pattern, fqn);
     };
     const std::size_t before = all.dropped.size();
-    const Looked looked = is_name ? looked_called(all, pattern) : looked_all(all);
+    const VisitedEntries looked =
+        is_name ? visit_entries_with_name(all, pattern) : visit_all_entries(all);
     for (std::size_t i : looked.tensors) {
       if (!matches(all.tensors[i].fqn)) continue;
       all.dropped.push_back(all.tensors[i].fqn);

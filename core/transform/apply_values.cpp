@@ -128,7 +128,7 @@ Status add_loss(TargetTensor& tensor, const std::vector<Box>& boxes, const std::
 }
 
 // Boxes inside `box` that still have their own saved elements.
-std::vector<Box> saved_in(const TargetTensor& tensor, const Box& box) {
+std::vector<Box> saved_boxes_in(const TargetTensor& tensor, const Box& box) {
   std::vector<Box> saved;
   for (const Part& part : tensor.parts) {
     if (!std::holds_alternative<FromChunk>(part.from)) continue;
@@ -180,8 +180,8 @@ Status put_constant(TargetTensor& tensor, const std::vector<Box>& boxes, double 
 }
 
 // Fills the boxes from the same boxes of a tensor of another input.
-Status put_from(const TargetState& all, std::uint32_t input, const std::string& fqn,
-                TargetTensor& tensor, const std::vector<Box>& boxes) {
+Status fill_from_input(const TargetState& all, std::uint32_t input, const std::string& fqn,
+                       TargetTensor& tensor, const std::vector<Box>& boxes) {
   auto id = all.inputs[input]->find(fqn);
   if (!id) return bad_step(fqn, "is not in the checkpoint that it is to be filled from");
   SHW_TRY(TargetTensor from, target_tensor(all, input, *id));
@@ -255,7 +255,7 @@ Status apply(TargetState& all, const FillStep& step) {
     }
     SHW_TRY(std::uint32_t input, input_named(all, step.from_checkpoint));
     std::string fqn = step.from_tensor.empty() ? tensor.fqn : step.from_tensor;
-    SHW_CHECK(put_from(all, input, fqn, tensor, boxes));
+    SHW_CHECK(fill_from_input(all, input, fqn, tensor, boxes));
     return add_loss(tensor, boxes, "from", fqn, step.from_checkpoint);
   });
 }
@@ -372,7 +372,7 @@ Status apply(TargetState& all, const RestoreStep& step) {
       return bad_step(step.tensor, fmt::format("{} of {} do not take {} bytes", to_text(box.sizes),
                                                name(step.dtype), step.payload.length));
     if (is_empty(box)) return {};
-    SHW_CHECK(add_loss(tensor, saved_in(tensor, box), "side", "", ""));
+    SHW_CHECK(add_loss(tensor, saved_boxes_in(tensor, box), "side", "", ""));
     clear_boxes(tensor, {box});
     add_missing_tiles(tensor);
     std::size_t ndim = box.sizes.size();

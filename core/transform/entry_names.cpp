@@ -28,7 +28,7 @@ std::optional<std::size_t> EntryNames::find(NamedKind kind, const std::string& n
   return found;
 }
 
-void EntryNames::mark_removed(NamedKind kind, std::size_t index, InItsPlace instead) {
+void EntryNames::mark_removed(NamedKind kind, std::size_t index, ReplacementRange instead) {
   (kind == NamedKind::kTensor ? gone_tensors_ : gone_objects_)[index] = instead;
   moved_ = moved_ || instead.count != 0;
 }

@@ -14,7 +14,7 @@ namespace shw {
 enum class NamedKind : bool { kTensor, kObject };
 
 // Replacement of a removed entry: the entries at [first, first + count).
-struct InItsPlace {
+struct ReplacementRange {
   std::size_t first = 0, count = 0;
 };
 
@@ -29,7 +29,7 @@ class EntryNames {
   bool has(const std::string& name) const { return by_name_.contains(name); }
   bool all_differ() const { return twice_ == 0; }
 
-  void mark_removed(NamedKind kind, std::size_t index, InItsPlace instead);
+  void mark_removed(NamedKind kind, std::size_t index, ReplacementRange instead);
   bool any_removed(NamedKind kind) const { return !gone(kind).empty(); }
   // True if an entry's position differs from its index.
   bool any_moved() const { return moved_; }
@@ -42,7 +42,7 @@ class EntryNames {
     std::size_t index = 0;
     friend bool operator==(const Place&, const Place&) = default;
   };
-  using Gone = std::unordered_map<std::size_t, InItsPlace>;
+  using Gone = std::unordered_map<std::size_t, ReplacementRange>;
   const Gone& gone(NamedKind kind) const {
     return kind == NamedKind::kTensor ? gone_tensors_ : gone_objects_;
   }

@@ -88,7 +88,7 @@ class Filling {
       // Checks the rows in the program itself, so no second pass is needed.
       return parts_.check(frame.program(), frame.jobs_of(output), fqn, parts, box);
     };
-    SHW_CHECK(each_made(groups_, fill_tile));
+    SHW_CHECK(for_each_output(groups_, fill_tile));
     lowered_.program = frame.take();
     return {};
   }
@@ -146,13 +146,14 @@ class Filling {
   // Calls visit(index in laid_out.made, its tensor, scratch) on all threads. Returns the error of
   // the first group that fails.
   template <class Visit>
-  Status each_made(std::span<const WrittenGroup> groups, Visit visit) const {
+  Status for_each_output(std::span<const WrittenGroup> groups, Visit visit) const {
     const std::vector<std::span<const WrittenGroup>> blocks = blocks_of(groups);
-    return parallel_for(blocks.size(),
-                        [&](std::size_t b) -> Status { return each_made_of(blocks[b], visit); });
+    return parallel_for(blocks.size(), [&](std::size_t b) -> Status {
+      return for_each_output_of_block(blocks[b], visit);
+    });
   }
   template <class Visit>
-  Status each_made_of(std::span<const WrittenGroup> block, Visit visit) const {
+  Status for_each_output_of_block(std::span<const WrittenGroup> block, Visit visit) const {
     std::vector<std::unique_ptr<const IndexedTensor>> tensors;
     std::size_t most = 0;
     for (const WrittenGroup& group : block) {
@@ -205,7 +206,7 @@ class Filling {
       counts[i] = static_cast<std::uint32_t>(scratch.jobs.size());
       return {};
     };
-    SHW_CHECK(each_made(unsure, count));
+    SHW_CHECK(for_each_output(unsure, count));
     return counts;
   }
 

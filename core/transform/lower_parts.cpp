@@ -112,7 +112,7 @@ Status PartLowering::prepare(std::uint32_t input, const std::vector<ChunkId>& ch
   auto keep = [&](std::size_t i, const ChunkStorage& storage) {
     if (progress != nullptr) progress->add(1);
     Row& row = rows_[rows.first + i];
-    // Strides come from the recorded shape, which has as many dims.
+    // Strides come from the recorded shape, whose ndim is equal.
     assert(storage.strides.size() == row.ndim);
     row.file = storage.file;
     row.is_stored = storage.is_stored;

@@ -66,12 +66,12 @@ std::string filled_attribute(const FilledRecord& record) {
 
 class Lowering {
  public:
-  enum class Where : std::uint8_t { kNewFolder, kInPlace };
+  enum class OutputKind : std::uint8_t { kNewFolder, kInPlace };
 
-  Lowering(const TargetState& all, const WantedForm& form, Where where, Progress* progress)
+  Lowering(const TargetState& all, const WantedForm& form, OutputKind where, Progress* progress)
       : all_(all),
         form_(form),
-        in_place_(where == Where::kInPlace),
+        in_place_(where == OutputKind::kInPlace),
         progress_(progress),
         values_(all.source(), progress) {
     const Format& source = all.source().format();
@@ -322,7 +322,7 @@ class Lowering {
 
 // Refuses missing tensors: a result without them would look complete. If files are kept, the index
 // still lists them.
-Status check_none_is_nowhere(const TargetState& all) {
+Status check_no_missing_tensors(const TargetState& all) {
   if (all.nowhere.empty()) return {};
   const std::vector<std::string> names(all.nowhere.begin(), all.nowhere.end());
   return cannot_make_target(
@@ -344,9 +344,9 @@ Result<LoweredTarget> lower_target(const TargetState& all, const WantedForm& for
                 form.keeps_files ? fmt::format("repairs of {} are not written yet", title)
                                  : fmt::format("{} is not written yet", title));
   }
-  if (!form.keeps_files) SHW_CHECK(check_none_is_nowhere(all));
+  if (!form.keeps_files) SHW_CHECK(check_no_missing_tensors(all));
   if (progress != nullptr) progress->begin(Phase::kPlanning, all.tensors.size(), false);
-  Lowering lowering(all, form, Lowering::Where::kNewFolder, progress);
+  Lowering lowering(all, form, Lowering::OutputKind::kNewFolder, progress);
   SHW_CHECK(lowering.describe());
   SHW_CHECK(lowering.lay_out());
   SHW_CHECK(lowering.make_program());
@@ -355,9 +355,9 @@ Result<LoweredTarget> lower_target(const TargetState& all, const WantedForm& for
 
 Result<Outputs> outputs_in_place(const TargetState& all, const WantedForm& form,
                                  Progress* progress) {
-  if (!form.keeps_files) SHW_CHECK(check_none_is_nowhere(all));
+  if (!form.keeps_files) SHW_CHECK(check_no_missing_tensors(all));
   if (progress != nullptr) progress->begin(Phase::kPlanning, all.tensors.size(), false);
-  Lowering lowering(all, form, Lowering::Where::kInPlace, progress);
+  Lowering lowering(all, form, Lowering::OutputKind::kInPlace, progress);
   SHW_CHECK(lowering.describe());
   return std::move(lowering.take().outputs);
 }

@@ -15,7 +15,7 @@
 namespace shw {
 namespace {
 
-tl::unexpected<Error> nothing_named(TargetState& all, const std::string& pattern) {
+tl::unexpected<Error> no_such_tensor_error(TargetState& all, const std::string& pattern) {
   in_order(all);
   std::vector<std::string_view> names;
   for (const TargetEntry& entry : all.tensors) names.push_back(entry.fqn);
@@ -106,14 +106,15 @@ void in_order(TargetState& all) {
 
 Result<std::size_t> entry_named(TargetState& all, const std::string& fqn) {
   if (auto found = names_of(all).find(NamedKind::kTensor, fqn)) return *found;
-  return nothing_named(all, fqn);
+  return no_such_tensor_error(all, fqn);
 }
 
 namespace {
 
 // Entries with exactly these names, sorted by index; nullopt if a name is a pattern or indices do
 // not give the order.
-std::optional<std::vector<std::size_t>> entries_called(TargetState& all, const Patterns& names) {
+std::optional<std::vector<std::size_t>> entries_with_exact_names(TargetState& all,
+                                                                 const Patterns& names) {
   const EntryNames& known = names_of(all);
   if (names.size() > 1 && known.any_moved()) return std::nullopt;
   std::vector<std::size_t> entries;
@@ -131,7 +132,7 @@ std::optional<std::vector<std::size_t>> entries_called(TargetState& all, const P
 
 Result<std::vector<std::size_t>> entries_named(TargetState& all, const Patterns& patterns) {
   if (patterns.empty()) return fail(ErrorKind::kUsage, "no tensor is named");
-  if (auto exact = entries_called(all, patterns)) return std::move(*exact);
+  if (auto exact = entries_with_exact_names(all, patterns)) return std::move(*exact);
   in_order(all);
   EntryNames& names = names_of(all);
   std::vector<bool> wanted(all.tensors.size(), false);
@@ -145,7 +146,7 @@ Result<std::vector<std::size_t>> entries_named(TargetState& all, const Patterns&
       if (!matches_pattern(pattern, all.tensors[i].fqn)) continue;
       wanted[i] = found = true;
     }
-    if (!found) return nothing_named(all, pattern);
+    if (!found) return no_such_tensor_error(all, pattern);
   }
   std::vector<std::size_t> entries;
   for (std::size_t i = 0; i < wanted.size(); ++i) {

@@ -49,7 +49,7 @@ struct StepWriter {
   }
   void operator()(const ReshardStep& step) const {
     out["tensors"] = step.tensors;
-    out["mesh"] = typed_as(step.mesh);
+    out["mesh"] = mesh_option_text(step.mesh);
     out["placements"] = texts_of(step.placements);
   }
   void operator()(const PermuteDimsStep& step) const {

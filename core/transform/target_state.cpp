@@ -21,7 +21,7 @@ Loss loss_of(const FilledTensor& filled, ExtentsView shape) {
 }
 
 // Moves the part's start in its origin to the start of `box`.
-void begin_later(Part& part, const Box& box) {
+void advance_part_start(Part& part, const Box& box) {
   Extents skipped(part.box.offsets.size());
   for (std::size_t d = 0; d < skipped.size(); ++d)
     skipped[d] = std::max<std::int64_t>(box.offsets[d] - part.box.offsets[d], 0);
@@ -57,10 +57,10 @@ std::vector<bool> without_contents(const Checkpoint& source) {
   return empty;
 }
 
-using Nowhere = std::set<std::string, std::less<>>;
+using MissingNames = std::set<std::string, std::less<>>;
 
 // Adds records of an index whose entry is missing: a result without them would look complete.
-void add_without_entry(const Checkpoint& source, Nowhere& nowhere) {
+void add_without_entry(const Checkpoint& source, MissingNames& nowhere) {
   std::set<std::string_view> objects;
   if (!source.unclaimed_records().empty()) {
     for (const NonTensorEntry& object : source.objects()) objects.insert(object.fqn);
@@ -71,7 +71,7 @@ void add_without_entry(const Checkpoint& source, Nowhere& nowhere) {
   }
 }
 
-void add_nowhere(const Checkpoint& source, Nowhere& nowhere) {
+void add_missing_names(const Checkpoint& source, MissingNames& nowhere) {
   // With an index, the content of each file is known.
   if (source.format().traits.has_index) return add_without_entry(source, nowhere);
   for (const UnclaimedStorageRecord& unclaimed : index_only_tensors(source)) {
@@ -103,9 +103,9 @@ TargetState target_state_of(std::shared_ptr<const Checkpoint> checkpoint) {
     auto path = source.object_path(i);
     all.objects.push_back({i, source.objects()[i].fqn, {path.begin(), path.end()}});
   }
-  add_nowhere(source, all.nowhere);
+  add_missing_names(source, all.nowhere);
   if (source.directory() == nullptr) return all;
-  for (const FilledTensor& tensor : filled_in(source).tensors) {
+  for (const FilledTensor& tensor : filled_report_of(source).tensors) {
     auto id = source.find(tensor.fqn);
     if (id) all.losses[tensor.fqn] = loss_of(tensor, source.shape(*id));
   }
@@ -183,7 +183,7 @@ std::optional<Part> mapped_part(const Part& part, const BoxMapping& move) {
   auto box = moved_box(part.box, move);
   if (!box) return std::nullopt;
   Part out = part;
-  begin_later(out, move.from);
+  advance_part_start(out, move.from);
   out.box = std::move(*box);
   if (!std::holds_alternative<FromConstant>(part.from)) {
     out.order.assign(move.order.size(), -1);
@@ -206,7 +206,7 @@ std::optional<Part> part_inside(const Part& part, const Box& box) {
   auto common = intersect(part.box, box);
   if (!common) return std::nullopt;
   Part out = part;
-  begin_later(out, box);
+  advance_part_start(out, box);
   out.box = std::move(*common);
   return out;
 }
@@ -235,8 +235,8 @@ std::size_t dim_of_moves(const TargetTensor& tensor, std::span<const BoxMapping>
 // Calls `take` for the pairs of mapping and box that overlap: testing thousands of mappings against
 // thousands of parts would be millions of tests.
 template <class Thing, class BoxOf, class Take>
-void take_moved(const std::vector<Thing>& things, const BoxOf& box_of,
-                std::span<const BoxMapping> moves, std::size_t dim, const Take& take) {
+void visit_moved(const std::vector<Thing>& things, const BoxOf& box_of,
+                 std::span<const BoxMapping> moves, std::size_t dim, const Take& take) {
   constexpr std::size_t kFewMoves = 8;
   if (moves.size() < kFewMoves || things.empty() || box_of(things.front()).sizes.empty()) {
     for (const BoxMapping& move : moves) {
@@ -256,29 +256,29 @@ void take_moved(const std::vector<Thing>& things, const BoxOf& box_of,
 
 }  // namespace
 
-void append_mapped(const TargetTensor& tensor, std::span<const BoxMapping> moves, TilesGo tiles,
-                   TargetTensor& into) {
+void append_mapped(const TargetTensor& tensor, std::span<const BoxMapping> moves,
+                   TileMovement tiles, TargetTensor& into) {
   const std::size_t lost_before = into.loss.boxes.size();
   const std::size_t dim = dim_of_moves(tensor, moves);
-  take_moved(
+  visit_moved(
       tensor.parts, [](const Part& part) -> const Box& { return part.box; }, moves, dim,
       [&](const Part& part, const BoxMapping& move) {
         if (auto moved = mapped_part(part, move)) into.parts.push_back(std::move(*moved));
       });
-  take_moved(
+  visit_moved(
       tensor.loss.boxes, [](const Box& box) -> const Box& { return box; }, moves, dim,
       [&](const Box& box, const BoxMapping& move) {
         if (auto moved = moved_box(box, move)) into.loss.boxes.push_back(std::move(*moved));
       });
-  if (tiles == TilesGo::kAlong) {
-    take_moved(
+  if (tiles == TileMovement::kAlong) {
+    visit_moved(
         tensor.tiles, [](const TargetChunk& tile) -> const Box& { return tile.box; }, moves, dim,
         [&](const TargetChunk& tile, const BoxMapping& move) {
           if (auto moved = moved_box(tile.box, move))
             into.tiles.push_back({std::move(*moved), tile.writer});
         });
   }
-  if (tiles == TilesGo::kStay) into.tiles = tensor.tiles;
+  if (tiles == TileMovement::kStay) into.tiles = tensor.tiles;
   into.is_cast = into.is_cast || tensor.is_cast;
   into.requires_grad = into.requires_grad || tensor.requires_grad;
   if (into.loss.boxes.size() == lost_before) return;

@@ -175,7 +175,7 @@ struct BoxMapping {
   Extents to, order;
 };
 Extents same_order(std::size_t ndim);
-// Maps a whole tensor to another offset in one with as many dims.
+// Maps a whole tensor to an offset in a tensor of equal ndim.
 BoxMapping shift_of(ExtentsView shape, Extents to);
 
 // The mapped part of `box`; nullopt if it does not overlap.
@@ -188,10 +188,10 @@ std::optional<Part> part_inside(const Part& part, const Box& box);
 std::vector<Part> part_without(const Part& part, const Box& box);
 
 // Whether tiles move with their elements.
-enum class TilesGo : std::uint8_t { kAlong, kStay };
+enum class TileMovement : std::uint8_t { kAlong, kStay };
 // Appends the mapped boxes of `tensor` to `into`. The moves must not overlap.
-void append_mapped(const TargetTensor& tensor, std::span<const BoxMapping> moves, TilesGo tiles,
-                   TargetTensor& into);
+void append_mapped(const TargetTensor& tensor, std::span<const BoxMapping> moves,
+                   TileMovement tiles, TargetTensor& into);
 
 // Parts of `tensor` that a tile consists of, cut to the tile.
 std::vector<Part> parts_of_tile(const TargetTensor& tensor, const Box& tile);

@@ -60,7 +60,7 @@ Status check_no_partial(const std::vector<Placement>& placements, std::string_vi
 
 namespace {
 
-tl::unexpected<Error> of_step(const MeshTiling& tiling, Error error) {
+tl::unexpected<Error> with_step_in_error(const MeshTiling& tiling, Error error) {
   if (tiling.step != 0)
     error.message = fmt::format("step {} (reshard): {}", tiling.step, error.message);
   return tl::unexpected<Error>(std::move(error));
@@ -72,7 +72,7 @@ Result<std::vector<TargetChunk>> tiles_of(const TargetState& all, const NewTilin
                                           const TargetTensor& tensor) {
   if (const auto* mesh = std::get_if<MeshTiling>(&tiling)) {
     auto tiles = mesh_tiles(all.meshes[mesh->mesh], *mesh, tensor);
-    if (!tiles) return of_step(*mesh, std::move(tiles).error());
+    if (!tiles) return with_step_in_error(*mesh, std::move(tiles).error());
     return tiles;
   }
   if (std::holds_alternative<WholeTiling>(tiling))
@@ -108,7 +108,7 @@ Result<PlacementRules> placement_rules_from_json(std::string_view json, const st
   const auto& parsed = read.tree;
   if (is_deep)
     return refuse(fmt::format("is nested {} deep, which no placements are", kMaxNesting));
-  if (parsed.is_discarded()) return refuse(not_json_text(read), not_json_at(read));
+  if (parsed.is_discarded()) return refuse(json_error_text(read), json_error_offset(read));
   if (!parsed.is_object()) return refuse("is not an object of patterns");
   PlacementRules out;
   for (const auto& [pattern, list] : parsed.items()) {

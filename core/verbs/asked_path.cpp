@@ -62,7 +62,7 @@ Result<std::vector<double>> weights_of(std::string_view numbers, std::size_t cou
   return weights;
 }
 
-std::set<std::string, std::less<>> not_weights_of(const Checkpoints& checkpoints) {
+std::set<std::string, std::less<>> entries_not_weights(const Checkpoints& checkpoints) {
   std::set<std::string, std::less<>> names;
   for (const auto& one : checkpoints) {
     const NotWeights left = entries_that_are_not_weights(*one);
@@ -81,7 +81,7 @@ Result<std::shared_ptr<const Checkpoint>> open_average(const PathSuffix& end, co
     SHW_TRY(auto other, open(path, progress));
     checkpoints.push_back(std::move(other));
   }
-  return averaged(checkpoints, weights, not_weights_of(checkpoints), progress);
+  return averaged(checkpoints, weights, entries_not_weights(checkpoints), progress);
 }
 
 Result<HashOfAll> hash_of_all(const Checkpoint& checkpoint, Progress* progress) {
@@ -152,8 +152,8 @@ Result<std::shared_ptr<const Checkpoint>> open_extracted(const PathSuffix& end, 
   return extracted_adapter(std::move(tuned), std::move(base), rank, progress);
 }
 
-Result<std::shared_ptr<const Checkpoint>> open_end(const PathSuffix& end, const Opening& open,
-                                                   Progress* progress) {
+Result<std::shared_ptr<const Checkpoint>> open_suffix(const PathSuffix& end, const Opening& open,
+                                                      Progress* progress) {
   if (end.word == kAverage) return open_average(end, open, progress);
   if (end.word == kDelta) return open_delta(end, open, progress);
   if (end.word == kApplied) return open_applied(end, open, progress);
@@ -172,7 +172,7 @@ Result<std::shared_ptr<const Checkpoint>> open_end(const PathSuffix& end, const 
   }
   if (end.word == kQuantised) {
     SHW_TRY(const Quantising wanted, quantising_of(end.numbers));
-    return quantised(stored, wanted, not_weights_of({stored}), progress);
+    return quantised(stored, wanted, entries_not_weights({stored}), progress);
   }
   SHW_TRY(auto adapter, open(end.others.front(), progress));
   return merged_adapter(std::move(stored), std::move(adapter), progress);
@@ -188,14 +188,15 @@ bool is_known(const PathSuffix& end) {
          end.others.size() == 1 && end.numbers.empty();
 }
 
-Result<std::shared_ptr<const Checkpoint>> open_by(const Opening& open_stored,
-                                                  const std::string& path, Progress* progress) {
+Result<std::shared_ptr<const Checkpoint>> open_path_with_suffix(const Opening& open_stored,
+                                                                const std::string& path,
+                                                                Progress* progress) {
   const auto end = path_suffix(path);
   if (!end || !is_known(*end)) return open_stored(path, progress);
   const Opening open = [&](const std::string& other, Progress* told) {
-    return open_by(open_stored, other, told);
+    return open_path_with_suffix(open_stored, other, told);
   };
-  return open_end(*end, open, progress);
+  return open_suffix(*end, open, progress);
 }
 
 }  // namespace
@@ -237,14 +238,14 @@ std::string adapter_path(const std::string& tuned, const std::string& base, std:
 
 Result<std::shared_ptr<const Checkpoint>> open_requested(const std::string& path,
                                                          Progress* progress) {
-  return open_by(
+  return open_path_with_suffix(
       [](const std::string& asked, Progress* told) { return open_checkpoint(asked, told); }, path,
       progress);
 }
 
 Result<std::shared_ptr<const Checkpoint>> open_requested_for_comparison(const std::string& path,
                                                                         Progress* progress) {
-  return open_by(
+  return open_path_with_suffix(
       [](const std::string& asked, Progress* told) { return open_to_compare(asked, told); }, path,
       progress);
 }

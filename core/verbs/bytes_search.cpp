@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint64_t kBlock = std::uint64_t{1} << 20;
 constexpr std::size_t kMostPattern = 4096;
 
-tl::unexpected<Error> no_pattern(std::string why) {
+tl::unexpected<Error> bad_pattern_error(std::string why) {
   return fail(ErrorKind::kUsage, std::move(why), {},
               "Type \"text\", /50 4b 03 for bytes, or =1.5 for a number.");
 }
@@ -33,7 +33,7 @@ Result<Bytes> hex_bytes(std::string_view text) {
     digits.clear();
   }
   if (!digits.empty() || bytes.empty())
-    return no_pattern("hexadecimal bytes have two digits each: 50 4b 03");
+    return bad_pattern_error("hexadecimal bytes have two digits each: 50 4b 03");
   return bytes;
 }
 
@@ -76,8 +76,8 @@ Result<Bytes> bytes_of_number(Dtype dtype, std::string_view text) {
   auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool is_number = code == std::errc{} && end == text.data() + text.size();
   if (!is_number || !can_cast(Dtype::kFloat64, dtype) || value != value)
-    return no_pattern("no element of " + std::string(name(dtype)) + " is \"" + std::string(text) +
-                      "\"");
+    return bad_pattern_error("no element of " + std::string(name(dtype)) + " is \"" +
+                             std::string(text) + "\"");
   Bytes number(sizeof value);
   std::memcpy(number.data(), &value, sizeof value);
   return cast_elements(Dtype::kFloat64, number, dtype);
@@ -119,22 +119,25 @@ bool is_byte_pattern(std::string_view text) {
 
 Result<BytePattern> parse_byte_pattern(std::string_view text, const BytesWindow& window) {
   BytePattern pattern;
-  if (text.size() > kMostPattern) return no_pattern("more than 4,096 letters are not looked for");
+  if (text.size() > kMostPattern)
+    return bad_pattern_error("more than 4,096 letters are not looked for");
   if (text.starts_with('"')) {
     text.remove_prefix(1);
     if (text.ends_with('"')) text.remove_suffix(1);
     const auto bytes = std::as_bytes(std::span(text.data(), text.size()));
     pattern.bytes.assign(bytes.begin(), bytes.end());
-    if (pattern.bytes.empty()) return no_pattern("there is no text between the quotes");
+    if (pattern.bytes.empty()) return bad_pattern_error("there is no text between the quotes");
     return pattern;
   }
   if (text.starts_with('/')) {
     SHW_TRY(pattern.bytes, hex_bytes(text.substr(1)));
     return pattern;
   }
-  if (!text.starts_with('=')) return no_pattern("\"" + std::string(text) + "\" is not a pattern");
+  if (!text.starts_with('='))
+    return bad_pattern_error("\"" + std::string(text) + "\" is not a pattern");
   if (window.dtype == Dtype::kUnknown || window.values_first == window.values_last)
-    return no_pattern("a number is looked for among the elements of a tensor; none is shown");
+    return bad_pattern_error(
+        "a number is looked for among the elements of a tensor; none is shown");
   SHW_TRY(pattern.bytes, bytes_of_number(window.dtype, text.substr(1)));
   if (window.big_endian) std::ranges::reverse(pattern.bytes);
   pattern.first = window.values_first;

@@ -31,7 +31,7 @@ Result<std::optional<std::uint64_t>> find_bytes(const ByteSource& source,
                                                 const BytePattern& pattern, std::uint64_t from,
                                                 Progress* progress);
 
-// The window at the next place behind `now.at`. If there is none, `now` with a line that says so.
+// The window at the next match after `now.at`; without a match, `now` with a note.
 Result<BytesWindow> bytes_found(const Checkpoint& checkpoint, const BytesWindow& now,
                                 std::string_view text, Progress* progress);
 

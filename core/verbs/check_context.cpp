@@ -116,7 +116,7 @@ bool fails(const CheckReport& report, const CheckRequest& asked, std::optional<S
 }
 
 bool is_open(const CheckReport& report, const CheckRequest& asked) {
-  return leaves_open(report) ||
+  return has_unexamined_parts(report) ||
          std::any_of(asked.policies.begin(), asked.policies.end(), [](const PolicyAnswer& one) {
            return one.verdict == PolicyVerdict::kUndecided;
          });

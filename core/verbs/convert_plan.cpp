@@ -31,8 +31,9 @@ constexpr const char* kWrappers = "wrappers";  // for --strip: all known wrapper
 using NameSet = std::set<std::string, std::less<>>;
 
 // All entries that VerbOptions::only does not match.
-Result<std::vector<std::string>> not_chosen(const Checkpoint& checkpoint, const std::string& only,
-                                            Progress* progress) {
+Result<std::vector<std::string>> entries_not_matching_only(const Checkpoint& checkpoint,
+                                                           const std::string& only,
+                                                           Progress* progress) {
   std::vector<std::string> names;
   SHW_CHECK(check_filter(checkpoint, only));
   SHW_TRY(const auto tensors, filter_tensors(checkpoint, nullptr, only, progress));
@@ -49,7 +50,7 @@ Result<std::vector<std::string>> not_chosen(const Checkpoint& checkpoint, const 
   return names;
 }
 
-bool is_left_by(const std::vector<std::string>& patterns, const std::string& fqn) {
+bool is_excluded_by(const std::vector<std::string>& patterns, const std::string& fqn) {
   return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
     return pattern == fqn || matches_pattern(pattern, fqn);
   });
@@ -65,7 +66,7 @@ struct Converting {
   std::vector<NeededAddition> needed = {};
 
   bool stays(std::string_view fqn) const {
-    return !gone.contains(fqn) && !is_left_by(said.leave_out, std::string(fqn));
+    return !gone.contains(fqn) && !is_excluded_by(said.leave_out, std::string(fqn));
   }
   std::vector<std::string> tensors_that_stay() const {
     std::vector<std::string> names;
@@ -76,18 +77,19 @@ struct Converting {
   }
 };
 
-bool is_of_needed(const Converting& converting, const std::string& pattern) {
-  return std::any_of(converting.needed.begin(), converting.needed.end(),
-                     [&](const NeededAddition& one) { return is_left_by({pattern}, one.name); });
+bool matches_needed_addition(const Converting& converting, const std::string& pattern) {
+  return std::any_of(
+      converting.needed.begin(), converting.needed.end(),
+      [&](const NeededAddition& one) { return is_excluded_by({pattern}, one.name); });
 }
 
-bool is_of_entry(const Checkpoint& checkpoint, const std::string& pattern) {
+bool matches_any_entry(const Checkpoint& checkpoint, const std::string& pattern) {
   for (TensorId tensor : checkpoint.tensors()) {
-    if (is_left_by({pattern}, std::string(checkpoint.fqn(tensor)))) return true;
+    if (is_excluded_by({pattern}, std::string(checkpoint.fqn(tensor)))) return true;
   }
   const auto objects = checkpoint.objects();
   return std::any_of(objects.begin(), objects.end(), [&](const NonTensorEntry& object) {
-    return is_left_by({pattern}, object.fqn);
+    return is_excluded_by({pattern}, object.fqn);
   });
 }
 
@@ -97,12 +99,13 @@ void drop_missing_entries(Converting& converting) {
   Patterns patterns = said.leave_out;
   // A pattern may only allow the loss of an addition; the drop step must not contain it.
   std::erase_if(patterns, [&](const std::string& pattern) {
-    return is_of_needed(converting, pattern) && !is_of_entry(converting.checkpoint, pattern);
+    return matches_needed_addition(converting, pattern) &&
+           !matches_any_entry(converting.checkpoint, pattern);
   });
   if (!patterns.empty()) steps.emplace_back(DropStep{std::move(patterns)});
   Patterns names;
   for (const std::string& fqn : converting.gone) {
-    if (!is_left_by(said.leave_out, fqn)) names.push_back(fqn);
+    if (!is_excluded_by(said.leave_out, fqn)) names.push_back(fqn);
   }
   if (!names.empty()) steps.emplace_back(DropStep{std::move(names)});
 }
@@ -169,7 +172,7 @@ Status add_rename(std::vector<std::string>& names, RenameStep step, std::vector<
   return {};
 }
 
-bool has_part(std::string_view fqn, std::string_view part) {
+bool has_name_part(std::string_view fqn, std::string_view part) {
   const std::string inside = "." + std::string(part) + ".";
   return fqn.starts_with(inside.substr(1)) || fqn.find(inside) != std::string_view::npos;
 }
@@ -180,7 +183,7 @@ Status strip_part(std::vector<std::string>& names, std::string_view part,
   constexpr int kMostNested = 64;
   auto is_in_any = [&] {
     return std::any_of(names.begin(), names.end(),
-                       [&](const std::string& fqn) { return has_part(fqn, part); });
+                       [&](const std::string& fqn) { return has_name_part(fqn, part); });
   };
   for (int i = 0; i < kMostNested && is_in_any(); ++i)
     SHW_CHECK(add_rename(
@@ -232,7 +235,7 @@ Result<RenameStep> rename_of(const std::string& text) {
 
 // True if names need an item: torch_checkpointing groups tensors by items, the first keys of a
 // nested state dict. Names of a model alone get the item "model".
-bool lacks_items(const Converting& converting) {
+bool needs_item_prefix(const Converting& converting) {
   const Format* written = format_named(converting.said.to);
   const Checkpoint& source = converting.checkpoint;
   if (written == nullptr || !written->traits.names_have_items ||
@@ -247,7 +250,7 @@ bool lacks_items(const Converting& converting) {
 Status rename_all(Converting& converting) {
   const VerbOptions& said = converting.said;
   std::vector<Step>& steps = converting.out.plan.steps;
-  const bool lacks = lacks_items(converting);
+  const bool lacks = needs_item_prefix(converting);
   if (said.strip.empty() && said.rename.empty() && !lacks) return {};
   std::vector<std::string> names = converting.tensors_that_stay();
   for (const std::string& prefix : said.strip)
@@ -302,7 +305,7 @@ Status refuse_to_lose_additions(const Converting& converting, const Format* writ
     const bool describes =
         !are_packed || std::any_of(one.tensors.begin(), one.tensors.end(),
                                    [&](const std::string& fqn) { return converting.stays(fqn); });
-    if (is_kept || !describes || is_left_by(converting.said.leave_out, one.name)) continue;
+    if (is_kept || !describes || is_excluded_by(converting.said.leave_out, one.name)) continue;
     names.push_back(one.name);
     why = one.why;
     if (are_packed)
@@ -327,7 +330,7 @@ Status choose_entries(Converting& converting, Progress* progress) {
     if (!left.names.empty()) converting.out.notes.push_back(in_words(left));
   }
   if (said.only.empty()) return {};
-  SHW_TRY(const auto names, not_chosen(converting.checkpoint, said.only, progress));
+  SHW_TRY(const auto names, entries_not_matching_only(converting.checkpoint, said.only, progress));
   const std::size_t entries =
       converting.checkpoint.tensor_count() + converting.checkpoint.objects().size();
   converting.gone.insert(names.begin(), names.end());

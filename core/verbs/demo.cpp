@@ -30,7 +30,7 @@ constexpr const char* kMarker = ".shardwright-demo";
 // distinct chunks, while 7,000 chunks take about 40 MB of disk.
 constexpr std::uint64_t kRealBytes = 512;
 
-std::uint64_t mixed(std::uint64_t value) {  // splitmix64
+std::uint64_t hash_mix(std::uint64_t value) {  // splitmix64
   value += 0x9E3779B97F4A7C15ull;
   value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9ull;
   value = (value ^ (value >> 27)) * 0x94D049BB133111EBull;
@@ -61,7 +61,7 @@ Bytes real_values(const DemoTensor& tensor, std::uint64_t length, std::uint64_t 
   Bytes bytes(length);
   std::uint32_t size = size_of(tensor.dtype);
   for (std::uint64_t i = 0; i < length / size; ++i) {
-    std::uint64_t bits = element_of(tensor, mixed(seed * 0x10001 + i));
+    std::uint64_t bits = element_of(tensor, hash_mix(seed * 0x10001 + i));
     for (std::uint32_t b = 0; b < size; ++b)
       bytes[i * size + b] = static_cast<std::byte>(bits >> (8 * b));
   }
@@ -79,15 +79,15 @@ PayloadWriter sparse_payload(const DemoTensor& tensor, std::uint64_t length, std
   return {write, length};
 }
 
-struct Job {  // one item of a file
+struct DemoItem {  // one item of a file
   std::size_t tensor = 0, tile = 0;
 };
 
-Status write_file(const DemoModel& model, std::uint32_t rank, const std::vector<Job>& jobs,
+Status write_file(const DemoModel& model, std::uint32_t rank, const std::vector<DemoItem>& jobs,
                   WritableDirectory& directory, DcpMetadata& metadata, Progress* progress) {
   std::string path = fmt::format("__{}_0.distcp", rank);
   SHW_TRY(auto sink, directory.create(path));
-  for (const Job& job : jobs) {
+  for (const DemoItem& job : jobs) {
     if (is_cancelled(progress)) return cancelled_error();
     const DemoTensor& tensor = model.tensors[job.tensor];
     const Box& box = tensor.tiles[job.tile].recorded;
@@ -106,7 +106,7 @@ Status write_file(const DemoModel& model, std::uint32_t rank, const std::vector<
 }
 
 Status write_checkpoint(const DemoModel& model, WritableDirectory& directory, Progress* progress) {
-  std::vector<std::vector<Job>> files(static_cast<std::size_t>(model.dense_mesh.size()));
+  std::vector<std::vector<DemoItem>> files(static_cast<std::size_t>(model.dense_mesh.size()));
   DcpMetadata metadata;
   metadata.checkpoint_id = model.checkpoint;
   metadata.save_id = "5d1f0c5e-9000-4000-8000-000000001691";

@@ -16,19 +16,19 @@ Mesh mesh_of(const Json& json) {
   return mesh;
 }
 
-Placement shard(std::int64_t dim) {
+Placement shard_placement(std::int64_t dim) {
   return {Placement::Kind::kShard, dim, 1};
 }
 
 // Hybrid FSDP: split along dim 0 over dp_shard; replicas write equal chunks in turn, as torch's
 // deduplication does.
-DemoTensor dense(const DemoModel& model, std::string fqn, Dtype dtype, Extents shape,
-                 std::size_t turn) {
+DemoTensor make_dense_tensor(const DemoModel& model, std::string fqn, Dtype dtype, Extents shape,
+                             std::size_t turn) {
   std::int64_t replicas = model.dense_mesh.axes[0].size;
   std::int64_t shards = shape.empty() ? 1 : model.dense_mesh.axes[1].size;
   DemoTensor tensor{std::move(fqn),    dtype, shape, {}, {}, shape,
                     &model.dense_mesh, {},    {},    {}, 0,  0};
-  tensor.placements = {Placement{}, shape.empty() ? Placement{} : shard(0)};
+  tensor.placements = {Placement{}, shape.empty() ? Placement{} : shard_placement(0)};
   for (std::int64_t s = 0; s < shards; ++s) {
     Box box = whole(shape);
     if (!shape.empty()) {
@@ -51,7 +51,7 @@ DemoTensor expert(const DemoModel& model, std::string fqn, Dtype dtype, const Ex
   Extents recorded{shape[0], shape[1] * shards, shape[2] / shards};
   DemoTensor tensor{std::move(fqn),     dtype, recorded, {}, {}, shape,
                     &model.expert_mesh, {},    "expert", {}, 0,  0};
-  tensor.placements = {shard(2), shard(0)};
+  tensor.placements = {shard_placement(2), shard_placement(0)};
   for (std::int64_t e = 0; e < parallel; ++e) {
     for (std::int64_t s = 0; s < shards; ++s) {
       Box box{{e * tile[0], s * tile[1], 0}, tile};
@@ -91,7 +91,7 @@ class Reader {
  private:
   void add_dense(const std::string& fqn, Dtype dtype, const Extents& shape,
                  std::vector<PathPart> path) {
-    DemoTensor tensor = dense(model_, fqn, dtype, shape, model_.tensors.size());
+    DemoTensor tensor = make_dense_tensor(model_, fqn, dtype, shape, model_.tensors.size());
     tensor.path = std::move(path);
     model_.tensors.push_back(std::move(tensor));
   }

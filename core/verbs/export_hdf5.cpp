@@ -73,7 +73,7 @@ Result<Exported> export_hdf5(const Opened& opened, const VerbOptions& verb_optio
   auto exported = shw::export_hdf5(*opened.checkpoint, options, progress);
   if (exported && !found)
     exported->notes.push_back("the checkpoint could not be checked: " + found.error().message);
-  if (exported) exported->unread = unopened_subjects(*opened.checkpoint);
+  if (exported) exported->unread = unreadable_subjects(*opened.checkpoint);
   return exported;
 }
 

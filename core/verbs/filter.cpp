@@ -31,7 +31,7 @@ bool parse_number(std::string_view text, T& value) {
 // A predicate on tensors, built once per filter.
 using Test = std::function<bool(TensorId)>;
 
-Test never() {
+Test matches_nothing() {
   return [](TensorId) { return false; };
 }
 
@@ -52,7 +52,7 @@ Test has_finding(const Checkpoint& checkpoint, const CheckReport* report, std::s
 
 Test written_by(const Checkpoint& checkpoint, std::string_view text) {
   std::uint32_t rank = 0;
-  if (!parse_number(text, rank)) return never();
+  if (!parse_number(text, rank)) return matches_nothing();
   return [&checkpoint, rank](TensorId tensor) {
     for (ChunkId chunk : checkpoint.chunks(tensor)) {
       if (checkpoint.writer(chunk) == rank) return true;
@@ -91,7 +91,7 @@ std::optional<WantedShape> parse_shape(std::string_view text) {
 
 Test has_shape(const Checkpoint& checkpoint, std::string_view text) {
   auto parsed = parse_shape(text);
-  if (!parsed) return never();
+  if (!parsed) return matches_nothing();
   return [&checkpoint, wanted = std::move(*parsed)](TensorId tensor) {
     ExtentsView shape = checkpoint.shape(tensor);
     bool fits =
@@ -123,7 +123,7 @@ std::optional<WantedDtype> parse_dtype(std::string_view text) {
 
 Test has_dtype(const Checkpoint& checkpoint, std::string_view text) {
   auto parsed = parse_dtype(text);
-  if (!parsed) return never();
+  if (!parsed) return matches_nothing();
   return [&checkpoint, wanted = std::move(*parsed)](TensorId tensor) {
     Dtype dtype = checkpoint.dtype(tensor);
     return wanted.one ? dtype == *wanted.one
@@ -187,60 +187,62 @@ Test make_test(const Checkpoint& checkpoint, const CheckReport* report, std::str
   if (key == "dtype") return has_dtype(checkpoint, value);
   if (key != "ndim") return has_word(checkpoint, word, names);
   std::size_t ndim = 0;
-  if (!parse_number(value, ndim)) return never();
+  if (!parse_number(value, ndim)) return matches_nothing();
   return [&checkpoint, ndim](TensorId tensor) { return checkpoint.shape(tensor).size() == ndim; };
 }
 
-std::string or_else(std::string advice, const char* otherwise) {
+std::string advice_or(std::string advice, const char* otherwise) {
   return advice.empty() ? otherwise : std::move(advice);
 }
 
 // An invalid term and a suggestion.
-struct Problem {
+struct InvalidTerm {
   std::string message, advice;
 };
 
-std::optional<Problem> problem_of_finding(std::string_view value) {
+std::optional<InvalidTerm> problem_of_finding(std::string_view value) {
   std::vector<std::string_view> ids;
   for (const Rule& rule : all_rules()) {
     if (value == "*" || rule.id.find(value) != std::string_view::npos) return std::nullopt;
     ids.push_back(rule.id);
   }
-  return Problem{"there is no rule \"" + std::string(value) + "\"",
-                 or_else(did_you_mean_text(did_you_mean(value, ids)),
-                         "`shardwright explain` lists the rules; finding:* is all of them.")};
+  return InvalidTerm{"there is no rule \"" + std::string(value) + "\"",
+                     advice_or(did_you_mean_text(did_you_mean(value, ids)),
+                               "`shardwright explain` lists the rules; finding:* is all of them.")};
 }
 
-std::optional<Problem> problem_of_dtype(std::string_view value) {
+std::optional<InvalidTerm> problem_of_dtype(std::string_view value) {
   if (parse_dtype(value)) return std::nullopt;
   std::vector<std::string_view> names;
   for (std::size_t i = 1; i < static_cast<std::size_t>(Dtype::kCount); ++i)
     names.push_back(name(static_cast<Dtype>(i)));
-  return Problem{"there is no dtype \"" + std::string(value) + "\"",
-                 or_else(did_you_mean_text(did_you_mean(lowered(value), names)),
-                         "dtype:bfloat16, dtype:bf16, dtype:float32 and the like are known.")};
+  return InvalidTerm{
+      "there is no dtype \"" + std::string(value) + "\"",
+      advice_or(did_you_mean_text(did_you_mean(lowered(value), names)),
+                "dtype:bfloat16, dtype:bf16, dtype:float32 and the like are known.")};
 }
 
-std::optional<Problem> problem_of(const Checkpoint& checkpoint, std::string_view word) {
+std::optional<InvalidTerm> problem_of(const Checkpoint& checkpoint, std::string_view word) {
   auto [key, value] = split(word);
   std::uint32_t number = 0;
   if (key.empty()) return std::nullopt;
   if (key == "finding") return problem_of_finding(value);
   if (key == "dtype") return problem_of_dtype(value);
   if (key == "shape" && (!parse_shape(value) || parse_shape(value)->open))
-    return Problem{"\"" + std::string(value) + "\" is not a shape", "shape:[288,*,640] is one."};
+    return InvalidTerm{"\"" + std::string(value) + "\" is not a shape",
+                       "shape:[288,*,640] is one."};
   if ((key == "rank" || key == "ndim") && !parse_number(value, number))
-    return Problem{"\"" + std::string(value) + "\" is not a number",
-                   std::string(key) + ":3 is one."};
+    return InvalidTerm{"\"" + std::string(value) + "\" is not a number",
+                       std::string(key) + ":3 is one."};
   if (is_term(word)) return std::nullopt;
   // Names may contain a colon.
   Test named = has_word(checkpoint, word, nullptr);
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
     if (named(TensorId{t})) return std::nullopt;
   }
-  return Problem{"there is no term \"" + std::string(key) + ":\", and no name holds it",
-                 or_else(did_you_mean_text(did_you_mean(key, kTerms)),
-                         "The terms are finding:, dtype:, rank:, ndim: and shape:.")};
+  return InvalidTerm{"there is no term \"" + std::string(key) + ":\", and no name holds it",
+                     advice_or(did_you_mean_text(did_you_mean(key, kTerms)),
+                               "The terms are finding:, dtype:, rank:, ndim: and shape:.")};
 }
 
 std::vector<std::string_view> words_of(std::string_view text) {
@@ -266,7 +268,7 @@ Result<std::vector<std::uint32_t>> filter_tensors(const Checkpoint& checkpoint,
     return !is_term(word) && !is_letters(word) && !is_glob(word);
   });
   if (among == nullptr && help.names != nullptr && wide != words.end()) {
-    all = names_with(*help.names, lowered(*wide));
+    all = tensors_with_word(*help.names, lowered(*wide));
     words.erase(wide);
     among = &all;
   }
@@ -285,7 +287,7 @@ Result<std::vector<std::uint32_t>> filter_tensors(const Checkpoint& checkpoint,
   return passed;
 }
 
-std::string letters_instead(std::string_view text) {
+std::string as_fuzzy_filter(std::string_view text) {
   std::string instead;
   bool changed = false;
   for (std::string_view word : words_of(text)) {

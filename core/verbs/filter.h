@@ -31,7 +31,7 @@ Result<std::vector<std::uint32_t>> filter_tensors(const Checkpoint& checkpoint,
                                                   Progress* progress, const FilterHelp& help = {});
 // The filter with "~" before each word, for a second attempt; empty if all words have
 // it.
-std::string letters_instead(std::string_view text);
+std::string as_fuzzy_filter(std::string_view text);
 // True if `text` extends `before`, so that its matches are a subset.
 bool is_narrower(std::string_view text, std::string_view before);
 

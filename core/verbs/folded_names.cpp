@@ -22,7 +22,7 @@ std::uint64_t signs_of(std::string_view text) {
   return signs;
 }
 
-std::size_t FoldedNames::shared_front(std::uint32_t first, std::uint32_t second) const {
+std::size_t FoldedNames::common_prefix_length(std::uint32_t first, std::uint32_t second) const {
   if (second <= first) return 0;
   return *std::min_element(shared.begin() + first + 1, shared.begin() + second + 1);
 }
@@ -52,7 +52,7 @@ FoldedNames fold_names(const Checkpoint& checkpoint) {
   return names;
 }
 
-std::vector<std::uint32_t> names_with(const FoldedNames& names, const std::string& word) {
+std::vector<std::uint32_t> tensors_with_word(const FoldedNames& names, const std::string& word) {
   std::vector<std::uint32_t> found;
   const char *text = names.text.data(), *end = text + names.text.size();
   auto next = names.begin.begin();  // the first name that begins after the match

@@ -25,11 +25,11 @@ struct FoldedNames {
     return std::string_view(text).substr(begin[tensor], begin[tensor + 1] - begin[tensor] - 1);
   }
   // Length of the prefix shared by two names.
-  std::size_t shared_front(std::uint32_t first, std::uint32_t second) const;
+  std::size_t common_prefix_length(std::uint32_t first, std::uint32_t second) const;
 };
 FoldedNames fold_names(const Checkpoint& checkpoint);
 
 // Tensors whose names contain the lower-case word, with one pass over the text.
-std::vector<std::uint32_t> names_with(const FoldedNames& names, const std::string& word);
+std::vector<std::uint32_t> tensors_with_word(const FoldedNames& names, const std::string& word);
 
 }  // namespace shw

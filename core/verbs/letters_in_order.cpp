@@ -27,7 +27,7 @@ LettersInOrder::LettersInOrder(std::string_view letters)
 
 bool LettersInNames::in(std::uint32_t tensor) {
   if ((names_.signs[tensor] & signs_) != signs_) return false;
-  std::size_t at = std::min(read_, names_.shared_front(last_, tensor));
+  std::size_t at = std::min(read_, names_.common_prefix_length(last_, tensor));
   last_ = tensor;
   if (found_ && at == read_) return true;
   std::string_view name = names_.of(tensor);

@@ -115,7 +115,7 @@ Result<ConvertPlan> plan_mapped(const Opened& opened, const VerbOptions& said,
   MappedSteps& mapped = made.steps;
   ConvertPlan out;
   Plan& plan = out.plan;
-  plan = plan_for(opened);
+  plan = empty_plan_for(opened);
   plan.steps = std::move(mapped.steps);
   plan.weights_only = true;
   plan.format = made.names_world || said.to.empty() ? format_of_world(mapped.to) : said.to;

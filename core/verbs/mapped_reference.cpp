@@ -25,7 +25,7 @@ constexpr std::uint64_t kMostComparedUnasked = std::uint64_t{1} << 30;
 
 using Kind = MappedDifference::Kind;
 
-std::string how_compared(const MappedComparison& comparison) {
+std::string comparison_method_text(const MappedComparison& comparison) {
   if (!comparison.program.empty())
     return fmt::format("Both are of {}, and were compared as {} has them, through the map {}",
                        comparison.program, comparison.to, comparison.map);
@@ -49,8 +49,8 @@ void add_mistakes(const MappedComparison& comparison, MappedVerdict& out) {
     finding.rule = kConvertedWrongly.id;
     finding.cause =
         fmt::format("{}, in the layout of {}: {}. {}; {} of {} tensors are equal to the bit.",
-                    some_of(finding.subjects, 2), comparison.to, cause, how_compared(comparison),
-                    comparison.equal, comparison.compared);
+                    some_of(finding.subjects, 2), comparison.to, cause,
+                    comparison_method_text(comparison), comparison.equal, comparison.compared);
     finding.evidence = {{"mistake", cause},
                         {"map", comparison.map},
                         {"count", static_cast<std::int64_t>(finding.subjects.size())},
@@ -86,9 +86,10 @@ void add_alone(const std::vector<MappedAlone>& alone, bool is_missing,
       is_missing
           ? fmt::format("{} {} missing: the reference has the weights ({}). {}.",
                         some_of(finding.subjects, 3), finding.subjects.size() == 1 ? "is" : "are",
-                        some_of(alone.front().here, 2), how_compared(comparison))
+                        some_of(alone.front().here, 2), comparison_method_text(comparison))
           : fmt::format("{} {} no counterpart in the reference. {}.", some_of(finding.subjects, 3),
-                        finding.subjects.size() == 1 ? "has" : "have", how_compared(comparison));
+                        finding.subjects.size() == 1 ? "has" : "have",
+                        comparison_method_text(comparison));
   finding.evidence = {{is_missing ? "missing" : "more", count_of(finding.subjects.size())}};
   findings.push_back(std::move(finding));
 }
@@ -112,7 +113,7 @@ void add_values(const MappedComparison& comparison, std::vector<Finding>& findin
   finding.subjects = subjects;
   finding.cause = fmt::format(
       "{}: {}. {}; {} of {} tensors are equal to the bit. {}", some_of(subjects, 2), first->cause,
-      how_compared(comparison), comparison.equal, comparison.compared,
+      comparison_method_text(comparison), comparison.equal, comparison.compared,
       is_anomalous
           ? "Either all other layers were frozen while these were trained, or these were changed "
             "or damaged."
@@ -269,14 +270,14 @@ bool reads_values_at(std::optional<Depth> depth, const Checkpoint& a, const Chec
          b.tensor_bytes() <= kMostComparedUnasked - a.tensor_bytes();
 }
 
-MappedVerdict not_compared(const std::string& why) {
+MappedVerdict unjudged_verdict(const std::string& why) {
   MappedVerdict out;
   out.unjudged.push_back({"what the reference of another program expects: " + why,
                           "--against a reference that can be compared"});
   return out;
 }
 
-std::vector<Unjudged> left_open(const MappedComparison& comparison) {
+std::vector<Unjudged> unjudged_parts_of(const MappedComparison& comparison) {
   std::vector<Unjudged> out;
   if (!comparison.reads_values)
     out.push_back({"values and row order next to those of the reference", "--data"});
@@ -349,7 +350,7 @@ std::optional<MappedVerdict> compare_renumbered(const std::shared_ptr<const Chec
                                                 const std::shared_ptr<const Checkpoint>& reference,
                                                 const MappedOptions& options,
                                                 const ModelFacts& facts, Progress* progress) {
-  auto from_one = experts_from_one(*checkpoint);
+  auto from_one = experts_numbered_from_one(*checkpoint);
   if (!from_one) return std::nullopt;
   auto state = apply_steps(target_state_of(checkpoint), from_one->steps, progress);
   if (!state) return std::nullopt;
@@ -367,8 +368,8 @@ std::optional<MappedVerdict> compare_renumbered(const std::shared_ptr<const Chec
   const std::string cause = "experts are numbered from 1, and every program counts from 0";
   finding.cause =
       fmt::format("{}: {}. {}; with one number less {} of {} tensors are equal to the bit.",
-                  some_of(finding.subjects, 2), cause, how_compared(comparison), comparison.equal,
-                  comparison.compared);
+                  some_of(finding.subjects, 2), cause, comparison_method_text(comparison),
+                  comparison.equal, comparison.compared);
   finding.evidence = {{"mistake", cause},
                       {"map", comparison.map},
                       {"count", static_cast<std::int64_t>(finding.subjects.size())}};
@@ -381,7 +382,7 @@ std::optional<MappedVerdict> compare_renumbered(const std::shared_ptr<const Chec
   out.named = finding.subjects.size();
   out.findings.push_back(std::move(finding));
   add_alone(comparison.more, false, comparison, out.findings);
-  out.unjudged = left_open(comparison);
+  out.unjudged = unjudged_parts_of(comparison);
   return out;
 }
 
@@ -404,10 +405,10 @@ Result<std::optional<MappedVerdict>> compare_through_map(
     return tl::unexpected<Error>(compared.error());
   if (!compared) {
     const Error& error = compared.error();
-    return std::optional(
-        not_compared((error.place.file.empty() ? "" : error.place.file + ": ") + error.message));
+    return std::optional(unjudged_verdict(
+        (error.place.file.empty() ? "" : error.place.file + ": ") + error.message));
   }
-  if (!*compared) return std::optional(not_compared("no map joins the two"));
+  if (!*compared) return std::optional(unjudged_verdict("no map joins the two"));
   MappedComparison& comparison = **compared;
   comparison.program = program;
   if (!comparison.missing.empty() && comparison.reads_values) {
@@ -428,7 +429,7 @@ Result<std::optional<MappedVerdict>> compare_through_map(
   add_values(comparison, out.findings);
   add_dtypes(comparison, out.findings);
   add_alone(comparison.more, false, comparison, out.findings);
-  out.unjudged = left_open(comparison);
+  out.unjudged = unjudged_parts_of(comparison);
   return std::optional(std::move(out));
 }
 

@@ -41,9 +41,9 @@ const ModelMap* built_in_map_to(const std::string& world) {
 }
 
 // Adds the forms and the padding of `like`, a checkpoint of program `to`.
-Result<ModelFacts> facts_from_example(const Checkpoint& checkpoint, const std::string& to,
-                                      const ModelMap* map, const Checkpoint& like,
-                                      ModelFacts facts) {
+Result<ModelFacts> facts_from_example_checkpoint(const Checkpoint& checkpoint,
+                                                 const std::string& to, const ModelMap* map,
+                                                 const Checkpoint& like, ModelFacts facts) {
   const ModelMap* last = map == nullptr ? built_in_map_to(to) : map;
   if (last == nullptr || last->to != to) return facts;
   std::vector<MapTensor> shapes = named_shapes(checkpoint);
@@ -52,7 +52,7 @@ Result<ModelFacts> facts_from_example(const Checkpoint& checkpoint, const std::s
     shapes = std::move(first.tensors);
   }
   SHW_TRY(const BoundMap bound, bind_map(*last, MapWay::kBack, named_shapes(like), facts));
-  return facts_followed(*last, shapes, like, bound, facts);
+  return facts_from_other_side(*last, shapes, like, bound, facts);
 }
 
 // True for models that multiply by 1 + weight.
@@ -78,7 +78,7 @@ Result<MappedByOptions> mapped_by(const Checkpoint& checkpoint, const std::strin
     map = &named;
   }
   if (like != nullptr) {
-    SHW_TRY(facts, facts_from_example(checkpoint, to, map, *like, std::move(facts)));
+    SHW_TRY(facts, facts_from_example_checkpoint(checkpoint, to, map, *like, std::move(facts)));
   }
   MappedByOptions made;
   made.names_world = map != nullptr ? to == map->from || to == map->to : names_a_program(to);

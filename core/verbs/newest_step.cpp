@@ -164,7 +164,7 @@ Result<std::string> incomplete_reason(const std::string& path, Progress* progres
   for (const Finding& finding : (*opened)->opening_findings()) {
     if (finding.severity == Severity::kError) return finding.rule + ": " + finding.cause;
   }
-  if (leaves_open(report)) return std::string("not everything in it could be checked");
+  if (has_unexamined_parts(report)) return std::string("not everything in it could be checked");
   if (auto all = check_all_reachable(**opened); !all) return all.error().message;
   return std::string();
 }
@@ -182,16 +182,17 @@ struct Typed {
   std::array<std::string*, 3> all() { return {checkpoint, against, &fill}; }
 };
 
-Typed typed_in(VerbOptions& verb_options) {
+Typed paths_in_options(VerbOptions& verb_options) {
   return {&verb_options.checkpoint, &verb_options.against,
           verb_options.fill.starts_with(kFrom) ? verb_options.fill.substr(kFrom.size())
                                                : std::string()};
 }
 
-using Settled = std::vector<NewestStep>;
+using ResolvedSteps = std::vector<NewestStep>;
 
-Result<Settled> resolve_own_step(const std::vector<std::string>& request, Progress* progress) {
-  Settled settled;
+Result<ResolvedSteps> resolve_own_step(const std::vector<std::string>& request,
+                                       Progress* progress) {
+  ResolvedSteps settled;
   for (const std::string& path : request) {
     SHW_TRY(NewestStep step, newest_step(path, progress));
     settled.push_back(std::move(step));
@@ -199,7 +200,7 @@ Result<Settled> resolve_own_step(const std::vector<std::string>& request, Progre
   return settled;
 }
 
-Bytes packed(const Result<Settled>& settled) {
+Bytes packed(const Result<ResolvedSteps>& settled) {
   Encoder payload;
   payload.add(std::uint64_t{settled.has_value()});
   if (!settled) {
@@ -215,14 +216,14 @@ Bytes packed(const Result<Settled>& settled) {
   return payload.take();
 }
 
-Result<Settled> unpacked(BytesView bytes) {
+Result<ResolvedSteps> unpacked(BytesView bytes) {
   Decoder payload(bytes);
   SHW_TRY(const std::uint64_t is_settled, payload.number());
   if (is_settled == 0) {
     SHW_TRY(Error error, payload.error());
     return tl::unexpected<Error>(std::move(error));
   }
-  Settled settled;
+  ResolvedSteps settled;
   while (!payload.is_at_end()) {
     NewestStep step;
     SHW_TRY(step.asked, payload.text());
@@ -263,16 +264,16 @@ Result<NewestStep> newest_step(const std::string& path, Progress* progress) {
 
 Result<std::vector<NewestStep>> resolve_newest_steps(VerbOptions& verb_options, Progress* progress,
                                                      Team* team) {
-  Typed typed = typed_in(verb_options);
+  Typed typed = paths_in_options(verb_options);
   std::vector<std::string> request;
   for (const std::string* path : typed.all()) {
     if (is_step_alias(*path)) request.push_back(*path);
   }
-  if (request.empty()) return Settled{};
+  if (request.empty()) return ResolvedSteps{};
   auto settle = [&]() -> Result<Bytes> { return packed(resolve_own_step(request, progress)); };
   SHW_TRY(const Bytes told,
           run_on_rank0_and_broadcast(team, "which step is the newest", settle, progress));
-  SHW_TRY(Settled settled, unpacked(told));
+  SHW_TRY(ResolvedSteps settled, unpacked(told));
   for (std::string* path : typed.all()) {
     for (const NewestStep& step : settled) {
       if (*path != step.asked) continue;

@@ -15,7 +15,7 @@ struct Span {
 class ValueSearch {
  public:
   ValueSearch(const Checkpoint& checkpoint, TensorId tensor, const SliceValues& slice,
-              Sought sought, const Checkpoint* reference)
+              SearchedValue sought, const Checkpoint* reference)
       : checkpoint_(checkpoint),
         tensor_(tensor),
         slice_(slice),
@@ -62,7 +62,7 @@ class ValueSearch {
 
   Result<std::int64_t> count(Span rows, Span columns) {
     const ValuesRequest ask = request_for(rows, columns);
-    if (sought_ == Sought::kNan) {
+    if (sought_ == SearchedValue::kNan) {
       SHW_TRY(const SliceValues values, slice_values(checkpoint_, tensor_, ask));
       unread_ += values.unread;
       return static_cast<std::int64_t>(values.statistics.nan);
@@ -77,7 +77,7 @@ class ValueSearch {
     return both.difference->differing;
   }
 
-  // The first place of a window that has one, by halves: first of the rows, then of one row.
+  // The first match in a window, by bisection: over the rows, then within one row.
   Result<std::optional<ValuePlace>> narrowed(Span rows, Span columns) {
     for (Span* span : {&rows, &columns}) {
       while (span->size() > 1) {
@@ -93,7 +93,7 @@ class ValueSearch {
   const Checkpoint& checkpoint_;
   TensorId tensor_;
   const SliceValues& slice_;
-  Sought sought_;
+  SearchedValue sought_;
   const Checkpoint* reference_;
   std::int64_t unread_ = 0;
 };
@@ -101,7 +101,7 @@ class ValueSearch {
 }  // namespace
 
 Result<NextValue> next_value(const Checkpoint& checkpoint, TensorId tensor,
-                             const SliceValues& slice, ValuePlace start, Sought sought,
+                             const SliceValues& slice, ValuePlace start, SearchedValue sought,
                              const Checkpoint* reference, Progress* progress) {
   ValueSearch search(checkpoint, tensor, slice, sought, reference);
   const std::int64_t rows = search.extent(slice.row_dim), columns = search.extent(slice.column_dim);

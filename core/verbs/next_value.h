@@ -11,7 +11,7 @@
 
 namespace shw::verbs {
 
-enum class Sought : std::uint8_t { kNan, kDifference };
+enum class SearchedValue : std::uint8_t { kNan, kDifference };
 
 struct NextValue {
   std::optional<ValuePlace> place;  // nullopt: none in the whole slice
@@ -21,7 +21,7 @@ struct NextValue {
 // `slice`: of which the whole extent of the shown dimensions is searched, in reading order from
 // `start`, which may be one past the end of a row. `reference`: for kDifference; may be null.
 Result<NextValue> next_value(const Checkpoint& checkpoint, TensorId tensor,
-                             const SliceValues& slice, ValuePlace start, Sought sought,
+                             const SliceValues& slice, ValuePlace start, SearchedValue sought,
                              const Checkpoint* reference, Progress* progress = nullptr);
 
 }  // namespace shw::verbs

@@ -42,7 +42,7 @@ Status check_apart(const Checkpoint& checkpoint, const std::string& opened_as,
 }  // namespace
 
 Status check_output_apart(const std::string& checkpoint, const std::string& out) {
-  SHW_CHECK(check_is_here(out));
+  SHW_CHECK(check_is_local(out));
   Store& store = posix_store();
   if (!store.exists(parent_of(out)))
     return fail(ErrorKind::kIo, "is not there, so nothing can be written into it",
@@ -59,7 +59,7 @@ Status check_output_apart(const std::string& checkpoint, const std::string& out)
 
 Status check_output_place(const Opened& opened, const VerbOptions& options,
                           const std::string& out) {
-  SHW_CHECK(check_is_here(out));
+  SHW_CHECK(check_is_local(out));
   if (!posix_store().exists(parent_of(out)))
     return fail(ErrorKind::kIo, "is not there, so nothing can be written into it", {parent_of(out)},
                 "make the folder first, or choose another one with --out");

@@ -23,7 +23,7 @@ struct PairSides {
   Names saved_one, saved_other;
 };
 
-std::string saved_as(const Names& names, const std::string& read) {
+std::string stored_name_of(const Names& names, const std::string& read) {
   const auto found = names.find(read);
   return found == names.end() ? read : found->second;
 }
@@ -47,10 +47,10 @@ std::vector<std::string> texts_of(const std::vector<CounterPattern>& patterns) {
 PairedTensors tensors_of(const PairSides& sides, const BoundRow& row) {
   PairedTensors out;
   for (const std::vector<std::string>& cell : row.from) {
-    for (const std::string& fqn : cell) out.from.push_back(saved_as(sides.saved_one, fqn));
+    for (const std::string& fqn : cell) out.from.push_back(stored_name_of(sides.saved_one, fqn));
   }
   for (const std::string& fqn : row.to)
-    out.to.push_back(saved_as(sides.saved_other, without_written_prefix(sides.map, fqn)));
+    out.to.push_back(stored_name_of(sides.saved_other, without_written_prefix(sides.map, fqn)));
   return out;
 }
 
@@ -87,16 +87,16 @@ void add_rows(const PairSides& sides, PairedNames& out, std::set<std::string>& m
 
 void add_unpaired(const PairSides& sides, const std::set<std::string>& made, PairedNames& out) {
   for (const std::string& fqn : sides.bound.without_row)
-    out.only_from.push_back({saved_as(sides.saved_one, fqn), "no row of the map takes it"});
+    out.only_from.push_back({stored_name_of(sides.saved_one, fqn), "no row of the map takes it"});
   for (const std::string& fqn : sides.bound.left_out)
-    out.only_from.push_back({saved_as(sides.saved_one, fqn), "left out: it is not a weight"});
+    out.only_from.push_back({stored_name_of(sides.saved_one, fqn), "left out: it is not a weight"});
   for (const auto& [copy, of] : sides.bound.left_copies)
-    out.only_from.push_back({saved_as(sides.saved_one, copy), "a copy of " + of});
+    out.only_from.push_back({stored_name_of(sides.saved_one, copy), "a copy of " + of});
   std::map<std::string, std::string> why;
   for (const std::string& fqn : sides.of_other.left_out)
-    why[saved_as(sides.saved_other, fqn)] = "left out: it is not a weight";
+    why[stored_name_of(sides.saved_other, fqn)] = "left out: it is not a weight";
   for (const auto& [copy, of] : sides.of_other.left_copies)
-    why[saved_as(sides.saved_other, copy)] = "a copy of " + of;
+    why[stored_name_of(sides.saved_other, copy)] = "a copy of " + of;
   for (std::uint32_t t = 0; t < sides.other.tensor_count(); ++t) {
     std::string fqn(sides.other.fqn(TensorId{t}));
     if (made.contains(fqn)) continue;
@@ -112,9 +112,9 @@ Names names_as_read(const BoundMap& bound) {
   return out;
 }
 
-Result<PairedNames> paired_through(const MapOfPair& pair, const Checkpoint& first,
-                                   const Checkpoint& second, const ModelFacts& facts,
-                                   std::map<std::size_t, std::size_t>& number_of) {
+Result<PairedNames> pair_through_map(const MapOfPair& pair, const Checkpoint& first,
+                                     const Checkpoint& second, const ModelFacts& facts,
+                                     std::map<std::size_t, std::size_t>& number_of) {
   const ModelMap& map = *pair.map;
   PairSides sides{
       map, pair.is_first_from ? first : second, pair.is_first_from ? second : first, {}, {}, {},
@@ -122,7 +122,8 @@ Result<PairedNames> paired_through(const MapOfPair& pair, const Checkpoint& firs
   const std::vector<MapTensor> of_one = named_shapes(sides.one);
   if (auto bound = bind_map(map, MapWay::kBack, named_shapes(sides.other), facts))
     sides.of_other = std::move(*bound);
-  const ModelFacts followed = facts_followed(map, of_one, sides.other, sides.of_other, facts);
+  const ModelFacts followed =
+      facts_from_other_side(map, of_one, sides.other, sides.of_other, facts);
   SHW_TRY(sides.bound, bind_map(map, MapWay::kForward, of_one, followed));
   sides.saved_one = names_as_read(sides.bound);
   sides.saved_other = saved_names(sides.other, sides.of_other);
@@ -161,7 +162,7 @@ Result<std::optional<PairedNames>> pair_names(const Checkpoint& first, const Che
           map_of_pair(named_shapes(first), named_shapes(second), nullptr, facts));
   if (pair.map == nullptr) return std::optional<PairedNames>();
   std::map<std::size_t, std::size_t> number_of;
-  SHW_TRY(PairedNames out, paired_through(pair, first, second, facts, number_of));
+  SHW_TRY(PairedNames out, pair_through_map(pair, first, second, facts, number_of));
   return std::optional(std::move(out));
 }
 
@@ -170,7 +171,7 @@ Result<PairedNames> pair_learned(const Checkpoint& first, const Checkpoint& seco
   const MapOfPair pair{&learned.map, learned.way == MapWay::kForward};
   std::map<std::size_t, std::size_t> number_of;
   SHW_TRY(PairedNames out,
-          paired_through(pair, first, second, facts_of_pair(first, second), number_of));
+          pair_through_map(pair, first, second, facts_of_pair(first, second), number_of));
   out.map.clear();
   out.tensors = learned.tensors;
   out.proved = learned.proved;

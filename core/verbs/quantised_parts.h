@@ -9,7 +9,7 @@
 
 namespace shw::verbs {
 
-// Those of two tensors or more. A tensor is a part of one of them at most.
+// Weights that consist of at least two tensors. A tensor belongs to at most one of them.
 std::vector<QuantisedWeight> quantised_weights(const Checkpoint& checkpoint);
 // nullopt if the tensor does not belong to a quantised weight, or is its only part.
 std::optional<QuantisedWeight> quantised_parts_of(const Checkpoint& checkpoint, TensorId tensor);

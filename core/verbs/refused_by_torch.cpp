@@ -22,7 +22,7 @@ std::optional<std::string> refused_name(std::string_view opcodes) {
   auto tree = decode_pickle(std::as_bytes(std::span(pickle)), "value");
   if (!tree) return std::nullopt;
   for (const PickleGlobal& global : tree->globals()) {
-    if (!is_loaded_by_default(global.module, global.name)) return global.module + "." + global.name;
+    if (!is_weights_only_safe(global.module, global.name)) return global.module + "." + global.name;
   }
   return std::nullopt;
 }

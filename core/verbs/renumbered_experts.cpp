@@ -34,7 +34,7 @@ std::optional<ExpertName> expert_name(std::string_view fqn) {
 
 }  // namespace
 
-std::optional<RenumberedExperts> experts_from_one(const Checkpoint& checkpoint) {
+std::optional<RenumberedExperts> experts_numbered_from_one(const Checkpoint& checkpoint) {
   using Key = std::tuple<std::string_view, std::string_view>;
   std::map<Key, std::map<std::uint32_t, TensorId>> families;
   for (const TensorId tensor : checkpoint.tensors()) {

@@ -14,6 +14,6 @@ struct RenumberedExperts {
   std::vector<Step> steps;         // that do the same
 };
 // Nothing unless all experts of the checkpoint are numbered from 1 on without gaps.
-std::optional<RenumberedExperts> experts_from_one(const Checkpoint& checkpoint);
+std::optional<RenumberedExperts> experts_numbered_from_one(const Checkpoint& checkpoint);
 
 }  // namespace shw::verbs

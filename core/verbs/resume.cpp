@@ -15,7 +15,7 @@
 namespace shw::verbs {
 namespace {
 
-Result<RepairResult> resume_repair(ResumeOrder order, Progress* progress) {
+Result<RepairResult> resume_repair(ResumeRequest order, Progress* progress) {
   SHW_TRY(RepairRequest request, request_from_json(order.request, "repair", order.partial));
   order.request = {};
   std::string path = as_typed(order.store, request.said, request.checkpoint);
@@ -47,7 +47,7 @@ Error in_folder(Error error, const std::string& folder) {
   return error;
 }
 
-Status check_nobody_makes_it(const Store& store, const std::string& partial) {
+Status check_not_in_progress(const Store& store, const std::string& partial) {
   switch (owner_state(store, partial)) {
     case OwnerState::kNobody:
     case OwnerState::kDeadProcess:
@@ -75,18 +75,18 @@ std::vector<std::string> unfinished_folders(const Store& store, const std::strin
   return partial_folders(store, folder);
 }
 
-struct Begun {
+struct BegunRepair {
   std::string partial;
   JournalText journal;
 };
 
 // The unfinished run with the most progress; otherwise the reason why none can be resumed.
-Result<Begun> find_unfinished(const Store& store, const std::string& folder) {
-  std::optional<Begun> best;
+Result<BegunRepair> find_unfinished(const Store& store, const std::string& folder) {
+  std::optional<BegunRepair> best;
   std::optional<Error> why;
   for (const std::string& partial : unfinished_folders(store, folder)) {
     Status free = check_is_own_partial(store, partial);
-    if (free) free = check_nobody_makes_it(store, partial);
+    if (free) free = check_not_in_progress(store, partial);
     auto opened = store.read_folder(partial);
     if (free && opened && (*opened)->stat(kJournalFile).kind == EntryKind::kMissing)
       free = fail(ErrorKind::kUsage, "was killed before anything was begun in it", {partial},
@@ -98,7 +98,7 @@ Result<Begun> find_unfinished(const Store& store, const std::string& folder) {
       continue;
     }
     if (!best || journal->files.size() > best->journal.files.size())
-      best = Begun{partial, std::move(*journal)};
+      best = BegunRepair{partial, std::move(*journal)};
   }
   if (best) return std::move(*best);
   if (why) return tl::unexpected<Error>(std::move(*why));
@@ -107,19 +107,19 @@ Result<Begun> find_unfinished(const Store& store, const std::string& folder) {
 
 // The output path by the folder's present place; spelled as originally if it is the same place, so
 // that results are byte-identical.
-Result<std::string> out_of(const Store& store, const Begun& begun) {
-  SHW_TRY(std::string out, store.resolved(out_of_partial(begun.partial)));
+Result<std::string> output_of_partial(const Store& store, const BegunRepair& begun) {
+  SHW_TRY(std::string out, store.resolved(final_name_of_partial(begun.partial)));
   if (store.exists(out))
     return fail(ErrorKind::kUsage, "is there already, and is never replaced", {out},
                 "take what is half made away with `resume --roll-back " + begun.partial + "`");
   return as_typed(store, begun.journal.header.out, out);
 }
 
-Result<RepairResult> resume_repair_in_place(Store& store, Begun begun, const ResumeLimits& limits,
-                                            Progress* progress) {
+Result<RepairResult> resume_repair_in_place(Store& store, BegunRepair begun,
+                                            const ResumeLimits& limits, Progress* progress) {
   JournalHeader& header = begun.journal.header;
-  SHW_TRY(std::string out, out_of(store, begun));
-  if (auto changed = changed_input(store, header)) {
+  SHW_TRY(std::string out, output_of_partial(store, begun));
+  if (auto changed = first_changed_input(store, header)) {
     return fail(ErrorKind::kDamaged, "has changed since the run began: what was made of it is old",
                 {*changed}, "take it away with `resume --roll-back`, and begin from scratch");
   }
@@ -137,45 +137,46 @@ Result<RepairResult> resume_repair_in_place(Store& store, Begun begun, const Res
 }
 
 // Handles an existing folder: a repair in place, or a finished result.
-Result<Resumed> resume_there(Store& store, const std::string& folder, Progress* progress) {
+Result<ResumeResult> resume_existing_folder(Store& store, const std::string& folder,
+                                            Progress* progress) {
   SHW_TRY(auto directory, store.read_folder(folder));
   SHW_TRY(InPlace state, in_place_state(*directory));
   if (state == InPlace::kBegun || state == InPlace::kReplaced) {
     SHW_TRY(RepairResult result, resume_in_place(store, folder, progress));
-    return Resumed{std::move(result)};
+    return ResumeResult{std::move(result)};
   }
   if (directory->stat(kCertificateFile).kind != EntryKind::kFile) return nothing_to_resume(folder);
-  SHW_CHECK(check_nobody_makes_it(store, folder));
+  SHW_CHECK(check_not_in_progress(store, folder));
   SHW_TRY(auto files, store.edit_folder(folder));
   // Killed after the rename: only the cleanup is left.
   for (const char* path : {kOwnerFile, kJournalFile}) {
     if (directory->stat(path).kind == EntryKind::kFile) SHW_CHECK(files->remove(path));
   }
   SHW_TRY(RepairResult result, finished_repair(*directory));
-  return Resumed{std::move(result), true};
+  return ResumeResult{std::move(result), true};
 }
 
 }  // namespace
 
-Result<Resumed> resume(Store& store, const std::string& folder, const ResumeLimits& limits,
-                       Progress* progress) {
+Result<ResumeResult> resume(Store& store, const std::string& folder, const ResumeLimits& limits,
+                            Progress* progress) {
   std::string path = without_trailing_slashes(folder);
   if (!is_partial(path) && store.exists(path)) {
     if (limits.team != nullptr)
       return fail(ErrorKind::kUsage, "there is nothing to share out: it has its name already",
                   {path}, "do it in one process");
-    return resume_there(store, path, progress);
+    return resume_existing_folder(store, path, progress);
   }
-  SHW_TRY(Begun begun, find_unfinished(store, path));
+  SHW_TRY(BegunRepair begun, find_unfinished(store, path));
   SHW_TRY(RepairResult result, resume_repair_in_place(store, std::move(begun), limits, progress));
-  return Resumed{std::move(result)};
+  return ResumeResult{std::move(result)};
 }
 
 Result<std::vector<std::string>> roll_back(Store& store, const std::string& folder) {
   std::string path = without_trailing_slashes(folder);
   std::vector<std::string> partials = unfinished_folders(store, path);
   for (const std::string& partial : partials) {
-    SHW_CHECK(check_nobody_makes_it(store, partial));
+    SHW_CHECK(check_not_in_progress(store, partial));
     SHW_CHECK(store.discard(partial, kPartialMark));
   }
   if (!partials.empty()) return partials;

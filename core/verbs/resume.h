@@ -15,7 +15,7 @@ class Store;
 namespace shw::verbs {
 
 // The leftovers of a killed run, and its request.
-struct ResumeOrder {
+struct ResumeRequest {
   Store& store;
   std::string request;  // FolderRun::request, from the journal
   std::string partial;  // for FolderRun::partial
@@ -28,7 +28,7 @@ struct ResumeOrder {
 struct ResumeRow {
   const char* verb;  // "verb" in the request
   // Frees large members of the order as soon as they are used.
-  Result<RepairResult> (*run)(ResumeOrder order, Progress* progress);
+  Result<RepairResult> (*run)(ResumeRequest order, Progress* progress);
 };
 
 // Limits of the resumed run.
@@ -38,14 +38,14 @@ struct ResumeLimits {
   Team* team = nullptr;  // processes that resume together; their number may differ from before
 };
 
-struct Resumed {
+struct ResumeResult {
   RepairResult result;
   bool was_complete = false;  // nothing was left to do
 };
 // `folder`: the requested output, the unfinished folder itself, or a checkpoint whose repair in
 // place was killed. kUsage if there is no unfinished work.
-Result<Resumed> resume(Store& store, const std::string& folder, const ResumeLimits& limits,
-                       Progress* progress = nullptr);
+Result<ResumeResult> resume(Store& store, const std::string& folder, const ResumeLimits& limits,
+                            Progress* progress = nullptr);
 // Removes unfinished work; returns the folders.
 Result<std::vector<std::string>> roll_back(Store& store, const std::string& folder);
 // Deletes the data for undoing a repair in place.

@@ -18,7 +18,7 @@ struct Pair {
   TensorId own, back;
 };
 
-bool same_kind(const Checkpoint& own, const Checkpoint& back, const Pair& pair) {
+bool have_equal_dtype_and_shape(const Checkpoint& own, const Checkpoint& back, const Pair& pair) {
   return own.dtype(pair.own) == back.dtype(pair.back) &&
          std::ranges::equal(own.shape(pair.own), back.shape(pair.back));
 }
@@ -84,7 +84,7 @@ Result<WayBack> way_back(const Opened& source, const VerbOptions& said, const Ma
     const auto found = back->find(own.fqn(tensor));
     if (!found) {
       out.without.emplace_back(own.fqn(tensor));
-    } else if (!same_kind(own, *back, {tensor, *found})) {
+    } else if (!have_equal_dtype_and_shape(own, *back, {tensor, *found})) {
       out.differ.emplace_back(own.fqn(tensor));
     } else {
       of_own.push_back(tensor);

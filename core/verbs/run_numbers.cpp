@@ -64,7 +64,7 @@ Status count_step(const RunStep& step, ModuleNames& names, StepNumbers& numbers,
     numbers.error = std::move(counted).error();
     return {};
   }
-  numbers.files_unread = unopened_subjects(checkpoint).size();
+  numbers.files_unread = unreadable_subjects(checkpoint).size();
   for (const TensorStatistics& tensor : *counted) {
     const std::uint32_t module = names.index_of(tensor.fqn);
     if (numbers.modules.size() <= module) numbers.modules.resize(module + 1);

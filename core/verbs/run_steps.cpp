@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t kMostSteps = 1'000;
 
 // Sets properties of a step's files that are known without opening them.
-void stamp_files(RunStep& step, const std::string& run, const ListedPlace& place) {
+void set_file_properties(RunStep& step, const std::string& run, const ListedPlace& place) {
   auto directory = open_directory(place.kind == PlaceKind::kFile ? run : step.path);
   if (!directory) return;
   Result<std::vector<Entry>> entries = std::vector<Entry>{};
@@ -95,7 +95,7 @@ std::vector<ListedPlace> steps_among(FolderListing listing, std::size_t& not_rea
 }
 
 // The examined row of a step if its files have not changed; otherwise null.
-const RunStep* known_step(const RunSteps& before, const RunStep& step) {
+const RunStep* unchanged_step(const RunSteps& before, const RunStep& step) {
   auto found = std::ranges::find(before.steps, step.name, &RunStep::name);
   const bool is_same = found != before.steps.end() && found->is_known && found->stamp == step.stamp;
   return is_same ? &*found : nullptr;
@@ -151,7 +151,7 @@ std::size_t lost_files(const Checkpoint& checkpoint) {
   return static_cast<std::size_t>(std::count(lost.begin(), lost.end(), true));
 }
 
-void cannot_open(RunStep& step, const Error& error) {
+void set_open_error(RunStep& step, const Error& error) {
   step.is_error = true;
   step.headline = "Cannot be opened: ";
   if (!error.place.file.empty()) step.headline += error.place.file + ": ";
@@ -159,11 +159,11 @@ void cannot_open(RunStep& step, const Error& error) {
 }
 
 // Null if it cannot be opened, which the row then states.
-Result<std::shared_ptr<const Checkpoint>> examine(RunStep& step, Progress* progress) {
+Result<std::shared_ptr<const Checkpoint>> open_and_check_step(RunStep& step, Progress* progress) {
   auto opened = open_checkpoint(step.path, progress);
   if (!opened && opened.error().kind == ErrorKind::kCancelled) return cancelled_error();
   if (!opened) {
-    cannot_open(step, opened.error());
+    set_open_error(step, opened.error());
     return std::shared_ptr<const Checkpoint>();
   }
   const Checkpoint& checkpoint = **opened;
@@ -172,7 +172,7 @@ Result<std::shared_ptr<const Checkpoint>> examine(RunStep& step, Progress* progr
   auto report = shw::check(checkpoint, options, progress);
   if (!report && report.error().kind == ErrorKind::kCancelled) return cancelled_error();
   if (!report) {
-    cannot_open(step, report.error());
+    set_open_error(step, report.error());
     return std::shared_ptr<const Checkpoint>();
   }
   step.verdict = report->verdict;
@@ -180,7 +180,7 @@ Result<std::shared_ptr<const Checkpoint>> examine(RunStep& step, Progress* progr
   step.headline = check_headline(checkpoint, *report, affected_by(checkpoint, report->findings));
   step.is_error = std::any_of(report->findings.begin(), report->findings.end(),
                               [](const auto& f) { return f.severity == Severity::kError; });
-  step.has_hint = !hints_in(report->unjudged).empty();
+  step.has_hint = !rules_with_hints(report->unjudged).empty();
   step.files_lost = lost_files(checkpoint);
   step.elements_lost = unreadable_in(checkpoint, report->findings).elements;
   return std::move(*opened);
@@ -225,13 +225,13 @@ RunSteps list_run(const std::string& path, const RunSteps* before) {
     RunStep step;
     step.name = place.name;
     step.path = base + place.name;
-    stamp_files(step, run.path, place);
+    set_file_properties(step, run.path, place);
     step.time = time_text(step.modified_ns);
     run.steps.push_back(std::move(step));
   }
   if (before == nullptr || before->path != run.path) return run;
   for (std::size_t i = 0; i < run.steps.size(); ++i) {
-    const RunStep* known = known_step(*before, run.steps[i]);
+    const RunStep* known = unchanged_step(*before, run.steps[i]);
     // The row depends on the step before it too, through `differs`.
     const bool is_same_below = i + 1 == run.steps.size()
                                    ? is_oldest(*before, run.steps[i].name)
@@ -244,7 +244,7 @@ RunSteps list_run(const std::string& path, const RunSteps* before) {
 Result<RunSteps> inspect_next_step(RunSteps run, Progress* progress) {
   auto next = std::ranges::find(run.steps, false, &RunStep::is_known);
   if (next == run.steps.end()) return run;
-  SHW_TRY(auto opened, examine(*next, progress));
+  SHW_TRY(auto opened, open_and_check_step(*next, progress));
   next->is_known = true;
   const auto at = static_cast<std::size_t>(next - run.steps.begin());
   compare_with_last(run, at, opened.get());

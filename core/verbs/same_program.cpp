@@ -67,7 +67,8 @@ bool covers(const std::set<std::string_view>& known, const std::vector<std::stri
 }
 
 // Keeps a repair that the rules found.
-void keep_repair(const Checkpoint& checkpoint, Finding& old, std::vector<Finding>& named) {
+void copy_repair_from_rules(const Checkpoint& checkpoint, Finding& old,
+                            std::vector<Finding>& named) {
   for (Finding& finding : named) {
     if (!finding.diagnoses.empty() || finding.remedy) continue;
     for (const Diagnosis& diagnosis : old.diagnoses) {
@@ -87,8 +88,8 @@ struct ComparedPair {
 };
 
 // Nothing where the two cannot be compared so.
-std::optional<MappedVerdict> judge_as(const ComparedPair& pair, const std::string& world,
-                                      const MapOptions& said, Progress* progress) {
+std::optional<MappedVerdict> compare_as_world(const ComparedPair& pair, const std::string& world,
+                                              const MapOptions& said, Progress* progress) {
   const auto view = mapped_view(pair.reference, world, said, progress);
   if (!view) return std::nullopt;
   auto judged = compare_through_map(pair.checkpoint, view->checkpoint, said, pair.depth, progress,
@@ -97,19 +98,19 @@ std::optional<MappedVerdict> judge_as(const ComparedPair& pair, const std::strin
   return std::move(**judged);
 }
 
-// Tensors of which a mistake is named; those whose rows merely are elsewhere count less.
-std::size_t score_of(const MappedVerdict& judged) {
+// Score of a comparison: 2 per tensor with a named mistake, 1 per tensor with moved rows.
+std::size_t mistake_score(const MappedVerdict& judged) {
   return 2 * judged.named + judged.unnamed;
 }
 
-// Values of other tensors that no mistake explains.
-bool has_unnamed(const MappedVerdict& judged) {
+// True if a finding counts differing values that no known conversion mistake explains.
+bool has_unexplained_values(const MappedVerdict& judged) {
   return std::any_of(judged.findings.begin(), judged.findings.end(), [](const Finding& finding) {
     return !has_evidence(finding, "mistake") && has_evidence(finding, "count");
   });
 }
 
-// Each guess reads both of them once more.
+// Each guess reads both checkpoints once more.
 constexpr std::uint64_t kMostReadToGuess = std::uint64_t{1} << 30;
 
 // Where nothing says how many heads there are, those that its shapes allow are tried: the mistake
@@ -119,7 +120,7 @@ std::optional<MappedVerdict> judge_in_other_layout(const ComparedPair& pair,
                                                    const std::string& world,
                                                    const MapOptions& mapping, Progress* progress) {
   const MapOptions said = with_defaults(*pair.reference, facts, mapping);
-  auto best = judge_as(pair, world, said, progress);
+  auto best = compare_as_world(pair, world, said, progress);
   const bool says_heads = is_given(mapping, "groups=") || is_given(mapping, "heads=");
   if (best || says_heads || !mapping.config.empty()) return best;
   std::uint64_t read = 0;
@@ -127,11 +128,11 @@ std::optional<MappedVerdict> judge_in_other_layout(const ComparedPair& pair,
     if (is_cancelled(progress) || (best && read > kMostReadToGuess)) break;
     MapOptions with_guess = said;
     with_guess.set.insert(with_guess.set.end(), guess.begin(), guess.end());
-    auto judged = judge_as(pair, world, with_guess, progress);
+    auto judged = compare_as_world(pair, world, with_guess, progress);
     read += pair.checkpoint->tensor_bytes() + pair.reference->tensor_bytes();
-    if (!judged || (best && score_of(*judged) <= score_of(*best))) continue;
+    if (!judged || (best && mistake_score(*judged) <= mistake_score(*best))) continue;
     best = std::move(judged);
-    if (!has_unnamed(*best) && best->unnamed == 0) break;
+    if (!has_unexplained_values(*best) && best->unnamed == 0) break;
   }
   return best;
 }
@@ -165,7 +166,7 @@ void name_wrong_conversions(const std::shared_ptr<const Checkpoint>& checkpoint,
     subjects.insert(finding.subjects.begin(), finding.subjects.end());
   std::erase_if(report.findings, [&](Finding& old) {
     if (!is_less_specific(old) || !covers(subjects, old.subjects)) return false;
-    keep_repair(*checkpoint, old, named);
+    copy_repair_from_rules(*checkpoint, old, named);
     return true;
   });
   add_findings(*checkpoint, std::move(named), report);

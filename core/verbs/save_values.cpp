@@ -82,16 +82,16 @@ class ValuesWriter {
                std::string(name(slice_.dtype)) + "\n");
   }
 
-  Status add(const SliceLooker::Block& block) {
+  Status add(const SliceReader::Block& block) {
     const auto without = static_cast<std::int64_t>(block.state.size()) -
-                         std::count(block.state.begin(), block.state.end(), SliceLooker::kThere);
+                         std::count(block.state.begin(), block.state.end(), SliceReader::kThere);
     out_.missing += without;
     return wanted_.kind == ValuesFile::kNpy ? add_numbers(block, without) : add_lines(block);
   }
 
  private:
   // Reads the slice in the tensor's own order, so that blocks are contiguous.
-  Status add_numbers(const SliceLooker::Block& block, std::int64_t without) {
+  Status add_numbers(const SliceReader::Block& block, std::int64_t without) {
     const Dtype dtype = dtype_in_file(slice_.dtype);
     Bytes bytes(block.bytes.begin(), block.bytes.end());
     if (dtype != slice_.dtype) {
@@ -106,19 +106,19 @@ class ValuesWriter {
           {"", std::nullopt, std::string(wanted_.opened.checkpoint->fqn(wanted_.tensor))},
           "Save as .csv: their cells stay empty.");
     for (std::size_t i = 0; without > 0 && i < block.state.size(); ++i) {
-      if (block.state[i] != SliceLooker::kThere) put_nan(dtype, bytes.data() + i * size_of(dtype));
+      if (block.state[i] != SliceReader::kThere) put_nan(dtype, bytes.data() + i * size_of(dtype));
     }
     return sink_.write(bytes);
   }
 
-  Status add_lines(const SliceLooker::Block& block) {
+  Status add_lines(const SliceReader::Block& block) {
     std::string text;
     for (std::int64_t r = 0; r < block.rows; ++r) {
       for (std::int64_t c = 0; c < block.columns; ++c) {
         const auto at = static_cast<std::size_t>(r * block.row_stride + c * block.column_stride);
         if (!row_begins_) text += ',';
         row_begins_ = false;
-        if (block.state[at] == SliceLooker::kThere)
+        if (block.state[at] == SliceReader::kThere)
           text += cell_text(slice_.dtype, block.bytes, at);
       }
       if (!block.ends_row) continue;
@@ -218,7 +218,7 @@ Result<SavedValues> save_values(Store& store, const SaveValues& wanted, Progress
   if (progress != nullptr)
     progress->begin(Phase::kReadingBytes, static_cast<std::uint64_t>(slice.rows * slice.columns),
                     false);
-  SliceLooker looker(checkpoint, wanted.tensor, slice, progress);
+  SliceReader looker(checkpoint, wanted.tensor, slice, progress);
   ValuesWriter writer(exact, slice, *sink, saved);
   SHW_CHECK(writer.begin());
   SHW_CHECK(looker.each_block(kMostInBlock, [&](const auto& block) { return writer.add(block); }));

@@ -59,7 +59,7 @@ bool as_doubles(Dtype dtype, BytesView bytes, std::vector<double>& out) {
 }
 
 // False for invalid boxes: another rank, or overflow.
-bool can_be(const Box& tile, std::size_t ndim) {
+bool is_valid_box(const Box& tile, std::size_t ndim) {
   if (tile.offsets.size() != ndim || tile.sizes.size() != ndim) return false;
   for (std::size_t d = 0; d < ndim; ++d) {
     if (tile.sizes[d] < 0 || !checked_add(tile.offsets[d], tile.sizes[d])) return false;
@@ -70,7 +70,7 @@ bool can_be(const Box& tile, std::size_t ndim) {
 }  // namespace
 
 // Evenly spaced runs of a range with about `wanted` positions; the whole range if that is enough.
-std::vector<SliceLooker::Run> SliceLooker::spaced_runs(std::int64_t extent, std::int64_t wanted,
+std::vector<SliceReader::Run> SliceReader::spaced_runs(std::int64_t extent, std::int64_t wanted,
                                                        std::int64_t most_runs) {
   if (wanted >= extent) return {{0, extent}};
   std::int64_t count = std::clamp<std::int64_t>(std::min(wanted, most_runs), 1, extent);
@@ -86,33 +86,34 @@ std::vector<SliceLooker::Run> SliceLooker::spaced_runs(std::int64_t extent, std:
   return runs;
 }
 
-std::int64_t SliceLooker::total(const std::vector<Run>& runs) {
+std::int64_t SliceReader::total(const std::vector<Run>& runs) {
   std::int64_t sum = 0;
   for (const Run& run : runs) sum += run.last - run.first;
   return sum;
 }
 
-SliceLooker::SliceLooker(const Checkpoint& checkpoint, TensorId tensor, SliceValues& out,
+SliceReader::SliceReader(const Checkpoint& checkpoint, TensorId tensor, SliceValues& out,
                          Progress* progress)
     : checkpoint_(&checkpoint), reader_(checkpoint), out_(out), progress_(progress) {
   element_ = size_of(out.dtype);
   for (ChunkId chunk : checkpoint.chunks(tensor)) {
     Box tile = box_of(chunk), window = box_of({0, out_.rows}, {0, out_.columns});
-    if (can_be(tile, window.sizes.size()) && intersect(tile, window)) chunks_.push_back(chunk);
+    if (is_valid_box(tile, window.sizes.size()) && intersect(tile, window))
+      chunks_.push_back(chunk);
   }
 }
 
-SliceLooker::SliceLooker(SliceLooker& a, SliceLooker& b, ValuesDifference& out, Progress* progress)
+SliceReader::SliceReader(SliceReader& a, SliceReader& b, ValuesDifference& out, Progress* progress)
     : a_(&a), b_(&b), difference_(&out), out_(out.values), progress_(progress) {
   out_.dtype = Dtype::kFloat64;
   element_ = size_of(out_.dtype);
 }
 
-Box SliceLooker::box_of(ChunkId chunk) const {
+Box SliceReader::box_of(ChunkId chunk) const {
   return {copy_of(checkpoint_->offsets(chunk)), copy_of(checkpoint_->sizes(chunk))};
 }
 
-ValueCell& SliceLooker::cell(std::int64_t row, std::int64_t column) {
+ValueCell& SliceReader::cell(std::int64_t row, std::int64_t column) {
   auto part = [](std::int64_t at, std::int64_t cells, std::int64_t of) {
     return static_cast<std::int64_t>(static_cast<double>(at) * static_cast<double>(cells) /
                                      static_cast<double>(of));
@@ -123,7 +124,7 @@ ValueCell& SliceLooker::cell(std::int64_t row, std::int64_t column) {
 }
 
 // Elements on one side only are excluded from the difference.
-Result<SliceLooker::Patch> SliceLooker::read_difference(const Box& box) {
+Result<SliceReader::Patch> SliceReader::read_difference(const Box& box) {
   SHW_TRY(Patch a, a_->read(box));
   SHW_TRY(Patch b, b_->read(box));
   Patch patch{box, Bytes(a.state.size() * element_),
@@ -147,13 +148,13 @@ Result<SliceLooker::Patch> SliceLooker::read_difference(const Box& box) {
     if (std::isfinite(difference))
       difference_->greatest = std::max(difference_->greatest, std::abs(difference));
   }
-  for (SliceLooker* one : {a_, b_}) {
+  for (SliceReader* one : {a_, b_}) {
     if (!out_.error) out_.error = one->out_.error;
   }
   return patch;
 }
 
-Box SliceLooker::box_of(Run rows, Run columns) const {
+Box SliceReader::box_of(Run rows, Run columns) const {
   Box box;
   for (std::size_t d = 0; d < out_.ask.dims.size(); ++d) {
     Run run{out_.ask.dims[d].first, out_.ask.dims[d].first + 1};
@@ -167,7 +168,7 @@ Box SliceLooker::box_of(Run rows, Run columns) const {
   return box;
 }
 
-Result<SliceLooker::Patch> SliceLooker::read(const Box& box) {
+Result<SliceReader::Patch> SliceReader::read(const Box& box) {
   if (a_ != nullptr) return read_difference(box);
   auto elements = static_cast<std::size_t>(volume(box.sizes).value_or(0));
   Patch patch{box, Bytes(elements * element_), std::vector<std::uint8_t>(elements, kMissing)};
@@ -198,7 +199,7 @@ Result<SliceLooker::Patch> SliceLooker::read(const Box& box) {
   return patch;
 }
 
-void SliceLooker::count(const Patch& patch, Run rows, Run columns) {
+void SliceReader::count(const Patch& patch, Run rows, Run columns) {
   std::size_t elements = patch.state.size();
   for (std::size_t i = 0; i < elements;) {  // runs of existing elements
     std::size_t end = i;
@@ -236,7 +237,7 @@ void SliceLooker::count(const Patch& patch, Run rows, Run columns) {
   out_.looked += high * wide;
 }
 
-Status SliceLooker::look() {
+Status SliceReader::look() {
   std::int64_t rows = out_.rows, columns = out_.columns;
   std::int64_t wide =
       columns <= kWholeColumns ? columns : std::max(kWholeColumns, kMostLooked / rows);
@@ -276,7 +277,7 @@ Status SliceLooker::look() {
   return {};
 }
 
-Status SliceLooker::fill_table() {
+Status SliceReader::fill_table() {
   out_.table_rows = std::min(out_.rows, kMostTableRows);
   out_.table_columns = std::min(out_.columns, kMostTableColumns);
   SHW_TRY(Patch patch, read(box_of({0, out_.table_rows}, {0, out_.table_columns})));
@@ -292,7 +293,7 @@ Status SliceLooker::fill_table() {
   return {};
 }
 
-Status SliceLooker::each_block(std::int64_t most_elements,
+Status SliceReader::each_block(std::int64_t most_elements,
                                const std::function<Status(const Block&)>& visit) {
   const std::int64_t wide = std::clamp<std::int64_t>(most_elements, 1, out_.columns);
   const std::int64_t high = std::clamp<std::int64_t>(most_elements / wide, 1, out_.rows);

@@ -15,11 +15,11 @@
 
 namespace shw::verbs {
 
-class SliceLooker {
+class SliceReader {
  public:
-  SliceLooker(const Checkpoint& checkpoint, TensorId tensor, SliceValues& out, Progress* progress);
+  SliceReader(const Checkpoint& checkpoint, TensorId tensor, SliceValues& out, Progress* progress);
   // Differences B - A as doubles into `out.values`, for the same slice of tensors with one shape.
-  SliceLooker(SliceLooker& a, SliceLooker& b, ValuesDifference& out, Progress* progress);
+  SliceReader(SliceReader& a, SliceReader& b, ValuesDifference& out, Progress* progress);
 
   Status look();
   Status fill_table();
@@ -59,7 +59,7 @@ class SliceLooker {
 
   const Checkpoint* checkpoint_ = nullptr;  // null: for a difference
   std::optional<ItemCursor> reader_;
-  SliceLooker *a_ = nullptr, *b_ = nullptr;
+  SliceReader *a_ = nullptr, *b_ = nullptr;
   ValuesDifference* difference_ = nullptr;
   SliceValues& out_;
   Progress* progress_;

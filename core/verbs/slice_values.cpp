@@ -145,7 +145,7 @@ Result<SliceValues> slice_window(const Checkpoint& checkpoint, TensorId tensor,
 Result<SliceValues> slice_values(const Checkpoint& checkpoint, TensorId tensor,
                                  const ValuesRequest& ask, Progress* progress) {
   SHW_TRY(SliceValues out, slice_window(checkpoint, tensor, ask));
-  SliceLooker looker(checkpoint, tensor, out, progress);
+  SliceReader looker(checkpoint, tensor, out, progress);
   SHW_CHECK(looker.look());
   SHW_CHECK(looker.fill_table());
   return out;
@@ -184,8 +184,8 @@ SideBySideValues side_by_side_values(const Checkpoint& a, TensorId tensor, const
   difference.values.columns = values.columns;
   difference.values.first_row = values.first_row;
   difference.values.first_column = values.first_column;
-  SliceLooker looker_a(a, tensor, from, progress), looker_b(b, *other, to, progress);
-  SliceLooker looker(looker_a, looker_b, difference, progress);
+  SliceReader looker_a(a, tensor, from, progress), looker_b(b, *other, to, progress);
+  SliceReader looker(looker_a, looker_b, difference, progress);
   Status looked = looker.look();
   difference.counts = false;  // the table's elements are already counted
   if (looked) looked = looker.fill_table();

@@ -77,7 +77,7 @@ Result<std::string> add_cast(const Opened& opened, const std::vector<LeftTensor>
 
 Status add_json(const std::string& text, Plan& plan) {
   const auto read = parse_json<EditedJson::Json>(text);
-  if (read.tree.is_discarded()) return fail(ErrorKind::kUsage, not_json_text(read), {"--then"});
+  if (read.tree.is_discarded()) return fail(ErrorKind::kUsage, json_error_text(read), {"--then"});
   EditedJson in;
   Step step = read_step(in, read.tree);
   if (!in.ok()) return fail(ErrorKind::kUsage, in.error(), {"--then"}, kForms);
@@ -108,7 +108,7 @@ Result<Plan> plan_reshard(const Opened& opened, const VerbOptions& options) {
   for (TensorId tensor : checkpoint.tensors())
     tensors.push_back({std::string(checkpoint.fqn(tensor)), checkpoint.shape(tensor).size(),
                        checkpoint.dtype(tensor)});
-  Plan plan = plan_for(opened);
+  Plan plan = empty_plan_for(opened);
   // A format that stores tensors in one piece cannot store tiles.
   if (checkpoint.format().traits.one_piece) plan.format = "dcp";
   add_reshard(tensors, mesh, rules, plan);

@@ -58,9 +58,9 @@ void put_numbers(const StatisticsSums& sums, TileNumbers& tile) {
   tile.greatest = std::max(std::abs(number_in(least)), std::abs(number_in(greatest)));
 }
 
-class Batch {
+class TileValueReader {
  public:
-  Batch(const Checkpoint& checkpoint, TileValues& values, Progress* progress)
+  TileValueReader(const Checkpoint& checkpoint, TileValues& values, Progress* progress)
       : checkpoint_(checkpoint),
         values_(values),
         dtype_(checkpoint.dtype(values.tensor)),
@@ -86,7 +86,7 @@ class Batch {
   Pool<ItemCursor> items_{[this] { return std::make_unique<ItemCursor>(checkpoint_, 0); }};
 };
 
-std::uint32_t Batch::end() const {
+std::uint32_t TileValueReader::end() const {
   auto all = static_cast<std::uint32_t>(values_.tiles.size());
   std::uint32_t most = std::max(kBatchTiles, all / kMostBatches);
   std::uint64_t bytes = 0;
@@ -96,7 +96,7 @@ std::uint32_t Batch::end() const {
   return last;
 }
 
-void Batch::cut(std::uint32_t last) {
+void TileValueReader::cut(std::uint32_t last) {
   std::int64_t most = kRangeBytes / std::max<std::int64_t>(size_of(dtype_), 1);
   for (std::uint32_t tile = values_.done; tile < last; ++tile) {
     std::int64_t count = volume(checkpoint_.sizes(chunk(tile))).value_or(0);
@@ -107,7 +107,7 @@ void Batch::cut(std::uint32_t last) {
   }
 }
 
-Result<StatisticsSums> Batch::sums_of(const TilePart& part) {
+Result<StatisticsSums> TileValueReader::sums_of(const TilePart& part) {
   bool few = part.range.last - part.range.first <= kFewElements && size_of(dtype_) <= 8;
   StatisticsSums alike(dtype_);
   auto items = items_.take();
@@ -141,7 +141,7 @@ Result<StatisticsSums> Batch::sums_of(const TilePart& part) {
   return sums;
 }
 
-Status Batch::look_at(const TilePart& part) {
+Status TileValueReader::look_at(const TilePart& part) {
   if (is_cancelled(progress_)) return cancelled_error();
   auto sums = sums_of(part);
   if (!sums && sums.error().kind == ErrorKind::kCancelled)
@@ -155,7 +155,7 @@ Status Batch::look_at(const TilePart& part) {
   return {};
 }
 
-Status Batch::look() {
+Status TileValueReader::look() {
   std::uint32_t last = end();
   cut(last);
   if (progress_ != nullptr) {
@@ -190,7 +190,7 @@ std::uint64_t tile_value_bytes(const Checkpoint& checkpoint, TensorId tensor) {
   return bytes;
 }
 
-TileValues untouched_tiles(const Checkpoint& checkpoint, TensorId tensor) {
+TileValues unexamined_tiles(const Checkpoint& checkpoint, TensorId tensor) {
   TileValues values;
   values.tensor = tensor;
   auto chunks = checkpoint.chunks(tensor);
@@ -202,7 +202,7 @@ TileValues untouched_tiles(const Checkpoint& checkpoint, TensorId tensor) {
 
 Status read_further_tiles(const Checkpoint& checkpoint, TileValues& values, Progress* progress) {
   if (values.is_complete()) return {};
-  return Batch(checkpoint, values, progress).look();
+  return TileValueReader(checkpoint, values, progress).look();
 }
 
 }  // namespace shw::verbs

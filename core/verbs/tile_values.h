@@ -35,7 +35,7 @@ struct TileValues {
 // Total bytes to read: a sum over tiles, 90 ms for a million.
 std::uint64_t tile_value_bytes(const Checkpoint& checkpoint, TensorId tensor);
 // All tiles, none examined.
-TileValues untouched_tiles(const Checkpoint& checkpoint, TensorId tensor);
+TileValues unexamined_tiles(const Checkpoint& checkpoint, TensorId tensor);
 // Examines the next tiles: about 64 MiB, at least one. Only cancellation is an error.
 Status read_further_tiles(const Checkpoint& checkpoint, TileValues& values, Progress* progress);
 

@@ -61,7 +61,7 @@ std::vector<std::string> lossy_casts(const Program& program) {
 
 }  // namespace
 
-Plan plan_for(const Opened& opened) {
+Plan empty_plan_for(const Opened& opened) {
   Plan plan;
   const auto& directory = opened.checkpoint->directory();
   plan.checkpoint = directory == nullptr ? std::string() : directory->name();
@@ -170,7 +170,7 @@ Result<StepOutlook> estimate_steps(const Opened& opened, const Plan& plan, std::
   }
   outlook.out_of_range = lossy_casts(lowered.program);
   SHW_TRY(outlook.of_other_ranks,
-          entries_left_behind(*opened.checkpoint, prepared.all.dropped, progress));
+          differing_entries_left_out(*opened.checkpoint, prepared.all.dropped, progress));
   outlook.program_hash = to_hex(shw::hash_of(lowered.program));
   SHW_TRY(outlook.forecast, forecast(lowered.program, lowered.inputs, copied, memory));
   return outlook;
@@ -179,18 +179,18 @@ Result<StepOutlook> estimate_steps(const Opened& opened, const Plan& plan, std::
 namespace {
 
 // True for errors that writing again does not repair and that a repair could remove.
-bool speaks_against(const Finding& finding) {
-  const MendedBy by = rule_of(finding).mended_by;
-  return finding.severity == Severity::kError && !is_only_filled(finding) &&
-         !rule_of(finding).outlasts_writing && by != MendedBy::kNewIndex &&
-         by != MendedBy::kNewFile;
+bool prevents_rewrite(const Finding& finding) {
+  const RepairedBy by = rule_of(finding).repaired_by;
+  return finding.severity == Severity::kError && !is_filled_elements_finding(finding) &&
+         !rule_of(finding).survives_rewriting && by != RepairedBy::kNewIndex &&
+         by != RepairedBy::kNewFile;
 }
 
 }  // namespace
 
-std::vector<Finding> reasons_in(const Plan& plan) {
+std::vector<Finding> unrepaired_reasons_in(const Plan& plan) {
   std::vector<Finding> reasons = plan.undecided;
-  std::erase_if(reasons, [](const Finding& finding) { return !speaks_against(finding); });
+  std::erase_if(reasons, [](const Finding& finding) { return !prevents_rewrite(finding); });
   return reasons;
 }
 
@@ -200,7 +200,7 @@ Result<std::vector<Finding>> reasons_to_repair_first(const Opened& opened,
   Opened bare = opened;
   bare.mesh.reset();  // the requested mesh, not the saving one
   SHW_TRY(CheckReport report, check(bare, depth, progress, team));
-  std::erase_if(report.findings, [](const Finding& finding) { return !speaks_against(finding); });
+  std::erase_if(report.findings, [](const Finding& finding) { return !prevents_rewrite(finding); });
   return std::move(report.findings);
 }
 

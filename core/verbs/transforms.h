@@ -26,7 +26,7 @@ Result<Plan> plan_convert(const Opened& opened, const VerbOptions& options);
 Result<std::vector<std::string>> add_steps(const Opened& opened, const VerbOptions& options,
                                            Plan& plan, Progress* progress = nullptr);
 // An empty plan for this checkpoint.
-Plan plan_for(const Opened& opened);
+Plan empty_plan_for(const Opened& opened);
 
 // Preview of a run before anything is written: steps as text, bytes, jobs. Refuses everything that
 // the run would refuse.
@@ -62,6 +62,6 @@ Result<std::vector<Finding>> reasons_to_repair_first(const Opened& opened,
 Result<std::vector<Finding>> findings_of_input(const std::string& path, std::optional<Depth> depth,
                                                Progress* progress);
 // Such findings among those that a plan leaves unrepaired.
-std::vector<Finding> reasons_in(const Plan& plan);
+std::vector<Finding> unrepaired_reasons_in(const Plan& plan);
 
 }  // namespace shw::verbs

@@ -35,7 +35,7 @@ bool is_same_checkpoint(const Checkpoint& a, const Checkpoint& b) {
   return first && second && *first == *second;
 }
 
-Error only_named(const Checkpoint& checkpoint, const UnclaimedStorageRecord& tensor) {
+Error index_only_error(const Checkpoint& checkpoint, const UnclaimedStorageRecord& tensor) {
   return {ErrorKind::kDamaged,
           "cannot be read: of the tensor only the name is known",
           {checkpoint.file(tensor.item.file).path},
@@ -112,10 +112,10 @@ Result<CountedStatistics> stats(const Opened& opened, std::span<const std::strin
        names.empty() ? index_only_tensors(checkpoint) : std::span<const UnclaimedStorageRecord>{}) {
     TensorStatistics unknown;
     unknown.fqn = tensor.fqn;
-    unknown.error = only_named(checkpoint, tensor);
+    unknown.error = index_only_error(checkpoint, tensor);
     counted.tensors.push_back(std::move(unknown));
   }
-  if (names.empty()) counted.unread = unopened_subjects(checkpoint);
+  if (names.empty()) counted.unread = unreadable_subjects(checkpoint);
   return counted;
 }
 
@@ -135,9 +135,11 @@ Result<HashedTensors> hash(const Opened& opened, std::span<const std::string> na
   SHW_TRY(hashed.tensors, tensor_hashes(checkpoint, tensors, opened.memory, progress, team));
   if (!names.empty()) return hashed;
   for (const UnclaimedStorageRecord& tensor : index_only_tensors(checkpoint))
-    hashed.tensors.push_back(
-        {tensor.fqn, Dtype::kUnknown, {}, tl::unexpected<Error>(only_named(checkpoint, tensor))});
-  hashed.unread = unopened_subjects(checkpoint);
+    hashed.tensors.push_back({tensor.fqn,
+                              Dtype::kUnknown,
+                              {},
+                              tl::unexpected<Error>(index_only_error(checkpoint, tensor))});
+  hashed.unread = unreadable_subjects(checkpoint);
   return hashed;
 }
 
@@ -192,18 +194,18 @@ Result<std::vector<Finding>> still_wrong(const Opened& source, const std::string
   return std::move(report.findings);
 }
 
-bool is_only_filled(const Finding& finding) {
+bool is_filled_elements_finding(const Finding& finding) {
   return rule_of(finding).outcome == RunOutcome::kIsFilled;
 }
 
 Result<VerifyReport> verify(const std::string& named, Progress* progress,
                             const std::string& against, Team* team, std::uint64_t memory) {
   if (against.empty()) return verify_repair(named, progress, team);
-  const std::string checkpoint = certified_whole(named);
+  const std::string checkpoint = certified_folder_of(named);
   SHW_TRY(auto source, open_requested_for_comparison(against, progress));
   auto opened = open_checkpoint(checkpoint, progress);
   SHW_TRY(auto broken,
-          broken_opening(checkpoint, opened ? nullptr : &opened.error(), progress, team));
+          verdict_if_unopenable(checkpoint, opened ? nullptr : &opened.error(), progress, team));
   if (broken) return std::move(*broken);
   SHW_TRY(auto result, std::move(opened));
   if (is_same_checkpoint(*source, *result))
@@ -250,8 +252,8 @@ std::optional<Certificate> certificate_in_folder(const Checkpoint& checkpoint) {
 
 }  // namespace
 
-std::optional<std::string> failed_report(const VerbOptions& verb_options, PageFormat format,
-                                         const std::string& error) {
+std::optional<std::string> ci_error_report(const VerbOptions& verb_options, PageFormat format,
+                                           const std::string& error) {
   const CheckContext context{verb_options.checkpoint, command_line("check", verb_options)};
   if (format == PageFormat::kSarif) return failed_sarif(error, context);
   if (format == PageFormat::kJunit) return failed_junit(error, context);

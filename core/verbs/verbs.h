@@ -84,7 +84,7 @@ Result<std::vector<Finding>> still_wrong(const Opened& source, const std::string
                                          std::optional<Depth> depth, Progress* progress = nullptr,
                                          Team* team = nullptr);
 // True for a finding about filled elements, which no repair can remove.
-bool is_only_filled(const Finding& finding);
+bool is_filled_elements_finding(const Finding& finding);
 
 // `against`: the source checkpoint; may be empty. `memory` is as in verify_repair().
 Result<VerifyReport> verify(const std::string& checkpoint, Progress* progress = nullptr,
@@ -104,8 +104,8 @@ std::string report(const Opened& opened, const VerbOptions& verb_options, const 
                    std::span<const TensorStatistics> statistics = {},
                    std::span<const PageView> views = {});
 // Output for CI after an error; nullopt for formats for people.
-std::optional<std::string> failed_report(const VerbOptions& verb_options, PageFormat format,
-                                         const std::string& error);
+std::optional<std::string> ci_error_report(const VerbOptions& verb_options, PageFormat format,
+                                           const std::string& error);
 // Writes tables for notebooks to said.out, with statistics at data depth; returns the size in
 // bytes.
 Result<std::uint64_t> report_tables(const Opened& opened, const VerbOptions& verb_options,

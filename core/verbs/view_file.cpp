@@ -39,7 +39,7 @@ tl::unexpected<Error> no_view(const std::string& path, std::string why) {
   return fail(ErrorKind::kDamaged, "is not a view that was saved: " + std::move(why), {path});
 }
 
-std::string seen_from(const std::string& folder, const std::string& path) {
+std::string resolve_against_folder(const std::string& folder, const std::string& path) {
   if (path.empty() || is_remote(path) || path.starts_with('/')) return path;
   return folder + "/" + path;
 }
@@ -97,7 +97,7 @@ Result<SavedView> read_view_file(const std::string& path) {
     if (found == json.end()) continue;
     if (!found->is_string()) return no_view(path, std::string(one.key) + " is not text");
     view.*one.member = found->get<std::string>();
-    if (one.is_path) view.*one.member = seen_from(parent_of(path), view.*one.member);
+    if (one.is_path) view.*one.member = resolve_against_folder(parent_of(path), view.*one.member);
   }
   if (view.checkpoint.empty()) return no_view(path, "it names no checkpoint");
   if (json.contains("pins") && !read_pins(json["pins"], view.pins))

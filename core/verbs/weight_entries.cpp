@@ -76,7 +76,7 @@ std::string_view root_of_name(std::string_view fqn) {
 
 // The key at the top of the state dict; empty if the entry itself is at the top, or the format has
 // no structure.
-std::string_view key_above(std::span<const PathPart> path) {
+std::string_view top_level_key(std::span<const PathPart> path) {
   if (path.size() < 2) return {};
   const auto* key = std::get_if<std::string>(&path.front());
   return key == nullptr ? std::string_view() : std::string_view(*key);
@@ -101,7 +101,7 @@ Structure structure_of(const Checkpoint& checkpoint) {
     const auto path = checkpoint.path(tensor);
     const std::string_view fqn = checkpoint.fqn(tensor);
     if (is_state_by_name(fqn)) continue;
-    found.has_model_key = found.has_model_key || is_model_key(key_above(path));
+    found.has_model_key = found.has_model_key || is_model_key(top_level_key(path));
     found.has_flat_model =
         found.has_flat_model || (path.size() == 1 && fqn.find('.') != std::string_view::npos);
   }
@@ -111,7 +111,7 @@ Structure structure_of(const Checkpoint& checkpoint) {
 bool is_weight(const Structure& structure, std::span<const PathPart> path, std::string_view fqn) {
   if (is_state_by_name(fqn)) return false;
   if (path.empty()) return true;
-  const std::string_view above = key_above(path);
+  const std::string_view above = top_level_key(path);
   if (structure.has_model_key) return is_model_key(above);
   // Below "0.weight" are the tensors that a quantised weight wraps.
   const bool is_below_weight = above.find('.') != std::string_view::npos;
@@ -140,7 +140,7 @@ NotWeights entries_that_are_not_weights(const Checkpoint& checkpoint) {
     const auto path = checkpoint.path(tensor);
     const std::string_view fqn = checkpoint.fqn(tensor);
     if (is_weight(structure, path, fqn))
-      keys.push_back(structure.has_model_key ? key_above(path) : std::string_view());
+      keys.push_back(structure.has_model_key ? top_level_key(path) : std::string_view());
     else
       leave_out(fqn);
   }

@@ -13,7 +13,7 @@ namespace shw::verbs {
 
 // What `convert --to` takes: formats and programs.
 const std::vector<std::string>& convert_targets();
-// The one that the word means: its own name, or that of a format ("megatron-dist").
+// The target that a word names: the target's own name, or a format's ("megatron-dist").
 Result<std::string> convert_target(const std::string& word);
 
 // Name of the result next to the checkpoint that was opened: "-merged", "-averaged", ... where the

@@ -131,7 +131,7 @@ void measure_keys(const Snapshot& snapshot, const char* text, SortKey sort, cons
 // Half of the tiles have values, of every kind.
 std::shared_ptr<Snapshot> looked_at(std::shared_ptr<Snapshot> snapshot) {
   auto values = std::make_shared<verbs::TileValues>(
-      verbs::untouched_tiles(*snapshot->checkpoint, *snapshot->tensor));
+      verbs::unexamined_tiles(*snapshot->checkpoint, *snapshot->tensor));
   std::mt19937 random(7);
   values->done = static_cast<std::uint32_t>(values->tiles.size() / 2);
   for (std::uint32_t t = 0; t < values->done; ++t) {

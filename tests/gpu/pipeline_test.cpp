@@ -60,7 +60,7 @@ Travelled travel(Executor& executor, std::uint64_t seed, std::size_t slabs) {
     under_way.pop_front();
   };
   for (std::size_t i = 0; i < slabs; ++i) {
-    if (under_way.size() >= executor.most_under_way()) end_oldest();
+    if (under_way.size() >= executor.max_in_flight()) end_oldest();
     executor.begin(under_way.emplace_back(seed * 100 + i).work());
   }
   while (!under_way.empty()) end_oldest();
@@ -81,7 +81,7 @@ TEST_CASE("slabs under way come to the same in whatever order streams go on") {
     {
       auto executor = cuda_executor(0);
       REQUIRE(executor.has_value());
-      CHECK((*executor)->most_under_way() == 4);
+      CHECK((*executor)->max_in_flight() == 4);
       const Travelled all = travel(**executor, seed, 7);
       CHECK(all.right == 7);
       const DeviceWorks works = (*executor)->collect_device_times();

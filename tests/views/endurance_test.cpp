@@ -114,7 +114,7 @@ TEST_CASE("random hands on a real checkpoint never upset session or desktop") {
   std::filesystem::copy(data + "healthy_fsdp/ckpt", folder / "b");
   std::filesystem::resize_file(folder / "b/__1_0.distcp", 3000);
   Session session;
-  session.remember_in(folder / "recent.json");
+  session.set_recent_places_file(folder / "recent.json");
   session.apply(
       {OpenCommand{folder / "a", data + "s1_placement_not_transposed/spec.json"}, CheckCommand{}});
   session.wait();

@@ -34,7 +34,7 @@ bool has_text(const Driver& driver, std::string_view part) {
 std::shared_ptr<Snapshot> with_tile_values(std::shared_ptr<Snapshot> snapshot,
                                            std::uint32_t looked) {
   auto values = std::make_shared<verbs::TileValues>(
-      verbs::untouched_tiles(*snapshot->checkpoint, *snapshot->tensor));
+      verbs::unexamined_tiles(*snapshot->checkpoint, *snapshot->tensor));
   for (std::uint32_t i = 0; i < looked; ++i) {
     auto& tile = values->tiles[i];
     tile.state = verbs::TileNumbers::State::kLooked;
@@ -205,7 +205,7 @@ TEST_CASE("another colouring calls the look at tiles off, and another tensor is 
   commands = driver.frame();
   const auto* asked = command_in<TileValuesCommand>(commands);
   REQUIRE(asked != nullptr);
-  bool small = verbs::untouched_tiles(*other->checkpoint, TensorId{0}).bytes <= 64u << 20;
+  bool small = verbs::unexamined_tiles(*other->checkpoint, TensorId{0}).bytes <= 64u << 20;
   CHECK(asked->stop == !small);
 }
 

@@ -157,8 +157,8 @@ TEST_CASE("two checkpoints are side by side with what differs, and are asked for
   CHECK(values_of(commands) != nullptr);  // closer in all three
   commands = driver.click("values/difference");
   REQUIRE(values_of(commands) != nullptr);
-  CHECK(values_of(commands)->next == verbs::Sought::kDifference);
+  CHECK(values_of(commands)->next == verbs::SearchedValue::kDifference);
   commands = driver.frame({{Key::kF3}});
   REQUIRE(values_of(commands) != nullptr);
-  CHECK(values_of(commands)->next == verbs::Sought::kDifference);
+  CHECK(values_of(commands)->next == verbs::SearchedValue::kDifference);
 }

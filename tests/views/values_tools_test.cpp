@@ -57,7 +57,7 @@ TEST_CASE("values: Next NaN asks for the next one of the whole slice") {
   REQUIRE_FALSE(commands.empty());
   const auto* asked = std::get_if<ValuesCommand>(&commands.front());
   REQUIRE(asked != nullptr);
-  CHECK(asked->next == verbs::Sought::kNan);
+  CHECK(asked->next == verbs::SearchedValue::kNan);
   CHECK_FALSE(driver.marks.items.contains("values/difference"));  // nothing is compared
 }
 

@@ -11,7 +11,7 @@ namespace shw {
 namespace {
 
 // Axes with more than one part; empty unless two of them split one dimension.
-std::vector<std::size_t> competing(const SpecEntry& entry) {
+std::vector<std::size_t> axes_sharing_a_dim(const SpecEntry& entry) {
   auto order = cut_order(entry);
   if (!order) return {};
   std::vector<std::size_t> axes;
@@ -30,7 +30,7 @@ std::vector<std::size_t> competing(const SpecEntry& entry) {
 }
 
 // A tensor whose chunks may match another split order.
-struct Question {
+struct SplitOrderCheck {
   const CheckInput& input;
   TensorId tensor{};
   const RankMap& ranks;
@@ -42,29 +42,29 @@ struct Question {
   }
 };
 
-struct Explained {
+struct MatchedSplitOrder {
   bool lies = false;       // all chunks match, and at least one is elsewhere than in the spec
   std::vector<Box> boxes;  // correct box of each chunk; empty unless known for all
 };
 
-enum class HeldAs : std::uint8_t { kExpected, kRecorded, kUnknown };
+enum class RankBoxMatch : std::uint8_t { kExpected, kRecorded, kUnknown };
 
 // With uneven extents another order gives other sizes: the item's shape then decides.
-HeldAs chunk_form_on_rank(const Question& q, ChunkId chunk, std::int64_t rank) {
+RankBoxMatch chunk_form_on_rank(const SplitOrderCheck& q, ChunkId chunk, std::int64_t rank) {
   ExtentsView recorded = q.input.checkpoint.sizes(chunk);
-  if (q.expected.gives_sizes(rank, recorded)) return HeldAs::kExpected;
-  if (index_of(chunk) >= q.input.headers.size()) return HeldAs::kUnknown;
+  if (q.expected.produces_sizes(rank, recorded)) return RankBoxMatch::kExpected;
+  if (index_of(chunk) >= q.input.headers.size()) return RankBoxMatch::kUnknown;
   const Result<ItemHeader>& header = q.input.headers[index_of(chunk)];
-  if (!header) return HeldAs::kUnknown;
-  if (header->sizes.size() == recorded.size() && q.expected.gives_sizes(rank, header->sizes))
-    return HeldAs::kExpected;
-  return same(header->sizes, recorded) ? HeldAs::kRecorded : HeldAs::kUnknown;
+  if (!header) return RankBoxMatch::kUnknown;
+  if (header->sizes.size() == recorded.size() && q.expected.produces_sizes(rank, header->sizes))
+    return RankBoxMatch::kExpected;
+  return same(header->sizes, recorded) ? RankBoxMatch::kRecorded : RankBoxMatch::kUnknown;
 }
 
 // Allocates nothing per chunk before all are known to match: there may be millions.
-Explained explained_by(const Question& q, const Cutter& saved) {
+MatchedSplitOrder explained_by(const SplitOrderCheck& q, const Cutter& saved) {
   const Checkpoint& c = q.input.checkpoint;
-  Explained out;
+  MatchedSplitOrder out;
   bool all_known = true, resized = false;
   for (ChunkId chunk : c.chunks(q.tensor)) {
     ExtentsView offsets = c.offsets(chunk), sizes = c.sizes(chunk);
@@ -72,10 +72,10 @@ Explained explained_by(const Question& q, const Cutter& saved) {
     auto rank = q.rank_of(chunk);
     if (!empty && (!rank || !saved.gives(*rank, offsets, sizes))) return {};
     if (!rank || q.expected.gives(*rank, offsets, sizes)) continue;
-    HeldAs held = chunk_form_on_rank(q, chunk, *rank);
-    if (!empty && held == HeldAs::kRecorded) return {};  // really split in this order
-    all_known = all_known && held == HeldAs::kExpected;
-    resized = resized || !q.expected.gives_sizes(*rank, sizes);
+    RankBoxMatch held = chunk_form_on_rank(q, chunk, *rank);
+    if (!empty && held == RankBoxMatch::kRecorded) return {};  // really split in this order
+    all_known = all_known && held == RankBoxMatch::kExpected;
+    resized = resized || !q.expected.produces_sizes(*rank, sizes);
     out.lies = out.lies || !empty;
   }
   if (!out.lies || !all_known) return out;
@@ -97,8 +97,9 @@ Explained explained_by(const Question& q, const Cutter& saved) {
 // they are recorded left to right where the spec is strided. The reverse may be a spec of another
 // layout that loads the checkpoint.
 bool is_damage(const DifferentOrder& item) {
-  return is_expert(*item.entry) || (item.entry->placements != as_plain(item.entry->placements) &&
-                                    std::is_sorted(item.saved.begin(), item.saved.end()));
+  return is_expert(*item.entry) ||
+         (item.entry->placements != as_plain_placements(item.entry->placements) &&
+          std::is_sorted(item.saved.begin(), item.saved.end()));
 }
 
 // Finds the saved order; the boxes are empty if item sizes are unknown or wrong.
@@ -107,16 +108,16 @@ std::optional<DifferentOrder> different_order(const CheckInput& input, TensorId 
   if (c.chunks(tensor).size() < 2 || !c.writers_are_owners(tensor)) return std::nullopt;
   const SpecEntry* entry = layout_of(input, c.fqn(tensor));
   if (entry == nullptr || !same(entry->shape, c.shape(tensor))) return std::nullopt;
-  std::vector<std::size_t> expected = competing(*entry);
+  std::vector<std::size_t> expected = axes_sharing_a_dim(*entry);
   if (expected.empty()) return std::nullopt;
   RankMap ranks(input, *entry->mesh);
   Cutter as_expected(*entry, expected);
-  Question question{input, tensor, ranks, as_expected};
+  SplitOrderCheck question{input, tensor, ranks, as_expected};
   std::vector<std::size_t> order = expected;
   std::sort(order.begin(), order.end());
   do {
     if (order == expected) continue;
-    Explained found = explained_by(question, Cutter(*entry, order));
+    MatchedSplitOrder found = explained_by(question, Cutter(*entry, order));
     if (found.lies) return DifferentOrder{tensor, entry, expected, order, std::move(found.boxes)};
   } while (std::next_permutation(order.begin(), order.end()));
   return std::nullopt;
@@ -124,7 +125,7 @@ std::optional<DifferentOrder> different_order(const CheckInput& input, TensorId 
 
 // True if one axis of `ranks` ranks splits the tensor along one dimension, in rank order.
 bool is_cut_by_one_axis(const Checkpoint& c, TensorId tensor, std::int64_t ranks) {
-  const auto dim = only_cut_dim(c, tensor);
+  const auto dim = single_split_dim(c, tensor);
   if (!dim) return false;
   for (ChunkId chunk : c.chunks(tensor)) {
     if (volume(c.sizes(chunk)) == 0) continue;
@@ -138,7 +139,7 @@ bool is_cut_by_one_axis(const Checkpoint& c, TensorId tensor, std::int64_t ranks
 
 // True if all tensors outside the spec that several ranks wrote are split by one axis of all ranks.
 // If the saver's mesh had several axes, some tensor would show one of them.
-bool rest_knows_one_axis(const CheckInput& input, const Mesh& mesh) {
+bool others_show_one_axis(const CheckInput& input, const Mesh& mesh) {
   constexpr int kTensors = 200;
   const Checkpoint& c = input.checkpoint;
   int looked_at = 0;
@@ -156,7 +157,7 @@ bool rest_knows_one_axis(const CheckInput& input, const Mesh& mesh) {
 bool is_contradicted(const CheckInput& input, const std::set<TensorId>& found, const Mesh& mesh) {
   Agreement agreement = layout_agreement(input, found, &mesh);
   if (agreement.has_no_votes()) agreement = layout_agreement(input, found);
-  if (agreement.has_no_votes()) return rest_knows_one_axis(input, mesh);
+  if (agreement.has_no_votes()) return others_show_one_axis(input, mesh);
   return agreement.contradicts();
 }
 

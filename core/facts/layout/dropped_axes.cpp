@@ -113,7 +113,7 @@ bool gives_every_chunk(const Checkpoint& c, const UndersizedTensor& tensor, CutB
   return true;
 }
 
-// True if the recorded size is that of one coordinate's part.
+// True if the recorded size equals the part of one coordinate on the axis.
 bool is_a_part(const Checkpoint& c, const UndersizedTensor& tensor, std::size_t axis) {
   std::int64_t saved = c.shape(tensor.tensor)[tensor.dim];
   for (std::int64_t at = 0; at < tensor.entry->mesh->axes[axis].size; ++at) {
@@ -128,7 +128,7 @@ bool explains(const Checkpoint& c, const UndersizedTensor& tensor, std::size_t a
   if (reading.by_part && !is_a_part(c, tensor, axis)) return false;
   const Mesh& mesh = *tensor.entry->mesh;
   MeshLayout reduced = without_axis(mesh, tensor.entry->placements, axis);
-  if (reading.plain) reduced.placements = as_plain(reduced.placements);
+  if (reading.plain) reduced.placements = as_plain_placements(reduced.placements);
   return gives_every_chunk(c, tensor, [&](std::int64_t rank) {
     std::vector<std::int64_t> coordinates = mesh.coordinates(rank);
     Extents shape = copy_of(c.shape(tensor.tensor));
@@ -140,8 +140,8 @@ bool explains(const Checkpoint& c, const UndersizedTensor& tensor, std::size_t a
 }
 
 // Coordinates of a rank on all splitting axes except `axis`.
-std::vector<std::int64_t> place_without(const UndersizedTensor& tensor, std::size_t axis,
-                                        std::int64_t rank) {
+std::vector<std::int64_t> coordinates_without_axis(const UndersizedTensor& tensor, std::size_t axis,
+                                                   std::int64_t rank) {
   std::vector<std::int64_t> coordinates = tensor.entry->mesh->coordinates(rank);
   for (std::size_t other = 0; other < coordinates.size(); ++other) {
     bool cuts = cut_dim(tensor.entry->placements[other], tensor.entry->shape.size()).has_value();
@@ -156,10 +156,10 @@ std::vector<std::int64_t> place_without(const UndersizedTensor& tensor, std::siz
 bool one_writer_a_box(const UndersizedTensor& tensor, std::size_t axis) {
   std::set<std::vector<std::int64_t>> boxes;
   for (std::int64_t rank : tensor.ranks) {
-    if (!boxes.insert(place_without(tensor, axis, rank)).second) return false;
+    if (!boxes.insert(coordinates_without_axis(tensor, axis, rank)).second) return false;
   }
   return std::none_of(tensor.empty_ranks.begin(), tensor.empty_ranks.end(), [&](std::int64_t rank) {
-    return boxes.contains(place_without(tensor, axis, rank));
+    return boxes.contains(coordinates_without_axis(tensor, axis, rank));
   });
 }
 
@@ -182,7 +182,7 @@ Extents payload_sizes(const CheckInput& input, ChunkId chunk) {
   return copy_of(input.checkpoint.sizes(chunk));
 }
 
-bool disjoint(const std::vector<RetainedChunk>& retained_chunks) {
+bool have_disjoint_boxes(const std::vector<RetainedChunk>& retained_chunks) {
   std::vector<Extents> starts;
   for (const RetainedChunk& retained_chunk : retained_chunks) starts.push_back(retained_chunk.at);
   std::sort(starts.begin(), starts.end());
@@ -206,7 +206,7 @@ void place_by_box(const CheckInput& input, const UndersizedTensor& tensor, Dropp
     }
     out.retained_chunks.push_back(whole_retained_chunk(tensor.chunks[i], sizes, box->offsets));
   }
-  out.placed = disjoint(out.retained_chunks);
+  out.placed = have_disjoint_boxes(out.retained_chunks);
   if (!out.placed) out.why_not = "two chunks were written by ranks of the same place";
 }
 
@@ -259,7 +259,7 @@ void place_by_shift(const CheckInput& input, const UndersizedTensor& tensor, Dro
 }
 
 DroppedAxis dropped(const CheckInput& input, const UndersizedTensor& tensor, std::size_t axis,
-                    bool grid, OffTheGrid& off_the_grid) {
+                    bool grid, OffGridChunks& off_the_grid) {
   DroppedAxis out;
   out.tensor = tensor.tensor;
   out.entry = tensor.entry;
@@ -329,17 +329,18 @@ std::vector<AxisSet> sets_that_explain(const Checkpoint& c, const UndersizedTens
   return found;
 }
 
-struct Suspect {
+struct DroppedAxisCandidate {
   UndersizedTensor tensor;
   std::vector<std::size_t> axes;  // each of them explains the chunks alone
   bool grid = true;
   std::vector<AxisSet> sets;  // if no single axis does: sets of axes
 };
 
-std::optional<Suspect> suspect(const CheckInput& input, const UndersizedTensor& tensor) {
+std::optional<DroppedAxisCandidate> axes_that_explain(const CheckInput& input,
+                                                      const UndersizedTensor& tensor) {
   const Checkpoint& c = input.checkpoint;
   const Mesh& mesh = *tensor.entry->mesh;
-  Suspect out{tensor, {}, true, {}};
+  DroppedAxisCandidate out{tensor, {}, true, {}};
   std::int64_t saved = c.shape(tensor.tensor)[tensor.dim];
   std::int64_t expected = tensor.entry->shape[tensor.dim];
   if (!tensor.only_one_dim_short) {
@@ -377,8 +378,8 @@ std::optional<Suspect> suspect(const CheckInput& input, const UndersizedTensor& 
 
 // If two axes explain a tensor, chooses the one that explains most tensors of the mesh, then the
 // one whose size is the factor.
-std::size_t choose(const Checkpoint& c, const Suspect& item,
-                   const std::map<std::string, std::map<std::size_t, int>>& votes) {
+std::size_t choose_axis(const Checkpoint& c, const DroppedAxisCandidate& item,
+                        const std::map<std::string, std::map<std::size_t, int>>& votes) {
   const auto& mine = votes.at(to_text(*item.tensor.entry->mesh));
   std::int64_t factor =
       item.tensor.entry->shape[item.tensor.dim] / c.shape(item.tensor.tensor)[item.tensor.dim];
@@ -395,8 +396,8 @@ std::size_t choose(const Checkpoint& c, const Suspect& item,
 }
 
 // The set that explains most tensors, the last one on ties.
-const AxisSet& choose_set(const Suspect& item,
-                          const std::map<std::string, std::map<AxisSet, int>>& votes) {
+const AxisSet& choose_axis_set(const DroppedAxisCandidate& item,
+                               const std::map<std::string, std::map<AxisSet, int>>& votes) {
   const auto& mine = votes.at(to_text(*item.tensor.entry->mesh));
   return *std::max_element(item.sets.begin(), item.sets.end(),
                            [&](const AxisSet& a, const AxisSet& b) {
@@ -441,31 +442,33 @@ void reject_unmatched_families(std::vector<DroppedAxis>& found) {
 
 std::vector<DroppedAxis> dropped_axes(const CheckInput& input) {
   const Checkpoint& c = input.checkpoint;
-  std::vector<Suspect> suspects;
+  std::vector<DroppedAxisCandidate> suspects;
   if (input.spec == nullptr) return {};
   for (TensorId id : each_tensor(input)) {
     auto tensor = short_tensor(input, id);
-    auto item = tensor && !tensor->chunks.empty() ? suspect(input, *tensor) : std::nullopt;
+    auto item =
+        tensor && !tensor->chunks.empty() ? axes_that_explain(input, *tensor) : std::nullopt;
     if (item) suspects.push_back(std::move(*item));
   }
   if (suspects.empty()) return {};
-  // States that are one rank's shard have causes of their own.
-  std::set<TensorId> explained = split_locally(input);
-  explained.merge(saved_as_global(input));
-  std::erase_if(suspects,
-                [&](const Suspect& item) { return explained.contains(item.tensor.tensor); });
+  // Other rules report states that are one rank's shard.
+  std::set<TensorId> explained = states_split_locally(input);
+  explained.merge(states_saved_as_global(input));
+  std::erase_if(suspects, [&](const DroppedAxisCandidate& item) {
+    return explained.contains(item.tensor.tensor);
+  });
   std::map<std::string, std::map<std::size_t, int>> votes;
   std::map<std::string, std::map<AxisSet, int>> votes_of_sets;
-  for (const Suspect& item : suspects) {
+  for (const DroppedAxisCandidate& item : suspects) {
     std::string mesh = to_text(*item.tensor.entry->mesh);
     for (std::size_t axis : item.axes) ++votes[mesh][axis];
     for (const AxisSet& set : item.sets) ++votes_of_sets[mesh][set];
   }
-  OffTheGrid off_the_grid(input);
+  OffGridChunks off_the_grid(input);
   std::vector<DroppedAxis> out;
-  for (const Suspect& item : each_of(suspects, input)) {
-    AxisSet axes =
-        item.axes.empty() ? choose_set(item, votes_of_sets) : AxisSet{choose(c, item, votes)};
+  for (const DroppedAxisCandidate& item : each_of(suspects, input)) {
+    AxisSet axes = item.axes.empty() ? choose_axis_set(item, votes_of_sets)
+                                     : AxisSet{choose_axis(c, item, votes)};
     out.push_back(dropped(input, item.tensor, axes.front(), item.grid, off_the_grid));
     out.back().others.assign(axes.begin() + 1, axes.end());
   }

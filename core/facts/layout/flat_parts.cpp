@@ -96,7 +96,7 @@ std::string words_of_row(const MismatchedShape& holder, const Shapes& row, std::
       ranks, holder.saved[0], sum, holder.fqn, ranks, some_of(names));
 }
 
-std::string one_flat_parameter(const Shapes& flat, const Shapes& absent) {
+std::string flat_parameter_text(const Shapes& flat, const Shapes& absent) {
   Shapes sure;
   const MismatchedShape* holder = nullptr;
   for (const MismatchedShape* shape : flat) {
@@ -153,7 +153,7 @@ std::string flat_part_words(std::span<const MismatchedShape> shapes) {
   std::copy_if(flat.begin(), flat.end(), std::back_inserter(held),
                [](const MismatchedShape* shape) { return shape->saved[0] != 0; });
   const std::int64_t ranks = held.size() == flat.size() ? 0 : ranks_of_each(held).value_or(0);
-  std::string found = one_flat_parameter(flat, absent);
+  std::string found = flat_parameter_text(flat, absent);
   if (!found.empty() || ranks == 0) return found;
   return fmt::format(
       " {} of them {} flat, with 1/{} of the elements, and {} empty: one of {} ranks saved its own "

@@ -12,13 +12,13 @@ std::string name_of_layout(const SpecEntry& entry) {
 
 }  // namespace
 
-bool OffTheGrid::operator()(const SpecEntry& entry, std::size_t axis) {
+bool OffGridChunks::operator()(const SpecEntry& entry, std::size_t axis) {
   if (!looked_) look();
   auto found = axes_.find(name_of_layout(entry));
   return found != axes_.end() && found->second.contains(axis);
 }
 
-void OffTheGrid::look() {
+void OffGridChunks::look() {
   looked_ = true;
   const Checkpoint& c = input_.checkpoint;
   for (TensorId tensor : each_tensor(input_)) {
@@ -30,7 +30,7 @@ void OffTheGrid::look() {
 
 // A chunk is on the grid if its size matches any reading of the placements; offsets may be wrong
 // for other reasons.
-void OffTheGrid::add_chunk(const SpecEntry& entry, ChunkId chunk) {
+void OffGridChunks::add_chunk(const SpecEntry& entry, ChunkId chunk) {
   const Checkpoint& c = input_.checkpoint;
   auto writer = c.writer(chunk);
   auto rank = writer ? rank_on(input_, *entry.mesh, *writer) : std::nullopt;

@@ -11,9 +11,9 @@
 
 namespace shw {
 
-class OffTheGrid {
+class OffGridChunks {
  public:
-  explicit OffTheGrid(const CheckInput& input) : input_(input) {}
+  explicit OffGridChunks(const CheckInput& input) : input_(input) {}
   bool operator()(const SpecEntry& entry, std::size_t axis);
 
  private:

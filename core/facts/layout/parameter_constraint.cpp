@@ -19,7 +19,7 @@ std::vector<const OptimizerState*> short_states(const CheckInput& input) {
     if (is_short_of_parameter(c, state)) out.push_back(&state);
   }
   if (out.empty()) return out;
-  const std::set<TensorId> split = split_locally(input);
+  const std::set<TensorId> split = states_split_locally(input);
   std::erase_if(out, [&](const OptimizerState* state) { return split.contains(state->state); });
   return out;
 }

@@ -17,7 +17,7 @@ const MeshAxis* find_axis(const Mesh& mesh, std::string_view name) {
 }
 
 // The spec's mesh with the user's sizes; nullopt if an axis is not given.
-std::optional<Mesh> as_given(const Mesh& of_spec, const Mesh& given) {
+std::optional<Mesh> spec_mesh_with_given_sizes(const Mesh& of_spec, const Mesh& given) {
   Mesh out = of_spec;
   for (MeshAxis& axis : out.axes) {
     const MeshAxis* other = find_axis(given, axis.name);
@@ -28,7 +28,7 @@ std::optional<Mesh> as_given(const Mesh& of_spec, const Mesh& given) {
 }
 
 // `order` with the axes of `of_spec` sorted as in `of_spec`.
-Mesh in_order_of(const Mesh& of_spec, const Mesh& order) {
+Mesh sort_axes_as_in(const Mesh& of_spec, const Mesh& order) {
   Mesh out = order;
   std::vector<MeshAxis> known;
   for (const MeshAxis& axis : of_spec.axes) {
@@ -57,7 +57,7 @@ struct OrderQuestion {
 OrderQuestion make_question(const Mesh& of_spec, Mesh saved, const Mesh& believed) {
   OrderQuestion out{of_spec, std::move(saved), {}, {}};
   Mesh order{long_axes(believed)};
-  Mesh own = in_order_of(of_spec, order);
+  Mesh own = sort_axes_as_in(of_spec, order);
   out.reordered = own != order;
   out.orders.push_back(order);
   if (out.reordered) out.orders.push_back(own);
@@ -200,7 +200,7 @@ class OrderQuestions {
                               [&](const auto& one) { return one.first == of_spec; });
     if (known != known_.end()) return known->second;
     std::vector<std::size_t> out;
-    auto saved = input_.mesh ? as_given(of_spec, *input_.mesh) : std::nullopt;
+    auto saved = input_.mesh ? spec_mesh_with_given_sizes(of_spec, *input_.mesh) : std::nullopt;
     if (saved) {
       out.push_back(all.size());
       all.push_back(make_question(of_spec, *saved, *input_.mesh));

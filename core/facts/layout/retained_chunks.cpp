@@ -12,7 +12,7 @@
 namespace shw {
 namespace {
 
-RetainedChunk restricted(const RetainedChunk& retained_chunk, const Box& box) {
+RetainedChunk clip_to_box(const RetainedChunk& retained_chunk, const Box& box) {
   RetainedChunk out = retained_chunk;
   for (std::size_t d = 0; d < out.at.size(); ++d) {
     out.source.offsets[d] += box.offsets[d] - retained_chunk.at[d];
@@ -54,7 +54,8 @@ std::vector<RetainedChunk> retained_in(const Checkpoint& checkpoint, TensorId so
   return out;
 }
 
-PartlyLost cut_to(const Checkpoint& checkpoint, TensorId tensor, const Extents& expected) {
+PartlyLost truncated_to_shape(const Checkpoint& checkpoint, TensorId tensor,
+                              const Extents& expected) {
   return {tensor, expected,
           retained_in(checkpoint, tensor, whole(expected), Extents(expected.size(), 0)), ""};
 }
@@ -97,7 +98,7 @@ void intersect_moment_rows(std::vector<PartlyLost*>& parts) {
     for (const RetainedChunk& retained_chunk : part->retained_chunks) {
       for (const Box& box : known) {
         if (auto both = intersect(destination(retained_chunk), box))
-          kept.push_back(restricted(retained_chunk, *both));
+          kept.push_back(clip_to_box(retained_chunk, *both));
       }
     }
     part->retained_chunks = std::move(kept);
@@ -108,7 +109,7 @@ namespace {
 
 // "optimizer.state.4.": the common prefix of the moments of one parameter. States of another
 // optimizer with the same number have another prefix.
-std::string without_kind(std::string_view fqn) {
+std::string moment_prefix(std::string_view fqn) {
   auto path = parse_state_fqn(fqn);
   if (!path) return std::string(fqn);
   std::string name(fqn);
@@ -146,14 +147,14 @@ std::vector<std::string> keep_common_moments(const Checkpoint& checkpoint,
   };
   std::map<std::string, Moments> of_parameters;
   for (std::size_t i : moments)
-    of_parameters[without_kind(checkpoint.fqn(parts[i].tensor))].damaged.push_back(i);
+    of_parameters[moment_prefix(checkpoint.fqn(parts[i].tensor))].damaged.push_back(i);
   std::set<TensorId> damaged;
   for (const PartlyLost& part : parts) damaged.insert(part.tensor);
   for (const OptimizerState& state : optimizer_states(checkpoint)) {
     if (state.role != StateRole::kMoment || damaged.contains(state.state) ||
         left_alone.contains(state.state))
       continue;
-    auto found = of_parameters.find(without_kind(checkpoint.fqn(state.state)));
+    auto found = of_parameters.find(moment_prefix(checkpoint.fqn(state.state)));
     if (found == of_parameters.end() ||
         !same(checkpoint.shape(state.state), parts[found->second.damaged.front()].expected))
       continue;

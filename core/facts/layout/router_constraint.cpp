@@ -159,7 +159,7 @@ struct Candidate {
   std::optional<std::size_t> fsdp;  // nullopt: one rank holds each expert completely
 };
 
-std::vector<Candidate> from_person(const Mesh& mesh, std::int64_t factor) {
+std::vector<Candidate> candidates_from_given_mesh(const Mesh& mesh, std::int64_t factor) {
   std::vector<Candidate> out;
   for (std::size_t e = 0; e < mesh.axes.size(); ++e) {
     if (!is_expert_axis(mesh.axes[e].name) || mesh.axes[e].size != factor) continue;
@@ -176,7 +176,7 @@ std::vector<Candidate> from_person(const Mesh& mesh, std::int64_t factor) {
 
 // Meshes where all ranks are expert ranks or parts of experts, in both axis orders. Further axes
 // (pipeline, tensor parallelism inside experts) cannot be inferred.
-std::vector<Candidate> from_ranks(std::int64_t ranks, std::int64_t factor) {
+std::vector<Candidate> candidates_from_rank_count(std::int64_t ranks, std::int64_t factor) {
   if (ranks < factor || ranks % factor != 0) return {};
   std::int64_t parts = ranks / factor;
   if (parts == 1) return {{Mesh{{{"ep", factor}}}, 0, std::nullopt}};
@@ -203,8 +203,8 @@ bool contradicts(const Candidate& candidate, const PerRankMasters& masters) {
   return false;
 }
 
-DerivedLayout layout_on(const CheckInput& input, const std::vector<ShortExperts>& all,
-                        const Candidate& candidate) {
+DerivedLayout derive_layout_for(const CheckInput& input, const std::vector<ShortExperts>& all,
+                                const Candidate& candidate) {
   const Checkpoint& c = input.checkpoint;
   DerivedLayout out;
   for (TensorId tensor : tensors_of(all)) {
@@ -244,12 +244,12 @@ bool router_places_all(const CheckInput& input, const DerivedLayout& layout) {
 
 // The only layout consistent with constraints, writers and files, or a sentence about what would
 // decide.
-struct Answer {
+struct RouterLayoutAnswer {
   std::optional<DerivedLayout> layout;
   std::string undecided;
 };
-Answer decide(const CheckInput& input, const std::vector<ShortExperts>& all,
-              const std::optional<PerRankMasters>& masters) {
+RouterLayoutAnswer decide(const CheckInput& input, const std::vector<ShortExperts>& all,
+                          const std::optional<PerRankMasters>& masters) {
   constexpr const char* kSpec = "a spec (--spec) that gives shapes, mesh and placements";
   std::int64_t factor = all.front().factor();
   bool alike = std::all_of(all.begin(), all.end(), [&](const ShortExperts& item) {
@@ -272,14 +272,14 @@ Answer decide(const CheckInput& input, const std::vector<ShortExperts>& all,
   if (masters) {
     for (const auto& [rank, file] : masters->ranks) beside.push_back(rank);
   }
-  std::vector<Candidate> candidates = input.mesh != nullptr
-                                          ? from_person(*input.mesh, factor)
-                                          : from_ranks(count_ranks(input, beside), factor);
+  std::vector<Candidate> candidates =
+      input.mesh != nullptr ? candidates_from_given_mesh(*input.mesh, factor)
+                            : candidates_from_rank_count(count_ranks(input, beside), factor);
   std::optional<DerivedLayout> found;
   for (const Candidate& candidate : candidates) {
     std::int64_t parts = candidate.fsdp ? candidate.mesh.axes[*candidate.fsdp].size : 1;
     if (parts != cut_into || (masters && contradicts(candidate, *masters))) continue;
-    DerivedLayout layout = layout_on(input, all, candidate);
+    DerivedLayout layout = derive_layout_for(input, all, candidate);
     if (!router_places_all(input, layout)) continue;
     if (found)
       return {{},
@@ -355,7 +355,7 @@ void derive_by_router(const CheckInput& input, DerivedLayouts& out) {
   if (tensors_of(all).empty()) return;
   // Reading these files counts as reading headers: not at depth metadata.
   auto masters = input.depth == Depth::kMetadata ? std::nullopt : read_side_masters(c);
-  Answer answer = decide(input, all, masters);
+  RouterLayoutAnswer answer = decide(input, all, masters);
   if (answer.layout) {
     out.decided.push_back(std::move(*answer.layout));
     return;

@@ -163,8 +163,8 @@ std::optional<std::size_t> tensor_axis(const Mesh& mesh) {
   return std::nullopt;
 }
 
-// True if any tensor is split by the axis, or might be because its layout is unexplained.
-bool is_known(const CheckInput& input, const Mesh& mesh, std::size_t axis) {
+// True if a tensor is split by the axis, or may be because its layout is unexplained.
+bool may_be_split_by_axis(const CheckInput& input, const Mesh& mesh, std::size_t axis) {
   const Checkpoint& c = input.checkpoint;
   std::size_t looked = 0;
   for (TensorId tensor : each_tensor(input)) {
@@ -181,7 +181,7 @@ bool is_known(const CheckInput& input, const Mesh& mesh, std::size_t axis) {
 Suspects unknown_axis(const CheckInput& input, const std::vector<SiblingMatrix>& all) {
   Suspects out;
   auto axis = tensor_axis(*input.mesh);
-  if (!axis || is_known(input, *input.mesh, *axis)) return out;
+  if (!axis || may_be_split_by_axis(input, *input.mesh, *axis)) return out;
   bool columns = false, rows = false;
   for (const SiblingMatrix& matrix : all) {
     bool is_row = matrix.name.kind == ParallelKind::kRow;

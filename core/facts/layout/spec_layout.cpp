@@ -21,7 +21,7 @@ bool is_expert_axis(std::string_view name) {
   return name == "ep" || name == "expert" || name == "expert_parallel";
 }
 
-std::optional<std::size_t> only_cut_dim(const Checkpoint& checkpoint, TensorId tensor) {
+std::optional<std::size_t> single_split_dim(const Checkpoint& checkpoint, TensorId tensor) {
   std::optional<std::size_t> dim;
   const ExtentsView shape = checkpoint.shape(tensor);
   for (ChunkId chunk : checkpoint.chunks(tensor)) {
@@ -136,7 +136,7 @@ bool Cutter::gives(std::int64_t rank, ExtentsView offsets, ExtentsView sizes) co
   return true;
 }
 
-bool Cutter::gives_sizes(std::int64_t rank, ExtentsView sizes) const {
+bool Cutter::produces_sizes(std::int64_t rank, ExtentsView sizes) const {
   for (std::size_t d = 0; d < shape_.size(); ++d) {
     if (d >= sizes.size() || cut(rank, d).size != sizes[d]) return false;
   }

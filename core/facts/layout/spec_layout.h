@@ -55,7 +55,7 @@ class Cutter {
  public:
   Cutter(const SpecEntry& entry, std::span<const std::size_t> order);
   bool gives(std::int64_t rank, ExtentsView offsets, ExtentsView sizes) const;
-  bool gives_sizes(std::int64_t rank, ExtentsView sizes) const;
+  bool produces_sizes(std::int64_t rank, ExtentsView sizes) const;
   Box box(std::int64_t rank) const;
 
  private:
@@ -70,7 +70,7 @@ class Cutter {
 };
 // The single dimension along which the non-empty chunks of a tensor differ; nullopt if there are
 // several, or if a chunk has another rank.
-std::optional<std::size_t> only_cut_dim(const Checkpoint& checkpoint, TensorId tensor);
+std::optional<std::size_t> single_split_dim(const Checkpoint& checkpoint, TensorId tensor);
 // The dimension that a placement splits; nullopt for Replicate and Partial.
 std::optional<std::size_t> cut_dim(const Placement& placement, std::size_t ndim);
 

@@ -50,7 +50,7 @@ std::optional<double> adapter_number(const Json& value) {
 
 // Initialisations for which PEFT derives the matrices from the base's weight and subtracts their
 // product from it.
-std::string changing_start(const Json& object) {
+std::string base_changing_initialisation(const Json& object) {
   const auto found = object.find("init_lora_weights");
   if (found == object.end() || !found->is_string()) return {};
   const auto text = found->get<std::string>();
@@ -70,7 +70,7 @@ void read_scale(const Json& object, AdapterConfig& config) {
   }
   config.use_rslora = is_set(object, "use_rslora");
   config.fan_in_fan_out = is_set(object, "fan_in_fan_out");
-  config.changes_base = changing_start(object);
+  config.changes_base = base_changing_initialisation(object);
 }
 
 // `r` and `lora_alpha` may be absent; then PEFT's defaults count.
@@ -188,7 +188,7 @@ std::optional<ModulePattern> module_pattern(std::string_view pattern) {
 }
 
 // nullopt if a regular expression may override the number.
-std::optional<std::int64_t> by_pattern(
+std::optional<std::int64_t> number_by_module_pattern(
     const std::vector<std::pair<std::string, std::int64_t>>& patterns, std::string_view module,
     std::optional<std::int64_t> otherwise) {
   for (const auto& [pattern, number] : patterns) {
@@ -262,7 +262,7 @@ bool ends_in_module(std::string_view module, std::string_view target) {
 }
 
 std::optional<std::int64_t> rank_of_module(const AdapterConfig& config, std::string_view module) {
-  return by_pattern(config.rank_pattern, module, config.rank);
+  return number_by_module_pattern(config.rank_pattern, module, config.rank);
 }
 
 std::optional<std::int64_t> number_of_module(const AdapterConfig& config, std::string_view key,
@@ -270,7 +270,8 @@ std::optional<std::int64_t> number_of_module(const AdapterConfig& config, std::s
   const auto number = config.numbers.find(key);
   const auto pattern = config.patterns.find(key);
   const auto all = number == config.numbers.end() ? std::nullopt : std::optional(number->second);
-  return pattern == config.patterns.end() ? all : by_pattern(pattern->second, module, all);
+  return pattern == config.patterns.end() ? all
+                                          : number_by_module_pattern(pattern->second, module, all);
 }
 
 std::optional<double> scale_of_module(const AdapterConfig& config, std::string_view module,

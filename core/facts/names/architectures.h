@@ -10,7 +10,7 @@
 
 namespace shw {
 
-// Names of which a model has all or none for each number; * stands for numbers.
+// For each number, a model has all of these names or none; * stands for the number.
 struct NameGroup {
   std::vector<std::string> names;
   bool always = false;  // in every model of the class

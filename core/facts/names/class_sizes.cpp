@@ -31,7 +31,7 @@ std::optional<ClassSizes> sizes_of_class(std::string_view class_name) {
   ClassSizes found;
   found.types = of_class.at("types").get<std::vector<std::string>>();
   for (std::size_t row : of_class.at("rows").get<std::vector<std::size_t>>()) {
-    // What the names have in common, the expressions, and what is left of each name.
+    // The common start of the names, two size expressions, then the rest of each name.
     const std::vector<std::string> texts = texts_in(rows[row]);
     for (std::size_t i = 3; i < texts.size(); ++i)
       found.sizes.push_back({texts[0] + texts[i], {texts[1], texts[2]}});

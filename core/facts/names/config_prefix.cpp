@@ -22,8 +22,8 @@ std::unordered_set<std::string> layer_names(const ModelPart& part) {
 }
 
 // The prefix before a layer's name; nullopt if the name is not of a layer.
-std::optional<std::string> before_layer(const std::unordered_set<std::string>& layers,
-                                        std::string_view fqn) {
+std::optional<std::string> prefix_before_layer(const std::unordered_set<std::string>& layers,
+                                               std::string_view fqn) {
   std::string_view rest = fqn;
   for (;;) {
     if (layers.contains(with_stars(rest)))
@@ -85,8 +85,8 @@ void add_names(const Checkpoint& checkpoint, const ModelPart& part, ConfigPrefix
   }
 }
 
-ConfigPrefix without_added(const Checkpoint& checkpoint, const std::string& added,
-                           const std::string& model_type, const Progress* progress) {
+ConfigPrefix remove_added_prefix(const Checkpoint& checkpoint, const std::string& added,
+                                 const std::string& model_type, const Progress* progress) {
   ConfigPrefix prefix;
   prefix.found = added;
   prefix.model_type = model_type;
@@ -107,7 +107,7 @@ std::optional<ConfigPrefix> wrong_config_prefix(const Checkpoint& checkpoint,
   auto config = read_model_config(*checkpoint.directory());
   if (!config || !*config) return std::nullopt;
   if (auto added = added_prefix(checkpoint, **config, progress))
-    return without_added(checkpoint, *added, (*config)->parts.front().model_type, progress);
+    return remove_added_prefix(checkpoint, *added, (*config)->parts.front().model_type, progress);
   const std::vector<ModelPart> parts = known_parts(**config);
   // A single prefix can only be right for a model of one part.
   if (parts.size() != 1 || parts.front().config != &(*config)->parts.front()) return std::nullopt;
@@ -115,7 +115,7 @@ std::optional<ConfigPrefix> wrong_config_prefix(const Checkpoint& checkpoint,
   const auto layers = layer_names(part);
   std::map<std::string, std::size_t> seen;
   for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress)) {
-    if (auto before = before_layer(layers, checkpoint.fqn(tensor))) ++seen[*before];
+    if (auto before = prefix_before_layer(layers, checkpoint.fqn(tensor))) ++seen[*before];
   }
   if (seen.size() != 1 || has_names_of_trainer(checkpoint)) return std::nullopt;
   const std::string& found = seen.begin()->first;

@@ -43,7 +43,8 @@ std::optional<LayerName> layer_name_of(std::string_view fqn) {
   return std::nullopt;
 }
 
-std::optional<NewNumber> with_real_number(std::string_view name, const LayerNumbers& numbers) {
+std::optional<NewNumber> with_correct_layer_number(std::string_view name,
+                                                   const LayerNumbers& numbers) {
   std::size_t own = begin_of_own_name(name);
   auto layer = layer_name_of(name.substr(own));
   if (!layer || bare_name(layer->before) != bare_name(numbers.before)) return std::nullopt;

@@ -30,6 +30,7 @@ struct NewNumber {
   std::int64_t number = 0;  // the old number
   bool known = true;        // false: the correct number is unknown
 };
-std::optional<NewNumber> with_real_number(std::string_view name, const LayerNumbers& numbers);
+std::optional<NewNumber> with_correct_layer_number(std::string_view name,
+                                                   const LayerNumbers& numbers);
 
 }  // namespace shw

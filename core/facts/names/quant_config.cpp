@@ -141,7 +141,7 @@ std::optional<Json> read_object(const Directory& directory, const std::string& p
   return std::move(parsed.tree);
 }
 
-std::optional<QuantConfig> in_config_json(const Json& tree) {
+std::optional<QuantConfig> quant_config_from_json(const Json& tree) {
   if (const Json* object = object_in(tree, "quantization_config")) return quant_config_in(*object);
   if (const Json* object = object_in(tree, "compression_config")) return quant_config_in(*object);
   const Json* mlx = object_in(tree, "quantization");
@@ -155,7 +155,7 @@ std::optional<QuantConfig> in_config_json(const Json& tree) {
 
 // Reads {"quantization": {"quant_algo": "NVFP4", "group_size": 16, "exclude_modules": [...]}}. With
 // MIXED_PRECISION each module has its own algorithm. Null: only the cache is quantised.
-std::optional<QuantConfig> in_model_optimizer_file(const Json& tree) {
+std::optional<QuantConfig> quant_config_from_model_optimizer(const Json& tree) {
   const Json* said = object_in(tree, "quantization");
   if (said == nullptr) return std::nullopt;
   auto algorithm = said->find("quant_algo");
@@ -167,12 +167,12 @@ std::optional<QuantConfig> in_model_optimizer_file(const Json& tree) {
   return config;
 }
 
-std::optional<QuantConfig> in_quantisation_file(const Directory& directory,
-                                                const std::string& path) {
+std::optional<QuantConfig> quant_config_from_file(const Directory& directory,
+                                                  const std::string& path) {
   const auto tree = read_object(directory, path);
   if (!tree) return std::nullopt;
   const bool is_of_model_optimizer = path == kQuantisationFiles[0];
-  auto config = is_of_model_optimizer ? in_model_optimizer_file(*tree)
+  auto config = is_of_model_optimizer ? quant_config_from_model_optimizer(*tree)
                                       : std::optional(quant_config_in(*tree));
   if (!config || (!is_of_model_optimizer && !config->bits)) return std::nullopt;
   if (config->method.empty()) config->method = path == kQuantisationFiles[1] ? "gptq" : "awq";
@@ -184,15 +184,15 @@ std::optional<QuantConfig> in_quantisation_file(const Directory& directory,
 
 std::optional<QuantConfig> read_quant_config(const Directory& directory) {
   if (const auto tree = read_object(directory, kConfigFile)) {
-    if (auto config = in_config_json(*tree)) return config;
+    if (auto config = quant_config_from_json(*tree)) return config;
   }
   const auto file = quantisation_file(directory);
-  return file ? in_quantisation_file(directory, *file) : std::nullopt;
+  return file ? quant_config_from_file(directory, *file) : std::nullopt;
 }
 
 std::optional<std::string> quantisation_file(const Directory& directory) {
   for (const char* file : kQuantisationFiles) {
-    if (in_quantisation_file(directory, file)) return file;
+    if (quant_config_from_file(directory, file)) return file;
   }
   return std::nullopt;
 }

@@ -10,7 +10,7 @@
 namespace shw {
 namespace {
 
-bool names_method(const QuantScheme& scheme, const std::optional<QuantConfig>& config) {
+bool is_declared_method(const QuantScheme& scheme, const std::optional<QuantConfig>& config) {
   if (!config) return false;
   const auto methods = alternatives_of(scheme.methods);
   return std::find(methods.begin(), methods.end(), config->method) != methods.end();
@@ -138,7 +138,7 @@ std::vector<QuantFamily> quant_families(const CheckInput& input,
   std::vector<QuantFamily> families;
   std::set<TensorId> taken;
   for (const QuantScheme& scheme : quant_schemes()) {
-    QuantFamily family = family_of(input, scheme, names_method(scheme, config), taken);
+    QuantFamily family = family_of(input, scheme, is_declared_method(scheme, config), taken);
     for (const QuantPair& pair : family.pairs) taken.insert(pair.weight);
     families.push_back(std::move(family));
   }

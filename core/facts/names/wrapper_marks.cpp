@@ -17,7 +17,7 @@ constexpr auto kMarks = std::to_array<WrapperMark>({
     {"module", "DDP, DataParallel or DeepSpeed", true},
 });
 
-const WrapperMark* mark_of(std::string_view part, bool with_front, bool is_first) {
+const WrapperMark* find_wrapper_mark(std::string_view part, bool with_front, bool is_first) {
   for (const WrapperMark& mark : kMarks) {
     if (mark.part == part && (!mark.front || (with_front && is_first))) return &mark;
   }
@@ -33,7 +33,8 @@ Unwrapped without_wrappers(std::string_view name, bool with_front) {
     const std::size_t dot = name.find('.');
     const std::string_view part = name.substr(0, dot);
     name = dot == std::string_view::npos ? std::string_view{} : name.substr(dot + 1);
-    const WrapperMark* mark = name.empty() ? nullptr : mark_of(part, with_front, is_first);
+    const WrapperMark* mark =
+        name.empty() ? nullptr : find_wrapper_mark(part, with_front, is_first);
     // Another wrapper may follow: "_orig_mod.module.".
     is_first = is_first && mark != nullptr;
     if (mark == nullptr) {

@@ -27,7 +27,7 @@ struct PartsOfTensor {
   std::function<std::uint64_t(std::int64_t)> bytes;
 };
 
-std::vector<EqualParts> equal_among(const PartsOfTensor& parts, Progress* progress) {
+std::vector<EqualParts> group_equal_parts(const PartsOfTensor& parts, Progress* progress) {
   std::map<std::string, std::vector<std::int64_t>> by_begin;
   for (std::int64_t i = 0; i < parts.count && !is_cancelled(progress); ++i) {
     if (auto begin = parts.begin(i)) by_begin[*begin].push_back(i);
@@ -68,16 +68,16 @@ std::vector<EqualParts> equal_slices(const CheckInput& input, TensorId tensor) {
     // Excludes unwritten zeros, whose equality means nothing.
     return start && !holes.is_hole(tensor, slice(i)) ? start : std::nullopt;
   };
-  return equal_among({c.shape(tensor)[0],
-                      begin,
-                      [&](std::int64_t i) { return boxes.content_of(slice(i)); },
-                      {},
-                      [&](std::int64_t) { return bytes_of_slice; }},
-                     input.progress);
+  return group_equal_parts({c.shape(tensor)[0],
+                            begin,
+                            [&](std::int64_t i) { return boxes.content_of(slice(i)); },
+                            {},
+                            [&](std::int64_t) { return bytes_of_slice; }},
+                           input.progress);
 }
 
 // True if the first two rows are equal: vocabulary rows filled with their mean.
-bool repeats_itself(TensorBoxes& boxes, ChunkId chunk, const Extents& sizes) {
+bool has_equal_first_rows(TensorBoxes& boxes, ChunkId chunk, const Extents& sizes) {
   if (sizes.empty() || sizes[0] < 2) return true;
   Box row{Extents(sizes.size(), 0), sizes};
   row.sizes[0] = 1;
@@ -101,7 +101,7 @@ std::vector<EqualParts> equal_tiles(const CheckInput& input, TensorId tensor) {
                                           : std::nullopt;
   };
   auto content = [&](std::int64_t i) -> std::optional<BoxContent> {
-    if (repeats_itself(boxes, at(i), sizes(i))) return std::nullopt;
+    if (has_equal_first_rows(boxes, at(i), sizes(i))) return std::nullopt;
     return boxes.content_of(at(i), sizes(i));
   };
   auto are_apart = [&](std::int64_t i, std::int64_t k) {
@@ -110,7 +110,8 @@ std::vector<EqualParts> equal_tiles(const CheckInput& input, TensorId tensor) {
   auto bytes = [&](std::int64_t i) {
     return static_cast<std::uint64_t>(volume(sizes(i)).value_or(0)) * size_of(c.dtype(tensor));
   };
-  return equal_among({count_of(chunks.size()), begin, content, are_apart, bytes}, input.progress);
+  return group_equal_parts({count_of(chunks.size()), begin, content, are_apart, bytes},
+                           input.progress);
 }
 
 using FindParts = std::vector<EqualParts> (*)(const CheckInput& input, TensorId tensor);
@@ -165,7 +166,7 @@ Result<std::map<TensorId, std::string>> contents_of_similar(const CheckInput& in
                                                             const std::vector<TensorId>& tensors) {
   std::map<TensorId, std::string> contents;
   if (tensors.empty()) return contents;
-  SHW_TRY(auto begins, begins_of(input, input.checkpoint, tensors, "look for copies"));
+  SHW_TRY(auto begins, leading_hashes_of(input, input.checkpoint, tensors, "look for copies"));
   std::map<std::string, std::vector<TensorId>> by_begin;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (!begins[i].empty()) by_begin[begins[i]].push_back(tensors[i]);

@@ -130,7 +130,8 @@ struct SlicedTensor {
   Fingerprint all;
 };
 
-std::optional<SlicedTensor> sliced(const PiecedTensor& tensor, std::int64_t most_slices) {
+std::optional<SlicedTensor> slice_along_each_dim(const PiecedTensor& tensor,
+                                                 std::int64_t most_slices) {
   SlicedTensor out;
   const std::size_t element = size_of(tensor.dtype);
   const Extents strides = row_major_strides(tensor.shape);
@@ -199,14 +200,15 @@ std::optional<Fingerprint> fingerprint_in(const PiecedTensor& image, const Block
   return image.pass(whole(image.shape), take) ? std::optional(sum) : std::nullopt;
 }
 
-struct ComparedTo {
+struct TensorWithFingerprint {
   const PiecedTensor& tensor;
   const Fingerprint& all;
 };
 
 // nullopt if the tensor cannot be read a second time.
 std::optional<BlockComparison> compare_along(const PiecedTensor& image, const SlicesAlong& of_image,
-                                             const SlicesAlong& of_truth, const ComparedTo& truth) {
+                                             const SlicesAlong& of_truth,
+                                             const TensorWithFingerprint& truth) {
   const SliceHashes here = of_image.hashes(), there = of_truth.hashes();
   if (!same_multiset(here, there)) return BlockComparison{BlockAnswer::kDiffers, {}};
   for (std::size_t block = 1; block < here.size(); ++block) {
@@ -222,7 +224,7 @@ std::optional<BlockComparison> compare_along(const PiecedTensor& image, const Sl
         are_permuted_elements(image, truth.tensor, order.dim, order.block, order.order);
     if (!is_proved) return std::nullopt;
     if (!*is_proved) return BlockComparison{BlockAnswer::kDiffers, {}};
-    coarsen(order);
+    use_largest_blocks(order);
     return BlockComparison{BlockAnswer::kPermuted, std::move(order)};
   }
   return BlockComparison{BlockAnswer::kAmbiguous, {}};
@@ -234,8 +236,8 @@ std::optional<BlockComparison> compare_blocks(const PiecedTensor& image, const P
                                               std::int64_t most_slices) {
   if (image.dtype != truth.dtype || !same(image.shape, truth.shape))
     return BlockComparison{BlockAnswer::kDiffers, {}};
-  auto here = sliced(image, most_slices);
-  auto there = here ? sliced(truth, most_slices) : std::nullopt;
+  auto here = slice_along_each_dim(image, most_slices);
+  auto there = here ? slice_along_each_dim(truth, most_slices) : std::nullopt;
   if (!there) return std::nullopt;
   if (here->all == there->all) {
     auto same = are_equal_elements(image, truth);

@@ -66,7 +66,7 @@ bool recognise_grid(const std::vector<std::int64_t>& order, bool halves_a_writer
 
 }  // namespace
 
-void coarsen(BlockOrder& order) {
+void use_largest_blocks(BlockOrder& order) {
   const std::int64_t together = blocks_together(order.order);
   order.order = coarse_order(order.order, together);
   order.block *= together;

@@ -39,14 +39,14 @@ Result<Box> unpacked_box(Decoder& payload) {
 
 // Decodes an enum whose last value is `last`.
 template <class Enum>
-Result<Enum> one_of(Decoder& payload, Enum last) {
+Result<Enum> decode_enum(Decoder& payload, Enum last) {
   SHW_TRY(std::uint64_t number, payload.number());
   if (number > static_cast<std::uint64_t>(last))
     return fail(ErrorKind::kIo, "a message of another worker says what this version does not know");
   return static_cast<Enum>(number);
 }
 
-Result<bool> flag(Decoder& payload) {
+Result<bool> decode_bool(Decoder& payload) {
   SHW_TRY(std::uint64_t number, payload.number());
   return number != 0;
 }
@@ -69,7 +69,7 @@ void add(Encoder& payload, const TilePlaces& places) {
   }
   payload.add(std::vector<std::uint64_t>(places.right.begin(), places.right.end()));
   payload.add(std::uint64_t{places.strange.size()});
-  for (const StrangeTile& tile : places.strange) {
+  for (const UnmatchedTile& tile : places.strange) {
     payload.add(std::uint64_t{tile.chunk});
     payload.add(std::string_view(tile.holds));
     payload.add(std::string_view(tile.wanted));
@@ -78,9 +78,9 @@ void add(Encoder& payload, const TilePlaces& places) {
 
 Result<TilePlaces> unpacked_places(Decoder& payload) {
   TilePlaces places;
-  SHW_TRY(places.answer, one_of(payload, PlacesAnswer::kStrange));
+  SHW_TRY(places.answer, decode_enum(payload, PlacesAnswer::kStrange));
   for (bool* is_so : {&places.sampled, &places.rounded, &places.telling}) {
-    SHW_TRY(*is_so, flag(payload));
+    SHW_TRY(*is_so, decode_bool(payload));
   }
   for (std::int64_t* count : {&places.tiles, &places.nowhere, &places.doubled}) {
     SHW_TRY(*count, signed_number(payload));
@@ -102,7 +102,7 @@ Result<TilePlaces> unpacked_places(Decoder& payload) {
   places.right.assign(right.begin(), right.end());
   SHW_TRY(std::uint64_t strange, payload.number());
   for (std::uint64_t i = 0; i < strange; ++i) {
-    StrangeTile tile;
+    UnmatchedTile tile;
     SHW_TRY(tile.chunk, payload.number());
     SHW_TRY(tile.holds, payload.text());
     SHW_TRY(tile.wanted, payload.text());
@@ -139,11 +139,11 @@ void add(Encoder& payload, const OrientationFound& found) {
 
 Result<OrientationFound> unpacked_orientation(Decoder& payload) {
   OrientationFound found;
-  SHW_TRY(found.orientation, one_of(payload, Orientation::kUnlike));
-  SHW_TRY(found.exact, flag(payload));
+  SHW_TRY(found.orientation, decode_enum(payload, Orientation::kUnrelated));
+  SHW_TRY(found.exact, decode_bool(payload));
   SHW_TRY(std::uint64_t margin, payload.number());
   found.margin = std::bit_cast<double>(margin);
-  SHW_TRY(found.sampled, flag(payload));
+  SHW_TRY(found.sampled, decode_bool(payload));
   for (std::int64_t* count : {&found.compared, &found.matrices, &found.transposed}) {
     SHW_TRY(*count, signed_number(payload));
   }

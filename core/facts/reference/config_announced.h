@@ -28,13 +28,13 @@ struct ConfigAnnounced {
   std::optional<std::pair<TensorId, TensorId>> tied;
   // "tie_word_embeddings" is set, but head and embedding have different numbers of rows.
   std::optional<std::pair<TensorId, TensorId>> tied_in_vain;
-  // "text_config." if its list "layer_types" has not as many entries as there are layers.
+  // The list "layer_types" of this part ("text_config.") has not one entry per layer.
   struct LayerTypes {
     std::string before;
     std::int64_t entries = 0, layers = 0;
   };
   std::optional<LayerTypes> layer_types;
-  // "tie_word_embeddings" is said to be false, and head and embedding have one shape.
+  // The config has "tie_word_embeddings": false; head and embedding have equal shapes.
   std::optional<std::pair<TensorId, TensorId>> untied;
 };
 

@@ -160,7 +160,7 @@ StacksByName stacks_of(const std::vector<ModelPart>& parts) {
   return stacks;
 }
 
-void see(StacksByName& stacks, std::string_view fqn) {
+void record_stack_member(StacksByName& stacks, std::string_view fqn) {
   for (auto& [name, stack] : stacks) {
     if (!fqn.starts_with(name)) continue;
     std::string_view rest = fqn.substr(name.size());
@@ -181,7 +181,7 @@ void see(StacksByName& stacks, std::string_view fqn) {
   }
 }
 
-std::vector<NumberRange> missing_of(const CountedNumbers& there, std::int64_t count) {
+std::vector<NumberRange> missing_number_ranges(const CountedNumbers& there, std::int64_t count) {
   std::vector<NumberRange> missing;
   std::int64_t next = 0;
   for (std::int64_t number : there) {
@@ -193,7 +193,7 @@ std::vector<NumberRange> missing_of(const CountedNumbers& there, std::int64_t co
   return missing;
 }
 
-std::vector<NumberRange> beyond(const CountedNumbers& there, std::int64_t count) {
+std::vector<NumberRange> numbers_beyond_count(const CountedNumbers& there, std::int64_t count) {
   std::vector<NumberRange> extra;
   for (auto at = there.lower_bound(count); at != there.end(); ++at) {
     if (!extra.empty() && extra.back().last + 1 == *at)
@@ -216,8 +216,8 @@ std::optional<CountContradiction> count_against(const std::string& row, const Co
   found.key = said.keys.front();
   found.said = said.value;
   found.there = static_cast<std::int64_t>(there.size());
-  found.missing = missing_of(there, said.value);
-  found.extra = beyond(counted, said.value);
+  found.missing = missing_number_ranges(there, said.value);
+  found.extra = numbers_beyond_count(counted, said.value);
   found.rows = {row};
   if (found.missing.empty() && found.extra.empty()) return std::nullopt;
   return found;
@@ -330,7 +330,7 @@ void compare_parts(const Checkpoint& c, const ModelConfig& config, std::vector<M
   bool is_any_known = false;
   for (TensorId tensor : cancellable_range(c.tensors(), progress)) {
     const std::string_view fqn = c.fqn(tensor);
-    see(stacks, fqn);
+    record_stack_member(stacks, fqn);
     auto constraint = constraints.find(with_stars(fqn));
     if (constraint == constraints.end()) continue;
     is_any_known = true;
@@ -362,7 +362,7 @@ void drop_unusual_heads(std::vector<SizeContradiction>& sizes) {
 
 // What config.json constrains: by tables written by hand, by the table of its class, and for other
 // classes by what nearly all models share.
-struct Constraining {
+struct ConfigConstraintSet {
   std::unique_ptr<ClassConstraints> of_class;
   std::vector<ModelPart> parts;
   bool is_known = false;    // by a table written by hand
@@ -378,9 +378,9 @@ bool constrains_any(const Checkpoint& c, const std::vector<ModelPart>& parts, Pr
   return false;
 }
 
-Constraining constraining_parts(const Checkpoint& c, const ModelConfig& config,
-                                Progress* progress) {
-  Constraining found;
+ConfigConstraintSet constraining_parts(const Checkpoint& c, const ModelConfig& config,
+                                       Progress* progress) {
+  ConfigConstraintSet found;
   found.parts = known_parts(config);
   found.is_known = constrains_any(c, found.parts, progress);
   if (!found.is_known) found.parts.clear();
@@ -395,7 +395,7 @@ Constraining constraining_parts(const Checkpoint& c, const ModelConfig& config,
 
 void compare_config(const Checkpoint& c, const ModelConfig& config, Progress* progress,
                     ConfigFit& fit) {
-  const Constraining constraining = constraining_parts(c, config, progress);
+  const ConfigConstraintSet constraining = constraining_parts(c, config, progress);
   compare_parts(c, config, constraining.parts, progress, fit);
   if (!constraining.is_known) fit.unknown_model = config.parts.front().model_type;
   if (constraining.is_general) drop_unusual_heads(fit.sizes);
@@ -461,7 +461,7 @@ std::optional<ConfigFit> fit_config(const Checkpoint& checkpoint, Progress* prog
 std::vector<ExchangedAxes> exchanged_axes(const Checkpoint& checkpoint, Progress* progress) {
   const auto config = config_in_folder(checkpoint);
   if (!config || config->packs_weights) return {};
-  const Constraining constraining = constraining_parts(checkpoint, *config, progress);
+  const ConfigConstraintSet constraining = constraining_parts(checkpoint, *config, progress);
   const ConstraintsByName constraints = constraints_by_name(constraining.parts);
   SizeChecks sizes(checkpoint);
   for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress)) {

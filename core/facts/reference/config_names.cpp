@@ -32,7 +32,7 @@ struct PlaceInGroup {
 enum class Written { kAsSaved, kWithPrefix, kWithoutPrefix };
 
 // Which names are expected: those that save_pretrained writes, or those of the running model.
-enum class NamesOf { kSaved, kMemory };
+enum class ExpectedNames { kSaved, kMemory };
 
 std::string with_beginning(const std::string& name, const std::string& old_one,
                            const std::string& new_one) {
@@ -84,7 +84,7 @@ std::string numbers_in(std::string_view fqn) {
 
 class NamesOfClass {
  public:
-  NamesOfClass(const Architecture& architecture, bool is_quantised, NamesOf of)
+  NamesOfClass(const Architecture& architecture, bool is_quantised, ExpectedNames of)
       : architecture_(&architecture),
         is_quantised_(is_quantised),
         of_(of),
@@ -98,9 +98,10 @@ class NamesOfClass {
 
   // Records a name; false if the class has no such name.
   bool note(std::string_view fqn) {
-    const std::string name = as_saved(with_stars(fqn));
-    if (note_as(name, fqn) || note_as(with_new_ending(name), fqn)) return true;
-    if (is_quantised_ && note_as_quantised(name, fqn)) return true;
+    const std::string name = name_in_saved_form(with_stars(fqn));
+    if (match_expected_name(name, fqn) || match_expected_name(with_new_ending(name), fqn))
+      return true;
+    if (is_quantised_ && match_quantised_name(name, fqn)) return true;
     auto is_in_name = [&](std::string_view part) { return name.find(part) != std::string::npos; };
     return std::any_of(kOfNoWeight.begin(), kOfNoWeight.end(), is_in_name) ||
            std::any_of(architecture_->ignored.begin(), architecture_->ignored.end(), is_in_name);
@@ -110,12 +111,12 @@ class NamesOfClass {
     for (std::size_t group = 0; group < seen_.size(); ++group) {
       const NameGroup& of = architecture_->groups[group];
       if (seen_[group].empty() && of.always) {
-        for (const std::string& name : of.names) out.absent.push_back(as_written(name));
+        for (const std::string& name : of.names) out.absent.push_back(name_in_folder_form(name));
       }
       for (const auto& [numbers, there] : seen_[group]) {
         for (std::size_t name = 0; name < there.size(); ++name) {
           if (!there[name])
-            out.incomplete.push_back(as_written(with_numbers(of.names[name], numbers)));
+            out.incomplete.push_back(name_in_folder_form(with_numbers(of.names[name], numbers)));
         }
       }
     }
@@ -124,7 +125,9 @@ class NamesOfClass {
     std::sort(out.absent.begin(), out.absent.end());
   }
 
-  bool all_as_saved() const { return of_ == NamesOf::kSaved && all_with_own_prefix(); }
+  bool all_match_saved_form() const {
+    return of_ == ExpectedNames::kSaved && all_with_own_prefix();
+  }
 
   // True if every name has base_model_prefix exactly where the class has it, in memory or when
   // saved.
@@ -135,7 +138,8 @@ class NamesOfClass {
 
   // True if every name has an additional base_model_prefix compared with what the class saves.
   bool all_with_prefix() const {
-    return of_ == NamesOf::kSaved && count_[static_cast<std::size_t>(Written::kAsSaved)] == 0 &&
+    return of_ == ExpectedNames::kSaved &&
+           count_[static_cast<std::size_t>(Written::kAsSaved)] == 0 &&
            count_[static_cast<std::size_t>(Written::kWithoutPrefix)] == 0 &&
            count_[static_cast<std::size_t>(Written::kWithPrefix)] > 0;
   }
@@ -149,7 +153,7 @@ class NamesOfClass {
       if (name != "embed_out.weight" && name != "lm_head.weight" &&
           !name.ends_with(".lm_head.weight"))
         continue;
-      *head = as_written(of.names.front());
+      *head = name_in_folder_form(of.names.front());
       return true;
     }
     return false;
@@ -184,25 +188,25 @@ class NamesOfClass {
           if (!name.ends_with("." + std::string(one.name))) continue;
           const std::string module = name.substr(0, name.size() - one.name.size());
           if (is_present_below(module + std::string(one.beside)))
-            out.absent.push_back(as_written(name));
+            out.absent.push_back(name_in_folder_form(name));
         }
       }
     }
   }
 
-  std::string as_saved(std::string name) const {
-    if (of_ == NamesOf::kSaved) return name;
+  std::string name_in_saved_form(std::string name) const {
+    if (of_ == ExpectedNames::kSaved) return name;
     for (const auto& [memory, saved] : architecture_->in_memory) {
       if (name.starts_with(memory)) return with_beginning(name, memory, saved);
     }
     return name;
   }
 
-  bool note_as(const std::string& name, std::string_view fqn) {
+  bool match_expected_name(const std::string& name, std::string_view fqn) {
     const std::string& prefix = architecture_->prefix;
     auto place = places_.find(name);
     Written written = Written::kAsSaved;
-    if (place == places_.end() && !prefix.empty() && of_ == NamesOf::kSaved) {
+    if (place == places_.end() && !prefix.empty() && of_ == ExpectedNames::kSaved) {
       place = places_.find(prefix + "." + name);
       written = Written::kWithoutPrefix;
       if (place == places_.end() && name.starts_with(prefix + ".")) {
@@ -221,19 +225,21 @@ class NamesOfClass {
 
   // Accepts "q_proj.qweight", "q_proj.weight.absmax" and "down_proj_scales" in place of a weight.
   // Missing parts of a quantised weight are reported by another rule.
-  bool note_as_quantised(const std::string& name, std::string_view fqn) {
+  bool match_quantised_name(const std::string& name, std::string_view fqn) {
     for (std::string_view ending : {"_blocks", "_scales"}) {
-      if (name.ends_with(ending) && note_as(name.substr(0, name.size() - ending.size()), fqn))
+      if (name.ends_with(ending) &&
+          match_expected_name(name.substr(0, name.size() - ending.size()), fqn))
         return true;
     }
     const std::size_t weight = name.find(".weight."), dot = name.rfind('.');
     return dot != std::string::npos &&
-           note_as(name.substr(0, weight != std::string::npos ? weight : dot) + ".weight", fqn);
+           match_expected_name(
+               name.substr(0, weight != std::string::npos ? weight : dot) + ".weight", fqn);
   }
 
   // Converts a name to the form in which most names of the folder are written.
-  std::string as_written(std::string name) const {
-    if (of_ == NamesOf::kMemory) {
+  std::string name_in_folder_form(std::string name) const {
+    if (of_ == ExpectedNames::kMemory) {
       const std::pair<std::string, std::string>* longest = nullptr;
       for (const auto& one : architecture_->in_memory) {
         const bool is_longer = longest == nullptr || one.second.size() > longest->second.size();
@@ -252,7 +258,7 @@ class NamesOfClass {
 
   const Architecture* architecture_;
   bool is_quantised_ = false;
-  NamesOf of_ = NamesOf::kSaved;
+  ExpectedNames of_ = ExpectedNames::kSaved;
   std::unordered_map<std::string, PlaceInGroup> places_;
   std::vector<PresenceByNumbers> seen_;  // by group
   std::array<std::size_t, 3> count_{};   // names by Written
@@ -265,9 +271,10 @@ std::optional<Architecture> class_of(const ModelConfig& config) {
 }
 
 // nullopt if the class lacks one of the names.
-std::optional<NamesOfClass> all_noted(const Checkpoint& checkpoint, const ModelConfig& config,
-                                      const Architecture& architecture, NamesOf of,
-                                      const Progress* progress) {
+std::optional<NamesOfClass> match_class_names(const Checkpoint& checkpoint,
+                                              const ModelConfig& config,
+                                              const Architecture& architecture, ExpectedNames of,
+                                              const Progress* progress) {
   NamesOfClass names(architecture, config.packs_weights || config.quantisation.has_value(), of);
   for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress)) {
     if (!names.note(checkpoint.fqn(tensor))) return std::nullopt;
@@ -318,7 +325,7 @@ bool is_of_own_type(const ModelConfig& config) {
   return is_own_class(config.architectures.front(), config.parts.front().model_type);
 }
 
-// The names of which one is in each layer: "model.layers.*.self_attn.q_norm.weight".
+// Names that occur once in each layer, with * for its number: "model.layers.*.self_attn.q_norm".
 std::vector<std::string> names_of_each_layer(const std::vector<std::string>& names,
                                              const std::set<std::string>& layers) {
   std::map<std::string, std::set<std::string>> seen;
@@ -338,7 +345,7 @@ std::optional<ConfigNames> replaced_names(const Checkpoint& checkpoint, const Mo
   if (!architecture.is_exact || !is_of_own_type(config) || config.packs_weights ||
       config.quantisation)
     return std::nullopt;
-  NamesOfClass names(architecture, false, NamesOf::kSaved);
+  NamesOfClass names(architecture, false, ExpectedNames::kSaved);
   ConfigNames out;
   std::set<std::string> layers, layers_of_class;
   std::size_t numbered_of_class = 0, numbered_others = 0;
@@ -373,13 +380,14 @@ std::optional<ConfigNames> compare_names(const Checkpoint& checkpoint, const Mod
                                          Progress* progress) {
   const auto architecture = class_of(config);
   if (!architecture) return std::nullopt;
-  auto names = all_noted(checkpoint, config, *architecture, NamesOf::kSaved, progress);
+  auto names =
+      match_class_names(checkpoint, config, *architecture, ExpectedNames::kSaved, progress);
   if (!names && !architecture->in_memory.empty())
-    names = all_noted(checkpoint, config, *architecture, NamesOf::kMemory, progress);
+    names = match_class_names(checkpoint, config, *architecture, ExpectedNames::kMemory, progress);
   if (!names) return replaced_names(checkpoint, config, *architecture, progress);
   ConfigNames out;
   out.architecture = config.architectures.front();
-  out.are_as_saved = names->all_as_saved();
+  out.are_as_saved = names->all_match_saved_form();
   names->find_absent(out);
   if (is_tied(config)) {
     std::erase_if(out.absent, is_tied_head);
@@ -397,9 +405,10 @@ std::optional<std::string> added_prefix(const Checkpoint& checkpoint, const Mode
   if (!architecture || architecture->in_memory.empty() || !is_of_own_type(config) ||
       config.architectures.front().ends_with("Model"))
     return std::nullopt;
-  const auto saved = all_noted(checkpoint, config, *architecture, NamesOf::kSaved, progress);
+  const auto saved =
+      match_class_names(checkpoint, config, *architecture, ExpectedNames::kSaved, progress);
   if (!saved || !saved->all_with_prefix() ||
-      all_noted(checkpoint, config, *architecture, NamesOf::kMemory, progress))
+      match_class_names(checkpoint, config, *architecture, ExpectedNames::kMemory, progress))
     return std::nullopt;
   return architecture->prefix + ".";
 }

@@ -24,34 +24,34 @@ constexpr std::int64_t kMostRows = std::int64_t{1} << 21;  // per group, 48 byte
 // runs.
 constexpr std::size_t kMostRuns = std::size_t{1} << 16;
 
-std::vector<TensorId> of_these_forms(const Checkpoint& reference, const Checkpoint& c,
-                                     const std::vector<TensorId>& tensors) {
+std::vector<TensorId> reference_tensors_of_forms(const Checkpoint& reference, const Checkpoint& c,
+                                                 const std::vector<TensorId>& tensors) {
   std::map<std::string, bool> forms;
-  for (TensorId tensor : tensors) forms[form_text(c, tensor)] = true;
+  for (TensorId tensor : tensors) forms[dtype_and_shape_text(c, tensor)] = true;
   std::vector<TensorId> out;
   for (TensorId other : reference.tensors()) {
-    if (forms.contains(form_text(reference, other))) out.push_back(other);
+    if (forms.contains(dtype_and_shape_text(reference, other))) out.push_back(other);
   }
   return out;
 }
 
 // A tensor whose rows are compared byte for byte with another tensor's, because equal hashes can be
 // constructed.
-class RowsBeside {
+class RowComparer {
  public:
-  RowsBeside(const CheckInput& input, TensorId here)
+  RowComparer(const CheckInput& input, TensorId here)
       : progress_(input.progress),
         boxes_(input.checkpoint, here, input.checkpoint.dtype(here), input.progress,
                decoded_for_places(input)),
         shape_(copy_of(input.checkpoint.shape(here))) {}
-  RowsBeside(const CheckInput& input, const Checkpoint& reference, TensorId there)
+  RowComparer(const CheckInput& input, const Checkpoint& reference, TensorId there)
       : progress_(input.progress),
         boxes_(reference, there, reference.dtype(there), input.progress, decoded_for_places(input)),
         shape_(copy_of(reference.shape(there))) {}
 
   // True if rows [from, from + count) equal the other tensor's rows from `at` on; both have one
   // width and dtype. False if they differ or cannot be read.
-  bool has_rows_of(RowsBeside& other, std::int64_t from, std::int64_t at, std::int64_t count) {
+  bool has_rows_of(RowComparer& other, std::int64_t from, std::int64_t at, std::int64_t count) {
     const std::int64_t elements = volume(shape_).value_or(0) / std::max<std::int64_t>(1, shape_[0]);
     const std::int64_t at_once =
         std::max<std::int64_t>(1, kSearchSlabBytes / std::max<std::int64_t>(1, elements * 8));
@@ -80,7 +80,7 @@ class RowsBeside {
 
 // Compares tensors of one form completely; false for scalars, which may be equal by chance.
 bool same_bytes(const CheckInput& input, TensorId here, TensorId there) {
-  RowsBeside ours(input, here), theirs(input, *input.reference, there);
+  RowComparer ours(input, here), theirs(input, *input.reference, there);
   return ours.rows() != 0 && ours.rows() == theirs.rows() &&
          ours.has_rows_of(theirs, 0, 0, ours.rows());
 }
@@ -148,16 +148,17 @@ class RowPlaces {
       const auto row = static_cast<std::size_t>(place.row);
       if (row < keys_[place.member].size() && !is_taken_[place.member][row] &&
           keys_[place.member][row] == key)
-        return taken(place);
+        return mark_taken(place);
     }
     while (auto place = by_key_.take(key)) {
-      if (!is_taken_[place->member][static_cast<std::size_t>(place->row)]) return taken(*place);
+      if (!is_taken_[place->member][static_cast<std::size_t>(place->row)])
+        return mark_taken(*place);
     }
     return std::nullopt;
   }
 
  private:
-  RowPlace taken(const RowPlace& place) {
+  RowPlace mark_taken(const RowPlace& place) {
     is_taken_[place.member][static_cast<std::size_t>(place.row)] = true;
     return place;
   }
@@ -189,11 +190,11 @@ void add_row(std::size_t tensor, const RowPlace& place, std::int64_t at,
 
 bool are_same_rows(const CheckInput& input, const std::vector<TensorId>& group,
                    const std::vector<GroupRun>& runs) {
-  std::vector<std::unique_ptr<RowsBeside>> ours, theirs;
+  std::vector<std::unique_ptr<RowComparer>> ours, theirs;
   for (TensorId tensor : group) {
-    ours.push_back(std::make_unique<RowsBeside>(input, tensor));
-    theirs.push_back(std::make_unique<RowsBeside>(input, *input.reference,
-                                                  *input.counterparts[index_of(tensor)]));
+    ours.push_back(std::make_unique<RowComparer>(input, tensor));
+    theirs.push_back(std::make_unique<RowComparer>(input, *input.reference,
+                                                   *input.counterparts[index_of(tensor)]));
   }
   return std::all_of(runs.begin(), runs.end(), [&](const GroupRun& run) {
     return ours[run.source]->has_rows_of(*theirs[run.tensor], run.from, run.at, run.count);
@@ -252,9 +253,9 @@ std::vector<RowsFound> rows_of(const std::vector<std::uint64_t>& numbers,
 Result<std::vector<ContentFound>> find_contents(const CheckInput& input,
                                                 const std::vector<TensorId>& tensors) {
   const Checkpoint &c = input.checkpoint, &reference = *input.reference;
-  const std::vector<TensorId> others = of_these_forms(reference, c, tensors);
-  SHW_TRY(const auto here, begins_of(input, c, tensors, "look for contents"));
-  SHW_TRY(const auto there, begins_of(input, reference, others, "look for contents"));
+  const std::vector<TensorId> others = reference_tensors_of_forms(reference, c, tensors);
+  SHW_TRY(const auto here, leading_hashes_of(input, c, tensors, "look for contents"));
+  SHW_TRY(const auto there, leading_hashes_of(input, reference, others, "look for contents"));
   std::map<std::string, std::vector<TensorId>> by_start;
   for (std::size_t i = 0; i < others.size(); ++i) {
     if (!there[i].empty()) by_start[there[i]].push_back(others[i]);
@@ -326,9 +327,9 @@ bool has_rows_of_reference(const CheckInput& input, const RowsFound& bias) {
   if (!other || !same(input.checkpoint.shape(bias.tensor), input.reference->shape(*other)) ||
       input.checkpoint.dtype(bias.tensor) != input.reference->dtype(*other))
     return false;
-  RowsBeside there(input, *input.reference, *other);
+  RowComparer there(input, *input.reference, *other);
   return std::all_of(bias.runs.begin(), bias.runs.end(), [&](const MovedRows& run) {
-    RowsBeside here(input, run.source);
+    RowComparer here(input, run.source);
     return here.has_rows_of(there, run.from, run.at, run.count);
   });
 }

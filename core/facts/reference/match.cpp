@@ -7,7 +7,7 @@
 namespace shw {
 namespace {
 
-// Makes rows of one value empty.
+// Standardises all rows; clears rows whose values are all equal.
 void standardise_all(std::vector<std::vector<float>>& rows) {
   for (auto& row : rows) {
     if (!standardise(row)) row.clear();

@@ -59,7 +59,7 @@ ConfigPart part_in(const Json& object, std::string name) {
   for (const auto& [key, value] : object.items()) {
     if (value.is_boolean()) part.flags.emplace(key, value.get<bool>());
     if (auto size = size_in(value)) part.sizes.emplace(key, *size);
-    // transformers creates as many classes as there are names.
+    // transformers creates one class per name.
     if (key == kLabelNames && value.is_object())
       part.sizes.emplace(key, static_cast<std::int64_t>(value.size()));
   }
@@ -134,7 +134,8 @@ Result<std::optional<ModelConfig>> parse_model_config(std::string_view json) {
   if (is_nested_deeper(json, kDeepestConfig)) return unusable_config("is nested too deep");
   const std::string text = replace_non_json_floats(json);
   auto parsed = parse_json<Json>(text);
-  if (!parsed.problem.empty()) return unusable_config(not_json_text(parsed), not_json_at(parsed));
+  if (!parsed.problem.empty())
+    return unusable_config(json_error_text(parsed), json_error_offset(parsed));
   if (!parsed.tree.is_object() || text_in(parsed.tree, "model_type").empty()) return std::nullopt;
   return config_in(parsed.tree);
 }

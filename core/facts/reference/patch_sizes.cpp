@@ -60,8 +60,9 @@ std::optional<std::size_t> axis_of_positions(const Checkpoint& c, TensorId tenso
 // Next to the patches a class token and one of distillation, at most.
 constexpr std::int64_t kMostTokens = 2;
 
-std::optional<SizeContradiction> positions_of(const Checkpoint& c, const ConfigPart& part,
-                                              Words kernel, std::int64_t patch) {
+std::optional<SizeContradiction> position_size_contradiction(const Checkpoint& c,
+                                                             const ConfigPart& part, Words kernel,
+                                                             std::int64_t patch) {
   const auto image = part.sizes.find("image_size");
   const std::size_t end = kernel.rfind("embeddings.patch_embedding");
   if (image == part.sizes.end() || patch <= 0 || end == Words::npos) return std::nullopt;
@@ -113,7 +114,7 @@ std::vector<SizeContradiction> patch_contradictions(const Checkpoint& c,
     kernels.said = patch;
     out.push_back(std::move(kernels));
   } else if (fitting) {
-    if (auto positions = positions_of(c, *part, c.fqn(*fitting), patch))
+    if (auto positions = position_size_contradiction(c, *part, c.fqn(*fitting), patch))
       out.push_back(std::move(*positions));
   }
   return out;

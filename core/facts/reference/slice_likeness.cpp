@@ -217,7 +217,7 @@ std::optional<BlockOrder> order_along(const PiecedTensor& image, const PiecedTen
   auto found = SliceMatcher(here, there).match();
   if (!found || !correlate_in_parts(image, truth, dim, found->place_of)) return std::nullopt;
   BlockOrder order{dim, 1, inverse_of(found->place_of), found->margin};
-  coarsen(order);
+  use_largest_blocks(order);
   return order;
 }
 
@@ -233,7 +233,7 @@ std::optional<BlockOrder> match_slices_by_correlation(const PiecedTensor& image,
   return std::nullopt;
 }
 
-std::uint64_t bytes_to_liken_slices(ExtentsView shape) {
+std::uint64_t slice_match_bytes(ExtentsView shape) {
   std::int64_t most = 0;
   for (std::size_t dim = 0; dim < shape.size(); ++dim) {
     if (auto elements = elements_at_once(shape, dim))

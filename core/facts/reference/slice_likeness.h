@@ -21,6 +21,6 @@ std::optional<BlockOrder> match_slices_by_correlation(const PiecedTensor& image,
                                                       const PiecedTensor& truth);
 
 // Maximum memory of the comparison, besides a few pieces.
-std::uint64_t bytes_to_liken_slices(ExtentsView shape);
+std::uint64_t slice_match_bytes(ExtentsView shape);
 
 }  // namespace shw

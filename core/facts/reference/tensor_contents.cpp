@@ -9,19 +9,20 @@
 
 namespace shw {
 
-std::string form_text(const Checkpoint& checkpoint, TensorId tensor) {
+std::string dtype_and_shape_text(const Checkpoint& checkpoint, TensorId tensor) {
   return std::string(name(checkpoint.dtype(tensor))) + to_text(checkpoint.shape(tensor));
 }
 
-Result<std::vector<std::string>> begins_of(const CheckInput& input, const Checkpoint& checkpoint,
-                                           const std::vector<TensorId>& tensors,
-                                           const std::string& step) {
+Result<std::vector<std::string>> leading_hashes_of(const CheckInput& input,
+                                                   const Checkpoint& checkpoint,
+                                                   const std::vector<TensorId>& tensors,
+                                                   const std::string& step) {
   constexpr std::uint64_t kBeginBytes = 4096;
   const std::vector<ComparisonCost> costs(tensors.size(), {kBeginBytes, kBeginBytes});
   auto begin_of = [&](std::size_t i) -> Result<std::string> {
     TensorBoxes boxes(checkpoint, tensors[i], checkpoint.dtype(tensors[i]), input.progress);
     auto text = boxes.start_of(whole(checkpoint.shape(tensors[i])));
-    return text ? form_text(checkpoint, tensors[i]) + *text : std::string();
+    return text ? dtype_and_shape_text(checkpoint, tensors[i]) + *text : std::string();
   };
   return find_together(input, step, costs, begin_of);
 }

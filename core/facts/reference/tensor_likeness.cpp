@@ -61,7 +61,7 @@ std::optional<Matching> match_tensors_by_correlation(const CheckInput& input,
   return order;
 }
 
-std::uint64_t bytes_to_liken(std::size_t tensors) {
+std::uint64_t tensor_match_bytes(std::size_t tensors) {
   return 2 * tensors * 2 * sizeof(double) * static_cast<std::uint64_t>(2 * kLeading);
 }
 

@@ -20,6 +20,6 @@ std::optional<Matching> match_tensors_by_correlation(const CheckInput& input,
                                                      const std::vector<TensorId>& there);
 
 // Maximum bytes read and held for this number of tensors per side.
-std::uint64_t bytes_to_liken(std::size_t tensors);
+std::uint64_t tensor_match_bytes(std::size_t tensors);
 
 }  // namespace shw

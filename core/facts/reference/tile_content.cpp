@@ -16,7 +16,7 @@ constexpr std::int64_t kStartBytes = 4096;  // one page, the minimum cost of a r
 constexpr std::int64_t kSlabBytes = std::int64_t{16} << 20;
 
 // The first rows of a box up to `bytes`, at least one element.
-Extents leading(const Extents& sizes, std::int64_t bytes, std::int64_t element) {
+Extents leading_rows(const Extents& sizes, std::int64_t bytes, std::int64_t element) {
   Extents out(sizes.size(), 1);
   std::int64_t left = std::max<std::int64_t>(1, bytes / element);
   for (std::size_t d = sizes.size(); d-- > 0 && left > 1;) {
@@ -29,7 +29,7 @@ Extents leading(const Extents& sizes, std::int64_t bytes, std::int64_t element) 
 // Calls `visit` with slabs of a box in row-major order until it returns false.
 template <class Visit>
 bool each_slab(const Extents& sizes, std::int64_t element, Visit visit) {
-  Extents step = leading(sizes, kSlabBytes, element);
+  Extents step = leading_rows(sizes, kSlabBytes, element);
   Box slab{Extents(sizes.size(), 0), step};
   while (true) {
     for (std::size_t d = 0; d < sizes.size(); ++d)
@@ -73,7 +73,7 @@ std::optional<BoxContent> content(const Extents& sizes, std::size_t element, Rea
   return whole ? std::optional(std::move(out)) : std::nullopt;
 }
 
-Box moved_to(const Extents& offsets, Box box) {
+Box shifted_by(const Extents& offsets, Box box) {
   for (std::size_t d = 0; d < offsets.size(); ++d) box.offsets[d] += offsets[d];
   return box;
 }
@@ -160,7 +160,7 @@ std::optional<Bytes> TensorBoxes::read(const std::vector<ChunkId>& chunks, const
 }
 
 std::optional<Bytes> TensorBoxes::start(const Box& box) {
-  return read(chunks_in(box), {box.offsets, leading(box.sizes, kStartBytes, size_of(dtype_))});
+  return read(chunks_in(box), {box.offsets, leading_rows(box.sizes, kStartBytes, size_of(dtype_))});
 }
 
 std::optional<std::string> TensorBoxes::start_of(const Box& box) {
@@ -175,14 +175,14 @@ std::optional<BoxContent> TensorBoxes::content_of(const Box& box) {
   if (!added) return found->second;
   std::vector<ChunkId> chunks = chunks_in(box);
   found->second = content(box.sizes, size_of(dtype_), [&](const Box& slab) {
-    return counted(read(chunks, moved_to(box.offsets, slab)));
+    return counted(read(chunks, shifted_by(box.offsets, slab)));
   });
   return found->second;
 }
 
 std::optional<Bytes> TensorBoxes::start(ChunkId chunk, const Extents& sizes) {
   return cast(items_.read_item(
-      chunk, {Extents(sizes.size(), 0), leading(sizes, kStartBytes, size_of(dtype_))}));
+      chunk, {Extents(sizes.size(), 0), leading_rows(sizes, kStartBytes, size_of(dtype_))}));
 }
 
 std::optional<std::string> TensorBoxes::start_of(ChunkId chunk, const Extents& sizes) {

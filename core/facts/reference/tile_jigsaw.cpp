@@ -5,7 +5,7 @@
 namespace shw {
 namespace {
 
-using Placed = std::vector<std::pair<std::size_t, Box>>;
+using PlacedKinds = std::vector<std::pair<std::size_t, Box>>;
 
 bool covers(const Box& box, const Extents& at) {
   for (std::size_t d = 0; d < at.size(); ++d) {
@@ -14,15 +14,15 @@ bool covers(const Box& box, const Extents& at) {
   return true;
 }
 
-class Jigsaw {
+class BoxPacker {
  public:
-  Jigsaw(const Extents& shape, std::vector<Box> fixed, std::vector<TileKind> kinds,
-         const Fits& fits)
+  BoxPacker(const Extents& shape, std::vector<Box> fixed, std::vector<TileKind> kinds,
+            const Fits& fits)
       : shape_(shape), boxes_(std::move(fixed)), kinds_(std::move(kinds)), fits_(fits) {}
 
   bool solve() {
     if (++steps_ > kMostSteps) return false;
-    auto corner = first_gap(shape_, boxes_);
+    auto corner = first_uncovered_element(shape_, boxes_);
     if (!corner) return left() == 0;
     for (std::size_t k = 0; k < kinds_.size(); ++k) {
       if (kinds_[k].tiles.empty()) continue;
@@ -39,7 +39,7 @@ class Jigsaw {
     }
     return false;
   }
-  Placed take() { return std::move(placed_); }
+  PlacedKinds take() { return std::move(placed_); }
 
  private:
   std::size_t left() const {
@@ -58,7 +58,7 @@ class Jigsaw {
   std::vector<Box> boxes_;
   std::vector<TileKind> kinds_;
   const Fits& fits_;
-  Placed placed_;
+  PlacedKinds placed_;
   std::size_t steps_ = 0;
 };
 
@@ -66,7 +66,8 @@ class Jigsaw {
 
 // A covered row looks equal until the nearest of its boxes ends, so whole bands are
 // skipped.
-std::optional<Extents> first_gap(const Extents& shape, const std::vector<Box>& boxes) {
+std::optional<Extents> first_uncovered_element(const Extents& shape,
+                                               const std::vector<Box>& boxes) {
   Extents at(shape.size(), 0);
   std::size_t last = shape.size();
   if (last-- == 0) return boxes.empty() ? std::optional(at) : std::nullopt;
@@ -87,9 +88,9 @@ std::optional<Extents> first_gap(const Extents& shape, const std::vector<Box>& b
   }
 }
 
-std::optional<Placed> put_together(const Extents& shape, const std::vector<Box>& fixed,
-                                   std::vector<TileKind> kinds, const Fits& fits) {
-  Jigsaw jigsaw(shape, fixed, std::move(kinds), fits);
+std::optional<PlacedKinds> put_together(const Extents& shape, const std::vector<Box>& fixed,
+                                        std::vector<TileKind> kinds, const Fits& fits) {
+  BoxPacker jigsaw(shape, fixed, std::move(kinds), fits);
   if (!jigsaw.solve()) return std::nullopt;
   return jigsaw.take();
 }

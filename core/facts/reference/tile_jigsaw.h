@@ -29,6 +29,6 @@ std::optional<std::vector<std::pair<std::size_t, Box>>> put_together(const Exten
                                                                      const Fits& fits);
 
 // The first uncovered element of `shape` in row-major order; nullopt if all are covered.
-std::optional<Extents> first_gap(const Extents& shape, const std::vector<Box>& boxes);
+std::optional<Extents> first_uncovered_element(const Extents& shape, const std::vector<Box>& boxes);
 
 }  // namespace shw

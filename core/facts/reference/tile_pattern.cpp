@@ -14,15 +14,15 @@ namespace {
 
 // A grid of equal tiles in row-major order, with the moves between
 // cells.
-struct Grid {
+struct TileGrid {
   Extents counts;
   std::vector<std::int64_t> from_of;  // by correct cell: the cell where its tile is recorded
 };
 
-std::optional<Grid> grid_of(const TilePlaces& places, const Extents& shape) {
+std::optional<TileGrid> grid_of(const TilePlaces& places, const Extents& shape) {
   if (places.moves.empty()) return std::nullopt;
   const Extents& tile = places.moves.front().found.sizes;
-  Grid grid;
+  TileGrid grid;
   std::int64_t cells = 1;
   for (std::size_t d = 0; d < shape.size(); ++d) {
     if (shape[d] % tile[d] != 0) return std::nullopt;
@@ -55,7 +55,7 @@ Extents coordinates(std::int64_t cell, const Extents& counts) {
 
 // `expected` maps coordinates of a correct cell to the recorded cell.
 template <class Expected>
-bool follows(const Grid& grid, Expected expected) {
+bool matches_permutation(const TileGrid& grid, Expected expected) {
   for (std::size_t cell = 0; cell < grid.from_of.size(); ++cell) {
     Extents at = coordinates(static_cast<std::int64_t>(cell), grid.counts);
     if (coordinates(grid.from_of[cell], grid.counts) != expected(at)) return false;
@@ -63,11 +63,11 @@ bool follows(const Grid& grid, Expected expected) {
   return true;
 }
 
-std::optional<TilePattern> two_dims_exchanged(const Grid& grid) {
+std::optional<TilePattern> two_dims_exchanged(const TileGrid& grid) {
   for (std::size_t a = 0; a < grid.counts.size(); ++a) {
     for (std::size_t b = a + 1; b < grid.counts.size(); ++b) {
       if (grid.counts[a] < 2 || grid.counts[a] != grid.counts[b]) continue;
-      bool exchanged = follows(grid, [&](Extents at) {
+      bool exchanged = matches_permutation(grid, [&](Extents at) {
         std::swap(at[a], at[b]);
         return at;
       });
@@ -82,7 +82,7 @@ std::optional<TilePattern> two_dims_exchanged(const Grid& grid) {
 }
 
 // Tiles enumerated along another axis first.
-std::optional<TilePattern> counted_along_another_axis(const Grid& grid) {
+std::optional<TilePattern> counted_along_another_axis(const TileGrid& grid) {
   auto cells = static_cast<std::int64_t>(grid.from_of.size());
   for (std::int64_t rows = 2; rows <= cells / 2; ++rows) {
     if (!is_grid_transpose(grid.from_of, rows)) continue;
@@ -94,11 +94,11 @@ std::optional<TilePattern> counted_along_another_axis(const Grid& grid) {
   return std::nullopt;
 }
 
-std::optional<TilePattern> along_one_dim(const Grid& grid) {
+std::optional<TilePattern> along_one_dim(const TileGrid& grid) {
   for (std::size_t d = 0; d < grid.counts.size(); ++d) {
     std::int64_t count = grid.counts[d];
     auto with = [&](auto place) {
-      return follows(grid, [&](Extents at) {
+      return matches_permutation(grid, [&](Extents at) {
         at[d] = place(at[d]);
         return at;
       });

@@ -59,9 +59,10 @@ class Solver {
     if (moved_.empty()) return answer(PlacesAnswer::kInPlace);
     out_.telling = are_distinctive();
     // Tiles that are in place may be needed elsewhere if contents repeat.
-    if (exchange_places() || fit_together(/*all=*/false) || fit_together(/*all=*/true))
+    if (exchange_places() || pack_tiles_of_mixed_sizes(/*all=*/false) ||
+        pack_tiles_of_mixed_sizes(/*all=*/true))
       return answer(PlacesAnswer::kExchanged);
-    find_some();
+    find_unique_places();
     return answer(out_.moves.empty() ? PlacesAnswer::kStrange : PlacesAnswer::kPartly);
   }
 
@@ -97,7 +98,7 @@ class Solver {
     return bytes ? std::optional(to_floats(dtype_, *bytes)) : std::nullopt;
   }
 
-  bool is_like_to_its_end(const Tile& tile, const Box& place) {
+  bool correlates_in_all_parts(const Tile& tile, const Box& place) {
     return correlates_in_parts(
         tile.box.sizes, [&](const Box& inside) { return numbers(here_.part(tile.chunk, inside)); },
         [&](Box inside) {
@@ -126,7 +127,7 @@ class Solver {
     std::map<std::size_t, Box> places;
     for (std::size_t i = 0; i < tiles_.size(); ++i) {
       const Box& place = tiles_[order->place_of[i]].box;
-      if (!is_like_to_its_end(tiles_[i], place)) return;
+      if (!correlates_in_all_parts(tiles_[i], place)) return;
       places[tiles_[i].index] = place;
     }
     if (take(places)) out_.likeness = order->margin;
@@ -178,8 +179,9 @@ class Solver {
         starts.emplace(tile.box.sizes, *start);
       if (tile.in_place) right.push_back(tile.box);
     }
-    auto gap =
-        tiles_.size() - right.size() <= kMostInJigsaw ? first_gap(shape_, right) : std::nullopt;
+    auto gap = tiles_.size() - right.size() <= kMostInJigsaw
+                   ? first_uncovered_element(shape_, right)
+                   : std::nullopt;
     return std::any_of(tiles_.begin(), tiles_.end(), [&](const Tile& tile) {
       if (tile.in_place) return false;
       if (starts.contains({tile.box.sizes, *tile.start})) return true;
@@ -230,7 +232,7 @@ class Solver {
   }
 
   // Tiles of different sizes do not fit in each other's places.
-  bool fit_together(bool all) {
+  bool pack_tiles_of_mixed_sizes(bool all) {
     std::map<Contents, std::size_t> kind_of;
     std::vector<TileKind> kinds;
     std::vector<const Tile*> first;
@@ -277,7 +279,7 @@ class Solver {
   }
 
   // Finds displaced tiles that match exactly one other place.
-  void find_some() {
+  void find_unique_places() {
     PlacesByContent<Contents, const Tile*> there;
     for (const Tile& tile : tiles_) {
       if (!tile.inside) continue;

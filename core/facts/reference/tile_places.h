@@ -26,7 +26,7 @@ struct TileMove {
 
 // A chunk with enough distinct values that differs from the reference at its place, checked by the
 // first 4 KiB.
-struct StrangeTile {
+struct UnmatchedTile {
   std::size_t chunk = 0;      // index in the tensor
   std::string holds, wanted;  // hashes of the begin of chunk and place; `wanted` may be empty
 };
@@ -40,7 +40,7 @@ struct TilePlaces {
   // kStrange: the least margin of match_by_correlation if that finds the places; else
   // 0.
   double likeness = 0;
-  // kExchanged, or if correlation tells: one per chunk, in chunk order
+  // Set if kExchanged, or if correlation found the places: one box per chunk, in chunk order.
   std::vector<Box> boxes;
   std::vector<TileMove> moves;  // all displaced chunks; kPartly: those with one match
   std::int64_t tiles = 0;
@@ -48,7 +48,7 @@ struct TilePlaces {
   std::int64_t doubled = 0;  // kPartly: found at the place of a chunk that is in place
   // kPartly, kStrange: chunks with enough distinct values.
   std::vector<std::size_t> right;  // in place, by index in the tensor
-  std::vector<StrangeTile> strange;
+  std::vector<UnmatchedTile> strange;
 };
 
 // `every_byte`: chunks whose first 4 KiB are in place are compared to the end. Chunks of equal

@@ -27,7 +27,7 @@ struct MatrixSizes {
 
   std::int64_t rows_seen() const { return (rows - 1) / step + 1; }
   std::int64_t columns_seen() const { return (columns - 1) / step + 1; }
-  std::int64_t seen() const { return rows_seen() * columns_seen(); }
+  std::int64_t sampled_elements() const { return rows_seen() * columns_seen(); }
 };
 
 struct Sums {
@@ -48,7 +48,7 @@ struct Sums {
 MatrixSizes matrix_of(ExtentsView truth, std::int64_t matrices) {
   MatrixSizes matrix{truth[truth.size() - 2], truth[truth.size() - 1], 1};
   std::int64_t most = std::max(kMostElementsCompared / matrices, 4 * kLeastSampled);
-  while (matrix.seen() > most) ++matrix.step;
+  while (matrix.sampled_elements() > most) ++matrix.step;
   return matrix;
 }
 
@@ -119,22 +119,22 @@ class OrientationPass {
   }
 
   std::optional<OrientationFound> run() {
-    Blocks groups{leading_, block_sizes(leading_, most_at_once(), {})};
-    while (!has_enough() && groups.next()) {
+    Blocks groups{leading_, block_sizes(leading_, matrices_per_block(), {})};
+    while (!has_enough_evidence() && groups.next()) {
       if (!look_at(groups.block)) return std::nullopt;
     }
     return answer();
   }
 
  private:
-  // The number of matrices that are held at once, by the grid's size.
-  std::int64_t most_at_once() const {
+  // Number of matrices in memory at once, limited by the elements of each.
+  std::int64_t matrices_per_block() const {
     return std::max<std::int64_t>(
-        1, kMostElementsCompared / std::max<std::int64_t>(matrix_.seen(), 1));
+        1, kMostElementsCompared / std::max<std::int64_t>(matrix_.sampled_elements(), 1));
   }
   // Several matrices are not transposed: another step or model. Tensors that may still be bytewise
   // equal are read completely.
-  bool has_enough() const {
+  bool has_enough_evidence() const {
     return found_.transposed == 0 && against_ >= 8 && !may_be_crossed_ && !may_be_straight_;
   }
 
@@ -174,7 +174,7 @@ class OrientationPass {
       return false;
     for (std::int64_t m = 0; m < matrices; ++m) {
       compare_bytes(m);
-      if (uses_constraint_ && !has_enough()) judge(m);
+      if (uses_constraint_ && !has_enough_evidence()) judge(m);
     }
     return true;
   }
@@ -186,12 +186,12 @@ class OrientationPass {
       for (std::int64_t j = 0; j < matrix_.columns_seen(); ++j) {
         const BytesView there = true_->element(m, i, j);
         may_be_crossed_ = may_be_crossed_ && same_element(there, crossed_->element(m, j, i));
-        may_be_straight_ = may_be_straight_ && same_element(there, in_place().element(m, i, j));
+        may_be_straight_ = may_be_straight_ && same_element(there, any_grid().element(m, i, j));
       }
     }
   }
 
-  const MatrixGrid& in_place() const { return straight_ ? *straight_ : *crossed_; }
+  const MatrixGrid& any_grid() const { return straight_ ? *straight_ : *crossed_; }
 
   Sums sums_of(std::int64_t m) const {
     Sums sums;
@@ -199,7 +199,7 @@ class OrientationPass {
       for (std::int64_t j = 0; j < matrix_.columns_seen(); ++j) {
         const double there = true_->value(truth_.dtype, m, i, j);
         const double crossed = crossed_->value(truth_.dtype, m, j, i);
-        const double straight = in_place().value(truth_.dtype, m, i, j);
+        const double straight = any_grid().value(truth_.dtype, m, i, j);
         sums.truth += there * there;
         sums.crossed += crossed * crossed;
         sums.straight += straight * straight;
@@ -229,17 +229,17 @@ class OrientationPass {
     if (equal_bytes && is_square_) {
       auto same = are_equal_elements(image_, truth_);
       if (!same) return std::nullopt;
-      if (*same) return exactly(Orientation::kEqual);
+      if (*same) return exact_result(Orientation::kEqual);
     }
     if (may_be_crossed_) {
       auto is_crossed = are_transposed_elements(image_, truth_);
       if (!is_crossed) return std::nullopt;
       if (*is_crossed) {
         found_.transposed = found_.matrices;
-        return exactly(Orientation::kCrossed);
+        return exact_result(Orientation::kCrossed);
       }
     }
-    if (equal_bytes) return exactly(Orientation::kRelabelled);
+    if (equal_bytes) return exact_result(Orientation::kRelabelled);
     if (!uses_constraint_) return found_;
     found_.margin = margin_;
     if (found_.transposed != 0)
@@ -247,7 +247,7 @@ class OrientationPass {
     return found_;
   }
 
-  OrientationFound exactly(Orientation orientation) const {
+  OrientationFound exact_result(Orientation orientation) const {
     OrientationFound out;
     out.orientation = orientation;
     out.exact = true;
@@ -269,7 +269,8 @@ class OrientationPass {
 };
 
 // Compares tensors whose shapes are not transposes of each other.
-std::optional<OrientationFound> are_the_same(const PiecedTensor& image, const PiecedTensor& truth) {
+std::optional<OrientationFound> compare_untransposed(const PiecedTensor& image,
+                                                     const PiecedTensor& truth) {
   OrientationFound found;
   if (image.dtype != truth.dtype || !same(image.shape, truth.shape)) return found;
   auto same_elements = are_equal_elements(image, truth);
@@ -281,7 +282,7 @@ std::optional<OrientationFound> are_the_same(const PiecedTensor& image, const Pi
 
 }  // namespace
 
-bool swapped_last_two(ExtentsView a, ExtentsView b) {
+bool differ_by_last_dims_swap(ExtentsView a, ExtentsView b) {
   if (a.size() != b.size() || a.size() < 2) return false;
   std::size_t n = a.size();
   return a[n - 1] == b[n - 2] && a[n - 2] == b[n - 1] && a[n - 1] != a[n - 2] &&
@@ -294,14 +295,14 @@ bool is_square(ExtentsView shape) {
 
 std::optional<OrientationFound> find_orientation(const PiecedTensor& image,
                                                  const PiecedTensor& truth) {
-  const bool is_crossed = swapped_last_two(image.shape, truth.shape) ||
+  const bool is_crossed = differ_by_last_dims_swap(image.shape, truth.shape) ||
                           (same(image.shape, truth.shape) && is_square(truth.shape));
   if (!is_crossed || image.dtype != truth.dtype || volume(truth.shape).value_or(0) == 0)
-    return are_the_same(image, truth);
+    return compare_untransposed(image, truth);
   return OrientationPass(image, truth).run();
 }
 
-std::uint64_t bytes_to_orient(ExtentsView shape, Dtype dtype) {
+std::uint64_t orientation_check_bytes(ExtentsView shape, Dtype dtype) {
   const auto elements = static_cast<std::uint64_t>(volume(shape).value_or(0));
   // Memory for three grids per matrix, each whole or a few thousand elements.
   return 3 * size_of(dtype) * std::min(elements, std::uint64_t{kMostElementsCompared});

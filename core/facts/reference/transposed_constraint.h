@@ -14,11 +14,11 @@ enum class Orientation : std::uint8_t {
   kCrossed,     // the transpose, by bytes or by cosines of every matrix
   kRelabelled,  // equal bytes under the other shape: a view
   kMixed,       // only some matrices are transposed
-  kUnlike,      // none of these
+  kUnrelated,   // none of these
 };
 
 struct OrientationFound {
-  Orientation orientation = Orientation::kUnlike;
+  Orientation orientation = Orientation::kUnrelated;
   bool exact = false;         // checked by bytes
   double margin = 0;          // cosines: the least difference of the two
   std::int64_t compared = 0;  // elements compared by cosines
@@ -33,10 +33,10 @@ std::optional<OrientationFound> find_orientation(const PiecedTensor& image,
                                                  const PiecedTensor& truth);
 
 // Maximum memory of the comparison, besides a few pieces.
-std::uint64_t bytes_to_orient(ExtentsView shape, Dtype dtype);
+std::uint64_t orientation_check_bytes(ExtentsView shape, Dtype dtype);
 
 // True if the shapes differ exactly by a swap of their last two dims.
-bool swapped_last_two(ExtentsView a, ExtentsView b);
+bool differ_by_last_dims_swap(ExtentsView a, ExtentsView b);
 bool is_square(ExtentsView shape);
 
 }  // namespace shw

@@ -82,7 +82,7 @@ class Places {
 
   // The correct boxes of the parameter's chunks, in order. Cached for one parameter, because its
   // states are adjacent.
-  const std::vector<Box>& of_chunks(TensorId parameter) {
+  const std::vector<Box>& correct_boxes_of_chunks(TensorId parameter) {
     if (last_ == parameter) return boxes_;
     last_ = parameter;
     boxes_.clear();
@@ -96,14 +96,15 @@ class Places {
   bool may_be_laid_out_differently(TensorId parameter) {
     const Checkpoint& c = input_.checkpoint;
     if (layout_of(input_, c.fqn(parameter)) != nullptr || orders().empty()) return false;
-    const auto dim = only_cut_dim(c, parameter);
+    const auto dim = single_split_dim(c, parameter);
     return dim && cuts_in_other_order_.contains({*dim, c.chunks(parameter).size()});
   }
 
   // True if the spec describes another layout that loads this checkpoint: tensors of its mesh
   // differ, and not by a left-to-right record of its splits (cut_orders.h).
   bool describes_loading_mesh(const SpecEntry& entry) {
-    if (is_expert(entry) || entry.placements != as_plain(entry.placements) || !orders().empty())
+    if (is_expert(entry) || entry.placements != as_plain_placements(entry.placements) ||
+        !orders().empty())
       return false;
     auto [known, is_new] = of_the_loader_.try_emplace(to_text(*entry.mesh), false);
     if (is_new) known->second = layout_agreement(input_, {}, &*entry.mesh).contradicts();
@@ -139,7 +140,7 @@ class Places {
     orders_.emplace();
     const Checkpoint& c = input_.checkpoint;
     for (DifferentOrder& order : find_different_orders(input_)) {
-      if (const auto dim = only_cut_dim(c, order.tensor))
+      if (const auto dim = single_split_dim(c, order.tensor))
         cuts_in_other_order_.emplace(*dim, c.chunks(order.tensor).size());
       orders_->emplace(order.tensor, std::move(order.boxes));
     }
@@ -147,7 +148,7 @@ class Places {
   }
 
   const CheckInput& input_;
-  OffTheGrid off_the_grid_;
+  OffGridChunks off_the_grid_;
   std::optional<Orders> orders_;                                       // computed on first use
   std::set<std::pair<std::size_t, std::size_t>> cuts_in_other_order_;  // dim and number of chunks
   std::map<std::string, bool> of_the_loader_, contradicted_;           // by mesh
@@ -232,8 +233,9 @@ void place_by_spec(Places& places, const SpecEntry* entry, const std::optional<B
 }
 
 // The box of a replica: of ranks with equal coordinates, one wrote the chunk for all.
-std::optional<Box> of_replica(const CheckInput& input, TensorId parameter, const SpecEntry* entry,
-                              const std::vector<Box>& boxes, const LocalState& local) {
+std::optional<Box> box_of_replica(const CheckInput& input, TensorId parameter,
+                                  const SpecEntry* entry, const std::vector<Box>& boxes,
+                                  const LocalState& local) {
   const Checkpoint& c = input.checkpoint;
   if (entry == nullptr || !same(entry->shape, local.expected)) return std::nullopt;
   const RankMap ranks(input, *entry->mesh);
@@ -267,8 +269,8 @@ void check_against_chunks(const Box& held, const OwnChunks& own, const std::opti
 }
 
 // The parameter's rows that the state's writer owns. `held`: by the spec.
-void find_home(const CheckInput& input, Places& places, TensorId parameter, const SpecEntry* entry,
-               const std::optional<Box>& held, LocalState& local) {
+void find_owned_rows(const CheckInput& input, Places& places, TensorId parameter,
+                     const SpecEntry* entry, const std::optional<Box>& held, LocalState& local) {
   const Checkpoint& c = input.checkpoint;
   const bool is_in_doubt =
       entry != nullptr && entry->mesh && is_rank_order_uncertain(input, *entry->mesh);
@@ -281,7 +283,7 @@ void find_home(const CheckInput& input, Places& places, TensorId parameter, cons
         "them is right comes first";
     return;
   }
-  const std::vector<Box>& boxes = places.of_chunks(parameter);
+  const std::vector<Box>& boxes = places.correct_boxes_of_chunks(parameter);
   OwnChunks own = own_chunks(c, parameter, local, boxes);
   // With buckets the spec does not give the rows of a rank, but the writer's own chunks
   // do.
@@ -289,7 +291,7 @@ void find_home(const CheckInput& input, Places& places, TensorId parameter, cons
   const bool is_asked = held && !is_empty(*held) && !places.is_in_buckets(parameter);
   if (is_asked && !(is_otherwise && places.describes_loading_mesh(*entry)))
     return check_against_chunks(
-        *held, own, own.any ? std::nullopt : of_replica(input, parameter, entry, boxes, local),
+        *held, own, own.any ? std::nullopt : box_of_replica(input, parameter, entry, boxes, local),
         local);
   if (places.may_be_laid_out_differently(parameter)) {
     local.why_not =
@@ -302,7 +304,7 @@ void find_home(const CheckInput& input, Places& places, TensorId parameter, cons
     local.why_not =
         "the writers of these states wrote no chunk of their parameters that has the size of the "
         "state, or more than one";
-  } else if (auto replica = of_replica(input, parameter, entry, boxes, local)) {
+  } else if (auto replica = box_of_replica(input, parameter, entry, boxes, local)) {
     local.home = std::move(*replica);
     local.source = kReplicaChunk;
   } else if ((held && is_empty(*held)) || is_empty_shard(c.sizes(local.chunk), local.expected)) {
@@ -335,8 +337,8 @@ ExtentsView expected_shape(const CheckInput& input, const OptimizerState& state)
   return c.shape(*state.parameter);
 }
 
-std::optional<LocalState> by_parameter(const CheckInput& input, const OptimizerState& state,
-                                       Places& places) {
+std::optional<LocalState> locate_state_by_parameter(const CheckInput& input,
+                                                    const OptimizerState& state, Places& places) {
   const Checkpoint& c = input.checkpoint;
   ExtentsView expected = expected_shape(input, state);
   if (same(c.shape(state.state), expected)) return std::nullopt;
@@ -348,7 +350,7 @@ std::optional<LocalState> by_parameter(const CheckInput& input, const OptimizerS
   const SpecEntry* entry = layout_of(input, c.fqn(state.state));
   if (entry == nullptr) entry = layout_of(input, c.fqn(*state.parameter));
   const auto held = places.by_spec(entry, local);
-  find_home(input, places, *state.parameter, entry, held, local);
+  find_owned_rows(input, places, *state.parameter, entry, held, local);
   bool is_a_shard = local.home || held || is_local_shape(c, *state.parameter, c.sizes(*chunk));
   return is_a_shard ? std::optional(std::move(local)) : std::nullopt;
 }
@@ -388,7 +390,7 @@ bool is_as_expected(const CheckInput& input, TensorId state) {
 // other shapes by design. Tensors in several chunks are not plain.
 std::vector<LocalState> local_states(const CheckInput& input) {
   const Checkpoint& c = input.checkpoint;
-  std::set<TensorId> split = split_locally(input);
+  std::set<TensorId> split = states_split_locally(input);
   std::map<std::string, std::vector<LocalState>> hits;
   std::map<std::string, std::size_t> misses;
   Places places(input);
@@ -397,7 +399,7 @@ std::vector<LocalState> local_states(const CheckInput& input) {
     if (is_as_expected(input, state.state)) continue;
     if (state.parameter) {
       if (same(c.shape(state.state), c.shape(*state.parameter))) continue;
-      if (auto local = by_parameter(input, state, places))
+      if (auto local = locate_state_by_parameter(input, state, places))
         hits[state.kind].push_back(std::move(*local));
       else if (only_chunk(c, state.state))
         ++misses[state.kind];
@@ -419,7 +421,7 @@ std::vector<LocalState> local_states(const CheckInput& input) {
   return all;
 }
 
-std::set<TensorId> saved_as_global(const CheckInput& input) {
+std::set<TensorId> states_saved_as_global(const CheckInput& input) {
   std::set<TensorId> states;
   for (const LocalState& local : local_states(input)) states.insert(local.state.state);
   return states;

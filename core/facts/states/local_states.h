@@ -25,6 +25,6 @@ struct LocalState {
 
 std::vector<LocalState> local_states(const CheckInput& input);
 // The names of all tensors that have such states.
-std::set<TensorId> saved_as_global(const CheckInput& input);
+std::set<TensorId> states_saved_as_global(const CheckInput& input);
 
 }  // namespace shw

@@ -64,8 +64,9 @@ bool fits(const Checkpoint& checkpoint, const std::vector<OptimizerState>& state
 // Indices count parameters in model order; buffers have no state. Compares the
 // earliest and the latest order-preserving alignment: where they agree the answer is
 // unique.
-bool align(const Checkpoint& checkpoint, const std::vector<TensorId>& model,
-           const std::vector<Indexed>& indexed, std::vector<OptimizerState>& states) {
+bool align_in_model_order(const Checkpoint& checkpoint, const std::vector<TensorId>& model,
+                          const std::vector<Indexed>& indexed,
+                          std::vector<OptimizerState>& states) {
   std::vector<std::size_t> earliest(indexed.size()), latest(indexed.size());
   std::size_t at = 0;
   for (std::size_t i = 0; i < indexed.size(); ++i, ++at) {
@@ -119,7 +120,7 @@ bool are_in_order_of_model(const Checkpoint& checkpoint, const std::vector<Tenso
 }
 
 // The tensor that an index refers to; not sure if several are split alike.
-struct Fitting {
+struct ParameterMatch {
   std::optional<TensorId> parameter;
   bool is_sure = false;
 };
@@ -163,8 +164,9 @@ bool is_chunked_like_parameter(const Checkpoint& checkpoint,
   });
 }
 
-Fitting fitting(const Checkpoint& checkpoint, const std::vector<TensorId>& model,
-                const Indexed& item, const std::vector<OptimizerState>& states) {
+ParameterMatch match_index_to_parameter(const Checkpoint& checkpoint,
+                                        const std::vector<TensorId>& model, const Indexed& item,
+                                        const std::vector<OptimizerState>& states) {
   std::vector<TensorId> found, alike;
   for (TensorId tensor : model) {
     if (!fits(checkpoint, states, item, tensor)) continue;
@@ -195,12 +197,13 @@ void match_by_shape(const Checkpoint& checkpoint, const std::vector<TensorId>& m
     return shapes;
   };
   // By shapes and offsets of chunks: few groups, because layers are equal.
-  std::map<std::set<std::vector<std::int64_t>>, Fitting> by_shapes;
+  std::map<std::set<std::vector<std::int64_t>>, ParameterMatch> by_shapes;
   std::map<TensorId, std::size_t> claims;
-  std::vector<const Fitting*> found;
+  std::vector<const ParameterMatch*> found;
   for (const Indexed& item : indexed) {
     auto [at, added] = by_shapes.try_emplace(shapes_of(item));
-    if (added && !at->first.empty()) at->second = fitting(checkpoint, model, item, states);
+    if (added && !at->first.empty())
+      at->second = match_index_to_parameter(checkpoint, model, item, states);
     if (at->second.parameter) ++claims[*at->second.parameter];
     found.push_back(&at->second);
   }
@@ -228,12 +231,12 @@ void align_indices(const Checkpoint& checkpoint, const std::vector<TensorId>& mo
   for (auto& [index, item] : by_index) indexed.push_back(std::move(item));
   if (!are_in_order_of_model(checkpoint, model))
     return match_by_shape(checkpoint, model, indexed, states);
-  if (align(checkpoint, model, indexed, states)) return;
+  if (align_in_model_order(checkpoint, model, indexed, states)) return;
   // Two groups, as with weight decay for matrices only: matrices first, then vectors.
   std::vector<TensorId> grouped = model;
   std::stable_partition(grouped.begin(), grouped.end(),
                         [&](TensorId tensor) { return checkpoint.shape(tensor).size() >= 2; });
-  align(checkpoint, grouped, indexed, states);
+  align_in_model_order(checkpoint, grouped, indexed, states);
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ double median_ratio(const TensorValues& mean, const TensorValues& square) {
   return *middle;
 }
 
-struct Covered {
+struct StepOfParameters {
   const SavedStep* step = nullptr;
   const ParamGroup* group = nullptr;     // the group with this step
   std::string key;                       // or the parameter's key
@@ -48,20 +48,20 @@ struct Covered {
   std::vector<const MomentPair*> pairs;  // of the covered parameters, small ones first
 };
 
-std::vector<Covered> steps_of(const Checkpoint& c, const SavedOptimizer& optimizer,
-                              const std::vector<MomentPair>& pairs) {
+std::vector<StepOfParameters> steps_of(const Checkpoint& c, const SavedOptimizer& optimizer,
+                                       const std::vector<MomentPair>& pairs) {
   std::map<std::string_view, const MomentPair*> by_key;
   for (const MomentPair& pair : pairs) {
     if (pair.prefix == optimizer.prefix && volume(c.shape(pair.mean)).value_or(0) > 0)
       by_key[pair.key] = &pair;
   }
-  std::vector<Covered> out;
-  auto add = [&](Covered& covered, const std::string& key) {
+  std::vector<StepOfParameters> out;
+  auto add = [&](StepOfParameters& covered, const std::string& key) {
     if (auto found = by_key.find(key); found != by_key.end())
       covered.pairs.push_back(found->second);
   };
   for (const auto& [key, step] : optimizer.steps) {
-    Covered covered{&step, nullptr, key, true, {}};
+    StepOfParameters covered{&step, nullptr, key, true, {}};
     add(covered, key);
     out.push_back(std::move(covered));
   }
@@ -71,11 +71,11 @@ std::vector<Covered> steps_of(const Checkpoint& c, const SavedOptimizer& optimiz
   });
   for (const ParamGroup& group : optimizer.groups) {
     if (!group.step) continue;
-    Covered covered{&*group.step, &group, "", maps || group.params.empty(), {}};
+    StepOfParameters covered{&*group.step, &group, "", maps || group.params.empty(), {}};
     for (const std::string& param : group.params) add(covered, param);
     out.push_back(std::move(covered));
   }
-  for (Covered& covered : out) {
+  for (StepOfParameters& covered : out) {
     std::stable_sort(covered.pairs.begin(), covered.pairs.end(), [&](auto* a, auto* b) {
       return volume(c.shape(a->mean)) < volume(c.shape(b->mean));
     });
@@ -89,7 +89,7 @@ bool is_half_precision(const Checkpoint& c, const MomentPair& pair) {
 }
 
 StepVerdict check_step(const CheckInput& input, const SavedOptimizer& optimizer,
-                       const Covered& covered, ValueBudget& budget, std::string& why) {
+                       const StepOfParameters& covered, ValueBudget& budget, std::string& why) {
   bool nothing_to_say = covered.pairs.empty() && covered.maps;
   StepVerdict verdict = nothing_to_say ? StepVerdict::kFits : StepVerdict::kUnknown;
   for (const MomentPair* pair : covered.pairs) {
@@ -123,7 +123,8 @@ std::optional<double> latest_of(const SavedOptimizer& optimizer) {
 }
 
 // The step of these parameters in the reference.
-std::optional<double> step_then(const Covered& covered, const SavedOptimizer& earlier) {
+std::optional<double> step_in_reference(const StepOfParameters& covered,
+                                        const SavedOptimizer& earlier) {
   if (covered.group == nullptr) {
     auto found = earlier.steps.find(covered.key);
     return found == earlier.steps.end() ? std::nullopt : found->second.step;
@@ -142,9 +143,9 @@ bool is_count(const SavedStep& step) {
 
 // The step of at least three quarters of four or more steps; nullopt otherwise. Requires sorted
 // input.
-std::optional<double> step_of_most(const std::vector<Covered>& steps) {
+std::optional<double> step_of_most(const std::vector<StepOfParameters>& steps) {
   std::vector<double> counts;
-  for (const Covered& covered : steps) {
+  for (const StepOfParameters& covered : steps) {
     if (is_count(*covered.step) && covered.step->step) counts.push_back(*covered.step->step);
   }
   if (counts.size() < 4) return std::nullopt;
@@ -162,18 +163,18 @@ std::string step_words(double step) {
 }
 
 // True if the step advanced tenfold relative to the steps that it equalled.
-bool ran_ahead(const Covered& covered, const SavedOptimizer* earlier, double most,
-               std::string& why) {
-  auto then = earlier != nullptr ? step_then(covered, *earlier) : std::nullopt;
+bool has_implausible_advance(const StepOfParameters& covered, const SavedOptimizer* earlier,
+                             double most, std::string& why) {
+  auto then = earlier != nullptr ? step_in_reference(covered, *earlier) : std::nullopt;
   if (!then || then != latest_of(*earlier) || *then > most) return false;
   why = "the reference, where it has " + step_words(*then) + " as the latest of the others";
   return true;
 }
 
 // True if the step decreased while others did not.
-bool step_decreased(const Covered& covered, const SavedOptimizer* earlier, double latest,
+bool step_decreased(const StepOfParameters& covered, const SavedOptimizer* earlier, double latest,
                     std::string& why) {
-  auto then = earlier != nullptr ? step_then(covered, *earlier) : std::nullopt;
+  auto then = earlier != nullptr ? step_in_reference(covered, *earlier) : std::nullopt;
   auto latest_then = then ? latest_of(*earlier) : std::nullopt;
   if (!latest_then || *latest_then > latest || covered.step->step.value_or(0) >= *then)
     return false;
@@ -211,8 +212,8 @@ StepVerdict check_step(const TensorValues& mean, const TensorValues& square,
 namespace {
 
 StepVerdict verdict_of(const CheckInput& input, const SavedOptimizer& optimizer,
-                       const SavedOptimizer* earlier, const Covered& covered, double latest,
-                       std::size_t& judged, ValueBudget& budget, std::string& why) {
+                       const SavedOptimizer* earlier, const StepOfParameters& covered,
+                       double latest, std::size_t& judged, ValueBudget& budget, std::string& why) {
   StepVerdict verdict = judged++ < kMostJudged ? check_step(input, optimizer, covered, budget, why)
                                                : StepVerdict::kUnknown;
   if (verdict == StepVerdict::kUnknown && step_decreased(covered, earlier, latest, why))
@@ -222,16 +223,16 @@ StepVerdict verdict_of(const CheckInput& input, const SavedOptimizer& optimizer,
 
 // Removes steps that are wrong without comparing moments: invalid numbers, and steps far ahead of
 // most. Returns how many wrong ones are per parameter.
-std::int64_t remove_implausible_steps(std::vector<Covered>& steps, const SavedOptimizer* earlier,
-                                      StepCheck& out) {
+std::int64_t remove_implausible_steps(std::vector<StepOfParameters>& steps,
+                                      const SavedOptimizer* earlier, StepCheck& out) {
   std::optional<double> most = step_of_most(steps);
   bool ahead = most && *out.latest > *most * kAheadByFar;
   std::int64_t wrong = 0;
-  auto is_wrong = [&](const Covered& covered, std::string why) {
+  auto is_wrong = [&](const StepOfParameters& covered, std::string why) {
     out.wrong.push_back({covered.step, std::move(why)});
     wrong += covered.group == nullptr ? 1 : 0;
   };
-  std::erase_if(steps, [&](const Covered& covered) {
+  std::erase_if(steps, [&](const StepOfParameters& covered) {
     const SavedStep& step = *covered.step;
     std::string why;
     if (!is_count(step)) {
@@ -240,7 +241,7 @@ std::int64_t remove_implausible_steps(std::vector<Covered>& steps, const SavedOp
       return true;
     }
     if (!ahead || step.step.value_or(0) <= *most * kAheadByFar) return false;
-    if (ran_ahead(covered, earlier, *most, why))
+    if (has_implausible_advance(covered, earlier, *most, why))
       is_wrong(covered, std::move(why));
     else
       out.ahead.push_back(&step);
@@ -258,17 +259,18 @@ StepCheck check_steps(const CheckInput& input, const SavedOptimizer& optimizer,
                       ValueBudget& budget) {
   StepCheck out;
   out.latest = latest_of(optimizer);
-  std::vector<Covered> steps = steps_of(input.checkpoint, optimizer, pairs);
-  std::stable_sort(steps.begin(), steps.end(), [](const Covered& a, const Covered& b) {
-    return std::pair(is_count(*a.step), is_count(*a.step) ? a.step->step.value_or(0) : 0) <
-           std::pair(is_count(*b.step), is_count(*b.step) ? b.step->step.value_or(0) : 0);
-  });
+  std::vector<StepOfParameters> steps = steps_of(input.checkpoint, optimizer, pairs);
+  std::stable_sort(
+      steps.begin(), steps.end(), [](const StepOfParameters& a, const StepOfParameters& b) {
+        return std::pair(is_count(*a.step), is_count(*a.step) ? a.step->step.value_or(0) : 0) <
+               std::pair(is_count(*b.step), is_count(*b.step) ? b.step->step.value_or(0) : 0);
+      });
   // Counts of steps per parameter.
   std::int64_t wrong = remove_implausible_steps(steps, earlier, out), right = 0;
   // Up to one step no counter can be behind, so moments are compared from the second step on.
   const bool compared = out.latest && *out.latest >= 2;
   std::size_t judged = 0;
-  for (const Covered& covered : steps) {
+  for (const StepOfParameters& covered : steps) {
     const SavedStep& step = *covered.step;
     std::int64_t by_parameter = covered.group == nullptr ? 1 : 0;
     if (out.latest && step.step == out.latest) {

@@ -47,7 +47,7 @@ bool is_one_range(const SideTensor& tensor) {
   return !tensor.big_endian && same(tensor.strides, row_major_strides(tensor.sizes));
 }
 
-ExternalPiece as_piece(const std::string& file, const SideTensor& tensor, Extents at) {
+ExternalPiece external_piece_of(const std::string& file, const SideTensor& tensor, Extents at) {
   std::uint64_t size = size_of(tensor.dtype);
   ExternalPiece piece;
   piece.file = file;
@@ -106,7 +106,7 @@ std::optional<std::int64_t> equal_elements(const CheckInput& input,
   auto saved = read_bytes(
       **source, header->payload_offset + static_cast<std::uint64_t>(header->storage_offset) * size,
       elements * size);
-  ExternalPiece piece = as_piece(file.path, master, {});
+  ExternalPiece piece = external_piece_of(file.path, master, {});
   auto raw = read_bytes(*file.source, piece.offset, elements * size_of(master.dtype));
   if (!saved || !raw) return std::nullopt;
   auto cast = cast_elements(master.dtype, *raw, dtype);
@@ -187,7 +187,8 @@ std::optional<SideRestore> restore_from_rank_files(const CheckInput& input,
     if (found) return std::nullopt;
     for (const Part& part : *parts) {
       const PerRankMasters::RankFile& file = masters.ranks.at(part.rank);
-      restore.pieces.push_back(as_piece(file.path, file.masters.at(place), part.box.offsets));
+      restore.pieces.push_back(
+          external_piece_of(file.path, file.masters.at(place), part.box.offsets));
     }
     found = std::move(restore);
   }

@@ -35,13 +35,13 @@ std::optional<std::int64_t> even_rows(const Checkpoint& c, TensorId state) {
 using Writer = std::optional<std::uint32_t>;
 
 // Ranks that hold equal rows of a parameter: the rank itself, and its replicas by the spec.
-class Owners {
+class RankPositions {
  public:
-  Owners(const CheckInput& input, TensorId parameter)
+  RankPositions(const CheckInput& input, TensorId parameter)
       : entry_(layout_of(input, input.checkpoint.fqn(parameter))) {
     if (entry_ != nullptr) ranks_.emplace(input, *entry_->mesh);
   }
-  bool are_one(Writer a, Writer b) const {
+  bool hold_equal_shards(Writer a, Writer b) const {
     if (a == b || !a || !b || !ranks_) return a == b;
     auto place = place_of(*ranks_, *entry_, *a);
     return place && place == place_of(*ranks_, *entry_, *b);
@@ -52,27 +52,29 @@ class Owners {
   std::optional<RankMap> ranks_;
 };
 
-bool same_writers(const Checkpoint& c, const Owners& owners, TensorId a, TensorId b) {
+bool same_writers(const Checkpoint& c, const RankPositions& owners, TensorId a, TensorId b) {
   auto first = c.chunks(a), second = c.chunks(b);
   if (first.size() != second.size()) return false;
   std::map<std::int64_t, Writer> writers;
   for (ChunkId chunk : first) writers[c.offsets(chunk)[0]] = c.writer(chunk);
   for (ChunkId chunk : second) {
     auto found = writers.find(c.offsets(chunk)[0]);
-    if (found == writers.end() || !owners.are_one(found->second, c.writer(chunk))) return false;
+    if (found == writers.end() || !owners.hold_equal_shards(found->second, c.writer(chunk)))
+      return false;
   }
   return true;
 }
 
 // True if the retained rows are the first rows of W, owned by the rank that owns the first row
 // according to the model's chunks.
-bool are_first_rows(const Checkpoint& c, const Owners& owners, const SplitPair& pair) {
+bool are_first_rows(const Checkpoint& c, const RankPositions& owners, const SplitPair& pair) {
   const std::int64_t item = c.shape(pair.w.parameter)[0] / pair.chunks;
   for (ChunkId chunk : c.chunks(pair.w.state)) {
     const std::int64_t begin = c.offsets(chunk)[0] / pair.rows * item;
     bool wrote_any = false, wrote_first = false;
     for (ChunkId held : c.chunks(pair.w.parameter)) {
-      if (volume(c.sizes(held)) == 0 || !owners.are_one(c.writer(held), c.writer(chunk))) continue;
+      if (volume(c.sizes(held)) == 0 || !owners.hold_equal_shards(c.writer(held), c.writer(chunk)))
+        continue;
       wrote_any = true;
       wrote_first = wrote_first || c.offsets(held)[0] == begin;
     }
@@ -111,7 +113,7 @@ std::optional<SplitPair> broken_pair(const CheckInput& input, const SplitHalf& w
   pair.chunks = c.chunks(w.state).size();
   if (pair.ratio % pair.chunks != 0 || model[0] % pair.chunks != 0) return std::nullopt;
   if (2 * pair.rows > model[0] / pair.chunks) return std::nullopt;
-  const Owners owners(input, w.parameter);
+  const RankPositions owners(input, w.parameter);
   if (!same_writers(c, owners, w.state, v.state) || !are_first_rows(c, owners, pair) ||
       !has_all_ranks(input, pair))
     return std::nullopt;
@@ -155,7 +157,7 @@ std::vector<SplitPair> split_pairs(const CheckInput& input) {
   return pairs;
 }
 
-std::set<TensorId> split_locally(const CheckInput& input) {
+std::set<TensorId> states_split_locally(const CheckInput& input) {
   std::set<TensorId> states;
   for (const SplitPair& pair : split_pairs(input)) {
     states.insert(pair.w.state);

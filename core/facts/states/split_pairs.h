@@ -28,6 +28,6 @@ struct SplitPair {
 
 std::vector<SplitPair> split_pairs(const CheckInput& input);
 // The names of all tensors that have such states.
-std::set<TensorId> split_locally(const CheckInput& input);
+std::set<TensorId> states_split_locally(const CheckInput& input);
 
 }  // namespace shw

@@ -64,7 +64,7 @@ std::string in_words(const Result<DataCheck>& check) {
   return packed_text(payload.take());
 }
 
-Result<Result<DataCheck>> from_words(const std::string& text) {
+Result<Result<DataCheck>> decode_data_check(const std::string& text) {
   Decoder payload(std::as_bytes(std::span(text)));
   SHW_TRY(std::uint64_t is_good, payload.number());
   if (is_good != 0) {
@@ -100,7 +100,7 @@ Status check_each(Team* team, const std::string& step, const std::vector<std::ui
   };
   SHW_TRY(std::vector<std::string> told, map_across_ranks(team, work));
   for (std::size_t i = 0; i < told.size(); ++i) {
-    SHW_TRY(Result<DataCheck> one, from_words(told[i]));
+    SHW_TRY(Result<DataCheck> one, decode_data_check(told[i]));
     keep(i, std::move(one));
   }
   return {};

@@ -26,7 +26,7 @@ struct Source {
 };
 
 // True if the file begins like ours: certificate.json files of other tools are ignored.
-bool begins_as_ours(std::string_view text) {
+bool has_shardwright_schema(std::string_view text) {
   return text.substr(0, 256).find("\"shardwright/") != std::string_view::npos;
 }
 
@@ -47,7 +47,7 @@ void read_file(const Checkpoint& checkpoint, const char* path, std::vector<Sourc
   std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
   if (auto record = filled_from_json(text, progress)) {
     sources.push_back({path, std::move(*record)});
-  } else if (begins_as_ours(text)) {
+  } else if (has_shardwright_schema(text)) {
     report.unreadable.emplace_back(path);
   }
 }
@@ -59,8 +59,8 @@ bool fits_checkpoint(const Checkpoint& checkpoint, const FilledTensor& tensor) {
 
 // A file copied from another checkpoint may share a few names. Accepted if most of its tensors
 // exist here with the same shape.
-bool is_foreign(const Checkpoint& checkpoint, const FilledRecord& record,
-                const Progress* progress) {
+bool is_of_another_checkpoint(const Checkpoint& checkpoint, const FilledRecord& record,
+                              const Progress* progress) {
   std::size_t here = 0;
   for (const FilledTensor& tensor : cancellable_range(record.tensors, progress))
     here += fits_checkpoint(checkpoint, tensor) ? 1 : 0;
@@ -75,7 +75,7 @@ bool is_filled(const Checkpoint& checkpoint, const FilledTensor& tensor) {
 }
 
 // Merges two records of one tensor: union of the boxes, greater number.
-void merge(FilledTensor& into, const FilledTensor& other, std::size_t& looks) {
+void merge_filled_boxes(FilledTensor& into, const FilledTensor& other, std::size_t& looks) {
   into.all_boxes = into.all_boxes && other.all_boxes;
   if (into.boxes != other.boxes) {
     if (!add_all_disjoint(into.boxes, other.boxes, looks)) into.all_boxes = false;
@@ -89,8 +89,8 @@ void merge(FilledTensor& into, const FilledTensor& other, std::size_t& looks) {
 
 using FilledByTensor = std::map<TensorId, FilledTensor>;
 
-FilledByTensor join_sources(const Checkpoint& checkpoint, const std::vector<Source>& sources,
-                            const Progress* progress) {
+FilledByTensor merge_fill_records(const Checkpoint& checkpoint, const std::vector<Source>& sources,
+                                  const Progress* progress) {
   FilledByTensor all;
   std::size_t looks = 20'000'000;
   for (const Source& source : sources) {
@@ -99,7 +99,7 @@ FilledByTensor join_sources(const Checkpoint& checkpoint, const std::vector<Sour
           !is_filled(checkpoint, tensor))
         continue;
       auto [found, added] = all.try_emplace(*checkpoint.find(tensor.fqn), tensor);
-      if (!added) merge(found->second, tensor, looks);
+      if (!added) merge_filled_boxes(found->second, tensor, looks);
     }
   }
   return all;
@@ -225,7 +225,7 @@ FilledText filled_inside(const Checkpoint& checkpoint) {
   return inside;
 }
 
-FilledReport filled_in(const Checkpoint& checkpoint, const Progress* progress) {
+FilledReport filled_report_of(const Checkpoint& checkpoint, const Progress* progress) {
   FilledReport report;
   std::vector<Source> sources;
   FilledText inside = filled_inside(checkpoint);
@@ -242,14 +242,14 @@ FilledReport filled_in(const Checkpoint& checkpoint, const Progress* progress) {
     read_file(checkpoint, kLostFile, beside, report, progress);
     read_file(checkpoint, kCertificateFile, beside, report, progress);
     for (Source& source : beside) {
-      if (is_foreign(checkpoint, source.record, progress)) {
+      if (is_of_another_checkpoint(checkpoint, source.record, progress)) {
         report.foreign.push_back(source.name);
       } else {
         sources.push_back(std::move(source));
       }
     }
   }
-  FilledByTensor all = join_sources(checkpoint, sources, progress);
+  FilledByTensor all = merge_fill_records(checkpoint, sources, progress);
   compare(sources, all, progress, report);
   add_entries(checkpoint, sources, report);
   for (const Source& source : sources) {

@@ -77,7 +77,7 @@ struct FilledReport {
   std::vector<std::uint32_t> by_name = {};  // indices of `tensors` sorted by name
   const FilledTensor* find(std::string_view fqn) const;
 };
-FilledReport filled_in(const Checkpoint& checkpoint, const Progress* progress = nullptr);
+FilledReport filled_report_of(const Checkpoint& checkpoint, const Progress* progress = nullptr);
 
 // The records inside the checkpoint, as JSON. `damaged`: a record exists that is not
 // text.

@@ -28,9 +28,9 @@ void parallel_for_ranges(const CheckInput& input, Visit visit) {
 
 // Recognises alignment padding: up to a block of zeros before a long item
 // (core/exec/align_outputs.h). Without data access it is assumed.
-class LeftFree {
+class GapClassifier {
  public:
-  LeftFree(const CheckInput& input, const std::string& path) : input_(input), path_(path) {}
+  GapClassifier(const CheckInput& input, const std::string& path) : input_(input), path_(path) {}
 
   bool operator()(const UnclaimedRange& gap, const UnclaimedRange& item) {
     if (gap.size() >= kShareBlock || item.size() < kLeastShared) return false;
@@ -54,7 +54,7 @@ class LeftFree {
 
 // The uncovered ranges of a file.
 std::vector<UnclaimedRange> gaps_in(std::vector<UnclaimedRange> ranges, std::uint64_t size,
-                                    LeftFree is_left_free) {
+                                    GapClassifier is_left_free) {
   std::sort(ranges.begin(), ranges.end(),
             [](const UnclaimedRange& a, const UnclaimedRange& b) { return a.begin < b.begin; });
   std::vector<UnclaimedRange> gaps;
@@ -74,7 +74,7 @@ std::vector<UnclaimedRange> gaps_in(std::vector<UnclaimedRange> ranges, std::uin
 
 // Total claimed bytes; ranges shared by several items count once, so a full sum does not exclude
 // gaps.
-struct Used {
+struct ClaimedBytes {
   std::uint64_t bytes = 0, end = 0;
   bool in_order = true;  // items are in ascending order without overlaps
 };
@@ -95,9 +95,9 @@ std::map<std::size_t, std::vector<UnclaimedRange>> find_orphans(const CheckInput
   std::string_view suffix = checkpoint.format().traits.data_suffix;
   if (suffix.empty()) return {};
   // Computes sums first, because only items of files that may have gaps need sorting.
-  std::vector<Used> used(checkpoint.file_count());
+  std::vector<ClaimedBytes> used(checkpoint.file_count());
   parallel_for_ranges(input, [&](std::size_t file, const UnclaimedRange& range) {
-    Used& of = used[file];
+    ClaimedBytes& of = used[file];
     of.bytes = checked_add(of.bytes, range.size()).value_or(UINT64_MAX);
     of.in_order = of.in_order && range.begin >= of.end;
     of.end = range.end;
@@ -116,7 +116,7 @@ std::map<std::size_t, std::vector<UnclaimedRange>> find_orphans(const CheckInput
   });
   for (auto& [f, ranges] : each_of(roomy, input))
     ranges = gaps_in(std::move(ranges), checkpoint.files()[f].size,
-                     LeftFree(input, checkpoint.files()[f].path));
+                     GapClassifier(input, checkpoint.files()[f].path));
   if (is_cancelled(input.progress)) return {};  // some entries are still ranges and not gaps
   std::erase_if(roomy, [](const auto& file) { return file.second.empty(); });
   return roomy;

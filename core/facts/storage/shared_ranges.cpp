@@ -47,7 +47,7 @@ std::vector<bool> files_to_sort(const Checkpoint& checkpoint, const Progress* pr
   return sort;
 }
 
-bool share_by_right(const Checkpoint& checkpoint, const Claim& a, const Claim& b, bool partial) {
+bool may_share_storage(const Checkpoint& checkpoint, const Claim& a, const Claim& b, bool partial) {
   if (!a.is_chunk() || !b.is_chunk()) return !a.is_chunk() && !b.is_chunk() && !partial;
   // Chunks that are views of a storage share it by design.
   if (checkpoint.view(a.chunk) || checkpoint.view(b.chunk)) return true;
@@ -55,7 +55,8 @@ bool share_by_right(const Checkpoint& checkpoint, const Claim& a, const Claim& b
          same(checkpoint.offsets(a.chunk), checkpoint.offsets(b.chunk));
 }
 
-SharedRange shared(const Checkpoint& checkpoint, std::vector<Claim> claims, bool partial) {
+SharedRange make_shared_range(const Checkpoint& checkpoint, std::vector<Claim> claims,
+                              bool partial) {
   ItemPlace place = place_of(checkpoint, claims.front());
   return {place, std::move(claims), partial};
 }
@@ -66,11 +67,11 @@ void add_equal(const Checkpoint& checkpoint, const std::vector<Item>& items, std
   std::vector<Claim> claims;
   for (std::size_t i = first; i < last; ++i) {
     bool known = std::any_of(claims.begin(), claims.end(), [&](const Claim& other) {
-      return share_by_right(checkpoint, other, items[i].claim, false);
+      return may_share_storage(checkpoint, other, items[i].claim, false);
     });
     if (!known && claims.size() < kMostShared) claims.push_back(items[i].claim);
   }
-  if (claims.size() > 1) found.push_back(shared(checkpoint, std::move(claims), false));
+  if (claims.size() > 1) found.push_back(make_shared_range(checkpoint, std::move(claims), false));
 }
 
 }  // namespace
@@ -108,8 +109,8 @@ std::vector<SharedRange> find_shared(const Checkpoint& checkpoint, const Progres
       ++last;
     add_equal(checkpoint, items, first, last, found);
     bool reached = reach != nullptr && reach->file == item.file && item.begin < reach->end;
-    if (reached && !share_by_right(checkpoint, reach->claim, item.claim, true))
-      found.push_back(shared(checkpoint, {reach->claim, item.claim}, true));
+    if (reached && !may_share_storage(checkpoint, reach->claim, item.claim, true))
+      found.push_back(make_shared_range(checkpoint, {reach->claim, item.claim}, true));
     if (!reached || item.end > reach->end) reach = &item;
   }
   return found;

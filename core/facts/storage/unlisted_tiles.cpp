@@ -47,7 +47,7 @@ class Claims {
       offer(input.checkpoint.item(chunk));
     for (const UnclaimedStorageRecord& unclaimed : input.checkpoint.unclaimed_records())
       offer(unclaimed.item);
-    for (auto& [file, ranges] : by_file_) keep_shared(ranges);
+    for (auto& [file, ranges] : by_file_) keep_overlapping_parts(ranges);
   }
 
   bool is_contested(const ItemPlace& place) const {
@@ -62,7 +62,7 @@ class Claims {
 
  private:
   // Reduces ranges to the parts that two of them share, sorted.
-  static void keep_shared(std::vector<UnclaimedRange>& ranges) {
+  static void keep_overlapping_parts(std::vector<UnclaimedRange>& ranges) {
     std::sort(ranges.begin(), ranges.end(),
               [](const UnclaimedRange& a, const UnclaimedRange& b) { return a.begin < b.begin; });
     std::vector<UnclaimedRange> shared;
@@ -103,13 +103,14 @@ std::optional<ChunkId> similar_chunk(const CheckInput& input, TensorId tensor) {
   return std::nullopt;
 }
 
-struct Judge {
+struct UnlistedTileCheck {
   const CheckInput& input;
   const Claims claims;
   std::size_t left_to_read = kMostRead;
 
   // Returns the reason, or empty and the chunk in `tile`.
-  std::string why_not(TensorId tensor, const UnclaimedStorageRecord& unclaimed, ListedAgain& tile) {
+  std::string why_not(TensorId tensor, const UnclaimedStorageRecord& unclaimed,
+                      RelistedChunk& tile) {
     const Checkpoint& checkpoint = input.checkpoint;
     if (!is_reachable(checkpoint, unclaimed.item)) return "its bytes are not there";
     if (claims.is_contested(unclaimed.item)) return "another record claims bytes of its item";
@@ -143,22 +144,23 @@ std::vector<Box> boxes_with_items(const Checkpoint& checkpoint, TensorId tensor,
   return boxes;
 }
 
-bool completes(const Checkpoint& checkpoint, const Relisted& relisted, std::vector<Box> boxes) {
+bool completes_tiling(const Checkpoint& checkpoint, const Relisted& relisted,
+                      std::vector<Box> boxes) {
   ExtentsView shape = checkpoint.shape(relisted.tensor);
-  for (const ListedAgain& tile : relisted.tiles) boxes.push_back(tile.box);
+  for (const RelistedChunk& tile : relisted.tiles) boxes.push_back(tile.box);
   return std::all_of(boxes.begin(), boxes.end(),
                      [&](const Box& box) { return is_inside(box.offsets, box.sizes, shape); }) &&
          tiles_exactly(boxes, shape);
 }
 
-void check_unlisted_tiles(Judge& judge, TensorId tensor,
+void check_unlisted_tiles(UnlistedTileCheck& judge, TensorId tensor,
                           const std::vector<std::size_t>& unclaimed_records, UnlistedTiles& out) {
   const Checkpoint& checkpoint = judge.input.checkpoint;
   auto like = similar_chunk(judge.input, tensor);
   Relisted relisted{tensor, {}};
   bool all = true;
   for (std::size_t i : unclaimed_records) {
-    ListedAgain tile;
+    RelistedChunk tile;
     tile.like = like.value_or(ChunkId{});
     std::string why = like ? judge.why_not(tensor, checkpoint.unclaimed_records()[i], tile)
                            : "no other item of its dtype says how items are written";
@@ -170,7 +172,7 @@ void check_unlisted_tiles(Judge& judge, TensorId tensor,
   }
   std::size_t left_out = 0;
   auto boxes = boxes_with_items(checkpoint, tensor, left_out);
-  if (all && completes(checkpoint, relisted, std::move(boxes))) {
+  if (all && completes_tiling(checkpoint, relisted, std::move(boxes))) {
     out.placed.insert(unclaimed_records.begin(), unclaimed_records.end());
     if (left_out != 0) out.misplaced.insert(tensor);
     out.tensors.push_back(std::move(relisted));
@@ -191,7 +193,7 @@ UnlistedTiles find_unlisted_tiles(const CheckInput& input) {
     return out;
   ByTensor unclaimed_records = strays_by_tensor(checkpoint);
   if (unclaimed_records.empty()) return out;
-  Judge judge{input, Claims(input)};
+  UnlistedTileCheck judge{input, Claims(input)};
   for (const auto& [tensor, records] : each_of(unclaimed_records, input))
     check_unlisted_tiles(judge, tensor, records, out);
   return out;

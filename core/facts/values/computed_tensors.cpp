@@ -43,14 +43,14 @@ class ComputedSource final : public ByteSource {
   std::uint64_t size() const override { return size_; }
 
   Status read(std::uint64_t offset, std::span<std::byte> out) const override {
-    if (offset > size_ || out.size() > size_ - offset) return too_few();
+    if (offset > size_ || out.size() > size_ - offset) return missing_elements_error();
     std::lock_guard lock(guard_);
     while (!out.empty()) {
       const auto row = static_cast<std::int64_t>(offset / row_bytes_);
       const std::int64_t first = row / step_ * step_;
       if (kept_.empty() || first != first_) SHW_CHECK(compute(first));
       const std::uint64_t at = offset - static_cast<std::uint64_t>(first) * row_bytes_;
-      if (at >= kept_.size()) return too_few();
+      if (at >= kept_.size()) return missing_elements_error();
       const std::size_t part = std::min<std::uint64_t>(out.size(), kept_.size() - at);
       std::memcpy(out.data(), kept_.data() + at, part);
       out = out.subspan(part);
@@ -61,7 +61,7 @@ class ComputedSource final : public ByteSource {
 
  private:
   std::int64_t rows() const { return tensor_.shape.empty() ? 1 : tensor_.shape[0]; }
-  Status too_few() const {
+  Status missing_elements_error() const {
     return fail(ErrorKind::kDamaged, "has fewer elements than it should", {name_});
   }
   Status compute(std::int64_t first) const {
@@ -92,9 +92,9 @@ class ComputedFolder final : public Directory {
     if (is_listed) listed_.insert(path);
     sources_.insert_or_assign(path, std::move(source));
   }
-  void set_made_of(std::vector<FilesOfFolder> made_of) { made_of_ = std::move(made_of); }
+  void set_source_files(std::vector<FilesOfFolder> made_of) { made_of_ = std::move(made_of); }
   // Hides files that are no longer part of the folder.
-  void hide(std::set<std::string> paths) { hidden_ = std::move(paths); }
+  void hide_files(std::set<std::string> paths) { hidden_ = std::move(paths); }
   const std::string& name() const override { return name_; }
   Result<std::vector<Entry>> list(std::size_t limit) const override {
     Result<std::vector<Entry>> entries = std::vector<Entry>{};
@@ -179,7 +179,7 @@ Status add_tensor(ComputedFolder& folder, CheckpointBuilder& builder, ComputedTe
 Result<std::shared_ptr<const Checkpoint>> computed_in(std::shared_ptr<ComputedFolder> folder,
                                                       ComputedPart part, Progress* progress) {
   for (std::shared_ptr<const ByteSource>& file : part.files) folder->add(std::move(file), true);
-  folder->set_made_of(files_of(part.made_of));
+  folder->set_source_files(files_of(part.made_of));
   CheckpointBuilder builder;
   builder.set_format(kComputedFormat);
   builder.set_directory(folder);
@@ -190,8 +190,8 @@ Result<std::shared_ptr<const Checkpoint>> computed_in(std::shared_ptr<ComputedFo
 }
 
 // Data files whose tensors are all replaced, and the index of such a checkpoint.
-std::set<std::string> files_without_use(const Checkpoint& checkpoint,
-                                        const std::set<TensorId>& replaced) {
+std::set<std::string> unused_files(const Checkpoint& checkpoint,
+                                   const std::set<TensorId>& replaced) {
   std::set<std::string> files{std::string(checkpoint.format().traits.index_file)};
   for (const FileRow& file : checkpoint.files()) {
     if (file.referenced) files.emplace(file.path);
@@ -215,9 +215,9 @@ Result<std::shared_ptr<const Checkpoint>> with_computed(std::shared_ptr<const Ch
     return fail(ErrorKind::kUsage, "the checkpoint has no directory");
   auto folder = std::make_shared<ComputedFolder>(around->directory()->name(), around->directory());
   std::set<TensorId> replaced = std::move(part.replaced);
-  std::set<std::string> gone = files_without_use(*around, replaced);
+  std::set<std::string> gone = unused_files(*around, replaced);
   gone.merge(part.files_gone);
-  folder->hide(std::move(gone));
+  folder->hide_files(std::move(gone));
   SHW_TRY(auto computed, computed_in(folder, std::move(part), progress));
   return join_folders(
       folder, {{std::move(around), "", "", std::move(replaced)}, {std::move(computed), "", "", {}}},

@@ -16,7 +16,7 @@ std::int64_t most_elements(const PiecedTensor& tensor) {
 }
 
 // The elements of a box, row-major.
-std::optional<Bytes> gathered(const PiecedTensor& tensor, const Box& wanted) {
+std::optional<Bytes> read_box_row_major(const PiecedTensor& tensor, const Box& wanted) {
   const std::size_t element = size_of(tensor.dtype);
   const Extents strides = row_major_strides(wanted.sizes);
   const std::int64_t origin = index_at(wanted.offsets, strides);
@@ -34,8 +34,8 @@ std::optional<Bytes> gathered(const PiecedTensor& tensor, const Box& wanted) {
 // True if image[here] equals truth[there]; boxes of equal size.
 std::optional<bool> are_equal_boxes(const PiecedTensor& image, const Box& here,
                                     const PiecedTensor& truth, const Box& there) {
-  auto one = gathered(image, here);
-  auto two = one ? gathered(truth, there) : std::nullopt;
+  auto one = read_box_row_major(image, here);
+  auto two = one ? read_box_row_major(truth, there) : std::nullopt;
   if (!two) return std::nullopt;
   return std::equal(one->begin(), one->end(), two->begin(), two->end());
 }
@@ -117,8 +117,8 @@ std::optional<bool> are_transposed_elements(const PiecedTensor& image, const Pie
     Box here = parts.block;
     std::swap(here.offsets[n - 1], here.offsets[n - 2]);
     std::swap(here.sizes[n - 1], here.sizes[n - 2]);
-    auto one = gathered(image, here);
-    auto two = one ? gathered(truth, parts.block) : std::nullopt;
+    auto one = read_box_row_major(image, here);
+    auto two = one ? read_box_row_major(truth, parts.block) : std::nullopt;
     if (!two) return std::nullopt;
     if (!is_transpose(*one, *two, parts.block.sizes[n - 2], parts.block.sizes[n - 1],
                       size_of(truth.dtype)))
@@ -145,8 +145,8 @@ std::optional<bool> are_permuted_elements(const PiecedTensor& image, const Piece
   const auto bytes_of_block = static_cast<std::size_t>(inner * block) * size_of(truth.dtype);
   Blocks parts{truth.shape, step};
   while (parts.next()) {
-    auto one = gathered(image, parts.block);
-    auto two = one ? gathered(truth, parts.block) : std::nullopt;
+    auto one = read_box_row_major(image, parts.block);
+    auto two = one ? read_box_row_major(truth, parts.block) : std::nullopt;
     if (!two) return std::nullopt;
     if (!is_permuted(*one, *two, parts.block.sizes, dim, bytes_of_block, order)) return false;
   }
@@ -184,7 +184,7 @@ double DifferingElements::cosine() const {
 namespace {
 
 // True if the two are at most one step of the dtype apart. Sums of float32 differ by their order.
-bool is_one_step(Dtype dtype, double one, double two) {
+bool is_within_one_ulp(Dtype dtype, double one, double two) {
   const double most = dtype == Dtype::kBfloat16  ? 0x1p-7
                       : dtype == Dtype::kFloat16 ? 0x1p-10
                       : dtype == Dtype::kFloat32 ? 0x1p-18
@@ -204,8 +204,8 @@ std::optional<DifferingElements> differing_elements(const PiecedTensor& image,
   while (parts.next()) {
     Box part = parts.block;
     for (std::size_t d = 0; d < part.offsets.size(); ++d) part.offsets[d] += box.offsets[d];
-    auto one = gathered(image, part);
-    auto two = one ? gathered(truth, part) : std::nullopt;
+    auto one = read_box_row_major(image, part);
+    auto two = one ? read_box_row_major(truth, part) : std::nullopt;
     if (!two) return std::nullopt;
     const Extents strides = row_major_strides(part.sizes);
     for (std::size_t i = 0; i < one->size() / element; ++i) {
@@ -216,8 +216,8 @@ std::optional<DifferingElements> differing_elements(const PiecedTensor& image,
         out.truth_squares += there * there;
       }
       if (std::memcmp(one->data() + i * element, two->data() + i * element, element) == 0) continue;
-      if (!is_float ||
-          !is_one_step(truth.dtype, value_at(truth.dtype, *one, i), value_at(truth.dtype, *two, i)))
+      if (!is_float || !is_within_one_ulp(truth.dtype, value_at(truth.dtype, *one, i),
+                                          value_at(truth.dtype, *two, i)))
         ++out.beyond_rounding;
       if (out.differing++ != 0) continue;
       auto left = static_cast<std::int64_t>(i);

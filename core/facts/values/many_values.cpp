@@ -34,9 +34,9 @@ struct RequestedPart {
   ElementRange range;
 };
 
-class ManyValues {
+class DistinctValueCounter {
  public:
-  ManyValues(const CheckInput& input, std::span<const TensorId> tensors, std::size_t few)
+  DistinctValueCounter(const CheckInput& input, std::span<const TensorId> tensors, std::size_t few)
       : input_(input), tensors_(tensors), few_(few), seen_(tensors.size()) {}
 
   std::vector<bool> find() {
@@ -142,7 +142,7 @@ class ManyValues {
 
 std::vector<bool> have_more_values(const CheckInput& input, std::span<const TensorId> tensors,
                                    std::size_t few) {
-  return ManyValues(input, tensors, few).find();
+  return DistinctValueCounter(input, tensors, few).find();
 }
 
 }  // namespace shw

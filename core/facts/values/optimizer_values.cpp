@@ -25,7 +25,7 @@ std::uint64_t word(double number) {
 std::int64_t count_in(std::uint64_t word) {
   return static_cast<std::int64_t>(word);
 }
-double real_in(std::uint64_t word) {
+double double_from_bits(std::uint64_t word) {
   return std::bit_cast<double>(word);
 }
 
@@ -38,10 +38,10 @@ std::vector<std::uint64_t> words_of(const MomentCount& c, const LogCorrelation& 
 
 bool join_words(std::span<const std::uint64_t> w, MomentCount& count, LogCorrelation& correlation) {
   if (w.size() != 13) return false;
-  count.join({count_in(w[0]), count_in(w[1]), count_in(w[2]), count_in(w[3]), real_in(w[4]),
-              real_in(w[5]), real_in(w[6])});
-  correlation.join({count_in(w[7]), real_in(w[8]), real_in(w[9]), real_in(w[10]), real_in(w[11]),
-                    real_in(w[12])});
+  count.join({count_in(w[0]), count_in(w[1]), count_in(w[2]), count_in(w[3]),
+              double_from_bits(w[4]), double_from_bits(w[5]), double_from_bits(w[6])});
+  correlation.join({count_in(w[7]), double_from_bits(w[8]), double_from_bits(w[9]),
+                    double_from_bits(w[10]), double_from_bits(w[11]), double_from_bits(w[12])});
   return true;
 }
 

@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::int64_t kMostNumberBytes = std::int64_t{4} << 30;
 
-Result<Bytes> box_as(const Checkpoint& checkpoint, TensorId tensor, const Box& box, Dtype dtype) {
+Result<Bytes> read_box_as_dtype(const Checkpoint& checkpoint, TensorId tensor, const Box& box,
+                                Dtype dtype) {
   const std::string fqn(checkpoint.fqn(tensor));
   auto unread = [&](const char* why) {
     return fail(ErrorKind::kDamaged, why, Place{.file = {}, .tensor = fqn});
@@ -30,7 +31,7 @@ Result<Bytes> box_as(const Checkpoint& checkpoint, TensorId tensor, const Box& b
 template <class Number>
 Result<std::vector<float>> whole_numbers(const Checkpoint& checkpoint, TensorId tensor,
                                          const Box& box) {
-  SHW_TRY(Bytes bytes, box_as(checkpoint, tensor, box, Dtype::kUnknown));
+  SHW_TRY(Bytes bytes, read_box_as_dtype(checkpoint, tensor, box, Dtype::kUnknown));
   std::vector<float> out(bytes.size() / sizeof(Number));
   for (std::size_t i = 0; i < out.size(); ++i)
     out[i] = static_cast<float>(load_little<Number>(bytes, i * sizeof(Number)));
@@ -40,7 +41,7 @@ Result<std::vector<float>> whole_numbers(const Checkpoint& checkpoint, TensorId 
 }  // namespace
 
 Result<Bytes> bytes_in_box(const Checkpoint& checkpoint, TensorId tensor, const Box& box) {
-  return box_as(checkpoint, tensor, box, Dtype::kUnknown);
+  return read_box_as_dtype(checkpoint, tensor, box, Dtype::kUnknown);
 }
 
 Result<std::vector<float>> floats_in_box(const Checkpoint& checkpoint, TensorId tensor,
@@ -55,7 +56,7 @@ Result<std::vector<float>> floats_in_box(const Checkpoint& checkpoint, TensorId 
     default:
       break;
   }
-  SHW_TRY(Bytes bytes, box_as(checkpoint, tensor, box, Dtype::kFloat32));
+  SHW_TRY(Bytes bytes, read_box_as_dtype(checkpoint, tensor, box, Dtype::kFloat32));
   std::vector<float> out(bytes.size() / sizeof(float));
   if (!out.empty()) std::memcpy(out.data(), bytes.data(), bytes.size());
   return out;

@@ -10,8 +10,8 @@ namespace shw {
 namespace {
 
 // Number of elements per scale along an axis with `scales` scales; nullopt if ambiguous.
-std::optional<std::int64_t> step_of_axis(std::int64_t extent, std::int64_t scales,
-                                         std::optional<std::int64_t> said) {
+std::optional<std::int64_t> elements_per_scale(std::int64_t extent, std::int64_t scales,
+                                               std::optional<std::int64_t> said) {
   if (scales < 1 || extent < 1) return std::nullopt;
   if (said && *said > 0 && steps_in(extent, *said) == scales) return said;
   if (scales == 1) return extent;
@@ -33,7 +33,7 @@ std::optional<Extents> steps_of_scale(const QuantSource& from, ExtentsView scale
     std::optional<std::int64_t> said;
     if (from.config.block && scale.size() == weight.size() && d + 2 >= weight.size())
       said = (*from.config.block)[d + 2 - weight.size()];
-    const auto step = step_of_axis(weight[d], scale[d], said);
+    const auto step = elements_per_scale(weight[d], scale[d], said);
     if (!step) return std::nullopt;
     steps[d] = *step;
   }
@@ -41,7 +41,8 @@ std::optional<Extents> steps_of_scale(const QuantSource& from, ExtentsView scale
 }
 
 // Reads weights as floats; `as_bytes`: bytes that contain E4M3.
-QuantFloats elements_in(const Checkpoint& c, TensorId weight, const Box& box, bool as_bytes) {
+QuantFloats read_weight_floats(const Checkpoint& c, TensorId weight, const Box& box,
+                               bool as_bytes) {
   if (!as_bytes) return floats_in_box(c, weight, box);
   SHW_TRY(const Bytes codes, bytes_in_box(c, weight, box));
   std::vector<float> out(codes.size());
@@ -64,7 +65,7 @@ QuantFloats scaled_rows(const Checkpoint& c, const ScaledWeight& from, std::int6
                         std::int64_t count) {
   const ExtentsView shape = c.shape(from.weight);
   SHW_TRY(std::vector<float> out,
-          elements_in(c, from.weight, rows_box(shape, first, count), from.as_bytes));
+          read_weight_floats(c, from.weight, rows_box(shape, first, count), from.as_bytes));
   // Reads only the scales of these rows, because MXFP8's scales are 1/32 of the weight.
   const std::int64_t first_cell = first / from.steps[0];
   const std::int64_t cell_rows =
@@ -113,7 +114,7 @@ DecodedWeight scaled_weight(const QuantSource& from, ScaledWeight scaled) {
   return decoded;
 }
 
-Result<ScaledWeight> scaled_by(const QuantSource& from) {
+Result<ScaledWeight> find_scale_steps(const QuantSource& from) {
   const auto scale = from.beside(0);
   if (!scale) return from.unread("has no scale next to it");
   auto steps = steps_of_scale(from, from.c().shape(*scale));
@@ -140,7 +141,7 @@ Result<std::vector<float>> scales_in_box(const Checkpoint& checkpoint, TensorId 
 
 Result<DecodedWeight> scaled_form(const QuantSource& from, std::optional<TensorId> zero,
                                   float divided_by) {
-  SHW_TRY(ScaledWeight scaled, scaled_by(from));
+  SHW_TRY(ScaledWeight scaled, find_scale_steps(from));
   if (zero && !same(from.c().shape(*zero), from.c().shape(scaled.scale)))
     return from.unread("has zero points that do not fit its scales");
   scaled.zero = zero;
@@ -152,7 +153,7 @@ Result<DecodedWeight> scaled_bytes_form(const QuantSource& from) {
   if (!from.is_said)
     return from.unread(
         "is uint8 with a scale as FP8 has it, and no config.json says that its bytes are FP8");
-  SHW_TRY(ScaledWeight scaled, scaled_by(from));
+  SHW_TRY(ScaledWeight scaled, find_scale_steps(from));
   scaled.as_bytes = true;
   return scaled_weight(from, std::move(scaled));
 }

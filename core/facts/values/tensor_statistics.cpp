@@ -146,17 +146,17 @@ class StatisticsPass {
 
  private:
   // Statistics of a part, without chunks that cannot be read.
-  struct Looked {
+  struct PartStatistics {
     StatisticsSums sums;
     std::optional<Error> error = {};
   };
-  Result<Looked> look(std::size_t part);
+  Result<PartStatistics> look(std::size_t part);
   Status read_with_team();
   std::uint64_t bytes_of(const StatisticsPart& part) const;
   std::vector<std::uint32_t> parts_in_file_order() const;
   Status add(NumberCounter& counter, ItemCursor& items, const StatisticsPart& part,
              std::uint32_t chunk, StatisticsSums& alike);
-  void finalize(std::size_t part, Looked looked);
+  void finalize(std::size_t part, PartStatistics looked);
   void finish(TensorState& state);
 
   const Checkpoint& checkpoint_;
@@ -182,7 +182,7 @@ Status StatisticsPass::add(NumberCounter& counter, ItemCursor& items, const Stat
   return {};
 }
 
-Result<StatisticsPass::Looked> StatisticsPass::look(std::size_t index) {
+Result<StatisticsPass::PartStatistics> StatisticsPass::look(std::size_t index) {
   const StatisticsPart& part = parts_[index];
   const Dtype dtype = checkpoint_.dtype(tensors_[part.tensor]);
   auto counter = counters_.take();
@@ -195,10 +195,10 @@ Result<StatisticsPass::Looked> StatisticsPass::look(std::size_t index) {
   if (all) {
     SHW_TRY(StatisticsSums sums, counter->take());
     sums += alike;
-    return Looked{std::move(sums)};
+    return PartStatistics{std::move(sums)};
   }
   if (all.error().kind == ErrorKind::kCancelled) return tl::unexpected<Error>(all.error());
-  Looked looked{StatisticsSums(dtype)};
+  PartStatistics looked{StatisticsSums(dtype)};
   for (std::uint32_t i = part.first; i < part.last; ++i) {
     counter->begin(dtype);
     alike = StatisticsSums(dtype);
@@ -241,7 +241,7 @@ Status StatisticsPass::read_with_team() {
   for (const StatisticsPart& part : parts_) costs.push_back(bytes_of(part));
   ScatterMapTask work{"statistics", costs, {}, {}};
   work.find = [&](std::size_t part) -> Result<Bytes> {
-    SHW_TRY(Looked looked, look(part));
+    SHW_TRY(PartStatistics looked, look(part));
     Encoder payload;
     shw::add(payload, looked.sums);
     payload.add(std::uint64_t{looked.error.has_value()});
@@ -250,7 +250,7 @@ Status StatisticsPass::read_with_team() {
   };
   work.receive = [&](std::size_t part, BytesView found) -> Status {
     Decoder payload(found);
-    Looked looked;
+    PartStatistics looked;
     SHW_TRY(looked.sums, decode_sums(payload, checkpoint_.dtype(tensors_[parts_[part].tensor])));
     SHW_TRY(std::uint64_t has_error, payload.number());
     if (has_error != 0) {
@@ -262,7 +262,7 @@ Status StatisticsPass::read_with_team() {
   return scatter_map_allgather(*team_, work);
 }
 
-void StatisticsPass::finalize(std::size_t part, Looked looked) {
+void StatisticsPass::finalize(std::size_t part, PartStatistics looked) {
   std::lock_guard lock(guard_);
   TensorState& state = states_[parts_[part].tensor];
   state.sums += looked.sums;
@@ -312,7 +312,7 @@ Result<std::vector<TensorStatistics>> StatisticsPass::run() {
     std::vector<std::uint64_t> costs;
     for (std::uint32_t part : order) costs.push_back(bytes_of(parts_[part]));
     SHW_CHECK(parallel_for_batched(costs, [&](std::size_t i) -> Status {
-      SHW_TRY(Looked looked, look(order[i]));
+      SHW_TRY(PartStatistics looked, look(order[i]));
       finalize(order[i], std::move(looked));
       return {};
     }));

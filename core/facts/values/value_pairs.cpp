@@ -46,9 +46,9 @@ Blocks blocks_of(ExtentsView sizes) {
 // Chooses a sample: one of each run of neighbours, at positions
 // (fractions of multiples of the golden ratio) that do not align with
 // periodic data.
-class Taken {
+class ProgressShare {
  public:
-  explicit Taken(double share) : share_(share) {}
+  explicit ProgressShare(double share) : share_(share) {}
   std::uint64_t number() const {
     if (share_ >= 1) return turn_;
     constexpr std::uint64_t kGoldenFraction = 0x9E3779B97F4A7C15;
@@ -79,8 +79,8 @@ std::vector<ChunkId> by_offsets(const Checkpoint& c, TensorId tensor) {
 }
 
 // The chunk of another tensor with the box of `wanted`; `sorted`: chunks sorted by offsets.
-std::optional<ChunkId> with_box(const Checkpoint& c, const std::vector<ChunkId>& sorted,
-                                ChunkId wanted) {
+std::optional<ChunkId> find_chunk_with_box(const Checkpoint& c, const std::vector<ChunkId>& sorted,
+                                           ChunkId wanted) {
   const ExtentsView offsets = c.offsets(wanted);
   auto found =
       std::lower_bound(sorted.begin(), sorted.end(), offsets, [&](ChunkId one, ExtentsView right) {
@@ -149,7 +149,7 @@ bool PairPass::add_tiles(std::size_t pair) {
   bool alike = true;
   for (ChunkId chunk : checkpoint_.chunks(a)) {
     if (volume(checkpoint_.sizes(chunk)).value_or(0) == 0) continue;
-    TileOfPair tile{pair, chunk, with_box(checkpoint_, others, chunk)};
+    TileOfPair tile{pair, chunk, find_chunk_with_box(checkpoint_, others, chunk)};
     tile.from_the_front = is_encoded(chunk) || (tile.b && is_encoded(*tile.b));
     alike = alike && tile.b.has_value();
     tiles_.push_back(tile);
@@ -183,7 +183,7 @@ void PairPass::add_all_tiles() {
 }
 
 void PairPass::cut() {
-  Taken taken(work_.share);
+  ProgressShare taken(work_.share);
   std::uint64_t before = 0, bytes = 0;  // blocks of other tiles; bytes of this part
   PairPart part;
   auto close = [&] {

@@ -56,7 +56,7 @@ class HeadReader {
     SHW_CHECK(read_storages(object, head));
     begin_ = at_;
     SHW_TRY(PickleTree keys, next());
-    SHW_CHECK(take_keys(keys, head));
+    SHW_CHECK(read_storage_keys(keys, head));
     head.end = at_;
     return head;
   }
@@ -97,7 +97,7 @@ class HeadReader {
     return {};
   }
 
-  Status take_keys(const PickleTree& tree, OldHead& head) const {
+  Status read_storage_keys(const PickleTree& tree, OldHead& head) const {
     if (tree.kind(tree.root()) != NodeKind::kList)
       return damaged("no list of the storages is after the pickle");
     std::set<std::string_view> seen;
@@ -203,7 +203,7 @@ Result<ZipReader> read_before_zip(std::shared_ptr<const ByteSource> source) {
     add("data/" + key, *data, *length);
     at = *end;
   }
-  return ZipReader::of_bare(std::move(source), std::move(entries));
+  return ZipReader::of_unarchived_records(std::move(source), std::move(entries));
 }
 
 }  // namespace shw

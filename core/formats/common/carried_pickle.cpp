@@ -59,13 +59,13 @@ bool is_worth_a_number(const PickleTree& tree, NodeId node) {
   }
 }
 
-struct Reached {
+struct ReachableNodes {
   std::vector<NodeId> nodes;
   std::unordered_set<NodeId> twice;
 };
 
-Reached reach(const PickleTree& tree, NodeId value) {
-  Reached out;
+ReachableNodes reachable_nodes(const PickleTree& tree, NodeId value) {
+  ReachableNodes out;
   std::unordered_set<NodeId> seen;
   std::vector<NodeId> open{value};
   while (!open.empty()) {
@@ -120,12 +120,12 @@ class CarriedEncoder {
     }
     // For self-referencing tuples and calls Python creates the inner one first.
     if (!open_.insert(node).second) return refuse("holds itself in a way that is not carried over");
-    const bool good = put_new(node, depth);
+    const bool good = encode_container(node, depth);
     open_.erase(node);
     return good;
   }
 
-  bool put_new(NodeId node, int depth) {
+  bool encode_container(NodeId node, int depth) {
     switch (tree_.kind(node)) {
       case NodeKind::kList:
         raw("]");
@@ -346,16 +346,16 @@ std::optional<std::size_t> length_of_opcode(std::string_view opcodes) {
 
 Result<CarriedPickle> carried_pickle(const PickleTree& tree, NodeId value, BytesView pickle,
                                      std::uint64_t base, std::size_t budget) {
-  Reached reached = reach(tree, value);
+  ReachableNodes reached = reachable_nodes(tree, value);
   return CarriedEncoder(tree, pickle, base, budget, std::move(reached.twice)).run(value);
 }
 
 std::vector<NodeId> nodes_of(const PickleTree& tree, NodeId value) {
-  return reach(tree, value).nodes;
+  return reachable_nodes(tree, value).nodes;
 }
 
 bool contains_repeated_object(const PickleTree& tree, NodeId value) {
-  return !reach(tree, value).twice.empty();
+  return !reachable_nodes(tree, value).twice.empty();
 }
 
 Result<PlacedOpcodes> placed_opcodes(std::string_view opcodes, std::uint32_t first_memo,

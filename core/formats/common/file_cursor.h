@@ -12,7 +12,7 @@
 
 namespace shw {
 
-// After the first error every number is 0, and `error` tells where the file ends.
+// After the first error every number is 0, and `error` gives the byte where the file ends.
 class FileCursor {
  public:
   explicit FileCursor(const ByteSource& source) : source_(source) {}

@@ -9,13 +9,13 @@ namespace {
 
 using namespace std::string_view_literals;
 
-struct Mark {
+struct FormatSignature {
   std::size_t at;
   std::string_view bytes;
   std::string_view title;
 };
 
-constexpr auto kMarks = std::to_array<Mark>({
+constexpr auto kMarks = std::to_array<FormatSignature>({
     {0, "GGUF"sv, "a GGUF file (llama.cpp)"},
     {0, "tjgg"sv, "a GGML file (llama.cpp before GGUF)"},
     {0, "lmgg"sv, "a GGML file (llama.cpp before GGUF)"},
@@ -52,7 +52,7 @@ bool begins_with_word(std::string_view text, std::string_view word) {
 
 std::string_view format_from_magic(BytesView bytes) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  for (const Mark& mark : kMarks) {
+  for (const FormatSignature& mark : kMarks) {
     if (text.size() > mark.at && text.substr(mark.at).starts_with(mark.bytes)) return mark.title;
   }
   const std::string_view words = without_blanks(text);

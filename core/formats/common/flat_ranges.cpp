@@ -9,7 +9,7 @@ void each_flat_box(ExtentsView shape, std::int64_t first, std::int64_t last,
   const Extents strides = row_major_strides(shape);
   Box box{Extents(shape.size(), 0), Extents(shape.size(), 1)};
   while (first < last) {
-    // The first axis whose slices begin at `first` and fit in what is left.
+    // The first axis whose slices begin at `first` and fit in the remaining range.
     std::size_t axis = 0;
     while (axis < shape.size() && (first % strides[axis] != 0 || last - first < strides[axis]))
       ++axis;

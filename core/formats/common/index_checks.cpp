@@ -20,7 +20,7 @@ struct Misplaced {
   std::string fqn, said, held;
 };
 
-std::vector<std::string> holders_of(const std::vector<Misplaced>& entries) {
+std::vector<std::string> files_with_tensors(const std::vector<Misplaced>& entries) {
   std::set<std::string> holders;
   for (const Misplaced& entry : entries) holders.insert(entry.held);
   return {holders.begin(), holders.end()};
@@ -36,7 +36,7 @@ std::string misplaced_cause(const Misplaced& first, std::size_t count) {
 
 // The files were saved again, renamed or merged without the index.
 std::string stale_cause(const IndexedFiles& indexed, const std::vector<Misplaced>& entries) {
-  const std::vector<std::string> held = holders_of(entries);
+  const std::vector<std::string> held = files_with_tensors(entries);
   const std::vector<std::string>& gone = indexed.not_there;
   const std::string all = entries.size() == indexed.map.size() ? "all " : "";
   return fmt::format(
@@ -51,7 +51,8 @@ std::string stale_cause(const IndexedFiles& indexed, const std::vector<Misplaced
 }
 
 std::string index_remedy(const IndexedFiles& indexed, const std::vector<Misplaced>& entries) {
-  const bool is_one = holders_of(entries).size() == 1 && entries.size() == indexed.map.size();
+  const bool is_one =
+      files_with_tensors(entries).size() == 1 && entries.size() == indexed.map.size();
   return is_one && !indexed.not_there.empty()
              ? fmt::format(
                    "Leave {} out, as removing it by hand does, or rewrite it where other weights "
@@ -81,7 +82,7 @@ void add_misplaced(CheckpointBuilder& builder, const IndexedFiles& indexed,
                       {"count", static_cast<std::int64_t>(entries.size())}};
   if (is_stale) {
     finding.evidence.emplace_back("files_not_here", indexed.not_there);
-    finding.evidence.emplace_back("held_by", holders_of(entries));
+    finding.evidence.emplace_back("held_by", files_with_tensors(entries));
   }
   if (indexed.can_be_written)
     finding.remedy = Remedy{"rewrite-metadata", true, index_remedy(indexed, entries)};
@@ -117,7 +118,7 @@ EvidenceValue evidence_of(std::uint64_t number) {
   return std::to_string(number);
 }
 
-Finding promise(const std::string& index, Severity severity, std::string cause) {
+Finding index_finding(const std::string& index, Severity severity, std::string cause) {
   Finding finding = bad_record(index, std::move(cause));
   finding.severity = severity;
   return finding;
@@ -202,7 +203,7 @@ void check_index(CheckpointBuilder& builder, const MatchedIndex& matched) {
   builder.add_finding(std::move(missing));
 }
 
-void check_unnamed(CheckpointBuilder& builder, const MatchedIndex& matched) {
+void report_tensors_not_in_index(CheckpointBuilder& builder, const MatchedIndex& matched) {
   const std::string& index = matched.indexed.index;
   Finding finding = bad_record(index, "");
   finding.severity = Severity::kWarning;
@@ -222,7 +223,7 @@ void check_unnamed(CheckpointBuilder& builder, const MatchedIndex& matched) {
   builder.add_finding(std::move(finding));
 }
 
-void check_promises(CheckpointBuilder& builder, const MatchedIndex& matched) {
+void check_index_as_transformers(CheckpointBuilder& builder, const MatchedIndex& matched) {
   const std::string& index = matched.indexed.index;
   const auto totals = differing_totals(matched);
   const std::vector<std::string>& missing = matched.indexed.missing_parts;
@@ -241,7 +242,7 @@ void check_promises(CheckpointBuilder& builder, const MatchedIndex& matched) {
                             some_of(missing), missing.size() == 1 ? "is" : "are");
   // The index may lack as many tensors as the files.
   if (totals && !missing.empty() && totals->said > totals->named) {
-    Finding finding = promise(
+    Finding finding = index_finding(
         index, Severity::kWarning,
         fmt::format("{}, but its {}: tensors that were there are most likely gone, and a load "
                     "keeps initial values for them.",
@@ -251,7 +252,7 @@ void check_promises(CheckpointBuilder& builder, const MatchedIndex& matched) {
     return builder.add_finding(std::move(finding));
   }
   if (totals) {
-    Finding finding = promise(
+    Finding finding = index_finding(
         index, Severity::kInfo,
         fmt::format("Its {}. Loaders do not look at that; all that it names is there.", said));
     finding.evidence = numbers;
@@ -259,7 +260,7 @@ void check_promises(CheckpointBuilder& builder, const MatchedIndex& matched) {
   }
   if (missing.empty()) return;
   Finding finding =
-      promise(index, Severity::kInfo, fmt::format("{}, so a load does not miss it.", parts));
+      index_finding(index, Severity::kInfo, fmt::format("{}, so a load does not miss it.", parts));
   finding.evidence = {{"parts", missing}};
   builder.add_finding(std::move(finding));
 }

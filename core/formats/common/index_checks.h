@@ -56,9 +56,9 @@ struct MatchedIndex {
 // name.
 void check_index(CheckpointBuilder& builder, const MatchedIndex& matched);
 // Reports tensors of listed files that the index lacks.
-void check_unnamed(CheckpointBuilder& builder, const MatchedIndex& matched);
+void report_tensors_not_in_index(CheckpointBuilder& builder, const MatchedIndex& matched);
 // Checks what transformers (5.24) uses: it opens the listed files and ignores the total size.
-void check_promises(CheckpointBuilder& builder, const MatchedIndex& matched);
+void check_index_as_transformers(CheckpointBuilder& builder, const MatchedIndex& matched);
 
 // If listed files are missing: other files that contain every listed tensor.
 // Prefers one file or all parts of one save (`single` first); else the listed and

@@ -77,8 +77,8 @@ std::vector<std::string> stems_of(const std::vector<std::string>& paths) {
 
 // "lora.safetensors" next to "lora-000001.safetensors": the end of a training has no number.
 // nullopt if several files have none, or if another one's name does not begin with this one's.
-std::optional<std::string> unnumbered_end(const std::vector<std::string>& paths,
-                                          const std::vector<std::string>& stems) {
+std::optional<std::string> final_file_without_number(const std::vector<std::string>& paths,
+                                                     const std::vector<std::string>& stems) {
   std::optional<std::size_t> end;
   for (std::size_t i = 0; i < stems.size(); ++i) {
     if (!pattern_of_stem(stems[i]).empty()) continue;
@@ -147,7 +147,7 @@ std::optional<std::string> newest_by_name(const std::vector<std::string>& paths)
   }
   // With a "last" file, a file without a number such as "best.pt" is a known companion.
   if (!last.empty()) return last;
-  if (patterns.size() == 2 && patterns.contains("")) return unnumbered_end(paths, stems);
+  if (patterns.size() == 2 && patterns.contains("")) return final_file_without_number(paths, stems);
   if (patterns.size() != 1 || patterns.contains("")) return std::nullopt;
   return numbered;
 }

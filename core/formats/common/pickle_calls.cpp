@@ -52,11 +52,11 @@ const RecordFields* find_record(std::string_view name) {
   return found == kByName.end() ? nullptr : &*found;
 }
 
-bool names_maker(const PickleTree& tree, std::span<const NodeId> items) {
+bool is_getattr_of_factory(const PickleTree& tree, std::span<const NodeId> items) {
   if (items.size() != 2 || tree.kind(items[0]) != NodeKind::kGlobal) return false;
   const PickleGlobal& found_in = *tree.global(items[0]);
   const auto name = tree.text(items[1]);
-  return name && is_own_maker(found_in.module, found_in.name, *name);
+  return name && is_self_pickling_method(found_in.module, found_in.name, *name);
 }
 
 bool is_dcp_record(const PickleGlobal& global) {
@@ -123,7 +123,7 @@ bool resembles_class_name(std::string_view name) {
          name.find('.') == std::string_view::npos;
 }
 
-bool finds_attribute(const PickleGlobal& global) {
+bool is_getattr(const PickleGlobal& global) {
   return global.name == "getattr" &&
          (global.module == "builtins" || global.module == "__builtin__");
 }
@@ -132,7 +132,7 @@ bool is_surely_function(const PickleGlobal& global) {
   // Lower-case names in these modules are functions, or classes that are never pickled.
   constexpr auto kOfFunctions = std::to_array<std::string_view>(
       {"torch._utils", "torch._tensor", "torch.serialization", "copyreg", "_codecs"});
-  if (finds_attribute(global)) return true;
+  if (is_getattr(global)) return true;
   return !resembles_class_name(global.name) &&
          std::find(kOfFunctions.begin(), kOfFunctions.end(), global.module) != kOfFunctions.end();
 }
@@ -144,7 +144,8 @@ NodeId class_in_id(const PickleTree& tree, NodeId id) {
   return is_module ? items[1] : NodeId::kAbsent;
 }
 
-bool is_own_maker(std::string_view module, std::string_view class_name, std::string_view method) {
+bool is_self_pickling_method(std::string_view module, std::string_view class_name,
+                             std::string_view method) {
   return module == "zoneinfo" && class_name == "ZoneInfo" &&
          (method == "_unpickle" || method == "no_cache");
 }
@@ -205,20 +206,20 @@ const char* refused_call(const PickleTree& tree, const PickleCallArity& arity, N
              : nullptr;
 }
 
-bool is_found_maker(const PickleTree& tree, NodeId callable) {
+bool is_getattr_factory(const PickleTree& tree, NodeId callable) {
   if (tree.kind(callable) != NodeKind::kReduce ||
       tree.kind(tree.callable(callable)) != NodeKind::kGlobal ||
-      !finds_attribute(*tree.global(tree.callable(callable))))
+      !is_getattr(*tree.global(tree.callable(callable))))
     return false;
-  return names_maker(tree, tree.items(tree.arguments(callable)));
+  return is_getattr_of_factory(tree, tree.items(tree.arguments(callable)));
 }
 
-bool names_member(const PickleTree& tree, NodeId arguments) {
+bool is_getattr_of_member(const PickleTree& tree, NodeId arguments) {
   const auto items = tree.items(arguments);
   if (tree.kind(arguments) != NodeKind::kTuple || items.size() != 2 ||
       tree.kind(items[0]) != NodeKind::kGlobal)
     return false;
-  if (names_maker(tree, items)) return true;
+  if (is_getattr_of_factory(tree, items)) return true;
   const auto name = tree.text(items[1]);
   return resembles_class_name(tree.global(items[0])->name) && name && !name->starts_with('_');
 }

@@ -26,12 +26,13 @@ struct PickleCallArity {
 bool resembles_class_name(std::string_view name);
 // True for builtins.getattr. Python 3.11.0 to 3.11.3 (Debian 12 has 3.11.2) pickle an enumeration
 // member as getattr(class, "NAME"); other versions as class(value).
-bool finds_attribute(const PickleGlobal& global);
+bool is_getattr(const PickleGlobal& global);
 // True for a known function, which NEWOBJ cannot instantiate.
 bool is_surely_function(const PickleGlobal& global);
 // True for a class method by which Python pickles a class itself and that only creates the class:
 // getattr(ZoneInfo, "_unpickle"), or in newer protocols the name "ZoneInfo._unpickle".
-bool is_own_maker(std::string_view module, std::string_view class_name, std::string_view method);
+bool is_self_pickling_method(std::string_view module, std::string_view class_name,
+                             std::string_view method);
 // Number of leading arguments that the function calls itself: for
 // torch._tensor._rebuild_from_type_v2 the function and the class, for copyreg._reconstructor the
 // class and its base.
@@ -45,10 +46,10 @@ const char* refused_call(const PickleTree& tree, const PickleCallArity& arity, N
 // The class in a persistent id ("module", class, source file, source); kAbsent for other ids.
 NodeId class_in_id(const PickleTree& tree, NodeId id);
 // True if `callable` is the result of getattr and the class is normally pickled this way.
-bool is_found_maker(const PickleTree& tree, NodeId callable);
+bool is_getattr_factory(const PickleTree& tree, NodeId callable);
 // True for the arguments (class, "NAME") of getattr, as for an enumeration member. Looking up a
 // name in another class runs nothing either; calling or changing the result is reported.
-bool names_member(const PickleTree& tree, NodeId arguments);
+bool is_getattr_of_member(const PickleTree& tree, NodeId arguments);
 // True if Python can hash the key. Lists and dicts cannot be hashed, nor a tuple or MetadataIndex
 // that contains one.
 bool has_hash(const PickleTree& tree, NodeId key);

@@ -279,12 +279,12 @@ class PickleMachine {
       note_refused("the arguments of a call are not a tuple");
     if (tree_.kind(callable) < NodeKind::kGlobal) note_refused("what is called is not a function");
     if (tree_.kind(callable) != NodeKind::kGlobal) {
-      if (!tree_.unusual_call_at_ && !is_found_maker(tree_, callable))
+      if (!tree_.unusual_call_at_ && !is_getattr_factory(tree_, callable))
         tree_.unusual_call_at_ = here;
       return;
     }
     auto& global = tree_.globals_[node(callable).first];
-    if (call == NodeKind::kReduce && finds_attribute(global) && names_member(tree_, arguments)) {
+    if (call == NodeKind::kReduce && is_getattr(global) && is_getattr_of_member(tree_, arguments)) {
       global.finds_members = true;
       return;
     }
@@ -426,7 +426,7 @@ class PickleMachine {
 
   bool put_memo(std::uint64_t index) {
     if (!need(1)) return false;
-    // Python numbers what it stores from 0 on, so no number can exceed the length of the file.
+    // Python numbers memo entries from 0 on, so no index can exceed the length of the file.
     if (index > static_cast<std::uint64_t>(end_ - begin_))
       return damaged("memo number " + human_count(index) + " is larger than the file");
     if constexpr (Shortcut::kEnabled) {

@@ -172,15 +172,15 @@ bool is_inside(std::string_view module, std::string_view home) {
 
 }  // namespace
 
-NameHome home_of_module(std::string_view module) {
+ModuleOrigin home_of_module(std::string_view module) {
   const std::string_view package = package_of(module);
-  if (package == "torch" || package == "numpy") return NameHome::kLibrary;
-  if (package == "__main__" || package == "__mp_main__") return NameHome::kMain;
-  if (has_name_word(kPythonModules, package)) return NameHome::kPython;
-  return has_name_word(kFrameworks, package) ? NameHome::kFramework : NameHome::kUnknown;
+  if (package == "torch" || package == "numpy") return ModuleOrigin::kLibrary;
+  if (package == "__main__" || package == "__mp_main__") return ModuleOrigin::kMain;
+  if (has_name_word(kPythonModules, package)) return ModuleOrigin::kPython;
+  return has_name_word(kFrameworks, package) ? ModuleOrigin::kFramework : ModuleOrigin::kUnknown;
 }
 
-bool is_acting_module(std::string_view module) {
+bool has_side_effects_in_module(std::string_view module) {
   return has_name_word(kActingModules, package_of(module)) || module == "logging.config" ||
          module == "logging.handlers" || is_inside(module, "torch.package") ||
          is_inside(module, "torch.hub") || is_inside(module, "torch.utils.cpp_extension");
@@ -199,7 +199,7 @@ bool is_path_of_classes(std::string_view name) {
   }
 }
 
-bool is_acting_name(std::string_view name) {
+bool has_side_effects_in_name(std::string_view name) {
   const std::size_t dot = name.find('.');
   if (dot != name.npos && !resembles_class_name(name.substr(0, dot))) return true;
   const std::size_t last = name.rfind('.');

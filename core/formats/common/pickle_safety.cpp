@@ -138,8 +138,8 @@ bool contains(const std::array<std::string_view, N>& names, std::string_view nam
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Names that differ in digits may be dtypes of another torch: uint8, uint4.
-bool is_bent(std::string_view a, std::string_view b) {
+// True if one character differs. Two digits may differ in dtypes of other torch versions: uint4.
+bool is_corrupted_spelling(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   std::size_t others = 0;
@@ -151,7 +151,7 @@ bool is_bent(std::string_view a, std::string_view b) {
 }
 
 bool is_known(std::string_view module, std::string_view name) {
-  if (is_acting_name(name)) return false;
+  if (has_side_effects_in_name(name)) return false;
   if (std::find(kKnownNames.begin(), kKnownNames.end(), Name{module, name}) != kKnownNames.end())
     return true;
   if (is_script_module(module)) return true;
@@ -164,7 +164,7 @@ bool is_known(std::string_view module, std::string_view name) {
   // A three-field record of other DCP writers (OLMo-core, NeMo). With a name one letter off torch's
   // module a byte of the file has changed.
   if (name == "_StorageInfo" && module.find("checkpoint") != std::string_view::npos)
-    return !is_bent(module, "torch.distributed.checkpoint.filesystem");
+    return !is_corrupted_spelling(module, "torch.distributed.checkpoint.filesystem");
   // Dataclasses and enums of these packages are data; functions are not.
   if (module.starts_with("megatron.") || module.starts_with("transformer_engine.") ||
       module.starts_with("bytecheckpoint.") || module.starts_with("torch.distributed._shard."))
@@ -180,14 +180,14 @@ bool is_partial(std::string_view module, std::string_view name) {
 
 // Objects of the standard library and unrestricted modules that run nothing while unpickling. A
 // getter is only created; calls of computed objects are reported separately.
-bool is_inert(std::string_view module, std::string_view name, bool called) {
+bool is_harmless_import(std::string_view module, std::string_view name, bool called) {
   if (constructs_data_only(module, name)) return true;
   if (module == "operator" || module == "_operator")
     return name == "attrgetter" || name == "itemgetter" || !called;
   if (module == "zoneinfo") {
     const std::size_t dot = name.find('.');
     return dot == std::string_view::npos ||
-           is_own_maker(module, name.substr(0, dot), name.substr(dot + 1));
+           is_self_pickling_method(module, name.substr(0, dot), name.substr(dot + 1));
   }
   if (module != "builtins" && module != "__builtin__") return false;
   if (resembles_class_name(name)) return name.ends_with("Error") || name.ends_with("Warning");
@@ -204,7 +204,7 @@ bool is_of_python(std::string_view full) {
 // The owner of the names, for the text about names that need a program.
 enum class NamesOf : std::uint8_t { kTorch, kPython, kProgram };
 
-NamesOf whose_name(const std::string& full) {
+NamesOf name_origin(const std::string& full) {
   if (full.starts_with("torch.")) return NamesOf::kTorch;
   return is_of_python(full) ? NamesOf::kPython : NamesOf::kProgram;
 }
@@ -232,7 +232,7 @@ std::string harmless_text(NamesOf whose, bool one) {
 std::string import_cause(const std::string& full, bool called, Severity severity) {
   std::string would =
       std::string("Loading this file with torch would ") + (called ? "call " : "import ") + full;
-  if (severity == Severity::kInfo) return would + harmless_text(whose_name(full), true);
+  if (severity == Severity::kInfo) return would + harmless_text(name_origin(full), true);
   return would + ", which no checkpoint needs; here it was read as data and not run.";
 }
 
@@ -261,7 +261,7 @@ class HarmlessNames {
  public:
   void add(const PickleGlobal& global, Finding finding) {
     std::string full = global.module + "." + global.name;
-    Names& names = of_[whose_name(full)];
+    Names& names = of_[name_origin(full)];
     if (names.all.empty()) names.first = std::move(finding);
     names.all.push_back(std::move(full));
   }
@@ -293,7 +293,7 @@ std::optional<std::string> similar_known_name(std::string_view module, std::stri
   const std::string full = std::string(module) + "." + std::string(name);
   auto is_beside = [&](std::string_view package, std::string_view known) {
     return full.size() == package.size() + 1 + known.size() &&
-           is_bent(full, std::string(package) + "." + std::string(known));
+           is_corrupted_spelling(full, std::string(package) + "." + std::string(known));
   };
   for (const auto& [package, known] : kKnownNames) {
     if (is_beside(package, known)) return std::string(package) + "." + std::string(known);
@@ -307,7 +307,7 @@ std::optional<std::string> similar_known_name(std::string_view module, std::stri
   return std::nullopt;
 }
 
-std::string bent_name_text(const PickleGlobal& global, const std::string& known) {
+std::string corrupted_name_text(const PickleGlobal& global, const std::string& known) {
   return fmt::format(
       "it names {}.{}, one letter next to {}: a byte of it changed, and torch cannot load it",
       global.module, global.name, known);
@@ -315,8 +315,8 @@ std::string bent_name_text(const PickleGlobal& global, const std::string& known)
 
 NameKind classify_pickled_name(std::string_view module, std::string_view name) {
   if (is_known(module, name)) return NameKind::kKnown;
-  return is_acting_module(module) || is_acting_name(name) ? NameKind::kDangerous
-                                                          : NameKind::kUnknown;
+  return has_side_effects_in_module(module) || has_side_effects_in_name(name) ? NameKind::kDangerous
+                                                                              : NameKind::kUnknown;
 }
 
 NameKind classify_pickled_name(const PickleGlobal& global) {
@@ -326,22 +326,22 @@ NameKind classify_pickled_name(const PickleGlobal& global) {
 
 // torch.load refuses these by default, so a warning at most; DCP entries are unpickled without that
 // check.
-Severity severity_of_unknown_call(NameHome home, std::string_view name, PickleOf of) {
+Severity severity_of_unknown_call(ModuleOrigin home, std::string_view name, PickleOf of) {
   // Healthy checkpoints contain classes of the program, which must be importable.
   if (is_path_of_classes(name)) return Severity::kInfo;
-  const bool is_refused = home == NameHome::kFramework || of == PickleOf::kPrograms;
+  const bool is_refused = home == ModuleOrigin::kFramework || of == PickleOf::kPrograms;
   return is_refused ? Severity::kWarning : Severity::kError;
 }
 
 Severity severity_of_import(std::string_view module, std::string_view name, NameKind kind,
                             bool called, PickleOf of) {
-  if (is_partial(module, name) || is_inert(module, name, called)) return Severity::kInfo;
+  if (is_partial(module, name) || is_harmless_import(module, name, called)) return Severity::kInfo;
   if (kind == NameKind::kDangerous) return Severity::kError;
   if (!called) return Severity::kInfo;
-  const NameHome home = home_of_module(module);
+  const ModuleOrigin home = home_of_module(module);
   // A tensor pickled without torch.save: a nested pickle.
   if (module == "torch.storage" && name == "_load_from_bytes") return Severity::kWarning;
-  if (home == NameHome::kPython || home == NameHome::kLibrary) return Severity::kError;
+  if (home == ModuleOrigin::kPython || home == ModuleOrigin::kLibrary) return Severity::kError;
   return severity_of_unknown_call(home, name, of);
 }
 
@@ -359,7 +359,7 @@ std::vector<Finding> unsafe_pickle_findings(const PickleTree& tree, const std::s
       Finding bent;
       bent.rule = "bad-record";
       bent.subjects = {subject};
-      bent.cause = "In " + subject + ": " + bent_name_text(global, *known) + ".";
+      bent.cause = "In " + subject + ": " + corrupted_name_text(global, *known) + ".";
       bent.evidence = {{"global", global.module + "." + global.name},
                        {"offset", static_cast<std::int64_t>(global.at)}};
       findings.push_back(std::move(bent));

@@ -20,7 +20,7 @@ enum class NameKind {
 };
 // The known name that differs from this one in one letter: a byte of the file was changed.
 std::optional<std::string> similar_known_name(std::string_view module, std::string_view name);
-std::string bent_name_text(const PickleGlobal& global, const std::string& known);
+std::string corrupted_name_text(const PickleGlobal& global, const std::string& known);
 NameKind classify_pickled_name(std::string_view module, std::string_view name);
 // Classifies a name by its use: looking up a member of an enumeration is data.
 NameKind classify_pickled_name(const PickleGlobal& global);

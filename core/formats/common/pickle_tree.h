@@ -117,7 +117,9 @@ class PickleTree {
     std::uint64_t at;
     std::uint8_t opcode;
   };
-  const std::optional<UnusualOpcode>& beyond_weights_only() const { return beyond_weights_only_; }
+  const std::optional<UnusualOpcode>& weights_only_violation() const {
+    return beyond_weights_only_;
+  }
 
  private:
   template <class Shortcut>

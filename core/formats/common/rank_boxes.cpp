@@ -61,8 +61,8 @@ std::vector<std::int64_t> numbers_in(std::string_view text) {
   return out;
 }
 
-Status cut_by(const std::string& placement, std::int64_t parts, std::int64_t index,
-              std::vector<Runs>& axes) {
+Status cut_by_placement(const std::string& placement, std::int64_t parts, std::int64_t index,
+                        std::vector<Runs>& axes) {
   if (placement.starts_with("Replicate")) return {};
   const auto numbers = numbers_in(placement);
   const bool is_strided = placement.starts_with("_StridedShard");
@@ -139,7 +139,7 @@ Result<std::vector<Box>> boxes_of_sharding(const SideSharding& sharding, std::in
   for (std::size_t i = 0; i < mesh.size(); ++i) {
     if ((*place)[i] < 0 || (*place)[i] >= mesh[i])
       return fail(ErrorKind::kUnsupported, "says a place that is not on its mesh");
-    SHW_CHECK(cut_by(sharding.placements[i], mesh[i], (*place)[i], axes));
+    SHW_CHECK(cut_by_placement(sharding.placements[i], mesh[i], (*place)[i], axes));
   }
   return boxes_of_axes(axes);
 }

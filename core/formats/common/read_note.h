@@ -1,4 +1,4 @@
-// An info finding that tells how files were read where several readings are possible.
+// An info finding about how files were read if several interpretations are possible.
 #pragma once
 
 #include <string>

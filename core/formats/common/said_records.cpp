@@ -28,7 +28,8 @@ Result<std::optional<std::string>> text_of(const ZipReader& zip, std::string_vie
   return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
-tl::unexpected<Error> says(const ZipReader& zip, std::string_view name, std::string_view what) {
+tl::unexpected<Error> wrong_record_error(const ZipReader& zip, std::string_view name,
+                                         std::string_view what) {
   return zip.damaged(zip.find(name)->header_offset,
                      fmt::format("the record {} is not a {}: torch.load stops there", name, what));
 }
@@ -51,7 +52,7 @@ Status check_version(const ZipReader& zip) {
   if (digits.starts_with('+')) digits.remove_prefix(1);
   auto number = consume_number(digits);
   if (number && *number >= kFirstVersion && *number <= kLastVersion) return {};
-  return says(zip, record, "version that torch reads");
+  return wrong_record_error(zip, record, "version that torch reads");
 }
 
 }  // namespace
@@ -92,11 +93,12 @@ Status check_is_of_torch_save(const ZipReader& zip) {
 
 Status check_declared_records(const ZipReader& zip) {
   SHW_TRY(auto id, text_of(zip, kIdRecord));
-  if (id && !is_utf8(*id)) return says(zip, kIdRecord, "text");
+  if (id && !is_utf8(*id)) return wrong_record_error(zip, kIdRecord, "text");
   SHW_TRY(auto alignment, text_of(zip, kAlignmentRecord));
   if (alignment) {
     std::string_view digits = *alignment;
-    if (!consume_number(digits) || !digits.empty()) return says(zip, kAlignmentRecord, "number");
+    if (!consume_number(digits) || !digits.empty())
+      return wrong_record_error(zip, kAlignmentRecord, "number");
   }
   return zip.find(version_record(zip)) == nullptr ? Status{} : check_version(zip);
 }

@@ -22,7 +22,7 @@ class StreamedSource final : public ByteSource {
     if (offset > size_ || out.size() > size_ - offset)
       return fail(ErrorKind::kDamaged, "decodes to too few bytes", {name_});
     std::lock_guard lock(guard_);
-    if (!out.empty() && (stream_ == nullptr || offset < begin_)) SHW_CHECK(start_anew());
+    if (!out.empty() && (stream_ == nullptr || offset < begin_)) SHW_CHECK(restart_stream());
     while (!out.empty()) {
       const std::uint64_t end = begin_ + held_.size();
       if (offset >= end) {
@@ -38,7 +38,7 @@ class StreamedSource final : public ByteSource {
   }
 
  private:
-  Status start_anew() const {
+  Status restart_stream() const {
     stream_ = nullptr;
     held_.clear();
     begin_ = 0;

@@ -75,7 +75,7 @@ class ArchiveWriter {
   }
 
   // Call after finish(). The id is the last record.
-  StorageMarks marks_of(std::size_t storage) const {
+  StorageMarks storage_marks(std::size_t storage) const {
     const Record &record = records_[storage], &id = records_.back();
     StorageMarks marks{crcs_of(record), id.bytes_at, crcs_of(id), record.mixed_before, {}};
     for (std::size_t i = storage + 1; i < records_.size(); ++i) {
@@ -94,13 +94,13 @@ class ArchiveWriter {
     std::uint64_t mixed_before = 0;
     bool is_mixed = false;
     bool large() const { return length >= kWide; }
-    bool far() const { return offset >= kWide; }
-    bool wide() const { return large() || far(); }
+    bool needs_zip64_offset() const { return offset >= kWide; }
+    bool wide() const { return large() || needs_zip64_offset(); }
     std::uint16_t flags() const {
       return static_cast<std::uint16_t>(kFlagUtf8 | (length == 0 ? 0 : kFlagSizesFollow));
     }
     std::uint64_t zip64_size() const {
-      return wide() ? 4u + (large() ? 16u : 0u) + (far() ? 8u : 0u) : 0u;
+      return wide() ? 4u + (large() ? 16u : 0u) + (needs_zip64_offset() ? 8u : 0u) : 0u;
     }
   };
 
@@ -120,7 +120,7 @@ class ArchiveWriter {
     if (!record.wide()) return;
     out.number(std::uint16_t{1}).number(static_cast<std::uint16_t>(record.zip64_size() - 4));
     if (record.large()) out.number(record.length).number(record.length);
-    if (record.far()) out.number(record.offset);
+    if (record.needs_zip64_offset()) out.number(record.offset);
   }
 
   Status write_local(const Record& record) {
@@ -155,7 +155,7 @@ class ArchiveWriter {
     out.text("PK\1\2").fill(4, '\0').number(record.flags()).fill(6, '\0').number(record.crc);
     out.number(length).number(length).number(static_cast<std::uint16_t>(record.name.size()));
     out.number(static_cast<std::uint16_t>(record.zip64_size())).fill(10, '\0');
-    out.number(record.far() ? kWide : static_cast<std::uint32_t>(record.offset));
+    out.number(record.needs_zip64_offset() ? kWide : static_cast<std::uint32_t>(record.offset));
     out.text(record.name);
     write_zip64(out, record);
   }
@@ -224,7 +224,7 @@ Result<std::uint64_t> write_torch_archive(ByteSink& sink, const TorchArchive& ar
   std::string id = out.serialization_id();
   SHW_CHECK(out.add(".data/serialization_id", text_payload(id), false));
   SHW_TRY(std::uint64_t length, out.finish());
-  if (marks != nullptr) *marks = out.marks_of(kFirstStorage);
+  if (marks != nullptr) *marks = out.storage_marks(kFirstStorage);
   return length;
 }
 

@@ -159,7 +159,7 @@ Result<PickledTensor> plain_tensor(const Reader& in, NodeId function, NodeId arg
   auto given = tree.items(arguments);
   bool v3 = is_utils(tree, function, "_rebuild_tensor_v3");
   bool v1 = is_utils(tree, function, "_rebuild_tensor");
-  // A quantised tensor has its quantizer before the last two; what is read is its int_repr().
+  // A quantised tensor has its quantizer before the last two arguments; int_repr() is read.
   bool quantised = is_utils(tree, function, "_rebuild_qtensor");
   if (given.size() < (v3 || quantised ? 7u : v1 ? 4u : 6u))
     return in.damaged(
@@ -427,7 +427,7 @@ Result<PickledTensor> tensor_in(const ZipReader& zip, const Bytes& pickle, const
   if (tree.refused())
     return fail(ErrorKind::kDamaged, std::string("Python cannot load it: ") + tree.refused()->what,
                 {file, tree.refused()->at});
-  if (const auto& odd = tree.beyond_weights_only())
+  if (const auto& odd = tree.weights_only_violation())
     return fail(ErrorKind::kDamaged,
                 fmt::format("its pickle has the opcode {}, which torch's reader of tensors "
                             "(weights_only) refuses",
@@ -435,7 +435,7 @@ Result<PickledTensor> tensor_in(const ZipReader& zip, const Bytes& pickle, const
                 {file, odd->at});
   for (const PickleGlobal& global : tree.globals()) {
     if (auto known = similar_known_name(global.module, global.name))
-      return fail(ErrorKind::kDamaged, bent_name_text(global, *known), {file, global.at});
+      return fail(ErrorKind::kDamaged, corrupted_name_text(global, *known), {file, global.at});
   }
   SHW_TRY(PickledTensor tensor, pickled_tensor(tree, tree.root(), file));
   tensor.names_other_storages = count_storages(tree) > 1;

@@ -26,15 +26,15 @@ class IndexEvents final : public nlohmann::json_sax<nlohmann::json> {
   std::size_t maps() const { return maps_; }
   std::optional<std::uint64_t> total() const { return total_; }
   const std::string& groups() const { return groups_; }  // metadata.param_groups
-  bool null() override { return no_file(); }
-  bool boolean(bool) override { return no_file(); }
-  bool number_integer(std::int64_t) override { return no_file(); }
+  bool null() override { return note_key_without_file(); }
+  bool boolean(bool) override { return note_key_without_file(); }
+  bool number_integer(std::int64_t) override { return note_key_without_file(); }
   bool number_unsigned(std::uint64_t number) override {
     if (depth_ == 2 && has_metadata_ && at_metadata_ && key_ == "total_size") total_ = number;
-    return no_file();
+    return note_key_without_file();
   }
-  bool number_float(double, const std::string&) override { return no_file(); }
-  bool binary(nlohmann::json::binary_t&) override { return no_file(); }
+  bool number_float(double, const std::string&) override { return note_key_without_file(); }
+  bool binary(nlohmann::json::binary_t&) override { return note_key_without_file(); }
   bool string(std::string& text) override {
     if (depth_ == 2 && has_metadata_ && at_metadata_ && key_ == "param_groups") groups_ = text;
     if (depth_ == 2 && inside_) place(std::move(text));
@@ -52,9 +52,9 @@ class IndexEvents final : public nlohmann::json_sax<nlohmann::json> {
   }
   bool start_object(std::size_t) override {
     if (depth_ == 1 && at_metadata_) has_metadata_ = true;
-    return no_file() && ++depth_ < 64;
+    return note_key_without_file() && ++depth_ < 64;
   }
-  bool start_array(std::size_t) override { return no_file() && ++depth_ < 64; }
+  bool start_array(std::size_t) override { return note_key_without_file() && ++depth_ < 64; }
   bool end_object() override { return --depth_, true; }
   bool end_array() override { return --depth_, true; }
   bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
@@ -79,7 +79,7 @@ class IndexEvents final : public nlohmann::json_sax<nlohmann::json> {
     else
       map_[found->second].second = std::move(file);
   }
-  bool no_file() {
+  bool note_key_without_file() {
     if (depth_ == 2 && inside_) without_file_.push_back(key_);
     return true;
   }
@@ -97,7 +97,7 @@ class IndexEvents final : public nlohmann::json_sax<nlohmann::json> {
 
 // transformers 4 and 5 write into index["metadata"] (get_checkpoint_shard_files), whatever it is;
 // readers of weight_map alone load the files.
-Finding without_metadata(const std::string& path) {
+Finding missing_metadata_finding(const std::string& path) {
   Finding finding = bad_record(path,
                                "The index has no object \"metadata\", at which transformers stops; "
                                "readers that need the weight_map alone load it.");
@@ -107,7 +107,7 @@ Finding without_metadata(const std::string& path) {
 
 // ColossalAI's index of a split optimizer names the file of its groups there, which is loaded
 // before the states.
-Finding without_groups(const std::string& path, const std::string& groups) {
+Finding missing_groups_finding(const std::string& path, const std::string& groups) {
   Finding finding = bad_record(
       groups, fmt::format("{} is not there: {} says that the optimizer's groups (learning rates, "
                           "and which state is whose) are in it, and a load stops there.",
@@ -116,13 +116,13 @@ Finding without_groups(const std::string& path, const std::string& groups) {
   return finding;
 }
 
-bool lacks(const Directory& directory, const std::string& file) {
+bool is_missing_file(const Directory& directory, const std::string& file) {
   return !file.empty() && is_safe_relative_path(file) &&
          directory.stat(file).kind == EntryKind::kMissing;
 }
 
 // Readers of the first map, or of both, load other files.
-Finding with_several_maps(const std::string& path, std::size_t count) {
+Finding several_maps_finding(const std::string& path, std::size_t count) {
   Finding finding = bad_record(
       path,
       fmt::format("The index has {} objects \"weight_map\": Python takes the last one, and so "
@@ -185,10 +185,10 @@ std::optional<WeightMap> read_weight_map(const Directory& directory, const std::
     finding->subjects.insert(finding->subjects.begin(), events.without_file().begin(),
                              events.without_file().end());
   }
-  if (!finding && lacks(directory, events.groups()))
-    finding = without_groups(path, events.groups());
-  if (!finding && events.maps() > 1) finding = with_several_maps(path, events.maps());
-  if (!finding && !events.has_metadata()) finding = without_metadata(path);
+  if (!finding && is_missing_file(directory, events.groups()))
+    finding = missing_groups_finding(path, events.groups());
+  if (!finding && events.maps() > 1) finding = several_maps_finding(path, events.maps());
+  if (!finding && !events.has_metadata()) finding = missing_metadata_finding(path);
   if (total != nullptr) *total = events.total();
   return map;
 }
@@ -208,8 +208,8 @@ std::vector<std::string> files_not_there(const Directory& directory, const Weigh
   return files;
 }
 
-Finding without_its_files(const Directory& directory, const IndexNames& names,
-                          const std::string& index, const WeightMap& map) {
+Finding index_without_files_finding(const Directory& directory, const IndexNames& names,
+                                    const std::string& index, const WeightMap& map) {
   const bool is_passed = is_passed_over(directory, names, index);
   Finding finding = bad_record(
       index, fmt::format("The index names {}, and nothing of that is here: {}. All files were read "
@@ -223,8 +223,9 @@ Finding without_its_files(const Directory& directory, const IndexNames& names,
   return finding;
 }
 
-void check_passed_over(CheckpointBuilder& builder, const IndexNames& names,
-                       const std::string& index, const WeightMap& map, const Directory& directory) {
+void report_ignored_index(CheckpointBuilder& builder, const IndexNames& names,
+                          const std::string& index, const WeightMap& map,
+                          const Directory& directory) {
   const std::string single(names.single);
   std::vector<std::string> others = files_of(map);
   std::erase(others, single);

@@ -36,10 +36,11 @@ bool is_passed_over(const Directory& directory, const IndexNames& names, const s
 std::vector<std::string> files_not_there(const Directory& directory, const WeightMap& map);
 
 // Finding about an index that names none of the existing files.
-Finding without_its_files(const Directory& directory, const IndexNames& names,
-                          const std::string& index, const WeightMap& map);
+Finding index_without_files_finding(const Directory& directory, const IndexNames& names,
+                                    const std::string& index, const WeightMap& map);
 // Reports an index that transformers ignores because the single file exists.
-void check_passed_over(CheckpointBuilder& builder, const IndexNames& names,
-                       const std::string& index, const WeightMap& map, const Directory& directory);
+void report_ignored_index(CheckpointBuilder& builder, const IndexNames& names,
+                          const std::string& index, const WeightMap& map,
+                          const Directory& directory);
 
 }  // namespace shw

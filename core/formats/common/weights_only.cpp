@@ -54,7 +54,7 @@ std::string_view name_of_opcode(std::uint8_t opcode) {
   return {};
 }
 
-bool is_loaded_by_default(std::string_view module, std::string_view name) {
+bool is_weights_only_safe(std::string_view module, std::string_view name) {
   using Name = std::pair<std::string_view, std::string_view>;
   constexpr auto kNames = std::to_array<Name>({
       {"collections", "OrderedDict"},

@@ -32,6 +32,6 @@ std::string_view name_of_opcode(std::uint8_t opcode);
 
 // True for names that torch 2.15 imports without torch.serialization.add_safe_globals. weights_only
 // is the default of torch.load since 2.6.
-bool is_loaded_by_default(std::string_view module, std::string_view name);
+bool is_weights_only_safe(std::string_view module, std::string_view name);
 
 }  // namespace shw

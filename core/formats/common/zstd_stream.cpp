@@ -17,7 +17,7 @@ constexpr int kMaxWindowLog = 27;
 // Bytes per write, so that the cost of system calls is negligible.
 constexpr std::size_t kWrittenAtOnce = std::size_t{1} << 20;
 
-using Take = std::function<void(BytesView)>;
+using ByteConsumer = std::function<void(BytesView)>;
 
 // Decodes consecutive frames.
 class ZstdStream final : public ByteStream {
@@ -43,7 +43,7 @@ class ZstdStream final : public ByteStream {
       // may still hold decoded bytes.
       const bool wants_more = input_.pos == input_.size && (pending_ == 0 || !is_full_);
       if (wants_more && read_ == length_) break;
-      if (wants_more) SHW_CHECK(read_on());
+      if (wants_more) SHW_CHECK(read_next_input());
       const std::size_t before = output.pos;
       pending_ = ZSTD_decompressStream(context_.get(), &output, &input_);
       if (ZSTD_isError(pending_) != 0)
@@ -71,7 +71,7 @@ class ZstdStream final : public ByteStream {
         place());
   }
 
-  Status read_on() {
+  Status read_next_input() {
     const std::size_t part = std::min<std::uint64_t>(in_.size(), length_ - read_);
     SHW_CHECK(source_->read(offset_ + read_, std::span(in_).first(part)));
     if (read_ == 0) {
@@ -97,8 +97,8 @@ class ZstdStream final : public ByteStream {
 };
 
 Status decompress(std::shared_ptr<const ByteSource> source, std::uint64_t offset,
-                  std::uint64_t length, std::uint64_t limit, Progress* progress, const Take& take,
-                  const Progress* asked = nullptr) {
+                  std::uint64_t length, std::uint64_t limit, Progress* progress,
+                  const ByteConsumer& take, const Progress* asked = nullptr) {
   ZstdStream stream(std::move(source), offset, length, limit);
   SHW_CHECK(stream.begin());
   Bytes out(ZSTD_DStreamOutSize());
@@ -113,14 +113,14 @@ Status decompress(std::shared_ptr<const ByteSource> source, std::uint64_t offset
 }
 
 // A non-owning pointer; the source must outlive its use.
-std::shared_ptr<const ByteSource> lent(const ByteSource& source) {
+std::shared_ptr<const ByteSource> non_owning_source(const ByteSource& source) {
   return {std::shared_ptr<void>(), &source};
 }
 
 // A source of which only the two ends are in memory; the middle is streamed from `rest_`.
-class EndsSource final : public ByteSource {
+class HeadAndTailSource final : public ByteSource {
  public:
-  EndsSource(std::string name, std::uint64_t keep) : name_(std::move(name)), keep_(keep) {}
+  HeadAndTailSource(std::string name, std::uint64_t keep) : name_(std::move(name)), keep_(keep) {}
   const std::string& name() const override { return name_; }
   std::uint64_t size() const override { return size_; }
   Status read(std::uint64_t offset, std::span<std::byte> out) const override {
@@ -191,7 +191,7 @@ Result<std::unique_ptr<ByteStream>> zstd_stream(std::shared_ptr<const ByteSource
 Result<Bytes> read_zstd(const ByteSource& source, std::uint64_t offset, std::uint64_t length,
                         std::uint64_t limit, Progress* progress) {
   Bytes out;
-  SHW_CHECK(decompress(lent(source), offset, length, limit, progress,
+  SHW_CHECK(decompress(non_owning_source(source), offset, length, limit, progress,
                        [&](BytesView part) { out.insert(out.end(), part.begin(), part.end()); }));
   return out;
 }
@@ -216,7 +216,7 @@ Result<std::shared_ptr<const ByteSource>> read_zstd_ends(std::shared_ptr<const B
                                                          std::uint64_t limit, std::uint64_t keep,
                                                          Between between, Progress* progress,
                                                          const Progress* asked) {
-  auto ends = std::make_shared<EndsSource>(source->name(), keep);
+  auto ends = std::make_shared<HeadAndTailSource>(source->name(), keep);
   SHW_CHECK(decompress(
       source, offset, length, limit, progress, [&](BytesView part) { ends->append(part); }, asked));
   ends->trim();

@@ -22,7 +22,7 @@ namespace shw {
 namespace {
 
 // The archive bytes around tiles. One rank's tiles have a few dozen different shapes.
-class ItemForms {
+class ArchiveTemplates {
  public:
   Result<SimilarItems*> of(const OutputTensor& tensor, const OutputTile& tile) {
     for (SimilarItems& form : forms_) {
@@ -94,12 +94,12 @@ Result<DcpItem> kept_item(const Outputs& outputs, const std::optional<ItemPlace>
 }
 
 // Places items consecutively in one new file per writer.
-struct LayingOut {
+struct FileLayoutBuilder {
   const Outputs& outputs;
   const Checkpoint* source;  // provides details of the form
   LaidOut out{};
   std::unordered_map<std::uint32_t, std::uint32_t> file_of{};  // by writer
-  ItemForms forms{};
+  ArchiveTemplates forms{};
   std::vector<std::size_t> last_copy{};  // by file
 
   // Reserves `length` bytes at the end of the writer's file.
@@ -178,7 +178,7 @@ void sort_by_file(LaidOut& out) {
 }
 
 Result<LaidOut> lay_out_dcp(const Outputs& outputs) {
-  LayingOut laying{outputs, source_in_form(outputs, kDcpWriter)};
+  FileLayoutBuilder laying{outputs, source_in_form(outputs, kDcpWriter)};
   // torch writes non-tensor entries first, from rank 0.
   for (const OutputObject& object : outputs.objects) SHW_CHECK(laying.add_object(object));
   for (std::uint32_t t = 0; t < outputs.tensors.size(); ++t) {
@@ -196,12 +196,12 @@ Result<LaidOut> lay_out_dcp(const Outputs& outputs) {
   return std::move(out);
 }
 
-Status seal_some(const Outputs& outputs, const LaidOut& laid_out,
-                 std::span<const std::uint32_t> tiles, std::span<const std::uint32_t> checksums,
-                 const PutBytes& put) {
+Status seal_dcp_tiles(const Outputs& outputs, const LaidOut& laid_out,
+                      std::span<const std::uint32_t> tiles,
+                      std::span<const std::uint32_t> checksums, const PutBytes& put) {
   if (checksums.size() != tiles.size())
     return fail(ErrorKind::kUsage, "every tile needs its checksum");
-  ItemForms forms;
+  ArchiveTemplates forms;
   for (std::size_t i = 0; i < tiles.size(); ++i) {
     const WrittenTile& made = laid_out.made[tiles[i]];
     const OutputTensor& tensor = outputs.tensors[made.tensor];
@@ -226,11 +226,11 @@ Result<std::vector<OutputBytes>> seal_archives(const Outputs& outputs, const Lai
     own.push_back(checksums[*first]);
   }
   std::vector<OutputBytes> around;
-  SHW_CHECK(seal_some(outputs, laid_out, tiles, own,
-                      [&](std::uint64_t offset, BytesView bytes) -> Status {
-                        around.push_back({file, offset, {bytes.begin(), bytes.end()}});
-                        return {};
-                      }));
+  SHW_CHECK(seal_dcp_tiles(outputs, laid_out, tiles, own,
+                           [&](std::uint64_t offset, BytesView bytes) -> Status {
+                             around.push_back({file, offset, {bytes.begin(), bytes.end()}});
+                             return {};
+                           }));
   return around;
 }
 
@@ -304,7 +304,7 @@ class TensorChunks {
 };
 
 // The metadata without the tensors' chunks.
-Result<DcpMetadata> frame_of(const Outputs& outputs, const LaidOut& laid_out) {
+Result<DcpMetadata> metadata_without_chunks(const Outputs& outputs, const LaidOut& laid_out) {
   DcpMetadata metadata;
   metadata.checkpoint_id = outputs.checkpoint_id;
   metadata.save_id = outputs.save_id;
@@ -349,7 +349,7 @@ Status seal_dcp(Outputs outputs, const LaidOut& laid_out, const CreateFile& crea
   if (source != nullptr && source->directory() != nullptr) {
     SHW_TRY(form, read_pickled_form(*source->directory()));
   }
-  SHW_TRY(DcpMetadata metadata, frame_of(outputs, laid_out));
+  SHW_TRY(DcpMetadata metadata, metadata_without_chunks(outputs, laid_out));
   const TensorChunks chunks(outputs, laid_out);
   metadata.chunks_of = [&](std::size_t tensor) { return chunks.of(tensor); };
   SHW_TRY(auto sink, create(std::string(kDcpMetadataName)));
@@ -360,7 +360,7 @@ Status seal_dcp(Outputs outputs, const LaidOut& laid_out, const CreateFile& crea
 }  // namespace
 
 Result<DcpMetadata> dcp_metadata_of(const Outputs& outputs, const LaidOut& laid_out) {
-  SHW_TRY(DcpMetadata metadata, frame_of(outputs, laid_out));
+  SHW_TRY(DcpMetadata metadata, metadata_without_chunks(outputs, laid_out));
   const TensorChunks chunks(outputs, laid_out);
   for (std::size_t t = 0; t < metadata.tensors.size(); ++t) {
     SHW_TRY(metadata.tensors[t].chunks, chunks.of(t));
@@ -368,6 +368,7 @@ Result<DcpMetadata> dcp_metadata_of(const Outputs& outputs, const LaidOut& laid_
   return metadata;
 }
 
-constexpr FormatWriter kDcpWriter{lay_out_dcp, seal_archives, seal_dcp, true, nullptr, seal_some};
+constexpr FormatWriter kDcpWriter{lay_out_dcp, seal_archives, seal_dcp,
+                                  true,        nullptr,       seal_dcp_tiles};
 
 }  // namespace shw

@@ -25,7 +25,7 @@ bool is_memory_format(const PickleTree& tree, NodeId node) {
     const auto code = tree.integer(arguments[0]);
     return code && *code >= 0 && *code <= kMostCode;
   }
-  if (called == nullptr || !finds_attribute(*called) || arguments.size() != 2 ||
+  if (called == nullptr || !is_getattr(*called) || arguments.size() != 2 ||
       !is_encoding(tree.global(arguments[0])))
     return false;
   const auto name = tree.text(arguments[1]);

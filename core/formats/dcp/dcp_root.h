@@ -8,7 +8,7 @@
 
 namespace shw {
 
-// The dict of tensors by name. If it is not torch's Metadata: kUnsupported with what it is.
+// The dict of tensors by name. kUnsupported, with the found type, if it is not torch's Metadata.
 Result<NodeId> entries_of_metadata(const PickleTree& tree, const std::string& file);
 
 }  // namespace shw

@@ -90,9 +90,9 @@ bool have_equal_parts(const WrappedItem& a, const WrappedItem& b) {
                     });
 }
 
-class Unwrapping {
+class SubclassUnwrapper {
  public:
-  Unwrapping(std::shared_ptr<const Checkpoint> checkpoint, Progress* progress)
+  SubclassUnwrapper(std::shared_ptr<const Checkpoint> checkpoint, Progress* progress)
       : whole_(std::move(checkpoint)), from_(*whole_), items_(from_), progress_(progress) {
     out_.set_format(kDcpWrappedFormat);
     if (from_.directory() != nullptr) out_.set_directory(from_.directory());
@@ -120,7 +120,7 @@ class Unwrapping {
     out_.add_finding(classes_finding());
     JoinedPart plain{whole_, "", "", left_out_}, wrapped{out_.finish(progress_), "", ""};
     auto joined = join_folders_as(kDcpWrappedFormat, from_.directory(), {plain, wrapped});
-    // Joining fails if two tensors have one name; then only those of .metadata are shown.
+    // Joining fails on duplicate names; then only the tensors in .metadata are shown.
     return joined ? with_findings(*joined) : with_findings(whole_);
   }
 
@@ -287,7 +287,7 @@ class Unwrapping {
 
 OpenedCheckpoint with_wrapped_tensors(std::shared_ptr<const Checkpoint> checkpoint,
                                       Progress* progress) {
-  return Unwrapping(std::move(checkpoint), progress).run();
+  return SubclassUnwrapper(std::move(checkpoint), progress).run();
 }
 
 }  // namespace shw

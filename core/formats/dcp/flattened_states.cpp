@@ -46,10 +46,10 @@ std::optional<Extents> part_of_grid(ExtentsView grid, const Extents& shape) {
   return volume(part) == grid[shape.size()] ? std::optional(part) : std::nullopt;
 }
 
-class Unflattening {
+class StateUnflattener {
  public:
-  Unflattening(std::shared_ptr<const Checkpoint> checkpoint,
-               const std::map<std::string, Extents>& shapes)
+  StateUnflattener(std::shared_ptr<const Checkpoint> checkpoint,
+                   const std::map<std::string, Extents>& shapes)
       : whole_(std::move(checkpoint)), from_(*whole_), shapes_(shapes) {
     out_.set_format(kMegatronFlattenedFormat);
     if (from_.directory() != nullptr) out_.set_directory(from_.directory());
@@ -60,16 +60,16 @@ class Unflattening {
       const auto known = shapes_.find(std::string(from_.fqn(tensor)));
       if (known == shapes_.end() || same(from_.shape(tensor), known->second)) continue;
       const auto part = part_of_grid(from_.shape(tensor), known->second);
-      if (part && are_runs(tensor, *part)) add(tensor, known->second, *part);
+      if (part && are_contiguous_chunks(tensor, *part)) add(tensor, known->second, *part);
     }
     if (left_out_.empty()) return whole_;
-    out_.add_finding(told());
+    out_.add_finding(flattened_finding());
     const JoinedPart others{whole_, "", "", left_out_}, states{out_.finish(), "", ""};
     return join_folders_as(kMegatronFlattenedFormat, from_.directory(), {others, states});
   }
 
  private:
-  bool are_runs(TensorId tensor, const Extents& part) const {
+  bool are_contiguous_chunks(TensorId tensor, const Extents& part) const {
     const std::size_t last = part.size();
     for (ChunkId chunk : from_.chunks(tensor)) {
       const ExtentsView offsets = from_.offsets(chunk), sizes = from_.sizes(chunk);
@@ -118,7 +118,7 @@ class Unflattening {
     });
   }
 
-  Finding told() const {
+  Finding flattened_finding() const {
     Finding finding = read_note(
         std::string(kDcpMetadataName),
         fmt::format("{} of the optimizer were saved flattened, as Megatron-core 0.12 does, "
@@ -157,7 +157,7 @@ std::map<std::string, Extents> shapes_before_flattening(const PickleTree& tree) 
 OpenedCheckpoint with_shapes_before_flattening(std::shared_ptr<const Checkpoint> checkpoint,
                                                const std::map<std::string, Extents>& shapes) {
   if (shapes.empty()) return checkpoint;
-  return Unflattening(std::move(checkpoint), shapes).run();
+  return StateUnflattener(std::move(checkpoint), shapes).run();
 }
 
 }  // namespace shw

@@ -32,7 +32,7 @@ void note(const std::string& file, Severity severity, std::string cause,
 
 // The backend named in metadata.json; empty if the file is another
 // program's.
-Result<std::string> backend_in(const Directory& directory) {
+Result<std::string> declared_backend(const Directory& directory) {
   auto damaged = [](const std::string& why) {
     return fail(ErrorKind::kDamaged, why, {kMegatronMarker});
   };
@@ -51,7 +51,7 @@ Result<std::string> backend_in(const Directory& directory) {
 
 // Reports a bad marker, and returns whether the checkpoint is Megatron's.
 bool note_marker(const Directory& directory, bool has_common, CheckpointBuilder& builder) {
-  auto backend = backend_in(directory);
+  auto backend = declared_backend(directory);
   if (!backend) {
     // Without other files of Megatron it may belong to another program.
     note(kMegatronMarker, has_common ? Severity::kError : Severity::kInfo,

@@ -170,7 +170,7 @@ std::optional<double> number_of(const Checkpoint& source, TensorId tensor) {
   return number;
 }
 
-// The number of steps, if all parameters have seen as many.
+// The step count, if it is equal for all parameters.
 std::optional<double> common_step_count(const Checkpoint& source) {
   std::optional<double> steps;
   for (const TensorId tensor : source.tensors()) {

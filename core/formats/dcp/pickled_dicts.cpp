@@ -109,7 +109,7 @@ class PickledDicts {
     out_.add_finding(dicts_finding());
     const JoinedPart rest{whole_, "", "", {}, taken_}, dicts{out_.finish(progress_), "", ""};
     auto joined = join_folders_as(kDcpPickledFormat, from_.directory(), {rest, dicts});
-    // Joining fails if two tensors have one name; then only those of .metadata are shown.
+    // Joining fails on duplicate names; then only the tensors in .metadata are shown.
     return joined ? *joined : whole_;
   }
 

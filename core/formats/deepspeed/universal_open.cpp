@@ -43,9 +43,9 @@ class UniversalReading {
       if (auto read = read_state(entry.path, *name); !read) note_unread(entry.path, read.error());
       if (progress != nullptr) progress->add(1);
     }
-    read_books(entries);
+    read_universal_info(entries);
     note_missing();
-    note_lacking_states();
+    note_missing_states();
     for (Finding& finding : notes_.findings) builder_.add_finding(std::move(finding));
     return {};
   }
@@ -97,7 +97,7 @@ class UniversalReading {
     return {};
   }
 
-  void read_books(std::span<const Entry> entries) {
+  void read_universal_info(std::span<const Entry> entries) {
     const bool is_there = std::any_of(entries.begin(), entries.end(), [](const Entry& entry) {
       return entry.path == kUniversalBooks;
     });
@@ -128,7 +128,7 @@ class UniversalReading {
 
   // Reports parameters that lack states which others have. If there are several kinds of optimizers
   // (Muon and Adam), neither kind has all states of the other.
-  void note_lacking_states() {
+  void note_missing_states() {
     std::set<std::set<std::string>> all;
     for (const auto& [parameter, kinds] : kinds_) all.insert(kinds);
     std::vector<std::string> lacking;

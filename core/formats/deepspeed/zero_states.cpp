@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kMostZeroGroups = 1 << 16;
 
-tl::unexpected<Error> not_zero(const ZeroFile& file, NodeId at, const std::string& what) {
+tl::unexpected<Error> damaged_zero_error(const ZeroFile& file, NodeId at, const std::string& what) {
   return fail(ErrorKind::kDamaged, what, {file.path(), file.tree().at(at)});
 }
 
@@ -27,8 +27,9 @@ Result<std::vector<ZeroShape>> zero_shapes(const ZeroFile& file, NodeId mapping)
   for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
     auto shape = file.shape(pairs[i + 1]);
     if (!shape)
-      return not_zero(file, pairs[i + 1],
-                      "holds no shape of the parameter " + file.text(pairs[i]).substr(0, 200));
+      return damaged_zero_error(
+          file, pairs[i + 1],
+          "holds no shape of the parameter " + file.text(pairs[i]).substr(0, 200));
     out.push_back({file.text(pairs[i]), std::move(*shape)});
   }
   return out;
@@ -57,7 +58,7 @@ void read_more(const ZeroFile& file, ZeroModel& model, ZeroNotes& notes) {
 Status read_zero_shapes(const ZeroFile& file, ZeroModel& model) {
   const auto groups = file.list(file.find(file.root(), "param_shapes"));
   if (groups.size() > kMostZeroGroups)
-    return not_zero(file, file.root(), "has too many parameter groups");
+    return damaged_zero_error(file, file.root(), "has too many parameter groups");
   for (NodeId group : groups) {
     SHW_TRY(auto shapes, zero_shapes(file, group));
     model.groups.push_back(std::move(shapes));
@@ -111,7 +112,7 @@ void read_values(const ZeroFile& file, NodeId books, NodeId base, ZeroOptimizer&
 Status read_groups(const ZeroFile& file, NodeId books, std::span<const NodeId> flat,
                    ZeroOptimizer& out) {
   if (flat.size() > kMostZeroGroups)
-    return not_zero(file, books, "has too many groups of parameters");
+    return damaged_zero_error(file, books, "has too many groups of parameters");
   const auto paddings = zero_numbers(file, file.find(books, "group_paddings"));
   const auto alignment = file.list(file.find(books, "param_alignment_paddings"));
   const auto slices = file.list(file.find(books, "param_slice_mappings"));
@@ -122,7 +123,7 @@ Status read_groups(const ZeroFile& file, NodeId books, std::span<const NodeId> f
     if (file.is_tensor(flat[g])) {
       SHW_TRY(group.master, file.tensor(flat[g]));
       if (!group.master->is_flat)
-        return not_zero(file, flat[g], fmt::format("group {} is not flat", g));
+        return damaged_zero_error(file, flat[g], fmt::format("group {} is not flat", g));
     }
     if (g < paddings.size()) group.padding = std::max<std::int64_t>(paddings[g], 0);
     if (g < alignment.size()) group.alignment = zero_numbers(file, alignment[g]);
@@ -186,8 +187,9 @@ Result<ZeroOptimizer> read_zero_optimizer(const ZeroFile& file, std::uint32_t ra
   out.rank = rank;
   const NodeId books = file.find(file.root(), "optimizer_state_dict");
   if (file.pairs(books).empty())
-    return not_zero(file, file.root(),
-                    "is not an optimizer states file of DeepSpeed: it has no optimizer_state_dict");
+    return damaged_zero_error(
+        file, file.root(),
+        "is not an optimizer states file of DeepSpeed: it has no optimizer_state_dict");
   out.stage = file.integer(file.find(books, "zero_stage"));
   NodeId flat = file.find(books, "single_partition_of_fp32_groups");
   NodeId base = file.find(books, "base_optimizer_state");

@@ -19,10 +19,10 @@ namespace {
 constexpr std::int64_t kMostZeroRanks = 1 << 16;
 constexpr std::size_t kMostUnreadFindings = 16;
 
-class WorldReading {
+class ZeroWorldReader {
  public:
-  WorldReading(CheckpointBuilder& builder, const Directory& directory, const ZeroFiles& files,
-               ZeroNotes& notes, Progress* progress)
+  ZeroWorldReader(CheckpointBuilder& builder, const Directory& directory, const ZeroFiles& files,
+                  ZeroNotes& notes, Progress* progress)
       : builder_(builder),
         directory_(directory),
         files_(files),
@@ -38,8 +38,8 @@ class WorldReading {
       return fail(ErrorKind::kDamaged,
                   fmt::format("says that {} ranks saved, which no run has", world_.ranks),
                   {first_path()});
-    set_other_files_aside();
-    find_lost();
+    ignore_other_saves();
+    add_missing_rank_files();
     note_steps();
     return std::move(world_);
   }
@@ -140,7 +140,7 @@ class WorldReading {
 
   // Ignores and reports files of ranks that this save does not have, and files of a save by another
   // number of ranks.
-  void set_other_files_aside() {
+  void ignore_other_saves() {
     std::vector<std::string> beyond, other;
     std::erase_if(world_.optimizers, [&](const auto& at) {
       const bool is_beyond = std::int64_t{at.first} >= world_.ranks;
@@ -156,16 +156,18 @@ class WorldReading {
     std::erase_if(world_.rank_models,
                   [&](const auto& at) { return std::int64_t{at.first} >= world_.ranks; });
     if (!beyond.empty())
-      note_aside(beyond, fmt::format("of ranks that this save does not have: "
-                                     "{} saved, so the highest is rank {}",
-                                     plural(static_cast<std::uint64_t>(world_.ranks), "rank"),
-                                     world_.ranks - 1));
+      report_ignored_files(
+          beyond,
+          fmt::format("of ranks that this save does not have: "
+                      "{} saved, so the highest is rank {}",
+                      plural(static_cast<std::uint64_t>(world_.ranks), "rank"), world_.ranks - 1));
     if (!other.empty())
-      note_aside(other, fmt::format("of a save by another number of ranks than the {} of {}",
-                                    world_.ranks, first_path()));
+      report_ignored_files(
+          other, fmt::format("of a save by another number of ranks than the {} of {}", world_.ranks,
+                             first_path()));
   }
 
-  void note_aside(const std::vector<std::string>& paths, const std::string& what) {
+  void report_ignored_files(const std::vector<std::string>& paths, const std::string& what) {
     Finding finding = bad_record(
         paths.front(), fmt::format("{} {} {}. {} left there by another save into this folder, and "
                                    "DeepSpeed's own tools stop at the number of files.",
@@ -191,7 +193,7 @@ class WorldReading {
       notes_.findings.push_back(std::move(*mixed));
   }
 
-  void find_lost() {
+  void add_missing_rank_files() {
     // A single file, or stage 0, has no data per rank.
     if (is_one_file(directory_) || (files_.optimizers.empty() && world_.stage != 3)) return;
     std::string like;
@@ -257,7 +259,7 @@ ZeroStep zero_step_of(std::span<const Entry> entries) {
 
 Result<ZeroWorld> read_zero_world(CheckpointBuilder& builder, const Directory& directory,
                                   const ZeroFiles& files, ZeroNotes& notes, Progress* progress) {
-  return WorldReading(builder, directory, files, notes, progress).run();
+  return ZeroWorldReader(builder, directory, files, notes, progress).run();
 }
 
 }  // namespace shw

@@ -12,7 +12,8 @@ struct ScaleAndLeast {
   float scale, least;
 };
 // Unpacks scale and minimum of one of eight parts: two 6-bit numbers per part, in twelve bytes.
-ScaleAndLeast of_part(const std::byte* packed, unsigned part, float scale, float least) {
+ScaleAndLeast unpack_scale_and_least(const std::byte* packed, unsigned part, float scale,
+                                     float least) {
   unsigned d = 0, m = 0;
   if (part < 4) {
     d = gguf_byte(packed + part) & 63;
@@ -70,7 +71,7 @@ void decode_gguf_q3_k(const std::byte* block, float* elements) {
 void decode_gguf_q4_k(const std::byte* block, float* elements) {
   const float scale = gguf_half(block), least = gguf_half(block + 2);
   for (unsigned i = 0; i < kElements256; ++i) {
-    const ScaleAndLeast part = of_part(block + 4, i / 32, scale, least);
+    const ScaleAndLeast part = unpack_scale_and_least(block + 4, i / 32, scale, least);
     const float product = part.scale * static_cast<float>(nibble_of_64(block + 16, i));
     elements[i] = product - part.least;
   }
@@ -80,7 +81,7 @@ void decode_gguf_q4_k(const std::byte* block, float* elements) {
 void decode_gguf_q5_k(const std::byte* block, float* elements) {
   const float scale = gguf_half(block), least = gguf_half(block + 2);
   for (unsigned i = 0; i < kElements256; ++i) {
-    const ScaleAndLeast part = of_part(block + 4, i / 32, scale, least);
+    const ScaleAndLeast part = unpack_scale_and_least(block + 4, i / 32, scale, least);
     const unsigned fifth = gguf_byte(block + 16 + i % 32) >> (i / 32) & 1;
     const float product = part.scale * static_cast<float>(nibble_of_64(block + 48, i) | fifth << 4);
     elements[i] = product - part.least;

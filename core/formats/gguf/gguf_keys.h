@@ -9,7 +9,7 @@
 
 namespace shw {
 
-// Empty unless all parts of one language model were read.
+// Empty unless all parts of the language model were read.
 std::vector<Finding> compare_gguf_keys(const GgufFiles& found);
 
 }  // namespace shw

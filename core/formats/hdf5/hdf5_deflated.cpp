@@ -95,9 +95,9 @@ ItemHeader header_of(const Checkpoint& checkpoint, ChunkId chunk, const ItemRang
 }
 
 // Inflates while reading.
-std::shared_ptr<const ByteSource> passing_tile(const ItemRange& range, const ItemHeader& header,
-                                               bool is_shuffled,
-                                               std::optional<std::uint64_t> rows) {
+std::shared_ptr<const ByteSource> inflating_tile_source(const ItemRange& range,
+                                                        const ItemHeader& header, bool is_shuffled,
+                                                        std::optional<std::uint64_t> rows) {
   DeflatedTile tile{range.source, range.offset, range.length, header.payload_length};
   if (is_shuffled) tile.shuffled_by = size_of(header.dtype);
   const std::uint64_t row =
@@ -124,14 +124,15 @@ Result<OpenItem> open_tile(const Checkpoint& checkpoint, ChunkId chunk, ItemRang
   const bool is_shuffled = shuffle != Shuffle::kNot && element > 1;
   const auto rows = rows_of_tile(checkpoint, chunk, shuffle == Shuffle::kOverhangs);
   if (std::max(*bytes, range.length) > kInflatedWhole) {
-    item.storage = passing_tile(range, header, is_shuffled, rows);
+    item.storage = inflating_tile_source(range, header, is_shuffled, rows);
     return item;
   }
   item.stored = [range, is_shuffled, header, element, rows](std::uint64_t first,
                                                             std::uint64_t last) -> Result<Bytes> {
     SHW_TRY(auto made, inflate(range, std::max(header.payload_length, last)));
     if (!made)
-      return read_bytes(*passing_tile(range, header, is_shuffled, rows), first, last - first);
+      return read_bytes(*inflating_tile_source(range, header, is_shuffled, rows), first,
+                        last - first);
     Bytes all = std::move(*made);
     if (is_shuffled) {
       if (!fits_tile(header, all.size(), rows))

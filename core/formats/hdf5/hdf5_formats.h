@@ -6,7 +6,7 @@
 namespace shw {
 
 extern const Format kHdf5Format;
-// Codec for elements that cannot be read; its name tells why.
+// Codec for elements that cannot be read; its name gives the reason.
 const Codec& unread_codec(Hdf5Unread unread);
 
 }  // namespace shw

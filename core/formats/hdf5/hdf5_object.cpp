@@ -27,7 +27,7 @@ constexpr std::uint16_t kHdf5LastMessage = 0x17;
 // Combinations that libhdf5 rejects: shared and unshareable; marked as unknown at an earlier
 // modification although that is forbidden; sharing of an unshareable type; unknown and
 // required.
-bool can_have(std::uint8_t flags, std::uint16_t type) {
+bool has_valid_flags(std::uint8_t flags, std::uint16_t type) {
   constexpr std::uint8_t kNeverShared = 4, kStopsWriters = 8, kIsMarked = 16, kWasUnknown = 32,
                          kMayBeShared = 64, kStopsAll = 128;
   if ((flags & kHdf5Shared) != 0 && (flags & kNeverShared) != 0) return false;
@@ -185,7 +185,7 @@ Status Hdf5Objects::add_messages(const Hdf5Block& block, const MessageHead& head
     has_room = has_room || message.type == kHdf5Nothing;
     cursor.skip(head.passed_over);
     message.offset = block.offset + cursor.at();
-    if (!can_have(flags, message.type))
+    if (!has_valid_flags(flags, message.type))
       return damaged("a message has flags that contradict each other", message.offset);
     if (size > cursor.left()) return damaged("a message ends after its block", message.offset);
     // In version 1, sizes are multiples of eight.

@@ -28,14 +28,14 @@ void mark_unexamined(Finding& finding, const Error& error) {
 }
 
 // Names with the same problem, in file order.
-struct OneReason {
+struct PathsOfError {
   const Error* error;
   std::vector<std::string> paths;
 };
 
 // Grouped, because all datasets of a file may have the same unsupported filter.
 void add_unread_arrays(CheckpointBuilder& builder, const Hdf5Shard& shard) {
-  std::vector<OneReason> reasons;
+  std::vector<PathsOfError> reasons;
   std::map<std::pair<ErrorKind, std::string>, std::size_t> number_of;
   for (const auto& [path, array] : shard.walk.arrays) {
     if (*array) continue;
@@ -45,7 +45,7 @@ void add_unread_arrays(CheckpointBuilder& builder, const Hdf5Shard& shard) {
     reasons[at->second].paths.push_back(path);
     builder.add_unclaimed_record({path, std::nullopt, {builder.file(shard.path), 0, 0}});
   }
-  for (OneReason& reason : reasons) {
+  for (PathsOfError& reason : reasons) {
     const std::string whose = reason.paths.size() == 1 ? "" : some_of(reason.paths) + ": ";
     Finding finding = bad_record(
         shard.path, fmt::format("In {}: {}{}.", shard.path, whose, reason.error->message),

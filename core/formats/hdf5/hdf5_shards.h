@@ -18,7 +18,7 @@ inline constexpr std::string_view kKerasIndexSuffix = ".weights.json";
 inline constexpr std::string_view kKerasArchiveSuffix = ".keras";
 bool has_hdf5_name(std::string_view path);  // "model.weights.h5", "rank_3.hdf5"
 
-// The file of each group, to tell what is missing.
+// The file of each group, to report missing files.
 using KerasIndex = std::vector<std::pair<std::string, std::string>>;  // group, file
 
 struct Hdf5Files {

@@ -43,13 +43,13 @@ struct Hdf5Walker {
   std::vector<std::string> names = {};  // first name of each dataset
   std::vector<Hdf5Owned> owned = {};
 
-  bool has_room(const std::string& path, std::uint64_t more);
+  bool reserve_name_bytes(const std::string& path, std::uint64_t more);
   void visit(const std::string& path, std::uint64_t address, std::size_t level);
   void visit_link(const std::string& path, std::uint64_t group, const Hdf5Link& link,
                   std::size_t level);
   void visit_soft_link(const std::string& path, std::uint64_t group, const Hdf5Link& link,
                        std::size_t level);
-  void lose_link(const std::string& path, Error error);
+  void record_lost_link(const std::string& path, Error error);
   Result<const Hdf5Link*> member(std::uint64_t group, std::string_view name);
   Result<std::uint64_t> follow(std::uint64_t from, std::string_view target, int& links_left);
   void visit_group(const std::string& path, std::uint64_t address, std::size_t level);
@@ -91,7 +91,7 @@ void shift_offsets(Hdf5Array& array, std::uint64_t begin) {
 }
 
 // Reserves memory; false from the first failure on.
-bool Hdf5Walker::has_room(const std::string& path, std::uint64_t more) {
+bool Hdf5Walker::reserve_name_bytes(const std::string& path, std::uint64_t more) {
   const std::uint64_t wanted = path.size() + kOfAName + more;
   if (wanted <= room) {
     room -= wanted;
@@ -118,11 +118,11 @@ void Hdf5Walker::read_object(const std::string& path, std::uint64_t address) {
                    {{}, objects.begin() + end});
     if (array) own(path, *array);
     if (array) shift_offsets(*array, objects.begin());
-    if (has_room(path, bytes_of(array)))
+    if (reserve_name_bytes(path, bytes_of(array)))
       datasets.emplace(address, std::make_shared<const Result<Hdf5Array>>(std::move(array)));
   } else {
     auto links = objects.links(*messages);
-    if (has_room(path, bytes_of(links))) groups.emplace(address, std::move(links));
+    if (reserve_name_bytes(path, bytes_of(links))) groups.emplace(address, std::move(links));
   }
 }
 
@@ -189,17 +189,19 @@ void Hdf5Walker::visit_link(const std::string& path, std::uint64_t group, const 
     case Hdf5LinkKind::kSoft:
       return visit_soft_link(path, group, link, level);
     case Hdf5LinkKind::kExternal:
-      if (has_room(path, link.target.size())) found.links_outside.emplace_back(path, link.target);
+      if (reserve_name_bytes(path, link.target.size()))
+        found.links_outside.emplace_back(path, link.target);
       return;
     case Hdf5LinkKind::kOther:
-      return lose_link(path, {ErrorKind::kUnsupported,
-                              "is a link of a kind that a program has made up, and was not "
-                              "followed"});
+      return record_lost_link(path, {ErrorKind::kUnsupported,
+                                     "is a link of a kind that a program has made up, and was not "
+                                     "followed"});
   }
 }
 
-void Hdf5Walker::lose_link(const std::string& path, Error error) {
-  if (has_room(path, error.message.size())) found.lost_links.emplace_back(path, std::move(error));
+void Hdf5Walker::record_lost_link(const std::string& path, Error error) {
+  if (reserve_name_bytes(path, error.message.size()))
+    found.lost_links.emplace_back(path, std::move(error));
 }
 
 // Adds another name for the target.
@@ -210,7 +212,7 @@ void Hdf5Walker::visit_soft_link(const std::string& path, std::uint64_t group, c
   if (address) return visit(path, *address, level);
   Error error = std::move(address).error();
   error.message = "is a soft link to " + link.target + ", and " + error.message;
-  lose_link(path, std::move(error));
+  record_lost_link(path, std::move(error));
 }
 
 // The link of that name in a group.
@@ -263,10 +265,11 @@ Result<std::uint64_t> Hdf5Walker::follow(std::uint64_t from, std::string_view ta
 }
 
 void Hdf5Walker::visit(const std::string& path, std::uint64_t address, std::size_t level) {
-  if (way.contains(address) || !has_room(path, 0)) return;
+  if (way.contains(address) || !reserve_name_bytes(path, 0)) return;
   if (!groups.contains(address) && !datasets.contains(address)) read_object(path, address);
   if (auto dataset = datasets.find(address); dataset != datasets.end()) {
-    if (has_room(path, bytes_of(*dataset->second))) found.arrays.push_back({path, dataset->second});
+    if (reserve_name_bytes(path, bytes_of(*dataset->second)))
+      found.arrays.push_back({path, dataset->second});
   } else if (groups.contains(address)) {
     visit_group(path, address, level);
   }

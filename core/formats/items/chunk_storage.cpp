@@ -56,7 +56,7 @@ Status check_recorded(const Checkpoint& checkpoint, ChunkId chunk, const ItemHea
   if (same(header.sizes, checkpoint.sizes(chunk)) && size_of(header.dtype) == element &&
       element != 0 && volume(checkpoint.sizes(chunk)))
     return {};
-  return tl::unexpected<Error>(not_as_recorded(checkpoint, chunk, header));
+  return tl::unexpected<Error>(recorded_mismatch_error(checkpoint, chunk, header));
 }
 
 Status each_storage(const Checkpoint& checkpoint, std::span<const ChunkId> chunks,
@@ -87,7 +87,7 @@ Status each_storage(const Checkpoint& checkpoint, std::span<const ChunkId> chunk
     first.emplace(i, std::move(header).error());
     if (after == AfterError::kStop) failed = i;
   };
-  SHW_CHECK(each_header(checkpoint, on_disk, headers, progress));
+  SHW_CHECK(for_each_item_header(checkpoint, on_disk, headers, progress));
   if (first) return tl::unexpected<Error>(std::move(first->second));
   return {};
 }

@@ -154,7 +154,7 @@ Result<PlaceIn> decode_into(const Checkpoint& checkpoint, ChunkId chunk,
   const Decompression how{scratch, progress};
   SHW_TRY(OpenItem item, open_item(files, checkpoint, chunk, ItemPart::kPassing, &how));
   if (as == DecodedAs::kOfRecord && !same(item.header.sizes, checkpoint.sizes(chunk)))
-    return tl::unexpected<Error>(not_as_recorded(checkpoint, chunk, item.header));
+    return tl::unexpected<Error>(recorded_mismatch_error(checkpoint, chunk, item.header));
   auto place = write_elements({item, scratch, progress, as});
   if (place) return place;
   return tl::unexpected<Error>(

@@ -27,8 +27,8 @@ bool is_one_byte_run(const ItemHeader& header) {
   return true;
 }
 
-Status pass_run(const OpenItem& item, ElementRange range, const ExtentVisitor& parts,
-                Progress* progress) {
+Status visit_contiguous_run(const OpenItem& item, ElementRange range, const ExtentVisitor& parts,
+                            Progress* progress) {
   const ItemHeader& header = item.header;
   // open_item() has checked the view against the payload.
   const std::uint64_t width = size_of(header.dtype);
@@ -50,7 +50,7 @@ Status pass_run(const OpenItem& item, ElementRange range, const ExtentVisitor& p
 
 // Dimensions by stride, largest first. Dimensions of size 1 come
 // last.
-std::vector<std::size_t> widest_first(const ItemHeader& header) {
+std::vector<std::size_t> dims_by_stride(const ItemHeader& header) {
   std::vector<std::size_t> order(header.sizes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -61,8 +61,8 @@ std::vector<std::size_t> widest_first(const ItemHeader& header) {
 }
 
 // For items that are not one run of bytes.
-Status pass_pieces(const Checkpoint& checkpoint, ChunkId chunk, const ExtentVisitor& parts,
-                   Progress* progress) {
+Status visit_pieces(const Checkpoint& checkpoint, ChunkId chunk, const ExtentVisitor& parts,
+                    Progress* progress) {
   ItemCursor items(checkpoint, /*decoded_bytes=*/0);  // releases its decoder after this item
   auto take = [&](const Box&, BytesView elements) -> Status {
     if (progress != nullptr) progress->add(elements.size());
@@ -77,9 +77,9 @@ Status pass_boxes(ItemCursor& items, ChunkId chunk, const Box& all, const BoxSin
                   const Progress* progress) {
   SHW_TRY(const ItemHeader header, items.header(chunk));
   if (!is_as_recorded(items.checkpoint(), chunk, header) || size_of(header.dtype) == 0)
-    return tl::unexpected<Error>(not_as_recorded(items.checkpoint(), chunk, header));
+    return tl::unexpected<Error>(recorded_mismatch_error(items.checkpoint(), chunk, header));
   if (is_empty(all)) return {};
-  const std::vector<std::size_t> order = widest_first(header);
+  const std::vector<std::size_t> order = dims_by_stride(header);
   Extents sizes(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) sizes[i] = all.sizes[order[i]];
   Box box = all;
@@ -103,18 +103,19 @@ Result<std::int64_t> pass_elements(ItemCursor& items, ChunkId chunk, ElementRang
   const Checkpoint& checkpoint = items.checkpoint();
   // Skips compressed items, because reading the header alone means decompressing the item.
   if (range.first != 0 && !checkpoint.transforms(chunk).empty()) return 0;
-  if (auto place = checkpoint.item(chunk)) items.files().read_around(*place);
+  if (auto place = checkpoint.item(chunk)) items.files().read_with_following_items(*place);
   SHW_TRY(OpenItem item, open_item(items.files(), checkpoint, chunk, ItemPart::kPassing));
   const ItemHeader& header = item.header;
   auto count = volume(header.sizes);
   const bool as_recorded = header.dtype == checkpoint.dtype(checkpoint.tensor_of(chunk)) &&
                            same(header.sizes, checkpoint.sizes(chunk)) &&
                            size_of(header.dtype) != 0 && count && range.last <= *count;
-  if (!as_recorded) return tl::unexpected<Error>(not_as_recorded(checkpoint, chunk, header));
+  if (!as_recorded)
+    return tl::unexpected<Error>(recorded_mismatch_error(checkpoint, chunk, header));
   if (*count == 0) return 0;
   const bool in_one_run = is_one_byte_run(header);
   if (in_one_run && !header.compressed) {
-    SHW_CHECK(pass_run(item, range, parts, progress));
+    SHW_CHECK(visit_contiguous_run(item, range, parts, progress));
     return range.last - range.first;
   }
   if (range.first != 0) return 0;
@@ -124,8 +125,8 @@ Result<std::int64_t> pass_elements(ItemCursor& items, ChunkId chunk, ElementRang
     return *count;
   }
   SHW_CHECK(check_repeats(item));
-  SHW_CHECK(in_one_run ? pass_run(item, {0, *count}, parts, progress)
-                       : pass_pieces(checkpoint, chunk, parts, progress));
+  SHW_CHECK(in_one_run ? visit_contiguous_run(item, {0, *count}, parts, progress)
+                       : visit_pieces(checkpoint, chunk, parts, progress));
   return *count;
 }
 

@@ -26,7 +26,7 @@ constexpr std::int64_t kSmallItem = 16 << 10;
 // Files that a thread keeps open. Chunks of a tensor alternate between ranks' files; with
 // prefetched runs 16 files hold 1 MiB. All threads together stay far from the usual limit of 1024
 // descriptors.
-std::size_t most_open() {
+std::size_t max_open_files_per_thread() {
   return std::clamp<std::size_t>(256 / worker_count(), 1, 16);
 }
 
@@ -83,7 +83,8 @@ Error naming(Error error, std::string_view tensor) {
   return error;
 }
 
-Error not_as_recorded(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeader& header) {
+Error recorded_mismatch_error(const Checkpoint& checkpoint, ChunkId chunk,
+                              const ItemHeader& header) {
   TensorId tensor = checkpoint.tensor_of(chunk);
   FileId file = checkpoint.item(chunk).value_or(ItemPlace{}).file;
   return {ErrorKind::kDamaged,
@@ -134,10 +135,10 @@ bool is_as_recorded(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeade
 }
 
 bool is_stored_verbatim(const ItemHeader& header) {
-  return !header.compressed && passes_as_it_is(header);
+  return !header.compressed && is_payload_plain_elements(header);
 }
 
-bool passes_as_it_is(const ItemHeader& header) {
+bool is_payload_plain_elements(const ItemHeader& header) {
   auto elements = volume(header.sizes);
   return elements && size_of(header.dtype) != 0 && !header.big_endian &&
          header.storage_offset == 0 && is_row_major(header.sizes, header.strides) &&
@@ -168,7 +169,7 @@ Result<ItemFiles::OpenFile*> ItemFiles::find(FileId file) {
   if (checkpoint_.directory() == nullptr)
     return fail(ErrorKind::kIo, "the checkpoint has no directory to read from", {row.path});
   SHW_TRY(auto source, checkpoint_.directory()->open(row.path));
-  if (open_.size() >= most_open()) open_.erase(open_.begin());
+  if (open_.size() >= max_open_files_per_thread()) open_.erase(open_.begin());
   open_.push_back({file, std::move(source), nullptr});
   return &open_.back();
 }
@@ -191,7 +192,7 @@ void ItemFiles::read_run(OpenFile& file, std::int64_t begin, std::int64_t end) {
   file.run_end = end;
 }
 
-void ItemFiles::read_around(const ItemPlace& place) {
+void ItemFiles::read_with_following_items(const ItemPlace& place) {
   if (!is_small(place)) return;
   auto file = find(place.file);
   if (!file) return;

@@ -23,7 +23,7 @@ class ItemFiles {
   Result<std::shared_ptr<const ByteSource>> open(FileId file);
   // Reads a small item together with the following ones, unless it was read
   // already.
-  void read_around(const ItemPlace& place);
+  void read_with_following_items(const ItemPlace& place);
 
  private:
   struct OpenFile {
@@ -62,14 +62,15 @@ struct HeaderVisitor {
   std::function<void(std::size_t, Result<ItemHeader>)> take;
 };
 // Reads the headers of chunks that are sorted by their place on disk, several files at a time.
-Status each_header(const Checkpoint& checkpoint, std::span<const ChunkId> on_disk,
-                   const HeaderVisitor& visitor, Progress* progress);
+Status for_each_item_header(const Checkpoint& checkpoint, std::span<const ChunkId> on_disk,
+                            const HeaderVisitor& visitor, Progress* progress);
 
 // How to open an item whose elements will all be read.
 ItemPart part_to_read(const Checkpoint& checkpoint, ChunkId chunk);
 
 // Formats as "the payload is [4] of float32, but the chunk is recorded as [8] of float32".
-Error not_as_recorded(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeader& header);
+Error recorded_mismatch_error(const Checkpoint& checkpoint, ChunkId chunk,
+                              const ItemHeader& header);
 
 // Byte strides of the elements; 0 for dimensions of size 1 and for empty items, whose strides are
 // never used.
@@ -95,7 +96,7 @@ bool is_as_recorded(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeade
 // True if the payload consists of the elements, each byte once. Ignores sign flags.
 bool is_stored_verbatim(const ItemHeader& header);
 // True if the decompressed payload consists of the elements, each byte once. Ignores sign flags.
-bool passes_as_it_is(const ItemHeader& header);
+bool is_payload_plain_elements(const ItemHeader& header);
 
 // Adds the tensor name to the place of an error.
 Error naming(Error error, std::string_view tensor);

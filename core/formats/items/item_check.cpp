@@ -100,10 +100,10 @@ Result<DataCheck> check_item_data(ItemCursor& items, ChunkId chunk, Progress* pr
   auto check = [&]() -> Result<DataCheck> {
     auto place = checkpoint.item(chunk);
     if (!place) return fail(ErrorKind::kDamaged, "no storage record says where its bytes are");
-    items.files().read_around(*place);
+    items.files().read_with_following_items(*place);
     SHW_TRY(ItemRange range, find_item(items.files(), *place));
     PayloadWatch watch{0, 0, FloatCounter(header == nullptr ? Dtype::kUnknown : header->dtype)};
-    bool watches = header != nullptr && passes_as_it_is(*header) &&
+    bool watches = header != nullptr && is_payload_plain_elements(*header) &&
                    (numbers != nullptr || can_be_counted(header->dtype));
     if (watches) {
       watch.offset = header->payload_offset;

@@ -43,7 +43,7 @@ Result<ChunkStorage> ItemCursor::storage(ChunkId chunk) {
   SHW_TRY(const Item* found, item(chunk));
   SHW_CHECK(check_recorded(checkpoint_, chunk, found->header));
   if (is_as_recorded(checkpoint_, chunk, found->header)) return found->storage;
-  return tl::unexpected<Error>(not_as_recorded(checkpoint_, chunk, found->header));
+  return tl::unexpected<Error>(recorded_mismatch_error(checkpoint_, chunk, found->header));
 }
 
 Result<std::shared_ptr<const ByteSource>> ItemCursor::stored(const ChunkStorage& storage) {

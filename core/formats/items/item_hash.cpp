@@ -20,8 +20,8 @@
 namespace shw {
 namespace {
 
-tl::unexpected<Error> not_the_chunk(const Checkpoint& checkpoint, ChunkId chunk,
-                                    const std::string& why) {
+tl::unexpected<Error> chunk_mismatch_error(const Checkpoint& checkpoint, ChunkId chunk,
+                                           const std::string& why) {
   auto item = checkpoint.item(chunk);
   return fail(ErrorKind::kDamaged, why,
               {item ? checkpoint.file(item->file).path : std::string(), std::nullopt,
@@ -61,9 +61,9 @@ std::string differs(const ByteSource& file, const std::string& record, std::uint
 }
 
 // Computes the checksums of runs while all bytes of an item pass.
-class PassingRuns {
+class RunChecksums {
  public:
-  explicit PassingRuns(std::vector<SummedRun> runs) : runs_(std::move(runs)) {
+  explicit RunChecksums(std::vector<SummedRun> runs) : runs_(std::move(runs)) {
     std::sort(runs_.begin(), runs_.end(), [](const SummedRun& a, const SummedRun& b) {
       return std::pair(a.offset, a.length) < std::pair(b.offset, b.length);
     });
@@ -131,7 +131,7 @@ Result<VerifiedItem> verify_item(ItemCursor& items, const ItemPlace& place,
     SHW_TRY(Hash128 hash, hash_item(items, place, progress));
     return VerifiedItem{hash};
   }
-  items.files().read_around(place);
+  items.files().read_with_following_items(place);
   SHW_TRY(ItemRange range, find_item(items.files(), place));
   using Runs = std::optional<std::vector<SummedRun>>;
   const bool lies_plain = transforms.empty() && reader->sums != nullptr;
@@ -142,7 +142,7 @@ Result<VerifiedItem> verify_item(ItemCursor& items, const ItemPlace& place,
     runs = Runs(std::in_place);
   }
   const bool is_decoded = !runs->has_value();
-  PassingRuns passing(is_decoded ? std::vector<SummedRun>() : std::move(**runs));
+  RunChecksums passing(is_decoded ? std::vector<SummedRun>() : std::move(**runs));
   auto take = [&](std::uint64_t at, BytesView bytes) { passing.take(at, bytes); };
   SHW_TRY(verified.hash, hash_range(range, take, progress));
   if (const SummedRun* bent = passing.bent())
@@ -194,7 +194,7 @@ Result<std::string> hash_ranges(const ByteSource& source, std::span<const ByteRa
 }
 
 Result<Hash128> hash_item(ItemCursor& items, const ItemPlace& place, Progress* progress) {
-  items.files().read_around(place);
+  items.files().read_with_following_items(place);
   SHW_TRY(ItemRange range, find_item(items.files(), place));
   return hash_range(range, nullptr, progress);
 }
@@ -210,7 +210,7 @@ Result<std::string> hash_item(const Checkpoint& checkpoint, const ItemPlace& pla
 Result<VerifiedItem> hash_and_verify(ItemCursor& items, ChunkId chunk, Progress* progress) {
   const Checkpoint& checkpoint = items.checkpoint();
   auto place = checkpoint.item(chunk);
-  if (!place) return not_the_chunk(checkpoint, chunk, kNoPlace);
+  if (!place) return chunk_mismatch_error(checkpoint, chunk, kNoPlace);
   SHW_TRY(VerifiedItem verified, verify_item(items, *place, checkpoint.codec(chunk).reader,
                                              checkpoint.transforms(chunk), progress));
   if (verified.mismatch.empty()) {
@@ -237,14 +237,15 @@ Result<HashedElements> hash_and_fingerprint(ItemCursor& items, ChunkId chunk, Pr
   Dtype dtype = checkpoint.dtype(tensor);
   Box box = box_of(checkpoint, chunk);
   auto place = checkpoint.item(chunk);
-  if (!place) return not_the_chunk(checkpoint, chunk, kNoPlace);
+  if (!place) return chunk_mismatch_error(checkpoint, chunk, kNoPlace);
   if (!is_inside(box.offsets, box.sizes, checkpoint.shape(tensor)) || size_of(dtype) == 0)
-    return not_the_chunk(checkpoint, chunk, "is not a box of its tensor");
-  items.files().read_around(*place);
+    return chunk_mismatch_error(checkpoint, chunk, "is not a box of its tensor");
+  items.files().read_with_following_items(*place);
   SHW_TRY(OpenItem item, open_item(items.files(), checkpoint, chunk, ItemPart::kHeader));
   const ItemHeader& header = item.header;
   if (!is_as_recorded(checkpoint, chunk, header))
-    return not_the_chunk(checkpoint, chunk, "is not of the size and dtype that are recorded");
+    return chunk_mismatch_error(checkpoint, chunk,
+                                "is not of the size and dtype that are recorded");
   StageClock clock(stages_of(progress), Stage::kReadBack,
                    static_cast<std::uint64_t>(std::max<std::int64_t>(place->length, 0)));
   if (!is_stored_verbatim(header) || header.conjugate || header.negative) {
@@ -259,7 +260,8 @@ Result<HashedElements> hash_and_fingerprint(ItemCursor& items, ChunkId chunk, Pr
         part_in(bytes, at, header.payload_offset, header.payload_offset + header.payload_length));
   };
   SHW_TRY(Hash128 hash, hash_range(range, take, progress));
-  if (!elements.is_complete()) return not_the_chunk(checkpoint, chunk, "has too few elements");
+  if (!elements.is_complete())
+    return chunk_mismatch_error(checkpoint, chunk, "has too few elements");
   return HashedElements{hash, elements.value()};
 }
 

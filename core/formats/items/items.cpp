@@ -18,7 +18,7 @@ Result<Bytes> read_chunk_with(ItemFiles& files, const Checkpoint& checkpoint, Ch
                               std::optional<Dtype> dtype) {
   SHW_TRY(OpenItem item, open_item(files, checkpoint, chunk, part_to_read(checkpoint, chunk)));
   if (!same(item.header.sizes, checkpoint.sizes(chunk)) || (dtype && *dtype != item.header.dtype))
-    return tl::unexpected<Error>(not_as_recorded(checkpoint, chunk, item.header));
+    return tl::unexpected<Error>(recorded_mismatch_error(checkpoint, chunk, item.header));
   auto bytes = read_elements(item);
   if (!bytes)
     return tl::unexpected<Error>(
@@ -173,7 +173,7 @@ Result<TensorValues> read_first_elements(const Checkpoint& checkpoint, TensorId 
     if (!common || is_empty(*common)) continue;
     SHW_TRY(const ItemHeader header, items.header(chunk));
     if (header.dtype != values.dtype)
-      return tl::unexpected<Error>(not_as_recorded(checkpoint, chunk, header));
+      return tl::unexpected<Error>(recorded_mismatch_error(checkpoint, chunk, header));
   }
   SHW_TRY([[maybe_unused]] const auto read, read_tensor_box(items, tensor, first, values.bytes));
   values.bytes.resize(static_cast<std::size_t>(count) * size);

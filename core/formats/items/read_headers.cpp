@@ -53,8 +53,8 @@ std::vector<std::size_t> header_tasks(const Checkpoint& checkpoint,
 
 }  // namespace
 
-Status each_header(const Checkpoint& checkpoint, std::span<const ChunkId> on_disk,
-                   const HeaderVisitor& visitor, Progress* progress) {
+Status for_each_item_header(const Checkpoint& checkpoint, std::span<const ChunkId> on_disk,
+                            const HeaderVisitor& visitor, Progress* progress) {
   const std::vector<std::size_t> begins = header_tasks(checkpoint, on_disk);
   const Decompression how{nullptr, progress};
   return parallel_for(begins.size() - 1, [&](std::size_t task) -> Status {
@@ -64,7 +64,8 @@ Status each_header(const Checkpoint& checkpoint, std::span<const ChunkId> on_dis
       if (visitor.is_needed != nullptr && !visitor.is_needed(i)) continue;
       // Elements without a header are left unread: each would be a request over the network.
       const auto place = checkpoint.item(on_disk[i]);
-      if (place && !checkpoint.codec(on_disk[i]).lies_bare) files.read_around(*place);
+      if (place && !checkpoint.codec(on_disk[i]).is_without_header)
+        files.read_with_following_items(*place);
       auto item = open_item(files, checkpoint, on_disk[i], ItemPart::kHeader, &how);
       visitor.take(i, item ? Result<ItemHeader>(std::move(item->header))
                            : tl::unexpected<Error>(std::move(item).error()));
@@ -101,7 +102,7 @@ Result<ItemHeaders> read_item_headers(const Checkpoint& checkpoint, Progress* pr
     headers.set(index_of(on_disk[i]), std::move(header));
     if (progress != nullptr) progress->add(1);
   };
-  SHW_CHECK(each_header(checkpoint, on_disk, visitor, progress));
+  SHW_CHECK(for_each_item_header(checkpoint, on_disk, visitor, progress));
   if (is_cancelled(progress)) return cancelled_error();
   return headers.take();
 }

@@ -38,7 +38,7 @@ ParsedJson<OrbaxJson> parsed(BytesView json) {
 
 Result<OrbaxTree> parse_orbax_tree(BytesView json) {
   const auto read = parsed(json);
-  if (!read.problem.empty()) return fail(ErrorKind::kDamaged, "is " + not_json_text(read));
+  if (!read.problem.empty()) return fail(ErrorKind::kDamaged, "is " + json_error_text(read));
   OrbaxTree tree;
   const OrbaxJson* all = find_member(read.tree, "store_array_data_equal_to_fill_value");
   tree.has_all_chunks = all != nullptr && all->is_boolean() && all->get<bool>();

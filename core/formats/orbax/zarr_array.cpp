@@ -198,7 +198,7 @@ std::optional<std::int64_t> index_of_key(std::string_view text) {
 Result<std::optional<ZarrArray>> parse_zarr_array(BytesView json, bool is_version_three) {
   const std::string_view text(reinterpret_cast<const char*>(json.data()), json.size());
   const auto parsed = parse_json<Json>(text);
-  if (!parsed.problem.empty()) return damaged_zarr("is " + not_json_text(parsed));
+  if (!parsed.problem.empty()) return damaged_zarr("is " + json_error_text(parsed));
   return is_version_three ? parse_zarr_three(parsed.tree) : parse_zarr_two(parsed.tree);
 }
 

@@ -109,7 +109,7 @@ std::vector<Piece> gather(const std::vector<SafetensorsFile>& files, const Progr
 }
 
 // The error for files that are not one checkpoint: other forms of a model, or per-rank tensors.
-Error side_by_side(const Directory& directory, const Piece& first, const Piece& second) {
+Error separate_models_error(const Directory& directory, const Piece& first, const Piece& second) {
   const std::string &a = first.file->path, &b = second.file->path;
   const std::string both = fmt::format("{} and {} both hold {}", a, b, first.entry->name);
   return {ErrorKind::kUnsupported,
@@ -122,12 +122,12 @@ Error side_by_side(const Directory& directory, const Piece& first, const Piece& 
 
 // Without an index, files form one checkpoint if no tensor is in two of them, or if their names
 // mark them as parts.
-std::optional<Error> find_side_by_side(const Directory& directory, Pieces pieces) {
+std::optional<Error> find_separate_models(const Directory& directory, Pieces pieces) {
   for (std::size_t i = 1; i < pieces.size(); ++i) {
     const Piece &first = pieces[i - 1], &second = pieces[i];
     if (first.tensor == second.tensor && first.file != second.file &&
         !are_parts_of_one_save(first.file->path, second.file->path))
-      return side_by_side(directory, first, second);
+      return separate_models_error(directory, first, second);
   }
   return std::nullopt;
 }
@@ -244,8 +244,8 @@ Provenance provenance_of(const std::vector<SafetensorsFile>& files) {
 }
 
 // Files of the numbered pattern that are missing and that the index does not need.
-std::vector<std::string> promised_parts(const WeightMap& map,
-                                        const std::vector<std::string>& paths) {
+std::vector<std::string> missing_numbered_files(const WeightMap& map,
+                                                const std::vector<std::string>& paths) {
   const std::vector<std::string_view> named = files_named(map);
   std::vector<std::string> missing = missing_parts(paths);
   std::erase_if(missing, [&](const std::string& path) {
@@ -286,13 +286,14 @@ void check_files(CheckpointBuilder& builder, const SafetensorsFiles& found,
   }
   const MatchedIndex matched(
       {*found.index_path, *found.index, indexed_files(files), found.total,
-       promised_parts(*found.index, found.paths), true, found.not_there,
+       missing_numbered_files(*found.index, found.paths), true, found.not_there,
        is_passed_over(directory, kSafetensorsIndexNames, *found.index_path)});
   check_index(builder, matched);
-  check_unnamed(builder, matched);
+  report_tensors_not_in_index(builder, matched);
   if (found.not_there.empty())
-    check_passed_over(builder, kSafetensorsIndexNames, *found.index_path, *found.index, directory);
-  if (!sharded) check_promises(builder, matched);
+    report_ignored_index(builder, kSafetensorsIndexNames, *found.index_path, *found.index,
+                         directory);
+  if (!sharded) check_index_as_transformers(builder, matched);
 }
 
 }  // namespace
@@ -314,7 +315,7 @@ Result<std::shared_ptr<const Checkpoint>> open_safetensors(
   builder.set_provenance(provenance_of(files));
   std::vector<Piece> pieces = gather(files, progress);
   if (!found.index_path && !sharded) {
-    auto several = find_side_by_side(*directory, pieces);
+    auto several = find_separate_models(*directory, pieces);
     if (!several) several = find_other_models(*directory, found.paths);
     if (several) return tl::unexpected<Error>(std::move(*several));
   }

@@ -55,8 +55,8 @@ void choose_named_files(SafetensorsFiles& found, const Directory& directory) {
     found.paths = std::move(chosen);
     return;
   }
-  found.finding =
-      without_its_files(directory, kSafetensorsIndexNames, *found.index_path, *found.index);
+  found.finding = index_without_files_finding(directory, kSafetensorsIndexNames, *found.index_path,
+                                              *found.index);
   found.index.reset();
 }
 
@@ -114,7 +114,7 @@ bool has_step_number(const std::string& path) {
                        [&](char c, bool wanted) { return is_digit(c) == wanted; }) != path.end();
 }
 
-// Leaves aside all but the newest of several saves of one model.
+// Keeps the newest of several saves of one model and ignores the others.
 void set_earlier_saves_aside(SafetensorsFiles& found) {
   if (found.paths.size() < 2 ||
       std::count_if(found.paths.begin(), found.paths.end(), has_step_number) + 1 <

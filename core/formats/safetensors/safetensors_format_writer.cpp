@@ -37,7 +37,7 @@ std::string format_word(const Outputs& outputs) {
 using MetadataEntries = std::map<std::string, std::string>;
 
 // Metadata for the headers of new files.
-struct FirstMetadata {
+struct NewSaveMetadata {
   std::string word;                                        // format_word
   std::map<std::string, MetadataEntries, std::less<>> of;  // by folder
 };
@@ -62,8 +62,8 @@ bool tensors_are_as_before(const Outputs& outputs) {
 
 // Copies metadata of the source's files in a folder ("lora_adapter_metadata" of diffusers) to the
 // new files there, except keys with several different values.
-FirstMetadata metadata_of_source(const Outputs& outputs) {
-  FirstMetadata first{format_word(outputs), {}};
+NewSaveMetadata metadata_of_source(const Outputs& outputs) {
+  NewSaveMetadata first{format_word(outputs), {}};
   const Checkpoint* source = outputs.source;
   if (source == nullptr) return first;
   const bool are_as_before = tensors_are_as_before(outputs) && !has_stale_packing(*source);
@@ -80,7 +80,8 @@ FirstMetadata metadata_of_source(const Outputs& outputs) {
   return first;
 }
 
-std::string first_metadata(const FirstMetadata& first, std::string_view folder, bool sharded) {
+std::string new_save_metadata_json(const NewSaveMetadata& first, std::string_view folder,
+                                   bool sharded) {
   nlohmann::ordered_json metadata = nlohmann::ordered_json::object();
   if (sharded) metadata = {{"DCP_SHARDING_INFO", "{}"}, {"DCP_VERSION", "1.0"}};
   if (const auto entries = first.of.find(folder); entries != first.of.end()) {
@@ -98,9 +99,9 @@ const Checkpoint* source_of(const Outputs& outputs, bool sharded) {
 }
 
 // A source with only metadata, on which the files of a first save are based.
-std::shared_ptr<const ByteSource> first_file(const FirstMetadata& first, const std::string& path,
-                                             bool sharded) {
-  std::string text = first_metadata(first, folder_of_file(path), sharded);
+std::shared_ptr<const ByteSource> metadata_only_source(const NewSaveMetadata& first,
+                                                       const std::string& path, bool sharded) {
+  std::string text = new_save_metadata_json(first, folder_of_file(path), sharded);
   auto length = static_cast<std::uint64_t>(text.size());
   auto number = std::as_bytes(std::span(&length, 1));
   auto rest = std::as_bytes(std::span(text));
@@ -110,7 +111,7 @@ std::shared_ptr<const ByteSource> first_file(const FirstMetadata& first, const s
 }
 
 // A new file copies the metadata of a source file but none of its tensors.
-Status drop_all_others(const ByteSource& source, SafetensorsChange& change) {
+Status drop_unwritten_tensors(const ByteSource& source, SafetensorsChange& change) {
   SHW_TRY(SafetensorsHeader header, read_safetensors_header(source));
   for (const SafetensorsEntry& entry : header.entries) {
     if (!change.written.contains(entry.name)) change.dropped.insert(entry.name);
@@ -119,18 +120,18 @@ Status drop_all_others(const ByteSource& source, SafetensorsChange& change) {
 }
 
 Status add_file(const Outputs& outputs, bool sharded, const PlacedTiles& placed,
-                const FirstMetadata& first, const std::string& path, SafetensorsChange change,
+                const NewSaveMetadata& first, const std::string& path, SafetensorsChange change,
                 std::map<std::string, std::uint64_t>& offsets, LaidOut& out) {
   auto added = placed.added.find(path);
   bool is_new = added != placed.added.end();
   std::string from = is_new ? added->second : path;
   std::shared_ptr<const ByteSource> source;
   if (from.empty()) {
-    source = first_file(first, path, sharded);
+    source = metadata_only_source(first, path, sharded);
   } else {
     SHW_TRY(source, source_of(outputs, sharded)->directory()->open(from));
   }
-  if (is_new) SHW_CHECK(drop_all_others(*source, change));
+  if (is_new) SHW_CHECK(drop_unwritten_tensors(*source, change));
   SHW_TRY(SafetensorsLayout layout, lay_out_safetensors(*source, change));
   auto file = static_cast<std::uint32_t>(out.files.size());
   out.files.push_back({path, layout.size});
@@ -192,7 +193,7 @@ struct NewIndex {
 };
 
 // Indexes of a first save: one for each folder with several files.
-std::vector<NewIndex> first_indexes(const Outputs& outputs, const LaidOut& laid_out) {
+std::vector<NewIndex> new_save_indexes(const Outputs& outputs, const LaidOut& laid_out) {
   std::vector<NewIndex> indexes;
   const PartHomes homes = part_homes(outputs);
   for (const PartHome& home : homes.homes) {
@@ -207,7 +208,7 @@ Result<std::vector<NewIndex>> new_indexes(const Outputs& outputs, const LaidOut&
                                           bool sharded) {
   using Indexes = std::vector<NewIndex>;
   const Checkpoint* followed = source_of(outputs, sharded);
-  if (followed == nullptr) return sharded ? Indexes{} : first_indexes(outputs, laid_out);
+  if (followed == nullptr) return sharded ? Indexes{} : new_save_indexes(outputs, laid_out);
   const Directory& directory = *followed->directory();
   auto path = find_safetensors_index(directory);
   if (!path) return Indexes{};
@@ -223,7 +224,7 @@ Result<LaidOut> lay_out_files(const Outputs& outputs, bool sharded) {
   LaidOut out;
   const bool has_first = std::any_of(placed.added.begin(), placed.added.end(),
                                      [](const auto& added) { return added.second.empty(); });
-  const FirstMetadata first = has_first ? metadata_of_source(outputs) : FirstMetadata();
+  const NewSaveMetadata first = has_first ? metadata_of_source(outputs) : NewSaveMetadata();
   std::map<std::string, std::pair<std::uint32_t, std::map<std::string, std::uint64_t>>> files;
   for (const auto& [path, change] : placed.changes) {
     auto& [file, offsets] = files[path];

@@ -41,7 +41,7 @@ bool rename_entries(const IndexChange& change, IndexJson& json) {
   return true;
 }
 
-bool send_home(const IndexChange& change, IndexJson& json) {
+bool reassign_index_entries(const IndexChange& change, IndexJson& json) {
   auto weight_map = json.find("weight_map");
   if (weight_map == json.end() || !weight_map->is_object()) return false;
   bool changed = false;
@@ -63,7 +63,7 @@ void set_total_size(IndexJson& json, std::int64_t bytes) {
   if (number != metadata->end() && number->is_number_integer()) *number = bytes;
 }
 
-bool move_total(IndexJson& json, const char* key, std::int64_t by) {
+bool add_to_total(IndexJson& json, const char* key, std::int64_t by) {
   auto metadata = json.find("metadata");
   if (by == 0 || metadata == json.end() || !metadata->is_object()) return false;
   auto number = metadata->find(key);
@@ -103,10 +103,11 @@ Result<std::optional<std::string>> changed_index(const ByteSource& source,
   // An unreadable index that needs no change is kept.
   if (!json && !resized && change.renamed.empty()) return Text{};
   if (!json) return tl::unexpected<Error>(std::move(json).error());
-  const bool is_renamed = rename_entries(change, *json), is_sent = send_home(change, *json);
-  bool changed = move_total(*json, "total_size", change.more_bytes) || is_sent || is_renamed;
+  const bool is_renamed = rename_entries(change, *json),
+             is_sent = reassign_index_entries(change, *json);
+  bool changed = add_to_total(*json, "total_size", change.more_bytes) || is_sent || is_renamed;
   if (is_sent) set_total_size(*json, change.bytes);
-  changed = move_total(*json, "total_parameters", change.more_elements) || changed;
+  changed = add_to_total(*json, "total_parameters", change.more_elements) || changed;
   return changed ? Text(unquote_non_json_numbers(json->dump(2)) + "\n") : Text{};
 }
 

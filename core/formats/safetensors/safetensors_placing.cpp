@@ -18,7 +18,7 @@ std::string shard_file(std::uint32_t number, const std::string& rest) {
   return fmt::format("shard-{:05}{}", number, rest);
 }
 
-struct Placing {
+struct TensorFilePlacer {
   const Outputs& outputs;
   bool sharded = false;
   const Checkpoint* source = nullptr;       // null: a first save
@@ -51,8 +51,8 @@ struct Placing {
     }
   }
 
-  std::string placed_beside_source(const OutputTensor& tensor, const OutputTile& tile,
-                                   const std::set<std::string>& taken) {
+  std::string file_next_to_source(const OutputTensor& tensor, const OutputTile& tile,
+                                  const std::set<std::string>& taken) {
     static const OutputTileMore kNothing;
     for (FileId file : (tile.more ? *tile.more : kNothing).made_of) {
       const std::string& path = source->file(file).path;
@@ -76,7 +76,7 @@ struct Placing {
   }
 
   // In a first save: one file per rank, or as many as needed.
-  std::string in_new_files(std::uint32_t t, const OutputTile& tile) {
+  std::string new_file_of_tile(std::uint32_t t, const OutputTile& tile) {
     std::string path =
         sharded ? shard_file(tile.writer + 1, "-model-00001-of-00001.safetensors") : new_files[t];
     placed.added.emplace(path, std::string());
@@ -91,7 +91,7 @@ struct Placing {
       return fail(ErrorKind::kUsage, "a tile of it cannot be",
                   Place{.file = {}, .tensor = tensor.fqn});
     std::string path =
-        source != nullptr ? placed_beside_source(tensor, tile, taken) : in_new_files(t, tile);
+        source != nullptr ? file_next_to_source(tensor, tile, taken) : new_file_of_tile(t, tile);
     if (!taken.insert(path).second)
       return fail(ErrorKind::kUnsupported, "has two tiles of one file, which holds a tensor once",
                   Place{.file = path, .tensor = tensor.fqn});
@@ -146,7 +146,7 @@ struct Placing {
   }
 
   // Tensors may exchange names: a name that one drops may be written by the other.
-  void keep_written() {
+  void undrop_written_names() {
     for (auto& [path, change] : placed.changes) {
       std::erase_if(change.dropped, [&written = change.written](const auto& name) {
         return written.contains(name);
@@ -180,7 +180,7 @@ struct Placing {
 
 Result<PlacedTiles> place_safetensors(const Outputs& outputs, const Checkpoint* source,
                                       bool sharded) {
-  Placing placing{outputs, sharded, source};
+  TensorFilePlacer placing{outputs, sharded, source};
   if (placing.source == nullptr) {
     SHW_CHECK(check_safetensors_can_store(outputs, sharded));
     if (!sharded) {
@@ -198,7 +198,7 @@ Result<PlacedTiles> place_safetensors(const Outputs& outputs, const Checkpoint* 
   }
   for (std::uint32_t t = 0; t < outputs.tensors.size(); ++t) SHW_CHECK(placing.place_tensor(t));
   if (placing.source != nullptr) placing.drop_unowned();
-  placing.keep_written();
+  placing.undrop_written_names();
   placing.note_filled();
   std::erase_if(placing.placed.changes, [](const auto& change) { return change.second.empty(); });
   return std::move(placing.placed);

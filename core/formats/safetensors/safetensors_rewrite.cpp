@@ -73,8 +73,8 @@ Status change_sharding_info(const ByteSource& source, const SafetensorsHeader& h
   return {};
 }
 
-Result<std::string> header_with(const ByteSource& source, const SafetensorsHeader& header,
-                                const std::map<std::string, Extents>& new_offsets) {
+Result<std::string> header_with_offsets(const ByteSource& source, const SafetensorsHeader& header,
+                                        const std::map<std::string, Extents>& new_offsets) {
   SHW_TRY(OrderedJson json, read_json(source, header));
   SHW_CHECK(change_sharding_info(source, header, new_offsets, {}, {}, json));
   return json.dump();
@@ -179,7 +179,8 @@ void add_copy(SafetensorsLayout& layout, std::uint64_t begin, std::uint64_t leng
   layout.size += length;
 }
 
-Result<SafetensorsLayout> lay_out_anew(const ByteSource& source, const SafetensorsChange& change) {
+Result<SafetensorsLayout> lay_out_rewritten(const ByteSource& source,
+                                            const SafetensorsChange& change) {
   SHW_TRY(SafetensorsHeader header, read_safetensors_header(source));
   for (const SafetensorsProblem& problem : header.problems) {
     if (problem.is_unowned) continue;  // such bytes are not copied
@@ -218,7 +219,7 @@ Result<SafetensorsLayout> lay_out_anew(const ByteSource& source, const Safetenso
 Result<SafetensorsLayout> lay_out_relabelled(const ByteSource& source,
                                              const SafetensorsChange& change) {
   SHW_TRY(SafetensorsHeader header, read_safetensors_header(source));
-  SHW_TRY(std::string text, header_with(source, header, change.saved_offsets));
+  SHW_TRY(std::string text, header_with_offsets(source, header, change.saved_offsets));
   std::uint64_t length = header.data_begin - 8;
   // A longer header moves the data to the next multiple of 8.
   if (text.size() > length) length = (text.size() + 7) / 8 * 8;
@@ -233,7 +234,8 @@ Result<SafetensorsLayout> lay_out_relabelled(const ByteSource& source,
 
 Result<SafetensorsLayout> lay_out_safetensors(const ByteSource& source,
                                               const SafetensorsChange& change) {
-  return change.moves_bytes() ? lay_out_anew(source, change) : lay_out_relabelled(source, change);
+  return change.moves_bytes() ? lay_out_rewritten(source, change)
+                              : lay_out_relabelled(source, change);
 }
 
 bool widen_safetensors_header(Bytes& header, std::uint64_t by) {

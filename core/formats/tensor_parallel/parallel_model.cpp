@@ -120,24 +120,24 @@ class ParallelCut {
 
   std::optional<ParallelPart> find() const {
     if (name_.layer.find("norm") != std::string_view::npos || name_.layer.starts_with("ln_"))
-      return is_whole_norm() ? all_of_it() : std::nullopt;
+      return is_whole_norm() ? whole_part() : std::nullopt;
     if (name_.parameter != "weight" && name_.parameter != "bias") return std::nullopt;
     if (is_named_as(name_.layer, kFusedAttention)) return fused_attention();
     if (is_named_as(name_.layer, kFusedGates)) return rows(2 * model_.inner, true);
-    if (is_named_as(name_.layer, kWordRows)) return of_words();
-    if (is_named_as(name_.layer, kRouters) && is_router()) return all_of_it();
+    if (is_named_as(name_.layer, kWordRows)) return part_of_vocabulary();
+    if (is_named_as(name_.layer, kRouters) && is_router()) return whole_part();
     const bool is_inner_row = is_named_as(name_.layer, kInnerRows) ||
                               (model_.engine == ParallelEngine::kTensorRt && name_.layer == "gate");
     if (is_inner_row) return rows(model_.inner, false);
-    return of_columns();
+    return part_of_column_split();
   }
 
  private:
   bool is_bias() const { return name_.parameter == "bias"; }
   bool is_attention() const { return name_.around.find("att") != std::string_view::npos; }
-  std::optional<ParallelPart> all_of_it() const { return ParallelPart{local_, {whole(local_)}}; }
+  std::optional<ParallelPart> whole_part() const { return ParallelPart{local_, {whole(local_)}}; }
 
-  // Of the layer's input or output, or of one head.
+  // True for a norm of the layer's input or output, or of one head: it is not split.
   bool is_whole_norm() const {
     if (local_.size() != 1) return false;
     return local_[0] == model_.width || local_[0] == model_.head_width ||
@@ -154,7 +154,7 @@ class ParallelCut {
     return is_bias() ? local_.size() == 1 : local_.size() == 2 && local_[1] == columns;
   }
 
-  ParallelPart begun(std::size_t axis, std::int64_t size) const {
+  ParallelPart empty_part_with_size(std::size_t axis, std::int64_t size) const {
     ParallelPart part{local_, {}};
     part.shape[axis] = size;
     return part;
@@ -168,10 +168,10 @@ class ParallelCut {
 
   std::optional<ParallelPart> rows(std::int64_t all, bool is_gated) const {
     if (all == 0 || !has_columns(model_.width)) return std::nullopt;
-    if (local_[0] == all) return all_of_it();
+    if (local_[0] == all) return whole_part();
     if (local_[0] * std::int64_t{ranks_} != all || (is_gated && local_[0] % 2 != 0))
       return std::nullopt;
-    ParallelPart part = begun(0, all);
+    ParallelPart part = empty_part_with_size(0, all);
     const std::int64_t halves = is_gated ? 2 : 1, size = local_[0] / halves;
     for (std::int64_t half = 0; half < halves; ++half)
       add_box(part, 0, half * (all / halves) + rank_ * size, size);
@@ -184,14 +184,14 @@ class ParallelCut {
     if (heads == 0 || model_.head_width == 0 || !has_columns(model_.width)) return std::nullopt;
     const std::int64_t all_keys = keys * model_.head_width;
     const std::int64_t all = model_.query_rows() + 2 * all_keys;
-    if (local_[0] == all) return all_of_it();
+    if (local_[0] == all) return whole_part();
     const bool is_even = heads % ranks == 0 && (keys % ranks == 0 || ranks % keys == 0);
     if (!is_even) return std::nullopt;
     const std::int64_t queries = model_.query_rows() / ranks;
     const std::int64_t copies = keys % ranks == 0 ? 1 : ranks / keys;
     const std::int64_t own_keys = copies == 1 ? all_keys / ranks : model_.head_width;
     if (local_[0] != queries + 2 * own_keys) return std::nullopt;
-    ParallelPart part = begun(0, all);
+    ParallelPart part = empty_part_with_size(0, all);
     add_box(part, 0, rank_ * queries, queries);
     const std::int64_t at = rank_ / copies * own_keys;
     add_box(part, 0, model_.query_rows() + at, own_keys);
@@ -205,35 +205,35 @@ class ParallelCut {
     return count >= model_.words && count - model_.words <= kMostPadding;
   }
 
-  std::optional<ParallelPart> of_words() const {
+  std::optional<ParallelPart> part_of_vocabulary() const {
     if (model_.words == 0 || (!is_bias() && local_.size() != 2)) return std::nullopt;
     if (has_columns(model_.width)) {
-      if (covers_vocabulary(local_[0])) return all_of_it();
+      if (covers_vocabulary(local_[0])) return whole_part();
       const std::int64_t all = local_[0] * std::int64_t{ranks_};
       if (!covers_vocabulary(all)) return std::nullopt;
-      ParallelPart part = begun(0, all);
+      ParallelPart part = empty_part_with_size(0, all);
       add_box(part, 0, rank_ * local_[0], local_[0]);
       return part;
     }
     return is_bias() || !covers_vocabulary(local_[0]) ? std::nullopt : columns(model_.width);
   }
 
-  std::optional<ParallelPart> of_columns() const {
+  std::optional<ParallelPart> part_of_column_split() const {
     const bool is_inner = is_named_as(name_.layer, kInnerColumns) && !is_attention();
     const bool is_output =
         is_named_as(name_.layer, kAttentionColumns) && (is_attention() || name_.layer != "c_proj");
     if (!is_inner && !is_output) return std::nullopt;
     const std::int64_t rows_of_whole = local_.empty() ? 0 : local_[0];
     if (rows_of_whole != model_.width || model_.width == 0) return std::nullopt;
-    if (is_bias()) return local_.size() == 1 ? all_of_it() : std::nullopt;
+    if (is_bias()) return local_.size() == 1 ? whole_part() : std::nullopt;
     return columns(is_inner ? model_.inner : model_.query_rows());
   }
 
   std::optional<ParallelPart> columns(std::int64_t all) const {
     if (local_.size() != 2 || all == 0) return std::nullopt;
-    if (local_[1] == all) return all_of_it();
+    if (local_[1] == all) return whole_part();
     if (local_[1] * std::int64_t{ranks_} != all) return std::nullopt;
-    ParallelPart part = begun(1, all);
+    ParallelPart part = empty_part_with_size(1, all);
     add_box(part, 1, rank_ * local_[1], local_[1]);
     return part;
   }

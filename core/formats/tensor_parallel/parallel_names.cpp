@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kParallelSuffix = ".safetensors";
 constexpr std::uint32_t kMostParallelRanks = 4096;
 
-// Takes `word` and the number behind it.
+// Consumes `word` and the number after it.
 bool consume_word_and_number(std::string_view& text, std::string_view word, std::uint32_t& number) {
   if (!text.starts_with(word)) return false;
   text.remove_prefix(word.size());

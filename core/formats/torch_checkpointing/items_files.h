@@ -29,7 +29,7 @@ struct SavedFiles {
 // Uses metadata, or names if it is null (missing).
 SavedFiles find_item_files(std::span<const Entry> entries, const ItemsMetadata* metadata);
 
-// The tensors of one file of any form. `codec`: of its storages, null for torch.save's.
+// The tensors of one file. `codec`: that of its storages; null for torch.save files.
 struct ItemTensors {
   std::vector<SideTensor> tensors = {};
   std::vector<SideUnreadable> unreadable = {};

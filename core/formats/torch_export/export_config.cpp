@@ -94,7 +94,8 @@ Result<std::vector<ExportedTensor>> parse_export_config(std::string_view text,
                                                         const std::string& file) {
   const ParsedJson<Json> parsed = parse_json<Json>(text);
   if (!parsed.problem.empty())
-    return fail(ErrorKind::kDamaged, "is " + not_json_text(parsed), {file, not_json_at(parsed)});
+    return fail(ErrorKind::kDamaged, "is " + json_error_text(parsed),
+                {file, json_error_offset(parsed)});
   const Json* config = member(parsed.tree, "config");
   if (config == nullptr || !config->is_object())
     return fail(ErrorKind::kDamaged, "has no object \"config\" with the tensors", {file});

@@ -87,7 +87,7 @@ bool names_arrays(BytesView bytes) {
          text.find("torch._utils") != std::string_view::npos;
 }
 
-// The pickles at the top that hold arrays, of files that are called so, or of one file alone.
+// Top-level pickles with arrays: files with a pickle's name, or the only file of the folder.
 Result<std::vector<std::string>> bare_pickles(const DirectoryContents& look) {
   constexpr std::uint64_t kBegin = 64;
   SHW_TRY(auto entries, look.entries());
@@ -155,7 +155,7 @@ class BarePickleOpening {
     add_value(std::move(entry), "an array that " + array.error().message);
   }
 
-  // What is in the nested files of torch.save was read as well.
+  // Findings about imports; nested torch.save files have been read and need none.
   void add_imports() {
     const bool are_plain = arrays_.storages_are_plain();
     for (Finding& finding : unsafe_pickle_findings(tree_, path_, PickleOf::kPrograms)) {

@@ -38,11 +38,11 @@ bool is_array_call(const PickleTree& tree, NodeId node);
 
 class PickledArrays {
  public:
-  // `file`: all bytes of the file, of which the pickle is the beginning. All must outlive this.
+  // `file`: the whole file, which begins with the pickle. The arguments must outlive this object.
   PickledArrays(const PickleTree& tree, BytesView file, std::string name)
       : tree_(tree), file_(file), name_(std::move(name)) {}
 
-  // kUnsupported names what it is of; kDamaged says what is impossible in it.
+  // kUnsupported names the array's type; kDamaged names the invalid part.
   Result<PickledArray> read(NodeId node);
   // True if each file of torch.save in the pickle holds a storage and nothing else, so that loading
   // it runs nothing.

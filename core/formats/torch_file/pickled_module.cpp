@@ -60,7 +60,8 @@ class ModuleWalk {
     if (depth > kDeepestModule) return entangled(module);
     if (is_script_object(tree_, module)) return visit_script(module, prefix, depth);
     SHW_CHECK(read_tensors(tree_.attribute(module, "_parameters"), prefix, {}));
-    SHW_CHECK(read_tensors(tree_.attribute(module, "_buffers"), prefix, transient(module)));
+    SHW_CHECK(
+        read_tensors(tree_.attribute(module, "_buffers"), prefix, non_persistent_buffers(module)));
     SHW_CHECK(read_tensors(tree_.attributes(module), prefix, {}));
     const auto items = tree_.items(pickled_mapping(tree_, tree_.attribute(module, "_modules")));
     for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
@@ -123,7 +124,7 @@ class ModuleWalk {
     return prefix + std::string(part);
   }
 
-  std::set<std::string_view> transient(NodeId module) const {
+  std::set<std::string_view> non_persistent_buffers(NodeId module) const {
     std::set<std::string_view> names;
     NodeId set = tree_.attribute(module, "_non_persistent_buffers_set");
     // set([...]), as protocols before 4 write it.

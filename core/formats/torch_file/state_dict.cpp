@@ -43,7 +43,7 @@ NodeId list_of(const PickleTree& tree, NodeId node) {
 }
 
 // Error that names the object found instead of a dict.
-Error no_state_dict(const PickleTree& tree, const std::string& file) {
+Error not_a_state_dict_error(const PickleTree& tree, const std::string& file) {
   const NodeId root = tree.root();
   Error error{
       ErrorKind::kUnsupported, "holds no dict, and so no state dict", {file, tree.at(root)}};
@@ -112,7 +112,7 @@ class Flattening {
     forms_ = forms;
     auto root = mapping_of(tree_, tree_.root());
     if (root) note_mapping(tree_.root());
-    SHW_CHECK(root ? visit_mapping(*root, 0) : visit_other_root(tree_.root()));
+    SHW_CHECK(root ? visit_mapping(*root, 0) : visit_root_that_is_not_a_dict(tree_.root()));
     return std::move(entries_);
   }
 
@@ -124,7 +124,7 @@ class Flattening {
 
   // Handles a root that is a list, a tuple, a tensor, a module, or an object with tensors in
   // attributes.
-  Status visit_other_root(NodeId root) {
+  Status visit_root_that_is_not_a_dict(NodeId root) {
     if (is_tensor_(tree_, root)) return visit_named("tensor", root);
     if (is_pickled_module(tree_, root)) return visit_module(root);
     const bool is_tuple = tree_.kind(root) == NodeKind::kTuple;
@@ -139,12 +139,12 @@ class Flattening {
     const bool has_tensor = std::any_of(entries_.begin(), entries_.end(), [&](const auto& entry) {
       return is_tensor_(tree_, entry.value);
     });
-    if (!has_tensor) return tl::unexpected<Error>(no_state_dict(tree_, file_));
+    if (!has_tensor) return tl::unexpected<Error>(not_a_state_dict_error(tree_, file_));
     return {};
   }
 
   Status visit_named(const std::string& name, NodeId node) {
-    enter(name, name);
+    push_path(name, name);
     SHW_CHECK(visit(node, 1));
     leave();
     return {};
@@ -155,7 +155,7 @@ class Flattening {
     SHW_TRY(ModuleTensors held, module_tensors(tree_, module, file_));
     for (const auto& [name, tensor] : held.tensors) {
       if (visits_left_-- == 0) return entangled(tensor);
-      enter(name, name);
+      push_path(name, name);
       SHW_CHECK(visit_tensor(tensor));
       entries_.back().module = module;
       leave();
@@ -177,7 +177,7 @@ class Flattening {
 
   Status visit_part(const WrappedTensor& part, NodeId subclass) {
     if (visits_left_-- == 0) return entangled(part.node);
-    enter(part.name, part.name);
+    push_path(part.name, part.name);
     if (subclass != NodeId::kAbsent) note_tensor(part.node);
     SHW_CHECK(add(part.node));
     entries_.back().subclass = subclass;
@@ -229,8 +229,8 @@ class Flattening {
     }
   }
 
-  // Adds a name for what only this format keeps about the object at the current path.
-  void add_own_name(const std::string& what) {
+  // Adds a name for data of the object at the current path that only this format can store.
+  void add_format_only_name(const std::string& what) {
     const std::string whose = " of " + (path_.empty() ? "the state dict" : name_of_path());
     if (what.size() + whose.size() > plain_left_) return;
     plain_left_ -= what.size() + whose.size();
@@ -238,10 +238,10 @@ class Flattening {
   }
 
   void name_attributes(NodeId state) {
-    if (tree_.kind(state) != NodeKind::kDict) return add_own_name("attributes");
+    if (tree_.kind(state) != NodeKind::kDict) return add_format_only_name("attributes");
     const auto items = tree_.items(state);
     for (std::size_t i = 0; i + 1 < items.size(); i += 2)
-      add_own_name(key_text(tree_, items[i]).value_or("an attribute"));
+      add_format_only_name(key_text(tree_, items[i]).value_or("an attribute"));
   }
 
   // Integer keys, of which an optimizer has thousands, share one name; True, False and None have
@@ -257,8 +257,8 @@ class Flattening {
       if (auto text = root_key_text(tree_, items[i]); text && is_rare_key(tree_, items[i]))
         words.insert(std::move(*text));
     }
-    if (has_number) add_own_name("type of the whole-number keys");
-    for (const std::string& word : words) add_own_name("type of key " + word);
+    if (has_number) add_format_only_name("type of the whole-number keys");
+    for (const std::string& word : words) add_format_only_name("type of key " + word);
   }
 
   void note_key(NodeId key) {
@@ -289,7 +289,7 @@ class Flattening {
     if (leaf) return add(node);
     std::int64_t index = 0;
     for (NodeId item : tree_.items(list)) {
-      enter(index, index);
+      push_path(index, index);
       ++index;
       SHW_CHECK(visit(item, depth + 1));
       leave();
@@ -297,7 +297,7 @@ class Flattening {
     return {};
   }
 
-  void enter(PathPart part, PathPart told) {
+  void push_path(PathPart part, PathPart told) {
     path_.push_back(std::move(part));
     told_path_.push_back(std::move(told));
   }
@@ -358,7 +358,7 @@ class Flattening {
       if (key.is_superseded) continue;
       const bool is_told = key.is_ambiguous && tree_.text(items[2 * i]) == std::nullopt;
       told_ += is_told ? 1 : 0;
-      enter(key.text, is_told ? std::string("\0", 1) + key.text : key.text);
+      push_path(key.text, is_told ? std::string("\0", 1) + key.text : key.text);
       note_key(items[2 * i]);
       SHW_CHECK(visit(items[2 * i + 1], depth + 1));
       leave();

@@ -12,7 +12,7 @@ namespace shw {
 // str(key) for the types of keys that programs use.
 std::optional<std::string> key_text(const PickleTree& tree, NodeId key);
 
-// Keys that only have names at the root; torch.distributed.checkpoint uses str() of them there.
+// Keys that get a name only at the root, where torch.distributed.checkpoint uses str(key).
 bool is_rare_key(const PickleTree& tree, NodeId key);
 // key_text, or repr() of a rare key.
 std::optional<std::string> root_key_text(const PickleTree& tree, NodeId key);

@@ -386,7 +386,7 @@ Result<TorchFiles> find_torch_files(const Directory& directory) {
   return TorchFiles{{std::move(path)}};
 }
 
-struct PartsRead {
+struct PartReadState {
   std::set<std::string> named = {};  // by the index
   std::set<std::string> taken = {};
   Provenance provenance = {};
@@ -395,7 +395,7 @@ struct PartsRead {
 };
 
 Status read_part(CheckpointBuilder& builder, const Directory& directory, const std::string& path,
-                 PartsRead& parts, Progress* progress) {
+                 PartReadState& parts, Progress* progress) {
   SHW_TRY(OpenedState state, open_state(directory, path));
   SHW_TRY(bool big_endian, is_big_endian(state.zip));
   TorchFileReader reader(builder, path, state, big_endian, parts.named);
@@ -429,10 +429,10 @@ void add_index(CheckpointBuilder& builder, const Directory& directory, TorchInde
   indexed.is_passed_over = is_passed_over(directory, kTorchIndexNames, index.path);
   const MatchedIndex matched(std::move(indexed));
   check_index(builder, matched);
-  check_unnamed(builder, matched);
+  report_tensors_not_in_index(builder, matched);
   if (matched.indexed.not_there.empty())
-    check_passed_over(builder, kTorchIndexNames, index.path, index.map, directory);
-  check_promises(builder, matched);
+    report_ignored_index(builder, kTorchIndexNames, index.path, index.map, directory);
+  check_index_as_transformers(builder, matched);
   if (index.finding) builder.add_finding(std::move(*index.finding));
 }
 
@@ -456,7 +456,7 @@ OpenedCheckpoint open_torch_file(std::shared_ptr<const Directory> directory, Pro
   CheckpointBuilder builder;
   builder.set_format(kTorchFileFormat);
   builder.set_directory(directory);
-  PartsRead read;
+  PartReadState read;
   if (parts.index) {
     for (const auto& [fqn, file] : parts.index->map) read.named.insert(fqn);
   }

@@ -34,7 +34,7 @@ Result<bool> has_all_parts(const DirectoryContents& look, std::span<const Entry>
   return is_torch_archive(look, parts.files.front());
 }
 
-// The error if some parts are missing and no index tells their contents.
+// The error if some parts are missing and no index lists their contents.
 std::optional<Error> lacking_parts(std::span<const Entry> entries) {
   const TorchParts parts = torch_parts_among(entries);
   if (parts.missing.empty()) return std::nullopt;
@@ -81,7 +81,7 @@ constexpr FormatRow kTorchFileRow = {
     .named = named_torch_file,
     .unfinished = lacking_parts,
     .names_are_common = true,
-    .noted_additions = stated_forms,
+    .noted_additions = torch_only_names,
 };
 
 }  // namespace shw

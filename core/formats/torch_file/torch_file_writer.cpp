@@ -101,8 +101,8 @@ Result<StateForms> forms_of(const Outputs& outputs) {
 }
 
 // Objects that a reader would not find under their names.
-Result<std::set<std::string>> objects_apart(const Outputs& outputs, const PickleTree& tree,
-                                            const std::set<std::string>& whole) {
+Result<std::set<std::string>> unreachable_objects(const Outputs& outputs, const PickleTree& tree,
+                                                  const std::set<std::string>& whole) {
   SHW_TRY(std::vector<StateEntry> read, flatten_state_dict(tree, kModelFile, whole));
   std::unordered_set<std::string_view> names;
   for (const StateEntry& entry : read) names.insert(entry.fqn);
@@ -116,10 +116,10 @@ Result<std::set<std::string>> objects_apart(const Outputs& outputs, const Pickle
 // Names of entries that are dicts (torch's flatten_state_dict=False) and that a reader would
 // flatten into several entries. They are listed in a record next to the pickle, which torch
 // ignores.
-Result<std::set<std::string>> whole_entries(const Outputs& outputs, BytesView pickle) {
+Result<std::set<std::string>> unflattened_entries(const Outputs& outputs, BytesView pickle) {
   if (outputs.objects.empty()) return std::set<std::string>();
   SHW_TRY(PickleTree tree, decode_pickle(pickle, kModelFile));
-  auto whole = objects_apart(outputs, tree, {});
+  auto whole = unreachable_objects(outputs, tree, {});
   if (whole && whole->empty()) return whole;
   // Reading fails if a flattened dict yields the name of another entry: then all objects are
   // listed.
@@ -127,7 +127,7 @@ Result<std::set<std::string>> whole_entries(const Outputs& outputs, BytesView pi
   if (whole->empty()) {
     for (const OutputObject& object : outputs.objects) whole->insert(object.fqn);
   }
-  SHW_TRY(std::set<std::string> apart, objects_apart(outputs, tree, *whole));
+  SHW_TRY(std::set<std::string> apart, unreachable_objects(outputs, tree, *whole));
   if (apart.empty()) return whole;
   return fail(ErrorKind::kUnsupported,
               fmt::format("{} cannot be written into a file of torch.save as {}: it would be read "
@@ -185,7 +185,7 @@ Result<TorchArchive> archive_of_model(const ModelFile& file, BytesView pickle) {
                        .pickle = hole_of(pickle.size(), crc32_of(pickle))};
   if (!outputs.filled.empty())
     archive.more.emplace_back(kFilledRecord, outputs.filled_text(outputs.filled));
-  SHW_TRY(std::set<std::string> whole, whole_entries(outputs, pickle));
+  SHW_TRY(std::set<std::string> whole, unflattened_entries(outputs, pickle));
   if (!whole.empty()) archive.more.emplace_back(kWholeRecord, whole_record(whole));
   return archive;
 }
@@ -198,7 +198,7 @@ void add_value_storages(const Outputs& outputs, TorchArchive& archive) {
 }
 
 // This writer only creates new files; keeping data in existing ones is not supported.
-Status check_nothing_is_kept(const Outputs& outputs) {
+Status check_all_tiles_are_new(const Outputs& outputs) {
   for (const OutputTensor& tensor : outputs.tensors) {
     for (const OutputTile& tile : tensor.tiles) {
       if (tile.kept)
@@ -245,7 +245,7 @@ Status lay_out_file(const ModelFile& file, LaidOut& out) {
 }
 
 Result<LaidOut> lay_out_model(const Outputs& outputs) {
-  SHW_CHECK(check_nothing_is_kept(outputs));
+  SHW_CHECK(check_all_tiles_are_new(outputs));
   LaidOut out;
   for (const ModelFile& file : model_files(outputs)) SHW_CHECK(lay_out_file(file, out));
   std::sort(out.made.begin(), out.made.end(),
@@ -280,7 +280,7 @@ Status seal_nothing(Outputs, const LaidOut&, const CreateFile&) {
 
 }  // namespace
 
-std::vector<std::string> stated_forms(const Checkpoint& checkpoint) {
+std::vector<std::string> torch_only_names(const Checkpoint& checkpoint) {
   std::vector<std::string> names;
   if (checkpoint.directory() == nullptr) return names;
   each_form(checkpoint, [&](StateForms& forms) {

@@ -38,7 +38,7 @@ Names names_of_file(const Directory& directory, const std::string& path) {
   return names;
 }
 
-bool share_none(const std::vector<Names>& names) {
+bool have_disjoint_names(const std::vector<Names>& names) {
   std::size_t count = 0;
   std::set<std::string> all;
   for (const Names& one : names) {
@@ -75,7 +75,7 @@ Result<std::vector<std::string>> torch_weights_in(const DirectoryContents& look)
   const bool has_ckpt = std::any_of(weights.begin(), weights.end(), [](const std::string& path) {
     return path.ends_with(".ckpt");
   });
-  if (has_ckpt && !share_none(names_of_files(look.directory(), weights)))
+  if (has_ckpt && !have_disjoint_names(names_of_files(look.directory(), weights)))
     return std::vector<std::string>{};
   std::sort(weights.begin(), weights.end(),
             [](const auto& a, const auto& b) { return natural_less(a, b); });
@@ -114,7 +114,7 @@ std::optional<TorchSeveral> newest_save(const std::vector<std::string>& weights,
       several.aside.push_back(saves[i][file]);
     }
   }
-  several.is_prefixed = !share_none(chosen);
+  several.is_prefixed = !have_disjoint_names(chosen);
   return several;
 }
 
@@ -134,7 +134,7 @@ Result<std::optional<TorchSeveral>> torch_several_in(const DirectoryContents& lo
   if (weights.size() < 2) return std::nullopt;
   const std::vector<Names> names = names_of_files(look.directory(), weights);
   TorchSeveral several;
-  if (share_none(names)) {
+  if (have_disjoint_names(names)) {
     several.paths = std::move(weights);
     return several;
   }

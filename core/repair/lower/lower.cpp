@@ -23,7 +23,7 @@ bool is_plain_box(ExtentsView offsets, ExtentsView sizes, std::size_t ndim) {
   return true;
 }
 
-Box moved(const Box& box, ExtentsView by) {
+Box translated_box(const Box& box, ExtentsView by) {
   Box out = box;
   for (std::size_t d = 0; d < by.size(); ++d) out.offsets[d] += by[d];
   return out;
@@ -91,7 +91,7 @@ Status collect_kept(const Checkpoint& checkpoint, const PlannedTensor& planned,
   auto add = [&](const Extents& at, const Extents& sizes) -> Status {
     if (!is_inside(at, sizes, chunk.box.sizes))
       return cannot_lower(checkpoint, planned.tensor, "a piece is outside its new chunk");
-    kept.push_back(moved(Box{at, sizes}, chunk.box.offsets));
+    kept.push_back(translated_box(Box{at, sizes}, chunk.box.offsets));
     return {};
   };
   for (const Piece& piece : chunk.pieces) {

@@ -18,7 +18,7 @@ Result<PlannedTensor> lower_relisted(const Checkpoint& checkpoint, const Reliste
     chunk.writer = checkpoint.writer(id).value_or(0);
     planned.chunks.push_back(std::move(chunk));
   }
-  for (const ListedAgain& tile : diagnosis.tiles) {
+  for (const RelistedChunk& tile : diagnosis.tiles) {
     if (index_of(tile.file) >= checkpoint.files().size())
       return cannot_lower(checkpoint, diagnosis.tensor, "a tile's bytes are in no file of it");
     PlannedChunk chunk;

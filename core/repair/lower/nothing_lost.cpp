@@ -33,7 +33,8 @@ std::map<std::uint32_t, Used> used_chunks(const PlannedTensor& planned) {
 }
 
 // Checks that only rows at the end are left out: every element before them is used once.
-Status prove_cut_at_the_end(const Checkpoint& checkpoint, const PlannedTensor& planned) {
+Status prove_only_trailing_rows_dropped(const Checkpoint& checkpoint,
+                                        const PlannedTensor& planned) {
   ExtentsView saved = checkpoint.shape(planned.tensor);
   bool shorter = !saved.empty() && saved.size() == planned.shape.size() && planned.shape[0] > 0 &&
                  planned.shape[0] < saved[0] &&
@@ -87,7 +88,7 @@ Status prove_nothing_lost(const Checkpoint& checkpoint, const PlannedTensor& pla
     saved = *sum;
   }
   if (bijection || saved <= volume(planned.shape).value_or(0)) return bijection;
-  SHW_CHECK(prove_cut_at_the_end(checkpoint, planned));
+  SHW_CHECK(prove_only_trailing_rows_dropped(checkpoint, planned));
   auto padded = ends_in_padding(checkpoint, planned.tensor, planned.shape[0], true);
   if (padded.value_or(false)) return {};
   return cannot_lower(checkpoint, planned.tensor,
@@ -108,7 +109,7 @@ Status prove_used_once(const Checkpoint& checkpoint, const PlannedTensor& planne
 
 namespace {
 
-bool has_side(const PlannedTensor& planned) {
+bool has_external_pieces(const PlannedTensor& planned) {
   return std::any_of(planned.chunks.begin(), planned.chunks.end(),
                      [](const PlannedChunk& chunk) { return !chunk.external.empty(); });
 }
@@ -138,7 +139,8 @@ Status prove_exchanged(const Checkpoint& checkpoint, const Plan& plan) {
   std::set<std::size_t> wanted, planned;
   for (const PlannedTensor& tensor : plan.tensors) {
     planned.insert(index_of(tensor.tensor));
-    if (tensor.lost_elements != 0 || has_side(tensor) || is_pure_relabel(tensor)) continue;
+    if (tensor.lost_elements != 0 || has_external_pieces(tensor) || is_pure_relabel(tensor))
+      continue;
     auto used = used_chunks(tensor);
     bool takes = std::any_of(used.begin(), used.end(), [&](const auto& one) {
       return checkpoint.tensor_of(ChunkId{one.first}) != tensor.tensor;
@@ -166,7 +168,8 @@ Status prove_exchanged(const Checkpoint& checkpoint, const Plan& plan) {
 }
 
 std::int64_t padding_left_out(const Checkpoint& checkpoint, const PlannedTensor& planned) {
-  if (planned.lost_elements != 0 || !prove_cut_at_the_end(checkpoint, planned)) return 0;
+  if (planned.lost_elements != 0 || !prove_only_trailing_rows_dropped(checkpoint, planned))
+    return 0;
   return volume(checkpoint.shape(planned.tensor)).value_or(0) - volume(planned.shape).value_or(0);
 }
 

@@ -23,7 +23,7 @@ std::optional<std::size_t> index_of_entry(const Checkpoint& checkpoint, const st
   return found;
 }
 
-tl::unexpected<Error> cannot(std::string why, const std::string& fqn) {
+tl::unexpected<Error> entry_plan_error(std::string why, const std::string& fqn) {
   return fail(ErrorKind::kUnsupported, "no safe repair: " + std::move(why),
               Place{.file = {}, .tensor = fqn});
 }
@@ -57,9 +57,9 @@ Operation operation_of(const Finding& finding, const std::vector<PlannedEntry>& 
 Status plan_entries(const Checkpoint& checkpoint, const Finding& finding, bool damaged,
                     Plan& plan) {
   if (finding.entries.empty()) return {};
-  if (damaged) return cannot("what it needs is damaged", finding.entries.front().fqn);
+  if (damaged) return entry_plan_error("what it needs is damaged", finding.entries.front().fqn);
   if (!checkpoint.format().traits.has_index)
-    return cannot("this format has no records of entries", finding.entries.front().fqn);
+    return entry_plan_error("this format has no records of entries", finding.entries.front().fqn);
   Plan draft;
   draft.objects = plan.objects;
   draft.entries = plan.entries;
@@ -67,7 +67,7 @@ Status plan_entries(const Checkpoint& checkpoint, const Finding& finding, bool d
   for (const ReplacedEntry& entry : finding.entries) {
     auto object = index_of_entry(checkpoint, entry.fqn),
          from = index_of_entry(checkpoint, entry.from);
-    if (!object || !from) return cannot("an entry that it needs is not there", entry.fqn);
+    if (!object || !from) return entry_plan_error("an entry that it needs is not there", entry.fqn);
     added.push_back({*object, *from});
     draft.entries.push_back(added.back());
   }
@@ -93,13 +93,15 @@ Status check_entries(const Checkpoint& checkpoint, const Plan& plan) {
   std::set<std::size_t> seen;
   for (const PlannedEntry& entry : plan.entries) {
     if (entry.object >= objects.size() || entry.item_of >= objects.size())
-      return cannot("there is no such entry", "");
+      return entry_plan_error("there is no such entry", "");
     const NonTensorEntry &to = objects[entry.object], &from = objects[entry.item_of];
-    if (!to.item || !from.item) return cannot("an entry that it needs has no item", to.fqn);
-    if (!seen.insert(entry.object).second) return cannot("it would be replaced twice", to.fqn);
+    if (!to.item || !from.item)
+      return entry_plan_error("an entry that it needs has no item", to.fqn);
+    if (!seen.insert(entry.object).second)
+      return entry_plan_error("it would be replaced twice", to.fqn);
     for (const RenamedObject& renamed : plan.objects) {
       if (renamed.object == entry.object)
-        return cannot("it would be replaced and renamed at once", to.fqn);
+        return entry_plan_error("it would be replaced and renamed at once", to.fqn);
     }
   }
   return {};

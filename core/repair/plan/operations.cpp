@@ -28,7 +28,7 @@ std::string shapes(const Checkpoint& checkpoint, const PlannedTensor& tensor, st
          std::string(checkpoint.fqn(tensor.tensor)) + ", and so on";
 }
 
-struct Group {
+struct TensorGroup {
   std::vector<const PlannedTensor*> tensors;
 
   std::vector<std::string> subjects(const Checkpoint& checkpoint) const {
@@ -61,7 +61,7 @@ std::string place_of(const Checkpoint& checkpoint) {
 }
 
 Operation operation(const Checkpoint& checkpoint, OperationKind kind, const Finding& finding,
-                    const Group& group, std::string text) {
+                    const TensorGroup& group, std::string text) {
   Operation made;
   made.kind = kind;
   made.rule = finding.rule;
@@ -71,7 +71,7 @@ Operation operation(const Checkpoint& checkpoint, OperationKind kind, const Find
   return made;
 }
 
-void add_relabel(const Checkpoint& checkpoint, const Finding& finding, const Group& group,
+void add_relabel(const Checkpoint& checkpoint, const Finding& finding, const TensorGroup& group,
                  Plan& plan) {
   if (group.tensors.empty()) return;
   std::int64_t tiles = group.sum(kept_tiles);
@@ -81,7 +81,7 @@ void add_relabel(const Checkpoint& checkpoint, const Finding& finding, const Gro
                     shapes(checkpoint, *group.tensors.front(), group.tensors.size())));
 }
 
-void add_repoint(const Checkpoint& checkpoint, const Finding& finding, const Group& group,
+void add_repoint(const Checkpoint& checkpoint, const Finding& finding, const TensorGroup& group,
                  bool is_listed, Plan& plan) {
   if (group.tensors.empty()) return;
   std::vector<std::string> places;
@@ -104,7 +104,7 @@ void add_repoint(const Checkpoint& checkpoint, const Finding& finding, const Gro
 }
 
 void add_move(const Checkpoint& checkpoint, OperationKind kind, const char* verb,
-              const Finding& finding, const Group& group, Plan& plan) {
+              const Finding& finding, const TensorGroup& group, Plan& plan) {
   if (group.tensors.empty() || group.sum(kept_tiles) == 0) return;
   std::uint64_t bytes = 0;
   for (const PlannedTensor* tensor : group.tensors) bytes += bytes_moved(checkpoint, *tensor);
@@ -116,7 +116,7 @@ void add_move(const Checkpoint& checkpoint, OperationKind kind, const char* verb
 }
 
 // "model.layers.0.w -> model.layers.4.w": at most three names and the number of the others.
-std::string new_names(const Checkpoint& checkpoint, const Group& group, const Plan& plan) {
+std::string new_names(const Checkpoint& checkpoint, const TensorGroup& group, const Plan& plan) {
   std::vector<std::string> names;
   for (const PlannedTensor* tensor : group.tensors)
     names.push_back(std::string(checkpoint.fqn(tensor->tensor)) + " -> " + tensor->fqn);
@@ -125,7 +125,7 @@ std::string new_names(const Checkpoint& checkpoint, const Group& group, const Pl
   return some_of(names);
 }
 
-void add_rename(const Checkpoint& checkpoint, const Finding& finding, const Group& group,
+void add_rename(const Checkpoint& checkpoint, const Finding& finding, const TensorGroup& group,
                 Plan& plan) {
   if (group.tensors.empty()) return;
   std::string what = count(static_cast<std::int64_t>(group.tensors.size()), "tensor");
@@ -138,7 +138,7 @@ void add_rename(const Checkpoint& checkpoint, const Finding& finding, const Grou
   plan.operations.push_back(std::move(made));
 }
 
-void add_loss(const Checkpoint& checkpoint, const Finding& finding, const Group& group,
+void add_loss(const Checkpoint& checkpoint, const Finding& finding, const TensorGroup& group,
               Plan& plan) {
   if (group.tensors.empty()) return;
   std::int64_t lost = group.sum([](const PlannedTensor& t) { return t.lost_elements; });
@@ -157,7 +157,7 @@ void add_loss(const Checkpoint& checkpoint, const Finding& finding, const Group&
   plan.operations.push_back(mask);
 
   for (Fill kind : {Fill::kZero, Fill::kCast, Fill::kReference}) {
-    Group filled;
+    TensorGroup filled;
     for (const PlannedTensor* tensor : group.tensors) {
       if (tensor->fill == kind) filled.tensors.push_back(tensor);
     }
@@ -184,7 +184,8 @@ void add_loss(const Checkpoint& checkpoint, const Finding& finding, const Group&
 
 void describe_operations(const Checkpoint& checkpoint, const Finding& finding,
                          const std::vector<std::size_t>& tensors, Plan& plan) {
-  Group relabelled, permuted, transposed, renamed, repointed, relisted, retiled, from_side, lossy;
+  TensorGroup relabelled, permuted, transposed, renamed, repointed, relisted, retiled, from_side,
+      lossy;
   std::map<TensorId, const Diagnosis*> diagnoses;
   for (const Diagnosis& diagnosis : finding.diagnoses)
     diagnoses.emplace(tensor_of(diagnosis), &diagnosis);
@@ -212,10 +213,10 @@ void describe_operations(const Checkpoint& checkpoint, const Finding& finding,
     bool survivors_move = !is_pure_relabel(tensor) && tensor.lost_elements != 0;
     // A permutation on tile boundaries moves no bytes, but counts as a permutation:
     // new_metadata.cpp depends on that.
-    Group& group = blocks                    ? permuted
-                   : is_pure_relabel(tensor) ? relabelled
-                   : is_from_side(tensor)    ? from_side
-                                             : retiled;
+    TensorGroup& group = blocks                    ? permuted
+                         : is_pure_relabel(tensor) ? relabelled
+                         : is_from_side(tensor)    ? from_side
+                                                   : retiled;
     group.tensors.push_back(&tensor);
     if (survivors_move) lossy.tensors.push_back(&tensor);
   }
@@ -231,19 +232,19 @@ void describe_operations(const Checkpoint& checkpoint, const Finding& finding,
   add_loss(checkpoint, finding, lossy, plan);
 }
 
-bool is_mended_by_writing(const Finding& finding) {
-  const MendedBy by = rule_of(finding).mended_by;
-  return finding.remedy && (by == MendedBy::kNewIndex || by == MendedBy::kNewFile);
+bool is_repaired_by_rewriting(const Finding& finding) {
+  const RepairedBy by = rule_of(finding).repaired_by;
+  return finding.remedy && (by == RepairedBy::kNewIndex || by == RepairedBy::kNewFile);
 }
 
 void describe_new_index(const CheckReport& report, Plan& plan) {
   for (const Finding& finding : report.findings) {
-    if (!is_mended_by_writing(finding)) continue;
+    if (!is_repaired_by_rewriting(finding)) continue;
     Operation rewrite;
     rewrite.kind = OperationKind::kRewriteMetadata;
     rewrite.rule = finding.rule;
     rewrite.subjects = finding.subjects;
-    rewrite.text = rule_of(finding).mended_by == MendedBy::kNewIndex
+    rewrite.text = rule_of(finding).repaired_by == RepairedBy::kNewIndex
                        ? "rewrite the index from what each file holds; no tensor byte moves"
                        : fmt::format("rewrite {} without the bytes that belong to no tensor",
                                      some_of(finding.subjects));
@@ -260,7 +261,7 @@ void describe_rewrite(const Checkpoint& checkpoint, const CheckReport& report, P
       "is touched";
   for (const Finding& finding : report.findings) {
     // Rewriting does not help against a dtype that old versions do not know.
-    if (rule_of(finding).mended_by != MendedBy::kNewMetadata || !finding.remedy) continue;
+    if (rule_of(finding).repaired_by != RepairedBy::kNewMetadata || !finding.remedy) continue;
     rewrite.rule = finding.rule;
     rewrite.subjects.insert(rewrite.subjects.end(), finding.subjects.begin(),
                             finding.subjects.end());

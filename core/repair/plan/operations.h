@@ -13,9 +13,9 @@ void describe_operations(const Checkpoint& checkpoint, const Finding& finding,
                          const std::vector<std::size_t>& tensors, Plan& plan);
 // Describes the operations of an edited plan again if they do not match its tensors or their
 // numbers.
-void describe_again(const Checkpoint& checkpoint, Plan& plan);
+void redescribe_operations(const Checkpoint& checkpoint, Plan& plan);
 // True if writing the checkpoint again repairs the finding, without changing a tensor.
-bool is_mended_by_writing(const Finding& finding);
+bool is_repaired_by_rewriting(const Finding& finding);
 // Appends the operations that repair an index of safetensors files, and files with bytes that
 // belong to no tensor.
 void describe_new_index(const CheckReport& report, Plan& plan);

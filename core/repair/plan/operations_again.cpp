@@ -31,7 +31,7 @@ std::set<std::string_view> entries_named(const Checkpoint& checkpoint, const Pla
   return names;
 }
 
-bool numbers_agree(const Checkpoint& checkpoint, const Plan& plan) {
+bool operations_match_numbers(const Checkpoint& checkpoint, const Plan& plan) {
   std::int64_t lost = 0, lost_by_words = 0;
   std::uint64_t moved = 0, moved_by_words = 0;
   auto add = [](auto& sum, auto number) {
@@ -50,7 +50,7 @@ bool numbers_agree(const Checkpoint& checkpoint, const Plan& plan) {
   return lost == lost_by_words && moved == moved_by_words;
 }
 
-bool names_agree(const Checkpoint& checkpoint, const Plan& plan) {
+bool operations_match_names(const Checkpoint& checkpoint, const Plan& plan) {
   auto planned = planned_by_name(checkpoint, plan);
   auto entries = entries_named(checkpoint, plan);
   std::vector<bool> told(plan.tensors.size(), false);
@@ -78,8 +78,9 @@ void add_diagnosis(const PlannedTensor& tensor, OperationKind kind, Finding& fin
 
 }  // namespace
 
-void describe_again(const Checkpoint& checkpoint, Plan& plan) {
-  if (numbers_agree(checkpoint, plan) && names_agree(checkpoint, plan)) return;
+void redescribe_operations(const Checkpoint& checkpoint, Plan& plan) {
+  if (operations_match_numbers(checkpoint, plan) && operations_match_names(checkpoint, plan))
+    return;
   const std::vector<Operation> before = std::exchange(plan.operations, {});
   auto planned = planned_by_name(checkpoint, plan);
   std::vector<bool> told(plan.tensors.size(), false);

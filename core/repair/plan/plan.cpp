@@ -24,14 +24,14 @@ namespace shw {
 namespace {
 
 // Tensors that a blocking finding affects, by name or through one of their files.
-struct Blocked {
+struct BlockingFindings {
   std::unordered_map<std::string_view, const Rule*> by_subject;  // FQN or path
   std::vector<std::string_view> by_file;                         // rule or empty, by FileId
   // Set if a metadata file is untrusted: that affects every tensor in it.
   std::string_view whole_file = {};  // rule or empty
 
   // `least`: rules below this blocking level are ignored.
-  Blocked(const Checkpoint& checkpoint, const CheckReport& report, Blocking least)
+  BlockingFindings(const Checkpoint& checkpoint, const CheckReport& report, Blocking least)
       : by_file(checkpoint.file_count()) {
     for (const Finding& finding : report.findings) {
       const Rule& rule = rule_of(finding);
@@ -84,8 +84,8 @@ struct Draft {
   const Checkpoint& checkpoint;
   const PlanOptions& options;
   const Progress* progress;
-  Blocked blocked;
-  Blocked damaged;  // without missing files: metadata alone can still be planned for
+  BlockingFindings blocked;
+  BlockingFindings damaged;  // without missing files: metadata alone can still be planned for
   std::unordered_map<std::uint32_t, std::size_t> planned;  // tensor -> index in plan.tensors
   Plan plan;
   std::map<TensorId, const Diagnosis*> diagnoses;  // diagnoses that the planned tensors follow
@@ -125,7 +125,7 @@ Result<PlannedTensor> plan_tensor(const Draft& draft, const Diagnosis& diagnosis
   return planned;
 }
 
-void leave_undecided(Plan& plan, const Finding& finding, const std::string& why) {
+void add_undecided_finding(Plan& plan, const Finding& finding, const std::string& why) {
   plan.undecided.push_back(finding);
   if (!why.empty()) plan.undecided.back().evidence.emplace_back("not_repaired_because", why);
 }
@@ -141,8 +141,8 @@ void plan_renames(Draft& draft, const Finding& finding, std::vector<std::size_t>
     if (renamed == nullptr) continue;
     auto lowered = plan_tensor(draft, diagnosis);
     if (!lowered) {
-      return leave_undecided(draft.plan, finding,
-                             lowered.error().place.tensor + ": " + lowered.error().message);
+      return add_undecided_finding(draft.plan, finding,
+                                   lowered.error().place.tensor + ": " + lowered.error().message);
     }
     auto [found, added] = by_tensor.try_emplace(
         static_cast<std::uint32_t>(index_of(renamed->tensor)), planned.tensors.size());
@@ -154,8 +154,8 @@ void plan_renames(Draft& draft, const Finding& finding, std::vector<std::size_t>
     for (const auto& [object, fqn] : renamed->objects) planned.objects.push_back({object, fqn});
   }
   if (auto unique = check_names(draft.checkpoint, planned); !unique) {
-    return leave_undecided(draft.plan, finding,
-                           unique.error().place.tensor + ": " + unique.error().message);
+    return add_undecided_finding(draft.plan, finding,
+                                 unique.error().place.tensor + ": " + unique.error().message);
   }
   draft.plan = std::move(planned);
   draft.planned = std::move(by_tensor);
@@ -166,7 +166,7 @@ std::set<std::string_view> subjects_of(const Finding& finding) {
   return {finding.subjects.begin(), finding.subjects.end()};
 }
 
-std::set<TensorId> named_by(const Checkpoint& c, const std::vector<Finding>& findings) {
+std::set<TensorId> subjects_as_tensors(const Checkpoint& c, const std::vector<Finding>& findings) {
   std::set<TensorId> named;
   for (const Finding& finding : findings) {
     if (finding.severity == Severity::kInfo) continue;
@@ -206,15 +206,16 @@ void plan_finding(Draft& draft, const Finding& finding, std::vector<std::size_t>
     draft.plan.tensors.push_back(std::move(*planned));
   }
   if (refused > 1) why += fmt::format(" (and {} more)", refused - 1);
-  if (refused != 0) leave_undecided(draft.plan, finding, why);
+  if (refused != 0) add_undecided_finding(draft.plan, finding, why);
 }
 
-using Made = std::vector<std::vector<std::size_t>>;  // by finding: indices in plan.tensors
+using PlannedByFinding =
+    std::vector<std::vector<std::size_t>>;  // by finding: indices in plan.tensors
 
 // Causes come first in a report, so the first finding that can repair a tensor is the right one.
-Made plan_findings(Draft& draft, const CheckReport& report) {
-  Made made(report.findings.size());
-  draft.named = named_by(draft.checkpoint, report.findings);
+PlannedByFinding plan_findings(Draft& draft, const CheckReport& report) {
+  PlannedByFinding made(report.findings.size());
+  draft.named = subjects_as_tensors(draft.checkpoint, report.findings);
   for (std::size_t i = 0; i < report.findings.size(); ++i) {
     if (report.findings[i].severity != Severity::kInfo)
       plan_finding(draft, report.findings[i], made[i]);
@@ -223,8 +224,8 @@ Made plan_findings(Draft& draft, const CheckReport& report) {
 }
 
 // Plans everything except states that cannot be placed together with the other planned tensors.
-Made plan_compatible(Draft& draft, const CheckReport& report) {
-  Made made = plan_findings(draft, report);
+PlannedByFinding plan_compatible(Draft& draft, const CheckReport& report) {
+  PlannedByFinding made = plan_findings(draft, report);
   draft.refused = states_of_moved_parameters(draft.checkpoint, draft.options.spec.get(),
                                              draft.diagnoses, draft.progress);
   if (draft.refused.empty()) return made;
@@ -237,7 +238,7 @@ Made plan_compatible(Draft& draft, const CheckReport& report) {
 }
 
 // Index of the first finding with planned tensors that loses elements.
-std::optional<std::size_t> first_that_loses(const Draft& draft, const Made& made) {
+std::optional<std::size_t> first_lossy_finding(const Draft& draft, const PlannedByFinding& made) {
   for (std::size_t i = 0; i < made.size(); ++i) {
     for (std::size_t at : made[i]) {
       if (draft.plan.tensors[at].lost_elements != 0) return i;
@@ -247,14 +248,14 @@ std::optional<std::size_t> first_that_loses(const Draft& draft, const Made& made
 }
 
 // Keeps only rows that all moments of a parameter still have: two findings may each have lost rows.
-void resolve_moments(Draft& draft, const CheckReport& report, Made& made) {
-  auto with = first_that_loses(draft, made);  // moments without a finding are reported with it
+void resolve_moments(Draft& draft, const CheckReport& report, PlannedByFinding& made) {
+  auto with = first_lossy_finding(draft, made);  // moments without a finding are reported with it
   if (!with) return;
   for (const PartlyLost& part : common_moments(draft.checkpoint, draft.diagnoses, draft.named)) {
     auto planned = plan_tensor(draft, part);
     if (!planned) {
-      leave_undecided(draft.plan, report.findings[*with],
-                      planned.error().place.tensor + ": " + planned.error().message);
+      add_undecided_finding(draft.plan, report.findings[*with],
+                            planned.error().place.tensor + ": " + planned.error().message);
       continue;
     }
     auto [found, added] = draft.planned.try_emplace(
@@ -342,7 +343,7 @@ void add_sums(Draft& draft, const Finding& finding) {
   const int value = added_by_remedy(finding);
   if (value == 0) return;
   if (!draft.plan.undecided.empty() && draft.plan.steps.empty())
-    return leave_undecided(draft.plan, finding, "other findings cannot be mended next to it");
+    return add_undecided_finding(draft.plan, finding, "other findings cannot be mended next to it");
   AddStep step{{}, static_cast<double>(value)};
   for (const std::string& fqn : finding.subjects) {
     const auto tensor = draft.checkpoint.find(fqn);
@@ -352,8 +353,8 @@ void add_sums(Draft& draft, const Finding& finding) {
         tensor ? draft.damaged.tensor(draft.checkpoint, *tensor) : std::string_view();
     const bool is_blocked = !rule.empty() && rule != finding.rule;
     if (!tensor || is_planned || is_blocked)
-      return leave_undecided(draft.plan, finding,
-                             fqn + ": another finding is about its elements, repair that first");
+      return add_undecided_finding(
+          draft.plan, finding, fqn + ": another finding is about its elements, repair that first");
     step.tensors.push_back(fqn);
   }
   draft.plan.steps.emplace_back(std::move(step));
@@ -361,16 +362,17 @@ void add_sums(Draft& draft, const Finding& finding) {
 
 // A finding without a diagnosis is repaired if it concerns metadata only and every tensor that it
 // names is planned.
-bool is_mended(const Draft& draft, const Finding& finding) {
-  MendedBy by = rule_of(finding).mended_by;
-  bool labels = by == MendedBy::kTiles || by == MendedBy::kTilesOfItems;
+bool is_repaired_by_metadata(const Draft& draft, const Finding& finding) {
+  RepairedBy by = rule_of(finding).repaired_by;
+  bool labels = by == RepairedBy::kTiles || by == RepairedBy::kTilesOfItems;
   if (finding.subjects.empty() || !labels) return false;
   return std::all_of(finding.subjects.begin(), finding.subjects.end(), [&](const auto& subject) {
     auto tensor = draft.checkpoint.find(subject);
     auto found = tensor ? draft.planned.find(static_cast<std::uint32_t>(index_of(*tensor)))
                         : draft.planned.end();
     if (found == draft.planned.end()) return false;
-    return by == MendedBy::kTiles || mends_payload_shape(draft, draft.plan.tensors[found->second]);
+    return by == RepairedBy::kTiles ||
+           mends_payload_shape(draft, draft.plan.tensors[found->second]);
   });
 }
 
@@ -381,8 +383,8 @@ Result<Plan> make_plan(const Checkpoint& checkpoint, const CheckReport& report,
   Draft draft{checkpoint,
               options,
               progress,
-              Blocked(checkpoint, report, Blocking::kReading),
-              Blocked(checkpoint, report, Blocking::kNamed),
+              BlockingFindings(checkpoint, report, Blocking::kReading),
+              BlockingFindings(checkpoint, report, Blocking::kNamed),
               {},
               {},
               {},
@@ -390,7 +392,7 @@ Result<Plan> make_plan(const Checkpoint& checkpoint, const CheckReport& report,
   Plan& plan = draft.plan;
   if (checkpoint.directory() != nullptr) plan.checkpoint = checkpoint.directory()->name();
 
-  Made made = plan_compatible(draft, report);
+  PlannedByFinding made = plan_compatible(draft, report);
   resolve_moments(draft, report, made);
   choose_fills(draft);
   resolve_fills(draft);
@@ -402,7 +404,7 @@ Result<Plan> make_plan(const Checkpoint& checkpoint, const CheckReport& report,
     if (finding.severity == Severity::kInfo || finding.entries.empty()) continue;
     Status planned =
         plan_entries(checkpoint, finding, draft.blocked.entries(checkpoint, finding), plan);
-    if (!planned) leave_undecided(plan, finding, planned.error().message);
+    if (!planned) add_undecided_finding(plan, finding, planned.error().message);
   }
   describe_rewrite(checkpoint, report, plan);
   describe_new_index(report, plan);
@@ -411,8 +413,9 @@ Result<Plan> make_plan(const Checkpoint& checkpoint, const CheckReport& report,
     if (is_cancelled(progress)) return cancelled_error();
     bool above_info = finding.severity != Severity::kInfo;
     bool is_planned = !finding.diagnoses.empty() || !finding.entries.empty() ||
-                      is_mended_by_writing(finding) || added_by_remedy(finding) != 0;
-    if (above_info && !is_planned && !is_mended(draft, finding)) leave_undecided(plan, finding, "");
+                      is_repaired_by_rewriting(finding) || added_by_remedy(finding) != 0;
+    if (above_info && !is_planned && !is_repaired_by_metadata(draft, finding))
+      add_undecided_finding(plan, finding, "");
   }
   for (const Finding& finding : report.findings) add_sums(draft, finding);
   if (is_cancelled(progress)) return cancelled_error();

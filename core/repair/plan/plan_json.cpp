@@ -111,7 +111,7 @@ Json json_of(const Checkpoint& checkpoint, const PlannedTensor& tensor) {
 
 // Identifiers are already text here. Other strings, which are only shown, may contain invalid
 // UTF-8.
-std::string dumped(const Json& json, int indent) {
+std::string dump_replacing_invalid_utf8(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -134,7 +134,7 @@ std::string with_tensors(std::string text, const Checkpoint& checkpoint, const P
   for (const PlannedTensor& tensor : plan.tensors) {
     text += text.size() == at ? "\n" : ",\n";
     text += margin;
-    for (char one : dumped(json_of(checkpoint, tensor), indent)) {
+    for (char one : dump_replacing_invalid_utf8(json_of(checkpoint, tensor), indent)) {
       text += one;
       if (one == '\n') text += margin;
     }
@@ -159,7 +159,8 @@ class ChunkText {
       for (const Piece& piece : chunk.pieces) add(piece, &piece == &chunk.pieces.front());
       out_ += ']';
     }
-    if (!chunk.external.empty()) out_ += ",\"side\":" + dumped(json_of(chunk.external), -1);
+    if (!chunk.external.empty())
+      out_ += ",\"side\":" + dump_replacing_invalid_utf8(json_of(chunk.external), -1);
     out_ += '}';
   }
 
@@ -191,7 +192,7 @@ class ChunkText {
 };
 
 void add_in_one_line(const Checkpoint& checkpoint, const PlannedTensor& tensor, std::string& text) {
-  const std::string head = dumped(json_without_chunks(checkpoint, tensor), -1);
+  const std::string head = dump_replacing_invalid_utf8(json_without_chunks(checkpoint, tensor), -1);
   text.append(head, 0, head.size() - 2);  // up to "chunks":[
   ChunkText chunks(text);
   for (std::size_t i = 0; i < tensor.chunks.size(); ++i) {
@@ -231,17 +232,17 @@ Json json_of(const Finding& finding) {
 
 // Starts the hash of what the plan does, without the checkpoint's path and undecided findings.
 // `plan` lacks the tensors, whose text is added later.
-RunningHash started_hash(const Json& plan) {
+RunningHash begin_plan_hash(const Json& plan) {
   RunningHash hash;
   Json done = plan;
   for (const char* key : {"checkpoint", "undecided", "of_other_ranks"}) done.erase(key);
-  const std::string text = dumped(done, -1);
+  const std::string text = dump_replacing_invalid_utf8(done, -1);
   hash.add(std::as_bytes(std::span(text)));
   return hash;
 }
 
 std::string hash_of_plan(const Json& frame, const Checkpoint& checkpoint, const Plan& plan) {
-  RunningHash hash = started_hash(frame);
+  RunningHash hash = begin_plan_hash(frame);
   std::string text;
   for (const PlannedTensor& tensor : plan.tensors) {
     text.clear();
@@ -253,12 +254,12 @@ std::string hash_of_plan(const Json& frame, const Checkpoint& checkpoint, const 
 
 // Serialises each tensor once, for both the text and the hash.
 std::string text_in_one_line(Json frame, const Checkpoint& checkpoint, const Plan& plan) {
-  RunningHash hash = started_hash(frame);
+  RunningHash hash = begin_plan_hash(frame);
   if (plan.tensors.empty()) {
     frame["hash"] = hash.text();
-    return dumped(frame, -1);
+    return dump_replacing_invalid_utf8(frame, -1);
   }
-  std::string text = dumped(frame, -1);
+  std::string text = dump_replacing_invalid_utf8(frame, -1);
   const std::size_t at = place_of_tensors(text, -1);
   text.resize(at);
   std::size_t chunks = 0, done = 0;
@@ -277,7 +278,7 @@ std::string text_in_one_line(Json frame, const Checkpoint& checkpoint, const Pla
     if (text.capacity() < wanted) text.reserve(wanted);
   }
   frame["hash"] = hash.text();
-  text += std::string_view(dumped(frame, -1)).substr(at);
+  text += std::string_view(dump_replacing_invalid_utf8(frame, -1)).substr(at);
   return text;
 }
 
@@ -357,7 +358,7 @@ std::string plan_text(const Checkpoint& checkpoint, const Plan& plan, int indent
   Json out = frame_of(&checkpoint, plan);
   if (indent < 0) return text_in_one_line(std::move(out), checkpoint, plan);
   out["hash"] = hash_of_plan(out, checkpoint, plan);
-  return with_tensors(dumped(out, indent), checkpoint, plan, indent);
+  return with_tensors(dump_replacing_invalid_utf8(out, indent), checkpoint, plan, indent);
 }
 
 std::string plan_to_json(const Checkpoint& checkpoint, const Plan& plan) {
@@ -366,14 +367,14 @@ std::string plan_to_json(const Checkpoint& checkpoint, const Plan& plan) {
 
 std::string plan_hash(const Plan& plan) {
   assert(!plan.repairs());
-  return started_hash(frame_of(nullptr, plan)).text();
+  return begin_plan_hash(frame_of(nullptr, plan)).text();
 }
 
 std::string plan_to_json(const Plan& plan) {
   assert(!plan.repairs());
   Json out = frame_of(nullptr, plan);
-  out["hash"] = started_hash(out).text();
-  return dumped(out, 1);
+  out["hash"] = begin_plan_hash(out).text();
+  return dump_replacing_invalid_utf8(out, 1);
 }
 
 }  // namespace shw

@@ -175,7 +175,7 @@ Status check_fill(const Checkpoint& checkpoint, const PlannedTensor& tensor) {
 
 // True if all items and pieces are the tensor's own. If rows were saved under another tensor's
 // name, they come from there, and the tensor's own items may stay unused.
-bool keeps_to_itself(const Checkpoint& checkpoint, const PlannedTensor& planned) {
+bool uses_only_own_items(const Checkpoint& checkpoint, const PlannedTensor& planned) {
   auto is_own = [&](ChunkId chunk) { return checkpoint.tensor_of(chunk) == planned.tensor; };
   return std::all_of(planned.chunks.begin(), planned.chunks.end(), [&](const auto& chunk) {
     return (!chunk.item || is_own(*chunk.item)) && chunk.external.empty() &&
@@ -184,7 +184,7 @@ bool keeps_to_itself(const Checkpoint& checkpoint, const PlannedTensor& planned)
   });
 }
 
-// True if the bytes are elsewhere and another tensor's chunk only tells how items are encoded.
+// True if the bytes are elsewhere and the other tensor's chunk only gives the encoding of items.
 bool is_encoding_template(const Checkpoint& checkpoint, const PlannedTensor& tensor,
                           const PlannedChunk& chunk) {
   return checkpoint.tensor_of(*chunk.item) != tensor.tensor &&
@@ -193,8 +193,8 @@ bool is_encoding_template(const Checkpoint& checkpoint, const PlannedTensor& ten
 
 // Checks items that move to another tensor: each is used by one tensor afterwards, and no tensor
 // that takes another's item leaves its own unused.
-Status check_borrowed(const Checkpoint& checkpoint, const Plan& plan,
-                      const std::set<TensorId>& planned) {
+Status check_items_used_once(const Checkpoint& checkpoint, const Plan& plan,
+                             const std::set<TensorId>& planned) {
   std::vector<std::uint8_t> uses(checkpoint.chunk_count());  // 2: more than once
   for (const PlannedTensor& tensor : plan.tensors) {
     for (const PlannedChunk& chunk : tensor.chunks) {
@@ -298,13 +298,13 @@ Status read_tensors(Reader& reader, ParsedTensors& parsed, Plan& plan) {
     SHW_CHECK(reader.status());
     SHW_CHECK(prove_planned(reader.checkpoint, tensor));
     if (tensor.lost_elements != 0) SHW_CHECK(prove_used_once(reader.checkpoint, tensor));
-    if (tensor.lost_elements == 0 && keeps_to_itself(reader.checkpoint, tensor))
+    if (tensor.lost_elements == 0 && uses_only_own_items(reader.checkpoint, tensor))
       SHW_CHECK(prove_nothing_lost(reader.checkpoint, tensor));
     SHW_CHECK(check_fill(reader.checkpoint, tensor));
     plan.lossless = plan.lossless && tensor.lost_elements == 0;
     plan.tensors.push_back(std::move(tensor));
   }
-  SHW_CHECK(check_borrowed(reader.checkpoint, plan, seen));
+  SHW_CHECK(check_items_used_once(reader.checkpoint, plan, seen));
   return prove_exchanged(reader.checkpoint, plan);
 }
 
@@ -343,7 +343,7 @@ void read_inputs(EditedJson& in, const Json& json, const std::string& folder, Pl
   }
 }
 
-void use_whole_paths(Plan& plan) {
+void resolve_step_paths(Plan& plan) {
   for (const PlanInput& input : plan.inputs) {
     if (input.original_path.empty()) continue;
     for (Step& step : plan.steps) {
@@ -413,7 +413,7 @@ Status read_frame(EditedJson& in, const Json& json, const std::string& source,
   read_inputs(in, json, folder, plan);
   read_target(in, json, plan);
   read_steps(in, json, plan);
-  use_whole_paths(plan);
+  resolve_step_paths(plan);
   return {};
 }
 
@@ -442,7 +442,7 @@ Result<Plan> read_plan_json(const Checkpoint* checkpoint, std::string_view json,
   if (tensors.too_deep)
     reader.complain("it is nested more than " + std::to_string(kDeepestPlan) + " levels deep");
   else if (parsed.is_discarded())
-    return fail(ErrorKind::kDamaged, not_json_text(read), {source, not_json_at(read)});
+    return fail(ErrorKind::kDamaged, json_error_text(read), {source, json_error_offset(read)});
   if (!tensors.twice.empty()) reader.complain("\"" + tensors.twice + "\" is there twice");
   Plan plan;
   SHW_CHECK(reader.status());
@@ -469,7 +469,7 @@ Result<Plan> read_plan_json(const Checkpoint* checkpoint, std::string_view json,
   if (!plan.repairs() && (!plan.tensors.empty() || !plan.entries.empty()))
     reader.complain("tensors change, but no step \"repair\" says why");
   SHW_CHECK(reader.status());
-  describe_again(*checkpoint, plan);
+  redescribe_operations(*checkpoint, plan);
   return plan;
 }
 

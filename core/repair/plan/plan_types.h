@@ -90,7 +90,7 @@ struct Plan {
   std::vector<PlannedTensor> tensors;  // tensors that change; all others keep their items
   std::vector<RenamedObject> objects = {};
   std::vector<PlannedEntry> entries = {};
-  // FQNs of which other ranks, with indices of their own, saved other values: those are not copied.
+  // Entries whose values differ on other ranks, which have their own index: these are not copied.
   std::vector<std::string> of_other_ranks = {};
   // Findings above info that the plan does not repair, with the reason.
   std::vector<Finding> undecided;

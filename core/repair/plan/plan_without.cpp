@@ -35,14 +35,15 @@ Names subjects_of(const Plan& plan, const StepsOff& off, bool wanted_off,
   }
   return names;
 }
-bool gives_names(const Operation& operation) {
+bool is_rename(const Operation& operation) {
   return operation.kind == OperationKind::kRename;
 }
 
 // The rest of a tensor's plan; nullopt if neither its tiles nor its name change any more.
-Result<std::optional<PlannedTensor>> what_stays(const Checkpoint& checkpoint,
-                                                const PlannedTensor& planned, bool tiles_off,
-                                                bool had_tiles, bool name_off) {
+Result<std::optional<PlannedTensor>> remaining_tensor_plan(const Checkpoint& checkpoint,
+                                                           const PlannedTensor& planned,
+                                                           bool tiles_off, bool had_tiles,
+                                                           bool name_off) {
   std::optional<PlannedTensor> stays;
   if (tiles_off) {
     if (name_off || planned.fqn.empty()) return stays;
@@ -58,14 +59,14 @@ Result<std::optional<PlannedTensor>> what_stays(const Checkpoint& checkpoint,
 Status drop_tensors(const Checkpoint& checkpoint, const Plan& whole, const StepsOff& off,
                     Plan& plan) {
   const Names tiles_off = subjects_of(whole, off, true, changes_tiles);
-  const Names names_off = subjects_of(whole, off, true, gives_names);
+  const Names names_off = subjects_of(whole, off, true, is_rename);
   const Names tiles_on = subjects_of(whole, off, false, changes_tiles);
   plan.tensors.clear();
   for (const PlannedTensor& planned : whole.tensors) {
     std::string_view fqn = checkpoint.fqn(planned.tensor);
     bool had_tiles = tiles_off.contains(fqn) || tiles_on.contains(fqn);
-    SHW_TRY(auto stays, what_stays(checkpoint, planned, tiles_off.contains(fqn), had_tiles,
-                                   names_off.contains(fqn)));
+    SHW_TRY(auto stays, remaining_tensor_plan(checkpoint, planned, tiles_off.contains(fqn),
+                                              had_tiles, names_off.contains(fqn)));
     if (stays) plan.tensors.push_back(std::move(*stays));
   }
   auto fqn_of = [&](std::size_t object) -> std::string_view {
@@ -80,7 +81,7 @@ Status drop_tensors(const Checkpoint& checkpoint, const Plan& whole, const Steps
   return {};
 }
 
-bool touches(const Finding& finding, const Names& subjects) {
+bool has_subject_in(const Finding& finding, const Names& subjects) {
   return std::any_of(finding.subjects.begin(), finding.subjects.end(),
                      [&](const std::string& subject) { return subjects.contains(subject); });
 }
@@ -91,12 +92,13 @@ void leave(Plan& plan, Finding finding, const std::string& why) {
 }
 
 // True if a step that is off leaves a subject of the finding wrong.
-bool stays_wrong(const Finding& finding, const Plan& whole, const StepsOff& off) {
+bool is_left_unrepaired(const Finding& finding, const Plan& whole, const StepsOff& off) {
   for (std::size_t i = 0; i < off.size(); ++i) {
     if (!off[i]) continue;
     const Operation& operation = whole.operations[i];
     Names subjects(operation.subjects.begin(), operation.subjects.end());
-    if (touches(finding, subjects) || (is_rewrite(operation) && finding.rule == operation.rule))
+    if (has_subject_in(finding, subjects) ||
+        (is_rewrite(operation) && finding.rule == operation.rule))
       return true;
   }
   return false;
@@ -109,7 +111,7 @@ void note_remaining_findings(const CheckReport* report, const Plan& whole, const
   std::set<std::pair<std::string, std::vector<std::string>>> told;
   for (const Finding& finding : plan.undecided) told.insert({finding.rule, finding.subjects});
   for (const Finding& finding : report == nullptr ? std::vector<Finding>{} : report->findings) {
-    if (finding.severity == Severity::kInfo || !stays_wrong(finding, whole, off)) continue;
+    if (finding.severity == Severity::kInfo || !is_left_unrepaired(finding, whole, off)) continue;
     if (told.insert({finding.rule, finding.subjects}).second)
       leave(plan, finding, "a step that mends it is switched off");
   }
@@ -117,7 +119,7 @@ void note_remaining_findings(const CheckReport* report, const Plan& whole, const
     const Operation& operation = whole.operations[i];
     const Names subjects(operation.subjects.begin(), operation.subjects.end());
     bool known = std::any_of(plan.undecided.begin(), plan.undecided.end(), [&](const Finding& one) {
-      return one.rule == operation.rule && (touches(one, subjects) || subjects.empty());
+      return one.rule == operation.rule && (has_subject_in(one, subjects) || subjects.empty());
     });
     if (!off[i] || operation.rule.empty() || known) continue;
     Finding finding;
@@ -140,7 +142,7 @@ void drop_operations(const Plan& whole, const StepsOff& off, Plan& plan) {
                   [](const Operation& one) { return is_rewrite(one) && one.rule.empty(); });
 }
 
-Error needs_more(const Error& error) {
+Error missing_step_error(const Error& error) {
   Error out = error;
   out.kind = ErrorKind::kUnsupported;
   out.message = "the other steps need what is switched off: " + error.message;
@@ -151,7 +153,7 @@ Error needs_more(const Error& error) {
 
 }  // namespace
 
-std::vector<std::size_t> steps_together(const Plan& plan) {
+std::vector<std::size_t> inseparable_steps(const Plan& plan) {
   std::vector<std::size_t> first(plan.operations.size());
   std::iota(first.begin(), first.end(), std::size_t{0});
   std::map<std::string_view, std::size_t> changed_by;
@@ -178,7 +180,7 @@ Result<StepsOff> switch_step(const Plan& plan, StepsOff off, std::size_t step, b
   if (!on && others && is_rewrite(plan.operations[step]))
     return fail(ErrorKind::kUsage, "every repair rewrites this: it is off when all others are", {},
                 "switch the other steps off first");
-  std::vector<std::size_t> together = steps_together(plan);
+  std::vector<std::size_t> together = inseparable_steps(plan);
   for (std::size_t i = 0; i < off.size(); ++i) {
     if (together[i] == together[step]) off[i] = !on;
     // The rewrite of the metadata accompanies every step that is on.
@@ -201,7 +203,7 @@ Result<Plan> plan_without(const Checkpoint& checkpoint, const CheckReport* repor
                               [](const auto& t) { return t.lost_elements == 0; });
   // Must pass the same proofs as a plan that was edited by hand.
   auto proved = plan_from_json(checkpoint, plan_to_json(checkpoint, plan), "the plan");
-  if (!proved) return tl::unexpected<Error>(needs_more(proved.error()));
+  if (!proved) return tl::unexpected<Error>(missing_step_error(proved.error()));
   return plan;
 }
 

@@ -17,7 +17,7 @@ using StepsOff = std::vector<bool>;
 
 // By operation: the first operation that it cannot be separated from. Masking, filling and
 // restoring the same tensors belong together.
-std::vector<std::size_t> steps_together(const Plan& plan);
+std::vector<std::size_t> inseparable_steps(const Plan& plan);
 // Switches a step, and all that depend on it, on or off. kUsage if impossible: every repair
 // rewrites `.metadata`.
 Result<StepsOff> switch_step(const Plan& plan, StepsOff off, std::size_t step, bool on);

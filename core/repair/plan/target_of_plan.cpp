@@ -82,7 +82,7 @@ Status write_as(const std::string& format, std::uint64_t shard_bytes, Plan& plan
 
 namespace {
 
-tl::unexpected<Error> of_input(const PlanInput& input, Error error) {
+tl::unexpected<Error> with_input_advice(const PlanInput& input, Error error) {
   if (!input.original_path.empty())
     error.advice +=
         fmt::format("{}the plan names it {}, which begins at the folder of the plan's file",
@@ -105,7 +105,7 @@ Status open_inputs(const Plan& plan, TargetState& all, Progress* progress) {
     auto other = fill_source_at(plan, input.checkpoint);
     if (other == nullptr) {
       auto opened = open_to_compare(input.checkpoint, progress);
-      if (!opened) return of_input(input, std::move(opened).error());
+      if (!opened) return with_input_advice(input, std::move(opened).error());
       other = std::move(*opened);
     }
     SHW_CHECK(check_is_planned_for(*other, input.fingerprint, input.checkpoint));

@@ -259,7 +259,7 @@ std::vector<std::string> reordered_by(const Checkpoint& checkpoint, const Plan& 
 
 Status apply_repair(const Plan& plan, bool keeps_files, TargetState& all) {
   if (plan.tensors.empty() && plan.objects.empty() && plan.entries.empty()) return {};
-  FilledRecord filled = filled_after(all.source(), plan);
+  FilledRecord filled = losses_after_plan(all.source(), plan);
   std::map<std::string_view, FilledTensor*> losses;
   for (FilledTensor& tensor : filled.tensors) losses[tensor.fqn] = &tensor;
   const std::vector<std::string> reordered = reordered_by(all.source(), plan);

@@ -127,7 +127,7 @@ Status describe_entry(const TargetEntry& entry, RelocatedTarget& again, Expected
     fits = form.keeps_files ? find_kept(*written, entry.fqn, again)
                             : compare_tiles(*written, again.result, entry.fqn);
   if (!fits) {
-    expected.contradictions.push_back(words_about(fits.error()));
+    expected.contradictions.push_back(error_place_text(fits.error()));
     return {};
   }
   if (!form.keeps_files || !tensor.parts.empty())
@@ -135,14 +135,14 @@ Status describe_entry(const TargetEntry& entry, RelocatedTarget& again, Expected
   return {};
 }
 
-Status describe(RelocatedTarget& again, ExpectedResult& expected) {
+Status describe_expected_result(RelocatedTarget& again, ExpectedResult& expected) {
   const TargetState& all = again.plan.all;
   again.tensors.resize(again.result.tensor_count());
   if (again.plan.form.keeps_files) {
     again.kept.resize(again.result.chunk_count());
     if (other_attributes(again.result) != other_attributes(all.source()))
       expected.contradictions.push_back(
-          words_about(differs_from_target("", "other attributes").value()));
+          error_place_text(differs_from_target("", "other attributes").value()));
   }
   for (const TargetEntry& entry : all.tensors) SHW_CHECK(describe_entry(entry, again, expected));
   if (again.result.tensor_count() != all.tensors.size())
@@ -152,7 +152,7 @@ Status describe(RelocatedTarget& again, ExpectedResult& expected) {
 
 }  // namespace
 
-std::string words_about(const Error& error) {
+std::string error_place_text(const Error& error) {
   std::string where = error.place.tensor;
   if (!error.place.file.empty()) where += (where.empty() ? "" : " in ") + error.place.file;
   return where.empty() ? error.message : where + ": " + error.message;
@@ -177,7 +177,7 @@ Result<ExpectedResult> expected_of_plan(const AgainstSource& against, const Plan
   for (const Step& step : plan.steps) expected.words.push_back(to_text(step));
   if (!plan.format.empty()) expected.words.push_back("written as " + plan.format);
   note_replaced(again->plan.all, expected);
-  SHW_CHECK(describe(*again, expected));
+  SHW_CHECK(describe_expected_result(*again, expected));
   expected.objects = [again] { return differing_target_entry(again->plan.all, again->result); };
   if (!expected.contradictions.empty()) return expected;
   expected.compare = [again](ChunkId chunk, Progress* on) { return again->compare(chunk, on); };

@@ -50,11 +50,11 @@ struct AgainstSource {
   std::uint64_t memory_of_side() const;
 };
 
-// An error tells why the plan cannot be applied to this source.
+// The error explains why the plan cannot be applied to this source.
 Result<ExpectedResult> expected_of(const Certificate& certificate, const AgainstSource& against,
                                    Progress* progress);
 
 // "w in __0_0.distcp: is not a tensor"
-std::string words_about(const Error& error);
+std::string error_place_text(const Error& error);
 
 }  // namespace shw

@@ -112,7 +112,7 @@ Status compare_objects(const Certificate& certificate, const Checkpoint& checkpo
   return {};
 }
 
-// Files are read if `is_read` says so of their path and size; others have no `rest`.
+// Reads files for which `is_read(path, size)` is true; other files get no `rest`.
 Result<std::vector<FileCertificate>> certify_chosen(
     const Checkpoint& result, const ItemHashes& hashes,
     const std::function<bool(const std::string&, std::uint64_t)>& is_read, Progress* progress) {
@@ -146,7 +146,7 @@ Status compare_files(const Certificate& certificate, const Checkpoint& checkpoin
                      const ItemHashes& hashes, Progress* progress, Disagreements& found) {
   std::map<std::string_view, std::uint64_t> sizes;
   for (const FileCertificate& file : certificate.files) sizes[file.path] = file.size;
-  // The size alone tells that a file is not the certified one, and a stray file may be huge.
+  // A differing size suffices to reject a file, and a stray file may be huge.
   const auto is_of_its_size = [&](const std::string& path, std::uint64_t size) {
     const auto named = sizes.find(path);
     return named != sizes.end() && named->second == size;

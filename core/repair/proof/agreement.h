@@ -1,4 +1,4 @@
-// Certifies what is next to the tensors, and checks that a certificate agrees with it.
+// Certifies files and entries that are not tensors, and checks a certificate against them.
 #pragma once
 
 #include <string>

@@ -20,7 +20,7 @@ bool have_equal_elements(const Checkpoint& checkpoint, ChunkId a, ChunkId b,
 }
 
 void add_overlaps(const Checkpoint& checkpoint, TensorId tensor, const TilingDefects& defects,
-                  const ItemHashes& hashes, Contested& out) {
+                  const ItemHashes& hashes, AmbiguousElements& out) {
   auto chunks = checkpoint.chunks(tensor);
   std::size_t pairs = 0;
   const Overlap* first = nullptr;
@@ -36,7 +36,7 @@ void add_overlaps(const Checkpoint& checkpoint, TensorId tensor, const TilingDef
                (pairs > 1 ? " (and so do " + plural(pairs - 1, "more pair") + ")" : "");
 }
 
-void add_outside(const Checkpoint& checkpoint, TensorId tensor, Contested& out) {
+void add_outside(const Checkpoint& checkpoint, TensorId tensor, AmbiguousElements& out) {
   const Box all = whole(checkpoint.shape(tensor));
   for (ChunkId chunk : checkpoint.chunks(tensor)) {
     const Box box = box_of(checkpoint, chunk);
@@ -50,8 +50,9 @@ void add_outside(const Checkpoint& checkpoint, TensorId tensor, Contested& out) 
 
 }  // namespace
 
-Contested contested_in(const Checkpoint& checkpoint, TensorId tensor, const ItemHashes& hashes) {
-  Contested out;
+AmbiguousElements ambiguous_elements_of(const Checkpoint& checkpoint, TensorId tensor,
+                                        const ItemHashes& hashes) {
+  AmbiguousElements out;
   const TensorTiling judged = compute_tiling(checkpoint, tensor);
   if (judged.tiling == Tiling::kExact) return out;
   const bool is_all = judged.tiling == Tiling::kMalformed;

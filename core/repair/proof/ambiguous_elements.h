@@ -11,13 +11,14 @@
 
 namespace shw {
 
-struct Contested {
+struct AmbiguousElements {
   std::vector<Box> boxes;       // inside the tensor, may overlap; none for a tile that is outside
   std::string by_two, outside;  // text about the first of each kind; empty: there is none
   std::string why() const { return by_two.empty() ? outside : by_two; }
 };
 
 // `hashes` of the items, by chunk. Tiles with the same box and equal items are not ambiguous.
-Contested contested_in(const Checkpoint& checkpoint, TensorId tensor, const ItemHashes& hashes);
+AmbiguousElements ambiguous_elements_of(const Checkpoint& checkpoint, TensorId tensor,
+                                        const ItemHashes& hashes);
 
 }  // namespace shw

@@ -167,7 +167,8 @@ Certificate::Seal seal_of(In& certificate) {
   if (found == certificate.end()) return Certificate::Seal::kMissing;
   In said = *found;
   certificate.erase(found);
-  return said == content_hash(certificate) ? Certificate::Seal::kHolds : Certificate::Seal::kBroken;
+  return said == content_hash(certificate) ? Certificate::Seal::kIntact
+                                           : Certificate::Seal::kBroken;
 }
 
 // Certificates of earlier versions lack both "objects" and "files".

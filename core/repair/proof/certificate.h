@@ -91,7 +91,7 @@ struct Certificate {
   // The plan that made it from the source, as JSON or compressed (keep_plan()).
   std::string plan = {};
   // After reading: whether its own hash matches.
-  enum class Seal : std::uint8_t { kMissing, kHolds, kBroken } seal = Seal::kMissing;
+  enum class Seal : std::uint8_t { kMissing, kIntact, kBroken } seal = Seal::kMissing;
 };
 
 // By FQN: number of elements out of range, for tensors that have any.

@@ -30,14 +30,14 @@ std::optional<std::string> change_of(const std::string& path, const Directory& d
 
 // Reasons from the certificate why a folder cannot be opened. If no format recognises the folder,
 // only changes of certified files count: a new file next to them can have the same effect.
-std::vector<std::string> shown_by_certificate(const std::string& path, const Error& error,
-                                              Progress* progress) {
+std::vector<std::string> reasons_from_certificate(const std::string& path, const Error& error,
+                                                  Progress* progress) {
   if (error.kind != ErrorKind::kDamaged && error.kind != ErrorKind::kUnsupported) return {};
   auto directory = open_directory(path);
   if (!directory || (*directory)->stat(kCertificateFile).kind != EntryKind::kFile) return {};
   auto certificate = certificate_in(**directory, progress);
-  if (!certificate || certificate->seal != Certificate::Seal::kHolds) return {};
-  if (error.kind == ErrorKind::kDamaged) return {words_about(error)};
+  if (!certificate || certificate->seal != Certificate::Seal::kIntact) return {};
+  if (error.kind == ErrorKind::kDamaged) return {error_place_text(error)};
   std::vector<std::string> reasons;
   for (const FileCertificate& file : certificate->files) {
     if (auto change = change_of(path, **directory, file)) reasons.push_back(std::move(*change));
@@ -47,10 +47,11 @@ std::vector<std::string> shown_by_certificate(const std::string& path, const Err
 
 }  // namespace
 
-Result<std::optional<VerifyReport>> broken_opening(const std::string& path, const Error* error,
-                                                   Progress* progress, Team* team) {
+Result<std::optional<VerifyReport>> verdict_if_unopenable(const std::string& path,
+                                                          const Error* error, Progress* progress,
+                                                          Team* team) {
   std::vector<std::string> reasons;
-  if (error != nullptr) reasons = shown_by_certificate(path, *error, progress);
+  if (error != nullptr) reasons = reasons_from_certificate(path, *error, progress);
   bool is_broken = !reasons.empty();
   if (team != nullptr) {
     SHW_TRY(auto told, team->allgather(Bytes(1, std::byte{is_broken}), "open the result"));
@@ -64,7 +65,7 @@ Result<std::optional<VerifyReport>> broken_opening(const std::string& path, cons
   return report;
 }
 
-std::string certified_whole(const std::string& path) {
+std::string certified_folder_of(const std::string& path) {
   const std::string folder = parent_of(path), name = path.substr(path.rfind('/') + 1);
   auto directory = open_directory(folder);
   if (!directory || !is_safe_relative_path(name) ||

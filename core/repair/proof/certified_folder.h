@@ -14,10 +14,11 @@ namespace shw {
 // Verdict on a certified result that cannot be opened any more. It is broken if the certificate's
 // own hash matches and all ranks see damage, or if a certified file is missing or changed;
 // otherwise nullopt. `error` is null if it opened. Every rank of the team must call this.
-Result<std::optional<VerifyReport>> broken_opening(const std::string& path, const Error* error,
-                                                   Progress* progress, Team* team);
+Result<std::optional<VerifyReport>> verdict_if_unopenable(const std::string& path,
+                                                          const Error* error, Progress* progress,
+                                                          Team* team);
 // The folder whose certificate.json names this file, because a user may type the file that a verb
 // wrote ("out/model.pt") but the whole folder is proved. Otherwise the path unchanged.
-std::string certified_whole(const std::string& path);
+std::string certified_folder_of(const std::string& path);
 
 }  // namespace shw

@@ -25,7 +25,7 @@ namespace {
 // replaces, and those of earlier repairs.
 Status certify_replaced(const ProvingTarget& proving, Certificate& certificate) {
   const Checkpoint& source = proving.all.source();
-  const FilledReport earlier = filled_in(source);
+  const FilledReport earlier = filled_report_of(source);
   // By FQN in the source: the entry whose value it has.
   std::map<std::string_view, std::string_view> replaced_before;
   for (const FilledEntry& entry : earlier.entries) replaced_before.emplace(entry.fqn, entry.from);
@@ -118,7 +118,7 @@ Result<TensorCertificate> certify_entry(const CertifiedRun& done, std::uint32_t 
   note_loss(done, entry, written.tensor, tensor);
   SHW_TRY(tensor.out_of_range, out_of_range_in(done, number, written.tensor));
   record_mismatches(result, written.at, proving.mismatches, tensor,
-                    contested_in(result, written.at, done.proved.hashes));
+                    ambiguous_elements_of(result, written.at, done.proved.hashes));
   tensor.kept =
       volume(written.tensor.shape).value_or(0) - tensor.lost - tensor.out_of_range - tensor.damaged;
   tensor.is_cast = written.tensor.is_cast;
@@ -165,7 +165,7 @@ Result<Certificate> certify_target(const CertifiedRun& done) {
     certificate.tensors.push_back(std::move(tensor));
   }
   SHW_TRY(certificate.of_other_ranks,
-          entries_left_behind(source, certificate.dropped, proving.progress));
+          differing_entries_left_out(source, certificate.dropped, proving.progress));
   if (!proving.form.keeps_files) {
     certificate.left_out = dropped_source_parts(source, proving.result);
     certificate.left_out.insert(certificate.left_out.end(), done.neighbours.begin(),

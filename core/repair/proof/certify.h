@@ -24,7 +24,7 @@ struct CertifiedRun {
   const std::vector<std::string>& neighbours;  // paths that were not copied
   const ProvedTiles& proved;
 };
-// Certifies everything except what is next to the tensors.
+// Certifies the tensors; files and other entries are certified in agreement.h.
 Result<Certificate> certify_target(const CertifiedRun& done);
 
 // Certifies a tensor of the result: shape, dtype, tiles and hashes of their items; nothing about

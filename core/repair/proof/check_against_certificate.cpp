@@ -34,7 +34,7 @@ std::vector<std::string> wrong_entries(const Certificate& certificate,
 }
 
 // State of a check: its inputs, and the results so far.
-struct Holding {
+struct CertificateCheck {
   const Certificate& certificate;
   const Checkpoint& checkpoint;
   const ItemHashes& hashes;
@@ -47,13 +47,13 @@ std::string file_of(const Checkpoint& checkpoint, ChunkId chunk) {
   return item ? checkpoint.file(item->file).path : std::string("no file");
 }
 
-std::string other_tile(const Checkpoint& checkpoint, ChunkId chunk) {
+std::string changed_tile_text(const Checkpoint& checkpoint, ChunkId chunk) {
   return "the tile at " + to_text(checkpoint.offsets(chunk)) + " in " + file_of(checkpoint, chunk) +
          " is not the one that was certified";
 }
 
 // Marks files whose items' digest differs from the certificate.
-void find_changed_files(Holding& held) {
+void find_changed_files(CertificateCheck& held) {
   held.is_changed.assign(held.checkpoint.files().size(), true);
   std::map<std::string_view, std::string_view> certified;
   for (const FileCertificate& file : held.certificate.files) certified[file.path] = file.items;
@@ -64,7 +64,7 @@ void find_changed_files(Holding& held) {
   }
 }
 
-std::vector<std::string> other_files(Holding& held) {
+std::vector<std::string> changed_files_text(CertificateCheck& held) {
   find_changed_files(held);
   std::set<std::string_view> changed;
   for (std::size_t i = 0; i < held.is_changed.size(); ++i) {
@@ -80,7 +80,7 @@ std::vector<std::string> other_files(Holding& held) {
 
 // Names the broken file for a broken tensor, because its tile is in one; certain if only one file
 // is broken.
-std::string other_tiles(Holding& held, TensorId tensor) {
+std::string changed_tiles_text(CertificateCheck& held, TensorId tensor) {
   if (held.is_changed.empty()) find_changed_files(held);
   const Checkpoint& checkpoint = held.checkpoint;
   std::vector<ChunkId> suspects;
@@ -92,7 +92,7 @@ std::string other_tiles(Holding& held, TensorId tensor) {
     std::string file = file_of(checkpoint, chunk);
     if (files.empty() || files.back() != file) files.push_back(std::move(file));
   }
-  if (suspects.size() == 1) return other_tile(checkpoint, suspects.front());
+  if (suspects.size() == 1) return changed_tile_text(checkpoint, suspects.front());
   std::sort(files.begin(), files.end());
   files.erase(std::unique(files.begin(), files.end()), files.end());
   if (files.empty()) return "its tiles are not those that were certified";
@@ -101,7 +101,8 @@ std::string other_tiles(Holding& held, TensorId tensor) {
 }
 
 // Checks the bytes of the tensor's tiles, and that each has its certified box.
-std::string contradiction_of_tiles(Holding& held, const TensorCertificate& entry, TensorId tensor) {
+std::string contradiction_of_tiles(CertificateCheck& held, const TensorCertificate& entry,
+                                   TensorId tensor) {
   const Checkpoint& checkpoint = held.checkpoint;
   auto chunks = checkpoint.chunks(tensor);
   const char* elsewhere = "its tiles are not where they were certified to be";
@@ -110,7 +111,7 @@ std::string contradiction_of_tiles(Holding& held, const TensorCertificate& entry
                        entry.items);
   }
   if (digest_of_items(hashes_of(checkpoint, tensor, held.hashes)) != entry.after)
-    return other_tiles(held, tensor);
+    return changed_tiles_text(held, tensor);
   // Every item exists, but under another box.
   return digest_of_tiles(checkpoint, tensor, held.hashes) == entry.tiles ? "" : elsewhere;
 }
@@ -148,7 +149,8 @@ std::string words_of_outside(const TensorCertificate& entry) {
 }
 
 // Reason why the tensor contradicts the certificate; empty if it agrees.
-std::string contradiction(Holding& held, const TensorCertificate& entry, TensorId tensor) {
+std::string tensor_contradiction(CertificateCheck& held, const TensorCertificate& entry,
+                                 TensorId tensor) {
   const Checkpoint& checkpoint = held.checkpoint;
   auto total = volume(checkpoint.shape(tensor));
   if (!same(entry.shape, checkpoint.shape(tensor))) {
@@ -177,7 +179,8 @@ std::string contradiction(Holding& held, const TensorCertificate& entry, TensorI
       return "a lost box is outside the tensor";
   }
   // contradiction_of_tiles() checks below that these are the certified tiles.
-  const Contested ambiguous_elements = contested_in(checkpoint, tensor, held.hashes);
+  const AmbiguousElements ambiguous_elements =
+      ambiguous_elements_of(checkpoint, tensor, held.hashes);
   if (!ambiguous_elements.outside.empty()) held.holes.push_back(words_of_outside(entry));
   if (check_chunks_are_boxes(checkpoint, tensor)) {
     auto holes = holes_of(checkpoint, tensor);
@@ -193,7 +196,7 @@ std::string contradiction(Holding& held, const TensorCertificate& entry, TensorI
 }
 
 // Adds tiles that share bytes, for certificates that do not mention them.
-void add_shared(Holding& held) {
+void add_shared(CertificateCheck& held) {
   ChecksumMismatches shared;
   shared.add_shared_items(held.checkpoint, nullptr);
   std::map<std::string_view, std::string_view> by_tensor;
@@ -212,11 +215,12 @@ void add_shared(Holding& held) {
 VerifyReport check_against_certificate(const Certificate& certificate, const Checkpoint& checkpoint,
                                        const ItemHashes& hashes, std::vector<std::string>& holes) {
   VerifyReport report;
-  Holding held{certificate, checkpoint, hashes};
+  CertificateCheck held{certificate, checkpoint, hashes};
   std::vector<bool> certified(checkpoint.tensor_count(), false);
   for (const TensorCertificate& entry : certificate.tensors) {
     auto tensor = checkpoint.find(entry.fqn);
-    std::string why = tensor ? contradiction(held, entry, *tensor) : "is certified, but not there";
+    std::string why =
+        tensor ? tensor_contradiction(held, entry, *tensor) : "is certified, but not there";
     if (!why.empty()) report.reasons.push_back(entry.fqn + ": " + why);
     if (tensor) certified[index_of(*tensor)] = true;
     ++report.tensors;
@@ -232,7 +236,7 @@ VerifyReport check_against_certificate(const Certificate& certificate, const Che
   }
   for (std::string& why : wrong_entries(certificate, checkpoint))
     report.reasons.push_back(std::move(why));
-  if (report.reasons.empty()) report.reasons = other_files(held);
+  if (report.reasons.empty()) report.reasons = changed_files_text(held);
   if (certificate.lossless && report.lost != 0)
     report.reasons.push_back("the certificate claims to lose nothing and lists losses");
   bool changed = has_damage(certificate) || !certificate.dropped.empty() ||

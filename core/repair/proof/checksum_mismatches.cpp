@@ -62,7 +62,7 @@ Status ChecksumMismatches::share(Team& team) {
 
 void record_mismatches(const Checkpoint& result, TensorId tensor,
                        const ChecksumMismatches& mismatches, TensorCertificate& entry,
-                       const Contested& ambiguous_elements) {
+                       const AmbiguousElements& ambiguous_elements) {
   if (mismatches.found().empty() && ambiguous_elements.why().empty()) return;
   std::vector<Box> damaged;
   for (ChunkId chunk : result.chunks(tensor)) {

@@ -37,7 +37,7 @@ class ChecksumMismatches {
 // `entry.lost_boxes` is set: lost elements count only as lost.
 void record_mismatches(const Checkpoint& result, TensorId tensor,
                        const ChecksumMismatches& mismatches, TensorCertificate& entry,
-                       const Contested& ambiguous_elements = {});
+                       const AmbiguousElements& ambiguous_elements = {});
 
 // By FQN: what the certificate says about damage, for tensors and other entries.
 std::map<std::string, std::string> damage_in(const Certificate& certificate);

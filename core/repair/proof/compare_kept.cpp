@@ -18,7 +18,7 @@ tl::unexpected<Error> differs(const Comparing& comparing, const std::string& wha
               Place{.file = {}, .tensor = std::string(fqn)});
 }
 
-// Reads the expected bytes of a box, and tells if they are known to be zeros.
+// Reads the expected bytes of a box, and knows whether they are all zeros.
 struct WantedPart {
   std::function<Status(const Box&, Bytes& to)> read;
   std::function<bool(const Box&)> is_zeros = [](const Box&) { return false; };

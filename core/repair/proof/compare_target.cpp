@@ -34,7 +34,7 @@ Result<bool> have_equal_value(const Checkpoint& before, std::size_t object, Carr
 
 // True for a None in a list. torch saves nothing for an empty dict in a list, and puts None there
 // when it builds the list again.
-bool fills_gap(const Checkpoint& result, std::size_t object) {
+bool is_none_in_list(const Checkpoint& result, std::size_t object) {
   const auto& inlined = result.objects()[object].inlined;
   const auto path = result.object_path(object);
   return inlined && inlined->opcodes == "N" && !path.empty() &&
@@ -188,7 +188,7 @@ Result<std::optional<Error>> differing_target_entry(const TargetState& all,
     if (!same) return differs(object.fqn, "its value differs");
   }
   for (const TargetNonTensorEntry& object : all.objects) there.erase(object.fqn);
-  std::erase_if(there, [&](const auto& entry) { return fills_gap(result, entry.second); });
+  std::erase_if(there, [&](const auto& entry) { return is_none_in_list(result, entry.second); });
   const Format& format = result.format();
   const Format& before = all.source().format();
   if (&before != &format)

@@ -70,8 +70,9 @@ Result<std::string> EntryItems::hash(std::string_view fqn) const {
               Place{.file = {}, .tensor = std::string(fqn)});
 }
 
-Result<Hash128> hash_kept(const Checkpoint& source, ItemPlace item, const CopyHasher& copied_items,
-                          ItemCursor& items, Progress* progress) {
+Result<Hash128> hash_of_kept_item(const Checkpoint& source, ItemPlace item,
+                                  const CopyHasher& copied_items, ItemCursor& items,
+                                  Progress* progress) {
   auto range = range_in_file(item, source.file(item.file).size);
   auto seen = range ? copied_items.hash_of(item.file, range->offset, range->length) : std::nullopt;
   if (!seen) return hash_item(items, item, progress);
@@ -149,7 +150,7 @@ class ItemTasks {
 }  // namespace
 
 Result<ItemHashes> hash_all_items(const Checkpoint& checkpoint, Progress* progress,
-                                  const ThenOf& then, ChecksumMismatches* mismatches) {
+                                  const ChunkCallback& then, ChecksumMismatches* mismatches) {
   ItemTasks tasks(checkpoint, mismatches);
   ItemHashes hashes(checkpoint.chunk_count());
   const std::vector<std::uint64_t> costs = tasks.costs();

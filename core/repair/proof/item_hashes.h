@@ -23,9 +23,9 @@ class Team;
 // XXH3-128 of every chunk's item, by chunk id; in parallel, shared items once. `then` is called for
 // every chunk after its item has been hashed, on the same thread. The same pass verifies checksums
 // and adds failures to `mismatches` unless it is null.
-using ThenOf = std::function<Status(ChunkId)>;
+using ChunkCallback = std::function<Status(ChunkId)>;
 Result<ItemHashes> hash_all_items(const Checkpoint& checkpoint, Progress* progress,
-                                  const ThenOf& then = {},
+                                  const ChunkCallback& then = {},
                                   ChecksumMismatches* mismatches = nullptr);
 // Hashes a checkpoint whose records may point into the files of `of_same_files`, which has the
 // hashes `known`: items that both share are not read again.
@@ -41,8 +41,9 @@ struct ItemHashExtras {
 Result<Result<ItemHashes>> hash_all_items(const Checkpoint& checkpoint, Progress* progress,
                                           Team& team, const ItemHashExtras& extras = {});
 // XXH3-128 of a source item that was kept: as computed while copying, otherwise from reading it.
-Result<Hash128> hash_kept(const Checkpoint& source, ItemPlace item, const CopyHasher& copied_items,
-                          ItemCursor& items, Progress* progress);
+Result<Hash128> hash_of_kept_item(const Checkpoint& source, ItemPlace item,
+                                  const CopyHasher& copied_items, ItemCursor& items,
+                                  Progress* progress);
 // Number of bytes that hash_all_items() reads.
 std::uint64_t item_bytes(const Checkpoint& checkpoint);
 // 0 if the chunk has no item.

@@ -43,7 +43,7 @@ bool is_same_place(const ProvingTarget& proving, const ItemPlace& before, const 
          proving.all.source().file(before.file).path == proving.result.file(now.file).path;
 }
 
-Result<WrittenTensor> written_of(const ProvingTarget& proving, const TargetEntry& entry) {
+Result<WrittenTensor> written_tensor_of(const ProvingTarget& proving, const TargetEntry& entry) {
   return written_tensor(proving.all, entry, proving.form, proving.result);
 }
 
@@ -67,8 +67,8 @@ struct TileTasks {
   }
 };
 
-struct ItemsOfBoth {
-  ItemsOfBoth(const Checkpoint& before, const Checkpoint& after)
+struct SourceAndResultCursors {
+  SourceAndResultCursors(const Checkpoint& before, const Checkpoint& after)
       : source(before, /*decoded_bytes=*/0), result(after, /*decoded_bytes=*/0) {}
   ItemCursor source, result;
 };
@@ -98,7 +98,7 @@ std::optional<ItemPlace> item_before(const ProvingTarget& proving, const TileTas
 
 // Proves that a kept item is unchanged, and returns its hash.
 Result<Hash128> prove_kept(const ProvingTarget& proving, const TileTasks& tasks, ChunkId chunk,
-                           ItemsOfBoth& items) {
+                           SourceAndResultCursors& items) {
   // In place, a tile without elements also stays as it is and is made of nothing.
   if (proving.in_place && is_empty(box_of(proving.result, chunk))) {
     if (!proving.result.item(chunk)) return kNoHash;
@@ -113,8 +113,8 @@ Result<Hash128> prove_kept(const ProvingTarget& proving, const TileTasks& tasks,
     SHW_TRY(VerifiedItem written, hash_and_verify(items.result, chunk, proving.progress));
     Hash128 wanted = written.hash;
     if (!proving.in_place || !is_same_place(proving, *before, *now)) {
-      SHW_TRY(wanted, hash_kept(proving.all.source(), *before, proving.written.copied_items,
-                                items.source, nullptr));
+      SHW_TRY(wanted, hash_of_kept_item(proving.all.source(), *before, proving.written.copied_items,
+                                        items.source, nullptr));
     }
     if (wanted == written.hash) {
       proving.mismatches.add(chunk, std::move(written.mismatch));
@@ -128,7 +128,7 @@ Result<Hash128> prove_kept(const ProvingTarget& proving, const TileTasks& tasks,
 // Reads one tile back, compares it with its fingerprint or its source item, and returns the item's
 // hash.
 Result<Hash128> prove_tile(const ProvingTarget& proving, const TileTasks& tasks, ChunkId chunk,
-                           ItemsOfBoth& items) {
+                           SourceAndResultCursors& items) {
   const TileTask& task = tasks.of_chunk[index_of(chunk)];
   if (task.made == TileTask::kNone) return prove_kept(proving, tasks, chunk, items);
   SHW_TRY(HashedElements found, hash_and_fingerprint(items.result, chunk, proving.progress));
@@ -149,7 +149,7 @@ void note_kept(const TargetChunk& tile, ChunkId chunk, TileTasks& tasks) {
 
 // Adds every tile of one entry; its written tiles must be those of the target.
 Status add_tasks(const ProvingTarget& proving, std::uint32_t entry, TileTasks& tasks) {
-  SHW_TRY(WrittenTensor written, written_of(proving, proving.all.tensors[entry]));
+  SHW_TRY(WrittenTensor written, written_tensor_of(proving, proving.all.tensors[entry]));
   SHW_TRY(std::vector<std::uint32_t> tile_of,
           match_tiles(written, proving.result, proving.all.tensors[entry].fqn));
   std::unique_ptr<const IndexedTensor> tensor;
@@ -190,7 +190,7 @@ Result<ItemHashes> hashes_before(const ProvingTarget& proving, const TileTasks& 
     const auto item = source.item(kept);
     if (!item || before[index_of(kept)] != kNoHash) continue;
     SHW_TRY(before[index_of(kept)],
-            hash_kept(source, *item, proving.written.copied_items, items, nullptr));
+            hash_of_kept_item(source, *item, proving.written.copied_items, items, nullptr));
   }
   return before;
 }
@@ -214,8 +214,8 @@ Result<ProvedTiles> prove_tiles(const ProvingTarget& proving) {
   costs.reserve(order.size());
   for (ChunkId chunk : order) costs.push_back(item_length(proving.result, chunk));
   HashWork work{"prove", costs, {}, proving.progress};
-  Pool<ItemsOfBoth> items(
-      [&] { return std::make_unique<ItemsOfBoth>(all.source(), proving.result); });
+  Pool<SourceAndResultCursors> items(
+      [&] { return std::make_unique<SourceAndResultCursors>(all.source(), proving.result); });
   work.find = [&](std::size_t i) { return prove_tile(proving, tasks, order[i], *items.take()); };
   SHW_TRY(const ItemHashes found, hash_each(proving.written.team, work));
   if (proving.written.team != nullptr) SHW_CHECK(proving.mismatches.share(*proving.written.team));

@@ -68,7 +68,7 @@ Status add_disagreements(const Certificate& certificate, const Checkpoint& check
 // All ranks must expect the same result, because they share the comparison.
 Status agree_on_source(const SourceRun& run, Team& team) {
   Encoder own;
-  own.add(run.why_not ? words_about(*run.why_not) : std::string());
+  own.add(run.why_not ? error_place_text(*run.why_not) : std::string());
   for (const std::string& one : run.expected.contradictions) own.add(one);
   const Bytes words = own.take();
   SHW_TRY(auto told, team.allgather(words, "agree on the source"));
@@ -93,7 +93,7 @@ Status compare_objects(SourceRun& run, Team* team) {
   SHW_TRY(auto object, unpacked_object(told));
   if (object && !*object) return {};
   if (object)
-    run.expected.contradictions.push_back(words_about(**object));
+    run.expected.contradictions.push_back(error_place_text(**object));
   else
     run.why_not = std::move(object).error();
   run.expected.compare = nullptr;
@@ -160,9 +160,10 @@ void add_differences(const Checkpoint& checkpoint, const SourceRun& run, VerifyR
     if (elements == 0) continue;
     if (!run.found[i] || !*run.found[i]) {
       if (unknown.size() >= kMostTold) continue;
-      unknown.push_back(fqn + ": its tile at " + to_text(checkpoint.offsets(chunk)) +
-                        " was not compared with " + against.source + ": " +
-                        (run.found[i] ? words_about(run.found[i]->error()) : "it has no item"));
+      unknown.push_back(
+          fqn + ": its tile at " + to_text(checkpoint.offsets(chunk)) + " was not compared with " +
+          against.source + ": " +
+          (run.found[i] ? error_place_text(run.found[i]->error()) : "it has no item"));
       continue;
     }
     const std::optional<Mismatch>& mismatch = (*run.found[i])->mismatch;
@@ -234,8 +235,9 @@ void end_source_run(const Certificate& certificate, const Checkpoint& checkpoint
   against.source =
       run.source->directory() == nullptr ? "the source" : run.source->directory()->name();
   if (run.why_not) {
-    add_reasons(report, VerifyReport::Outcome::kUndecided,
-                {"was not compared with " + against.source + ": " + words_about(*run.why_not)});
+    add_reasons(
+        report, VerifyReport::Outcome::kUndecided,
+        {"was not compared with " + against.source + ": " + error_place_text(*run.why_not)});
     return;
   }
   add_reasons(report, VerifyReport::Outcome::kBroken, run.expected.contradictions);
@@ -344,7 +346,7 @@ std::optional<VerifyReport> verdict_of(const Result<Certificate>& read) {
   if (read) return std::nullopt;
   VerifyReport report;
   if (read.error().kind == ErrorKind::kDamaged) report.outcome = VerifyReport::Outcome::kBroken;
-  report.reasons = {words_about(read.error())};
+  report.reasons = {error_place_text(read.error())};
   return report;
 }
 
@@ -363,10 +365,11 @@ Result<std::optional<VerifyReport>> verify_unreadable(const Result<Certificate>&
 }  // namespace
 
 Result<VerifyReport> verify_repair(const std::string& named, Progress* progress, Team* team) {
-  const std::string checkpoint_path = certified_whole(named);
+  const std::string checkpoint_path = certified_folder_of(named);
   auto checkpoint = open_checkpoint(checkpoint_path, progress);
-  SHW_TRY(auto broken, broken_opening(checkpoint_path, checkpoint ? nullptr : &checkpoint.error(),
-                                      progress, team));
+  SHW_TRY(auto broken,
+          verdict_if_unopenable(checkpoint_path, checkpoint ? nullptr : &checkpoint.error(),
+                                progress, team));
   if (broken) return std::move(*broken);
   if (!checkpoint) return tl::unexpected<Error>(std::move(checkpoint).error());
   return verify_repair(**checkpoint, progress, nullptr, team);

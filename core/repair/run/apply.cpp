@@ -80,7 +80,7 @@ Result<std::string> check_out(const Store& store, const Directory& directory,
   SHW_TRY(const std::string base, base_of(directory, real_source));
   std::string out =
       without_trailing_slashes(wanted.empty() ? free_name(store, base, options.suffix) : wanted);
-  SHW_CHECK(check_is_here(out));
+  SHW_CHECK(check_is_local(out));
   std::string parent = parent_of(out);
   if (!store.exists(parent)) {
     return fail(ErrorKind::kIo, "is not there, so nothing can be written into it", {parent},

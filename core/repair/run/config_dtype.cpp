@@ -74,7 +74,7 @@ void update_config_dtype(const Checkpoint& source, FolderRun& run) {
   if (!text) return;
   run.copied.erase(config);
   const auto bytes = std::as_bytes(std::span(*text));
-  write_instead(kConfig, Bytes(bytes.begin(), bytes.end()), run);
+  replace_copied_file(kConfig, Bytes(bytes.begin(), bytes.end()), run);
 }
 
 }  // namespace shw

@@ -66,7 +66,7 @@ class Overlay final : public Directory {
 // Claims the checkpoint by creating the owner file; only one process succeeds. The owner file of a
 // dead process is removed first, under a lock: otherwise two processes could find it, and the
 // second would remove the first one's new file.
-Status claim(Store& store, WritableDirectory& files, const Directory& directory) {
+Status claim_checkpoint(Store& store, WritableDirectory& files, const Directory& directory) {
   SHW_TRY(const FolderLock lock, FolderLock::take(directory.name()));
   SHW_CHECK(in_place::check_not_claimed_by_other(store, directory));
   SHW_CHECK(remove_if_there(files, directory, kOwnerFile));
@@ -99,7 +99,7 @@ Status keep(WritableDirectory& files, const char* path, const char* half, const 
   return files.sync();
 }
 
-Status keep_old(WritableDirectory& files, const Directory& directory) {
+Status back_up_old_files(WritableDirectory& files, const Directory& directory) {
   if (is_there(directory, kUndo)) return {};
   if (is_there(directory, kCertificateFile))
     SHW_CHECK(keep(files, kCertificateFile, kHalfCertificate, kOldCertificate));
@@ -114,24 +114,25 @@ Status write_new_metadata(WritableDirectory& files, const Checkpoint& checkpoint
 }
 
 // Opens the checkpoint with the new metadata.
-Result<std::shared_ptr<const Checkpoint>> open_new(const Checkpoint& checkpoint) {
+Result<std::shared_ptr<const Checkpoint>> open_with_new_metadata(const Checkpoint& checkpoint) {
   return open_checkpoint(std::make_shared<Overlay>(checkpoint.directory(), kMetadataFile, kNew));
 }
 
 // A pointer without ownership: the caller's checkpoint outlives it.
-std::shared_ptr<const Checkpoint> borrowed(const Checkpoint& checkpoint) {
+std::shared_ptr<const Checkpoint> non_owning_checkpoint(const Checkpoint& checkpoint) {
   return {std::shared_ptr<void>(), &checkpoint};
 }
 
 Result<Certificate> write_and_prove(WritableDirectory& files, const Checkpoint& checkpoint,
                                     const Plan& plan, const std::string& told, Progress* progress) {
-  SHW_TRY(const TargetOfPlan target, target_of_plan(borrowed(checkpoint), plan, progress));
+  SHW_TRY(const TargetOfPlan target,
+          target_of_plan(non_owning_checkpoint(checkpoint), plan, progress));
   TargetRun run = target_run_of(plan, target);
   run.form.out = files.path();
   run.plan = told;
   SHW_TRY(Outputs outputs, outputs_in_place(target.all, run.form, progress));
   SHW_CHECK(write_new_metadata(files, checkpoint, outputs));
-  SHW_TRY(auto result, open_new(checkpoint));
+  SHW_TRY(auto result, open_with_new_metadata(checkpoint));
   return certify_in_place(target.all, run, outputs, *result, files, progress);
 }
 
@@ -158,7 +159,7 @@ Result<Certificate> prepare(const Store& store, WritableDirectory& files,
   SHW_TRY(std::string request, request_to_json(store, "repair", told, directory.name()));
   SHW_CHECK(write_text(files, in_place::kHalfRequest, request));
   SHW_CHECK(files.rename(in_place::kHalfRequest, in_place::kRequest));
-  SHW_CHECK(keep_old(files, directory));
+  SHW_CHECK(back_up_old_files(files, directory));
   SHW_TRY(Bytes kept, contents(directory, kUndo));
   if (kept != old_metadata)
     return fail(ErrorKind::kIo, "changed while it was being repaired", {kMetadataFile});
@@ -182,7 +183,7 @@ Status swap(WritableDirectory& files) {
 // certificate cannot tell.
 std::optional<bool> certifies_metadata(const Directory& directory, const char* path) {
   auto certificate = in_place::certificate_in(directory, path);
-  if (!certificate || certificate->seal != Certificate::Seal::kHolds) return std::nullopt;
+  if (!certificate || certificate->seal != Certificate::Seal::kIntact) return std::nullopt;
   for (const FileCertificate& file : certificate->files) {
     if (file.path != kMetadataFile) continue;
     auto now = directory.open(kMetadataFile);
@@ -247,7 +248,8 @@ Status check_not_filled(const TargetState& all) {
 }
 
 Status check_moves_nothing(const Checkpoint& checkpoint, const Plan& plan) {
-  SHW_TRY(const TargetOfPlan target, target_of_plan(borrowed(checkpoint), plan, nullptr));
+  SHW_TRY(const TargetOfPlan target,
+          target_of_plan(non_owning_checkpoint(checkpoint), plan, nullptr));
   SHW_CHECK(check_not_filled(target.all));
   auto outputs = outputs_in_place(target.all, target.form, nullptr);
   return outputs ? Status{} : Status(tl::unexpected<Error>(std::move(outputs).error()));
@@ -296,7 +298,7 @@ Status check_in_place(const Checkpoint& checkpoint, const Plan& plan) {
                 {kIntegrityFile}, "repair into a new directory, with --integrity");
   }
   if (plan.transforms()) return check_steps_in_place(checkpoint, plan);
-  FilledReport earlier = filled_in(checkpoint);
+  FilledReport earlier = filled_report_of(checkpoint);
   for (const PlannedTensor& tensor : plan.tensors) {
     // lost.json lists the tensor as it is now, and is not rewritten in place.
     if (earlier.find(checkpoint.fqn(tensor.tensor)) != nullptr) {
@@ -326,7 +328,7 @@ Result<RepairResult> repair_in_place(Store& store, const Checkpoint& checkpoint,
   const Directory& directory = *checkpoint.directory();
   SHW_TRY(auto files, store.edit_folder(directory.name()));
   if (progress != nullptr) progress->begin(Phase::kWritingMetadata, 0, false);
-  SHW_CHECK(claim(store, *files, directory));
+  SHW_CHECK(claim_checkpoint(store, *files, directory));
   if (auto cleared = clear_leftovers(*files, directory); !cleared) {
     static_cast<void>(files->remove(kOwnerFile));
     return tl::unexpected<Error>(std::move(cleared).error());

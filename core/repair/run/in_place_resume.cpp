@@ -104,7 +104,7 @@ Result<RepairResult> finish_replaced(Store& store, const Directory& directory) {
   if (in_place::is_there(directory, in_place::kNewCertificate)) {
     SHW_TRY(Certificate certificate,
             in_place::certificate_in(directory, in_place::kNewCertificate));
-    if (certificate.seal != Certificate::Seal::kHolds)
+    if (certificate.seal != Certificate::Seal::kIntact)
       return fail(ErrorKind::kDamaged, "was changed after it was written",
                   {in_place::kNewCertificate}, "take the repair back with `resume --roll-back`");
     SHW_CHECK(files->sync());

@@ -4,7 +4,7 @@
 
 namespace shw {
 
-Status check_is_here(const std::string& out) {
+Status check_is_local(const std::string& out) {
   if (!is_remote(out)) return {};
   return fail(ErrorKind::kUsage, "is on another machine, and the result is written on this one",
               {out}, "name a folder of this machine with --out");

@@ -1,4 +1,4 @@
-// The result of a checkpoint of another machine would be next to it without a place of its own.
+// Checks that a result is written to this machine, also if its checkpoint is remote.
 #pragma once
 
 #include <string>
@@ -8,6 +8,6 @@
 namespace shw {
 
 // kUsage for a path of another machine.
-Status check_is_here(const std::string& out);
+Status check_is_local(const std::string& out);
 
 }  // namespace shw

@@ -21,8 +21,8 @@ struct Taken {
   bool whole_box = false;  // true: elements are reshaped, so any loss in it counts for all of it
 };
 
-std::vector<Taken> boxes_from(const Checkpoint& checkpoint, const PlannedTensor& planned,
-                              const PlannedChunk& chunk) {
+std::vector<Taken> source_boxes_of(const Checkpoint& checkpoint, const PlannedTensor& planned,
+                                   const PlannedChunk& chunk) {
   std::vector<Taken> all;
   // The tensor's own bytes at another place: earlier losses in this box stay lost.
   if (place_elsewhere(checkpoint, chunk)) {
@@ -64,11 +64,11 @@ void give_up(FilledTensor& tensor) {
 }
 
 // Adds earlier losses that the new chunks contain, of this tensor or the one they come from.
-void add_earlier(const Checkpoint& checkpoint, const PlannedTensor& planned,
-                 const FilledReport& earlier, FilledTensor& tensor) {
+void add_earlier_losses(const Checkpoint& checkpoint, const PlannedTensor& planned,
+                        const FilledReport& earlier, FilledTensor& tensor) {
   std::size_t looks = 20'000'000;
   for (const PlannedChunk& chunk : planned.chunks) {
-    for (const Taken& taken : boxes_from(checkpoint, planned, chunk)) {
+    for (const Taken& taken : source_boxes_of(checkpoint, planned, chunk)) {
       const FilledTensor* before = earlier.find(checkpoint.fqn(taken.tensor));
       if (before == nullptr) continue;
       std::vector<Box> brought;
@@ -94,7 +94,7 @@ FilledTensor planned_loss(const Checkpoint& checkpoint, const PlannedTensor& pla
     bool elsewhere = planned.fill_source != nullptr && planned.fill_source->directory() != nullptr;
     if (elsewhere) tensor.fill_checkpoint = planned.fill_source->directory()->name();
   }
-  if (!earlier.tensors.empty()) add_earlier(checkpoint, planned, earlier, tensor);
+  if (!earlier.tensors.empty()) add_earlier_losses(checkpoint, planned, earlier, tensor);
   tensor.lost = total_volume(tensor.boxes).value_or(0);
   return tensor;
 }
@@ -117,8 +117,8 @@ std::vector<FilledEntry> entries_after(const Checkpoint& checkpoint, const Plan&
 
 }  // namespace
 
-FilledRecord filled_after(const Checkpoint& checkpoint, const Plan& plan) {
-  FilledReport earlier = filled_in(checkpoint);
+FilledRecord losses_after_plan(const Checkpoint& checkpoint, const Plan& plan) {
+  FilledReport earlier = filled_report_of(checkpoint);
   FilledRecord record;
   std::map<TensorId, const PlannedTensor*> planned;
   for (const PlannedTensor& tensor : plan.tensors) planned[tensor.tensor] = &tensor;

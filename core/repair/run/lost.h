@@ -16,6 +16,6 @@ std::string lost_to_json(const Certificate& certificate);
 
 // Losses in the result, by its names: those of the plan, and earlier ones at their new place. Holes
 // of the source that stay holes are not included.
-FilledRecord filled_after(const Checkpoint& checkpoint, const Plan& plan);
+FilledRecord losses_after_plan(const Checkpoint& checkpoint, const Plan& plan);
 
 }  // namespace shw

@@ -7,7 +7,7 @@
 
 namespace shw {
 
-void write_instead(const std::string& path, Bytes bytes, FolderRun& run) {
+void replace_copied_file(const std::string& path, Bytes bytes, FolderRun& run) {
   const auto file = static_cast<std::uint32_t>(run.laid_out.files.size());
   run.laid_out.files.push_back({path, bytes.size(), true});
   run.laid_out.before.push_back({file, 0, std::move(bytes)});
@@ -21,7 +21,7 @@ Status write_generated_files(const Checkpoint& source, FolderRun& run) {
   for (auto entry = made; entry != run.copied.end(); ++entry) {
     SHW_TRY(auto file, directory.open(entry->path));
     SHW_TRY(Bytes bytes, read_whole(*file));
-    write_instead(entry->path, std::move(bytes), run);
+    replace_copied_file(entry->path, std::move(bytes), run);
   }
   run.copied.erase(made, run.copied.end());
   return {};

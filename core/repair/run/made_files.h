@@ -7,7 +7,7 @@
 
 namespace shw {
 
-void write_instead(const std::string& path, Bytes bytes, FolderRun& run);
+void replace_copied_file(const std::string& path, Bytes bytes, FolderRun& run);
 
 // Writes those files of run.copied that exist only in the source's directory object, not on disk.
 // An error if one cannot be read.

@@ -128,7 +128,7 @@ Result<RepairResult> make_target(Store& store, const TargetState& all, const Tar
     ChecksumMismatches mismatches;
     const ProvingTarget proving{all, wanted.form, places, written, progress, mismatches};
     SHW_CHECK(prove_target(proving, wanted, prepared.neighbours, result));
-    return prove_touched(touch, written, progress);
+    return prove_touched_inputs(touch, written, progress);
   };
   SHW_TRY(FolderResult made, make_folder(store, std::move(run), prove, progress));
   result.files_kept = made.files_kept;

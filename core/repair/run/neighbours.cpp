@@ -41,7 +41,7 @@ bool is_neighbour(const Checkpoint& source, const Entry& entry) {
 // True for weights of the same format that are not part of the source: copied, they would make the
 // result ambiguous. In a subfolder they are a separate checkpoint, except for formats whose file
 // names other formats use too.
-bool would_compete(const Format& format, const std::string& path) {
+bool would_be_ambiguous(const Format& format, const std::string& path) {
   auto rows = formats();
   return std::any_of(rows.begin(), rows.end(), [&](const FormatRow& row) {
     return row.format == &format && row.named != nullptr && row.named(path) == NamedFile::kAlone &&
@@ -82,7 +82,7 @@ bool has_index(const FormatWriter* writer) {
   });
 }
 
-struct Choosing {
+struct NeighbourFilter {
   const Checkpoint& source;
   bool stays = false;         // true: the format stays
   bool weights_only = false;  // Plan::weights_only
@@ -96,9 +96,9 @@ struct Choosing {
     const std::string_view folder = folder_of(path);
     return folder.empty() || has_parts || !with_weights.contains(folder);
   }
-  bool is_left_behind(const std::string& path) const {
+  bool is_not_copied(const std::string& path) const {
     if (!stays) return !is_companion(path);
-    if (would_compete(source.format(), path) ||
+    if (would_be_ambiguous(source.format(), path) ||
         is_weights_of_another_library(source.format(), path))
       return true;
     return weights_only && !is_companion(path);
@@ -159,7 +159,7 @@ std::vector<std::string> choose_files(const Checkpoint& source, FolderRun& run) 
 
 std::vector<std::string> choose_neighbours(const Checkpoint& source, bool weights_only,
                                            FolderRun& run) {
-  Choosing choosing{source, run.writer == source.format().writer, weights_only};
+  NeighbourFilter choosing{source, run.writer == source.format().writer, weights_only};
   choosing.has_parts = has_index(run.writer) ||
                        std::any_of(run.laid_out.files.begin(), run.laid_out.files.end(),
                                    [](const LaidOut::File& file) { return !is_at_top(file.path); });
@@ -177,7 +177,7 @@ std::vector<std::string> choose_neighbours(const Checkpoint& source, bool weight
     if (input != 0 || taken.contains(entry.path) || !is_neighbour(source, entry)) continue;
     // Data of another save or an empty file: not part of this checkpoint.
     const bool is_data = !choosing.stays && !data.empty() && entry.path.ends_with(data);
-    if (choosing.is_left_behind(entry.path)) {
+    if (choosing.is_not_copied(entry.path)) {
       if (!is_data) left.push_back(entry.path);
     } else if (leads_outside(source.directory()->name(), entry.path)) {
       left.push_back(entry.path + ", a link out of the checkpoint");

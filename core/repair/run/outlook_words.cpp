@@ -14,7 +14,7 @@ std::string decoded_in_words(const Forecast& forecast) {
                      plural(forecast.decoded_items, "item"), human_bytes(forecast.decoded_on_disk));
 }
 
-std::string left_behind_text(const std::vector<std::string>& of_other_ranks) {
+std::string left_out_entries_text(const std::vector<std::string>& of_other_ranks) {
   if (of_other_ranks.empty()) return {};
   return "What other ranks had under the name of " + some_of(of_other_ranks) + " is left out.";
 }
@@ -29,7 +29,7 @@ std::string in_words(const Plan& plan) {
   }
   std::string text = plural(plan.operations.size(), "operation") + " on " +
                      plural(plan.tensors.size(), "tensor") + ", " + plural(tiles, "tile") + ". ";
-  const std::string left = left_behind_text(plan.of_other_ranks);
+  const std::string left = left_out_entries_text(plan.of_other_ranks);
   if (lost > 0)
     text += plural(static_cast<std::uint64_t>(lost), "element") + (lost == 1 ? " is" : " are") +
             " lost; the certificate names every one. ";

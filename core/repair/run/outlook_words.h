@@ -1,4 +1,4 @@
-// Text about what a repair does and costs, shared by the window and `plan --explain`.
+// Text about the changes and the cost of a repair, shared by the window and `plan --explain`.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace shw {
 // "2 operations on 3 tensors, 12 tiles. Nothing is lost. No tensor byte moves."
 std::string in_words(const Plan& plan);
 // "What other ranks had under the name of seed and loader is left out."; empty for an empty list.
-std::string left_behind_text(const std::vector<std::string>& of_other_ranks);
+std::string left_out_entries_text(const std::vector<std::string>& of_other_ranks);
 // "3 items decoded there on the way, at most 900 MB at a time".
 std::string decoded_in_words(const Forecast& forecast);
 // Label and value of each row: "reads", "3.02 GB".

@@ -24,7 +24,7 @@ std::string text_of(const OrderedJson& object, const char* key) {
 constexpr const char* kPackedPlan = "plan_zstd";
 
 // The JSON text up to the plan, which comes last.
-std::string before_plan(const RepairRequest& request, std::string_view verb) {
+std::string json_before_plan(const RepairRequest& request, std::string_view verb) {
   return R"({"verb": )" + json_text(std::string(verb)) + R"(, "checkpoint": )" +
          json_text(request.checkpoint) + R"(, "said": )" + json_text(request.said) +
          (request.integrity ? R"(, "integrity": true)" : "");
@@ -47,7 +47,7 @@ Result<std::string> request_to_json(const Store& store, std::string_view verb,
                                     const std::string& plan, const std::string& said,
                                     bool integrity) {
   SHW_TRY(std::string path, store.resolved(said));
-  std::string request = before_plan({path, said, {}, integrity}, verb);
+  std::string request = json_before_plan({path, said, {}, integrity}, verb);
   const bool is_packed = !plan.starts_with('{');
   request.reserve(request.size() + plan.size() + 20);
   request += is_packed ? std::string(", \"") + kPackedPlan + "\": \"" : ", \"plan\": ";
@@ -72,7 +72,7 @@ Result<RepairRequest> request_from_json(std::string_view json, std::string_view 
     request.plan = std::move(*plan);
     return request;
   }
-  const std::string before = before_plan(request, verb) + ", \"plan\": ";
+  const std::string before = json_before_plan(request, verb) + ", \"plan\": ";
   if (json.starts_with(before) && json.ends_with('}')) {
     request.plan = json.substr(before.size(), json.size() - before.size() - 1);
     return request;

@@ -19,6 +19,7 @@ struct TouchCheck {
   std::shared_ptr<const Checkpoint> source;
   std::uint64_t memory = kDefaultMemory;
 };
-Status prove_touched(const TouchCheck& check, const WrittenFolder& written, Progress* progress);
+Status prove_touched_inputs(const TouchCheck& check, const WrittenFolder& written,
+                            Progress* progress);
 
 }  // namespace shw

@@ -46,7 +46,7 @@ std::vector<PartlyLost> place_states(const Facts& facts, const std::vector<Local
   return parts;
 }
 
-const LocalState& clearest(const Checkpoint& c, const std::vector<LocalState>& locals) {
+const LocalState& non_empty_example(const Checkpoint& c, const std::vector<LocalState>& locals) {
   auto found = std::find_if(locals.begin(), locals.end(), [&](const LocalState& local) {
     return volume(c.shape(local.state.state)).value_or(1) != 0;
   });
@@ -62,7 +62,7 @@ Finding describe_local(const Checkpoint& c, const std::vector<LocalState>& local
     finding.subjects.emplace_back(c.fqn(local.state.state));
     states.push_back(local.state);
   }
-  const LocalState& example = clearest(c, locals);
+  const LocalState& example = non_empty_example(c, locals);
   finding.cause = count_text(static_cast<std::int64_t>(locals.size()), "optimizer state was",
                              "optimizer states were") +
                   " saved as plain tensors: the shard of one rank stands for the whole (" +
@@ -81,15 +81,15 @@ Finding describe_local(const Checkpoint& c, const std::vector<LocalState>& local
 
 // Confirms the placement by values: a rounded master equals the rows of its
 // weight.
-struct ByValues {
+struct ValueConfirmation {
   std::vector<std::string> agree, contradict;
 };
 
-ByValues compare_values(const Facts& facts, const std::vector<LocalState>& locals) {
+ValueConfirmation compare_values(const Facts& facts, const std::vector<LocalState>& locals) {
   constexpr std::size_t kMost = 64;   // masters
   constexpr std::int64_t kSure = 16;  // minimum number of contradicting elements
   const Checkpoint& c = facts.checkpoint;
-  ByValues out;
+  ValueConfirmation out;
   if (facts.depth != Depth::kData) return out;
   ValueBudget budget = value_budget(facts);
   for (const LocalState& local : locals) {
@@ -118,7 +118,7 @@ ByValues compare_values(const Facts& facts, const std::vector<LocalState>& local
 }
 
 void add_placed_states(const Facts& facts, const std::vector<LocalState>& locals,
-                       const ByValues& values, std::vector<Finding>& findings) {
+                       const ValueConfirmation& values, std::vector<Finding>& findings) {
   if (locals.empty()) return;
   Finding finding = describe_local(facts.checkpoint, locals);
   if (!values.contradict.empty()) {

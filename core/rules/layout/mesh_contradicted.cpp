@@ -38,7 +38,7 @@ std::string sizes_text(const CheckInput& input, std::int64_t ranks) {
 }
 
 // More ranks wrote than the mesh has, so it did not save the checkpoint.
-std::optional<Finding> too_small(const CheckInput& input) {
+std::optional<Finding> mesh_too_small_finding(const CheckInput& input) {
   if (input.ranks <= input.mesh->size()) return std::nullopt;
   return mesh_finding(*input.mesh, input.ranks,
                       sizes_text(input, input.ranks) +
@@ -52,7 +52,7 @@ std::string subject_text(const Checkpoint& c, const std::vector<TensorId>& tenso
   return first + " and " + plural(tensors.size() - 1, "other tensor") + " lie";
 }
 
-// The consequence if the spec's order is not that of the saver.
+// The consequence if the spec's rank order is not the saver's.
 const char* consequence_text(bool is_used) {
   return is_used ? "the mesh of the spec has its axes in another order than the one that saved, so "
                    "ranks were counted as these tensors are. A spec that lists the axes in that "
@@ -262,7 +262,7 @@ void find_mesh_contradictions(const Facts& facts, std::vector<Finding>& findings
 void resolve_mesh(CheckInput& input, std::vector<Finding>& findings) {
   const bool is_named = input.mesh != nullptr;
   if (input.mesh != nullptr) {
-    if (auto refused = too_small(input)) {
+    if (auto refused = mesh_too_small_finding(input)) {
       findings.push_back(std::move(*refused));
       input.mesh = nullptr;
     }

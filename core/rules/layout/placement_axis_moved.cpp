@@ -18,7 +18,7 @@ namespace {
 using State = FamilyJudgement::State;
 
 // A tensor with moved axes, on disk or in the spec.
-struct Moved {
+struct TensorWithMovedAxis {
   TensorId tensor{};
   AxisRelation relation;
   Extents expected;
@@ -58,7 +58,7 @@ bool spec_agrees(const SpecEntry& entry, const AxisRelation& relation) {
 
 // True if the spec does not shard the concatenation axis: then it requests another shape, not
 // another placement. A mesh of another size belongs to the loader.
-bool spec_denies(const Facts& facts, const SpecEntry& entry, const AxisRelation& relation) {
+bool contradicts_spec(const Facts& facts, const SpecEntry& entry, const AxisRelation& relation) {
   auto parts = parts_of_shrunk(entry, relation);
   if (!parts) return false;
   if (entry.mesh->size() == facts.ranks) return *parts % relation.factor != 0;
@@ -68,7 +68,7 @@ bool spec_denies(const Facts& facts, const SpecEntry& entry, const AxisRelation&
 // True if the saved form fits: by its chunks, or by other evidence for consolidated files. Experts
 // are three-dimensional; for other tensors the spec's placements must show that a shard moved, not
 // a pack or reshape.
-bool fits(const Checkpoint& checkpoint, const Moved& moved, bool by_family) {
+bool fits(const Checkpoint& checkpoint, const TensorWithMovedAxis& moved, bool by_family) {
   if (!is_consolidated(checkpoint, moved.tensor))
     return tiles_allow_relabel(checkpoint, moved.tensor, moved.expected, moved.relation);
   return by_family || moved.expected.size() == 3 ||
@@ -76,8 +76,8 @@ bool fits(const Checkpoint& checkpoint, const Moved& moved, bool by_family) {
 }
 
 // Finds moved axes exactly, with a spec. The siblings decide whether checkpoint or spec is wrong.
-std::vector<Moved> by_spec(const Facts& facts, const Evidence& evidence) {
-  std::vector<Moved> found;
+std::vector<TensorWithMovedAxis> by_spec(const Facts& facts, const Evidence& evidence) {
+  std::vector<TensorWithMovedAxis> found;
   if (facts.spec == nullptr) return found;
   const Checkpoint& checkpoint = facts.checkpoint;
   for (TensorId tensor : each_tensor(facts)) {
@@ -89,11 +89,11 @@ std::vector<Moved> by_spec(const Facts& facts, const Evidence& evidence) {
     State wanted = evidence.verdict_in(evidence.expected, checkpoint.fqn(tensor)).state;
     bool two_models = saved == State::kHealthy && wanted == State::kHealthy;
     if (two_models) continue;
-    Moved moved{tensor, *relation, entry->shape, entry, false, false, false};
+    TensorWithMovedAxis moved{tensor, *relation, entry->shape, entry, false, false, false};
     moved.in_request = saved == State::kHealthy || wanted == State::kMoved;
     moved.tie = !moved.in_request && is_also_transposed(entry->shape, *relation) &&
                 saved != State::kMoved && !spec_agrees(*entry, *relation);
-    if (saved == State::kUnknown && !moved.in_request && spec_denies(facts, *entry, *relation))
+    if (saved == State::kUnknown && !moved.in_request && contradicts_spec(facts, *entry, *relation))
       continue;
     if (moved.in_request || fits(checkpoint, moved, saved == State::kMoved))
       found.push_back(std::move(moved));
@@ -103,8 +103,9 @@ std::vector<Moved> by_spec(const Facts& facts, const Evidence& evidence) {
 
 // Finds moved axes without a spec: all members of the family must have moved, and chunks must
 // match.
-std::vector<Moved> by_siblings(const Facts& facts, const Evidence& evidence) {
-  std::vector<Moved> found;
+std::vector<TensorWithMovedAxis> find_moved_by_siblings(const Facts& facts,
+                                                        const Evidence& evidence) {
+  std::vector<TensorWithMovedAxis> found;
   const Checkpoint& checkpoint = facts.checkpoint;
   for (TensorId tensor : each_tensor(facts)) {
     ExtentsView shape = checkpoint.shape(tensor);
@@ -115,7 +116,7 @@ std::vector<Moved> by_siblings(const Facts& facts, const Evidence& evidence) {
     if (family.state != State::kMoved || shape[1] % family.factor != 0) continue;
     Extents expected = {shape[0], shape[1] / family.factor, shape[2] * family.factor};
     AxisRelation relation{1, 2, family.factor};
-    Moved moved{tensor, relation, std::move(expected), nullptr, family.by_hidden};
+    TensorWithMovedAxis moved{tensor, relation, std::move(expected), nullptr, family.by_hidden};
     if (fits(checkpoint, moved, true)) found.push_back(std::move(moved));
   }
   return found;
@@ -153,7 +154,7 @@ std::string quoted(const std::string& placements) {
 }
 
 struct MoveGroup {
-  std::vector<Moved> tensors;
+  std::vector<TensorWithMovedAxis> tensors;
   std::vector<std::string> saved, expected, tiles;
   std::int64_t tile_count = 0;
   std::string recorded, correct, mesh;
@@ -171,7 +172,7 @@ std::string biggest_tile(const Checkpoint& checkpoint, TensorId tensor) {
 
 // The recorded and the correct placements, from the first tensor whose spec has them.
 void read_placements(MoveGroup& group) {
-  for (const Moved& moved : group.tensors) {
+  for (const TensorWithMovedAxis& moved : group.tensors) {
     if (moved.entry == nullptr || !moved.entry->mesh || moved.entry->placements.empty()) continue;
     std::size_t from = moved.in_request ? moved.relation.grown : moved.relation.shrunk;
     std::size_t to = moved.in_request ? moved.relation.shrunk : moved.relation.grown;
@@ -185,8 +186,8 @@ void read_placements(MoveGroup& group) {
   }
 }
 
-void measure(const Checkpoint& checkpoint, MoveGroup& group) {
-  for (const Moved& moved : group.tensors) {
+void record_shapes(const Checkpoint& checkpoint, MoveGroup& group) {
+  for (const TensorWithMovedAxis& moved : group.tensors) {
     group.saved.push_back(to_text(checkpoint.shape(moved.tensor)));
     group.expected.push_back(to_text(moved.expected));
     group.tiles.push_back(biggest_tile(checkpoint, moved.tensor));
@@ -226,9 +227,9 @@ std::string cause_in_request(const MoveGroup& group) {
 }
 
 Remedy remedy_of(const Checkpoint& checkpoint, const MoveGroup& group) {
-  bool consolidated =
-      std::any_of(group.tensors.begin(), group.tensors.end(),
-                  [&](const Moved& moved) { return is_consolidated(checkpoint, moved.tensor); });
+  bool consolidated = std::any_of(
+      group.tensors.begin(), group.tensors.end(),
+      [&](const TensorWithMovedAxis& moved) { return is_consolidated(checkpoint, moved.tensor); });
   if (consolidated) {
     return {"retile", true,
             "Nothing is lost: the files are rewritten, with the bytes of " +
@@ -241,14 +242,14 @@ Remedy remedy_of(const Checkpoint& checkpoint, const MoveGroup& group) {
 
 void report_moved(const Checkpoint& checkpoint, MoveGroup group, const Evidence& evidence,
                   std::vector<Finding>& findings) {
-  measure(checkpoint, group);
-  const Moved& first = group.tensors.front();
+  record_shapes(checkpoint, group);
+  const TensorWithMovedAxis& first = group.tensors.front();
   bool in_request = first.in_request;
   Finding finding;
   finding.rule = "placement-axis-moved";
   finding.severity = in_request ? Severity::kWarning : Severity::kError;
   finding.link = "NeMo AutoModel #1691";
-  for (const Moved& moved : group.tensors)
+  for (const TensorWithMovedAxis& moved : group.tensors)
     finding.subjects.emplace_back(checkpoint.fqn(moved.tensor));
   finding.cause = in_request ? cause_in_request(group) : cause_on_disk(group, evidence);
   auto grown = static_cast<std::int64_t>(in_request ? first.relation.shrunk : first.relation.grown);
@@ -280,7 +281,7 @@ void report_moved(const Checkpoint& checkpoint, MoveGroup group, const Evidence&
   }
   if (!in_request) {
     finding.remedy = remedy_of(checkpoint, group);
-    for (Moved& moved : group.tensors)
+    for (TensorWithMovedAxis& moved : group.tensors)
       finding.diagnoses.push_back(AxisMoved{moved.tensor, moved.relation.grown,
                                             moved.relation.shrunk, moved.relation.factor,
                                             std::move(moved.expected)});
@@ -293,23 +294,25 @@ void find_moved_placements(const Facts& facts, std::vector<Finding>& findings) {
   evidence.saved = families_of(facts);
   if (facts.spec != nullptr) evidence.expected = families_of(*facts.spec);
   evidence.hidden = hidden_size(facts);
-  std::vector<Moved> all = by_spec(facts, evidence);
-  for (Moved& moved : by_siblings(facts, evidence)) all.push_back(std::move(moved));
-  std::sort(all.begin(), all.end(),
-            [](const Moved& a, const Moved& b) { return a.tensor < b.tensor; });
+  std::vector<TensorWithMovedAxis> all = by_spec(facts, evidence);
+  for (TensorWithMovedAxis& moved : find_moved_by_siblings(facts, evidence))
+    all.push_back(std::move(moved));
+  std::sort(all.begin(), all.end(), [](const TensorWithMovedAxis& a, const TensorWithMovedAxis& b) {
+    return a.tensor < b.tensor;
+  });
 
   // One mistake per pair of axes and factor. Ambiguous tensors join a certain group, otherwise only
   // shape-mismatch reports them.
   using Key = std::tuple<bool, std::size_t, std::size_t, std::int64_t>;
-  auto key_of = [](const Moved& moved) {
+  auto key_of = [](const TensorWithMovedAxis& moved) {
     return Key{moved.in_request, moved.relation.grown, moved.relation.shrunk,
                moved.relation.factor};
   };
   std::map<Key, MoveGroup> groups;
-  for (const Moved& moved : all) {
+  for (const TensorWithMovedAxis& moved : all) {
     if (!moved.tie) groups[key_of(moved)];
   }
-  for (Moved& moved : all) {
+  for (TensorWithMovedAxis& moved : all) {
     auto group = groups.find(key_of(moved));
     if (group != groups.end()) group->second.tensors.push_back(std::move(moved));
   }

@@ -26,7 +26,7 @@ void find_strided_recorded_plain(const Facts& facts, std::vector<Finding>& findi
                       ": every rank's rows are at the place of another rank's.";
       finding.evidence = {{"mesh", to_text(*item.entry->mesh)},
                           {"placements", to_text(item.entry->placements)},
-                          {"recorded_as", to_text(as_plain(item.entry->placements))}};
+                          {"recorded_as", to_text(as_plain_placements(item.entry->placements))}};
     }
     finding.subjects.emplace_back(c.fqn(item.tensor));
     chunks += static_cast<std::int64_t>(item.boxes.size());

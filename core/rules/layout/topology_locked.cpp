@@ -22,7 +22,8 @@ bool is_local_expert(std::string_view fqn) {
 
 // The permutation of equal blocks along the deviating dimension; nullopt if chunks are not such
 // blocks.
-std::optional<BlocksPermuted> as_blocks(const Checkpoint& c, const DifferentOrder& item) {
+std::optional<BlocksPermuted> as_block_permutation(const Checkpoint& c,
+                                                   const DifferentOrder& item) {
   BlocksPermuted out{item.tensor, 0, 0, {}};
   std::optional<std::size_t> dim;
   for (std::uint32_t i = 0; i < c.chunks(item.tensor).size(); ++i) {
@@ -72,7 +73,7 @@ void add_wrong_order(const Facts& facts, std::vector<Finding>& findings) {
       finding.evidence = {{"mesh", to_text(*item.entry->mesh)},
                           {"order_on_disk", saved},
                           {"order_that_the_model_asks_for", expected}};
-      if (auto blocks = as_blocks(c, item)) {
+      if (auto blocks = as_block_permutation(c, item)) {
         finding.evidence.emplace_back("dimension", static_cast<std::int64_t>(blocks->dim));
         finding.evidence.emplace_back("rows_a_block", blocks->block);
         if (blocks->order.size() <= 64)
@@ -80,7 +81,7 @@ void add_wrong_order(const Facts& facts, std::vector<Finding>& findings) {
       }
     }
     finding.subjects.emplace_back(c.fqn(item.tensor));
-    if (auto blocks = as_blocks(c, item))
+    if (auto blocks = as_block_permutation(c, item))
       finding.diagnoses.emplace_back(std::move(*blocks));
     else
       finding.diagnoses.emplace_back(Relabelled{item.tensor, item.entry->shape, item.boxes});
@@ -202,7 +203,7 @@ bool matches_split_order(const Facts& facts, TensorId tensor, const TwoTopologie
 // Limit: each block is a row of the plan.
 constexpr std::int64_t kMaxBlocks = 1 << 20;
 
-BlocksPermuted between(TensorId tensor, const TwoTopologies& two, std::int64_t rows) {
+BlocksPermuted permutation_between(TensorId tensor, const TwoTopologies& two, std::int64_t rows) {
   BlocksPermuted out{tensor, two.dim, std::gcd(two.on_disk.part, two.expected.part), {}};
   if (rows / out.block > kMaxBlocks) return out;
   out.order.resize(static_cast<std::size_t>(rows / out.block));
@@ -234,7 +235,7 @@ void add_between_topologies(const Facts& facts, std::vector<Finding>& findings) 
       two->on_disk.parts_first = !as_spec;
     }
     if (two->on_disk.equals_order(two->expected)) continue;
-    BlocksPermuted blocks = between(tensor, *two, entry->shape[two->dim]);
+    BlocksPermuted blocks = permutation_between(tensor, *two, entry->shape[two->dim]);
     Finding& into = blocks.order.empty() ? too_many : finding;
     if (into.subjects.empty()) {
       into.cause = "The experts stacked in " + std::string(c.fqn(tensor)) + " were saved on " +

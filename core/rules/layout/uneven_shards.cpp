@@ -23,7 +23,7 @@ std::int64_t chunk_rows(std::int64_t rows, std::int64_t ranks, std::int64_t i) {
   return std::clamp<std::int64_t>(rows - i * step, 0, step);
 }
 
-bool cuts_only(ExtentsView sizes, ExtentsView shape, std::size_t dim) {
+bool splits_only_dim(ExtentsView sizes, ExtentsView shape, std::size_t dim) {
   if (sizes.size() != shape.size()) return false;
   for (std::size_t d = 0; d < shape.size(); ++d) {
     if (d != dim && sizes[d] != shape[d]) return false;
@@ -45,7 +45,7 @@ std::optional<Relabelled> follow_constraint(const Facts& facts, TensorId tensor,
     std::int64_t rows = chunk_rows(shape[dim], ranks, i);
     const auto& header = facts.headers[index_of(chunks[i])];
     bool complete = header && same(header->sizes, sizes) && rows > 0 && sizes[dim] == rows &&
-                    cuts_only(sizes, shape, dim) && offsets[dim] == i * rows;
+                    splits_only_dim(sizes, shape, dim) && offsets[dim] == i * rows;
     auto before = i == 0 ? std::nullopt : c.writer(chunks[i - 1]);
     auto writer = c.writer(chunks[i]);
     if (!complete || !writer || (before && *before >= *writer)) return std::nullopt;
@@ -58,12 +58,12 @@ std::optional<Relabelled> follow_constraint(const Facts& facts, TensorId tensor,
 }
 
 // Positions along the single splitting axis, and its number of parts.
-struct Line {
+struct SplitPositions {
   std::size_t dim = 0;
   std::int64_t ranks = 1;
   std::vector<std::int64_t> places;  // one per chunk
 };
-std::optional<Line> line_of(const Facts& facts, TensorId tensor) {
+std::optional<SplitPositions> line_of(const Facts& facts, TensorId tensor) {
   const Checkpoint& c = facts.checkpoint;
   const SpecEntry* entry = layout_of(facts, c.fqn(tensor));
   if (entry == nullptr || c.shape(tensor).size() != entry->shape.size()) return std::nullopt;
@@ -75,7 +75,7 @@ std::optional<Line> line_of(const Facts& facts, TensorId tensor) {
     axis = i;
   }
   if (!axis) return std::nullopt;
-  Line line{
+  SplitPositions line{
       *cut_dim(entry->placements[*axis], entry->shape.size()), entry->mesh->axes[*axis].size, {}};
   for (ChunkId chunk : c.chunks(tensor)) {
     auto writer = c.writer(chunk);
@@ -104,7 +104,7 @@ std::optional<PartlyLost> collided_shards(const Facts& facts, TensorId tensor,
     std::int64_t rows = chunk_rows(shape[line->dim], line->ranks, place);
     const auto& header = facts.headers[index_of(chunk)];
     bool agrees = header && same(header->sizes, c.sizes(chunk)) &&
-                  cuts_only(c.sizes(chunk), shape, line->dim) &&
+                  splits_only_dim(c.sizes(chunk), shape, line->dim) &&
                   c.sizes(chunk)[line->dim] == rows && c.offsets(chunk)[line->dim] == place * rows;
     if (!agrees || !present.insert(place).second) return std::nullopt;
     taken.insert(place * rows);
@@ -124,17 +124,18 @@ std::optional<PartlyLost> collided_shards(const Facts& facts, TensorId tensor,
 
 // Wrong offsets of uneven shards along a dim that the spec does not split. With even rows the rule
 // placement-axis-moved reports it.
-struct Turned {
+struct WrongAxisShards {
   Relabelled boxes;
   std::size_t grown = 0;
 };
-std::optional<Turned> turned_shards(const Facts& facts, TensorId tensor, const Extents& shape) {
+std::optional<WrongAxisShards> turned_shards(const Facts& facts, TensorId tensor,
+                                             const Extents& shape) {
   const Checkpoint& c = facts.checkpoint;
   auto line = line_of(facts, tensor);
   if (!line || line->ranks > (1 << 16) || shape[line->dim] > (std::int64_t{1} << 46))
     return std::nullopt;
   const std::int64_t step = (shape[line->dim] + line->ranks - 1) / line->ranks;
-  Turned out{{tensor, shape, {}}, line->dim};
+  WrongAxisShards out{{tensor, shape, {}}, line->dim};
   std::set<std::int64_t> present;
   std::int64_t rows_found = 0;
   for (std::uint32_t i = 0; i < c.chunks(tensor).size(); ++i) {
@@ -143,8 +144,9 @@ std::optional<Turned> turned_shards(const Facts& facts, TensorId tensor, const E
     const std::int64_t rows = chunk_rows(shape[line->dim], line->ranks, place);
     ExtentsView sizes = c.sizes(chunk), offsets = c.offsets(chunk);
     const auto& header = facts.headers[index_of(chunk)];
-    bool agrees = header && same(header->sizes, sizes) && cuts_only(sizes, shape, line->dim) &&
-                  sizes[line->dim] == rows && present.insert(place).second;
+    bool agrees = header && same(header->sizes, sizes) &&
+                  splits_only_dim(sizes, shape, line->dim) && sizes[line->dim] == rows &&
+                  present.insert(place).second;
     for (std::size_t d = 0; agrees && d < offsets.size(); ++d) {
       if (offsets[d] == 0) continue;
       if (out.grown == line->dim) out.grown = d;
@@ -166,7 +168,8 @@ struct Open {
   TensorId tensor{};
   const SpecEntry* entry = nullptr;
 };
-std::vector<Open> open_tensors(const Facts& facts, const std::vector<Finding>& findings) {
+std::vector<Open> tensors_without_diagnosis(const Facts& facts,
+                                            const std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   const auto explained = with_diagnosis(findings);
   std::vector<Open> open;
@@ -184,7 +187,7 @@ void add_turned(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   Finding finding;
   finding.rule = "uneven-shards";
-  for (const Open& open : open_tensors(facts, findings)) {
+  for (const Open& open : tensors_without_diagnosis(facts, findings)) {
     const TensorId tensor = open.tensor;
     const SpecEntry* entry = open.entry;
     auto turned = turned_shards(facts, tensor, entry->shape);
@@ -246,7 +249,7 @@ void add_complete(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   Finding finding;
   finding.rule = "uneven-shards";
-  for (const Open& open : open_tensors(facts, findings)) {
+  for (const Open& open : tensors_without_diagnosis(facts, findings)) {
     const TensorId tensor = open.tensor;
     const SpecEntry* entry = open.entry;
     for (std::size_t dim = 0; dim < entry->shape.size(); ++dim) {

@@ -49,11 +49,11 @@ struct Mislabelled {
   bool items_read = false;
 };
 
-enum class Mending : std::uint8_t { kWhole, kCollided, kUndecided };
+enum class RepairKind : std::uint8_t { kWhole, kCollided, kUndecided };
 
 // True if two ranks recorded one offset and deduplication kept one chunk: this must be so for every
 // rank with missing rows, and kept chunks must not overlap.
-bool has_collided(const Checkpoint& c, const Mislabelled& item) {
+bool have_colliding_offsets(const Checkpoint& c, const Mislabelled& item) {
   const SpecEntry& entry = *item.entry;
   if (entry.mesh->size() > kRanks) return false;
   std::set<Extents> recorded, held;
@@ -94,7 +94,7 @@ std::optional<Mislabelled> mislabelled(const Facts& facts, TensorId tensor, cons
     differs = differs || *box != *truth;
     out.boxes.push_back(std::move(*truth));
   }
-  if (!differs && !has_collided(c, out)) return std::nullopt;
+  if (!differs && !have_colliding_offsets(c, out)) return std::nullopt;
   return out;
 }
 
@@ -104,14 +104,14 @@ bool tiles(const std::vector<Box>& boxes, ExtentsView shape) {
   return sum == volume(shape);
 }
 
-Mending mending_of(const Checkpoint& c, const Mislabelled& item) {
-  if (!item.items_agree) return Mending::kUndecided;
-  if (tiles(item.boxes, item.entry->shape)) return Mending::kWhole;
-  return has_collided(c, item) ? Mending::kCollided : Mending::kUndecided;
+RepairKind repair_kind_of(const Checkpoint& c, const Mislabelled& item) {
+  if (!item.items_agree) return RepairKind::kUndecided;
+  if (tiles(item.boxes, item.entry->shape)) return RepairKind::kWhole;
+  return have_colliding_offsets(c, item) ? RepairKind::kCollided : RepairKind::kUndecided;
 }
 
 // Chunks that overlap or leave gaps, so that some must be wrong.
-bool is_torn(const Checkpoint& c, TensorId tensor) {
+bool has_overlap_or_gap(const Checkpoint& c, TensorId tensor) {
   std::vector<Box> boxes;
   for (ChunkId chunk : c.chunks(tensor)) {
     Box box = box_of(c, chunk);
@@ -124,12 +124,13 @@ bool is_torn(const Checkpoint& c, TensorId tensor) {
   return !tiles(boxes, c.shape(tensor));
 }
 
-std::optional<Mislabelled> damage(const Facts& facts, TensorId tensor, const SpecEntry& entry) {
+std::optional<Mislabelled> find_mislabelled(const Facts& facts, TensorId tensor,
+                                            const SpecEntry& entry) {
   for (OffsetModel model : {OffsetModel::kByIndex, OffsetModel::kFirstRow}) {
     auto found = mislabelled(facts, tensor, entry, model);
     if (!found) continue;
     // A complete tiling with matching items is a valid layout.
-    if (!found->items_agree && !is_torn(facts.checkpoint, tensor)) continue;
+    if (!found->items_agree && !has_overlap_or_gap(facts.checkpoint, tensor)) continue;
     return found;
   }
   return std::nullopt;
@@ -189,20 +190,20 @@ void place_retained_chunks(const Checkpoint& c, const std::vector<const Mislabel
 void add_damage(const Facts& facts, const std::vector<Mislabelled>& all,
                 std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
-  for (Mending mending : {Mending::kWhole, Mending::kCollided, Mending::kUndecided}) {
+  for (RepairKind mending : {RepairKind::kWhole, RepairKind::kCollided, RepairKind::kUndecided}) {
     std::vector<const Mislabelled*> group;
     for (const Mislabelled& item : all) {
-      if (mending_of(c, item) == mending) group.push_back(&item);
+      if (repair_kind_of(c, item) == mending) group.push_back(&item);
     }
     if (group.empty()) continue;
     Finding finding = describe_mislabelled(c, group);
-    if (mending == Mending::kWhole) {
+    if (mending == RepairKind::kWhole) {
       for (const Mislabelled* item : group)
         finding.diagnoses.emplace_back(Relabelled{item->tensor, item->entry->shape, item->boxes});
       finding.remedy = Remedy{"relabel", true,
                               "Record each chunk at the rows that its item holds: no byte moves, "
                               "nothing is lost."};
-    } else if (mending == Mending::kCollided) {
+    } else if (mending == RepairKind::kCollided) {
       place_retained_chunks(c, group, finding);
     } else {
       finding.evidence.emplace_back(
@@ -232,7 +233,7 @@ void find_uneven_strides(const Facts& facts, std::vector<Finding>& findings) {
     auto [found, added] = known.try_emplace(layout, false);
     if (added) found->second = is_hazard(*entry);
     if (!found->second) continue;
-    if (auto item = damage(facts, tensor, *entry)) {
+    if (auto item = find_mislabelled(facts, tensor, *entry)) {
       broken.push_back(std::move(*item));
       continue;
     }

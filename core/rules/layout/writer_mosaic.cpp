@@ -93,7 +93,7 @@ std::optional<Boxes> boxes_of_writers(const Checkpoint& c, TensorId tensor) {
 }
 
 // Ranks that offered the same boxes of the examined tensors.
-struct Neighbours {
+struct WriterGroups {
   std::int64_t boxes = 0, replicas = 0;
   bool near = true;                    // box i by one of the ranks i * replicas and following
   bool far = true;                     // by one of the ranks i, i + boxes, ...
@@ -102,10 +102,11 @@ struct Neighbours {
   std::vector<std::string> lines;
 };
 
-// nullopt if a tensor is not split like this.
-std::optional<Neighbours> neighbours_of(const Facts& facts, const std::vector<TensorId>& tensors) {
+// The writers' pattern; nullopt if one of the tensors is not split evenly among groups of ranks.
+std::optional<WriterGroups> neighbours_of(const Facts& facts,
+                                          const std::vector<TensorId>& tensors) {
   const Checkpoint& c = facts.checkpoint;
-  Neighbours out;
+  WriterGroups out;
   std::int64_t ranks = facts.ranks;
   for (TensorId tensor : tensors) {
     auto found = facts.tilings[index_of(tensor)].tiling == Tiling::kExact
@@ -134,7 +135,7 @@ std::optional<Neighbours> neighbours_of(const Facts& facts, const std::vector<Te
 }
 
 // True if a tensor has more parts than boxes, so that the axis of the replicas splits it.
-bool has_more_parts(const Facts& facts, std::int64_t boxes) {
+bool has_tensor_with_more_parts(const Facts& facts, std::int64_t boxes) {
   const Checkpoint& c = facts.checkpoint;
   for (TensorId tensor : each_tensor(facts)) {
     std::int64_t filled = 0;
@@ -146,14 +147,15 @@ bool has_more_parts(const Facts& facts, std::int64_t boxes) {
 
 // True unless the user's mesh lacks an axis of that kind and size.
 template <class IsAxis>
-bool is_possible(const Facts& facts, const Neighbours& found, IsAxis is_axis) {
+bool is_possible(const Facts& facts, const WriterGroups& found, IsAxis is_axis) {
   if (facts.mesh == nullptr) return true;
   return std::any_of(facts.mesh->axes.begin(), facts.mesh->axes.end(), [&](const MeshAxis& axis) {
     return is_axis(axis.name) && axis.size == found.replicas;
   });
 }
 
-std::string decisive_evidence_text(const Facts& facts, const Neighbours& found, const char* axis) {
+std::string decisive_evidence_text(const Facts& facts, const WriterGroups& found,
+                                   const char* axis) {
   if (facts.mesh != nullptr)
     return "what these ranks held, and in which order it belongs together, only a spec (--spec) "
            "decides";
@@ -164,7 +166,7 @@ std::string decisive_evidence_text(const Facts& facts, const Neighbours& found, 
 }
 
 void add_neighbours(const Facts& facts, const std::vector<TensorId>& tensors,
-                    const Neighbours& found, const std::string& which, const std::string& axis,
+                    const WriterGroups& found, const std::string& which, const std::string& axis,
                     const std::string& undecided, Severity severity,
                     std::vector<Finding>& findings) {
   Finding finding;
@@ -200,7 +202,8 @@ void add_matrices(const Facts& facts, std::vector<Finding>& findings) {
   }
   if (!columns || !rows) return;
   auto found = neighbours_of(facts, tensors);
-  if (found && is_possible(facts, *found, is_tensor_axis) && !has_more_parts(facts, found->boxes))
+  if (found && is_possible(facts, *found, is_tensor_axis) &&
+      !has_tensor_with_more_parts(facts, found->boxes))
     add_neighbours(facts, tensors, *found, "The matrices that tensor parallelism cuts",
                    "tensor-parallel", decisive_evidence_text(facts, *found, "tp"),
                    facts.mesh != nullptr ? Severity::kWarning : Severity::kInfo, findings);
@@ -260,7 +263,7 @@ const Rule kWriterMosaic = {
              .open_with_spec = true,
              .open_at_data = true},
     .symptom_in = SymptomIn::kTiles,
-    .mended_by = MendedBy::kTiles,
+    .repaired_by = RepairedBy::kTiles,
     .doubts_shapes = true,
     .run = find_writer_mosaics,
 };

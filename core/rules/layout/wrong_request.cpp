@@ -8,7 +8,7 @@
 namespace shw {
 namespace {
 
-bool tiled(const Facts& facts, TensorId tensor) {
+bool has_exact_tiling(const Facts& facts, TensorId tensor) {
   return index_of(tensor) < facts.tilings.size() &&
          facts.tilings[index_of(tensor)].tiling != Tiling::kInexact;
 }
@@ -44,7 +44,7 @@ void add_wrong_requests(const Facts& facts, RequestKind kind, std::string_view r
     const SpecEntry* parameter = facts.spec->find(c.fqn(*state.parameter));
     // Proof: the parameter is saved as requested and has the size of the saved state.
     bool proved = parameter != nullptr && same(parameter->shape, c.shape(*state.parameter)) &&
-                  same(saved, parameter->shape) && tiled(facts, state.state);
+                  same(saved, parameter->shape) && has_exact_tiling(facts, state.state);
     if (asked == nullptr || !proved || !requests_a_part(asked->shape, saved)) continue;
     if (finding.subjects.empty()) {
       finding.cause = "The checkpoint is good; the request is not: the loader asks for " +

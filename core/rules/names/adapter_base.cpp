@@ -158,7 +158,7 @@ std::optional<Finding> prefix_of_base(const Checkpoint& adapter, const Checkpoin
 }  // namespace
 
 bool is_adapter_of_base(const Checkpoint& checkpoint, const Checkpoint& reference) {
-  // Kinds that train whole weights have no names of their own: PEFT's file and config tell.
+  // Adapters that train whole weights have no names of their own: PEFT's file and config decide.
   const bool is_file_of_peft =
       opened_adapter_file(checkpoint).has_value() && checkpoint.directory() != nullptr &&
       checkpoint.directory()->stat(kAdapterConfigFile).kind == EntryKind::kFile;

@@ -353,7 +353,7 @@ void report_tuned_modules(const Facts& facts, const AdapterConfig& config,
   if (!opened_adapter_file(facts.checkpoint) || config.peft_type == "ADALORA") return;
   Adapter adapter{config, {}};
   for (TensorId tensor : each_tensor(facts)) {
-    // Any part stands for the module.
+    // Any tensor of a module counts for the module.
     if (auto module = tuned_module(config, facts.checkpoint.fqn(tensor)))
       adapter.modules[*module].parts.emplace(LoraPart::kA, tensor);
   }

@@ -38,7 +38,7 @@ bool has(const std::set<std::string>& kinds, bool first, bool second) {
 
 // True if the parameter lacks a moment and has no other kinds: schedule-free's z, Adafactor's rows
 // and columns and 8-bit states belong to other optimizers.
-bool lost_one(const std::set<std::string>& kinds, const std::set<std::string>& of_whole) {
+bool lacks_one_moment(const std::set<std::string>& kinds, const std::set<std::string>& of_whole) {
   return (has(kinds, true, false) || has(kinds, false, true)) &&
          std::includes(of_whole.begin(), of_whole.end(), kinds.begin(), kinds.end());
 }
@@ -58,7 +58,7 @@ void add_half_pairs(const Facts& facts, const Kinds& kinds, HalfPairs& out) {
   }
   std::vector<std::string> keys;
   for (const auto& [key, set] : each_of(kinds, facts)) {
-    if (lost_one(set, of_whole)) keys.push_back(key);
+    if (lacks_one_moment(set, of_whole)) keys.push_back(key);
   }
   // Some parameters may use an optimizer with one moment (Lion, SGD) next to Adam; only an
   // exception among many is damage.

@@ -32,7 +32,7 @@ void report_values(QuantCheck& check, const QuantFamily& family, std::size_t k);
 void report_group_order(QuantCheck& check, const QuantFamily& family, std::size_t k);
 // Router biases in 16 bits next to others in 32.
 void report_router_bias(QuantCheck& check);
-// Scales of the key-value cache of which one layer has only one.
+// Reports layers that have only one of the scales of the key-value cache.
 void report_cache_scales(QuantCheck& check);
 // A quantiser's own settings (NAME.weight_quantizer.*) next to weights that it has packed.
 void report_quantiser_state(QuantCheck& check, const QuantFamily& family);

@@ -161,8 +161,8 @@ void report_mismatched_bits(QuantCheck& check, const QuantFamily& family) {
 
 // Weight elements per scale element along an axis, if three of four weights
 // agree.
-std::optional<std::int64_t> usual_step(const Checkpoint& c, const QuantFamily& family,
-                                       std::size_t k, std::size_t axis) {
+std::optional<std::int64_t> usual_elements_per_scale(const Checkpoint& c, const QuantFamily& family,
+                                                     std::size_t k, std::size_t axis) {
   std::map<std::int64_t, std::size_t> steps;
   std::size_t all = 0;
   for (const QuantPair& pair : family.pairs) {
@@ -187,7 +187,7 @@ void report_unlike_siblings(QuantCheck& check, const QuantFamily& family, std::s
   const Checkpoint& c = check.facts.checkpoint;
   std::vector<std::string> subjects, details;
   for (std::size_t axis = 0; axis < 2; ++axis) {
-    const auto step = usual_step(c, family, k, axis);
+    const auto step = usual_elements_per_scale(c, family, k, axis);
     if (!step) continue;
     for (const QuantPair& pair : family.pairs) {
       if (!pair.beside[k]) continue;

@@ -74,7 +74,7 @@ std::string difference_words(const NameDifference& difference, std::size_t count
   return words + ".";
 }
 
-// The name without wrappers and prefixes; for optimizer states that of the parameter.
+// The name without wrappers and prefixes; for an optimizer state the parameter's name.
 std::string bare_parameter(std::string_view fqn) {
   const auto state = parse_state_fqn(fqn);
   return bare_name(state ? state->key : fqn);

@@ -14,27 +14,27 @@
 namespace shw {
 namespace {
 
-struct Growth {
+struct GrownDim {
   std::size_t dim = 0;
   std::int64_t factor = 1;
 };
 
-std::optional<Growth> growth(ExtentsView saved, ExtentsView expected) {
+std::optional<GrownDim> find_grown_dim(ExtentsView saved, ExtentsView expected) {
   if (saved.size() != expected.size()) return std::nullopt;
-  std::optional<Growth> out;
+  std::optional<GrownDim> out;
   for (std::size_t d = 0; d < saved.size(); ++d) {
     if (saved[d] == expected[d]) continue;
     if (out || expected[d] <= 0 || saved[d] < 2 * expected[d] || saved[d] % expected[d] != 0)
       return std::nullopt;
-    out = Growth{d, saved[d] / expected[d]};
+    out = GrownDim{d, saved[d] / expected[d]};
   }
   return out;
 }
 
 // True if chunks divide exactly into parts of the expected size: from_local with a wrong placement
 // concatenates whole copies.
-bool cut_into_copies(const Checkpoint& c, TensorId tensor, const Growth& grown,
-                     std::int64_t expected) {
+bool chunks_divide_into_copies(const Checkpoint& c, TensorId tensor, const GrownDim& grown,
+                               std::int64_t expected) {
   std::set<std::int64_t> parts;
   for (ChunkId chunk : c.chunks(tensor)) {
     if (volume(c.sizes(chunk)).value_or(0) == 0) continue;
@@ -61,9 +61,9 @@ void find_grown_axes(const Facts& facts, std::vector<Finding>& findings) {
     auto tensor = c.find(fqn);
     if (!tensor || explained.contains(fqn)) continue;
     if (same(c.shape(*tensor), entry.shape)) continue;
-    auto grown = growth(c.shape(*tensor), entry.shape);
+    auto grown = find_grown_dim(c.shape(*tensor), entry.shape);
     // Any other difference means another model, which shape-mismatch reports.
-    if (!grown || !cut_into_copies(c, *tensor, *grown, entry.shape[grown->dim])) return;
+    if (!grown || !chunks_divide_into_copies(c, *tensor, *grown, entry.shape[grown->dim])) return;
     how.push_back(fmt::format("{}: dim {} is {} times as long", fqn, grown->dim, grown->factor));
     if (finding.subjects.empty())
       finding.evidence = {{"saved", copy_of(c.shape(*tensor))},

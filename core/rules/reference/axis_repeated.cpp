@@ -92,7 +92,7 @@ Result<std::vector<Repeated>> repeated_tensors(const Facts& facts,
 PartlyLost first_part(const Checkpoint& c, const Repeated& one) {
   Extents expected = copy_of(c.shape(one.tensor));
   expected[0] = one.parts.rows;
-  return cut_to(c, one.tensor, expected);
+  return truncated_to_shape(c, one.tensor, expected);
 }
 
 void report_repeated(const Facts& facts, const std::vector<Repeated>& repeated, bool is_expected,

@@ -102,7 +102,7 @@ void add_permuted(const Checkpoint& c, TensorId tensor, BlockOrder order, BlockO
 std::optional<BlockOrder> as_known_blocks(const Checkpoint& c, const MovedTiles& moved) {
   auto order = as_block_order(moved.places, moved.expected);
   if (!order || !same(moved.expected, c.shape(moved.tensor))) return std::nullopt;
-  coarsen(*order);
+  use_largest_blocks(*order);
   BlockPattern pattern = recognise(*order, halves_a_writer(c, moved.tensor, *order));
   bool mesh =
       pattern.family == BlockFamily::kAxesTransposed || pattern.family == BlockFamily::kSwizzled;
@@ -118,13 +118,13 @@ struct Compared {
     kNothing,  // other shape
     kUnread,
     kEqual,
-    kAlike,      // checked by the first 4 KiB of every chunk
-    kExchanged,  // all chunks found at other places: `moved`
-    kPartly,     // some chunks found: `moved`
-    kPermuted,   // all rows found: `order`
-    kAmbiguous,  // all rows found, with equal ones among them
-    kLike,       // bytes differ, but each chunk is similar to one place: `moved`
-    kOther,      // `moved`: chunks with enough distinct values
+    kEqualAtStart,       // checked by the first 4 KiB of every chunk
+    kExchanged,          // all chunks found at other places: `moved`
+    kPartly,             // some chunks found: `moved`
+    kPermuted,           // all rows found: `order`
+    kAmbiguous,          // all rows found, with equal ones among them
+    kSimilarToOnePlace,  // bytes differ, but each chunk is similar to one place: `moved`
+    kOther,              // `moved`: chunks with enough distinct values
   };
   Answer answer = Answer::kNothing;
   MovedTiles moved = {};
@@ -133,8 +133,8 @@ struct Compared {
 using Answer = Compared::Answer;
 
 bool identifies_tiles(Answer answer) {
-  return answer == Answer::kExchanged || answer == Answer::kPartly || answer == Answer::kLike ||
-         answer == Answer::kOther;
+  return answer == Answer::kExchanged || answer == Answer::kPartly ||
+         answer == Answer::kSimilarToOnePlace || answer == Answer::kOther;
 }
 
 std::string words_of(const Compared& compared) {
@@ -167,21 +167,22 @@ Result<Compared> compared_of(TensorId tensor, std::string_view told) {
   return out;
 }
 
-struct BothSides {
+struct TensorAndReference {
   PiecedTensor image, truth;
 };
 
-std::optional<BothSides> both_sides(const Facts& facts, TensorId tensor, TensorId other) {
+std::optional<TensorAndReference> open_both_tensors(const Facts& facts, TensorId tensor,
+                                                    TensorId other) {
   const Checkpoint& c = facts.checkpoint;
   auto dtype = common_dtype(c.dtype(tensor), facts.reference->dtype(other));
   auto image = dtype ? pieces_of(c, tensor, *dtype, facts.progress) : std::nullopt;
   auto truth = image ? pieces_of(*facts.reference, other, *dtype, facts.progress) : std::nullopt;
   if (!truth) return std::nullopt;
-  return BothSides{std::move(*image), std::move(*truth)};
+  return TensorAndReference{std::move(*image), std::move(*truth)};
 }
 
 // Compares rows of tensors that chunk places do not explain.
-Compared compare_rows(const std::optional<BothSides>& sides) {
+Compared compare_rows(const std::optional<TensorAndReference>& sides) {
   auto found = sides ? compare_blocks(sides->image, sides->truth) : std::nullopt;
   if (!found) return {Answer::kUnread};
   switch (found->answer) {
@@ -212,12 +213,12 @@ Compared compare_with_reference(const Facts& facts, TensorId tensor, TensorId ot
                    find_places(facts, tensor, other, is_read_whole(facts, tensor))};
   const PlacesAnswer places = moved.places.answer;
   if (places == PlacesAnswer::kInPlace)
-    return {moved.places.sampled ? Answer::kAlike : Answer::kEqual};
+    return {moved.places.sampled ? Answer::kEqualAtStart : Answer::kEqual};
   if (places == PlacesAnswer::kExchanged) return {Answer::kExchanged, std::move(moved)};
   Compared out;
-  std::optional<BothSides> sides;
+  std::optional<TensorAndReference> sides;
   if (has_rows_to_compare(facts, tensor, other)) {
-    sides = both_sides(facts, tensor, other);
+    sides = open_both_tensors(facts, tensor, other);
     out = compare_rows(sides);
   } else if (same(moved.expected, facts.checkpoint.shape(tensor)) && volume(moved.expected) != 0) {
     out.answer = places == PlacesAnswer::kUnread ? Answer::kUnread : Answer::kOther;
@@ -227,7 +228,7 @@ Compared compare_with_reference(const Facts& facts, TensorId tensor, TensorId ot
   if (partly && out.answer == Answer::kOther) return {Answer::kPartly, std::move(moved)};
   if (out.answer != Answer::kOther) return out;
   if (moved.places.likeness > 0) {
-    out.answer = Answer::kLike;
+    out.answer = Answer::kSimilarToOnePlace;
   } else if (sides) {
     if (auto order = match_slices_by_correlation(sides->image, sides->truth))
       return {Answer::kPermuted, {}, std::move(*order)};
@@ -257,9 +258,10 @@ void finalize(const Facts& facts, TensorId tensor, Compared compared, BlockOutco
       if (is_read_here(facts, tensor)) outcome.differing.unread.emplace_back(c.fqn(tensor));
       return;
     case Answer::kEqual:
-    case Answer::kAlike:
+    case Answer::kEqualAtStart:
       outcome.right.insert(tensor);
-      ++(compared.answer == Answer::kAlike ? outcome.differing.alike : outcome.differing.equal);
+      ++(compared.answer == Answer::kEqualAtStart ? outcome.differing.alike
+                                                  : outcome.differing.equal);
       return;
     case Answer::kExchanged:
       outcome.tiles.push_back(std::move(compared.moved));
@@ -274,7 +276,7 @@ void finalize(const Facts& facts, TensorId tensor, Compared compared, BlockOutco
     case Answer::kAmbiguous:
       outcome.differing.ambiguous.emplace_back(c.fqn(tensor));
       return;
-    case Answer::kLike:
+    case Answer::kSimilarToOnePlace:
       outcome.like.push_back(std::move(compared.moved));
       return;
     case Answer::kOther:
@@ -288,7 +290,7 @@ void finalize(const Facts& facts, TensorId tensor, Compared compared, BlockOutco
 
 // True if most compared tensors are equal: the reference is of the same step, and differences are
 // not progress.
-bool is_same_step(const BlockOutcome& outcome) {
+bool is_reference_of_same_step(const BlockOutcome& outcome) {
   return outcome.differing.equal + outcome.differing.alike >
          count_of(outcome.differing.other.size() + outcome.like.size());
 }
@@ -296,7 +298,7 @@ bool is_same_step(const BlockOutcome& outcome) {
 void resolve_tiles(const Facts& facts, BlockOutcome& outcome, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   std::vector<MovedTiles> exchanged;
-  bool same_step = is_same_step(outcome);
+  bool same_step = is_reference_of_same_step(outcome);
   for (MovedTiles& moved : outcome.tiles) {
     if (!moved.places.telling && !same_step)
       outcome.differing.few_values.emplace_back(c.fqn(moved.tensor));
@@ -307,8 +309,9 @@ void resolve_tiles(const Facts& facts, BlockOutcome& outcome, std::vector<Findin
   }
   report_exchanged(facts, exchanged, outcome.right, findings);
   report_exchanged(facts, outcome.like, outcome.right, findings, !same_step);
-  report_partly(facts, outcome.partly, findings);
-  std::set<std::string_view> told = report_between(facts, outcome.strange, findings);
+  report_known_displacements(facts, outcome.partly, findings);
+  std::set<std::string_view> told =
+      report_swapped_between_tensors(facts, outcome.strange, findings);
   told.merge(report_foreign_chunks(facts, outcome.strange, outcome.right, findings));
   std::erase_if(outcome.differing.other,
                 [&](const std::string& fqn) { return told.contains(fqn); });
@@ -322,7 +325,7 @@ void report_permuted(const Facts& facts, BlockOutcome& outcome, std::vector<Find
   const std::vector<std::string> left = states_left(facts, mended, outcome.right);
   for (auto& [says, finding] : outcome.permuted) {
     const bool is_like = finding.evidence.back().first == kMargin;
-    if (is_like && is_same_step(outcome)) {
+    if (is_like && is_reference_of_same_step(outcome)) {
       finding.diagnoses.clear();
       finding.cause += kLikenessProvesNothing;
       findings.push_back(std::move(finding));
@@ -364,7 +367,7 @@ Result<BlockOutcome> compare_all(const Facts& facts, const std::vector<Finding>&
     const std::uint64_t slices = bytes_to_compare_blocks(c.shape(tensor));
     costs.push_back({2 * bytes_of_elements(c, tensor), 2 * bytes_of_pieces(c, tensor) + slices +
                                                            2 * decoded_for_places(facts) +
-                                                           bytes_to_liken_slices(c.shape(tensor))});
+                                                           slice_match_bytes(c.shape(tensor))});
   }
   auto compare = [&](std::size_t i) -> Result<std::string> {
     return words_of(

@@ -154,7 +154,7 @@ const Rule kConfigAnnounces = {
                .link = ""},
     .words = {.text = "not as config.json announces"},
     .outcome = RunOutcome::kLosesElements,
-    .outlasts_writing = true,
+    .survives_rewriting = true,
     .run = find_announced_and_absent,
 };
 

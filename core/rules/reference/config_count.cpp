@@ -143,7 +143,7 @@ const Rule kConfigCount = {
     .words = {.text = "not as config.json counts"},
     .outcome = RunOutcome::kLosesElements,
     .subjects = SubjectsAre::kTensorsNotHere,
-    .outlasts_writing = true,
+    .survives_rewriting = true,
     .run = find_config_counts,
 };
 

@@ -128,7 +128,7 @@ const Rule kConfigNames = {
     .words = {.text = "not there"},
     .outcome = RunOutcome::kLosesElements,
     .subjects = SubjectsAre::kTensorsNotHere,
-    .outlasts_writing = true,
+    .survives_rewriting = true,
     .run = find_config_names,
 };
 

@@ -211,7 +211,7 @@ const Rule kConfigShape = {
     .words = {.text = "will not load", .as_warning = "of another size"},
     .outcome = RunOutcome::kStops,
     .symptom_in = SymptomIn::kTiles,
-    .outlasts_writing = true,
+    .survives_rewriting = true,
     .run = find_config_shapes,
 };
 

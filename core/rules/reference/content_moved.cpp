@@ -28,7 +28,8 @@ namespace {
 // Limit of bytes read on both sides without result: at another training step no rows are equal.
 constexpr std::uint64_t kReadInVain = std::uint64_t{1} << 30;
 
-std::vector<TensorId> unexplained(const Facts& facts, const std::vector<Finding>& findings) {
+std::vector<TensorId> unexplained_tensors(const Facts& facts,
+                                          const std::vector<Finding>& findings) {
   const auto differing = explained_by(findings, kDiffersFromReference.id);
   const auto renumbered = explained_by(findings, kLayersRenumbered.id);
   std::vector<TensorId> tensors;
@@ -44,7 +45,8 @@ std::vector<TensorId> unexplained(const Facts& facts, const std::vector<Finding>
 }
 
 // Removes explained tensors from differs-from-reference.
-void drop_moved(const std::set<std::string_view>& told, std::vector<Finding>& findings) {
+void remove_explained_subjects(const std::set<std::string_view>& told,
+                               std::vector<Finding>& findings) {
   for (Finding& finding : findings) {
     if (finding.rule != kDiffersFromReference.id) continue;
     const std::size_t before = finding.subjects.size();
@@ -226,7 +228,7 @@ Status find_moved_tensors(const Facts& facts, std::vector<TensorId>& left,
   }
   finding.evidence = {{"moves", capped(lines)}, {"count", count_of(moves.size())}};
   add_rename(facts, moves, finding);
-  drop_moved(told, findings);
+  remove_explained_subjects(told, findings);
   findings.push_back(std::move(finding));
   return {};
 }
@@ -234,8 +236,8 @@ Status find_moved_tensors(const Facts& facts, std::vector<TensorId>& left,
 // --- rows
 
 // Matrices of one layer with equal row width and dtype.
-std::vector<std::vector<TensorId>> sisters(const Facts& facts,
-                                           const std::vector<TensorId>& tensors) {
+std::vector<std::vector<TensorId>> group_by_layer_and_width(const Facts& facts,
+                                                            const std::vector<TensorId>& tensors) {
   const Checkpoint& c = facts.checkpoint;
   std::map<std::string, std::vector<TensorId>> groups;
   for (TensorId tensor : tensors) {
@@ -263,8 +265,8 @@ std::uint64_t bytes_of_group(const Facts& facts, const std::vector<TensorId>& gr
 }
 
 // Searches group by group until the read limit; after a first result all groups.
-Result<std::vector<RowsFound>> rows_elsewhere(const Facts& facts,
-                                              const std::vector<std::vector<TensorId>>& groups) {
+Result<std::vector<RowsFound>> find_rows_in_groups(
+    const Facts& facts, const std::vector<std::vector<TensorId>>& groups) {
   std::uint64_t in_vain = 0;
   std::vector<RowsFound> all;
   for (std::size_t i = 0; i < groups.size(); ++i) {
@@ -331,7 +333,7 @@ bool are_interleaved(const std::vector<RowsFound>& found) {
 Status find_moved_rows(const Facts& facts, const std::vector<TensorId>& left,
                        std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
-  SHW_TRY(auto found, rows_elsewhere(facts, sisters(facts, left)));
+  SHW_TRY(auto found, find_rows_in_groups(facts, group_by_layer_and_width(facts, left)));
   if (found.empty()) return {};
   const std::vector<RowsFound> biases = biases_of_rows(facts, found);
   found.insert(found.end(), biases.begin(), biases.end());
@@ -369,14 +371,14 @@ Status find_moved_rows(const Facts& facts, const std::vector<TensorId>& left,
   } else {
     finding.diagnoses.clear();
   }
-  drop_moved(told, findings);
+  remove_explained_subjects(told, findings);
   findings.push_back(std::move(finding));
   return {};
 }
 
 Status find_moved_contents(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.reference == nullptr || facts.headers.empty()) return {};
-  std::vector<TensorId> left = unexplained(facts, findings);
+  std::vector<TensorId> left = unexplained_tensors(facts, findings);
   if (left.empty()) return {};
   SHW_CHECK(find_moved_tensors(facts, left, findings));
   return find_moved_rows(facts, left, findings);

@@ -24,7 +24,7 @@ const Rule kConvertedWrongly = {
                          "CHECKPOINT --against SOURCE` puts them right. Else convert again: "
                          "`shardwright convert SOURCE --to hf`, or --to torch_dist."},
     .words = {.text = "converted wrongly"},
-    .outlasts_writing = true,
+    .survives_rewriting = true,
 };
 
 }  // namespace shw

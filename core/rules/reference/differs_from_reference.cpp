@@ -49,7 +49,7 @@ bool is_computed_by_reference(const Facts& facts, const std::string& fqn) {
 // A few tensors may be trained next to frozen weights: then all their chunks changed
 // slightly. Damage leaves chunks unchanged or makes unrelated values. Empty if
 // unreadable.
-std::string looked_at(const Facts& facts, const std::string& fqn) {
+std::string encode_damage_evidence(const Facts& facts, const std::string& fqn) {
   const Checkpoint& c = facts.checkpoint;
   const auto tensor = c.find(fqn);
   const auto other = tensor ? counterpart(facts, *tensor) : std::nullopt;
@@ -85,7 +85,9 @@ Result<std::vector<std::string>> inspect_each(const Facts& facts,
     costs.push_back(
         {tensor ? 2 * bytes_of_elements(facts.checkpoint, *tensor) : 0, 2 * kHeldOfSide});
   }
-  auto find = [&](std::size_t i) -> Result<std::string> { return looked_at(facts, fqns[i]); };
+  auto find = [&](std::size_t i) -> Result<std::string> {
+    return encode_damage_evidence(facts, fqns[i]);
+  };
   return find_together(facts, "count what differs from the reference", costs, find);
 }
 

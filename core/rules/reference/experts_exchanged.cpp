@@ -139,7 +139,7 @@ Result<ExpertOrder> order_by_correlation(const Sides& sides, const ExpertsByTail
   std::vector<ComparisonCost> costs;
   for (const auto& [after, experts] : tails) {
     all.push_back(&experts);
-    const std::uint64_t looked_at = bytes_to_liken(experts.size());
+    const std::uint64_t looked_at = tensor_match_bytes(experts.size());
     costs.push_back({looked_at, looked_at});
   }
   auto find = [&](std::size_t i) { return similar_numbers_of(sides, *all[i]); };

@@ -31,50 +31,52 @@ Look chunk_summary(const Checkpoint& c, ChunkId chunk, const std::string& start)
 }
 
 // Counts of one rank's chunks compared with the reference.
-struct OfWriter {
+struct WriterCounts {
   std::int64_t right = 0;       // in tensors with other differing chunks
   std::int64_t strange = 0;     // in any tensor
   std::int64_t equal = 0;       // in tensors equal to the reference
   std::set<std::string> files;  // of the chunks counted in the first two
 };
-using ByWriter = std::map<std::uint32_t, OfWriter>;
+using ByWriter = std::map<std::uint32_t, WriterCounts>;
 
 // True for a chunk found at another place of its own tensor, which is not evidence against its
 // file.
-bool is_found(const Checkpoint& c, const MovedTiles& of, const StrangeTile& tile) {
+bool is_found_elsewhere_in_tensor(const Checkpoint& c, const MovedTiles& of,
+                                  const UnmatchedTile& tile) {
   const Extents offsets = copy_of(c.offsets(chunk_at(c, of, tile.chunk)));
   return std::any_of(of.places.moves.begin(), of.places.moves.end(),
                      [&](const TileMove& move) { return move.recorded.offsets == offsets; });
 }
 
-bool straddles(const MovedTiles& one) {
+bool has_right_and_strange_tiles(const MovedTiles& one) {
   return !one.places.right.empty() && !one.places.strange.empty();
 }
 
 // nullopt if a chunk has no known writer.
-std::optional<ByWriter> tally(const Facts& facts, const std::vector<MovedTiles>& looked,
-                              const std::set<TensorId>& right) {
+std::optional<ByWriter> count_by_writer(const Facts& facts, const std::vector<MovedTiles>& looked,
+                                        const std::set<TensorId>& right) {
   const Checkpoint& c = facts.checkpoint;
   ByWriter out;
   bool all_known = true;
-  auto add = [&](ChunkId chunk, std::int64_t OfWriter::*count) {
+  auto add = [&](ChunkId chunk, std::int64_t WriterCounts::*count) {
     auto writer = c.writer(chunk);
     all_known = all_known && writer.has_value();
     if (!writer) return;
-    OfWriter& one = out[*writer];
+    WriterCounts& one = out[*writer];
     ++(one.*count);
     auto item = c.item(chunk);
-    if (count != &OfWriter::equal && item) one.files.insert(c.file(item->file).path);
+    if (count != &WriterCounts::equal && item) one.files.insert(c.file(item->file).path);
   };
   for (const MovedTiles& one : looked) {
-    for (std::size_t number : one.places.right) add(chunk_at(c, one, number), &OfWriter::right);
-    for (const StrangeTile& tile : one.places.strange) {
-      if (!is_found(c, one, tile)) add(chunk_at(c, one, tile.chunk), &OfWriter::strange);
+    for (std::size_t number : one.places.right) add(chunk_at(c, one, number), &WriterCounts::right);
+    for (const UnmatchedTile& tile : one.places.strange) {
+      if (!is_found_elsewhere_in_tensor(c, one, tile))
+        add(chunk_at(c, one, tile.chunk), &WriterCounts::strange);
     }
   }
   for (TensorId tensor : right) {
     for (ChunkId chunk : c.chunks(tensor)) {
-      if (volume(c.sizes(chunk)) != 0) add(chunk, &OfWriter::equal);
+      if (volume(c.sizes(chunk)) != 0) add(chunk, &WriterCounts::equal);
     }
   }
   return all_known ? std::optional(std::move(out)) : std::nullopt;
@@ -82,21 +84,22 @@ std::optional<ByWriter> tally(const Facts& facts, const std::vector<MovedTiles>&
 
 // True if some ranks have only differing chunks and all others none: training changes all ranks,
 // and frozen parts are on all ranks.
-bool are_parted(const ByWriter& writers) {
+bool separates_by_rank(const ByWriter& writers) {
   return std::all_of(writers.begin(), writers.end(), [](const auto& entry) {
-    const OfWriter& one = entry.second;
+    const WriterCounts& one = entry.second;
     return one.strange == 0 || (one.right == 0 && one.strange > one.equal);
   });
 }
 
 }  // namespace
 
-std::set<std::string_view> report_between(const Facts& facts, const std::vector<MovedTiles>& looked,
-                                          std::vector<Finding>& findings) {
+std::set<std::string_view> report_swapped_between_tensors(const Facts& facts,
+                                                          const std::vector<MovedTiles>& looked,
+                                                          std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   PlacesByContent<Look, ChunkId> wanted;
   for (const MovedTiles& one : looked) {
-    for (const StrangeTile& tile : one.places.strange) {
+    for (const UnmatchedTile& tile : one.places.strange) {
       ChunkId chunk = chunk_at(c, one, tile.chunk);
       if (!tile.wanted.empty()) wanted.add(chunk_summary(c, chunk, tile.wanted), chunk);
     }
@@ -104,8 +107,9 @@ std::set<std::string_view> report_between(const Facts& facts, const std::vector<
   std::set<std::string_view> told;
   std::vector<std::string> moves;
   for (const MovedTiles& one : looked) {
-    if (!straddles(one)) continue;  // other rules report whole tensors under another name
-    for (const StrangeTile& tile : one.places.strange) {
+    if (!has_right_and_strange_tiles(one))
+      continue;  // other rules report whole tensors under another name
+    for (const UnmatchedTile& tile : one.places.strange) {
       ChunkId chunk = chunk_at(c, one, tile.chunk);
       const auto home = wanted.only(chunk_summary(c, chunk, tile.holds));
       if (!home || c.tensor_of(*home) == one.tensor) continue;
@@ -134,9 +138,9 @@ std::set<std::string_view> report_foreign_chunks(const Facts& facts,
                                                  const std::set<TensorId>& right,
                                                  std::vector<Finding>& findings) {
   // A single tensor may contain untrained rows, as embeddings do.
-  if (std::count_if(looked.begin(), looked.end(), straddles) < 2) return {};
-  auto writers = tally(facts, looked, right);
-  if (!writers || !are_parted(*writers)) return {};
+  if (std::count_if(looked.begin(), looked.end(), has_right_and_strange_tiles) < 2) return {};
+  auto writers = count_by_writer(facts, looked, right);
+  if (!writers || !separates_by_rank(*writers)) return {};
   std::set<std::string> files;
   std::int64_t strange = 0, same = 0;
   for (const auto& [writer, one] : *writers) {

@@ -13,8 +13,9 @@ namespace shw {
 
 // Reports chunks that equal the reference's chunk of another tensor that is displaced too. Returns
 // the reported tensors.
-std::set<std::string_view> report_between(const Facts& facts, const std::vector<MovedTiles>& looked,
-                                          std::vector<Finding>& findings);
+std::set<std::string_view> report_swapped_between_tensors(const Facts& facts,
+                                                          const std::vector<MovedTiles>& looked,
+                                                          std::vector<Finding>& findings);
 
 // Reports ranks whose chunks all differ from the reference while other ranks' chunks of the same
 // tensors equal it: their files are from another save. `right`: tensors that equal the reference.

@@ -23,7 +23,7 @@ const Rule kGgufKeys = {
                .link = "https://github.com/ggml-org/llama.cpp/issues/24737"},
     .words = {.text = "will not load"},
     .outcome = RunOutcome::kStops,
-    .outlasts_writing = true,
+    .survives_rewriting = true,
 };
 
 }  // namespace shw

@@ -113,7 +113,7 @@ bool moves(const std::map<std::int64_t, std::int64_t>& real) {
 }
 
 // Matrix families of both sides, smallest first.
-std::vector<std::string> probes(const Checkpoint& c, const LayerStack& stack) {
+std::vector<std::string> families_to_compare(const Checkpoint& c, const LayerStack& stack) {
   std::vector<std::pair<std::int64_t, std::string>> by_size;
   for (const auto& [after, layers] : stack.here) {
     ExtentsView shape = c.shape(layers.begin()->second);
@@ -159,7 +159,7 @@ Result<bool> is_renumbered(const Facts& facts, const std::vector<std::string>& f
   return false;
 }
 
-struct Judgement {
+struct RenumberingVerdict {
   LayerNumbers numbers;
   std::string why_not;               // why new numbers are uncertain; empty: certain
   std::vector<std::string> wrong;    // proved tensors under another layer's number
@@ -179,7 +179,7 @@ struct Judgement {
 
 // The correct number of each layer by all matrices; two candidates mean a collision.
 Status find_numbers(const Checkpoint& c, const std::vector<std::string>& families,
-                    LayerStack& stack, Judgement& verdict) {
+                    LayerStack& stack, RenumberingVerdict& verdict) {
   std::map<std::int64_t, std::set<std::int64_t>> said;
   for (const std::string& after : families) {
     SHW_TRY(const auto found, same_bytes(stack, after));
@@ -207,7 +207,7 @@ Status find_numbers(const Checkpoint& c, const std::vector<std::string>& familie
 
 // Reads the pairs that prove() compares: each tensor with that of its identified layer and that of
 // its own number.
-Status learn_pairs(LayerStack& stack, const Judgement& verdict) {
+Status read_compared_pairs(LayerStack& stack, const RenumberingVerdict& verdict) {
   std::vector<TensorId> here, there;
   for (const auto& [after, layers] : stack.here) {
     const Layers others = counted(stack.there, after);
@@ -225,8 +225,8 @@ Status learn_pairs(LayerStack& stack, const Judgement& verdict) {
 }
 
 // Every tensor of the reference must be equal.
-Status prove(const Checkpoint& c, LayerStack& stack, Judgement& verdict) {
-  SHW_CHECK(learn_pairs(stack, verdict));
+Status prove(const Checkpoint& c, LayerStack& stack, RenumberingVerdict& verdict) {
+  SHW_CHECK(read_compared_pairs(stack, verdict));
   auto doubt = [&](std::string why) {
     if (verdict.why_not.empty()) verdict.why_not = std::move(why);
   };
@@ -257,7 +257,7 @@ Status prove(const Checkpoint& c, LayerStack& stack, Judgement& verdict) {
   return {};
 }
 
-void find_missing(const LayerStack& stack, Judgement& verdict) {
+void find_missing(const LayerStack& stack, RenumberingVerdict& verdict) {
   std::set<std::int64_t> there;
   for (const auto& [after, layers] : stack.there) {
     for (const auto& [number, tensor] : layers) there.insert(number);
@@ -271,9 +271,9 @@ void find_missing(const LayerStack& stack, Judgement& verdict) {
 // Renames tensors that the reference lacks as their layer is renamed. If stages collided, an
 // optimizer state may come from another stage than its parameter: only states written by the ranks
 // of the parameter are renamed.
-struct Followers {
+struct UnmatchedTensorRenamer {
   const Checkpoint& checkpoint;
-  const Judgement& verdict;
+  const RenumberingVerdict& verdict;
   std::set<std::uint32_t> ranks = {};  // ranks that wrote proved tensors
 
   void collect_ranks() {
@@ -283,7 +283,7 @@ struct Followers {
       }
     }
   }
-  bool are_ours(TensorId tensor) const {
+  bool are_by_proved_ranks(TensorId tensor) const {
     if (verdict.missing.empty()) return true;
     for (ChunkId chunk : checkpoint.chunks(tensor)) {
       auto writer = checkpoint.writer(chunk);
@@ -291,7 +291,7 @@ struct Followers {
     }
     return true;
   }
-  bool are_ours(const NonTensorEntry& object) const {
+  bool are_by_proved_ranks(const NonTensorEntry& object) const {
     if (verdict.missing.empty()) return true;
     if (!object.item || object.item->file == FileId::kNone) return false;
     auto rank = checkpoint.file(object.item->file).rank;
@@ -300,11 +300,11 @@ struct Followers {
 };
 
 // Reads unproved tensors whose new name exists in the reference.
-Status learn_renamed(const Facts& facts, LayerStack& stack, const Judgement& verdict) {
+Status learn_renamed(const Facts& facts, LayerStack& stack, const RenumberingVerdict& verdict) {
   std::vector<TensorId> here, there;
   for (TensorId tensor : each_tensor(facts)) {
     if (verdict.proven.contains(tensor)) continue;
-    auto renamed = with_real_number(facts.checkpoint.fqn(tensor), verdict.numbers);
+    auto renamed = with_correct_layer_number(facts.checkpoint.fqn(tensor), verdict.numbers);
     auto other = renamed ? facts.reference->find(renamed->name) : std::nullopt;
     if (!other) continue;
     here.push_back(tensor);
@@ -315,17 +315,17 @@ Status learn_renamed(const Facts& facts, LayerStack& stack, const Judgement& ver
 }
 
 Result<std::vector<Diagnosis>> renames_of(const Facts& facts, LayerStack& stack,
-                                          Judgement& verdict) {
+                                          RenumberingVerdict& verdict) {
   const Checkpoint& c = facts.checkpoint;
   SHW_CHECK(learn_renamed(facts, stack, verdict));
-  Followers followers{c, verdict};
+  UnmatchedTensorRenamer followers{c, verdict};
   followers.collect_ranks();
   std::vector<Diagnosis> out;
   auto doubt = [&](std::string_view name, const char* why) {
     if (verdict.why_not.empty()) verdict.why_not = std::string(name) + why;
   };
   for (TensorId tensor : each_tensor(facts)) {
-    auto renamed = with_real_number(c.fqn(tensor), verdict.numbers);
+    auto renamed = with_correct_layer_number(c.fqn(tensor), verdict.numbers);
     if (!renamed) continue;
     if (!renamed->known) doubt(c.fqn(tensor), " is of a layer that nothing else here is of");
     if (!verdict.proven.contains(tensor)) {
@@ -333,7 +333,7 @@ Result<std::vector<Diagnosis>> renames_of(const Facts& facts, LayerStack& stack,
       bool differs = other && stack.contents.of(tensor) != stack.reference.of(*other);
       if (differs)
         doubt(c.fqn(tensor), " does not hold what the reference holds under its new name");
-      else if (!other && !followers.are_ours(tensor))
+      else if (!other && !followers.are_by_proved_ranks(tensor))
         doubt(c.fqn(tensor), " may be of a layer that was lost: other ranks wrote it");
     }
     if (renamed->name != c.fqn(tensor)) out.emplace_back(Renamed{tensor, renamed->name, {}});
@@ -342,9 +342,9 @@ Result<std::vector<Diagnosis>> renames_of(const Facts& facts, LayerStack& stack,
   auto& first = std::get<Renamed>(out.front());
   for (std::size_t i = 0; i < c.objects().size(); ++i) {
     const NonTensorEntry& object = c.objects()[i];
-    auto renamed = with_real_number(object.fqn, verdict.numbers);
+    auto renamed = with_correct_layer_number(object.fqn, verdict.numbers);
     if (!renamed || renamed->name == object.fqn) continue;
-    if (!followers.are_ours(object))
+    if (!followers.are_by_proved_ranks(object))
       doubt(object.fqn, " may be of a layer that was lost: other ranks wrote it");
     first.objects.emplace_back(i, renamed->name);
   }
@@ -359,7 +359,7 @@ std::string kind_of_shift(const std::map<std::int64_t, std::int64_t>& real) {
   return fmt::format("every number is {} too {}", std::abs(shift), shift > 0 ? "small" : "large");
 }
 
-Status report_renumbered(const Facts& facts, LayerStack& stack, Judgement verdict,
+Status report_renumbered(const Facts& facts, LayerStack& stack, RenumberingVerdict verdict,
                          std::vector<Finding>& findings) {
   Finding finding;
   finding.rule = "layers-renumbered";
@@ -401,8 +401,8 @@ bool is_one_of_several(const std::map<std::string, LayersByTail>& here, const st
 }
 
 // The prefix in the reference: equal without wrappers, or taken from matched names.
-std::string before_there(const Facts& facts, const std::string& before,
-                         const LayersByTail& families) {
+std::string prefix_in_reference(const Facts& facts, const std::string& before,
+                                const LayersByTail& families) {
   for (const auto& [after, layers] : families) {
     for (const auto& [number, tensor] : layers) {
       auto other = facts.counterparts[index_of(tensor)];
@@ -420,15 +420,15 @@ Status find_renumbered_layers(const Facts& facts, std::vector<Finding>& findings
        there = families_of(*facts.reference, true, facts.progress);
   Contents contents(facts, c), reference(facts, *facts.reference);
   for (const auto& [before, families] : each_of(here, facts)) {
-    auto found = there.find(before_there(facts, before, families));
+    auto found = there.find(prefix_in_reference(facts, before, families));
     if (found == there.end() || is_one_of_several(here, before)) continue;
     // This is a deeper model made from the reference's layers.
     if (count_layers(families) > count_layers(found->second)) continue;
     LayerStack stack{facts, before, families, found->second, contents, reference};
-    std::vector<std::string> matrices = probes(c, stack);
+    std::vector<std::string> matrices = families_to_compare(c, stack);
     SHW_TRY(bool is_worth_it, is_renumbered(facts, matrices, stack));
     if (!is_worth_it) continue;
-    Judgement verdict;
+    RenumberingVerdict verdict;
     verdict.numbers.before = before;
     SHW_CHECK(find_numbers(c, matrices, stack, verdict));
     find_missing(stack, verdict);

@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 4> kWrappers = {"module", "_orig_mod", "m
                                                        "_checkpoint_wrapped_module"};
 
 // The name without the parts of wrappers: "layers.0.w" for "model.module.layers.0.w".
-std::string bare(std::string_view fqn) {
+std::string name_without_wrappers(std::string_view fqn) {
   std::string out;
   while (!fqn.empty()) {
     std::size_t dot = fqn.find('.');
@@ -51,7 +51,7 @@ Candidates candidates_of(const Facts& facts) {
   for (TensorId tensor : each_tensor(facts)) {
     std::string_view fqn = checkpoint.fqn(tensor);
     if (facts.spec->find(fqn) != nullptr) continue;
-    out.by_bare.emplace(bare(fqn), tensor);
+    out.by_bare.emplace(name_without_wrappers(fqn), tensor);
     out.by_suffix.emplace(last_two_parts(fqn), tensor);
   }
   return out;
@@ -70,7 +70,7 @@ std::string hint_for(const Checkpoint& checkpoint, const Candidates& candidates,
     }
     return found;
   };
-  std::string found = only_one(candidates.by_bare.equal_range(bare(fqn)));
+  std::string found = only_one(candidates.by_bare.equal_range(name_without_wrappers(fqn)));
   if (found.empty())
     found = only_one(candidates.by_suffix.equal_range(std::string(last_two_parts(fqn))));
   return found;

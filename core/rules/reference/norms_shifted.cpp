@@ -40,7 +40,7 @@ std::optional<int> shift_of(const std::vector<float>& here, const std::vector<fl
   return shift;
 }
 
-// Where the elements of one are the rounded sums of the other's.
+// Adds the shift if one tensor's elements are the rounded sums of the other's and a constant.
 void add_shift(const Checkpoint& c, TensorId tensor, const Checkpoint& reference, TensorId other,
                std::vector<FoundShift>& shifts) {
   const auto here = read_tensor(c, tensor, kMostNormBytes);

@@ -50,7 +50,7 @@ void compare_shapes(ModelAgreement& agreement, const Checkpoint& c, TensorId ten
         fmt::format("{} is {}, expected {}", fqn, to_text(here), to_text(there));
 }
 
-std::size_t fewer_names(const ModelAgreement& agreement) {
+std::size_t smaller_name_count(const ModelAgreement& agreement) {
   return std::min(agreement.here, agreement.there);
 }
 
@@ -63,7 +63,7 @@ bool differs_by_shapes(const ModelAgreement& agreement) {
 // dimensions; shapes do not distinguish these. Other mistakes of a save change one dimension (a
 // missing axis, a half) or keep the number of elements (moved axes).
 bool is_another_size(const ModelAgreement& agreement) {
-  return agreement.names * 2 > fewer_names(agreement) && !differs_by_shapes(agreement) &&
+  return agreement.names * 2 > smaller_name_count(agreement) && !differs_by_shapes(agreement) &&
          agreement.matrices >= 2 && agreement.resized * 2 > agreement.matrices;
 }
 
@@ -71,7 +71,7 @@ bool is_another_size(const ModelAgreement& agreement) {
 // agrees in all of its few names. Models of one family share up to a quarter by chance
 // (embed_tokens, norm).
 bool is_another(const ModelAgreement& agreement) {
-  std::size_t fewer = fewer_names(agreement);
+  std::size_t fewer = smaller_name_count(agreement);
   if (agreement.here == 0 || agreement.there < 2) return false;
   bool by_names = agreement.names * 4 <= fewer && (agreement.names == 0 || fewer >= 8);
   return by_names || differs_by_shapes(agreement) || is_another_size(agreement);
@@ -122,7 +122,7 @@ Finding other_model_finding(const ModelAgreement& agreement, const std::string& 
   Finding finding;
   finding.rule = "other-model";
   if (!source.empty()) finding.subjects = {source};
-  std::size_t fewer = fewer_names(agreement);
+  std::size_t fewer = smaller_name_count(agreement);
   std::size_t all = std::max(agreement.here, agreement.there);
   bool by_names = agreement.names * 4 <= fewer;
   if (!by_names && is_another_size(agreement)) {

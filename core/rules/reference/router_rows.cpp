@@ -199,7 +199,7 @@ const Rule kRouterRows = {
                .link = "https://github.com/NVIDIA/Model-Optimizer/issues/1631"},
     .words = {.text = "experts missing"},
     .outcome = RunOutcome::kLosesElements,
-    .outlasts_writing = true,
+    .survives_rewriting = true,
     .run = find_router_rows,
 };
 

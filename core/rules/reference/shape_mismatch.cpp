@@ -177,7 +177,7 @@ const Rule kShapeMismatch = {
                .link = "https://github.com/NVIDIA-NeMo/Megatron-Bridge/pull/5353"},
     .words = {.text = "will not load"},
     .outcome = RunOutcome::kStops,
-    .mended_by = MendedBy::kTiles,
+    .repaired_by = RepairedBy::kTiles,
     .run = find_shape_mismatches,
 };
 

@@ -32,17 +32,17 @@ std::map<std::string, ByShape> families_by_shape(const Facts& facts) {
   return families;
 }
 
-struct Unlike {
+struct TransposedMinority {
   const std::vector<TensorId>* few = nullptr;
   const std::vector<TensorId>* many = nullptr;
 };
 
 // The few tensors of one shape, if many others have that shape with its last two axes swapped.
-std::optional<Unlike> unlike_in(const ByShape& shapes) {
+std::optional<TransposedMinority> find_transposed_minority(const ByShape& shapes) {
   if (shapes.size() != 2) return std::nullopt;
   const auto &first = *shapes.begin(), &second = *std::next(shapes.begin());
-  if (!swapped_last_two(first.first, second.first)) return std::nullopt;
-  Unlike found{&first.second, &second.second};
+  if (!differ_by_last_dims_swap(first.first, second.first)) return std::nullopt;
+  TransposedMinority found{&first.second, &second.second};
   if (found.few->size() > found.many->size()) std::swap(found.few, found.many);
   const bool is_exception = found.many->size() >= kFewestSiblings &&
                             found.many->size() >= kSiblingsForEach * found.few->size();
@@ -60,7 +60,7 @@ void find_sibling_axes(const Facts& facts, std::vector<Finding>& findings) {
   std::vector<TensorId> tensors;
   const auto families = families_by_shape(facts);
   for (const auto& [name, shapes] : each_of(families, facts)) {
-    const auto unlike = unlike_in(shapes);
+    const auto unlike = find_transposed_minority(shapes);
     if (!unlike) continue;
     for (TensorId tensor : *unlike->few) {
       const std::string_view fqn = c.fqn(tensor);
@@ -106,7 +106,7 @@ const Rule kSiblingAxes = {
                          "bytes prove it: lossless."},
     .words = {.text = "will not load", .as_warning = "with exchanged axes"},
     .outcome = RunOutcome::kStops,
-    .outlasts_writing = true,
+    .survives_rewriting = true,
     .run = find_sibling_axes,
 };
 

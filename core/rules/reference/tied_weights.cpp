@@ -35,7 +35,7 @@ bool is_head(std::string_view fqn) {
 }
 
 // The other tensor of a possible tied pair in the reference: the only one of its role and shape.
-std::optional<TensorId> partner(const Facts& facts, TensorId tensor) {
+std::optional<TensorId> tied_partner_in_reference(const Facts& facts, TensorId tensor) {
   const Checkpoint& reference = *facts.reference;
   bool head = is_head(reference.fqn(tensor));
   std::optional<TensorId> found;
@@ -49,14 +49,14 @@ std::optional<TensorId> partner(const Facts& facts, TensorId tensor) {
   return found;
 }
 
-struct MayBeTied {
+struct TiedCandidates {
   TensorId missing{}, kept{};  // both in the reference
 };
 
 constexpr std::string_view kTied = "tied", kApart = "apart";
 
 // Relation of the pair; empty if one cannot be read.
-std::string relation_of(const Facts& facts, const MayBeTied& pair) {
+std::string relation_of(const Facts& facts, const TiedCandidates& pair) {
   const Checkpoint& reference = *facts.reference;
   auto read = [&](TensorId tensor) {
     return pieces_of(reference, tensor, Dtype::kUnknown, facts.progress);
@@ -67,7 +67,7 @@ std::string relation_of(const Facts& facts, const MayBeTied& pair) {
   return std::string(*same_elements ? kTied : kApart);
 }
 
-void add_tie(const Checkpoint& reference, const MayBeTied& pair, bool tied,
+void add_tie(const Checkpoint& reference, const TiedCandidates& pair, bool tied,
              std::vector<Finding>& findings) {
   Finding finding;
   finding.rule = "tied-weights";
@@ -128,12 +128,12 @@ Status find_tied_weights(const Facts& facts, std::vector<Finding>& findings) {
   for (const auto& other : facts.counterparts) {
     if (other) is_there[index_of(*other)] = true;
   }
-  std::vector<MayBeTied> pairs;
+  std::vector<TiedCandidates> pairs;
   std::vector<ComparisonCost> costs;
   for (TensorId missing : each_of(reference.tensors(), facts)) {
     std::string_view fqn = reference.fqn(missing);
     if (is_there[index_of(missing)] || (!is_head(fqn) && !is_embedding(fqn))) continue;
-    auto other = partner(facts, missing);
+    auto other = tied_partner_in_reference(facts, missing);
     if (!other || !is_there[index_of(*other)]) continue;
     pairs.push_back({missing, *other});
     costs.push_back(

@@ -128,8 +128,8 @@ void report_exchanged(const Facts& facts, const std::vector<MovedTiles>& tensors
   }
 }
 
-void report_partly(const Facts& facts, const std::vector<MovedTiles>& tensors,
-                   std::vector<Finding>& findings) {
+void report_known_displacements(const Facts& facts, const std::vector<MovedTiles>& tensors,
+                                std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   for (const MovedTiles& one : tensors) {
     const TilePlaces& places = one.places;
@@ -195,7 +195,7 @@ const Rule kTilesExchanged = {
                .remedy = "`shardwright repair --against REFERENCE` gives each tile the box where "
                          "the reference has its bytes: lossless, no byte moves. Where a tile is "
                          "found nowhere, only an earlier step helps."},
-    .cause_of = CauseOf::kTilesOnceMended,
+    .cause_of = CauseOf::kTilesAfterRepair,
     .parts_ranks = true,
 };
 

@@ -29,7 +29,7 @@ inline constexpr const char* kLikenessProvesNothing =
     " Most other tensors are equal to the reference's, so it is of the same step: an order that "
     "only likeness tells is not repaired.";
 // For kPartly: known displacements, without remedy.
-void report_partly(const Facts& facts, const std::vector<MovedTiles>& tensors,
-                   std::vector<Finding>& findings);
+void report_known_displacements(const Facts& facts, const std::vector<MovedTiles>& tensors,
+                                std::vector<Finding>& findings);
 
 }  // namespace shw

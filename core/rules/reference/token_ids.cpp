@@ -94,7 +94,7 @@ const Rule kTokenIds = {
                          "tokenizer together. Or take the tokenizer that belongs to these weights.",
                .link = "https://huggingface.co/docs/transformers/main_classes/model"},
     .words = {.text = "ids without a row", .as_warning = "ids without a row"},
-    .outlasts_writing = true,
+    .survives_rewriting = true,
     .run = find_token_ids,
 };
 

@@ -28,13 +28,13 @@ namespace {
 // Smaller tensors may be transposes of each other by chance.
 constexpr std::int64_t kLeastTransposed = 8;
 
-struct Proven {
+struct TransposedTensor {
   TensorId tensor{};
   OrientationFound found;  // matrices is 0 if the strides are the only evidence
 };
 
 struct TransposedOutcome {
-  std::vector<Proven> by_bytes, by_strides;
+  std::vector<TransposedTensor> by_bytes, by_strides;
   std::vector<TensorId> by_shape, relabelled;
   std::vector<std::string> mixed;
   std::set<TensorId> right;  // tensors that equal the reference's
@@ -81,7 +81,7 @@ void decide_by_shape(const Facts& facts, TensorId tensor, TransposedOutcome& out
   const Checkpoint& c = facts.checkpoint;
   const SpecEntry* entry = facts.spec == nullptr ? nullptr : facts.spec->find(c.fqn(tensor));
   ExtentsView shape = c.shape(tensor);
-  if (entry == nullptr || !swapped_last_two(shape, entry->shape)) return;
+  if (entry == nullptr || !differ_by_last_dims_swap(shape, entry->shape)) return;
   if (entry->dtype && *entry->dtype != c.dtype(tensor)) return;
   if (facts.tilings[index_of(tensor)].tiling != Tiling::kExact) return;
   auto relation = relate_axes(shape, entry->shape);
@@ -99,20 +99,20 @@ enum class Ground : std::uint8_t {
   kNone,   // not checked: it equals the reference, or the reference itself is wrong
 };
 
-struct Asked {
+struct OrientationQuery {
   TensorId tensor{};
   Ground ground = Ground::kShape;
   bool is_square = false;  // here and in the reference: shapes do not tell
 };
 
-Asked ask(const Facts& facts, TensorId tensor) {
+OrientationQuery ask(const Facts& facts, TensorId tensor) {
   const Checkpoint& c = facts.checkpoint;
-  Asked out{tensor};
+  OrientationQuery out{tensor};
   auto other = counterpart(facts, tensor);
   if (!other || facts.depth < Depth::kHeaders) return out;
   ExtentsView saved = c.shape(tensor), expected = facts.reference->shape(*other);
   out.is_square = same(saved, expected) && is_square(saved);
-  if (!out.is_square && !swapped_last_two(saved, expected)) return out;
+  if (!out.is_square && !differ_by_last_dims_swap(saved, expected)) return out;
   // If the shape is the spec's, the reference has the other orientation.
   const SpecEntry* entry = facts.spec == nullptr ? nullptr : facts.spec->find(c.fqn(tensor));
   const bool is_asked_for = !out.is_square && entry != nullptr && same(entry->shape, saved);
@@ -136,7 +136,7 @@ std::optional<OrientationFound> orientation_of(const Facts& facts, TensorId tens
 // Orientations of all tensors of Ground::kBytes, computed on all cores; empty for those that cannot
 // be read.
 Result<std::vector<std::optional<OrientationFound>>> orientations_of(
-    const Facts& facts, const std::vector<Asked>& asked) {
+    const Facts& facts, const std::vector<OrientationQuery>& asked) {
   const Checkpoint& c = facts.checkpoint;
   std::vector<ComparisonCost> costs;
   std::vector<std::size_t> by_bytes;
@@ -144,9 +144,9 @@ Result<std::vector<std::optional<OrientationFound>>> orientations_of(
     if (asked[i].ground != Ground::kBytes) continue;
     by_bytes.push_back(i);
     const TensorId tensor = asked[i].tensor;
-    costs.push_back(
-        {2 * bytes_of_elements(c, tensor),
-         2 * bytes_of_pieces(c, tensor) + bytes_to_orient(c.shape(tensor), c.dtype(tensor))});
+    costs.push_back({2 * bytes_of_elements(c, tensor),
+                     2 * bytes_of_pieces(c, tensor) +
+                         orientation_check_bytes(c.shape(tensor), c.dtype(tensor))});
   }
   auto find = [&](std::size_t i) -> Result<std::string> {
     auto found = orientation_of(facts, asked[by_bytes[i]].tensor);
@@ -166,7 +166,7 @@ Result<std::vector<std::optional<OrientationFound>>> orientations_of(
 }
 
 // True if the bytes of both sides decide, either way.
-bool decide_by_bytes(const Checkpoint& c, const Asked& asked,
+bool decide_by_bytes(const Checkpoint& c, const OrientationQuery& asked,
                      const std::optional<OrientationFound>& found, TransposedOutcome& outcome) {
   if (!found) return false;
   const TensorId tensor = asked.tensor;
@@ -184,17 +184,17 @@ bool decide_by_bytes(const Checkpoint& c, const Asked& asked,
       outcome.mixed.push_back(
           fmt::format("{} ({} of {} matrices)", c.fqn(tensor), found->transposed, found->matrices));
       return asked.is_square;
-    case Orientation::kUnlike:
+    case Orientation::kUnrelated:
       break;
   }
   return asked.is_square;
 }
 
-Finding finding_on(const Checkpoint& c, const std::vector<Proven>& proven) {
+Finding finding_on(const Checkpoint& c, const std::vector<TransposedTensor>& proven) {
   Finding finding;
   finding.rule = "transposed";
   finding.link = "transformers #47031";
-  for (const Proven& one : proven) {
+  for (const TransposedTensor& one : proven) {
     ExtentsView shape = c.shape(one.tensor);
     finding.subjects.emplace_back(c.fqn(one.tensor));
     finding.diagnoses.emplace_back(
@@ -207,14 +207,14 @@ Finding finding_on(const Checkpoint& c, const std::vector<Proven>& proven) {
   return finding;
 }
 
-void add_remedy(const Facts& facts, const std::vector<Proven>& proven,
+void add_remedy(const Facts& facts, const std::vector<TransposedTensor>& proven,
                 const std::set<TensorId>& right, Finding& finding) {
   std::string text =
       "Exchange the last two dimensions: every element is kept, nothing is lost. The bytes move, "
       "so "
       "it is written into a new directory.";
   std::set<TensorId> mended;
-  for (const Proven& one : proven) mended.insert(one.tensor);
+  for (const TransposedTensor& one : proven) mended.insert(one.tensor);
   std::vector<std::string> left = states_left(facts, mended, right);
   if (!left.empty()) {
     text += " " + some_of(left) + (left.size() == 1 ? " is" : " are") +
@@ -225,7 +225,7 @@ void add_remedy(const Facts& facts, const std::vector<Proven>& proven,
   finding.remedy = Remedy{"transpose", true, std::move(text)};
 }
 
-void report_by_bytes(const Facts& facts, const std::vector<Proven>& proven,
+void report_by_bytes(const Facts& facts, const std::vector<TransposedTensor>& proven,
                      const std::set<TensorId>& right, std::vector<Finding>& findings) {
   if (proven.empty()) return;
   const Checkpoint& c = facts.checkpoint;
@@ -234,14 +234,14 @@ void report_by_bytes(const Facts& facts, const std::vector<Proven>& proven,
   double margin = 2;
   bool sampled = false;
   std::int64_t compared = 0;
-  for (const Proven& one : proven) {
+  for (const TransposedTensor& one : proven) {
     if (one.found.exact) continue;
     by_constraint.emplace_back(c.fqn(one.tensor));
     margin = std::min(margin, one.found.margin);
     sampled = sampled || one.found.sampled;
     compared += one.found.compared;
   }
-  const Proven& first = proven.front();
+  const TransposedTensor& first = proven.front();
   finding.cause = finding.subjects.front() + " is the transpose of the reference, ";
   finding.cause += first.found.exact ? "number by number" : "as its values show";
   finding.cause += is_square(c.shape(first.tensor))
@@ -264,7 +264,7 @@ void report_by_bytes(const Facts& facts, const std::vector<Proven>& proven,
   findings.push_back(std::move(finding));
 }
 
-void report_by_strides(const Facts& facts, const std::vector<Proven>& proven,
+void report_by_strides(const Facts& facts, const std::vector<TransposedTensor>& proven,
                        const std::set<TensorId>& right, std::vector<Finding>& findings) {
   if (proven.empty()) return;
   Finding finding = finding_on(facts.checkpoint, proven);
@@ -317,7 +317,7 @@ Status find_transposed(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   auto explained = with_diagnosis(findings);
   explained.merge(explained_by(findings, kPlacementAxisMoved.id));
-  std::vector<Asked> asked;
+  std::vector<OrientationQuery> asked;
   for (TensorId tensor : each_tensor(facts)) {
     if (explained.contains(c.fqn(tensor)) || c.shape(tensor).size() < 2) continue;
     if (volume(c.shape(tensor)).value_or(0) >= kLeastTransposed)
@@ -327,7 +327,7 @@ Status find_transposed(const Facts& facts, std::vector<Finding>& findings) {
   TransposedOutcome outcome;
   outcome.right = facts.equal_to_reference;
   for (std::size_t i = 0; i < asked.size() && !is_cancelled(facts.progress); ++i) {
-    const Asked& one = asked[i];
+    const OrientationQuery& one = asked[i];
     bool is_settled = one.ground == Ground::kNone;
     if (one.ground == Ground::kBytes)
       is_settled = decide_by_bytes(c, one, orientations[i], outcome);

@@ -53,7 +53,7 @@ void add_padding(const Checkpoint& c, TensorId tensor, const SpecEntry& entry, P
     finding.link = "Megatron-Bridge #5353";
   }
   finding.subjects.emplace_back(c.fqn(tensor));
-  finding.diagnoses.emplace_back(cut_to(c, tensor, entry.shape));
+  finding.diagnoses.emplace_back(truncated_to_shape(c, tensor, entry.shape));
 }
 
 struct MismatchedRows {

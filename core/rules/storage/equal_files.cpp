@@ -26,13 +26,13 @@ constexpr std::size_t kMostAsked = 16;  // tensors per file
 using Items = std::vector<ChunkId>;  // of one file, in file order
 
 // Length of a file and the checksums of its items; equal files agree in both.
-using FilePrint = std::pair<std::uint64_t, std::string>;
+using FileSignature = std::pair<std::uint64_t, std::string>;
 struct FileItems {
   FileId file{};
   Items items;
 };
 
-std::map<FilePrint, std::vector<FileItems>> files_by_print(const Facts& facts) {
+std::map<FileSignature, std::vector<FileItems>> files_by_print(const Facts& facts) {
   const Checkpoint& c = facts.checkpoint;
   const std::vector<FileId> real = real_files(c);
   std::vector<Items> items(c.file_count());
@@ -44,7 +44,7 @@ std::map<FilePrint, std::vector<FileItems>> files_by_print(const Facts& facts) {
     if (!header || !header->payload_crc) is_known[index_of(place->file)] = false;
     items[index_of(place->file)].push_back(chunk);
   }
-  std::map<FilePrint, std::vector<FileItems>> found;
+  std::map<FileSignature, std::vector<FileItems>> found;
   for (std::size_t f = 0; f < items.size(); ++f) {
     const FileId file{static_cast<std::uint32_t>(f)};
     // Links to another file are reported separately.
@@ -54,7 +54,7 @@ std::map<FilePrint, std::vector<FileItems>> files_by_print(const Facts& facts) {
               [&](ChunkId a, ChunkId b) { return c.item(a)->offset < c.item(b)->offset; });
     std::vector<std::uint32_t> crcs;
     for (ChunkId chunk : items[f]) crcs.push_back(*facts.headers[index_of(chunk)]->payload_crc);
-    FilePrint print{c.file(file).size, to_hex(hash_of(std::as_bytes(std::span(crcs))))};
+    FileSignature print{c.file(file).size, to_hex(hash_of(std::as_bytes(std::span(crcs))))};
     found[print].push_back({file, std::move(items[f])});
   }
   return found;
@@ -99,7 +99,7 @@ std::vector<std::size_t> distinctive_items(const Checkpoint& c, const Items& ite
     const auto elements = static_cast<std::uint64_t>(volume(c.sizes(items[i])).value_or(0));
     if (elements < kManyNumbers || seen.contains(tensor) || !has_tiles_that_differ(c, tensor))
       continue;
-    if (numbers_at_start(c, items[i], kManyNumbers, reader) != kManyNumbers) continue;
+    if (distinct_values_at_start(c, items[i], kManyNumbers, reader) != kManyNumbers) continue;
     seen.insert(tensor);
     telling.push_back(i);
   }
@@ -108,8 +108,8 @@ std::vector<std::size_t> distinctive_items(const Checkpoint& c, const Items& ite
 
 // True if the files share the tiles of at least two tensors that training would have made
 // different.
-bool are_distinguished(const Checkpoint& c, const std::vector<std::size_t>& telling, const Items& a,
-                       const Items& b) {
+bool share_distinctive_tiles(const Checkpoint& c, const std::vector<std::size_t>& telling,
+                             const Items& a, const Items& b) {
   auto differs = [&](std::size_t i) { return must_differ(c, a[i], b[i]); };
   return std::count_if(telling.begin(), telling.end(), differs) >=
          static_cast<std::ptrdiff_t>(kTelling);
@@ -138,7 +138,7 @@ std::vector<EqualFiles> equal_files(const Facts& facts) {
       for (std::size_t k = 1; k < files.size(); ++k) {
         if (!is_equal_file(facts, first.items, files[k].items))
           left.push_back(std::move(files[k]));
-        else if (are_distinguished(facts.checkpoint, telling, first.items, files[k].items))
+        else if (share_distinctive_tiles(facts.checkpoint, telling, first.items, files[k].items))
           group.files.push_back(files[k].file);
       }
       files = std::move(left);

@@ -58,7 +58,7 @@ std::string sentence(const FilledReport& filled, std::size_t objects) {
   return text;
 }
 
-Finding about_file(const std::string& file, std::string_view rule, std::string cause) {
+Finding file_info_finding(const std::string& file, std::string_view rule, std::string cause) {
   Finding finding;
   finding.rule = rule;
   finding.severity = Severity::kInfo;
@@ -80,16 +80,17 @@ void find_filled_elements(const Facts& facts, std::vector<Finding>& findings) {
     findings.push_back(std::move(finding));
   }
   for (const std::string& file : filled.foreign) {
-    findings.push_back(about_file(
+    findings.push_back(file_info_finding(
         file, kFilledElements.id,
         file + " speaks of another checkpoint: most tensors that it names are not here in that "
                "shape. It is passed over."));
   }
   for (const std::string& file : filled.unreadable) {
-    findings.push_back(about_file(file, kNotLookedAt.id,
-                                  "What " + file +
-                                      " says about elements that a repair filled cannot be read: "
-                                      "whether there are any is not known."));
+    findings.push_back(
+        file_info_finding(file, kNotLookedAt.id,
+                          "What " + file +
+                              " says about elements that a repair filled cannot be read: "
+                              "whether there are any is not known."));
   }
 }
 

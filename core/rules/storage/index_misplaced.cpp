@@ -23,7 +23,7 @@ const Rule kIndexMisplaced = {
                .link = "https://huggingface.co/docs/safetensors"},
     .words = {.text = "will not load"},
     .outcome = RunOutcome::kStops,
-    .mended_by = MendedBy::kNewIndex,
+    .repaired_by = RepairedBy::kNewIndex,
 };
 
 }  // namespace shw

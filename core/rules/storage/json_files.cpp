@@ -65,9 +65,9 @@ std::string why_no_json(const ByteSource& source) {
   // Python reads too large numbers as infinity.
   const bool is_number = parsed.problem.find("out_of_range") != std::string::npos;
   if (parsed.problem.empty() || is_number) return "";
-  const auto at = not_json_at(parsed);
+  const auto at = json_error_offset(parsed);
   const bool is_cut = at && *at + 1 >= source.size();
-  return fmt::format("is {}{}", is_cut ? "cut off, or " : "", not_json_text(parsed));
+  return fmt::format("is {}{}", is_cut ? "cut off, or " : "", json_error_text(parsed));
 }
 
 void check_json(const Facts& facts, const Directory& directory, const KnownJson& known,
@@ -116,7 +116,7 @@ const Rule kUnreadableJson = {
                .link = ""},
     .words = {.text = "will not load", .as_warning = "cannot be read"},
     .outcome = RunOutcome::kStops,
-    .outlasts_writing = true,
+    .survives_rewriting = true,
     .run = find_unreadable_json,
 };
 

@@ -30,7 +30,7 @@ bool is_distinctive(const Facts& facts, const std::vector<SharedRange>& ranges) 
       if (looked_at++ == kMostLookedAt) return false;
       // Tools that deduplicate equal files also link files of zeros or ones; only files with
       // different numbers prove an error.
-      if (numbers_at_start(facts.checkpoint, claim.chunk, 2, reader) == 2) return true;
+      if (distinct_values_at_start(facts.checkpoint, claim.chunk, 2, reader) == 2) return true;
     }
   }
   return false;

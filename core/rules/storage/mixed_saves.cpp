@@ -107,7 +107,7 @@ struct LayerDtypes {
 };
 using Layers = std::map<std::int64_t, LayerDtypes>;
 
-// By what is in front of the layer's number: "model.layers.".
+// Keyed by the prefix before the layer's number ("model.layers.").
 std::map<std::string, Layers> dtypes_of_layers(const Facts& facts) {
   const Checkpoint& c = facts.checkpoint;
   std::map<std::string, Layers> stacks;

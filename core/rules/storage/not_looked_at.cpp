@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kMostPlaces = 16;
 
-// Reasons and the tensors concerned, for one finding instead of one per tile.
+// The tensors of each reason, for one finding instead of one per tile.
 struct Reasons {
   std::map<std::string, std::vector<std::string>> subjects;
   std::map<std::string, std::int64_t> count;

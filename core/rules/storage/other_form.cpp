@@ -28,7 +28,7 @@
 namespace shw {
 namespace {
 
-// What a folder has in front of ".safetensors" and of ".bin".
+// File name stems that a folder may have both as ".safetensors" and as ".bin".
 constexpr auto kFormStems = std::to_array<std::pair<std::string_view, std::string_view>>(
     {{"model", "pytorch_model"},
      {"adapter_model", "adapter_model"},
@@ -41,7 +41,7 @@ bool is_of_stem(std::string_view path, std::string_view stem, std::string_view e
   return path.empty() || path.starts_with('-');
 }
 
-// The folder with torch's files of one model and config.json alone.
+// A view of the folder that shows only torch's files of the model and config.json.
 class TorchFormOnly final : public Directory {
  public:
   TorchFormOnly(std::shared_ptr<const Directory> inner, std::string stem)
@@ -273,7 +273,7 @@ const Rule kOtherForm = {
                          "`shardwright convert FOLDER --to torch --out NEW`."},
     .words = {.text = "another model than the one that was opened"},
     .outcome = RunOutcome::kNone,
-    .outlasts_writing = true,
+    .survives_rewriting = true,
     .run_shared = find_second_form,
 };
 

@@ -60,7 +60,7 @@ const Rule kPayloadShape = {
     .words = {.text = "loads wrong, or not at all"},
     .outcome = RunOutcome::kStops,
     .symptom_in = SymptomIn::kTiles,
-    .mended_by = MendedBy::kTilesOfItems,
+    .repaired_by = RepairedBy::kTilesOfItems,
     .run = find_payload_shapes,
 };
 

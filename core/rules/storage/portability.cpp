@@ -128,7 +128,7 @@ const Rule kPortability = {
              "`shardwright repair` rewrites .metadata without those traces; the data files stay.",
          .link = "https://docs.python.org/3/whatsnew/3.13.html"},
     .words = {.names_versions = true},
-    .mended_by = MendedBy::kNewMetadata,
+    .repaired_by = RepairedBy::kNewMetadata,
     .run = find_portability_limits,
 };
 

@@ -20,7 +20,7 @@
 namespace shw {
 namespace {
 
-// What parts of one save have in common: "model-", the number of parts, and the ending.
+// Properties shared by the parts of a save: "model-", the number of parts, and the ending.
 struct PartSet {
   std::string before;
   std::uint32_t count = 0;
@@ -28,7 +28,7 @@ struct PartSet {
   auto operator<=>(const PartSet&) const = default;
 };
 
-std::optional<PartSet> set_of(std::string_view path) {
+std::optional<PartSet> part_set_of(std::string_view path) {
   constexpr auto kSuffixes = std::to_array<std::string_view>({".safetensors", ".bin"});
   for (const std::string_view suffix : kSuffixes) {
     if (auto part = parse_part_name(path, suffix))
@@ -49,7 +49,7 @@ void find_second_parts(const Facts& facts, std::vector<Finding>& findings) {
   std::map<PartSet, std::vector<std::string>> others;
   for (const FileRow& row : facts.checkpoint.files()) {
     if (row.kind != EntryKind::kFile || !is_at_top(row.path)) continue;
-    auto set = set_of(row.path);
+    auto set = part_set_of(row.path);
     if (!set) continue;
     if (row.referenced)
       opened.insert(std::move(*set));

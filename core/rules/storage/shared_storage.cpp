@@ -64,10 +64,10 @@ void report_tied(const Checkpoint& checkpoint, const std::vector<const SharedRan
   findings.push_back(std::move(finding));
 }
 
-using Solved = std::vector<std::pair<const SharedRange*, Home>>;
+using RangesWithHome = std::vector<std::pair<const SharedRange*, Home>>;
 
-void report_solved(const Checkpoint& checkpoint, const Solved& solved,
-                   std::vector<Finding>& findings) {
+void report_ranges_with_home(const Checkpoint& checkpoint, const RangesWithHome& solved,
+                             std::vector<Finding>& findings) {
   if (solved.empty()) return;
   std::vector<const SharedRange*> ranges;
   std::vector<std::string> homes;
@@ -97,8 +97,9 @@ void report_solved(const Checkpoint& checkpoint, const Solved& solved,
   findings.push_back(std::move(finding));
 }
 
-void report_open(const Facts& facts, const std::vector<const SharedRange*>& ranges,
-                 const std::vector<std::string>& candidates, std::vector<Finding>& findings) {
+void report_ranges_without_home(const Facts& facts, const std::vector<const SharedRange*>& ranges,
+                                const std::vector<std::string>& candidates,
+                                std::vector<Finding>& findings) {
   if (ranges.empty()) return;
   const Checkpoint& checkpoint = facts.checkpoint;
   Finding finding = shared_finding(checkpoint, ranges);
@@ -107,7 +108,7 @@ void report_open(const Facts& facts, const std::vector<const SharedRange*>& rang
                   " bytes (" + words_of(checkpoint, *ranges.front()) +
                   (ranges.size() > 1 ? ", ..." : "") + "), so at least one of them is wrong. ";
   std::vector<std::string> homes;
-  for (const ItemPlace& place : possible_homes(facts))
+  for (const ItemPlace& place : unclaimed_item_places(facts))
     homes.push_back(place_text(checkpoint, place));
   bool no_headers = facts.headers.empty();
   if (homes.empty())
@@ -125,17 +126,17 @@ void report_open(const Facts& facts, const std::vector<const SharedRange*>& rang
   findings.push_back(std::move(finding));
 }
 
-struct Judged {
-  Solved solved;
+struct ClassifiedRanges {
+  RangesWithHome solved;
   std::vector<const SharedRange*> open, tied;
   std::vector<std::string> candidates;
 };
 
-Judged classify_ranges(const Facts& facts, const std::vector<SharedRange>& shared) {
+ClassifiedRanges classify_ranges(const Facts& facts, const std::vector<SharedRange>& shared) {
   const Checkpoint& checkpoint = facts.checkpoint;
   HomeFinder finder(facts, shared);
-  std::vector<ItemPlace> left = possible_homes(facts);
-  Judged judged;
+  std::vector<ItemPlace> left = unclaimed_item_places(facts);
+  ClassifiedRanges judged;
   for (const SharedRange& range : each_of(shared, facts)) {
     std::vector<Home> homes;
     if (!facts.headers.empty()) homes = finder.homes_of(range);
@@ -157,7 +158,7 @@ Judged classify_ranges(const Facts& facts, const std::vector<SharedRange>& share
 }
 
 // Marks items as unsolved again if two of them claim the same home.
-void resolve_conflicts(Judged& judged) {
+void resolve_conflicts(ClassifiedRanges& judged) {
   std::map<std::pair<FileId, std::int64_t>, int> wanted;
   auto key = [](const auto& one) {
     return std::pair(one.second.home.file, one.second.home.offset);
@@ -181,10 +182,10 @@ void find_shared_storage(const Facts& facts, std::vector<Finding>& findings) {
   report_linked_files(facts, {linked, shared.end()}, findings);
   shared.erase(linked, shared.end());
   if (shared.empty()) return;
-  Judged judged = classify_ranges(facts, shared);
+  ClassifiedRanges judged = classify_ranges(facts, shared);
   resolve_conflicts(judged);
-  report_solved(checkpoint, judged.solved, findings);
-  report_open(facts, judged.open, judged.candidates, findings);
+  report_ranges_with_home(checkpoint, judged.solved, findings);
+  report_ranges_without_home(facts, judged.open, judged.candidates, findings);
   report_tied(checkpoint, judged.tied, findings);
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 // Reports tiles without a record. Only an index can lack a record; without an index tiles are found
 // in their own files, and opening reported unreadable ones.
-void report_homeless(const Facts& facts, std::vector<Finding>& findings) {
+void report_chunks_without_record(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   if (!checkpoint.format().traits.has_index) return;
   Finding finding;
@@ -63,7 +63,7 @@ void report_misplaced(const Facts& facts, std::vector<Finding>& findings) {
     for (ChunkId chunk : checkpoint.chunks(tensor.tensor)) {
       if (!checkpoint.item(chunk)) listed.push_back(chunk_text(checkpoint, tensor.tensor, chunk));
     }
-    for (const ListedAgain& tile : tensor.tiles)
+    for (const RelistedChunk& tile : tensor.tiles)
       records.push_back(relisted_text(checkpoint, tensor.tensor, tile));
     finding.diagnoses.emplace_back(tensor);
   }
@@ -82,7 +82,7 @@ void report_misplaced(const Facts& facts, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
-void report_strays(const Facts& facts, std::vector<Finding>& findings) {
+void report_unclaimed_records(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   if (checkpoint.unclaimed_records().empty() || !checkpoint.format().traits.has_index) return;
   Finding finding;
@@ -180,10 +180,10 @@ void report_too_short(const Facts& facts, std::vector<Finding>& findings) {
 }
 
 void find_dangling_storage(const Facts& facts, std::vector<Finding>& findings) {
-  report_homeless(facts, findings);
+  report_chunks_without_record(facts, findings);
   report_misplaced(facts, findings);
   report_too_short(facts, findings);
-  report_strays(facts, findings);
+  report_unclaimed_records(facts, findings);
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ constexpr std::size_t kMostHomes = 256;
 constexpr double kBitsForConstraint = 6.6;
 
 // Index of `chunk` among the tensor's chunks ordered by offsets.
-std::size_t turn_of(const Checkpoint& checkpoint, TensorId tensor, ChunkId chunk) {
+std::size_t index_by_offsets(const Checkpoint& checkpoint, TensorId tensor, ChunkId chunk) {
   std::size_t turn = 0;
   for (ChunkId other : checkpoint.chunks(tensor)) {
     if (std::ranges::lexicographical_compare(checkpoint.offsets(other), checkpoint.offsets(chunk)))
@@ -32,7 +32,7 @@ std::size_t turn_of(const Checkpoint& checkpoint, TensorId tensor, ChunkId chunk
   return turn;
 }
 
-void keep_best(std::vector<Home>& homes, auto score) {
+void keep_best_scored(std::vector<Home>& homes, auto score) {
   std::vector<std::int64_t> scores;
   for (const Home& home : homes) scores.push_back(score(home));
   std::int64_t best = *std::max_element(scores.begin(), scores.end());
@@ -46,7 +46,7 @@ void keep_best(std::vector<Home>& homes, auto score) {
 
 }  // namespace
 
-std::vector<ItemPlace> possible_homes(const Facts& facts) {
+std::vector<ItemPlace> unclaimed_item_places(const Facts& facts) {
   const Checkpoint& checkpoint = facts.checkpoint;
   std::vector<ItemPlace> homes;
   auto add = [&](std::size_t file, std::uint64_t begin, std::uint64_t size) {
@@ -68,7 +68,7 @@ std::vector<ItemPlace> possible_homes(const Facts& facts) {
 }
 
 HomeFinder::HomeFinder(const Facts& facts, const std::vector<SharedRange>& shared)
-    : facts_(facts), orphans_(possible_homes(facts)) {
+    : facts_(facts), orphans_(unclaimed_item_places(facts)) {
   const Checkpoint& checkpoint = facts.checkpoint;
   contested_.resize(checkpoint.chunk_count());
   for (const SharedRange& range : shared) {
@@ -123,21 +123,21 @@ bool HomeFinder::keeps_order(const Home& home) const {
   return moved && stayed && apart;
 }
 
-// Number of other tensors with as many tiles whose tile of the same index is in `file`.
+// Number of other tensors with an equal tile count whose tile of this index is in `file`.
 std::int64_t HomeFinder::votes(ChunkId chunk, FileId file) const {
   const Checkpoint& checkpoint = facts_.checkpoint;
   auto rank = checkpoint.file(file).rank;
   TensorId tensor = checkpoint.tensor_of(chunk);
   std::uint32_t tiles = checkpoint.chunks(tensor).size();
   if (!rank || tiles < 2) return 0;
-  std::size_t turn = turn_of(checkpoint, tensor, chunk);
+  std::size_t turn = index_by_offsets(checkpoint, tensor, chunk);
   std::int64_t votes = 0;
   for (TensorId another : each_tensor(facts_)) {
     auto chunks = checkpoint.chunks(another);
     if (chunks.size() != tiles || another == tensor) continue;
     for (ChunkId other : chunks) {
       if (!contested_[index_of(other)] && checkpoint.writer(other) == rank &&
-          turn_of(checkpoint, another, other) == turn)
+          index_by_offsets(checkpoint, another, other) == turn)
         ++votes;
     }
   }
@@ -162,9 +162,9 @@ std::vector<Home> HomeFinder::homes_of(const SharedRange& range) const {
   offer(first, second);
   offer(second, first);
   if (homes.size() > 1 && order_is_constraint_)
-    keep_best(homes, [&](const Home& home) { return std::int64_t{keeps_order(home)}; });
+    keep_best_scored(homes, [&](const Home& home) { return std::int64_t{keeps_order(home)}; });
   if (homes.size() > 1) {
-    keep_best(homes, [&](const Home& home) {
+    keep_best_scored(homes, [&](const Home& home) {
       std::int64_t stays =
           home.stays.is_chunk() ? votes(home.stays.chunk, range.place.file) : std::int64_t{0};
       return votes(home.moves, home.home.file) + stays;

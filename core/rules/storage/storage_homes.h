@@ -18,7 +18,7 @@ struct Home {
 };
 
 // Unclaimed ranges and unreferenced data files that could hold an item.
-std::vector<ItemPlace> possible_homes(const Facts& facts);
+std::vector<ItemPlace> unclaimed_item_places(const Facts& facts);
 
 class HomeFinder {
  public:

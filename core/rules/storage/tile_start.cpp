@@ -8,8 +8,8 @@
 
 namespace shw {
 
-std::size_t numbers_at_start(const Checkpoint& checkpoint, ChunkId chunk, std::size_t most,
-                             ItemCursor& reader) {
+std::size_t distinct_values_at_start(const Checkpoint& checkpoint, ChunkId chunk, std::size_t most,
+                                     ItemCursor& reader) {
   constexpr std::int64_t kLookedAt = std::int64_t{1} << 16;
   const Extents sizes = copy_of(checkpoint.sizes(chunk));
   const std::size_t width = size_of(checkpoint.dtype(checkpoint.tensor_of(chunk)));

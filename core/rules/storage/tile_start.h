@@ -8,7 +8,7 @@ namespace shw {
 
 // Number of distinct non-zero values among the first 65,536 elements, at most `most`; 0 if
 // unreadable.
-std::size_t numbers_at_start(const Checkpoint& checkpoint, ChunkId chunk, std::size_t most,
-                             ItemCursor& reader);
+std::size_t distinct_values_at_start(const Checkpoint& checkpoint, ChunkId chunk, std::size_t most,
+                                     ItemCursor& reader);
 
 }  // namespace shw

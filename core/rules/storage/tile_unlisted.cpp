@@ -16,7 +16,7 @@ void find_unlisted(const Facts& facts, std::vector<Finding>& findings) {
     // Loading fails before it reaches the gap: storage-dangling reports it.
     if (facts.unlisted.misplaced.contains(tensor.tensor)) continue;
     finding.subjects.emplace_back(checkpoint.fqn(tensor.tensor));
-    for (const ListedAgain& tile : tensor.tiles) {
+    for (const RelistedChunk& tile : tensor.tiles) {
       records.push_back(relisted_text(checkpoint, tensor.tensor, tile));
       boxes.push_back(tile.box);
     }

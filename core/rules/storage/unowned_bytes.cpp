@@ -21,7 +21,7 @@ const Rule kUnownedBytes = {
                .link = "https://github.com/Comfy-Org/ComfyUI/issues/15602"},
     .words = {.text = "will not load"},
     .outcome = RunOutcome::kStops,
-    .mended_by = MendedBy::kNewFile,
+    .repaired_by = RepairedBy::kNewFile,
 };
 
 }  // namespace shw

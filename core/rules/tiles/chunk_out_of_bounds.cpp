@@ -58,7 +58,7 @@ const Rule kChunkOutOfBounds = {
     .coverage = {.text = "tiles outside", .place = 3, .at_any_severity = true},
     .outcome = RunOutcome::kStops,
     .symptom_in = SymptomIn::kTiles,
-    .mended_by = MendedBy::kTiles,
+    .repaired_by = RepairedBy::kTiles,
     .run = find_chunks_out_of_bounds,
 };
 

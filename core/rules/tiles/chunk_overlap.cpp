@@ -104,7 +104,7 @@ const Rule kChunkOverlap = {
     .coverage = {.text = "tiles overlap", .place = 2, .at_any_severity = true},
     .outcome = RunOutcome::kStops,
     .symptom_in = SymptomIn::kTiles,
-    .mended_by = MendedBy::kTiles,
+    .repaired_by = RepairedBy::kTiles,
     .boxes_overlap = true,
     .run = find_overlaps,
 };

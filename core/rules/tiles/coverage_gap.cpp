@@ -107,7 +107,7 @@ const Rule kCoverageGap = {
     .coverage = {.text = "coverage has gaps", .place = 1, .at_any_severity = true},
     .outcome = RunOutcome::kLosesElements,
     .symptom_in = SymptomIn::kTiles,
-    .mended_by = MendedBy::kTiles,
+    .repaired_by = RepairedBy::kTiles,
     .run = find_coverage_gaps,
 };
 

@@ -68,7 +68,7 @@ struct Pair {
 };
 
 // A tensor whose checksums equal another one's.
-struct Alike {
+struct DuplicatePair {
   Pair pair;
   TensorId tensor{};
 };
@@ -79,13 +79,13 @@ struct DuplicateGroup {
 };
 
 // Keeps tensors with more than a few values.
-void keep_distinctive(const Facts& facts, std::vector<Alike> alike, DuplicateGroup& twins) {
+void keep_distinctive(const Facts& facts, std::vector<DuplicatePair> alike, DuplicateGroup& twins) {
   std::vector<TensorId> tensors;
-  for (const Alike& one : alike) tensors.push_back(one.tensor);
+  for (const DuplicatePair& one : alike) tensors.push_back(one.tensor);
   std::sort(tensors.begin(), tensors.end());
   tensors.erase(std::unique(tensors.begin(), tensors.end()), tensors.end());
   const std::vector<bool> tells = have_more_values(facts, tensors, kDistinct);
-  for (Alike& one : alike) {
+  for (DuplicatePair& one : alike) {
     auto at = std::lower_bound(tensors.begin(), tensors.end(), one.tensor) - tensors.begin();
     if (tells[static_cast<std::size_t>(at)]) twins.pairs[std::move(one.pair)].push_back(one.tensor);
   }
@@ -157,7 +157,7 @@ Result<DuplicateGroup> find_duplicates(const Facts& facts) {
   // The first expert with these bytes, by family, rest of the name, and bytes.
   std::map<std::tuple<std::string, std::string, std::string>, std::uint32_t> first;
   DuplicateGroup twins;
-  std::vector<Alike> alike;
+  std::vector<DuplicatePair> alike;
   for (TensorId tensor : each_tensor(facts)) {
     if (!may_have_a_duplicate(facts, tensor)) continue;
     const std::string& bytes = signatures[tensor];  // may be empty

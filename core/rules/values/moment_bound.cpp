@@ -73,7 +73,7 @@ void add_pair(const Checkpoint& c, const MomentValues& look, BrokenBounds& found
 }
 
 // A cause other than mixed rows; empty if there is none.
-std::string another_reason(const BrokenBounds& found) {
+std::string other_cause_text(const BrokenBounds& found) {
   if (found.negative + found.without_root > 0) return "";
   std::int64_t broken = count_of(found.how.size());
   if (found.known == 0)
@@ -133,7 +133,7 @@ void find_broken_moment_bounds(const Facts& facts, std::vector<Finding>& finding
   std::int64_t broken = count_of(found.how.size());
   std::string of_whom =
       "The two moments of " + plural(static_cast<std::uint64_t>(broken), "parameter");
-  std::string reason = another_reason(found);
+  std::string reason = other_cause_text(found);
   if (!reason.empty()) {
     finding.severity = Severity::kInfo;
     finding.cause = of_whom + " are further apart " + reason + ". Otherwise rows were mixed up (" +

@@ -26,7 +26,7 @@ std::string step_text(const std::optional<double>& step) {
   return to_text(value);
 }
 
-std::string said(const SavedStep& step) {
+std::string step_assignment_text(const SavedStep& step) {
   return step.fqn + " = " + step_text(step.step);
 }
 
@@ -63,7 +63,7 @@ void report_wrong_steps(const Checkpoint& c, const StepCheck& steps,
   std::vector<std::string> lines, reasons;
   for (const WrongStep& wrong : steps.wrong) {
     add_subject(finding.subjects, wrong.step->fqn);
-    lines.push_back(said(*wrong.step));
+    lines.push_back(step_assignment_text(*wrong.step));
     reasons.push_back(wrong.why);
   }
   std::string latest = step_text(steps.latest);
@@ -94,14 +94,14 @@ void report_wrong_steps(const Checkpoint& c, const StepCheck& steps,
 }
 
 // Wording for step counts that differ from the others for an unknown reason.
-struct StepsApart {
+struct DeviatingStepsText {
   const std::vector<const SavedStep*>& steps;
   const char *where, *others;  // texts such as "far behind the others", "others are at"
   const char *can_be, *decides;
   const char* evidence;  // key of the other states' step in the evidence
 };
 
-void report_steps_apart(const StepsApart& apart, std::optional<double> others,
+void report_steps_apart(const DeviatingStepsText& apart, std::optional<double> others,
                         std::vector<Finding>& findings) {
   if (apart.steps.empty()) return;
   Finding finding;
@@ -110,7 +110,7 @@ void report_steps_apart(const StepsApart& apart, std::optional<double> others,
   std::vector<std::string> lines;
   for (const SavedStep* step : apart.steps) {
     add_subject(finding.subjects, step->fqn);
-    lines.push_back(said(*step));
+    lines.push_back(step_assignment_text(*step));
   }
   finding.cause =
       fmt::format("{} {} ({}; {} {}): {}.", plural(lines.size(), "optimizer step"), apart.where,
@@ -224,7 +224,7 @@ void report_membership(const SavedOptimizer& optimizer, std::vector<Finding>& fi
 // The reference.
 
 // Settings of a group that stay constant during training.
-std::map<std::string, PlainValue> lasting(const ParamGroup& group) {
+std::map<std::string, PlainValue> constant_settings(const ParamGroup& group) {
   std::map<std::string, PlainValue> out;
   for (const char* name : {"weight_decay", "betas", "eps", "momentum", "lr_mult", "wd_mult",
                            "is_expert_parallel", "is_decoupled_lr"}) {
@@ -241,11 +241,12 @@ bool same_members(const ParamGroup& a, const ParamGroup& b) {
   return std::set(a.params.begin(), a.params.end()) == std::set(b.params.begin(), b.params.end());
 }
 
-using Same = bool (*)(const ParamGroup&, const ParamGroup&);
+using GroupsMatch = bool (*)(const ParamGroup&, const ParamGroup&);
 
 // By group of `theirs`: its index in `mine`; nullopt if a group matches none or two.
 std::optional<std::vector<std::size_t>> match(const std::vector<ParamGroup>& mine,
-                                              const std::vector<ParamGroup>& theirs, Same fits) {
+                                              const std::vector<ParamGroup>& theirs,
+                                              GroupsMatch fits) {
   std::vector<std::size_t> order;
   for (const ParamGroup& their : theirs) {
     std::optional<std::size_t> found;
@@ -261,7 +262,7 @@ std::optional<std::vector<std::size_t>> match(const std::vector<ParamGroup>& min
 }
 
 bool in_place(const std::vector<ParamGroup>& mine, const std::vector<ParamGroup>& theirs,
-              Same fits) {
+              GroupsMatch fits) {
   for (std::size_t g = 0; g < mine.size(); ++g) {
     if (!fits(mine[g], theirs[g])) return false;
   }
@@ -297,11 +298,11 @@ void report_order(const Checkpoint& c, const SavedOptimizer& mine, const SavedOp
   if (mine.by_parameter || theirs.by_parameter || mine.groups.size() != theirs.groups.size() ||
       mine.groups.size() < 2 || mine.groups.size() > kMostGroups)
     return;
-  Same by_settings = [](const ParamGroup& a, const ParamGroup& b) {
-    return lasting(a) == lasting(b);
+  GroupsMatch by_settings = [](const ParamGroup& a, const ParamGroup& b) {
+    return constant_settings(a) == constant_settings(b);
   };
-  Same by_all = [](const ParamGroup& a, const ParamGroup& b) {
-    return same_members(a, b) && lasting(a) == lasting(b);
+  GroupsMatch by_all = [](const ParamGroup& a, const ParamGroup& b) {
+    return same_members(a, b) && constant_settings(a) == constant_settings(b);
   };
   if (in_place(mine.groups, theirs.groups, by_all)) return;
   bool members_stay = in_place(mine.groups, theirs.groups, same_members);

@@ -18,7 +18,7 @@ namespace {
 constexpr std::array<std::uint64_t, 5> kSteps{1, 2, 16, 256, 65536};
 constexpr std::uint64_t kReadAtOnce = 64 << 10;                // of each copy
 constexpr std::uint64_t kReadByOne = std::uint64_t{64} << 20;  // of all copies of a group
-// Of all copies of a group that are in memory as a whole.
+// Limit on the bytes of all copies of a group that are held in memory at once.
 constexpr std::uint64_t kHeldTogether = std::uint64_t{256} << 20;
 
 template <class Bits>

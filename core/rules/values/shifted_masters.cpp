@@ -63,7 +63,8 @@ std::vector<TileShift> parse_shifts(std::string_view text) {
 }
 
 // The most common shift, and the number of tiles that have it.
-std::pair<std::int64_t, std::size_t> commonest(const std::vector<std::vector<TileShift>>& all) {
+std::pair<std::int64_t, std::size_t> most_common_shift(
+    const std::vector<std::vector<TileShift>>& all) {
   std::map<std::int64_t, std::size_t> counts;
   for (const auto& shifts : all) {
     for (const TileShift& shift : shifts) {
@@ -86,8 +87,8 @@ bool is_explained(const TileShift& shift, std::int64_t elements, std::int64_t by
 
 // Rows of a flat run that are shifted by `by` elements: at most two boxes of a matrix. Empty for
 // tiles with more than two dimensions.
-std::optional<std::vector<RetainedChunk>> moved_back(const Checkpoint& c, ChunkId chunk,
-                                                     std::int64_t by) {
+std::optional<std::vector<RetainedChunk>> rows_shifted_back(const Checkpoint& c, ChunkId chunk,
+                                                            std::int64_t by) {
   const ExtentsView sizes = c.sizes(chunk);
   const std::size_t ndim = sizes.size();
   if (ndim == 0 || by <= 0) return std::nullopt;
@@ -116,7 +117,7 @@ std::optional<std::vector<RetainedChunk>> moved_back(const Checkpoint& c, ChunkI
 }
 
 // The tile with the same box in another state; the order of tiles may differ.
-std::optional<ChunkId> same_tile(const Checkpoint& c, TensorId state, ChunkId like) {
+std::optional<ChunkId> chunk_with_same_box(const Checkpoint& c, TensorId state, ChunkId like) {
   for (ChunkId chunk : c.chunks(state)) {
     if (same(c.offsets(chunk), c.offsets(like)) && same(c.sizes(chunk), c.sizes(like)))
       return chunk;
@@ -125,19 +126,20 @@ std::optional<ChunkId> same_tile(const Checkpoint& c, TensorId state, ChunkId li
 }
 
 // The corrections of a state whose tiles have the master's boxes.
-std::optional<PartlyLost> put_back(const Checkpoint& c, TensorId state, TensorId master,
-                                   const std::vector<TileShift>& shifts, std::int64_t by) {
+std::optional<PartlyLost> shift_corrections(const Checkpoint& c, TensorId state, TensorId master,
+                                            const std::vector<TileShift>& shifts, std::int64_t by) {
   if (c.chunks(state).size() != shifts.size()) return std::nullopt;
   PartlyLost part{state, copy_of(c.shape(state)), {}, {}};
   for (std::size_t i = 0; i < shifts.size(); ++i) {
-    const auto chunk = same_tile(c, state, c.chunks(master)[static_cast<std::uint32_t>(i)]);
+    const auto chunk =
+        chunk_with_same_box(c, state, c.chunks(master)[static_cast<std::uint32_t>(i)]);
     if (!chunk) return std::nullopt;
     if (shifts[i].kind == TileShift::Kind::kFits) {
       part.retained_chunks.push_back(
           whole_retained_chunk(*chunk, c.sizes(*chunk), c.offsets(*chunk)));
       continue;
     }
-    auto moved = moved_back(c, *chunk, by);
+    auto moved = rows_shifted_back(c, *chunk, by);
     if (!moved) return std::nullopt;
     part.retained_chunks.insert(part.retained_chunks.end(), moved->begin(), moved->end());
   }
@@ -145,10 +147,10 @@ std::optional<PartlyLost> put_back(const Checkpoint& c, TensorId state, TensorId
 }
 
 // The corrections of masters and their moments; empty if one cannot be expressed as boxes.
-std::vector<PartlyLost> all_put_back(const Facts& facts,
-                                     const std::vector<const MasterValues*>& looks,
-                                     const std::vector<std::vector<TileShift>>& shifts,
-                                     const std::vector<bool>& explained, std::int64_t by) {
+std::vector<PartlyLost> all_shift_corrections(const Facts& facts,
+                                              const std::vector<const MasterValues*>& looks,
+                                              const std::vector<std::vector<TileShift>>& shifts,
+                                              const std::vector<bool>& explained, std::int64_t by) {
   const Checkpoint& c = facts.checkpoint;
   std::map<TensorId, std::vector<TensorId>> moments;  // by weight
   for (const OptimizerState& state : each_state(facts)) {
@@ -158,12 +160,12 @@ std::vector<PartlyLost> all_put_back(const Facts& facts,
   std::vector<PartlyLost> parts;
   for (std::size_t i = 0; i < looks.size(); ++i) {
     if (!explained[i]) continue;
-    auto master = put_back(c, looks[i]->master, looks[i]->master, shifts[i], by);
+    auto master = shift_corrections(c, looks[i]->master, looks[i]->master, shifts[i], by);
     if (!master) return {};
     master->refill_from = c.fqn(looks[i]->weight);
     parts.push_back(std::move(*master));
     for (TensorId moment : moments[looks[i]->weight]) {
-      auto part = put_back(c, moment, looks[i]->master, shifts[i], by);
+      auto part = shift_corrections(c, moment, looks[i]->master, shifts[i], by);
       if (!part) return {};
       parts.push_back(std::move(*part));
     }
@@ -244,7 +246,7 @@ bool report_shifted_masters(const Facts& facts, const std::vector<const MasterVa
   const Checkpoint& c = facts.checkpoint;
   std::vector<std::vector<TileShift>> parsed;
   for (const std::string& text : shifts) parsed.push_back(parse_shifts(text));
-  const auto [by, count] = commonest(parsed);
+  const auto [by, count] = most_common_shift(parsed);
   if (count < kSureTiles) return false;
   explained.assign(looks.size(), false);
   for (std::size_t i = 0; i < looks.size(); ++i) {
@@ -257,7 +259,7 @@ bool report_shifted_masters(const Facts& facts, const std::vector<const MasterVa
   }
   if (std::find(explained.begin(), explained.end(), true) == explained.end()) return false;
   Finding finding = describe_shift(c, looks, parsed, explained, by);
-  std::vector<PartlyLost> parts = all_put_back(facts, looks, parsed, explained, by);
+  std::vector<PartlyLost> parts = all_shift_corrections(facts, looks, parsed, explained, by);
   if (parts.empty()) {
     finding.evidence.emplace_back(
         "what_to_do", std::string("no safe remedy: do not resume with these states. Fill the "

@@ -12,8 +12,8 @@ using namespace shw;
 
 TEST_CASE("Processes that use the same cores share the threads, and each has one at least") {
   const std::size_t alone = worker_count();
-  CHECK_FALSE(own_cores().empty());
-  CHECK(own_cores() == own_cores());
+  CHECK_FALSE(process_core_list().empty());
+  CHECK(process_core_list() == process_core_list());
   share_cores(2);
   CHECK(worker_count() == (alone < 4 ? 1 : alone / 2));
   share_cores(100'000);

@@ -153,7 +153,7 @@ TEST_CASE("json: more levels than any file has are refused before a tree is made
   for (std::size_t levels : {kDeepestJson + 1, std::size_t{100'000}}) {
     auto parsed = parse_json<Json>(nested(levels));
     CHECK(parsed.tree.is_discarded());
-    CHECK(not_json_text(parsed).find("nested") != std::string::npos);
+    CHECK(json_error_text(parsed).find("nested") != std::string::npos);
   }
   std::string objects;
   for (int i = 0; i < 100'000; ++i) objects += "{\"a\":";

@@ -44,7 +44,7 @@ class CountingExecutor final : public Executor {
     if (!is_good) return fail(ErrorKind::kIo, kLost);
     return cpu_->run(work);
   }
-  std::size_t most_under_way() override { return 2; }
+  std::size_t max_in_flight() override { return 2; }
 
  private:
   CountingGpu& gpu_;

@@ -12,7 +12,7 @@ using namespace shw;
 
 TEST_CASE("Two threads write to two files while there are two") {
   const std::vector<std::uint32_t> files{7, 7, 7, 9, 9, 9};
-  FileTurns turns(files, 2);
+  FileScheduler turns(files, 2);
   CHECK(turns.take() == 0);
   CHECK(turns.take() == 3);
   turns.leave(0);
@@ -27,7 +27,7 @@ TEST_CASE("Two threads write to two files while there are two") {
 
 TEST_CASE("A lone thread writes one file after the other") {
   const std::vector<std::uint32_t> files{0, 0, 1, 2, 2};
-  FileTurns turns(files, 1);
+  FileScheduler turns(files, 1);
   for (std::size_t run = 0; run < files.size(); ++run) {
     CHECK(turns.take() == run);
     turns.leave(run);
@@ -44,7 +44,7 @@ TEST_CASE("Every run has its turn once and each file its runs in order and few f
     std::map<std::uint32_t, std::size_t> runs_of, written;
     for (std::uint32_t file : files) ++runs_of[file];
 
-    FileTurns turns(files, threads);
+    FileScheduler turns(files, threads);
     std::vector<std::size_t> busy;
     std::set<std::size_t> taken;
     std::map<std::uint32_t, std::size_t> last;
@@ -67,7 +67,7 @@ TEST_CASE("Every run has its turn once and each file its runs in order and few f
       const auto open = std::count_if(begun.begin(), begun.end(), [&](const auto& file) {
         return file.second < runs_of[file.first];
       });
-      CHECK(static_cast<std::size_t>(open) <= std::min(threads, FileTurns::kMostFiles));
+      CHECK(static_cast<std::size_t>(open) <= std::min(threads, FileScheduler::kMostFiles));
     }
     while (!busy.empty()) leave_one();
     CHECK(written == runs_of);

@@ -36,7 +36,7 @@ class LateExecutor final : public Executor {
     if (seen_.finished++ == fails_at_) return fail(ErrorKind::kIo, "it failed");
     return cpu_->run(work);
   }
-  std::size_t most_under_way() override { return takes_; }
+  std::size_t max_in_flight() override { return takes_; }
 
  private:
   Seen& seen_;

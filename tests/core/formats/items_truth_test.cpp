@@ -119,7 +119,7 @@ TEST_CASE("every record of a healthy checkpoint has the CRC that it announces") 
       REQUIRE_MESSAGE(check.has_value(), check.error().message);
       // Bare elements have no checksum of their own; those in a record of an archive have the
       // record's.
-      const bool may_be_absent = (*checkpoint)->codec(ChunkId{c}).lies_bare;
+      const bool may_be_absent = (*checkpoint)->codec(ChunkId{c}).is_without_header;
       const bool is_absent = may_be_absent && check->crc == DataCheck::Crc::kAbsent;
       CHECK((is_absent || check->crc == DataCheck::Crc::kMatches));
     }

@@ -119,7 +119,8 @@ TEST_CASE("an axis that is forgotten takes its part of the split factor with it"
 
 TEST_CASE("cuts are ordered as they were made, and a factor that fits nothing is refused") {
   CHECK(*order_of_cuts(mesh_of(4, 2), strided(2)) == std::vector<std::size_t>{1, 0});
-  CHECK(*order_of_cuts(mesh_of(4, 2), as_plain(strided(2))) == std::vector<std::size_t>{0, 1});
+  CHECK(*order_of_cuts(mesh_of(4, 2), as_plain_placements(strided(2))) ==
+        std::vector<std::size_t>{0, 1});
   CHECK_FALSE(order_of_cuts(mesh_of(4, 2), strided(3)));
   std::vector<Placement> alone{{Placement::Kind::kStridedShard, 0, 2}};
   CHECK_FALSE(order_of_cuts(mesh_of(4, 2), alone));
@@ -149,7 +150,7 @@ TEST_CASE(
 TEST_CASE("from_local without a shape multiplies the axis that the placement names") {
   Mesh mesh{{{"ep_shard", 2}, {"ep", 32}}};
   std::vector<Placement> old{{Placement::Kind::kShard, 1, 1}, {Placement::Kind::kShard, 0, 1}};
-  CHECK(invented_shape(Extents{9, 4096, 640}, mesh, old) == Extents{288, 8192, 640});
+  CHECK(shape_from_local(Extents{9, 4096, 640}, mesh, old) == Extents{288, 8192, 640});
 }
 
 TEST_CASE("the factor of an axis of one rank says nothing") {

@@ -184,7 +184,7 @@ TEST_CASE(
       const bool is_kept = made.error().advice.find("shardwright resume") != std::string::npos;
       CHECK(left.size() == (is_kept ? 1 : 0));
       for (const std::string& name : left) {
-        CHECK(has_durable(all.store, "/" + name));
+        CHECK(has_durable_files(all.store, "/" + name));
         REQUIRE(all.store.discard("/" + name, kPartialMark));
       }
     }

@@ -54,7 +54,7 @@ TEST_CASE("the answer and the certificate say how many numbers a cast could not 
   CHECK(wanted.size() == 4);
   CHECK(made->out_of_range == wanted);
   // Elements out of range were not filled: only those of the fill step are listed.
-  const FilledReport filled = filled_in(*test::open_in(plan.store, "/out"));
+  const FilledReport filled = filled_report_of(*test::open_in(plan.store, "/out"));
   REQUIRE(filled.tensors.size() == 1);
   CHECK(filled.tensors.front().fqn == "b");
   CHECK(filled.tensors.front().lost == 27);

@@ -285,7 +285,7 @@ TEST_CASE("the sharded form is relabelled, permuted and masked, whoever holds wh
   // Each file itself records its filled elements, even without the other records.
   for (const char* side : {"lost.json", "certificate.json"})
     std::filesystem::remove(folder / "masked/" + side);
-  FilledReport filled = filled_in(*opened(folder / "masked"));
+  FilledReport filled = filled_report_of(*opened(folder / "masked"));
   REQUIRE(filled.tensors.size() == 1);
   CHECK(filled.tensors[0].fqn == "w");
   CHECK(filled.tensors[0].lost == 12);

@@ -50,7 +50,7 @@ std::string told(const std::string& path) {
   CHECK(report->verdict == Verdict::kFindings);
   CHECK(finding->subjects == std::vector<std::string>{kCutOff});
   CHECK(finding->consequence == Consequence::kDataLost);
-  FilledReport filled = filled_in(*opened(path));
+  FilledReport filled = filled_report_of(*opened(path));
   std::string text = std::to_string(filled.tensors[0].lost) + " " + filled.tensors[0].fill;
   for (const Box& box : filled.tensors[0].boxes) text += " " + to_text(box);
   return text;
@@ -145,7 +145,7 @@ TEST_CASE("what was filled stays a finding wherever the folder goes and whatever
   CHECK(told(copy) == kTold);
   fs::remove(copy + "/certificate.json");
   CHECK(told(copy) == kTold);
-  CHECK(filled_in(*opened(copy)).sources == std::vector<std::string>{".metadata"});
+  CHECK(filled_report_of(*opened(copy)).sources == std::vector<std::string>{".metadata"});
 
   // Without a record in .metadata, as after repairs by old versions.
   auto plain = [&](const char* keep) {
@@ -183,7 +183,7 @@ TEST_CASE("a second repair and one in place carry the losses over, to where they
   auto twice = apply_plan(*checkpoint, plan, {made.folder / "twice", false});
   if (!twice) FAIL(twice.error().message);
   CHECK_FALSE(twice->lossless);
-  FilledReport filled = filled_in(*opened(twice->output));
+  FilledReport filled = filled_report_of(*opened(twice->output));
   REQUIRE(filled.tensors.size() == 1);
   CHECK(filled.tensors[0].lost == 12);
   CHECK(filled.disagreements.empty());
@@ -218,7 +218,7 @@ TEST_CASE("a certificate of another checkpoint neither accuses nor hides") {
   CHECK(told(folder / "clean") == "clean");
   fs::copy(made.out + "/certificate.json", folder / "clean/certificate.json");
   CHECK(told(folder / "clean") == "clean");
-  CHECK(filled_in(*opened(folder / "clean")).foreign ==
+  CHECK(filled_report_of(*opened(folder / "clean")).foreign ==
         std::vector<std::string>{"certificate.json"});
 
   std::string copy = made.copy("hidden");
@@ -236,7 +236,7 @@ TEST_CASE("where the records differ the greater loss counts and that they differ
   lost["tensors"][kCutOff]["lost"] = 15;
   lost["tensors"][kCutOff]["kept"] = 3;
   put(copy + "/lost.json", lost.dump());
-  FilledReport filled = filled_in(*opened(copy));
+  FilledReport filled = filled_report_of(*opened(copy));
   REQUIRE(filled.tensors.size() == 1);
   CHECK(filled.tensors[0].lost == 15);
   CHECK_FALSE(filled.disagreements.empty());
@@ -250,7 +250,7 @@ TEST_CASE("where the records differ the greater loss counts and that they differ
   certificate["lossless"] = true;
   put(made.folder / "lied/certificate.json", certificate.dump());
   CHECK(told(made.folder / "lied") == kTold);
-  CHECK_FALSE(filled_in(*opened(made.folder / "lied")).disagreements.empty());
+  CHECK_FALSE(filled_report_of(*opened(made.folder / "lied")).disagreements.empty());
 }
 
 TEST_CASE("records that are damaged or made up are survived, and not taken for a clean bill") {

@@ -262,7 +262,7 @@ TEST_CASE("the page says what a certificate says and whether that was changed af
   certificate.tensors = {lost};
   ReportInput input{*checkpoint, check, nullptr, nullptr, ""};
   input.certificate = &certificate;
-  certificate.seal = Certificate::Seal::kHolds;
+  certificate.seal = Certificate::Seal::kIntact;
   std::string html = report_html(input);
   CHECK(html.find("7 elements of 1 tensor lost") != std::string::npos);
   CHECK(html.find("cast all to bfloat16") != std::string::npos);

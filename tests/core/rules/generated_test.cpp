@@ -167,7 +167,7 @@ SavedModel broken_order(Dice& dice, bool expert) {
     entry.placements = {strided(0, inner), sharded(0)};
     if (expert && dice.one_in(2)) entry.placements = {sharded(0), sharded(0)};
     entry.role = expert ? "expert" : "column";
-    std::vector<Placement> recorded = as_plain(entry.placements);
+    std::vector<Placement> recorded = as_plain_placements(entry.placements);
     if (recorded == entry.placements) recorded = {strided(0, inner), sharded(0)};
     tensors.push_back({"model.layers." + std::to_string(i) + ".fc1.weight0", entry,
                        [entry, recorded](std::int64_t rank) -> std::optional<Offer> {

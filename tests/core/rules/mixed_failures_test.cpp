@@ -22,7 +22,8 @@ namespace {
 SavedTensor recorded_plain(std::string fqn, const SpecEntry& entry) {
   return {std::move(fqn), entry, [entry](std::int64_t rank) -> std::optional<Offer> {
             auto truth = nested_box(entry.shape, *entry.mesh, entry.placements, rank);
-            auto box = nested_box(entry.shape, *entry.mesh, as_plain(entry.placements), rank);
+            auto box =
+                nested_box(entry.shape, *entry.mesh, as_plain_placements(entry.placements), rank);
             if (!truth || !box) return std::nullopt;
             return Offer{*box, entry.shape, *truth};
           }};

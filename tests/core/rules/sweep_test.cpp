@@ -359,8 +359,8 @@ TEST_CASE("a mesh that a person gives decides which rank is where") {
   SavedTensor tensor{"w", entry, [&](std::int64_t rank) -> std::optional<Offer> {
                        auto at = given.coordinates(rank);
                        std::int64_t mine = entry.mesh->rank({at[1], at[0]});
-                       auto box =
-                           nested_box(entry.shape, *entry.mesh, as_plain(entry.placements), mine);
+                       auto box = nested_box(entry.shape, *entry.mesh,
+                                             as_plain_placements(entry.placements), mine);
                        auto truth = nested_box(entry.shape, *entry.mesh, entry.placements, mine);
                        return Offer{*box, entry.shape, *truth};
                      }};

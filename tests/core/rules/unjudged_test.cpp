@@ -172,7 +172,7 @@ TEST_CASE("a hint that parts may be gone is in the headline of every report") {
     auto checkpoint = opened_fixture(fixture);
     CheckReport report = looked(*checkpoint, at(Depth::kHeaders));
     CHECK(report.verdict == Verdict::kClean);
-    CHECK(hints_in(report.unjudged) == std::vector<std::string>{"writer-mosaic"});
+    CHECK(rules_with_hints(report.unjudged) == std::vector<std::string>{"writer-mosaic"});
     CHECK(report.unjudged.front().hint == "writer-mosaic");
     std::string text = check_to_text(*checkpoint, report, {});
     CHECK(text.find("no finding, but a hint: writer-mosaic") != std::string::npos);
@@ -183,7 +183,8 @@ TEST_CASE("a hint that parts may be gone is in the headline of every report") {
     CHECK(page.find("What was not checked") != std::string::npos);
     CHECK(check_to_json(report).find("\"hint\": \"writer-mosaic\"") != std::string::npos);
   }
-  CHECK(hints_in(looked(*opened_fixture("torch-2.14/healthy_moe_ep"), at(Depth::kHeaders)).unjudged)
+  CHECK(rules_with_hints(
+            looked(*opened_fixture("torch-2.14/healthy_moe_ep"), at(Depth::kHeaders)).unjudged)
             .empty());
 }
 

@@ -111,7 +111,7 @@ TEST_CASE("disk: files that someone else changes are named, and opening again fo
   CHECK(one.now()->changed_on_disk == "1 file was removed (__1_0.distcp)");
   const std::string fqn(one.now()->checkpoint->fqn(TensorId{0}));
   one.apply({SelectTensorCommand{fqn}});
-  one.apply({open_again(*one.now(), one.folder / "step"), CheckCommand{}});
+  one.apply({reopen_command(*one.now(), one.folder / "step"), CheckCommand{}});
   CHECK(one.now()->changed_on_disk.empty());
   REQUIRE(one.now()->tensor.has_value());
   CHECK(one.now()->checkpoint->fqn(*one.now()->tensor) == fqn);

@@ -47,7 +47,7 @@ TEST_CASE("fill: a file that is missing or cut off is taken from another step, a
     REQUIRE_FALSE(s.now()->error.has_value());
     CHECK(s.now()->options.fill == "from:" + s.whole);
     CHECK(s.now()->plan->transforms());
-    CHECK_FALSE(plan_is_of_form(*s.now()));
+    CHECK_FALSE(is_rewrite_only_plan(*s.now()));
     s.apply({TargetCommand{}, RepairCommand{}, VerifyCommand{}});
     REQUIRE_FALSE(s.now()->error.has_value());
     REQUIRE(s.now()->repaired != nullptr);

@@ -120,7 +120,7 @@ TEST_CASE("a session lists folders part by part, and keeps what was opened with 
   TemporaryFolder folder;
   for (int i = 0; i < 40; ++i) std::filesystem::create_directories(folder / std::to_string(i));
   Session session;
-  session.remember_in(folder / "state/recent.json");
+  session.set_recent_places_file(folder / "state/recent.json");
   session.apply(BrowseCommand{folder.path() + "/"});
   session.wait();
   REQUIRE(session.snapshot()->folder != nullptr);

@@ -67,8 +67,8 @@ TEST_CASE("every command reads back from its own text") {
                               DemoCommand{"/tmp/a demo"},
                               BytesCommand{BytesCommand::Go::kAt, "__0_0.distcp", 4096},
                               ValuesCommand{},
-                              ValuesCommand{false, {}, verbs::Sought::kNan},
-                              ValuesCommand{false, {}, verbs::Sought::kDifference},
+                              ValuesCommand{false, {}, verbs::SearchedValue::kNan},
+                              ValuesCommand{false, {}, verbs::SearchedValue::kDifference},
                               BrowseCommand{"~/my runs/"},
                               GoCommand{-1},
                               TileValuesCommand{},
@@ -145,7 +145,7 @@ TEST_CASE("a checkpoint that is opened again keeps what the person said next to 
   snapshot.options.spec = "s.json";
   snapshot.options.against = "ref";
   snapshot.options.mesh = "dp=2";
-  CHECK(to_text(open_again(snapshot, "a-repaired")) ==
+  CHECK(to_text(reopen_command(snapshot, "a-repaired")) ==
         "open a-repaired spec s.json against ref mesh dp=2");
   OpenCommand place{"a", "", "", "", "model.down", "[0:4, 2:6] copy 2", "chunk-overlap model.down"};
   auto parsed = parse_command(to_text(Command{place}));

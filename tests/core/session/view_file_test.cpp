@@ -63,7 +63,7 @@ TEST_CASE("a saved view opens at the same tensor, tile and finding, by its file 
   CHECK(after->options.spec == folder / "spec.json");
 
   // The place stays the same after a reload.
-  after = ended(other, {open_again(*after, after->options.checkpoint), CheckCommand{}});
+  after = ended(other, {reopen_command(*after, after->options.checkpoint), CheckCommand{}});
   CHECK(text_of_place(*after) == place);
 }
 

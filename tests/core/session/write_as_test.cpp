@@ -55,7 +55,7 @@ TEST_CASE("write-as: another format is planned, shown, written next to it and pr
   REQUIRE_FALSE(s.now()->error.has_value());
   REQUIRE(s.now()->edits != nullptr);
   CHECK_FALSE(s.now()->edits->edit().notes.empty());  // what is left out
-  CHECK(plan_is_of_form(*s.now()));
+  CHECK(is_rewrite_only_plan(*s.now()));
   const PlanEdit& edit = s.now()->edits->edit();
   REQUIRE(edit.written != nullptr);
   CHECK(edit.written->format == "safetensors");
@@ -161,12 +161,12 @@ TEST_CASE("write-as: an edit goes back to the repair, and the repair is not plan
   REQUIRE(s.now()->plan != nullptr);
   s.apply({WriteAsCommand{{.to = "dcp", .dtype = "bfloat16", .weights_only = true}}});
   REQUIRE_FALSE(s.now()->error.has_value());
-  CHECK(plan_is_of_form(*s.now()));
+  CHECK(is_rewrite_only_plan(*s.now()));
   CHECK_FALSE(s.now()->edits->edit().notes.empty());
   s.apply({PlanCommand{{}, true}});  // as after a check
-  CHECK(plan_is_of_form(*s.now()));
+  CHECK(is_rewrite_only_plan(*s.now()));
   s.apply({PlanUndoCommand{}});
-  CHECK_FALSE(plan_is_of_form(*s.now()));
+  CHECK_FALSE(is_rewrite_only_plan(*s.now()));
 }
 
 TEST_CASE("write-as: its text form is read back") {

@@ -17,7 +17,7 @@
 #include "core/verbs/slice_values.h"
 
 using namespace shw;
-using verbs::Sought;
+using verbs::SearchedValue;
 using verbs::ValuePlace;
 
 namespace {
@@ -93,12 +93,12 @@ TEST_CASE("next value: every start finds what a loop over all elements finds") {
     const Slice slice = slice_of(a, page(transposed));
     const std::int64_t rows = transposed ? kColumns : kRows,
                        columns = transposed ? kRows : kColumns;
-    for (const Sought sought : {Sought::kNan, Sought::kDifference}) {
+    for (const SearchedValue sought : {SearchedValue::kNan, SearchedValue::kDifference}) {
       const auto is_sought = [&](std::int64_t place) {
         const std::int64_t r = place / columns, c = place % columns;
         const std::size_t i = transposed ? at(1, c, r) : at(1, r, c);
-        return sought == Sought::kNan ? std::isnan(from[i])
-                                      : std::memcmp(&from[i], &to[i], sizeof(float)) != 0;
+        return sought == SearchedValue::kNan ? std::isnan(from[i])
+                                             : std::memcmp(&from[i], &to[i], sizeof(float)) != 0;
       };
       for (std::int64_t start = 0; start < rows * columns; start += 5) {
         std::int64_t expected = start;
@@ -121,8 +121,8 @@ TEST_CASE("next value: a row longer than one reading is searched to its end") {
   write_tensor(folder / "wide", "F16", "[2," + std::to_string(columns) + "]",
                std::as_bytes(std::span(halves)));
   const Slice slice = slice_of(folder / "wide", {});
-  auto next = verbs::next_value(*slice.checkpoint, slice.tensor, slice.values, {0, 3}, Sought::kNan,
-                                nullptr);
+  auto next = verbs::next_value(*slice.checkpoint, slice.tensor, slice.values, {0, 3},
+                                SearchedValue::kNan, nullptr);
   REQUIRE(next.has_value());
   REQUIRE(next->place.has_value());
   CHECK(*next->place == ValuePlace{1, columns - 1});
@@ -141,7 +141,7 @@ TEST_CASE("next value: a session goes on from what it found, and says when there
   session.apply(ValuesCommand{false, ask});
   session.wait();  // a newer request would take its place
   auto next = [&] {
-    session.apply(ValuesCommand{false, {}, Sought::kNan});
+    session.apply(ValuesCommand{false, {}, SearchedValue::kNan});
     session.wait();
     auto look = session.snapshot()->values;
     REQUIRE(look != nullptr);

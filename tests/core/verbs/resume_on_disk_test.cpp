@@ -44,7 +44,7 @@ struct KilledOnDisk {
     REQUIRE_FALSE(partial.empty());
     put(partial + "/" + kOwnerFile, dead_process());
   }
-  Result<verbs::Resumed> resume(const std::string& name) {
+  Result<verbs::ResumeResult> resume(const std::string& name) {
     return verbs::resume(posix_store(), name, {});
   }
 };

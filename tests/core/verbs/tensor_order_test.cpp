@@ -157,11 +157,11 @@ TEST_CASE("letters are found in a list as in each of its names alone") {
 }
 
 TEST_CASE("a filter that finds nothing can be asked for its letters") {
-  CHECK(letters_instead("l3dp") == "~l3dp");
-  CHECK(letters_instead("l3 dtype:bf16 dp") == "~l3 dtype:bf16 ~dp");
-  CHECK(letters_instead("~l3dp").empty());
-  CHECK(letters_instead("dtype:bf16").empty());
-  CHECK(letters_instead("").empty());
+  CHECK(as_fuzzy_filter("l3dp") == "~l3dp");
+  CHECK(as_fuzzy_filter("l3 dtype:bf16 dp") == "~l3 dtype:bf16 ~dp");
+  CHECK(as_fuzzy_filter("~l3dp").empty());
+  CHECK(as_fuzzy_filter("dtype:bf16").empty());
+  CHECK(as_fuzzy_filter("").empty());
 }
 
 TEST_CASE("what was typed on is narrower, and a term that was typed on is another one") {

@@ -48,7 +48,7 @@ TEST_CASE("tiles hold as many zeros and as large a magnitude as their elements d
     for (std::uint32_t t = 0; t < c.tensor_count(); ++t) {
       Dtype dtype = c.dtype(TensorId{t});
       if (dtype != Dtype::kFloat32 && dtype != Dtype::kBfloat16) continue;
-      auto values = verbs::untouched_tiles(c, TensorId{t});
+      auto values = verbs::unexamined_tiles(c, TensorId{t});
       CHECK(values.done == 0);
       while (!values.is_complete())
         REQUIRE(verbs::read_further_tiles(c, values, nullptr).has_value());
@@ -79,7 +79,7 @@ TEST_CASE("tiles hold as many zeros and as large a magnitude as their elements d
 TEST_CASE("a cancelled look at tiles says nothing of those that it did not finish") {
   auto checkpoint = open_checkpoint(healthy_case("healthy_fsdp"));
   REQUIRE(checkpoint.has_value());
-  auto values = verbs::untouched_tiles(**checkpoint, TensorId{0});
+  auto values = verbs::unexamined_tiles(**checkpoint, TensorId{0});
   Progress progress;
   progress.cancel();
   auto stopped = verbs::read_further_tiles(**checkpoint, values, &progress);
@@ -104,7 +104,7 @@ TEST_CASE("a session looks at the tiles of the selected tensor alone, and keeps 
   const auto* values = tile_values_of(*session.snapshot(), TensorId{0});
   REQUIRE(values != nullptr);
   CHECK(values->is_complete());
-  CHECK_FALSE(sees_more(*session.snapshot(), TileValuesCommand{}));
+  CHECK_FALSE(would_add_results(*session.snapshot(), TileValuesCommand{}));
   session.apply(SelectTensorCommand{second});
   session.apply(TileValuesCommand{true});
   session.wait();

@@ -100,7 +100,7 @@ class Ring {
     auto opened = cuda_executor(0);
     if (!opened) return false;
     executor_ = std::move(*opened);
-    pairs_.resize(executor_->most_under_way());
+    pairs_.resize(executor_->max_in_flight());
     for (Pair& pair : pairs_) {
       pair.in.room(work.in, executor_->memory());
       pair.out.room(work.out, executor_->memory());

@@ -95,7 +95,7 @@ TEST_CASE("transposed: a matrix whose signs were turned is not a transpose of it
                             in_pieces(Dtype::kFloat32, shape, truth, dice))
         ->orientation;
   };
-  CHECK(asked(negated) == Orientation::kUnlike);
-  CHECK(asked(with_matrices_turned(negated, shape, 4)) == Orientation::kUnlike);
+  CHECK(asked(negated) == Orientation::kUnrelated);
+  CHECK(asked(with_matrices_turned(negated, shape, 4)) == Orientation::kUnrelated);
   CHECK(asked(with_matrices_turned(truth, shape, 4)) == Orientation::kCrossed);
 }

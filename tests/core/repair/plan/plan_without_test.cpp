@@ -84,7 +84,7 @@ struct TwoLost {
 TEST_CASE("steps that change the same tensors go on and off together") {
   TwoLost two;
   REQUIRE(two.plan.operations.size() >= 4);
-  auto together = steps_together(two.plan);
+  auto together = inseparable_steps(two.plan);
   for (std::size_t i = 0; i < together.size(); ++i) {
     for (std::size_t j = 0; j < together.size(); ++j) {
       const auto &a = two.plan.operations[i].subjects, &b = two.plan.operations[j].subjects;

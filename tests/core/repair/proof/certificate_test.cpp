@@ -117,7 +117,7 @@ TEST_CASE("a certificate that is written and read says the same, names of any by
   std::string text = certificate_to_json(certificate);
   auto back = certificate_from_json(text, "certificate.json");
   if (!back) FAIL(back.error().message);
-  CHECK(back->seal == Certificate::Seal::kHolds);
+  CHECK(back->seal == Certificate::Seal::kIntact);
   CHECK(back->tensors.size() == certificate.tensors.size());
   for (TensorCertificate& entry : back->tensors) {
     CHECK(entry.items == 2);

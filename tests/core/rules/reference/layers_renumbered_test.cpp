@@ -259,7 +259,7 @@ TEST_CASE("a tensor that is right under its own name is none of another layer") 
 TEST_CASE("a layer's number is changed wherever the layer's own name is, nowhere else") {
   LayerNumbers numbers{"model.layers.", {{0, 4}, {1, 5}}};
   auto named = [&](std::string_view name) {
-    auto renamed = with_real_number(name, numbers);
+    auto renamed = with_correct_layer_number(name, numbers);
     return renamed && renamed->known ? renamed->name : std::string("-");
   };
   CHECK(named("model.layers.0.mlp.w") == "model.layers.4.mlp.w");

@@ -277,7 +277,7 @@ TEST_CASE("the law is the two cosines, as a plain loop has them, sampled where l
   CHECK(found.compared <= std::int64_t{1} << 22);
   CHECK(found.margin > 0.8);
   CHECK(find_orientation(values(trained_on(truth, 21)), values(truth))->orientation ==
-        Orientation::kUnlike);
+        Orientation::kUnrelated);
   CHECK(find_orientation(values(noise(shape, 22)), values(truth))->orientation ==
-        Orientation::kUnlike);
+        Orientation::kUnrelated);
 }
