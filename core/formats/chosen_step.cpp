@@ -33,4 +33,27 @@ Finding chosen_step_finding(const ChosenStep& chosen) {
   return finding;
 }
 
+void prefix_folder_to_error(Error& error, const std::string& folder) {
+  std::string& file = error.place.file;
+  // A reader of subfolders has already given the full path.
+  const bool is_full = file.ends_with("/" + folder) || file.find("/" + folder + "/") != file.npos;
+  if (file == folder || file.starts_with(folder + "/") || file.starts_with("/") || is_full) return;
+  file = folder + (file.empty() ? "" : "/") + file;
+}
+
+tl::unexpected<Error> newest_step_error(Error error, const ChosenStep& chosen,
+                                        const std::string& run) {
+  prefix_folder_to_error(error, chosen.folder);
+  if (error.kind == ErrorKind::kCancelled) return tl::unexpected<Error>(std::move(error));
+  error.message = fmt::format("{} (in {}, {})", error.message, chosen.folder, chosen.why);
+  if (!chosen.aside.empty()) {
+    std::vector<std::string> newest(chosen.aside.rbegin(), chosen.aside.rend());
+    error.advice += fmt::format("{}Others are here too: {}. Open one of them by its path",
+                                error.advice.empty() ? "" : " ", some_of(newest));
+    error.advice +=
+        run.empty() ? "." : ", or the newest whole one as " + run + "/@latest-complete.";
+  }
+  return tl::unexpected<Error>(std::move(error));
+}
+
 }  // namespace shw

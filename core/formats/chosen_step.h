@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/result.h"
 #include "core/model/finding.h"
 
 namespace shw {
@@ -19,5 +20,12 @@ struct ChosenStep {
 };
 // The finding that names the step that was opened.
 Finding chosen_step_finding(const ChosenStep& chosen);
+
+// Prefixes the folder to an error's file, if the reader gave only the part below.
+void prefix_folder_to_error(Error& error, const std::string& folder);
+// The error of the newest step, with the names of the other steps. `run` is the path of the folder
+// of steps; empty if the steps are files.
+tl::unexpected<Error> newest_step_error(Error error, const ChosenStep& chosen,
+                                        const std::string& run);
 
 }  // namespace shw

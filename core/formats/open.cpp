@@ -7,6 +7,8 @@
 #include "core/base/words.h"
 #include "core/formats/around_index.h"
 #include "core/formats/chosen_file.h"
+#include "core/formats/chosen_step.h"
+#include "core/formats/common/cut_archives.h"
 #include "core/formats/common/first_bytes.h"
 #include "core/formats/common/lfs_pointer.h"
 #include "core/formats/common/top_file.h"
@@ -157,32 +159,6 @@ OpenedCheckpoint with_other_checkpoints_below(std::shared_ptr<const Checkpoint> 
   return others ? CheckpointBuilder::with_finding(*opened, std::move(*others)) : opened;
 }
 
-// Prefixes the folder to an error's file, if the reader gave only the part below.
-void prefix_folder_to_error(Error& error, const std::string& folder) {
-  std::string& file = error.place.file;
-  // A reader of subfolders has already given the full path.
-  const bool is_full = file.ends_with("/" + folder) || file.find("/" + folder + "/") != file.npos;
-  if (file == folder || file.starts_with(folder + "/") || file.starts_with("/") || is_full) return;
-  file = folder + (file.empty() ? "" : "/") + file;
-}
-
-// The error of the newest step, with the names of the other steps. `run` is the path of the folder
-// of steps; empty if the steps are files.
-tl::unexpected<Error> newest_step_error(Error error, const ChosenStep& chosen,
-                                        const std::string& run) {
-  prefix_folder_to_error(error, chosen.folder);
-  if (error.kind == ErrorKind::kCancelled) return tl::unexpected<Error>(std::move(error));
-  error.message = fmt::format("{} (in {}, {})", error.message, chosen.folder, chosen.why);
-  if (!chosen.aside.empty()) {
-    std::vector<std::string> newest(chosen.aside.rbegin(), chosen.aside.rend());
-    error.advice += fmt::format("{}Others are here too: {}. Open one of them by its path",
-                                error.advice.empty() ? "" : " ", some_of(newest));
-    error.advice +=
-        run.empty() ? "." : ", or the newest whole one as " + run + "/@latest-complete.";
-  }
-  return tl::unexpected<Error>(std::move(error));
-}
-
 OpenedCheckpoint open_parts(const std::shared_ptr<const Directory>& around,
                             std::vector<JoinedPart> parts, const std::vector<FolderPart>& folders,
                             Rows rows, Progress* progress) {
@@ -266,6 +242,9 @@ OpenedCheckpoint open_step_or_parts(const std::shared_ptr<const Directory>& arou
                   std::string(other->advice));
     const std::string run = is_step_folder ? around->name() : std::string();
     return newest_step_error(std::move(opened).error(), *chosen, run);
+  }
+  if (auto cut = is_step_folder ? std::nullopt : cut_archives_finding(*around, chosen->aside)) {
+    SHW_TRY(opened, CheckpointBuilder::with_finding(**opened, std::move(*cut)));
   }
   return CheckpointBuilder::with_finding(**opened, chosen_step_finding(*chosen));
 }

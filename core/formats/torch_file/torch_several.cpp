@@ -94,6 +94,21 @@ bool are_of_one_model(const std::vector<Names>& names) {
   });
 }
 
+// The newest of several files of one model; nullopt if the names do not tell, or if it cannot be
+// read. Other files may be unreadable where two show that the files are steps.
+std::optional<std::string> newest_of_model(const std::vector<std::string>& weights,
+                                           const std::vector<Names>& names) {
+  std::vector<Names> readable;
+  std::copy_if(names.begin(), names.end(), std::back_inserter(readable),
+               [](const Names& one) { return !one.all.empty(); });
+  if (readable.size() < 2 || !are_of_one_model(readable)) return std::nullopt;
+  auto newest = newest_by_name(weights);
+  const auto at = newest ? std::find(weights.begin(), weights.end(), *newest) : weights.end();
+  const bool is_read =
+      at != weights.end() && !names[static_cast<std::size_t>(at - weights.begin())].all.empty();
+  return is_read ? newest : std::nullopt;
+}
+
 // The newest of several saves of several files, such as nanochat's model_200.pt and
 // optim_200_rank0.pt; nullopt if the names do not tell, or files of one name differ in tensors.
 std::optional<TorchSeveral> newest_save(const std::vector<std::string>& weights,
@@ -139,7 +154,7 @@ Result<std::optional<TorchSeveral>> torch_several_in(const DirectoryContents& lo
     return several;
   }
   if (auto save = newest_save(weights, names)) return save;
-  auto newest = are_of_one_model(names) ? newest_by_name(weights) : std::nullopt;
+  const auto newest = newest_of_model(weights, names);
   if (!newest) {
     several.paths = std::move(weights);
     several.is_prefixed = true;

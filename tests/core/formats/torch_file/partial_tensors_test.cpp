@@ -181,6 +181,33 @@ TEST_CASE("files next to weights: another model's file that is cut short is a wa
   CHECK_FALSE(side_finding_with("model.bin", to_bytes(std::string(64, '\0'))));
 }
 
+TEST_CASE("several steps of torch.save: an older one that is cut short is a warning") {
+  const Bytes whole = weights_of({{16, 8}, {8, 8}});
+  const Bytes cut(whole.begin(), whole.begin() + 200);
+  const auto opened_of = [&](const std::string& kind, int damaged) {
+    Files files;
+    for (int step = 1; step <= 3; ++step)
+      files.emplace_back("epoch_" + std::to_string(step) + kind, step == damaged ? cut : whole);
+    return open_checkpoint(memory_directory("ckpt", std::move(files)));
+  };
+  for (const std::string kind : {".pth", ".ckpt"}) {
+    CAPTURE(kind);
+    for (const int damaged : {0, 1, 2}) {
+      CAPTURE(damaged);
+      const auto opened = opened_of(kind, damaged);
+      REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+      const CheckReport report = checked(**opened);
+      CHECK((*opened)->tensor_count() == 2);
+      Severity most = Severity::kInfo;
+      for (const Finding& finding : report.findings) most = std::max(most, finding.severity);
+      CHECK(most == (damaged == 0 ? Severity::kInfo : Severity::kWarning));
+    }
+    // The newest one is what a run goes on from.
+    const auto opened = opened_of(kind, 3);
+    CHECK_FALSE(opened.has_value());
+  }
+}
+
 TEST_CASE("files next to weights: an older step that is cut short is a warning") {
   const Bytes step = tensor_file({{"w", {"F32", {4}, 0.5F}}});
   for (const std::size_t left : {step.size(), step.size() - 1, step.size() / 2}) {

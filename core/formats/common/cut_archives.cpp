@@ -1,0 +1,52 @@
+#include "core/formats/common/cut_archives.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "core/base/words.h"
+#include "core/formats/common/bad_record.h"
+#include "core/formats/common/zip.h"
+
+namespace shw {
+namespace {
+
+constexpr std::size_t kMostArchives = 64;
+
+// The error of an archive without its end; nullopt for whole ones and for other files.
+std::optional<Error> error_of_archive(const Directory& directory, const std::string& path) {
+  constexpr std::string_view kBegin = "PK\x03\x04";
+  auto source = directory.open(path);
+  if (!source || (*source)->size() < kBegin.size()) return std::nullopt;
+  const auto begin = read_bytes(**source, 0, kBegin.size());
+  if (!begin || !same_bytes(*begin, std::as_bytes(std::span(kBegin)))) return std::nullopt;
+  const std::uint64_t size = (*source)->size();
+  auto zip = ZipReader::open(std::move(*source), 0, size);
+  if (zip || zip.error().kind != ErrorKind::kDamaged) return std::nullopt;
+  return std::move(zip).error();
+}
+
+}  // namespace
+
+std::optional<Finding> cut_archives_finding(const Directory& directory,
+                                            std::span<const std::string> files) {
+  std::vector<std::string> cut;
+  std::string reason;
+  for (const std::string& path : files.first(std::min(files.size(), kMostArchives))) {
+    const auto error = error_of_archive(directory, path);
+    if (!error) continue;
+    if (cut.empty()) reason = error->message;
+    cut.push_back(path);
+  }
+  if (cut.empty()) return std::nullopt;
+  Finding finding = bad_record(
+      cut.front(), fmt::format("{} cannot be loaded: {}. What was opened is in another file and "
+                               "does not need {}.",
+                               some_of(cut), reason, cut.size() == 1 ? "it" : "them"));
+  finding.severity = Severity::kWarning;
+  finding.subjects = std::move(cut);
+  return finding;
+}
+
+}  // namespace shw
