@@ -91,16 +91,14 @@ constexpr auto kUnreadFormats =
         {"a model of ncnn or MNN",
          [](std::string_view, std::string_view name) { return ends_with_one_of(name, kOfMobiles); },
          "Its weights are fused and laid out for mobile devices: open the checkpoint from which it "
-         "was "
-         "converted.",
+         "was converted.",
          true, true},
         {"an OpenVINO model",
          [](std::string_view, std::string_view name) {
            return name.starts_with("openvino_") || name == "model.xml";
          },
          "openvino.Core().read_model reads it. Its constants may be fused: for the model's own "
-         "names "
-         "open the checkpoint from which it was converted.",
+         "names open the checkpoint from which it was converted.",
          true, true},
         {"a TensorFlow Lite model",
          [](std::string_view, std::string_view name) {
@@ -123,8 +121,7 @@ constexpr auto kUnreadFormats =
            return name.starts_with("streaming_params") || name.starts_with("streaming_train_state");
          },
          "EasyLM's StreamingCheckpointer reads it; flax.serialization.to_bytes(PARAMS) written to "
-         "a "
-         "file that ends in .msgpack is read here.",
+         "a file that ends in .msgpack is read here.",
          true},
         {"the folder of a training run, in which no model was found (Trainer's or accelerate's)",
          [](std::string_view path, std::string_view name) {
@@ -141,10 +138,9 @@ constexpr auto kUnreadFormats =
            return ends_with_one_of(name, std::to_array<std::string_view>({".pkl", ".pickle"}));
          },
          "Only the program that wrote it can say what it holds; nothing in it is run here. Arrays "
-         "in "
-         "dicts, lists and modules are read; of a file of joblib, pickle.dump(joblib.load(FILE), "
-         "NEW) "
-         "writes such a pickle.",
+         "in dicts, lists and modules are read; of a file of joblib, "
+         "pickle.dump(joblib.load(FILE), "
+         "NEW) writes such a pickle.",
          true},
         {"a folder with several torch.save files, none of which says that it is the model",
          [](std::string_view path, std::string_view name) {

@@ -79,9 +79,9 @@ std::optional<std::uint64_t> bytes_of_elements(const NpzArray& array) {
 
 // Arrays that several calls of np.save wrote into one open file follow each other without a gap,
 // named by their number: "arrays.0", "arrays.1".
-std::vector<NpzArray> read_npy_series(const std::string& stem, const ByteSource& bytes) {
+std::vector<NpzArray> read_npy_series(const std::string& stem, const ByteSource& bytes,
+                                      std::uint64_t begin = 0) {
   std::vector<NpzArray> arrays;
-  std::uint64_t begin = 0;
   while (arrays.size() < kMostNpyArrays) {
     NpzArray& array = arrays.emplace_back(read_npy(stem, bytes, 0, begin));
     const auto length = array.error ? std::nullopt : bytes_of_elements(array);
@@ -99,12 +99,23 @@ std::vector<NpzArray> read_npy_series(const std::string& stem, const ByteSource&
   return arrays;
 }
 
+// The byte after the line of JSON with which programs begin an .eqx file; 0 if there is none.
+Result<std::uint64_t> end_of_json_line(const ByteSource& bytes) {
+  SHW_TRY(const Bytes head, read_bytes(bytes, 0, std::min(bytes.size(), kMostNpyHeader)));
+  if (head.empty() || head.front() != std::byte{'{'}) return std::uint64_t{0};
+  const auto line = std::find(head.begin(), head.end(), std::byte{'\n'});
+  return line == head.end() ? std::uint64_t{0}
+                            : static_cast<std::uint64_t>(line - head.begin()) + 1;
+}
+
 Result<NpzFile> read_npz_file(const Directory& directory, const std::string& path) {
   SHW_TRY(auto source, directory.open(path));
   SHW_CHECK(check_is_no_lfs_pointer(*source));
   NpzFile file{path, {}};
-  if (path.ends_with(kNpySuffix)) {
-    file.arrays = read_npy_series(stem_of(path, kNpySuffix), *source);
+  if (!path.ends_with(kNpzSuffix)) {
+    SHW_TRY(const std::uint64_t begin,
+            path.ends_with(kEqxSuffix) ? end_of_json_line(*source) : Result<std::uint64_t>(0));
+    file.arrays = read_npy_series(path.substr(0, path.size() - kNpySuffix.size()), *source, begin);
     if (file.arrays[0].error) return tl::unexpected<Error>(*file.arrays[0].error);
     return file;
   }
@@ -189,8 +200,10 @@ Result<std::vector<std::string>> npz_paths(const Directory& directory) {
   std::vector<std::string> archives, arrays;
   for (const Entry& entry : entries) {
     if (!is_top_file(entry)) continue;
-    if (entry.path.ends_with(kNpzSuffix)) archives.push_back(entry.path);
-    if (entry.path.ends_with(kNpySuffix)) arrays.push_back(entry.path);
+    if (entry.path.ends_with(kNpzSuffix))
+      archives.push_back(entry.path);
+    else if (is_numpy_file(entry.path))
+      arrays.push_back(entry.path);
   }
   std::vector<std::string>& paths = archives.empty() ? arrays : archives;
   if (paths.empty()) return fail(ErrorKind::kIo, "holds no array of numpy", {directory.name()});
@@ -199,6 +212,10 @@ Result<std::vector<std::string>> npz_paths(const Directory& directory) {
 }
 
 }  // namespace
+
+bool is_numpy_file(std::string_view path) {
+  return path.ends_with(kNpzSuffix) || path.ends_with(kNpySuffix) || path.ends_with(kEqxSuffix);
+}
 
 OpenedCheckpoint open_npz(std::shared_ptr<const Directory> directory, Progress* progress) {
   SHW_TRY(std::vector<std::string> paths, npz_paths(*directory));

@@ -1,4 +1,5 @@
-// Archives of numpy arrays (.npz) and single arrays (.npy), as numpy and MLX write them.
+// Archives of numpy arrays (.npz) and single arrays (.npy), as numpy and MLX write them, and the
+// leaves of an Equinox model (.eqx): arrays one after the other, often behind a line of JSON.
 #pragma once
 
 #include <memory>
@@ -7,7 +8,9 @@
 
 namespace shw {
 
-inline constexpr std::string_view kNpzSuffix = ".npz", kNpySuffix = ".npy";
+inline constexpr std::string_view kNpzSuffix = ".npz", kNpySuffix = ".npy", kEqxSuffix = ".eqx";
+// True for the name of a file that is read here.
+bool is_numpy_file(std::string_view path);
 
 extern const Format kNpzFormat;
 OpenedCheckpoint open_npz(std::shared_ptr<const Directory> directory, Progress* progress);

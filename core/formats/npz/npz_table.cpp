@@ -12,14 +12,12 @@ namespace {
 Result<bool> has_npz_files(const DirectoryContents& look) {
   SHW_TRY(auto entries, look.entries());
   return std::any_of(entries.begin(), entries.end(), [](const Entry& entry) {
-    return is_top_file(entry) &&
-           (entry.path.ends_with(kNpzSuffix) || entry.path.ends_with(kNpySuffix));
+    return is_top_file(entry) && is_numpy_file(entry.path);
   });
 }
 
 NamedFile named_npz(std::string_view file) {
-  const bool is_one = file.ends_with(kNpzSuffix) || file.ends_with(kNpySuffix);
-  return is_one ? NamedFile::kAlone : NamedFile::kNothing;
+  return is_numpy_file(file) ? NamedFile::kAlone : NamedFile::kNothing;
 }
 
 }  // namespace

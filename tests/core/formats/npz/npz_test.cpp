@@ -78,6 +78,29 @@ TEST_CASE("npz: arrays that follow each other in one .npy file are read by their
   CHECK_FALSE(findings_above_info(**rest).empty());
 }
 
+TEST_CASE("npz: the leaves of an Equinox model are read by their number, behind a line of JSON") {
+  const Bytes one = npz_bytes("one.npy");
+  const auto alone = open_checkpoint(memory_directory("memory", {{"a.npy", one}}));
+  REQUIRE(alone.has_value());
+  const Bytes truth = read_tensor(**alone, TensorId{0})->bytes;
+  for (const std::string line : {"", "{\"width\": 8}\n"}) {
+    CAPTURE(line);
+    const auto begin = std::as_bytes(std::span(line));
+    Bytes file(begin.begin(), begin.end());
+    for (int leaf = 0; leaf < 2; ++leaf) file.insert(file.end(), one.begin(), one.end());
+    auto opened = open_checkpoint(memory_directory("memory", {{"m.eqx", file}}));
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+    CHECK(findings_above_info(**opened).empty());
+    REQUIRE((*opened)->tensor_count() == 2);
+    for (const char* name : {"m.0", "m.1"})
+      CHECK(read_tensor(**opened, (*opened)->find(name).value())->bytes == truth);
+    file.pop_back();
+    opened = open_checkpoint(memory_directory("memory", {{"m.eqx", file}}));
+    REQUIRE(opened.has_value());
+    CHECK_FALSE(findings_above_info(**opened).empty());
+  }
+}
+
 TEST_CASE("npz: an array of objects is named and not read") {
   auto opened = open_checkpoint(kNpzData + "with_object.npz");
   REQUIRE(opened.has_value());
