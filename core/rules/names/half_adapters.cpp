@@ -6,6 +6,7 @@
 #include <array>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
@@ -15,15 +16,22 @@
 namespace shw {
 namespace {
 
-// "lora_unet_x.lora_down.weight" and "lora_unet_x.lora_up.weight" of kohya's scripts, and
-// diffusers' older "to_q.lora.down.weight" and "to_q_lora.down.weight".
+// True if the part of the name that ends before `end` names LoRA: "to_q_lora", "qkv_lora1".
+bool is_part_of_lora(std::string_view fqn, std::size_t end) {
+  const std::string_view before = fqn.substr(0, end);
+  return before.substr(before.rfind('.') + 1).find("lora") != std::string_view::npos;
+}
+
+// "lora_unet_x.lora_down.weight" and "lora_unet_x.lora_up.weight" of kohya's scripts, diffusers'
+// older "to_q.lora.down.weight" and "to_q_lora.down.weight", XLabs' "qkv_lora1.down.weight".
 std::optional<std::string> opposite_direction(std::string_view fqn) {
   constexpr auto kPairs = std::to_array<std::pair<std::string_view, std::string_view>>(
-      {{".lora_down.", ".lora_up."}, {"lora.down.", "lora.up."}});
+      {{".lora_down.", ".lora_up."}, {".down.", ".up."}});
   for (const auto& [down, up] : kPairs) {
     for (const auto& [from, to] : {std::pair(down, up), std::pair(up, down)}) {
       const std::size_t at = fqn.rfind(from);
       if (at == std::string_view::npos) continue;
+      if (down == ".down." && !is_part_of_lora(fqn, at)) continue;
       return std::string(fqn.substr(0, at)) + std::string(to) +
              std::string(fqn.substr(at + from.size()));
     }
@@ -81,43 +89,65 @@ bool is_first_of_pair(std::string_view fqn, std::string_view other) {
   return fqn < other;
 }
 
-// A is [rank, inputs] and B [outputs, rank]; mlx has both transposed.
-bool are_of_one_rank(ExtentsView a, ExtentsView b) {
-  return a[0] == b[1] || a[1] == b[0];
-}
+struct MatrixPair {
+  TensorId a{}, b{};
+};
 
-// Reports matrices of a pair with different ranks, where all other pairs agree.
-void find_unequal_ranks(const Facts& facts, std::vector<Finding>& findings) {
+// The pairs of matrices, A (lora_down) before B (lora_up).
+std::vector<MatrixPair> matrix_pairs(const Facts& facts) {
   const Checkpoint& c = facts.checkpoint;
-  std::size_t agreeing = 0;
-  std::vector<std::string> subjects;
-  std::string example;
+  std::vector<MatrixPair> pairs;
   for (TensorId tensor : each_tensor(facts)) {
     const auto name = opposite_matrix(c.fqn(tensor));
     const auto other =
         name && is_first_of_pair(c.fqn(tensor), *name) ? c.find(*name) : std::nullopt;
-    if (!other || opposite_factor(c.fqn(tensor))) continue;
-    const ExtentsView a = c.shape(tensor), b = c.shape(*other);
-    if (a.size() != 2 || b.size() != 2) continue;
-    if (are_of_one_rank(a, b)) {
+    if (other && !opposite_factor(c.fqn(tensor)) && c.shape(tensor).size() == 2 &&
+        c.shape(*other).size() == 2)
+      pairs.push_back({tensor, *other});
+  }
+  return pairs;
+}
+
+// Reports matrices of a pair with different ranks, where other pairs agree. A is [rank, inputs] and
+// B [outputs, rank]; mlx has both transposed, which the majority of the pairs tells: in a square
+// module both may fit.
+void find_unequal_ranks(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  const std::vector<MatrixPair> pairs = matrix_pairs(facts);
+  const auto fits = [&](const MatrixPair& pair, bool is_transposed) {
+    const ExtentsView a = c.shape(pair.a), b = c.shape(pair.b);
+    return is_transposed ? a[1] == b[0] : a[0] == b[1];
+  };
+  const auto count_of_fits = [&](bool is_transposed) {
+    return std::count_if(pairs.begin(), pairs.end(),
+                         [&](const MatrixPair& pair) { return fits(pair, is_transposed); });
+  };
+  const bool is_transposed = count_of_fits(true) > count_of_fits(false);
+  std::size_t agreeing = 0;
+  std::vector<std::string> subjects;
+  std::string example;
+  for (const MatrixPair& pair : pairs) {
+    if (fits(pair, is_transposed)) {
       ++agreeing;
       continue;
     }
+    const std::string_view a = c.fqn(pair.a), b = c.fqn(pair.b);
     if (example.empty())
-      example = fmt::format("{} is {}, and {} is {}", c.fqn(tensor), to_text(a), *name, to_text(b));
-    subjects.emplace_back(c.fqn(tensor));
-    subjects.push_back(*name);
+      example = fmt::format("{} is {}, and {} is {}", a, to_text(c.shape(pair.a)), b,
+                            to_text(c.shape(pair.b)));
+    subjects.emplace_back(a);
+    subjects.emplace_back(b);
   }
   if (subjects.empty() || agreeing < subjects.size() / 2) return;
-  const std::size_t pairs = subjects.size() / 2;
+  const std::size_t unequal = subjects.size() / 2;
   Finding finding;
   finding.rule = kHalfPair.id;
   finding.severity = Severity::kError;
   finding.cause = fmt::format(
       "The two matrices of {} have different ranks, so they cannot be multiplied: {}. They are of "
       "two adapters, or one was cut.",
-      plural(pairs, "pair"), example);
-  finding.evidence = {{"count", count_of(pairs)}, {"with_both", count_of(agreeing)}};
+      plural(unequal, "pair"), example);
+  finding.evidence = {{"count", count_of(unequal)}, {"with_both", count_of(agreeing)}};
   finding.subjects = std::move(subjects);
   findings.push_back(std::move(finding));
 }

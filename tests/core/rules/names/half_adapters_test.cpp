@@ -39,3 +39,39 @@ TEST_CASE("half adapters: mlx's matrices are transposed and have small letters")
   CHECK(all_causes(checked_tensors(tensors), "half-pair").find("layers.1.q_proj.lora_b") !=
         std::string::npos);
 }
+
+TEST_CASE("half adapters: in square modules the other pairs tell which sizes are the ranks") {
+  for (const bool is_mlx : {false, true}) {
+    CAPTURE(is_mlx);
+    const auto pair = [&](std::int64_t rank, std::int64_t in, std::int64_t out) {
+      return is_mlx ? std::pair<Extents, Extents>{{in, rank}, {rank, out}}
+                    : std::pair<Extents, Extents>{{rank, in}, {out, rank}};
+    };
+    const auto [a, b] = pair(4, 8, 8);
+    const std::string first = is_mlx ? ".lora_a" : ".lora_A.weight";
+    const std::string second = is_mlx ? ".lora_b" : ".lora_B.weight";
+    NamedTensors tensors = adapter_of(first, second, a, b);
+    const auto [wide_a, wide_b] = pair(4, 8, 12);
+    for (int layer = 0; layer < 3; ++layer) {
+      const std::string module = fmt::format("layers.{}.up_proj", layer);
+      tensors[module + first] = {"F32", wide_a};
+      tensors[module + second] = {"F32", wide_b};
+    }
+    CHECK(all_causes(checked_tensors(tensors), "half-pair").empty());
+    tensors["layers.1.q_proj" + second].shape = pair(2, 8, 8).second;
+    CHECK(all_causes(checked_tensors(tensors), "half-pair").find("layers.1.q_proj.lora") !=
+          std::string::npos);
+  }
+}
+
+TEST_CASE("half adapters: XLabs' names have halves too, and other words up and down have none") {
+  NamedTensors tensors = adapter_of(".processor.qkv_lora1.down.weight",
+                                    ".processor.qkv_lora1.up.weight", {4, 8}, {24, 4});
+  CHECK(all_causes(checked_tensors(tensors), "half-pair").empty());
+  tensors.erase("layers.1.q_proj.processor.qkv_lora1.up.weight");
+  CHECK(all_causes(checked_tensors(tensors), "half-pair").find("qkv_lora1.up") !=
+        std::string::npos);
+  NamedTensors blocks = adapter_of(".down.weight", ".up.weight", {4, 8}, {8, 4});
+  blocks.erase("layers.1.q_proj.up.weight");
+  CHECK(all_causes(checked_tensors(blocks), "half-pair").empty());
+}
