@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <string_view>
 #include <vector>
@@ -129,8 +130,79 @@ void add_short(const Facts& facts, const FamiliesByName& families, std::vector<F
   findings.push_back(std::move(finding));
 }
 
+// The names that most members have; null unless at least seven of eight members have them, or if
+// all have.
+const Suffixes* common_suffixes(const Family& family) {
+  constexpr std::size_t kFewestMembers = 8;
+  if (family.size() < kFewestMembers) return nullptr;
+  // Members that are equal are mostly neighbours, so one of three in the middle has the names.
+  const auto middle = std::next(family.begin(), static_cast<std::ptrdiff_t>(family.size() / 2));
+  for (auto at = std::prev(middle); at != std::next(middle, 2); ++at) {
+    const auto equal = static_cast<std::size_t>(
+        std::count_if(family.begin(), family.end(),
+                      [&](const auto& member) { return member.second == at->second; }));
+    if (equal != family.size() && equal * 8 >= family.size() * 7) return &at->second;
+  }
+  return nullptr;
+}
+
+// Weights that a member lacks and both neighbours and nearly all others have. The first and the
+// last member may be made otherwise, and so may a member with names of its own.
+void add_lost_weights(const std::string_view prefix, const Family& family,
+                      std::vector<std::string>& lost) {
+  const Suffixes* const common = common_suffixes(family);
+  if (common == nullptr) return;
+  for (auto at = std::next(family.begin()); std::next(at) != family.end(); ++at) {
+    const Suffixes& own = at->second;
+    if (own == *common || own.size() * 2 < common->size() || std::prev(at)->second != *common ||
+        std::next(at)->second != *common ||
+        !std::includes(common->begin(), common->end(), own.begin(), own.end()))
+      continue;
+    Suffixes missing;
+    std::set_difference(common->begin(), common->end(), own.begin(), own.end(),
+                        std::back_inserter(missing));
+    // Scales of quantised weights are checked with their weights.
+    if (!std::all_of(missing.begin(), missing.end(),
+                     [](std::string_view suffix) { return suffix.ends_with(".weight"); }))
+      continue;
+    for (std::string_view suffix : missing)
+      lost.push_back(fmt::format("{}{}{}", prefix, at->first, suffix));
+  }
+}
+
+// True if something better than the other members tells which names a model has.
+bool knows_names(const Facts& facts) {
+  return facts.spec != nullptr || facts.reference != nullptr ||
+         (facts.config_fit && facts.config_fit->unknown_model.empty());
+}
+
+// Reports single weights that one of many equal layers or experts lacks.
+void add_incomplete(const Facts& facts, const FamiliesByName& families,
+                    std::vector<Finding>& findings) {
+  if (knows_names(facts)) return;
+  std::vector<std::string> lost;
+  for (const auto& [prefix, family] : each_of(families, facts))
+    add_lost_weights(prefix, family, lost);
+  // The lists of layers and of a layer's experts both tell.
+  std::sort(lost.begin(), lost.end());
+  lost.erase(std::unique(lost.begin(), lost.end()), lost.end());
+  if (lost.empty()) return;
+  Finding finding;
+  finding.rule = "keyset-hole";
+  finding.severity = Severity::kWarning;
+  finding.cause = fmt::format(
+      "{} {} not there, and nearly all other layers or experts of the same row have {}. A loader "
+      "fails, or fills {} at random, unless the model is made so.",
+      some_of(lost), lost.size() == 1 ? "is" : "are", lost.size() == 1 ? "it" : "them",
+      lost.size() == 1 ? "it" : "them");
+  finding.evidence = {{"missing", capped(lost)}, {"count", count_of(lost.size())}};
+  finding.subjects = std::move(lost);
+  findings.push_back(std::move(finding));
+}
+
 void find_keyset_holes(const Facts& facts, std::vector<Finding>& findings) {
   FamiliesByName families = families_in(facts);
+  add_incomplete(facts, families, findings);
   add_holes(facts, families, findings);
   add_short(facts, families, findings);
 }

@@ -2,6 +2,8 @@
 // similar healthy checkpoints.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "core/facts/states/moment_constraints.h"
 #include "core/formats/dcp/dcp_formats.h"
 #include "core/formats/safetensors/safetensors_formats.h"
@@ -58,6 +60,34 @@ TEST_CASE("a layer that is missing between equal ones is a hole and a model's ow
   for (int i = 3; i < 8; ++i)
     add(dense_first, "model.layers." + std::to_string(i) + ".mlp.experts.0.w1.weight");
   CHECK_FALSE(said(dense_first, "keyset-hole").has_value());
+}
+
+TEST_CASE(
+    "a weight that one of many equal layers lacks is a warning, and layers of two kinds none") {
+  const auto said_without = [](int layers, const std::vector<int>& lacking, const char* name,
+                               const char* own = nullptr) {
+    CheckpointBuilder builder;
+    for (int i = 0; i < layers; ++i) {
+      const std::string layer = "blocks." + std::to_string(i);
+      const bool lacks = std::find(lacking.begin(), lacking.end(), i) != lacking.end();
+      for (const char* each : {".attn.qkv.weight", ".attn.qkv.bias", ".mlp.fc1.weight",
+                               ".mlp.fc2.weight", ".mlp.fc2.weight_scale"}) {
+        if (!lacks || std::string(each) != name) add(builder, layer + each);
+      }
+      if (lacks && own != nullptr) add(builder, layer + own);
+    }
+    return said(builder, "keyset-hole");
+  };
+  CHECK(said_without(12, {5}, ".mlp.fc1.weight") == Severity::kWarning);
+  CHECK(said_without(40, {5, 20}, ".mlp.fc1.weight") == Severity::kWarning);
+  CHECK_FALSE(said_without(12, {}, ""));
+  CHECK_FALSE(said_without(12, {0}, ".mlp.fc1.weight"));
+  CHECK_FALSE(said_without(12, {11}, ".mlp.fc1.weight"));
+  CHECK_FALSE(said_without(7, {5}, ".mlp.fc1.weight"));
+  CHECK_FALSE(said_without(12, {2, 5, 8}, ".mlp.fc1.weight"));
+  CHECK_FALSE(said_without(12, {5}, ".mlp.fc1.weight", ".mlp.experts.0.weight"));
+  CHECK_FALSE(said_without(12, {5}, ".mlp.fc2.weight_scale"));
+  CHECK_FALSE(said_without(12, {5}, ".attn.qkv.bias"));
 }
 
 TEST_CASE("a hole that the spec has as well is the model's own") {
