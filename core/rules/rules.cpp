@@ -26,7 +26,7 @@ const Rule* const kInOrder[] = {
     &kAxisRepeated, &kNormsShifted, &kConvertedWrongly,
     // Names and companion tensors.
     &kRenamedTensors, &kWrappedNames, &kAdapterContradicts, &kEmptyTensors, &kSideFile,
-    &kUnreadableJson, &kZeroWeights, &kFreshLayers, &kQuantisedPairs,
+    &kUnreadableJson, &kZeroWeights, &kConstantWeights, &kFreshLayers, &kQuantisedPairs,
     // Chunks, items and spec.
     &kChunkRank, &kChunkOutOfBounds, &kChunkOverlap, &kCoverageGap, &kBadRecord, &kPayloadShape,
     &kPayloadDtype, &kKeysetHole, &kMissingKey, &kAxisGrown, &kShapeMismatch, &kDtypeMismatch,

@@ -395,7 +395,7 @@ void add_left_open(const std::vector<Finding>& findings, List& out) {
     if (finding.severity != Severity::kInfo) continue;
     if (finding.rule == kNotLookedAt.id)
       out.push_back({"what could not be read of " + some_of(finding.subjects),
-                     "see the finding not-looked-at"});
+                     "what the finding not-looked-at says"});
     if (finding.rule == kDiffersFromReference.id) {
       const bool is_unread =
           !finding.evidence.empty() && finding.evidence.front().first == kNotCompared;
@@ -406,8 +406,8 @@ void add_left_open(const std::vector<Finding>& findings, List& out) {
            is_unread ? "a reference that can be read" : "--against a copy of the same step"});
     }
     if (finding.rule == kUnsafePickle.id && finding.evidence.empty())
-      out.push_back(
-          {"what " + some_of(finding.subjects) + " would import", "see the finding unsafe-pickle"});
+      out.push_back({"what " + some_of(finding.subjects) + " would import",
+                     "what the finding unsafe-pickle says"});
   }
 }
 

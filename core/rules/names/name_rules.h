@@ -6,6 +6,6 @@
 namespace shw {
 
 extern const Rule kRenamedTensors, kWrappedNames, kAdapterContradicts, kEmptyTensors, kSideFile,
-    kUnreadableJson, kZeroWeights, kQuantisedPairs;
+    kUnreadableJson, kZeroWeights, kConstantWeights, kQuantisedPairs;
 
 }  // namespace shw

@@ -10,7 +10,7 @@
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
 #include "core/facts/names/adapter_config.h"
-#include "core/facts/names/name_families.h"
+#include "core/facts/names/weight_kinds.h"
 #include "core/facts/names/wrapper_marks.h"
 #include "core/facts/reference/model_config.h"
 #include "core/facts/values/quant_numbers.h"
@@ -30,15 +30,6 @@ std::optional<FloatCounts> zeros_counted(const Facts& facts, TensorId tensor) {
       facts.tilings[index_of(tensor)].tiling != Tiling::kExact)
     return std::nullopt;
   return float_counts(facts, tensor);
-}
-
-// True for matrices and for vectors such as norm weights, but not for biases, which may be zero by
-// design.
-bool is_of_weights(const Checkpoint& c, TensorId tensor) {
-  const std::string_view fqn = c.fqn(tensor);
-  const bool is_vector = c.shape(tensor).size() == 1 && fqn.ends_with(".weight");
-  return (c.shape(tensor).size() >= 2 || is_vector) && fqn.find("bias") == std::string_view::npos &&
-         !parse_state_fqn(fqn) && !is_adapter_name(fqn);
 }
 
 // True for the input or output layer of a language model, which has no siblings.
@@ -84,26 +75,6 @@ std::int64_t zero_experts(const Checkpoint& c, TensorId tensor, const FloatCount
   const std::int64_t zero = counts.zero / expert;
   const bool may_be = zero > 0 && (counts.zero % expert) * 100 <= expert;
   return may_be && experts_with_zero_rows(c, tensor) == zero ? zero : 0;
-}
-
-// True if a number belongs to the module's own name: "bn2" in "layer1.0.bn2.weight". In "0",
-// "layers_0" and "layer1" the number counts layers.
-bool has_own_number(std::string_view module) {
-  const std::size_t letters = module.find_last_not_of("0123456789");
-  return letters != std::string_view::npos && letters + 1 != module.size() &&
-         module[letters] != '_' && !module.starts_with("layer") && !module.starts_with("block") &&
-         !module.starts_with("expert");
-}
-
-// The name without layer and expert numbers: tensors with the same role in other layers or experts
-// have one kind.
-std::string kind_of_name(std::string_view fqn, std::size_t ndim) {
-  const std::size_t dot = fqn.rfind('.');
-  const std::size_t before = dot == fqn.npos || dot == 0 ? fqn.npos : fqn.rfind('.', dot - 1);
-  const std::string vector = ndim == 1 ? " (1-D)" : "";
-  if (before == fqn.npos || !has_own_number(fqn.substr(before + 1, dot - before - 1)))
-    return without_numbers(fqn) + vector;
-  return without_numbers(fqn.substr(0, before)) + std::string(fqn.substr(before)) + vector;
 }
 
 struct ZeroFamily {

@@ -284,6 +284,26 @@ TEST_CASE("a tensor of nothing but NaN is a warning, a weight with one too, othe
   CHECK(said(*made(folder / "unwritten", unwritten), "value-statistics") == Severity::kWarning);
 }
 
+TEST_CASE("a matrix of one value next to others of its kind is a warning, with other kinds none") {
+  TemporaryFolder folder;
+  const auto found = [&](const std::string& name, const std::vector<int>& constant,
+                         const char* role, double value) {
+    MadeModel model;
+    for (int layer = 0; layer < 4; ++layer) {
+      const bool is_constant = std::find(constant.begin(), constant.end(), layer) != constant.end();
+      model.add("model.layers." + std::to_string(layer) + "." + role, Dtype::kFloat32, {8, 16},
+                is_constant ? Numbers(128, value) : distinct(128, layer + 0.5));
+    }
+    return said(*made(folder / name, model), "constant-weights");
+  };
+  CHECK_FALSE(found("trained", {}, "mlp.up_proj.weight", 1));
+  CHECK(found("one", {2}, "mlp.up_proj.weight", 0.25) == Severity::kWarning);
+  CHECK(found("two", {0, 3}, "mlp.up_proj.weight", 1) == Severity::kWarning);
+  CHECK_FALSE(found("most", {0, 1, 2}, "mlp.up_proj.weight", 1));
+  CHECK_FALSE(found("zero", {2}, "mlp.up_proj.weight", 0));
+  CHECK_FALSE(found("scale", {2}, "mlp.up_proj.weight_scale", 1));
+}
+
 TEST_CASE("a layer whose norms are all 1 next to trained ones is a warning, all of them are none") {
   TemporaryFolder folder;
   const auto told = [&](const std::string& name, const std::vector<int>& fresh) {
