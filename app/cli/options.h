@@ -25,7 +25,6 @@ struct Options : VerbOptions {
   std::string rows;                // explain: "4,8", rows of each FSDP rank to predict
   std::int64_t tensor_parallel = 1;
   std::string fail_on = "warning";
-  std::string report_fail_on;  // report: as for check; empty: exit code 0 if it was written
   std::string processes;       // "mpi", "alone"; empty: SHARDWRIGHT_PROCESSES, or alone
   std::string format;          // report: format; empty: by file name
   std::string color = "auto";

@@ -83,7 +83,9 @@ std::string with_origin_of(const Context& context, std::string json);
 // Prints the answer of a verb. With --json it has its origin too, and joins the others
 // (Context::answers).
 void print_answer(Context& context, std::string text);
-// The exit code of `check`.
+// The rules that --ignore and the configuration of the working directory name.
+Result<std::vector<std::string>> rules_to_ignore(const Options& options);
+// The exit code of `check` and `report`.
 int code_of_check(const CheckReport& report, const verbs::CheckRequest& asked,
                   const std::string& fail_on);
 
