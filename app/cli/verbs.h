@@ -36,10 +36,11 @@ struct Context {
   Team* team = nullptr;                   // the processes that run the verb together; null for one
   std::optional<int> local_rank = {};     // rank on this machine
   std::vector<std::string> workers = {};  // "process 4711 on node-7", per rank of the team
-  std::optional<Error> deferred_error = {};      // error of a team verb, reported at the end
-  std::vector<std::string>* answers = nullptr;   // JSON answers, printed as one list at the end
-  const std::atomic<int>* stopped_by = nullptr;  // the signal that cancelled the verb, or 0
-  std::string format = {};                       // of the opened checkpoint
+  std::optional<Error> deferred_error = {};       // error of a team verb, reported at the end
+  std::vector<std::string>* answers = nullptr;    // JSON answers, printed as one list at the end
+  const std::atomic<int>* stopped_by = nullptr;   // the signal that cancelled the verb, or 0
+  std::string format = {};                        // of the opened checkpoint
+  std::shared_ptr<const void> listed_place = {};  // keeps a remote listing until it is opened
   std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
 };
 
