@@ -45,6 +45,19 @@ def test_elements_are_those_that_were_saved(case):
                            .view(torch.uint8)), name
 
 
+def test_dlpack_carries_the_dtypes_that_numpy_lacks(tmp_path):
+    torch = pytest.importorskip("torch")
+    from safetensors.torch import save_file
+    values = {str(dtype): torch.arange(24).reshape(4, 6).to(dtype) for dtype in
+              (torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2, torch.float16, torch.int64)}
+    save_file(values, tmp_path / "model.safetensors")
+    ck = sw.open(tmp_path / "model.safetensors")
+    for name, wanted in values.items():
+        got = torch.from_dlpack(ck[name])
+        assert got.dtype == wanted.dtype
+        assert torch.equal(got.view(torch.uint8), wanted.view(torch.uint8)), name
+
+
 INDICES = [..., 0, -1, slice(None, 2), slice(1, None), slice(None, None, -1), slice(None, None, 2),
            (slice(1, 3), slice(None, None, -2)), (..., 0), (None, 1), (0, 0), slice(2, 2),
            (slice(None), -1), (1, ..., 2), [0, 2]]
