@@ -110,6 +110,16 @@ def test_findings_are_objects_and_show_themselves():
     assert sw.open(GRID).check().verdict != "findings"
 
 
+def test_the_table_of_a_notebook_says_how_many_subjects_it_leaves_out():
+    from shardwright._report import Report
+    def table(subjects):
+        finding = {"rule": "coverage-gap", "severity": "error", "cause": "a hole", "subjects": subjects}
+        return Report({"verdict": "findings", "depth": "metadata", "unjudged": [],
+                       "findings": [finding]})._repr_html_()
+    assert ">a, b, c<" in table(["a", "b", "c"])
+    assert ">a, b, c and 2 more<" in table(["a", "b", "c", "d", "e"])
+
+
 def test_hashes_tell_the_same_from_another(tmp_path):
     made = sw.convert(GRID, "safetensors", out=tmp_path / "hf", leave_out="*object*")
     assert sw.hash(made["output"], "cube") == sw.hash(GRID, "cube")
