@@ -13,6 +13,7 @@
 #include "core/io/remote/open_remote.h"
 #include "core/io/remote/remote_path.h"
 #include "core/io/remote/ssh_process.h"
+#include "core/io/store.h"
 
 namespace shw::cli {
 namespace {
@@ -49,12 +50,14 @@ bool is_same_machine(const RemotePlace& a, const RemotePlace& b) {
 // True if options name files of this machine, which the remote machine lacks.
 bool names_local_files(const Options& options, const RemotePlace& place) {
   for (const std::string* path : {&options.spec, &options.plan, &options.baseline, &options.policy,
-                                  &options.placements, &options.against}) {
+                                  &options.placements, &options.against, &options.mapping.config}) {
     if (path->empty()) continue;
     if (!is_remote(*path)) return true;
     auto other = parse_remote(*path);
     if (!other || !is_same_machine(*other, place)) return true;
   }
+  const std::string& map = options.mapping.map;  // a file, or the name of a map of the program
+  if (!map.empty() && posix_store().exists(map)) return true;
   return std::any_of(options.inputs.begin(), options.inputs.end(), [&](const std::string& path) {
     auto other = is_remote(path) ? parse_remote(path) : Result<RemotePlace>(RemotePlace());
     return !other || !is_same_machine(*other, place);
@@ -92,6 +95,7 @@ std::string command_there(std::span<const std::string> words, const RemotePlace&
   return command;
 }
 
+// A login of its own: a host for SFTP alone answers any command with a code that may be a verb's.
 Result<bool> is_installed_there(const RemotePlace& place) {
   std::vector<std::string> words = ssh_words(place, {});
   words.emplace_back("command -v shardwright >/dev/null 2>&1");

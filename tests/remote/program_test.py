@@ -319,9 +319,22 @@ class Ssh(unittest.TestCase):
             os.truncate(folder + "/.metadata", mebibytes << 20)
             done, calls = self.ssh_commands("installed", "info", f"127.0.0.1:{folder}")
             self.assertEqual(any("exec shardwright" in call for call in calls), is_there, calls)
+            self.assertEqual("Over the network" in done.stderr, not is_there)
             self.assertEqual(done.returncode, run("info", folder).returncode)
-        done, calls = self.ssh_commands("config", "info", f"127.0.0.1:{folder}")
-        self.assertFalse(any("exec shardwright" in call for call in calls), calls)
+        done, _ = self.ssh_commands("config", "info", f"127.0.0.1:{folder}")
+        self.assertNotEqual(done.returncode, 127)
+        self.assertEqual(done.stdout, run("info", f"127.0.0.1:{folder}", env=self.env).stdout)
+
+    def test_files_of_this_machine_keep_the_verb_here(self):
+        mine = os.path.join(self.top, "map.json")
+        with open(mine, "w") as file:
+            file.write("{}")
+        where = f"127.0.0.1:{self.model}"
+        for words in (["hash", where, "--as", "hf", "--config", self.model],
+                      ["check", where, "--data", "--map", mine],
+                      ["check", where, "--data", "--spec", mine]):
+            _, calls = self.ssh_commands("installed", *words)
+            self.assertFalse(any("exec shardwright" in call for call in calls), (words, calls))
 
     def test_an_unknown_host_key_is_refused(self):
         env = {"SHARDWRIGHT_SSH": "ssh -F " + os.path.join(self.top, "strangers")}
