@@ -12,6 +12,7 @@
 #include "core/explain/explain.h"
 #include "core/explain/message_kinds.h"
 #include "core/explain/unknown_text.h"
+#include "core/io/remote/remote_path.h"
 #include "core/report/answers.h"
 #include "core/report/explanation.h"
 #include "core/rules/rules.h"
@@ -150,7 +151,7 @@ int predict_local_split(Context& context) {
 
 int run_explain(Context& context) {
   if (!context.options.rows.empty()) return predict_local_split(context);
-  std::string subject = context.options.subject;
+  std::string subject = text_without_secrets(context.options.subject);
   if (subject.empty() && is_text_on_stdin()) subject = "-";
   if (subject.empty() && context.options.json) {
     print_answer(context, rules_to_json());
@@ -164,7 +165,7 @@ int run_explain(Context& context) {
   if (subject != "-") return explain_text(context, subject);
   auto text = text_from_stdin();
   if (!text) return fail_with(context, text.error());
-  return explain_text(context, *text);
+  return explain_text(context, text_without_secrets(std::move(*text)));
 }
 
 }  // namespace shw::cli

@@ -11,8 +11,8 @@ namespace {
 // --yes, c --placements, t --to and the other options of convert, A --against of verify, W
 // --weights of average, R --rank of extract, N --ignore, S --sort, --reverse and --columns of ls, h
 // --integrity, H --paths and --copy, T --atol and --rtol, P --plain, u --device (computing) and
-// --transport, U --device (counting), M --processes, B --map and --set, V --as of hash, F --fail-on
-// of report, Z --by-step of stats, E --view of report, q --ranks-per-node.
+// --transport, U --device (counting), M --processes, B --map and --set, V --as of hash, Z --by-step
+// of stats, E --view of report, q --ranks-per-node.
 constexpr VerbRow kVerbs[] = {
     {"info", "", "What it is: format, tensors, ranks, bytes",
      "shardwright info step_9000\n  shardwright info step_9000 --json"},
@@ -210,7 +210,7 @@ constexpr VerbRow kVerbs[] = {
      "files are not sent again. Large files go in parts. .metadata, indexes and certificates go "
      "last, so that no loader takes a half-sent folder for a checkpoint. At the end the size of "
      "each object is compared."},
-    {"report", "sadmqognebFE",
+    {"report", "sadmqofgnNebE",
      "Write what was found: a page (HTML, Markdown), JSON, tables, or a form for CI",
      "shardwright report step_9000 --spec spec.json --out report.html\n"
      "  shardwright report step_9000 --format sarif --out report.sarif    for CI: sarif, junit, "
@@ -219,7 +219,8 @@ constexpr VerbRow kVerbs[] = {
      "  shardwright report step_9000 --against step_8000 --fill from:step_8000",
      "The format is that of --format, else what the name of the file says (.html, .json, "
      ".sarif, .xml, .h5), else Markdown. HDF5 is tables: tensors, chunks, files, findings, "
-     "subjects, and with --data statistics and histograms."},
+     "subjects, and with --data statistics and histograms.\n\nThe exit code is that of `check`. "
+     "With --fail-on never it is 0 where the report is written and all could be checked."},
     {"explain", "wr", "Say what an error message can mean, or teach a rule",
      "shardwright explain placement-axis-moved\n"
      "  shardwright explain \"Size mismatch between saved torch.Size([64]) and current: "
