@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/explain/general_kinds.h"
 #include "core/explain/general_message.h"
 #include "core/explain/message_condition.h"
 #include "core/explain/message_kinds.h"
@@ -99,6 +100,12 @@ void drop_vague(std::vector<ErrorMessage>& messages) {
                  messages.end());
 }
 
+// One message that names a key or attribute and not of what: its traceback says more.
+bool is_only_key_or_attribute(const std::vector<ErrorMessage>& messages) {
+  return messages.size() == 1 &&
+         (messages[0].kind->id == "error-in-key" || messages[0].kind->id == "attribute-of-class");
+}
+
 // "ERROR 12-09 00:49:29 engine.py:366] 'layers.0.mlp.down_proj.weight.absmax'": servers log only
 // the key of a KeyError. Returns the text with "KeyError: " inserted; empty if it is not one.
 std::string with_key_error(const PastedText& pasted) {
@@ -144,6 +151,10 @@ ErrorText parse_error_text(std::string_view text) {
     at = std::max(found->end, at + 1);
   }
   drop_vague(result.messages);
+  if (is_only_key_or_attribute(result.messages)) {
+    if (const MessageKind* kind = traceback_kind(pasted.lower))
+      result.messages = {ErrorMessage{kind, result.messages.front().name, {}, {}}};
+  }
   if (!result.messages.empty()) return result;
   if (const std::string key = with_key_error(pasted); !key.empty()) return parse_error_text(key);
   // For unknown prose, single words are not enough evidence.

@@ -87,6 +87,7 @@ void add_hypotheses_from_shapes(const ErrorMessage& message, std::optional<World
     add_hypothesis_extra_state(shapes, all);
     return;
   }
+  add_hypothesis_buffer(shapes, all);
   add_hypothesis_unit_axis(shapes, all);
   add_hypothesis_position_table(shapes, all);
   add_hypothesis_class_head(shapes, all);

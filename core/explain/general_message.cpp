@@ -17,6 +17,7 @@ namespace {
 constexpr std::size_t kMostRead = 4096;    // the end, where a traceback has its error
 constexpr std::size_t kShapeContext = 64;  // characters before a shape that tell its side
 constexpr std::size_t kLongest = 256;      // of a name
+constexpr std::size_t kMostOfAssertion = 600;
 
 using WordList = std::span<const std::string_view>;
 
@@ -171,7 +172,8 @@ std::vector<GeneralName> names_in(std::string_view text) {
     std::string_view word = text.substr(at, end - at);
     while (!word.empty() && (word.back() == '.' || word.back() == '-')) word.remove_suffix(1);
     const bool ends_so = word.ends_with(".weight") || word.ends_with(".bias") ||
-                         word.ends_with("_proj") || word.ends_with(".kernel");
+                         word.ends_with("_proj") || word.ends_with(".kernel") ||
+                         word.ends_with(".inv_freq");
     const bool has_path = std::count(word.begin(), word.end(), '.') >= 2 && !is_digit(word[0]);
     const bool is_object = at > 0 && text[at - 1] == '<';  // "<a.b.Handler object at 0x7f>"
     if (word.size() <= kLongest && !is_code(word) && !is_object && (ends_so || has_path))
@@ -256,11 +258,25 @@ constexpr MessageKind kGeneralPlace = {
                    .decide = "Whether an earlier step opens.",
                    .command = "shardwright check CHECKPOINT"}}}};
 
+// "assert a == b" above a bare "AssertionError": the only words of the error. Empty if there is
+// none.
+std::string_view bare_assertion(std::string_view text) {
+  constexpr std::string_view kError = "assertionerror", kAssert = "assert ";
+  const std::size_t error = text.rfind(kError);
+  if (error == text.npos) return {};
+  const std::string_view after = text.substr(error + kError.size());
+  if (!after.empty() && after[0] != '\n') return {};
+  const std::size_t begin = text.substr(0, error).rfind(kAssert);
+  if (begin == text.npos || error - begin > kMostOfAssertion) return {};
+  return text.substr(begin, text.substr(begin).find('\n'));
+}
+
 // The text from the last "...Error:" on, otherwise from the last warning, otherwise the last lines:
 // earlier words of a log mean nothing.
 std::string_view error_sentence(std::string_view text) {
   constexpr std::size_t kLongestSentence = 600;
   std::size_t begin = 0;
+  if (const std::string_view assertion = bare_assertion(text); !assertion.empty()) return assertion;
   for (std::string_view word : {"error: ", "exception: "}) {
     if (std::size_t at = text.rfind(word); at != text.npos) begin = std::max(begin, at);
   }
@@ -289,7 +305,9 @@ std::optional<ErrorMessage> general_shapes(const PastedText& pasted) {
   // Without words about shapes, "(8)" or "[0, 1]" may be anything.
   const bool speaks_of_shapes =
       general_find(pasted.lower, kShapeWords) != std::string::npos && !shapes.empty();
-  if (!speaks_of_shapes) return std::nullopt;
+  // A weight and its scale have two shapes that differ by design.
+  const bool speaks_of_scale = error_sentence(pasted.lower).find("scale") != std::string::npos;
+  if (!speaks_of_shapes || speaks_of_scale) return std::nullopt;
   for (std::size_t i = 0; i + 1 < shapes.size(); ++i) {
     Side one = side_of(pasted.lower, shapes[i], i == 0 ? 0 : shapes[i - 1].end);
     Side two = side_of(pasted.lower, shapes[i + 1], shapes[i].end);
@@ -343,6 +361,19 @@ std::optional<ErrorMessage> general_counts(const PastedText& pasted) {
   return message;
 }
 
+bool is_lost_place(std::string_view sentence) {
+  return general_find(sentence, kGoneWords) != sentence.npos &&
+         general_find(sentence, kPlaceWords) != sentence.npos;
+}
+
+// What a vague sentence means: the place in the traceback says more than its words.
+const MessageKind* meaning_of_vague(std::string_view text, std::string_view sentence,
+                                    const MessageKind* words) {
+  if (is_lost_place(sentence)) return &kGeneralPlace;
+  const MessageKind* place = traceback_kind(text);
+  return place != nullptr ? place : words;
+}
+
 }  // namespace
 
 std::vector<ErrorMessage> read_general(const PastedText& pasted, std::size_t most) {
@@ -354,13 +385,12 @@ std::vector<ErrorMessage> read_general(const PastedText& pasted, std::size_t mos
   if (auto shapes = general_shapes(end)) return {*shapes};
   if (auto names = general_names(end, most); !names.empty()) return names;
   if (auto counts = general_counts(end)) return {*counts};
-  if (const MessageKind* kind = general_kind(error_sentence(end.lower)))
-    return {ErrorMessage{kind, first_name(end.text), {}, {}}};
   const std::string_view sentence = error_sentence(end.lower);
-  const bool is_gone = general_find(sentence, kGoneWords) != sentence.npos;
-  if (is_gone && general_find(sentence, kPlaceWords) != sentence.npos)
-    return {ErrorMessage{&kGeneralPlace, {}, {}, {}}};
-  return {};
+  const MessageKind* kind = general_kind(sentence);
+  if (kind == nullptr || kind->certainty == MessageCertainty::kThatItFailed)
+    kind = meaning_of_vague(end.lower, sentence, kind);
+  if (kind == nullptr) return {};
+  return {ErrorMessage{kind, first_name(end.text), {}, {}}};
 }
 
 }  // namespace shw

@@ -1,0 +1,108 @@
+// Errors whose own words say little: what the traceback, the assertion and the log's form add.
+#include <doctest/doctest.h>
+
+#include "core/explain/general_kinds.h"
+#include "core/explain/pasted_text.h"
+#include "core/explain/support.h"
+
+using namespace shw;
+using namespace shw::test;
+
+namespace {
+
+std::string form_of(const std::string& text) {
+  const ErrorText parsed = parse_error_text(text);
+  return parsed.messages.empty() ? "" : std::string(parsed.messages[0].kind->id);
+}
+
+}  // namespace
+
+TEST_CASE("explain: the innermost known place of a traceback tells what the code did") {
+  const std::string saving = "File \"t/trainer.py\", line 9, in _save_checkpoint\n  self.write()\n";
+  const std::string reading = "File \"torch/serialization.py\", line 2, in _load\n  x = f()\n";
+  const std::string unknown = "File \"/x/foo.py\", line 2, in bar\n  y = g()\n";
+  CHECK(form_of(saving + reading + unknown + "IndexError: tuple") == "raised-while-reading");
+  CHECK(form_of(reading + saving + unknown + "IndexError: tuple") == "raised-while-saving");
+  CHECK(form_of(unknown + "IndexError: tuple") == "");
+  CHECK(form_of("IndexError: tuple") == "");
+}
+
+TEST_CASE("explain: a key alone is explained by the place that asked for it") {
+  const std::string place =
+      "File \"/x/llama.py\", line 9, in load_weights\n  param = params_dict[name]\n";
+  CHECK(form_of(place + "KeyError: 'wv_b'") == "raised-while-filling");
+  CHECK(form_of("KeyError: 'wv_b'") == "error-in-key");
+}
+
+TEST_CASE("explain: the line above a bare AssertionError is the sentence") {
+  const std::string before(700, 'x');
+  CHECK(form_of(before + "\n  assert self.in_features % self.group_size == 0\n  ^^^^\n"
+                         "AssertionError") == "block-size");
+  CHECK(form_of(before + "\n  assert torch.isnan(w).sum() == 0\nAssertionError\n") ==
+        "values-not-finite");
+  // An assertion with words of its own is read by these.
+  CHECK(form_of("  assert torch.isnan(w).sum() == 0\nAssertionError: no model here") == "");
+}
+
+TEST_CASE("explain: prefixes of servers, containers and workers are taken off") {
+  const std::string sentence = "ValueError: two words";
+  for (const std::string prefix :
+       {"[2026-02-14 07:48:15 TP6] ", "(WorkerDict pid=17, ip=10.1.2.3) ", "trainer-04-1  | ",
+        "(EngineCore_0 pid=33) ERROR 08-22 10:01:44 [core.py:700] ", "[02/14/2026-07:48:15] "}) {
+    CAPTURE(prefix);
+    CHECK(pasted_text("a\n" + prefix + sentence).text == "a\n" + sentence);
+  }
+  for (const std::string kept : {"(4096, 4096) is a shape", "[64, 2] is one too",
+                                 "llama-2 is | a name", "model.layers.0.mlp-1 | mismatch |"}) {
+    CAPTURE(kept);
+    CHECK(pasted_text("a\n" + kept).text == "a\n" + kept);
+  }
+}
+
+TEST_CASE("explain: sizes that no part explains are of another model, and say their config key") {
+  const Explanation vocabulary = explain(
+      "size mismatch for model.embed_tokens.weight: copying a param with shape torch.Size([64000, "
+      "5120]) from checkpoint, the shape in current model is torch.Size([125696, 5120])");
+  CHECK(first(vocabulary) == "H-M either");
+  CHECK(vocabulary.hypotheses[0].text.find("dim 0 is vocab_size: 64000 in the file, 125696") !=
+        std::string::npos);
+  const Explanation width = explain(
+      "size mismatch for model.layers.0.mlp.down_proj.weight: copying a param with shape "
+      "torch.Size([4096, 14336]) from checkpoint, the shape in current model is torch.Size([4096, "
+      "11008])");
+  CHECK(first(width) == "H-M either");
+  CHECK(width.hypotheses[0].text.find("intermediate_size: 14336 in the file") != std::string::npos);
+  // A state's sizes may be an uneven part.
+  CHECK(first(explain(sentence({88}, {86}, "optimizer.state.0.exp_avg"))) != "H-M either");
+}
+
+TEST_CASE("explain: a buffer of another length is not a lost part") {
+  CHECK(first(explain("Buffer shape mismatch for model.rotary_emb.inv_freq: expected (64,), got "
+                      "(32,)")) == "H-B request");
+}
+
+TEST_CASE("explain: sentences are recognised by one thing that they name") {
+  check_sentences({
+      {"AssertionError: KV cache scales map for TP rank 1 is malformed. Expected 32 layers, got "
+       "28.",
+       "", "kv-scales", "quantised"},
+      {"ValueError: FP8 row-wise scale must have shape (out_features,), got weight=(4096, 4096) "
+       "scale=(1,)",
+       "", "scale-shape", "quantised"},
+      {"ValueError: NPU arch35 MXFP8 linear requires K to be divisible by 64, got 7200.", "",
+       "sizes-not-divisible", "block-size"},
+      {"Attempted to read a PyTorch file with version 10, but the maximum supported version for "
+       "reading is 6.",
+       "", "older-pickle-reader", "older-program"},
+      {"RuntimeError: CUDA error: invalid device ordinal", "torch", "device-number",
+       "map-location"},
+      {"KeyError: 'lm_head.weight'", "", "tied-key", "tied"},
+      {"KeyError: 'num_key_value_heads'", "", "config-key", "config-disagrees"},
+      {"error loading model hyperparameters: invalid n_rot: 160, expected 128", "llama.cpp",
+       "gguf-hyperparameters", "config-disagrees"},
+      {"KeyError: \"There is no item named 'archive/data.pkl' in the archive\"", "",
+       "archive-part-missing", "other-form"},
+      {"AssertionError: the model format should be in ['llama', 'hf', 'awq', None]", "",
+       "value-not-allowed", "option-refused"},
+  });
+}
