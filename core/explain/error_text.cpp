@@ -100,10 +100,11 @@ void drop_vague(std::vector<ErrorMessage>& messages) {
                  messages.end());
 }
 
-// One message that names a key or attribute and not of what: its traceback says more.
-bool is_only_key_or_attribute(const std::vector<ErrorMessage>& messages) {
-  return messages.size() == 1 &&
-         (messages[0].kind->id == "error-in-key" || messages[0].kind->id == "attribute-of-class");
+// One message in Python's own words, which do not say of what: its traceback says more.
+bool is_of_python_alone(const std::vector<ErrorMessage>& messages) {
+  if (messages.size() != 1) return false;
+  const std::string_view id = messages[0].kind->id;
+  return id == "error-in-key" || id == "attribute-of-class" || id == "nothing-where-something";
 }
 
 // "ERROR 12-09 00:49:29 engine.py:366] 'layers.0.mlp.down_proj.weight.absmax'": servers log only
@@ -151,7 +152,7 @@ ErrorText parse_error_text(std::string_view text) {
     at = std::max(found->end, at + 1);
   }
   drop_vague(result.messages);
-  if (is_only_key_or_attribute(result.messages)) {
+  if (is_of_python_alone(result.messages)) {
     if (const MessageKind* kind = traceback_kind(pasted.lower))
       result.messages = {ErrorMessage{kind, result.messages.front().name, {}, {}}};
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/base/printable.h"
 #include "core/explain/hypotheses.h"
 #include "core/explain/message_kinds.h"
 #include "core/facts/states/optimizer_states.h"
@@ -246,6 +247,18 @@ NameTraits traits_of(std::string_view fqn) {
 
 std::string check_command(std::string_view options) {
   return "shardwright check CHECKPOINT" + (options.empty() ? "" : " " + std::string(options));
+}
+
+void name_checkpoint(Explanation& explanation, const std::string& path) {
+  constexpr std::string_view kPlaceholder = "CHECKPOINT";
+  const std::string word = shell_word(path);
+  auto replace_in = [&](std::string& text) {
+    for (std::size_t at = text.find(kPlaceholder); at != text.npos;
+         at = text.find(kPlaceholder, at + word.size()))
+      text.replace(at, kPlaceholder.size(), word);
+  };
+  for (Hypothesis& one : explanation.hypotheses) replace_in(one.command);
+  replace_in(explanation.decide);
 }
 
 Explanation explain(std::string_view text, std::optional<Worlds> worlds) {

@@ -271,18 +271,28 @@ std::string_view bare_assertion(std::string_view text) {
   return text.substr(begin, text.substr(begin).find('\n'));
 }
 
-// The text from the last "...Error:" on, otherwise from the last warning, otherwise the last lines:
-// earlier words of a log mean nothing.
-std::string_view error_sentence(std::string_view text) {
-  constexpr std::size_t kLongestSentence = 600;
-  std::size_t begin = 0;
-  if (const std::string_view assertion = bare_assertion(text); !assertion.empty()) return assertion;
-  for (std::string_view word : {"error: ", "exception: "}) {
-    if (std::size_t at = text.rfind(word); at != text.npos) begin = std::max(begin, at);
+// The sentences of errors, the last first: each text from an "...Error:" on. Without one, from the
+// last warning, otherwise the last lines: earlier words of a log mean nothing.
+std::vector<std::string_view> error_sentences(std::string_view text) {
+  constexpr std::size_t kLongestSentence = 600, kMostSentences = 6;
+  if (const std::string_view assertion = bare_assertion(text); !assertion.empty())
+    return {assertion};
+  std::vector<std::string_view> sentences;
+  for (std::size_t end = text.size(); end != 0 && sentences.size() < kMostSentences;) {
+    std::size_t begin = text.npos;
+    for (std::string_view word : {"error: ", "exception: "}) {
+      const std::size_t at = text.substr(0, end).rfind(word);
+      if (at != text.npos) begin = begin == text.npos ? at : std::max(begin, at);
+    }
+    if (begin == text.npos) break;
+    sentences.push_back(text.substr(begin, kLongestSentence));
+    end = begin;
   }
-  if (std::size_t at = text.rfind("warning: "); begin == 0 && at != text.npos) begin = at;
-  if (begin == 0 && text.size() > kLongestSentence) begin = text.size() - kLongestSentence / 2;
-  return text.substr(begin, kLongestSentence);
+  if (!sentences.empty()) return sentences;
+  const std::size_t warning = text.rfind("warning: ");
+  if (warning != text.npos) return {text.substr(warning, kLongestSentence)};
+  const bool is_long = text.size() > kLongestSentence;
+  return {text.substr(is_long ? text.size() - kLongestSentence / 2 : 0)};
 }
 
 std::string first_name(std::string_view text) {
@@ -306,7 +316,8 @@ std::optional<ErrorMessage> general_shapes(const PastedText& pasted) {
   const bool speaks_of_shapes =
       general_find(pasted.lower, kShapeWords) != std::string::npos && !shapes.empty();
   // A weight and its scale have two shapes that differ by design.
-  const bool speaks_of_scale = error_sentence(pasted.lower).find("scale") != std::string::npos;
+  const bool speaks_of_scale =
+      error_sentences(pasted.lower).front().find("scale") != std::string::npos;
   if (!speaks_of_shapes || speaks_of_scale) return std::nullopt;
   for (std::size_t i = 0; i + 1 < shapes.size(); ++i) {
     Side one = side_of(pasted.lower, shapes[i], i == 0 ? 0 : shapes[i - 1].end);
@@ -366,6 +377,17 @@ bool is_lost_place(std::string_view sentence) {
          general_find(sentence, kPlaceWords) != sentence.npos;
 }
 
+// The kind of the last sentence that is of a certain one; otherwise of the last that is of any.
+const MessageKind* kind_of_sentences(const std::vector<std::string_view>& sentences) {
+  const MessageKind* vague = nullptr;
+  for (std::string_view sentence : sentences) {
+    const MessageKind* kind = general_kind(sentence);
+    if (kind != nullptr && kind->certainty == MessageCertainty::kWhat) return kind;
+    if (vague == nullptr) vague = kind;
+  }
+  return vague;
+}
+
 // What a vague sentence means: the place in the traceback says more than its words.
 const MessageKind* meaning_of_vague(std::string_view text, std::string_view sentence,
                                     const MessageKind* words) {
@@ -385,10 +407,10 @@ std::vector<ErrorMessage> read_general(const PastedText& pasted, std::size_t mos
   if (auto shapes = general_shapes(end)) return {*shapes};
   if (auto names = general_names(end, most); !names.empty()) return names;
   if (auto counts = general_counts(end)) return {*counts};
-  const std::string_view sentence = error_sentence(end.lower);
-  const MessageKind* kind = general_kind(sentence);
+  const std::vector<std::string_view> sentences = error_sentences(end.lower);
+  const MessageKind* kind = kind_of_sentences(sentences);
   if (kind == nullptr || kind->certainty == MessageCertainty::kThatItFailed)
-    kind = meaning_of_vague(end.lower, sentence, kind);
+    kind = meaning_of_vague(end.lower, sentences.front(), kind);
   if (kind == nullptr) return {};
   return {ErrorMessage{kind, first_name(end.text), {}, {}}};
 }

@@ -106,3 +106,17 @@ TEST_CASE("explain: sentences are recognised by one thing that they name") {
        "value-not-allowed", "option-refused"},
   });
 }
+
+TEST_CASE("explain: the last error that is of a kind tells, not one without words of its own") {
+  CHECK(form_of("RuntimeError: GGUF conversion was killed by the operating system (SIGKILL)\n"
+                "Traceback\nRuntimeError: foo") == "memory-killed");
+  CHECK(form_of("ValueError: weight has some elements = infinity\nRuntimeError: the manifest lacks "
+                "shard 3") == "index-disagrees");
+}
+
+TEST_CASE("explain: a part of a flat parameter that was rounded up is one rank's") {
+  const std::string text = "The size of tensor a (56124554) must match the size of tensor b ";
+  CHECK(first(explain(text + "(14031139) at non-singleton dimension 0")) ==
+        "one-ranks-part checkpoint");
+  CHECK(first(explain(text + "(14031200) at non-singleton dimension 0")) == "other-model either");
+}

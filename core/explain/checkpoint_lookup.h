@@ -1,0 +1,36 @@
+// Looks up the names and shapes of a message in the checkpoint that it is about.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/explain/error_text.h"
+#include "core/model/checkpoint.h"
+
+namespace shw {
+
+enum class NameFound : std::uint8_t { kHere, kUnderOtherName, kNowhere };
+std::string_view name(NameFound found);  // "here", "under-other-name", "nowhere"
+
+// One name of the message in the checkpoint.
+struct NameLookup {
+  std::string name;
+  NameFound found = NameFound::kNowhere;
+  std::string stored = {};  // its name in the checkpoint; empty if nowhere
+  Extents shape = {};
+  std::string text = {};  // one sentence
+};
+
+struct CheckpointLookup {
+  std::vector<NameLookup> names;  // distinct tensor names, at most kMostLookups
+  std::size_t here = 0, under_other_name = 0, nowhere = 0;
+};
+inline constexpr std::size_t kMostLookups = 64;
+
+CheckpointLookup look_up(const ErrorText& parsed, const Checkpoint& checkpoint);
+
+}  // namespace shw
