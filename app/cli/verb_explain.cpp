@@ -128,8 +128,9 @@ int explain_text(Context& context, const std::string& text) {
   if (!context.options.checkpoint.empty()) {
     auto checkpoint = open(context);
     if (!checkpoint) return fail_with(context, checkpoint.error());
-    name_checkpoint(explanation, context.options.checkpoint);
     lookup = look_up(explanation.parsed, **checkpoint);
+    add_what_was_found(*lookup, explanation);
+    name_checkpoint(explanation, context.options.checkpoint);
   }
   const CheckpointLookup* found = lookup ? &*lookup : nullptr;
   print_answer(context, context.options.json

@@ -6,7 +6,9 @@
 #include <set>
 
 #include "core/base/words.h"
+#include "core/explain/hypotheses.h"
 #include "core/explain/message_kinds.h"
+#include "core/rules/rules.h"
 
 namespace shw {
 namespace {
@@ -66,10 +68,11 @@ NameLookup found_tensor(const ErrorMessage& message, const Checkpoint& checkpoin
     one.found = NameFound::kUnderOtherName;
     const bool is_longer = stored.size() > message.name.size();
     const std::string& longer = is_longer ? stored : message.name;
-    const std::size_t more = longer.size() - std::min(stored.size(), message.name.size());
-    one.text = fmt::format(
-        "{} is here as {}, {}: {} \"{}\".", message.name, stored, shape_text(checkpoint, tensor),
-        is_longer ? "the checkpoint adds" : "the checkpoint lacks", longer.substr(0, more));
+    one.prefix = longer.substr(0, longer.size() - std::min(stored.size(), message.name.size()));
+    one.checkpoint_has_prefix = is_longer;
+    one.text = fmt::format("{} is here as {}, {}: {} \"{}\".", message.name, stored,
+                           shape_text(checkpoint, tensor),
+                           is_longer ? "the checkpoint adds" : "the checkpoint lacks", one.prefix);
   }
   one.text += shape_verdict(message, checkpoint.shape(tensor));
   return one;
@@ -124,6 +127,58 @@ CheckpointLookup look_up(const ErrorText& parsed, const Checkpoint& checkpoint) 
     lookup.nowhere += found == NameFound::kNowhere;
   }
   return lookup;
+}
+
+namespace {
+
+bool is_about_missing_names(const ErrorText& parsed) {
+  return std::all_of(parsed.messages.begin(), parsed.messages.end(),
+                     [](const ErrorMessage& one) { return one.kind->id == kMissingKeyForm; });
+}
+
+Hypothesis all_behind_prefix(const NameLookup& one) {
+  Hypothesis cause{"renamed", find_rule("wrapped-names"), WrongSide::kEither};
+  cause.title = fmt::format("the names are all here, {} the prefix \"{}\"",
+                            one.checkpoint_has_prefix ? "behind" : "without", one.prefix);
+  cause.text =
+      "Nothing is lost. A wrapper (DDP, torch.compile, PEFT, a trainer) or another class put the "
+      "prefix before each name on one side. Rename, or load into the class that saved.";
+  cause.decide = "Every name of the message was looked up in the checkpoint.";
+  return cause;
+}
+
+Hypothesis all_here() {
+  Hypothesis cause{"other-file", nullptr, WrongSide::kRequest};
+  cause.title = "the names are all here: the program read another file or folder";
+  cause.text =
+      "Each tensor that the message calls missing is in this checkpoint under that name. The "
+      "program was given another path, read one shard without its index, or takes the names under "
+      "another key of the file.";
+  cause.decide = "Every name of the message was looked up in the checkpoint.";
+  return cause;
+}
+
+}  // namespace
+
+void add_what_was_found(const CheckpointLookup& lookup, Explanation& explanation) {
+  constexpr double kNearlyCertain = 0.95;
+  if (lookup.names.empty() || !is_about_missing_names(explanation.parsed)) return;
+  const NameLookup& first = lookup.names.front();
+  const bool is_one_prefix =
+      lookup.under_other_name == lookup.names.size() &&
+      std::all_of(lookup.names.begin(), lookup.names.end(),
+                  [&](const NameLookup& one) { return one.prefix == first.prefix; });
+  if (!is_one_prefix && lookup.here != lookup.names.size()) return;
+  Hypothesis cause = is_one_prefix ? all_behind_prefix(first) : all_here();
+  cause.confidence = kNearlyCertain;
+  cause.rank = 1;
+  cause.command = is_one_prefix ? check_command() : "shardwright info CHECKPOINT";
+  for (Hypothesis& one : explanation.hypotheses) {
+    one.confidence *= 1 - kNearlyCertain;
+    ++one.rank;
+  }
+  explanation.none_of_these *= 1 - kNearlyCertain;
+  explanation.hypotheses.insert(explanation.hypotheses.begin(), std::move(cause));
 }
 
 }  // namespace shw

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/explain/error_text.h"
+#include "core/explain/explain.h"
 #include "core/model/checkpoint.h"
 
 namespace shw {
@@ -22,6 +23,8 @@ struct NameLookup {
   NameFound found = NameFound::kNowhere;
   std::string stored = {};  // its name in the checkpoint; empty if nowhere
   Extents shape = {};
+  std::string prefix = {};  // what one of the two names has more
+  bool checkpoint_has_prefix = false;
   std::string text = {};  // one sentence
 };
 
@@ -32,5 +35,9 @@ struct CheckpointLookup {
 inline constexpr std::size_t kMostLookups = 64;
 
 CheckpointLookup look_up(const ErrorText& parsed, const Checkpoint& checkpoint);
+
+// Where the lookup decides, its cause comes first: all missing names are here, or are here behind
+// one prefix.
+void add_what_was_found(const CheckpointLookup& lookup, Explanation& explanation);
 
 }  // namespace shw

@@ -82,3 +82,21 @@ TEST_CASE("explain: commands name the checkpoint that was given, quoted for a sh
     CHECK(one.command.find("'my run/step_9'") != std::string::npos);
   }
 }
+
+TEST_CASE("explain: what the lookup decides comes before what the words suggest") {
+  auto first_with = [](const std::string& names) {
+    Explanation explanation = explain("Missing key(s) in state_dict: " + names + ". ");
+    add_what_was_found(look_up(explanation.parsed, *small_model()), explanation);
+    double sum = explanation.none_of_these;
+    for (const Hypothesis& one : explanation.hypotheses) sum += one.confidence;
+    CHECK(sum == doctest::Approx(1));
+    return explanation.hypotheses.front();
+  };
+  CHECK(first_with("\"embed_tokens.weight\", \"layers.0.mlp.up_proj.weight\"").title ==
+        "the names are all here, behind the prefix \"model.\"");
+  CHECK(first_with("\"base_model.model.embed_tokens.weight\"").title ==
+        "the names are all here, without the prefix \"base_model.\"");
+  CHECK(first_with("\"model.embed_tokens.weight\"").id == "other-file");
+  // One of them is nowhere: the words decide.
+  CHECK(first_with("\"model.embed_tokens.weight\", \"model.norm.weight\"").id != "other-file");
+}
