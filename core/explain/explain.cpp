@@ -40,6 +40,9 @@ bool is_head_name(std::string_view fqn) {
   std::size_t dot = fqn.rfind('.');
   if (dot == fqn.npos) return false;
   std::string_view module = fqn.substr(0, dot);
+  static constexpr std::array<std::string_view, 6> kClassWords = {
+      "fc_cls", "conv_cls", "cls_score", "cls_pred", "conv_logits", "bbox_pred"};  // of detectors
+  if (has_any(module, kClassWords)) return true;
   if (fqn.find_first_of("0123456789") != fqn.npos) return false;  // in a layer
   return std::any_of(kHeads.begin(), kHeads.end(), [&](std::string_view head) {
     if (!module.ends_with(head)) return false;

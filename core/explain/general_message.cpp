@@ -315,10 +315,11 @@ std::optional<ErrorMessage> general_shapes(const PastedText& pasted) {
   // Without words about shapes, "(8)" or "[0, 1]" may be anything.
   const bool speaks_of_shapes =
       general_find(pasted.lower, kShapeWords) != std::string::npos && !shapes.empty();
-  // A weight and its scale have two shapes that differ by design.
+  // A weight and its scale have two shapes that differ by design; groups are lists of counts.
+  const bool speaks_of_groups = pasted.lower.find("parameter group") != std::string::npos;
   const bool speaks_of_scale =
       error_sentences(pasted.lower).front().find("scale") != std::string::npos;
-  if (!speaks_of_shapes || speaks_of_scale) return std::nullopt;
+  if (!speaks_of_shapes || speaks_of_scale || speaks_of_groups) return std::nullopt;
   for (std::size_t i = 0; i + 1 < shapes.size(); ++i) {
     Side one = side_of(pasted.lower, shapes[i], i == 0 ? 0 : shapes[i - 1].end);
     Side two = side_of(pasted.lower, shapes[i + 1], shapes[i].end);

@@ -120,11 +120,16 @@ void add_hypothesis_gated(const ShapeCase& shapes, std::vector<Hypothesis>& all)
 
 namespace {
 
-// True if a size differs and neither of the two is a multiple of the other: no part of the whole.
+bool is_power_of_two(std::int64_t value) {
+  return value > 0 && (value & (value - 1)) == 0;
+}
+
+// True if a size differs and is not 2, 4, 8... times the other: hardly a part of the whole.
 bool has_uneven_sizes(const ShapeCase& shapes) {
   return std::any_of(shapes.differing.begin(), shapes.differing.end(), [&](std::size_t dim) {
     const std::int64_t saved = shapes.message.saved[dim], current = shapes.message.current[dim];
-    return saved > 0 && current > 0 && saved % current != 0 && current % saved != 0;
+    const std::int64_t small = std::min(saved, current), large = std::max(saved, current);
+    return small > 0 && (large % small != 0 || !is_power_of_two(large / small));
   });
 }
 

@@ -120,3 +120,33 @@ TEST_CASE("explain: a part of a flat parameter that was rounded up is one rank's
         "one-ranks-part checkpoint");
   CHECK(first(explain(text + "(14031200) at non-singleton dimension 0")) == "other-model either");
 }
+
+TEST_CASE("explain: the head of a detector or of a new task is told by its name") {
+  const std::string shapes =
+      ": copying a param with shape torch.Size([80, 128, 1, 1]) from checkpoint, the shape in "
+      "current model is torch.Size([2, 128, 1, 1]).";
+  CHECK(first(explain("size mismatch for bbox_head.multi_level_conv_cls.0.weight" + shapes)) ==
+        "H-C request");
+  // No run has 40 tensor-parallel ranks.
+  CHECK(first(explain("size mismatch for neck.reduce.0.weight" + shapes)) == "H-M either");
+  CHECK(first(explain("Some weights of BertForSequenceClassification were not initialized from the "
+                      "model checkpoint at x and are newly initialized: ['classifier.bias', "
+                      "'classifier.weight']")) == "new-head request");
+}
+
+TEST_CASE("explain: settings of dtypes, stages and adapters are known whoever speaks") {
+  check_sentences({
+      {"Torch.bfloat16 is not supported for quantization method awq. Supported dtypes: "
+       "[torch.float16]",
+       "", "dtype-of-kernel", "dtype-differs"},
+      {"AssertionError: zero stage mismatch: The checkpoint was saved with stage 2 but the run "
+       "uses "
+       "stage 3",
+       "", "zero-stage", "other-zero-stage"},
+      {"ValueError: Adapter with name default already exists. Please use a different name.", "",
+       "adapter-name-taken", "adapter-name"},
+      {"error loading model: tokenizer model 'gpt4o' unknown", "llama.cpp", "gguf-tokenizer",
+       "tokenizer"},
+  });
+  CHECK(form_of("Assertion `srcIndex < srcSelectDimSize` failed.") == "index-outside");
+}
