@@ -228,8 +228,13 @@ NameTraits traits_of(std::string_view fqn) {
   static constexpr std::array<std::string_view, 8> kDiffusion = {
       "diffusion_model.", "input_blocks.", "output_blocks.",     "down_blocks.",
       "up_blocks.",       "lora_unet_",    "first_stage_model.", "transformer_blocks."};
+  static constexpr std::array<std::string_view, 20> kCutLayers = {
+      "_proj", "qkv",   "mlp",     "attn",   "attention", "linear_",      "dense",
+      ".fc",   "embed", "lm_head", "output", "ffn",       "feed_forward", "expert",
+      ".w1",   ".w2",   ".w3",     ".wq",    "wte",       "moe"};
   NameTraits traits;
   traits.known = !fqn.empty();
+  traits.cut_by_ranks = has_any(fqn, kCutLayers);
   auto state = parse_state_fqn(fqn);
   // Parts after the optimizer prefix: "master_param", "layers.0.weight.exp_avg".
   std::string_view last = fqn.substr(fqn.rfind('.') + 1);

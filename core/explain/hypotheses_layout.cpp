@@ -218,6 +218,7 @@ void add_hypothesis_tensor_parallel(const ShapeCase& shapes, std::vector<Hypothe
                    : traits.state              ? 0.3
                    : traits.expert && dim == 0 ? 0.35
                    : !traits.known             ? 0.4
+                   : !traits.cut_by_ranks      ? 0.2
                                                : 0.55;
   one.title = wrong == WrongSide::kCheckpoint ? "the tensor-parallel axis was left out at save"
                                               : "the loader leaves the tensor-parallel axis out";

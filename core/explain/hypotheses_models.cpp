@@ -6,6 +6,7 @@
 #include <array>
 
 #include "core/explain/hypotheses.h"
+#include "core/explain/message_kinds.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -207,10 +208,15 @@ void add_hypothesis_different_model(const ShapeCase& shapes, std::vector<Hypothe
   if (saved == current) return;
   bool alone = all.empty();
   bool ranks_differ = saved.size() != current.size();
-  const bool are_weights = shapes.traits.known && !shapes.traits.state && !shapes.worlds;
+  // A row of the table may have a meaning of its own for sizes that differ.
+  const bool has_own_meaning =
+      shapes.message.kind != nullptr && !shapes.message.kind->meanings[0].title.empty();
+  const bool are_weights =
+      shapes.traits.known && !shapes.traits.state && !shapes.worlds && !has_own_meaning;
   Hypothesis one{"H-M", &kShapeMismatch, WrongSide::kEither, 0.1};
   if (alone) one.confidence = 0.5;
-  if (!alone && are_weights && has_uneven_sizes(shapes)) one.confidence = 0.4;
+  if (!alone && are_weights && (has_uneven_sizes(shapes) || !shapes.traits.cut_by_ranks))
+    one.confidence = 0.4;
   auto a = volume(saved), b = volume(current);
   bool equal_volume = a && b && *a == *b;
   one.title = "the checkpoint belongs to another model or configuration";

@@ -150,3 +150,29 @@ TEST_CASE("explain: settings of dtypes, stages and adapters are known whoever sp
   });
   CHECK(form_of("Assertion `srcIndex < srcSelectDimSize` failed.") == "index-outside");
 }
+
+TEST_CASE("explain: a layer that no rank cuts is of another model even at twice the rows") {
+  const std::string shapes =
+      ": copying a param with shape torch.Size([256, 256]) from checkpoint, the shape in current "
+      "model is torch.Size([512, 256]).";
+  CHECK(first(explain("size mismatch for _trajectory_head.anchor_scorer.3.weight" + shapes)) ==
+        "H-M either");
+  CHECK(first(explain("size mismatch for model.layers.0.self_attn.q_proj.weight" + shapes)) ==
+        "H-TP checkpoint");
+}
+
+TEST_CASE("explain: sentences about the run around a checkpoint are told apart") {
+  check_sentences({
+      {"RuntimeError: Input type (float) and bias type (c10::Half) should be the same", "",
+       "dtypes-meet", "dtype-differs"},
+      {"404 Client Error: Not Found for url: https://huggingface.co/x/y/resolve/main/config.json",
+       "", "hub-has-none", "not-downloaded"},
+      {"ERROR: Could not consume arg: --quantization_bits", "", "argument-unknown",
+       "option-refused"},
+      {"The server socket has failed to bind to [::]:29500", "", "port-taken",
+       "not-about-a-checkpoint"},
+      {"AttributeError: 'str' object has no attribute 'decode'", "Keras", "keras-decode",
+       "older-library"},
+      {"KeyError: (0, 0)", "", "rank-pair-key", "rank-files-missing"},
+  });
+}
