@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <optional>
 
 #include "app/cli/verbs.h"
 #include "core/base/spelling.h"
+#include "core/explain/checkpoint_lookup.h"
 #include "core/explain/explain.h"
 #include "core/explain/message_kinds.h"
 #include "core/explain/unknown_text.h"
@@ -123,9 +125,18 @@ int explain_text(Context& context, const std::string& text) {
   if (!worlds) return fail_with(context, worlds.error());
   Explanation explanation = explain(text, *worlds);
   if (explanation.parsed.messages.empty()) return refuse_text(context, text);
+  std::optional<CheckpointLookup> lookup;
+  if (!context.options.checkpoint.empty()) {
+    auto checkpoint = open(context);
+    if (!checkpoint) return fail_with(context, checkpoint.error());
+    lookup = look_up(explanation.parsed, **checkpoint);
+    add_what_was_found(*lookup, explanation);
+    name_checkpoint(explanation, context.options.checkpoint);
+  }
+  const CheckpointLookup* found = lookup ? &*lookup : nullptr;
   print_answer(context, context.options.json
-                            ? explanation_to_json(explanation)
-                            : explanation_to_text(explanation, text_options(context)));
+                            ? explanation_to_json(explanation, found)
+                            : explanation_to_text(explanation, text_options(context), found));
   return kClean;
 }
 

@@ -226,9 +226,11 @@ constexpr VerbRow kVerbs[] = {
      "  shardwright explain \"Size mismatch between saved torch.Size([64]) and current: "
      "torch.Size([128]) for optimizer.state.0.exp_avg\" --world 4:2\n"
      "  shardwright explain < traceback.txt\n"
+     "  shardwright explain - step_9000 < traceback.txt\n"
      "  shardwright explain glu-split-local --rows 4,8 --tp 2     what a save will come to",
      "TEXT is the message or a whole traceback, which can come on stdin too. The likeliest cause "
-     "comes first. The numbers of ranks of both runs sharpen the answer. Exit code 2: no known "
+     "comes first. The numbers of ranks of both runs sharpen the answer. With CHECKPOINT the names "
+     "and shapes of the message are looked up in it. Exit code 2: no known "
      "message "
      "was found in the text.\n\nWith the id of a rule it teaches the rule with a drawn example; "
      "without anything it lists the rules. With --rows, the rows of a gated weight that each FSDP "
