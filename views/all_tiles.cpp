@@ -93,7 +93,7 @@ void draw_all_tiles(Frame& frame, ImDrawList* draw, UiState& state, const Pictur
   }
   frame_slice(frame, draw, tiles.cuts(across), here, extent, at, view);
   draw_ticks(frame, draw, extent, at, view);
-  column.y += height;
+  column.take(height);
 }
 
 }  // namespace shw

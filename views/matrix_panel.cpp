@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "views/actions.h"
+#include "views/line.h"
 #include "views/parts.h"
 #include "views/text.h"
 
@@ -135,15 +136,14 @@ void draw_matrix(Frame& frame, UiState& state, Column& column, const LayerMatrix
               (area.has_labels ? std::floor(std::min(column.width() * 0.34f, frame.px(280))) : 0);
   area.wide =
       std::min(frame.px(36), (column.right - area.left) / static_cast<float>(matrix.layers.size()));
-  text_from(column.draw, frame.fonts.mono_small, column.left, column.y + frame.px(8),
-            frame.theme.quiet,
+  text_line(frame, column, frame.fonts.mono_small, frame.theme.quiet,
             fmt::format("{}{} to {}: {}", matrix.before, matrix.layers.front(),
-                        matrix.layers.back(), plural(matrix.tensors, "tensor")));
-  column.y += frame.px(20);
+                        matrix.layers.back(), plural(matrix.tensors, "tensor")),
+            Gap::kTight);
   area.top = column.y;
   draw_cells(frame, state, column, matrix, area);
   follow_mouse(frame, column, matrix, area, number);
-  column.y += area.high * kinds + frame.px(14);
+  column.take(area.high * kinds + frame.px(14));
 }
 
 bool is_offered(const Frame& frame, MatrixBy by) {
@@ -161,33 +161,27 @@ void draw_matrices(Frame& frame, UiState& state, Column& column) {
   const auto& matrices = frame.digest.overview->matrices;
   if (matrices.empty()) return;
   if (!is_offered(frame, state.matrix_by)) state.matrix_by = MatrixBy::kFindings;
-  const float top = column.y;
+  Column beside_head = column;
+  beside_head.y -= frame.px(4);
+  Line line(frame, beside_head, 22);
   head(frame, column, "LAYERS BY TENSORS");
-  float x = column.right;
   for (std::size_t i = kMatrixNames.size(); i-- > 0;) {
     const auto by = static_cast<MatrixBy>(i);
     if (!is_offered(frame, by)) continue;
     const std::string label = std::string(state.matrix_by == by ? "by " : "") + kMatrixNames[i];
-    x -= text_width(frame.fonts.small, label) + frame.px(16);
-    float drawn = 0;
-    if (chip_button(frame, fmt::format("overview/by/{}", kMatrixNames[i]).c_str(), x,
-                    top + frame.px(7), label, &drawn,
-                    std::string("Colours the cells by ") + kMatrixNames[i] + "."))
+    if (line.chip_button_at_end(fmt::format("overview/by/{}", kMatrixNames[i]).c_str(), label,
+                                std::string("Colours the cells by ") + kMatrixNames[i] + "."))
       state.matrix_by = by;
-    x -= frame.px(8);
   }
-  if (is_possible(Action::kTensorNumbers, frame, state)) {
-    const std::string label = "read " + human_bytes(frame.snapshot.checkpoint->tensor_bytes());
-    x -= text_width(frame.fonts.small, label) + frame.px(16);
-    float drawn = 0;
-    if (chip_button(frame, "overview/numbers", x, top + frame.px(7), label, &drawn,
-                    "Reads every float element: colours by NaN, norm and zeros."))
-      run(Action::kTensorNumbers, frame, state);
-  }
-  column.y += frame.px(4);
+  if (is_possible(Action::kTensorNumbers, frame, state) &&
+      line.chip_button_at_end("overview/numbers",
+                              "read " + human_bytes(frame.snapshot.checkpoint->tensor_bytes()),
+                              "Reads every float element: colours by NaN, norm and zeros."))
+    run(Action::kTensorNumbers, frame, state);
+  gap(frame, column, Gap::kTight);
   for (std::size_t i = 0; i < matrices.size(); ++i)
     draw_matrix(frame, state, column, matrices[i], i);
-  column.y += frame.px(8);
+  gap(frame, column, Gap::kSmall);
 }
 
 }  // namespace shw

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "views/imgui_versions.h"
+#include "views/line.h"
 #include "views/run_parts.h"
 #include "views/text.h"
 
@@ -254,37 +255,31 @@ void draw_change_legend(const Frame& frame, ImDrawList* draw, float x, float rig
 std::optional<StepChoice> draw_first_anomaly(Frame& frame, const RunMatrix& matrix,
                                              Column& column) {
   const verbs::RunSteps& run = *frame.snapshot.run;
-  const float middle = column.y + frame.px(14);
-  float end = column.right;
+  Line line(frame, column, 28, Gap::kSmall);
   std::optional<StepChoice> choice;
   if (matrix.first_odd) {
-    const char* label = "Open it there";
-    const ImVec2 size = button_size(frame, label);
-    end -= size.x;
     const std::string tensor =
         tensor_to_open(frame.snapshot, matrix, matrix.first_odd->row, matrix.first_odd->step);
     const auto tip = [&] {
       return "Opens " + run.steps[matrix.first_odd->step].name + " at " + tensor + ".";
     };
-    if (button(frame, "run/first-odd", label, tip, {end, column.y - frame.px(1)}))
+    if (line.button_at_end("run/first-odd", "Open it there", tip))
       choice = {matrix.first_odd->step, tensor};
-    end -= frame.px(12);
   }
   const bool is_whole =
       matrix.counted == run.steps.size() && matrix.failed + matrix.incomplete == 0;
-  draw_sign(frame, column.draw, {column.left + frame.px(8), middle}, frame.px(8),
+  draw_sign(frame, column.draw, {line.x() + frame.px(8), line.middle()}, frame.px(8),
             matrix.first_odd ? Sign::kBad
             : is_whole       ? Sign::kOk
                              : Sign::kUnknown);
+  line.skip(frame.px(24));
   Measure measure = [&](std::string_view t) { return text_width(frame.fonts.text, t); };
   const std::string text = first_anomaly_text(run, matrix);
-  const std::string shown = elide_end(text, end - column.left - frame.px(24), measure);
-  text_from(column.draw, frame.fonts.text, column.left + frame.px(24), middle, frame.theme.text,
-            shown);
+  const std::string shown = elide_end(text, line.room(), measure);
+  line.text(frame.fonts.text, frame.theme.text, shown);
   if (shown != text && !frame.stable &&
-      ImGui::IsMouseHoveringRect({column.left, column.y}, {end, column.y + frame.px(28)}))
+      ImGui::IsMouseHoveringRect({column.left, line.top()}, {line.end(), column.y}))
     tooltip(frame, text);
-  column.y += frame.px(34);
   return choice;
 }
 
@@ -324,21 +319,22 @@ std::optional<StepChoice> draw_run_matrix(Frame& frame, UiState& state, Region r
   const RunMatrix& matrix = *frame.digest.run;
   if (state.run.module && *state.run.module >= matrix.rows.size()) state.run.module.reset();
   Column column{ImGui::GetWindowDrawList(), region.min.x, region.max.x, region.min.y};
-  const float top = column.y;
+  Column beside_head = column;
+  beside_head.y -= frame.px(5);
   head(frame, column, "NORM AND NaN BY MODULE");
   const std::string label = state.run.by_change ? "most changed first" : "by name";
-  float drawn = 0;
-  const float x = column.right - text_width(frame.fonts.small, label) - frame.px(16);
-  if (chip_button(frame, "run/order", x, top + frame.px(6), label, &drawn,
-                  "Changes the order of the modules: by name, or the most changed first.")) {
+  if (Line(frame, beside_head, 22)
+          .chip_button_at_end(
+              "run/order", label,
+              "Changes the order of the modules: by name, or the most changed first.")) {
     state.run.by_change = !state.run.by_change;
     state.run.reveal_module = true;
   }
-  column.y += frame.px(4);
+  gap(frame, column, Gap::kTight);
   auto choice = draw_first_anomaly(frame, matrix, column);
   const RunGrid grid = run_grid_of(frame, state.run, matrix, region);
   draw_step_names(frame, column.draw, grid, matrix, state.run.row, column.y + frame.px(8));
-  column.y += frame.px(18);
+  gap(frame, column, Gap::kLarge);
   const float bottom = region.max.y - frame.px(20);
   auto clicked = draw_module_grid(frame, state, matrix, grid,
                                   {{region.min.x, column.y}, {region.max.x, bottom}});

@@ -281,9 +281,9 @@ void draw_run(Frame& frame, UiState& state, Region region) {
   Measure mono = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
   text_from(column.draw, frame.fonts.mono_small, column.left, middle, frame.theme.quiet,
             elide_middle(run.path, end - column.left, mono));
-  column.y += frame.px(42);
+  column.take(frame.px(42));
   draw_heads(frame, column.draw, column.left, column.right, column.y);
-  column.y += frame.px(16);
+  gap(frame, column, Gap::kLarge);
   const float bottom = region.max.y - frame.px(34);
   auto choice = draw_run_parts(frame, state, column, bottom);
   Measure small = [&](std::string_view t) { return text_width(frame.fonts.small, t); };

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "views/actions.h"
+#include "views/line.h"
 #include "views/look_panels.h"
 #include "views/parts.h"
 #include "views/shown_text.h"
@@ -280,20 +281,15 @@ void follow_table_selection(Frame& frame, TableState& table, float room) {
 
 void draw_table_title(Frame& frame, UiState& state, Column& column) {
   const Snapshot& s = frame.snapshot;
-  float middle = column.y + frame.px(15);
-  float x = column.left + text_from(column.draw, frame.fonts.title, column.left, middle,
-                                    frame.theme.text, "Tensors");
-  float right = column.right - button_size(frame, "Close").x;
-  if (button(frame, "table/close", "Close",
-             Tip("Closes the table and shows the map.", Action::kTable), {right, column.y}))
+  Line line(frame, column, 30, Gap::kMedium);
+  line.text(frame.fonts.title, frame.theme.text, "Tensors");
+  if (line.button_at_end("table/close", "Close",
+                         Tip("Closes the table and shows the map.", Action::kTable)))
     state.table.open = false;
   std::uint32_t rows = table_rows(s), all = s.checkpoint->tensor_count();
-  std::string count =
-      rows == all ? human_count(all) : human_count(rows) + " of " + human_count(all) + " shown";
-  Measure measure = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
-  text_from(column.draw, frame.fonts.small, x + frame.px(12), middle, frame.theme.quiet,
-            elide_end(count, right - x - frame.px(24), measure));
-  column.y += frame.px(42);
+  line.rest(
+      frame.fonts.small, frame.theme.quiet,
+      rows == all ? human_count(all) : human_count(rows) + " of " + human_count(all) + " shown");
 }
 
 }  // namespace
