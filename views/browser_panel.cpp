@@ -173,14 +173,14 @@ void draw_place(Frame& frame, ImDrawList* draw, const ListedPlace& place, ImVec2
   float middle = (min.y + max.y) / 2, x = min.x + frame.px(8), right = max.x - frame.px(8);
   std::string what = place.looked ? place.what : "…";
   if (place.tensors) what += fmt::format(", {}", plural(*place.tensors, "tensor"));
-  Measure small = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
+  const Measure small = measure_with(frame.fonts.small);
   right -= text_until(draw, frame.fonts.small, right, middle,
                       place.is_openable() ? frame.theme.ok : frame.theme.quiet,
                       elide_middle(what, (right - x) * 0.5f, small));
-  Measure mono = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
   std::string name = place.name + (place.kind == PlaceKind::kFile ? "" : "/");
   text_from(draw, place.is_openable() ? frame.fonts.mono_strong : frame.fonts.mono_small, x, middle,
-            frame.theme.text, elide_middle(name, right - x - frame.px(16), mono));
+            frame.theme.text,
+            elide_middle(name, right - x - frame.px(16), measure_with(frame.fonts.mono_small)));
 }
 
 std::string browser_tip(const BrowserRow& row) {
@@ -262,13 +262,12 @@ void draw_recent(Frame& frame, ImDrawList* draw, const verbs::RecentPlace& recen
   const float middle = (min.y + max.y) / 2, x = min.x + frame.px(8 + 22);
   draw_sign(frame, draw, {min.x + frame.px(8 + 6), middle}, frame.px(6), sign);
   float room = max.x - x - frame.px(8);
-  Measure small = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
+  const Measure small = measure_with(frame.fonts.small);
   std::string shown = elide_middle(said, room * 0.45f, small);
   room -=
       text_until(draw, frame.fonts.small, max.x - frame.px(8), middle, frame.theme.quiet, shown);
-  Measure mono = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
   text_from(draw, frame.fonts.mono_small, x, middle, frame.theme.text,
-            elide_path(recent.path, room - frame.px(12), mono));
+            elide_path(recent.path, room - frame.px(12), measure_with(frame.fonts.mono_small)));
 }
 
 void draw_browser(Frame& frame, UiState& state) {

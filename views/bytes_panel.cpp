@@ -94,7 +94,7 @@ void draw_gutter(Frame& frame, ImDrawList* draw, const HexGrid& grid, const Byte
   const ImFont* font = frame.fonts.mono_small;
   float x = grid.gutter, middle = y + grid.line / 2, room = grid.right - x;
   if (room < frame.px(40)) return;
-  Measure measure = [&](std::string_view t) { return text_width(font, t); };
+  const Measure measure = measure_with(font);
   for (const BytePart& part : window.parts) {
     bool begins = part.first >= row && part.first < row + kBytesARow;
     bool comes_in = row == window.first && part.first < row && part.last > row;

@@ -55,7 +55,7 @@ void draw_fate(Frame& frame, const Column& column, float y, float height, const 
                                   human_count(static_cast<std::uint64_t>(row.kept)) + " kept";
   if (!row.note.empty()) numbers += ", " + row.note;
   float left = column.left + frame.px(96);
-  Measure measure = [&](std::string_view t) { return text_width(mono, t); };
+  const Measure measure = measure_with(mono);
   numbers = elide_middle(numbers, column.width() * 0.45f, measure);
   float used = text_until(column.draw, mono, column.right, middle,
                           row.lost != 0 ? frame.theme.bad : frame.theme.quiet, numbers);

@@ -63,11 +63,11 @@ void draw_question(Frame& frame, UiState& state, Column& column) {
   if (state.compare_wanted) ImGui::SetKeyboardFocusHere();
   state.compare_wanted = false;
   Line path(frame, column, 32);
-  if (path.button_at_end("compare/browse", "Browse…",
-                         "Chooses the other checkpoint from a folder."))
-    browse_to_compare(frame, state);
   const bool entered = path.field("compare/path", "path of another checkpoint", state.compare_path,
-                                  "The path of the other checkpoint.  (Enter compares)");
+                                  "The path of the other checkpoint.  (Enter compares)",
+                                  path.room_beside("Browse…"));
+  if (path.button("compare/browse", "Browse…", "Chooses the other checkpoint from a folder."))
+    browse_to_compare(frame, state);
   Line line(frame, column, 30, Gap::kMedium);
   const bool go =
       line.button("compare/go", "Compare",
@@ -166,7 +166,6 @@ void draw_map_chip(Frame& frame, UiState& state, Column& column,
 // Draws only the visible rows.
 void draw_differences(Frame& frame, Column& column, const std::vector<TensorDifference>& tensors) {
   const ImFont* mono = frame.fonts.mono_small;
-  Measure measure = [&](std::string_view t) { return text_width(mono, t); };
   float height = frame.px(24), top = ImGui::GetWindowPos().y;
   float bottom = top + ImGui::GetWindowHeight();
   auto above = static_cast<std::size_t>(std::max(0.0f, (top - column.y) / height));
@@ -190,7 +189,7 @@ void draw_differences(Frame& frame, Column& column, const std::vector<TensorDiff
     float used = text_until(column.draw, frame.fonts.small, column.right, middle, frame.theme.quiet,
                             name(tensors[i].kind));
     text_from(column.draw, mono, column.left + frame.px(20), middle, frame.theme.text,
-              elide_path(tensors[i].fqn, column.width() - used - frame.px(36), measure));
+              elide_path(tensors[i].fqn, column.width() - used - frame.px(36), measure_with(mono)));
   }
   column.take(height * static_cast<float>(tensors.size()));
 }

@@ -115,9 +115,9 @@ void draw_cell(Frame& frame, const Column& column, float left, float right, cons
   const bool clicked = row_control(frame, id.c_str(), id, {std::max(1.0f, right - left), height},
                                    false, Tip([&] { return tip_of(place, shown); }));
   const bool lit = ImGui::IsItemHovered() && !place.is_none();
-  const Measure mono = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
-  const float width = text_from(column.draw, frame.fonts.mono_small, left, column.y + height / 2,
-                                colour, elide_path(shown, right - left, mono));
+  const float width =
+      text_from(column.draw, frame.fonts.mono_small, left, column.y + height / 2, colour,
+                elide_path(shown, right - left, measure_with(frame.fonts.mono_small)));
   if (lit)
     column.draw->AddLine({left, column.y + height - 1}, {left + width, column.y + height - 1},
                          frame.theme.quiet);

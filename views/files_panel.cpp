@@ -40,8 +40,7 @@ float names_width(const Column& column) {
 std::vector<std::string> shown_names(const Frame& frame, const FileShares& shares, float width) {
   std::vector<std::string_view> paths;
   for (const FileShare& share : shares.files) paths.push_back(share.path);
-  const Measure mono = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
-  return elide_apart(paths, width - frame.px(18), mono);
+  return elide_apart(paths, width - frame.px(18), measure_with(frame.fonts.mono_small));
 }
 
 void draw_share_row(Frame& frame, UiState& state, Column& column, const FileShare& share,
@@ -109,11 +108,11 @@ void draw_node_shares(Frame& frame, UiState& state, Column& column) {
       node_shares(frame.digest.mesh->shares, state.habits.settings.ranks_per_node);
   std::uint64_t most = 0;
   for (const FileShare& node : nodes) most = std::max(most, node.bytes);
-  const Measure mono = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
   for (std::size_t i = 0; i < nodes.size(); ++i)
     draw_share_row(frame, state, column, nodes[i],
-                   elide_end(nodes[i].path, names_width(column) - frame.px(18), mono), most,
-                   fmt::format("overview/node/{}", i));
+                   elide_end(nodes[i].path, names_width(column) - frame.px(18),
+                             measure_with(frame.fonts.mono_small)),
+                   most, fmt::format("overview/node/{}", i));
   if (!nodes.empty()) gap(frame, column, Gap::kMedium);
 }
 

@@ -85,12 +85,12 @@ float draw_nothing_passes(Frame& frame, UiState& state, Column& column) {
           "No tensor passes. The filter takes parts of a name, ~letters in their order, and "
           "finding:, dtype:, rank:, ndim:, shape:.",
           Gap::kSmall);
-  Measure measure = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
   std::string letters = letters_instead(state.filter);
   if (!letters.empty() &&
       Line(frame, column, 22)
           .chip_button("list/letters",
-                       elide_end("Try " + letters, column.width() - frame.px(20), measure),
+                       elide_end("Try " + letters, column.width() - frame.px(20),
+                                 measure_with(frame.fonts.small)),
                        "Lists tensors whose names have these letters in this order."))
     set_filter_text(frame, state, letters);
   if (Line(frame, column, 22).chip_button("list/all", "Show all", Action::kShowAll))
@@ -179,7 +179,8 @@ void draw_mesh(Frame& frame, UiState& state, Column& column, const FooterLayout&
     float x = column.left + width * static_cast<float>(r % mesh.grid.columns);
     float y = column.y + height * static_cast<float>(row);
     ImVec2 min{std::floor(x), std::floor(y)};
-    ImVec2 max{std::floor(x + width) - between, std::floor(y + height) - (height >= 5 ? 2.0f : 0.0f)};
+    ImVec2 max{std::floor(x + width) - between,
+               std::floor(y + height) - (height >= 5 ? 2.0f : 0.0f)};
     column.draw->AddRectFilled(min, max, tile_colour(r, mesh.grid, colouring));
     if (r < mesh.shares.size() && mesh.shares[r].unreadable_tiles != 0)
       draw_damaged_rank(frame, column.draw, min, max);
@@ -213,10 +214,9 @@ void draw_facts(Frame& frame, Column& column, bool all) {
   const CheckpointCard& facts = *frame.digest.facts;
   const Theme& theme = frame.theme;
   if (!all) {  // one line if rows would take room from the list
-    Measure measure = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
     std::string line = facts.bytes + " · " + facts.format + " · " + facts.files + " files";
     if (facts.coverage_known) line = facts.bytes + " · " + facts.coverage + " · " + facts.format;
-    std::string shown = elide_end(line, column.width(), measure);
+    std::string shown = elide_end(line, column.width(), measure_with(frame.fonts.small));
     text_from(column.draw, frame.fonts.small, column.left, column.y, theme.quiet, shown);
     return;
   }
@@ -225,7 +225,7 @@ void draw_facts(Frame& frame, Column& column, bool all) {
   row(frame, column, "files", facts.files, theme.text);
   row(frame, column, "bytes", facts.bytes, theme.text);
   // A row must stay one line, because the column's height is measured before drawing.
-  const Measure mono = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
+  const Measure mono = measure_with(frame.fonts.mono_small);
   const std::string coverage = elide_end(facts.coverage_known ? facts.coverage : "not yet checked",
                                          column.width() - mono("coverage") - frame.px(17), mono);
   row(frame, column, "coverage", coverage,

@@ -62,8 +62,7 @@ void Line::text(const ImFont* font, Rgba colour, std::string_view text) {
 }
 
 void Line::rest(const ImFont* font, Rgba colour, std::string_view text) {
-  const Measure measure = [&](std::string_view t) { return text_width(font, t); };
-  this->text(font, colour, elide_middle(text, room(), measure));
+  this->text(font, colour, elide_middle(text, room(), measure_with(font)));
 }
 
 bool Line::field(const char* id, const char* hint, std::string& text, const Tip& tip, float width,

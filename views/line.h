@@ -28,6 +28,10 @@ class Line {
 
   bool fits(std::string_view label) const { return button_size(frame_, label).x <= room(); }
   float room() const { return end_ - x_; }
+  // What is left for a field before a button.
+  float room_beside(std::string_view label) const {
+    return room() - gap_ - button_size(frame_, label).x;
+  }
   float x() const { return x_; }
   float end() const { return end_; }
   float top() const { return top_; }

@@ -82,14 +82,14 @@ struct MatrixArea {
 void draw_cells(Frame& frame, UiState& state, const Column& column, const LayerMatrix& matrix,
                 const MatrixArea& area) {
   const float gap_x = area.wide >= 5 ? 1.0f : 0.0f, gap_y = area.high >= 5 ? 1.0f : 0.0f;
-  Measure mono = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
   for (std::size_t kind = 0; kind < matrix.kinds.size(); ++kind) {
     const float y = area.top + area.high * static_cast<float>(kind);
     if (!ImGui::IsRectVisible({column.left, y}, {column.right, y + area.high})) continue;
     if (area.has_labels)
       text_from(column.draw, frame.fonts.mono_small, column.left, y + area.high / 2,
                 mix(frame.theme.quiet, frame.theme.text, 0.6f),
-                elide_path(matrix.kinds[kind], area.left - column.left - frame.px(10), mono));
+                elide_path(matrix.kinds[kind], area.left - column.left - frame.px(10),
+                           measure_with(frame.fonts.mono_small)));
     for (std::size_t row = 0; row < matrix.layers.size(); ++row) {
       const MatrixCell& cell = matrix.cell(row, kind);
       if (cell.tensors == 0) continue;

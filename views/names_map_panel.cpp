@@ -105,9 +105,8 @@ void draw_sides(Frame& frame, const Column& column, const MapSpans& spans,
                                      frame.theme.text, program_of(world));
     const std::string more =
         (is_open ? "   open: " : "   other: ") + printable(is_open ? open : other);
-    const Measure measure = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
     text_from(column.draw, frame.fonts.small, x, middle, frame.theme.quiet,
-              elide_end(more, to - x, measure));
+              elide_end(more, to - x, measure_with(frame.fonts.small)));
   };
   side(spans.left + frame.px(18), spans.left_end, names.from, names.is_first_from);
   side(spans.right, spans.right_end, names.to, !names.is_first_from);
@@ -136,10 +135,9 @@ void draw_join(ImDrawList* draw, ImVec2 from, ImVec2 to, Rgba colour, float thic
 void draw_names(Frame& frame, ImDrawList* draw, const std::vector<std::string>& names, float from,
                 float to, float middle, bool is_right, Rgba colour, std::vector<ImVec2>& ends) {
   const ImFont* mono = frame.fonts.mono_small;
-  const Measure measure = [&](std::string_view t) { return text_width(mono, t); };
   Column lines{draw, from, to, middle - frame.px(kNameLine) * static_cast<float>(names.size()) / 2};
   for (const std::string& name : names) {
-    const std::string text = shortened(name, to - from, measure);
+    const std::string text = shortened(name, to - from, measure_with(mono));
     const float line = lines.take(frame.px(kNameLine)) + frame.px(kNameLine) / 2;
     const float wide = text_from(draw, mono, from, line, colour, text);
     ends.push_back({is_right ? from - frame.px(8) : from + wide + frame.px(8), line});
@@ -192,9 +190,8 @@ void draw_map_row(Frame& frame, UiState& state, Column& column, const MapSpans& 
   if (sign != Sign::kQuiet)
     draw_sign(frame, column.draw, {spans.left + frame.px(5), middle}, frame.px(6), sign);
   const ImFont* small = frame.fonts.small;
-  const Measure measure = [&](std::string_view t) { return text_width(small, t); };
   const std::string words =
-      elide_end(short_words(row), spans.right - spans.left_end - frame.px(44), measure);
+      elide_end(short_words(row), spans.right - spans.left_end - frame.px(44), measure_with(small));
   const float half = text_width(small, words) / 2 + frame.px(6);
   const Rgba line = lit ? frame.theme.control : frame.theme.strong_line;
   for (ImVec2 end : lefts)
@@ -217,8 +214,7 @@ std::string shapes_text(const std::vector<std::string>& shapes) {
 void draw_tensor_name(Frame& frame, UiState& state, ImDrawList* draw, const std::string& fqn,
                       const std::string& id, ImVec2 at, float to, bool is_open) {
   const ImFont* mono = frame.fonts.mono_small;
-  const Measure measure = [&](std::string_view t) { return text_width(mono, t); };
-  const std::string text = shortened(fqn, to - at.x, measure);
+  const std::string text = shortened(fqn, to - at.x, measure_with(mono));
   const float middle = at.y + frame.px(kNameLine) / 2;
   const float wide = std::max(1.0f, text_width(mono, text));
   bool lit = false;

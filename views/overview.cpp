@@ -123,13 +123,12 @@ void draw_shares(Frame& frame, UiState& state, Column& column, std::string_view 
   for (const SizeShare& share : shares)
     most = std::max(most, in_bytes ? share.bytes : static_cast<double>(share.tensors));
   const ImFont *mono = frame.fonts.mono_small, *small = frame.fonts.small;
-  Measure measure = [&](std::string_view t) { return text_width(mono, t); };
   float height = frame.px(24), value_room = text_width(small, "999,999 tensors");
   float names = std::floor(column.width() * 0.46f);
   float bar_from = column.left + names + frame.px(10), bar_to = column.right - value_room;
   std::vector<std::string_view> whole;
   for (const SizeShare& share : shares) whole.push_back(share.name);
-  auto texts = elide_apart(whole, names, measure);
+  auto texts = elide_apart(whole, names, measure_with(mono));
   for (std::size_t i = 0; i < shares.size(); ++i) {
     const SizeShare& share = shares[i];
     float middle = column.y + height / 2;

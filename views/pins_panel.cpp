@@ -36,11 +36,10 @@ void draw_pin(Frame& frame, UiState& state, Column& column, const verbs::Pin& pi
       row_control(frame, id.c_str(), id, {column.width() - remove - frame.px(10), height}, false,
                   Tip([&] { return "Goes to " + place; }));
   focus_ring(frame, column.draw);
-  const Measure mono = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
-  const Measure small = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
+  const Measure small = measure_with(frame.fonts.small);
   const float wide = column.width() - remove - frame.px(26);
   text_from(column.draw, frame.fonts.mono_small, column.left + frame.px(6), column.y + frame.px(14),
-            frame.theme.text, elide_path(place, wide, mono));
+            frame.theme.text, elide_path(place, wide, measure_with(frame.fonts.mono_small)));
   if (!pin.note.empty())
     text_from(column.draw, frame.fonts.small, column.left + frame.px(6), column.y + frame.px(33),
               frame.theme.quiet, elide_end(pin.note, wide, small));

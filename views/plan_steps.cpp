@@ -59,7 +59,6 @@ void draw_names(Frame& frame, Column& column, const std::vector<std::string>& na
   const ImFont* mono = frame.fonts.mono_small;
   float line = frame.px(20), top = ImGui::GetWindowPos().y;
   float bottom = top + ImGui::GetWindowHeight();
-  Measure measure = [&](std::string_view t) { return text_width(mono, t); };
   for (std::size_t i = 0; i < count; ++i) {
     float y = column.y + line * static_cast<float>(i);
     if (y > bottom) break;
@@ -69,7 +68,7 @@ void draw_names(Frame& frame, Column& column, const std::vector<std::string>& na
       continue;
     }
     text_from(column.draw, mono, column.left, y + line / 2, frame.theme.quiet,
-              elide_path(names[i], column.width(), measure));
+              elide_path(names[i], column.width(), measure_with(mono)));
   }
   column.take(line * static_cast<float>(count));
 }

@@ -71,7 +71,7 @@ void draw_cell_text(const Frame& frame, ImDrawList* draw, const RunGrid& grid, c
   const float middle = y + grid.high / 2, end = x + grid.wide - frame.px(6);
   const Rgba ink =
       readable_on(fill_of(frame.theme, cell), frame.theme.dark_ink, frame.theme.light_ink);
-  Measure mono = [&](std::string_view t) { return text_width(font, t); };
+  const Measure mono = measure_with(font);
   std::string number = cell_number(cell);
   if (!cell.is_whole) number = "? " + number;
   const float used = text_from(draw, font, x + frame.px(6), middle, ink,
@@ -132,7 +132,7 @@ std::string run_cell_text(const Frame& frame, const RunMatrix& matrix, std::size
 void draw_step_names(const Frame& frame, ImDrawList* draw, const RunGrid& grid,
                      const RunMatrix& matrix, int chosen, float y) {
   const ImFont* font = frame.fonts.mono_small;
-  Measure mono = [&](std::string_view t) { return text_width(font, t); };
+  const Measure mono = measure_with(font);
   float free_until = grid.left + grid.wide * static_cast<float>(grid.columns) + frame.px(8);
   for (std::size_t step = grid.newest; step < grid.newest + grid.columns; ++step) {
     const float room = std::max(grid.wide - frame.px(6), frame.px(60));
@@ -156,11 +156,11 @@ void draw_grid_row(Frame& frame, ImDrawList* draw, const UiState& state, const R
   if (is_chosen)
     draw->AddRectFilled({left, y}, {grid.left - frame.px(4), y + grid.high - 1},
                         frame.theme.selected, frame.px(3));
-  Measure mono = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
   text_from(
       draw, frame.fonts.mono_small, left + frame.px(6), y + grid.high / 2,
       row == 0 || is_chosen ? frame.theme.text : mix(frame.theme.quiet, frame.theme.text, 0.6f),
-      elide_path(matrix.rows[row].name, grid.left - left - frame.px(16), mono));
+      elide_path(matrix.rows[row].name, grid.left - left - frame.px(16),
+                 measure_with(frame.fonts.mono_small)));
   for (std::size_t step = grid.newest; step < grid.newest + grid.columns; ++step) {
     const RunCell& cell = matrix.cell(row, step);
     const float x = grid.x(step);
@@ -273,9 +273,8 @@ std::optional<StepChoice> draw_first_anomaly(Frame& frame, const RunMatrix& matr
             : is_whole       ? Sign::kOk
                              : Sign::kUnknown);
   line.skip(frame.px(24));
-  Measure measure = [&](std::string_view t) { return text_width(frame.fonts.text, t); };
   const std::string text = first_anomaly_text(run, matrix);
-  const std::string shown = elide_end(text, line.room(), measure);
+  const std::string shown = elide_end(text, line.room(), measure_with(frame.fonts.text));
   line.text(frame.fonts.text, frame.theme.text, shown);
   if (shown != text && !frame.stable &&
       ImGui::IsMouseHoveringRect({column.left, line.top()}, {line.end(), column.y}))

@@ -204,11 +204,11 @@ void draw_table_header(Frame& frame, UiState& state, const TableSpans& columns, 
 std::vector<std::string> table_names(const Frame& frame, const TableSpans& columns,
                                      std::uint32_t first, std::uint32_t last) {
   const Snapshot& s = frame.snapshot;
-  Measure measure = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
   std::vector<std::string_view> names;
   for (std::uint32_t row = first; row < last; ++row)
     names.push_back(s.checkpoint->fqn(table_tensor(s, row)));
-  return elide_apart(names, columns.names - frame.px(kTablePad) - columns.left, measure);
+  return elide_apart(names, columns.names - frame.px(kTablePad) - columns.left,
+                     measure_with(frame.fonts.mono_small));
 }
 
 void draw_table_row(Frame& frame, UiState& state, const TableSpans& columns, std::uint32_t row,
@@ -237,13 +237,12 @@ void draw_table_row(Frame& frame, UiState& state, const TableSpans& columns, std
   if (index_of(tensor) < frame.digest.marks->size())
     draw_mark(frame, {at.min.x + frame.px(18), middle}, (*frame.digest.marks)[index_of(tensor)]);
   const ImFont* font = frame.fonts.mono_small;
-  Measure measure = [&](std::string_view t) { return text_width(font, t); };
   std::string_view fqn = s.checkpoint->fqn(tensor);
   text_from(draw, font, columns.left, middle, frame.theme.text,
             fqn.empty() ? shown_name(fqn) : shown);
   for (std::size_t i = 0; i < columns.shown; ++i) {
     std::string text = elide_end(table_cell(*s.checkpoint, tensor, kColumnLooks[i].column),
-                                 columns.width[i] - frame.px(10), measure);
+                                 columns.width[i] - frame.px(10), measure_with(font));
     text_until(draw, font, columns.from[i] + columns.width[i] - frame.px(4), middle,
                frame.theme.quiet, text);
   }

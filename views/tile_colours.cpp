@@ -44,9 +44,8 @@ class LegendLine {
   float left() const { return right_ - x_; }
   void word(std::string_view text, Rgba colour) {
     const ImFont* font = frame_.fonts.small;
-    Measure measure = [&](std::string_view t) { return text_width(font, t); };
     if (left() < frame_.px(24)) return;
-    x_ += text_from(draw_, font, x_, middle_, colour, elide_end(text, left(), measure)) +
+    x_ += text_from(draw_, font, x_, middle_, colour, elide_end(text, left(), measure_with(font))) +
           frame_.px(12);
   }
   bool entry(const PaintGroup& group, std::size_t index) {

@@ -29,11 +29,10 @@ bool path_line(Frame& frame, UiState& state, Column& column) {
   if (!state.welcome_shown && !is_covered(state)) ImGui::SetKeyboardFocusHere();
   state.welcome_shown = true;
   Line line(frame, column, 36, Gap::kMedium);
-  const float button_room = button_size(frame, "Open").x + frame.px(8);
   const bool enter =
       line.field("open/path", "/runs/7/step_9000", state.open_path,
                  "The path of a checkpoint, or of a folder of steps.  (Enter opens it)",
-                 column.width() - button_room);
+                 line.room_beside("Open"));
   const bool click =
       line.button("open/button", "Open", "Opens and checks the checkpoint of this path.",
                   ButtonStyle::kPrimary);

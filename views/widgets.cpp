@@ -44,11 +44,11 @@ void note_end(const ImDrawList* draw) {
   noted->texts.back().last_index = draw->IdxBuffer.Size;
 }
 
+}  // namespace
+
 Measure measure_with(const ImFont* font) {
   return [font](std::string_view text) { return text_width(font, text); };
 }
-
-}  // namespace
 
 float text_width(const ImFont* font, std::string_view text) {
   if (text.empty()) return 0;  // imgui treats a null begin as a C string

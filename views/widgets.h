@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "views/frame.h"
+#include "views/text.h"
 
 namespace shw {
 
@@ -32,6 +33,7 @@ struct Column {
 
 float text_width(const ImFont* font, std::string_view text);
 float text_height(const ImFont* font);
+Measure measure_with(const ImFont* font);
 void draw_text(ImDrawList* draw, const ImFont* font, float x, float y, Rgba colour,
                std::string_view text);
 // Text centred vertically at `middle`; the second ends at `right`. Both return the width.
