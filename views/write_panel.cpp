@@ -191,7 +191,8 @@ void plan_it(Frame& frame, UiState& state) {
 }  // namespace
 
 void open_write_panel(Frame& /*frame*/, UiState& state) {
-  state.write.open = state.write.wanted = true;
+  state.write.open = true;
+  state.write.frames = 0;
 }
 
 void draw_write_panel(Frame& frame, UiState& state) {
@@ -210,7 +211,7 @@ void draw_write_panel(Frame& frame, UiState& state) {
   bool entered = false;
   if (form == kForms.end() || form->has_tiles) {
     // In a low window the focus would scroll the choices above the field out of sight.
-    if (write.wanted && column.y + frame.px(60) < column.bottom) ImGui::SetKeyboardFocusHere();
+    if (write.frames == 0 && column.y + frame.px(60) < column.bottom) ImGui::SetKeyboardFocusHere();
     entered =
         explained_field(frame, column, "write/mesh", "SPLIT FOR A MESH", "dp=8,tp=2",
                         "Axes with their sizes, outermost first. Empty: the chunks that are there, "
@@ -219,7 +220,8 @@ void draw_write_panel(Frame& frame, UiState& state) {
   } else {
     write.chosen.mesh.clear();
   }
-  write.wanted = false;
+  // The focus scrolls to the field although it is in sight.
+  if (write.frames++ < 3) ImGui::SetScrollY(0);
   head(frame, column, "WEIGHTS");
   choose_one(frame, column, "write/dtype", kDtypes, write.chosen.dtype);
   draw_toggles(frame, write, column);

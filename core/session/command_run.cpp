@@ -199,6 +199,9 @@ Result<Change> run_plan(const Snapshot& before, const Command& command, Progress
   SHW_TRY(PlanEdit edit, make_edit(opened_in(before), fills_files ? nullptr : before.report.get(),
                                    whole, std::move(off), std::move(what)));
   edit.fill = fill;
+  if (!wanted.then.empty())
+    edit.notes = {
+        "Nothing in this checkpoint proves this step: compare the result with a sound one."};
   if (fills_files) edit.suffix = ApplyOptions{}.suffix;
   return [made = with_edit(edits, std::move(edit))](Snapshot& s) { put_edits(s, made); };
 }

@@ -210,6 +210,7 @@ TEST_CASE("plan: the step that a finding suggests is planned, and applied into a
   REQUIRE_FALSE(s.now()->error.has_value());
   CHECK(s.now()->plan->steps.size() == 1);
   CHECK(s.now()->plan->undecided.empty());
+  CHECK(s.now()->edits->edit().notes.size() == 1);  // nothing proves it
   s.apply({RepairCommand{}, VerifyCommand{}});
   REQUIRE_FALSE(s.now()->error.has_value());
   const Checkpoint& after = *s.now()->after;
