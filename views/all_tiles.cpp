@@ -26,7 +26,7 @@ void draw_strip_head(const Frame& frame, ImDrawList* draw, const TileSet& tiles,
   if (slice.row >= 0) caption += ", " + dim_text(slice.row) + " down";
   float room = column.width() - title - frame.px(12);
   std::string_view more = "; the frame marks where the slice above was taken";
-  Measure small = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
+  const Measure small = measure_with(frame.fonts.small);
   if (small(caption + std::string(more)) <= room) caption += more;
   text_from(draw, frame.fonts.small, column.left + title + frame.px(12), middle, frame.theme.quiet,
             elide_end(caption, room, small));
@@ -93,7 +93,7 @@ void draw_all_tiles(Frame& frame, ImDrawList* draw, UiState& state, const Pictur
   }
   frame_slice(frame, draw, tiles.cuts(across), here, extent, at, view);
   draw_ticks(frame, draw, extent, at, view);
-  column.y += height;
+  column.take(height);
 }
 
 }  // namespace shw

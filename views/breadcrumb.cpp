@@ -64,14 +64,13 @@ float draw_checkpoint_crumb(Frame& frame, UiState& state, ImDrawList* draw, ImVe
 float draw_breadcrumb(Frame& frame, UiState& state, ImDrawList* draw, std::string_view fqn,
                       ImVec2 at, float room) {
   const ImFont* font = frame.fonts.mono;
-  const Measure measure = [&](std::string_view t) { return text_width(font, t); };
   const std::string_view shown = shown_name(fqn);
   const float name_width = text_width(font, shown);
   float x = at.x;
   if (name_width <= room) x += draw_checkpoint_crumb(frame, state, draw, at, room - name_width);
   const std::vector<std::size_t> ends = module_ends(fqn);
   if (shown != fqn || name_width > room || ends.empty()) {
-    const std::string fitting = elide_middle(shown, room, measure);
+    const std::string fitting = elide_middle(shown, room, measure_with(font));
     const float width = text_from(draw, font, x, at.y + frame.px(12), frame.theme.text, fitting);
     if (fitting != shown && ImGui::IsMouseHoveringRect({x, at.y}, {x + width, at.y + frame.px(24)}))
       tooltip(frame, shown);

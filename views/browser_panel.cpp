@@ -7,6 +7,7 @@
 #include "views/actions.h"
 #include "views/browser.h"
 #include "views/imgui_versions.h"
+#include "views/line.h"
 #include "views/parts.h"
 #include "views/text.h"
 
@@ -115,7 +116,7 @@ void draw_field(Frame& frame, UiState& state, Column& column) {
   ImGui::PopStyleColor();
   ImGui::PopStyleVar();
   ImGui::PopFont();
-  column.y += frame.px(46);
+  column.take(frame.px(46));
 }
 
 void complete(BrowserState& browser, const std::vector<BrowserRow>& rows) {
@@ -172,14 +173,14 @@ void draw_place(Frame& frame, ImDrawList* draw, const ListedPlace& place, ImVec2
   float middle = (min.y + max.y) / 2, x = min.x + frame.px(8), right = max.x - frame.px(8);
   std::string what = place.looked ? place.what : "…";
   if (place.tensors) what += fmt::format(", {}", plural(*place.tensors, "tensor"));
-  Measure small = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
+  const Measure small = measure_with(frame.fonts.small);
   right -= text_until(draw, frame.fonts.small, right, middle,
                       place.is_openable() ? frame.theme.ok : frame.theme.quiet,
                       elide_middle(what, (right - x) * 0.5f, small));
-  Measure mono = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
   std::string name = place.name + (place.kind == PlaceKind::kFile ? "" : "/");
   text_from(draw, place.is_openable() ? frame.fonts.mono_strong : frame.fonts.mono_small, x, middle,
-            frame.theme.text, elide_middle(name, right - x - frame.px(16), mono));
+            frame.theme.text,
+            elide_middle(name, right - x - frame.px(16), measure_with(frame.fonts.mono_small)));
 }
 
 std::string browser_tip(const BrowserRow& row) {
@@ -258,17 +259,15 @@ void draw_recent(Frame& frame, ImDrawList* draw, const verbs::RecentPlace& recen
               : recent.verdict == "findings" ? Sign::kBad
               : recent.verdict == "warnings" ? Sign::kWarn
                                              : Sign::kUnknown;
-  float middle = (min.y + max.y) / 2, x = min.x + frame.px(8);
-  draw_sign(frame, draw, {x + frame.px(6), middle}, frame.px(6), sign);
-  x += frame.px(22);
+  const float middle = (min.y + max.y) / 2, x = min.x + frame.px(8 + 22);
+  draw_sign(frame, draw, {min.x + frame.px(8 + 6), middle}, frame.px(6), sign);
   float room = max.x - x - frame.px(8);
-  Measure small = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
+  const Measure small = measure_with(frame.fonts.small);
   std::string shown = elide_middle(said, room * 0.45f, small);
   room -=
       text_until(draw, frame.fonts.small, max.x - frame.px(8), middle, frame.theme.quiet, shown);
-  Measure mono = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
   text_from(draw, frame.fonts.mono_small, x, middle, frame.theme.text,
-            elide_path(recent.path, room - frame.px(12), mono));
+            elide_path(recent.path, room - frame.px(12), measure_with(frame.fonts.mono_small)));
 }
 
 void draw_browser(Frame& frame, UiState& state) {
@@ -282,8 +281,8 @@ void draw_browser(Frame& frame, UiState& state) {
   paragraph(frame, column, frame.fonts.title, frame.theme.text,
             browser.compares     ? "Compare with another checkpoint"
             : browser.in_new_tab ? "Open a checkpoint in a new tab"
-                                 : "Open a checkpoint");
-  column.y += frame.px(10);
+                                 : "Open a checkpoint",
+            Gap::kMedium);
   draw_field(frame, state, column);
   std::string folder = split_typed(browser.text).first;
   if (browser.asked != folder) {
@@ -292,7 +291,8 @@ void draw_browser(Frame& frame, UiState& state) {
   }
   auto rows = rows_of(frame, browser);
   const FolderListing* listing = frame.snapshot.folder.get();
-  float button_top = column.bottom - frame.px(46);
+  Column below = column;
+  below.y = column.bottom - frame.px(46);
   for (KeyPress key : frame.keys) {
     bool moves = key.key == Key::kDown || key.key == Key::kUp;
     if (moves && !key.alt) browser.row += key.key == Key::kDown ? 1 : -1;
@@ -300,26 +300,22 @@ void draw_browser(Frame& frame, UiState& state) {
     if (key == KeyPress{Key::kTab}) complete(browser, rows);
   }
   browser.row = std::clamp(browser.row, -1, static_cast<int>(rows.size()) - 1);
-  Measure measure = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
   bool wrong = listing != nullptr && listing->asked == folder && listing->error;
-  text_from(column.draw, frame.fonts.small, column.left, column.y + frame.px(7),
-            wrong ? frame.theme.bad : frame.theme.quiet,
-            elide_middle(folder_text(listing, folder), column.width(), measure));
-  column.y += frame.px(24);
-  draw_rows(frame, state, column, rows, button_top - frame.px(10));
-  float right = column.right - button_size(frame, verb).x;
-  bool click = button(frame, "browser/open", verb,
-                      browser.compares ? "Compares with the chosen checkpoint.  (Enter)"
-                                       : "Opens the chosen checkpoint or folder.  (Enter)",
-                      {right, button_top}, ButtonStyle::kPrimary);
-  right -= button_size(frame, "Cancel").x + frame.px(10);
-  if (button(frame, "browser/close", "Cancel", "Closes this panel and opens nothing.  (Esc)",
-             {right, button_top}))
+  text_line(frame, column, frame.fonts.small, wrong ? frame.theme.bad : frame.theme.quiet,
+            folder_text(listing, folder), Gap::kSmall);
+  draw_rows(frame, state, column, rows, below.y - frame.px(10));
+  Line line(frame, below);
+  bool click =
+      line.button_at_end("browser/open", verb,
+                         browser.compares ? "Compares with the chosen checkpoint.  (Enter)"
+                                          : "Opens the chosen checkpoint or folder.  (Enter)",
+                         ButtonStyle::kPrimary);
+  if (line.button_at_end("browser/close", "Cancel", "Closes this panel and opens nothing.  (Esc)"))
     browser.open = false;
-  text_from(
-      column.draw, frame.fonts.small, column.left, button_top + frame.px(15), frame.theme.quiet,
-      browser.compares ? "Tab completes, arrows choose, Enter compares"
-                       : "Tab completes, arrows choose, Enter opens, Ctrl+Enter in a new tab");
+  line.text(frame.fonts.small, frame.theme.quiet,
+            browser.compares
+                ? "Tab completes, arrows choose, Enter compares"
+                : "Tab completes, arrows choose, Enter opens, Ctrl+Enter in a new tab");
   const bool in_tab = !browser.compares && is_possible(Action::kOpenInTab, frame, state) &&
                       frame.pressed({Key::kEnter, true, false, false});
   if (in_tab) browser.in_new_tab = true;

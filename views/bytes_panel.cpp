@@ -11,6 +11,7 @@
 #include "views/actions.h"
 #include "views/bytes_parts.h"
 #include "views/imgui_versions.h"
+#include "views/line.h"
 #include "views/look_panels.h"
 #include "views/parts.h"
 #include "views/text.h"
@@ -93,7 +94,7 @@ void draw_gutter(Frame& frame, ImDrawList* draw, const HexGrid& grid, const Byte
   const ImFont* font = frame.fonts.mono_small;
   float x = grid.gutter, middle = y + grid.line / 2, room = grid.right - x;
   if (room < frame.px(40)) return;
-  Measure measure = [&](std::string_view t) { return text_width(font, t); };
+  const Measure measure = measure_with(font);
   for (const BytePart& part : window.parts) {
     bool begins = part.first >= row && part.first < row + kBytesARow;
     bool comes_in = row == window.first && part.first < row && part.last > row;
@@ -211,19 +212,14 @@ std::string grouped(std::int64_t number) {
 void draw_record(Frame& frame, Column& column, const BytesWindow& window) {
   std::string record = "in no record of the index";
   if (window.record) record = window.record->name;
-  Measure measure = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
   std::string size = window.path + ", " + human_bytes(window.file_size);
-  text_from(column.draw, frame.fonts.mono_small, column.left, column.y + frame.px(9),
-            frame.theme.text, elide_middle(record, column.width(), measure));
-  column.y += frame.px(20);
+  text_line(frame, column, frame.fonts.mono_small, frame.theme.text, record, Gap::kTight);
   if (window.record) {
     const ItemPlace& place = window.record->place;
     size += fmt::format("; recorded at byte {}, {} bytes", grouped(place.offset),
                         grouped(place.length));
   }
-  text_from(column.draw, frame.fonts.mono_small, column.left, column.y + frame.px(9),
-            frame.theme.quiet, elide_middle(size, column.width(), measure));
-  column.y += frame.px(22);
+  text_line(frame, column, frame.fonts.mono_small, frame.theme.quiet, size, Gap::kTight);
   for (const std::string& wrong : window.wrong)
     paragraph(frame, column, frame.fonts.small, frame.theme.bad, wrong);
 }
@@ -247,10 +243,7 @@ void draw_value(Frame& frame, Column& column, const BytesWindow& window, std::ui
   if (const BytePart* part = part_at(window.parts, at))
     text += fmt::format(", byte {} of {}", human_count(at - part->first), part->name);
   text += "   as " + whole_numbers(BytesView(window.bytes).subspan(at - window.first));
-  Measure measure = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
-  text_from(column.draw, frame.fonts.mono_small, column.left, column.y + frame.px(9),
-            frame.theme.quiet, elide_middle(text, column.width(), measure));
-  column.y += frame.px(20);
+  text_line(frame, column, frame.fonts.mono_small, frame.theme.quiet, text, Gap::kTight);
   std::string order = window.big_endian ? "big-endian" : "little-endian";
   std::string values;
   if (!window.no_values.empty())
@@ -263,18 +256,13 @@ void draw_value(Frame& frame, Column& column, const BytesWindow& window, std::ui
   else
     values = fmt::format("{}, {}: {}{}", name(window.dtype), order,
                          index.empty() ? "" : index + " = ", value);
-  text_from(column.draw, frame.fonts.mono_small, column.left, column.y + frame.px(9),
-            frame.theme.text, elide_middle(values, column.width(), measure));
-  column.y += frame.px(24);
+  text_line(frame, column, frame.fonts.mono_small, frame.theme.text, values, Gap::kSmall);
 }
 
 void draw_bytes_buttons(Frame& frame, UiState& state, Column& column, const BytesWindow* window) {
-  float x = column.left;
-  text_from(column.draw, frame.fonts.title, x, column.y + frame.px(15), frame.theme.text, "Bytes");
-  x += text_width(frame.fonts.title, "Bytes") + frame.px(18);
-  float right = column.right - button_size(frame, "Close").x;
-  if (button(frame, "bytes/close", "Close", "Closes the bytes and shows the map.  (Esc)",
-             {right, column.y}))
+  Line line(frame, column, 30, Gap::kMedium);
+  line.text(frame.fonts.title, frame.theme.text, "Bytes");
+  if (line.button_at_end("bytes/close", "Close", "Closes the bytes and shows the map.  (Esc)"))
     close_viewers(frame, state);
   struct {
     const char *id, *label;
@@ -284,32 +272,22 @@ void draw_bytes_buttons(Frame& frame, UiState& state, Column& column, const Byte
       {"bytes/copy", "Copy", Action::kCopyBytes, window != nullptr},
       {"bytes/next", "Next record", Action::kNextRecord, window && window->next},
       {"bytes/previous", "Previous", Action::kPreviousRecord, window && window->previous}};
-  if (window != nullptr && window->values_first < window->values_last) {
-    right -= button_size(frame, "Payload").x + frame.px(8);
-    if (button(frame, "bytes/payload", "Payload", "Goes to the first byte of the values.",
-               {right, column.y}))
-      frame.emit(BytesCommand{Go::kAt, window->path, window->values_first});
-  }
-  if (window != nullptr && window->record && !window->all.empty()) {
-    const char* label = state.bytes.structure_open ? "Values" : "Structure";
-    right -= button_size(frame, label).x + frame.px(8);
-    if (button(frame, "bytes/structure", label,
-               "Shows the parts of the record next to the bytes, or their values.",
-               {right, column.y}))
-      state.bytes.structure_open = !state.bytes.structure_open;
-  }
+  if (window != nullptr && window->values_first < window->values_last &&
+      line.button_at_end("bytes/payload", "Payload", "Goes to the first byte of the values."))
+    frame.emit(BytesCommand{Go::kAt, window->path, window->values_first});
+  if (window != nullptr && window->record && !window->all.empty() &&
+      line.button_at_end("bytes/structure", state.bytes.structure_open ? "Values" : "Structure",
+                         "Shows the parts of the record next to the bytes, or their values."))
+    state.bytes.structure_open = !state.bytes.structure_open;
   for (auto& b : buttons) {
-    if (!b.there) continue;
-    right -= button_size(frame, b.label).x + frame.px(8);
-    if (button(frame, b.id, b.label, b.action, {right, column.y})) run(b.action, frame, state);
+    if (b.there && line.button_at_end(b.id, b.label, b.action)) run(b.action, frame, state);
   }
-  float wide = std::min(frame.px(300), right - x - frame.px(14));
+  const float wide = std::min(frame.px(300), line.room());
   if (wide > frame.px(60) &&
-      text_field(frame, column.draw, "bytes/jump", "offset, +64, \"text\", /50 4b, =1.5",
-                 {x, column.y}, {wide, frame.px(30)}, state.bytes.jump,
+      line.field("bytes/jump", "offset, +64, \"text\", /50 4b, =1.5", state.bytes.jump,
                  "Goes to a byte: decimal, 0x for hexadecimal, + or - from the chosen one. Looks "
                  "for \"text\", for bytes after /, for a number after =; Enter again goes on.",
-                 true) &&
+                 wide, true) &&
       window != nullptr) {
     std::uint64_t from = state.bytes.chosen.value_or(window->at);
     if (verbs::is_byte_pattern(state.bytes.jump))
@@ -317,7 +295,6 @@ void draw_bytes_buttons(Frame& frame, UiState& state, Column& column, const Byte
     else if (auto at = verbs::parse_offset(state.bytes.jump, from))
       frame.emit(BytesCommand{Go::kAt, window->path, *at});
   }
-  column.y += frame.px(40);
 }
 
 // Shows the bytes of a newly selected tile.

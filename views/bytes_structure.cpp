@@ -67,7 +67,7 @@ void draw_structure(Frame& frame, Column column, const verbs::BytesWindow& windo
                     std::uint64_t chosen, float bottom) {
   const float line = frame.px(19);
   const ImFont* font = frame.fonts.mono_small;
-  const Measure measure = [&](std::string_view t) { return text_width(font, t); };
+  const Measure measure = measure_with(font);
   const std::vector<StructureRow> rows = rows_of(window);
   const auto shown = static_cast<std::size_t>(std::max(1.0f, (bottom - column.y) / line));
   // Keeps the part of the chosen byte in sight.

@@ -4,6 +4,7 @@
 #include <imgui.h>
 #include <algorithm>
 
+#include "views/line.h"
 #include "views/parts.h"
 #include "views/text.h"
 
@@ -54,7 +55,7 @@ void draw_fate(Frame& frame, const Column& column, float y, float height, const 
                                   human_count(static_cast<std::uint64_t>(row.kept)) + " kept";
   if (!row.note.empty()) numbers += ", " + row.note;
   float left = column.left + frame.px(96);
-  Measure measure = [&](std::string_view t) { return text_width(mono, t); };
+  const Measure measure = measure_with(mono);
   numbers = elide_middle(numbers, column.width() * 0.45f, measure);
   float used = text_until(column.draw, mono, column.right, middle,
                           row.lost != 0 ? frame.theme.bad : frame.theme.quiet, numbers);
@@ -72,13 +73,12 @@ void draw_fates(Frame& frame, Column& column, const std::vector<FateRow>& rows) 
     if (y > bottom) break;
     draw_fate(frame, column, y, height, rows[i]);
   }
-  column.y += height * static_cast<float>(rows.size());
+  column.take(height * static_cast<float>(rows.size()));
 }
 
 // Path, summary and device of the repair.
 void draw_summary_of(Frame& frame, Column& column, const CertificateList& list) {
-  paragraph(frame, column, frame.fonts.mono_small, frame.theme.quiet, list.path);
-  column.y += frame.px(8);
+  paragraph(frame, column, frame.fonts.mono_small, frame.theme.quiet, list.path, Gap::kSmall);
   std::string said = counts_text(list);
   said += !list.lossless         ? " The lost elements stay listed in the certificate."
           : list.dropped.empty() ? " Nothing is lost."
@@ -88,12 +88,12 @@ void draw_summary_of(Frame& frame, Column& column, const CertificateList& list) 
             said);
   if (frame.snapshot.repaired != nullptr) {
     const DeviceUse& use = frame.snapshot.repaired->device;
-    column.y += frame.px(4);
-    paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
-              "Device: " + use.device + ": " + use.why + "." +
-                  (use.failed.empty() ? "" : " The GPU failed under way: " + use.failed + "."));
+    gap(frame, column, Gap::kTight);
+    caption(frame, column,
+            "Device: " + use.device + ": " + use.why + "." +
+                (use.failed.empty() ? "" : " The GPU failed under way: " + use.failed + "."));
   }
-  column.y += frame.px(10);
+  gap(frame, column, Gap::kMedium);
 }
 
 }  // namespace
@@ -116,10 +116,8 @@ void draw_certificate(Frame& frame, UiState& state) {
     paragraph(frame, column, frame.fonts.small, frame.theme.bad, "not there any more: " + dropped);
   draw_fates(frame, column, list.rows);
   state.certificate_height = end_panel_content(frame, panel);
-  ImVec2 size = button_size(frame, "Close");
-  if (button(frame, "certificate/close", "Close", "Closes this panel.  (Esc)",
-             {panel.all.right - size.x, panel.all.y}))
-    state.certificate_open = false;
+  Line line(frame, panel.all);
+  if (close_button(line, "certificate/close")) state.certificate_open = false;
   end_overlay();
 }
 

@@ -6,6 +6,7 @@
 
 #include "views/actions.h"
 #include "views/browser.h"
+#include "views/line.h"
 #include "views/look_panels.h"
 #include "views/parts.h"
 #include "views/text.h"
@@ -61,35 +62,28 @@ void draw_question(Frame& frame, UiState& state, Column& column) {
   head(frame, column, "COMPARE WITH");
   if (state.compare_wanted) ImGui::SetKeyboardFocusHere();
   state.compare_wanted = false;
-  float browse = button_size(frame, "Browse…").x;
-  bool go =
-      text_field(frame, column.draw, "compare/path", "path of another checkpoint",
-                 {column.left, column.y}, {column.width() - browse - frame.px(8), frame.px(32)},
-                 state.compare_path, "The path of the other checkpoint.  (Enter compares)");
-  if (button(frame, "compare/browse", "Browse…", "Chooses the other checkpoint from a folder.",
-             {column.right - browse, column.y + frame.px(1)}))
+  Line path(frame, column, 32);
+  const bool entered = path.field("compare/path", "path of another checkpoint", state.compare_path,
+                                  "The path of the other checkpoint.  (Enter compares)",
+                                  path.room_beside("Browse…"));
+  if (path.button("compare/browse", "Browse…", "Chooses the other checkpoint from a folder."))
     browse_to_compare(frame, state);
-  column.y += frame.px(40);
-  float x = column.left;
-  go =
-      button(frame, "compare/go", "Compare",
-             "Compares names, dtypes, shapes and chunks. No data file is opened.", {x, column.y}) ||
-      go;
-  x += button_size(frame, "Compare").x + frame.px(8);
-  bool data = button(frame, "compare/data", "Every value too",
-                     "Compares every value too: both checkpoints are read whole.", {x, column.y});
-  x += button_size(frame, "Every value too").x + frame.px(8);
-  if (button(frame, "compare/close", "Close",
-             "Closes the comparison and shows the findings.  (Esc)", {x, column.y},
-             ButtonStyle::kQuiet))
+  Line line(frame, column, 30, Gap::kMedium);
+  const bool go =
+      line.button("compare/go", "Compare",
+                  "Compares names, dtypes, shapes and chunks. No data file is opened.") ||
+      entered;
+  const bool data = line.button("compare/data", "Every value too",
+                                "Compares every value too: both checkpoints are read whole.");
+  if (line.button("compare/close", "Close", "Closes the comparison and shows the findings.  (Esc)",
+                  ButtonStyle::kQuiet))
     state.compare_open = false;
-  column.y += frame.px(42);
   if ((go || data) && !state.compare_path.empty() && !frame.runs("compare"))
     frame.emit(CompareCommand{state.compare_path, data});
   if (frame.snapshot.compared == nullptr)
-    paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
-              "Names, dtypes, shapes and tiles first: that opens no data file. Every value is read "
-              "where you ask for it.");
+    caption(frame, column,
+            "Names, dtypes, shapes and tiles first: that opens no data file. Every value is read "
+            "where you ask for it.");
 }
 
 void draw_side(Frame& frame, Column& column, const char* label,
@@ -143,12 +137,11 @@ void draw_selected(Frame& frame, const UiState& state, Column& column,
     draw_side(frame, column, "other", tensor.b, tensor.a);
   }
   if (tensor.values) draw_values(frame, column, *tensor.values);
-  for (const std::string& why : tensor.why)
-    paragraph(frame, column, frame.fonts.small, frame.theme.quiet, why);
+  for (const std::string& why : tensor.why) caption(frame, column, why);
   if (tensor.error)
     paragraph(frame, column, frame.fonts.small, frame.theme.bad,
               tensor.error->place.file + ": " + tensor.error->message);
-  column.y += frame.px(12);
+  gap(frame, column, Gap::kMedium);
 }
 
 // Opens the map of names between two programs, or the way to find one.
@@ -164,18 +157,15 @@ void draw_map_chip(Frame& frame, UiState& state, Column& column,
   const bool is_paired = frame.snapshot.paired != nullptr;
   if (is_paired ? state.names.open : !may_be_renamed) return;
   const Action action = is_paired ? Action::kNamesMap : Action::kLearnNames;
-  float width = 0;
-  if (chip_button(frame, is_paired ? "compare/map" : "compare/learn", column.left,
-                  column.y + frame.px(11),
-                  is_paired ? "Show the map of names" : "Find the map of names", &width, action))
+  if (Line(frame, column, 22, Gap::kMedium)
+          .chip_button(is_paired ? "compare/map" : "compare/learn",
+                       is_paired ? "Show the map of names" : "Find the map of names", action))
     run(action, frame, state);
-  column.y += frame.px(34);
 }
 
 // Draws only the visible rows.
 void draw_differences(Frame& frame, Column& column, const std::vector<TensorDifference>& tensors) {
   const ImFont* mono = frame.fonts.mono_small;
-  Measure measure = [&](std::string_view t) { return text_width(mono, t); };
   float height = frame.px(24), top = ImGui::GetWindowPos().y;
   float bottom = top + ImGui::GetWindowHeight();
   auto above = static_cast<std::size_t>(std::max(0.0f, (top - column.y) / height));
@@ -199,9 +189,9 @@ void draw_differences(Frame& frame, Column& column, const std::vector<TensorDiff
     float used = text_until(column.draw, frame.fonts.small, column.right, middle, frame.theme.quiet,
                             name(tensors[i].kind));
     text_from(column.draw, mono, column.left + frame.px(20), middle, frame.theme.text,
-              elide_path(tensors[i].fqn, column.width() - used - frame.px(36), measure));
+              elide_path(tensors[i].fqn, column.width() - used - frame.px(36), measure_with(mono)));
   }
-  column.y += height * static_cast<float>(tensors.size());
+  column.take(height * static_cast<float>(tensors.size()));
 }
 
 }  // namespace
@@ -214,22 +204,18 @@ void draw_compare(Frame& frame, UiState& state, Region region) {
   if (frame.snapshot.compared != nullptr) {
     const CheckpointDifference& difference = frame.snapshot.compared->difference;
     paragraph(frame, column, frame.fonts.mono_small, frame.theme.quiet,
-              frame.snapshot.compared_with);
-    column.y += frame.px(6);
-    paragraph(frame, column, frame.fonts.text, frame.theme.text,
-              verdict_text(difference, frame.snapshot.paired != nullptr));
-    column.y += frame.px(4);
-    for (const std::string& doubt : difference.doubts)
-      paragraph(frame, column, frame.fonts.small, frame.theme.quiet, doubt);
-    column.y += frame.px(12);
+              frame.snapshot.compared_with, Gap::kSmall);
+    body(frame, column, verdict_text(difference, frame.snapshot.paired != nullptr), Gap::kTight);
+    for (const std::string& doubt : difference.doubts) caption(frame, column, doubt);
+    gap(frame, column, Gap::kMedium);
     draw_map_chip(frame, state, column, difference);
     if (frame.snapshot.difference && *frame.snapshot.difference < difference.tensors.size())
       draw_selected(frame, state, column, difference.tensors[*frame.snapshot.difference]);
     if (!difference.tensors.empty()) head(frame, column, "TENSORS");
     draw_differences(frame, column, difference.tensors);
     if (!difference.entries.empty())
-      paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
-                "and entries that are not tensors: " + human_count(difference.entries.size()));
+      caption(frame, column,
+              "and entries that are not tensors: " + human_count(difference.entries.size()));
   }
   close_column(frame, column);
   column.draw->AddLine({region.min.x, region.min.y}, {region.min.x, region.max.y},

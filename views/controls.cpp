@@ -140,7 +140,7 @@ bool text_link(Frame& frame, const char* id, std::string_view text, const Tip& t
 
 bool chip_button(Frame& frame, const char* id, float x, float middle, std::string_view text,
                  float* width, const Tip& tip) {
-  *width = std::floor(text_width(frame.fonts.small, text)) + frame.px(16);
+  *width = chip_width(frame, text);
   ImGui::SetCursorScreenPos({x, middle - frame.px(11)});
   bool clicked = control(frame, id, {*width, frame.px(22)}, tip);
   ImDrawList* draw = ImGui::GetWindowDrawList();

@@ -9,6 +9,7 @@
 
 #include "core/base/words.h"
 #include "views/controls.h"
+#include "views/line.h"
 #include "views/text.h"
 
 namespace shw {
@@ -114,9 +115,9 @@ void draw_cell(Frame& frame, const Column& column, float left, float right, cons
   const bool clicked = row_control(frame, id.c_str(), id, {std::max(1.0f, right - left), height},
                                    false, Tip([&] { return tip_of(place, shown); }));
   const bool lit = ImGui::IsItemHovered() && !place.is_none();
-  const Measure mono = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
-  const float width = text_from(column.draw, frame.fonts.mono_small, left, column.y + height / 2,
-                                colour, elide_path(shown, right - left, mono));
+  const float width =
+      text_from(column.draw, frame.fonts.mono_small, left, column.y + height / 2, colour,
+                elide_path(shown, right - left, measure_with(frame.fonts.mono_small)));
   if (lit)
     column.draw->AddLine({left, column.y + height - 1}, {left + width, column.y + height - 1},
                          frame.theme.quiet);
@@ -136,19 +137,19 @@ void draw_evidence_row(Frame& frame, Column& column, const EvidenceRow& row,
   const float name = text_width(frame.fonts.mono_small, row.name);
   const bool beside = name + detail + frame.px(12) <= column.width();
   if (!ImGui::IsRectVisible({column.left, column.y}, {column.right, column.y + 2 * line})) {
-    column.y += row.detail.empty() || beside ? line : 2 * line;
+    column.take(row.detail.empty() || beside ? line : 2 * line);
     return;
   }
   const float split = beside && has_details(row) ? column.right - detail : column.right;
   draw_cell(frame, column, column.left, beside ? split - frame.px(8) : column.right, id, row.name,
             row.place, frame.theme.text);
   if (!row.detail.empty()) {
-    if (!beside) column.y += line;
+    if (!beside) column.take(line);
     draw_cell(frame, column, beside ? split : column.left + frame.px(12), column.right,
               id + "/detail", row.detail, row.detail_place.is_none() ? row.place : row.detail_place,
               frame.theme.quiet);
   }
-  column.y += line;
+  column.take(line);
 }
 
 std::string label_of(const EvidenceTable& table) {
@@ -208,10 +209,8 @@ void draw_evidence_tables(Frame& frame, Column& column, EvidenceState& state) {
     const EvidenceTable& table = state.tables[t];
     const std::size_t most =
         std::min(table.rows.size(), state.unfolded.contains(t) ? kMostRows : kFoldedRows);
-    text_from(column.draw, frame.fonts.mono_small, column.left, column.y + frame.px(10),
-              frame.theme.quiet,
-              fmt::format("{} · {}", label_of(table), human_count(table.rows.size())));
-    column.y += frame.px(22);
+    text_line(frame, column, frame.fonts.mono_small, frame.theme.quiet,
+              fmt::format("{} · {}", label_of(table), human_count(table.rows.size())), Gap::kTight);
     for (std::size_t i = 0; i < most; ++i)
       draw_evidence_row(frame, column, table.rows[i],
                         fmt::format("evidence/{}/{}", table.label, i));
@@ -219,14 +218,11 @@ void draw_evidence_tables(Frame& frame, Column& column, EvidenceState& state) {
       const std::string more = "and " + human_count(table.rows.size() - most) + " more";
       const std::string id = fmt::format("evidence/{}/more", table.label);
       if (state.unfolded.contains(t))
-        text_from(column.draw, frame.fonts.small, column.left, column.y + frame.px(10),
-                  frame.theme.quiet, more + "; finding:* lists them");
-      else if (text_link(frame, id.c_str(), more, "Lists more of them here.",
-                         {column.left, column.y}))
+        caption(frame, column, more + "; finding:* lists them");
+      else if (link_line(frame, column, id.c_str(), more, "Lists more of them here."))
         state.unfolded.insert(t);
-      column.y += frame.px(22);
     }
-    column.y += frame.px(8);
+    gap(frame, column, Gap::kSmall);
   }
 }
 

@@ -4,23 +4,11 @@
 
 #include "views/actions.h"
 #include "views/habits.h"
+#include "views/line.h"
 #include "views/parts.h"
 
 namespace shw {
 namespace {
-
-// Returns true if Enter was pressed.
-bool expect_line(Frame& frame, Column& column, const char* id, const char* title, const char* hint,
-                 const char* what, std::string& text) {
-  head(frame, column, title);
-  float height = frame.px(34);
-  bool entered = text_field(frame, column.draw, id, hint, {column.left, column.y},
-                            {column.width(), height}, text, what);
-  column.y += height + frame.px(6);
-  paragraph(frame, column, frame.fonts.small, frame.theme.quiet, what);
-  column.y += frame.px(16);
-  return entered;
-}
 
 // Reopens the checkpoint with this spec, keeps the selected tensor and repeats the check at the
 // same depth.
@@ -56,39 +44,36 @@ void draw_expectation(Frame& frame, UiState& state) {
   paragraph(
       frame, column, frame.fonts.text, frame.theme.quiet,
       "A checkpoint alone does not say what should be in it. A spec, or another checkpoint of "
-      "the same model, shows missing tensors and wrong shapes.");
-  column.y += frame.px(18);
+      "the same model, shows missing tensors and wrong shapes.",
+      Gap::kLarge);
   if (habits.expect_wanted) ImGui::SetKeyboardFocusHere();
   habits.expect_wanted = false;
-  bool enter = expect_line(frame, column, "expect/spec", "A SPEC OF THE MODEL", "/runs/7/spec.json",
-                           "JSON that export_spec.py of Shardwright writes from the live model: "
-                           "names, shapes, dtypes, mesh and placements.",
-                           habits.expect_spec);
-  enter = expect_line(frame, column, "expect/against", "ANOTHER CHECKPOINT OF THE MODEL",
+  bool enter =
+      explained_field(frame, column, "expect/spec", "A SPEC OF THE MODEL", "/runs/7/spec.json",
+                      "JSON that export_spec.py of Shardwright writes from the live model: "
+                      "names, shapes, dtypes, mesh and placements.",
+                      habits.expect_spec);
+  enter =
+      explained_field(frame, column, "expect/against", "ANOTHER CHECKPOINT OF THE MODEL",
                       "/runs/7/step_8000", "An earlier step, or one of the same model that loads.",
                       habits.expect_against) ||
-          enter;
+      enter;
   habits.expect_height = end_panel_content(frame, panel);
   bool says = !habits.expect_spec.empty() || !habits.expect_against.empty();
   bool said = !frame.snapshot.options.spec.empty() || !frame.snapshot.options.against.empty();
   bool idle = !frame.job.running;
-  float right = panel.all.right;
-  if (says && idle) {
-    right -= button_size(frame, "Check with it").x;
-    if (button(frame, "expect/use", "Check with it",
-               "Opens the checkpoint again and checks it against these.  (Enter)",
-               {right, panel.all.y}, ButtonStyle::kPrimary) ||
-        enter)
-      check_against_certificate(frame, state, habits.expect_spec, habits.expect_against);
-    right -= frame.px(10);
-  }
-  right -= button_size(frame, "Close").x;
-  if (button(frame, "expect/close", "Close", "Closes this panel.  (Esc)", {right, panel.all.y}))
-    habits.expect_open = false;
+  Line line(frame, panel.all);
+  if (says && idle &&
+      (line.button_at_end("expect/use", "Check with it",
+                          "Opens the checkpoint again and checks it against these.  (Enter)",
+                          ButtonStyle::kPrimary) ||
+       enter))
+    check_against_certificate(frame, state, habits.expect_spec, habits.expect_against);
+  if (close_button(line, "expect/close")) habits.expect_open = false;
   if (said && idle &&
-      button(frame, "expect/forget", "Clear the expectation",
-             "Checks it again without a spec and without another checkpoint.",
-             {panel.all.left, panel.all.y}, ButtonStyle::kQuiet))
+      line.button("expect/forget", "Clear the expectation",
+                  "Checks it again without a spec and without another checkpoint.",
+                  ButtonStyle::kQuiet))
     check_against_certificate(frame, state, "", "");
   end_overlay();
 }

@@ -9,9 +9,11 @@
 #include "views/actions.h"
 #include "views/habits.h"
 #include "views/imgui_versions.h"
+#include "views/line.h"
 #include "views/parts.h"
 #include "views/shown_text.h"
 #include "views/text.h"
+#include "views/verdict.h"
 
 namespace shw {
 namespace {
@@ -40,7 +42,7 @@ void draw_drawing(Frame& frame, Column& column, std::string_view drawing) {
   each_line([&](std::string_view line) { wide = std::max(wide, text_width(font, line)); });
   float room = column.width() - frame.px(24), size = font_size(font) * std::min(1.0f, room / wide);
   float top = column.y;
-  column.y += frame.px(10);
+  gap(frame, column, Gap::kMedium);
   ImDrawList* draw = column.draw;
   draw->ChannelsSplit(2);
   draw->ChannelsSetCurrent(1);
@@ -53,37 +55,30 @@ void draw_drawing(Frame& frame, Column& column, std::string_view drawing) {
     if (!line.empty())
       draw->AddText(face(font), size, {column.left + frame.px(12), std::floor(column.y)},
                     frame.theme.text, line.data(), line.data() + line.size());
-    column.y += std::floor(size);
+    column.take(std::floor(size));
   });
-  column.y += frame.px(10);
+  gap(frame, column, Gap::kMedium);
   draw->ChannelsSetCurrent(0);
   draw->AddRectFilled({column.left, top}, {column.right, column.y}, frame.theme.field, frame.px(5));
   draw->ChannelsMerge();
-  column.y += frame.px(14);
+  gap(frame, column, Gap::kMedium);
 }
 
 void draw_lesson(Frame& frame, Column& column, const Rule& rule) {
-  paragraph(frame, column, frame.fonts.mono_small, frame.theme.quiet, rule.id);
-  column.y += frame.px(14);
-  paragraph(frame, column, frame.fonts.text, frame.theme.text, rule.teaches);
-  column.y += frame.px(12);
+  paragraph(frame, column, frame.fonts.mono_small, frame.theme.quiet, rule.id, Gap::kMedium);
+  body(frame, column, rule.teaches, Gap::kMedium);
   if (!rule.lesson.drawing.empty()) draw_drawing(frame, column, rule.lesson.drawing);
   if (!rule.lesson.remedy.empty()) {
     head(frame, column, "REMEDY");
-    paragraph(frame, column, frame.fonts.text, frame.theme.text, rule.lesson.remedy);
-    column.y += frame.px(12);
+    body(frame, column, rule.lesson.remedy, Gap::kMedium);
   }
-  if (!rule.lesson.link.empty()) {
-    paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
-              "Met in " + std::string(rule.lesson.link));
-    column.y += frame.px(8);
-  }
+  if (!rule.lesson.link.empty())
+    caption(frame, column, "Reported in " + std::string(rule.lesson.link), Gap::kSmall);
 }
 
 void draw_here(Frame& frame, Column& column, const Finding& finding) {
   head(frame, column, "HERE");
-  paragraph(frame, column, frame.fonts.text, frame.theme.text, finding.cause);
-  column.y += frame.px(14);
+  body(frame, column, on_desk(finding.cause), Gap::kMedium);
 }
 
 const Finding* finding_shown(const Snapshot& snapshot) {
@@ -97,32 +92,28 @@ void draw_hypothesis(Frame& frame, UiState& state, Column& column, const Hypothe
   Rgba ink = one.rank == 1 ? frame.theme.text : frame.theme.quiet;
   paragraph(frame, column, frame.fonts.strong, ink,
             std::string(likelihood_words(one.confidence)) + ": " + printable(one.title));
-  Column inside = column;
-  inside.left += frame.px(16);
-  inside.y += frame.px(3);
+  Column inside = indented(frame, column, 16);
+  gap(frame, inside, Gap::kTight);
   std::string_view side = wrong_side_words(one.wrong);
-  if (!side.empty()) paragraph(frame, inside, frame.fonts.small, frame.theme.quiet, side);
+  if (!side.empty()) caption(frame, inside, side);
   if (one.rank == 1)
     paragraph(frame, inside, frame.fonts.small, frame.theme.text, printable(one.text));
   paragraph(frame, inside, frame.fonts.small, frame.theme.text,
-            "What decides: " + printable(one.decide));
-  inside.y += frame.px(6);
-  float x = inside.left, width = 0, middle = inside.y + frame.px(11);
+            "What decides: " + printable(one.decide), Gap::kSmall);
+  Line line(frame, inside, 22, Gap::kMedium);
   std::string n = std::to_string(at);
-  if (!one.command.empty() && chip_button(frame, ("meaning/copy/" + n).c_str(), x, middle,
-                                          "Copy the command", &width, one.command)) {
+  if (!one.command.empty() &&
+      line.chip_button(("meaning/copy/" + n).c_str(), "Copy the command", one.command)) {
     ImGui::SetClipboardText(one.command.c_str());
     show_toast(frame, state, "Copied: " + one.command);
   }
-  if (!one.command.empty()) x += width + frame.px(8);
-  if (one.rule != nullptr &&
-      chip_button(frame, ("meaning/rule/" + n).c_str(), x, middle, "Explain the rule", &width,
-                  "Shows what the rule looks for, with a drawing.")) {
+  if (one.rule != nullptr && line.chip_button(("meaning/rule/" + n).c_str(), "Explain the rule",
+                                              "Shows what the rule looks for, with a drawing.")) {
     state.habits.lesson = one.rule->id;
     state.explain_open = true;
     state.habits.errors_open = false;
   }
-  column.y = inside.y + frame.px(36);
+  column.y = inside.y;
 }
 
 void draw_meaning(Frame& frame, UiState& state, Column& column, const ExplainedText& explained) {
@@ -131,38 +122,35 @@ void draw_meaning(Frame& frame, UiState& state, Column& column, const ExplainedT
     paragraph(frame, column, frame.fonts.text, frame.theme.warn,
               "This message is not known, so nothing is said about it.");
     if (!explained.nearest.empty())
-      paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
-                "The nearest that is: " + explained.nearest);
-    column.y += frame.px(14);
+      caption(frame, column, "The nearest that is: " + explained.nearest);
+    gap(frame, column, Gap::kMedium);
     return;
   }
   if (explanation.hypotheses.empty()) {
-    paragraph(frame, column, frame.fonts.text, frame.theme.text,
-              "The two shapes are equal: this message is not what stopped the load. Paste the "
-              "lines after it.");
-    column.y += frame.px(14);
+    body(frame, column,
+         "The two shapes are equal: this message is not what stopped the load. Paste the "
+         "lines after it.",
+         Gap::kMedium);
     return;
   }
-  paragraph(frame, column, frame.fonts.title, frame.theme.text, lead_of(explanation));
-  column.y += frame.px(10);
+  paragraph(frame, column, frame.fonts.title, frame.theme.text, lead_of(explanation), Gap::kMedium);
   head(frame, column, "WHAT WAS READ");
   const std::string read = text_of_what_was_read(explanation);
   for_each_line(read, [&](std::string_view line) {
     if (!line.empty())
       paragraph(frame, column, frame.fonts.mono_small, frame.theme.quiet, line.substr(2));
   });
-  column.y += frame.px(12);
+  gap(frame, column, Gap::kMedium);
   head(frame, column, "WHAT IT CAN MEAN");
   const auto& all = explanation.hypotheses;
   std::size_t shown = std::min(all.size(), kShownHypotheses);
   for (std::size_t i = 0; i < shown; ++i) draw_hypothesis(frame, state, column, all[i], i);
   if (shown < all.size())
-    paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
-              "and " + human_count(all.size() - shown) +
-                  " more, less likely: shardwright explain - --json");
+    caption(frame, column,
+            "and " + human_count(all.size() - shown) +
+                " more, less likely: shardwright explain - --json");
   if (!explanation.decide.empty()) {
-    paragraph(frame, column, frame.fonts.text, frame.theme.text, explanation.decide);
-    column.y += frame.px(12);
+    body(frame, column, explanation.decide, Gap::kMedium);
   }
 }
 
@@ -182,7 +170,7 @@ bool error_field(Frame& frame, UiState& state, Column& column) {
   ImGui::PopStyleVar(2);
   ImGui::PopStyleColor(2);
   ImGui::PopFont();
-  column.y += size.y + frame.px(16);
+  column.take(size.y + frame.px(16));
   return changed;
 }
 
@@ -201,16 +189,12 @@ void draw_explain(Frame& frame, UiState& state) {
   if (rule != nullptr) draw_lesson(frame, panel.content, *rule);
   if (lesson.empty() && finding != nullptr) draw_here(frame, panel.content, *finding);
   state.explain_height = end_panel_content(frame, panel);
-  const Column& column = panel.all;
-  float wide = button_size(frame, "Close").x;
-  if (button(frame, "explain/error", "Explain an error message", Action::kExplainError,
-             {column.left, column.y})) {
+  Line line(frame, panel.all);
+  if (line.button("explain/error", "Explain an error message", Action::kExplainError)) {
     state.explain_open = false;
     run(Action::kExplainError, frame, state);
   }
-  if (button(frame, "explain/close", "Close", "Closes this panel.  (Esc)",
-             {column.right - wide, column.y}))
-    state.explain_open = false;
+  if (close_button(line, "explain/close")) state.explain_open = false;
   if (!state.explain_open) state.habits.lesson.clear();
   end_overlay();
 }
@@ -222,10 +206,10 @@ void draw_error_meaning(Frame& frame, UiState& state) {
                    "What an error message can mean", panel))
     habits.errors_open = false;
   Column& column = panel.content;
-  paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
-            "Paste what the loader printed, a line or the tracebacks of all ranks. Nothing is "
-            "opened for it and nothing leaves this machine.");
-  column.y += frame.px(12);
+  caption(frame, column,
+          "Paste what the loader printed, a line or the tracebacks of all ranks. Nothing is "
+          "opened for it and nothing leaves this machine.",
+          Gap::kMedium);
   if (error_field(frame, state, column) && !habits.error_text.empty())
     frame.emit(ExplainErrorCommand{habits.error_text});
   // An answer may belong to an earlier text; it is shown until the right one arrives.

@@ -9,6 +9,7 @@
 
 #include "views/controls.h"
 #include "views/habits.h"
+#include "views/line.h"
 #include "views/parts.h"
 #include "views/text.h"
 
@@ -39,8 +40,7 @@ float names_width(const Column& column) {
 std::vector<std::string> shown_names(const Frame& frame, const FileShares& shares, float width) {
   std::vector<std::string_view> paths;
   for (const FileShare& share : shares.files) paths.push_back(share.path);
-  const Measure mono = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
-  return elide_apart(paths, width - frame.px(18), mono);
+  return elide_apart(paths, width - frame.px(18), measure_with(frame.fonts.mono_small));
 }
 
 void draw_share_row(Frame& frame, UiState& state, Column& column, const FileShare& share,
@@ -78,20 +78,20 @@ void draw_share_row(Frame& frame, UiState& state, Column& column, const FileShar
   text_until(column.draw, frame.fonts.small, column.right, middle,
              is_bad ? frame.theme.text : frame.theme.quiet, said);
   focus_ring(frame, column.draw);
-  column.y += height;
+  column.take(height);
 }
 
 // A field for the number of ranks per node, which no checkpoint records.
 void draw_ranks_per_node(Frame& frame, UiState& state, Column& column) {
   constexpr std::string_view kLabel = "ranks per node";
-  const float height = frame.px(28), width = frame.px(72);
-  text_from(column.draw, frame.fonts.small, column.left + frame.px(18), column.y + height / 2,
-            frame.theme.quiet, kLabel);
-  const float x = column.left + frame.px(18) + text_width(frame.fonts.small, kLabel) + frame.px(10);
+  Line line(frame, column, 28);
+  line.skip(frame.px(18));
+  line.text(frame.fonts.small, frame.theme.quiet, kLabel);
   std::string& text = state.habits.ranks_per_node;
   std::uint32_t& ranks = state.habits.settings.ranks_per_node;
-  if (text_field(frame, column.draw, "overview/ranks-per-node", "8", {x, column.y}, {width, height},
-                 text, "Sums files and damage by node. Empty: not by node.  (Enter)", true)) {
+  if (line.field("overview/ranks-per-node", "8", text,
+                 "Sums files and damage by node. Empty: not by node.  (Enter)", frame.px(72),
+                 true)) {
     std::uint32_t typed = 0;
     const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), typed);
     const bool is_number = code == std::errc{} && end == text.data() + text.size();
@@ -101,7 +101,6 @@ void draw_ranks_per_node(Frame& frame, UiState& state, Column& column) {
       show_toast(frame, state,
                  fmt::format("A number from 1 to {}.", human_count(verbs::kMostRanksPerNode)));
   }
-  column.y += height + frame.px(8);
 }
 
 void draw_node_shares(Frame& frame, UiState& state, Column& column) {
@@ -109,12 +108,12 @@ void draw_node_shares(Frame& frame, UiState& state, Column& column) {
       node_shares(frame.digest.mesh->shares, state.habits.settings.ranks_per_node);
   std::uint64_t most = 0;
   for (const FileShare& node : nodes) most = std::max(most, node.bytes);
-  const Measure mono = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
   for (std::size_t i = 0; i < nodes.size(); ++i)
     draw_share_row(frame, state, column, nodes[i],
-                   elide_end(nodes[i].path, names_width(column) - frame.px(18), mono), most,
-                   fmt::format("overview/node/{}", i));
-  if (!nodes.empty()) column.y += frame.px(10);
+                   elide_end(nodes[i].path, names_width(column) - frame.px(18),
+                             measure_with(frame.fonts.mono_small)),
+                   most, fmt::format("overview/node/{}", i));
+  if (!nodes.empty()) gap(frame, column, Gap::kMedium);
 }
 
 }  // namespace
@@ -136,11 +135,11 @@ void draw_file_shares(Frame& frame, UiState& state, Column& column) {
     std::string more = "and " + plural(shares.more, "other file");
     if (shares.more_damaged != 0)
       more += ", " + human_count(shares.more_damaged) + " of them damaged";
-    text_from(column.draw, frame.fonts.small, column.left + frame.px(18), column.y + frame.px(12),
-              frame.theme.quiet, more);
-    column.y += frame.px(24);
+    Column inside = indented(frame, column, 18);
+    caption(frame, inside, more, Gap::kSmall);
+    column.y = inside.y;
   }
-  column.y += frame.px(18);
+  gap(frame, column, Gap::kLarge);
 }
 
 }  // namespace shw

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/io/remote/remote_path.h"
 #include "core/rules/damage.h"
 #include "core/verbs/command_line.h"
 #include "views/action_rows.h"
@@ -114,6 +115,15 @@ void explain_finding(Frame& /*frame*/, UiState& state) {
   state.explain_open = true;
 }
 
+// Every byte of a checkpoint on another machine would travel here.
+std::string question_before_transfer(const Frame& frame) {
+  const Snapshot& s = frame.snapshot;
+  if (s.checkpoint == nullptr || !is_remote(s.options.checkpoint)) return {};
+  return human_bytes(s.checkpoint->tensor_bytes()) +
+         " travel to this machine. Where Shardwright is installed over there, \"shardwright check "
+         "--data\" at a terminal reads them over there.";
+}
+
 constexpr std::array kFindingRows{
     ActionRow{Action::kPalette, "Show all commands", ctrl_shift(Key::kP), always, toggle_palette,
               OverlayPolicy::kAlways},
@@ -135,7 +145,8 @@ constexpr std::array kFindingRows{
               [](Frame& frame, UiState&) { step_finding(frame, -1); }},
     ActionRow{Action::kCheck, "Check again", {Key::kF6}, can_check, emit_one<CheckCommand>},
     ActionRow{Action::kCheckData, "Check every byte", shift(Key::kF6), can_check_data,
-              [](Frame& frame, UiState&) { frame.emit(CheckCommand{Depth::kData}); }},
+              [](Frame& frame, UiState&) { frame.emit(CheckCommand{Depth::kData}); },
+              OverlayPolicy::kBlocked, question_before_transfer},
     ActionRow{Action::kCancel, "Stop all that is running", shift(Key::kEscape), can_cancel,
               emit_one<CancelCommand>, OverlayPolicy::kAlways},
     ActionRow{Action::kPause,

@@ -9,6 +9,7 @@
 #include "core/rules/unreadable.h"
 #include "views/actions.h"
 #include "views/evidence_table.h"
+#include "views/line.h"
 #include "views/look_panels.h"
 #include "views/shown_text.h"
 #include "views/text.h"
@@ -61,7 +62,7 @@ std::string value_text(const EvidenceValue& value) {
 // Evidence for programs, which is shown elsewhere on this page.
 bool only_for_programs(std::string_view label) {
   for (std::string_view other : {"axes", "where", "confidence", "saved_shapes", "expected_shapes",
-                                 "tile_count", "grown", "shrunk"}) {
+                                 "tile_count", "grown", "shrunk", "suggested_step"}) {
     if (label == other) return true;
   }
   return false;
@@ -110,12 +111,12 @@ void draw_rule(Frame& frame, UiState& state, Column& column, const Finding& find
   }
   std::string of = human_count(index + 1) + " of " + human_count(count);
   right -= text_until(column.draw, frame.fonts.small, right, middle, frame.theme.quiet, of);
-  Measure measure = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
   text_from(column.draw, frame.fonts.mono_small, column.left + frame.px(20), middle,
             is_mended(frame.snapshot, finding) ? frame.theme.ok
                                                : severity_colour(frame.theme, finding.severity),
-            elide_middle(finding.rule, right - column.left - frame.px(32), measure));
-  column.y += frame.px(28);
+            elide_middle(finding.rule, right - column.left - frame.px(32),
+                         measure_with(frame.fonts.mono_small)));
+  column.take(frame.px(28));
 }
 
 // The command for a click on a name in a finding: selects the tensor, or shows the bytes of the
@@ -195,9 +196,9 @@ void draw_evidence(Frame& frame, UiState& state, Column& column, const Finding& 
         link_row(frame, column, top, "evidence/" + label, *name, offset_in(finding));
     }
   }
-  column.y += frame.px(8);
+  gap(frame, column, Gap::kSmall);
   draw_evidence_tables(frame, column, state.evidence);
-  column.y += frame.px(4);
+  gap(frame, column, Gap::kTight);
 }
 
 // The other subjects; a click selects one.
@@ -209,7 +210,6 @@ void draw_subjects(Frame& frame, UiState& state, Column& column, const Finding& 
       std::find(finding.subjects.begin(), finding.subjects.end(), now) != finding.subjects.end();
   if (others <= (here ? 1u : 0u)) return;
   head(frame, column, here ? "ALSO AFFECTED" : "AFFECTED");
-  Measure measure = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
   std::size_t shown = 0;
   for (const std::string& subject : finding.subjects) {
     if (subject == now) continue;
@@ -224,29 +224,44 @@ void draw_subjects(Frame& frame, UiState& state, Column& column, const Finding& 
                        : std::nullopt;
     bool lit = ImGui::IsItemHovered() && command.has_value();
     if (clicked && command) frame.emit(std::move(*command));
-    std::string text = elide_path(subject, column.width(), measure);
-    float width = text_from(column.draw, frame.fonts.mono_small, column.left,
-                            column.y + frame.px(11), frame.theme.text, text);
+    std::string text = elide_path(subject, column.width(), measure_with(frame.fonts.mono_small));
+    const float top = column.take(frame.px(22)), line = top + frame.px(20);
+    float width = text_from(column.draw, frame.fonts.mono_small, column.left, top + frame.px(11),
+                            frame.theme.text, text);
     if (lit)
-      column.draw->AddLine({column.left, column.y + frame.px(20)},
-                           {column.left + width, column.y + frame.px(20)}, frame.theme.quiet);
+      column.draw->AddLine({column.left, line}, {column.left + width, line}, frame.theme.quiet);
     focus_ring(frame, column.draw);
     ImGui::PopID();
-    column.y += frame.px(22);
     ++shown;
   }
   std::size_t left = others - (here ? 1 : 0) - shown;
   if (left > 0) {
     std::string more = "and " + human_count(left) + " more";
     if (state.subjects_open)  // longer lists are shown in the tensor list
-      text_from(column.draw, frame.fonts.small, column.left, column.y + frame.px(11),
-                frame.theme.quiet, more + "; finding:* lists them");
-    else if (text_link(frame, "subject/more", more, "Lists more of the affected names here.",
-                       {column.left, column.y}))
+      caption(frame, column, more + "; finding:* lists them");
+    else if (link_line(frame, column, "subject/more", more,
+                       "Lists more of the affected names here."))
       state.subjects_open = true;
-    column.y += frame.px(22);
   }
-  column.y += frame.px(14);
+  gap(frame, column, Gap::kMedium);
+}
+
+// A step that nothing here proves: the plan shows it before anything is written.
+void draw_suggested_step(Frame& frame, UiState& state, Column& column, const std::string& step) {
+  paragraph(frame, column, frame.fonts.small, frame.theme.text,
+            "Nothing in this checkpoint proves a repair; a sound checkpoint as reference would. "
+            "A step does it without proof, into a new folder.",
+            Gap::kSmall);
+  Line line(frame, column, 30, Gap::kMedium);
+  if (is_possible(Action::kReview, frame, state) &&
+      line.button("finding/step", "Review this step",
+                  "Makes a plan of the step. Nothing is written before you agree.")) {
+    frame.emit(PlanCommand{{}, false, step});
+    state.plan_open = true;
+  }
+  if (is_possible(Action::kExpect, frame, state) &&
+      line.button("finding/reference", "Set a reference", Action::kExpect, ButtonStyle::kQuiet))
+    run(Action::kExpect, frame, state);
 }
 
 void draw_remedy(Frame& frame, UiState& state, Column& column, const Finding& finding) {
@@ -254,26 +269,24 @@ void draw_remedy(Frame& frame, UiState& state, Column& column, const Finding& fi
        !is_mended(frame.snapshot, finding)     ? "REMEDY"
        : is_repaired_elsewhere(frame.snapshot) ? "REMEDY, APPLIED IN THE COPY"
                                                : "REMEDY, APPLIED");
+  if (const auto* step = find_evidence<std::string>(finding, "suggested_step");
+      step != nullptr && !finding.remedy)
+    return draw_suggested_step(frame, state, column, *step);
   if (!finding.remedy) {
     paragraph(frame, column, frame.fonts.small, frame.theme.text,
-              "No safe remedy from this checkpoint alone.");
-    column.y += frame.px(6);
+              "No safe remedy from this checkpoint alone.", Gap::kSmall);
     if (counts_unreadable(finding) && is_possible(Action::kReview, frame, state)) {
-      if (text_link(frame, "finding/fill", "Fill what is lost from elsewhere",
-                    "Another step, another checkpoint, or zeros.", {column.left, column.y}))
+      if (link_line(frame, column, "finding/fill", "Fill what is lost from elsewhere",
+                    "Another step, another checkpoint, or zeros."))
         run(Action::kReview, frame, state);
-      column.y += frame.px(22);
     }
-    column.y += frame.px(10);
+    gap(frame, column, Gap::kMedium);
     return;
   }
-  paragraph(frame, column, frame.fonts.text, frame.theme.text, finding.remedy->text);
-  column.y += frame.px(18);
-  float x = column.left, middle = column.y;
+  body(frame, column, finding.remedy->text, Gap::kSmall);
+  Line line(frame, column, 22, Gap::kLarge);
   bool lossless = finding.remedy->lossless;
-  x += chip(frame, column.draw, x, middle, lossless ? "lossless" : "loses elements",
-            lossless ? frame.theme.ok : frame.theme.warn) +
-       frame.px(8);
+  line.chip(lossless ? "lossless" : "loses elements", lossless ? frame.theme.ok : frame.theme.warn);
   if (frame.snapshot.plan != nullptr && frame.snapshot.plan->repairs()) {
     std::uint64_t moved = 0;
     std::int64_t tiles = 0;
@@ -282,13 +295,9 @@ void draw_remedy(Frame& frame, UiState& state, Column& column, const Finding& fi
       moved += operation.bytes_moved;
       tiles += operation.tiles;
     }
-    x += chip(frame, column.draw, x, middle, human_bytes(moved) + " moved", frame.theme.text) +
-         frame.px(8);
-    if (tiles > 0)
-      chip(frame, column.draw, x, middle, plural(static_cast<std::uint64_t>(tiles), "tile"),
-           frame.theme.text);
+    line.chip(human_bytes(moved) + " moved", frame.theme.text);
+    if (tiles > 0) line.chip(plural(static_cast<std::uint64_t>(tiles), "tile"), frame.theme.text);
   }
-  column.y += frame.px(30);
 }
 
 }  // namespace
@@ -298,8 +307,7 @@ void draw_finding(Frame& frame, UiState& state, Column& column) {
   std::size_t index = std::min(frame.snapshot.finding.value_or(0), findings.size() - 1);
   const Finding& finding = findings[index];
   draw_rule(frame, state, column, finding, index, findings.size());
-  paragraph(frame, column, frame.fonts.text, frame.theme.text, finding.cause);
-  column.y += frame.px(18);
+  body(frame, column, on_desk(finding.cause), Gap::kLarge);
   draw_viewer_chips(frame, state, column, true);
   draw_names_chip(frame, state, column, finding);
   update_evidence(frame.snapshot, index, state.evidence);

@@ -7,6 +7,7 @@
 #include "views/actions.h"
 #include "views/columns.h"
 #include "views/finding_page.h"
+#include "views/line.h"
 #include "views/look_panels.h"
 #include "views/parts.h"
 #include "views/shown_text.h"
@@ -32,9 +33,8 @@ void draw_tile(Frame& frame, UiState& state, Column& column) {
   auto tile = current_tile(frame, state);
   head(frame, column, state.map.hovered || state.map.pinned ? "TILE UNDER THE CURSOR" : "TILE");
   if (!tile) {
-    paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
-              "Point at a tile to see who wrote it and where its bytes are.");
-    column.y += frame.px(14);
+    caption(frame, column, "Point at a tile to see who wrote it and where its bytes are.",
+            Gap::kMedium);
     return;
   }
   const Checkpoint& checkpoint = *frame.snapshot.checkpoint;
@@ -66,7 +66,7 @@ void draw_tile(Frame& frame, UiState& state, Column& column) {
       : crc.sign == Sign::kBad ? theme.bad
                                : theme.quiet);
   draw_viewer_chips(frame, state, column, false);
-  column.y += frame.px(14);
+  gap(frame, column, Gap::kMedium);
 }
 
 // True if the finding names the tensor, or is the worst one about it.
@@ -103,20 +103,18 @@ void draw_other_tensor(Frame& frame, Column& column) {
   const auto& findings = frame.snapshot.report->findings;
   std::string_view fqn = frame.snapshot.checkpoint->fqn(*frame.snapshot.tensor);
   draw_tensor_facts(frame, column);
-  column.y += frame.px(6);
+  gap(frame, column, Gap::kSmall);
   const Picture* picture = frame.digest.picture.get();
   if (picture != nullptr && picture->finding && *picture->finding < findings.size()) {
     std::size_t index = *picture->finding;
-    if (text_link(frame, "finding/own",
+    if (link_line(frame, column, "finding/own",
                   "Show the finding about this tensor: " + findings[index].rule,
-                  "Shows the finding that names this tensor.", {column.left, column.y})) {
+                  "Shows the finding that names this tensor.", Gap::kMedium)) {
       frame.emit(SelectFindingCommand{index});
       frame.emit(SelectTensorCommand{std::string(fqn)});  // the finding selects its first tensor
     }
-    column.y += frame.px(34);
   } else {
-    paragraph(frame, column, frame.fonts.small, frame.theme.quiet, "No finding names this tensor.");
-    column.y += frame.px(20);
+    caption(frame, column, "No finding names this tensor.", Gap::kLarge);
   }
   head(frame, column, "FINDING ABOUT OTHER TENSORS");
 }
@@ -124,15 +122,13 @@ void draw_other_tensor(Frame& frame, Column& column) {
 // Each group of questions, and below it what would decide them.
 void draw_unjudged(Frame& frame, Column& column, std::span<const Unjudged> unjudged) {
   if (unjudged.empty()) return;
-  column.y += frame.px(14);
+  gap(frame, column, Gap::kMedium);
   head(frame, column, "NOT JUDGED");
   for (const UnjudgedGroup& group : group_by_need(unjudged)) {
     std::string whats;
     for (const std::string& what : group.whats) whats += (whats.empty() ? "" : "; ") + what;
     paragraph(frame, column, frame.fonts.small, frame.theme.text, sentence(whats) + ".");
-    paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
-              "Needs " + on_desk(group.needs) + ".");
-    column.y += frame.px(6);
+    caption(frame, column, "Needs " + on_desk(group.needs) + ".", Gap::kSmall);
   }
 }
 
@@ -143,24 +139,22 @@ void draw_calm(Frame& frame, UiState& state, Column& column) {
     paragraph(frame, column, frame.fonts.text, frame.theme.quiet,
               frame.job.running ? "Looking…" : "Not yet checked.");
   } else {
-    paragraph(frame, column, frame.fonts.text, frame.theme.text,
-              report->verdict == Verdict::kUndecided ? "Not everything could be checked."
-                                                     : "No finding.");
+    body(frame, column,
+         report->verdict == Verdict::kUndecided ? "Not everything could be checked."
+                                                : "No finding.");
     draw_unjudged(frame, column, report->unjudged);
     bool wants_expectation =
         std::any_of(report->unjudged.begin(), report->unjudged.end(), [](const Unjudged& one) {
           return one.needs.find("--spec") != one.needs.npos ||
                  one.needs.find("--against") != one.needs.npos;
         });
-    column.y += frame.px(10);
+    gap(frame, column, Gap::kMedium);
     if (wants_expectation &&
-        text_link(frame, "expect/open",
-                  "Set the expected shapes  " + to_text(key_of(Action::kExpect)), Action::kExpect,
-                  {column.left, column.y}))
+        link_line(frame, column, "expect/open",
+                  "Set the expected shapes  " + to_text(key_of(Action::kExpect)), Action::kExpect))
       run(Action::kExpect, frame, state);
-    if (wants_expectation) column.y += frame.px(22);
   }
-  column.y += frame.px(24);
+  gap(frame, column, Gap::kLarge);
 }
 
 }  // namespace
@@ -191,16 +185,14 @@ void draw_inspector(Frame& frame, UiState& state, Region region) {
     draw_calm(frame, state, column);
   if (!findings && selected) {
     draw_tensor_facts(frame, column);
-    column.y += frame.px(14);
+    gap(frame, column, Gap::kMedium);
   }
   draw_tile(frame, state, column);
   if (findings) {
     std::size_t index =
         std::min(frame.snapshot.finding.value_or(0), frame.snapshot.report->findings.size() - 1);
     const std::string& link = frame.snapshot.report->findings[index].link;
-    if (!link.empty())
-      paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
-                "The cause is known upstream: " + link + ".");
+    if (!link.empty()) caption(frame, column, "The cause is known upstream: " + link + ".");
   }
   close_column(frame, column);
   draw->AddLine({region.min.x, region.min.y}, {region.min.x, region.max.y}, frame.theme.line);

@@ -181,10 +181,9 @@ void draw_running(Frame& frame, const JobState& job, const std::string& of, Regi
     if (x + width > end) break;
     x += text_from(draw, frame.fonts.mono_small, x, middle, frame.theme.quiet, text) + frame.px(20);
   }
-  Measure measure = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
   if (end - x > frame.px(40))
     text_from(draw, frame.fonts.small, x, middle, frame.theme.quiet,
-              elide_middle(phase_now(job), end - x, measure));
+              elide_middle(phase_now(job), end - x, measure_with(frame.fonts.small)));
   ImVec2 min{region.min.x + frame.px(16), region.min.y + frame.px(44)};
   draw_bar(frame, job, draw, min, {right, min.y + frame.px(5)});
 }
@@ -248,8 +247,7 @@ void draw_idle(Frame& frame, UiState& state, Region region) {
     draw_sign(frame, draw, {x + frame.px(8), middle}, frame.px(8), *line.sign);
     x += frame.px(24);
   }
-  Measure measure = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
-  std::string shown = elide_middle(line.text, right - x, measure);
+  std::string shown = elide_middle(line.text, right - x, measure_with(frame.fonts.small));
   text_from(draw, frame.fonts.small, x, middle,
             line.sign == Sign::kBad ? frame.theme.text : frame.theme.quiet, shown);
   if (shown != line.text && ImGui::IsMouseHoveringRect(region.min, region.max))

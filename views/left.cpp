@@ -9,6 +9,7 @@
 #include "views/actions.h"
 #include "views/columns.h"
 #include "views/imgui_versions.h"
+#include "views/line.h"
 #include "views/parts.h"
 #include "views/shown_text.h"
 #include "views/tensor_view.h"
@@ -74,34 +75,33 @@ void draw_filter(Frame& frame, UiState& state, Column& column) {
     draw->AddLine({x - s, y + s}, {x + s, y - s}, colour, frame.px(1.4f));
     focus_ring(frame, draw);
   }
-  column.y += height + frame.px(18);
+  column.take(height + frame.px(18));
 }
 
 // Suggestions for a filter without results; returns their height.
 float draw_nothing_passes(Frame& frame, UiState& state, Column& column) {
-  float from = column.y, drawn = 0;
-  paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
-            "No tensor passes. The filter takes parts of a name, ~letters in their order, and "
-            "finding:, dtype:, rank:, ndim:, shape:.");
-  column.y += frame.px(18);
-  Measure measure = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
+  const float from = column.y;
+  caption(frame, column,
+          "No tensor passes. The filter takes parts of a name, ~letters in their order, and "
+          "finding:, dtype:, rank:, ndim:, shape:.",
+          Gap::kSmall);
   std::string letters = as_fuzzy_filter(state.filter);
   if (!letters.empty() &&
-      chip_button(frame, "list/letters", column.left, column.y,
-                  elide_end("Try " + letters, column.width() - frame.px(20), measure), &drawn,
-                  "Lists tensors whose names have these letters in this order."))
+      Line(frame, column, 22)
+          .chip_button("list/letters",
+                       elide_end("Try " + letters, column.width() - frame.px(20),
+                                 measure_with(frame.fonts.small)),
+                       "Lists tensors whose names have these letters in this order."))
     set_filter_text(frame, state, letters);
-  if (!letters.empty()) column.y += frame.px(30);
-  if (chip_button(frame, "list/all", column.left, column.y, "Show all", &drawn, Action::kShowAll))
+  if (Line(frame, column, 22).chip_button("list/all", "Show all", Action::kShowAll))
     set_filter_text(frame, state, "");
-  column.y += frame.px(22);
   return column.y - from;
 }
 
 // Drawn at the top of the list if there is room next to the count.
 void draw_table_chip(Frame& frame, UiState& state, const Column& column, const std::string& shown) {
   const char* label = state.table.open ? "map" : "table";
-  float width = text_width(frame.fonts.small, label) + frame.px(16);
+  float width = chip_width(frame, label);
   float head_width = text_width(frame.fonts.head, "TENSORS  " + shown) + frame.px(24);
   float x = column.right - frame.px(26) - width, drawn = 0;
   if (x < column.left + head_width) return;
@@ -132,7 +132,7 @@ FooterLayout measure_footer(const Frame& frame, float width, bool short_cells, b
   if (short_cells) below.cells = std::min(below.cells, frame.px(28));
   below.mesh_text = mesh_text || mesh.ranks == 0;
   below.facts = facts;
-  below.height = frame.px(14 + 8 + 4 + 10 + 22) + below.cells +
+  below.height = frame.px(14 + 8 + 4 + 10 + 18) + below.cells +
                  (below.mesh_text ? text_block(frame.fonts.small, width, mesh.text) : 0.0f) +
                  frame.px(facts ? 24 * 4 + 34 : 30);
   return below;
@@ -155,23 +155,20 @@ void draw_mesh(Frame& frame, UiState& state, Column& column, const FooterLayout&
                          : "·  " + human_count(mesh.ranks) + "  RANKS");
   // Opens the panel with the inferred mesh, the evidence, and an input.
   const char* label = frame.snapshot.mesh ? "yours" : "why?";
-  float chip_width = text_width(frame.fonts.small, label) + frame.px(16), drawn = 0;
-  if (chip_button(frame, "mesh/open", column.right - chip_width, column.y - frame.px(14), label,
-                  &drawn, Action::kMesh))
+  float width_of_chip = chip_width(frame, label);
+  if (chip_button(frame, "mesh/open", column.right - width_of_chip, column.y - frame.px(14), label,
+                  &width_of_chip, Action::kMesh))
     run(Action::kMesh, frame, state);
-  column.y += frame.px(4);
-  if (mesh.ranks == 0) {  // no writers known: nothing to draw
-    paragraph(frame, column, frame.fonts.small, frame.theme.quiet, mesh.text);
-    column.y += frame.px(22);
-    return;
-  }
+  gap(frame, column, Gap::kTight);
+  if (mesh.ranks == 0)  // no writers known: nothing to draw
+    return caption(frame, column, mesh.text, Gap::kLarge);
   float total = below.cells;
   float width = column.width() / static_cast<float>(mesh.grid.columns);
   float height = total / static_cast<float>(mesh.grid.rows);
   auto tile = current_tile(frame, state);
   std::optional<std::uint32_t> writer;
   if (tile && frame.snapshot.checkpoint) writer = frame.snapshot.checkpoint->writer(*tile);
-  float gap = width >= 5 ? 1.0f : 0.0f;
+  float between = width >= 5 ? 1.0f : 0.0f;
   std::uint64_t places = std::uint64_t{mesh.grid.rows} * mesh.grid.columns;
   Colouring colouring = colouring_of(frame, state);
   ImVec2 frame_min{}, frame_max{};
@@ -182,7 +179,8 @@ void draw_mesh(Frame& frame, UiState& state, Column& column, const FooterLayout&
     float x = column.left + width * static_cast<float>(r % mesh.grid.columns);
     float y = column.y + height * static_cast<float>(row);
     ImVec2 min{std::floor(x), std::floor(y)};
-    ImVec2 max{std::floor(x + width) - gap, std::floor(y + height) - (height >= 5 ? 2.0f : 0.0f)};
+    ImVec2 max{std::floor(x + width) - between,
+               std::floor(y + height) - (height >= 5 ? 2.0f : 0.0f)};
     column.draw->AddRectFilled(min, max, tile_colour(r, mesh.grid, colouring));
     if (r < mesh.shares.size() && mesh.shares[r].unreadable_tiles != 0)
       draw_damaged_rank(frame, column.draw, min, max);
@@ -207,19 +205,18 @@ void draw_mesh(Frame& frame, UiState& state, Column& column, const FooterLayout&
                          "\na click sets its tiles apart; rank:" + std::to_string(rank) +
                          " in the filter lists them" + (below.mesh_text ? "" : "\n" + mesh.text));
   }
-  column.y += total + frame.px(10);
-  if (below.mesh_text) paragraph(frame, column, frame.fonts.small, frame.theme.quiet, mesh.text);
-  column.y += frame.px(22);
+  column.take(total + frame.px(10));
+  if (below.mesh_text) caption(frame, column, mesh.text);
+  gap(frame, column, Gap::kLarge);
 }
 
 void draw_facts(Frame& frame, Column& column, bool all) {
   const CheckpointCard& facts = *frame.digest.facts;
   const Theme& theme = frame.theme;
   if (!all) {  // one line if rows would take room from the list
-    Measure measure = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
     std::string line = facts.bytes + " · " + facts.format + " · " + facts.files + " files";
     if (facts.coverage_known) line = facts.bytes + " · " + facts.coverage + " · " + facts.format;
-    std::string shown = elide_end(line, column.width(), measure);
+    std::string shown = elide_end(line, column.width(), measure_with(frame.fonts.small));
     text_from(column.draw, frame.fonts.small, column.left, column.y, theme.quiet, shown);
     return;
   }
@@ -228,7 +225,7 @@ void draw_facts(Frame& frame, Column& column, bool all) {
   row(frame, column, "files", facts.files, theme.text);
   row(frame, column, "bytes", facts.bytes, theme.text);
   // A row must stay one line, because the column's height is measured before drawing.
-  const Measure mono = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
+  const Measure mono = measure_with(frame.fonts.mono_small);
   const std::string coverage = elide_end(facts.coverage_known ? facts.coverage : "not yet checked",
                                          column.width() - mono("coverage") - frame.px(17), mono);
   row(frame, column, "coverage", coverage,
@@ -268,7 +265,7 @@ void draw_left(Frame& frame, UiState& state, Region region) {
     draw_list(frame, state,
               {{region.min.x, column.y}, {region.max.x - 1, std::floor(column.y + wanted)}});
   }
-  column.y += wanted + frame.px(24);
+  column.take(wanted + frame.px(24));
   draw_mesh(frame, state, column, below);
   draw_facts(frame, column, below.facts);
   draw->AddLine({region.max.x - 1, region.min.y}, {region.max.x - 1, region.max.y},

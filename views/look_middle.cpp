@@ -1,4 +1,5 @@
 #include "views/controls.h"
+#include "views/line.h"
 #include "views/look_panels.h"
 
 #include <algorithm>
@@ -52,20 +53,15 @@ void close_viewers(Frame& frame, UiState& state) {
 }
 
 void draw_viewer_chips(Frame& frame, UiState& state, Column& column, bool of_finding) {
-  float width = 0;
-  if (!of_finding) column.y += frame.px(4);
-  const char* id = of_finding ? "finding/bytes" : "tile/bytes";
-  if (chip_button(frame, id, column.left, column.y + frame.px(11), "Show the bytes", &width,
-                  of_finding ? Action::kShowFindingBytes : Action::kShowBytes))
+  if (!of_finding) gap(frame, column, Gap::kTight);
+  Line line(frame, column, 22, of_finding ? Gap::kLarge : Gap::kSmall);
+  if (line.chip_button(of_finding ? "finding/bytes" : "tile/bytes", "Show the bytes",
+                       of_finding ? Action::kShowFindingBytes : Action::kShowBytes))
     show_bytes(frame, state, of_finding);
-  float x = column.left + width + frame.px(8);
-  if (!of_finding && chip_button(frame, "tile/values", x, column.y + frame.px(11),
-                                 "Show the values", &width, Action::kShowValues))
+  if (!of_finding && line.chip_button("tile/values", "Show the values", Action::kShowValues))
     show_values(frame, state);
-  if (of_finding && chip_button(frame, "finding/explain", x, column.y + frame.px(11),
-                                "Explain this rule", &width, Action::kExplain))
+  if (of_finding && line.chip_button("finding/explain", "Explain this rule", Action::kExplain))
     run(Action::kExplain, frame, state);
-  column.y += frame.px(of_finding ? 40 : 32);
 }
 
 namespace {

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "views/actions.h"
+#include "views/line.h"
 #include "views/parts.h"
 #include "views/text.h"
 
@@ -81,14 +82,14 @@ struct MatrixArea {
 void draw_cells(Frame& frame, UiState& state, const Column& column, const LayerMatrix& matrix,
                 const MatrixArea& area) {
   const float gap_x = area.wide >= 5 ? 1.0f : 0.0f, gap_y = area.high >= 5 ? 1.0f : 0.0f;
-  Measure mono = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
   for (std::size_t kind = 0; kind < matrix.kinds.size(); ++kind) {
     const float y = area.top + area.high * static_cast<float>(kind);
     if (!ImGui::IsRectVisible({column.left, y}, {column.right, y + area.high})) continue;
     if (area.has_labels)
       text_from(column.draw, frame.fonts.mono_small, column.left, y + area.high / 2,
                 mix(frame.theme.quiet, frame.theme.text, 0.6f),
-                elide_path(matrix.kinds[kind], area.left - column.left - frame.px(10), mono));
+                elide_path(matrix.kinds[kind], area.left - column.left - frame.px(10),
+                           measure_with(frame.fonts.mono_small)));
     for (std::size_t row = 0; row < matrix.layers.size(); ++row) {
       const MatrixCell& cell = matrix.cell(row, kind);
       if (cell.tensors == 0) continue;
@@ -135,15 +136,14 @@ void draw_matrix(Frame& frame, UiState& state, Column& column, const LayerMatrix
               (area.has_labels ? std::floor(std::min(column.width() * 0.34f, frame.px(280))) : 0);
   area.wide =
       std::min(frame.px(36), (column.right - area.left) / static_cast<float>(matrix.layers.size()));
-  text_from(column.draw, frame.fonts.mono_small, column.left, column.y + frame.px(8),
-            frame.theme.quiet,
+  text_line(frame, column, frame.fonts.mono_small, frame.theme.quiet,
             fmt::format("{}{} to {}: {}", matrix.before, matrix.layers.front(),
-                        matrix.layers.back(), plural(matrix.tensors, "tensor")));
-  column.y += frame.px(20);
+                        matrix.layers.back(), plural(matrix.tensors, "tensor")),
+            Gap::kTight);
   area.top = column.y;
   draw_cells(frame, state, column, matrix, area);
   follow_mouse(frame, column, matrix, area, number);
-  column.y += area.high * kinds + frame.px(14);
+  column.take(area.high * kinds + frame.px(14));
 }
 
 bool is_offered(const Frame& frame, MatrixBy by) {
@@ -161,33 +161,27 @@ void draw_matrices(Frame& frame, UiState& state, Column& column) {
   const auto& matrices = frame.digest.overview->matrices;
   if (matrices.empty()) return;
   if (!is_offered(frame, state.matrix_by)) state.matrix_by = MatrixBy::kFindings;
-  const float top = column.y;
+  Column beside_head = column;
+  beside_head.y -= frame.px(4);
+  Line line(frame, beside_head, 22);
   head(frame, column, "LAYERS BY TENSORS");
-  float x = column.right;
   for (std::size_t i = kMatrixNames.size(); i-- > 0;) {
     const auto by = static_cast<MatrixBy>(i);
     if (!is_offered(frame, by)) continue;
     const std::string label = std::string(state.matrix_by == by ? "by " : "") + kMatrixNames[i];
-    x -= text_width(frame.fonts.small, label) + frame.px(16);
-    float drawn = 0;
-    if (chip_button(frame, fmt::format("overview/by/{}", kMatrixNames[i]).c_str(), x,
-                    top + frame.px(7), label, &drawn,
-                    std::string("Colours the cells by ") + kMatrixNames[i] + "."))
+    if (line.chip_button_at_end(fmt::format("overview/by/{}", kMatrixNames[i]).c_str(), label,
+                                std::string("Colours the cells by ") + kMatrixNames[i] + "."))
       state.matrix_by = by;
-    x -= frame.px(8);
   }
-  if (is_possible(Action::kTensorNumbers, frame, state)) {
-    const std::string label = "read " + human_bytes(frame.snapshot.checkpoint->tensor_bytes());
-    x -= text_width(frame.fonts.small, label) + frame.px(16);
-    float drawn = 0;
-    if (chip_button(frame, "overview/numbers", x, top + frame.px(7), label, &drawn,
-                    "Reads every float element: colours by NaN, norm and zeros."))
-      run(Action::kTensorNumbers, frame, state);
-  }
-  column.y += frame.px(4);
+  if (is_possible(Action::kTensorNumbers, frame, state) &&
+      line.chip_button_at_end("overview/numbers",
+                              "read " + human_bytes(frame.snapshot.checkpoint->tensor_bytes()),
+                              "Reads every float element: colours by NaN, norm and zeros."))
+    run(Action::kTensorNumbers, frame, state);
+  gap(frame, column, Gap::kTight);
   for (std::size_t i = 0; i < matrices.size(); ++i)
     draw_matrix(frame, state, column, matrices[i], i);
-  column.y += frame.px(8);
+  gap(frame, column, Gap::kSmall);
 }
 
 }  // namespace shw

@@ -9,6 +9,7 @@
 
 #include "views/actions.h"
 #include "views/imgui_versions.h"
+#include "views/line.h"
 #include "views/parts.h"
 #include "views/tensor_view.h"
 #include "views/text.h"
@@ -38,23 +39,17 @@ std::string source_text(const MeshGuess& guess) {
 
 void draw_guess(Frame& frame, UiState& state, Column& column, const MeshGuess& guess, int number,
                 bool first) {
-  float middle = column.y + frame.px(11);
   const Theme& theme = frame.theme;
-  float x = column.left + text_from(column.draw, frame.fonts.mono_strong, column.left, middle,
-                                    first ? theme.text : theme.quiet, mesh_line(guess.mesh));
-  text_from(column.draw, frame.fonts.small, x + frame.px(14), middle, theme.quiet,
-            source_text(guess));
-  float width = 0;
+  Line line(frame, column, 22, Gap::kTight);
+  line.text(frame.fonts.mono_strong, first ? theme.text : theme.quiet, mesh_line(guess.mesh));
+  line.text(frame.fonts.small, theme.quiet, source_text(guess));
   if (!first || !frame.snapshot.mesh) {
     ImGui::PushID(number);
-    float wide = text_width(frame.fonts.small, "use") + frame.px(18);
-    if (chip_button(frame, "take", column.right - wide, middle, "use", &width,
-                    "Writes this mesh into the field below."))
+    if (line.chip_button_at_end("take", "use", "Writes this mesh into the field below."))
       state.mesh_text = mesh_option_text(guess.mesh);
     mark(frame, fmt::format("mesh/take/{}", number));
     ImGui::PopID();
   }
-  column.y += frame.px(24);
   if (guess.looked_at > 0) {
     std::string text = "explains the chunks of " +
                        human_count(static_cast<std::uint64_t>(guess.explained)) + " of " +
@@ -66,10 +61,10 @@ void draw_guess(Frame& frame, UiState& state, Column& column, const MeshGuess& g
   for (std::size_t i = 0; i < std::min(guess.against.size(), kShownAgainst); ++i)
     paragraph(frame, column, frame.fonts.small, theme.warn, "against: " + guess.against[i]);
   if (guess.against.size() > kShownAgainst)
-    paragraph(frame, column, frame.fonts.small, theme.quiet,
-              "and " + plural(guess.against.size() - kShownAgainst, "more tensor") +
-                  " that it does not explain");
-  column.y += frame.px(12);
+    caption(frame, column,
+            "and " + plural(guess.against.size() - kShownAgainst, "more tensor") +
+                " that it does not explain");
+  gap(frame, column, Gap::kMedium);
 }
 
 // The rank under the mouse: shows what it wrote; a click highlights its tiles.
@@ -103,14 +98,14 @@ void draw_grid(Frame& frame, UiState& state, Column& column) {
   float room = frame.px(places > kMostNumbers ? 256 : 160);
   float height =
       std::clamp(std::floor(room / static_cast<float>(mesh.grid.rows)), least, frame.px(30));
-  float gap = width >= 5 && height >= 5 ? frame.px(1) : 0;
+  float between = width >= 5 && height >= 5 ? frame.px(1) : 0;
   ImVec2 corner{column.left, column.y};
   Colouring colouring = colouring_of(frame, state);
   for (std::uint32_t rank = 0; rank < places; ++rank) {
     std::uint32_t row = rank / mesh.grid.columns;
     float x = corner.x + width * static_cast<float>(rank % mesh.grid.columns);
     float y = corner.y + height * static_cast<float>(row);
-    ImVec2 min{std::floor(x), y}, max{std::floor(x + width) - gap, y + height - gap};
+    ImVec2 min{std::floor(x), y}, max{std::floor(x + width) - between, y + height - between};
     Rgba fill = tile_colour(rank, mesh.grid, colouring);
     bool damaged = rank < mesh.shares.size() && mesh.shares[rank].unreadable_tiles != 0;
     column.draw->AddRectFilled(min, max, fill);
@@ -123,9 +118,8 @@ void draw_grid(Frame& frame, UiState& state, Column& column) {
               readable_on(fill, frame.theme.dark_ink, frame.theme.light_ink), text);
   }
   point_at_rank(frame, state, mesh.grid, corner, width, height);
-  column.y += height * static_cast<float>(mesh.grid.rows) + frame.px(8);
-  paragraph(frame, column, frame.fonts.small, frame.theme.quiet, mesh.text);
-  column.y += frame.px(16);
+  column.take(height * static_cast<float>(mesh.grid.rows) + frame.px(8));
+  caption(frame, column, mesh.text, Gap::kLarge);
 }
 
 // Why the typed mesh is invalid; empty if it is valid.
@@ -144,26 +138,22 @@ std::string objection(const Frame& frame, const std::string& text) {
 void draw_axes(Frame& frame, UiState& state, Column& column) {
   auto mesh = parse_mesh(state.mesh_text);
   if (state.mesh_text.empty() || !mesh || mesh->axes.size() < 2) return;
-  float x = column.left, middle = column.y + frame.px(12), drawn = 0;
+  Line line(frame, column, 24);
   std::optional<std::size_t> moved;
   for (std::size_t a = 0; a < mesh->axes.size(); ++a) {
     const MeshAxis& axis = mesh->axes[a];
     std::string text = fmt::format("{}{} {}", a == 0 ? "" : "\u2190 ", axis.name, axis.size);
-    float wide = text_width(frame.fonts.small, text) + frame.px(16);
-    if (x + wide > column.right) break;
     ImGui::PushID(static_cast<int>(a));
-    bool pressed = chip_button(frame, "axis", x, middle, text, &drawn,
-                               a == 0 ? "The outermost axis." : "Moves this axis outwards by one.");
+    const bool pressed = line.chip_button(
+        "axis", text, a == 0 ? "The outermost axis." : "Moves this axis outwards by one.");
     if (pressed && a > 0) moved = a;
     mark(frame, fmt::format("mesh/axis/{}", a));
     ImGui::PopID();
-    x += drawn + frame.px(8);
   }
   if (moved) {
     std::swap(mesh->axes[*moved - 1], mesh->axes[*moved]);
     state.mesh_text = mesh_option_text(*mesh);
   }
-  column.y += frame.px(32);
 }
 
 void emit_mesh(Frame& frame, UiState& state, const std::string& text) {
@@ -178,41 +168,30 @@ void emit_mesh(Frame& frame, UiState& state, const std::string& text) {
 // Returns true if Enter was pressed.
 bool draw_line(Frame& frame, UiState& state, Column& column) {
   head(frame, column, "SET THE MESH");
-  float height = frame.px(34);
-  const bool entered =
-      text_field(frame, column.draw, "mesh/text", "dp=4,tp=2", {column.left, column.y},
-                 {column.width(), height}, state.mesh_text,
-                 "Names and sizes of the axes, outermost first: dp=4,tp=2.");
-  column.y += height + frame.px(8);
+  const bool entered = field(frame, column, "mesh/text", "dp=4,tp=2", state.mesh_text,
+                             "Names and sizes of the axes, outermost first: dp=4,tp=2.");
   draw_axes(frame, state, column);
   std::string wrong = objection(frame, state.mesh_text);
   paragraph(frame, column, frame.fonts.small, wrong.empty() ? frame.theme.quiet : frame.theme.warn,
             wrong.empty() ? "Outermost axis first: ranks that follow one another differ in the "
                             "last one. The check and the plan are recreated with it."
-                          : wrong);
-  column.y += frame.px(18);
+                          : wrong,
+            Gap::kLarge);
   return entered;
 }
 
-void draw_mesh_buttons(Frame& frame, UiState& state, const Column& column, bool entered) {
-  float right = column.right;
-  bool can = !state.mesh_text.empty() && parse_mesh(state.mesh_text).has_value();
-  auto place = [&](const char* id, const char* label, const char* tip, ButtonStyle style) {
-    right -= button_size(frame, label).x;
-    bool clicked = button(frame, id, label, tip, {right, column.y}, style);
-    right -= frame.px(10);
-    return clicked;
-  };
-  if (can && (place("mesh/use", "Use this mesh", "Checks and plans again with this mesh.  (Enter)",
-                    ButtonStyle::kPrimary) ||
+void draw_mesh_buttons(Frame& frame, UiState& state, Column column, bool entered) {
+  Line line(frame, column);
+  const bool can = !state.mesh_text.empty() && parse_mesh(state.mesh_text).has_value();
+  if (can && (line.button_at_end("mesh/use", "Use this mesh",
+                                 "Checks and plans again with this mesh.  (Enter)",
+                                 ButtonStyle::kPrimary) ||
               entered))
     emit_mesh(frame, state, state.mesh_text);
-  if (frame.snapshot.mesh &&
-      place("mesh/forget", "Infer it again", "Forgets your mesh, checks and plans again.",
-            ButtonStyle::kPlain))
+  if (frame.snapshot.mesh && line.button_at_end("mesh/forget", "Infer it again",
+                                                "Forgets your mesh, checks and plans again."))
     emit_mesh(frame, state, "");
-  if (place("mesh/close", "Close", "Closes this panel.  (Esc)", ButtonStyle::kPlain))
-    state.mesh_open = false;
+  if (close_button(line, "mesh/close")) state.mesh_open = false;
 }
 
 }  // namespace
@@ -231,8 +210,8 @@ void draw_mesh_panel(Frame& frame, UiState& state) {
   const MeshInfo& mesh = *frame.digest.mesh;
   paragraph(frame, column, frame.fonts.text, frame.theme.quiet,
             "A repair that needs the mesh uses yours first, then the spec's. A mesh that is "
-            "only inferred is used where it explains every chunk.");
-  column.y += frame.px(18);
+            "only inferred is used where it explains every chunk.",
+            Gap::kLarge);
   draw_grid(frame, state, column);
   head(frame, column, frame.snapshot.mesh ? "YOUR MESH, AND OTHER LIKELY ONES" : "LIKELY MESHES");
   if (mesh.guesses.empty())
@@ -243,7 +222,7 @@ void draw_mesh_panel(Frame& frame, UiState& state) {
             : "More than 400,000 tiles: the mesh was not inferred. `shardwright map` infers it.");
   for (std::size_t g = 0; g < std::min(mesh.guesses.size(), kShownGuesses); ++g)
     draw_guess(frame, state, column, mesh.guesses[g], static_cast<int>(g), g == 0);
-  column.y += frame.px(8);
+  gap(frame, column, Gap::kSmall);
   const bool entered = draw_line(frame, state, column);
   state.mesh_height = end_panel_content(frame, panel);
   draw_mesh_buttons(frame, state, panel.all, entered);

@@ -7,6 +7,7 @@
 #include "views/actions.h"
 #include "views/controls.h"
 #include "views/habits.h"
+#include "views/line.h"
 #include "views/look_panels.h"
 
 namespace shw {
@@ -141,11 +142,10 @@ const PairedTensors* shown_pair(const Frame& frame, const UiState& state) {
 // Shown for findings that were made through a map between two programs.
 void draw_names_chip(Frame& frame, UiState& state, Column& column, const Finding& finding) {
   if (!has_evidence(finding, "map") || !is_possible(Action::kNamesMap, frame, state)) return;
-  float width = 0;
-  if (chip_button(frame, "finding/names", column.left, column.y + frame.px(3),
-                  "Show the map of names", &width, Action::kNamesMap))
+  column.take(-frame.px(8));
+  if (Line(frame, column, 22, Gap::kLarge)
+          .chip_button("finding/names", "Show the map of names", Action::kNamesMap))
     run(Action::kNamesMap, frame, state);
-  column.y += frame.px(32);
 }
 
 namespace {

@@ -8,6 +8,7 @@
 
 #include "core/report/text_words.h"
 #include "views/actions.h"
+#include "views/line.h"
 #include "views/look_panels.h"
 #include "views/parts.h"
 #include "views/text.h"
@@ -85,16 +86,12 @@ std::string origin_text(const PairedNames& names) {
 }
 
 void draw_head(Frame& frame, UiState& state, Column& column, const PairedNames& names) {
-  text_from(column.draw, frame.fonts.title, column.left, column.y + frame.px(15), frame.theme.text,
-            "Map of names");
-  const float close = button_size(frame, "Close").x;
-  if (button(frame, "names/close", "Close", "Closes the map of names.  (Esc)",
-             {column.right - close, column.y}))
+  Line line(frame, column, 30, Gap::kMedium);
+  line.text(frame.fonts.title, frame.theme.text, "Map of names");
+  if (line.button_at_end("names/close", "Close", "Closes the map of names.  (Esc)"))
     state.names.open = false;
-  column.y += frame.px(42);
-  paragraph(frame, column, frame.fonts.text, frame.theme.text, counts_text(names));
-  paragraph(frame, column, frame.fonts.small, frame.theme.quiet, origin_text(names));
-  column.y += frame.px(14);
+  body(frame, column, counts_text(names));
+  caption(frame, column, origin_text(names), Gap::kMedium);
 }
 
 // Draws "HF  llama-3-hf" above each column, and marks the open checkpoint.
@@ -104,13 +101,12 @@ void draw_sides(Frame& frame, const Column& column, const MapSpans& spans,
   const std::string other = last_of_path(frame.snapshot.compared_with);
   const float middle = column.y + frame.px(10);
   const auto side = [&](float from, float to, const std::string& world, bool is_open) {
-    float x = from;
-    x += text_from(column.draw, frame.fonts.strong, x, middle, frame.theme.text, program_of(world));
+    const float x = from + text_from(column.draw, frame.fonts.strong, from, middle,
+                                     frame.theme.text, program_of(world));
     const std::string more =
         (is_open ? "   open: " : "   other: ") + printable(is_open ? open : other);
-    const Measure measure = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
     text_from(column.draw, frame.fonts.small, x, middle, frame.theme.quiet,
-              elide_end(more, to - x, measure));
+              elide_end(more, to - x, measure_with(frame.fonts.small)));
   };
   side(spans.left + frame.px(18), spans.left_end, names.from, names.is_first_from);
   side(spans.right, spans.right_end, names.to, !names.is_first_from);
@@ -139,14 +135,12 @@ void draw_join(ImDrawList* draw, ImVec2 from, ImVec2 to, Rgba colour, float thic
 void draw_names(Frame& frame, ImDrawList* draw, const std::vector<std::string>& names, float from,
                 float to, float middle, bool is_right, Rgba colour, std::vector<ImVec2>& ends) {
   const ImFont* mono = frame.fonts.mono_small;
-  const Measure measure = [&](std::string_view t) { return text_width(mono, t); };
-  float y = middle - frame.px(kNameLine) * static_cast<float>(names.size()) / 2;
+  Column lines{draw, from, to, middle - frame.px(kNameLine) * static_cast<float>(names.size()) / 2};
   for (const std::string& name : names) {
-    const std::string text = shortened(name, to - from, measure);
-    const float line = y + frame.px(kNameLine) / 2;
+    const std::string text = shortened(name, to - from, measure_with(mono));
+    const float line = lines.take(frame.px(kNameLine)) + frame.px(kNameLine) / 2;
     const float wide = text_from(draw, mono, from, line, colour, text);
     ends.push_back({is_right ? from - frame.px(8) : from + wide + frame.px(8), line});
-    y += frame.px(kNameLine);
   }
 }
 
@@ -196,9 +190,8 @@ void draw_map_row(Frame& frame, UiState& state, Column& column, const MapSpans& 
   if (sign != Sign::kQuiet)
     draw_sign(frame, column.draw, {spans.left + frame.px(5), middle}, frame.px(6), sign);
   const ImFont* small = frame.fonts.small;
-  const Measure measure = [&](std::string_view t) { return text_width(small, t); };
   const std::string words =
-      elide_end(short_words(row), spans.right - spans.left_end - frame.px(44), measure);
+      elide_end(short_words(row), spans.right - spans.left_end - frame.px(44), measure_with(small));
   const float half = text_width(small, words) / 2 + frame.px(6);
   const Rgba line = lit ? frame.theme.control : frame.theme.strong_line;
   for (ImVec2 end : lefts)
@@ -207,7 +200,7 @@ void draw_map_row(Frame& frame, UiState& state, Column& column, const MapSpans& 
     draw_join(column.draw, {spans.middle() + half, middle}, end, line, frame.px(1.2f));
   text_from(column.draw, small, spans.middle() - half + frame.px(6), middle,
             lit ? frame.theme.text : frame.theme.quiet, words);
-  column.y += height;
+  column.take(height);
 }
 
 std::string shapes_text(const std::vector<std::string>& shapes) {
@@ -221,8 +214,7 @@ std::string shapes_text(const std::vector<std::string>& shapes) {
 void draw_tensor_name(Frame& frame, UiState& state, ImDrawList* draw, const std::string& fqn,
                       const std::string& id, ImVec2 at, float to, bool is_open) {
   const ImFont* mono = frame.fonts.mono_small;
-  const Measure measure = [&](std::string_view t) { return text_width(mono, t); };
-  const std::string text = shortened(fqn, to - at.x, measure);
+  const std::string text = shortened(fqn, to - at.x, measure_with(mono));
   const float middle = at.y + frame.px(kNameLine) / 2;
   const float wide = std::max(1.0f, text_width(mono, text));
   bool lit = false;
@@ -253,20 +245,16 @@ void draw_row_tensors(Frame& frame, UiState& state, Column& column, const MapSpa
   const auto side = [&](const std::vector<std::string>& of, std::size_t number, float from,
                         float to, bool is_from) {
     const bool is_open = is_from == names.is_first_from;
-    float y = column.y;
+    Column lines{column.draw, from, to, column.y};
     const std::size_t most = std::min(of.size(), kMostTensorsShown);
     for (std::size_t i = 0; i < most; ++i) {
       draw_tensor_name(frame, state, column.draw, of[i],
-                       fmt::format("names/{}/{}/{}", is_from ? "from" : "to", number, i), {from, y},
-                       to, is_open);
-      y += frame.px(kNameLine);
+                       fmt::format("names/{}/{}/{}", is_from ? "from" : "to", number, i),
+                       {from, lines.take(frame.px(kNameLine))}, to, is_open);
     }
-    if (most < of.size()) {
-      text_from(column.draw, frame.fonts.small, from, y + frame.px(kNameLine) / 2,
-                frame.theme.quiet, left_over(of.size(), most));
-      y += frame.px(kNameLine);
-    }
-    return y;
+    if (most < of.size())
+      text_line(frame, lines, frame.fonts.small, frame.theme.quiet, left_over(of.size(), most));
+    return lines.y;
   };
   for (std::size_t i = 0; i < row.tensors.size() && shown < kMostTensorsShown; ++i) {
     const PairedTensors& tensors = row.tensors[i];
@@ -277,7 +265,7 @@ void draw_row_tensors(Frame& frame, UiState& state, Column& column, const MapSpa
     if (shown < kMostTensorsShown || i + 1 == row.tensors.size()) continue;
     text_from(column.draw, frame.fonts.small, spans.left + frame.px(18), column.y + frame.px(11),
               frame.theme.quiet, left_over(row.tensors.size(), i + 1) + " of this kind");
-    column.y += frame.px(kNameLine);
+    column.take(frame.px(kNameLine));
   }
 }
 
@@ -305,31 +293,25 @@ void draw_map_detail(Frame& frame, UiState& state, Column& column, const MapSpan
     paragraph(frame, inner, frame.fonts.small, frame.theme.bad,
               "A finding names a tensor of this row.");
   if (!row.doubt.empty()) paragraph(frame, inner, frame.fonts.small, frame.theme.warn, row.doubt);
-  inner.y += frame.px(6);
+  gap(frame, inner, Gap::kSmall);
   column.y = inner.y;
   draw_row_tensors(frame, state, column, spans, names, row);
-  column.y += frame.px(14);
+  gap(frame, column, Gap::kMedium);
 }
 
 void draw_unpaired_side(Frame& frame, UiState& state, Column& column,
                         const std::vector<UnpairedTensor>& tensors, const std::string& world,
                         bool is_open) {
   head(frame, column, "WITHOUT A ROW", human_count(tensors.size()));
-  if (tensors.empty())
-    paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
-              "No tensor is left without a row.");
+  if (tensors.empty()) caption(frame, column, "No tensor is left without a row.");
   const std::size_t shown = std::min(tensors.size(), kMostUnpairedShown);
   for (std::size_t i = 0; i < shown; ++i) {
     draw_tensor_name(frame, state, column.draw, tensors[i].fqn,
-                     fmt::format("names/only/{}/{}", world, i), {column.left, column.y},
-                     column.right, is_open);
-    column.y += frame.px(kNameLine);
-    paragraph(frame, column, frame.fonts.small, frame.theme.quiet, printable(tensors[i].why));
-    column.y += frame.px(4);
+                     fmt::format("names/only/{}/{}", world, i),
+                     {column.left, column.take(frame.px(kNameLine))}, column.right, is_open);
+    caption(frame, column, printable(tensors[i].why), Gap::kTight);
   }
-  if (shown < tensors.size())
-    paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
-              left_over(tensors.size(), shown));
+  if (shown < tensors.size()) caption(frame, column, left_over(tensors.size(), shown));
 }
 
 void draw_unpaired(Frame& frame, UiState& state, Column& column, const MapSpans& spans,
@@ -354,7 +336,7 @@ void draw_rows(Frame& frame, UiState& state, Column& column, const MapSpans& spa
       state.names.is_row_wanted = false;
     }
     if (column.y > bottom || column.y + height < top) {
-      column.y += height;
+      column.take(height);
       continue;
     }
     draw_map_row(frame, state, column, spans, row, i);
@@ -376,9 +358,9 @@ void draw_names_map(Frame& frame, UiState& state, Region region) {
   draw_head(frame, state, column, *names);
   const MapSpans spans = map_spans(frame, column);
   draw_sides(frame, column, spans, *names);
-  column.y += frame.px(28);
+  column.take(frame.px(28));
   draw_rows(frame, state, column, spans, *names);
-  column.y += frame.px(20);
+  gap(frame, column, Gap::kLarge);
   draw_unpaired(frame, state, column, spans, *names);
   close_column(frame, column);
   end_region();

@@ -68,8 +68,7 @@ bool begin_panel(Frame& frame, const UiState& state, const char* id, float wide,
               std::min(std::max(height, frame.px(120)), screen.y - frame.px(48))};
   Column& all = panel.all;
   bool open = begin_overlay(frame, id, size, all);
-  paragraph(frame, all, frame.fonts.title, frame.theme.text, title);
-  all.y += frame.px(6);
+  paragraph(frame, all, frame.fonts.title, frame.theme.text, title, Gap::kSmall);
   float below = frame.px(kPanelButtons);
   Region region{{all.left, all.y}, {all.right + frame.px(14), all.bottom - below}};
   panel.around = size.y - (region.max.y - region.min.y);

@@ -10,6 +10,7 @@
 #include "core/io/path_suffix.h"
 #include "views/actions.h"
 #include "views/browser.h"
+#include "views/line.h"
 #include "views/parts.h"
 #include "views/text.h"
 
@@ -122,13 +123,12 @@ void draw_shares(Frame& frame, UiState& state, Column& column, std::string_view 
   for (const SizeShare& share : shares)
     most = std::max(most, in_bytes ? share.bytes : static_cast<double>(share.tensors));
   const ImFont *mono = frame.fonts.mono_small, *small = frame.fonts.small;
-  Measure measure = [&](std::string_view t) { return text_width(mono, t); };
   float height = frame.px(24), value_room = text_width(small, "999,999 tensors");
   float names = std::floor(column.width() * 0.46f);
   float bar_from = column.left + names + frame.px(10), bar_to = column.right - value_room;
   std::vector<std::string_view> whole;
   for (const SizeShare& share : shares) whole.push_back(share.name);
-  auto texts = elide_apart(whole, names, measure);
+  auto texts = elide_apart(whole, names, measure_with(mono));
   for (std::size_t i = 0; i < shares.size(); ++i) {
     const SizeShare& share = shares[i];
     float middle = column.y + height / 2;
@@ -148,7 +148,7 @@ void draw_shares(Frame& frame, UiState& state, Column& column, std::string_view 
               lit ? frame.theme.text : mix(frame.theme.quiet, frame.theme.text, 0.6f), texts[i]);
     double value = in_bytes ? share.bytes : static_cast<double>(share.tensors);
     float length = (bar_to - bar_from - frame.px(8)) * static_cast<float>(value / most);
-    if (bar_to > bar_from)
+    if (bar_to > bar_from && shares.size() > 1)  // one bar compares nothing
       column.draw->AddRectFilled({bar_from, middle - frame.px(4)},
                                  {bar_from + std::max(frame.px(2), length), middle + frame.px(4)},
                                  !in_bytes ? frame.theme.bad
@@ -160,9 +160,9 @@ void draw_shares(Frame& frame, UiState& state, Column& column, std::string_view 
                            : plural(share.tensors, "tensor");
     text_until(column.draw, small, column.right, middle, frame.theme.quiet, said);
     focus_ring(frame, column.draw);
-    column.y += height;
+    column.take(height);
   }
-  column.y += frame.px(18);
+  gap(frame, column, Gap::kLarge);
 }
 
 }  // namespace
@@ -214,20 +214,19 @@ void draw_path(Frame& frame, UiState& state, Column& column) {
        end = path.rfind('/', end - 1))
     ends.push_back(end);
   const ImFont* font = frame.fonts.small;
-  float x = column.left;
+  Line line(frame, column, 22, Gap::kTight);
   for (std::size_t i = ends.size(); i-- > 0;) {
     const std::size_t begin = path.rfind('/', ends[i] - 1);
     const std::size_t first = begin == path.npos ? 0 : begin + 1;
     const std::string folder = printable(path.substr(first, ends[i] - first));
     const float wide = text_width(font, folder);
-    if (x + wide > column.right) break;
+    if (wide > line.room()) break;
     if (text_link(frame, fmt::format("overview/path/{}", i).c_str(), folder, "Lists this folder.",
-                  {x, column.y}))
+                  {line.x(), line.top()}))
       open_browser(frame, state, path.substr(0, ends[i]));
-    x += wide;
-    x += text_from(column.draw, font, x, column.y + frame.px(11), frame.theme.quiet, " / ");
+    line.skip(wide + text_from(column.draw, font, line.x() + wide, line.middle(), frame.theme.quiet,
+                               " / "));
   }
-  column.y += frame.px(24);
 }
 
 }  // namespace
@@ -242,10 +241,8 @@ void draw_summary(Frame& frame, UiState& state, Region region) {
   Column column{draw, region.min.x + pad, region.max.x - pad,
                 region.min.y + frame.px(18) - ImGui::GetScrollY()};
   const std::string title = printable(short_path(frame.snapshot.options.checkpoint));
-  Measure measure = [&](std::string_view t) { return text_width(frame.fonts.title, t); };
-  text_from(draw, frame.fonts.title, column.left, column.y + frame.px(10), frame.theme.text,
-            elide_middle(title.empty() ? "The checkpoint" : title, column.width(), measure));
-  column.y += frame.px(30);
+  text_line(frame, column, frame.fonts.title, frame.theme.text,
+            title.empty() ? "The checkpoint" : title, Gap::kMedium);
   draw_path(frame, state, column);
   std::string line = plural(checkpoint.tensor_count(), "tensor") + " in " +
                      plural(checkpoint.chunk_count(), "tile") + ", " + facts.bytes + ", " +
@@ -253,13 +250,12 @@ void draw_summary(Frame& frame, UiState& state, Region region) {
                      (facts.files.substr(0, facts.files.find(' ')) == "1" ? " file" : " files");
   if (frame.digest.mesh->ranks > 0) line += ", " + plural(frame.digest.mesh->ranks, "rank");
   paragraph(frame, column, frame.fonts.text, frame.theme.quiet,
-            line + ", " + facts.format + ". Choose a tensor on the left to see its tiles.");
-  column.y += frame.px(20);
+            line + ", " + facts.format + ". Choose a tensor on the left to see its tiles.",
+            Gap::kLarge);
   if (const std::string damaged =
           damaged_ranks_text(frame.digest.mesh->shares, state.habits.settings.ranks_per_node);
       !damaged.empty()) {
-    paragraph(frame, column, frame.fonts.text, frame.theme.bad, damaged);
-    column.y += frame.px(14);
+    paragraph(frame, column, frame.fonts.text, frame.theme.bad, damaged, Gap::kMedium);
   }
   // If nothing is marked, sizes come first.
   const bool is_marked = !overview.layers.empty() || frame.snapshot.compared != nullptr;
@@ -276,7 +272,8 @@ void draw_summary(Frame& frame, UiState& state, Region region) {
   draw_file_shares(frame, state, left);
   draw_shares(frame, state, two ? right : left, "BYTES BY MODULE", overview.modules, true);
   if (!two) right = left;
-  draw_shares(frame, state, right, "BYTES BY STATE", overview.states, true);
+  if (overview.states.size() > 1)
+    draw_shares(frame, state, right, "BYTES BY STATE", overview.states, true);
   draw_shares(frame, state, right, "BYTES BY DTYPE", overview.dtypes, true);
   column.y = std::max(left.y, right.y);
   if (!is_marked) draw_matrices(frame, state, column);

@@ -10,6 +10,7 @@
 #include "views/imgui_versions.h"
 #include "views/palette_search.h"
 #include "views/parts.h"
+#include "views/tensor_view.h"
 #include "views/text.h"
 
 namespace shw {
@@ -77,7 +78,7 @@ void go_to(const FoundPlace& place, Frame& frame, UiState& state) {
       state.summary_open = false;
       break;
     case FoundKind::kRank:
-      state.isolated = place.index;
+      if (state.isolated != place.index) set_apart(frame, state, place.index);
       state.filter = "rank:" + std::to_string(place.index);
       frame.emit(FilterCommand{state.filter});
       break;
@@ -106,7 +107,7 @@ void draw_field(Frame& frame, UiState& state, Column& column) {
   ImGui::PopStyleColor();
   ImGui::PopStyleVar();
   ImGui::PopFont();
-  column.y += frame.px(44);
+  column.take(frame.px(44));
 }
 
 // True if the row was chosen.
@@ -132,7 +133,7 @@ bool draw_row(Frame& frame, UiState& state, Column& column, float line, std::siz
                                                               : to_text(row.action->key);
   text_until(column.draw, frame.fonts.mono_small, column.right, middle, frame.theme.quiet, key);
   const float room = column.width() - text_width(frame.fonts.mono_small, key) - frame.px(16);
-  const Measure small = [&](std::string_view text) { return text_width(frame.fonts.small, text); };
+  const Measure small = measure_with(frame.fonts.small);
   const std::string name = row.place != nullptr
                                ? elide_middle(printable(row.place->name), room, small)
                                : std::string(row.action->name);
@@ -140,7 +141,7 @@ bool draw_row(Frame& frame, UiState& state, Column& column, float line, std::siz
             possible ? frame.theme.text : frame.theme.head, name);
   focus_ring(frame, column.draw);
   ImGui::PopID();
-  column.y += line;
+  column.take(line);
   return possible && (clicked || (is_chosen && frame.pressed({Key::kEnter})));
 }
 

@@ -413,7 +413,7 @@ void draw_panels(Frame& frame, ImDrawList* draw, UiState& state, const Picture& 
                  extent_of(lead, slice.row), extent_of(lead, slice.column),
                  scale.highest / (scale.row_pixels * state.map.zoom),
                  scale.widest / (scale.column_pixels * state.map.zoom));
-  column.y += height;
+  column.take(height);
 }
 
 }  // namespace shw

@@ -6,6 +6,7 @@
 #include "core/verbs/place_mark.h"
 #include "views/actions.h"
 #include "views/habits.h"
+#include "views/line.h"
 #include "views/parts.h"
 #include "views/text.h"
 
@@ -35,11 +36,10 @@ void draw_pin(Frame& frame, UiState& state, Column& column, const verbs::Pin& pi
       row_control(frame, id.c_str(), id, {column.width() - remove - frame.px(10), height}, false,
                   Tip([&] { return "Goes to " + place; }));
   focus_ring(frame, column.draw);
-  const Measure mono = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
-  const Measure small = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
+  const Measure small = measure_with(frame.fonts.small);
   const float wide = column.width() - remove - frame.px(26);
   text_from(column.draw, frame.fonts.mono_small, column.left + frame.px(6), column.y + frame.px(14),
-            frame.theme.text, elide_path(place, wide, mono));
+            frame.theme.text, elide_path(place, wide, measure_with(frame.fonts.mono_small)));
   if (!pin.note.empty())
     text_from(column.draw, frame.fonts.small, column.left + frame.px(6), column.y + frame.px(33),
               frame.theme.quiet, elide_end(pin.note, wide, small));
@@ -48,7 +48,7 @@ void draw_pin(Frame& frame, UiState& state, Column& column, const verbs::Pin& pi
              {column.right - remove, column.y}, ButtonStyle::kQuiet))
     frame.emit(UnpinCommand{number});
   if (clicked) go_to_pin(frame, state, pin);
-  column.y += height + frame.px(6);
+  column.take(height + frame.px(6));
 }
 
 }  // namespace
@@ -71,38 +71,31 @@ void draw_pins(Frame& frame, UiState& state) {
     head(frame, column, "PIN THIS PLACE");
     paragraph(frame, column, frame.fonts.mono_small, frame.theme.text,
               std::string(s.checkpoint->fqn(*s.tensor)) +
-                  (s.chunk ? "  " + tile_mark(*s.checkpoint, *s.chunk) : ""));
-    column.y += frame.px(6);
+                  (s.chunk ? "  " + tile_mark(*s.checkpoint, *s.chunk) : ""),
+              Gap::kSmall);
     if (habits.pins_wanted) ImGui::SetKeyboardFocusHere();
-    entered = text_field(frame, column.draw, "pins/note", "a note, or none",
-                         {column.left, column.y}, {column.width(), frame.px(34)}, habits.pin_note,
-                         "What is to be remembered of this place.  (Enter pins it)");
-    column.y += frame.px(46);
+    entered = field(frame, column, "pins/note", "a note, or none", habits.pin_note,
+                    "What is to be remembered of this place.  (Enter pins it)", Gap::kMedium);
   }
   habits.pins_wanted = false;
   const std::size_t count = s.pins == nullptr ? 0 : s.pins->size();
   head(frame, column, "PINNED", "·  " + human_count(count));
   if (count == 0)
-    paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
-              "None yet. Pins are saved with \"Save this place as a file for a colleague\", and "
-              "are in the next report.");
+    caption(frame, column,
+            "None yet. Pins are saved with \"Save this place as a file for a colleague\", and "
+            "are in the next report.");
   for (std::size_t i = 0; i < std::min(count, kShownPins); ++i)
     draw_pin(frame, state, column, (*s.pins)[i], i);
   habits.pins_height = end_panel_content(frame, panel);
-  float right = panel.all.right;
-  if (s.tensor) {
-    right -= button_size(frame, "Pin this place").x;
-    if (button(frame, "pins/pin", "Pin this place", "Adds the place on the screen.  (Enter)",
-               {right, panel.all.y}, ButtonStyle::kPrimary) ||
-        entered) {
-      frame.emit(PinCommand{habits.pin_note});
-      habits.pin_note.clear();
-    }
-    right -= frame.px(10);
+  Line line(frame, panel.all);
+  if (s.tensor &&
+      (line.button_at_end("pins/pin", "Pin this place", "Adds the place on the screen.  (Enter)",
+                          ButtonStyle::kPrimary) ||
+       entered)) {
+    frame.emit(PinCommand{habits.pin_note});
+    habits.pin_note.clear();
   }
-  right -= button_size(frame, "Close").x;
-  if (button(frame, "pins/close", "Close", "Closes this panel.  (Esc)", {right, panel.all.y}))
-    habits.pins_open = false;
+  if (close_button(line, "pins/close")) habits.pins_open = false;
   end_overlay();
 }
 

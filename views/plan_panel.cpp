@@ -9,6 +9,7 @@
 #include "core/repair/run/outlook_words.h"
 #include "core/rules/unreadable.h"
 #include "views/actions.h"
+#include "views/line.h"
 #include "views/parts.h"
 #include "views/plan_parts.h"
 #include "views/text.h"
@@ -32,17 +33,6 @@ std::string summary_of(const Frame& frame) {
                      plural(written->tensors, "tensor"), human_bytes(written->bytes_written),
                      written->format, plural(written->tiles_made, "tile"),
                      human_count(written->tiles_kept));
-}
-
-// Returns true if Enter was pressed.
-bool draw_path(Frame& frame, Column& column, const char* id, const std::string& hint,
-               std::string& text) {
-  float height = frame.px(34);
-  bool entered = text_field(frame, column.draw, id, hint.c_str(), {column.left, column.y},
-                            {column.width(), height}, text,
-                            "The checkpoint whose values fill the lost elements.  (Enter)");
-  column.y += height + frame.px(8);
-  return entered;
 }
 
 // Decided by steps, because a plan may have too many tensors for a frame.
@@ -83,12 +73,11 @@ void draw_fill(Frame& frame, UiState& state, Column& column) {
     const bool is_chosen = now == "from:" + source;
     other = other && !is_chosen;
     const std::string label = "The elements of " + printable(short_path(source));
-    const bool clicked =
-        button(frame, "plan/fill-offered", label,
-               "Plans again: lost elements are taken from " + printable(source),
-               {column.left, column.y}, is_chosen ? ButtonStyle::kPlain : ButtonStyle::kQuiet);
-    if (clicked) frame.emit(PlanCommand{"from:" + source});
-    column.y += frame.px(38);
+    if (Line(frame, column)
+            .button("plan/fill-offered", label,
+                    "Plans again: lost elements are taken from " + printable(source),
+                    is_chosen ? ButtonStyle::kPlain : ButtonStyle::kQuiet))
+      frame.emit(PlanCommand{"from:" + source});
   }
   struct {
     const char *id, *label, *tip;
@@ -100,27 +89,25 @@ void draw_fill(Frame& frame, UiState& state, Column& column) {
                   !other && now == "zero"},
                  {"plan/fill-from", "Another checkpoint",
                   "Takes lost elements from another checkpoint, whose path you type.", other}};
-  float x = column.left;
+  Line line(frame, column);
   for (const auto& choice : choices) {
-    bool clicked = button(frame, choice.id, choice.label, choice.tip, {x, column.y},
-                          choice.chosen ? ButtonStyle::kPlain : ButtonStyle::kQuiet);
-    x += button_size(frame, choice.label).x + frame.px(8);
-    if (!clicked) continue;
+    if (!line.button(choice.id, choice.label, choice.tip,
+                     choice.chosen ? ButtonStyle::kPlain : ButtonStyle::kQuiet))
+      continue;
     state.fill_open = &choice == &choices[2];
     if (!state.fill_open) frame.emit(PlanCommand{&choice == &choices[1] ? "zero" : "cast"});
   }
-  column.y += frame.px(38);
   if (!other) return;
-  if (draw_path(frame, column, "plan/fill-path",
-                now.starts_with("from:") ? now.substr(5) : "path of a checkpoint, then Enter",
-                state.fill_path) &&
+  const std::string hint =
+      now.starts_with("from:") ? now.substr(5) : "path of a checkpoint, then Enter";
+  if (field(frame, column, "plan/fill-path", hint.c_str(), state.fill_path,
+            "The checkpoint whose values fill the lost elements.  (Enter)", Gap::kMedium) &&
       !state.fill_path.empty())
     frame.emit(PlanCommand{"from:" + state.fill_path});
-  column.y += frame.px(4);
 }
 
-void draw_plan_buttons(Frame& frame, UiState& state, const Column& column) {
-  float right = column.right;
+void draw_plan_buttons(Frame& frame, UiState& state, Column column) {
+  Line line(frame, column);
   struct {
     const char *id, *label;
     Action action;
@@ -131,30 +118,24 @@ void draw_plan_buttons(Frame& frame, UiState& state, const Column& column) {
                  {"plan/close", "Cancel", Action::kPalette, ButtonStyle::kPlain}};
   for (auto& b : buttons) {
     if (b.action != Action::kPalette && !is_possible(b.action, frame, state)) continue;
-    right -= button_size(frame, b.label).x;
     const Tip tip = b.action != Action::kPalette
                         ? Tip(b.action)
                         : Tip("Closes the plan. Nothing is written.  (Esc)");
-    if (button(frame, b.id, b.label, tip, {right, column.y}, b.style)) {
-      if (b.action != Action::kPalette)
-        run(b.action, frame, state);
-      else
-        state.out.clear();
-      state.plan_open = false;
-    }
-    right -= frame.px(10);
+    if (!line.button_at_end(b.id, b.label, tip, b.style)) continue;
+    if (b.action != Action::kPalette)
+      run(b.action, frame, state);
+    else
+      state.out.clear();
+    state.plan_open = false;
   }
 }
 
 void draw_content(Frame& frame, UiState& state, Column& column, const Plan& plan) {
-  paragraph(frame, column, frame.fonts.text, frame.theme.quiet, summary_of(frame));
-  column.y += frame.px(14);
+  paragraph(frame, column, frame.fonts.text, frame.theme.quiet, summary_of(frame), Gap::kMedium);
   if (frame.snapshot.error) draw_plan_error(frame, column, *frame.snapshot.error);
   draw_plan_history(frame, state, column);
   if (plan.empty() && plan.undecided.empty()) {
-    paragraph(frame, column, frame.fonts.text, frame.theme.text,
-              "There is nothing that a plan can mend safely.");
-    column.y += frame.px(14);
+    body(frame, column, "There is nothing that a plan can mend safely.", Gap::kMedium);
   }
   draw_plan_steps(frame, state, column);
   draw_plan_form(frame, column);

@@ -59,7 +59,6 @@ void draw_names(Frame& frame, Column& column, const std::vector<std::string>& na
   const ImFont* mono = frame.fonts.mono_small;
   float line = frame.px(20), top = ImGui::GetWindowPos().y;
   float bottom = top + ImGui::GetWindowHeight();
-  Measure measure = [&](std::string_view t) { return text_width(mono, t); };
   for (std::size_t i = 0; i < count; ++i) {
     float y = column.y + line * static_cast<float>(i);
     if (y > bottom) break;
@@ -69,9 +68,9 @@ void draw_names(Frame& frame, Column& column, const std::vector<std::string>& na
       continue;
     }
     text_from(column.draw, mono, column.left, y + line / 2, frame.theme.quiet,
-              elide_path(names[i], column.width(), measure));
+              elide_path(names[i], column.width(), measure_with(mono)));
   }
-  column.y += line * static_cast<float>(count);
+  column.take(line * static_cast<float>(count));
 }
 
 // The button that expands a long list of tensors, above the list so that it does not move.
@@ -81,7 +80,7 @@ void draw_unfold(Frame& frame, UiState& state, const Column& column, float middl
   if (count <= kFoldedTensors) return;
   bool open = state.plan.unfolded.contains(step.index);
   std::string label = open ? "show fewer" : fmt::format("show all {}", human_count(count));
-  float width = text_width(frame.fonts.small, label) + frame.px(16);
+  float width = chip_width(frame, label);
   std::string id = fmt::format("plan/tensors/{}", step.index + 1);
   if (!chip_button(frame, id.c_str(), column.right - width, middle, label, &width,
                    "Shows all names of this step, or the first ones."))
@@ -97,9 +96,7 @@ void draw_subjects(Frame& frame, UiState& state, Column& column, const Step& ste
   bool all = state.plan.unfolded.contains(step.index) || names.size() <= kFoldedTensors;
   draw_names(frame, column, names, all ? names.size() : kFoldedTensors);
   if (all) return;
-  text_from(column.draw, frame.fonts.small, column.left, column.y + frame.px(8), frame.theme.quiet,
-            "and " + human_count(names.size() - kFoldedTensors) + " more");
-  column.y += frame.px(18);
+  caption(frame, column, "and " + human_count(names.size() - kFoldedTensors) + " more");
 }
 
 void draw_step(Frame& frame, UiState& state, Column& column, const Step& step) {
@@ -113,8 +110,8 @@ void draw_step(Frame& frame, UiState& state, Column& column, const Step& step) {
             theme.quiet, fmt::format("{}.", step.index + 1));
   Column inside{column.draw, column.left + indent, column.right, column.y, column.bottom};
   std::string text = step.off ? "Off: " + operation.text : operation.text;
-  paragraph(frame, inside, frame.fonts.text, step.off ? theme.quiet : theme.text, text);
-  inside.y += frame.px(3);
+  paragraph(frame, inside, frame.fonts.text, step.off ? theme.quiet : theme.text, text,
+            Gap::kTight);
   std::string loss = step.off ? "stays as it is saved" : loss_text(operation);
   bool loses = !step.off && !operation.lossless;
   if (loses)
@@ -127,7 +124,7 @@ void draw_step(Frame& frame, UiState& state, Column& column, const Step& step) {
                        : theme.ok,
             loss);
   draw_unfold(frame, state, inside, inside.y + frame.px(8), step);
-  inside.y += frame.px(22);
+  inside.take(frame.px(22));
   draw_subjects(frame, state, inside, step);
   column.y = inside.y + frame.px(12);
 }
@@ -151,16 +148,14 @@ void draw_plan_form(Frame& frame, Column& column) {
   head(frame, column, "WHAT IS DONE ON THE WAY");
   const std::size_t repairs = edit->plan->operations.size();  // they are listed with switches
   const std::vector<std::string>& steps = edit->written->steps;
-  for (std::size_t i = repairs; i < steps.size(); ++i)
-    paragraph(frame, column, frame.fonts.text, frame.theme.text, steps[i]);
-  column.y += frame.px(6);
-  for (const std::string& note : edit->notes)
-    paragraph(frame, column, frame.fonts.small, frame.theme.quiet, note);
+  for (std::size_t i = repairs; i < steps.size(); ++i) body(frame, column, steps[i]);
+  gap(frame, column, Gap::kSmall);
+  for (const std::string& note : edit->notes) caption(frame, column, note);
   for (const std::string& cast : edit->written->out_of_range)
     paragraph(frame, column, frame.fonts.small, frame.theme.warn, cast);
   if (const auto& others = edit->written->of_other_ranks; !others.empty())
     paragraph(frame, column, frame.fonts.small, frame.theme.warn, left_out_entries_text(others));
-  column.y += frame.px(12);
+  gap(frame, column, Gap::kMedium);
 }
 
 void draw_plan_rest(Frame& frame, Column& column) {
@@ -168,23 +163,19 @@ void draw_plan_rest(Frame& frame, Column& column) {
   if (plan.undecided.empty()) return;
   head(frame, column, "STAYS WRONG");
   for (const Finding& finding : plan.undecided) {
-    Column inside = column;
-    inside.left += frame.px(24);
-    draw_sign(frame, column.draw, {column.left + frame.px(8), column.y + frame.px(8)}, frame.px(7),
-              finding.severity == Severity::kError ? Sign::kBad : Sign::kWarn);
     std::string why;
     if (const auto* reason = find_evidence<std::string>(finding, "not_repaired_because"))
       why = " Not mended: " + *reason + ".";
-    paragraph(frame, inside, frame.fonts.small, frame.theme.text,
-              finding.rule + ": " + finding.cause + why);
-    inside.y += frame.px(2);
+    signed_paragraph(frame, column, finding.severity == Severity::kError ? Sign::kBad : Sign::kWarn,
+                     frame.theme.text, finding.rule + ": " + finding.cause + why, Gap::kTight);
+    Column inside = indented(frame, column, 24);
     draw_names(frame, inside, finding.subjects, std::min(finding.subjects.size(), kFoldedTensors));
     if (finding.subjects.size() > kFoldedTensors)
-      paragraph(frame, inside, frame.fonts.small, frame.theme.quiet,
-                "and " + human_count(finding.subjects.size() - kFoldedTensors) + " more");
+      caption(frame, inside,
+              "and " + human_count(finding.subjects.size() - kFoldedTensors) + " more");
     column.y = inside.y + frame.px(10);
   }
-  column.y += frame.px(6);
+  gap(frame, column, Gap::kSmall);
 }
 
 }  // namespace shw

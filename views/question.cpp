@@ -2,6 +2,7 @@
 #include <imgui.h>
 
 #include "views/actions.h"
+#include "views/line.h"
 #include "views/parts.h"
 #include "views/text.h"
 
@@ -16,15 +17,13 @@ void draw_question(Frame& frame, UiState& state) {
   if (!begin_overlay(frame, "##question", {frame.px(520), frame.px(190)}, column))
     state.asked.reset();
   head(frame, column, row.name);
-  column.y += frame.px(6);
-  paragraph(frame, column, frame.fonts.text, frame.theme.text, question);
-  const float top = column.bottom - frame.px(22) - button_size(frame, row.name).y;
-  float right = column.right - button_size(frame, row.name).x;
-  const bool yes = button(frame, "question/yes", row.name, "Does what the title says.",
-                          {right, top}, ButtonStyle::kPlain);
-  right -= frame.px(10) + button_size(frame, "Cancel").x;
-  const bool no = button(frame, "question/no", "Cancel", "Does nothing.  (Esc)", {right, top},
-                         ButtonStyle::kPrimary);
+  gap(frame, column, Gap::kSmall);
+  body(frame, column, question);
+  column.y = column.bottom - frame.px(22 + 30);
+  Line line(frame, column);
+  const bool yes = line.button_at_end("question/yes", row.name, "Does what the title says.");
+  const bool no =
+      line.button_at_end("question/no", "Cancel", "Does nothing.  (Esc)", ButtonStyle::kPrimary);
   end_overlay();
   if (yes) row.run(frame, state);
   if (yes || no) state.asked.reset();

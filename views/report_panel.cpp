@@ -1,6 +1,7 @@
 // Shows where a report or a view was saved.
 #include "views/actions.h"
 #include "views/habits.h"
+#include "views/line.h"
 #include "views/parts.h"
 #include "views/text.h"
 
@@ -44,35 +45,28 @@ void draw_report(Frame& frame, UiState& state) {
                    panel))
     habits.report_open = false;
   Column& column = panel.content;
-  paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
-            "One page without outside references: what was found, what was not checked, what a "
-            "repair would do, the tensor on the screen, and the places that were saved.");
-  column.y += frame.px(12);
+  caption(frame, column,
+          "One page without outside references: what was found, what was not checked, what a "
+          "repair would do, the tensor on the screen, and the places that were saved.",
+          Gap::kMedium);
   paragraph(frame, column, frame.fonts.mono_small, frame.theme.text, printable(written.path));
-  paragraph(frame, column, frame.fonts.small, frame.theme.quiet, human_bytes(written.bytes));
-  column.y += frame.px(16);
+  caption(frame, column, human_bytes(written.bytes), Gap::kLarge);
   head(frame, column, "NEXT REPORT", "a folder, or a file that is not there yet");
-  float height = frame.px(34), wide = button_size(frame, "Write there").x;
-  bool enter = text_field(frame, column.draw, "report/path", "next to the checkpoint",
-                          {column.left, column.y}, {column.width() - wide - frame.px(10), height},
-                          habits.report_path,
-                          "Where the next report goes: a folder, or a new file.  (Enter writes)");
-  if (button(frame, "report/again", "Write there", "Writes the report there, over nothing.",
-             {column.right - wide, column.y + frame.px(2)}) ||
-      enter)
-    request_report(frame, state);
-  column.y += height;
+  Line there(frame, column, 34, Gap::kNone);
+  const bool clicked =
+      there.button_at_end("report/again", "Write there", "Writes the report there, over nothing.");
+  const bool entered =
+      there.field("report/path", "next to the checkpoint", habits.report_path,
+                  "Where the next report goes: a folder, or a new file.  (Enter writes)");
+  if (clicked || entered) request_report(frame, state);
   habits.report_height = end_panel_content(frame, panel);
-  if (button(frame, "report/copy", "Copy the path", "Copies the path of the report.",
-             {panel.all.left, panel.all.y})) {
+  Line line(frame, panel.all);
+  if (line.button("report/copy", "Copy the path", "Copies the path of the report.")) {
     ImGui::SetClipboardText(written.path.c_str());
     show_toast(frame, state, "Copied " + written.path);
     habits.report_open = false;
   }
-  float close = button_size(frame, "Close").x;
-  if (button(frame, "report/close", "Close", "Closes this panel.  (Esc)",
-             {panel.all.right - close, panel.all.y}))
-    habits.report_open = false;
+  if (close_button(line, "report/close")) habits.report_open = false;
   end_overlay();
 }
 

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "views/imgui_versions.h"
+#include "views/line.h"
 #include "views/run_parts.h"
 #include "views/text.h"
 
@@ -70,7 +71,7 @@ void draw_cell_text(const Frame& frame, ImDrawList* draw, const RunGrid& grid, c
   const float middle = y + grid.high / 2, end = x + grid.wide - frame.px(6);
   const Rgba ink =
       readable_on(fill_of(frame.theme, cell), frame.theme.dark_ink, frame.theme.light_ink);
-  Measure mono = [&](std::string_view t) { return text_width(font, t); };
+  const Measure mono = measure_with(font);
   std::string number = cell_number(cell);
   if (!cell.is_whole) number = "? " + number;
   const float used = text_from(draw, font, x + frame.px(6), middle, ink,
@@ -131,7 +132,7 @@ std::string run_cell_text(const Frame& frame, const RunMatrix& matrix, std::size
 void draw_step_names(const Frame& frame, ImDrawList* draw, const RunGrid& grid,
                      const RunMatrix& matrix, int chosen, float y) {
   const ImFont* font = frame.fonts.mono_small;
-  Measure mono = [&](std::string_view t) { return text_width(font, t); };
+  const Measure mono = measure_with(font);
   float free_until = grid.left + grid.wide * static_cast<float>(grid.columns) + frame.px(8);
   for (std::size_t step = grid.newest; step < grid.newest + grid.columns; ++step) {
     const float room = std::max(grid.wide - frame.px(6), frame.px(60));
@@ -155,11 +156,11 @@ void draw_grid_row(Frame& frame, ImDrawList* draw, const UiState& state, const R
   if (is_chosen)
     draw->AddRectFilled({left, y}, {grid.left - frame.px(4), y + grid.high - 1},
                         frame.theme.selected, frame.px(3));
-  Measure mono = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
   text_from(
       draw, frame.fonts.mono_small, left + frame.px(6), y + grid.high / 2,
       row == 0 || is_chosen ? frame.theme.text : mix(frame.theme.quiet, frame.theme.text, 0.6f),
-      elide_path(matrix.rows[row].name, grid.left - left - frame.px(16), mono));
+      elide_path(matrix.rows[row].name, grid.left - left - frame.px(16),
+                 measure_with(frame.fonts.mono_small)));
   for (std::size_t step = grid.newest; step < grid.newest + grid.columns; ++step) {
     const RunCell& cell = matrix.cell(row, step);
     const float x = grid.x(step);
@@ -254,37 +255,30 @@ void draw_change_legend(const Frame& frame, ImDrawList* draw, float x, float rig
 std::optional<StepChoice> draw_first_anomaly(Frame& frame, const RunMatrix& matrix,
                                              Column& column) {
   const verbs::RunSteps& run = *frame.snapshot.run;
-  const float middle = column.y + frame.px(14);
-  float end = column.right;
+  Line line(frame, column, 28, Gap::kSmall);
   std::optional<StepChoice> choice;
   if (matrix.first_odd) {
-    const char* label = "Open it there";
-    const ImVec2 size = button_size(frame, label);
-    end -= size.x;
     const std::string tensor =
         tensor_to_open(frame.snapshot, matrix, matrix.first_odd->row, matrix.first_odd->step);
     const auto tip = [&] {
       return "Opens " + run.steps[matrix.first_odd->step].name + " at " + tensor + ".";
     };
-    if (button(frame, "run/first-odd", label, tip, {end, column.y - frame.px(1)}))
+    if (line.button_at_end("run/first-odd", "Open it there", tip))
       choice = {matrix.first_odd->step, tensor};
-    end -= frame.px(12);
   }
   const bool is_whole =
       matrix.counted == run.steps.size() && matrix.failed + matrix.incomplete == 0;
-  draw_sign(frame, column.draw, {column.left + frame.px(8), middle}, frame.px(8),
+  draw_sign(frame, column.draw, {line.x() + frame.px(8), line.middle()}, frame.px(8),
             matrix.first_odd ? Sign::kBad
             : is_whole       ? Sign::kOk
                              : Sign::kUnknown);
-  Measure measure = [&](std::string_view t) { return text_width(frame.fonts.text, t); };
+  line.skip(frame.px(24));
   const std::string text = first_anomaly_text(run, matrix);
-  const std::string shown = elide_end(text, end - column.left - frame.px(24), measure);
-  text_from(column.draw, frame.fonts.text, column.left + frame.px(24), middle, frame.theme.text,
-            shown);
+  const std::string shown = elide_end(text, line.room(), measure_with(frame.fonts.text));
+  line.text(frame.fonts.text, frame.theme.text, shown);
   if (shown != text && !frame.stable &&
-      ImGui::IsMouseHoveringRect({column.left, column.y}, {end, column.y + frame.px(28)}))
+      ImGui::IsMouseHoveringRect({column.left, line.top()}, {line.end(), column.y}))
     tooltip(frame, text);
-  column.y += frame.px(34);
   return choice;
 }
 
@@ -324,21 +318,22 @@ std::optional<StepChoice> draw_run_matrix(Frame& frame, UiState& state, Region r
   const RunMatrix& matrix = *frame.digest.run;
   if (state.run.module && *state.run.module >= matrix.rows.size()) state.run.module.reset();
   Column column{ImGui::GetWindowDrawList(), region.min.x, region.max.x, region.min.y};
-  const float top = column.y;
+  Column beside_head = column;
+  beside_head.y -= frame.px(5);
   head(frame, column, "NORM AND NaN BY MODULE");
   const std::string label = state.run.by_change ? "most changed first" : "by name";
-  float drawn = 0;
-  const float x = column.right - text_width(frame.fonts.small, label) - frame.px(16);
-  if (chip_button(frame, "run/order", x, top + frame.px(6), label, &drawn,
-                  "Changes the order of the modules: by name, or the most changed first.")) {
+  if (Line(frame, beside_head, 22)
+          .chip_button_at_end(
+              "run/order", label,
+              "Changes the order of the modules: by name, or the most changed first.")) {
     state.run.by_change = !state.run.by_change;
     state.run.reveal_module = true;
   }
-  column.y += frame.px(4);
+  gap(frame, column, Gap::kTight);
   auto choice = draw_first_anomaly(frame, matrix, column);
   const RunGrid grid = run_grid_of(frame, state.run, matrix, region);
   draw_step_names(frame, column.draw, grid, matrix, state.run.row, column.y + frame.px(8));
-  column.y += frame.px(18);
+  gap(frame, column, Gap::kLarge);
   const float bottom = region.max.y - frame.px(20);
   auto clicked = draw_module_grid(frame, state, matrix, grid,
                                   {{region.min.x, column.y}, {region.max.x, bottom}});

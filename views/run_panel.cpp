@@ -70,12 +70,11 @@ void draw_step_norm(const Frame& frame, ImDrawList* draw, std::size_t step, floa
   if (!has_numbers(frame)) return;
   const RunCell& cell = frame.digest.run->cell(0, step);
   if (cell.state != RunCell::State::kCounted) return;
-  Measure mono = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
   // A number from an incompletely read step is marked with "?".
   const std::string number = (cell.is_whole ? "" : "? ") + cell_number(cell);
   text_from(draw, frame.fonts.mono_small, x, middle,
             cell.is_anomalous() ? frame.theme.bad : frame.theme.text,
-            elide_end(number, end - x - frame.px(10), mono));
+            elide_end(number, end - x - frame.px(10), measure_with(frame.fonts.mono_small)));
 }
 
 void draw_run_step(Frame& frame, ImDrawList* draw, std::size_t at, ImVec2 min, ImVec2 max) {
@@ -86,8 +85,8 @@ void draw_run_step(Frame& frame, ImDrawList* draw, std::size_t at, ImVec2 min, I
   const Theme& theme = frame.theme;
   const float first = min.y + frame.px(13), second = min.y + frame.px(31);
   draw_sign(frame, draw, {min.x + frame.px(16), first}, frame.px(7), sign_of_step(frame, at));
-  Measure mono = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
-  Measure small = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
+  const Measure mono = measure_with(frame.fonts.mono_small);
+  const Measure small = measure_with(frame.fonts.small);
   auto put = [&](float x, float end, std::string_view text, Rgba ink) {
     text_from(draw, frame.fonts.mono_small, x, first, ink,
               elide_end(text, end - x - frame.px(10), mono));
@@ -121,9 +120,9 @@ void draw_heads(Frame& frame, ImDrawList* draw, float left, float right, float y
   if (has_numbers(frame)) heads.insert(heads.end() - 1, {columns.norm, "NORM, NaN"});
   for (std::size_t i = 0; i < heads.size(); ++i) {
     const float end = i + 1 < heads.size() ? heads[i + 1].first : right;
-    Measure measure = [&](std::string_view t) { return text_width(frame.fonts.head, t); };
     text_from(draw, frame.fonts.head, heads[i].first, y, frame.theme.quiet,
-              elide_end(heads[i].second, end - heads[i].first - frame.px(6), measure));
+              elide_end(heads[i].second, end - heads[i].first - frame.px(6),
+                        measure_with(frame.fonts.head)));
   }
 }
 
@@ -278,15 +277,14 @@ void draw_run(Frame& frame, UiState& state, Region region) {
   const bool enter = follow_keys(frame, state, run.steps.size());
   const float middle = column.y + frame.px(15);
   const float end = draw_count_button(frame, state, column.right, middle) - frame.px(20);
-  Measure mono = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
   text_from(column.draw, frame.fonts.mono_small, column.left, middle, frame.theme.quiet,
-            elide_middle(run.path, end - column.left, mono));
-  column.y += frame.px(42);
+            elide_middle(run.path, end - column.left, measure_with(frame.fonts.mono_small)));
+  column.take(frame.px(42));
   draw_heads(frame, column.draw, column.left, column.right, column.y);
-  column.y += frame.px(16);
+  gap(frame, column, Gap::kLarge);
   const float bottom = region.max.y - frame.px(34);
   auto choice = draw_run_parts(frame, state, column, bottom);
-  Measure small = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
+  const Measure small = measure_with(frame.fonts.small);
   text_from(column.draw, frame.fonts.small, column.left, bottom + frame.px(17), frame.theme.quiet,
             elide_end(run_hint(frame), column.width(), small));
   end_region();

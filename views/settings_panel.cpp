@@ -6,6 +6,7 @@
 
 #include "views/actions.h"
 #include "views/habits.h"
+#include "views/line.h"
 #include "views/parts.h"
 #include "views/text.h"
 
@@ -68,28 +69,24 @@ void draw_theme(Frame& frame, UiState& state, Column& column) {
       run(each.action, frame, state);
   }
   column.y = at.y + frame.px(38);
-  paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
-            "Colours of ranks differ in lightness too, and every state has a sign of its own.");
-  column.y += frame.px(18);
+  caption(frame, column,
+          "Colours of ranks differ in lightness too, and every state has a sign of its own.",
+          Gap::kLarge);
 }
 
 void draw_scale(Frame& frame, UiState& state, Column& column) {
   head(frame, column, "SCALE",
        keys_of({Action::kScaleDown, Action::kScaleUp, Action::kScaleReset}));
-  float x = column.left, middle = column.y + frame.px(15);
+  Line line(frame, column, 30, Gap::kLarge);
   auto step = [&](const char* id, const char* label, Action action) {
-    if (button(frame, id, label, action, {x, column.y})) run(action, frame, state);
-    x += button_size(frame, label).x + frame.px(10);
+    if (line.button(id, label, action)) run(action, frame, state);
   };
   step("settings/smaller", "-", Action::kScaleDown);
   std::string said = fmt::format("{:.0f} %", state.habits.settings.scale * 100);
-  float room = text_width(frame.fonts.mono, "300 %");
-  text_from(column.draw, frame.fonts.mono, x + room - text_width(frame.fonts.mono, said), middle,
-            frame.theme.text, said);
-  x += room + frame.px(10);
+  line.skip(text_width(frame.fonts.mono, "300 %") - text_width(frame.fonts.mono, said));
+  line.text(frame.fonts.mono, frame.theme.text, said);
   step("settings/larger", "+", Action::kScaleUp);
   step("settings/standard", "100 %", Action::kScaleReset);
-  column.y += frame.px(30 + 18);
 }
 
 std::string width_text(const SideColumn& column) {
@@ -108,48 +105,42 @@ void draw_columns_kept(Frame& frame, UiState& state, Column& column) {
   static_assert(std::size(kOrders) == static_cast<std::size_t>(SortKey::kDtype) + 1);
   row(frame, column, "order of the list", kOrders[static_cast<std::size_t>(state.sort.key)],
       frame.theme.text);
-  column.y += frame.px(6);
-  if (button(frame, "settings/reset", "Put everything back",
-             "Resets theme, scale, columns and order.", {column.left, column.y})) {
+  gap(frame, column, Gap::kSmall);
+  Line line(frame, column, 30, Gap::kLarge);
+  if (line.button("settings/reset", "Put everything back",
+                  "Resets theme, scale, columns and order.")) {
     bool seen = state.habits.settings.tour_seen;
     use_settings(state, {});
     state.habits.settings.tour_seen = seen;
     frame.emit(state.sort);
     show_toast(frame, state, "The desk is set up as shipped");
   }
-  float x = column.left + button_size(frame, "Put everything back").x + frame.px(10);
   if (is_possible(Action::kTour, frame, state) &&
-      button(frame, "settings/tour", "Show the tour", Action::kTour, {x, column.y})) {
+      line.button("settings/tour", "Show the tour", Action::kTour)) {
     state.habits.settings_open = false;
     run(Action::kTour, frame, state);
   }
-  column.y += frame.px(30 + 18);
 }
 
 void draw_file(Frame& frame, UiState& state, Column& column) {
   const HabitsState& habits = state.habits;
   head(frame, column, "KEPT IN");
   if (habits.settings_file.empty())
-    paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
-              "Nowhere: neither XDG_CONFIG_HOME nor HOME is said, or a picture is taken. What is "
-              "set here ends with the program.");
+    caption(frame, column,
+            "Nowhere: neither XDG_CONFIG_HOME nor HOME is said, or a picture is taken. What is "
+            "set here ends with the program.");
   else
     row(frame, column, "file", habits.settings_file, frame.theme.text);
   auto warn = [&](const std::string& text) {
     if (text.empty()) return;
-    column.y += frame.px(6);
-    draw_sign(frame, column.draw, {column.left + frame.px(8), column.y + frame.px(9)}, frame.px(7),
-              Sign::kWarn);
-    Column inside = column;
-    inside.left += frame.px(24);
-    paragraph(frame, inside, frame.fonts.small, frame.theme.warn, text);
-    column.y = inside.y;
+    gap(frame, column, Gap::kSmall);
+    signed_paragraph(frame, column, Sign::kWarn, frame.theme.warn, text);
   };
   if (!habits.settings_refused.empty())
     warn("The file that lay there was not taken: " + habits.settings_refused +
          ". Once something is changed it is set aside as desk.json.old.");
   if (!habits.settings_trouble.empty()) warn("Not kept: " + habits.settings_trouble);
-  column.y += frame.px(18);
+  gap(frame, column, Gap::kLarge);
 }
 
 }  // namespace
@@ -159,16 +150,14 @@ void draw_settings(Frame& frame, UiState& state) {
   OverlayPanel panel;
   if (!begin_panel(frame, state, "##settings", 560, habits.settings_height, "Settings", panel))
     habits.settings_open = false;
-  panel.content.y += frame.px(8);
+  gap(frame, panel.content, Gap::kSmall);
   draw_theme(frame, state, panel.content);
   draw_scale(frame, state, panel.content);
   draw_columns_kept(frame, state, panel.content);
   draw_file(frame, state, panel.content);
   habits.settings_height = end_panel_content(frame, panel);
-  float wide = button_size(frame, "Close").x;
-  if (button(frame, "settings/close", "Close", "Closes this panel.  (Esc)",
-             {panel.all.right - wide, panel.all.y}))
-    habits.settings_open = false;
+  Line line(frame, panel.all);
+  if (close_button(line, "settings/close")) habits.settings_open = false;
   end_overlay();
 }
 

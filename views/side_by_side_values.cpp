@@ -31,23 +31,17 @@ std::string summary_of(const verbs::ValuesDifference& difference) {
 }
 
 void draw_pane(Frame& frame, const Pane& pane, Column column, float bottom) {
-  auto fit = [](const ImFont* font) {
-    return [font](std::string_view t) { return text_width(font, t); };
-  };
-  text_from(column.draw, frame.fonts.strong, column.left, column.y + frame.px(9), frame.theme.text,
-            elide_middle(pane.title, column.width(), fit(frame.fonts.strong)));
-  column.y += frame.px(22);
+  text_line(frame, column, frame.fonts.strong, frame.theme.text, pane.title, Gap::kTight);
   float room = bottom - column.y;
   if (pane.values.cells.empty() || room < frame.px(60)) return;
   float height = std::floor(room * 0.5f);
   if (pane.values.row_dim < 0) height = std::min(height, frame.px(60));
   draw_heat_map(frame, column.draw, pane.values, {column.left, column.y}, {column.width(), height},
                 pane.id);
-  column.y += height + frame.px(12);
-  std::string scale = fmt::format("-{0:.4g} to {0:.4g}", static_cast<double>(pane.values.greatest));
-  text_from(column.draw, frame.fonts.mono_small, column.left, column.y, frame.theme.quiet,
-            elide_end(scale, column.width(), fit(frame.fonts.mono_small)));
-  column.y += frame.px(14);
+  column.take(height + frame.px(3));
+  text_line(frame, column, frame.fonts.mono_small, frame.theme.quiet,
+            fmt::format("-{0:.4g} to {0:.4g}", static_cast<double>(pane.values.greatest)),
+            Gap::kTight);
   draw_table(frame, column.draw, pane.values, {column.left, column.y}, {column.right, bottom});
 }
 
@@ -60,7 +54,7 @@ void draw_side_by_side(Frame& frame, const ShownValues& look, Column column, flo
             differs ? Sign::kWarn : Sign::kOk);
   Column said = column;
   said.left += frame.px(24);
-  paragraph(frame, said, frame.fonts.text, frame.theme.text, summary_of(difference));
+  body(frame, said, summary_of(difference));
   column.y = said.y + frame.px(8);
   std::string other = frame.snapshot.compared_with;
   while (other.size() > 1 && other.ends_with('/')) other.pop_back();

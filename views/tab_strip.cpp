@@ -100,7 +100,7 @@ void draw_tab(Frame& frame, UiState& state, std::size_t at, const std::string& n
   float x = min.x + frame.px(12);
   draw_sign(frame, draw, {x + frame.px(6), middle}, frame.px(6), sign_of(tab.tone));
   x += frame.px(20);
-  Measure small = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
+  const Measure small = measure_with(frame.fonts.small);
   const std::string said = tab.runs ? name + ", working" : name;
   text_from(draw, frame.fonts.small, x, middle, is_shown ? frame.theme.text : frame.theme.quiet,
             elide_middle(said, right - x, small));

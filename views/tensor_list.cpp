@@ -92,7 +92,7 @@ Columns columns_of(const Frame& frame, const ListModel& list, const Visible& vis
 // Texts of the visible names, shortened per indent and kind.
 void shorten(const Frame& frame, const ListModel& list, const Columns& columns, Visible& visible) {
   const ImFont* font = frame.fonts.mono_small;
-  Measure measure = [&](std::string_view t) { return text_width(font, t); };
+  const Measure measure = measure_with(font);
   visible.texts.resize(visible.rows.size());
   auto together = [&](const std::vector<std::size_t>& which, float room) {
     std::vector<std::string_view> names;

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "views/actions.h"
+#include "views/line.h"
 #include "views/look_panels.h"
 #include "views/parts.h"
 #include "views/shown_text.h"
@@ -203,11 +204,11 @@ void draw_table_header(Frame& frame, UiState& state, const TableSpans& columns, 
 std::vector<std::string> table_names(const Frame& frame, const TableSpans& columns,
                                      std::uint32_t first, std::uint32_t last) {
   const Snapshot& s = frame.snapshot;
-  Measure measure = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
   std::vector<std::string_view> names;
   for (std::uint32_t row = first; row < last; ++row)
     names.push_back(s.checkpoint->fqn(table_tensor(s, row)));
-  return elide_apart(names, columns.names - frame.px(kTablePad) - columns.left, measure);
+  return elide_apart(names, columns.names - frame.px(kTablePad) - columns.left,
+                     measure_with(frame.fonts.mono_small));
 }
 
 void draw_table_row(Frame& frame, UiState& state, const TableSpans& columns, std::uint32_t row,
@@ -236,13 +237,12 @@ void draw_table_row(Frame& frame, UiState& state, const TableSpans& columns, std
   if (index_of(tensor) < frame.digest.marks->size())
     draw_mark(frame, {at.min.x + frame.px(18), middle}, (*frame.digest.marks)[index_of(tensor)]);
   const ImFont* font = frame.fonts.mono_small;
-  Measure measure = [&](std::string_view t) { return text_width(font, t); };
   std::string_view fqn = s.checkpoint->fqn(tensor);
   text_from(draw, font, columns.left, middle, frame.theme.text,
             fqn.empty() ? shown_name(fqn) : shown);
   for (std::size_t i = 0; i < columns.shown; ++i) {
     std::string text = elide_end(table_cell(*s.checkpoint, tensor, kColumnLooks[i].column),
-                                 columns.width[i] - frame.px(10), measure);
+                                 columns.width[i] - frame.px(10), measure_with(font));
     text_until(draw, font, columns.from[i] + columns.width[i] - frame.px(4), middle,
                frame.theme.quiet, text);
   }
@@ -280,20 +280,15 @@ void follow_table_selection(Frame& frame, TableState& table, float room) {
 
 void draw_table_title(Frame& frame, UiState& state, Column& column) {
   const Snapshot& s = frame.snapshot;
-  float middle = column.y + frame.px(15);
-  float x = column.left + text_from(column.draw, frame.fonts.title, column.left, middle,
-                                    frame.theme.text, "Tensors");
-  float right = column.right - button_size(frame, "Close").x;
-  if (button(frame, "table/close", "Close",
-             Tip("Closes the table and shows the map.", Action::kTable), {right, column.y}))
+  Line line(frame, column, 30, Gap::kMedium);
+  line.text(frame.fonts.title, frame.theme.text, "Tensors");
+  if (line.button_at_end("table/close", "Close",
+                         Tip("Closes the table and shows the map.", Action::kTable)))
     state.table.open = false;
   std::uint32_t rows = table_rows(s), all = s.checkpoint->tensor_count();
-  std::string count =
-      rows == all ? human_count(all) : human_count(rows) + " of " + human_count(all) + " shown";
-  Measure measure = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
-  text_from(column.draw, frame.fonts.small, x + frame.px(12), middle, frame.theme.quiet,
-            elide_end(count, right - x - frame.px(24), measure));
-  column.y += frame.px(42);
+  line.rest(
+      frame.fonts.small, frame.theme.quiet,
+      rows == all ? human_count(all) : human_count(rows) + " of " + human_count(all) + " shown");
 }
 
 }  // namespace

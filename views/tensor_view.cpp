@@ -1,5 +1,6 @@
 // The centre: the pictures of one tensor at one scale, and the controls of the slice.
 #include "views/tensor_view.h"
+#include "views/line.h"
 
 #include <fmt/core.h>
 
@@ -101,20 +102,17 @@ void follow_tensor(Frame& frame, UiState& state) {
 void draw_name(Frame& frame, ImDrawList* draw, UiState& state, const Picture& picture,
                Column& column) {
   const Checkpoint& checkpoint = *frame.snapshot.checkpoint;
-  float middle = column.y + frame.px(12);
-  std::string dtype = dtype_text(checkpoint, picture.tensor);
-  std::string tiles = plural(picture.saved->size(), "tile");
-  float chips = text_width(frame.fonts.small, dtype) + text_width(frame.fonts.small, tiles) +
-                frame.px(32 + 20);
-  bool with_tiles = column.width() > chips + frame.px(160);
-  if (!with_tiles) chips = text_width(frame.fonts.small, dtype) + frame.px(16 + 12);
-  float x = column.left;
-  x += draw_breadcrumb(frame, state, draw, checkpoint.fqn(picture.tensor), {x, column.y},
-                       column.width() - chips) +
-       frame.px(12);
-  x += chip(frame, draw, x, middle, dtype, frame.theme.text) + frame.px(8);
-  if (with_tiles) chip(frame, draw, x, middle, tiles, frame.theme.text);
-  column.y += frame.px(34);
+  const std::string dtype = dtype_text(checkpoint, picture.tensor);
+  const std::string tiles = plural(picture.saved->size(), "tile");
+  float chips = chip_width(frame, dtype) + chip_width(frame, tiles) + frame.px(20);
+  const bool with_tiles = column.width() > chips + frame.px(160);
+  if (!with_tiles) chips = chip_width(frame, dtype) + frame.px(12);
+  Line line(frame, column, 24, Gap::kMedium);
+  line.skip(draw_breadcrumb(frame, state, draw, checkpoint.fqn(picture.tensor),
+                            {line.x(), line.top()}, column.width() - chips) +
+            frame.px(12));
+  line.chip(dtype, frame.theme.text);
+  if (with_tiles) line.chip(tiles, frame.theme.text);
 }
 
 // A click selects the next dim that the other picker does not show.
@@ -160,24 +158,24 @@ std::vector<std::string> colour_words(const std::optional<std::uint32_t>& isolat
 
 // The colouring menu ("coloured by writer"): writer, mesh axis, or a colouring of tile_paint.h;
 // "only rank 33" removes the highlight.
-void draw_colour_picker(Frame& frame, UiState& state, Column& column, float from, float middle) {
+void draw_colour_picker(Frame& frame, UiState& state, Line& line) {
   const auto& axes = frame.digest.mesh->axes;
   bool by_axis =
       state.colour_axis >= 0 && static_cast<std::size_t>(state.colour_axis) < axes.size();
   std::string by = by_axis ? axes[static_cast<std::size_t>(state.colour_axis)].name
                            : std::string(name(state.colour_by));
-  float right = column.right - (state.map.zoom > 1 ? frame.px(106) : 0), width = 0;
+  if (state.map.zoom > 1) line.shorten(frame.px(106));
   // The text is shortened to the room next to the other pickers.
   std::string text;
   for (const std::string& words : colour_words(state.isolated, by)) {
     text = words;
-    width = text_width(frame.fonts.small, text) + frame.px(16);
-    if (width <= right - from) break;
+    if (chip_width(frame, text) <= line.room()) break;
   }
-  if (right - from < width || state.map.panels_hidden > 0) return;
-  if (chip_button(frame, "colour", right - width, middle, text, &width,
-                  state.isolated ? "Shows all ranks again."
-                                 : "Chooses what tiles are coloured by.  (Ctrl+1 to Ctrl+7)")) {
+  if (line.room() < chip_width(frame, text) || state.map.panels_hidden > 0) return;
+  if (line.chip_button_at_end("colour", text,
+                              state.isolated
+                                  ? "Shows all ranks again."
+                                  : "Chooses what tiles are coloured by.  (Ctrl+1 to Ctrl+7)")) {
     if (state.isolated)
       state.isolated.reset();
     else
@@ -212,15 +210,13 @@ void draw_pickers(Frame& frame, ImDrawList* draw, UiState& state, const Picture&
   Slice& slice = state.map.slice;
   int ndim = static_cast<int>(picture.saved->ndim());
   if (ndim == 0) return;
-  float middle = column.y + frame.px(12), x = column.left, width = 0;
-  auto label = [&](std::string_view text) {
-    x += text_from(draw, frame.fonts.small, x, middle, frame.theme.quiet, text) + frame.px(8);
+  Line line(frame, column, 24, Gap::kLarge);
+  const auto label = [&](std::string_view text) {
+    line.text(frame.fonts.small, frame.theme.quiet, text);
   };
-  auto pick = [&](const char* id, int dim) {
-    bool clicked = chip_button(frame, id, x, middle, dim < 0 ? "none" : dim_text(dim), &width,
-                               "Takes the next dim for this side of the map.");
-    x += width + frame.px(12);
-    return clicked;
+  const auto pick = [&](const char* id, int dim) {
+    return line.chip_button(id, dim < 0 ? "none" : dim_text(dim),
+                            "Takes the next dim for this side of the map.");
   };
   if (ndim >= 2) {
     label("rows");
@@ -230,37 +226,26 @@ void draw_pickers(Frame& frame, ImDrawList* draw, UiState& state, const Picture&
   if (pick("columns", slice.column)) slice.column = next_dim(slice.column, slice.row, ndim);
   bool first = true;
   int lines = 1;
-  float reserved = state.map.zoom > 1 ? frame.px(110) : 0;  // room for the zoom overview
+  const float reserved = state.map.zoom > 1 ? frame.px(110) : 0;  // room for the zoom overview
   for (int dim : other_dims(picture, slice)) {
     auto d = static_cast<std::size_t>(dim);
-    if (column.right - x <
-        frame.px(first ? 236 : 212) + reserved) {  // wraps to the next line; three lines are enough
-      if (++lines > 3) break;
-      x = column.left;
-      middle += frame.px(30);
-      column.y += frame.px(30);
-    }
+    const float wide = frame.px(first ? 236 : 212) + reserved;
+    if (lines == 3 && line.room() < wide) break;  // three lines are enough
+    if (line.make_room(wide)) ++lines;
     if (first) label("at");
     first = false;
-    std::string text = fmt::format("{} = {}", dim_text(dim), slice.at[d]);
-    x += chip(frame, draw, x, middle, text, frame.theme.text) + frame.px(12);
-    draw_slider(frame, draw, state, dim, picture.saved->shape()[d], x, middle, frame.px(116));
-    x += frame.px(116 + 16);
+    line.chip(fmt::format("{} = {}", dim_text(dim), slice.at[d]), frame.theme.text);
+    draw_slider(frame, draw, state, dim, picture.saved->shape()[d], line.x(), line.middle(),
+                frame.px(116));
+    line.skip(frame.px(116 + 16));
   }
-  draw_colour_picker(frame, state, column, x, middle);
-  if (state.map.panels_hidden > 0) {
-    constexpr std::string_view kNext = "next picture";
-    float wide = text_width(frame.fonts.small, kNext) + frame.px(16);
-    if (column.right - x < wide) {
-      x = column.left;
-      middle += frame.px(30);
-      column.y += frame.px(30);
-    }
-    if (chip_button(frame, "picture/next", column.right - wide, middle, kNext, &width,
-                    "Shows the picture that has no room next to the others."))
-      ++state.map.first_panel;
-  }
-  column.y += frame.px(40);
+  draw_colour_picker(frame, state, line);
+  constexpr std::string_view kNext = "next picture";
+  if (state.map.panels_hidden == 0) return;
+  line.make_room(chip_width(frame, kNext));
+  if (line.chip_button_at_end("picture/next", kNext,
+                              "Shows the picture that has no room next to the others."))
+    ++state.map.first_panel;
 }
 
 // Arrow keys step between neighbouring tiles of the slice.
@@ -313,7 +298,7 @@ void draw_tensor(Frame& frame, UiState& state, Region region) {
   auto others = other_dims(picture, state.map.slice);
   float below = others.empty() ? 0 : std::clamp(room * 0.36f, frame.px(110), frame.px(290));
   draw_panels(frame, draw, state, picture, column, room - below - (below > 0 ? frame.px(26) : 0));
-  column.y += frame.px(26);
+  column.take(frame.px(26));
   if (!others.empty()) draw_all_tiles(frame, draw, state, picture, column, below);
   map_keys(frame, state, picture);
   if (state.map.hovered && !frame.stable && state.map.pinned &&

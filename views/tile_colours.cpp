@@ -44,9 +44,8 @@ class LegendLine {
   float left() const { return right_ - x_; }
   void word(std::string_view text, Rgba colour) {
     const ImFont* font = frame_.fonts.small;
-    Measure measure = [&](std::string_view t) { return text_width(font, t); };
     if (left() < frame_.px(24)) return;
-    x_ += text_from(draw_, font, x_, middle_, colour, elide_end(text, left(), measure)) +
+    x_ += text_from(draw_, font, x_, middle_, colour, elide_end(text, left(), measure_with(font))) +
           frame_.px(12);
   }
   bool entry(const PaintGroup& group, std::size_t index) {
@@ -140,10 +139,10 @@ float draw_job_chip(Frame& frame, UiState& state, const Column& column) {
     auto tiles = frame.snapshot.checkpoint->chunks(*frame.snapshot.tensor).size();
     text = "Look at " + plural(tiles, "tile") + ", " + human_bytes(frame.digest.paints->bytes);
   }
-  float width = text_width(frame.fonts.small, text) + frame.px(16), drawn = 0;
+  float width = chip_width(frame, text);
   if (width > column.width()) return column.right;
   bool pressed =
-      chip_button(frame, "legend/look", column.right - width, column.y + frame.px(11), text, &drawn,
+      chip_button(frame, "legend/look", column.right - width, column.y + frame.px(11), text, &width,
                   runs ? "Stops reading. What was read stays."
                        : "Reads every element of this tensor and colours its tiles.");
   if (pressed && runs) {
@@ -213,7 +212,7 @@ void draw_legend(Frame& frame, UiState& state, Column& column) {
     draw_findings(line, frame, *paint);
   else
     draw_statistic(line, frame, *paint);
-  column.y += frame.px(30);
+  column.take(frame.px(30));
 }
 
 std::string_view tint_text(const UiState& state) {

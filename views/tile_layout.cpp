@@ -15,8 +15,10 @@ Span span_of(const TileSet& tiles, std::uint32_t tile, int dim, double first, do
              int side) {
   if (dim < 0) return {0, static_cast<double>(side)};
   auto d = static_cast<std::size_t>(dim);
-  double from = (static_cast<double>(tiles.offset(tile, d)) - first) * pixels;
-  return {from, from + static_cast<double>(tiles.extent(tile, d)) * pixels};
+  // A tile ends at the very number where its neighbour begins: no pixel is left between them.
+  const auto from = static_cast<double>(tiles.offset(tile, d));
+  const auto to = from + static_cast<double>(tiles.extent(tile, d));
+  return {(from - first) * pixels, (to - first) * pixels};
 }
 
 // Rounds so that neighbouring tiles share an edge.
@@ -36,11 +38,12 @@ void paint(TileLayout& layout, const TileSet& tiles, const TileWeights& weights,
   if (layout.raster.empty())
     layout.raster.assign(
         static_cast<std::size_t>(view.width) * static_cast<std::size_t>(view.height), 0);
+  // An edge on a pixel may be computed a little before it.
+  auto pixel_at = [](double edge) { return std::floor(std::max(edge, 0.0) + 1e-6); };
+  auto first = [&](double from) { return static_cast<int>(pixel_at(from)); };
   // Every tile covers at least the pixel in which it begins.
-  auto first = [](double from) { return static_cast<int>(std::max(0.0, std::floor(from))); };
-  auto last = [](double from, double to, int side) {
-    return static_cast<int>(
-        std::min<double>(side, std::max(std::floor(to), std::floor(std::max(from, 0.0)) + 1)));
+  auto last = [&](double from, double to, int side) {
+    return static_cast<int>(std::min<double>(side, std::max(pixel_at(to), pixel_at(from) + 1)));
   };
   int x0 = first(across.from), x1 = last(across.from, across.to, view.width);
   int y0 = first(down.from), y1 = last(down.from, down.to, view.height);

@@ -133,10 +133,8 @@ void draw_bubble(Frame& frame, UiState& state, const TourStep& step) {
   Column column{draw, at.x + frame.px(18), at.x + size.x - frame.px(18), at.y + frame.px(14),
                 at.y + size.y};
   head(frame, column, fmt::format("{} OF {}", habits.tour_step + 1, kSteps.size()));
-  paragraph(frame, column, frame.fonts.strong, frame.theme.text, step.title);
-  column.y += frame.px(6);
-  paragraph(frame, column, frame.fonts.small, frame.theme.text, step.text);
-  column.y += frame.px(12);
+  paragraph(frame, column, frame.fonts.strong, frame.theme.text, step.title, Gap::kSmall);
+  paragraph(frame, column, frame.fonts.small, frame.theme.text, step.text, Gap::kMedium);
   bool last = habits.tour_step + 1 == static_cast<int>(kSteps.size());
   const char* label = last ? "Done" : "Next";
   float wide = button_size(frame, label).x;

@@ -7,6 +7,7 @@
 
 #include "views/actions.h"
 #include "views/imgui_versions.h"
+#include "views/line.h"
 #include "views/look_panels.h"
 #include "views/parts.h"
 #include "views/text.h"
@@ -171,7 +172,7 @@ void draw_histogram(Frame& frame, Column& column, const Statistics& statistics) 
   if (statistics.histogram.size() > 1)
     text_until(column.draw, frame.fonts.mono_small, std::max(x, column.left + used + frame.px(60)),
                below, frame.theme.quiet, label(statistics.histogram.back()));
-  column.y += height + frame.px(26);
+  column.take(height + frame.px(26));
 }
 
 void draw_statistics(Frame& frame, Column& column, const SliceValues& values) {
@@ -195,7 +196,7 @@ void draw_statistics(Frame& frame, Column& column, const SliceValues& values) {
   if (!s.greatest.empty()) row(frame, column, "max", s.greatest, theme.text);
   if (s.mean) row(frame, column, "mean", fmt::format("{:.6g}", *s.mean), theme.text);
   if (s.std) row(frame, column, "std", fmt::format("{:.6g}", *s.std), theme.text);
-  column.y += frame.px(10);
+  gap(frame, column, Gap::kMedium);
   draw_histogram(frame, column, s);
 }
 
@@ -234,18 +235,14 @@ std::optional<ValuesRequest> tile_request(const Frame& frame, const SliceValues&
 }
 
 void draw_values_buttons(Frame& frame, UiState& state, Column& column, const SliceValues* values) {
-  text_from(column.draw, frame.fonts.title, column.left, column.y + frame.px(15), frame.theme.text,
-            "Values");
-  float right = column.right - button_size(frame, "Close").x;
-  if (button(frame, "values/close", "Close", "Closes the values and shows the map.  (Esc)",
-             {right, column.y}))
+  Line line(frame, column, 30, Gap::kMedium);
+  line.text(frame.fonts.title, frame.theme.text, "Values");
+  if (line.button_at_end("values/close", "Close", "Closes the values and shows the map.  (Esc)"))
     close_viewers(frame, state);
   auto offer = [&](const char* id, const char* label, const char* tip,
                    std::optional<ValuesRequest> ask) {
     if (!ask || *ask == values->ask) return;
-    right -= button_size(frame, label).x + frame.px(8);
-    if (button(frame, id, label, tip, {right, column.y}))
-      frame.emit(ValuesCommand{false, std::move(*ask)});
+    if (line.button_at_end(id, label, tip)) frame.emit(ValuesCommand{false, std::move(*ask)});
   };
   if (values != nullptr) {
     offer("values/all", "Whole slice", "Shows all rows and columns.",
@@ -262,10 +259,8 @@ void draw_values_buttons(Frame& frame, UiState& state, Column& column, const Sli
     if (frame.job.to_look > 0)
       text = fmt::format("{} of {} elements", human_count(frame.job.looked),
                          human_count(frame.job.to_look));
-    text_until(column.draw, frame.fonts.small, right - frame.px(12), column.y + frame.px(15),
-               frame.theme.quiet, text);
+    text_until(column.draw, frame.fonts.small, line.end(), line.middle(), frame.theme.quiet, text);
   }
-  column.y += frame.px(42);
 }
 
 void draw_numbers_of(Frame& frame, const SliceValues& values, Column column, float bottom) {
@@ -290,23 +285,20 @@ void draw_numbers_of(Frame& frame, const SliceValues& values, Column column, flo
       at = corner;
     }
     draw_heat_map(frame, column.draw, values, at, {width, height}, "values/map");
-    at.y += height + frame.px(6);
-    std::string most = fmt::format("{:.4g}", static_cast<double>(values.greatest));
-    float x = at.x, middle = at.y + frame.px(9);
-    x += text_from(column.draw, frame.fonts.mono_small, x, middle, frame.theme.unknown, "-" + most);
-    x += text_from(column.draw, frame.fonts.small, x, middle, frame.theme.quiet, "  to  ");
-    x += text_from(column.draw, frame.fonts.mono_small, x, middle, frame.theme.warn, most);
-    std::string_view more = "  root scale; a cell shows its largest magnitude; × NaN, + infinite";
-    Measure measure = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
-    if (right > x + frame.px(40))
-      text_from(column.draw, frame.fonts.small, x, middle, frame.theme.quiet,
-                elide_middle(more, right - x, measure));
-    at.y += frame.px(26);
+    Column below{column.draw, at.x, right, at.y + height + frame.px(6)};
+    Line scale(frame, below, 18);
+    const std::string most = fmt::format("{:.4g}", static_cast<double>(values.greatest));
+    scale.text(frame.fonts.mono_small, frame.theme.unknown, "-" + most);
+    scale.text(frame.fonts.small, frame.theme.quiet, "to");
+    scale.text(frame.fonts.mono_small, frame.theme.warn, most);
+    if (scale.room() > frame.px(40))
+      scale.rest(frame.fonts.small, frame.theme.quiet,
+                 "root scale; a cell shows its largest magnitude; × NaN, + infinite");
+    at.y = below.y;
     if (is_in_cells) return;
   } else if (values.cells.empty()) {
     Column said{column.draw, column.left, right, column.y};
-    paragraph(frame, said, frame.fonts.small, frame.theme.quiet,
-              std::string(name(values.dtype)) + " has no numbers to draw.");
+    caption(frame, said, std::string(name(values.dtype)) + " has no numbers to draw.");
     at.y = said.y + frame.px(8);
   }
   // Below the statistics, the table can use the whole width.
@@ -360,16 +352,14 @@ void draw_values(Frame& frame, UiState& state, Region region) {
     end_region();
     return;
   }
-  Measure measure = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
-  std::string name_and_slice =
-      std::string(frame.snapshot.checkpoint->fqn(values->tensor)) + verbs::to_text(values->ask);
-  text_from(column.draw, frame.fonts.mono_small, column.left, column.y + frame.px(9),
-            frame.theme.text, elide_middle(name_and_slice, column.width(), measure));
-  column.y += frame.px(20);
+  text_line(
+      frame, column, frame.fonts.mono_small, frame.theme.text,
+      std::string(frame.snapshot.checkpoint->fqn(values->tensor)) + verbs::to_text(values->ask),
+      Gap::kTight);
   std::string said = fmt::format("{}, {}", name(values->dtype), inspected_text(*values));
   if (values->row_dim >= 0)
     said += fmt::format("; dim {} down, dim {} across", values->row_dim, values->column_dim);
-  paragraph(frame, column, frame.fonts.small, frame.theme.quiet, said);
+  caption(frame, column, said);
   if (values->error)
     paragraph(frame, column, frame.fonts.small, frame.theme.bad,
               values->error->place.file + ": " + values->error->message);
@@ -377,7 +367,7 @@ void draw_values(Frame& frame, UiState& state, Region region) {
     paragraph(frame, column, frame.fonts.small, frame.theme.warn, look->not_found);
   if (look->side_by_side && !look->side_by_side->note.empty())
     paragraph(frame, column, frame.fonts.small, frame.theme.warn, look->side_by_side->note);
-  column.y += frame.px(8);
+  gap(frame, column, Gap::kSmall);
   draw_values_tools(frame, state, column, *values);
   if (look->side_by_side && look->side_by_side->difference && column.width() > frame.px(560))
     draw_side_by_side(frame, *look, column, region.max.y - frame.px(12));

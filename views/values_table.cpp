@@ -146,11 +146,10 @@ void draw_table(Frame& frame, ImDrawList* draw, const SliceValues& values, ImVec
         human_count(static_cast<std::uint64_t>(std::max<std::int64_t>(shown_columns, 0))),
         human_count(static_cast<std::uint64_t>(values.rows)),
         human_count(static_cast<std::uint64_t>(values.columns)));
-    const Measure small = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
+    const Measure small = measure_with(frame.fonts.small);
     text_from(draw, frame.fonts.small, at.x, at.y + line * (static_cast<float>(shown_rows) + 1.6f),
               frame.theme.quiet, elide_end(said, end.x - at.x, small));
   }
-  Measure measure = [&](std::string_view t) { return text_width(font, t); };
   // The element that was searched for is in sight.
   auto first_shown = [](std::int64_t found, std::int64_t shown, std::int64_t most) {
     return std::clamp<std::int64_t>(found - shown + 1, 0, std::max<std::int64_t>(most - shown, 0));
@@ -172,11 +171,12 @@ void draw_table(Frame& frame, ImDrawList* draw, const SliceValues& values, ImVec
           (first_row + r) * values.table_columns + first_column + c)];
       bool odd = text == "NaN" || text.ends_with("Infinity");
       float right = at.x + index + wide * static_cast<float>(c + 1);
-      text_until(draw, font, right, middle,
-                 odd            ? frame.theme.bad
-                 : text.empty() ? frame.theme.quiet
-                                : frame.theme.text,
-                 text.empty() ? "none" : elide_middle(text, wide - frame.px(8), measure));
+      text_until(
+          draw, font, right, middle,
+          odd            ? frame.theme.bad
+          : text.empty() ? frame.theme.quiet
+                         : frame.theme.text,
+          text.empty() ? "none" : elide_middle(text, wide - frame.px(8), measure_with(font)));
       const verbs::ValuePlace place{corner.row + first_row + r, corner.column + first_column + c};
       if (values.found == place)
         draw_found_mark(frame, draw, {right - wide + frame.px(6), middle - line / 2},

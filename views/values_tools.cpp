@@ -12,6 +12,7 @@
 #include "core/report/text_words.h"
 #include "views/actions.h"
 #include "views/habits.h"
+#include "views/line.h"
 #include "views/parts.h"
 #include "views/values_parts.h"
 
@@ -148,20 +149,19 @@ void follow_saved(const Frame& frame, UiState& state) {
 }
 
 // The whole slice, not only the table below.
-void draw_save_buttons(Frame& frame, Column& column, const SliceValues& values, float x) {
+void draw_save_buttons(Frame& frame, Line& line, const SliceValues& values) {
   for (auto kind : {verbs::ValuesFile::kNpy, verbs::ValuesFile::kCsv}) {
     const bool is_npy = kind == verbs::ValuesFile::kNpy;
     if (is_npy && verbs::npy_dtype(values.dtype).empty()) continue;
     const char* label = is_npy ? "Save .npy" : "Save .csv";
-    if (x + button_size(frame, label).x > column.right) return;
-    if (button(frame, is_npy ? "values/npy" : "values/csv", label, Tip([&] {
-                 return fmt::format("Writes {} × {} values into a new file next to the checkpoint.",
-                                    human_count(static_cast<std::uint64_t>(values.rows)),
-                                    human_count(static_cast<std::uint64_t>(values.columns)));
-               }),
-               {x, column.y}))
+    if (!line.fits(label)) return;
+    if (line.button(is_npy ? "values/npy" : "values/csv", label, Tip([&] {
+                      return fmt::format(
+                          "Writes {} × {} values into a new file next to the checkpoint.",
+                          human_count(static_cast<std::uint64_t>(values.rows)),
+                          human_count(static_cast<std::uint64_t>(values.columns)));
+                    })))
       frame.emit(SaveValuesCommand{kind});
-    x += button_size(frame, label).x + frame.px(8);
   }
 }
 
@@ -171,15 +171,13 @@ void draw_values_tools(Frame& frame, UiState& state, Column& column, const Slice
   follow_value_keys(frame, state, values);
   follow_saved(frame, state);
   const Checkpoint& checkpoint = *frame.snapshot.checkpoint;
-  float x = column.left;
-  const float field = std::min(frame.px(240), column.width() * 0.4f);
+  Line line(frame, column, 30, Gap::kMedium);
   Extents example = copy_of(checkpoint.shape(values.tensor));
   for (std::int64_t& extent : example) extent /= 2;
   const std::string hint = "go to " + to_text(ExtentsView(example));
-  const bool entered = text_field(frame, column.draw, "values/index", hint.c_str(), {x, column.y},
-                                  {field, frame.px(30)}, state.values.index,
-                                  "Goes to an index: one number per dim.  (Enter)", true);
-  x += field + frame.px(8);
+  const bool entered = line.field("values/index", hint.c_str(), state.values.index,
+                                  "Goes to an index: one number per dim.  (Enter)",
+                                  std::min(frame.px(240), column.width() * 0.4f), true);
   if (entered && !state.values.index.empty()) {
     auto ask = parse_index(state.values.index, checkpoint.shape(values.tensor), values.ask);
     if (ask)
@@ -188,14 +186,12 @@ void draw_values_tools(Frame& frame, UiState& state, Column& column, const Slice
       show_toast(frame, state,
                  "No such index: the shape is " + to_text(checkpoint.shape(values.tensor)) + ".");
   }
-  auto fits = [&](const char* label) { return x + button_size(frame, label).x <= column.right; };
   auto next_button = [&](const char* id, const char* label, const char* words,
                          verbs::SearchedValue sought) {
-    if (!fits(label)) return;
+    if (!line.fits(label)) return;
     const bool has_key = sought == sought_by_key(frame.snapshot);
     const Tip tip = has_key ? Tip(words, Action::kNextValue) : Tip(words);
-    if (button(frame, id, label, tip, {x, column.y})) frame.emit(ValuesCommand{false, {}, sought});
-    x += button_size(frame, label).x + frame.px(8);
+    if (line.button(id, label, tip)) frame.emit(ValuesCommand{false, {}, sought});
   };
   if (sought_by_key(frame.snapshot) == verbs::SearchedValue::kDifference)
     next_button("values/difference", "Next difference",
@@ -204,20 +200,16 @@ void draw_values_tools(Frame& frame, UiState& state, Column& column, const Slice
   if (has_nan(values))
     next_button("values/nan", "Next NaN", "Goes to the next NaN of the whole slice.",
                 verbs::SearchedValue::kNan);
-  if (values.table_rows > 0 && fits("Copy as numpy")) {
-    if (button(frame, "values/numpy", "Copy as numpy",
-               "Copies the numbers of the table below as Python text. Ctrl and an arrow move on by "
-               "a page.",
-               {x, column.y})) {
-      ImGui::SetClipboardText(numpy_text(checkpoint, values).c_str());
-      show_toast(
-          frame, state,
-          fmt::format("Copied {} × {} values for numpy.", values.table_rows, values.table_columns));
-    }
-    x += button_size(frame, "Copy as numpy").x + frame.px(8);
+  if (values.table_rows > 0 && line.fits("Copy as numpy") &&
+      line.button("values/numpy", "Copy as numpy",
+                  "Copies the numbers of the table below as Python text. Ctrl and an arrow move on "
+                  "by a page.")) {
+    ImGui::SetClipboardText(numpy_text(checkpoint, values).c_str());
+    show_toast(
+        frame, state,
+        fmt::format("Copied {} × {} values for numpy.", values.table_rows, values.table_columns));
   }
-  draw_save_buttons(frame, column, values, x);
-  column.y += frame.px(40);
+  draw_save_buttons(frame, line, values);
 }
 
 }  // namespace shw

@@ -59,7 +59,7 @@ float draw_buttons(Frame& frame, UiState& state, const VerdictText& verdict, Reg
     x -= size.x;
     float y = std::floor((region.min.y + region.max.y - size.y) / 2);
     if (button(frame, buttons[b].id, buttons[b].label, buttons[b].action, {x, y}, buttons[b].style))
-      run(buttons[b].action, frame, state);
+      choose(buttons[b].action, frame, state);
     x -= frame.px(10);
   }
   return x;
@@ -68,7 +68,7 @@ float draw_buttons(Frame& frame, UiState& state, const VerdictText& verdict, Reg
 // A single line, with the full text as tooltip if it is shortened.
 void draw_quiet(Frame& frame, ImDrawList* draw, const std::string& text, const std::string& whole,
                 Region region, float y) {
-  Measure small = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
+  const Measure small = measure_with(frame.fonts.small);
   std::string shown = elide_end(text, region.max.x - region.min.x, small);
   Rgba quiet = mix(frame.theme.quiet, frame.theme.text, 0.35f);
   text_from(draw, frame.fonts.small, region.min.x, y, quiet, shown);
@@ -89,7 +89,7 @@ std::string without_advice(std::string_view text) {
 
 // Headline and detail, with the "Not checked" line below.
 void draw_words(Frame& frame, ImDrawList* draw, const VerdictText& verdict, Region region) {
-  Measure title = [&](std::string_view t) { return text_width(frame.fonts.title, t); };
+  const Measure title = measure_with(frame.fonts.title);
   float middle = std::floor((region.min.y + region.max.y) / 2);
   float line = verdict.unjudged.empty() ? middle : middle - frame.px(9);
   float x = region.min.x;

@@ -8,6 +8,7 @@
 #include "views/actions.h"
 #include "views/browser.h"
 #include "views/habits.h"
+#include "views/line.h"
 #include "views/parts.h"
 #include "views/text.h"
 
@@ -24,18 +25,17 @@ Column middle_column(const Frame& frame, Region region, float width, float heigh
 
 // A path input; true if it should be opened.
 bool path_line(Frame& frame, UiState& state, Column& column) {
-  float height = frame.px(36);
-  float wide = column.width() - button_size(frame, "Open").x - frame.px(10);
   // Focuses the field when the page appears.
   if (!state.welcome_shown && !is_covered(state)) ImGui::SetKeyboardFocusHere();
   state.welcome_shown = true;
-  bool enter = text_field(frame, column.draw, "open/path", "/runs/7/step_9000",
-                          {column.left, column.y}, {wide, height}, state.open_path,
-                          "The path of a checkpoint, or of a folder of steps.  (Enter opens it)");
-  bool click =
-      button(frame, "open/button", "Open", "Opens and checks the checkpoint of this path.",
-             {column.left + wide + frame.px(10), column.y + frame.px(3)}, ButtonStyle::kPrimary);
-  column.y += height + frame.px(12);
+  Line line(frame, column, 36, Gap::kMedium);
+  const bool enter =
+      line.field("open/path", "/runs/7/step_9000", state.open_path,
+                 "The path of a checkpoint, or of a folder of steps.  (Enter opens it)",
+                 line.room_beside("Open"));
+  const bool click =
+      line.button("open/button", "Open", "Opens and checks the checkpoint of this path.",
+                  ButtonStyle::kPrimary);
   return (enter || click) && !state.open_path.empty();
 }
 
@@ -46,13 +46,9 @@ void open_path(Frame& frame, UiState& state) {
 }
 
 // Opens the browser in the given folder, or in the one that failed to open.
-void browse_button(Frame& frame, UiState& state, Column& column, const std::string& folder) {
-  if (button(frame, "open/browse", "Browse…", Action::kOpen, {column.left, column.y}))
-    open_browser(frame, state, folder);
-  text_from(column.draw, frame.fonts.mono_small,
-            column.left + button_size(frame, "Browse…").x + frame.px(14), column.y + frame.px(15),
-            frame.theme.quiet, to_text(key_of(Action::kOpen)));
-  column.y += frame.px(40);
+void browse_button(Frame& frame, UiState& state, Line& line, const std::string& folder) {
+  if (line.button("open/browse", "Browse…", Action::kOpen)) open_browser(frame, state, folder);
+  line.text(frame.fonts.mono_small, frame.theme.quiet, to_text(key_of(Action::kOpen)));
 }
 
 // The supported formats that fit above `bottom`, and what identifies a folder of each.
@@ -82,7 +78,7 @@ void draw_formats(Frame& frame, Column& column, float bottom) {
               column.y + line * static_cast<float>(last_row) + frame.px(9), frame.theme.quiet,
               "and " + std::to_string(kKnown.size() - shown) + " more");
   const std::size_t rows = (std::min(kKnown.size(), fit) + 1) / 2;
-  column.y += line * static_cast<float>(rows) + frame.px(4);
+  column.take(line * static_cast<float>(rows) + frame.px(4));
 }
 
 // Recent checkpoints with their verdicts, as many as fit.
@@ -94,7 +90,7 @@ void draw_opened_before(Frame& frame, UiState& state, Column& column, float bott
   auto fits = static_cast<std::size_t>(std::max(0.0f, room / line));
   std::size_t shown = std::min({recent.size(), kShown, fits});
   if (shown == 0) return;
-  column.y += frame.px(6);
+  gap(frame, column, Gap::kSmall);
   head(frame, column, "OPENED BEFORE");
   for (std::size_t i = 0; i < shown; ++i) {
     ImVec2 min{column.left - frame.px(8), column.y}, max{column.right, column.y + line};
@@ -107,15 +103,17 @@ void draw_opened_before(Frame& frame, UiState& state, Column& column, float bott
     draw_recent(frame, column.draw, recent[i], recent[i].summary, min, max);
     focus_ring(frame, column.draw);
     if (clicked) open_place(frame, state, as_before(recent[i]));
-    column.y += line;
+    column.take(line);
   }
-  column.y += frame.px(8);
+  gap(frame, column, Gap::kSmall);
 }
 
 // Adds the subject to messages like "is not a checkpoint".
 std::string headline_of(const Frame& frame, const Error& error) {
   const std::string& message = error.message;
-  if (!message.starts_with("is ") && !message.starts_with("has ")) return sentence(message);
+  constexpr std::string_view kVerbs[] = {"is ", "has ", "holds ", "ends "};
+  if (std::ranges::none_of(kVerbs, [&](auto verb) { return message.starts_with(verb); }))
+    return sentence(message);
   std::string path =
       error.place.file.empty() ? frame.snapshot.options.checkpoint : error.place.file;
   if (path.starts_with('.'))
@@ -131,42 +129,38 @@ void draw_welcome(Frame& frame, UiState& state, Region region) {
   bool has_recent = frame.snapshot.recent != nullptr && !frame.snapshot.recent->empty();
   Column column = middle_column(frame, region, 620, has_recent ? 480 : 340);
   if (frame.job.running || !frame.snapshot.options.checkpoint.empty()) {
-    paragraph(frame, column, frame.fonts.title, frame.theme.text, "Opening…");
-    column.y += frame.px(10);
+    paragraph(frame, column, frame.fonts.title, frame.theme.text, "Opening…", Gap::kMedium);
     paragraph(frame, column, frame.fonts.mono_small, frame.theme.quiet,
               frame.snapshot.options.checkpoint);
     end_region();
     return;
   }
-  paragraph(frame, column, frame.fonts.title, frame.theme.text, "Open a sharded checkpoint");
-  column.y += frame.px(10);
+  paragraph(frame, column, frame.fonts.title, frame.theme.text, "Open a sharded checkpoint",
+            Gap::kMedium);
   paragraph(frame, column, frame.fonts.text, frame.theme.quiet,
             "Drop its folder on this window, or type its path. Opening reads the metadata only; "
-            "nothing is written into it unless you ask for a repair in place.");
-  column.y += frame.px(20);
+            "nothing is written into it unless you ask for a repair in place.",
+            Gap::kLarge);
   if (path_line(frame, state, column)) open_path(frame, state);
-  if (is_possible(Action::kOpenDemo, frame, state)) {
-    float wide = button_size(frame, "Open the demo").x;
-    if (button(frame, "open/demo", "Open the demo", Tip([&] {
-                 return "A mixture of experts that 64 ranks saved and that will not load. It is "
-                        "made in " +
-                        state.habits.cache_folder + "/demo and takes 60 MB of disk.";
-               }),
-               {column.right - wide, column.y}))
-      run(Action::kOpenDemo, frame, state);
-  }
-  browse_button(frame, state, column, "");
+  Line line(frame, column, 30, Gap::kMedium);
+  if (is_possible(Action::kOpenDemo, frame, state) &&
+      line.button_at_end("open/demo", "Open the demo", Tip([&] {
+                           return "A mixture of experts that 64 ranks saved and that will not "
+                                  "load. It is made in " +
+                                  state.habits.cache_folder + "/demo and takes 60 MB of disk.";
+                         })))
+    run(Action::kOpenDemo, frame, state);
+  browse_button(frame, state, line, "");
   draw_opened_before(frame, state, column, region.max.y);
   if (has_recent && region.max.y - column.y < frame.px(130)) return end_region();
-  column.y += frame.px(6);
+  gap(frame, column, Gap::kSmall);
   head(frame, column, "WHAT IT READS");
   draw_formats(frame, column, region.max.y);
   if (has_recent || region.max.y - column.y < frame.px(90)) return end_region();
-  column.y += frame.px(6);
+  gap(frame, column, Gap::kSmall);
   head(frame, column, "FROM A TERMINAL");
   paragraph(frame, column, frame.fonts.mono_small, frame.theme.text,
-            "shardwright-gui step_9000 --spec spec.json");
-  column.y += frame.px(6);
+            "shardwright-gui step_9000 --spec spec.json", Gap::kSmall);
   paragraph(frame, column, frame.fonts.mono_small, frame.theme.text, "shardwright demo /tmp/demo");
   end_region();
 }
@@ -178,10 +172,9 @@ void draw_open_error(Frame& frame, UiState& state, Region region) {
   Column column = middle_column(frame, region, 720, 300);
   draw_sign(frame, column.draw, {column.left + frame.px(11), column.y + frame.px(10)}, frame.px(11),
             Sign::kBad);
-  Column inside = column;
-  inside.left += frame.px(34);
-  paragraph(frame, inside, frame.fonts.title, frame.theme.text, headline_of(frame, error));
-  inside.y += frame.px(16);
+  Column inside = indented(frame, column, 34);
+  paragraph(frame, inside, frame.fonts.title, frame.theme.text, headline_of(frame, error),
+            Gap::kLarge);
   Column rows = inside;
   rows.right = std::min(rows.right, rows.left + frame.px(560));
   row(frame, rows, "opened", frame.snapshot.options.checkpoint, frame.theme.text);
@@ -193,18 +186,17 @@ void draw_open_error(Frame& frame, UiState& state, Region region) {
   inside.y = rows.y + frame.px(16);
   if (!error.advice.empty()) {
     head(frame, inside, "WHAT TO DO");
-    paragraph(frame, inside, frame.fonts.text, frame.theme.text, error.advice);
-    inside.y += frame.px(18);
+    body(frame, inside, error.advice, Gap::kLarge);
   }
   if (is_possible(Action::kRun, frame, state)) {
-    if (button(frame, "open/run", "Back to the steps of the run", Action::kRun,
-               {inside.left, inside.y}))
+    if (Line(frame, inside, 30, Gap::kLarge)
+            .button("open/run", "Back to the steps of the run", Action::kRun))
       run(Action::kRun, frame, state);
-    inside.y += frame.px(46);
   }
   head(frame, inside, "OPEN ANOTHER");
   if (path_line(frame, state, inside)) open_path(frame, state);
-  browse_button(frame, state, inside, frame.snapshot.options.checkpoint);
+  Line line(frame, inside, 30, Gap::kMedium);
+  browse_button(frame, state, line, frame.snapshot.options.checkpoint);
   end_region();
 }
 

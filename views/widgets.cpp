@@ -44,11 +44,11 @@ void note_end(const ImDrawList* draw) {
   noted->texts.back().last_index = draw->IdxBuffer.Size;
 }
 
+}  // namespace
+
 Measure measure_with(const ImFont* font) {
   return [font](std::string_view text) { return text_width(font, text); };
 }
-
-}  // namespace
 
 float text_width(const ImFont* font, std::string_view text) {
   if (text.empty()) return 0;  // imgui treats a null begin as a C string
@@ -121,7 +121,8 @@ const char* line_end(const ImFont* font, const char* at, const char* last, float
 
 }  // namespace
 
-void paragraph(Frame&, Column& column, const ImFont* font, Rgba colour, std::string_view text) {
+void paragraph(Frame& frame, Column& column, const ImFont* font, Rgba colour, std::string_view text,
+               Gap below) {
   std::string words, buffer;
   if (text.find_first_of("`[") != text.npos) {
     words = shown_words(text);
@@ -139,6 +140,44 @@ void paragraph(Frame&, Column& column, const ImFont* font, Rgba colour, std::str
     at = end;
     while (at < last && (*at == ' ' || *at == '\n')) ++at;
   }
+  gap(frame, column, below);
+}
+
+void body(Frame& frame, Column& column, std::string_view text, Gap below) {
+  paragraph(frame, column, frame.fonts.text, frame.theme.text, text, below);
+}
+
+void caption(Frame& frame, Column& column, std::string_view text, Gap below) {
+  paragraph(frame, column, frame.fonts.small, frame.theme.quiet, text, below);
+}
+
+void signed_paragraph(Frame& frame, Column& column, Sign sign, Rgba colour, std::string_view text,
+                      Gap below) {
+  draw_sign(frame, column.draw, {column.left + frame.px(8), column.y + frame.px(8)}, frame.px(7),
+            sign);
+  Column inside = indented(frame, column, 24);
+  paragraph(frame, inside, frame.fonts.small, colour, text, below);
+  column.y = inside.y;
+}
+
+void text_line(Frame& frame, Column& column, const ImFont* font, Rgba colour, std::string_view text,
+               Gap below) {
+  text_from(column.draw, font, column.left, column.take(frame.px(18)) + frame.px(9), colour,
+            elide_middle(text, column.width(), measure_with(font)));
+  gap(frame, column, below);
+}
+
+float pixels(const Frame& frame, Gap gap) {
+  return frame.px(static_cast<float>(gap));
+}
+
+void gap(const Frame& frame, Column& column, Gap size) {
+  column.y += pixels(frame, size);
+}
+
+Column indented(const Frame& frame, Column column, float units) {
+  column.left += frame.px(units);
+  return column;
 }
 
 void row(Frame& frame, Column& column, std::string_view label, std::string_view value,
@@ -200,9 +239,13 @@ void row_extents(Frame& frame, Column& column, std::string_view label, ExtentsVi
   column.y += height;
 }
 
+float chip_width(const Frame& frame, std::string_view text) {
+  return std::floor(text_width(frame.fonts.small, text)) + frame.px(16);
+}
+
 float chip(Frame& frame, ImDrawList* draw, float x, float middle, std::string_view text,
            Rgba colour) {
-  float width = std::floor(text_width(frame.fonts.small, text)) + frame.px(16);
+  float width = chip_width(frame, text);
   float half = frame.px(11);
   ImVec2 min{x, middle - half}, max{x + width, middle + half};
   draw->AddRectFilled(min, max, frame.theme.raised, frame.px(4));

@@ -1,12 +1,21 @@
 // Basic widgets. All sizes are in units of Frame::px.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "views/frame.h"
+#include "views/text.h"
 
 namespace shw {
+
+// The symbol of a severity, in addition to its colour.
+enum class Sign { kBad, kWarn, kOk, kUnknown, kQuiet };
+
+// The space between two parts of a column, in units of Frame::px.
+enum class Gap : std::uint8_t { kNone = 0, kTight = 4, kSmall = 8, kMedium = 12, kLarge = 18 };
+float pixels(const Frame& frame, Gap gap);
 
 // A vertical layout: rows span left to right, `y` advances downwards.
 struct Column {
@@ -14,10 +23,17 @@ struct Column {
   float left = 0, right = 0, y = 0;
   float bottom = 0;  // of the panel, if any
   float width() const { return right - left; }
+  ImVec2 at() const { return {left, y}; }
+  // Moves on by a part of this height in pixels; returns where the part begins.
+  float take(float height) {
+    y += height;
+    return y - height;
+  }
 };
 
 float text_width(const ImFont* font, std::string_view text);
 float text_height(const ImFont* font);
+Measure measure_with(const ImFont* font);
 void draw_text(ImDrawList* draw, const ImFont* font, float x, float y, Rgba colour,
                std::string_view text);
 // Text centred vertically at `middle`; the second ends at `right`. Both return the width.
@@ -27,8 +43,20 @@ float text_until(ImDrawList* draw, const ImFont* font, float right, float middle
                  std::string_view text);
 
 void head(Frame& frame, Column& column, std::string_view text, std::string_view more = {});
-void paragraph(Frame& frame, Column& column, const ImFont* font, Rgba colour,
-               std::string_view text);
+// Wrapped text, with a gap below it.
+void paragraph(Frame& frame, Column& column, const ImFont* font, Rgba colour, std::string_view text,
+               Gap below = Gap::kNone);
+void body(Frame& frame, Column& column, std::string_view text, Gap below = Gap::kNone);
+void caption(Frame& frame, Column& column, std::string_view text, Gap below = Gap::kNone);
+// A small paragraph beside a sign.
+void signed_paragraph(Frame& frame, Column& column, Sign sign, Rgba colour, std::string_view text,
+                      Gap below = Gap::kNone);
+// One line, cut in the middle if it is too long, with a gap below it.
+void text_line(Frame& frame, Column& column, const ImFont* font, Rgba colour, std::string_view text,
+               Gap below = Gap::kNone);
+void gap(const Frame& frame, Column& column, Gap size);
+// The column without its first `units` on the left.
+Column indented(const Frame& frame, Column column, float units);
 // "rank            33": quiet label, right-aligned monospaced value; long values are elided in the
 // middle, with a tooltip.
 void row(Frame& frame, Column& column, std::string_view label, std::string_view value, Rgba colour);
@@ -40,12 +68,11 @@ void draw_extents(Frame& frame, ImDrawList* draw, const ImFont* font, float x, f
                   ExtentsView value, ExtentsView other, Rgba colour, Rgba wrong);
 
 // A small framed word; returns its width.
+float chip_width(const Frame& frame, std::string_view text);
 float chip(Frame& frame, ImDrawList* draw, float x, float middle, std::string_view text,
            Rgba colour);
 void tooltip(Frame& frame, std::string_view text);
 
-// The symbol of a severity, in addition to its colour.
-enum class Sign { kBad, kWarn, kOk, kUnknown, kQuiet };
 Sign sign_of(Tone tone);
 void draw_sign(Frame& frame, ImDrawList* draw, ImVec2 middle, float radius, Sign sign);
 

@@ -14,6 +14,7 @@
 #include "core/verbs/plan_file.h"
 #include "views/actions.h"
 #include "views/habits.h"
+#include "views/line.h"
 #include "views/parts.h"
 #include "views/text.h"
 
@@ -81,44 +82,25 @@ constexpr std::array kCombinations{
 // A row of buttons of which one is chosen; it continues in the next line where it is full.
 void choose_one(Frame& frame, Column& column, const char* id, std::span<const Choice> choices,
                 std::string& chosen) {
-  float x = column.left;
+  Line line(frame, column, 30, Gap::kMedium);
   for (const Choice& choice : choices) {
-    const float wide = button_size(frame, choice.label).x;
-    if (x > column.left && x + wide > column.right) {
-      x = column.left;
-      column.y += frame.px(38);
-    }
     const bool is_chosen = chosen == choice.value;
     const std::string name = std::string(id) + "/" + (*choice.value == 0 ? "same" : choice.value);
-    if (button(frame, name.c_str(), choice.label, choice.tip, {x, column.y},
-               is_chosen ? ButtonStyle::kPlain : ButtonStyle::kQuiet))
+    if (line.button(name.c_str(), choice.label, choice.tip,
+                    is_chosen ? ButtonStyle::kPlain : ButtonStyle::kQuiet))
       chosen = choice.value;
-    x += wide + frame.px(8);
   }
-  column.y += frame.px(44);
 }
 
 void draw_toggles(Frame& frame, WriteState& write, Column& column) {
   bool& on = write.chosen.weights_only;
   const std::string label = std::string(on ? "\u2713 " : "") + "Only the weights";
-  if (button(frame, "write/weights-only", label,
-             "Leaves out optimizer states and all else that a trainer saves next to the model.",
-             {column.left, column.y}, on ? ButtonStyle::kPlain : ButtonStyle::kQuiet))
+  if (Line(frame, column, 30, Gap::kMedium)
+          .button("write/weights-only", label,
+                  "Leaves out optimizer states and all else that a trainer saves next to the "
+                  "model.",
+                  on ? ButtonStyle::kPlain : ButtonStyle::kQuiet))
     on = !on;
-  column.y += frame.px(44);
-}
-
-// Returns true if Enter was pressed.
-bool draw_field(Frame& frame, Column& column, const char* id, const char* title, const char* hint,
-                const char* what, std::string& text) {
-  head(frame, column, title);
-  const float height = frame.px(34);
-  const bool entered = text_field(frame, column.draw, id, hint, {column.left, column.y},
-                                  {column.width(), height}, text, what);
-  column.y += height + frame.px(6);
-  paragraph(frame, column, frame.fonts.small, frame.theme.quiet, what);
-  column.y += frame.px(12);
-  return entered;
 }
 
 std::vector<std::string> paths_in(std::string_view text) {
@@ -175,13 +157,13 @@ bool draw_combination(Frame& frame, Column& column, WriteState& write) {
   if (chosen == kCombinations.begin() || chosen == kCombinations.end()) return false;
   if (write.combined != before && write.inputs.empty() && chosen->takes_reference)
     write.inputs = frame.snapshot.options.against;
-  bool entered =
-      draw_field(frame, column, "write/inputs", "PATH", chosen->hint, chosen->note, write.inputs);
+  bool entered = explained_field(frame, column, "write/inputs", "PATH", chosen->hint, chosen->note,
+                                 write.inputs);
   if (write.combined == "adapter")
-    entered =
-        draw_field(frame, column, "write/rank", "RANK", "16",
-                   "Of the two matrices of each weight: more is closer and larger.", write.rank) ||
-        entered;
+    entered = explained_field(frame, column, "write/rank", "RANK", "16",
+                              "Of the two matrices of each weight: more is closer and larger.",
+                              write.rank) ||
+              entered;
   return entered;
 }
 
@@ -209,7 +191,8 @@ void plan_it(Frame& frame, UiState& state) {
 }  // namespace
 
 void open_write_panel(Frame& /*frame*/, UiState& state) {
-  state.write.open = state.write.wanted = true;
+  state.write.open = true;
+  state.write.frames = 0;
 }
 
 void draw_write_panel(Frame& frame, UiState& state) {
@@ -220,23 +203,25 @@ void draw_write_panel(Frame& frame, UiState& state) {
   Column& column = panel.content;
   paragraph(frame, column, frame.fonts.text, frame.theme.quiet,
             "A new folder next to the checkpoint, proved element by element. The next page shows "
-            "what is written and where; nothing is written before.");
-  column.y += frame.px(18);
+            "what is written and where; nothing is written before.",
+            Gap::kLarge);
   head(frame, column, "AS");
   choose_one(frame, column, "write/as", kForms, write.chosen.to);
   const auto* form = std::ranges::find(kForms, write.chosen.to, &Choice::value);
   bool entered = false;
   if (form == kForms.end() || form->has_tiles) {
-    if (write.wanted) ImGui::SetKeyboardFocusHere();
+    // In a low window the focus would scroll the choices above the field out of sight.
+    if (write.frames == 0 && column.y + frame.px(60) < column.bottom) ImGui::SetKeyboardFocusHere();
     entered =
-        draw_field(frame, column, "write/mesh", "SPLIT FOR A MESH", "dp=8,tp=2",
-                   "Axes with their sizes, outermost first. Empty: the chunks that are there, "
-                   "or one for each tensor.",
-                   write.chosen.mesh);
+        explained_field(frame, column, "write/mesh", "SPLIT FOR A MESH", "dp=8,tp=2",
+                        "Axes with their sizes, outermost first. Empty: the chunks that are there, "
+                        "or one for each tensor.",
+                        write.chosen.mesh);
   } else {
     write.chosen.mesh.clear();
   }
-  write.wanted = false;
+  // The focus scrolls to the field although it is in sight.
+  if (write.frames++ < 3) ImGui::SetScrollY(0);
   head(frame, column, "WEIGHTS");
   choose_one(frame, column, "write/dtype", kDtypes, write.chosen.dtype);
   draw_toggles(frame, write, column);
@@ -244,19 +229,15 @@ void draw_write_panel(Frame& frame, UiState& state) {
   choose_one(frame, column, "write/quantised", kQuantised, write.quantised);
   entered = draw_combination(frame, column, write) || entered;
   write.height = end_panel_content(frame, panel);
-  float right = panel.all.right;
-  if (!frame.job.running) {
-    right -= button_size(frame, "Show what is written").x;
-    if (button(frame, "write/plan", "Show what is written",
-               "Plans it: steps, bytes, the new folder. Nothing is written yet.  (Enter)",
-               {right, panel.all.y}, ButtonStyle::kPrimary) ||
-        entered)
-      plan_it(frame, state);
-    right -= frame.px(10);
-  }
-  right -= button_size(frame, "Close").x;
-  if (button(frame, "write/close", "Close", "Closes this panel.  (Esc)", {right, panel.all.y}))
-    write.open = false;
+  Line line(frame, panel.all);
+  if (!frame.job.running &&
+      (line.button_at_end(
+           "write/plan", "Show what is written",
+           "Plans it: steps, bytes, the new folder. Nothing is written yet.  (Enter)",
+           ButtonStyle::kPrimary) ||
+       entered))
+    plan_it(frame, state);
+  if (close_button(line, "write/close")) write.open = false;
   end_overlay();
 }
 

@@ -8,7 +8,8 @@ namespace shw {
 
 // State of the panel that writes the checkpoint in another form.
 struct WriteState {
-  bool open = false, wanted = false;  // wanted: focus the first field in the next frame
+  bool open = false;
+  int frames = 0;  // since it was opened
   verbs::WriteAs chosen;
   std::string quantised;    // a choice of the panel: "", "numbers", or a scheme of quantised.h
   std::string combined;     // a choice of the panel: "", "merged", "average", "adapter", ...

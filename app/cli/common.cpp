@@ -17,6 +17,7 @@
 #include "core/report/listing.h"
 #include "core/report/report.h"
 #include "core/verbs/asked_path.h"
+#include "core/verbs/ignored_rules.h"
 #include "core/verbs/newest_step.h"
 #include "gpu/cuda_executor.h"
 
@@ -155,6 +156,21 @@ std::optional<Severity> lowest_failing_severity(const std::string& fail_on) {
   return fail_on == "error" ? Severity::kError : Severity::kWarning;
 }
 
+// The current folder, from which shardwright.toml is read; empty inside the checkpoint's folder,
+// because a checkpoint must not silence findings about itself.
+std::string configuration_folder(const std::string& checkpoint) {
+  namespace fs = std::filesystem;
+  std::error_code failed;
+  const fs::path current = fs::current_path(failed);
+  fs::path folder = fs::weakly_canonical(checkpoint, failed);
+  if (failed) return {};
+  if (!fs::is_directory(folder, failed)) folder = folder.parent_path();
+  const bool is_inside =
+      std::mismatch(folder.begin(), folder.end(), current.begin(), current.end()).first ==
+      folder.end();
+  return is_inside ? std::string() : current.string();
+}
+
 }  // namespace
 
 std::string with_origin_of(const Context& context, std::string json) {
@@ -170,6 +186,10 @@ void print_answer(Context& context, std::string text) {
     context.answers->push_back(std::move(text));
   else
     context.terminal.out_line(text);
+}
+
+Result<std::vector<std::string>> rules_to_ignore(const Options& options) {
+  return verbs::ignored_rules(options.ignored, configuration_folder(options.checkpoint));
 }
 
 int exit_code_of_check(const CheckReport& report, const verbs::CheckRequest& asked,

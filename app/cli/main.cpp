@@ -30,6 +30,7 @@
 #include "core/io/owner.h"
 #include "core/io/remote/remote_path.h"
 #include "core/io/remote/remote_traffic.h"
+#include "core/io/remote/ssh_process.h"
 #include "core/report/report.h"
 #include "core/report/text_words.h"
 #include "core/verbs/newest_step.h"
@@ -190,11 +191,14 @@ void report_traffic(Terminal& terminal) {
                human_bytes(remote_traffic.bytes.load()) + ".");
 }
 
-int run_verb(const Verb& verb, Context& context, Options& options) {
+// `words`: what was typed, for a verb that may run on the machine of its checkpoint.
+int run_verb(const Verb& verb, Context& context, Options& options,
+             std::span<const std::string> words = {}) {
   if (auto settled = resolve_newest_steps(context, options); !settled)
     return verb.fail(context, settled.error());
   if (auto asked = name_computed_checkpoint(options); !asked)
     return verb.fail(context, asked.error());
+  if (const auto code = run_there_if_large(context, words)) return *code;
   int code = verb.run(context);
   report_traffic(context.terminal);
   return context.terminal.out_failed() ? kIo : code;
@@ -405,6 +409,7 @@ int run(Options& options, std::span<const std::string> words) {
   Terminal terminal(options, launch);
   Context context{options, terminal, run_progress};
   context.stopped_by = &first_signal;
+  compresses_ssh.store(reads_only_metadata(options));
   if (auto refused = refuse_processes(options, launch)) return fail_with(context, *refused);
   for (const Verb& verb : kHandlers) {
     if (options.verb != verb.name) continue;
@@ -412,7 +417,7 @@ int run(Options& options, std::span<const std::string> words) {
       return fail_with(context, nccl_needs_processes_error());
     if (launch.size == 1) {
       if (const auto code = run_there(context, words)) return *code;
-      return run_verb(verb, context, options);
+      return run_verb(verb, context, options, words);
     }
     return run_on_all_ranks(verb, context, options, launch);
   }

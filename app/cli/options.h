@@ -25,9 +25,8 @@ struct Options : VerbOptions {
   std::string rows;                // explain: "4,8", rows of each FSDP rank to predict
   std::int64_t tensor_parallel = 1;
   std::string fail_on = "warning";
-  std::string report_fail_on;  // report: as for check; empty: exit code 0 if it was written
-  std::string processes;       // "mpi", "alone"; empty: SHARDWRIGHT_PROCESSES, or alone
-  std::string format;          // report: format; empty: by file name
+  std::string processes;  // "mpi", "alone"; empty: SHARDWRIGHT_PROCESSES, or alone
+  std::string format;     // report: format; empty: by file name
   std::string color = "auto";
   std::size_t threads = 0;   // 0: one per core
   std::size_t limit = 1000;  // show --values: limit; 0: all

@@ -10,14 +10,18 @@
 
 #include "core/base/words.h"
 #include "core/formats/open.h"
+#include "core/io/remote/open_remote.h"
 #include "core/io/remote/remote_path.h"
 #include "core/io/remote/ssh_process.h"
+#include "core/io/store.h"
 
 namespace shw::cli {
 namespace {
 
 // ssh's own exit code for a failed connection.
 constexpr int kSshFailed = 255;
+// Metadata above this size are read over there: with a round trip of 50 ms ssh carries 40 MB/s.
+constexpr std::uint64_t kLargeMetadata = std::uint64_t{100} << 20;
 
 bool changes_checkpoint(const std::string& verb) {
   constexpr std::array<std::string_view, 5> kChanging = {"repair", "reshard", "resume", "undo",
@@ -30,6 +34,15 @@ bool reads_every_byte(const Options& options) {
   return options.verb == "check" && options.depth == Depth::kData;
 }
 
+// True if the checkpoint is a folder on another machine whose .metadata is large.
+bool has_large_metadata(Context& context) {
+  auto opened = open_remote(context.options.checkpoint);
+  if (!opened || !opened->file.empty()) return false;
+  context.listed_place = opened->directory;
+  const Entry metadata = opened->directory->stat(".metadata");
+  return metadata.kind == EntryKind::kFile && metadata.size > kLargeMetadata;
+}
+
 bool is_same_machine(const RemotePlace& a, const RemotePlace& b) {
   return a.kind == b.kind && a.host == b.host && a.userinfo == b.userinfo && a.port == b.port;
 }
@@ -37,12 +50,14 @@ bool is_same_machine(const RemotePlace& a, const RemotePlace& b) {
 // True if options name files of this machine, which the remote machine lacks.
 bool names_local_files(const Options& options, const RemotePlace& place) {
   for (const std::string* path : {&options.spec, &options.plan, &options.baseline, &options.policy,
-                                  &options.placements, &options.against}) {
+                                  &options.placements, &options.against, &options.mapping.config}) {
     if (path->empty()) continue;
     if (!is_remote(*path)) return true;
     auto other = parse_remote(*path);
     if (!other || !is_same_machine(*other, place)) return true;
   }
+  const std::string& map = options.mapping.map;  // a file, or the name of a map of the program
+  if (!map.empty() && posix_store().exists(map)) return true;
   return std::any_of(options.inputs.begin(), options.inputs.end(), [&](const std::string& path) {
     auto other = is_remote(path) ? parse_remote(path) : Result<RemotePlace>(RemotePlace());
     return !other || !is_same_machine(*other, place);
@@ -80,6 +95,7 @@ std::string remote_command_line(std::span<const std::string> words, const Remote
   return command;
 }
 
+// A login of its own: a host for SFTP alone answers any command with a code that may be a verb's.
 Result<bool> is_installed_on_remote(const RemotePlace& place) {
   std::vector<std::string> words = ssh_words(place, {});
   words.emplace_back("command -v shardwright >/dev/null 2>&1");
@@ -108,7 +124,39 @@ std::optional<int> confirm_transfer(Context& context) {
                              "Repeat it with --yes, or install shardwright over there."});
 }
 
+// Runs the command of the user over there; returns its exit code.
+int run_over_ssh(Context& context, const RemotePlace& place, std::span<const std::string> words) {
+  const bool is_watched = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO);
+  std::vector<std::string> run = ssh_words(place, {is_watched ? "-t" : "-T"});
+  run.push_back(remote_command_line(words, place));
+  auto code = run_ssh(run);
+  if (!code) return fail_with(context, code.error());
+  if (*code != kSshFailed) return *code;
+  return fail_with(context, {ErrorKind::kIo, "the connection of ssh has ended", {place.shown}, {}});
+}
+
 }  // namespace
+
+bool reads_only_metadata(const Options& options) {
+  constexpr std::array<std::string_view, 6> kVerbs = {"info",  "ls",   "map",
+                                                      "check", "plan", "report"};
+  return options.depth != Depth::kData &&
+         std::find(kVerbs.begin(), kVerbs.end(), options.verb) != kVerbs.end();
+}
+
+std::optional<int> run_there_if_large(Context& context, std::span<const std::string> words) {
+  const Options& options = context.options;
+  const bool is_page = options.verb == "report";  // which would be written over there
+  if (words.empty() || !is_remote(options.checkpoint) || is_page || !reads_only_metadata(options))
+    return std::nullopt;
+  auto place = parse_remote(options.checkpoint);
+  if (!place || place->kind != RemoteKind::kSsh || names_local_files(options, *place))
+    return std::nullopt;
+  if (!has_large_metadata(context)) return std::nullopt;
+  auto installed = is_installed_on_remote(*place);
+  if (!installed || !*installed) return std::nullopt;
+  return run_over_ssh(context, *place, words);
+}
 
 std::optional<int> run_there(Context& context, std::span<const std::string> words) {
   const Options& options = context.options;
@@ -136,14 +184,7 @@ std::optional<int> run_there(Context& context, std::span<const std::string> word
                                "Install shardwright over there, or convert the checkpoint to this "
                                "machine: shardwright convert " +
                                    printable(options.checkpoint) + " --to dcp --out DIR"});
-  const bool is_watched = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO);
-  std::vector<std::string> run = ssh_words(*place, {is_watched ? "-t" : "-T"});
-  run.push_back(remote_command_line(words, *place));
-  auto code = run_ssh(run);
-  if (!code) return fail_with(context, code.error());
-  if (*code != kSshFailed) return *code;
-  return fail_with(context,
-                   {ErrorKind::kIo, "the connection of ssh has ended", {place->shown}, {}});
+  return run_over_ssh(context, *place, words);
 }
 
 }  // namespace shw::cli

@@ -1,5 +1,5 @@
-// Runs verbs that read every byte of a checkpoint, or change it, on its own machine over ssh if
-// shardwright is installed there: only the answer is transferred.
+// Runs verbs that read every byte of a checkpoint or large metadata, or change it, on its own
+// machine over ssh if shardwright is installed there: only the answer is transferred.
 #pragma once
 
 #include <optional>
@@ -13,5 +13,11 @@ namespace shw::cli {
 // The exit code of the remote run; nullopt if the verb must run here. `words`: the arguments that
 // the user typed.
 std::optional<int> run_there(Context& context, std::span<const std::string> words);
+// Like run_there, for a verb that reads metadata only, once the step to open is resolved. Runs here
+// unless the metadata are large.
+std::optional<int> run_there_if_large(Context& context, std::span<const std::string> words);
+
+// True for a verb that reads no elements with these options.
+bool reads_only_metadata(const Options& options);
 
 }  // namespace shw::cli

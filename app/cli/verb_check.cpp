@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <filesystem>
 
 #include "app/cli/verbs.h"
 #include "core/report/report.h"
@@ -10,24 +9,9 @@
 namespace shw::cli {
 namespace {
 
-// The current folder, from which shardwright.toml is read; empty inside the checkpoint's folder,
-// because a checkpoint must not silence findings about itself.
-std::string configuration_folder(const std::string& checkpoint) {
-  namespace fs = std::filesystem;
-  std::error_code failed;
-  const fs::path current = fs::current_path(failed);
-  fs::path folder = fs::weakly_canonical(checkpoint, failed);
-  if (failed) return {};
-  if (!fs::is_directory(folder, failed)) folder = folder.parent_path();
-  const bool is_inside =
-      std::mismatch(folder.begin(), folder.end(), current.begin(), current.end()).first ==
-      folder.end();
-  return is_inside ? std::string() : current.string();
-}
-
 int check_one(Context& context) {
   const Options& options = context.options;
-  auto ignored = verbs::ignored_rules(options.ignored, configuration_folder(options.checkpoint));
+  auto ignored = rules_to_ignore(options);
   if (!ignored) return fail_with(context, ignored.error());
   auto asked = verbs::read_check_request(options.baseline, options.policy);
   if (!asked) return fail_with(context, asked.error());

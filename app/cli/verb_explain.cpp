@@ -6,12 +6,15 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <optional>
 
 #include "app/cli/verbs.h"
 #include "core/base/spelling.h"
+#include "core/explain/checkpoint_lookup.h"
 #include "core/explain/explain.h"
 #include "core/explain/message_kinds.h"
 #include "core/explain/unknown_text.h"
+#include "core/io/remote/remote_path.h"
 #include "core/report/answers.h"
 #include "core/report/explanation.h"
 #include "core/rules/rules.h"
@@ -122,9 +125,18 @@ int explain_text(Context& context, const std::string& text) {
   if (!worlds) return fail_with(context, worlds.error());
   Explanation explanation = explain(text, *worlds);
   if (explanation.parsed.messages.empty()) return refuse_text(context, text);
+  std::optional<CheckpointLookup> lookup;
+  if (!context.options.checkpoint.empty()) {
+    auto checkpoint = open(context);
+    if (!checkpoint) return fail_with(context, checkpoint.error());
+    lookup = look_up(explanation.parsed, **checkpoint);
+    add_what_was_found(*lookup, explanation);
+    name_checkpoint(explanation, context.options.checkpoint);
+  }
+  const CheckpointLookup* found = lookup ? &*lookup : nullptr;
   print_answer(context, context.options.json
-                            ? explanation_to_json(explanation)
-                            : explanation_to_text(explanation, text_options(context)));
+                            ? explanation_to_json(explanation, found)
+                            : explanation_to_text(explanation, text_options(context), found));
   return kClean;
 }
 
@@ -150,7 +162,7 @@ int predict_local_split(Context& context) {
 
 int run_explain(Context& context) {
   if (!context.options.rows.empty()) return predict_local_split(context);
-  std::string subject = context.options.subject;
+  std::string subject = text_without_secrets(context.options.subject);
   if (subject.empty() && is_text_on_stdin()) subject = "-";
   if (subject.empty() && context.options.json) {
     print_answer(context, rules_to_json());
@@ -164,7 +176,7 @@ int run_explain(Context& context) {
   if (subject != "-") return explain_text(context, subject);
   auto text = text_from_stdin();
   if (!text) return fail_with(context, text.error());
-  return explain_text(context, *text);
+  return explain_text(context, text_without_secrets(std::move(*text)));
 }
 
 }  // namespace shw::cli

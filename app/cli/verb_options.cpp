@@ -360,13 +360,6 @@ void add_options(CLI::App& verb, std::string_view shape, Options& options) {
                    {"info", "warning", "error", "never"})
         ->capture_default_str();
   }
-  if (takes(shape, 'F')) {
-    limit_to_words(
-        verb.add_option("--fail-on", options.report_fail_on,
-                        "exit as `check` does, 1 from this severity on; without: 0 where "
-                        "the report is written"),
-        {"info", "warning", "error", "never"});
-  }
   if (takes(shape, 'n')) {
     verb.add_option("--baseline", options.baseline,
                     "a former answer of check --json: what it knows does not fail")

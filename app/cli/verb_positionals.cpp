@@ -17,6 +17,8 @@ void add_positionals(CLI::App& verb, const std::string& name, Options& options,
         "TEXT", options.subject,
         "an error message or a whole traceback; without it, or for -, a pipe or file on "
         "stdin is read; or the id of a rule, as `check` prints it");
+    verb.add_option("CHECKPOINT", options.checkpoint,
+                    "the checkpoint that the message is about: its names and shapes are looked up");
   } else if (name == "demo") {
     verb.add_option("DIR", options.subject, "the folder to make")->required();
   } else if (name == "resume") {

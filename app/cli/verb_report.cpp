@@ -8,6 +8,7 @@
 #include "core/report/answers.h"
 #include "core/report/report.h"
 #include "core/verbs/check_context.h"
+#include "core/verbs/ignored_rules.h"
 #include "core/verbs/output_place.h"
 #include "core/verbs/view_file.h"
 
@@ -62,13 +63,6 @@ Result<std::vector<TensorStatistics>> shown_statistics(Context& context,
   return verbs::stats(opened, {}, &context.progress, nullptr, &counted);
 }
 
-// Exit code of a report: 0 if it was written, unless --fail-on asks for those of `check`.
-int code_of_report(const Options& options, const CheckReport& found,
-                   const verbs::CheckRequest& asked) {
-  if (options.report_fail_on.empty()) return kClean;
-  return exit_code_of_check(found, asked, options.report_fail_on);
-}
-
 // Writes tables, always into a file.
 int run_tables(Context& context, const verbs::Opened& opened, const CheckReport& found,
                const CountedChunks& counted, const verbs::CheckRequest& asked) {
@@ -92,7 +86,7 @@ int run_tables(Context& context, const verbs::Opened& opened, const CheckReport&
     context.terminal.out_line(printable(options.out));
     context.terminal.say(human_bytes(*bytes) + ", tables for h5py and pandas");
   }
-  return code_of_report(options, found, asked);
+  return exit_code_of_check(found, asked, options.fail_on);
 }
 
 Result<std::vector<PageView>> requested_views(const Options& options, const verbs::Opened& opened,
@@ -122,6 +116,8 @@ int fail_report(Context& context, const Error& error) {
 int run_report(Context& context) {
   const Options& options = context.options;
   const auto format = format_of(options);
+  auto ignored = rules_to_ignore(options);
+  if (!ignored) return fail_report(context, ignored.error());
   auto asked = verbs::read_check_request(options.baseline, options.policy);
   if (!asked) return fail_report(context, asked.error());
   // Nothing could open a Markdown file with that name.
@@ -142,6 +138,7 @@ int run_report(Context& context) {
   CountedChunks counted(*opened->checkpoint);
   auto found = check_opened(context, *opened, shows_statistics(format) ? &counted : nullptr);
   if (!found) return fail_report(context, found.error());
+  verbs::ignore_findings(*found, *ignored);
   if (format == verbs::PageFormat::kHdf5)
     return run_tables(context, *opened, *found, counted, *asked);
   auto plan = verbs::plan(*opened, *found, options.fill, &context.progress);
@@ -159,7 +156,7 @@ int run_report(Context& context) {
   if (is_cancelled(&context.progress)) return fail_report(context, cancelled_error().value());
   if (options.out.empty()) {
     context.terminal.out(text);
-    return code_of_report(options, *found, *asked);
+    return exit_code_of_check(*found, *asked, options.fail_on);
   }
   if (auto written = write_output_file(options.out, text); !written)
     return fail_report(context, written.error());
@@ -171,7 +168,7 @@ int run_report(Context& context) {
                                                          ? ", one page without outside references"
                                                          : ""));
   }
-  return code_of_report(options, *found, *asked);
+  return exit_code_of_check(*found, *asked, options.fail_on);
 }
 
 }  // namespace shw::cli

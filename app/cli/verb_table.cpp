@@ -11,8 +11,8 @@ namespace {
 // --yes, c --placements, t --to and the other options of convert, A --against of verify, W
 // --weights of average, R --rank of extract, N --ignore, S --sort, --reverse and --columns of ls, h
 // --integrity, H --paths and --copy, T --atol and --rtol, P --plain, u --device (computing) and
-// --transport, U --device (counting), M --processes, B --map and --set, V --as of hash, F --fail-on
-// of report, Z --by-step of stats, E --view of report, q --ranks-per-node.
+// --transport, U --device (counting), M --processes, B --map and --set, V --as of hash, Z --by-step
+// of stats, E --view of report, q --ranks-per-node.
 constexpr VerbRow kVerbs[] = {
     {"info", "", "What it is: format, tensors, ranks, bytes",
      "shardwright info step_9000\n  shardwright info step_9000 --json"},
@@ -210,7 +210,7 @@ constexpr VerbRow kVerbs[] = {
      "files are not sent again. Large files go in parts. .metadata, indexes and certificates go "
      "last, so that no loader takes a half-sent folder for a checkpoint. At the end the size of "
      "each object is compared."},
-    {"report", "sadmqognebFE",
+    {"report", "sadmqofgnNebE",
      "Write what was found: a page (HTML, Markdown), JSON, tables, or a form for CI",
      "shardwright report step_9000 --spec spec.json --out report.html\n"
      "  shardwright report step_9000 --format sarif --out report.sarif    for CI: sarif, junit, "
@@ -219,15 +219,18 @@ constexpr VerbRow kVerbs[] = {
      "  shardwright report step_9000 --against step_8000 --fill from:step_8000",
      "The format is that of --format, else what the name of the file says (.html, .json, "
      ".sarif, .xml, .h5), else Markdown. HDF5 is tables: tensors, chunks, files, findings, "
-     "subjects, and with --data statistics and histograms."},
+     "subjects, and with --data statistics and histograms.\n\nThe exit code is that of `check`. "
+     "With --fail-on never it is 0 where the report is written and all could be checked."},
     {"explain", "wr", "Say what an error message can mean, or teach a rule",
      "shardwright explain placement-axis-moved\n"
      "  shardwright explain \"Size mismatch between saved torch.Size([64]) and current: "
      "torch.Size([128]) for optimizer.state.0.exp_avg\" --world 4:2\n"
      "  shardwright explain < traceback.txt\n"
+     "  shardwright explain - step_9000 < traceback.txt\n"
      "  shardwright explain glu-split-local --rows 4,8 --tp 2     what a save will come to",
      "TEXT is the message or a whole traceback, which can come on stdin too. The likeliest cause "
-     "comes first. The numbers of ranks of both runs sharpen the answer. Exit code 2: no known "
+     "comes first. The numbers of ranks of both runs sharpen the answer. With CHECKPOINT the names "
+     "and shapes of the message are looked up in it. Exit code 2: no known "
      "message "
      "was found in the text.\n\nWith the id of a rule it teaches the rule with a drawn example; "
      "without anything it lists the rules. With --rows, the rows of a gated weight that each FSDP "

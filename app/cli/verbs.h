@@ -36,10 +36,11 @@ struct Context {
   Team* team = nullptr;                   // the processes that run the verb together; null for one
   std::optional<int> local_rank = {};     // rank on this machine
   std::vector<std::string> workers = {};  // "process 4711 on node-7", per rank of the team
-  std::optional<Error> deferred_error = {};      // error of a team verb, reported at the end
-  std::vector<std::string>* answers = nullptr;   // JSON answers, printed as one list at the end
-  const std::atomic<int>* stopped_by = nullptr;  // the signal that cancelled the verb, or 0
-  std::string format = {};                       // of the opened checkpoint
+  std::optional<Error> deferred_error = {};       // error of a team verb, reported at the end
+  std::vector<std::string>* answers = nullptr;    // JSON answers, printed as one list at the end
+  const std::atomic<int>* stopped_by = nullptr;   // the signal that cancelled the verb, or 0
+  std::string format = {};                        // of the opened checkpoint
+  std::shared_ptr<const void> listed_place = {};  // keeps a remote listing until it is opened
   std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
 };
 
@@ -83,7 +84,9 @@ std::string with_origin_of(const Context& context, std::string json);
 // Prints the answer of a verb. With --json it has its origin too, and joins the others
 // (Context::answers).
 void print_answer(Context& context, std::string text);
-// The exit code of `check`.
+// The rules that --ignore and the configuration of the working directory name.
+Result<std::vector<std::string>> rules_to_ignore(const Options& options);
+// The exit code of `check` and `report`.
 int exit_code_of_check(const CheckReport& report, const verbs::CheckRequest& asked,
                        const std::string& fail_on);
 

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/explain/general_kinds.h"
 #include "core/explain/general_message.h"
 #include "core/explain/message_condition.h"
 #include "core/explain/message_kinds.h"
@@ -99,6 +100,13 @@ void drop_vague(std::vector<ErrorMessage>& messages) {
                  messages.end());
 }
 
+// One message in Python's own words, which do not say of what: its traceback says more.
+bool is_of_python_alone(const std::vector<ErrorMessage>& messages) {
+  if (messages.size() != 1) return false;
+  const std::string_view id = messages[0].kind->id;
+  return id == "error-in-key" || id == "attribute-of-class" || id == "nothing-where-something";
+}
+
 // "ERROR 12-09 00:49:29 engine.py:366] 'layers.0.mlp.down_proj.weight.absmax'": servers log only
 // the key of a KeyError. Returns the text with "KeyError: " inserted; empty if it is not one.
 std::string with_key_error(const PastedText& pasted) {
@@ -144,6 +152,10 @@ ErrorText parse_error_text(std::string_view text) {
     at = std::max(found->end, at + 1);
   }
   drop_vague(result.messages);
+  if (is_of_python_alone(result.messages)) {
+    if (const MessageKind* kind = traceback_kind(pasted.lower))
+      result.messages = {ErrorMessage{kind, result.messages.front().name, {}, {}}};
+  }
   if (!result.messages.empty()) return result;
   if (const std::string key = with_key_error(pasted); !key.empty()) return parse_error_text(key);
   // For unknown prose, single words are not enough evidence.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/base/printable.h"
 #include "core/explain/hypotheses.h"
 #include "core/explain/message_kinds.h"
 #include "core/facts/states/optimizer_states.h"
@@ -39,6 +40,9 @@ bool is_head_name(std::string_view fqn) {
   std::size_t dot = fqn.rfind('.');
   if (dot == fqn.npos) return false;
   std::string_view module = fqn.substr(0, dot);
+  static constexpr std::array<std::string_view, 6> kClassWords = {
+      "fc_cls", "conv_cls", "cls_score", "cls_pred", "conv_logits", "bbox_pred"};  // of detectors
+  if (has_any(module, kClassWords)) return true;
   if (fqn.find_first_of("0123456789") != fqn.npos) return false;  // in a layer
   return std::any_of(kHeads.begin(), kHeads.end(), [&](std::string_view head) {
     if (!module.ends_with(head)) return false;
@@ -87,6 +91,7 @@ void add_hypotheses_from_shapes(const ErrorMessage& message, std::optional<World
     add_hypothesis_extra_state(shapes, all);
     return;
   }
+  add_hypothesis_buffer(shapes, all);
   add_hypothesis_unit_axis(shapes, all);
   add_hypothesis_position_table(shapes, all);
   add_hypothesis_class_head(shapes, all);
@@ -223,8 +228,13 @@ NameTraits traits_of(std::string_view fqn) {
   static constexpr std::array<std::string_view, 8> kDiffusion = {
       "diffusion_model.", "input_blocks.", "output_blocks.",     "down_blocks.",
       "up_blocks.",       "lora_unet_",    "first_stage_model.", "transformer_blocks."};
+  static constexpr std::array<std::string_view, 20> kCutLayers = {
+      "_proj", "qkv",   "mlp",     "attn",   "attention", "linear_",      "dense",
+      ".fc",   "embed", "lm_head", "output", "ffn",       "feed_forward", "expert",
+      ".w1",   ".w2",   ".w3",     ".wq",    "wte",       "moe"};
   NameTraits traits;
   traits.known = !fqn.empty();
+  traits.cut_by_ranks = has_any(fqn, kCutLayers);
   auto state = parse_state_fqn(fqn);
   // Parts after the optimizer prefix: "master_param", "layers.0.weight.exp_avg".
   std::string_view last = fqn.substr(fqn.rfind('.') + 1);
@@ -245,6 +255,18 @@ NameTraits traits_of(std::string_view fqn) {
 
 std::string check_command(std::string_view options) {
   return "shardwright check CHECKPOINT" + (options.empty() ? "" : " " + std::string(options));
+}
+
+void name_checkpoint(Explanation& explanation, const std::string& path) {
+  constexpr std::string_view kPlaceholder = "CHECKPOINT";
+  const std::string word = shell_word(path);
+  auto replace_in = [&](std::string& text) {
+    for (std::size_t at = text.find(kPlaceholder); at != text.npos;
+         at = text.find(kPlaceholder, at + word.size()))
+      text.replace(at, kPlaceholder.size(), word);
+  };
+  for (Hypothesis& one : explanation.hypotheses) replace_in(one.command);
+  replace_in(explanation.decide);
 }
 
 Explanation explain(std::string_view text, std::optional<Worlds> worlds) {

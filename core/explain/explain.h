@@ -21,6 +21,9 @@ struct Explanation {
   std::string decide;                  // what decides between similar likelihoods; may be empty
 };
 
+// Puts `path`, quoted for a shell, in the place of CHECKPOINT in the commands and texts.
+void name_checkpoint(Explanation& explanation, const std::string& path);
+
 Explanation explain(std::string_view text, std::optional<Worlds> worlds = std::nullopt);
 
 }  // namespace shw

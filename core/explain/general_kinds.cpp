@@ -7,18 +7,16 @@
 namespace shw {
 namespace {
 
-std::vector<const MessageKind*> rows_of_words() {
+std::vector<const MessageKind*> rows_of_words(bool of_traceback) {
   std::vector<const MessageKind*> rows = message_kinds();
-  std::erase_if(rows, [](const MessageKind* kind) { return kind->words == nullptr; });
+  std::erase_if(rows, [&](const MessageKind* kind) {
+    return kind->words == nullptr || kind->words->of_traceback != of_traceback;
+  });
   return rows;
 }
 
-}  // namespace
-
-const MessageKind* general_kind(std::string_view sentence) {
-  static const std::vector<const MessageKind*> rows = rows_of_words();
-  std::string text(sentence);
-  std::replace(text.begin(), text.end(), '\n', ' ');
+const MessageKind* first_that_fits(const std::vector<const MessageKind*>& rows,
+                                   std::string_view text) {
   auto has_one = [&](const std::vector<std::string_view>& words) {
     return std::any_of(words.begin(), words.end(),
                        [&](std::string_view word) { return text.find(word) != text.npos; });
@@ -28,6 +26,32 @@ const MessageKind* general_kind(std::string_view sentence) {
     return std::all_of(words.all.begin(), words.all.end(), has_one) && !has_one(words.none);
   });
   return found == rows.end() ? nullptr : *found;
+}
+
+}  // namespace
+
+const MessageKind* general_kind(std::string_view sentence) {
+  static const std::vector<const MessageKind*> rows = rows_of_words(false);
+  std::string text(sentence);
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return first_that_fits(rows, text);
+}
+
+const MessageKind* traceback_kind(std::string_view text) {
+  static const std::vector<const MessageKind*> rows = rows_of_words(true);
+  // A place is a line `file "/x/y.py", line 7, in f` and the line of code after it.
+  for (std::size_t end = text.size(); end != 0;) {
+    const std::size_t at = text.substr(0, end).rfind("file ");
+    if (at == text.npos) break;
+    end = at;
+    if (at != 0 && text[at - 1] != '\n') continue;
+    const std::size_t line = text.find('\n', at);
+    const std::size_t code = line == text.npos ? line : text.find('\n', line + 1);
+    const std::string_view place = text.substr(at, code == text.npos ? code : code - at);
+    if (place.find(".py") == place.npos) continue;
+    if (const MessageKind* kind = first_that_fits(rows, place)) return kind;
+  }
+  return nullptr;
 }
 
 }  // namespace shw

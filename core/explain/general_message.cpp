@@ -17,6 +17,7 @@ namespace {
 constexpr std::size_t kMostRead = 4096;    // the end, where a traceback has its error
 constexpr std::size_t kShapeContext = 64;  // characters before a shape that tell its side
 constexpr std::size_t kLongest = 256;      // of a name
+constexpr std::size_t kMostOfAssertion = 600;
 
 using WordList = std::span<const std::string_view>;
 
@@ -171,7 +172,8 @@ std::vector<GeneralName> names_in(std::string_view text) {
     std::string_view word = text.substr(at, end - at);
     while (!word.empty() && (word.back() == '.' || word.back() == '-')) word.remove_suffix(1);
     const bool ends_so = word.ends_with(".weight") || word.ends_with(".bias") ||
-                         word.ends_with("_proj") || word.ends_with(".kernel");
+                         word.ends_with("_proj") || word.ends_with(".kernel") ||
+                         word.ends_with(".inv_freq");
     const bool has_path = std::count(word.begin(), word.end(), '.') >= 2 && !is_digit(word[0]);
     const bool is_object = at > 0 && text[at - 1] == '<';  // "<a.b.Handler object at 0x7f>"
     if (word.size() <= kLongest && !is_code(word) && !is_object && (ends_so || has_path))
@@ -256,17 +258,41 @@ constexpr MessageKind kGeneralPlace = {
                    .decide = "Whether an earlier step opens.",
                    .command = "shardwright check CHECKPOINT"}}}};
 
-// The text from the last "...Error:" on, otherwise from the last warning, otherwise the last lines:
-// earlier words of a log mean nothing.
-std::string_view error_sentence(std::string_view text) {
-  constexpr std::size_t kLongestSentence = 600;
-  std::size_t begin = 0;
-  for (std::string_view word : {"error: ", "exception: "}) {
-    if (std::size_t at = text.rfind(word); at != text.npos) begin = std::max(begin, at);
+// "assert a == b" above a bare "AssertionError": the only words of the error. Empty if there is
+// none.
+std::string_view bare_assertion(std::string_view text) {
+  constexpr std::string_view kError = "assertionerror", kAssert = "assert ";
+  const std::size_t error = text.rfind(kError);
+  if (error == text.npos) return {};
+  const std::string_view after = text.substr(error + kError.size());
+  if (!after.empty() && after[0] != '\n') return {};
+  const std::size_t begin = text.substr(0, error).rfind(kAssert);
+  if (begin == text.npos || error - begin > kMostOfAssertion) return {};
+  return text.substr(begin, text.substr(begin).find('\n'));
+}
+
+// The sentences of errors, the last first: each text from an "...Error:" on. Without one, from the
+// last warning, otherwise the last lines: earlier words of a log mean nothing.
+std::vector<std::string_view> error_sentences(std::string_view text) {
+  constexpr std::size_t kLongestSentence = 600, kMostSentences = 6;
+  if (const std::string_view assertion = bare_assertion(text); !assertion.empty())
+    return {assertion};
+  std::vector<std::string_view> sentences;
+  for (std::size_t end = text.size(); end != 0 && sentences.size() < kMostSentences;) {
+    std::size_t begin = text.npos;
+    for (std::string_view word : {"error: ", "exception: "}) {
+      const std::size_t at = text.substr(0, end).rfind(word);
+      if (at != text.npos) begin = begin == text.npos ? at : std::max(begin, at);
+    }
+    if (begin == text.npos) break;
+    sentences.push_back(text.substr(begin, kLongestSentence));
+    end = begin;
   }
-  if (std::size_t at = text.rfind("warning: "); begin == 0 && at != text.npos) begin = at;
-  if (begin == 0 && text.size() > kLongestSentence) begin = text.size() - kLongestSentence / 2;
-  return text.substr(begin, kLongestSentence);
+  if (!sentences.empty()) return sentences;
+  const std::size_t warning = text.rfind("warning: ");
+  if (warning != text.npos) return {text.substr(warning, kLongestSentence)};
+  const bool is_long = text.size() > kLongestSentence;
+  return {text.substr(is_long ? text.size() - kLongestSentence / 2 : 0)};
 }
 
 std::string first_name(std::string_view text) {
@@ -289,7 +315,11 @@ std::optional<ErrorMessage> general_shapes(const PastedText& pasted) {
   // Without words about shapes, "(8)" or "[0, 1]" may be anything.
   const bool speaks_of_shapes =
       general_find(pasted.lower, kShapeWords) != std::string::npos && !shapes.empty();
-  if (!speaks_of_shapes) return std::nullopt;
+  // A weight and its scale have two shapes that differ by design; groups are lists of counts.
+  const bool speaks_of_groups = pasted.lower.find("parameter group") != std::string::npos;
+  const bool speaks_of_scale =
+      error_sentences(pasted.lower).front().find("scale") != std::string::npos;
+  if (!speaks_of_shapes || speaks_of_scale || speaks_of_groups) return std::nullopt;
   for (std::size_t i = 0; i + 1 < shapes.size(); ++i) {
     Side one = side_of(pasted.lower, shapes[i], i == 0 ? 0 : shapes[i - 1].end);
     Side two = side_of(pasted.lower, shapes[i + 1], shapes[i].end);
@@ -343,6 +373,30 @@ std::optional<ErrorMessage> general_counts(const PastedText& pasted) {
   return message;
 }
 
+bool is_lost_place(std::string_view sentence) {
+  return general_find(sentence, kGoneWords) != sentence.npos &&
+         general_find(sentence, kPlaceWords) != sentence.npos;
+}
+
+// The kind of the last sentence that is of a certain one; otherwise of the last that is of any.
+const MessageKind* kind_of_sentences(const std::vector<std::string_view>& sentences) {
+  const MessageKind* vague = nullptr;
+  for (std::string_view sentence : sentences) {
+    const MessageKind* kind = general_kind(sentence);
+    if (kind != nullptr && kind->certainty == MessageCertainty::kWhat) return kind;
+    if (vague == nullptr) vague = kind;
+  }
+  return vague;
+}
+
+// What a vague sentence means: the place in the traceback says more than its words.
+const MessageKind* meaning_of_vague(std::string_view text, std::string_view sentence,
+                                    const MessageKind* words) {
+  if (is_lost_place(sentence)) return &kGeneralPlace;
+  const MessageKind* place = traceback_kind(text);
+  return place != nullptr ? place : words;
+}
+
 }  // namespace
 
 std::vector<ErrorMessage> read_general(const PastedText& pasted, std::size_t most) {
@@ -354,13 +408,12 @@ std::vector<ErrorMessage> read_general(const PastedText& pasted, std::size_t mos
   if (auto shapes = general_shapes(end)) return {*shapes};
   if (auto names = general_names(end, most); !names.empty()) return names;
   if (auto counts = general_counts(end)) return {*counts};
-  if (const MessageKind* kind = general_kind(error_sentence(end.lower)))
-    return {ErrorMessage{kind, first_name(end.text), {}, {}}};
-  const std::string_view sentence = error_sentence(end.lower);
-  const bool is_gone = general_find(sentence, kGoneWords) != sentence.npos;
-  if (is_gone && general_find(sentence, kPlaceWords) != sentence.npos)
-    return {ErrorMessage{&kGeneralPlace, {}, {}, {}}};
-  return {};
+  const std::vector<std::string_view> sentences = error_sentences(end.lower);
+  const MessageKind* kind = kind_of_sentences(sentences);
+  if (kind == nullptr || kind->certainty == MessageCertainty::kThatItFailed)
+    kind = meaning_of_vague(end.lower, sentences.front(), kind);
+  if (kind == nullptr) return {};
+  return {ErrorMessage{kind, first_name(end.text), {}, {}}};
 }
 
 }  // namespace shw

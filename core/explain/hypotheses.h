@@ -13,19 +13,20 @@ namespace shw {
 
 // Facts that a name implies and shapes do not.
 struct NameTraits {
-  bool known = false;        // there is a name
-  bool state = false;        // optimizer state
-  bool expert = false;       // one expert, or a stack of experts
-  bool vocabulary = false;   // embedding or output layer
-  bool half = false;         // `_w` or `_v` half of a gated weight
-  bool replicated = false;   // norms and routers, which tensor parallelism replicates
-  bool extra_state = false;  // TransformerEngine's _extra_state
-  bool adapter = false;      // one of two LoRA matrices
-  bool flat = false;         // FSDP1's flat parameter
-  bool bias = false;         // replicated by row-parallel layers
-  bool position = false;     // a learned table of positions
-  bool head = false;         // the last layer of a classifier
-  bool diffusion = false;    // a UNet, diffusion transformer or VAE
+  bool known = false;         // there is a name
+  bool state = false;         // optimizer state
+  bool expert = false;        // one expert, or a stack of experts
+  bool vocabulary = false;    // embedding or output layer
+  bool half = false;          // `_w` or `_v` half of a gated weight
+  bool replicated = false;    // norms and routers, which tensor parallelism replicates
+  bool extra_state = false;   // TransformerEngine's _extra_state
+  bool adapter = false;       // one of two LoRA matrices
+  bool flat = false;          // FSDP1's flat parameter
+  bool bias = false;          // replicated by row-parallel layers
+  bool position = false;      // a learned table of positions
+  bool head = false;          // the last layer of a classifier
+  bool diffusion = false;     // a UNet, diffusion transformer or VAE
+  bool cut_by_ranks = false;  // a layer that tensor parallelism is known to cut
 };
 NameTraits traits_of(std::string_view fqn);
 
@@ -58,6 +59,7 @@ void add_hypothesis_key_heads(const ShapeCase& shapes, std::vector<Hypothesis>& 
 void add_hypothesis_ggml_block(const ShapeCase& shapes, std::vector<Hypothesis>& all);       // H-G
 void add_hypothesis_diffusion_width(const ShapeCase& shapes, std::vector<Hypothesis>& all);  // H-D
 void add_hypothesis_gated(const ShapeCase& shapes, std::vector<Hypothesis>& all);            // H-GU
+void add_hypothesis_buffer(const ShapeCase& shapes, std::vector<Hypothesis>& all);           // H-B
 void add_hypothesis_different_model(const ShapeCase& shapes, std::vector<Hypothesis>& all);  // H-M
 
 // Missing and unexpected names, without shapes.

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "core/explain/hypotheses.h"
+#include "core/explain/message_kinds.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -115,6 +116,122 @@ void add_hypothesis_gated(const ShapeCase& shapes, std::vector<Hypothesis>& all)
       "rows speaks for a gate.";
   one.command = "shardwright ls CHECKPOINT";
   one.evidence.emplace_back("factor", std::int64_t{2});
+  all.push_back(std::move(one));
+}
+
+namespace {
+
+bool is_power_of_two(std::int64_t value) {
+  return value > 0 && (value & (value - 1)) == 0;
+}
+
+// True if a size differs and is not 2, 4, 8... times the other: hardly a part of the whole.
+bool has_uneven_sizes(const ShapeCase& shapes) {
+  return std::any_of(shapes.differing.begin(), shapes.differing.end(), [&](std::size_t dim) {
+    const std::int64_t saved = shapes.message.saved[dim], current = shapes.message.current[dim];
+    const std::int64_t small = std::min(saved, current), large = std::max(saved, current);
+    return small > 0 && (large % small != 0 || !is_power_of_two(large / small));
+  });
+}
+
+struct ConfigSize {
+  std::string_view word;           // in the tensor's name
+  std::string_view rows, columns;  // what config.json calls the two sizes
+};
+// Of transformers' language models; the first word that fits.
+constexpr std::array<ConfigSize, 20> kConfigSizes = {{
+    {"embed_tokens", "vocab_size", "hidden_size"},
+    {"word_embeddings", "vocab_size", "hidden_size"},
+    {"lm_head", "vocab_size", "hidden_size"},
+    {"wte.", "vocab_size", "hidden_size"},
+    {"tok_embeddings", "vocab_size", "hidden_size"},
+    {"q_norm", "head_dim", ""},
+    {"k_norm", "head_dim", ""},
+    {"q_proj", "num_attention_heads x head_dim", "hidden_size"},
+    {"k_proj", "num_key_value_heads x head_dim", "hidden_size"},
+    {"v_proj", "num_key_value_heads x head_dim", "hidden_size"},
+    {"o_proj", "hidden_size", "num_attention_heads x head_dim"},
+    {"mlp.gate.", "the number of experts", "hidden_size"},
+    {"gate_proj", "intermediate_size", "hidden_size"},
+    {"up_proj", "intermediate_size", "hidden_size"},
+    {"down_proj", "hidden_size", "intermediate_size"},
+    {"lora_A", "r", "the input of the layer"},
+    {"lora_B", "the output of the layer", "r"},
+    {"input_layernorm", "hidden_size", ""},
+    {"post_attention_layernorm", "hidden_size", ""},
+    {"model.norm.", "hidden_size", ""},
+}};
+
+// " Its dim 0 is vocab_size: 64000 in the file, 125696 in the model."; empty if the name tells
+// none.
+std::string config_sizes_text(const ShapeCase& shapes) {
+  const ErrorMessage& message = shapes.message;
+  if (shapes.traits.state || message.saved.size() > 2) return "";
+  const auto found = std::find_if(
+      kConfigSizes.begin(), kConfigSizes.end(),
+      [&](const ConfigSize& size) { return message.name.find(size.word) != message.name.npos; });
+  if (found == kConfigSizes.end()) return "";
+  std::string text;
+  for (std::size_t dim : shapes.differing) {
+    const std::string_view key = dim == 0 ? found->rows : found->columns;
+    if (dim > 1 || key.empty()) continue;
+    text += fmt::format(" Its dim {} is {}: {} in the file, {} in the model.", dim, key,
+                        message.saved[dim], message.current[dim]);
+  }
+  return text;
+}
+
+}  // namespace
+
+void add_hypothesis_buffer(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+  constexpr std::array<std::string_view, 6> kBuffers = {
+      "inv_freq", "rotary_emb.", "freqs_cis", "cos_cached", "position_ids", "attn.masked_bias"};
+  const std::string& name = shapes.message.name;
+  const bool is_buffer = std::any_of(kBuffers.begin(), kBuffers.end(), [&](std::string_view word) {
+    return name.find(word) != name.npos;
+  });
+  if (!is_buffer || shapes.traits.state) return;
+  Hypothesis one{"H-B", &kShapeMismatch, WrongSide::kRequest, 0.9};
+  one.title = "a buffer that the model computes itself has another length";
+  one.text =
+      "Rotary frequencies, position numbers and masks follow from head_dim, rope settings and the "
+      "greatest length in config.json. They carry nothing that was learned: leave the buffer out "
+      "of "
+      "the load. If head_dim or the rope settings differ, the config is of another model.";
+  one.decide = "head_dim, the rope settings and max_position_embeddings in both configs.";
+  one.command = "shardwright check CHECKPOINT";
+  all.push_back(std::move(one));
+}
+
+void add_hypothesis_different_model(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+  const Extents &saved = shapes.message.saved, &current = shapes.message.current;
+  if (saved == current) return;
+  bool alone = all.empty();
+  bool ranks_differ = saved.size() != current.size();
+  // A row of the table may have a meaning of its own for sizes that differ.
+  const bool has_own_meaning =
+      shapes.message.kind != nullptr && !shapes.message.kind->meanings[0].title.empty();
+  const bool are_weights =
+      shapes.traits.known && !shapes.traits.state && !shapes.worlds && !has_own_meaning;
+  Hypothesis one{"H-M", &kShapeMismatch, WrongSide::kEither, 0.1};
+  if (alone) one.confidence = 0.5;
+  if (!alone && are_weights && (has_uneven_sizes(shapes) || !shapes.traits.cut_by_ranks))
+    one.confidence = 0.4;
+  auto a = volume(saved), b = volume(current);
+  bool equal_volume = a && b && *a == *b;
+  one.title = "the checkpoint belongs to another model or configuration";
+  one.text = !ranks_differ ? "Neither side is wrong: the model that loads was configured "
+                             "otherwise (hidden size, heads, vocabulary, number of experts)."
+             : equal_volume
+                 ? "The number of elements is equal, the number of dimensions is not: one side "
+                   "stores the tensor flattened or with its experts or layers stacked. It may be "
+                   "the same tensor in another format."
+                 : "The numbers of dimensions differ: one side stacks experts or layers along an "
+                   "axis of their own, or these are different tensors.";
+  if (const std::string sizes = config_sizes_text(shapes); !sizes.empty()) one.text += sizes;
+  one.decide = "The configurations of both runs, and whether tensors next to this one differ too.";
+  one.command = check_command("--spec SPEC.json");
+  if (equal_volume) one.evidence.emplace_back("elements", *a);
   all.push_back(std::move(one));
 }
 

@@ -207,12 +207,13 @@ class GroupReader {
     for (const Json& group : list(json, "all")) words.all.push_back(word_group(group));
     if (words.all.empty()) complain("\"all\" has no words");
     if (const Json* none = find(json, "none")) words.none = word_group(*none);
+    words.of_traceback = flag(json, "in_traceback");
     return &texts_.words.emplace_back(std::move(words));
   }
 
   MessageKind read_kind(const Json& json) {
     only(json, {"id", "loader", "example", "patterns", "all", "none", "name", "if", "numbers",
-                "says_only_that_it_failed", "meanings"});
+                "says_only_that_it_failed", "in_traceback", "meanings"});
     MessageKind kind;
     kind.id = text(json, "id");
     kind.loader = text_or_empty(json, "loader");

@@ -12,7 +12,9 @@
 //                   "weight": 0.6, "title": "...", "text": "...", "decide": "...",
 //                   "command": "shardwright info CHECKPOINT"}]},
 //     {"id": "save-refused", "example": "...",          words instead of patterns
-//      "all": ["#saving", ["cannot", "refus"]], "none": ["#loading"], "meanings": [...]}],
+//      "all": ["#saving", ["cannot", "refus"]], "none": ["#loading"], "meanings": [...],
+//      "in_traceback": true}],                            words of a file and line, not of a
+//      sentence
 //   "words": {"saving": ["to save", "saving"]}}          lists that "#NAME" stands for
 //
 // A test of a name has "is", "begins", "ends" and "contains", lists of which one word must fit, and

@@ -29,10 +29,12 @@ namespace shw {
 struct MessageCondition;  // message_condition.h
 
 // A row without patterns is about each sentence that has a word of every group of `all`, and none
-// of `none`. It is asked only where no pattern matches.
+// of `none`. It is asked only where no pattern matches; rows of tracebacks only where no row of
+// sentences fits either.
 struct MessageWords {
   std::vector<std::vector<std::string_view>> all = {};
   std::vector<std::string_view> none = {};
+  bool of_traceback = false;  // of a file and its line in a traceback, not of the sentence
 };
 
 // Short names for tables.

@@ -21,6 +21,10 @@ constexpr ClueWords kModalityWords = {
     "image_",  "img_",    "vision.",      "audio_model",  "speech_encoder"};
 constexpr ClueWords kHeadWords = {"lm_head.", "output_layer.weight", "embed_out.weight"};
 
+constexpr ClueWords kNewHeadWords = {"classifier.",  "score.weight",    "qa_outputs.",
+                                     "pooler.dense", "summary.",        "reward_head.",
+                                     "v_head.",      "cls.predictions", "pre_classifier."};
+
 constexpr ClueWords kGroupedExpertWords = {"experts.weight1", "experts.weight2",
                                            "experts.linear_fc1.weight0", "local_experts."};
 constexpr ClueWords kLegacyMegatronWords = {"query_key_value.", "self_attention.dense.",
@@ -77,6 +81,19 @@ constexpr NameClue kClues[] = {
               "or of Hugging Face. Leave --use-legacy-models out to load a Megatron-core "
               "checkpoint, or convert it.",
       .decide = "Whether the checkpoint has linear_qkv or query_key_value.",
+      .command = "shardwright ls CHECKPOINT"}},
+    {NameList::kMissing,
+     kNewHeadWords,
+     {.id = "new-head",
+      .rule = &kMissingKey,
+      .wrong = kLoader,
+      .weight = 0.85,
+      .title = "the model has a new head, which the checkpoint cannot have",
+      .text = "A base model was loaded into a class for another task: its head starts at random "
+              "values and has to be trained. That is as it should be before a fine-tune. After "
+              "one, the head was not saved: it is in the fine-tune's own folder or adapter "
+              "(modules_to_save).",
+      .decide = "Whether the checkpoint is the base model or the fine-tune.",
       .command = "shardwright ls CHECKPOINT"}},
     {NameList::kUnexpected,
      kUnmergedWords,

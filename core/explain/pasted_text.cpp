@@ -53,6 +53,59 @@ std::size_t time_prefix(std::string_view text) {
   return at;
 }
 
+// Length of a bracketed time, as servers log it: "[2026-02-14 07:48:15 TP6]"; 0 if absent.
+std::size_t bracketed_time_prefix(std::string_view text) {
+  constexpr std::size_t kLongest = 60;
+  if (!text.starts_with("[")) return 0;
+  const std::size_t end = text.substr(0, kLongest).find(']');
+  if (end == text.npos) return 0;
+  for (std::string_view shape : {"0000-00-00", "00/00/0000", "00:00:00", "0000/00/00"}) {
+    if (matches_shape(text.substr(1), shape)) return end + 1;
+  }
+  return 0;
+}
+
+// Length of "(WorkerDict pid=17, ip=10.0.0.1)" (Ray) or "(EngineCore_0 pid=33)"; 0 if absent.
+std::size_t process_prefix(std::string_view text) {
+  constexpr std::size_t kLongest = 100;
+  if (!text.starts_with("(")) return 0;
+  const std::string_view start = text.substr(0, kLongest);
+  const std::size_t end = start.find(')');
+  return end != start.npos && start.substr(0, end).find("pid=") != start.npos ? end + 1 : 0;
+}
+
+// Length of "trainer-04-1  |", a container's name in the logs of Docker Compose; 0 if absent.
+std::size_t container_prefix(std::string_view text) {
+  constexpr std::size_t kLongest = 60;
+  std::size_t at = 0;
+  while (at < std::min(text.size(), kLongest) &&
+         (is_digit(text[at]) || text[at] == '-' || text[at] == '_' ||
+          (text[at] >= 'a' && text[at] <= 'z')))
+    ++at;
+  const bool is_numbered =
+      at > 2 && is_digit(text[at - 1]) && text.substr(0, at).rfind('-') != text.npos;
+  if (!is_numbered) return 0;
+  while (at < text.size() && text[at] == ' ') ++at;
+  return text.substr(at).starts_with("| ") ? at + 2 : 0;
+}
+
+// Length of "ERROR 08-22 10:01:44 [core.py:700]", as vLLM logs each line; 0 if absent.
+std::size_t level_prefix(std::string_view text) {
+  constexpr std::size_t kLongest = 90;
+  for (std::string_view level : {"ERROR ", "WARNING ", "INFO ", "CRITICAL "}) {
+    if (!text.starts_with(level) || !matches_shape(text.substr(level.size()), "00-00 00:00:00"))
+      continue;
+    const std::size_t end = text.substr(0, kLongest).find(']');
+    return end == text.npos ? 0 : end + 1;
+  }
+  return 0;
+}
+
+std::size_t log_prefix(std::string_view text) {
+  return std::max({rank_prefix(text), time_prefix(text), bracketed_time_prefix(text),
+                   process_prefix(text), container_prefix(text), level_prefix(text)});
+}
+
 // Skips prefixes of launchers, log collectors and exception groups.
 std::size_t after_prefix(std::string_view text, std::size_t at) {
   constexpr std::string_view kBar = "\u2502";  // of rich tracebacks
@@ -62,7 +115,7 @@ std::size_t after_prefix(std::string_view text, std::size_t at) {
       ++at;
     } else if (rest.starts_with(kBar)) {
       at += kBar.size();
-    } else if (std::size_t length = std::max(rank_prefix(rest), time_prefix(rest)); length != 0) {
+    } else if (std::size_t length = log_prefix(rest); length != 0) {
       at += length;
     } else {
       break;

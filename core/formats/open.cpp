@@ -243,9 +243,8 @@ OpenedCheckpoint open_step_or_parts(const std::shared_ptr<const Directory>& arou
     const std::string run = is_step_folder ? around->name() : std::string();
     return newest_step_error(std::move(opened).error(), *chosen, run);
   }
-  if (auto cut = is_step_folder ? std::nullopt : cut_archives_finding(*around, chosen->aside)) {
-    SHW_TRY(opened, CheckpointBuilder::with_finding(**opened, std::move(*cut)));
-  }
+  if (auto cut = is_step_folder ? std::nullopt : cut_archives_finding(*around, chosen->aside))
+    opened = CheckpointBuilder::with_finding(**opened, std::move(*cut));
   return CheckpointBuilder::with_finding(**opened, chosen_step_finding(*chosen));
 }
 

@@ -84,6 +84,41 @@ void append_others(std::string& out, const Explanation& explanation, const TextO
     out += fmt::format("  \u2026 and {} more, less likely: --json\n", all.size() - end);
 }
 
+// What the checkpoint has of the message's names: counts, and the first of each kind.
+void append_lookup(std::string& out, const CheckpointLookup& lookup, const TextOptions& options) {
+  constexpr std::size_t kShownNames = 6;
+  out += "\nIn the checkpoint\n";
+  if (lookup.names.empty()) {
+    out += wrapped("- The message names no tensor; the check looks at the rest.", 2, options.width);
+    out += "\n";
+    return;
+  }
+  if (lookup.names.size() > 1)
+    out += wrapped(fmt::format("- Of {} names {} are here, {} under another name, {} nowhere.",
+                               lookup.names.size(), lookup.here, lookup.under_other_name,
+                               lookup.nowhere),
+                   2, options.width) +
+           "\n";
+  for (std::size_t i = 0; i < std::min(kShownNames, lookup.names.size()); ++i)
+    out += wrapped("- " + printable(lookup.names[i].text), 2, options.width) + "\n";
+}
+
+Json json_of_lookup(const CheckpointLookup& lookup) {
+  Json names = Json::array();
+  for (const NameLookup& one : lookup.names) {
+    Json json = {{"name", one.name}, {"found", name(one.found)}, {"text", one.text}};
+    if (!one.stored.empty()) {
+      json["stored"] = one.stored;
+      json["shape"] = json_of(ExtentsView(one.shape));
+    }
+    names.push_back(std::move(json));
+  }
+  return {{"here", lookup.here},
+          {"under_other_name", lookup.under_other_name},
+          {"nowhere", lookup.nowhere},
+          {"names", std::move(names)}};
+}
+
 double hundredths(double share) {
   return std::floor(share * 100 + 1e-9) / 100;
 }
@@ -167,7 +202,8 @@ std::string lead_of(const Explanation& explanation) {
   return lead + titled(all[0]);
 }
 
-std::string explanation_to_text(const Explanation& explanation, const TextOptions& options) {
+std::string explanation_to_text(const Explanation& explanation, const TextOptions& options,
+                                const CheckpointLookup* lookup) {
   if (explanation.hypotheses.empty())
     return text_of_what_was_read(explanation) + "\n" +
            wrapped(
@@ -183,13 +219,14 @@ std::string explanation_to_text(const Explanation& explanation, const TextOption
       out += "\n" + wrapped("or: " + titled(explanation.hypotheses[i]), 2, options.width) + "\n";
     append_in_full(out, explanation.hypotheses[i], options);
   }
+  if (lookup != nullptr) append_lookup(out, *lookup, options);
   append_others(out, explanation, options);
   if (!explanation.decide.empty())
     out += "\n" + wrapped(explanation.decide, 0, options.width) + "\n";
   return out;
 }
 
-std::string explanation_to_json(const Explanation& explanation) {
+std::string explanation_to_json(const Explanation& explanation, const CheckpointLookup* lookup) {
   Json hypotheses = Json::array(), messages = Json::array();
   for (const Hypothesis& one : explanation.hypotheses)
     hypotheses.push_back(json_of_hypothesis(one));
@@ -207,6 +244,7 @@ std::string explanation_to_json(const Explanation& explanation) {
                  {"left_out", explanation.parsed.left_out},
                  {"cut", explanation.parsed.cut},
                  {"world", std::move(world)}}}};
+  if (lookup != nullptr) json["lookup"] = json_of_lookup(*lookup);
   return dumped(json);
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/explain/checkpoint_lookup.h"
 #include "core/explain/explain.h"
 #include "core/mesh/split_lint.h"
 #include "core/report/text.h"
@@ -19,11 +20,15 @@ std::string lead_of(const Explanation& explanation);
 std::string_view wrong_side_words(WrongSide side);
 std::string_view likelihood_words(double share);
 
-std::string explanation_to_text(const Explanation& explanation, const TextOptions& options = {});
+std::string explanation_to_text(const Explanation& explanation, const TextOptions& options = {},
+                                const CheckpointLookup* lookup = nullptr);
 // {"schema", "hypotheses": [{"id", "rule", "wrong", "rank", "confidence", "title", "text",
 //  "evidence", "decide", "command"}], "none_of_these", "decide", "parsed": {"messages", "world",
-//  ...}}: the confidences and none_of_these add up to 1.
-std::string explanation_to_json(const Explanation& explanation);
+//  ...}, "lookup"}: the confidences and none_of_these add up to 1. `lookup`: what the checkpoint
+//  that
+// was given has of the message's names; null without one.
+std::string explanation_to_json(const Explanation& explanation,
+                                const CheckpointLookup* lookup = nullptr);
 
 // Prediction of what saving a split loses: {"schema", "rule", "rows", "tensor_parallel", "outcome",
 // "loses", "ratio", "rank", "text"}.

@@ -37,7 +37,7 @@ std::string verdict_sentence(const ReportInput& input) {
                            : "No finding, but a hint: " + some_of(hints) + depth;
   }
   const std::string gone = unreadable_words(unreadable_in(input.checkpoint, input.check.findings));
-  return title_of(worst_consequence(input.check.findings)) + ": " + affected_words(affected) +
+  return title_of(input.check.findings) + ": " + affected_words(affected) +
          (gone.empty() ? "" : ". " + gone);
 }
 

@@ -69,7 +69,7 @@ std::string outcome_text(const Finding& finding) {
     return std::string(words.as_warning);
   if (!words.text.empty()) return std::string(words.text);
   if (finding.consequence == Consequence::kNone) return "";
-  std::string title = title_of(finding.consequence);
+  std::string title = title_of(finding);
   title[0] = static_cast<char>(title[0] - 'A' + 'a');
   return title;
 }

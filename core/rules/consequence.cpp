@@ -35,6 +35,14 @@ bool names_two_shapes(const Finding& finding) {
   return saved != nullptr && expected != nullptr && *saved != *expected;
 }
 
+// A warning of a rule whose errors stop a load.
+bool may_stop(const Finding& finding) {
+  if (finding.consequence != Consequence::kHazard) return false;
+  const RunOutcome outcome = rule_of(finding).outcome;
+  return outcome == RunOutcome::kStops ||
+         (outcome == RunOutcome::kStopsByShape && names_two_shapes(finding));
+}
+
 }  // namespace
 
 std::string_view name(Consequence consequence) {
@@ -77,6 +85,21 @@ Consequence worst_consequence(const std::vector<Finding>& findings) {
   Consequence worst = Consequence::kNone;
   for (const Finding& finding : findings) worst = std::max(worst, finding.consequence);
   return worst;
+}
+
+std::string title_of(const Finding& finding) {
+  return may_stop(finding) ? "May not load" : title_of(finding.consequence);
+}
+
+std::string title_of(const std::vector<Finding>& findings) {
+  const Consequence worst = worst_consequence(findings);
+  const bool stops = std::ranges::any_of(findings, [](const Finding& finding) {
+    return finding.consequence == Consequence::kWillNotLoad;
+  });
+  const bool may = std::ranges::any_of(findings, may_stop);
+  if (worst == Consequence::kSilentlyWrong && (stops || may))
+    return stops ? "Will not load, and is wrong" : "May not load, and is wrong";
+  return worst == Consequence::kHazard && may ? "May not load" : title_of(worst);
 }
 
 std::string title_of(Consequence consequence) {

@@ -160,8 +160,7 @@ std::string affected_words(const AffectedCounts& counts) {
 
 std::string check_headline(const Checkpoint& checkpoint, const CheckReport& report,
                            const AffectedCounts& counts) {
-  if (counts.causes != 0)
-    return title_of(worst_consequence(report.findings)) + ": " + affected_words(counts);
+  if (counts.causes != 0) return title_of(report.findings) + ": " + affected_words(counts);
   if (report.verdict == Verdict::kUndecided) return "Cannot tell: not everything could be checked";
   if (auto hints = rules_with_hints(report.unjudged); !hints.empty())
     return "No finding, but a hint: " + some_of(hints);

@@ -12,6 +12,8 @@ Command without_passwords(Command command) {
   }
   if (auto* compare = std::get_if<CompareCommand>(&command))
     compare->path = without_secrets(compare->path);
+  if (auto* pasted = std::get_if<ExplainErrorCommand>(&command))
+    pasted->text = text_without_secrets(pasted->text);
   constexpr std::string_view kFrom = "from:";
   if (auto* plan = std::get_if<PlanCommand>(&command); plan && plan->fill.starts_with(kFrom))
     plan->fill = std::string(kFrom) + without_secrets(plan->fill.substr(kFrom.size()));

@@ -37,6 +37,7 @@ struct MeshCommand {
 struct PlanCommand {
   std::string fill = {};      // "zero", "cast", "from:CHECKPOINT"; empty: as advised
   bool only_if_none = false;  // keeps a plan that was made meanwhile
+  std::string then = {};      // a step after the repair, as --then takes it; empty: none
 };
 struct RepairCommand {
   ApplyOptions options;

@@ -5,12 +5,14 @@
 #include "core/formats/open.h"
 #include "core/io/path_suffix.h"
 #include "core/io/remote/remote_path.h"
+#include "core/model/evidence.h"
 #include "core/repair/run/in_place.h"
 #include "core/session/disk_run.h"
 #include "core/verbs/abandon_missing.h"
 #include "core/verbs/newest_step.h"
 #include "core/verbs/place_mark.h"
 #include "core/verbs/plan_file.h"
+#include "core/verbs/transforms.h"
 #include "core/verbs/view_file.h"
 
 namespace shw {
@@ -176,16 +178,30 @@ Result<Change> run_plan(const Snapshot& before, const Command& command, Progress
   if (!filled) {
     SHW_TRY(filled, verbs::plan(opened_in(before), *before.report, fill, progress));
   }
+  if (!wanted.then.empty()) {
+    options.then = {wanted.then};
+    SHW_TRY(const auto remarks, verbs::add_steps(opened_in(before), options, *filled, progress));
+    // The step mends the finding that suggests it.
+    std::erase_if(filled->undecided, [&](const Finding& finding) {
+      const auto* step = find_evidence<std::string>(finding, "suggested_step");
+      return step != nullptr && *step == wanted.then;
+    });
+  }
   auto whole = shared(std::move(*filled));
   const PlanEdits* edits = before.edits ? before.edits.get() : before.edits_before.get();
   if (before.repaired != nullptr) edits = nullptr;
   StepsOff off(whole->operations.size(), false);
   if (edits != nullptr && !fills_files) off = same_steps_off(edits->edit(), *whole);
-  std::string what = fill.empty() ? "planned" : "planned, what is lost filled with: " + fill;
+  std::string what = !wanted.then.empty() ? "planned, with the step that a finding suggests"
+                     : fill.empty()       ? "planned"
+                                          : "planned, what is lost filled with: " + fill;
   // A plan that fills lost files consists of steps, which no finding has proposed.
   SHW_TRY(PlanEdit edit, make_edit(opened_in(before), fills_files ? nullptr : before.report.get(),
                                    whole, std::move(off), std::move(what)));
   edit.fill = fill;
+  if (!wanted.then.empty())
+    edit.notes = {
+        "Nothing in this checkpoint proves this step: compare the result with a sound one."};
   if (fills_files) edit.suffix = ApplyOptions{}.suffix;
   return [made = with_edit(edits, std::move(edit))](Snapshot& s) { set_plan_edits(s, made); };
 }

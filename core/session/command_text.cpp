@@ -88,11 +88,14 @@ std::string print_mesh(const Command& command) {
 
 std::optional<Command> parse_plan(std::string_view rest) {
   if (rest.empty()) return PlanCommand{};
-  if (!rest.starts_with("fill ") || rest.size() == 5) return std::nullopt;
-  return PlanCommand{std::string(rest.substr(5))};
+  if (rest.size() == 5) return std::nullopt;
+  if (rest.starts_with("fill ")) return PlanCommand{std::string(rest.substr(5))};
+  if (rest.starts_with("then ")) return PlanCommand{{}, false, std::string(rest.substr(5))};
+  return std::nullopt;
 }
 std::string print_plan(const Command& command) {
   const auto& c = as<PlanCommand>(command);
+  if (!c.then.empty()) return "then " + c.then;
   return c.fill.empty() ? "" : "fill " + c.fill;
 }
 

@@ -5,7 +5,7 @@ import functools
 import threading
 
 from . import _verbs
-from ._dtypes import numpy_dtype, size_of
+from ._dtypes import is_of_numpy, numpy_dtype, size_of
 from ._library import Handle
 from ._program import run
 
@@ -162,6 +162,8 @@ class Tensor:
         return values if dtype is None else values.astype(dtype)
 
     def __dlpack__(self, **options):
+        if not is_of_numpy(self.dtype_name):
+            return self.torch().__dlpack__(**options)
         from ._read import read
         return read(self, ..., writeable=True).__dlpack__(**options)
 

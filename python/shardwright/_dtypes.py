@@ -17,6 +17,11 @@ def numpy_dtype(name):
         return np.dtype(f"u{_SIZES[name]}")
 
 
+def is_of_numpy(name):
+    """False for bf16 and fp8, which DLPack knows and numpy does not."""
+    return name not in _SIZES
+
+
 def size_of(name):
     """Bytes of an element."""
     return _SIZES.get(name) or numpy_dtype(name).itemsize

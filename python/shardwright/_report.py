@@ -13,6 +13,11 @@ class Finding(collections.namedtuple("Finding", _FIELDS)):
         return f"{self.severity} {self.rule}: {self.cause}"
 
 
+def _first_of(subjects, shown=3):
+    more = len(subjects) - shown
+    return ", ".join(map(str, subjects[:shown])) + (f" and {more} more" if more > 0 else "")
+
+
 class Report:
     """What a check found. It is true where nothing was found at or above a warning."""
 
@@ -49,7 +54,7 @@ class Report:
         import html
         rows = "".join(
             "<tr>" + "".join(f"<td style='text-align:left'>{html.escape(text)}</td>" for text in (
-                one.severity, one.rule, ", ".join(map(str, one.subjects[:3])), one.cause,
+                one.severity, one.rule, _first_of(one.subjects), one.cause,
                 (one.remedy or {}).get("text") or "")) + "</tr>"
             for one in self.findings)
         open_ = "; ".join(html.escape(one["what"]) for one in self.unjudged)

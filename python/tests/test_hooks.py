@@ -190,3 +190,37 @@ def test_torchtitan_hook_checks_the_steps_that_were_saved(tmp_path, monkeypatch)
         manager.save(step)
     with pytest.raises(sw.NotClean):
         manager.save(4)
+
+
+def test_torchtitan_hook_checks_what_its_own_manager_saves(tmp_path, monkeypatch):
+    checkpoint = pytest.importorskip("torchtitan.components.checkpoint")
+    import torch.distributed.checkpoint as dcp
+    manager_class = checkpoint.CheckpointManager
+    monkeypatch.setattr(manager_class, "save", manager_class.save)  # what the hook replaces is restored
+    code_of("torchtitan.md")
+
+    class Values:
+        def __init__(self):
+            self.values = {"a": torch.randn(16)}
+
+        def state_dict(self):
+            return dict(self.values)
+
+        def load_state_dict(self, values):
+            self.values.update(values)
+
+    monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
+    torch.distributed.init_process_group("gloo", f"file://{tmp_path}/meet", rank=0, world_size=1)
+    try:
+        manager = manager_class(
+            manager_class.Config(enable=True, folder="saves", interval=2),
+            dataloader=Values(), model_parts=[torch.nn.Linear(4, 4)], optimizers=Values(),
+            lr_schedulers=Values(), states={}, sd_adapter=None, base_folder=str(tmp_path))
+        assert [manager.save(step) for step in (2, 3)] == [True, False]
+        assert sw.open(tmp_path / "saves" / "step-2").check().verdict == "clean"
+        save_then_drop(dcp.save, monkeypatch)
+        with pytest.raises(sw.NotClean):
+            manager.save(4)
+        manager.close()
+    finally:
+        torch.distributed.destroy_process_group()

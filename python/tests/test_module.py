@@ -45,6 +45,19 @@ def test_elements_are_those_that_were_saved(case):
                            .view(torch.uint8)), name
 
 
+def test_dlpack_carries_the_dtypes_that_numpy_lacks(tmp_path):
+    torch = pytest.importorskip("torch")
+    from safetensors.torch import save_file
+    values = {str(dtype): torch.arange(24).reshape(4, 6).to(dtype) for dtype in
+              (torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2, torch.float16, torch.int64)}
+    save_file(values, tmp_path / "model.safetensors")
+    ck = sw.open(tmp_path / "model.safetensors")
+    for name, wanted in values.items():
+        got = torch.from_dlpack(ck[name])
+        assert got.dtype == wanted.dtype
+        assert torch.equal(got.view(torch.uint8), wanted.view(torch.uint8)), name
+
+
 INDICES = [..., 0, -1, slice(None, 2), slice(1, None), slice(None, None, -1), slice(None, None, 2),
            (slice(1, 3), slice(None, None, -2)), (..., 0), (None, 1), (0, 0), slice(2, 2),
            (slice(None), -1), (1, ..., 2), [0, 2]]
@@ -95,6 +108,16 @@ def test_findings_are_objects_and_show_themselves():
     assert all(isinstance(one.cause, str) and one.subjects for one in report)
     assert report.findings[0].rule in report._repr_html_()
     assert sw.open(GRID).check().verdict != "findings"
+
+
+def test_the_table_of_a_notebook_says_how_many_subjects_it_leaves_out():
+    from shardwright._report import Report
+    def table(subjects):
+        finding = {"rule": "coverage-gap", "severity": "error", "cause": "a hole", "subjects": subjects}
+        return Report({"verdict": "findings", "depth": "metadata", "unjudged": [],
+                       "findings": [finding]})._repr_html_()
+    assert ">a, b, c<" in table(["a", "b", "c"])
+    assert ">a, b, c and 2 more<" in table(["a", "b", "c", "d", "e"])
 
 
 def test_hashes_tell_the_same_from_another(tmp_path):

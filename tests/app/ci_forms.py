@@ -117,7 +117,7 @@ def forms(folder, *more):
         return False
     for form, judge in (("sarif", judge_sarif), ("junit", judge_junit), ("github", judge_github)):
         done = run("report", folder, *more, "--format", form)
-        if done.returncode != 0:
+        if done.returncode != checked.returncode:
             problems.append(f"{where}: --format {form} exits {done.returncode}")
             continue
         judge(where, done.stdout.decode("utf-8"), answer)

@@ -5,6 +5,9 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "app/answer.h"
 #include "app/process.h"
@@ -169,6 +172,38 @@ TEST_CASE("a policy is met or broken or open and the exit code says so") {
   CHECK_FALSE(parsed(torn.out)["policy"][0]["subjects"].empty());
 }
 
+TEST_CASE("report: the exit code is the one of check with the options that both take") {
+  Scratch scratch;
+  auto known = shardwright(with_spec("check", {"--json"})).out;
+  write(scratch / "known.json", known);
+  write(scratch / "p", "require: optimizer-complete\n");
+  const std::string rule = parsed(known)["findings"][0]["rule"];
+  const std::vector<std::vector<std::string>> all = {{},
+                                                     {"--fail-on", "never"},
+                                                     {"--fail-on", "error"},
+                                                     {"--fail-on", "info"},
+                                                     {"--baseline", scratch / "known.json"},
+                                                     {"--policy", scratch / "p"},
+                                                     {"--ignore", rule}};
+  std::set<int> codes;
+  for (const std::vector<std::string>& more : all) {
+    CAPTURE(more.empty() ? std::string() : more.back());
+    const int expected = shardwright(with_spec("check", more)).code;
+    codes.insert(expected);
+    for (const char* format : {"md", "json", "sarif", "github"}) {
+      std::vector<std::string> words = more;
+      words.insert(words.end(), {"--format", format});
+      CHECK(shardwright(with_spec("report", words)).code == expected);
+    }
+  }
+  CHECK(codes.count(0) == 1);
+  CHECK(codes.count(1) == 1);
+  CHECK(shardwright(with_spec("report", {"--ignore", "no-such-rule"})).code == 3);
+  auto left = parsed(shardwright(with_spec("report", {"--json", "--ignore", rule})).out);
+  for (const auto& finding : left["findings"]) CHECK(finding["rule"] != rule);
+  CHECK(contains(left["unjudged"].dump(), rule));
+}
+
 TEST_CASE("every form of a report says the same findings") {
   auto found = parsed(shardwright(with_spec("check", {"--json"})).out)["findings"];
   auto sarif = parsed(shardwright(with_spec("report", {"--format", "sarif"})).out);
@@ -187,7 +222,7 @@ TEST_CASE("every form of a report says the same findings") {
   CHECK(contains(github.out, "::error file="));
   CHECK(contains(github.out, ",title=" + found[0]["rule"].get<std::string>() + "::"));
   Scratch scratch;
-  CHECK(shardwright(with_spec("report", {"--out", scratch / "r.xml"})).code == 0);
+  CHECK(shardwright(with_spec("report", {"--out", scratch / "r.xml"})).code == 1);
   std::ifstream file(scratch / "r.xml");
   std::string first;
   std::getline(file, first);

@@ -114,3 +114,21 @@ TEST_CASE("explain says which messages it understands when it did not understand
   CHECK(contains(near.err, "the nearest is \"The checkpoint being loaded used a DP world size"));
   CHECK(shardwright({"explain", "saved [1] current [2]", "--world", "four"}).code == 3);
 }
+
+TEST_CASE("explain: with a checkpoint, names of the message are looked up in it") {
+  const std::string path = std::string(SHW_TEST_DATA) + "/torch-2.6/healthy_fsdp/ckpt";
+  const Json listed = parsed(shardwright({"ls", path, "--json"}).out);
+  const std::string known = listed["tensors"][0]["fqn"].get<std::string>();
+  const std::string text =
+      "RuntimeError: Missing key(s) in state_dict: \"module." + known + "\", \"no.such.weight\". ";
+  const Json lookup = parsed(shardwright({"explain", text, path, "--json"}).out)["lookup"];
+  CHECK(lookup["nowhere"] == 1);
+  CHECK(lookup["under_other_name"] == 1);
+  CHECK(lookup["names"][0]["stored"] == known);
+  const Run told = shardwright({"explain", text, path});
+  CHECK(told.code == 0);
+  CHECK(contains(told.out, "In the checkpoint"));
+  CHECK(contains(told.out, "no.such.weight is nowhere in the checkpoint"));
+  CHECK_FALSE(contains(told.out, "CHECKPOINT"));
+  CHECK(shardwright({"explain", text, "/no/such/folder"}).code > 2);
+}

@@ -68,7 +68,7 @@ def make(job):
     if "error" in json.loads(checked.stdout):
         return None  # one that is refused has no page
     done = run("report", *words, "--format", "html", "--out", str(out))
-    if done.returncode != 0:
+    if done.returncode != checked.returncode:
         problems.append(f"{name}: report exits {done.returncode}: {done.stderr[-300:]!r}")
         return None
     return name, out, json.loads(checked.stdout)

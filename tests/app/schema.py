@@ -165,7 +165,7 @@ def fixture(case, is_rewritten):
         ask("show", ["show", folder, first, "--values", "--limit", "0"])
         ask("map", ["map", folder, first, *spec])
     with tempfile.TemporaryDirectory() as scratch:
-        ask("report", ["report", folder, "--out", os.path.join(scratch, "r.md")])
+        ask("report", ["report", folder, "--out", os.path.join(scratch, "r.md")], (0, 1, 2))
         ask("exported", ["export-hdf5", folder, "--out", os.path.join(scratch, "r.h5")], (0, 2))
         repairs(folder, spec, pathlib.Path(scratch))
         transforms(folder, pathlib.Path(scratch))

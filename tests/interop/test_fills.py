@@ -68,7 +68,7 @@ def must_tell(case, fill, out, certificate, arguments):
     expect(kinds <= {"zero", fill.split(":")[0]}, f"fills {kinds} for --fill {fill}")
     for ending in ("md", "html"):
         page = out.with_suffix("." + ending)
-        program.shardwright("report", case.checkpoint, *arguments, "--out", page).must_exit(0)
+        program.shardwright("report", case.checkpoint, *arguments, "--out", page).must_exit(1)
         text = page.read_text()
         words = {"zero": "zeros", "cast": "the cast of", "from": str(fill[5:])}
         for kind in kinds:

@@ -291,6 +291,51 @@ class Ssh(unittest.TestCase):
         done = run("check", f"127.0.0.1:{self.top}", "--data", env=env)
         self.assertEqual(done.returncode, run("check", self.top, "--data").returncode)
 
+    def ssh_commands(self, config, *words):
+        """What the program calls ssh with, one line per call."""
+        calls = os.path.join(self.top, "calls")
+        ssh = os.path.join(self.top, "recording-ssh")
+        with open(ssh, "w") as file:
+            file.write(f'#!/bin/sh\necho "$*" >> {calls}\nexec ssh "$@"\n')
+        os.chmod(ssh, 0o755)
+        done = run(*words, env={"SHARDWRIGHT_SSH": f"{ssh} -F {os.path.join(self.top, config)}"})
+        with open(calls) as file:
+            lines = file.read().splitlines()
+        os.remove(calls)
+        return done, lines
+
+    def test_metadata_is_compressed_and_elements_are_not(self):
+        where = f"127.0.0.1:{self.model}"
+        for words in (["info", where], ["check", where]):
+            _, calls = self.ssh_commands("config", *words)
+            self.assertEqual(["-C" in call.split() for call in calls], [True], words)
+        _, calls = self.ssh_commands("config", "stats", where, "--yes")
+        self.assertFalse(any("-C" in call.split() for call in calls), calls)
+
+    def test_large_metadata_are_read_over_there(self):
+        for mebibytes, is_there in ((99, False), (101, True)):
+            folder = os.path.join(self.top, f"metadata-{mebibytes}")
+            shutil.copytree(FSDP, folder)
+            os.truncate(folder + "/.metadata", mebibytes << 20)
+            done, calls = self.ssh_commands("installed", "info", f"127.0.0.1:{folder}")
+            self.assertEqual(any("exec shardwright" in call for call in calls), is_there, calls)
+            self.assertEqual("Over the network" in done.stderr, not is_there)
+            self.assertEqual(done.returncode, run("info", folder).returncode)
+        done, _ = self.ssh_commands("config", "info", f"127.0.0.1:{folder}")
+        self.assertNotEqual(done.returncode, 127)
+        self.assertEqual(done.stdout, run("info", f"127.0.0.1:{folder}", env=self.env).stdout)
+
+    def test_files_of_this_machine_keep_the_verb_here(self):
+        mine = os.path.join(self.top, "map.json")
+        with open(mine, "w") as file:
+            file.write("{}")
+        where = f"127.0.0.1:{self.model}"
+        for words in (["hash", where, "--as", "hf", "--config", self.model],
+                      ["check", where, "--data", "--map", mine],
+                      ["check", where, "--data", "--spec", mine]):
+            _, calls = self.ssh_commands("installed", *words)
+            self.assertFalse(any("exec shardwright" in call for call in calls), (words, calls))
+
     def test_an_unknown_host_key_is_refused(self):
         env = {"SHARDWRIGHT_SSH": "ssh -F " + os.path.join(self.top, "strangers")}
         done = run("info", f"127.0.0.1:{self.model}", env=env)

@@ -46,14 +46,19 @@ TEST_CASE("a certificate of many tensors draws only what is seen") {
   CHECK(vertices_of(200'000) < few * 2);
 }
 
-TEST_CASE("a repair in place is taken back or kept from the bar") {
+TEST_CASE("a repair in place is taken back or kept from the bar, after a question") {
   auto snapshot = certified(1);
   snapshot->can_undo = true;
   Driver driver(snapshot);
-  auto commands = driver.click("bar/undo");
+  const auto click_and_agree = [&](const char* button) {
+    CHECK(driver.click(button).empty());
+    for (int i = 0; i < 3; ++i) driver.frame();
+    return driver.click("question/yes");
+  };
+  auto commands = click_and_agree("bar/undo");
   REQUIRE(commands.size() == 1);
   CHECK(std::holds_alternative<UndoCommand>(commands[0]));
-  commands = driver.click("bar/commit");
+  commands = click_and_agree("bar/commit");
   REQUIRE(commands.size() == 1);
   CHECK(std::holds_alternative<CommitCommand>(commands[0]));
 }

@@ -105,3 +105,19 @@ TEST_CASE("view line: a line that is none is refused, and nothing changes") {
     CHECK(view_line(state) == view_line(UiState{}));
   }
 }
+
+TEST_CASE("finding: a step that its evidence suggests is offered as a plan to look at") {
+  auto snapshot = std::make_shared<Snapshot>(*make::damaged());
+  auto report = std::make_shared<CheckReport>(*snapshot->report);
+  const std::string step = R"({"step":"permute-dims","tensors":["a"],"order":[1,0]})";
+  report->findings.front().evidence.emplace_back("suggested_step", step);
+  report->findings.front().remedy.reset();
+  snapshot->report = report;
+  snapshot->finding = 0;
+  Driver driver(snapshot);
+  for (int i = 0; i < 3; ++i) driver.frame();
+  const auto commands = driver.click("finding/step");
+  REQUIRE(commands.size() == 1);
+  CHECK(std::get<PlanCommand>(commands[0]).then == step);
+  CHECK(driver.desk.plan_open);
+}

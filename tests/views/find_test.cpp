@@ -115,10 +115,15 @@ TEST_CASE("the palette goes to findings, ranks and files") {
     CHECK(only<SelectFindingCommand>(commands) != nullptr);
   }
   {
-    Driver driver(make::demo_planned());
+    const auto snapshot = make::demo_planned();
+    Driver driver(snapshot);
     open_palette(driver, "rank 3");
     auto commands = driver.frame({{Key::kEnter}});
-    auto* filter = only<FilterCommand>(commands);
+    REQUIRE(commands.size() == 2);
+    const auto* tile = std::get_if<SelectChunkCommand>(&commands[0]);  // goes to its first tile
+    REQUIRE(tile != nullptr);
+    CHECK(snapshot->checkpoint->writer(*tile->chunk) == 3u);
+    const auto* filter = std::get_if<FilterCommand>(&commands[1]);
     REQUIRE(filter != nullptr);
     CHECK(filter->text == "rank:3");
     CHECK(driver.desk.isolated == 3u);

@@ -169,3 +169,21 @@ TEST_CASE("blanks around the name of the result are not part of it, and cancel f
   driver.click("plan/close");
   CHECK(driver.desk.out.empty());
 }
+
+TEST_CASE("safety: every byte of another machine is read only after a question with the amount") {
+  auto snapshot = std::make_shared<Snapshot>(*make::healthy());
+  snapshot->options.checkpoint = "ssh://host/runs/7/step_9000";
+  {
+    Driver driver(snapshot);
+    CHECK(driver.frame({key_of(Action::kCheckData)}).empty());
+    for (int i = 0; i < 3; ++i) driver.frame();
+    REQUIRE(driver.desk.asked == Action::kCheckData);
+    const auto commands = driver.click("question/yes");
+    REQUIRE(commands.size() == 1);
+    CHECK(std::get<CheckCommand>(commands[0]).depth == Depth::kData);
+    driver.frame();
+    CHECK_FALSE(driver.desk.asked.has_value());
+  }
+  Driver local(make::healthy());
+  CHECK(local.frame({key_of(Action::kCheckData)}).size() == 1);
+}

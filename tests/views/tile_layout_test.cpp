@@ -55,6 +55,20 @@ TEST_CASE("small tiles are painted, and every pixel of the tensor has one") {
   for (std::uint32_t pixel : layout.raster) CHECK(pixel != 0);
 }
 
+TEST_CASE("tile layout: no pixel is left between neighbours whose edge falls on it") {
+  TileSet tiles(Extents{16'000, 1});
+  for (std::int64_t i = 0; i < 1000; ++i)
+    tiles.add(Extents{i * 16, 0}, Extents{16, 1}, 0, TileStatus::kFine,
+              ChunkId{static_cast<std::uint32_t>(i)});
+  tiles.seal();
+  for (int height = 1001; height < 1400; ++height) {
+    const TileView view{0, 0, height / 16'000.0, 1, 1, height};
+    const TileLayout layout = layout_tiles(tiles, kRowsColumns, view);
+    CAPTURE(height);
+    CHECK(std::ranges::count(layout.raster, 0u) == 0);
+  }
+}
+
 TEST_CASE("one bad tile among a hundred thousand is seen at every zoom") {
   std::int64_t side = 320;
   auto shared = std::make_shared<const TileSet>(grid(side, 16, side * 200 + 123));

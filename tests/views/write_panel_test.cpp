@@ -166,3 +166,18 @@ TEST_CASE("write panel: the bar tells what was written, and whether it is proved
   snapshot->verified = verified;
   CHECK(verdict_of(*snapshot, {}, {}).tone == Tone::kBad);
 }
+
+TEST_CASE("write panel: in a low window it opens at its top, with the keyboard in the field") {
+  const auto first_button = [](bool by_key) {
+    Driver driver(make::healthy(), {960, 540});
+    if (by_key) driver.frame({key_of(Action::kWriteAs)});
+    driver.desk.write.open = true;
+    if (!by_key) driver.desk.write.frames = 10;  // nothing has the focus, so nothing scrolls
+    for (int i = 0; i < 8; ++i) driver.frame();
+    const float y = driver.marks.items.at("write/as/same").y;
+    driver.type("dp=4");
+    CHECK(driver.desk.write.chosen.mesh == (by_key ? "dp=4" : ""));
+    return y;
+  };
+  CHECK(first_button(true) == first_button(false));
+}

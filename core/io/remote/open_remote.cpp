@@ -94,6 +94,7 @@ Result<OpenedRemote> open_listed(RemotePlace place) {
 
 // A file's folder may be a home directory, so only its direct entries are listed.
 Result<OpenedRemote> open_ssh(RemotePlace place) {
+  SHW_TRY(const auto connection, sftp_connection(place));
   SHW_TRY(const auto found, sftp_attributes(place));
   if (!found) return fail(ErrorKind::kIo, "there is no such file or folder", {place.shown});
   OpenedRemote opened;

@@ -281,6 +281,22 @@ std::string without_secrets(const std::string& path) {
   return place->shown;
 }
 
+std::string text_without_secrets(std::string text) {
+  for (std::size_t at = text.find(kAfterScheme); at != text.npos;
+       at = text.find(kAfterScheme, at)) {
+    at += kAfterScheme.size();
+    const std::size_t length = text.find_first_of(" \t\r\n\"'`<>()", at) - at;
+    std::string url = text.substr(at, length);
+    const std::size_t query = url.find('?');
+    if (query != url.npos) url.replace(query + 1, url.npos, "...");
+    const std::size_t user_end = url.substr(0, url.find('/')).rfind('@');
+    if (user_end != url.npos) url.replace(0, user_end, "...");
+    text.replace(at, length, url);
+    at += url.size();
+  }
+  return text;
+}
+
 std::string percent_encoded(std::string_view text, bool keeps_slash) {
   constexpr std::string_view kHex = "0123456789ABCDEF";
   std::string out;

@@ -37,6 +37,8 @@ Result<RemotePlace> parse_remote(const std::string& path);
 // parse_remote() refuses with a password or a query, dots replace them. Other paths are returned
 // unchanged.
 std::string without_secrets(const std::string& path);
+// Replaces user, password and query of each URL in a pasted text by dots.
+std::string text_without_secrets(std::string text);
 
 // Encodes text for the path of a URL: all except letters, digits, "-._~" and "/" becomes %XX.
 std::string percent_encoded(std::string_view text, bool keeps_slash = true);

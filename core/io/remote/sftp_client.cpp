@@ -43,7 +43,9 @@ tl::unexpected<Error> SftpClient::broken(const std::string& why) const {
 }
 
 Result<std::shared_ptr<SftpClient>> SftpClient::connect(const RemotePlace& place) {
-  std::vector<std::string> words = ssh_words(place, {"-s"});
+  std::vector<std::string> options = {"-s"};
+  if (compresses_ssh.load()) options.emplace_back("-C");
+  std::vector<std::string> words = ssh_words(place, options);
   words.emplace_back("sftp");
   SHW_TRY(SshProcess process, SshProcess::start(words));
   std::shared_ptr<SftpClient> client(new SftpClient(std::move(process), place.host));

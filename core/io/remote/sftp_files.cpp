@@ -20,18 +20,6 @@ constexpr std::size_t kMostHandles = 32;
 // OpenSSH answers 100 names at a time: 8 requests in flight list 800 files in one round trip.
 constexpr std::size_t kListingsAtOnce = 8;
 
-// Returns the connection to a host; one is shared while it is in use.
-Result<std::shared_ptr<SftpClient>> sftp_client(const RemotePlace& place) {
-  static std::mutex guard;
-  static std::map<std::string, std::weak_ptr<SftpClient>> clients;
-  const std::string key = place.userinfo + "@" + place.host + ":" + place.port;
-  std::lock_guard lock(guard);
-  if (auto client = clients[key].lock()) return client;
-  SHW_TRY(auto client, SftpClient::connect(place));
-  clients[key] = client;
-  return client;
-}
-
 // Path on the host: "/~/runs" is "runs" in the home folder, where SFTP starts.
 std::string sftp_root(const RemotePlace& place) {
   if (place.path.empty()) return "/";
@@ -337,13 +325,24 @@ Status SftpFiles::read(std::span<const RemoteRange> ranges) {
 
 }  // namespace
 
+Result<std::shared_ptr<SftpClient>> sftp_connection(const RemotePlace& place) {
+  static std::mutex guard;
+  static std::map<std::string, std::weak_ptr<SftpClient>> clients;
+  const std::string key = place.userinfo + "@" + place.host + ":" + place.port;
+  std::lock_guard lock(guard);
+  if (auto client = clients[key].lock()) return client;
+  SHW_TRY(auto client, SftpClient::connect(place));
+  clients[key] = client;
+  return client;
+}
+
 Result<std::unique_ptr<RemoteFiles>> sftp_files(const RemotePlace& folder, bool is_deep) {
-  SHW_TRY(auto client, sftp_client(folder));
+  SHW_TRY(auto client, sftp_connection(folder));
   return std::make_unique<SftpFiles>(std::move(client), sftp_root(folder), is_deep);
 }
 
 Result<std::optional<SftpAttributes>> sftp_attributes(const RemotePlace& place) {
-  SHW_TRY(auto client, sftp_client(place));
+  SHW_TRY(auto client, sftp_connection(place));
   SHW_TRY(const SftpAnswer answer, client->ask({SftpType::kStat, sftp_text(sftp_root(place))}));
   if (answer.type == SftpType::kStatus && answer.status == kSftpNoSuchFile) return std::nullopt;
   SftpReader reader(answer.body);

@@ -10,6 +10,12 @@
 
 namespace shw {
 
+class SftpClient;
+
+// The connection to the host of the place. Logging in takes several round trips, so all calls for a
+// host share its connection while one of them, or the caller, holds it.
+Result<std::shared_ptr<SftpClient>> sftp_connection(const RemotePlace& place);
+
 // `is_deep`: includes files in subfolders; otherwise only direct entries.
 Result<std::unique_ptr<RemoteFiles>> sftp_files(const RemotePlace& folder, bool is_deep);
 

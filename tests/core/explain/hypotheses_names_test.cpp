@@ -32,7 +32,7 @@ TEST_CASE("names that one side lacks are read in every loader's words") {
        "missing-key", "renamed", "decoder.x.weight"},
       {"Some weights of LlamaForCausalLM were not initialized from the model checkpoint at /m and "
        "are newly initialized: ['score.weight']",
-       "missing-key", "renamed", "score.weight"},
+       "missing-key", "new-head", "score.weight"},
       {"Some weights of the model checkpoint at /m were not used when initializing BertModel: "
        "['cls.predictions.bias']",
        "unexpected-key", "renamed", "cls.predictions.bias"},
@@ -40,7 +40,7 @@ TEST_CASE("names that one side lacks are read in every loader's words") {
        "conv1/kernel"},
       {"ValueError: Tried to load 'layers.3.wq.weight' but it's not in the checkpoint",
        "missing-key", "renamed", "layers.3.wq.weight"},
-      {"score.weight | MISSING | ", "missing-key", "renamed", "score.weight"},
+      {"score.weight | MISSING | ", "missing-key", "new-head", "score.weight"},
       {"cls.predictions.bias | UNEXPECTED | ", "unexpected-key", "renamed", "cls.predictions.bias"},
       {"KeyError: 'encoder.pooler.weight'", "tensor-key", "renamed", "encoder.pooler.weight"},
       {"KeyError: 'something'", "error-in-key", "name-differs", "something"},

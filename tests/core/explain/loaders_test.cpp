@@ -146,8 +146,8 @@ TEST_CASE("explain: sentences of any program are known") {
       {"IndexError: list index out of range", "", "nothing-where-something", "other-format"},
       {"ValueError: The following keys are missing from the checkpoint: ['lm_head.weight']", "",
        "missing-key", "tied"},
-      {"RuntimeError: Failed to load checkpoint: KeyError('lm_head.weight')", "", "error-in-key",
-       "name-differs"},
+      {"RuntimeError: Failed to load checkpoint: KeyError('lm_head.weight')", "", "tied-key",
+       "tied"},
       {"RuntimeError: expected a DTensor but got a torch.Tensor for parameter layers.0.weight", "",
        "sharded-state-dict", "sharded-state-dict"},
   });
@@ -421,8 +421,8 @@ TEST_CASE("explain: a sentence of no row is read by its kind") {
       {"The checkpoint has 8 shards but world size is 4", "", "other-world", "other-world-size"},
       {"Could not find a checkpoint in /ckpt matching iter_0001000", "", "no-checkpoint-here",
        "wrong-path"},
-      {"weight_scale_inv shape (16, 32) does not match weight shape (2048, 4096)", "", "two-shapes",
-       "other-model"},
+      {"weight_scale_inv shape (16, 32) does not match weight shape (2048, 4096)", "",
+       "scale-shape", "quantised"},
   });
 }
 

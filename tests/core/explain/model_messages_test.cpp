@@ -22,7 +22,7 @@ TEST_CASE("explain: a key tells the model's family, form or part") {
        "not in state dict: ['decoder.final_layernorm.weight']\"",
        "Megatron", "megatron-adapter-key", "adapter"},
       {"KeyError: 'qwen_config'", "", "model-type-key", "older-program"},
-      {"KeyError: 'model_max_length'", "", "error-in-key", "name-differs"},
+      {"KeyError: 'model_max_length'", "", "config-key", "config-disagrees"},
   });
 }
 

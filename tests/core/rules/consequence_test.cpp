@@ -36,6 +36,27 @@ TEST_CASE("a verdict says whether a run would stop, go wrong unnoticed, or miss 
   CHECK(of_case("s3_fusedadam_plain_state") == Consequence::kDataLost);
 }
 
+TEST_CASE("the title of a verdict is never more hopeful than a finding below it") {
+  const auto of = [](std::string_view rule, Severity severity, Consequence consequence) {
+    Finding finding;
+    finding.rule = rule;
+    finding.severity = severity;
+    finding.consequence = consequence;
+    return finding;
+  };
+  const Finding hint = of("sibling-axes", Severity::kWarning, Consequence::kHazard);
+  const Finding mild = of("value-statistics", Severity::kWarning, Consequence::kHazard);
+  const Finding stops = of("config-count", Severity::kError, Consequence::kWillNotLoad);
+  const Finding wrong = of("norms-shifted", Severity::kError, Consequence::kSilentlyWrong);
+  CHECK(title_of(hint) == "May not load");
+  CHECK(title_of(std::vector{mild}) == "Loads, but is not right");
+  CHECK(title_of(std::vector{mild, hint}) == "May not load");
+  CHECK(title_of(std::vector{stops, hint}) == "Will not load");
+  CHECK(title_of(std::vector{wrong, mild}) == "Loads, silently wrong");
+  CHECK(title_of(std::vector{wrong, hint}) == "May not load, and is wrong");
+  CHECK(title_of(std::vector{stops, wrong}) == "Will not load, and is wrong");
+}
+
 TEST_CASE("findings that only inform have no consequence, and the worst one counts") {
   Finding note, gap, warning, hostile;
   hostile.rule = "unsafe-pickle";

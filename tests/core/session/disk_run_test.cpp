@@ -124,5 +124,7 @@ TEST_CASE("commands: passwords and signatures of URLs are not shown") {
   CHECK(text(OpenCommand{"https://host/ckpt?X-Signature=abc"}).find("abc") == std::string::npos);
   CHECK(text(CompareCommand{"https://me:secret@host/ckpt"}).find("secret") == std::string::npos);
   CHECK(text(PlanCommand{"from:https://me:secret@host/a"}).find("secret") == std::string::npos);
+  CHECK(text(ExplainErrorCommand{"OSError: https://me:secret@host/a?X-Signature=abc"}) ==
+        "explain-error OSError: https://...@host/a?...");
   CHECK(text(OpenCommand{"/runs/step_1"}) == "open /runs/step_1");
 }

@@ -27,6 +27,7 @@ TEST_CASE("every command reads back from its own text") {
                               OpenCommand{"x"},
                               OpenCommand{"x", "", "other one", "dp=4,tp=2"},
                               CheckCommand{},
+                              PlanCommand{"", false, R"({"step":"drop","tensors":["a b"]})"},
                               MeshCommand{"dp=4,tp=2"},
                               MeshCommand{},
                               PlanCommand{},

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "core/model/evidence.h"
 #include "core/repair/plan/plan.h"
 #include "core/session/session.h"
 #include "core/temporary_folder.h"
@@ -179,4 +180,41 @@ TEST_CASE("write-as: its text form is read back") {
   }
   for (const char* line : {"write-as", "write-as dcp in", "write-as dcp weights-only mesh"})
     CHECK_FALSE(parse_command(line).has_value());
+}
+
+TEST_CASE("plan: the step that a finding suggests is planned, and applied into a new folder") {
+  WriteSession s;
+  std::string header, data(6 * 5 * sizeof(float), '\0');
+  for (int layer = 0; layer < 5; ++layer) {
+    header += std::string(layer == 0 ? "" : ",") + "\"layers." + std::to_string(layer) +
+              ".up.weight\":{\"dtype\":\"F32\",\"shape\":" + (layer == 3 ? "[3,2]" : "[2,3]") +
+              ",\"data_offsets\":[" + std::to_string(layer * 24) + "," +
+              std::to_string(layer * 24 + 24) + "]}";
+  }
+  header = "{" + header + "}";
+  std::string text(8, '\0');
+  text[0] = static_cast<char>(header.size() & 0xff);
+  text[1] = static_cast<char>(header.size() >> 8);
+  std::filesystem::create_directories(s.folder / "model");
+  put(s.folder / "model/model.safetensors", text + header + data);
+
+  s.apply({OpenCommand{s.folder / "model"}, CheckCommand{}, PlanCommand{}});
+  REQUIRE_FALSE(s.now()->report->findings.empty());
+  const Finding& finding = s.now()->report->findings.front();
+  REQUIRE(finding.rule == "sibling-axes");
+  CHECK(s.now()->plan->empty());  // nothing here proves the step
+  const auto* step = find_evidence<std::string>(finding, "suggested_step");
+  REQUIRE(step != nullptr);
+
+  s.apply({PlanCommand{{}, false, *step}});
+  REQUIRE_FALSE(s.now()->error.has_value());
+  CHECK(s.now()->plan->steps.size() == 1);
+  CHECK(s.now()->plan->undecided.empty());
+  CHECK(s.now()->edits->edit().notes.size() == 1);  // nothing proves it
+  s.apply({RepairCommand{}, VerifyCommand{}});
+  REQUIRE_FALSE(s.now()->error.has_value());
+  const Checkpoint& after = *s.now()->after;
+  CHECK(to_text(after.shape(*after.find("layers.3.up.weight"))) == "[2, 3]");
+  CHECK(to_text(s.now()->checkpoint->shape(*s.now()->checkpoint->find("layers.3.up.weight"))) ==
+        "[3, 2]");
 }

@@ -140,7 +140,7 @@ std::string made_one_by_one(const TemporaryFolder& folder, const verbs::Opened& 
     const verbs::Opened now = opened_pass(last);
     VerbOptions one = said;
     one.then = {said.then[i]};
-    Plan next = verbs::plan_for(now);
+    Plan next = verbs::empty_plan_for(now);
     auto added = verbs::add_steps(now, one, next);
     if (!added) FAIL(added.error().message);
     last = folder / ("step-" + std::to_string(i + 1));
@@ -212,7 +212,7 @@ TEST_CASE("one pass: a cast changes the weights and leaves the optimizer's state
   const verbs::Opened source = opened_pass(folder / "ckpt");
   VerbOptions said;
   said.then = {"cast:bfloat16"};
-  Plan plan = verbs::plan_for(source);
+  Plan plan = verbs::empty_plan_for(source);
   auto added = verbs::add_steps(source, said, plan);
   if (!added) FAIL(added.error().message);
   REQUIRE(plan.steps.size() == 1);
@@ -230,7 +230,7 @@ TEST_CASE("one pass: what --then does not know is a usage error that says what t
     CAPTURE(wrong);
     VerbOptions said;
     said.then = {wrong};
-    Plan plan = verbs::plan_for(source);
+    Plan plan = verbs::empty_plan_for(source);
     auto added = verbs::add_steps(source, said, plan);
     REQUIRE_FALSE(added.has_value());
     CHECK(added.error().kind == ErrorKind::kUsage);
@@ -244,7 +244,7 @@ TEST_CASE("one pass: a format has the name of its program too, and --to takes bo
   for (const char* word : {"convert:torch_dist", "convert:megatron-dist"}) {
     VerbOptions said;
     said.then = {word};
-    Plan plan = verbs::plan_for(source);
+    Plan plan = verbs::empty_plan_for(source);
     REQUIRE(verbs::add_steps(source, said, plan).has_value());
     CHECK(plan.format == "megatron-dist");
   }
@@ -331,7 +331,7 @@ TEST_CASE("in place: the first step that moves bytes is named") {
   TemporaryFolder folder;
   write_pass(folder / "ckpt");
   const verbs::Opened source = opened_pass(folder / "ckpt");
-  Plan plan = verbs::plan_for(source);
+  Plan plan = verbs::empty_plan_for(source);
   plan.steps.emplace_back(RenameStep{"w", "v"});
   plan.steps.emplace_back(CastStep{{"x"}, Dtype::kBfloat16});
   ApplyOptions options;

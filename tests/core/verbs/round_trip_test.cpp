@@ -95,7 +95,7 @@ void convert_to(const std::string& program, const std::string& from, const std::
 // Adds Adam's moments to the weights of a checkpoint, in float32 and in float64.
 void add_moments(const std::string& from, const std::string& output) {
   const verbs::Opened source = source_at(from);
-  Plan plan = verbs::plan_for(source);
+  Plan plan = verbs::empty_plan_for(source);
   plan.format = "dcp";
   for (TensorId tensor : source.checkpoint->tensors()) {
     const std::string fqn(source.checkpoint->fqn(tensor)), state = "optimizer.state." + fqn;

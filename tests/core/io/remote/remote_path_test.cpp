@@ -87,6 +87,16 @@ TEST_CASE("remote paths: secrets of computed checkpoints and of other schemes ar
     CHECK(without_secrets(path) == path);
 }
 
+TEST_CASE("remote paths: URLs in a pasted text lose user, password and query") {
+  CHECK(text_without_secrets("KeyError: 'https://me:hunter2@h.example/a@b?sig=s' is not there") ==
+        "KeyError: 'https://...@h.example/a@b?...' is not there");
+  CHECK(text_without_secrets("clone https://token@h.example\ns3://k:v@b/p?x\n") ==
+        "clone https://...@h.example\ns3://...@b/p?...\n");
+  for (const char* text :
+       {"", "://", "what? me@h:/p", "no such file: https://h.example/a", "file:///a b?c"})
+    CHECK(text_without_secrets(text) == text);
+}
+
 TEST_CASE("remote paths: names are encoded for a URL") {
   CHECK(percent_encoded("a b/c+d%é") == "a%20b/c%2Bd%25%C3%A9");
   CHECK(percent_decoded(percent_encoded("a b/c+d%é", false)) == "a b/c+d%é");

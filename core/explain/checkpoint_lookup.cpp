@@ -1,0 +1,184 @@
+#include "core/explain/checkpoint_lookup.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/base/words.h"
+#include "core/explain/hypotheses.h"
+#include "core/explain/message_kinds.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+// True if `longer` is `shorter` with parts before it: "model.norm.weight", "norm.weight".
+bool is_prefixed(std::string_view longer, std::string_view shorter) {
+  return longer.size() > shorter.size() && longer.ends_with(shorter) &&
+         longer[longer.size() - shorter.size() - 1] == '.';
+}
+
+// The shortest name with or without a prefix; single parts such as "weight" name nothing.
+std::optional<TensorId> find_prefixed(const Checkpoint& checkpoint, std::string_view name) {
+  std::optional<TensorId> found;
+  for (TensorId tensor : checkpoint.tensors()) {
+    const std::string_view stored = checkpoint.fqn(tensor);
+    const std::string_view shorter = stored.size() < name.size() ? stored : name;
+    if (shorter.find('.') == shorter.npos) continue;
+    if (!is_prefixed(stored, name) && !is_prefixed(name, stored)) continue;
+    if (!found || stored.size() < checkpoint.fqn(*found).size()) found = tensor;
+  }
+  return found;
+}
+
+std::size_t count_beginning_with(const Checkpoint& checkpoint, std::string_view prefix) {
+  std::size_t count = 0;
+  for (TensorId tensor : checkpoint.tensors()) count += checkpoint.fqn(tensor).starts_with(prefix);
+  return count;
+}
+
+std::string shape_text(const Checkpoint& checkpoint, TensorId tensor) {
+  return fmt::format("{} {}", to_text(checkpoint.shape(tensor)), name(checkpoint.dtype(tensor)));
+}
+
+// What the stored shape says about the message's two shapes; empty if it has none.
+std::string shape_verdict(const ErrorMessage& message, ExtentsView stored) {
+  if (message.saved.empty() && message.current.empty()) return "";
+  auto equals = [&](const Extents& shape) {
+    return std::equal(shape.begin(), shape.end(), stored.begin(), stored.end());
+  };
+  if (equals(message.saved))
+    return " That is the shape which the message calls saved: the model asks for another one.";
+  if (equals(message.current))
+    return " That is the shape which the model asks for: the message is about another file.";
+  return " That is neither of the message's shapes: it is about another checkpoint, or about one "
+         "rank's part.";
+}
+
+NameLookup found_tensor(const ErrorMessage& message, const Checkpoint& checkpoint,
+                        TensorId tensor) {
+  const std::string stored(checkpoint.fqn(tensor));
+  NameLookup one{message.name, NameFound::kHere, stored, Extents(checkpoint.shape(tensor))};
+  if (stored == message.name) {
+    one.text = fmt::format("{} is here, {}.", message.name, shape_text(checkpoint, tensor));
+    if (message.kind->id == kMissingKeyForm)
+      one.text += " The program looks in another file, or for another name.";
+  } else {
+    one.found = NameFound::kUnderOtherName;
+    const bool is_longer = stored.size() > message.name.size();
+    const std::string& longer = is_longer ? stored : message.name;
+    one.prefix = longer.substr(0, longer.size() - std::min(stored.size(), message.name.size()));
+    one.checkpoint_has_prefix = is_longer;
+    one.text = fmt::format("{} is here as {}, {}: {} \"{}\".", message.name, stored,
+                           shape_text(checkpoint, tensor),
+                           is_longer ? "the checkpoint adds" : "the checkpoint lacks", one.prefix);
+  }
+  one.text += shape_verdict(message, checkpoint.shape(tensor));
+  return one;
+}
+
+// What is here of the module that the name is in.
+NameLookup missing_tensor(const ErrorMessage& message, const Checkpoint& checkpoint) {
+  NameLookup one{message.name};
+  one.text = fmt::format("{} is nowhere in the checkpoint", message.name);
+  for (std::size_t dot = message.name.rfind('.'); dot != std::string::npos && dot != 0;
+       dot = message.name.rfind('.', dot - 1)) {
+    const std::string module = message.name.substr(0, dot + 1);
+    const std::size_t siblings = count_beginning_with(checkpoint, module);
+    if (siblings == 0) continue;
+    one.text += fmt::format("; {} {} with {}", plural(siblings, "tensor"),
+                            siblings == 1 ? "begins" : "begin", module);
+    break;
+  }
+  one.text += '.';
+  return one;
+}
+
+}  // namespace
+
+std::string_view name(NameFound found) {
+  switch (found) {
+    case NameFound::kHere:
+      return "here";
+    case NameFound::kUnderOtherName:
+      return "under-other-name";
+    case NameFound::kNowhere:
+      break;
+  }
+  return "nowhere";
+}
+
+CheckpointLookup look_up(const ErrorText& parsed, const Checkpoint& checkpoint) {
+  CheckpointLookup lookup;
+  std::set<std::string_view> seen;
+  for (const ErrorMessage& message : parsed.messages) {
+    const bool is_tensor = message.name.find('.') != message.name.npos &&
+                           message.name.find_first_of("/\\ ") == message.name.npos;
+    if (!is_tensor || !seen.insert(message.name).second) continue;
+    if (lookup.names.size() == kMostLookups) break;
+    auto tensor = checkpoint.find(message.name);
+    if (!tensor) tensor = find_prefixed(checkpoint, message.name);
+    lookup.names.push_back(tensor ? found_tensor(message, checkpoint, *tensor)
+                                  : missing_tensor(message, checkpoint));
+    const NameFound found = lookup.names.back().found;
+    lookup.here += found == NameFound::kHere;
+    lookup.under_other_name += found == NameFound::kUnderOtherName;
+    lookup.nowhere += found == NameFound::kNowhere;
+  }
+  return lookup;
+}
+
+namespace {
+
+bool is_about_missing_names(const ErrorText& parsed) {
+  return std::all_of(parsed.messages.begin(), parsed.messages.end(),
+                     [](const ErrorMessage& one) { return one.kind->id == kMissingKeyForm; });
+}
+
+Hypothesis all_behind_prefix(const NameLookup& one) {
+  Hypothesis cause{"renamed", find_rule("wrapped-names"), WrongSide::kEither};
+  cause.title = fmt::format("the names are all here, {} the prefix \"{}\"",
+                            one.checkpoint_has_prefix ? "behind" : "without", one.prefix);
+  cause.text =
+      "Nothing is lost. A wrapper (DDP, torch.compile, PEFT, a trainer) or another class put the "
+      "prefix before each name on one side. Rename, or load into the class that saved.";
+  cause.decide = "Every name of the message was looked up in the checkpoint.";
+  return cause;
+}
+
+Hypothesis all_here() {
+  Hypothesis cause{"other-file", nullptr, WrongSide::kRequest};
+  cause.title = "the names are all here: the program read another file or folder";
+  cause.text =
+      "Each tensor that the message calls missing is in this checkpoint under that name. The "
+      "program was given another path, read one shard without its index, or takes the names under "
+      "another key of the file.";
+  cause.decide = "Every name of the message was looked up in the checkpoint.";
+  return cause;
+}
+
+}  // namespace
+
+void add_what_was_found(const CheckpointLookup& lookup, Explanation& explanation) {
+  constexpr double kNearlyCertain = 0.95;
+  if (lookup.names.empty() || !is_about_missing_names(explanation.parsed)) return;
+  const NameLookup& first = lookup.names.front();
+  const bool is_one_prefix =
+      lookup.under_other_name == lookup.names.size() &&
+      std::all_of(lookup.names.begin(), lookup.names.end(),
+                  [&](const NameLookup& one) { return one.prefix == first.prefix; });
+  if (!is_one_prefix && lookup.here != lookup.names.size()) return;
+  Hypothesis cause = is_one_prefix ? all_behind_prefix(first) : all_here();
+  cause.confidence = kNearlyCertain;
+  cause.rank = 1;
+  cause.command = is_one_prefix ? check_command() : "shardwright info CHECKPOINT";
+  for (Hypothesis& one : explanation.hypotheses) {
+    one.confidence *= 1 - kNearlyCertain;
+    ++one.rank;
+  }
+  explanation.none_of_these *= 1 - kNearlyCertain;
+  explanation.hypotheses.insert(explanation.hypotheses.begin(), std::move(cause));
+}
+
+}  // namespace shw

@@ -1,0 +1,43 @@
+// Looks up the names and shapes of a message in the checkpoint that it is about.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/explain/error_text.h"
+#include "core/explain/explain.h"
+#include "core/model/checkpoint.h"
+
+namespace shw {
+
+enum class NameFound : std::uint8_t { kHere, kUnderOtherName, kNowhere };
+std::string_view name(NameFound found);  // "here", "under-other-name", "nowhere"
+
+// One name of the message in the checkpoint.
+struct NameLookup {
+  std::string name;
+  NameFound found = NameFound::kNowhere;
+  std::string stored = {};  // its name in the checkpoint; empty if nowhere
+  Extents shape = {};
+  std::string prefix = {};  // what one of the two names has more
+  bool checkpoint_has_prefix = false;
+  std::string text = {};  // one sentence
+};
+
+struct CheckpointLookup {
+  std::vector<NameLookup> names;  // distinct tensor names, at most kMostLookups
+  std::size_t here = 0, under_other_name = 0, nowhere = 0;
+};
+inline constexpr std::size_t kMostLookups = 64;
+
+CheckpointLookup look_up(const ErrorText& parsed, const Checkpoint& checkpoint);
+
+// Where the lookup decides, its cause comes first: all missing names are here, or are here behind
+// one prefix.
+void add_what_was_found(const CheckpointLookup& lookup, Explanation& explanation);
+
+}  // namespace shw

@@ -1,0 +1,102 @@
+// The names and shapes of a message, looked up in the checkpoint that it is about.
+#include "core/explain/checkpoint_lookup.h"
+
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <string>
+
+#include "core/explain/support.h"
+#include "core/model/builder.h"
+
+using namespace shw;
+using namespace shw::test;
+
+namespace {
+
+std::shared_ptr<const Checkpoint> small_model() {
+  CheckpointBuilder builder;
+  for (const char* fqn : {"model.embed_tokens.weight", "model.layers.0.mlp.up_proj.weight",
+                          "model.layers.0.mlp.down_proj.weight"})
+    builder.add_tensor(fqn, Dtype::kBfloat16, Extents{64, 32});
+  return std::move(builder).finish();
+}
+
+CheckpointLookup look_up_text(const std::string& text) {
+  return look_up(parse_error_text(text), *small_model());
+}
+
+std::string mismatch(const std::string& name, const Extents& saved, const Extents& current) {
+  return "size mismatch for " + name + ": copying a param with shape torch.Size(" +
+         to_text(ExtentsView(saved)) +
+         ") from checkpoint, the shape in current model is torch.Size(" +
+         to_text(ExtentsView(current)) + ").";
+}
+
+bool says(const NameLookup& one, const std::string& words) {
+  return one.text.find(words) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("explain: a name of the message is found here, under a prefix, or nowhere") {
+  const CheckpointLookup lookup = look_up_text(
+      "Missing key(s) in state_dict: \"model.embed_tokens.weight\", "
+      "\"layers.0.mlp.up_proj.weight\", "
+      "\"base_model.model.layers.0.mlp.down_proj.weight\", \"model.layers.0.mlp.gate.weight\". ");
+  REQUIRE(lookup.names.size() == 4);
+  CHECK(lookup.here == 1);
+  CHECK(lookup.under_other_name == 2);
+  CHECK(lookup.nowhere == 1);
+  CHECK(says(lookup.names[0], "is here, [64, 32] bfloat16"));
+  CHECK(lookup.names[1].stored == "model.layers.0.mlp.up_proj.weight");
+  CHECK(says(lookup.names[1], "the checkpoint adds \"model.\""));
+  CHECK(says(lookup.names[2], "the checkpoint lacks \"base_model.\""));
+  CHECK(says(lookup.names[3], "2 tensors begin with model.layers.0.mlp."));
+}
+
+TEST_CASE("explain: the stored shape tells which side of the message is the file's") {
+  const std::string name = "model.layers.0.mlp.up_proj.weight";
+  auto verdict = [&](const Extents& saved, const Extents& current) {
+    const CheckpointLookup lookup = look_up_text(mismatch(name, saved, current));
+    REQUIRE(lookup.names.size() == 1);
+    return lookup.names[0];
+  };
+  CHECK(says(verdict({64, 32}, {128, 32}), "the message calls saved"));
+  CHECK(
+      says(verdict({128, 32}, {64, 32}), "the model asks for: the message is about another file"));
+  CHECK(says(verdict({128, 32}, {256, 32}), "neither of the message's shapes"));
+}
+
+TEST_CASE("explain: a single part or a path is not looked up as a tensor") {
+  CHECK(look_up_text("KeyError: 'weight'").names.empty());
+  CHECK(look_up_text("No safetensors found in /m/model.layers.0").names.empty());
+}
+
+TEST_CASE("explain: commands name the checkpoint that was given, quoted for a shell") {
+  Explanation explanation = explain(mismatch("a.b.weight", {64, 32}, {96, 32}));
+  REQUIRE_FALSE(explanation.hypotheses.empty());
+  name_checkpoint(explanation, "my run/step_9");
+  for (const Hypothesis& one : explanation.hypotheses) {
+    CHECK(one.command.find("CHECKPOINT") == std::string::npos);
+    CHECK(one.command.find("'my run/step_9'") != std::string::npos);
+  }
+}
+
+TEST_CASE("explain: what the lookup decides comes before what the words suggest") {
+  auto first_with = [](const std::string& names) {
+    Explanation explanation = explain("Missing key(s) in state_dict: " + names + ". ");
+    add_what_was_found(look_up(explanation.parsed, *small_model()), explanation);
+    double sum = explanation.none_of_these;
+    for (const Hypothesis& one : explanation.hypotheses) sum += one.confidence;
+    CHECK(sum == doctest::Approx(1));
+    return explanation.hypotheses.front();
+  };
+  CHECK(first_with("\"embed_tokens.weight\", \"layers.0.mlp.up_proj.weight\"").title ==
+        "the names are all here, behind the prefix \"model.\"");
+  CHECK(first_with("\"base_model.model.embed_tokens.weight\"").title ==
+        "the names are all here, without the prefix \"base_model.\"");
+  CHECK(first_with("\"model.embed_tokens.weight\"").id == "other-file");
+  // One of them is nowhere: the words decide.
+  CHECK(first_with("\"model.embed_tokens.weight\", \"model.norm.weight\"").id != "other-file");
+}
