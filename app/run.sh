@@ -57,7 +57,7 @@ step 0 plan step_9000 --spec spec.json
 step 0 repair step_9000 --spec spec.json --yes
 step 0 verify step_9000-repaired
 step 0 check step_9000-repaired --spec spec.json
-step 0 report step_9000 --spec spec.json --out report.html
+step 1 report step_9000 --spec spec.json --out report.html
 
 picture="(there is no desktop to draw)"
 drawn=0
