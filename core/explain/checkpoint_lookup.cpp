@@ -8,6 +8,7 @@
 #include "core/base/words.h"
 #include "core/explain/hypotheses.h"
 #include "core/explain/message_kinds.h"
+#include "core/rules/names/name_rules.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -137,7 +138,7 @@ bool is_about_missing_names(const ErrorText& parsed) {
 }
 
 Hypothesis all_behind_prefix(const NameLookup& one) {
-  Hypothesis cause{"renamed", find_rule("wrapped-names"), WrongSide::kEither};
+  Hypothesis cause{"renamed", find_rule(kWrappedNames.id), WrongSide::kEither};
   cause.title = fmt::format("the names are all here, {} the prefix \"{}\"",
                             one.checkpoint_has_prefix ? "behind" : "without", one.prefix);
   cause.text =

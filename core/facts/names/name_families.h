@@ -30,9 +30,9 @@ struct Member {
   std::string_view after;  // ".mlp.up_proj.weight"
 };
 
-// The numbers after a word for layers or experts, or at the end after "weight" or "bias". Other
-// numbers need not be contiguous: modules without parameters leave gaps.
-inline std::vector<Member> members_in(std::string_view fqn) {
+// The numbers for which is_member(before, after) holds.
+template <class IsMember>
+std::vector<Member> members_where(std::string_view fqn, IsMember is_member) {
   std::vector<Member> out;
   for (std::size_t at = 0; at < fqn.size();) {
     if (fqn[at] < '0' || fqn[at] > '9') {
@@ -41,19 +41,37 @@ inline std::vector<Member> members_in(std::string_view fqn) {
     }
     std::size_t end = at;
     while (end < fqn.size() && fqn[end] >= '0' && fqn[end] <= '9') ++end;
-    std::string_view before = fqn.substr(0, at), after = fqn.substr(end);
-    bool counts = false;
-    for (std::string_view word : {"layers.", "layer.", ".h.", "blocks.", "experts."})
-      counts = counts || (before.ends_with(word) && after.starts_with('.'));
-    for (std::string_view word : {".weight", ".bias"})
-      counts = counts || (before.ends_with(word) && after.empty());
+    const std::string_view before = fqn.substr(0, at), after = fqn.substr(end);
     std::uint32_t index = 0;
     auto [stop, code] = std::from_chars(fqn.data() + at, fqn.data() + end, index);
-    if (counts && code == std::errc{} && stop == fqn.data() + end)
+    if (is_member(before, after) && code == std::errc{} && stop == fqn.data() + end)
       out.push_back({before, index, after});
     at = end;
   }
   return out;
+}
+
+// True if a number behind this counts layers or experts, or tensors called "weight" or "bias".
+// Other numbers need not be contiguous: modules without parameters leave gaps.
+inline bool is_contiguous_row(std::string_view before) {
+  for (std::string_view word :
+       {"layers.", "layer.", ".h.", "blocks.", "experts.", ".weight", ".bias"}) {
+    if (before.ends_with(word)) return true;
+  }
+  return false;
+}
+
+// A number that is a part of its own, or that ends the name behind "weight" or "bias".
+inline bool is_row_member(std::string_view before, std::string_view after) {
+  if (after.empty()) return before.ends_with(".weight") || before.ends_with(".bias");
+  return after.starts_with('.') && (before.empty() || before.ends_with('.'));
+}
+
+// The members of rows that are contiguous.
+inline std::vector<Member> members_in(std::string_view fqn) {
+  return members_where(fqn, [](std::string_view before, std::string_view after) {
+    return is_row_member(before, after) && is_contiguous_row(before);
+  });
 }
 
 }  // namespace shw

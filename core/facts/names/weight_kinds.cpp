@@ -1,7 +1,7 @@
 #include "core/facts/names/weight_kinds.h"
 
-#include "core/facts/names/adapter_config.h"
 #include "core/facts/names/name_families.h"
+#include "core/facts/names/wrapper_marks.h"
 #include "core/model/state_names.h"
 
 namespace shw {

@@ -29,7 +29,7 @@ FamiliesByName families_in(const Facts& facts) {
   FamiliesByName families;
   auto add = [&](std::string_view fqn) {
     if (parse_state_fqn(fqn) || fqn.find("lora") != std::string_view::npos) return;
-    for (const Member& member : members_in(fqn))
+    for (const Member& member : members_where(fqn, is_row_member))
       families[member.before][member.index].push_back(member.after);
   };
   for (TensorId tensor : each_tensor(facts)) add(c.fqn(tensor));
@@ -82,6 +82,7 @@ void add_holes(const Facts& facts, const FamiliesByName& families, std::vector<F
   finding.severity = Severity::kInfo;
   std::string first;
   for (const auto& [prefix, family] : each_of(families, facts)) {
+    if (!is_contiguous_row(prefix)) continue;
     for (std::uint32_t hole : holes_in(family)) {
       auto after = family.upper_bound(hole);
       if (!expected_by(facts.spec, prefix, hole, after->second)) continue;
@@ -176,7 +177,7 @@ bool knows_names(const Facts& facts) {
          (facts.config_fit && facts.config_fit->unknown_model.empty());
 }
 
-// Reports single weights that one of many equal layers or experts lacks.
+// Reports single weights that one of many equal members of a row lacks.
 void add_incomplete(const Facts& facts, const FamiliesByName& families,
                     std::vector<Finding>& findings) {
   if (knows_names(facts)) return;
@@ -191,7 +192,7 @@ void add_incomplete(const Facts& facts, const FamiliesByName& families,
   finding.rule = "keyset-hole";
   finding.severity = Severity::kWarning;
   finding.cause = fmt::format(
-      "{} {} not there, and nearly all other layers or experts of the same row have {}. A loader "
+      "{} {} not there, and nearly all other members of the same row have {}. A loader "
       "fails, or fills {} at random, unless the model is made so.",
       some_of(lost), lost.size() == 1 ? "is" : "are", lost.size() == 1 ? "it" : "them",
       lost.size() == 1 ? "it" : "them");

@@ -65,10 +65,10 @@ TEST_CASE("a layer that is missing between equal ones is a hole and a model's ow
 TEST_CASE(
     "a weight that one of many equal layers lacks is a warning, and layers of two kinds none") {
   const auto said_without = [](int layers, const std::vector<int>& lacking, const char* name,
-                               const char* own = nullptr) {
+                               const char* own = nullptr, const std::string& row = "blocks.") {
     CheckpointBuilder builder;
     for (int i = 0; i < layers; ++i) {
-      const std::string layer = "blocks." + std::to_string(i);
+      const std::string layer = row + std::to_string(i);
       const bool lacks = std::find(lacking.begin(), lacking.end(), i) != lacking.end();
       for (const char* each : {".attn.qkv.weight", ".attn.qkv.bias", ".mlp.fc1.weight",
                                ".mlp.fc2.weight", ".mlp.fc2.weight_scale"}) {
@@ -80,6 +80,9 @@ TEST_CASE(
   };
   CHECK(said_without(12, {5}, ".mlp.fc1.weight") == Severity::kWarning);
   CHECK(said_without(40, {5, 20}, ".mlp.fc1.weight") == Severity::kWarning);
+  CHECK(said_without(12, {5}, ".mlp.fc1.weight", nullptr, "backbone.layer3.") ==
+        Severity::kWarning);
+  CHECK(said_without(12, {5}, ".mlp.fc1.weight", nullptr, "") == Severity::kWarning);
   CHECK_FALSE(said_without(12, {}, ""));
   CHECK_FALSE(said_without(12, {0}, ".mlp.fc1.weight"));
   CHECK_FALSE(said_without(12, {11}, ".mlp.fc1.weight"));
