@@ -109,8 +109,8 @@ std::vector<MatrixPair> matrix_pairs(const Facts& facts) {
 }
 
 // Reports matrices of a pair with different ranks, where other pairs agree. A is [rank, inputs] and
-// B [outputs, rank]; mlx has both transposed, which the majority of the pairs tells: in a square
-// module both may fit.
+// B [outputs, rank]; mlx has both transposed. Most A tell, because a rank is nearly always the
+// smaller size: in a square module the other sizes are equal whatever the ranks.
 void find_unequal_ranks(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   const std::vector<MatrixPair> pairs = matrix_pairs(facts);
@@ -118,11 +118,13 @@ void find_unequal_ranks(const Facts& facts, std::vector<Finding>& findings) {
     const ExtentsView a = c.shape(pair.a), b = c.shape(pair.b);
     return is_transposed ? a[1] == b[0] : a[0] == b[1];
   };
-  const auto count_of_fits = [&](bool is_transposed) {
-    return std::count_if(pairs.begin(), pairs.end(),
-                         [&](const MatrixPair& pair) { return fits(pair, is_transposed); });
-  };
-  const bool is_transposed = count_of_fits(true) > count_of_fits(false);
+  const bool is_plain = std::all_of(pairs.begin(), pairs.end(),
+                                    [&](const MatrixPair& pair) { return fits(pair, false); });
+  if (is_plain) return;
+  const auto tall = std::count_if(pairs.begin(), pairs.end(), [&](const MatrixPair& pair) {
+    return c.shape(pair.a)[0] > c.shape(pair.a)[1];
+  });
+  const bool is_transposed = static_cast<std::size_t>(tall) * 2 > pairs.size();
   std::size_t agreeing = 0;
   std::vector<std::string> subjects;
   std::string example;
