@@ -49,7 +49,7 @@ mkdir -p $2/app
 cp $state/program $2/app/shardwright
 if grep -q 'MISSING:INTERNAL=$' $2/CMakeCache.txt; then cp $state/desktop $2/app/shardwright-gui; fi
 END
-stub program <<< '[[ $1 != check || $2 != step_9000 ]]'
+stub program <<< '[[ $1 != check && $1 != report || $2 != step_9000 ]]'
 stub desktop <<< '[[ ! -e $state/blind ]] && touch "$2"'
 mv "$work"/bin/{program,desktop} "$work"
 
