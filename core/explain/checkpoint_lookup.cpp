@@ -137,14 +137,17 @@ bool is_about_missing_names(const ErrorText& parsed) {
                      [](const ErrorMessage& one) { return one.kind->id == kMissingKeyForm; });
 }
 
+constexpr std::string_view kLookedUp =
+    "The names that the message shows were looked up in the checkpoint, 64 at most.";
+
 Hypothesis all_behind_prefix(const NameLookup& one) {
   Hypothesis cause{"renamed", find_rule(kWrappedNames.id), WrongSide::kEither};
   cause.title = fmt::format("the names are all here, {} the prefix \"{}\"",
                             one.checkpoint_has_prefix ? "behind" : "without", one.prefix);
   cause.text =
-      "Nothing is lost. A wrapper (DDP, torch.compile, PEFT, a trainer) or another class put the "
-      "prefix before each name on one side. Rename, or load into the class that saved.";
-  cause.decide = "Every name of the message was looked up in the checkpoint.";
+      "A wrapper (DDP, torch.compile, PEFT, a trainer) or another class put the prefix before each "
+      "of these names on one side. Rename, or load into the class that saved.";
+  cause.decide = std::string(kLookedUp);
   return cause;
 }
 
@@ -155,7 +158,7 @@ Hypothesis all_here() {
       "Each tensor that the message calls missing is in this checkpoint under that name. The "
       "program was given another path, read one shard without its index, or takes the names under "
       "another key of the file.";
-  cause.decide = "Every name of the message was looked up in the checkpoint.";
+  cause.decide = std::string(kLookedUp);
   return cause;
 }
 

@@ -44,6 +44,7 @@ std::optional<Finding> cut_archives_finding(const Directory& directory,
       cut.front(), fmt::format("{} cannot be loaded: {}. What was opened is in another file and "
                                "does not need {}.",
                                some_of(cut), reason, cut.size() == 1 ? "it" : "them"));
+  finding.rule = "side-file";
   finding.severity = Severity::kWarning;
   finding.subjects = std::move(cut);
   return finding;

@@ -6,14 +6,16 @@
 
 namespace shw {
 
-// The group of experts, once per expert-parallel rank. `ranks`: of the step; `count`: ranks that
-// share a group (partition_count). Empty if a name has no expert number, or if `count` does not
-// divide `ranks`. `data_first`: DeepSpeed's use_data_before_expert_parallelism, by which the ranks
-// with the same experts are neighbours.
+// The experts of one expert-parallel rank.
 struct ZeroExperts {
-  PartitionRanks ranks;
+  PartitionRanks ranks;           // that hold them
   std::vector<ZeroShape> shapes;  // with the experts' numbers in the whole model
 };
+
+// One item per expert-parallel rank. `ranks`: of the step; `count`: ranks that share a group
+// (partition_count). Empty if a name has no expert number, or if `count` does not divide `ranks`.
+// `data_first`: DeepSpeed's use_data_before_expert_parallelism, by which the ranks with the same
+// experts are neighbours.
 std::vector<ZeroExperts> split_experts(const std::vector<ZeroShape>& shapes, std::int64_t ranks,
                                        std::int64_t count, bool data_first);
 

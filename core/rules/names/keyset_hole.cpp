@@ -213,13 +213,16 @@ void find_keyset_holes(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kKeysetHole = {
     .id = "keyset-hole",
     .depth = Depth::kMetadata,
-    .title = "A layer or an expert is missing from its row",
+    .title = "A layer, an expert or one of its weights is missing from its row",
     .teaches =
         "Layers and experts are numbered from 0 without holes. Where one number is missing between "
         "two equal neighbours, the rank or the pipeline stage that held it did not take part in "
         "the save, or its names were changed. Modules in a row of different kinds (dense layers "
         "before expert layers, activations without weights) are left alone, and so is a number "
-        "that the spec does not name either. Nothing can be restored from the checkpoint itself; "
+        "that the spec does not name either. A weight that one of many equal layers lacks is "
+        "reported "
+        "where no config.json, spec or other checkpoint tells the names. Nothing can be restored "
+        "from the checkpoint itself; "
         "look for the tensors under another name, or in the files of the rank that held them.",
     .lesson =
         {.drawing = R"(
@@ -228,9 +231,11 @@ const Rule kKeysetHole = {
 )",
          .remedy =
              "Look for its tensors under another name or in the files of the rank that held them."},
+    .words = {.text = "not there"},
     .hint = {.what = "whether modules are missing from a row",
              .needs = "--spec or --against",
              .open_at_data = true},
+    .subjects = SubjectsAre::kTensorsNotHere,
     .run = find_keyset_holes,
 };
 
