@@ -154,11 +154,54 @@ void find_unequal_ranks(const Facts& facts, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
+// The module of an adapter's first matrix in kohya's form; nullopt for other tensors.
+std::optional<std::string_view> module_of(std::string_view fqn) {
+  for (const std::string_view end :
+       {".lora_down.weight", ".lora_A.weight", ".hada_w1_a", ".lokr_w1", ".lokr_w1_a"}) {
+    if (fqn.ends_with(end)) return fqn.substr(0, fqn.size() - end.size());
+  }
+  return std::nullopt;
+}
+
+// Reports a few modules without alpha, where the others have one: loaders multiply such a module
+// by 1 in place of alpha / rank.
+void find_lost_alphas(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  std::size_t with = 0;
+  std::vector<std::string> subjects, missing;
+  for (TensorId tensor : each_tensor(facts)) {
+    const auto module = module_of(c.fqn(tensor));
+    if (!module) continue;
+    std::string alpha = std::string(*module) + ".alpha";
+    if (c.find(alpha)) {
+      ++with;
+      continue;
+    }
+    subjects.emplace_back(c.fqn(tensor));
+    missing.push_back(std::move(alpha));
+  }
+  if (missing.empty() || missing.size() * 4 > with) return;
+  Finding finding;
+  finding.rule = kHalfPair.id;
+  finding.severity = Severity::kWarning;
+  finding.cause = fmt::format(
+      "{} of the adapter have an alpha, and {} lack theirs: {}. Loaders multiply what such a "
+      "module "
+      "learned by 1 in place of alpha / rank, without an error.",
+      plural(with, "module"), human_count(missing.size()), some_of(missing));
+  finding.evidence = {{"missing", capped(missing)},
+                      {"count", count_of(missing.size())},
+                      {"with_both", count_of(with)}};
+  finding.subjects = std::move(subjects);
+  findings.push_back(std::move(finding));
+}
+
 }  // namespace
 
 void find_half_adapters(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   find_unequal_ranks(facts, findings);
+  find_lost_alphas(facts, findings);
   std::size_t whole = 0;
   std::vector<std::string> halves, missing;
   for (TensorId tensor : each_tensor(facts)) {

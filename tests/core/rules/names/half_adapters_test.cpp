@@ -66,3 +66,19 @@ TEST_CASE("half adapters: XLabs' names have halves too, and other words up and d
   blocks.erase("layers.1.q_proj.up.weight");
   CHECK(all_causes(checked_tensors(blocks), "half-pair").empty());
 }
+
+TEST_CASE("half adapters: one module without alpha is reported, none or half of them are not") {
+  NamedTensors tensors;
+  for (int module = 0; module < 5; ++module) {
+    const std::string name = fmt::format("lora_unet_{}.", module);
+    tensors[name + "lora_down.weight"] = {"F32", {4, 8}};
+    tensors[name + "lora_up.weight"] = {"F32", {8, 4}};
+  }
+  CHECK(all_causes(checked_tensors(tensors), "half-pair").empty());
+  for (int module = 0; module < 4; ++module)
+    tensors[fmt::format("lora_unet_{}.alpha", module)] = {"F32", {}};
+  CHECK(all_causes(checked_tensors(tensors), "half-pair").find("lora_unet_4.alpha") !=
+        std::string::npos);
+  tensors.erase("lora_unet_3.alpha");
+  CHECK(all_causes(checked_tensors(tensors), "half-pair").empty());
+}
