@@ -13,6 +13,7 @@
 #include "core/facts/names/wrapper_marks.h"
 #include "core/facts/reference/config_look.h"
 #include "core/facts/reference/model_config.h"
+#include "core/model/state_names.h"
 #include "core/rules/explained.h"
 #include "core/rules/names/name_rules.h"
 #include "core/rules/names/plan_names.h"
@@ -183,8 +184,10 @@ bool report_adapter_among_weights(const Facts& facts, const std::vector<TensorId
 }
 
 // "model.language_model.norm.weight" for "model.language_model.language_model.norm.weight". Two
-// equal parts in a row are a model's own except these; three are not a model's.
+// equal parts in a row are a model's own except these; three are not a model's, but Megatron-FSDP
+// writes module.module.module before the names of its optimizer states.
 std::string without_repeated_parts(std::string_view name) {
+  const bool is_state = parse_state_fqn(name).has_value();
   std::string out;
   std::vector<std::string_view> parts;
   for (;;) {
@@ -197,7 +200,8 @@ std::string without_repeated_parts(std::string_view name) {
     std::size_t end = first + 1;
     while (end < parts.size() && parts[end] == parts[first]) ++end;
     const std::size_t count = end - first;
-    const bool is_repeated = count > 2 || (count == 2 && parts[first] == "language_model");
+    const bool is_repeated = (count > 2 && !(is_state && parts[first] == "module")) ||
+                             (count == 2 && parts[first] == "language_model");
     for (std::size_t i = 0; i < (is_repeated ? 1 : count); ++i) {
       if (!out.empty()) out += '.';
       out += parts[first];

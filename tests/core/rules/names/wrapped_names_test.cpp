@@ -228,6 +228,17 @@ TEST_CASE("wrapped names: a part that is three times in a row is dropped") {
         nullptr);
 }
 
+TEST_CASE("wrapped names: Megatron-FSDP has three modules before the names of its states") {
+  NamedTensors tensors;
+  for (const auto& [name, tensor] : llama_tensors([](const std::string& one) { return one; })) {
+    tensors["model.module." + name] = tensor;
+    tensors["optimizer.state.module.module.module." + name + ".exp_avg"] = tensor;
+  }
+  CHECK(find(checked_tensors(tensors), "wrapped-names") == nullptr);
+  tensors["model.module.module.module.module.norm.weight"] = {"F32", {8}};
+  CHECK(find(checked_tensors(tensors), "wrapped-names") != nullptr);
+}
+
 TEST_CASE("wrapped names: an adapter of mlx-lm among the weights is reported") {
   NamedTensors tensors = llama_tensors([](const std::string& name) {
     const std::size_t at = name.find("q_proj.");
