@@ -106,6 +106,12 @@ class Lowering {
     }));
     if (!form_.keeps_files) SHW_CHECK(check_objects());
     for (const TargetNonTensorEntry& object : all_.objects) {
+      if (object.created != nullptr) {
+        if (in_place_)
+          return cannot_make_target(object.fqn, "was created by a step, and has to be written");
+        outputs.objects.push_back({object.fqn, {}, {}, object.path, *object.created});
+        continue;
+      }
       const NonTensorEntry& row = all_.source().objects()[object.object];
       outputs.objects.push_back({object.fqn, row.item, row.transforms, object.path});
       SHW_CHECK(add_value(object, outputs.objects.back()));
@@ -150,6 +156,7 @@ class Lowering {
     std::vector<std::string> gone;
     Status first;
     for (const TargetNonTensorEntry& object : all_.objects) {
+      if (object.created != nullptr) continue;
       const NonTensorEntry& row = source.objects()[object.object];
       if (row.inlined || (row.item && is_reachable(source, *row.item))) continue;
       if (gone.empty()) first = check_reachable(source, row.item, row.fqn);

@@ -175,6 +175,18 @@ void put_entry(TargetState& all, std::size_t entry, TargetTensor tensor) {
   all.tensors[entry].made = std::make_shared<const PackedTensor>(std::move(tensor));
 }
 
+void add_entry(TargetState& all, TargetTensor tensor) {
+  names_of(all).add(NamedKind::kTensor, tensor.fqn, all.tensors.size());
+  TargetEntry entry{.fqn = tensor.fqn};
+  entry.made = std::make_shared<const PackedTensor>(std::move(tensor));
+  all.tensors.push_back(std::move(entry));
+}
+
+void add_object(TargetState& all, TargetNonTensorEntry object) {
+  names_of(all).add(NamedKind::kObject, object.fqn, all.objects.size());
+  all.objects.push_back(std::move(object));
+}
+
 void rename_object(TargetState& all, std::size_t object, std::string name) {
   EntryNames& names = names_of(all);
   names.forget(NamedKind::kObject, all.objects[object].fqn, object);

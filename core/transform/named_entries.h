@@ -23,6 +23,9 @@ Result<std::size_t> entry_named(TargetState& all, const std::string& fqn);
 // A copy of the current tensor with its current tiles, to be changed.
 Result<TargetTensor> copy_of_entry(const TargetState& all, std::size_t entry);
 void put_entry(TargetState& all, std::size_t entry, TargetTensor tensor);
+// Adds an entry after all others.
+void add_entry(TargetState& all, TargetTensor tensor);
+void add_object(TargetState& all, TargetNonTensorEntry object);
 void rename_object(TargetState& all, std::size_t object, std::string name);
 // Removes an entry, which `instead` replaces; other entries keep their indices.
 void remove_entry(TargetState& all, std::size_t entry, std::vector<TargetEntry> instead = {});

@@ -25,6 +25,8 @@ struct StepName {
   std::string_view operator()(const RenameStep&) const { return "rename"; }
   std::string_view operator()(const CopyStep&) const { return "copy"; }
   std::string_view operator()(const DropStep&) const { return "drop"; }
+  std::string_view operator()(const CreateTensorsStep&) const { return "create-tensors"; }
+  std::string_view operator()(const CreateEntriesStep&) const { return "create-entries"; }
   std::string_view operator()(const CastStep&) const { return "cast"; }
   std::string_view operator()(const AddStep&) const { return "add"; }
   std::string_view operator()(const FillStep&) const { return "fill"; }
@@ -74,6 +76,13 @@ struct StepText {
     return fmt::format("{}: copied as {}", step.from, step.to);
   }
   std::string operator()(const DropStep& step) const { return listed(step.tensors) + ": left out"; }
+  std::string operator()(const CreateTensorsStep& step) const {
+    return fmt::format("{}: created as {} {} of {}", listed(step.tensors), shw::name(step.dtype),
+                       to_text(step.shape), step.value);
+  }
+  std::string operator()(const CreateEntriesStep& step) const {
+    return fmt::format("{}: created as {}", listed(step.entries), to_text(step.value));
+  }
   std::string operator()(const CastStep& step) const {
     return fmt::format("{}: cast to {}", listed(step.tensors), shw::name(step.dtype));
   }

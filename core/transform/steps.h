@@ -11,6 +11,7 @@
 
 #include "core/base/progress.h"
 #include "core/base/result.h"
+#include "core/transform/entry_value.h"
 #include "core/transform/target_state.h"
 
 namespace shw {
@@ -88,6 +89,21 @@ struct DropStep {
   Patterns tensors;  // also names other entries
 };
 
+// --- new entries, with names that nothing has yet
+
+// Every element of the tensors is `value`.
+struct CreateTensorsStep {
+  std::vector<std::string> tensors;
+  Dtype dtype = Dtype::kUnknown;
+  Extents shape = {};
+  double value = 0;
+};
+// Entries that are not tensors.
+struct CreateEntriesStep {
+  std::vector<std::string> entries;
+  EntryValue value;
+};
+
 // --- values
 
 struct CastStep {
@@ -135,7 +151,8 @@ struct RestoreStep {
 
 using Step = std::variant<RelabelStep, RetileStep, ReshardStep, PermuteDimsStep, PermuteBlocksStep,
                           SplitStep, ConcatStep, PadStep, TrimStep, RenameStep, CopyStep, DropStep,
-                          CastStep, AddStep, FillStep, MaskStep, DequantiseStep, RestoreStep>;
+                          CreateTensorsStep, CreateEntriesStep, CastStep, AddStep, FillStep,
+                          MaskStep, DequantiseStep, RestoreStep>;
 
 // Name of the step in JSON: "permute-dims".
 std::string_view name(const Step& step);
@@ -165,6 +182,8 @@ Status apply(TargetState& all, const TrimStep& step);
 Status apply(TargetState& all, const RenameStep& step);
 Status apply(TargetState& all, const CopyStep& step);
 Status apply(TargetState& all, const DropStep& step);
+Status apply(TargetState& all, const CreateTensorsStep& step);
+Status apply(TargetState& all, const CreateEntriesStep& step);
 Status apply(TargetState& all, const CastStep& step);
 Status apply(TargetState& all, const AddStep& step);
 Status apply(TargetState& all, const FillStep& step);

@@ -29,6 +29,14 @@ StepJson texts_of(const std::vector<Placement>& placements) {
   return list;
 }
 
+struct ValueWriter {
+  StepJson operator()(std::monostate) const { return nullptr; }
+  template <class T>
+  StepJson operator()(const T& value) const {
+    return value;
+  }
+};
+
 struct StepWriter {
   StepJson& out;
 
@@ -96,6 +104,16 @@ struct StepWriter {
     out["to"] = step.to;
   }
   void operator()(const DropStep& step) const { out["tensors"] = step.tensors; }
+  void operator()(const CreateTensorsStep& step) const {
+    out["tensors"] = step.tensors;
+    out["dtype"] = shw::name(step.dtype);
+    out["shape"] = step.shape;
+    out["value"] = step.value;
+  }
+  void operator()(const CreateEntriesStep& step) const {
+    out["entries"] = step.entries;
+    out["value"] = std::visit(ValueWriter{}, step.value);
+  }
   void operator()(const CastStep& step) const {
     out["tensors"] = step.tensors;
     out["dtype"] = shw::name(step.dtype);
@@ -232,6 +250,31 @@ Step read_drop(EditedJson& in, const StepJson& json) {
   return DropStep{in.texts(json, "tensors")};
 }
 
+Step read_create_tensors(EditedJson& in, const StepJson& json) {
+  in.only(json, {"step", "tensors", "dtype", "shape", "value"});
+  return CreateTensorsStep{in.texts(json, "tensors"), in.dtype(json, "dtype"),
+                           in.extents(json, "shape"), in.real(json, "value", 0)};
+}
+
+EntryValue read_value(EditedJson& in, const StepJson& value) {
+  if (value.is_null()) return std::monostate();
+  if (value.is_boolean()) return value.get<bool>();
+  if (value.is_number_integer()) return in.integer(value, "value");
+  if (value.is_number()) return value.get<double>();
+  if (value.is_string()) return name_of_text(value.get_ref<const std::string&>());
+  const bool is_list =
+      value.is_array() && value.size() <= kMostNumbers &&
+      std::all_of(value.begin(), value.end(), [](const StepJson& one) { return one.is_number(); });
+  if (is_list) return value.get<std::vector<double>>();
+  in.complain("\"value\" is neither null, true, false, a number, text nor a list of numbers");
+  return {};
+}
+
+Step read_create_entries(EditedJson& in, const StepJson& json) {
+  in.only(json, {"step", "entries", "value"});
+  return CreateEntriesStep{in.texts(json, "entries"), read_value(in, in.member(json, "value"))};
+}
+
 Step read_cast(EditedJson& in, const StepJson& json) {
   in.only(json, {"step", "tensors", "dtype"});
   return CastStep{in.texts(json, "tensors"), in.dtype(json, "dtype")};
@@ -319,6 +362,8 @@ constexpr StepReader kStepReaders[] = {
     {"rename", read_rename},
     {"copy", read_copy},
     {"drop", read_drop},
+    {"create-tensors", read_create_tensors},
+    {"create-entries", read_create_entries},
     {"cast", read_cast},
     {"add", read_add},
     {"fill", read_fill},

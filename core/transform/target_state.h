@@ -125,6 +125,8 @@ struct TargetNonTensorEntry {
   std::vector<PathPart> path;
   // The entry whose place it has; differs from `object` if a repair replaced the value.
   std::size_t own = object;
+  // Set for an entry that a step created, which has no object: its value as opcodes.
+  std::shared_ptr<const std::string> created = {};
 };
 
 // An input that holds the tensors of another one, each with a number added to its elements.

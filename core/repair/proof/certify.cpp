@@ -31,6 +31,7 @@ Status certify_replaced(const ProvingTarget& proving, Certificate& certificate) 
   for (const FilledEntry& entry : earlier.entries) replaced_before.emplace(entry.fqn, entry.from);
   std::optional<EntryItems> items;
   for (const TargetNonTensorEntry& object : proving.all.objects) {
+    if (object.created != nullptr) continue;
     std::string from = source.objects()[object.object].fqn;
     if (object.object == object.own) {
       auto before = replaced_before.find(from);

@@ -183,6 +183,11 @@ Result<std::optional<Error>> differing_target_entry(const TargetState& all,
   for (const TargetNonTensorEntry& object : all.objects) {
     auto found = there.find(object.fqn);
     if (found == there.end()) return differs(object.fqn, "it is missing");
+    if (object.created != nullptr) {
+      SHW_TRY(const CarriedValue written, values_now.of(found->second));
+      if (written.opcodes != *object.created) return differs(object.fqn, "its value differs");
+      continue;
+    }
     SHW_TRY(bool same, have_equal_value(all.source(), object.object, values, result, found->second,
                                         values_now));
     if (!same) return differs(object.fqn, "its value differs");

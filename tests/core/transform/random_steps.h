@@ -156,7 +156,7 @@ class StepDrawer {
     auto ndim = static_cast<std::int64_t>(tensor.shape.size());
     // Filled weights cannot be dequantised, so this one stays unchanged until that step.
     if (fqn == "quantised" && !only_lossless_ && dice_.one_in(2)) return dequantise();
-    switch (fqn == "quantised" ? dice_.pick(0, 6) : dice_.pick(0, only_lossless_ ? 6 : 12)) {
+    switch (fqn == "quantised" ? dice_.pick(0, 6) : dice_.pick(0, only_lossless_ ? 7 : 13)) {
       case 0:
         return PermuteDimsStep{{fqn}, random_order(tensor.shape.size(), dice_)};
       case 1:
@@ -172,12 +172,17 @@ class StepDrawer {
       case 6:
         return retile(fqn, tensor);
       case 7:
-        return cast(fqn, tensor);
+        return CreateTensorsStep{{"created." + std::to_string(made_++)},
+                                 tensor.dtype,
+                                 tensor.shape,
+                                 static_cast<double>(dice_.pick(0, 1))};
       case 8:
-        return pad(fqn, tensor);
+        return cast(fqn, tensor);
       case 9:
+        return pad(fqn, tensor);
+      case 10:
         return TrimStep{{fqn}, random_box(tensor.shape, dice_)};
-      case 10: {
+      case 11: {
         std::vector<Box> boxes{random_box(tensor.shape, dice_), random_box(tensor.shape, dice_)};
         if (dice_.one_in(2)) return MaskStep{{fqn}, boxes, static_cast<double>(dice_.pick(0, 1))};
         FillStep fill{{fqn}};
@@ -185,7 +190,7 @@ class StepDrawer {
         fill.value = static_cast<double>(dice_.pick(0, 1));
         return fill;
       }
-      case 11:
+      case 12:
         return all_.size() < 2 ? std::nullopt : std::optional<Step>(DropStep{{fqn}});
       default:
         return dequantise();

@@ -123,6 +123,7 @@ struct PlainSteps {
   void operator()(const RetileStep&) const {}
   void operator()(const ReshardStep&) const {}
   void operator()(const RestoreStep&) const { FAIL("not drawn"); }
+  void operator()(const CreateEntriesStep&) const { FAIL("not drawn"); }
 
   void operator()(const PermuteDimsStep& step) const {
     for (const std::string& fqn : step.tensors) {
@@ -238,6 +239,13 @@ struct PlainSteps {
   }
   void operator()(const DropStep& step) const {
     for (const std::string& fqn : step.tensors) all.erase(fqn);
+  }
+  void operator()(const CreateTensorsStep& step) const {
+    for (const std::string& fqn : step.tensors) {
+      PlainTensor out = plain_like({step.dtype, {}, {}}, step.shape);
+      std::fill(out.elements.begin(), out.elements.end(), element_of(step.dtype, step.value));
+      all[fqn] = std::move(out);
+    }
   }
   void operator()(const CastStep& step) const {
     for (const std::string& fqn : step.tensors) {

@@ -1,0 +1,23 @@
+// The value of an entry that a step creates.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/base/result.h"
+
+namespace shw {
+
+// None, or a Python value; a list of numbers is a tuple of floats, as torch saves betas.
+using EntryValue =
+    std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<double>>;
+
+// "(0.9, 0.95)": as Python shows it.
+std::string to_text(const EntryValue& value);
+// The opcodes that rebuild the value, written as those of a value that was read (plain_pickle.h).
+// kUsage if the value is too long.
+Result<std::string> opcodes_of(const EntryValue& value);
+
+}  // namespace shw
