@@ -10,11 +10,10 @@ struct CompletionRow {
   const Format* format;
   Result<SmallFiles> (*complete)(Outputs& outputs);
   bool (*is_added)(std::string_view fqn);
-  std::optional<AdamSettings> (*settings)(const Checkpoint& source);
 };
 
 constexpr CompletionRow kCompletions[] = {
-    {&kMegatronFormat, complete_megatron, is_megatron_extra_state, adam_settings},
+    {&kMegatronFormat, complete_megatron, is_megatron_extra_state},
 };
 
 }  // namespace
@@ -33,13 +32,8 @@ bool is_added_entry(const Format& format, std::string_view fqn) {
   return false;
 }
 
-std::optional<double> optimizer_steps_written(const Format& format, const Checkpoint& source) {
-  for (const CompletionRow& row : kCompletions) {
-    if (row.format != &format) continue;
-    const auto settings = row.settings(source);
-    if (settings) return settings->step;
-  }
-  return std::nullopt;
+bool completes_optimizer(const Format& format) {
+  return &format == &kMegatronFormat;
 }
 
 }  // namespace shw

@@ -2,7 +2,6 @@
 // converted from another format.
 #pragma once
 
-#include <optional>
 #include <string_view>
 
 #include "core/formats/format_writer.h"
@@ -15,8 +14,8 @@ Result<SmallFiles> complete_outputs(const Format& format, Outputs& outputs);
 // True if complete_outputs() may have added an entry of this name.
 bool is_added_entry(const Format& format, std::string_view fqn);
 
-// The number of steps that complete_outputs() writes next to optimizer states of this source;
-// nullopt if it writes none.
-std::optional<double> optimizer_steps_written(const Format& format, const Checkpoint& source);
+// True if complete_outputs() writes the settings of an optimizer next to its states
+// (adam_settings.h).
+bool completes_optimizer(const Format& format);
 
 }  // namespace shw

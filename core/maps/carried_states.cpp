@@ -183,19 +183,34 @@ std::vector<BoundMap> bind_states(const ModelMap& map, const BoundMap& weights,
   return out;
 }
 
+std::vector<ParameterWithStates> parameters_with_moments(const ModelMap& map, MapWay way,
+                                                         const CarriedStates& states) {
+  std::set<std::string> weights;
+  for (const auto& [kind, by_weight] : states.by_kind) {
+    for (const auto& [weight, state] : by_weight) {
+      if (!is_master(kind)) weights.insert(weight);
+    }
+  }
+  std::vector<ParameterWithStates> parameters;
+  for (const std::string& weight : weights)
+    parameters.push_back({strip_written_prefix(map, way, weight), weight});
+  return parameters;
+}
+
 std::vector<Step> masters_of_weights(const ModelMap& map, MapWay way, const MapStates& target,
                                      CarriedStates& states) {
   if (!target.needs_masters) return {};
-  std::set<std::string> with_moments, with_masters;
+  std::set<std::string> with_masters;
   for (const auto& [kind, by_weight] : states.by_kind) {
-    for (const auto& [weight, state] : by_weight)
-      (is_master(kind) ? with_masters : with_moments).insert(weight);
+    for (const auto& [weight, state] : by_weight) {
+      if (is_master(kind)) with_masters.insert(weight);
+    }
   }
   std::vector<Step> steps;
   Patterns masters;
-  for (const std::string& weight : with_moments) {
+  for (const auto& [name, weight] : parameters_with_moments(map, way, states)) {
     if (with_masters.contains(weight)) continue;
-    masters.push_back(state_name(&target, target.masters, strip_written_prefix(map, way, weight)));
+    masters.push_back(state_name(&target, target.masters, name));
     steps.emplace_back(CopyStep{weight, masters.back()});
     states.by_kind[target.masters].emplace(weight, masters.back());
   }

@@ -29,6 +29,15 @@ CarriedStates find_states(std::span<const MapTensor> tensors, const MapStates& t
 std::vector<BoundMap> bind_states(const ModelMap& map, const BoundMap& weights,
                                   const MapStates* target, CarriedStates& states);
 
+// A parameter as its states name it.
+struct ParameterWithStates {
+  std::string name;
+  std::string weight;  // FQN
+};
+// Parameters that have moments.
+std::vector<ParameterWithStates> parameters_with_moments(const ModelMap& map, MapWay way,
+                                                         const CarriedStates& states);
+
 // Steps that make float32 master weights from the weights, if the program needs masters and none
 // are converted.
 std::vector<Step> masters_of_weights(const ModelMap& map, MapWay way, const MapStates& target,

@@ -8,7 +8,6 @@
 #include "core/base/spelling.h"
 #include "core/base/words.h"
 #include "core/maps/built_in_maps.h"
-#include "core/maps/carried_states.h"
 #include "core/maps/map_steps.h"
 
 namespace shw {
@@ -151,6 +150,8 @@ void finish_states(const MapLeg& last, CarriedStates& states, std::vector<MapTen
     ++out.made_masters;
   }
   append(std::move(masters), out);
+  out.state_names = states_after(last);
+  out.with_moments = parameters_with_moments(*last.map, last.way, states);
   for (const auto& [kind, by_weight] : states.by_kind) {
     if (!by_weight.empty()) out.states[kind] = by_weight.size();
   }

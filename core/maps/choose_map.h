@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/maps/bind_map.h"
+#include "core/maps/carried_states.h"
 #include "core/transform/steps.h"
 
 namespace shw {
@@ -22,6 +23,8 @@ struct MappedSteps {
   std::vector<BoundMap> of_states = {};            // by map and kind of optimizer state
   std::map<std::string, std::size_t> states = {};  // number of resulting states, by kind
   std::size_t made_masters = 0;  // number of master weights that are copies of weights
+  MapStates state_names = {};    // of the last map's program
+  std::vector<ParameterWithStates> with_moments = {};
 };
 
 // Tensors that are not converted.

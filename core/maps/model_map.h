@@ -99,6 +99,10 @@ struct MapStates {
   std::string name = {};     // "optimizer.state.{state}.{name}"; empty: states cannot be stored
   std::string masters = {};  // the {state} of float32 master weights; empty: they cannot be stored
   bool needs_masters = false;  // moments can only be loaded together with master weights
+  // Further entries of a parameter, without which its optimizer does not load.
+  std::string step = {};         // "optimizer.state.{name}.step": a float32 tensor of one number
+  std::string settings = {};     // "optimizer.param_groups.{name}.{setting}"
+  bool megatron_groups = false;  // biases and vectors are in a group of their own, without decay
 };
 
 struct ModelMap {

@@ -286,19 +286,35 @@ void read_all_copies(EditedJson& in, const MapJson& json, ModelMap& map) {
   in.at("");
 }
 
+// Complains unless the pattern holds each mark once.
+void check_marks(EditedJson& in, std::string_view key, const std::string& pattern,
+                 std::initializer_list<std::string_view> marks) {
+  if (pattern.size() > kLongestName)
+    in.complain(fmt::format("\"{}\" is longer than 1,024 bytes", key));
+  for (const std::string_view mark : marks) {
+    const std::size_t at = pattern.find(mark);
+    if (at == std::string::npos || pattern.find(mark, at + 1) != std::string::npos)
+      in.complain(fmt::format("\"{}\" does not hold {} once", key, mark));
+  }
+}
+
 MapStates read_states(EditedJson& in, const MapJson& sides, const char* side) {
   MapStates out;
   if (!in.ok() || !EditedJson::has(sides, side)) return out;
   const MapJson& json = in.member(sides, side);
-  in.only(json, {"name", "masters", "needs_masters"});
+  in.only(json, {"name", "masters", "needs_masters", "step", "settings", "megatron_groups"});
   if (!in.ok()) return out;
   out.name = in.text(json, "name");
-  if (out.name.size() > kLongestName) in.complain("\"name\" is longer than 1,024 bytes");
-  for (const std::string_view mark : {"{state}", "{name}"}) {
-    const std::size_t at = out.name.find(mark);
-    if (at == std::string::npos || out.name.find(mark, at + 1) != std::string::npos)
-      in.complain(fmt::format("\"name\" does not hold {} once", mark));
+  check_marks(in, "name", out.name, {"{state}", "{name}"});
+  if (EditedJson::has(json, "step")) {
+    out.step = in.text(json, "step");
+    check_marks(in, "step", out.step, {"{name}"});
   }
+  if (EditedJson::has(json, "settings")) {
+    out.settings = in.text(json, "settings");
+    check_marks(in, "settings", out.settings, {"{name}", "{setting}"});
+  }
+  out.megatron_groups = in.boolean(json, "megatron_groups", false);
   if (EditedJson::has(json, "masters")) out.masters = in.text(json, "masters");
   if (EditedJson::has(json, "needs_masters")) out.needs_masters = in.boolean(json, "needs_masters");
   if (role_of_kind(out.masters) != StateRole::kMaster && !out.masters.empty())

@@ -10,6 +10,7 @@
 #include "core/io/read_whole.h"
 #include "core/io/store.h"
 #include "core/maps/built_in_maps.h"
+#include "core/maps/created_settings.h"
 #include "core/repair/plan/plan_fingerprint.h"
 #include "core/repair/plan/target_of_plan.h"
 
@@ -90,16 +91,21 @@ Status check_options_of_map(const VerbOptions& said) {
   return {};
 }
 
-// What becomes of the number of steps, without which a trainer scales its first updates wrongly.
-std::string note_on_steps(const Checkpoint& checkpoint, const Format& written) {
-  if (const auto steps = optimizer_steps_written(written, checkpoint))
-    return fmt::format(
-        "common.pt has the optimizer's {:g} steps, and betas, eps, lr and weight decay of its "
-        "first "
-        "parameter",
-        *steps);
-  return "the number of steps and the parameter groups of the optimizer are left out; a trainer "
-         "that loads its states asks for them";
+// Adds what the optimizer asks for besides its moments. Returns what became of the number of steps,
+// without which a trainer scales its first updates wrongly.
+std::string add_settings(const Checkpoint& checkpoint, const Format& written,
+                         const MappedSteps& mapped, std::vector<Step>& steps) {
+  const auto adam = adam_settings(checkpoint);
+  std::vector<Step> created;
+  if (adam) created = create_settings(mapped, *adam);
+  const bool is_in_file = adam && completes_optimizer(written);
+  if (created.empty() && !is_in_file)
+    return "the number of steps and the parameter groups of the optimizer are left out; a trainer "
+           "that loads its states asks for them";
+  std::move(created.begin(), created.end(), std::back_inserter(steps));
+  return fmt::format("{} the optimizer's {:g} steps, and betas, eps, lr and weight decay of {}",
+                     is_in_file ? "common.pt has" : "each parameter gets", adam->step,
+                     "the source's first group that has weight decay");
 }
 
 }  // namespace
@@ -120,12 +126,13 @@ Result<ConvertPlan> plan_mapped(const Opened& opened, const VerbOptions& said,
   plan.weights_only = true;
   plan.format = made.names_world || said.to.empty() ? format_of_world(mapped.to) : said.to;
   SHW_TRY(const Format* format, format_to_write(plan.format));
-  if (!mapped.states.empty()) notes.push_back(note_on_steps(checkpoint, *format));
   if (format->traits.one_piece) {
     plan.shard_bytes = said.shard_bytes == 0 ? kMappedShardBytes : said.shard_bytes;
   } else {
     add_tiles(mapped.tensors, plan.steps);
   }
+  if (!mapped.states.empty())
+    notes.push_back(add_settings(checkpoint, *format, mapped, plan.steps));
   out.notes = std::move(notes);
   return out;
 }

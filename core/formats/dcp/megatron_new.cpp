@@ -13,11 +13,11 @@
 #include "core/base/checked.h"
 #include "core/base/json.h"
 #include "core/formats/common/pickle.h"
+#include "core/formats/common/pickled_values.h"
 #include "core/formats/common/torch_archive.h"
 #include "core/formats/common/torch_item.h"
 #include "core/formats/common/zip.h"
 #include "core/formats/dcp/megatron_beside.h"
-#include "core/formats/dcp/pickled_values.h"
 #include "core/formats/items/items.h"
 #include "core/io/read_whole.h"
 #include "core/model/state_names.h"
@@ -155,71 +155,6 @@ bool has_optimizer_states(const Outputs& outputs) {
 
 // --- the optimizer in common.pt
 
-constexpr std::string_view kGroups = "param_groups.";           // behind "optimizer." or "optim."
-constexpr std::uint64_t kMostSetting = std::uint64_t{1} << 20;  // bytes of a number in a file
-
-// The one number of a tensor; nullopt for other tensors and dtypes.
-std::optional<double> number_of(const Checkpoint& source, TensorId tensor) {
-  if (volume(source.shape(tensor)) != 1 || source.dtype(tensor) != Dtype::kFloat32)
-    return std::nullopt;
-  const auto values = read_tensor(source, tensor, sizeof(float));
-  float number = 0;
-  if (!values || values->uncovered != 0 || values->bytes.size() != sizeof number)
-    return std::nullopt;
-  std::memcpy(&number, values->bytes.data(), sizeof number);
-  return number;
-}
-
-// The step count, if it is equal for all parameters.
-std::optional<double> common_step_count(const Checkpoint& source) {
-  std::optional<double> steps;
-  for (const TensorId tensor : source.tensors()) {
-    const auto path = parse_state_fqn(source.fqn(tensor));
-    if (!path || path->kind != "step") continue;
-    const auto number = number_of(source, tensor);
-    if (!number || (steps && *steps != *number)) return std::nullopt;
-    steps = number;
-  }
-  return steps && std::isfinite(*steps) && *steps >= 0 ? steps : std::nullopt;
-}
-
-std::vector<double> numbers_in(const PickleTree& tree, NodeId id) {
-  if (const auto real = tree.real(id)) return {*real};
-  if (const auto integer = tree.integer(id)) return {static_cast<double>(*integer)};
-  std::vector<double> out;
-  for (const NodeId item : tree.items(id)) {
-    const auto real = tree.real(item);
-    if (!real) return {};
-    out.push_back(*real);
-  }
-  return out;
-}
-
-// The numbers of an entry such as `betas`; empty if it is anything else.
-std::vector<double> numbers_of(const Checkpoint& source, const NonTensorEntry& entry) {
-  if (!entry.item || entry.item->file == FileId::kNone || !entry.transforms.empty() ||
-      source.directory() == nullptr)
-    return {};
-  const auto offset = narrow<std::uint64_t>(entry.item->offset);
-  const auto length = narrow<std::uint64_t>(entry.item->length);
-  if (!offset || !length || *length > kMostSetting) return {};
-  auto file = source.directory()->open(source.file(entry.item->file).path);
-  if (!file) return {};
-  auto zip = ZipReader::open(*file, *offset, *length);
-  if (!zip) return {};
-  auto pickle = read_pickle_record(*zip, kMostSetting);
-  if (!pickle) return {};
-  const auto tree = decode_pickle(*pickle, (*file)->name());
-  return tree ? numbers_in(*tree, tree->root()) : std::vector<double>();
-}
-
-const NonTensorEntry* entry_named(const Checkpoint& source, const std::string& fqn) {
-  const auto& objects = source.objects();
-  const auto found = std::find_if(objects.begin(), objects.end(),
-                                  [&](const NonTensorEntry& entry) { return entry.fqn == fqn; });
-  return found == objects.end() ? nullptr : &*found;
-}
-
 // Without max_lr and min_lr, which the schedule of the run decides.
 std::string pickled_group(const AdamSettings& settings, bool decays, bool is_expert) {
   return "}(" + pickled_key("wd_mult") + pickled_real(decays ? 1 : 0) + pickled_key("lr_mult") +
@@ -234,27 +169,6 @@ std::string pickled_group(const AdamSettings& settings, bool decays, bool is_exp
 }
 
 }  // namespace
-
-std::optional<AdamSettings> adam_settings(const Checkpoint& source) {
-  constexpr std::string_view kBetas = ".betas";
-  const auto& objects = source.objects();
-  const auto first = std::find_if(objects.begin(), objects.end(), [&](const auto& entry) {
-    return entry.fqn.find(kGroups) != std::string::npos && entry.fqn.ends_with(kBetas);
-  });
-  if (first == objects.end()) return std::nullopt;
-  const auto steps = common_step_count(source);
-  if (!steps) return std::nullopt;
-  const std::string group = first->fqn.substr(0, first->fqn.size() - kBetas.size());
-  const std::vector<double> betas = numbers_of(source, *first);
-  std::vector<double> others;
-  for (const char* name : {".lr", ".eps", ".weight_decay"}) {
-    const NonTensorEntry* entry = entry_named(source, group + name);
-    const auto numbers = entry == nullptr ? std::vector<double>() : numbers_of(source, *entry);
-    if (numbers.size() == 1) others.push_back(numbers.front());
-  }
-  if (betas.size() != 2 || others.size() != 3) return std::nullopt;
-  return AdamSettings{*steps, others[0], betas[0], betas[1], others[1], others[2]};
-}
 
 std::string pickled_optimizer(const AdamSettings& settings) {
   std::string groups = "](";

@@ -4,9 +4,12 @@
 
 #include <doctest/doctest.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
+#include "core/formats/items/items.h"
+#include "core/formats/plain_value.h"
 #include "core/temporary_folder.h"
 #include "core/verbs/asked_path.h"
 #include "core/verbs/map_convert.h"
@@ -130,6 +133,75 @@ TEST_CASE("round trip: optimizer states come back as they were, and the certific
   // Padding of a moment is cut off like that of its weight.
   const WayBack other = gone_back(folder / "torch_dist", "fsdp_dtensor", folder / "fsdp_dtensor");
   CHECK(other.differ.empty());
+}
+
+namespace {
+
+constexpr double kSteps = 250;
+
+// Adds the step and the settings of each parameter, as torchtitan saves them.
+void add_settings(const std::string& from, const std::string& output) {
+  const verbs::Opened source = source_at(from);
+  Plan plan = verbs::empty_plan_for(source);
+  plan.format = "dcp";
+  for (TensorId tensor : source.checkpoint->tensors()) {
+    const std::string fqn(source.checkpoint->fqn(tensor));
+    if (fqn.starts_with("optimizer.")) continue;
+    plan.steps.emplace_back(
+        CreateTensorsStep{{"optimizer.state." + fqn + ".step"}, Dtype::kFloat32, {}, kSteps});
+    const std::pair<const char*, EntryValue> settings[] = {
+        {"lr", 3e-4}, {"betas", std::vector{0.9, 0.95}}, {"eps", 1e-8}, {"weight_decay", 0.1}};
+    for (const auto& [name, value] : settings)
+      plan.steps.emplace_back(
+          CreateEntriesStep{{"optimizer.param_groups." + fqn + "." + name}, value});
+  }
+  write_as(source, std::move(plan), output);
+}
+
+std::string value_of_entry(const Checkpoint& checkpoint, const std::string& fqn) {
+  for (std::size_t i = 0; i < checkpoint.objects().size(); ++i) {
+    if (checkpoint.objects()[i].fqn != fqn) continue;
+    const auto value = read_plain_value(checkpoint, i, 1 << 20);
+    return value ? to_text(*value) : value.error().message;
+  }
+  return "there is no such entry";
+}
+
+}  // namespace
+
+TEST_CASE("conversion: an optimizer gets its steps and settings in each program") {
+  TemporaryFolder folder;
+  convert_to("titan", kBothSides + "hf", folder / "weights");
+  add_moments(folder / "weights", folder / "moments");
+  add_settings(folder / "moments", folder / "titan");
+  const auto before = source_at(folder / "titan").checkpoint;
+  for (const std::string program : {"torch_dist", "fsdp_dtensor"}) {
+    CAPTURE(program);
+    convert_to(program, folder / "titan", folder / program);
+    auto proof = verbs::verify(folder / program);
+    REQUIRE_MESSAGE(proof.has_value(), proof.error().message);
+    CHECK(proof->outcome == VerifyReport::Outcome::kProved);
+    const std::string again = folder / (program + "-titan");
+    convert_to("titan", folder / program, again);
+    const auto after = source_at(again).checkpoint;
+    CHECK(after->tensor_count() == before->tensor_count());
+    const std::string group = "optimizer.param_groups.norm.weight.";
+    CHECK(value_of_entry(*after, group + "betas") == "(0.9, 0.95)");
+    CHECK(value_of_entry(*after, group + "lr") == "0.0003");
+    CHECK(value_of_entry(*after, group + "weight_decay") == "0.1");
+    const auto step = after->find("optimizer.state.norm.weight.step");
+    REQUIRE(step.has_value());
+    auto read = read_tensor(*after, *step, sizeof(float));
+    REQUIRE(read.has_value());
+    float steps = 0;
+    std::memcpy(&steps, read->bytes.data(), sizeof steps);
+    CHECK(steps == kSteps);
+  }
+  // Megatron gives no decay to vectors.
+  const auto fsdp = source_at(folder / "fsdp_dtensor").checkpoint;
+  const std::string meta = "optimizer.param_to_group_meta.module.module.module.decoder.";
+  CHECK(value_of_entry(*fsdp, meta + "final_layernorm.weight.weight_decay") == "0");
+  CHECK(value_of_entry(*fsdp, meta + "layers.0.mlp.linear_fc1.weight.wd_mult") == "1");
 }
 
 TEST_CASE("norms that Megatron's arguments call uncentred do not become Gemma's unseen") {

@@ -1,0 +1,15 @@
+// Entries that an optimizer asks for besides its moments, for states converted from a program that
+// keeps them elsewhere: a step for each parameter, and the settings of its group.
+#pragma once
+
+#include "core/formats/dcp/adam_settings.h"
+#include "core/maps/choose_map.h"
+
+namespace shw {
+
+// Empty if the target program has no place for them. Torch's AdamW loads a group only if all its
+// parameters have equal settings, so all get the same; Megatron's groups differ in weight decay
+// (none for biases and vectors) and in whether they hold experts.
+std::vector<Step> create_settings(const MappedSteps& mapped, const AdamSettings& settings);
+
+}  // namespace shw
