@@ -2,7 +2,7 @@
 // keeps them elsewhere: a step for each parameter, and the settings of its group.
 #pragma once
 
-#include "core/formats/dcp/adam_settings.h"
+#include "core/formats/adam_settings.h"
 #include "core/maps/choose_map.h"
 
 namespace shw {

@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/formats/dcp/adam_settings.h"
+#include "core/formats/adam_settings.h"
 #include "core/formats/format_writer.h"
 #include "core/formats/small_files.h"
 #include "core/model/checkpoint.h"

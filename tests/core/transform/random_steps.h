@@ -156,7 +156,7 @@ class StepDrawer {
     auto ndim = static_cast<std::int64_t>(tensor.shape.size());
     // Filled weights cannot be dequantised, so this one stays unchanged until that step.
     if (fqn == "quantised" && !only_lossless_ && dice_.one_in(2)) return dequantise();
-    switch (fqn == "quantised" ? dice_.pick(0, 6) : dice_.pick(0, only_lossless_ ? 7 : 13)) {
+    switch (fqn == "quantised" ? dice_.pick(0, 6) : dice_.pick(0, only_lossless_ ? 6 : 13)) {
       case 0:
         return PermuteDimsStep{{fqn}, random_order(tensor.shape.size(), dice_)};
       case 1:

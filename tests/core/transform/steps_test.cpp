@@ -4,84 +4,16 @@
 #include <set>
 
 #include "core/formats/items/items.h"
-#include "core/formats/plain_value.h"
 #include "core/formats/table.h"
 #include "core/repair/plan/plan.h"
 #include "core/repair/run/make_target.h"
 #include "core/transform/lower.h"
 #include "core/transform/named_entries.h"
-#include "core/transform/random_steps.h"
+#include "core/transform/step_cases.h"
 #include "core/transform/tilings.h"
 
 using namespace shw;
 using namespace shw::test;
-
-namespace {
-
-const Format& written_format(std::string_view name) {
-  for (const FormatRow& row : formats()) {
-    if (row.format->name == name) return *row.format;
-  }
-  FAIL("there is no such format");
-  return kUnknownFormat;
-}
-
-struct Saved {
-  MemoryStore store{};
-  PlainCheckpoint tensors;
-  std::shared_ptr<const Checkpoint> checkpoint;
-
-  explicit Saved(PlainCheckpoint all) : tensors(std::move(all)) {
-    Dice dice(11);
-    save_in(store, tensors, dice);
-    checkpoint = open_in(store, "/ck");
-  }
-};
-
-PlainTensor counted(Dtype dtype, const Extents& shape) {
-  PlainTensor tensor{dtype, shape, {}};
-  auto count = static_cast<std::size_t>(*volume(shape));
-  for (std::size_t i = 0; i < count; ++i)
-    tensor.elements.push_back(element_of(dtype, static_cast<double>(i)));
-  tensor.lost.resize(count, false);
-  tensor.out_of_range.resize(count, false);
-  return tensor;
-}
-
-PlainCheckpoint two_tensors() {
-  return {{"a.weight", counted(Dtype::kFloat32, {4, 6})},
-          {"b.weight", counted(Dtype::kFloat32, {3, 6})}};
-}
-
-std::string refusal(const Saved& saved, const std::vector<Step>& steps) {
-  auto all = apply_steps(target_state_of(saved.checkpoint), steps);
-  if (!all) return all.error().message + " " + all.error().place.tensor;
-  auto lowered = lower_target(*all, {&written_format("dcp"), 0, "/out"});
-  return lowered ? "" : lowered.error().message + " " + lowered.error().place.tensor;
-}
-
-bool says(const std::string& text, std::string_view what) {
-  return text.find(what) != std::string::npos;
-}
-
-Bytes read_back(const MemoryStore& store, const std::string& folder, const std::string& fqn) {
-  auto checkpoint = open_in(store, folder);
-  auto id = checkpoint->find(fqn);
-  REQUIRE(id.has_value());
-  auto values = read_tensor(*checkpoint, *id);
-  REQUIRE(values.has_value());
-  return values->bytes;
-}
-
-void make_into(MemoryStore& store, const TargetState& all, const std::string& out) {
-  TargetRun run;
-  run.form = {&written_format("dcp"), 0, out};
-  run.steps = {"steps"};
-  auto made = make_target(store, all, run, nullptr);
-  if (!made) FAIL(made.error().message);
-}
-
-}  // namespace
 
 TEST_CASE("steps that make no sense are refused with the step and the tensor") {
   Saved saved(two_tensors());
@@ -494,49 +426,4 @@ TEST_CASE("pads one after the other are one frame, and a different value is arou
   }
   steps.insert(steps.begin() + 1, PadStep{{"a.weight"}, {-1, 0}, {0, 0}, 7});
   CHECK(says(refusal(saved, steps), "step 2 (pad)"));
-}
-
-TEST_CASE("created entries: each value is read back as Python has it") {
-  Saved saved(two_tensors());
-  const std::pair<EntryValue, const char*> values[] = {{std::monostate(), "None"},
-                                                       {true, "1"},
-                                                       {std::int64_t{-7}, "-7"},
-                                                       {0.25, "0.25"},
-                                                       {"text", "text"},
-                                                       {std::vector{0.9, 0.95}, "(0.9, 0.95)"},
-                                                       {std::vector<double>(), "()"}};
-  std::vector<Step> steps;
-  std::size_t number = 0;
-  for (const auto& [value, text] : values)
-    steps.emplace_back(CreateEntriesStep{{"entry." + std::to_string(number++)}, value});
-  auto all = apply_steps(target_state_of(saved.checkpoint), steps);
-  REQUIRE(all.has_value());
-  make_into(saved.store, *all, "/created");
-  const auto made = open_in(saved.store, "/created");
-  REQUIRE(made->objects().size() == number);
-  for (std::size_t i = 0; i < number; ++i) {
-    const std::string fqn = made->objects()[i].fqn;
-    auto value = read_plain_value(*made, i, 1 << 20);
-    REQUIRE(value.has_value());
-    CHECK_MESSAGE(to_text(*value) == values[fqn.back() - '0'].second, fqn);
-  }
-}
-
-TEST_CASE(
-    "created entries: a name that exists, a shape that is none and a wrong number are refused") {
-  Saved saved(two_tensors());
-  const CreateTensorsStep step{{"new"}, Dtype::kUint8, {2, 3}, 255};
-  CHECK(refusal(saved, {step}).empty());
-  auto changed = [&](auto change) {
-    CreateTensorsStep other = step;
-    change(other);
-    return refusal(saved, {other});
-  };
-  CHECK(says(changed([](auto& one) { one.tensors = {"a.weight"}; }), "two entries"));
-  CHECK(says(changed([](auto& one) { one.tensors = {"new", "new"}; }), "two entries"));
-  CHECK(says(changed([](auto& one) { one.tensors.clear(); }), "no entry is named"));
-  CHECK(says(changed([](auto& one) { one.shape = {-1}; }), "is not a shape"));
-  CHECK(says(changed([](auto& one) { one.shape = {1LL << 62, 8}; }), "is not a shape"));
-  CHECK(says(changed([](auto& one) { one.value = 256; }), "is not a uint8"));
-  CHECK(says(refusal(saved, {CreateEntriesStep{{"a.weight"}, true}}), "two entries"));
 }

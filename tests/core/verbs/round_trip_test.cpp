@@ -187,7 +187,7 @@ TEST_CASE("conversion: an optimizer gets its steps and settings in each program"
     CHECK(after->tensor_count() == before->tensor_count());
     const std::string group = "optimizer.param_groups.norm.weight.";
     CHECK(value_of_entry(*after, group + "betas") == "(0.9, 0.95)");
-    CHECK(value_of_entry(*after, group + "lr") == "0.0003");
+    CHECK(value_of_entry(*after, group + "lr") == "3e-04");
     CHECK(value_of_entry(*after, group + "weight_decay") == "0.1");
     const auto step = after->find("optimizer.state.norm.weight.step");
     REQUIRE(step.has_value());

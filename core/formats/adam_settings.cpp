@@ -1,4 +1,4 @@
-#include "core/formats/dcp/adam_settings.h"
+#include "core/formats/adam_settings.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,6 @@
 #include <map>
 #include <vector>
 
-#include "core/formats/dcp/megatron_beside.h"
 #include "core/formats/items/items.h"
 #include "core/formats/plain_value.h"
 #include "core/model/state_names.h"
@@ -148,7 +147,7 @@ class SettingsReader {
 
   void add_common_file() {
     if (source_.directory() == nullptr) return;
-    auto file = source_.directory()->open(kCommonState);
+    auto file = source_.directory()->open("common.pt");
     if (!file) return;
     const std::uint64_t size = (*file)->size();
     auto value = read_plain_value(std::move(*file), 0, size, kMostEntry);
