@@ -72,4 +72,12 @@ std::vector<NeededAddition> needed_additions(const Checkpoint& checkpoint) {
   return {};
 }
 
+std::vector<TensorClass> tensor_classes(const Checkpoint& checkpoint) {
+  for (const FormatRow& row : formats()) {
+    if (row.format == &checkpoint.format() && row.tensor_classes != nullptr)
+      return row.tensor_classes(checkpoint);
+  }
+  return {};
+}
+
 }  // namespace shw

@@ -38,6 +38,15 @@ bool is_int8_matrix(Dtype dtype, ExtentsView shape) {
 bool is_packed_or_bytes(Dtype dtype, ExtentsView shape) {
   return is_float8_or_int8(dtype, shape) || is_bytes(dtype, shape) || is_int32(dtype, shape);
 }
+bool is_byte_or_int8(Dtype dtype, ExtentsView shape) {
+  return shape.size() >= 2 && (dtype == Dtype::kUint8 || dtype == Dtype::kInt8);
+}
+bool is_int32_matrix(Dtype dtype, ExtentsView shape) {
+  return shape.size() == 2 && dtype == Dtype::kInt32;
+}
+bool is_int4_tiles(Dtype dtype, ExtentsView shape) {
+  return dtype == Dtype::kInt32 && int4_tiles(shape).has_value();
+}
 bool is_uint32(Dtype dtype, ExtentsView shape) {
   return shape.size() >= 2 && dtype == Dtype::kUint32;
 }
@@ -156,6 +165,28 @@ Shape one_per_row(const QuantConfig&, ExtentsView weight, ExtentsView companion)
   return volume(companion) == weight[0] ? std::nullopt : Shape(Extents{weight[0]});
 }
 
+// torchao's int4: [..., groups, rows] for a weight of [..., rows, packed columns].
+Shape one_per_group_and_row(const QuantConfig&, ExtentsView weight, ExtentsView companion) {
+  Extents shape(weight.begin(), weight.end());
+  shape.back() = weight[weight.size() - 2];
+  shape[shape.size() - 2] = companion.size() == weight.size() ? companion[weight.size() - 2] : 1;
+  return shape;
+}
+
+Shape scale_and_zero_of_tiles(const QuantConfig&, ExtentsView weight, ExtentsView companion) {
+  const auto tiles = int4_tiles(weight);
+  if (!tiles) return std::nullopt;
+  Extents shape = tiles->elements;
+  const std::int64_t columns = shape.back(), rows = shape[shape.size() - 2];
+  const std::int64_t groups =
+      companion.size() == shape.size() + 1 ? companion[shape.size() - 2] : 1;
+  const bool divides = groups > 0 && columns % groups == 0;
+  shape[shape.size() - 2] = divides ? groups : 1;
+  shape.back() = rows;
+  shape.push_back(2);
+  return shape;
+}
+
 // Kernels pad rows to 128 and groups to 4.
 bool is_padded(ExtentsView companion, ExtentsView exact) {
   if (companion.size() != exact.size() || exact.size() < 2) return false;
@@ -167,7 +198,8 @@ bool is_padded(ExtentsView companion, ExtentsView exact) {
 }
 Shape exact_or_padded(ExtentsView elements, std::int64_t group, ExtentsView companion) {
   Extents exact = shape_of_groups(elements, group);
-  return is_padded(companion, exact) ? std::nullopt : Shape(std::move(exact));
+  return is_padded(companion, exact) || is_swizzled(companion, exact) ? std::nullopt
+                                                                      : Shape(std::move(exact));
 }
 // Shape of the elements: two share a byte.
 Extents elements_of_fp4(ExtentsView weight) {
@@ -206,9 +238,18 @@ bool is_nvfp4(const Checkpoint& c, TensorId weight, TensorId scale) {
   const Extents fitting = shape_of_groups(elements_of_fp4(c.shape(weight)), kNvGroup);
   return fitting.back() > 1 && same(c.shape(scale), fitting);
 }
+bool has_exponent_scale(const Checkpoint& c, TensorId, TensorId scale) {
+  return c.dtype(scale) == Dtype::kUint8 || c.dtype(scale) == Dtype::kFloat8E8m0fnu;
+}
+bool has_float8_scale(const Checkpoint& c, TensorId, TensorId scale) {
+  return is_float8(c.dtype(scale));
+}
 bool is_float_scale(const Checkpoint& c, TensorId, TensorId scale) {
   const Dtype dtype = c.dtype(scale);
   return dtype == Dtype::kFloat32 || dtype == Dtype::kBfloat16 || dtype == Dtype::kFloat16;
+}
+bool has_scale_of_groups_first(const Checkpoint& c, TensorId weight, TensorId scale) {
+  return has_groups_of_rows(c.shape(weight), c.shape(scale)) && is_float_scale(c, weight, scale);
 }
 
 using enum CompanionNeed;
@@ -252,8 +293,6 @@ constexpr QuantCompanion kMxBlocks[] = {{"_scales", kAlways, false, scale_of_mx_
 constexpr QuantCompanion kMxFp8[] = {
     {".weight_scale|.weight_scale_inv", kAlways, false, scale_of_mxfp8},
 };
-// torchao splits NAME.weight into NAME._weight_qdata and NAME._weight_scale.
-constexpr QuantCompanion kTorchaoMxFp8[] = {{"_scale", kAlways, false, scale_of_mxfp8}};
 constexpr QuantCompanion kMxFp4[] = {{".weight_scale", kAlways, false, scale_of_mxfp4}};
 constexpr QuantCompanion kTwoLevels[] = {
     {".weight_scale", kAlways, true, scale_of_nvfp4},
@@ -265,15 +304,28 @@ constexpr QuantCompanion kTwoLevelsParameter[] = {
     {"_weight_scale_2", kAlways, true, single_number},
     {"_input_scale", kAsOthers, true, nullptr},
 };
-// transformers' names for a parameter W: _W_qdata, _W_scale, _W_zero_point.
+// torchao's names for the parts of a parameter W: _W_qdata, _W_scale in safetensors; W.qdata and
+// W.scale where it was saved with its class, by torch.save or DCP.
 constexpr QuantCompanion kTorchao[] = {
-    {"_scale", kAsOthers, true, nullptr},
-    {"_zero_point", kAsOthers, false, nullptr},
+    {"_scale|.scale", kAsOthers, true, nullptr},
+    {"_zero_point|.zero_point", kAsOthers, false, nullptr},
 };
-// The attributes of a parameter that was saved with its class, by torch.save or DCP.
-constexpr QuantCompanion kTorchaoAttributes[] = {
-    {".scale", kAsOthers, true, nullptr},
-    {".zero_point", kAsOthers, false, nullptr},
+constexpr QuantCompanion kTorchaoMxFp8[] = {{"_scale|.scale", kAlways, false, scale_of_mxfp8}};
+constexpr QuantCompanion kTorchaoMxFp4[] = {{"_scale|.scale", kAlways, false, scale_of_mxfp4}};
+// No factor of elements: scales in the order of a GPU kernel are padded with zeros.
+constexpr QuantCompanion kTorchaoNvFp4[] = {
+    {"_scale|.scale", kAlways, false, scale_of_nvfp4},
+    {"_per_tensor_scale|.per_tensor_scale", kAsOthers, true, nullptr},
+    {"_act_per_tensor_scale|.act_per_tensor_scale", kAsOthers, true, nullptr},
+};
+constexpr QuantCompanion kTorchaoInt4[] = {
+    {"_scale|.scale", kAlways, true, one_per_group_and_row},
+    {"_zero_point|.zero_point", kAlways, false, one_per_group_and_row},
+    {"_act_pre_scale|.act_pre_scale", kAsOthers, true, nullptr},
+};
+constexpr QuantCompanion kTorchaoTiles[] = {
+    {"_scale_and_zero|.scale_and_zero", kAlways, false, scale_and_zero_of_tiles},
+    {"_act_pre_scale|.act_pre_scale", kAsOthers, true, nullptr},
 };
 // quanto splits NAME.weight into NAME.weight._data and companions; input_scale and output_scale are
 // of activations.
@@ -312,10 +364,92 @@ constexpr QuantScheme kSchemes[] = {
      {},
      QuantForm::kMx8,
      is_mxfp8},
-    {"MXFP8", "torchao", "_qdata", is_float8, kTorchaoMxFp8, {}, QuantForm::kMxSwizzled, is_mxfp8},
+    {"MXFP8",
+     "torchao",
+     "_qdata",
+     is_float8,
+     kTorchaoMxFp8,
+     {},
+     QuantForm::kMxOfTorchao,
+     has_exponent_scale},
+    {"MXFP8",
+     "torchao",
+     ".qdata",
+     is_float8,
+     kTorchaoMxFp8,
+     {},
+     QuantForm::kMxOfTorchao,
+     has_exponent_scale},
+    {"MXFP4",
+     "torchao",
+     "_qdata",
+     is_bytes,
+     kTorchaoMxFp4,
+     {},
+     QuantForm::kMxOfTorchao,
+     has_exponent_scale},
+    {"MXFP4",
+     "torchao",
+     ".qdata",
+     is_bytes,
+     kTorchaoMxFp4,
+     {},
+     QuantForm::kMxOfTorchao,
+     has_exponent_scale},
+    {"NVFP4",
+     "torchao",
+     "_qdata",
+     is_bytes,
+     kTorchaoNvFp4,
+     {},
+     QuantForm::kNvOfTorchao,
+     has_float8_scale},
+    {"NVFP4",
+     "torchao",
+     ".qdata",
+     is_bytes,
+     kTorchaoNvFp4,
+     {},
+     QuantForm::kNvOfTorchao,
+     has_float8_scale},
+    {"int4 tiles", "torchao", "_qdata", is_int4_tiles, kTorchaoTiles, "_scale_and_zero",
+     QuantForm::kInt4Tiles},
+    {"int4 tiles", "torchao", ".qdata", is_int4_tiles, kTorchaoTiles, ".scale_and_zero",
+     QuantForm::kInt4Tiles},
+    {"int4",
+     "torchao",
+     "_qdata",
+     is_byte_or_int8,
+     kTorchaoInt4,
+     {},
+     QuantForm::kInt4,
+     has_scale_of_groups_first},
+    {"int4",
+     "torchao",
+     ".qdata",
+     is_byte_or_int8,
+     kTorchaoInt4,
+     {},
+     QuantForm::kInt4,
+     has_scale_of_groups_first},
+    {"int4",
+     "torchao",
+     "_qdata",
+     is_int32_matrix,
+     kTorchaoInt4,
+     {},
+     QuantForm::kInt4,
+     has_scale_of_groups_first},
+    {"int4",
+     "torchao",
+     ".qdata",
+     is_int32_matrix,
+     kTorchaoInt4,
+     {},
+     QuantForm::kInt4,
+     has_scale_of_groups_first},
     {"torchao", "torchao", "_qdata", is_packed_or_bytes, kTorchao, "_scale", QuantForm::kAffine},
-    {"torchao", "torchao", ".qdata", is_packed_or_bytes, kTorchaoAttributes, ".scale",
-     QuantForm::kAffine},
+    {"torchao", "torchao", ".qdata", is_packed_or_bytes, kTorchao, ".scale", QuantForm::kAffine},
     {"quanto", "quanto", "._data", is_packed_or_bytes, kQuanto, "._scale", QuantForm::kAffine},
     {"8-bit",
      "fp8|compressed-tensors|modelopt|fbgemm_fp8",
@@ -351,6 +485,39 @@ Extents shape_of_groups(ExtentsView elements, std::int64_t group) {
   Extents shape(elements.begin(), elements.end());
   if (!shape.empty()) shape.back() = ceil_div(shape.back(), group);
   return shape;
+}
+
+bool is_swizzled(ExtentsView scale, ExtentsView exact) {
+  if (exact.size() < 2) return false;
+  Extents tiles(exact.begin(), exact.end());
+  std::int64_t &rows = tiles[tiles.size() - 2], &groups = tiles.back();
+  rows = ceil_div(rows, kSwizzledRows) * 32;
+  groups = ceil_div(groups, kSwizzledGroups) * 16;
+  return same(scale, tiles) || (scale.size() == 1 && volume(tiles) == scale[0]);
+}
+
+bool has_groups_of_rows(ExtentsView weight, ExtentsView scale) {
+  if (weight.size() != scale.size() || weight.size() < 2) return false;
+  const std::size_t rows = weight.size() - 2;
+  return same(weight.first(rows), scale.first(rows)) && scale.back() == weight[rows] &&
+         scale[rows] != weight[rows];
+}
+
+std::optional<Int4Tiles> int4_tiles(ExtentsView stored) {
+  constexpr std::int64_t kLanes = 32, kMost = std::int64_t{1} << 45;
+  if (stored.size() < 4 || stored.size() > 5) return std::nullopt;
+  const std::size_t at = stored.size() - 4;
+  const std::int64_t words = stored[at + 3];
+  const auto count = volume(stored);
+  if (stored[at + 2] != kLanes || (words != 1 && words != 2 && words != 4) || !count ||
+      *count > kMost)
+    return std::nullopt;
+  Int4Tiles tiles;
+  tiles.elements = copy_of(stored.first(at));
+  tiles.elements.push_back(stored[at] * Int4Tiles::kRows);
+  tiles.elements.push_back(stored[at + 1] * words * Int4Tiles::kColumnsOfWord);
+  tiles.words = words;
+  return tiles;
 }
 
 std::span<const QuantScheme> quant_schemes() {

@@ -40,9 +40,12 @@ enum class QuantForm {
   kMlx,               // a scale and a bias per group
   kPacked,            // compressed-tensors: packed in 32-bit words
   kMx8,               // FP8 with a power of two per group
-  kMxSwizzled,        // as kMx8, with scales in the order of a GPU kernel
   kScaledBytes,       // as kScaled, with FP8 elements stored as uint8
   kAffine,            // torchao: (code - zero point) * scale
+  kInt4,              // torchao: two or eight codes per element, a scale per group of a row
+  kInt4Tiles,         // torchao: as kInt4, in the order of a GPU kernel's tiles
+  kMxOfTorchao,       // FP8 or FP4 with a power of two per group, which may be swizzled
+  kNvOfTorchao,       // as kTwoLevels, with scales that may be swizzled
 };
 
 // Number of columns that share a scale.
@@ -56,6 +59,27 @@ inline bool has_groups_of_inputs(ExtentsView weight, ExtentsView scale) {
          weight[1] % (kNvGroup / 2) == 0 && weight[1] / (kNvGroup / 2) == scale[1] &&
          weight[2] == scale[2];
 }
+
+// A GPU kernel's order of scales: tiles of 128 rows and 4 groups, of which each is stored as 32 x
+// 16 numbers (cuBLAS, "1D block scaling factors layout").
+inline constexpr std::int64_t kSwizzledRows = 128, kSwizzledGroups = 4;
+// True if `scale` is the shape of swizzled scales that are [..., rows, groups] in order (`exact`).
+bool is_swizzled(ExtentsView scale, ExtentsView exact);
+
+// True if a scale [..., groups, rows] fits a weight [..., rows, columns], and cannot be one of
+// [..., rows, groups].
+bool has_groups_of_rows(ExtentsView weight, ExtentsView scale);
+
+// A weight of int4 in the tiles of the tinygemm kernel, as torch's _convert_weight_to_int4pack
+// makes them: [..., rows / 8, columns / (32 * words), 32 threads, words], 8 codes in each word.
+// Rows and columns are padded.
+struct Int4Tiles {
+  static constexpr std::int64_t kRows = 8;            // of a tile
+  static constexpr std::int64_t kColumnsOfWord = 32;  // columns of which each word has 8
+  Extents elements;                                   // [..., rows, columns], with the padding
+  std::int64_t words = 0;                             // that each of 32 threads has of a tile
+};
+std::optional<Int4Tiles> int4_tiles(ExtentsView stored);
 
 struct QuantScheme {
   std::string_view title;    // "FP8"

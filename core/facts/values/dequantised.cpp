@@ -67,9 +67,12 @@ DecodedWeights decode_families(const std::shared_ptr<const Checkpoint>& checkpoi
   DecodedWeights found;
   const auto config = read_quant_config(*checkpoint->directory());
   const CheckInput input{*checkpoint, nullptr, nullptr, {}, {}, {}, {}};
-  for (const QuantFamily& family : quant_families(input, config)) {
+  const std::vector<QuantFamily> families = quant_families(input, config);
+  const TensorClasses classes = classes_of_families(*checkpoint, families);
+  for (const QuantFamily& family : families) {
     for (const QuantPair& pair : family.pairs) {
-      auto weight = decoded_weight(checkpoint, family, pair, config.value_or(QuantConfig{}));
+      auto weight =
+          decoded_weight(checkpoint, family, pair, config.value_or(QuantConfig{}), classes);
       if (weight)
         found.weights.push_back(std::move(*weight));
       else
