@@ -47,6 +47,9 @@ bool is_int32_matrix(Dtype dtype, ExtentsView shape) {
 bool is_int4_tiles(Dtype dtype, ExtentsView shape) {
   return dtype == Dtype::kInt32 && int4_tiles(shape).has_value();
 }
+bool is_float32(Dtype dtype, ExtentsView shape) {
+  return shape.size() >= 2 && dtype == Dtype::kFloat32;
+}
 bool is_uint32(Dtype dtype, ExtentsView shape) {
   return shape.size() >= 2 && dtype == Dtype::kUint32;
 }
@@ -338,7 +341,21 @@ constexpr QuantCompanion kMlx[] = {
     {".biases", kOfFloats, false, scales_of_mlx},
 };
 
+// llama.cpp multiplies the products of an NVFP4 weight by the number next to it, or by one number
+// per expert. Its own quantiser writes blocks without such a number.
+constexpr QuantCompanion kGgufNvFp4[] = {
+    {".scale", kOptional, true, nullptr},
+    {".input_scale", kOptional, true, nullptr},
+};
+
 constexpr QuantScheme kSchemes[] = {
+    {.title = "NVFP4",
+     .methods = "gguf",
+     .weight = ".weight",
+     .is_weight = is_float32,
+     .companions = kGgufNvFp4,
+     .marker = ".scale",
+     .codec = "GGUF NVFP4"},
     {"bitsandbytes 4-bit", "bitsandbytes", ".weight", is_byte_column, kNf4, ".weight.absmax",
      QuantForm::kNf},
     {"bitsandbytes int8", "bitsandbytes", ".weight", is_int8_matrix, kInt8Rows, ".SCB",

@@ -15,6 +15,7 @@ enum class CompanionNeed {
   kAsOthers,  // expected if nearly all other weights have it
   kOfBytes,   // needed if the first companion is itself quantised to bytes
   kOfFloats,  // needed if the first companion holds floats
+  kOptional,  // some weights have it, and loaders do without it
 };
 
 // A companion tensor of a quantised weight. `endings` are alternatives separated by '|'.
@@ -92,6 +93,8 @@ struct QuantScheme {
   // True if the first companion shows that a weight belongs to this scheme, when other schemes have
   // weights of the same names and dtypes. Null: all weights belong.
   bool (*is_of_scale)(const Checkpoint& checkpoint, TensorId weight, TensorId scale) = nullptr;
+  // The codec that stores the weights, if decoded blocks are the weights; else empty.
+  std::string_view codec = {};
 };
 
 // All known schemes; the first one that fits a weight owns it.

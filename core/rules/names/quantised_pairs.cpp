@@ -48,6 +48,7 @@ std::string_view expected_ending(const QuantCheck& check, const QuantFamily& fam
 
 void report_missing(QuantCheck& check, const QuantFamily& family, std::size_t k) {
   const QuantCompanion& companion = family.scheme->companions[k];
+  if (companion.need == CompanionNeed::kOptional) return;
   const Checkpoint& c = check.facts.checkpoint;
   std::vector<std::string> without;
   for (const QuantPair& pair : family.pairs) {

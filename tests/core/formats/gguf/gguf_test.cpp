@@ -76,6 +76,17 @@ TEST_CASE("gguf: blocks of NVFP4, Q1_0 and Q2_0 read as ggml decodes them") {
   }
 }
 
+// Made by gguf-py 0.19 of random codes: one number per weight, per expert, and none.
+TEST_CASE("gguf: an NVFP4 weight and the number next to it are one quantised weight") {
+  auto opened = open_checkpoint(std::string(SHW_TEST_DATA) + "/quantised/gguf_nvfp4/ckpt");
+  REQUIRE(opened.has_value());
+  CHECK(findings_above_info(**opened).empty());
+  std::string found;
+  for (const QuantisedWeight& weight : verbs::quantised_weights(**opened))
+    found += weight.scheme + " " + weight.name + " " + std::to_string(weight.tensors.size()) + "\n";
+  CHECK(found == "NVFP4 blk.0.ffn_up 2\nNVFP4 blk.0.ffn_up_exps 2\n");
+}
+
 // Made by gguf-py 0.19 of random codes.
 TEST_CASE("gguf: blocks of TQ1_0 and TQ2_0 read as gguf-py decodes them") {
   check_truth("ternary");
