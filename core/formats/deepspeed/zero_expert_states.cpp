@@ -56,7 +56,9 @@ ExpertStates read_expert_states(const ZeroFile& file, std::uint32_t rank, ZeroNo
     list.insert(list.end(), numbers.begin(), numbers.end());
     out.groups.push_back(std::move(numbers));
   }
-  file.read_all_tensors("", optimizer, out.tensors, out.values, notes);
+  // At other stages the file has no states: the optimizer is None.
+  if (!file.pairs(optimizer).empty())
+    file.read_all_tensors("", optimizer, out.tensors, out.values, notes);
   return out;
 }
 
@@ -201,9 +203,9 @@ class ExpertStatesWriter {
 Finding by_number_finding(const std::vector<std::string>& paths) {
   Finding finding = read_note(
       paths.front(),
-      fmt::format("The optimizer states in {} {} under the numbers of their parameters: the order "
+      fmt::format("The optimizer states in {} are under the numbers of their parameters: the order "
                   "of the module does not give each the shape of its parameter.",
-                  some_of(paths), paths.size() == 1 ? "are" : "are"));
+                  some_of(paths)));
   finding.subjects = paths;
   return finding;
 }
