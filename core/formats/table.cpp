@@ -51,6 +51,7 @@ std::span<const FormatRow> formats() {
                                    kNpzRow,
                                    kCtranslate2Row,
                                    kMindsporeRow,
+                                   kOpenvinoRow,
                                    kTorchZipRow,
                                    kBarePickleRow};
   return kRows;

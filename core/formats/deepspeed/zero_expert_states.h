@@ -5,11 +5,11 @@
 //                         "param_groups": [{"params": [number, ...], "moe": bool, ...}, ...]}}
 //        | {"optimizer": {"optimizer_state_dict": {as above}, "fp32_groups": [[tensor, ...], ...]}}
 //
-// No file records the names. The numbers of the groups without "moe" follow the module's parameters,
-// those of the others the experts of the rank, each in the order of the module. Where that gives
-// every state the shape of its parameter, it is "optimizer.state.NAME.KIND", with the expert's
-// number in the whole model, and states that several ranks have are copies. Else a rank's states
-// keep their numbers: "expp_rank_R.optimizer.state.0.exp_avg".
+// No file records the names. The numbers of the groups without "moe" follow the module's
+// parameters, those of the others the experts of the rank, each in the order of the module. Where
+// that gives every state the shape of its parameter, it is "optimizer.state.NAME.KIND", with the
+// expert's number in the whole model, and states that several ranks have are copies. Else a rank's
+// states keep their numbers: "expp_rank_R.optimizer.state.0.exp_avg".
 #pragma once
 
 #include "core/formats/deepspeed/zero_world.h"

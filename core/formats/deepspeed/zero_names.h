@@ -6,8 +6,7 @@
 //             | zero_pp_rank_R_mp_rank_MM_model_states.pt         stage 3: one per rank
 //   layer     = layer_NN[-model_MM]-model_states.pt               of a pipeline
 //   expert    = layer_L_expert_E_mp_rank_MM_model_states.pt
-//   states    = expp_rank_R_mp_rank_MM_optim_states.pt            of experts; without ZeRO all of
-//   them
+//   states    = expp_rank_R_mp_rank_MM_optim_states.pt            of experts, at stage 0
 #pragma once
 
 #include <cstdint>
