@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/facts/names/quant_config.h"
+#include "core/facts/names/quant_shapes.h"
 #include "core/model/checkpoint.h"
 
 namespace shw {
@@ -24,8 +25,8 @@ struct QuantCompanion {
   CompanionNeed need = CompanionNeed::kAlways;
   bool is_scale = false;  // factors of the elements
   // The expected shape; nullopt if the config does not tell. Null: any shape.
-  std::optional<Extents> (*shape)(const QuantConfig& config, ExtentsView weight,
-                                  ExtentsView companion) = nullptr;
+  CompanionShape (*shape)(const QuantConfig& config, ExtentsView weight,
+                          ExtentsView companion) = nullptr;
 };
 
 // How a quantised weight is decoded (core/facts/values/quant_forms.h).
@@ -43,44 +44,11 @@ enum class QuantForm {
   kMx8,               // FP8 with a power of two per group
   kScaledBytes,       // as kScaled, with FP8 elements stored as uint8
   kAffine,            // torchao: (code - zero point) * scale
-  kInt4,              // torchao: two or eight codes per element, a scale per group of a row
+  kInt4,              // torchao: two codes per byte or eight per word, a scale per group of a row
   kInt4Tiles,         // torchao: as kInt4, in the order of a GPU kernel's tiles
   kMxOfTorchao,       // FP8 or FP4 with a power of two per group, which may be swizzled
   kNvOfTorchao,       // as kTwoLevels, with scales that may be swizzled
 };
-
-// Number of columns that share a scale.
-inline constexpr std::int64_t kMxGroup = 32, kNvGroup = 16;
-// `elements` is the shape of the decoded weight.
-Extents shape_of_groups(ExtentsView elements, std::int64_t group);
-// True for stacked experts of NVFP4, [experts, inputs / 2, outputs], whose groups and pairs of
-// numbers are along the inputs: the scale is [experts, inputs / 16, outputs] (modelopt).
-inline bool has_groups_of_inputs(ExtentsView weight, ExtentsView scale) {
-  return weight.size() == 3 && scale.size() == 3 && weight[0] == scale[0] &&
-         weight[1] % (kNvGroup / 2) == 0 && weight[1] / (kNvGroup / 2) == scale[1] &&
-         weight[2] == scale[2];
-}
-
-// A GPU kernel's order of scales: tiles of 128 rows and 4 groups, of which each is stored as 32 x
-// 16 numbers (cuBLAS, "1D block scaling factors layout").
-inline constexpr std::int64_t kSwizzledRows = 128, kSwizzledGroups = 4;
-// True if `scale` is the shape of swizzled scales that are [..., rows, groups] in order (`exact`).
-bool is_swizzled(ExtentsView scale, ExtentsView exact);
-
-// True if a scale [..., groups, rows] fits a weight [..., rows, columns], and cannot be one of
-// [..., rows, groups].
-bool has_groups_of_rows(ExtentsView weight, ExtentsView scale);
-
-// A weight of int4 in the tiles of the tinygemm kernel, as torch's _convert_weight_to_int4pack
-// makes them: [..., rows / 8, columns / (32 * words), 32 threads, words], 8 codes in each word.
-// Rows and columns are padded.
-struct Int4Tiles {
-  static constexpr std::int64_t kRows = 8;            // of a tile
-  static constexpr std::int64_t kColumnsOfWord = 32;  // columns of which each word has 8
-  Extents elements;                                   // [..., rows, columns], with the padding
-  std::int64_t words = 0;                             // that each of 32 threads has of a tile
-};
-std::optional<Int4Tiles> int4_tiles(ExtentsView stored);
 
 struct QuantScheme {
   std::string_view title;    // "FP8"

@@ -118,6 +118,12 @@ Result<ScaledWeight> find_scale_steps(const QuantSource& from) {
 std::string decoded_name(const QuantSource& from) {
   const std::string fqn(from.c().fqn(from.pair.weight));
   if (fqn.ends_with(".qdata")) return from.pair.stem;
+  if (fqn.ends_with(".int_data") || fqn.ends_with(".packed_weight")) {
+    std::string_view name = from.pair.stem;
+    for (const std::string_view inner : {".tensor_impl", ".original_weight_tensor"})
+      if (name.ends_with(inner)) name.remove_suffix(inner.size());
+    return std::string(name);
+  }
   const std::size_t dot = from.pair.stem.rfind('.') + 1;
   const bool is_of_torchao =
       fqn.ends_with("_qdata") && std::string_view(from.pair.stem).substr(dot).starts_with('_');

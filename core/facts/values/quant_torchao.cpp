@@ -19,7 +19,8 @@ Result<DecodedWeight> affine_form(const QuantSource& from) {
   const std::size_t part = from.pair.stem.rfind('.') + 1;
   const Dtype dtype = from.c().dtype(from.pair.weight);
   const bool is_byte_each = dtype != Dtype::kUint8 && dtype != Dtype::kInt32;
-  const bool is_attribute = from.c().fqn(from.pair.weight).ends_with(".qdata");
+  const std::string_view fqn = from.c().fqn(from.pair.weight);
+  const bool is_attribute = fqn.ends_with(".qdata") || fqn.ends_with(".int_data");
   const bool is_named =
       is_attribute || (part < from.pair.stem.size() && from.pair.stem[part] == '_');
   if (!is_byte_each || !is_named) return from.unread("is packed in a way that is not decoded");
@@ -50,7 +51,10 @@ std::optional<QuantForm> form_of_class(std::string_view type, QuantForm found) {
        {"Int4TilePackedTo4dTensor", QuantForm::kInt4Tiles},
        {"MXTensor", QuantForm::kMxOfTorchao},
        {"NVFP4Tensor", QuantForm::kNvOfTorchao}});
-  if (type.empty()) return found;
+  // The layout inside them is a class of its own, whose tensors have other names.
+  const bool is_outer =
+      type == "AffineQuantizedTensor" || type == "LinearActivationQuantizedTensor";
+  if (type.empty() || is_outer) return found;
   const auto* known =
       std::ranges::find(kForms, type, &std::pair<std::string_view, QuantForm>::first);
   return known == kForms.end() ? std::nullopt : std::optional(known->second);

@@ -12,7 +12,7 @@ namespace shw {
 Result<DecodedWeight> torchao_form(const QuantSource& from, QuantForm form);
 
 // Codes of 4 bits along a row: in bytes of int8 from -8 with zero points that are numbers
-// (Int4Tensor : code * scale + zero), or in 32-bit words from 0 with zero points that are codes
+// (Int4Tensor: code * scale + zero), or in 32-bit words from 0 with zero points that are codes
 // (Int4PlainInt32Tensor: (code - zero) * scale).
 Result<DecodedWeight> int4_form(const QuantSource& from);
 // Int4TilePackedTo4dTensor: (code - 8) * scale + zero.

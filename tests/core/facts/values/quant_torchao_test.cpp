@@ -19,6 +19,7 @@
 #include "core/formats/table.h"
 #include "core/io/read_whole.h"
 #include "core/make_zip.h"
+#include "core/read_all.h"
 #include "core/rules/check.h"
 #include "core/verbs/quantised_parts.h"
 
@@ -88,7 +89,8 @@ void check_decoded_or_kept(const std::shared_ptr<const Checkpoint>& stored,
     auto read = read_tensor(**made, *tensor);
     if (is_changed && !read) continue;
     REQUIRE_MESSAGE(read.has_value(), read.error().message);
-    if (!is_changed) CHECK(read->bytes == expected.bytes);
+    // Scales without a weight count among the model's other dtypes.
+    if (!is_changed && read->dtype == expected.dtype) CHECK(read->bytes == expected.bytes);
   }
   CHECK(decoded + 1 >= truth->size());
 }
@@ -118,6 +120,17 @@ TEST_CASE("quant_torchao: weights that torch.save wrote with their class decode 
     CHECK((*made)->tensor_count() == truth->size());
     check_elements(**made, *truth);
   }
+}
+
+TEST_CASE("quant_torchao: int4 tiles and int8 in the classes of torchao 0.13 decode") {
+  auto stored = open_checkpoint(torchao_data("aqt") + "/model.pt");
+  REQUIRE_MESSAGE(stored.has_value(), stored.error().message);
+  auto made = dequantised(*stored, nullptr);
+  REQUIRE_MESSAGE(made.has_value(), made.error().message);
+  auto truth = read_truth(torchao_data("aqt") + "/truth.safetensors");
+  REQUIRE(truth.has_value());
+  CHECK((*made)->tensor_count() == truth->size());
+  check_elements(**made, *truth);
 }
 
 TEST_CASE("quant_torchao: the classes of both kinds of files have names and shapes") {
@@ -250,6 +263,6 @@ TEST_CASE("quant_torchao: sound weights are not reported, and scales of another 
   });
   std::string causes;
   for (const Finding& finding : quantised_findings(*changed)) causes += finding.cause + "\n";
-  CHECK(causes.find("a._weight_zero_point is [12, 2], expected [1, 12]") != std::string::npos);
+  CHECK(causes.find("a._weight_zero_point is [12, 2]") != std::string::npos);
   CHECK(causes.find("tiles._weight_scale_and_zero is [16, 32, 2]") != std::string::npos);
 }
