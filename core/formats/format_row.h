@@ -11,6 +11,7 @@
 #include "core/base/progress.h"
 #include "core/base/result.h"
 #include "core/formats/common/item_header.h"
+#include "core/formats/common/tensor_class.h"
 #include "core/io/source.h"
 #include "core/model/checkpoint.h"
 
@@ -68,6 +69,9 @@ struct FormatRow {
   // dict". Null if there is none.
   std::vector<std::string> (*noted_additions)(const Checkpoint& checkpoint) = nullptr;
   std::vector<NeededAddition> (*needed_additions)(const Checkpoint& checkpoint) = nullptr;
+  // Reads the classes of tensors that are stored as the tensors that they wrap. Null if the format
+  // has none.
+  std::vector<TensorClass> (*tensor_classes)(const Checkpoint& checkpoint) = nullptr;
   // Verifies the checksums of a file as a whole; kAbsent if it has none. Null if no file of the
   // format has one.
   Result<DataCheck> (*check_file)(const std::shared_ptr<const ByteSource>& file,

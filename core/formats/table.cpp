@@ -51,6 +51,7 @@ std::span<const FormatRow> formats() {
                                    kNpzRow,
                                    kCtranslate2Row,
                                    kMindsporeRow,
+                                   kOpenvinoRow,
                                    kTorchZipRow,
                                    kBarePickleRow};
   return kRows;
@@ -68,6 +69,14 @@ std::vector<NeededAddition> needed_additions(const Checkpoint& checkpoint) {
   for (const FormatRow& row : formats()) {
     if (row.format == &checkpoint.format() && row.needed_additions != nullptr)
       return row.needed_additions(checkpoint);
+  }
+  return {};
+}
+
+std::vector<TensorClass> tensor_classes(const Checkpoint& checkpoint) {
+  for (const FormatRow& row : formats()) {
+    if (row.format == &checkpoint.format() && row.tensor_classes != nullptr)
+      return row.tensor_classes(checkpoint);
   }
   return {};
 }

@@ -17,5 +17,7 @@ std::span<const FormatRow> formats();
 // FormatRow::noted_additions of the checkpoint's format; empty if the format has none.
 std::vector<std::string> noted_additions(const Checkpoint& checkpoint);
 std::vector<NeededAddition> needed_additions(const Checkpoint& checkpoint);
+// FormatRow::tensor_classes; opens the checkpoint's files again.
+std::vector<TensorClass> tensor_classes(const Checkpoint& checkpoint);
 
 }  // namespace shw

@@ -93,7 +93,7 @@ constexpr auto kUnreadFormats =
          "Its weights are fused and laid out for mobile devices: open the checkpoint from which it "
          "was converted.",
          true, true},
-        {"an OpenVINO model",
+        {"what is left of an OpenVINO model (its layers are in an .xml)",
          [](std::string_view, std::string_view name) {
            return name.starts_with("openvino_") || name == "model.xml";
          },

@@ -1,4 +1,4 @@
-// A list of arrays of arbitrary bytes under the names of both formats, opened and read whole.
+// A list of arrays of arbitrary bytes under the names of the formats, opened and read whole.
 #include <cstddef>
 #include <cstdint>
 
@@ -10,7 +10,8 @@ using namespace shw;
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   auto view = std::as_bytes(std::span(data, size));
   for (const auto& [row, name] :
-       {std::pair(&kCtranslate2Row, "model.bin"), std::pair(&kMindsporeRow, "net.ckpt")}) {
+       {std::pair(&kCtranslate2Row, "model.bin"), std::pair(&kMindsporeRow, "net.ckpt"),
+        std::pair(&kOpenvinoRow, "model.xml")}) {
     auto checkpoint =
         row->open(memory_directory("fuzz", {{name, Bytes(view.begin(), view.end())}}), nullptr);
     if (!checkpoint) continue;

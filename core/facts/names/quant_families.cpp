@@ -48,7 +48,10 @@ bool can_be_weight(const CheckInput& input, const QuantScheme& scheme, TensorId 
   const std::string_view fqn = c.fqn(tensor);
   const bool has_ending =
       fqn.ends_with(scheme.weight) && (!scheme.weight.empty() || !fqn.ends_with(".weight"));
-  return has_ending && !parse_state_fqn(fqn) &&
+  const auto chunks = c.chunks(tensor);
+  const bool has_codec =
+      scheme.codec.empty() || (!chunks.empty() && c.codec(*chunks.begin()).name == scheme.codec);
+  return has_ending && has_codec && !parse_state_fqn(fqn) &&
          scheme.is_weight(c.dtype(tensor), c.shape(tensor)) && !is_companion_ending(scheme, fqn);
 }
 

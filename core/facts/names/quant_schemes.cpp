@@ -1,15 +1,7 @@
 #include "core/facts/names/quant_schemes.h"
 
-#include <algorithm>
-#include <array>
-#include <set>
-
-#include "core/base/checked.h"
-
 namespace shw {
 namespace {
-
-using Shape = std::optional<Extents>;
 
 bool is_float8(Dtype dtype) {
   return dtype == Dtype::kFloat8E4m3fn || dtype == Dtype::kFloat8E5m2 ||
@@ -38,152 +30,20 @@ bool is_int8_matrix(Dtype dtype, ExtentsView shape) {
 bool is_packed_or_bytes(Dtype dtype, ExtentsView shape) {
   return is_float8_or_int8(dtype, shape) || is_bytes(dtype, shape) || is_int32(dtype, shape);
 }
+bool is_byte_or_int8(Dtype dtype, ExtentsView shape) {
+  return shape.size() >= 2 && (dtype == Dtype::kUint8 || dtype == Dtype::kInt8);
+}
+bool is_int32_matrix(Dtype dtype, ExtentsView shape) {
+  return shape.size() == 2 && dtype == Dtype::kInt32;
+}
+bool is_int4_tiles(Dtype dtype, ExtentsView shape) {
+  return dtype == Dtype::kInt32 && int4_tiles(shape).has_value();
+}
+bool is_float32(Dtype dtype, ExtentsView shape) {
+  return shape.size() >= 2 && dtype == Dtype::kFloat32;
+}
 bool is_uint32(Dtype dtype, ExtentsView shape) {
   return shape.size() >= 2 && dtype == Dtype::kUint32;
-}
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return a / b + (a % b != 0 ? 1 : 0);
-}
-
-// One scale per block of the last two axes; any shape is accepted if the config has no block size.
-Shape scale_of_blocks(const QuantConfig& config, ExtentsView weight, ExtentsView) {
-  if (!config.block || weight.size() < 2) return std::nullopt;
-  Extents shape(weight.begin(), weight.end());
-  for (std::size_t i = 0; i < 2; ++i) {
-    std::int64_t& extent = shape[shape.size() - 2 + i];
-    extent = ceil_div(extent, (*config.block)[i]);
-  }
-  return shape;
-}
-
-// One exponent per 32 elements of a row: one byte per element (MXFP8) or per two (FP4 as int8). A
-// checkpoint may have such weights besides block-scaled ones.
-Shape scale_of_bytes(const QuantConfig& config, ExtentsView weight, ExtentsView companion) {
-  const bool are_rows = !weight.empty() && companion.size() == weight.size() &&
-                        std::equal(companion.begin(), companion.end() - 1, weight.begin());
-  for (const std::int64_t bytes : {32, 16}) {
-    if (are_rows && weight.back() % bytes == 0 && weight.back() / bytes == companion.back())
-      return std::nullopt;
-  }
-  return scale_of_blocks(config, weight, companion);
-}
-
-// Drops the last axis: one scale per group of 32 elements.
-Shape scale_of_mx_blocks(const QuantConfig&, ExtentsView weight, ExtentsView) {
-  return Extents(weight.begin(), weight.end() - 1);
-}
-
-Shape single_number(const QuantConfig&, ExtentsView, ExtentsView companion) {
-  return volume(companion) == 1 ? std::nullopt : Shape(Extents{});
-}
-
-// One number per unpacked row: GPTQ packs 32 / bits rows into one.
-Shape one_per_row_of_gptq(const QuantConfig& config, ExtentsView weight, ExtentsView) {
-  if (!config.bits || config.has_overrides || weight.size() != 2) return std::nullopt;
-  auto bits = checked_mul(weight[0], std::int64_t{32});
-  return bits ? Shape(Extents{*bits / *config.bits}) : std::nullopt;
-}
-
-Shape grouped(std::int64_t rows, std::int64_t columns, const QuantConfig& config) {
-  const std::int64_t groups =
-      !config.group || *config.group < 1 ? 1 : ceil_div(rows, *config.group);
-  return Extents{groups, columns};
-}
-
-bool is_awq(const QuantConfig& config) {
-  return config.method == "awq";
-}
-
-bool has_group_size(const QuantConfig& config, ExtentsView weight) {
-  const bool known = config.method == "gptq" || config.method == "awq";
-  return known && config.bits && *config.bits > 0 && *config.bits <= 32 && config.group &&
-         !config.has_overrides && weight.size() == 2;
-}
-
-Shape scales_of_groups(const QuantConfig& config, ExtentsView weight, ExtentsView) {
-  if (!has_group_size(config, weight)) return std::nullopt;
-  const std::int64_t bits = *config.bits;
-  auto unpacked = checked_mul(is_awq(config) ? weight[1] : weight[0], std::int64_t{32});
-  if (!unpacked) return std::nullopt;
-  return is_awq(config) ? grouped(weight[0], *unpacked / bits, config)
-                        : grouped(*unpacked / bits, weight[1], config);
-}
-
-Shape zeros_of_groups(const QuantConfig& config, ExtentsView weight, ExtentsView) {
-  if (!has_group_size(config, weight)) return std::nullopt;
-  const std::int64_t bits = *config.bits;
-  auto unpacked = checked_mul(weight[0], std::int64_t{32});
-  auto packed = checked_mul(weight[1], bits);
-  if (!unpacked || !packed) return std::nullopt;
-  return is_awq(config) ? grouped(weight[0], weight[1], config)
-                        : grouped(*unpacked / bits, ceil_div(*packed, 32), config);
-}
-
-// compressed-tensors packs columns. Columns that do not fill the last number are not checked.
-Shape scale_of_packed(const QuantConfig& config, ExtentsView weight, ExtentsView) {
-  if (!config.weight_bits || !config.weight_group || *config.weight_group < 1 ||
-      *config.weight_bits < 1 || 32 % *config.weight_bits != 0 || weight.size() != 2)
-    return std::nullopt;
-  const auto columns = checked_mul(weight[1], 32 / *config.weight_bits);
-  if (!columns || *columns % *config.weight_group != 0) return std::nullopt;
-  return Extents{weight[0], *columns / *config.weight_group};
-}
-
-// MLX packs columns. Modules may override bits and group size, so only the rows are checked.
-Shape scales_of_mlx(const QuantConfig& config, ExtentsView weight, ExtentsView companion) {
-  Extents shape(weight.begin(), weight.end());
-  const bool says =
-      config.bits && config.group && *config.bits > 0 && *config.group > 0 && !config.has_overrides;
-  auto unpacked = checked_mul(shape.back(), std::int64_t{32});
-  if (says && unpacked)
-    shape.back() = ceil_div(*unpacked / *config.bits, *config.group);
-  else if (companion.size() == weight.size())
-    shape.back() = companion.back();
-  return shape;
-}
-
-// One number per block of elements; two elements share a byte, and block sizes are powers of two.
-Shape absmax_of_blocks(const QuantConfig&, ExtentsView weight, ExtentsView companion) {
-  const auto elements = checked_mul(weight[0], std::int64_t{2});
-  if (!elements) return std::nullopt;
-  for (std::int64_t block = 32; block <= 4096; block *= 2)
-    if (volume(companion) == ceil_div(*elements, block)) return std::nullopt;
-  return Extents{ceil_div(*elements, std::int64_t{64})};
-}
-
-Shape one_per_row(const QuantConfig&, ExtentsView weight, ExtentsView companion) {
-  return volume(companion) == weight[0] ? std::nullopt : Shape(Extents{weight[0]});
-}
-
-// Kernels pad rows to 128 and groups to 4.
-bool is_padded(ExtentsView companion, ExtentsView exact) {
-  if (companion.size() != exact.size() || exact.size() < 2) return false;
-  Extents padded(exact.begin(), exact.end());
-  std::int64_t &rows = padded[padded.size() - 2], &groups = padded.back();
-  rows = ceil_div(rows, 128) * 128;
-  groups = ceil_div(groups, 4) * 4;
-  return same(companion, padded);
-}
-Shape exact_or_padded(ExtentsView elements, std::int64_t group, ExtentsView companion) {
-  Extents exact = shape_of_groups(elements, group);
-  return is_padded(companion, exact) ? std::nullopt : Shape(std::move(exact));
-}
-// Shape of the elements: two share a byte.
-Extents elements_of_fp4(ExtentsView weight) {
-  Extents elements(weight.begin(), weight.end());
-  elements.back() = checked_mul(elements.back(), std::int64_t{2}).value_or(0);
-  return elements;
-}
-Shape scale_of_mxfp8(const QuantConfig&, ExtentsView weight, ExtentsView companion) {
-  return exact_or_padded(weight, kMxGroup, companion);
-}
-Shape scale_of_mxfp4(const QuantConfig&, ExtentsView weight, ExtentsView companion) {
-  return exact_or_padded(elements_of_fp4(weight), kMxGroup, companion);
-}
-Shape scale_of_nvfp4(const QuantConfig&, ExtentsView weight, ExtentsView companion) {
-  if (has_groups_of_inputs(weight, companion)) return std::nullopt;
-  return exact_or_padded(elements_of_fp4(weight), kNvGroup, companion);
 }
 
 bool is_mxfp8(const Checkpoint& c, TensorId weight, TensorId scale) {
@@ -206,9 +66,18 @@ bool is_nvfp4(const Checkpoint& c, TensorId weight, TensorId scale) {
   const Extents fitting = shape_of_groups(elements_of_fp4(c.shape(weight)), kNvGroup);
   return fitting.back() > 1 && same(c.shape(scale), fitting);
 }
+bool has_exponent_scale(const Checkpoint& c, TensorId, TensorId scale) {
+  return c.dtype(scale) == Dtype::kUint8 || c.dtype(scale) == Dtype::kFloat8E8m0fnu;
+}
+bool has_float8_scale(const Checkpoint& c, TensorId, TensorId scale) {
+  return is_float8(c.dtype(scale));
+}
 bool is_float_scale(const Checkpoint& c, TensorId, TensorId scale) {
   const Dtype dtype = c.dtype(scale);
   return dtype == Dtype::kFloat32 || dtype == Dtype::kBfloat16 || dtype == Dtype::kFloat16;
+}
+bool has_scale_of_groups_first(const Checkpoint& c, TensorId weight, TensorId scale) {
+  return has_groups_of_rows(c.shape(weight), c.shape(scale)) && is_float_scale(c, weight, scale);
 }
 
 using enum CompanionNeed;
@@ -252,8 +121,6 @@ constexpr QuantCompanion kMxBlocks[] = {{"_scales", kAlways, false, scale_of_mx_
 constexpr QuantCompanion kMxFp8[] = {
     {".weight_scale|.weight_scale_inv", kAlways, false, scale_of_mxfp8},
 };
-// torchao splits NAME.weight into NAME._weight_qdata and NAME._weight_scale.
-constexpr QuantCompanion kTorchaoMxFp8[] = {{"_scale", kAlways, false, scale_of_mxfp8}};
 constexpr QuantCompanion kMxFp4[] = {{".weight_scale", kAlways, false, scale_of_mxfp4}};
 constexpr QuantCompanion kTwoLevels[] = {
     {".weight_scale", kAlways, true, scale_of_nvfp4},
@@ -265,15 +132,29 @@ constexpr QuantCompanion kTwoLevelsParameter[] = {
     {"_weight_scale_2", kAlways, true, single_number},
     {"_input_scale", kAsOthers, true, nullptr},
 };
-// transformers' names for a parameter W: _W_qdata, _W_scale, _W_zero_point.
+// torchao's names for the parts of a parameter W: _W_qdata, _W_scale in safetensors; W.qdata and
+// W.scale where it was saved with its class, by torch.save or DCP. Before torchao 0.15:
+// W.tensor_impl.int_data or packed_weight.
 constexpr QuantCompanion kTorchao[] = {
-    {"_scale", kAsOthers, true, nullptr},
-    {"_zero_point", kAsOthers, false, nullptr},
+    {"_scale|.scale", kAsOthers, true, nullptr},
+    {"_zero_point|.zero_point", kAsOthers, false, nullptr},
 };
-// The attributes of a parameter that was saved with its class, by torch.save or DCP.
-constexpr QuantCompanion kTorchaoAttributes[] = {
-    {".scale", kAsOthers, true, nullptr},
-    {".zero_point", kAsOthers, false, nullptr},
+constexpr QuantCompanion kTorchaoMxFp8[] = {{"_scale|.scale", kAlways, false, scale_of_mxfp8}};
+constexpr QuantCompanion kTorchaoMxFp4[] = {{"_scale|.scale", kAlways, false, scale_of_mxfp4}};
+// No factor of elements: scales in the order of a GPU kernel are padded with zeros.
+constexpr QuantCompanion kTorchaoNvFp4[] = {
+    {"_scale|.scale", kAlways, false, scale_of_nvfp4},
+    {"_per_tensor_scale|.per_tensor_scale", kAsOthers, true, nullptr},
+    {"_act_per_tensor_scale|.act_per_tensor_scale", kAsOthers, true, nullptr},
+};
+constexpr QuantCompanion kTorchaoInt4[] = {
+    {"_scale|.scale", kAlways, true, one_per_group_and_row},
+    {"_zero_point|.zero_point", kAlways, false, one_per_group_and_row},
+    {"_act_pre_scale|.act_pre_scale", kAsOthers, true, nullptr},
+};
+constexpr QuantCompanion kTorchaoTiles[] = {
+    {"_scale_and_zero|.scale_and_zero", kAlways, false, scale_and_zero_of_tiles},
+    {"_act_pre_scale|.act_pre_scale", kAsOthers, true, nullptr},
 };
 // quanto splits NAME.weight into NAME.weight._data and companions; input_scale and output_scale are
 // of activations.
@@ -286,7 +167,21 @@ constexpr QuantCompanion kMlx[] = {
     {".biases", kOfFloats, false, scales_of_mlx},
 };
 
+// llama.cpp multiplies the products of an NVFP4 weight by the number next to it, or by one number
+// per expert. Its own quantiser writes blocks without such a number.
+constexpr QuantCompanion kGgufNvFp4[] = {
+    {".scale", kOptional, true, nullptr},
+    {".input_scale", kOptional, true, nullptr},
+};
+
 constexpr QuantScheme kSchemes[] = {
+    {.title = "NVFP4",
+     .methods = "gguf",
+     .weight = ".weight",
+     .is_weight = is_float32,
+     .companions = kGgufNvFp4,
+     .marker = ".scale",
+     .codec = "GGUF NVFP4"},
     {"bitsandbytes 4-bit", "bitsandbytes", ".weight", is_byte_column, kNf4, ".weight.absmax",
      QuantForm::kNf},
     {"bitsandbytes int8", "bitsandbytes", ".weight", is_int8_matrix, kInt8Rows, ".SCB",
@@ -312,10 +207,95 @@ constexpr QuantScheme kSchemes[] = {
      {},
      QuantForm::kMx8,
      is_mxfp8},
-    {"MXFP8", "torchao", "_qdata", is_float8, kTorchaoMxFp8, {}, QuantForm::kMxSwizzled, is_mxfp8},
+    {"MXFP8",
+     "torchao",
+     "_qdata",
+     is_float8,
+     kTorchaoMxFp8,
+     {},
+     QuantForm::kMxOfTorchao,
+     has_exponent_scale},
+    {"MXFP8",
+     "torchao",
+     ".qdata",
+     is_float8,
+     kTorchaoMxFp8,
+     {},
+     QuantForm::kMxOfTorchao,
+     has_exponent_scale},
+    {"MXFP4",
+     "torchao",
+     "_qdata",
+     is_bytes,
+     kTorchaoMxFp4,
+     {},
+     QuantForm::kMxOfTorchao,
+     has_exponent_scale},
+    {"MXFP4",
+     "torchao",
+     ".qdata",
+     is_bytes,
+     kTorchaoMxFp4,
+     {},
+     QuantForm::kMxOfTorchao,
+     has_exponent_scale},
+    {"NVFP4",
+     "torchao",
+     "_qdata",
+     is_bytes,
+     kTorchaoNvFp4,
+     {},
+     QuantForm::kNvOfTorchao,
+     has_float8_scale},
+    {"NVFP4",
+     "torchao",
+     ".qdata",
+     is_bytes,
+     kTorchaoNvFp4,
+     {},
+     QuantForm::kNvOfTorchao,
+     has_float8_scale},
+    {"int4 tiles", "torchao", "_qdata", is_int4_tiles, kTorchaoTiles, "_scale_and_zero",
+     QuantForm::kInt4Tiles},
+    {"int4 tiles", "torchao", ".qdata", is_int4_tiles, kTorchaoTiles, ".scale_and_zero",
+     QuantForm::kInt4Tiles},
+    {"int4",
+     "torchao",
+     "_qdata",
+     is_byte_or_int8,
+     kTorchaoInt4,
+     {},
+     QuantForm::kInt4,
+     has_scale_of_groups_first},
+    {"int4",
+     "torchao",
+     ".qdata",
+     is_byte_or_int8,
+     kTorchaoInt4,
+     {},
+     QuantForm::kInt4,
+     has_scale_of_groups_first},
+    {"int4",
+     "torchao",
+     "_qdata",
+     is_int32_matrix,
+     kTorchaoInt4,
+     {},
+     QuantForm::kInt4,
+     has_scale_of_groups_first},
+    {"int4",
+     "torchao",
+     ".qdata",
+     is_int32_matrix,
+     kTorchaoInt4,
+     {},
+     QuantForm::kInt4,
+     has_scale_of_groups_first},
+    {"int4 tiles", "torchao", ".packed_weight", is_int4_tiles, kTorchaoTiles, ".scale_and_zero",
+     QuantForm::kInt4Tiles},
+    {"torchao", "torchao", ".int_data", is_int8_matrix, kTorchao, ".scale", QuantForm::kAffine},
     {"torchao", "torchao", "_qdata", is_packed_or_bytes, kTorchao, "_scale", QuantForm::kAffine},
-    {"torchao", "torchao", ".qdata", is_packed_or_bytes, kTorchaoAttributes, ".scale",
-     QuantForm::kAffine},
+    {"torchao", "torchao", ".qdata", is_packed_or_bytes, kTorchao, ".scale", QuantForm::kAffine},
     {"quanto", "quanto", "._data", is_packed_or_bytes, kQuanto, "._scale", QuantForm::kAffine},
     {"8-bit",
      "fp8|compressed-tensors|modelopt|fbgemm_fp8",
@@ -346,12 +326,6 @@ constexpr QuantScheme kSchemes[] = {
 };
 
 }  // namespace
-
-Extents shape_of_groups(ExtentsView elements, std::int64_t group) {
-  Extents shape(elements.begin(), elements.end());
-  if (!shape.empty()) shape.back() = ceil_div(shape.back(), group);
-  return shape;
-}
 
 std::span<const QuantScheme> quant_schemes() {
   return kSchemes;

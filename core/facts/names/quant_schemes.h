@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/facts/names/quant_config.h"
+#include "core/facts/names/quant_shapes.h"
 #include "core/model/checkpoint.h"
 
 namespace shw {
@@ -15,6 +16,7 @@ enum class CompanionNeed {
   kAsOthers,  // expected if nearly all other weights have it
   kOfBytes,   // needed if the first companion is itself quantised to bytes
   kOfFloats,  // needed if the first companion holds floats
+  kOptional,  // some weights have it, and loaders do without it
 };
 
 // A companion tensor of a quantised weight. `endings` are alternatives separated by '|'.
@@ -23,8 +25,8 @@ struct QuantCompanion {
   CompanionNeed need = CompanionNeed::kAlways;
   bool is_scale = false;  // factors of the elements
   // The expected shape; nullopt if the config does not tell. Null: any shape.
-  std::optional<Extents> (*shape)(const QuantConfig& config, ExtentsView weight,
-                                  ExtentsView companion) = nullptr;
+  CompanionShape (*shape)(const QuantConfig& config, ExtentsView weight,
+                          ExtentsView companion) = nullptr;
 };
 
 // How a quantised weight is decoded (core/facts/values/quant_forms.h).
@@ -40,22 +42,13 @@ enum class QuantForm {
   kMlx,               // a scale and a bias per group
   kPacked,            // compressed-tensors: packed in 32-bit words
   kMx8,               // FP8 with a power of two per group
-  kMxSwizzled,        // as kMx8, with scales in the order of a GPU kernel
   kScaledBytes,       // as kScaled, with FP8 elements stored as uint8
   kAffine,            // torchao: (code - zero point) * scale
+  kInt4,              // torchao: two codes per byte or eight per word, a scale per group of a row
+  kInt4Tiles,         // torchao: as kInt4, in the order of a GPU kernel's tiles
+  kMxOfTorchao,       // FP8 or FP4 with a power of two per group, which may be swizzled
+  kNvOfTorchao,       // as kTwoLevels, with scales that may be swizzled
 };
-
-// Number of columns that share a scale.
-inline constexpr std::int64_t kMxGroup = 32, kNvGroup = 16;
-// `elements` is the shape of the decoded weight.
-Extents shape_of_groups(ExtentsView elements, std::int64_t group);
-// True for stacked experts of NVFP4, [experts, inputs / 2, outputs], whose groups and pairs of
-// numbers are along the inputs: the scale is [experts, inputs / 16, outputs] (modelopt).
-inline bool has_groups_of_inputs(ExtentsView weight, ExtentsView scale) {
-  return weight.size() == 3 && scale.size() == 3 && weight[0] == scale[0] &&
-         weight[1] % (kNvGroup / 2) == 0 && weight[1] / (kNvGroup / 2) == scale[1] &&
-         weight[2] == scale[2];
-}
 
 struct QuantScheme {
   std::string_view title;    // "FP8"
@@ -68,6 +61,8 @@ struct QuantScheme {
   // True if the first companion shows that a weight belongs to this scheme, when other schemes have
   // weights of the same names and dtypes. Null: all weights belong.
   bool (*is_of_scale)(const Checkpoint& checkpoint, TensorId weight, TensorId scale) = nullptr;
+  // The codec that stores the weights, if decoded blocks are the weights; else empty.
+  std::string_view codec = {};
 };
 
 // All known schemes; the first one that fits a weight owns it.

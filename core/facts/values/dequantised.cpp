@@ -61,19 +61,25 @@ Dtype dtype_of_others(const Checkpoint& c, const std::set<TensorId>& used) {
 struct DecodedWeights {
   std::vector<DecodedWeight> weights;
   std::map<std::string, std::vector<std::string>> not_decoded;  // weight names by reason
+  std::set<TensorId> kept;  // companions of weights that are not decoded
 };
 
 DecodedWeights decode_families(const std::shared_ptr<const Checkpoint>& checkpoint) {
   DecodedWeights found;
   const auto config = read_quant_config(*checkpoint->directory());
   const CheckInput input{*checkpoint, nullptr, nullptr, {}, {}, {}, {}};
-  for (const QuantFamily& family : quant_families(input, config)) {
+  const std::vector<QuantFamily> families = quant_families(input, config);
+  const TensorClasses classes = classes_of_families(*checkpoint, families);
+  for (const QuantFamily& family : families) {
     for (const QuantPair& pair : family.pairs) {
-      auto weight = decoded_weight(checkpoint, family, pair, config.value_or(QuantConfig{}));
+      auto weight =
+          decoded_weight(checkpoint, family, pair, config.value_or(QuantConfig{}), classes);
       if (weight)
         found.weights.push_back(std::move(*weight));
       else
         found.not_decoded[weight.error().message].emplace_back(checkpoint->fqn(pair.weight));
+      for (const auto& one : pair.beside)
+        if (!weight && one) found.kept.insert(*one);
     }
   }
   return found;
@@ -121,7 +127,9 @@ Result<std::shared_ptr<const Checkpoint>> dequantised(std::shared_ptr<const Chec
   ComputedPart part;
   for (const DecodedWeight& weight : found.weights)
     part.replaced.insert(weight.used.begin(), weight.used.end());
-  const Dtype dtype = dtype_of_others(*checkpoint, part.replaced);
+  std::set<TensorId> of_quantised = part.replaced;
+  of_quantised.merge(found.kept);
+  const Dtype dtype = dtype_of_others(*checkpoint, of_quantised);
   if (auto config = config_without_quantisation(*checkpoint->directory()))
     part.files.push_back(std::move(config));
   part.files_gone = {kQuantisationFiles.begin(), kQuantisationFiles.end()};

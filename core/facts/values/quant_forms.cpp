@@ -11,6 +11,8 @@
 #include "core/facts/values/quant_mx.h"
 #include "core/facts/values/quant_numbers.h"
 #include "core/facts/values/quant_scaled.h"
+#include "core/facts/values/quant_torchao.h"
+#include "core/formats/table.h"
 #include "core/tensor/cast.h"
 
 namespace shw {
@@ -21,21 +23,6 @@ Result<DecodedWeight> byte_form(const QuantSource& from) {
   const bool is_fp4 = from.c().dtype(from.pair.weight) == Dtype::kInt8 && has_exponents(from);
   return is_fp4 ? mx_rows_form(from, std::string(from.c().fqn(from.pair.weight)))
                 : scaled_form(from, std::nullopt, 1.0f);
-}
-
-// torchao packs the parameter W of a module into _W_qdata and companions, or W.qdata. Only forms
-// with one element per byte are decoded.
-Result<DecodedWeight> affine_form(const QuantSource& from) {
-  const std::size_t part = from.pair.stem.rfind('.') + 1;
-  const Dtype dtype = from.c().dtype(from.pair.weight);
-  const bool is_byte_each = dtype != Dtype::kUint8 && dtype != Dtype::kInt32;
-  const bool is_attribute = from.c().fqn(from.pair.weight).ends_with(".qdata");
-  const bool is_named =
-      is_attribute || (part < from.pair.stem.size() && from.pair.stem[part] == '_');
-  if (!is_byte_each || !is_named) return from.unread("is packed in a way that is not decoded");
-  if (from.beside(0) && !is_plain_float(from.c().dtype(*from.beside(0))))
-    return from.unread("has scales of a form that is not decoded");
-  return scaled_form(from, from.beside(1), 1.0f);
 }
 
 // Stacked experts of NVFP4 whose groups and pairs of numbers are along the inputs.
@@ -335,10 +322,23 @@ Result<DecodedWeight> packed_form(const QuantSource& from) {
 
 }  // namespace
 
+TensorClasses classes_of_families(const Checkpoint& checkpoint,
+                                  const std::vector<QuantFamily>& families) {
+  TensorClasses classes;
+  const bool has_torchao = std::ranges::any_of(families, [](const QuantFamily& family) {
+    return family.scheme->methods == "torchao" && !family.pairs.empty();
+  });
+  if (!has_torchao) return classes;
+  for (TensorClass& one : tensor_classes(checkpoint)) classes.try_emplace(one.fqn, std::move(one));
+  return classes;
+}
+
 Result<DecodedWeight> decoded_weight(std::shared_ptr<const Checkpoint> checkpoint,
                                      const QuantFamily& family, const QuantPair& pair,
-                                     const QuantConfig& config) {
-  const QuantSource from{std::move(checkpoint), pair, config, family.is_said};
+                                     const QuantConfig& config, const TensorClasses& classes) {
+  QuantSource from{std::move(checkpoint), pair, config, family.is_said};
+  const auto of_class = classes.find(decoded_name(from));
+  if (of_class != classes.end()) from.of_class = &of_class->second;
   // Limit, so that extents multiplied by the numbers per word fit in 64 bits; excludes empty
   // weights.
   constexpr std::int64_t kMostElements = std::int64_t{1} << 45;
@@ -360,8 +360,6 @@ Result<DecodedWeight> decoded_weight(std::shared_ptr<const Checkpoint> checkpoin
       return mx_rows_form(from, from.pair.stem + ".weight");
     case QuantForm::kMx8:
       return mx8_form(from);
-    case QuantForm::kMxSwizzled:
-      return from.unread("has scales in the order of a GPU kernel, which is not decoded");
     case QuantForm::kScaledBytes:
       return scaled_bytes_form(from);
     case QuantForm::kGrouped:
@@ -373,7 +371,11 @@ Result<DecodedWeight> decoded_weight(std::shared_ptr<const Checkpoint> checkpoin
     case QuantForm::kPacked:
       return packed_form(from);
     case QuantForm::kAffine:
-      return affine_form(from);
+    case QuantForm::kInt4:
+    case QuantForm::kInt4Tiles:
+    case QuantForm::kMxOfTorchao:
+    case QuantForm::kNvOfTorchao:
+      return torchao_form(from, family.scheme->form);
   }
   return from.unread("is of a form that is not decoded");
 }

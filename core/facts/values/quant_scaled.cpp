@@ -94,17 +94,6 @@ QuantFloats scaled_rows(const Checkpoint& c, const ScaledWeight& from, std::int6
   return out;
 }
 
-// The model's name for torchao's "0._weight_qdata" and "0.weight.qdata" is "0.weight".
-std::string decoded_name(const QuantSource& from) {
-  const std::string fqn(from.c().fqn(from.pair.weight));
-  if (fqn.ends_with(".qdata")) return from.pair.stem;
-  const std::size_t dot = from.pair.stem.rfind('.') + 1;
-  const bool is_of_torchao =
-      fqn.ends_with("_qdata") && std::string_view(from.pair.stem).substr(dot).starts_with('_');
-  if (!is_of_torchao) return fqn;
-  return from.pair.stem.substr(0, dot) + from.pair.stem.substr(dot + 1);
-}
-
 DecodedWeight scaled_weight(const QuantSource& from, ScaledWeight scaled) {
   DecodedWeight decoded = from.result(decoded_name(from), copy_of(from.weight()));
   decoded.decode = [checkpoint = from.checkpoint, scaled = std::move(scaled)](std::int64_t first,
@@ -125,6 +114,22 @@ Result<ScaledWeight> find_scale_steps(const QuantSource& from) {
 }
 
 }  // namespace
+
+std::string decoded_name(const QuantSource& from) {
+  const std::string fqn(from.c().fqn(from.pair.weight));
+  if (fqn.ends_with(".qdata")) return from.pair.stem;
+  if (fqn.ends_with(".int_data") || fqn.ends_with(".packed_weight")) {
+    std::string_view name = from.pair.stem;
+    for (const std::string_view inner : {".tensor_impl", ".original_weight_tensor"})
+      if (name.ends_with(inner)) name.remove_suffix(inner.size());
+    return std::string(name);
+  }
+  const std::size_t dot = from.pair.stem.rfind('.') + 1;
+  const bool is_of_torchao =
+      fqn.ends_with("_qdata") && std::string_view(from.pair.stem).substr(dot).starts_with('_');
+  if (!is_of_torchao) return fqn;
+  return from.pair.stem.substr(0, dot) + from.pair.stem.substr(dot + 1);
+}
 
 Result<std::vector<float>> scales_in_box(const Checkpoint& checkpoint, TensorId scale,
                                          const Box& box) {

@@ -14,6 +14,10 @@ Result<DecodedWeight> scaled_bytes_form(const QuantSource& from);
 // Decodes MXFP8: a power of two per 32 columns.
 Result<DecodedWeight> mx8_form(const QuantSource& from);
 
+// The model's name for the decoded weight: "0.weight" for torchao's "0._weight_qdata",
+// "0.weight.qdata" and "0.weight.tensor_impl.int_data".
+std::string decoded_name(const QuantSource& from);
+
 // Scales in a box; bytes are exponents of two (E8M0).
 Result<std::vector<float>> scales_in_box(const Checkpoint& checkpoint, TensorId scale,
                                          const Box& box);

@@ -11,6 +11,7 @@
 #include "core/facts/names/quant_families.h"
 #include "core/facts/values/decoded_weight.h"
 #include "core/facts/values/quant_numbers.h"
+#include "core/formats/common/tensor_class.h"
 
 namespace shw {
 
@@ -20,7 +21,8 @@ struct QuantSource {
   std::shared_ptr<const Checkpoint> checkpoint;
   const QuantPair& pair;
   const QuantConfig& config;
-  bool is_said = false;  // config.json names the scheme
+  bool is_said = false;                   // config.json names the scheme
+  const TensorClass* of_class = nullptr;  // null if no file names the weight's class
 
   const Checkpoint& c() const { return *checkpoint; }
   ExtentsView weight() const { return c().shape(pair.weight); }

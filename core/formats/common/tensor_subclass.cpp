@@ -36,6 +36,29 @@ NodeId subclass_state(const PickleTree& tree, NodeId node) {
   return tree.kind(state) == NodeKind::kDict ? state : NodeId::kAbsent;
 }
 
+// _rebuild_wrapper_subclass(class, dtype, sizes, strides, offset, layout, device, requires_grad)
+std::optional<Extents> declared_sizes(const PickleTree& tree, NodeId call) {
+  const auto given = tree.items(tree.arguments(call));
+  if (given.size() < 3) return std::nullopt;
+  const auto arguments = tree.items(given[2]);
+  if (arguments.size() < 3) return std::nullopt;
+  NodeId sizes = arguments[2];
+  if (tree.kind(sizes) == NodeKind::kReduce) {
+    const auto inner = tree.items(tree.arguments(sizes));
+    if (inner.size() != 1) return std::nullopt;
+    sizes = inner[0];
+  }
+  if (tree.kind(sizes) != NodeKind::kTuple || tree.items(sizes).size() > kMaxDims)
+    return std::nullopt;
+  Extents told;
+  for (NodeId item : tree.items(sizes)) {
+    const auto size = tree.integer(item);
+    if (!size) return std::nullopt;
+    told.push_back(*size);
+  }
+  return told;
+}
+
 void gather_wrapped(const PickleTree& tree, NodeId state, const std::string& prefix, int depth,
                     std::vector<WrappedTensor>& out) {
   const auto items = tree.items(state);
@@ -135,6 +158,7 @@ TensorSubclass tensor_subclass(const PickleTree& tree, NodeId node) {
   if (state == NodeId::kAbsent) return found;
   const PickleGlobal& type = *tree.global(tree.items(tree.arguments(found.call))[1]);
   found.type = std::string(type.module) + "." + std::string(type.name);
+  found.stands_for = declared_sizes(tree, found.call);
   gather_wrapped(tree, state, "", 0, found.tensors);
   return found;
 }

@@ -14,11 +14,13 @@
 // (side_tensors.h).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/formats/common/pickle.h"
+#include "core/tensor/shape.h"
 
 namespace shw {
 
@@ -33,6 +35,8 @@ struct TensorSubclass {
   // Values without which the tensors are not the whole: the size of a sparse tensor, the scale of a
   // quantised one.
   std::vector<WrappedTensor> values = {};
+  // Sizes of the tensor that the class stands for; nullopt if the call does not record them.
+  std::optional<Extents> stands_for = {};
 };
 // Has no tensors if `node` is not such a call or wraps none.
 TensorSubclass tensor_subclass(const PickleTree& tree, NodeId node);

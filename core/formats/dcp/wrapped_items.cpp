@@ -18,29 +18,6 @@ constexpr std::uint64_t kMostSubclassPickle = 1 << 20;
 constexpr std::uint64_t kMostSmallRecord = 4096;
 constexpr std::uint32_t kZipDescriptor = 0x08074b50;
 
-// _rebuild_wrapper_subclass(class, dtype, sizes, strides, offset, layout, device, requires_grad)
-std::optional<Extents> declared_sizes(const PickleTree& tree, NodeId call) {
-  const auto given = tree.items(tree.arguments(call));
-  if (given.size() < 3) return std::nullopt;
-  const auto arguments = tree.items(given[2]);
-  if (arguments.size() < 3) return std::nullopt;
-  NodeId sizes = arguments[2];
-  if (tree.kind(sizes) == NodeKind::kReduce) {
-    const auto inner = tree.items(tree.arguments(sizes));
-    if (inner.size() != 1) return std::nullopt;
-    sizes = inner[0];
-  }
-  if (tree.kind(sizes) != NodeKind::kTuple || tree.items(sizes).size() > kMaxDims)
-    return std::nullopt;
-  Extents told;
-  for (NodeId item : tree.items(sizes)) {
-    const auto size = tree.integer(item);
-    if (!size) return std::nullopt;
-    told.push_back(*size);
-  }
-  return told;
-}
-
 std::optional<WrappedPart> read_part(const ZipReader& zip, const PickleTree& tree,
                                      const WrappedTensor& wrapped, bool big_endian) {
   const auto pickled = pickled_tensor(tree, wrapped.node, zip.source().name());
@@ -117,8 +94,7 @@ std::optional<WrappedItem> WrappedItems::read(ChunkId chunk) {
   if (!pickle || !tree || !big_endian) return std::nullopt;
   const TensorSubclass subclass = tensor_subclass(*tree, tree->root());
   if (subclass.tensors.empty() || !check_storages(*zip, *tree)) return std::nullopt;
-  WrappedItem item{
-      subclass.type, declared_sizes(*tree, subclass.call), {}, damage_around_elements(*zip)};
+  WrappedItem item{subclass.type, subclass.stands_for, {}, damage_around_elements(*zip)};
   for (const WrappedTensor& wrapped : subclass.tensors) {
     auto part = read_part(*zip, *tree, wrapped, *big_endian);
     if (!part) return std::nullopt;

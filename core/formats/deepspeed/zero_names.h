@@ -6,7 +6,7 @@
 //             | zero_pp_rank_R_mp_rank_MM_model_states.pt         stage 3: one per rank
 //   layer     = layer_NN[-model_MM]-model_states.pt               of a pipeline
 //   expert    = layer_L_expert_E_mp_rank_MM_model_states.pt
-//   other     = expp_rank_R_mp_rank_MM_optim_states.pt
+//   states    = expp_rank_R_mp_rank_MM_optim_states.pt            of experts, at stage 0
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@
 
 namespace shw {
 
-enum class ZeroFileKind : std::uint8_t { kOptimizer, kModel, kRankModel, kPart, kOther };
+enum class ZeroFileKind : std::uint8_t { kOptimizer, kModel, kRankModel, kPart, kExpertOptimizer };
 
 struct ZeroName {
-  ZeroFileKind kind = ZeroFileKind::kOther;
+  ZeroFileKind kind = ZeroFileKind::kExpertOptimizer;
   std::uint32_t rank = 0;     // R, data parallel
   std::uint32_t mp_rank = 0;  // MM, tensor and pipeline parallel
   std::string prefix = {};    // prefix of tensor names: "layer_03."

@@ -10,6 +10,7 @@
 #include "core/formats/common/bad_record.h"
 #include "core/formats/common/read_note.h"
 #include "core/formats/deepspeed/deepspeed_formats.h"
+#include "core/formats/deepspeed/zero_expert_states.h"
 #include "core/formats/deepspeed/zero_layers.h"
 #include "core/formats/deepspeed/zero_tensors.h"
 #include "core/formats/one_file.h"
@@ -22,10 +23,12 @@ Finding zero_info(std::string subject, std::string cause) {
   return finding;
 }
 
-// Adds files of experts, which contain whole tensors of one rank.
-void add_zero_parts(CheckpointBuilder& builder, ZeroStorages& storages, const Directory& directory,
-                    const std::vector<std::pair<std::string, std::string>>& parts,
-                    const std::string& prefix, ZeroNotes& notes) {
+// Adds files of experts, which contain whole tensors of one rank, and returns these.
+std::vector<ZeroExpertFile> add_zero_parts(
+    CheckpointBuilder& builder, ZeroStorages& storages, const Directory& directory,
+    const std::vector<std::pair<std::string, std::string>>& parts, const std::string& prefix,
+    ZeroNotes& notes) {
+  std::vector<ZeroExpertFile> experts;
   for (const auto& [path, before] : parts) {
     auto file = ZeroFile::open(builder, directory, path, notes);
     if (!file) {
@@ -40,7 +43,9 @@ void add_zero_parts(CheckpointBuilder& builder, ZeroStorages& storages, const Di
     file->read_all_tensors("", file->root(), tensors, values, notes);
     for (const NamedZeroTensor& one : tensors)
       storages.add_whole(prefix + before + one.fqn, one.tensor);
+    experts.push_back({path, std::move(tensors)});
   }
+  return experts;
 }
 
 // Finding for a model states file that is opened without the optimizer files.
@@ -144,16 +149,6 @@ Finding tensor_parallel_finding(const ZeroStep& step, std::size_t ranks) {
                   ranks, first));
 }
 
-Finding other_files_finding(const std::vector<std::string>& others) {
-  Finding finding = zero_info(
-      others.front(),
-      fmt::format("{} {} not read: states of experts, which every rank keeps in a form of its own.",
-                  some_of(others), others.size() == 1 ? "was" : "were"));
-  finding.rule = "not-looked-at";
-  finding.subjects = others;
-  return finding;
-}
-
 void record_layers(const ZeroModel& model, RecordedLayers& layers) {
   if (!layers.blocks && model.blocks) {
     layers.path = model.path;
@@ -193,11 +188,14 @@ OpenedCheckpoint open_zero(std::shared_ptr<const Directory> directory, Progress*
           builder, step, std::clamp<std::int64_t>(world.model->mp_ranks, 1, kMostModelRanks));
     if (world.model) record_layers(*world.model, layers);
     if (!error && world.error) error = std::move(world.error);
-    is_read = is_read || world.model || !world.optimizers.empty() || !files.parts.empty();
+    is_read = is_read || world.model || !world.optimizers.empty() || !files.parts.empty() ||
+              !files.expert_optimizers.empty();
     const std::string prefix = mp_ranks > 1 ? fmt::format("mp_rank_{:02}.", mp_rank) : "";
     note_world(world, files, alone, notes);
     add_zero_tensors(builder, storages, world, prefix, notes);
-    add_zero_parts(builder, storages, *directory, files.parts, prefix, notes);
+    auto experts = add_zero_parts(builder, storages, *directory, files.parts, prefix, notes);
+    add_expert_states(builder, storages, *directory, files, world.model, std::move(experts), prefix,
+                      notes);
   }
   add_zero_layers(builder, storages, *directory, step.layers, layers, notes);
   is_read = is_read || !step.layers.empty();
@@ -206,7 +204,6 @@ OpenedCheckpoint open_zero(std::shared_ptr<const Directory> directory, Progress*
     notes.findings.push_back(layers_finding(step, mp_ranks));
   else if (mp_ranks > 1)
     notes.findings.push_back(tensor_parallel_finding(step, mp_ranks));
-  if (!step.others.empty()) notes.findings.push_back(other_files_finding(step.others));
   for (Finding& finding : notes.findings) builder.add_finding(std::move(finding));
   return builder.finish();
 }

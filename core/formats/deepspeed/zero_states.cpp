@@ -168,6 +168,8 @@ Result<ZeroModel> read_zero_model(const ZeroFile& file, bool whole, ZeroNotes& n
   model.blocks = file.integer(file.find(file.find(root, "args"), "num_layers"));
   if (!whole) return model;
   const NodeId module = file.find(root, "module");
+  for (NodeId name : file.list(file.find(root, "buffer_names")))
+    model.buffers.push_back(file.text(name));
   std::vector<NamedZeroValue> extra;  // extra states of modules
   if (!file.pairs(module).empty()) file.read_all_tensors("", module, model.module, extra, notes);
   for (NamedZeroValue& value : extra) {

@@ -26,6 +26,7 @@ struct ZeroShape {
 struct ZeroModel {
   std::string path = {};
   std::vector<NamedZeroTensor> module = {};
+  std::vector<std::string> buffers = {};            // names in `module`
   std::vector<std::vector<ZeroShape>> groups = {};  // param_shapes
   std::vector<ZeroShape> frozen = {};
   std::map<std::string, ZeroTensor> fragments = {};  // parts of frozen parameters

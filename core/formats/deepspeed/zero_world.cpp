@@ -249,8 +249,8 @@ ZeroStep zero_step_of(std::span<const Entry> entries) {
       case ZeroFileKind::kPart:
         files.parts.emplace_back(entry.path, name->prefix);
         break;
-      case ZeroFileKind::kOther:
-        step.others.push_back(entry.path);
+      case ZeroFileKind::kExpertOptimizer:
+        files.expert_optimizers.emplace(name->rank, entry.path);
         break;
     }
   }

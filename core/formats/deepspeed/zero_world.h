@@ -11,6 +11,7 @@ struct ZeroFiles {
   std::map<std::uint32_t, std::string> rank_models = {};  // stage 3
   std::map<std::uint32_t, std::string> optimizers = {};
   std::vector<std::pair<std::string, std::string>> parts = {};  // path, and prefix of tensor names
+  std::map<std::uint32_t, std::string> expert_optimizers = {};  // by expert-parallel rank
 };
 
 // Layer of a pipeline, with one file per tensor-parallel rank.
@@ -22,7 +23,6 @@ struct ZeroLayer {
 
 struct ZeroStep {
   std::map<std::uint32_t, ZeroFiles> by_mp_rank = {};
-  std::vector<std::string> others = {};
   std::vector<ZeroLayer> layers = {};
 };
 // Sorts the files at the top of the folder by their names.

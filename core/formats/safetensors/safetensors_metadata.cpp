@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "core/base/json.h"
 #include "core/formats/common/filled_attribute.h"
@@ -24,6 +25,27 @@ bool quotes_tensor(const Checkpoint& checkpoint, std::string_view text) {
     at = end;
   }
   return false;
+}
+
+// {"_type": "Int4Tensor", "_data": {"shape": [8, 16], ...}, "_tensor_data_names": [...]}
+std::optional<TensorClass> class_in_entry(const std::string& key, const std::string& text) {
+  if (text.size() > kMostPackedText || text.find(kPartNames) == std::string::npos)
+    return std::nullopt;
+  const auto json = parse_json<nlohmann::json>(text).tree;
+  if (!json.is_object() || !json.contains("_type") || !json["_type"].is_string())
+    return std::nullopt;
+  TensorClass found{key, json["_type"].get<std::string>(), std::nullopt};
+  const auto data = json.find("_data");
+  if (data == json.end() || !data->is_object() || !data->contains("shape")) return found;
+  const auto& sizes = (*data)["shape"];
+  if (!sizes.is_array() || sizes.size() > kMaxDims) return found;
+  Extents shape;
+  for (const auto& size : sizes) {
+    if (!size.is_number_integer()) return found;
+    shape.push_back(size.get<std::int64_t>());
+  }
+  found.shape = std::move(shape);
+  return found;
 }
 
 }  // namespace
@@ -60,6 +82,15 @@ std::vector<std::string> packed_parts(const Checkpoint& checkpoint, const std::s
     if (checkpoint.find(name)) parts.push_back(std::move(name));
   }
   return parts;
+}
+
+std::vector<TensorClass> classes_in_metadata(const Checkpoint& checkpoint) {
+  std::vector<TensorClass> classes;
+  each_metadata(checkpoint,
+                [&](const std::string&, const std::string& key, const std::string& text) {
+                  if (auto found = class_in_entry(key, text)) classes.push_back(std::move(*found));
+                });
+  return classes;
 }
 
 bool has_stale_packing(const Checkpoint& checkpoint) {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/formats/common/tensor_class.h"
 #include "core/model/checkpoint.h"
 
 namespace shw {
@@ -25,6 +26,9 @@ bool is_metadata_of_format(std::string_view key);
 // ("a._weight_qdata"). Returns those tensors of the checkpoint; empty for other entries.
 std::vector<std::string> packed_parts(const Checkpoint& checkpoint, const std::string& key,
                                       const std::string& text);
+
+// The classes that torchao's entries name.
+std::vector<TensorClass> classes_in_metadata(const Checkpoint& checkpoint);
 
 // True if torchao's entries describe the packing of parameters that are no longer packed.
 bool has_stale_packing(const Checkpoint& checkpoint);

@@ -65,6 +65,7 @@ constexpr FormatRow kSafetensorsRow = {
     .named = named_safetensors,
     .noted_additions = other_metadata,
     .needed_additions = needed_metadata,
+    .tensor_classes = classes_in_metadata,
 };
 // Detected after headers are read.
 constexpr FormatRow kHfShardedRow = {
@@ -72,6 +73,7 @@ constexpr FormatRow kHfShardedRow = {
     .sign = kSafetensorsSuffix,
     .noted_additions = other_metadata,
     .needed_additions = needed_metadata,
+    .tensor_classes = classes_in_metadata,
 };
 
 }  // namespace shw

@@ -3,9 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
 
 #include "core/base/words.h"
+#include "core/formats/common/tensor_subclass.h"
 #include "core/formats/small_json.h"
+#include "core/formats/torch_file/open_state.h"
 #include "core/formats/torch_file/torch_file.h"
 #include "core/formats/torch_file/torch_file_choice.h"
 #include "core/formats/torch_file/torch_file_formats.h"
@@ -71,6 +74,43 @@ Result<bool> has_torch_file(const DirectoryContents& look) {
   return file ? true : has_torch_several(look);
 }
 
+// "0.weight" for the entry "0.weight.qdata".
+std::string wrapping_fqn(const StateEntry& part, const TensorSubclass& subclass) {
+  for (const WrappedTensor& one : subclass.tensors) {
+    const std::string ending = "." + one.name;
+    if (one.node == part.value && part.fqn.ends_with(ending))
+      return part.fqn.substr(0, part.fqn.size() - ending.size());
+  }
+  return {};
+}
+
+void add_classes_of_file(const OpenedState& state, const std::string& path,
+                         const Checkpoint& checkpoint, std::vector<TensorClass>& classes) {
+  auto entries = entries_of(state, path);
+  if (!entries) return;
+  std::set<std::string> seen;
+  for (const StateEntry& entry : *entries) {
+    if (entry.subclass == NodeId::kAbsent) continue;
+    const TensorSubclass subclass = tensor_subclass(state.tree, entry.subclass);
+    const bool is_prefixed = !checkpoint.find(entry.fqn);
+    std::string fqn = wrapping_fqn(entry, subclass);
+    if (fqn.empty() || !seen.insert(fqn).second) continue;
+    if (is_prefixed) fqn = torch_stem(path) + "." + fqn;
+    classes.push_back({std::move(fqn), class_without_module(subclass.type), subclass.stands_for});
+  }
+}
+
+std::vector<TensorClass> classes_in_files(const Checkpoint& checkpoint) {
+  std::vector<TensorClass> classes;
+  if (checkpoint.directory() == nullptr) return classes;
+  for (const FileRow& file : checkpoint.files()) {
+    if (!file.referenced || !file.safe || file.kind != EntryKind::kFile) continue;
+    if (auto state = open_state(*checkpoint.directory(), file.path))
+      add_classes_of_file(*state, file.path, checkpoint, classes);
+  }
+  return classes;
+}
+
 }  // namespace
 
 constexpr FormatRow kTorchFileRow = {
@@ -82,6 +122,7 @@ constexpr FormatRow kTorchFileRow = {
     .unfinished = lacking_parts,
     .names_are_common = true,
     .noted_additions = torch_only_names,
+    .tensor_classes = classes_in_files,
 };
 
 }  // namespace shw

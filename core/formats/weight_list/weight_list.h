@@ -1,9 +1,10 @@
-// Files that list named arrays, each followed by its elements.
+// Files that list named arrays, whose elements follow each or are in a file next to it.
 //
 //   CTranslate2, model.bin   version spec revision count (name rank dims dtype bytes elements)*
 //                            count (alias name)*
 //   MindSpore, .ckpt         protobuf: Checkpoint{1: Value{1: name, 2: Tensor}}*
 //                            Tensor{1: dim*, 2: "Float32", 3: elements}
+//   OpenVINO, .xml and .bin  layers, of which the constants have places in the .bin (openvino.cpp)
 #pragma once
 
 #include <cstdint>
@@ -34,8 +35,10 @@ struct WeightList {
 // Judged by the first bytes of a file.
 bool begins_as_ctranslate2(BytesView first);
 bool begins_as_mindspore(BytesView first);
+bool begins_as_openvino(BytesView first);
 
 Result<WeightList> read_ctranslate2(const ByteSource& source);
 Result<WeightList> read_mindspore(const ByteSource& source);
+Result<WeightList> read_openvino(const ByteSource& source);
 
 }  // namespace shw

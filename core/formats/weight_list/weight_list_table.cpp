@@ -32,6 +32,13 @@ constexpr Format kMindsporeFormat = {
     .traits = {.one_piece = true},
 };
 
+constexpr Format kOpenvinoFormat = {
+    .name = "openvino",
+    .title = "OpenVINO model",
+    .codec = &kRawCodec,
+    .traits = {.one_piece = true},
+};
+
 using BeginsAs = bool (*)(BytesView first);
 
 // The only file at the top with this suffix that begins so; empty if there is none or several.
@@ -170,6 +177,35 @@ OpenedCheckpoint open_mindspore(std::shared_ptr<const Directory> directory, Prog
                    read_mindspore, progress);
 }
 
+// The layers of a model; next to others "openvino_model.xml" is meant, because a tokenizer is a
+// model of its own.
+constexpr std::string_view kXml = ".xml";
+Result<std::string> openvino_layers(const DirectoryContents& look) {
+  for (const std::string name : {"openvino_model.xml", "model.xml"}) {
+    SHW_TRY(const Bytes first, look.first_bytes(name, 256));
+    if (begins_as_openvino(first)) return name;
+  }
+  return listed_file(look, kXml, begins_as_openvino);
+}
+Result<bool> has_openvino(const DirectoryContents& look) {
+  SHW_TRY(std::string path, openvino_layers(look));
+  return !path.empty();
+}
+OpenedCheckpoint open_openvino(std::shared_ptr<const Directory> directory, Progress* progress) {
+  SHW_TRY(std::string path, openvino_layers(DirectoryContents(*directory)));
+  if (path.empty())
+    return fail(ErrorKind::kUnsupported, "holds no layers of an OpenVINO model",
+                {directory->name()});
+  SHW_TRY(auto source, directory->open(path));
+  SHW_TRY(WeightList list, read_openvino(*source));
+  const std::string elements = path.substr(0, path.size() - kXml.size()) + ".bin";
+  return WeightListOpening(kOpenvinoFormat, std::move(directory), elements).run(list, progress);
+}
+NamedFile named_openvino(std::string_view file) {
+  const bool is_layers = file.starts_with("openvino_") || file == "model.xml";
+  return is_layers && file.ends_with(kXml) ? NamedFile::kCheckpoint : NamedFile::kNothing;
+}
+
 }  // namespace
 
 // Both are recognised by contents: torch.save files have these names too.
@@ -185,6 +221,14 @@ constexpr FormatRow kMindsporeRow = {
     .sign = ".ckpt",
     .recognises = has_mindspore,
     .open = open_mindspore,
+    .names_are_common = true,
+};
+constexpr FormatRow kOpenvinoRow = {
+    .format = &kOpenvinoFormat,
+    .sign = "openvino_model.xml",
+    .recognises = has_openvino,
+    .open = open_openvino,
+    .named = named_openvino,
     .names_are_common = true,
 };
 

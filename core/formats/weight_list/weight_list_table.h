@@ -1,4 +1,4 @@
-// Rows of the format table: models of CTranslate2 and checkpoints of MindSpore.
+// Rows of the format table: models of CTranslate2 and OpenVINO, and checkpoints of MindSpore.
 #pragma once
 
 #include "core/formats/format_row.h"
@@ -7,5 +7,6 @@ namespace shw {
 
 extern const FormatRow kCtranslate2Row;
 extern const FormatRow kMindsporeRow;
+extern const FormatRow kOpenvinoRow;
 
 }  // namespace shw

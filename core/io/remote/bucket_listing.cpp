@@ -54,7 +54,9 @@ void append_entity(std::string_view name, std::string& out) {
   if (failed == std::errc() && end == name.data() + name.size()) append_utf8(code, out);
 }
 
-std::string without_entities(std::string_view text) {
+}  // namespace
+
+std::string without_xml_entities(std::string_view text) {
   std::string out;
   while (!text.empty()) {
     const std::size_t mark = text.find('&');
@@ -72,11 +74,9 @@ std::string without_entities(std::string_view text) {
   return out;
 }
 
-}  // namespace
-
 std::string xml_text(std::string_view xml, std::string_view name) {
   const auto inside = consume_element(xml, name);
-  return inside ? without_entities(*inside) : std::string();
+  return inside ? without_xml_entities(*inside) : std::string();
 }
 
 Result<BucketPage> parse_bucket_page(std::string_view xml, bool keys_are_encoded) {

@@ -48,6 +48,7 @@ std::string_view expected_ending(const QuantCheck& check, const QuantFamily& fam
 
 void report_missing(QuantCheck& check, const QuantFamily& family, std::size_t k) {
   const QuantCompanion& companion = family.scheme->companions[k];
+  if (companion.need == CompanionNeed::kOptional) return;
   const Checkpoint& c = check.facts.checkpoint;
   std::vector<std::string> without;
   for (const QuantPair& pair : family.pairs) {
@@ -168,6 +169,9 @@ std::optional<std::int64_t> usual_elements_per_scale(const Checkpoint& c, const 
   for (const QuantPair& pair : family.pairs) {
     if (!pair.beside[k]) continue;
     const ExtentsView shape = c.shape(*pair.beside[k]), weight = c.shape(pair.weight);
+    // The scheme gives the shape, which report_shapes compares.
+    const auto of_scheme = family.scheme->companions[k].shape;
+    if (of_scheme != nullptr && of_scheme(QuantConfig{}, weight, shape)) return {};
     if (shape.size() != weight.size() || shape.size() <= axis || shape[axis] <= 0 ||
         weight[axis] < shape[axis] || shape[axis] == 1)
       return {};

@@ -1,6 +1,7 @@
 // Quantised weights in the forms that libraries write (tests/data/quantised). The expected values
 // are computed by the formula of each form; for MXFP4 by transformers' decoder, and for mxfp8 and
-// mxfp4_packed by compressed-tensors 0.20.
+// mxfp4_packed by compressed-tensors 0.20, and for torchao_int4 and torchao_mx by torchao 0.18, for
+// gguf_nvfp4 by gguf 0.19.
 #include "core/facts/values/dequantised.h"
 
 #include <doctest/doctest.h>
@@ -24,7 +25,7 @@ using namespace shw::test;
 TEST_CASE("dequantised: every form reads as its formula makes it") {
   for (const std::string name :
        {"fp8_block", "fp8_rows", "mxfp4", "gptq", "awq", "nf4", "int8", "nvfp4", "nvfp4_experts",
-        "mlx", "packed", "mxfp8", "mxfp4_packed"}) {
+        "mlx", "packed", "mxfp8", "mxfp4_packed", "torchao_int4", "torchao_mx", "gguf_nvfp4"}) {
     CAPTURE(name);
     const std::string folder = std::string(SHW_TEST_DATA) + "/quantised/" + name;
     auto stored = open_checkpoint(folder + "/ckpt");

@@ -87,7 +87,8 @@ void erase_rank(ZeroFiles& files, const std::string& rank) {
 
 TEST_CASE("deepspeed: every tensor of each stage reads as training held it") {
   for (const std::string kind :
-       {"zero0", "zero1", "zero3", "universal", "experts", "experts_data_first"}) {
+       {"zero0", "zero1", "zero3", "universal", "experts", "experts_data_first",
+        "experts_stage0_fp32", "experts_stage0_bf16"}) {
     CAPTURE(kind);
     auto opened = open_checkpoint(zero_folder(kind));
     REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
@@ -405,4 +406,62 @@ TEST_CASE("deepspeed: a layer whose parameters param_shapes lists has its file o
   // Numbers that are not those of the layers here say nothing.
   CHECK(causes_with({"10.a.weight", "11.a.weight", "12.a.weight"}).find("layer_1") ==
         std::string::npos);
+}
+
+namespace {
+
+void erase_named(ZeroFiles& files, const std::string& part) {
+  std::erase_if(files,
+                [&](const auto& file) { return file.first.find(part) != std::string::npos; });
+}
+
+std::shared_ptr<const Checkpoint> zero_opened(ZeroFiles files) {
+  auto opened = open_checkpoint(memory_directory("ckpt", std::move(files)));
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  return *opened;
+}
+
+}  // namespace
+
+TEST_CASE("deepspeed: at stage 0 states that expert ranks share are copies of one") {
+  const auto opened = zero_opened(zero_files("experts_stage0_bf16"));
+  for (const auto& [fqn, copies] :
+       {std::pair<const char*, std::size_t>{"head.bias.fp32", 1},
+        {"inp.weight.exp_avg", 1},
+        {"moe.deepspeed_moe.experts.deepspeed_experts.3.up.bias.fp32", 0}}) {
+    CAPTURE(fqn);
+    const auto tensor = opened->find(std::string("optimizer.state.") + fqn);
+    REQUIRE(tensor.has_value());
+    REQUIRE(opened->chunks(*tensor).size() == 1);
+    CHECK(opened->replicas(*opened->chunks(*tensor).begin()).size() == copies);
+  }
+}
+
+TEST_CASE("deepspeed: at stage 0 states keep their numbers where no order gives them names") {
+  for (const std::string lost :
+       {"expp_rank_0", "expp_rank_1", "layer_0_expert_3", "mp_rank_00_model"}) {
+    CAPTURE(lost);
+    ZeroFiles files = zero_files("experts_stage0_fp32");
+    erase_named(files, lost);
+    const auto opened = zero_opened(std::move(files));
+    const std::string rank = lost == "expp_rank_0" ? "1" : "0";
+    const auto tensor = opened->find("expp_rank_" + rank + ".optimizer.state.0.exp_avg");
+    REQUIRE(tensor.has_value());
+    CHECK(read_tensor(*opened, *tensor).has_value());
+    CHECK_FALSE(opened->find("optimizer.state.inp.weight.exp_avg").has_value());
+  }
+}
+
+TEST_CASE("deepspeed: a changed byte of expert states does no harm") {
+  const ZeroFiles sound = zero_files("experts_stage0_fp32");
+  for (std::size_t at = 0; at < 14000; at += 97) {
+    CAPTURE(at);
+    ZeroFiles files = sound;
+    for (auto& [path, bytes] : files) {
+      if (path.starts_with("expp_rank_1") && at < bytes.size()) bytes[at] ^= std::byte{0x11};
+    }
+    auto opened = open_checkpoint(memory_directory("ckpt", std::move(files)));
+    if (!opened) continue;
+    for (TensorId tensor : (*opened)->tensors()) (void)read_tensor(**opened, tensor);
+  }
 }

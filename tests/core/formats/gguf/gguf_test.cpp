@@ -11,6 +11,7 @@
 #include "core/formats/open.h"
 #include "core/formats/table.h"
 #include "core/read_all.h"
+#include "core/verbs/quantised_parts.h"
 
 using namespace shw;
 using namespace shw::test;
@@ -74,6 +75,17 @@ TEST_CASE("gguf: blocks of NVFP4, Q1_0 and Q2_0 read as ggml decodes them") {
     REQUIRE(tensor.has_value());
     CHECK((*opened)->codec((*opened)->chunks(*tensor)[0]).name == "GGUF " + type);
   }
+}
+
+// Made by gguf-py 0.19 of random codes: one number per weight, per expert, and none.
+TEST_CASE("gguf: an NVFP4 weight and the number next to it are one quantised weight") {
+  auto opened = open_checkpoint(std::string(SHW_TEST_DATA) + "/quantised/gguf_nvfp4/ckpt");
+  REQUIRE(opened.has_value());
+  CHECK(findings_above_info(**opened).empty());
+  std::string found;
+  for (const QuantisedWeight& weight : verbs::quantised_weights(**opened))
+    found += weight.scheme + " " + weight.name + " " + std::to_string(weight.tensors.size()) + "\n";
+  CHECK(found == "NVFP4 blk.0.ffn_up 2\nNVFP4 blk.0.ffn_up_exps 2\n");
 }
 
 // Made by gguf-py 0.19 of random codes.

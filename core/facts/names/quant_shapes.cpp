@@ -1,0 +1,227 @@
+#include "core/facts/names/quant_shapes.h"
+
+#include <algorithm>
+
+#include "core/base/checked.h"
+
+namespace shw {
+namespace {
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return a / b + (a % b != 0 ? 1 : 0);
+}
+
+CompanionShape grouped(std::int64_t rows, std::int64_t columns, const QuantConfig& config) {
+  const std::int64_t groups =
+      !config.group || *config.group < 1 ? 1 : ceil_div(rows, *config.group);
+  return Extents{groups, columns};
+}
+
+bool is_awq(const QuantConfig& config) {
+  return config.method == "awq";
+}
+
+bool has_group_size(const QuantConfig& config, ExtentsView weight) {
+  const bool known = config.method == "gptq" || config.method == "awq";
+  return known && config.bits && *config.bits > 0 && *config.bits <= 32 && config.group &&
+         !config.has_overrides && weight.size() == 2;
+}
+
+// Kernels pad rows to 128 and groups to 4.
+bool is_padded(ExtentsView companion, ExtentsView exact) {
+  if (companion.size() != exact.size() || exact.size() < 2) return false;
+  Extents padded(exact.begin(), exact.end());
+  std::int64_t &rows = padded[padded.size() - 2], &groups = padded.back();
+  rows = ceil_div(rows, 128) * 128;
+  groups = ceil_div(groups, 4) * 4;
+  return same(companion, padded);
+}
+
+CompanionShape exact_or_padded(ExtentsView elements, std::int64_t group, ExtentsView companion) {
+  Extents exact = shape_of_groups(elements, group);
+  return is_padded(companion, exact) || is_swizzled(companion, exact)
+             ? std::nullopt
+             : CompanionShape(std::move(exact));
+}
+
+}  // namespace
+
+// One scale per block of the last two axes; any shape is accepted if the config has no block size.
+CompanionShape scale_of_blocks(const QuantConfig& config, ExtentsView weight, ExtentsView) {
+  if (!config.block || weight.size() < 2) return std::nullopt;
+  Extents shape(weight.begin(), weight.end());
+  for (std::size_t i = 0; i < 2; ++i) {
+    std::int64_t& extent = shape[shape.size() - 2 + i];
+    extent = ceil_div(extent, (*config.block)[i]);
+  }
+  return shape;
+}
+
+// One exponent per 32 elements of a row: one byte per element (MXFP8) or per two (FP4 as int8). A
+// checkpoint may have such weights besides block-scaled ones.
+CompanionShape scale_of_bytes(const QuantConfig& config, ExtentsView weight,
+                              ExtentsView companion) {
+  const bool are_rows = !weight.empty() && companion.size() == weight.size() &&
+                        std::equal(companion.begin(), companion.end() - 1, weight.begin());
+  for (const std::int64_t bytes : {32, 16}) {
+    if (are_rows && weight.back() % bytes == 0 && weight.back() / bytes == companion.back())
+      return std::nullopt;
+  }
+  return scale_of_blocks(config, weight, companion);
+}
+
+// Drops the last axis: one scale per group of 32 elements.
+CompanionShape scale_of_mx_blocks(const QuantConfig&, ExtentsView weight, ExtentsView) {
+  return Extents(weight.begin(), weight.end() - 1);
+}
+
+CompanionShape single_number(const QuantConfig&, ExtentsView, ExtentsView companion) {
+  return volume(companion) == 1 ? std::nullopt : CompanionShape(Extents{});
+}
+
+// One number per unpacked row: GPTQ packs 32 / bits rows into one.
+CompanionShape one_per_row_of_gptq(const QuantConfig& config, ExtentsView weight, ExtentsView) {
+  if (!config.bits || config.has_overrides || weight.size() != 2) return std::nullopt;
+  auto bits = checked_mul(weight[0], std::int64_t{32});
+  return bits ? CompanionShape(Extents{*bits / *config.bits}) : std::nullopt;
+}
+
+CompanionShape scales_of_groups(const QuantConfig& config, ExtentsView weight, ExtentsView) {
+  if (!has_group_size(config, weight)) return std::nullopt;
+  const std::int64_t bits = *config.bits;
+  auto unpacked = checked_mul(is_awq(config) ? weight[1] : weight[0], std::int64_t{32});
+  if (!unpacked) return std::nullopt;
+  return is_awq(config) ? grouped(weight[0], *unpacked / bits, config)
+                        : grouped(*unpacked / bits, weight[1], config);
+}
+
+CompanionShape zeros_of_groups(const QuantConfig& config, ExtentsView weight, ExtentsView) {
+  if (!has_group_size(config, weight)) return std::nullopt;
+  const std::int64_t bits = *config.bits;
+  auto unpacked = checked_mul(weight[0], std::int64_t{32});
+  auto packed = checked_mul(weight[1], bits);
+  if (!unpacked || !packed) return std::nullopt;
+  return is_awq(config) ? grouped(weight[0], weight[1], config)
+                        : grouped(*unpacked / bits, ceil_div(*packed, 32), config);
+}
+
+// compressed-tensors packs columns. Columns that do not fill the last number are not checked.
+CompanionShape scale_of_packed(const QuantConfig& config, ExtentsView weight, ExtentsView) {
+  if (!config.weight_bits || !config.weight_group || *config.weight_group < 1 ||
+      *config.weight_bits < 1 || 32 % *config.weight_bits != 0 || weight.size() != 2)
+    return std::nullopt;
+  const auto columns = checked_mul(weight[1], 32 / *config.weight_bits);
+  if (!columns || *columns % *config.weight_group != 0) return std::nullopt;
+  return Extents{weight[0], *columns / *config.weight_group};
+}
+
+// MLX packs columns. Modules may override bits and group size, so only the rows are checked.
+CompanionShape scales_of_mlx(const QuantConfig& config, ExtentsView weight, ExtentsView companion) {
+  Extents shape(weight.begin(), weight.end());
+  const bool says =
+      config.bits && config.group && *config.bits > 0 && *config.group > 0 && !config.has_overrides;
+  auto unpacked = checked_mul(shape.back(), std::int64_t{32});
+  if (says && unpacked)
+    shape.back() = ceil_div(*unpacked / *config.bits, *config.group);
+  else if (companion.size() == weight.size())
+    shape.back() = companion.back();
+  return shape;
+}
+
+// One number per block of elements; two elements share a byte, and block sizes are powers of two.
+CompanionShape absmax_of_blocks(const QuantConfig&, ExtentsView weight, ExtentsView companion) {
+  const auto elements = checked_mul(weight[0], std::int64_t{2});
+  if (!elements) return std::nullopt;
+  for (std::int64_t block = 32; block <= 4096; block *= 2)
+    if (volume(companion) == ceil_div(*elements, block)) return std::nullopt;
+  return Extents{ceil_div(*elements, std::int64_t{64})};
+}
+
+CompanionShape one_per_row(const QuantConfig&, ExtentsView weight, ExtentsView companion) {
+  return volume(companion) == weight[0] ? std::nullopt : CompanionShape(Extents{weight[0]});
+}
+
+// torchao's int4: [..., groups, rows] for a weight of [..., rows, packed columns].
+CompanionShape one_per_group_and_row(const QuantConfig&, ExtentsView weight,
+                                     ExtentsView companion) {
+  Extents shape(weight.begin(), weight.end());
+  shape.back() = weight[weight.size() - 2];
+  shape[shape.size() - 2] = companion.size() == weight.size() ? companion[weight.size() - 2] : 1;
+  return shape;
+}
+
+CompanionShape scale_and_zero_of_tiles(const QuantConfig&, ExtentsView weight,
+                                       ExtentsView companion) {
+  const auto tiles = int4_tiles(weight);
+  if (!tiles) return std::nullopt;
+  Extents shape = tiles->elements;
+  const std::int64_t columns = shape.back(), rows = shape[shape.size() - 2];
+  const std::int64_t groups =
+      companion.size() == shape.size() + 1 ? companion[shape.size() - 2] : 1;
+  const bool divides = groups > 0 && columns % groups == 0;
+  shape[shape.size() - 2] = divides ? groups : 1;
+  shape.back() = rows;
+  shape.push_back(2);
+  return shape;
+}
+
+// CompanionShape of the elements: two share a byte.
+Extents elements_of_fp4(ExtentsView weight) {
+  Extents elements(weight.begin(), weight.end());
+  elements.back() = checked_mul(elements.back(), std::int64_t{2}).value_or(0);
+  return elements;
+}
+
+CompanionShape scale_of_mxfp8(const QuantConfig&, ExtentsView weight, ExtentsView companion) {
+  return exact_or_padded(weight, kMxGroup, companion);
+}
+
+CompanionShape scale_of_mxfp4(const QuantConfig&, ExtentsView weight, ExtentsView companion) {
+  return exact_or_padded(elements_of_fp4(weight), kMxGroup, companion);
+}
+
+CompanionShape scale_of_nvfp4(const QuantConfig&, ExtentsView weight, ExtentsView companion) {
+  if (has_groups_of_inputs(weight, companion)) return std::nullopt;
+  return exact_or_padded(elements_of_fp4(weight), kNvGroup, companion);
+}
+
+Extents shape_of_groups(ExtentsView elements, std::int64_t group) {
+  Extents shape(elements.begin(), elements.end());
+  if (!shape.empty()) shape.back() = ceil_div(shape.back(), group);
+  return shape;
+}
+
+bool is_swizzled(ExtentsView scale, ExtentsView exact) {
+  if (exact.size() < 2) return false;
+  Extents tiles(exact.begin(), exact.end());
+  std::int64_t &rows = tiles[tiles.size() - 2], &groups = tiles.back();
+  rows = ceil_div(rows, kSwizzledRows) * 32;
+  groups = ceil_div(groups, kSwizzledGroups) * 16;
+  return same(scale, tiles) || (scale.size() == 1 && volume(tiles) == scale[0]);
+}
+
+bool has_groups_of_rows(ExtentsView weight, ExtentsView scale) {
+  if (weight.size() != scale.size() || weight.size() < 2) return false;
+  const std::size_t rows = weight.size() - 2;
+  return same(weight.first(rows), scale.first(rows)) && scale.back() == weight[rows] &&
+         scale[rows] != weight[rows];
+}
+
+std::optional<Int4Tiles> int4_tiles(ExtentsView stored) {
+  constexpr std::int64_t kLanes = 32, kMost = std::int64_t{1} << 45;
+  if (stored.size() < 4 || stored.size() > 5) return std::nullopt;
+  const std::size_t at = stored.size() - 4;
+  const std::int64_t words = stored[at + 3];
+  const auto count = volume(stored);
+  if (stored[at + 2] != kLanes || (words != 1 && words != 2 && words != 4) || !count ||
+      *count > kMost)
+    return std::nullopt;
+  Int4Tiles tiles;
+  tiles.elements = copy_of(stored.first(at));
+  tiles.elements.push_back(stored[at] * Int4Tiles::kRows);
+  tiles.elements.push_back(stored[at + 1] * words * Int4Tiles::kColumnsOfWord);
+  tiles.words = words;
+  return tiles;
+}
+
+}  // namespace shw

@@ -1,0 +1,90 @@
+#include "core/facts/values/quant_torchao.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "core/base/printable.h"
+#include "core/facts/values/quant_scaled.h"
+#include "core/tensor/cast.h"
+
+namespace shw {
+namespace {
+
+// One element per byte. quanto has the same form, without classes.
+Result<DecodedWeight> affine_form(const QuantSource& from) {
+  const std::size_t part = from.pair.stem.rfind('.') + 1;
+  const Dtype dtype = from.c().dtype(from.pair.weight);
+  const bool is_byte_each = dtype != Dtype::kUint8 && dtype != Dtype::kInt32;
+  const std::string_view fqn = from.c().fqn(from.pair.weight);
+  const bool is_attribute = fqn.ends_with(".qdata") || fqn.ends_with(".int_data");
+  const bool is_named =
+      is_attribute || (part < from.pair.stem.size() && from.pair.stem[part] == '_');
+  if (!is_byte_each || !is_named) return from.unread("is packed in a way that is not decoded");
+  const auto scale = from.beside(0);
+  if (scale && !is_plain_float(from.c().dtype(*scale)))
+    return from.unread("has scales of a form that is not decoded");
+  if (from.of_class != nullptr && from.of_class->shape &&
+      !same(*from.of_class->shape, from.weight()))
+    return from.unread(fmt::format("is {}, and its class says {}", to_text(from.weight()),
+                                   to_text(*from.of_class->shape)));
+  // Scales [n, n] for a weight of n rows fit int4 and int8: only the class tells.
+  const ExtentsView weight = from.weight();
+  const ExtentsView scales = scale ? from.c().shape(*scale) : ExtentsView();
+  if (from.of_class == nullptr && dtype == Dtype::kInt8 && scales.size() == weight.size() &&
+      scales.back() > 1 && scales.back() == weight[weight.size() - 2] && from.beside(1))
+    return from.unread("is int8 or two int4 per byte, and no file names its class");
+  return scaled_form(from, from.beside(1), 1.0f);
+}
+
+std::optional<QuantForm> form_of_class(std::string_view type, QuantForm found) {
+  constexpr auto kForms = std::to_array<std::pair<std::string_view, QuantForm>>(
+      {{"Int8Tensor", QuantForm::kAffine},
+       {"IntxUnpackedToInt8Tensor", QuantForm::kAffine},
+       {"Float8Tensor", QuantForm::kAffine},
+       {"PrototypeFloat8Tensor", QuantForm::kAffine},
+       {"Int4Tensor", QuantForm::kInt4},
+       {"Int4PlainInt32Tensor", QuantForm::kInt4},
+       {"Int4TilePackedTo4dTensor", QuantForm::kInt4Tiles},
+       {"MXTensor", QuantForm::kMxOfTorchao},
+       {"NVFP4Tensor", QuantForm::kNvOfTorchao}});
+  // The layout inside them is a class of its own, whose tensors have other names.
+  const bool is_outer =
+      type == "AffineQuantizedTensor" || type == "LinearActivationQuantizedTensor";
+  if (type.empty() || is_outer) return found;
+  const auto* known =
+      std::ranges::find(kForms, type, &std::pair<std::string_view, QuantForm>::first);
+  return known == kForms.end() ? std::nullopt : std::optional(known->second);
+}
+
+}  // namespace
+
+Result<DecodedWeight> torchao_form(const QuantSource& from, QuantForm form) {
+  const std::string type = from.of_class == nullptr ? std::string() : from.of_class->type;
+  const auto of_class = form_of_class(type, form);
+  if (!of_class)
+    return from.unread(fmt::format("is of the class {}, which is not decoded", printable(type)));
+  // The companions were found for `form`; int4 and int8 have the same ones.
+  const bool fits = *of_class == form ||
+                    (form == QuantForm::kAffine && *of_class == QuantForm::kInt4) ||
+                    (form == QuantForm::kInt4 && *of_class == QuantForm::kAffine);
+  if (!fits)
+    return from.unread(fmt::format("has parts that do not fit its class, {}", printable(type)));
+  switch (*of_class) {
+    case QuantForm::kInt4:
+      return int4_form(from);
+    case QuantForm::kInt4Tiles:
+      return int4_tiles_form(from);
+    case QuantForm::kMxOfTorchao:
+      return mx_of_torchao_form(from);
+    case QuantForm::kNvOfTorchao:
+      return nv_of_torchao_form(from);
+    default:
+      return affine_form(from);
+  }
+}
+
+}  // namespace shw
