@@ -115,15 +115,6 @@ void explain_finding(Frame& /*frame*/, UiState& state) {
   state.explain_open = true;
 }
 
-// Every byte of a checkpoint on another machine would travel here.
-std::string question_before_transfer(const Frame& frame) {
-  const Snapshot& s = frame.snapshot;
-  if (s.checkpoint == nullptr || !is_remote(s.options.checkpoint)) return {};
-  return human_bytes(s.checkpoint->tensor_bytes()) +
-         " travel to this machine. Where Shardwright is installed over there, \"shardwright check "
-         "--data\" at a terminal reads them over there.";
-}
-
 constexpr std::array kFindingRows{
     ActionRow{Action::kPalette, "Show all commands", ctrl_shift(Key::kP), always, toggle_palette,
               OverlayPolicy::kAlways},
@@ -175,6 +166,18 @@ constexpr std::array kFindingRows{
 };
 
 }  // namespace
+
+std::string question_before_transfer(const Frame& frame) {
+  const Snapshot& s = frame.snapshot;
+  if (s.checkpoint == nullptr || !is_remote(s.options.checkpoint) || s.runs_over_ssh) return {};
+  std::string text = human_bytes(s.checkpoint->tensor_bytes()) + " travel to this machine.";
+  const auto place = parse_remote(s.options.checkpoint);
+  if (place && place->kind == RemoteKind::kSsh)
+    text +=
+        " Nothing travels if Shardwright is installed over there, and the spec and the reference "
+        "are files of that machine.";
+  return text;
+}
 
 std::string question_before_stopping(const Frame& frame) {
   if (!frame.job.running || !frame.job.writes) return {};

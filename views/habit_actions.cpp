@@ -112,7 +112,7 @@ void show_toast(const Frame& frame, UiState& state, std::string text) {
 
 void draw_habit_panels(Frame& frame, UiState& state) {
   follow_report(frame, state);
-  follow_view(frame, state);
+  follow_written_files(frame, state);
   if (state.habits.settings_open) draw_settings(frame, state);
   if (state.habits.errors_open) draw_error_meaning(frame, state);
   if (state.habits.expect_open) draw_expectation(frame, state);
@@ -142,6 +142,10 @@ void explain_errors(Frame& /*frame*/, UiState& state) {
 
 bool can_save_view(const Frame& frame, const UiState& /*state*/) {
   return frame.snapshot.checkpoint != nullptr;
+}
+
+bool can_hash(const Frame& frame, const UiState& state) {
+  return can_save_view(frame, state) && !frame.runs("hash");
 }
 
 bool can_report(const Frame& frame, const UiState& /*state*/) {
@@ -206,6 +210,13 @@ constexpr std::array kHabitRows{
               request_view},
     ActionRow{Action::kReport, "Write a report of what is on the screen", ctrl_shift(Key::kR),
               can_report, request_report},
+    ActionRow{Action::kHashes,
+              "Write the hash of every tensor into a file",
+              {},
+              can_hash,
+              request_hashes,
+              OverlayPolicy::kBlocked,
+              question_before_transfer},
     ActionRow{Action::kOpenDemo, "Open the demo", {}, can_open_demo, open_demo},
     ActionRow{Action::kTour, "Take the tour", {Key::kF2}, can_tour, step_tour},
     ActionRow{Action::kExpect, "Set the expected shapes", ctrl(Key::kE), has_checkpoint,

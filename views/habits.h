@@ -41,9 +41,11 @@ void draw_write_panel(Frame& frame, UiState& state);
 // The panel that explains a pasted error message (explain_panel.cpp).
 void draw_error_meaning(Frame& frame, UiState& state);
 // The panel that saves a report of the current check (report_panel.cpp). request_view() saves the
-// current view; follow_view() copies the path once the file exists.
+// current view, request_hashes() a file of hashes; follow_written_files() copies the path of each
+// once it exists.
 void request_view(Frame& frame, UiState& state);
-void follow_view(const Frame& frame, UiState& state);
+void request_hashes(Frame& frame, UiState& state);
+void follow_written_files(const Frame& frame, UiState& state);
 void request_report(Frame& frame, UiState& state);
 void follow_report(Frame& frame, UiState& state);
 void draw_report(Frame& frame, UiState& state);

@@ -22,6 +22,12 @@ struct TourMoment {
 // The format of a file with the screen's contents.
 enum class PictureFile : std::uint8_t { kNone, kPng, kSvg };
 
+// A file that was requested, and the one before it.
+struct AwaitedFile {
+  bool asked = false;
+  std::weak_ptr<const verbs::WrittenReport> before;
+};
+
 struct HabitsState {
   PictureFile picture_wanted = PictureFile::kNone;  // written by the program after the next frame
   verbs::UiSettings settings;
@@ -43,9 +49,8 @@ struct HabitsState {
   bool errors_wanted = false;  // focus the text field in the next frame
   float settings_height = 480, errors_height = 420, report_height = 240;  // in the last frame
   std::string error_text, report_path;
-  std::string lesson;       // rule to explain; empty: that of the finding
-  bool view_asked = false;  // saving a view was requested; the previous file
-  std::weak_ptr<const verbs::WrittenReport> view_before;
+  std::string lesson;  // rule to explain; empty: that of the finding
+  AwaitedFile view, hashes;
   bool report_asked = false;  // a report was requested; the previous one
   std::weak_ptr<const verbs::WrittenReport> report_before;
   int tour_step = -1;        // -1: no tour

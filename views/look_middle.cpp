@@ -83,6 +83,11 @@ void go_to_next_value(Frame& frame, UiState& /*state*/) {
   frame.emit(ValuesCommand{false, {}, sought_by_key(frame.snapshot)});
 }
 
+void go_to_index(Frame& frame, UiState& state) {
+  if (frame.snapshot.values == nullptr) show_values(frame, state);
+  state.values.index_wanted = true;
+}
+
 template <BytesCommand::Go kWhere>
 void step_bytes(Frame& frame, UiState& /*state*/) {
   frame.emit(BytesCommand{kWhere});
@@ -99,6 +104,8 @@ constexpr std::array kLookRows{
               step_bytes<BytesCommand::Go::kPrevious>},
     ActionRow{Action::kCopyBytes, "Copy the bytes as text", {}, has_bytes, copy_bytes},
     ActionRow{Action::kShowValues, "Show the values", ctrl_shift(Key::kV), has_tensor, show_values},
+    ActionRow{Action::kGoToIndex, "Go to an index of the values", ctrl(Key::kG), has_tensor,
+              go_to_index},
     ActionRow{Action::kNextValue,
               "Go to the next NaN or difference of the values",
               {Key::kF3},

@@ -16,6 +16,9 @@ namespace shw {
 namespace {
 
 constexpr float kLabelledRow = 17, kMostHigh = 340, kMostHighBelow = 150;
+// Where there is room a row grows to this, and a cell to six times its height.
+constexpr float kHighestRow = 44, kCell = 36;
+constexpr float kAroundMatrix = 36;  // its title, and the gap below
 constexpr std::array kMatrixNames{"findings", "difference", "NaN", "norm", "zeros", "bytes"};
 
 Rgba cell_colour(const Frame& frame, MatrixBy by, const MatrixCell& cell, double most_bytes) {
@@ -73,6 +76,25 @@ std::string cell_text(const Frame& frame, const LayerMatrix& matrix, std::size_t
   return text + "\nA click goes there.";
 }
 
+// The number that the colour stands for; empty if there is none.
+std::string cell_number(MatrixBy by, const MatrixCell& cell) {
+  if (by == MatrixBy::kBytes)
+    return human_bytes(static_cast<std::uint64_t>(std::min(cell.bytes, 1e18)));
+  if (!cell.is_read) return {};
+  if (by == MatrixBy::kNan) return human_count(cell.nan);
+  if (by == MatrixBy::kZeros) return human_count(cell.zero);
+  return by == MatrixBy::kNorm ? fmt::format("{:.4g}", std::sqrt(cell.squares)) : std::string();
+}
+
+void draw_cell_number(const Frame& frame, ImDrawList* draw, ImVec2 min, ImVec2 max, Rgba colour,
+                      const std::string& text) {
+  const ImFont* font = frame.fonts.mono_small;
+  const float wide = text_width(font, text);
+  if (text.empty() || wide > max.x - min.x - frame.px(8)) return;
+  text_from(draw, font, (min.x + max.x - wide) / 2, (min.y + max.y) / 2,
+            readable_on(colour, frame.theme.dark_ink, frame.theme.light_ink), text);
+}
+
 // The layout of one matrix in pixels.
 struct MatrixArea {
   float left = 0, top = 0, wide = 0, high = 0;  // of a cell
@@ -82,20 +104,26 @@ struct MatrixArea {
 void draw_cells(Frame& frame, UiState& state, const Column& column, const LayerMatrix& matrix,
                 const MatrixArea& area) {
   const float gap_x = area.wide >= 5 ? 1.0f : 0.0f, gap_y = area.high >= 5 ? 1.0f : 0.0f;
+  const auto measure = measure_with(frame.fonts.mono_small);
+  const std::vector<std::string_view> kinds(matrix.kinds.begin(), matrix.kinds.end());
+  std::vector<std::string> labels;
+  if (area.has_labels) labels = elide_apart(kinds, area.left - column.left - frame.px(10), measure);
   for (std::size_t kind = 0; kind < matrix.kinds.size(); ++kind) {
     const float y = area.top + area.high * static_cast<float>(kind);
     if (!ImGui::IsRectVisible({column.left, y}, {column.right, y + area.high})) continue;
     if (area.has_labels)
       text_from(column.draw, frame.fonts.mono_small, column.left, y + area.high / 2,
-                mix(frame.theme.quiet, frame.theme.text, 0.6f),
-                elide_path(matrix.kinds[kind], area.left - column.left - frame.px(10),
-                           measure_with(frame.fonts.mono_small)));
+                mix(frame.theme.quiet, frame.theme.text, 0.6f), labels[kind]);
     for (std::size_t row = 0; row < matrix.layers.size(); ++row) {
       const MatrixCell& cell = matrix.cell(row, kind);
       if (cell.tensors == 0) continue;
       const float x = area.left + area.wide * static_cast<float>(row);
-      column.draw->AddRectFilled({x, y}, {x + area.wide - gap_x, y + area.high - gap_y},
-                                 cell_colour(frame, state.matrix_by, cell, matrix.most_bytes));
+      const ImVec2 end{x + area.wide - gap_x, y + area.high - gap_y};
+      const Rgba colour = cell_colour(frame, state.matrix_by, cell, matrix.most_bytes);
+      column.draw->AddRectFilled({x, y}, end, colour);
+      if (area.high > frame.px(kLabelledRow))
+        draw_cell_number(frame, column.draw, {x, y}, end, colour,
+                         cell_number(state.matrix_by, cell));
     }
   }
 }
@@ -121,21 +149,24 @@ void follow_mouse(Frame& frame, const Column& column, const LayerMatrix& matrix,
         SelectTensorCommand{std::string(frame.snapshot.checkpoint->fqn(TensorId{cell.first}))});
 }
 
+// `room`: pixels that the matrix may fill; 0: as few as it needs.
 void draw_matrix(Frame& frame, UiState& state, Column& column, const LayerMatrix& matrix,
-                 std::size_t number) {
+                 std::size_t number, float room) {
   const auto kinds = static_cast<float>(matrix.kinds.size());
   MatrixArea area;
   // In a low window matrices after the first are small, so that each is visible as a whole.
   constexpr float kHighWindow = 1000;
   const bool has_room = number == 0 || ImGui::GetWindowHeight() > frame.px(kHighWindow);
-  const float most_high = frame.px(has_room ? kMostHigh : kMostHighBelow);
+  const float most_high = std::max(room, frame.px(has_room ? kMostHigh : kMostHighBelow));
   area.has_labels = frame.px(kLabelledRow) * kinds <= most_high;
-  area.high =
-      area.has_labels ? frame.px(kLabelledRow) : std::max(1.0f, std::floor(most_high / kinds));
+  area.high = std::max(1.0f, std::floor(most_high / kinds));
+  if (area.has_labels)
+    area.high = std::clamp(std::floor(room / kinds), frame.px(kLabelledRow), frame.px(kHighestRow));
   area.left = column.left +
               (area.has_labels ? std::floor(std::min(column.width() * 0.34f, frame.px(280))) : 0);
+  const float most_wide = area.high > frame.px(kLabelledRow) ? 6 * area.high : frame.px(kCell);
   area.wide =
-      std::min(frame.px(36), (column.right - area.left) / static_cast<float>(matrix.layers.size()));
+      std::min(most_wide, (column.right - area.left) / static_cast<float>(matrix.layers.size()));
   text_line(frame, column, frame.fonts.mono_small, frame.theme.quiet,
             fmt::format("{}{} to {}: {}", matrix.before, matrix.layers.front(),
                         matrix.layers.back(), plural(matrix.tensors, "tensor")),
@@ -157,7 +188,7 @@ bool is_offered(const Frame& frame, MatrixBy by) {
 
 }  // namespace
 
-void draw_matrices(Frame& frame, UiState& state, Column& column) {
+void draw_matrices(Frame& frame, UiState& state, Column& column, float room) {
   const auto& matrices = frame.digest.overview->matrices;
   if (matrices.empty()) return;
   if (!is_offered(frame, state.matrix_by)) state.matrix_by = MatrixBy::kFindings;
@@ -179,8 +210,9 @@ void draw_matrices(Frame& frame, UiState& state, Column& column) {
                               "Reads every float element: colours by NaN, norm and zeros."))
     run(Action::kTensorNumbers, frame, state);
   gap(frame, column, Gap::kTight);
+  const float each = room / static_cast<float>(matrices.size()) - frame.px(kAroundMatrix);
   for (std::size_t i = 0; i < matrices.size(); ++i)
-    draw_matrix(frame, state, column, matrices[i], i);
+    draw_matrix(frame, state, column, matrices[i], i, room > 0 ? std::max(0.0f, each) : 0);
   gap(frame, column, Gap::kSmall);
 }
 

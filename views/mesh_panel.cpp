@@ -101,6 +101,10 @@ void draw_grid(Frame& frame, UiState& state, Column& column) {
   float between = width >= 5 && height >= 5 ? frame.px(1) : 0;
   ImVec2 corner{column.left, column.y};
   Colouring colouring = colouring_of(frame, state);
+  // All numbers or none.
+  const float widest = text_width(frame.fonts.mono_small, std::to_string(places - 1));
+  const bool has_numbers =
+      places <= kMostNumbers && widest + frame.px(4) <= std::floor(width) - between;
   for (std::uint32_t rank = 0; rank < places; ++rank) {
     std::uint32_t row = rank / mesh.grid.columns;
     float x = corner.x + width * static_cast<float>(rank % mesh.grid.columns);
@@ -110,10 +114,9 @@ void draw_grid(Frame& frame, UiState& state, Column& column) {
     bool damaged = rank < mesh.shares.size() && mesh.shares[rank].unreadable_tiles != 0;
     column.draw->AddRectFilled(min, max, fill);
     if (damaged) draw_damaged_rank(frame, column.draw, min, max);
-    if (places > kMostNumbers) continue;
+    if (!has_numbers) continue;
     std::string text = std::to_string(rank);
     float wide = text_width(frame.fonts.mono_small, text);
-    if (wide + frame.px(4) > max.x - min.x) continue;
     text_from(column.draw, frame.fonts.mono_small, (min.x + max.x - wide) / 2, (min.y + max.y) / 2,
               readable_on(fill, frame.theme.dark_ink, frame.theme.light_ink), text);
   }

@@ -117,7 +117,7 @@ struct Sums {
 
 void draw_shares(Frame& frame, UiState& state, Column& column, std::string_view title,
                  const std::vector<SizeShare>& shares, bool in_bytes) {
-  if (shares.empty()) return;
+  if (shares.empty() || (in_bytes && shares.size() == 1)) return;  // one bar compares nothing
   head(frame, column, title);
   double most = 1;
   for (const SizeShare& share : shares)
@@ -148,7 +148,7 @@ void draw_shares(Frame& frame, UiState& state, Column& column, std::string_view 
               lit ? frame.theme.text : mix(frame.theme.quiet, frame.theme.text, 0.6f), texts[i]);
     double value = in_bytes ? share.bytes : static_cast<double>(share.tensors);
     float length = (bar_to - bar_from - frame.px(8)) * static_cast<float>(value / most);
-    if (bar_to > bar_from && shares.size() > 1)  // one bar compares nothing
+    if (bar_to > bar_from && shares.size() > 1)
       column.draw->AddRectFilled({bar_from, middle - frame.px(4)},
                                  {bar_from + std::max(frame.px(2), length), middle + frame.px(4)},
                                  !in_bytes ? frame.theme.bad
@@ -229,10 +229,63 @@ void draw_path(Frame& frame, UiState& state, Column& column) {
   }
 }
 
+// The part of a column between two shares of its width, 0 to 1.
+Column part_of(const Frame& frame, const Column& column, float from, float to) {
+  const float gap = frame.px(18);
+  Column part = column;
+  part.left = column.left + column.width() * from + (from > 0 ? gap : 0);
+  part.right = column.left + column.width() * to - (to < 1 ? gap : 0);
+  return part;
+}
+
+void draw_where_findings_are(Frame& frame, UiState& state, Column& column) {
+  draw_shares(frame, state, column, "FINDINGS BY LAYER", frame.digest.overview->layers, false);
+  draw_file_shares(frame, state, column);
+}
+
+void draw_other_sizes(Frame& frame, UiState& state, Column& column) {
+  draw_shares(frame, state, column, "BYTES BY STATE", frame.digest.overview->states, true);
+  draw_shares(frame, state, column, "BYTES BY DTYPE", frame.digest.overview->dtypes, true);
+}
+
+// Matrices in the left half, which they fill, and the tables next to them.
+void draw_wide_parts(Frame& frame, UiState& state, Column& column, float height) {
+  const bool has_matrices = !frame.digest.overview->matrices.empty();
+  Column left = part_of(frame, column, 0, has_matrices ? 0.5f : 1.0f / 3);
+  Column middle =
+      part_of(frame, column, has_matrices ? 0.5f : 1.0f / 3, has_matrices ? 0.75f : 2.0f / 3);
+  Column right = part_of(frame, column, has_matrices ? 0.75f : 2.0f / 3, 1);
+  if (has_matrices) draw_matrices(frame, state, left, height - frame.px(200));
+  draw_where_findings_are(frame, state, has_matrices ? middle : left);
+  draw_shares(frame, state, has_matrices ? right : middle, "BYTES BY MODULE",
+              frame.digest.overview->modules, true);
+  draw_other_sizes(frame, state, right);
+  column.y = std::max({left.y, middle.y, right.y});
+}
+
+void draw_parts(Frame& frame, UiState& state, Column& column, float height) {
+  const Overview& overview = *frame.digest.overview;
+  constexpr float kWide = 1500, kTwoColumns = 720;
+  if (column.width() > frame.px(kWide)) return draw_wide_parts(frame, state, column, height);
+  // If nothing is marked, sizes come first.
+  const bool is_marked = !overview.layers.empty() || frame.snapshot.compared != nullptr;
+  if (is_marked) draw_matrices(frame, state, column, 0);
+  // With one file and no finding the left column would be empty.
+  const bool has_left = !overview.layers.empty() || overview.files.files.size() > 1;
+  const bool two = has_left && column.width() > frame.px(kTwoColumns);
+  Column left = two ? part_of(frame, column, 0, 0.5f) : column;
+  Column right = part_of(frame, column, 0.5f, 1);
+  draw_where_findings_are(frame, state, left);
+  draw_shares(frame, state, two ? right : left, "BYTES BY MODULE", overview.modules, true);
+  if (!two) right = left;
+  draw_other_sizes(frame, state, right);
+  column.y = std::max(left.y, right.y);
+  if (!is_marked) draw_matrices(frame, state, column, 0);
+}
+
 }  // namespace
 
 void draw_summary(Frame& frame, UiState& state, Region region) {
-  const Overview& overview = *frame.digest.overview;
   const CheckpointCard& facts = *frame.digest.facts;
   const Checkpoint& checkpoint = *frame.snapshot.checkpoint;
   begin_region(frame, "summary", region, frame.theme.background, true);
@@ -249,6 +302,8 @@ void draw_summary(Frame& frame, UiState& state, Region region) {
                      facts.files.substr(0, facts.files.find(' ')) +
                      (facts.files.substr(0, facts.files.find(' ')) == "1" ? " file" : " files");
   if (frame.digest.mesh->ranks > 0) line += ", " + plural(frame.digest.mesh->ranks, "rank");
+  const auto& dtypes = frame.digest.overview->dtypes;
+  if (dtypes.size() == 1) line += ", all " + dtypes.front().name;
   paragraph(frame, column, frame.fonts.text, frame.theme.quiet,
             line + ", " + facts.format + ". Choose a tensor on the left to see its tiles.",
             Gap::kLarge);
@@ -257,26 +312,7 @@ void draw_summary(Frame& frame, UiState& state, Region region) {
       !damaged.empty()) {
     paragraph(frame, column, frame.fonts.text, frame.theme.bad, damaged, Gap::kMedium);
   }
-  // If nothing is marked, sizes come first.
-  const bool is_marked = !overview.layers.empty() || frame.snapshot.compared != nullptr;
-  if (is_marked) draw_matrices(frame, state, column);
-  // With one file and no finding the left column would be empty.
-  const bool has_left = !overview.layers.empty() || overview.files.files.size() > 1;
-  bool two = has_left && column.width() > frame.px(720);
-  Column left = column, right = column;
-  if (two) {
-    left.right = column.left + column.width() / 2 - frame.px(18);
-    right.left = column.left + column.width() / 2 + frame.px(18);
-  }
-  draw_shares(frame, state, left, "FINDINGS BY LAYER", overview.layers, false);
-  draw_file_shares(frame, state, left);
-  draw_shares(frame, state, two ? right : left, "BYTES BY MODULE", overview.modules, true);
-  if (!two) right = left;
-  if (overview.states.size() > 1)
-    draw_shares(frame, state, right, "BYTES BY STATE", overview.states, true);
-  draw_shares(frame, state, right, "BYTES BY DTYPE", overview.dtypes, true);
-  column.y = std::max(left.y, right.y);
-  if (!is_marked) draw_matrices(frame, state, column);
+  draw_parts(frame, state, column, region.max.y - region.min.y);
   close_column(frame, column);
   end_region();
 }

@@ -22,7 +22,8 @@ void draw_damaged_rank(Frame& frame, ImDrawList* draw, ImVec2 min, ImVec2 max);
 int list_steps(const Frame& frame, const UiState& state, std::uint32_t rows, int page);
 void draw_tensor(Frame& frame, UiState& state, Region region);
 // Summary of the checkpoint, shown if no tensor is selected.
-void draw_matrices(Frame& frame, UiState& state, Column& column);
+// `room`: pixels that all of them may fill; 0: as few as they need.
+void draw_matrices(Frame& frame, UiState& state, Column& column, float room);
 void draw_file_shares(Frame& frame, UiState& state, Column& column);
 void draw_summary(Frame& frame, UiState& state, Region region);
 void draw_inspector(Frame& frame, UiState& state, Region region);

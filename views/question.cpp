@@ -24,6 +24,7 @@ void draw_question(Frame& frame, UiState& state) {
   const bool yes = line.button_at_end("question/yes", row.name, "Does what the title says.");
   const bool no =
       line.button_at_end("question/no", "Cancel", "Does nothing.  (Esc)", ButtonStyle::kPrimary);
+  ImGui::SetItemDefaultFocus();  // a key pressed too often does no harm
   end_overlay();
   if (yes) row.run(frame, state);
   if (yes || no) state.asked.reset();

@@ -8,18 +8,31 @@
 namespace shw {
 
 void request_view(Frame& frame, UiState& state) {
-  state.habits.view_asked = true;
-  state.habits.view_before = frame.snapshot.saved_view;
+  state.habits.view = {true, frame.snapshot.saved_view};
   frame.emit(SaveViewCommand{});
 }
 
-void follow_view(const Frame& frame, UiState& state) {
-  const auto& saved = frame.snapshot.saved_view;
-  if (!state.habits.view_asked || saved == state.habits.view_before.lock()) return;
-  state.habits.view_asked = false;
-  if (saved == nullptr) return;
-  ImGui::SetClipboardText(saved->path.c_str());
-  show_toast(frame, state, "Saved, and its path copied: " + printable(saved->path));
+void request_hashes(Frame& frame, UiState& state) {
+  state.habits.hashes = {true, frame.snapshot.hashes};
+  frame.emit(HashCommand{});
+}
+
+namespace {
+
+void follow_file(const Frame& frame, UiState& state, AwaitedFile& awaited,
+                 const std::shared_ptr<const verbs::WrittenReport>& written) {
+  if (!awaited.asked || written == awaited.before.lock()) return;
+  awaited.asked = false;
+  if (written == nullptr) return;
+  ImGui::SetClipboardText(written->path.c_str());
+  show_toast(frame, state, "Saved, and its path copied: " + printable(written->path));
+}
+
+}  // namespace
+
+void follow_written_files(const Frame& frame, UiState& state) {
+  follow_file(frame, state, state.habits.view, frame.snapshot.saved_view);
+  follow_file(frame, state, state.habits.hashes, frame.snapshot.hashes);
 }
 
 // Opens when a requested report has arrived.

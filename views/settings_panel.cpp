@@ -127,7 +127,7 @@ void draw_file(Frame& frame, UiState& state, Column& column) {
   head(frame, column, "KEPT IN");
   if (habits.settings_file.empty())
     caption(frame, column,
-            "Nowhere: neither XDG_CONFIG_HOME nor HOME is said, or a picture is taken. What is "
+            "Nowhere: neither XDG_CONFIG_HOME nor HOME is set, or a picture is taken. What is "
             "set here ends with the program.");
   else
     row(frame, column, "file", habits.settings_file, frame.theme.text);

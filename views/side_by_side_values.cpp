@@ -40,7 +40,9 @@ void draw_pane(Frame& frame, const Pane& pane, Column column, float bottom) {
                 pane.id);
   column.take(height + frame.px(3));
   text_line(frame, column, frame.fonts.mono_small, frame.theme.quiet,
-            fmt::format("-{0:.4g} to {0:.4g}", static_cast<double>(pane.values.greatest)),
+            pane.values.greatest == 0
+                ? "0"
+                : fmt::format("-{0:.4g} to {0:.4g}", static_cast<double>(pane.values.greatest)),
             Gap::kTight);
   draw_table(frame, column.draw, pane.values, {column.left, column.y}, {column.right, bottom});
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "core/base/natural_order.h"
 #include "views/text.h"
 
 namespace shw {
@@ -232,7 +233,6 @@ std::shared_ptr<const TilePaint> paint_by_file(const Checkpoint& checkpoint,
                                                const PaintedTiles& picture) {
   auto paint = std::make_shared<TilePaint>();
   paint->by = ColourBy::kFile;
-  // By file index, which is the recorded order.
   std::vector<std::uint32_t> group_of(checkpoint.files().size(), 0);
   std::vector<std::uint32_t> files;
   auto note = [&](const TileSet& tiles) {
@@ -246,7 +246,9 @@ std::shared_ptr<const TilePaint> paint_by_file(const Checkpoint& checkpoint,
   };
   note(*picture.saved);
   if (picture.after != nullptr) note(*picture.after);
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files, [&](std::uint32_t a, std::uint32_t b) {
+    return natural_less(checkpoint.files()[a].path, checkpoint.files()[b].path);
+  });
   paint->title = plural(files.size(), "file");
   paint->groups.push_back({PaintGroup::Token::kQuiet, 0, "in no file", "", 0, 1});
   for (std::size_t i = 0; i < files.size(); ++i) {

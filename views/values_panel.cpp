@@ -288,7 +288,8 @@ void draw_numbers_of(Frame& frame, const SliceValues& values, Column column, flo
     Column below{column.draw, at.x, right, at.y + height + frame.px(6)};
     Line scale(frame, below, 18);
     const std::string most = fmt::format("{:.4g}", static_cast<double>(values.greatest));
-    scale.text(frame.fonts.mono_small, frame.theme.unknown, "-" + most);
+    scale.text(frame.fonts.mono_small, frame.theme.unknown,
+               values.greatest == 0 ? most : "-" + most);
     scale.text(frame.fonts.small, frame.theme.quiet, "to");
     scale.text(frame.fonts.mono_small, frame.theme.warn, most);
     if (scale.room() > frame.px(40))

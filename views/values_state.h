@@ -15,6 +15,7 @@ struct SavedValues;
 
 struct ValuesState {
   std::string index;                              // typed index to go to
+  bool index_wanted = false;                      // focus its field in the next frame
   std::weak_ptr<const verbs::SavedValues> saved;  // the file that was last announced
   bool open = false;                              // requested; true before the first values arrive
   const void* compared_with = nullptr;            // the last compared checkpoint; not dereferenced

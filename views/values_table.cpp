@@ -140,13 +140,15 @@ void draw_table(Frame& frame, ImDrawList* draw, const SliceValues& values, ImVec
   const bool is_cut = shown_columns < values.columns || shown_rows < values.rows;
   if (is_cut && shown_rows > 2) {
     --shown_rows;
-    const std::string said = fmt::format(
-        "{} × {} of {} × {} are shown. Ctrl and an arrow go on by a page.",
+    std::string said = fmt::format(
+        "{} × {} of {} × {} are shown.",
         human_count(static_cast<std::uint64_t>(std::max<std::int64_t>(shown_rows, 0))),
         human_count(static_cast<std::uint64_t>(std::max<std::int64_t>(shown_columns, 0))),
         human_count(static_cast<std::uint64_t>(values.rows)),
         human_count(static_cast<std::uint64_t>(values.columns)));
     const Measure small = measure_with(frame.fonts.small);
+    const std::string hint = " Ctrl and an arrow go on by a page.";
+    if (small(said + hint) <= end.x - at.x) said += hint;
     text_from(draw, frame.fonts.small, at.x, at.y + line * (static_cast<float>(shown_rows) + 1.6f),
               frame.theme.quiet, elide_end(said, end.x - at.x, small));
   }

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "core/base/words.h"
 #include "core/report/text_words.h"
@@ -175,9 +176,11 @@ void draw_values_tools(Frame& frame, UiState& state, Column& column, const Slice
   Extents example = copy_of(checkpoint.shape(values.tensor));
   for (std::int64_t& extent : example) extent /= 2;
   const std::string hint = "go to " + to_text(ExtentsView(example));
-  const bool entered = line.field("values/index", hint.c_str(), state.values.index,
-                                  "Goes to an index: one number per dim.  (Enter)",
-                                  std::min(frame.px(240), column.width() * 0.4f), true);
+  if (std::exchange(state.values.index_wanted, false)) ImGui::SetKeyboardFocusHere();
+  const bool entered =
+      line.field("values/index", hint.c_str(), state.values.index,
+                 Tip("Goes to an index: one number per dim, and Enter.", Action::kGoToIndex),
+                 std::min(frame.px(240), column.width() * 0.4f), true);
   if (entered && !state.values.index.empty()) {
     auto ask = parse_index(state.values.index, checkpoint.shape(values.tensor), values.ask);
     if (ask)

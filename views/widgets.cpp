@@ -103,18 +103,27 @@ void head(Frame& frame, Column& column, std::string_view text, std::string_view 
 
 namespace {
 
-// imgui would break between the dots of "...", one per line, if the next word is too long.
+// The last space in a line, or `end` if it has none.
+const char* last_space(const char* at, const char* end) {
+  const char* space = end;
+  while (space > at && *space != ' ' && *space != '\n') --space;
+  return space > at ? space : end;
+}
+
+// imgui would break after the dot of "2.14", and between the dots of "...", one per line, if the
+// next word is too long.
 const char* line_end(const ImFont* font, const char* at, const char* last, float width) {
   const auto is_mark = [](char c) { return c == '.' || c == ','; };
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   const char* end = wrap_position(font, at, last, width);
+  if (end - at > 1 && end < last && is_digit(end[-2]) && is_mark(end[-1]) && is_digit(*end))
+    return last_space(at, end);
   if (end == at || end == last || !is_mark(end[-1]) || !is_mark(*end)) return end;
   const auto fits = [&](const char* to) {
     return text_width(font, {at, static_cast<std::size_t>(to - at)}) <= width;
   };
   while (end < last && *end != '\n' && fits(end + 1)) ++end;
-  const char* space = end;
-  while (space > at && *space != ' ' && *space != '\n') --space;
-  if (end < last && space > at) return space;
+  if (const char* space = last_space(at, end); end < last && space < end) return space;
   while (end < last && end > at && (static_cast<unsigned char>(*end) & 0xC0u) == 0x80u) --end;
   return end;
 }

@@ -13,6 +13,7 @@
 #include "core/io/remote/open_remote.h"
 #include "core/io/remote/remote_path.h"
 #include "core/io/remote/ssh_process.h"
+#include "core/io/remote/ssh_shardwright.h"
 #include "core/io/store.h"
 
 namespace shw::cli {
@@ -43,66 +44,24 @@ bool has_large_metadata(Context& context) {
   return metadata.kind == EntryKind::kFile && metadata.size > kLargeMetadata;
 }
 
-bool is_same_machine(const RemotePlace& a, const RemotePlace& b) {
-  return a.kind == b.kind && a.host == b.host && a.userinfo == b.userinfo && a.port == b.port;
-}
-
 // True if options name files of this machine, which the remote machine lacks.
 bool names_local_files(const Options& options, const RemotePlace& place) {
   for (const std::string* path : {&options.spec, &options.plan, &options.baseline, &options.policy,
                                   &options.placements, &options.against, &options.mapping.config}) {
-    if (path->empty()) continue;
-    if (!is_remote(*path)) return true;
-    auto other = parse_remote(*path);
-    if (!other || !is_same_machine(*other, place)) return true;
+    if (!path->empty() && !is_on_machine(*path, place)) return true;
   }
   const std::string& map = options.mapping.map;  // a file, or the name of a map of the program
   if (!map.empty() && posix_store().exists(map)) return true;
-  return std::any_of(options.inputs.begin(), options.inputs.end(), [&](const std::string& path) {
-    auto other = is_remote(path) ? parse_remote(path) : Result<RemotePlace>(RemotePlace());
-    return !other || !is_same_machine(*other, place);
-  });
-}
-
-std::string quoted_for_shell(std::string_view word) {
-  std::string out = "'";
-  for (char c : word) {
-    if (c == '\'')
-      out += "'\\''";
-    else
-      out += c;
-  }
-  return out + "'";
-}
-
-// The path on the remote machine: "/~/runs" is in the home folder, where ssh starts.
-std::string path_on_remote(const RemotePlace& place) {
-  if (place.path == "/~") return ".";
-  return place.path.starts_with("/~/") ? "./" + place.path.substr(3) : place.path;
+  return std::any_of(options.inputs.begin(), options.inputs.end(),
+                     [&](const std::string& path) { return !is_on_machine(path, place); });
 }
 
 std::string remote_command_line(std::span<const std::string> words, const RemotePlace& place) {
   // Progress for a program that reads it comes back as it does from here.
   const char* progress = std::getenv("SHARDWRIGHT_PROGRESS");
   const bool as_json = progress != nullptr && std::string_view(progress) == "json";
-  std::string command =
-      as_json ? "exec env SHARDWRIGHT_PROGRESS=json shardwright" : "exec shardwright";
-  for (const std::string& word : words) {
-    auto other = is_remote(word) ? parse_remote(word) : Result<RemotePlace>(RemotePlace());
-    const bool is_there = is_remote(word) && other && is_same_machine(*other, place);
-    command += " " + quoted_for_shell(is_there ? path_on_remote(*other) : word);
-  }
-  return command;
-}
-
-// A login of its own: a host for SFTP alone answers any command with a code that may be a verb's.
-Result<bool> is_installed_on_remote(const RemotePlace& place) {
-  std::vector<std::string> words = ssh_words(place, {});
-  words.emplace_back("command -v shardwright >/dev/null 2>&1");
-  SHW_TRY(const int code, run_ssh(words));
-  if (code != kSshFailed) return code == 0;
-  return fail(ErrorKind::kIo, "ssh cannot log in", {place.shown},
-              "Try `ssh " + place.host + " true`: it must work without a question.");
+  return (as_json ? "exec env SHARDWRIGHT_PROGRESS=json " : "exec ") +
+         shardwright_command(words, place);
 }
 
 // Asks the user first, because all bytes would be transferred.
@@ -153,7 +112,7 @@ std::optional<int> run_there_if_large(Context& context, std::span<const std::str
   if (!place || place->kind != RemoteKind::kSsh || names_local_files(options, *place))
     return std::nullopt;
   if (!has_large_metadata(context)) return std::nullopt;
-  auto installed = is_installed_on_remote(*place);
+  auto installed = has_shardwright(*place);
   if (!installed || !*installed) return std::nullopt;
   return run_over_ssh(context, *place, words);
 }
@@ -174,7 +133,7 @@ std::optional<int> run_there(Context& context, std::span<const std::string> word
                       {options.checkpoint},
                       "Copy what the options name there, and name it as ssh://HOST/PATH."});
   }
-  auto installed = is_installed_on_remote(*place);
+  auto installed = has_shardwright(*place);
   if (!installed) return fail_with(context, installed.error());
   if (!*installed && !changes) return confirm_transfer(context);
   if (!*installed)

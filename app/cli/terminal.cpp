@@ -16,6 +16,7 @@
 #include <mutex>
 #include <thread>
 
+#include "core/base/progress_line.h"
 #include "core/base/threads.h"
 #include "core/io/remote/remote_traffic.h"
 #include "core/report/report.h"
@@ -156,32 +157,6 @@ bool Terminal::ask(std::string_view question) {
 
 namespace {
 
-std::string_view phase_title(Phase phase) {
-  switch (phase) {
-    case Phase::kIdle:
-      return "Waiting";
-    case Phase::kOpening:
-      return "Reading metadata";
-    case Phase::kCheckingMetadata:
-      return "Checking metadata";
-    case Phase::kReadingHeaders:
-      return "Reading headers";
-    case Phase::kReadingBytes:
-      return "Reading bytes";
-    case Phase::kPlanning:
-      return "Planning";
-    case Phase::kCopying:
-      return "Copying";
-    case Phase::kWritingMetadata:
-      return "Writing metadata";
-    case Phase::kVerifying:
-      return "Verifying";
-    case Phase::kReporting:
-      return "Writing the report";
-  }
-  return "";
-}
-
 std::string time_left(double seconds) {
   auto whole = static_cast<std::uint64_t>(seconds + 0.5);
   if (whole < 60) return fmt::format("{} s left", whole);
@@ -203,12 +178,6 @@ std::string progress_text(Phase phase, std::uint64_t done, std::uint64_t total, 
   text += "  " + amount(static_cast<std::uint64_t>(speed)) + "/s";
   if (total > done) text += "  " + time_left(static_cast<double>(total - done) / speed);
   return text;
-}
-
-std::string progress_json(Phase phase, std::uint64_t done, std::uint64_t total, bool in_bytes) {
-  return fmt::format(
-      "{{\"progress\": {{\"phase\": \"{}\", \"done\": {}, \"total\": {}, \"unit\": \"{}\"}}}}\n",
-      phase_title(phase), done, total, in_bytes ? "bytes" : "items");
 }
 
 struct ProgressLine::State {
@@ -266,7 +235,7 @@ void stream(const Progress& progress, std::mutex& mutex, std::condition_variable
   std::string last;
   const auto write_new = [&] {
     std::string line =
-        progress_json(progress.phase, progress.done, progress.total, progress.in_bytes);
+        progress_line(progress.phase, progress.done, progress.total, progress.in_bytes);
     if (line != last) write_all(STDERR_FILENO, line);
     last = std::move(line);
   };

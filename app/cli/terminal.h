@@ -59,10 +59,6 @@ class ProgressLine {
   std::unique_ptr<State> state_;
 };
 
-// The line for programs: {"progress": {"phase": "Copying", "done": 1, "total": 2, "unit":
-// "bytes"}}.
-std::string progress_json(Phase phase, std::uint64_t done, std::uint64_t total, bool in_bytes);
-
 // The text of the progress line, separate for tests.
 std::string progress_text(Phase phase, std::uint64_t done, std::uint64_t total, bool in_bytes,
                           double seconds);

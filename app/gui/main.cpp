@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 
 #include "app/gui/fonts.h"
@@ -57,6 +58,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 3;
   }
+  std::signal(SIGPIPE, SIG_IGN);  // a lost connection of ssh is an error of its job
   if (fonts) return std::printf("%s", shw::font_report().c_str()), 0;
   options.theme = shw::verbs::ui_theme(theme);
   if (auto parsed = shw::parse_size(size, &options.width, &options.height); !parsed)

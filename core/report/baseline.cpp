@@ -8,28 +8,12 @@
 #include "core/base/checked.h"
 #include "core/base/json.h"
 #include "core/base/version.h"
-#include "core/report/json.h"
+#include "core/report/check_members.h"
 
 namespace shw {
 namespace {
 
 using Counts = std::vector<std::int64_t>;
-
-std::optional<Severity> severity_of(const Json& finding) {
-  const std::string word = finding.value("severity", "");
-  if (word == "error") return Severity::kError;
-  if (word == "warning") return Severity::kWarning;
-  return word == "info" ? std::optional(Severity::kInfo) : std::nullopt;
-}
-
-std::optional<Consequence> consequence_in(const Json& finding) {
-  if (!finding.contains("consequence")) return std::nullopt;
-  for (auto one : {Consequence::kNone, Consequence::kHazard, Consequence::kWillNotLoad,
-                   Consequence::kSilentlyWrong, Consequence::kDataLost}) {
-    if (finding["consequence"] == name(one)) return one;
-  }
-  return std::nullopt;
-}
 
 Depth depth_in(const Json& answer) {
   for (Depth depth : {Depth::kMetadata, Depth::kHeaders}) {
@@ -62,24 +46,6 @@ std::optional<Counts> counts_in(const Json& evidence) {
     counts.push_back(*one);
   }
   return counts;
-}
-
-// Empty if the evidence is not a list of boxes.
-std::optional<std::vector<Box>> boxes_in(const Json& evidence) {
-  if (!evidence.is_array() || evidence.empty()) return std::nullopt;
-  std::vector<Box> boxes;
-  for (const Json& entry : evidence) {
-    if (!entry.is_object() || !entry.contains("offsets") || !entry.contains("sizes"))
-      return std::nullopt;
-    auto offsets = counts_in(entry["offsets"]), sizes = counts_in(entry["sizes"]);
-    if (!offsets || !sizes || offsets->size() != sizes->size()) return std::nullopt;
-    for (std::size_t d = 0; d < offsets->size(); ++d) {
-      if (!checked_add((*offsets)[d], (*sizes)[d])) return std::nullopt;
-    }
-    boxes.push_back(
-        {Extents(offsets->begin(), offsets->end()), Extents(sizes->begin(), sizes->end())});
-  }
-  return boxes;
 }
 
 struct CountsOf {
@@ -209,14 +175,20 @@ std::optional<AcceptedFinding> accepted_from(const Json& finding) {
                   finding.contains("severity") && finding["severity"].is_string() &&
                   finding.contains("subjects") && is_list_of_text(finding["subjects"]) &&
                   finding.contains("evidence") && finding["evidence"].is_object();
-  auto severity = readable ? severity_of(finding) : std::nullopt;
-  auto consequence = readable ? consequence_in(finding) : std::nullopt;
+  auto word = [&](const char* key) {
+    return readable && finding.contains(key) && finding[key].is_string()
+               ? finding[key].get<std::string>()
+               : std::string();
+  };
+  auto severity = from_name<Severity>(word("severity"));
+  auto consequence = from_name<Consequence>(word("consequence"));
   if (!severity || !consequence) return std::nullopt;
   AcceptedFinding out{*severity, *consequence, {}, {}, {}, {}};
   for (const Json& subject : finding["subjects"]) out.subjects.insert(subject.get<std::string>());
   for (const auto& [key, value] : finding["evidence"].items()) {
     if (auto counts = counts_in(value)) out.counts.emplace(key, std::move(*counts));
-    if (auto boxes = boxes_in(value)) out.boxes.emplace(key, std::move(*boxes));
+    if (auto boxes = boxes_from_json(value); boxes && !boxes->empty())
+      out.boxes.emplace(key, std::move(*boxes));
     if (is_list_of_text(value)) out.texts.emplace(key, value.get<std::set<std::string>>());
   }
   return out;

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "core/base/version.h"
+#include "core/report/check_members.h"
 #include "core/report/ci_forms.h"
 #include "core/report/json.h"
 #include "core/report/report.h"
@@ -9,18 +10,6 @@
 
 namespace shw {
 namespace {
-
-std::string_view severity_word(Severity severity) {
-  switch (severity) {
-    case Severity::kError:
-      return "error";
-    case Severity::kWarning:
-      return "warning";
-    case Severity::kInfo:
-      break;
-  }
-  return "info";
-}
 
 struct EvidenceToJson {
   Json operator()(const Extents& value) const { return json_of(ExtentsView(value)); }
@@ -41,24 +30,49 @@ struct EvidenceToJson {
   }
 };
 
+// Collects the members of a value as an object.
+struct MemberWriter {
+  Json out = Json::object();
+
+  template <class T>
+  void operator()(const char* key, const T& member) {
+    out[key] = json_of_member(member);
+  }
+  template <class T>
+  void optional(const char* key, const T& member) {
+    if (member != T{}) (*this)(key, member);
+  }
+
+  static const std::string& json_of_member(const std::string& text) { return text; }
+  static bool json_of_member(bool value) { return value; }
+  static Json json_of_member(const std::vector<std::string>& texts) { return texts; }
+  static Json json_of_member(const Evidence& evidence) { return json_of(evidence); }
+  template <class Enum>
+  requires std::is_enum_v<Enum>
+  static std::string_view json_of_member(Enum value) { return name(value); }
+  template <class T>
+  static Json json_of_member(const std::optional<T>& value) {
+    return value ? json_of_member(*value) : Json(nullptr);
+  }
+  template <class T>
+  requires requires(const T& value, MemberWriter& writer) { each_member(value, writer); }
+  static Json json_of_member(const T& value) {
+    MemberWriter writer;
+    each_member(value, writer);
+    return std::move(writer.out);
+  }
+  template <class T>
+  requires(!std::same_as<T, std::string>) static Json json_of_member(const std::vector<T>& values) {
+    Json list = Json::array();
+    for (const T& value : values) list.push_back(json_of_member(value));
+    return list;
+  }
+};
+
 }  // namespace
 
 Json finding_json(const Finding& finding) {
-  Json remedy = nullptr;
-  if (finding.remedy) {
-    remedy = {{"kind", finding.remedy->kind},
-              {"lossless", finding.remedy->lossless},
-              {"text", finding.remedy->text}};
-  }
-  Json out = {{"rule", finding.rule},
-              {"severity", severity_word(finding.severity)},
-              {"consequence", name(finding.consequence)},
-              {"subjects", finding.subjects},
-              {"cause", finding.cause},
-              {"evidence", json_of(finding.evidence)},
-              {"remedy", std::move(remedy)}};
-  if (!finding.link.empty()) out["link"] = finding.link;
-  return out;
+  return MemberWriter::json_of_member(finding);
 }
 
 Json json_of(const Evidence& evidence) {
@@ -74,21 +88,15 @@ std::string check_to_json(const CheckReport& report) {
 }
 
 std::string check_to_json(const CheckReport& report, const CheckContext& context) {
-  Json findings = Json::array(), unjudged = Json::array();
-  for (const Unjudged& one : report.unjudged) {
-    unjudged.push_back({{"what", one.what}, {"needs", one.needs}});
-    if (!one.hint.empty()) unjudged.back()["hint"] = one.hint;
-  }
+  MemberWriter writer{{{"schema", kJsonSchema}}};
+  each_member(report, writer);
+  Json out = std::move(writer.out);
   std::size_t known = 0;
-  for (const Finding& finding : report.findings) {
-    findings.push_back(finding_json(finding));
-    if (context.baseline == nullptr || !is_known(*context.baseline, finding)) continue;
-    findings.back()["known"] = true;
+  for (std::size_t i = 0; context.baseline != nullptr && i < report.findings.size(); ++i) {
+    if (!is_known(*context.baseline, report.findings[i])) continue;
+    out["findings"][i]["known"] = true;
     ++known;
   }
-  Json out = {{"schema", kJsonSchema},           {"verdict", name(report.verdict)},
-              {"depth", name(report.depth)},     {"deeper", report.deeper},
-              {"findings", std::move(findings)}, {"unjudged", std::move(unjudged)}};
   const Unreadable gone = context.checkpoint != nullptr
                               ? unreadable_in(*context.checkpoint, report.findings)
                               : unreadable_in(report.findings);

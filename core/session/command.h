@@ -163,6 +163,10 @@ struct DiskCommand {};
 struct SaveViewCommand {
   std::string path = {};  // a file or folder; empty: next to the checkpoint
 };
+// Writes the hash of every tensor into a file.
+struct HashCommand {
+  std::string path = {};  // a file or folder; empty: next to the checkpoint
+};
 // Computes norms and NaN of every step of the run that is shown; steps that were already read are
 // not read again.
 struct RunNumbersCommand {};
@@ -192,7 +196,7 @@ using Command = std::variant<
     BytesCommand, ValuesCommand, BrowseCommand, GoCommand, CompareCommand, DifferenceCommand,
     ExplainErrorCommand, ReportCommand, DemoCommand, TileValuesCommand, PauseCommand,
     ContinueCommand, RunCommand, DiskCommand, SaveValuesCommand, SaveViewCommand, RunNumbersCommand,
-    LearnCommand, WriteAsCommand, TensorNumbersCommand, PinCommand, UnpinCommand>;
+    LearnCommand, WriteAsCommand, TensorNumbersCommand, PinCommand, UnpinCommand, HashCommand>;
 
 // The command as type C, as guaranteed by its row.
 template <class C>

@@ -13,6 +13,7 @@
 #include "core/verbs/place_mark.h"
 #include "core/verbs/plan_file.h"
 #include "core/verbs/transforms.h"
+#include "core/verbs/verbs_over_ssh.h"
 #include "core/verbs/view_file.h"
 
 namespace shw {
@@ -92,13 +93,15 @@ Result<Change> run_open(const Snapshot& before, const Command& command, Progress
     auto state = in_place_state(*opened.checkpoint->directory());
     can_undo = state && *state == InPlace::kDone;
   }
+  const bool over_ssh = verbs::can_run_over_ssh(options);
   // Pins belong to the checkpoint, so they stay when it is opened again.
   if (pins == nullptr && options.checkpoint == before.options.checkpoint) pins = before.pins;
-  return [options = std::move(options), opened = std::move(opened), c, can_undo, disk, left_aside,
-          pins, run, passed_over = passed_over_for(asked, settled)](Snapshot& s) {
+  return [options = std::move(options), opened = std::move(opened), c, can_undo, over_ssh, disk,
+          left_aside, pins, run, passed_over = passed_over_for(asked, settled)](Snapshot& s) {
     s = blank(s);
     if (run != nullptr) s.run = run;
     s.can_undo = can_undo;
+    s.runs_over_ssh = over_ssh;
     s.disk = disk;
     s.options = options;
     s.pins = pins;
@@ -122,7 +125,10 @@ Result<Change> run_check(const Snapshot& before, const Command& command, Progres
   std::optional<Depth> depth = as<CheckCommand>(command).depth;
   // The depth given when opening applies until the user chooses another one.
   if (!depth && before.report == nullptr) depth = before.options.depth;
-  SHW_TRY(CheckReport made, verbs::check(opened_in(before), depth, progress));
+  const bool over_ssh = before.runs_over_ssh && depth == Depth::kData;
+  SHW_TRY(CheckReport made,
+          over_ssh ? verbs::check_over_ssh(before.options, before.report.get(), progress)
+                   : verbs::check(opened_in(before), depth, progress));
   return [depth, report = shared(std::move(made))](Snapshot& s) {
     s.options.depth = depth;
     s.report = report;

@@ -121,6 +121,8 @@ constexpr std::array<CommandRow, std::variant_size_v<Command>> kTable{{
      Lane::kConcurrent, parse_bare<TensorNumbersCommand>, print_nothing, run_tensor_numbers},
     {"pin", "pin [NOTE]", "Pinning", Lane::kQuick, parse_pin, print_pin, run_pin},
     {"unpin", "unpin N", "Unpinning", Lane::kQuick, parse_unpin, print_unpin, run_unpin},
+    {"hash", "hash [PATH]", "Hashing every tensor", Lane::kConcurrent, parse_hash, print_hash,
+     run_hash},
 }};
 
 bool is_verb(std::string_view word) {

@@ -9,6 +9,7 @@
 #include "core/verbs/demo.h"
 #include "core/verbs/ui_report.h"
 #include "core/verbs/view_file.h"
+#include "core/verbs/write_hashes.h"
 
 namespace shw {
 
@@ -101,6 +102,24 @@ Result<Change> run_report(const Snapshot& before, const Command& command, Progre
   SHW_TRY(verbs::WrittenReport written, verbs::write_ui_report(posix_store(), wanted));
   return [made = std::make_shared<const verbs::WrittenReport>(std::move(written))](Snapshot& s) {
     s.written = made;
+  };
+}
+
+std::optional<Command> parse_hash(std::string_view rest) {
+  return HashCommand{std::string(rest)};
+}
+
+std::string print_hash(const Command& command) {
+  return as<HashCommand>(command).path;
+}
+
+Result<Change> run_hash(const Snapshot& before, const Command& command, Progress* progress) {
+  if (before.checkpoint == nullptr) return fail(ErrorKind::kUsage, "nothing is open");
+  SHW_TRY(verbs::WrittenReport written,
+          verbs::write_hashes(posix_store(), opened_in(before), before.options,
+                              as<HashCommand>(command).path, before.runs_over_ssh, progress));
+  return [made = std::make_shared<const verbs::WrittenReport>(std::move(written))](Snapshot& s) {
+    s.hashes = made;
   };
 }
 

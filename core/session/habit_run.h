@@ -19,6 +19,9 @@ Result<Change> run_explain_error(const Snapshot& before, const Command& command,
 
 std::optional<Command> parse_report(std::string_view rest);
 std::string print_report(const Command& command);
+std::optional<Command> parse_hash(std::string_view rest);
+std::string print_hash(const Command& command);
+Result<Change> run_hash(const Snapshot& before, const Command& command, Progress* progress);
 std::optional<Command> parse_save_view(std::string_view rest);
 std::string print_save_view(const Command& command);
 Result<Change> run_save_view(const Snapshot& before, const Command& command, Progress* progress);

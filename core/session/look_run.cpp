@@ -5,6 +5,7 @@
 
 #include "core/io/store.h"
 #include "core/verbs/bytes_search.h"
+#include "core/verbs/verbs_over_ssh.h"
 
 namespace shw {
 namespace {
@@ -244,7 +245,9 @@ Result<Change> run_tile_values(const Snapshot& before, const Command& command, P
 
 Result<Change> run_tensor_numbers(const Snapshot& before, const Command&, Progress* progress) {
   if (before.checkpoint == nullptr) return fail(ErrorKind::kUsage, "nothing is open");
-  SHW_TRY(auto counted, verbs::numbers_of_tensors(*before.checkpoint, progress));
+  SHW_TRY(auto counted, before.runs_over_ssh
+                            ? verbs::numbers_over_ssh(*before.checkpoint, before.options, progress)
+                            : verbs::numbers_of_tensors(*before.checkpoint, progress));
   auto numbers = std::make_shared<const verbs::CheckpointNumbers>(std::move(counted));
   return Change([numbers](Snapshot& s) { s.numbers = numbers; });
 }

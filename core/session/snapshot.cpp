@@ -11,6 +11,7 @@ Snapshot blank(const Snapshot& before) {
   snapshot.explained = before.explained;
   snapshot.written = before.written;
   snapshot.saved_view = before.saved_view;
+  snapshot.hashes = before.hashes;
   snapshot.saved_views = before.saved_views;
   snapshot.gpus = before.gpus;
   return snapshot;

@@ -63,6 +63,7 @@ struct Snapshot {
   std::shared_ptr<const Checkpoint> checkpoint;  // null: not opened
   std::shared_ptr<const Spec> spec;              // may be null
   std::shared_ptr<const Checkpoint> reference;   // may be null
+  bool runs_over_ssh = false;                    // see verbs::can_run_over_ssh()
   bool is_against_itself =
       false;                 // the given reference is the checkpoint itself, so it is not used
   std::optional<Mesh> mesh;  // given by the user
@@ -113,6 +114,7 @@ struct Snapshot {
   std::shared_ptr<const verbs::WrittenReport> written;      // the last report; null: none
   std::shared_ptr<const verbs::SavedValues> saved_values;   // the last file; null: none
   std::shared_ptr<const verbs::WrittenReport> saved_view;   // the last file; null: none
+  std::shared_ptr<const verbs::WrittenReport> hashes;       // the last file; null: none
   // Views saved in this session, in order; reports draw those of the open checkpoint. Null: none.
   std::shared_ptr<const std::vector<verbs::SavedView>> saved_views;
   std::shared_ptr<const std::vector<verbs::Pin>> pins;  // of the open checkpoint; null: none

@@ -8,6 +8,16 @@
 #include "core/verbs/output_place.h"
 
 namespace shw::verbs {
+
+Result<WrittenReport> write_new_text(Store& store, const std::string& path,
+                                     const std::string& text) {
+  TempFile half_made(path);
+  SHW_TRY(auto folder, store.edit_folder(parent_of(path)));
+  SHW_CHECK(write_text(*folder, half_made.name(), text));
+  SHW_CHECK(half_made.publish());
+  return WrittenReport{path, text.size()};
+}
+
 Result<WrittenReport> write_ui_report(Store& store, const UiReport& wanted) {
   SHW_TRY(std::string path,
           free_place(store, {wanted.options.checkpoint, wanted.path, "report", ".html"}));
@@ -19,13 +29,7 @@ Result<WrittenReport> write_ui_report(Store& store, const UiReport& wanted) {
                     wanted.found.spec.get(), commands};
   input.looked_at = wanted.looked_at;
   input.views = wanted.views;
-  std::string text = report_html(input);
-  // Written under a temporary name and published only if the name is still free.
-  TempFile half_made(path);
-  SHW_TRY(auto folder, store.edit_folder(parent_of(path)));
-  SHW_CHECK(write_text(*folder, half_made.name(), text));
-  SHW_CHECK(half_made.publish());
-  return WrittenReport{path, text.size()};
+  return write_new_text(store, path, report_html(input));
 }
 
 }  // namespace shw::verbs

@@ -27,6 +27,9 @@ struct WrittenReport {
   std::uint64_t bytes = 0;
 };
 
+// Writes under a temporary name and publishes the file only if the name is still free.
+Result<WrittenReport> write_new_text(Store& store, const std::string& path,
+                                     const std::string& text);
 // Never replaces a file: uses the first free name in the folder ("step_9000-report.html",
 // "step_9000-report-2.html") and refuses a named file that exists.
 Result<WrittenReport> write_ui_report(Store& store, const UiReport& wanted);

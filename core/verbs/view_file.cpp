@@ -149,11 +149,7 @@ Result<WrittenReport> write_view_file(Store& store, const Opened& opened,
   if (view.depth) json["depth"] = name(*view.depth);
   if (!view.pins.empty()) json["pins"] = pins_to_json(view.pins);
   const std::string text = json.dump(2, ' ', false, ViewJson::error_handler_t::replace) + "\n";
-  TempFile half_made(place);
-  SHW_TRY(auto folder, store.edit_folder(parent_of(place)));
-  SHW_CHECK(write_text(*folder, half_made.name(), text));
-  SHW_CHECK(half_made.publish());
-  return WrittenReport{place, text.size()};
+  return write_new_text(store, place, text);
 }
 
 }  // namespace shw::verbs

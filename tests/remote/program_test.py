@@ -1,7 +1,7 @@
 """The program on checkpoints of other machines: web_double.py as a web server and as a hub, and
 sshd where it is installed. Standard library alone.
 
-    python3 program_test.py SHARDWRIGHT DATA
+    python3 program_test.py SHARDWRIGHT DATA [SHARDWRIGHT-GUI]
 """
 
 import json
@@ -16,6 +16,7 @@ import unittest
 import urllib.request
 
 PROGRAM, DATA = sys.argv[1], sys.argv[2]
+DESKTOP = sys.argv[3] if len(sys.argv) > 3 and sys.argv[3] else None
 HERE = os.path.dirname(os.path.abspath(__file__))
 FSDP = os.path.join(DATA, "torch-2.6", "healthy_fsdp", "ckpt")
 
@@ -335,6 +336,69 @@ class Ssh(unittest.TestCase):
                       ["check", where, "--data", "--spec", mine]):
             _, calls = self.ssh_commands("installed", *words)
             self.assertFalse(any("exec shardwright" in call for call in calls), (words, calls))
+
+    def replay(self, config, checkpoint, *lines):
+        """Runs the desktop without a display; returns what it calls ssh with."""
+        calls = os.path.join(self.top, "desktop-calls")
+        ssh = os.path.join(self.top, "desktop-ssh")
+        with open(ssh, "w") as file:
+            file.write(f'#!/bin/sh\necho "$*" >> {calls}\nexec ssh "$@"\n')
+        os.chmod(ssh, 0o755)
+        script = os.path.join(self.top, "script")
+        with open(script, "w") as file:
+            file.write("\n".join(["wait", *lines, ""]))
+        home = {key: os.path.join(self.top, "home") for key in ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME")}
+        env = {**os.environ, **home, "ASAN_OPTIONS": "detect_leaks=0",
+               "SHARDWRIGHT_SSH": f"{ssh} -F {os.path.join(self.top, config)}"}
+        env.pop("DISPLAY", None)
+        open(calls, "w").close()
+        done = subprocess.run([DESKTOP, checkpoint, "--replay", script], capture_output=True, text=True,
+                              timeout=300, env=env)
+        if "EGL" in done.stderr:
+            self.skipTest("no EGL")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(calls) as file:
+            return file.read()
+
+    def test_the_desktop_reads_every_byte_over_there(self):
+        if DESKTOP is None:
+            self.skipTest("there is no desktop")
+        damaged = os.path.join(self.top, "damaged")
+        shutil.copytree(FSDP, damaged)
+        with open(damaged + "/__1_0.distcp", "r+b") as file:
+            file.seek(os.path.getsize(damaged + "/__1_0.distcp") // 2)
+            file.write(b"\xff" * 64)
+        texts = {}
+        for name, path in (("here", damaged), ("there", f"127.0.0.1:{damaged}")):
+            out = os.path.join(self.top, name)
+            os.mkdir(out)
+            calls = self.replay("installed", path, "check data", "hash " + out + "/hashes.txt",
+                                "report " + out + "/report.html", "tensor-numbers", "key Ctrl+Home",
+                                f"screenshot {out}/screen.png")
+            files = {}
+            for file in ("hashes.txt", "report.html"):
+                with open(os.path.join(out, file)) as text:
+                    files[file] = text.read().replace("ssh://127.0.0.1", "").replace("127.0.0.1:", "")
+            texts[name] = files
+        self.assertIn("bad-record", texts["here"]["report.html"])
+        self.assertEqual(texts["here"]["hashes.txt"], run("hash", damaged).stdout)
+        self.assertEqual(texts["here"], texts["there"])
+        for verb in ("check", "hash", "stats"):
+            self.assertIn(f"shardwright '\\''{verb}'\\''", calls)
+        # SFTP reads what opening needs, and nothing after it.
+        self.assertLess(calls.rindex(" sftp"), calls.index("command -v"), calls)
+
+    def test_the_desktop_asks_before_bytes_travel(self):
+        if DESKTOP is None:
+            self.skipTest("there is no desktop")
+        out = os.path.join(self.top, "asked")
+        os.mkdir(out)
+        asked, answered = out + "/asked.html", out + "/answered.html"
+        self.replay("config", f"127.0.0.1:{self.model}", "key Shift+F6", "report " + asked,
+                    "click question/yes", "report " + answered)
+        for report, is_read in ((asked, False), (answered, True)):
+            with open(report) as file:
+                self.assertEqual(f"{self.model} --data" in file.read(), is_read, report)
 
     def test_an_unknown_host_key_is_refused(self):
         env = {"SHARDWRIGHT_SSH": "ssh -F " + os.path.join(self.top, "strangers")}

@@ -104,7 +104,10 @@ std::vector<View> all_views() {
   add("error-meaning", demo, [](UiState& d) { d.habits.errors_open = true; });
   add("palette", demo, [](UiState& d) { d.palette_open = true; });
   add("mesh", demo, [](UiState& d) { d.mesh_open = true; });
-  add("overview", demo, [](UiState& d) { d.summary_open = true; });
+  // A tensor that is selected after the overview was opened would close it.
+  auto whole = std::make_shared<Snapshot>(*demo);
+  whole->tensor.reset();
+  add("overview", whole, [](UiState& d) { d.summary_open = true; });
   add("table", make::damaged(), [](UiState& d) { d.table.open = true; });
   add("tour", demo, [](UiState& d) { d.habits.tour_step = 1; });
   add("zoomed", demo, [](UiState& d) { d.map.zoom = 3; });

@@ -59,6 +59,13 @@ record_says "^view .*rank=48"
 screen_says "rank 48"
 picture rank
 press Escape
+# By keyboard alone.
+press ctrl+shift+p
+xdotool type --delay 60 "rank 33"
+press Return
+record_says "^view .*rank=33"
+screen_says "rank 33"
+press Escape
 
 close_window
 

@@ -47,6 +47,18 @@ for index in "[0, 4096, 32]" "[287, 8191, 639]"; do
 done
 record_says "^values \[0, 4096:4160, 32:48\]"
 record_says "^values \[287, 8191:8192, 639:640\]"
+# By keyboard alone: an index, and the next pages.
+press ctrl+g
+xdotool type --delay 20 "[3, 64, 16]"
+press Return
+record_says "^values \[3, 64:128, 16:32\]"
+press ctrl+Down
+record_says "^values \[3, 128:192, 16:32\]"
+press ctrl+Right
+record_says "^values \[3, 128:192, 32:48\]"
+press ctrl+g
+xdotool type --delay 20 "[287, 8191, 639]"
+press Return
 xdotool mousemove 640 704 sleep 0.3
 screen_says "8,191"
 picture index

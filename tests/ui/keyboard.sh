@@ -25,7 +25,7 @@ press ctrl+r
 press ctrl+Return
 record_says "^repair"
 title_says "step_9000 - Will not load: 1 cause, 3 tensors"  # a copy was repaired
-for _ in 1 2 3 4 5 6 7 8 9 10; do [ -f "$WORK/demo/step_9000-repaired/certificate.json" ] || sleep 1; done
+for attempt in $(seq 60); do [ -f "$WORK/demo/step_9000-repaired/certificate.json" ] && break; sleep 1; done
 [ -f "$WORK/demo/step_9000-repaired/certificate.json" ] || fail "there is no certificate"
 press ctrl+shift+p
 xdotool type --delay 60 "verify what"

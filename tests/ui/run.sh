@@ -4,7 +4,7 @@
 set -eu
 source "$(dirname "$0")/with_window.sh"
 if [ "${1:-}" != inside ]; then
-  rm -rf "$WORK" && mkdir -p "$WORK/home" "$WORK/run"
+  rm -rf "$WORK" && mkdir -p "$WORK/home" "$WORK/pictures" "$WORK/run"
   whole="$(ls -d "$DATA"/torch-*/healthy_fsdp | head -1)/ckpt"
   for step in 900 1000; do cp -r "$whole" "$WORK/run/step_$step"; done
   run_under_xvfb
@@ -17,6 +17,7 @@ cp -r "$WORK/run/step_1000" "$WORK/run/.half" && mv "$WORK/run/.half" "$WORK/run
 title_says "run - 3 steps: 3 without a finding"
 rm "$WORK/run/step_1100/__1_0.distcp"
 title_says "run - 3 steps: 1 with errors, 2 without a finding"
+screen_picture run
 press Return
 title_says "step_1100 - Will not load"
 press alt+Home

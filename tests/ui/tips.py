@@ -5,39 +5,17 @@
 A tip is drawn above or below its control: rows of pixels that change there are the tip.
 """
 
-import ctypes
 import subprocess
 import sys
 import time
 
+from screen import rows_of_screen
+
 WIDTH, HEIGHT, FOOTER = 1280, 684, 704  # the footer changes by itself
-ALL_PLANES, Z_PIXMAP = 0xFFFFFFFF, 2
-
-
-class XImage(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_int) for name in ("width", "height", "xoffset", "format")] + [
-        ("data", ctypes.POINTER(ctypes.c_ubyte))] + [
-        (name, ctypes.c_int) for name in ("byte_order", "bitmap_unit", "bitmap_bit_order",
-                                          "bitmap_pad", "depth", "bytes_per_line")]
-
-
-x11 = ctypes.CDLL("libX11.so.6")
-x11.XOpenDisplay.restype = ctypes.c_void_p
-x11.XDefaultRootWindow.argtypes, x11.XDefaultRootWindow.restype = [ctypes.c_void_p], ctypes.c_ulong
-x11.XGetImage.restype = ctypes.POINTER(XImage)
-x11.XGetImage.argtypes = [ctypes.c_void_p, ctypes.c_ulong, ctypes.c_int, ctypes.c_int,
-                          ctypes.c_uint, ctypes.c_uint, ctypes.c_ulong, ctypes.c_int]
-x11.XDestroyImage.argtypes = [ctypes.POINTER(XImage)]
-display = x11.XOpenDisplay(None)
-root = x11.XDefaultRootWindow(display)
 
 
 def rows():
-    image = x11.XGetImage(display, root, 0, 0, WIDTH, HEIGHT, ALL_PLANES, Z_PIXMAP)
-    line = image.contents.bytes_per_line
-    pixels = ctypes.string_at(image.contents.data, line * HEIGHT)
-    x11.XDestroyImage(image)
-    return [pixels[y * line:(y + 1) * line] for y in range(HEIGHT)]
+    return rows_of_screen(WIDTH, HEIGHT)
 
 
 def move(x, y):

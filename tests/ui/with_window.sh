@@ -1,10 +1,12 @@
 # Sourced by tests of the window under Xvfb. $GUI is the program, $WORK a folder of the test's own.
 #
 #   run_under_xvfb           runs the test again, as `inside`, under an X server of its own
-#   open_window ARGUMENT...  starts $GUI and waits for its window: $gui, $window; of $SIZE, if set
+#   open_window ARGUMENT...  starts $GUI and waits for its window: $gui, $window; of $SIZE, if set;
+#                            next to $other_window, if set
 #   close_window             quits it by key and wants it to end well
 #   export_view KEY ENDING   has the window exported beside the checkpoint, $beside-view.ENDING
 #   picture NAME             keeps a picture in $WORK/pictures for a person to look at
+#   screen_picture NAME      the same of the X screen: also where no checkpoint is open
 #
 # Without the tools the test is skipped (77).
 for tool in Xvfb xvfb-run xdotool; do
@@ -23,7 +25,8 @@ open_window() {
   window=
   for attempt in $(seq 60); do
     kill -0 $gui 2> /dev/null || { cat "$WORK/said"; exit 1; }
-    window=$(xdotool search --onlyvisible --name 'Shardwright$' 2> /dev/null | head -1) && [ -n "$window" ] && break
+    window=$(xdotool search --onlyvisible --name 'Shardwright$' 2> /dev/null |
+      grep -vx "${other_window:-none}" | head -1) && [ -n "$window" ] && break
     sleep 0.5
   done
   [ -n "$window" ] || { echo "no window has appeared"; exit 1; }
@@ -72,6 +75,11 @@ export_view() {
   fail "nothing was exported"
 }
 picture() { export_view F12 png && cp "$beside-view.png" "$WORK/pictures/$1.png"; }
+ui_tests=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+screen_picture() {
+  sleep 0.5
+  python3 "$ui_tests/screen.py" "$WORK/pictures/$1.png" 1280 720
+}
 # How often a text stands on the screen.
 count_on_screen() {
   export_view shift+F12 svg

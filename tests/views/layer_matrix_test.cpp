@@ -124,3 +124,56 @@ TEST_CASE("matrix: a norm that differs from its kind's median is out, and zeros 
   CHECK(matrix.cell(0, 0).change == 0);
   CHECK(matrix.cell(0, 0).zero == 25 * matrix.cell(0, 0).tensors);
 }
+
+TEST_CASE("overview: a wide window shows the matrix next to the tables, with a number per cell") {
+  auto snapshot = std::make_shared<Snapshot>(*make::many_tensors(96));  // of three layers
+  snapshot->tensor.reset();                                             // shows the overview
+  const auto digest = make_digest(snapshot);
+  Driver driver(snapshot, {2560, 1440});
+  driver.desk.matrix_by = MatrixBy::kBytes;
+  driver.frame();
+  driver.frame();
+  const auto place_of = [&](std::string_view id) { return driver.marks.items.at(std::string(id)); };
+  const ImVec4 matrix = place_of("overview/matrix/0");
+  const auto& states = digest->overview->states;
+  REQUIRE(states.size() > 1);
+  const ImVec4 table = place_of("overview/" + states.front().name);
+  CHECK(table.x > matrix.z);
+  CHECK(table.y < matrix.w);
+  const MatrixCell& cell = digest->overview->matrices.front().cell(0, 0);
+  const std::string bytes = human_bytes(static_cast<std::uint64_t>(cell.bytes));
+  CHECK(std::ranges::any_of(driver.marks.texts, [&](const auto& mark) {
+    return mark.text == bytes && mark.box.x >= matrix.x && mark.box.z <= matrix.z;
+  }));
+}
+
+TEST_CASE("overview: a table of one row is left out, and the dtype is in the text") {
+  auto snapshot = std::make_shared<Snapshot>(*make::healthy());
+  snapshot->tensor.reset();
+  Driver driver(snapshot, {1280, 720});
+  driver.frame();
+  driver.frame();
+  const auto dtypes = make_digest(snapshot)->overview->dtypes;
+  const bool has_table = driver.marks.items.contains("overview/" + dtypes.front().name);
+  CHECK(has_table == (dtypes.size() > 1));
+}
+
+TEST_CASE("paragraph: a line does not end within a number") {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  auto snapshot = std::make_shared<Snapshot>(*make::demo());
+  snapshot->tensor.reset();  // shows the overview
+  for (float width = 900; width < 1500; width += 60) {
+    CAPTURE(width);
+    Driver driver(snapshot, {width, 720});
+    driver.frame();
+    driver.frame();
+    const auto& texts = driver.marks.texts;
+    REQUIRE(driver.marks.items.contains("overview/matrix/0"));
+    for (std::size_t i = 0; i + 1 < texts.size(); ++i) {
+      const std::string &line = texts[i].text, &next = texts[i + 1].text;
+      if (line.size() < 2 || next.empty() || !is_digit(line[line.size() - 2])) continue;
+      CAPTURE(line);
+      CHECK_FALSE((line.back() == '.' && is_digit(next.front())));
+    }
+  }
+}

@@ -2,8 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <set>
 
+#include "core/base/natural_order.h"
 #include "make/snapshots.h"
 #include "views/driver.h"
 
@@ -108,6 +110,9 @@ TEST_CASE("a file has one colour in all pictures, and many are folded to their n
   for (const PaintGroup& group : paint->groups)
     colours.insert(colour_of(group, dark_theme().tiles));
   CHECK(colours.size() > 48);
+  CHECK(std::is_sorted(
+      paint->groups.begin() + 1, paint->groups.end(),
+      [](const PaintGroup& a, const PaintGroup& b) { return natural_less(a.label, b.label); }));
 
   Driver driver(snapshot);
   driver.frame({colour_key(1)});

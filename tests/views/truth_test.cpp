@@ -4,10 +4,12 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "core/fixtures.h"
 #include "core/formats/open.h"
@@ -120,7 +122,51 @@ std::string check_truth(const std::string& path, Depth depth = Depth::kHeaders) 
   return std::string(snapshot->checkpoint->format().title);
 }
 
-enum class Damage { kCut, kRemoved, kZeroed };
+enum class Damage { kCut, kRemoved, kZeroed, kFlipped, kGrown };
+
+// Damages a file at `at` of its size, 0 to 1.
+void damage_file(const fs::path& path, Damage damage, double at) {
+  const auto size = static_cast<double>(fs::file_size(path));
+  const auto place = static_cast<std::uintmax_t>(size * at);
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  switch (damage) {
+    case Damage::kCut:
+      fs::resize_file(path, place);
+      break;
+    case Damage::kRemoved:
+      fs::remove(path);
+      break;
+    case Damage::kZeroed:  // a hole in the middle, as after a crash
+      file.seekp(static_cast<std::streamoff>(place));
+      file << std::string(
+          std::min(static_cast<std::size_t>(size / 3), static_cast<std::size_t>(size) - place),
+          '\0');
+      break;
+    case Damage::kFlipped: {
+      file.seekg(static_cast<std::streamoff>(place));
+      const int byte = file.get();
+      file.seekp(static_cast<std::streamoff>(place));
+      file.put(static_cast<char>(byte ^ 0x10));
+      break;
+    }
+    case Damage::kGrown:
+      file.seekp(0, std::ios::end);
+      file << std::string(100, '\7');
+      break;
+  }
+}
+
+// The files of a folder that have 8 bytes, the largest first.
+std::vector<fs::path> files_by_size(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file() && entry.file_size() >= 8) files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end(), [](const fs::path& a, const fs::path& b) {
+    return std::pair(fs::file_size(b), a) < std::pair(fs::file_size(a), b);
+  });
+  return files;
+}
 
 // Copies a folder and damages the `which`-th largest file. Returns the format as check_truth().
 std::string check_damaged(const std::string& folder, std::size_t which, Damage damage) {
@@ -128,29 +174,9 @@ std::string check_damaged(const std::string& folder, std::size_t which, Damage d
   std::error_code error;
   fs::copy(folder, copy / "c", fs::copy_options::recursive, error);
   if (error) return {};
-  std::vector<fs::path> files;
-  for (const auto& entry : fs::recursive_directory_iterator(copy / "c")) {
-    if (entry.is_regular_file() && entry.file_size() >= 8) files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end(), [](const fs::path& a, const fs::path& b) {
-    return std::pair(fs::file_size(b), a) < std::pair(fs::file_size(a), b);
-  });
+  const std::vector<fs::path> files = files_by_size(copy / "c");
   if (which >= files.size()) return {};
-  const auto size = fs::file_size(files[which]);
-  switch (damage) {
-    case Damage::kCut:
-      fs::resize_file(files[which], size / 2);
-      break;
-    case Damage::kRemoved:
-      fs::remove(files[which]);
-      break;
-    case Damage::kZeroed: {  // a hole in the middle, as after a crash
-      std::fstream file(files[which], std::ios::in | std::ios::out | std::ios::binary);
-      file.seekp(static_cast<std::streamoff>(size / 3));
-      file << std::string(size / 3, '\0');
-      break;
-    }
-  }
+  damage_file(files[which], damage, damage == Damage::kCut ? 0.5 : 1.0 / 3);
   return check_truth(copy / "c", damage == Damage::kZeroed ? Depth::kData : Depth::kHeaders);
 }
 
@@ -183,6 +209,38 @@ TEST_CASE("truth: every view agrees with check --json where files are damaged, i
     CAPTURE(format);
     CHECK(compared[format] > 0);
   }
+}
+
+// SHARDWRIGHT_TRUTH_SEED draws other damage.
+TEST_CASE("truth: every view agrees with check --json where damage is drawn at random") {
+  const char* given = std::getenv("SHARDWRIGHT_TRUTH_SEED");
+  const unsigned seed = given != nullptr ? static_cast<unsigned>(std::atoi(given)) : 1;
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  const auto draw = [&](std::size_t end) { return random() % end; };
+  const auto share = [&] { return static_cast<double>(random() % 10'000) / 10'000; };
+  std::size_t damaged = 0;
+  for (const std::string& folder : test::fixture_cases("")) {
+    if (!fs::is_directory(folder + "/ckpt")) continue;
+    TemporaryFolder copy;
+    std::error_code error;
+    fs::copy(folder + "/ckpt", copy / "c", fs::copy_options::recursive, error);
+    if (error) continue;
+    // Damage adds up: the second copy is of a checkpoint that is damaged twice.
+    for (int times = 1; times <= 2; ++times) {
+      const std::vector<fs::path> files = files_by_size(copy / "c");
+      if (files.empty()) break;
+      const fs::path& file = files[draw(files.size())];
+      const auto damage = static_cast<Damage>(draw(5));
+      CAPTURE(file.string());
+      CAPTURE(static_cast<int>(damage));
+      damage_file(file, damage, share());
+      const Depth depth = draw(2) == 0 ? Depth::kHeaders : Depth::kData;
+      if (!check_truth(copy / "c", depth).empty()) ++damaged;
+    }
+  }
+  MESSAGE("seed " << seed << ": " << damaged << " damaged checkpoints");
+  CHECK(damaged > 0);
 }
 
 TEST_CASE("truth: a file that is missing marks its tensors, ranks and elements") {

@@ -60,7 +60,11 @@ void set_default_signals(posix_spawnattr_t& attributes) {
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
 }
 
-int spawn_between(const std::vector<std::string>& words, int in, int out, pid_t& pid) {
+struct ChildFiles {
+  int in = STDIN_FILENO, out = STDOUT_FILENO, errors = STDERR_FILENO;
+};
+
+int spawn_with(const std::vector<std::string>& words, const ChildFiles& files, pid_t& pid) {
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
@@ -68,8 +72,9 @@ int spawn_between(const std::vector<std::string>& words, int in, int out, pid_t&
   posix_spawnattr_t attributes;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawnattr_init(&attributes);
-  ::posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
-  ::posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+  ::posix_spawn_file_actions_adddup2(&actions, files.in, STDIN_FILENO);
+  ::posix_spawn_file_actions_adddup2(&actions, files.out, STDOUT_FILENO);
+  ::posix_spawn_file_actions_adddup2(&actions, files.errors, STDERR_FILENO);
   set_default_signals(attributes);
   const int code =
       ::posix_spawnp(&pid, arguments[0], &actions, &attributes, arguments.data(), environ);
@@ -107,25 +112,29 @@ std::vector<std::string> ssh_words(const RemotePlace& place,
   return words;
 }
 
-Result<SshProcess> SshProcess::start(const std::vector<std::string>& words) {
-  PipePair to, from;
-  if (!to.open() || !from.open()) {
-    to.close();
-    return fail(ErrorKind::kIo, std::string("cannot make a pipe: ") + std::strerror(errno));
+Result<SshProcess> SshProcess::start(const std::vector<std::string>& words, bool reads_errors) {
+  PipePair to, from, errors;
+  if (!to.open() || !from.open() || (reads_errors && !errors.open())) {
+    const std::string why = std::strerror(errno);
+    for (const PipePair& pipe : {to, from, errors}) pipe.close();
+    return fail(ErrorKind::kIo, "cannot make a pipe: " + why);
   }
   pid_t pid = 0;
-  const int code = spawn_between(words, to.read, from.write, pid);
+  const int code =
+      spawn_with(words, {to.read, from.write, reads_errors ? errors.write : STDERR_FILENO}, pid);
   ::close(to.read);
   ::close(from.write);
-  if (code == 0) return SshProcess(pid, from.read, to.write);
+  if (reads_errors) ::close(errors.write);
+  if (code == 0) return SshProcess(pid, from.read, to.write, errors.read);
   ::close(to.write);
   ::close(from.read);
+  if (reads_errors) ::close(errors.read);
   return cannot_start(words[0], code);
 }
 
 Result<int> run_ssh(const std::vector<std::string>& words) {
   pid_t pid = 0;
-  const int code = spawn_between(words, STDIN_FILENO, STDOUT_FILENO, pid);
+  const int code = spawn_with(words, {}, pid);
   if (code != 0) return cannot_start(words[0], code);
   return exit_code_of(pid);
 }
@@ -133,7 +142,8 @@ Result<int> run_ssh(const std::vector<std::string>& words) {
 SshProcess::SshProcess(SshProcess&& other) noexcept
     : pid_(std::exchange(other.pid_, 0)),
       from_(std::exchange(other.from_, -1)),
-      to_(std::exchange(other.to_, -1)) {}
+      to_(std::exchange(other.to_, -1)),
+      errors_(std::exchange(other.errors_, -1)) {}
 
 SshProcess::~SshProcess() {
   if (pid_ > 0) ::kill(pid_, SIGTERM);
@@ -143,6 +153,7 @@ SshProcess::~SshProcess() {
 int SshProcess::finish() {
   if (to_ >= 0) ::close(std::exchange(to_, -1));
   if (from_ >= 0) ::close(std::exchange(from_, -1));
+  if (errors_ >= 0) ::close(std::exchange(errors_, -1));
   return pid_ <= 0 ? 0 : exit_code_of(std::exchange(pid_, 0));
 }
 

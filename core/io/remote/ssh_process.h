@@ -28,8 +28,9 @@ Result<int> run_ssh(const std::vector<std::string>& words);
 
 class SshProcess {
  public:
-  // Connects pipes to the child's stdin and stdout; its stderr is this program's.
-  static Result<SshProcess> start(const std::vector<std::string>& words);
+  // Connects pipes to the child's stdin and stdout, and to its stderr if `reads_errors`; else its
+  // stderr is this program's.
+  static Result<SshProcess> start(const std::vector<std::string>& words, bool reads_errors = false);
   SshProcess(SshProcess&& other) noexcept;
   SshProcess& operator=(SshProcess&&) = delete;
   SshProcess(const SshProcess&) = delete;
@@ -38,13 +39,15 @@ class SshProcess {
 
   int from() const { return from_; }
   int to() const { return to_; }
+  int errors() const { return errors_; }  // -1 without `reads_errors`
   // Closes the child's stdin and waits; returns its exit code, 255 if ssh itself failed.
   int finish();
 
  private:
-  SshProcess(pid_t pid, int from, int to) : pid_(pid), from_(from), to_(to) {}
+  SshProcess(pid_t pid, int from, int to, int errors)
+      : pid_(pid), from_(from), to_(to), errors_(errors) {}
   pid_t pid_;
-  int from_, to_;
+  int from_, to_, errors_;
 };
 
 }  // namespace shw

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
+#include <unordered_set>
 
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
@@ -72,8 +74,10 @@ MissingData data_lost_with(const Facts& facts, const std::vector<bool>& missing)
     if (is_in(object.item) || std::any_of(others.begin(), others.end(), is_in))
       missing_data.objects.push_back(object.fqn);
   }
+  std::unordered_set<std::string_view> named;  // an index may place one name in several files
   for (const UnclaimedStorageRecord& tensor : index_only_tensors(checkpoint)) {
-    if (missing[index_of(tensor.item.file)]) missing_data.named.push_back(tensor.fqn);
+    if (missing[index_of(tensor.item.file)] && named.insert(tensor.fqn).second)
+      missing_data.named.push_back(tensor.fqn);
   }
   return missing_data;
 }

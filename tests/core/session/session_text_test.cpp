@@ -85,6 +85,8 @@ TEST_CASE("every command reads back from its own text") {
                               SaveViewCommand{},
                               RunNumbersCommand{},
                               TensorNumbersCommand{},
+                              HashCommand{},
+                              HashCommand{"/tmp/a hash.txt"},
                               PinCommand{"looks odd"},
                               PinCommand{},
                               UnpinCommand{3},

@@ -1,10 +1,12 @@
 // HDF5 files that Keras and h5py wrote, intact and with wrong bytes.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <map>
 
 #include "core/base/little_endian.h"
 #include "core/formats/hdf5/hdf5_files.h"
+#include "core/model/evidence.h"
 #include "core/rules/check.h"
 
 using namespace shw;
@@ -71,6 +73,28 @@ TEST_CASE("a shard of Keras that is gone is found by its index") {
   auto report = check(**checkpoint, {});
   REQUIRE(report.has_value());
   CHECK(report->verdict != Verdict::kClean);
+}
+
+TEST_CASE("missing-file: a name that Keras' index places in two missing shards is counted once") {
+  auto whole = open_directory(kDataFolder + "/keras-3/weights_sharded/ckpt");
+  REQUIRE(whole.has_value());
+  std::vector<std::pair<std::string, Bytes>> files;
+  auto entries = (*whole)->list();
+  REQUIRE(entries.has_value());
+  for (const Entry& entry : *entries) {
+    if (entry.path == "model_00002.weights.h5" || entry.path == "model_00003.weights.h5") continue;
+    files.emplace_back(entry.path, file_bytes("keras-3/weights_sharded/ckpt/" + entry.path));
+  }
+  auto checkpoint = open_checkpoint(memory_directory("memory", files));
+  REQUIRE(checkpoint.has_value());
+  auto report = check(**checkpoint, {});
+  REQUIRE(report.has_value());
+  const auto found = std::ranges::find(report->findings, "missing-file", &Finding::rule);
+  REQUIRE(found != report->findings.end());
+  const auto* names = find_evidence<std::vector<std::string>>(*found, "named_only");
+  REQUIRE(names != nullptr);
+  CHECK(*names == std::vector<std::string>{"optimizer/vars"});
+  CHECK(*find_evidence<std::int64_t>(*found, "unreadable_tensors") == 1);
 }
 
 TEST_CASE("files of ranks are put together by the attributes offsets and global_shape") {

@@ -1,0 +1,163 @@
+#include "core/io/remote/ssh_shardwright.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "core/base/progress_line.h"
+#include "core/io/remote/ssh_process.h"
+
+namespace shw {
+namespace {
+
+// ssh's own exit code for a failed connection.
+constexpr int kSshFailed = 255;
+// The findings of 100,000 tensors are 60 MB of JSON.
+constexpr std::size_t kMostOutput = std::size_t{1} << 30;
+constexpr std::size_t kMostLine = 4096;
+constexpr int kPollMilliseconds = 100;
+
+std::string quoted_for_shell(std::string_view word) {
+  std::string out = "'";
+  for (char c : word) {
+    if (c == '\'')
+      out += "'\\''";
+    else
+      out += c;
+  }
+  return out + "'";
+}
+
+// The path on the remote machine: "/~/runs" is in the home folder, where ssh starts.
+std::string path_on_remote(const RemotePlace& place) {
+  if (place.path == "/~") return ".";
+  return place.path.starts_with("/~/") ? "./" + place.path.substr(3) : place.path;
+}
+
+// Runs the command as a child that obeys signals named on stdin, and ends with stdin: sshd does
+// not end a command without a terminal when the connection is lost.
+std::string controlled(const std::string& command) {
+  return "exec sh -c " +
+         quoted_for_shell("exec 3<&0\n" + command +
+                          " </dev/null 3<&- & job=$!\n"
+                          "{ while read -r signal; do kill -s \"$signal\" $job; done\n"
+                          "kill -s TERM $job; kill -s CONT $job; } <&3 >/dev/null 2>&1 3<&- &\n"
+                          "control=$!\nexec 3<&-\nwait $job\ncode=$?\n"
+                          "kill $control 2>/dev/null\nexit $code");
+}
+
+// Splits stderr into lines: progress goes to the job, the last other line is kept.
+class ErrorLines {
+ public:
+  explicit ErrorLines(Progress* progress) : progress_(progress) {}
+  void add(std::string_view text) {
+    for (char c : text) {
+      if (c == '\n' || c == '\r')
+        end_line();
+      else if (line_.size() < kMostLine)
+        line_ += c;
+    }
+  }
+  std::string last() {
+    end_line();
+    return std::move(last_);
+  }
+
+ private:
+  void end_line() {
+    Progress ignored;
+    Progress& progress = progress_ != nullptr ? *progress_ : ignored;
+    if (!line_.empty() && !read_progress_line(line_, progress)) last_ = line_;
+    line_.clear();
+  }
+  Progress* progress_;
+  std::string line_, last_;
+};
+
+// Appends what is there; false at the end of the pipe.
+template <class Add>
+bool read_some(int fd, Add add) {
+  std::array<char, 65536> buffer;
+  const ssize_t count = ::read(fd, buffer.data(), buffer.size());
+  if (count < 0 && errno == EINTR) return true;
+  if (count > 0) add(std::string_view(buffer.data(), static_cast<std::size_t>(count)));
+  return count > 0;
+}
+
+void send_line(int fd, std::string_view line) {
+  while (::write(fd, line.data(), line.size()) < 0 && errno == EINTR) {
+  }
+}
+
+tl::unexpected<Error> connection_lost(const RemotePlace& place, const std::string& message) {
+  return fail(ErrorKind::kIo,
+              "the connection of ssh has ended" + (message.empty() ? "" : ": " + message),
+              {place.shown}, "Try `ssh " + place.host + " true`: it must work without a question.");
+}
+
+}  // namespace
+
+bool is_same_machine(const RemotePlace& a, const RemotePlace& b) {
+  return a.kind == b.kind && a.host == b.host && a.userinfo == b.userinfo && a.port == b.port;
+}
+
+bool is_on_machine(const std::string& path, const RemotePlace& place) {
+  if (!is_remote(path)) return false;
+  auto other = parse_remote(path);
+  return other && is_same_machine(*other, place);
+}
+
+Result<bool> has_shardwright(const RemotePlace& place) {
+  std::vector<std::string> words = ssh_words(place, {});
+  words.emplace_back("command -v shardwright >/dev/null 2>&1");
+  SHW_TRY(const int code, run_ssh(words));
+  if (code != kSshFailed) return code == 0;
+  return fail(ErrorKind::kIo, "ssh cannot log in", {place.shown},
+              "Try `ssh " + place.host + " true`: it must work without a question.");
+}
+
+std::string shardwright_command(std::span<const std::string> words, const RemotePlace& place) {
+  std::string command = "shardwright";
+  for (const std::string& word : words) {
+    const bool is_there = is_on_machine(word, place);
+    command += " " + quoted_for_shell(is_there ? path_on_remote(*parse_remote(word)) : word);
+  }
+  return command;
+}
+
+Result<RemoteAnswer> run_shardwright(std::span<const std::string> words, const RemotePlace& place,
+                                     Progress* progress) {
+  std::vector<std::string> run = ssh_words(place, {"-T"});
+  run.push_back(controlled("env SHARDWRIGHT_PROGRESS=json " + shardwright_command(words, place)));
+  SHW_TRY(SshProcess process, SshProcess::start(run, true));
+  RemoteAnswer answer;
+  ErrorLines errors(progress);
+  bool is_paused = false;
+  std::array<pollfd, 2> open{{{process.from(), POLLIN, 0}, {process.errors(), POLLIN, 0}}};
+  while (open[0].fd >= 0 || open[1].fd >= 0) {
+    if (progress != nullptr && progress->cancelled) return cancelled_error();
+    if (progress != nullptr && progress->paused != is_paused) {
+      is_paused = !is_paused;
+      send_line(process.to(), is_paused ? "STOP\n" : "CONT\n");
+    }
+    if (::poll(open.data(), open.size(), kPollMilliseconds) <= 0) continue;
+    const auto add_out = [&](std::string_view text) { answer.out += text; };
+    const auto add_error = [&](std::string_view text) { errors.add(text); };
+    if (open[0].revents != 0 && !read_some(open[0].fd, add_out)) open[0].fd = -1;
+    if (open[1].revents != 0 && !read_some(open[1].fd, add_error)) open[1].fd = -1;
+    if (answer.out.size() > kMostOutput)
+      return fail(ErrorKind::kUnsupported, "the answer of that machine is over 1 GiB",
+                  {place.shown});
+  }
+  answer.code = process.finish();
+  answer.message = errors.last();
+  if (answer.code == kSshFailed) return connection_lost(place, answer.message);
+  return answer;
+}
+
+}  // namespace shw

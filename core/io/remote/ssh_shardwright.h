@@ -1,0 +1,33 @@
+// Runs shardwright on the machine of an ssh:// checkpoint, if it is installed there.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "core/base/progress.h"
+#include "core/base/result.h"
+#include "core/io/remote/remote_path.h"
+
+namespace shw {
+
+bool is_same_machine(const RemotePlace& a, const RemotePlace& b);
+// True if the path names a file on the machine of `place`.
+bool is_on_machine(const std::string& path, const RemotePlace& place);
+
+// True if that machine has shardwright in its PATH. Costs a login.
+Result<bool> has_shardwright(const RemotePlace& place);
+
+// "shardwright WORDS..." for the shell of that machine: paths of the machine become local ones.
+std::string shardwright_command(std::span<const std::string> words, const RemotePlace& place);
+
+struct RemoteAnswer {
+  int code = 0;
+  std::string out;      // all of stdout
+  std::string message;  // the last line of stderr that is not progress
+};
+// Runs it without a terminal; follows its progress, pauses and ends it with `progress`, which may
+// be null. If this program dies, so does the run over there.
+Result<RemoteAnswer> run_shardwright(std::span<const std::string> words, const RemotePlace& place,
+                                     Progress* progress);
+
+}  // namespace shw

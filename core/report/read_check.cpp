@@ -1,0 +1,170 @@
+#include "core/report/read_check.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "core/base/checked.h"
+#include "core/base/json.h"
+#include "core/base/version.h"
+#include "core/model/evidence.h"
+#include "core/report/check_members.h"
+#include "core/report/report.h"
+
+namespace shw {
+namespace {
+
+// Reads the members of a value; `failed` is the first key that is missing or of another form.
+struct MemberReader {
+  const Json& json;
+  const char* failed = nullptr;
+
+  template <class T>
+  void operator()(const char* key, T& member) {
+    if (failed != nullptr) return;
+    auto found = json.find(key);
+    if (found == json.end() || !read_member(*found, member)) failed = key;
+  }
+  template <class T>
+  void optional(const char* key, T& member) {
+    if (json.contains(key)) (*this)(key, member);
+  }
+
+  static bool read_member(const Json& from, std::string& to) {
+    if (from.is_string()) to = from.get<std::string>();
+    return from.is_string();
+  }
+  static bool read_member(const Json& from, bool& to) {
+    if (from.is_boolean()) to = from.get<bool>();
+    return from.is_boolean();
+  }
+  template <class Enum>
+  requires std::is_enum_v<Enum>
+  static bool read_member(const Json& from, Enum& to) {
+    auto read = from.is_string() ? from_name<Enum>(from.get_ref<const std::string&>())
+                                 : std::optional<Enum>();
+    if (read) to = *read;
+    return read.has_value();
+  }
+  template <class T>
+  static bool read_member(const Json& from, std::optional<T>& to) {
+    return from.is_null() || read_member(from, to.emplace());
+  }
+  template <class T>
+  static bool read_member(const Json& from, std::vector<T>& to) {
+    return from.is_array() && std::all_of(from.begin(), from.end(), [&](const Json& one) {
+             return read_member(one, to.emplace_back());
+           });
+  }
+  static bool read_member(const Json& from, Evidence& to);
+  template <class T>
+  requires requires(T& value, MemberReader& reader) { each_member(value, reader); }
+  static bool read_member(const Json& from, T& to) {
+    MemberReader reader{from};
+    if (from.is_object()) each_member(to, reader);
+    return from.is_object() && reader.failed == nullptr;
+  }
+};
+
+std::optional<Extents> extents_from_json(const Json& json) {
+  std::vector<std::int64_t> numbers;
+  for (const Json& one : json) {
+    if (!one.is_number_integer()) return std::nullopt;
+    if (one.is_number_unsigned() && !narrow<std::int64_t>(one.get<std::uint64_t>()))
+      return std::nullopt;
+    numbers.push_back(one.get<std::int64_t>());
+  }
+  return Extents(numbers.begin(), numbers.end());
+}
+
+// All types that a value of JSON may have had; the first is the likely one.
+std::vector<EvidenceValue> possible_values(const Json& json) {
+  std::vector<EvidenceValue> out;
+  std::vector<std::string> texts;
+  if (json.is_boolean()) out.emplace_back(json.get<bool>());
+  if (json.is_number_integer()) {
+    if (!json.is_number_unsigned() || narrow<std::int64_t>(json.get<std::uint64_t>()))
+      out.emplace_back(json.get<std::int64_t>());
+  }
+  if (json.is_number()) out.emplace_back(json.get<double>());
+  if (json.is_string()) {
+    out.emplace_back(json.get<std::string>());
+    if (json == "NaN") out.emplace_back(std::numeric_limits<double>::quiet_NaN());
+    if (json == "Infinity") out.emplace_back(std::numeric_limits<double>::infinity());
+    if (json == "-Infinity") out.emplace_back(-std::numeric_limits<double>::infinity());
+  }
+  if (!json.is_array()) return out;
+  if (MemberReader::read_member(json, texts)) out.emplace_back(std::move(texts));
+  if (auto numbers = extents_from_json(json)) out.emplace_back(std::move(*numbers));
+  if (auto boxes = boxes_from_json(json)) out.emplace_back(std::move(*boxes));
+  return out;
+}
+
+bool MemberReader::read_member(const Json& from, Evidence& to) {
+  if (!from.is_object()) return false;
+  for (const auto& [key, json] : from.items()) {
+    std::vector<EvidenceValue> values = possible_values(json);
+    if (values.empty()) return false;
+    auto found = std::ranges::find_if(
+        values, [&, &name = key](const EvidenceValue& one) { return is_evidence(name, one); });
+    to.emplace_back(key, std::move(found == values.end() ? values.front() : *found));
+  }
+  return true;
+}
+
+Error error_from_json(const Json& json) {
+  Error error{ErrorKind::kDamaged, "that machine answers with an error"};
+  MemberReader reader{json};
+  std::string code;
+  if (!json.is_object()) return error;
+  reader("message", error.message);
+  reader.optional("advice", error.advice);
+  reader.optional("tensor", error.place.tensor);
+  reader.optional("code", code);
+  for (auto kind : {ErrorKind::kUsage, ErrorKind::kNotFound, ErrorKind::kIo, ErrorKind::kDamaged,
+                    ErrorKind::kUnsupported, ErrorKind::kCancelled}) {
+    if (code == error_code(kind)) error.kind = kind;
+  }
+  if (json.contains("file") && json["file"].is_string())
+    error.place.file = json["file"].get<std::string>();
+  if (json.contains("offset") && json["offset"].is_number_unsigned())
+    error.place.offset = json["offset"].get<std::uint64_t>();
+  return error;
+}
+
+}  // namespace
+
+std::optional<std::vector<Box>> boxes_from_json(const Json& json) {
+  std::vector<Box> boxes;
+  if (!json.is_array()) return std::nullopt;
+  for (const Json& one : json) {
+    if (!one.is_object() || !one.contains("offsets") || !one.contains("sizes") ||
+        !one["offsets"].is_array() || !one["sizes"].is_array())
+      return std::nullopt;
+    auto offsets = extents_from_json(one["offsets"]), sizes = extents_from_json(one["sizes"]);
+    if (!offsets || !sizes || offsets->size() != sizes->size()) return std::nullopt;
+    for (std::size_t d = 0; d < offsets->size(); ++d) {
+      if (!checked_add((*offsets)[d], (*sizes)[d])) return std::nullopt;
+    }
+    boxes.push_back({std::move(*offsets), std::move(*sizes)});
+  }
+  return boxes;
+}
+
+Result<CheckReport> check_from_json(std::string_view text) {
+  const ParsedJson<Json> parsed = parse_json<Json>(text);
+  const Json& json = parsed.tree;
+  if (!json.is_object()) return fail(ErrorKind::kUnsupported, "is not an answer of `check --json`");
+  if (!json.contains("schema") || json["schema"] != kJsonSchema)
+    return fail(ErrorKind::kUnsupported, "is an answer of another version of shardwright");
+  if (json.contains("error")) return tl::unexpected<Error>(error_from_json(json["error"]));
+  CheckReport report;
+  MemberReader reader{json};
+  each_member(report, reader);
+  if (reader.failed == nullptr) return report;
+  return fail(ErrorKind::kUnsupported,
+              fmt::format("has no \"{}\" that this version can read", reader.failed));
+}
+
+}  // namespace shw
