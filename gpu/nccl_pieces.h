@@ -38,8 +38,8 @@ struct NcclPiece {
   std::byte* staged = nullptr;
   Said told, heard;
 
-  // Pieces of a pair with equal lane keep their order: one tag, one direction. Both directions have
-  // separate lanes, because each side starts them in its own order.
+  // Pieces with equal lane between two ranks are sent in start order. A lane is one tag in one
+  // direction: each side starts the two directions in its own order.
   int way() const { return static_cast<int>(tag) + (is_receive == leads ? 2 : 0); }
   std::size_t lane() const { return static_cast<std::size_t>(4 * peer + way()); }
   Tag control_tag() const { return static_cast<Tag>(way()); }

@@ -1,4 +1,5 @@
-// Settings of the window: theme, scale, tour, report.
+// Panels that are not about one tensor: settings, tour, spec and reference, pins, "write as", error
+// explanation, report.
 #pragma once
 
 #include "views/ui_state.h"

@@ -288,7 +288,8 @@ int fail_without_team(Context& context, const Launch& launch, const Error& error
 // launcher may end all processes as soon as one exits.
 int fail_from_rank0(Context& context, const Launch& launch, const Error& error) {
   if (launch.rank == 0) return fail_with(context, error);
-  ::signal(SIGTERM, SIG_DFL);  // if the launcher ends it, nothing is printed
+  // Lets SIGTERM from the launcher end this rank without a message: rank 0 prints the error.
+  ::signal(SIGTERM, SIG_DFL);
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
   return exit_code(error.kind);
 }

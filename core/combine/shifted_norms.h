@@ -16,8 +16,8 @@ namespace shw {
 // "model.layers.0.input_layernorm.weight", "...linear_qkv.layer_norm_weight".
 bool is_norm_weight(std::string_view fqn);
 
-// True for a norm weight or its float32 master. Moments do not change: the gradient of w is that of
-// 1 + w.
+// True for a norm weight and its float32 master, which shifted_norms() changes. Adam moments stay:
+// the gradient by w equals the gradient by 1 + w.
 bool is_shifted_with_norms(std::string_view fqn);
 
 // Adds `shift` to every floating-point norm weight and its master, in float32, rounded once to its

@@ -39,7 +39,8 @@ BlockCut cut_of(const Program& program, OutputId output, const Limits& limits);
 // Number of blocks within `limits`: at least one, which may be empty.
 std::uint64_t block_count(const Program& program, OutputId output, const Limits& limits);
 
-// True if the payload is all zeros, so that it costs nothing at any size.
+// True if every job in `jobs` fills zeros: such an output is one block, because a sparse file
+// stores it without disk space.
 bool is_zeros(const Program& program, JobRange jobs);
 
 // The largest element size read by any of the jobs, in bytes.

@@ -4,7 +4,8 @@
 namespace shw {
 namespace {
 
-// Bytes that are converted or transposed; plain copies are never faster on a GPU.
+// Output bytes of all jobs of the program. Chunks that are copied whole have no job; a GPU never
+// makes those faster.
 std::uint64_t bytes_converted(const Program& program) {
   std::uint64_t bytes = 0;
   for (const ProgramJob& job : program.jobs)

@@ -228,7 +228,7 @@ Result<JournalText> read_journal(const Directory& folder) {
     text.remove_prefix(std::min(line.size() + 1, text.size()));
     auto json = end == std::string_view::npos ? std::nullopt : json_of(line);
     if (!json) {
-      // A crash leaves written but not durable lines partly or as zeros.
+      // After a crash, a line that was written but not synced may be cut off or consist of zeros.
       bool is_torn = number > 1 && (text.empty() || line.find('\0') != line.npos);
       if (is_torn) break;
       return damaged(number, "it was changed");

@@ -36,8 +36,8 @@ inline constexpr std::size_t kMostLookups = 64;
 
 CheckpointLookup look_up(const ErrorText& parsed, const Checkpoint& checkpoint);
 
-// Where the lookup decides, its cause comes first: all missing names are here, or are here behind
-// one prefix.
+// If all missing names exist in the checkpoint, as they are or behind one prefix: adds that cause
+// as the first hypothesis with confidence 0.95 and lowers the others. Otherwise adds nothing.
 void add_what_was_found(const CheckpointLookup& lookup, Explanation& explanation);
 
 }  // namespace shw

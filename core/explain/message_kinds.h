@@ -52,8 +52,8 @@ struct Interpretation {
   std::string_view command = {};
 };
 
-// Whether the message states what happened, or only that something failed; the latter are dropped
-// next to the former.
+// kWhat: the message says what happened. kThatItFailed: it says only that something failed; it is
+// dropped if a kWhat message is present.
 enum class MessageCertainty : std::uint8_t { kWhat, kThatItFailed };
 
 struct MessageKind {

@@ -33,7 +33,8 @@ std::shared_ptr<const Checkpoint> with_module_findings(std::shared_ptr<const Che
                                                        const DirectoryContents& look,
                                                        std::span<const FormatRow> rows);
 
-// Adds such findings for the components that model_index.json of diffusers names.
+// Adds a finding for each component in diffusers' model_index.json whose files are missing or whose
+// weights contradict its config.json.
 std::shared_ptr<const Checkpoint> with_component_findings(std::shared_ptr<const Checkpoint> opened,
                                                           const DirectoryContents& look,
                                                           std::span<const FormatRow> rows);

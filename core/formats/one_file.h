@@ -30,7 +30,8 @@ class OneFile final : public Directory {
   std::string file_;
 };
 
-// True for such a view: other files of the folder are then invisible, not missing.
+// True if the directory is a OneFile: other files in the folder are not visible, which does not
+// mean that they are missing.
 inline bool is_one_file(const Directory& directory) {
   return dynamic_cast<const OneFile*>(&directory) != nullptr;
 }

@@ -244,7 +244,7 @@ Status Export::add(TensorId tensor, const MappedTensor& mapped) {
   return {};
 }
 
-// Writes information that readers need before they use the rest.
+// Writes the attributes of the root group, /files (path and size) and /left_out (name and reason).
 Status Export::add_about() {
   Hdf5Attributes about{{"schema", std::string(kJsonSchema)},
                        {"checkpoint", checkpoint_.directory()->name()},

@@ -21,7 +21,7 @@ struct LearnSide {
   std::vector<std::size_t> ndims;
   std::vector<LineHashes> rows;  // as they are stored
   std::vector<bool> explained;
-  // By tensor: the one that represents all with equal content, otherwise itself.
+  // For each tensor: index of the first tensor with equal content (itself if there is none).
   std::vector<std::size_t> same_as;
 
   std::size_t size() const { return names.size(); }

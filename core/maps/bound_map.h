@@ -46,7 +46,7 @@ struct BoundMap {
   std::vector<std::pair<std::string, std::string>> stripped = {};
   std::vector<std::pair<std::string, std::string>> copies =
       {};  // to be made: the copy and its original
-  // To be left out: the copy and its original.
+  // Copies that the result leaves out: name of the copy, name of its original.
   std::vector<std::pair<std::string, std::string>> left_copies = {};
   std::vector<std::string> left_out = {}, without_row = {};
   // Parts of incomplete stacks (ModelFacts::allows_gaps).

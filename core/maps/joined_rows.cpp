@@ -250,7 +250,8 @@ class KnownOrders {
     add(std::move(from), text);
   }
 
-  // Adds rotations of a single part, with or without its padding.
+  // If the tensor has one part: adds its rows rotated by one row up, one row down and by half, with
+  // and without the padding rows.
   void add_rotated() {
     if (layout_.parts.size() != 1) return;
     const std::int64_t all = layout_.parts.front(), padding = layout_.padding_from;

@@ -119,7 +119,8 @@ MapOp read_op(EditedJson& in, const MapJson& json) {
   return op;
 }
 
-// A row before its brackets are resolved.
+// A map row as written in JSON. Text in brackets in `to` is still there; it makes two rows, one
+// with the text and one without.
 struct RowText {
   std::vector<std::string> from, to, from_with, from_without, to_with;
 };

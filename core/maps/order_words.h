@@ -15,12 +15,14 @@ namespace shw {
 // every piece is in its place.
 std::optional<Mistake> moved_in_words(const RowOrder& order, std::string_view what);
 
-// Like moved_in_words(), for layers and experts, of which there are few.
+// Text like "layers 3 and 4 are swapped", which counts layers or experts one by one; for short
+// orders. nullopt if every layer is in its place.
 std::optional<std::string> counted_in_words(const RowOrder& order, std::string_view what);
 
-// Each layer or expert has the content of the next, or of the previous one.
+// Text for an order where every layer or expert holds the content of the next one (`is_next`) or of
+// the previous one.
 std::string off_by_one_in_words(std::string_view what, bool is_next);
-// Layer or expert `copy` has the content of `of`, which has it too.
+// Text for a layer or expert `copy` whose content equals that of layer `of`.
 std::string copy_in_words(std::string_view what, std::int64_t copy, std::int64_t of);
 
 }  // namespace shw

@@ -36,9 +36,9 @@ std::string info_to_text(const Checkpoint& checkpoint, const TextStyle& style);
 // "writers", "quantised".
 inline constexpr std::size_t kListColumns = 7;
 std::span<const char* const, kListColumns> list_titles();
-// One line per tensor and a final sum. `columns`: titles to show, in order; empty: all, with
-// "quantised" where a listed tensor is a part of a quantised weight. No header line if the output
-// is not for people.
+// One line per tensor and a line with the sum. `columns`: titles to show, in order; empty: all, and
+// "quantised" if a listed tensor belongs to a quantised weight. The header line is written only for
+// a terminal (TextStyle::must_fit).
 std::string list_to_text(const Checkpoint& checkpoint, std::span<const std::uint32_t> order,
                          const TextStyle& style, std::span<const std::size_t> columns = {},
                          std::span<const QuantisedWeight> quantised = {});

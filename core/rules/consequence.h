@@ -18,9 +18,10 @@ Consequence worst_consequence(const std::vector<Finding>& findings);
 // "Loads, silently wrong": the begin of a verdict. kNone: the findings concern options, not the
 // checkpoint.
 std::string title_of(Consequence consequence);
-// "May not load" for a warning of what stops other loads.
+// The title for one finding: "May not load" if a warning describes a fault that stops some loads.
 std::string title_of(const Finding& finding);
-// Of all findings: as bad as the worst of them, and never "Loads" above one that may not load.
+// The title for all findings: that of the worst one, and never "Loads ..." if one finding may stop
+// the load.
 std::string title_of(const std::vector<Finding>& findings);
 
 }  // namespace shw

@@ -75,7 +75,8 @@ std::vector<const Finding*> unopened(const Checkpoint& checkpoint) {
   std::vector<const Finding*> found;
   for (const Finding& finding : checkpoint.opening_findings()) {
     const Rule& rule = rule_of(finding);
-    // A warning means that something is already corrected: a duplicate key.
+    // A warning damages no bytes: reading has already corrected the record, for example dropped a
+    // duplicate key.
     bool damaged = rule.damages_bytes && finding.severity == Severity::kError;
     if (damaged || rule.leaves_undecided) found.push_back(&finding);
   }

@@ -31,8 +31,10 @@ std::string unreadable_words(const Unreadable& unreadable);
 class UnreadableCount {
  public:
   void add(const Checkpoint& checkpoint, TensorId tensor, ChunkId chunk);
-  void write(Finding& finding) const;          // as unreadable
-  void write_damaged(Finding& finding) const;  // as damaged
+  // Adds the evidence keys for unreadable elements and tensors
+  void write(Finding& finding) const;
+  // Adds the evidence keys for damaged elements and tensors
+  void write_damaged(Finding& finding) const;
 
  private:
   std::int64_t elements_ = 0, tensors_ = 0;

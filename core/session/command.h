@@ -184,7 +184,7 @@ struct TensorNumbersCommand {};
 struct LearnCommand {
   std::string path;
 };
-// Plans to write the open checkpoint in another form.
+// Makes a plan that writes the open checkpoint in another format, dtype or mesh.
 struct WriteAsCommand {
   verbs::WriteAs wanted;
 };

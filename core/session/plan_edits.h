@@ -29,7 +29,7 @@ struct PlanEdit {
   std::string file = {};              // file with exactly this plan; empty: none
   std::string hash = {};
   std::string json = {};  // for the text editor; empty if too long
-  // Of a plan that writes another form, with its steps in words; null for repairs alone.
+  // The estimate for a plan with steps, which writes another form; null if the plan only repairs.
   std::shared_ptr<const verbs::StepOutlook> written = nullptr;
   std::vector<std::string> notes = {};  // what is dropped, cast or kept, one line each
   std::string suffix = "-repaired";     // of the result's default name

@@ -67,9 +67,10 @@ struct Snapshot {
   bool is_against_itself =
       false;                 // the given reference is the checkpoint itself, so it is not used
   std::optional<Mesh> mesh;  // given by the user
-  // Newer steps skipped by RUN/@latest-complete: "step_10000: files are gone".
+  // Newer steps that RUN/@latest-complete skipped, with the reason: "step_10000: files are
+  // missing".
   std::vector<std::string> passed_over;
-  // Inputs that were missing and skipped when opening.
+  // Paths of inputs that did not exist; the checkpoint was opened without them.
   std::vector<std::string> left_aside;
   std::shared_ptr<const CheckReport> report;          // null: not checked
   std::shared_ptr<const Plan> plan;                   // null: not planned

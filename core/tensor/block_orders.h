@@ -30,9 +30,10 @@ std::vector<std::int64_t> inverse_of(const Order& order) {
   return out;
 }
 
-// The largest number of adjacent blocks that stay together everywhere, aligned on both sides.
+// The greatest n for which the order moves whole groups of n adjacent blocks, aligned to n before
+// and after.
 std::int64_t blocks_together(ExtentsView order);
-// The same order of larger blocks, of `together` blocks each.
+// The order expressed in groups of `together` blocks.
 std::vector<std::int64_t> coarse_order(ExtentsView order, std::int64_t together);
 
 // True if block (i, j) of a grid with `rows` rows is at (j, i).

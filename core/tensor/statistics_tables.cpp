@@ -20,7 +20,7 @@ template <class Bits>
   return bits;
 }
 
-// Minimum and maximum key without NaN, as signed integers.
+// Least and greatest value, without NaN, as integer keys that sort like the floats (order_key).
 struct Range {
   std::int64_t least, greatest;
 };

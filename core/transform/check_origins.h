@@ -20,8 +20,8 @@ struct PartStorage {
   std::uint32_t chunk = 0;  // if it must be decoded
 };
 
-// `part` is in `tile`, which is the output of `jobs`. `storage` is null for a constant. An error
-// is a bug of ours and names the tensor.
+// Checks that `jobs` fill `part` of `tile` from its recorded origin. `storage` is null for a
+// constant. An error is a bug in this program and names the tensor.
 Status check_origins(const Program& program, JobRange jobs, const Part& part, const Box& tile,
                      const PartStorage* storage, std::string_view fqn);
 // Checks one output of a complete program.

@@ -28,7 +28,8 @@ namespace shw::verbs {
 
 inline constexpr std::string_view kDequantisedPath = "/@dequantised";
 
-// Refuses (kUsage) a path that contains a separator of such endings.
+// kUsage if the path of an input contains a comma or "/@", which separate the parts of a computed
+// path.
 Status check_input_path(const std::string& path);
 std::string quantised_path(const std::string& path, const std::string& scheme);
 std::string merged_path(const std::string& base, const std::string& adapter);
@@ -40,7 +41,8 @@ std::string delta_path(const std::string& base, const std::string& result);
 std::string applied_path(const std::string& base, const std::string& delta);
 std::string adapter_path(const std::string& tuned, const std::string& base, std::int64_t rank);
 
-// Like open_checkpoint(), for paths with such an ending too.
+// Like open_checkpoint(); also computes the checkpoint that an ending such as "/@merged=ADAPTER"
+// names.
 Result<std::shared_ptr<const Checkpoint>> open_requested(const std::string& path,
                                                          Progress* progress);
 // Like open_to_compare(), for paths with such an ending too: errors show paths relative to the

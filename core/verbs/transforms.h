@@ -61,7 +61,7 @@ Result<std::vector<Finding>> reasons_to_repair_first(const Opened& opened,
 // Findings above info of a source checkpoint, errors first.
 Result<std::vector<Finding>> findings_of_input(const std::string& path, std::optional<Depth> depth,
                                                Progress* progress);
-// Such findings among those that a plan leaves unrepaired.
+// The findings in plan.undecided that must be repaired before resharding or converting.
 std::vector<Finding> unrepaired_reasons_in(const Plan& plan);
 
 }  // namespace shw::verbs

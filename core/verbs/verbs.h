@@ -54,12 +54,13 @@ Result<std::vector<TensorStatistics>> stats(const Opened& opened,
                                             std::span<const std::string> names,
                                             Progress* progress = nullptr, Team* team = nullptr,
                                             const CountedChunks* known = nullptr);
-// Like the other stats(), computed on `device`. Chunks in `known` are not read again.
+// Statistics of all tensors, the device that counted, and what could not be read.
 struct CountedStatistics {
   std::vector<TensorStatistics> tensors;
   DeviceUse device;
   std::vector<std::string> unread;  // files or records with unknown content
 };
+// Like stats(), counted on `device`. Chunks in `known` are not read again.
 Result<CountedStatistics> stats(const Opened& opened, std::span<const std::string> names,
                                 const DeviceOptions& device, Progress* progress = nullptr,
                                 Team* team = nullptr, const CountedChunks* known = nullptr);

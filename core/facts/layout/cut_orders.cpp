@@ -49,7 +49,8 @@ struct MatchedSplitOrder {
 
 enum class RankBoxMatch : std::uint8_t { kExpected, kRecorded, kUnknown };
 
-// With uneven extents another order gives other sizes: the item's shape then decides.
+// Compares the recorded sizes, then the sizes in the item's header, with those that the expected
+// split order gives this rank. With uneven extents another split order gives other sizes.
 RankBoxMatch chunk_form_on_rank(const SplitOrderCheck& q, ChunkId chunk, std::int64_t rank) {
   ExtentsView recorded = q.input.checkpoint.sizes(chunk);
   if (q.expected.produces_sizes(rank, recorded)) return RankBoxMatch::kExpected;

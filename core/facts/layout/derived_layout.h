@@ -35,7 +35,7 @@ struct DerivedLayouts {
 // A copy of the input with the derived layout as its spec.
 CheckInput with_layout(const CheckInput& input, const DerivedLayout& layout);
 
-// Number of ranks that wrote a chunk or left a file of their own (`beside`).
+// The highest known rank + 1: of chunk writers, of ranks in file names, and of `beside`.
 std::int64_t count_ranks(const CheckInput& input, const std::vector<std::int64_t>& beside);
 
 }  // namespace shw

@@ -79,8 +79,9 @@ constexpr std::array<Pair, 8> kPairs{{{"fc1", "fc2", true},
                                       {"w3", "w2", false},
                                       {"dense_h_to_4h", "dense_4h_to_h", true}}};
 
-// T if the first matrix has 1/T of its rows, where the second is split into T parts along its
-// columns, and fewer chunks. Sizes are compared first, because nearly all agree.
+// Number of ranks whose rows are missing from the first matrix: T if it has 1/T of the rows that
+// the second matrix's columns require, the second is split into T along its columns, and the first
+// has fewer chunks. 1 if not.
 std::int64_t factor_of(const Checkpoint& c, const SiblingMatrix& first, const SiblingMatrix& second,
                        bool fused) {
   ExtentsView a = c.shape(first.tensor), b = c.shape(second.tensor);

@@ -9,7 +9,8 @@ inline constexpr std::string_view kDeltaIndices = ".delta_indices";
 inline constexpr std::string_view kDeltaValues = ".delta_values";
 inline constexpr std::string_view kDeltaWhole = ".delta_whole";
 
-// True if the tensor's shape is a number of changes and unrelated to the model's shapes.
+// True for the index and value tensors of a delta: their length is the number of changed elements,
+// not a size of the model.
 inline bool lists_changes(std::string_view fqn) {
   return fqn.ends_with(kDeltaIndices) || fqn.ends_with(kDeltaValues);
 }

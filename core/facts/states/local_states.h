@@ -24,7 +24,7 @@ struct LocalState {
 };
 
 std::vector<LocalState> local_states(const CheckInput& input);
-// The names of all tensors that have such states.
+// The tensors with an optimizer state that local_states() returns.
 std::set<TensorId> states_saved_as_global(const CheckInput& input);
 
 }  // namespace shw

@@ -11,9 +11,9 @@ namespace shw {
 // The C in exp_avg^2 <= C * exp_avg_sq, which holds for any gradients and steps (Cauchy-Schwarz).
 // Infinite if beta1^2 >= beta2.
 double moment_constant(double beta1, double beta2);
-// The constant if beta1 varied up to beta2 during training (warm-up, cycles): the weight of the
-// gradient k steps back is at most beta2^k and all weights sum to at most 1, so exp_avg^2 <=
-// exp_avg_sq / (1 - beta2).
+// 1 / (1 - beta2): the bound of exp_avg^2 / exp_avg_sq when beta1 varied between 0 and beta2
+// (warm-up, cycles), because the weight of the gradient k steps back is at most beta2^k and all
+// weights sum to at most 1. Infinite if beta2 is not between 0 and 1.
 double moment_constant_of_any(double beta2);
 
 struct MomentCount {

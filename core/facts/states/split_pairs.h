@@ -27,7 +27,7 @@ struct SplitPair {
 };
 
 std::vector<SplitPair> split_pairs(const CheckInput& input);
-// The names of all tensors that have such states.
+// The tensors with a state in a pair that split_pairs() returns.
 std::set<TensorId> states_split_locally(const CheckInput& input);
 
 }  // namespace shw

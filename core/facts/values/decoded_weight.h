@@ -19,7 +19,8 @@ struct DecodedWeight {
   std::int64_t rows_at_once = 1;
   // Returns the elements of rows [first, first + count), row-major.
   std::function<Result<std::vector<float>>(std::int64_t first, std::int64_t count)> decode;
-  std::vector<TensorId> used;  // the weight and the companions that only it needs
+  // The tensors that the decoded weight replaces: the weight and its companions.
+  std::vector<TensorId> used;
 };
 
 }  // namespace shw

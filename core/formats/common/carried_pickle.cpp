@@ -118,7 +118,8 @@ class CarriedEncoder {
       append_number(out_.opcodes, known->second);
       return true;
     }
-    // For self-referencing tuples and calls Python creates the inner one first.
+    // Refuses a value that contains itself through a tuple or a call: Python must create the inner
+    // object first, and this encoder cannot.
     if (!open_.insert(node).second) return refuse("holds itself in a way that is not carried over");
     const bool good = encode_container(node, depth);
     open_.erase(node);
@@ -264,7 +265,7 @@ class CarriedEncoder {
   }
   bool contents(NodeId node, int depth) {
     const NodeId held = tree_.contents(node);
-    // Empty contents added one by one equal no contents.
+    // An object with an empty item list is written like an object without items.
     if (tree_.kind(held) != NodeKind::kAbsent && tree_.items(held).empty()) return true;
     switch (tree_.kind(held)) {
       case NodeKind::kAbsent:

@@ -13,8 +13,8 @@ Extents chunk_strides(const Checkpoint& checkpoint, ChunkId chunk);
 // Without a payload length.
 ItemHeader chunk_header(const Checkpoint& checkpoint, ChunkId chunk, const ItemRange& range);
 
-// With the length that the chunk's elements span from the first to the last. An error if that
-// overflows.
+// Like chunk_header(), with payload_length set to the span from the chunk's first element to its
+// last. An error if that overflows.
 Result<ItemHeader> whole_chunk_header(const Checkpoint& checkpoint, ChunkId chunk,
                                       const ItemRange& range);
 

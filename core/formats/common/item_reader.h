@@ -58,7 +58,8 @@ struct StorageBytes {
   std::shared_ptr<const ByteSource> source;
   std::uint64_t offset = 0;
 };
-// Decodes at once if the codec has no other way.
+// The stored bytes of the item's storage. Codecs that cannot decode while reading decode the whole
+// item into memory here.
 Result<StorageBytes> storage_bytes(const OpenItem& item);
 
 // Verbatim bytes of an item with their saved checksum.

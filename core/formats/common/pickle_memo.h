@@ -36,7 +36,7 @@ class PickleMemo {
   // numbers.
   std::uint64_t length() const { return length_; }
   void skip(std::uint64_t count) { length_ += count; }
-  // Sets the node of a number that was skipped.
+  // Sets the node of a memo index that skip() passed over.
   void fill(std::uint64_t index, NodeId node) {
     put(index, node);
     --length_;

@@ -95,8 +95,8 @@ class IndexEvents final : public nlohmann::json_sax<nlohmann::json> {
   int depth_ = 0;
 };
 
-// transformers 4 and 5 write into index["metadata"] (get_checkpoint_shard_files), whatever it is;
-// readers of weight_map alone load the files.
+// transformers 4 and 5 assign to index["metadata"] and fail without it
+// (get_checkpoint_shard_files); programs that read only weight_map load the files.
 Finding missing_metadata_finding(const std::string& path) {
   Finding finding = bad_record(path,
                                "The index has no object \"metadata\", at which transformers stops; "

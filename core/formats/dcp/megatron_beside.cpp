@@ -68,7 +68,8 @@ bool note_marker(const Directory& directory, bool has_common, CheckpointBuilder&
   return !backend->empty();
 }
 
-// True if every record matches its checksum.
+// Reads common.pt. True if the checksum of every record was verified; false if the file is over 64
+// MiB or has no checksums; kDamaged if a record differs.
 Result<bool> read_common(const Directory& directory) {
   SHW_TRY(auto source, directory.open(kCommonState));
   SHW_TRY(Bytes begin, read_bytes(*source, 0, std::min<std::uint64_t>(source->size(), 4)));

@@ -28,7 +28,7 @@ struct HashedElements {
 
 // XXH3-128 of the stored item (holes included); a relabel does not change it.
 Result<Hash128> hash_item(ItemCursor& items, const ItemPlace& place, Progress* progress);
-// The same as 32 hex digits.
+// hash_item() as 32 hex digits.
 Result<std::string> hash_item(const Checkpoint& checkpoint, const ItemPlace& place,
                               Progress* progress);
 // kDamaged if the item does not match its chunk's record.

@@ -46,7 +46,7 @@ FoundArrays arrays_in(const std::vector<StoredKey>& keys) {
     }
   }
   for (const StoredKey& key : keys) {
-    // Searches the nearest enclosing array.
+    // Assigns the key to the array in the nearest enclosing folder.
     for (std::size_t end = key.key.rfind('/'); end != std::string::npos;
          end = end == 0 ? std::string::npos : key.key.rfind('/', end - 1)) {
       const auto found = arrays.find(std::string_view(key.key).substr(0, end));

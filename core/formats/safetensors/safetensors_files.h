@@ -33,7 +33,7 @@ struct SafetensorsFiles {
   std::optional<std::string> index_path = {};
   std::optional<WeightMap> index = {};      // empty if there is no usable one
   std::optional<std::uint64_t> total = {};  // total size according to it
-  std::optional<Finding> finding = {};      // why it is not usable
+  std::optional<Finding> finding = {};      // why the index cannot be used
   std::vector<std::string> adapters = {};   // adapter files next to a model
   std::vector<std::string> variants = {};   // other forms of the model
   std::vector<std::string> steps = {};      // earlier steps of a training

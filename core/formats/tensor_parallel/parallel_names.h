@@ -35,7 +35,7 @@ struct ParallelFiles {
   bool names_tell_ranks = false;
   std::map<std::uint32_t, std::map<std::uint32_t, std::string>> of_rank;
 };
-// Nothing where no rank above 0 is named, or where the names are of several engines.
+// nullopt if only rank 0 is named, or if file names of several engines are mixed.
 std::optional<ParallelFiles> parallel_files(std::span<const Entry> entries);
 
 }  // namespace shw

@@ -24,7 +24,8 @@ struct MappingKey {
   bool is_ambiguous = false;   // a key of another kind has this text: 1 and "1"
 };
 
-// Sets both flags of each key. `keys`: all keys of one mapping, in order.
+// Sets is_ambiguous where keys of different kinds have one text, and is_superseded where a later
+// key is equal. `keys`: all keys of one mapping, in order.
 void mark_repeated(std::vector<MappingKey>& keys);
 
 }  // namespace shw

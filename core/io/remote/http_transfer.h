@@ -17,7 +17,8 @@ class HttpTransfer {
   void begin(const CurlLibrary& curl);  // sets up `easy`
   void end(const CurlLibrary& curl);
   void read_status(const CurlLibrary& curl);
-  // Returns an error if the server's answer does not match the request.
+  // An error if the server's answer does not match the request: another range, too short or too
+  // long.
   Status lie() const;
   // True if fewer bytes arrived than were requested.
   bool is_short() const;

@@ -14,7 +14,8 @@ namespace shw {
 Status plan_entries(const Checkpoint& checkpoint, const Finding& finding, bool damaged, Plan& plan);
 // True if every entry that is replaced still exists under another name.
 bool keeps_every_entry(const Plan& plan);
-// By object: the object whose item it has after the repair; itself if nothing changes.
+// For each non-tensor entry: the index of the entry whose item it has after the repair; its own
+// index if the plan does not change it.
 std::vector<std::size_t> items_after(const Checkpoint& checkpoint, const Plan& plan);
 // Checks that both objects exist and have items, and that none is planned twice: plans may come
 // from an edited file.

@@ -184,7 +184,8 @@ bool uses_only_own_items(const Checkpoint& checkpoint, const PlannedTensor& plan
   });
 }
 
-// True if the bytes are elsewhere and the other tensor's chunk only gives the encoding of items.
+// True if the chunk's bytes come from an external file and its `item`, a chunk of another tensor,
+// only says how to encode them.
 bool is_encoding_template(const Checkpoint& checkpoint, const PlannedTensor& tensor,
                           const PlannedChunk& chunk) {
   return checkpoint.tensor_of(*chunk.item) != tensor.tensor &&

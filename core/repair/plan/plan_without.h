@@ -12,7 +12,7 @@
 
 namespace shw {
 
-// By operation of a plan: true if it is left out.
+// One flag per operation of a plan: true if the user switched it off.
 using StepsOff = std::vector<bool>;
 
 // By operation: the first operation that it cannot be separated from. Masking, filling and

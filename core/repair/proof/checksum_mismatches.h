@@ -21,10 +21,11 @@ class ChecksumMismatches {
  public:
   // Thread-safe. An empty `why` is ignored.
   void add(ChunkId chunk, std::string why);
-  // Exchanges the mismatches: each rank has checked some tiles; afterwards all know all.
+  // Exchanges the mismatches between ranks: each rank checked some tiles; afterwards every rank has
+  // all of them.
   Status share(Team& team);
-  // Adds tiles that share their bytes with another tile in the records of a torch checkpoint: at
-  // least one has another's bytes, and nothing tells which.
+  // Adds tiles whose records name the same bytes in a torch checkpoint: at least one of them has
+  // another tile's bytes, and the records do not show which.
   void add_shared_items(const Checkpoint& result, const Progress* progress);
   const std::map<ChunkId, std::string>& found() const { return found_; }
 

@@ -8,9 +8,9 @@
 
 namespace shw {
 
-// For a repair that keeps format and files: adds everything to run.copied except old certificates,
-// leftovers of ours, files that are rewritten, and data files that are no longer used. Returns
-// links that lead outside, which are not copied, for messages.
+// For a repair that keeps format and files: adds every file of the source to run.copied except old
+// certificates, unfinished files of earlier repairs, files that are rewritten, and data files that
+// no record uses. Returns the links that lead outside of the folder; they are not copied.
 std::vector<std::string> choose_files(const Checkpoint& source, FolderRun& run);
 
 // For a result that is rewritten: adds files to run.copied. If the format stays, these are all

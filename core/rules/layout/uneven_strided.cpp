@@ -45,7 +45,7 @@ struct Mislabelled {
   const SpecEntry* entry = nullptr;
   OffsetModel model = OffsetModel::kByIndex;
   std::vector<Box> boxes;
-  bool items_agree = false;  // every item has the size of the training's rows
+  bool items_agree = false;  // every item has the sizes that its rank held in training, by the spec
   bool items_read = false;
 };
 

@@ -38,7 +38,8 @@ void report_no_matrices(const Facts& facts, const AdapterConfig& config,
 void report_unread_matrices(const Facts& facts, const AdapterConfig& config,
                             std::vector<Finding>& findings);
 
-// The adapter's own name ("default_0") in the names of a file without adapter_config.json.
+// Reports tensor names that contain the adapter's name, as in "lora_A.default_0.weight", in a file
+// without adapter_config.json. PEFT adds that name on loading, so it must not be in the file.
 void report_own_name_in_file(const Facts& facts, std::vector<Finding>& findings);
 
 }  // namespace shw

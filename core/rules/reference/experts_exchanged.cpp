@@ -106,8 +106,9 @@ Result<Numbers> numbers_of(Sides& sides, const ExpertsByTail& tails) {
   return numbers;
 }
 
-// For other training steps: the margin and the numbers of the reference, because one process finds
-// them for all; empty if unknown.
+// Matches experts by correlation, for a reference of another training step. Returns the bits of the
+// margin, then the reference's number for each expert, as numbers because rank 0 sends them to all
+// ranks; empty if no match is certain.
 std::vector<std::uint64_t> similar_numbers_of(const Sides& sides, const Experts& experts) {
   std::vector<TensorId> here, there;
   std::vector<std::int64_t> numbers;

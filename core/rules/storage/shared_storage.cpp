@@ -157,7 +157,7 @@ ClassifiedRanges classify_ranges(const Facts& facts, const std::vector<SharedRan
   return judged;
 }
 
-// Marks items as unsolved again if two of them claim the same home.
+// Moves ranges from `solved` back to `open` if two of them were assigned to one place in a file.
 void resolve_conflicts(ClassifiedRanges& judged) {
   std::map<std::pair<FileId, std::int64_t>, int> wanted;
   auto key = [](const auto& one) {

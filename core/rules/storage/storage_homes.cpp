@@ -36,7 +36,7 @@ void keep_best_scored(std::vector<Home>& homes, auto score) {
   std::vector<std::int64_t> scores;
   for (const Home& home : homes) scores.push_back(score(home));
   std::int64_t best = *std::max_element(scores.begin(), scores.end());
-  // Conclusive only if the other candidates have no votes; a majority is not enough.
+  // Removes other candidates only if none of them has a vote: a majority is not enough.
   bool clear = std::all_of(scores.begin(), scores.end(),
                            [&](std::int64_t s) { return s == best || s == 0; });
   if (best == 0 || !clear) return;

@@ -41,7 +41,7 @@ std::vector<TensorId> tensors_to_compare(const Facts& facts) {
   return tensors;
 }
 
-// Files reported as equal by equal-files.
+// Files that a shared-storage finding above info names.
 std::set<std::string_view> equal_files_in(const std::vector<Finding>& findings) {
   std::set<std::string_view> files;
   for (const Finding& finding : findings) {

@@ -36,7 +36,7 @@ struct ComparedCopies {
   std::vector<CopyDivergence> from_first;  // for each copy but the first
 };
 
-// By group. Errors: cancellation, or a failure of the team.
+// One result per group, in order. Errors: cancellation, or a failure of the team.
 Result<std::vector<ComparedCopies>> compare_copies(const CheckInput& input,
                                                    const std::vector<RankCopies>& groups);
 

@@ -9,7 +9,8 @@
 
 namespace shw {
 
-// `pairs`: of all optimizers.
+// Reports a file whose optimizer step differs from the step in all other files. `pairs`: the
+// moments of all optimizers in the checkpoint.
 void report_stale_steps(const Facts& facts, const SavedOptimizer& optimizer,
                         const std::vector<MomentPair>& pairs, std::vector<Finding>& findings);
 
