@@ -22,7 +22,7 @@ inline void read_from(ProgramJob& job, SourceId source, Dtype from, std::int64_t
 }
 
 // Writes the conversion into the job. Call after read_from().
-inline void change(ProgramJob& job, const ProgramBuilder::Change& change) {
+inline void change(ProgramJob& job, const JobConversion& change) {
   job.via = change.via;
   if (change.via[0] != Dtype::kUnknown) job.op = ElementOp::kCast;
   if (!change.is_scaled) return;

@@ -24,7 +24,7 @@ struct NewJob {
   Dtype from = Dtype::kUnknown;       // of the source
   std::int64_t first = 0;             // as in ProgramBuilder::add_changed()
   Extents strides = {};
-  ProgramBuilder::Change change = {};
+  JobConversion change = {};
   std::array<std::uint64_t, 2> constant = {0, 0};
 };
 

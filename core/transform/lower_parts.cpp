@@ -13,8 +13,8 @@ namespace {
 constexpr std::uint32_t kNoRow = 0xFFFFFFFFu;
 
 // Casts and scaling of a part, without the last cast to the output's dtype.
-Result<ProgramBuilder::Change> change_of(const Part& part) {
-  ProgramBuilder::Change change;
+Result<JobConversion> change_of(const Part& part) {
+  JobConversion change;
   std::size_t hops = 0;
   std::size_t begin = part.scaling ? 1 : 0;  // scaling already results in float32
   for (std::size_t i = begin; i + 1 < part.casts.size(); ++i) {
@@ -259,7 +259,7 @@ Result<NewJob> PartLowering::job_of_part(const Part& part, const Box& tile) cons
 }
 
 Status PartLowering::factor_at(const Scaling& scaling, const Extents& cell,
-                               ProgramBuilder::Change& change) const {
+                               JobConversion& change) const {
   const TargetTensor& factors = *all_.factors[scaling.factors];
   Box one{cell, Extents(cell.size(), 1)};
   std::vector<Part> parts = parts_of_tile(factors, one);

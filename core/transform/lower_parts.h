@@ -71,8 +71,7 @@ class PartLowering {
   Result<NewJob> job_of_part(const Part& part, const Box& tile) const;
   Status add_part(const Part& part, const Box& tile, std::vector<NewJob>& jobs) const;
   Status add_scaled(const Part& part, const Box& tile, std::vector<NewJob>& jobs) const;
-  Status factor_at(const Scaling& scaling, const Extents& cell,
-                   ProgramBuilder::Change& change) const;
+  Status factor_at(const Scaling& scaling, const Extents& cell, JobConversion& change) const;
 
   const TargetState& all_;
   std::vector<RowsOfInput> inputs_;

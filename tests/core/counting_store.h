@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "core/io/faulty_store.h"
-#include "core/io/memory_store.h"
+#include "core/faulty_store.h"
+#include "core/memory_store.h"
 
 namespace shw::test {
 

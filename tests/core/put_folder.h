@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "core/io/memory_store.h"
 #include "core/io/source.h"
+#include "core/memory_store.h"
 
 namespace shw::test {
 

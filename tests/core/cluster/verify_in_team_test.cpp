@@ -7,9 +7,9 @@
 
 #include "core/cluster/loopback.h"
 #include "core/cluster/transport_team.h"
+#include "core/faulty_store.h"
 #include "core/formats/items/item_cursor.h"
 #include "core/formats/open.h"
-#include "core/io/faulty_store.h"
 #include "core/repair/proof/verify.h"
 #include "core/repair/proof/verify_words.h"
 #include "core/transform/drawn_plan.h"

@@ -6,8 +6,8 @@
 
 #include <random>
 
+#include "core/faulty_store.h"
 #include "core/io/copy_range.h"
-#include "core/io/faulty_store.h"
 #include "core/rules/check.h"
 #include "core/transform/drawn_plan.h"
 

@@ -6,7 +6,7 @@
 
 #include "core/cluster/loopback.h"
 #include "core/cluster/transport_team.h"
-#include "core/io/faulty_store.h"
+#include "core/faulty_store.h"
 #include "core/transform/drawn_plan.h"
 
 using namespace shw;

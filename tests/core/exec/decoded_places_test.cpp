@@ -8,6 +8,7 @@
 #include "core/exec/memory_shares.h"
 #include "core/formats/items/decoded_items.h"
 #include "core/formats/open.h"
+#include "core/program/program_builder.h"
 #include "core/program/random_program.h"
 #include "core/tensor/strided_copy.h"
 

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "core/io/store.h"
+#include "core/program/program_builder.h"
 #include "core/repair/make_checkpoint.h"
 #include "core/repair/plan/plan.h"
 #include "core/repair/run/apply.h"

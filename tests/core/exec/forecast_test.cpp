@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "core/program/program_builder.h"
 #include "core/tensor/strided_copy.h"
 
 using namespace shw;

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/hash.h"
-#include "core/io/memory_store.h"
+#include "core/memory_store.h"
 
 using namespace shw;
 

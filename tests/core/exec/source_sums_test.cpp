@@ -9,6 +9,7 @@
 #include "core/cluster/transport_team.h"
 #include "core/formats/items/item_cursor.h"
 #include "core/io/gather.h"
+#include "core/program/program_builder.h"
 #include "core/program/random_program.h"
 #include "core/repair/make_checkpoint.h"
 #include "core/temporary_folder.h"

@@ -7,6 +7,7 @@
 #include "core/formats/common/crc32.h"
 #include "core/memory_sink.h"
 #include "core/model/builder.h"
+#include "core/program/program_builder.h"
 #include "core/program/random_program.h"
 
 using namespace shw;

@@ -8,6 +8,7 @@
 #include "core/exec/memory_shares.h"
 #include "core/formats/items/items.h"
 #include "core/formats/open.h"
+#include "core/program/program_builder.h"
 #include "core/tensor/strided_copy.h"
 
 using namespace shw;

@@ -4,6 +4,7 @@
 #include <limits>
 #include <random>
 
+#include "core/faulty_store.h"
 #include "core/formats/common/zip.h"
 #include "core/formats/dcp/dcp_formats.h"
 #include "core/formats/items/decoded_items.h"
@@ -13,9 +14,8 @@
 #include "core/formats/items/item_cursor.h"
 #include "core/formats/items/items.h"
 #include "core/formats/open.h"
-#include "core/io/faulty_store.h"
-#include "core/io/memory_store.h"
 #include "core/make_zip.h"
+#include "core/memory_store.h"
 #include "core/model/builder.h"
 #include "core/put_folder.h"
 #include "core/tensor/statistics_counter.h"

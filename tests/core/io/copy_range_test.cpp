@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <random>
 
-#include "core/io/faulty_store.h"
-#include "core/io/memory_store.h"
+#include "core/faulty_store.h"
+#include "core/memory_store.h"
 #include "core/temporary_folder.h"
 
 using namespace shw;

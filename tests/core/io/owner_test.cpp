@@ -4,11 +4,11 @@
 #include <signal.h>
 
 #include "core/dead_process.h"
-#include "core/io/faulty_store.h"
-#include "core/io/memory_store.h"
+#include "core/faulty_store.h"
 #include "core/io/place.h"
 #include "core/io/source.h"
 #include "core/io/store.h"
+#include "core/memory_store.h"
 #include "core/temporary_folder.h"
 
 using namespace shw;

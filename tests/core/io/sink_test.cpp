@@ -7,7 +7,7 @@
 
 #include <cstring>
 
-#include "core/io/faulty_store.h"
+#include "core/faulty_store.h"
 #include "core/temporary_folder.h"
 
 using namespace shw;

@@ -6,8 +6,8 @@
 #include <atomic>
 #include <thread>
 
-#include "core/io/faulty_store.h"
-#include "core/io/memory_store.h"
+#include "core/faulty_store.h"
+#include "core/memory_store.h"
 #include "core/temporary_folder.h"
 
 using namespace shw;

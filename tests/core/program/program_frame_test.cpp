@@ -1,4 +1,5 @@
 #include "core/program/program_frame.h"
+#include "core/program/program_builder.h"
 
 #include <doctest/doctest.h>
 

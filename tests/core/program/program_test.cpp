@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "core/program/program_builder.h"
 #include "core/program/random_program.h"
 
 using namespace shw;

@@ -11,6 +11,7 @@
 
 #include "core/io/source.h"
 #include "core/program/program.h"
+#include "core/program/program_builder.h"
 #include "core/tensor/cast.h"
 
 namespace shw::test {

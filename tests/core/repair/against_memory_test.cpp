@@ -1,7 +1,7 @@
 // A proof against a source whose items must be decoded, within a memory limit.
 #include <doctest/doctest.h>
 
-#include "core/io/memory_store.h"
+#include "core/memory_store.h"
 #include "core/put_folder.h"
 #include "core/transform/drawn_plan.h"
 

@@ -3,8 +3,8 @@
 
 #include <filesystem>
 
-#include "core/io/faulty_store.h"
-#include "core/io/memory_store.h"
+#include "core/faulty_store.h"
+#include "core/memory_store.h"
 #include "core/repair/make_checkpoint.h"
 #include "core/repair/row_plan.h"
 #include "core/repair/run/apply.h"

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <mutex>
 
-#include "core/io/faulty_store.h"
+#include "core/faulty_store.h"
 #include "core/repair/make_checkpoint.h"
 #include "core/repair/row_plan.h"
 #include "core/repair/run/apply.h"

@@ -7,9 +7,9 @@
 
 #include "core/counting_store.h"
 #include "core/dead_process.h"
-#include "core/io/faulty_store.h"
-#include "core/io/memory_store.h"
+#include "core/faulty_store.h"
 #include "core/io/place.h"
+#include "core/memory_store.h"
 #include "core/put_folder.h"
 #include "core/transform/drawn_plan.h"
 

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "core/io/faulty_store.h"
+#include "core/faulty_store.h"
 #include "core/io/store.h"
 #include "core/repair/run/apply.h"
 #include "core/session/session.h"

@@ -1,5 +1,6 @@
 // A program that reads elements from other places than its plan is refused before it runs.
 #include "core/transform/check_origins.h"
+#include "core/program/program_builder.h"
 
 #include <doctest/doctest.h>
 

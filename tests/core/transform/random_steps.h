@@ -8,7 +8,7 @@
 
 #include "core/formats/dcp/dcp_write.h"
 #include "core/formats/open.h"
-#include "core/io/memory_store.h"
+#include "core/memory_store.h"
 #include "core/program/random_program.h"
 #include "core/tensor/strided_copy.h"
 #include "core/transform/reference_steps.h"

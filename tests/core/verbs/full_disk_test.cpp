@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "core/exec/journal.h"
-#include "core/io/faulty_store.h"
+#include "core/faulty_store.h"
 #include "core/verbs/repair_in_memory.h"
 
 using namespace shw;

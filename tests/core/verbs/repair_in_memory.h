@@ -9,9 +9,9 @@
 
 #include "core/dead_process.h"
 #include "core/formats/open.h"
-#include "core/io/memory_store.h"
 #include "core/io/owner.h"
 #include "core/io/place.h"
+#include "core/memory_store.h"
 #include "core/repair/row_plan.h"
 #include "core/repair/run/apply.h"
 #include "core/temporary_folder.h"

@@ -5,7 +5,7 @@
 
 #include "core/dead_process.h"
 #include "core/exec/journal.h"
-#include "core/io/faulty_store.h"
+#include "core/faulty_store.h"
 #include "core/io/place.h"
 #include "core/repair/row_plan.h"
 #include "core/repair/run/apply.h"

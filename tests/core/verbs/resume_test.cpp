@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "core/exec/journal.h"
-#include "core/io/faulty_store.h"
+#include "core/faulty_store.h"
 #include "core/repair/row_plan.h"
 #include "core/repair/run/apply.h"
 #include "core/verbs/repair_in_memory.h"

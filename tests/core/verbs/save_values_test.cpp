@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/faulty_store.h"
 #include "core/fixtures.h"
-#include "core/io/faulty_store.h"
 #include "core/io/store.h"
 #include "core/temporary_folder.h"
 

@@ -6,8 +6,8 @@
 #include "core/cluster/loopback.h"
 #include "core/cluster/transport_team.h"
 #include "core/facts/reference/reference_bytes.h"
+#include "core/faulty_store.h"
 #include "core/formats/open.h"
-#include "core/io/faulty_store.h"
 #include "core/rules/reference/against_support.h"
 
 using namespace shw;

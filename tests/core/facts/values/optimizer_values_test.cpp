@@ -10,7 +10,7 @@
 #include "core/cluster/transport_team.h"
 #include "core/facts/values/value_pairs.h"
 #include "core/facts/values/value_reader.h"
-#include "core/io/faulty_store.h"
+#include "core/faulty_store.h"
 #include "core/report/report.h"
 #include "core/rules/make_contents.h"
 #include "core/temporary_folder.h"

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "core/dead_process.h"
-#include "core/io/faulty_store.h"
+#include "core/faulty_store.h"
 #include "core/repair/broken_down.h"
 #include "core/repair/row_plan.h"
 #include "core/temporary_folder.h"

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "core/dead_process.h"
-#include "core/io/faulty_store.h"
+#include "core/faulty_store.h"
 #include "core/repair/broken_down.h"
 #include "core/repair/run/apply.h"
 #include "core/temporary_folder.h"

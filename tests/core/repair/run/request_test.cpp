@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "core/io/memory_store.h"
+#include "core/memory_store.h"
 #include "core/repair/plan/kept_plan.h"
 
 using namespace shw;

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "core/io/faulty_store.h"
+#include "core/faulty_store.h"
 #include "core/repair/make_checkpoint.h"
 #include "core/repair/proof/verify.h"
 #include "core/repair/row_plan.h"

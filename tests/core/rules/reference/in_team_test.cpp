@@ -8,8 +8,8 @@
 #include "core/cluster/loopback.h"
 #include "core/cluster/transport_team.h"
 #include "core/facts/reference/comparison_words.h"
+#include "core/faulty_store.h"
 #include "core/formats/open.h"
-#include "core/io/faulty_store.h"
 #include "core/report/report.h"
 #include "core/rules/reference/against_support.h"
 

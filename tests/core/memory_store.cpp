@@ -1,4 +1,4 @@
-#include "core/io/memory_store.h"
+#include "core/memory_store.h"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "core/io/faulty_store.h"
+#include "core/faulty_store.h"
 
 #include <mutex>
 

@@ -1,8 +1,9 @@
+#include "core/program/program_builder.h"
+
 #include <cassert>
 #include <utility>
 
 #include "core/program/job_rows.h"
-#include "core/program/program.h"
 #include "core/program/program_order.h"
 
 namespace shw {
