@@ -175,9 +175,7 @@ class ConfigComparison {
       subjects.emplace_back(c_.fqn(tensor));
     }
     if (subjects.empty()) return;
-    Finding finding;
-    finding.rule = "config-shape";
-    finding.severity = Severity::kError;
+    Finding finding{.rule = "config-shape", .severity = Severity::kError};
     finding.cause = fmt::format(
         "{} says {}, but {} {} has {} {}{}: the config is of another model, or the weights are. {} "
         "stops with \"size mismatch\".",
@@ -202,9 +200,7 @@ class ConfigComparison {
       const auto said = value_of(config_.json, constraint.value, 0);
       const std::int64_t there = *numbers.rbegin() + 1;
       if (!said || *said == there) continue;
-      Finding finding;
-      finding.rule = "config-count";
-      finding.severity = Severity::kWarning;
+      Finding finding{.rule = "config-count", .severity = Severity::kWarning};
       finding.cause = fmt::format(
           "{} says {}, and of {}.* there {} {}: the config is of another model, or the weights "
           "are. {} {}.",

@@ -117,9 +117,7 @@ std::optional<Finding> missing_files(const ListedModule& module, const Directory
   const std::string_view lacking = !lacks_weights ? kind->config
                                    : lacks_config ? "file"
                                                   : "weights";
-  Finding finding;
-  finding.rule = "config-announces";
-  finding.severity = Severity::kError;
+  Finding finding{.rule = "config-announces", .severity = Severity::kError};
   finding.cause = fmt::format(
       "{} names {}, a module of type {}, and no {} is in that folder. sentence-transformers stops "
       "when it loads the module.",
@@ -157,9 +155,7 @@ std::vector<Finding> mismatched_shapes(const ListedModule& module, const Directo
     if (!config) config = read_small_json(look, path);
     const auto extents = configured_extents(*config, shape);
     if (!extents || same(*extents, c.shape(*tensor))) continue;
-    Finding finding;
-    finding.rule = "config-shape";
-    finding.severity = Severity::kError;
+    Finding finding{.rule = "config-shape", .severity = Severity::kError};
     finding.cause = fmt::format(
         "{} is {}, and {} makes it {}. sentence-transformers stops with \"size mismatch\".", fqn,
         to_text(c.shape(*tensor)), path, to_text(*extents));
@@ -207,9 +203,7 @@ std::vector<Finding> mismatched_widths(const std::vector<ListedModule>& listed,
     return {};
   const auto finding_of = [](const ListedModule& module, const char* key, std::int64_t said,
                              std::int64_t given, std::string_view from, std::string_view then) {
-    Finding finding;
-    finding.rule = "config-shape";
-    finding.severity = Severity::kError;
+    Finding finding{.rule = "config-shape", .severity = Severity::kError};
     finding.cause = fmt::format("{}/config.json says {} {}, and {} gives {}. {}", module.folder,
                                 key, said, from, given, then);
     finding.subjects = {module.folder};
@@ -270,9 +264,7 @@ std::optional<Finding> missing_component(const std::string& folder, const std::s
   const ComponentFolder found = component_folder(entries, folder);
   const bool lacks_weights = found.has_config && !found.has_other_files;
   if (found.is_there && !lacks_weights) return std::nullopt;
-  Finding finding;
-  finding.rule = "config-announces";
-  finding.severity = Severity::kError;
+  Finding finding{.rule = "config-announces", .severity = Severity::kError};
   finding.cause = fmt::format(
       "model_index.json names {} ({}), and {}. diffusers stops when it loads the pipeline.", folder,
       type, found.is_there ? "no weights are in that folder" : "that folder is not there");
@@ -318,9 +310,7 @@ std::optional<Finding> variant_mismatch_finding(std::span<const Entry> entries,
     const auto without = std::ranges::find_if(
         variants, [&](const auto& one) { return !one.second.contains(variant); });
     if (without == variants.end()) continue;
-    Finding finding;
-    finding.rule = "config-announces";
-    finding.severity = Severity::kWarning;
+    Finding finding{.rule = "config-announces", .severity = Severity::kWarning};
     finding.cause = fmt::format(
         "{} has only the variant {}, and {} does not have it: part of the variant is missing, or "
         "{} lost its plain weights. diffusers stops without variant=\"{}\", and mixes two "

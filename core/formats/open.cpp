@@ -190,9 +190,7 @@ std::vector<std::string> weights_at_top(std::span<const Entry> entries, Rows row
 }
 
 Finding left_aside_finding(std::vector<std::string> files) {
-  Finding finding;
-  finding.rule = "how-read";
-  finding.severity = Severity::kInfo;
+  Finding finding{.rule = "how-read", .severity = Severity::kInfo};
   finding.cause = fmt::format("{} at the top of this folder {} not opened. {} path opens {}.",
                               some_of(files), files.size() == 1 ? "was" : "were",
                               files.size() == 1 ? "Its" : "A", files.size() == 1 ? "it" : "one");

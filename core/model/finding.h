@@ -39,14 +39,14 @@ struct ReplacedEntry {
 };
 
 struct Finding {
-  std::string rule;  // "placement-axis-moved"; never renamed
+  std::string rule = {};  // "placement-axis-moved"; never renamed
   Severity severity = Severity::kError;
-  std::vector<std::string> subjects;                            // FQNs, or paths of files
-  std::string cause;                                            // what is wrong, in one sentence
-  std::vector<std::pair<std::string, EvidenceValue>> evidence;  // in display order
-  std::optional<Remedy> remedy;                                 // empty: "no safe remedy"
-  std::vector<Diagnosis> diagnoses;  // input of the repair; at most one per tensor
-  std::string link;  // "NeMo AutoModel #1691": a public report of the cause; may be empty
+  std::vector<std::string> subjects = {};  // FQNs, or paths of files
+  std::string cause = {};                  // what is wrong, in one sentence
+  std::vector<std::pair<std::string, EvidenceValue>> evidence = {};  // in display order
+  std::optional<Remedy> remedy = {};                                 // empty: "no safe remedy"
+  std::vector<Diagnosis> diagnoses = {};  // input of the repair; at most one per tensor
+  std::string link = {};  // "NeMo AutoModel #1691": a public report of the cause; may be empty
   Consequence consequence = Consequence::kNone;  // set by the engine from the fields above
   std::vector<ReplacedEntry> entries = {};       // like `diagnoses`, for non-tensor entries
 };

@@ -83,10 +83,7 @@ bool lies_beyond_its_file(const Checkpoint& checkpoint) {
 }
 
 Finding side_finding(const std::string& path, Severity severity, std::string cause) {
-  Finding finding;
-  finding.rule = kSideFile.id;
-  finding.severity = severity;
-  finding.subjects = {path};
+  Finding finding{.rule = std::string(kSideFile.id), .severity = severity, .subjects = {path}};
   finding.cause = std::move(cause);
   return finding;
 }

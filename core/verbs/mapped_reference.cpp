@@ -77,9 +77,7 @@ std::vector<std::string> names_of_alone(const std::vector<MappedAlone>& alone) {
 void add_alone(const std::vector<MappedAlone>& alone, bool is_missing,
                const MappedComparison& comparison, std::vector<Finding>& findings) {
   if (alone.empty()) return;
-  Finding finding;
-  finding.rule = kConvertedWrongly.id;
-  finding.subjects = names_of_alone(alone);
+  Finding finding{.rule = std::string(kConvertedWrongly.id), .subjects = names_of_alone(alone)};
   // A checkpoint may have more tensors than the model needs.
   finding.severity = is_missing ? Severity::kError : Severity::kInfo;
   finding.cause =
@@ -107,10 +105,9 @@ void add_values(const MappedComparison& comparison, std::vector<Finding>& findin
     if (first == nullptr) first = &one;
   }
   const bool is_anomalous = comparison.equal > differing;
-  Finding finding;
-  finding.rule = kConvertedWrongly.id;
-  finding.severity = is_anomalous ? Severity::kWarning : Severity::kInfo;
-  finding.subjects = subjects;
+  Finding finding{.rule = std::string(kConvertedWrongly.id),
+                  .severity = is_anomalous ? Severity::kWarning : Severity::kInfo,
+                  .subjects = subjects};
   finding.cause = fmt::format(
       "{}: {}. {}; {} of {} tensors are equal to the bit. {}", some_of(subjects, 2), first->cause,
       comparison_method_text(comparison), comparison.equal, comparison.compared,
@@ -128,10 +125,9 @@ void add_values(const MappedComparison& comparison, std::vector<Finding>& findin
 void add_dtypes(const MappedComparison& comparison, std::vector<Finding>& findings) {
   for (const MappedDifference& one : comparison.differences) {
     if (one.kind != Kind::kDtype) continue;
-    Finding finding;
-    finding.rule = kConvertedWrongly.id;
-    finding.severity = Severity::kInfo;
-    finding.subjects = subjects_of(comparison, Kind::kDtype);
+    Finding finding{.rule = std::string(kConvertedWrongly.id),
+                    .severity = Severity::kInfo,
+                    .subjects = subjects_of(comparison, Kind::kDtype)};
     finding.cause = fmt::format("{}: {}.", some_of(finding.subjects, 2), one.cause);
     findings.push_back(std::move(finding));
     return;
@@ -361,8 +357,7 @@ std::optional<MappedVerdict> compare_renumbered(const std::shared_ptr<const Chec
   const MappedComparison& comparison = **compared;
   if (!comparison.differences.empty() || !comparison.missing.empty() || comparison.equal == 0)
     return std::nullopt;
-  Finding finding;
-  finding.rule = kConvertedWrongly.id;
+  Finding finding{.rule = std::string(kConvertedWrongly.id)};
   for (const Diagnosis& diagnosis : from_one->renames)
     finding.subjects.emplace_back(checkpoint->fqn(tensor_of(diagnosis)));
   const std::string cause = "experts are numbered from 1, and every program counts from 0";

@@ -66,8 +66,7 @@ void add_misplaced(CheckpointBuilder& builder, const IndexedFiles& indexed,
                    const std::vector<Misplaced>& entries, bool is_stale) {
   if (entries.empty()) return;
   constexpr std::size_t kMostEvidence = 64;
-  Finding finding;
-  finding.rule = "index-misplaced";
+  Finding finding{.rule = "index-misplaced"};
   if (is_stale && indexed.is_passed_over) finding.severity = Severity::kWarning;
   std::vector<std::string> lines;
   for (const Misplaced& entry : entries) {

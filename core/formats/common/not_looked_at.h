@@ -9,10 +9,8 @@
 namespace shw {
 
 inline Finding not_examined_finding(std::vector<std::string> subjects, std::string cause) {
-  Finding finding;
-  finding.rule = "not-looked-at";
-  finding.severity = Severity::kInfo;
-  finding.subjects = std::move(subjects);
+  Finding finding{
+      .rule = "not-looked-at", .severity = Severity::kInfo, .subjects = std::move(subjects)};
   finding.cause = std::move(cause);
   return finding;
 }

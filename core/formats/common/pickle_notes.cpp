@@ -26,9 +26,7 @@ void note_pickle(const PickleTree& tree, const std::string& path, PickleNotes& n
       notes.findings.push_back(std::move(finding));
   }
   if (!tree.refused()) return;
-  Finding finding;
-  finding.rule = "bad-record";
-  finding.subjects = {path};
+  Finding finding{.rule = "bad-record", .subjects = {path}};
   finding.cause = fmt::format("Python cannot load {}: {} at byte {}.", path, tree.refused()->what,
                               human_count(tree.refused()->at));
   notes.findings.push_back(std::move(finding));

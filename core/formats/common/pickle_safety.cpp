@@ -240,9 +240,9 @@ Finding finding_of(const PickleGlobal& global, NameKind kind, const std::string&
                    PickleOf of) {
   bool called = global.called_at.has_value();
   std::string full = global.module + "." + global.name;
-  Finding finding;
-  finding.rule = "unsafe-pickle";
-  finding.severity = called || kind == NameKind::kDangerous ? Severity::kError : Severity::kWarning;
+  Finding finding{
+      .rule = "unsafe-pickle",
+      .severity = called || kind == NameKind::kDangerous ? Severity::kError : Severity::kWarning};
   if (of == PickleOf::kPrograms)
     finding.severity = severity_of_import(global.module, global.name, kind, called, of);
   finding.subjects = {subject};
@@ -356,9 +356,7 @@ std::vector<Finding> unsafe_pickle_findings(const PickleTree& tree, const std::s
     if (kind == NameKind::kKnown) continue;
     if (auto known = similar_known_name(global.module, global.name);
         known && findings.size() < kMost) {
-      Finding bent;
-      bent.rule = "bad-record";
-      bent.subjects = {subject};
+      Finding bent{.rule = "bad-record", .subjects = {subject}};
       bent.cause = "In " + subject + ": " + corrupted_name_text(global, *known) + ".";
       bent.evidence = {{"global", global.module + "." + global.name},
                        {"offset", static_cast<std::int64_t>(global.at)}};
@@ -375,19 +373,13 @@ std::vector<Finding> unsafe_pickle_findings(const PickleTree& tree, const std::s
   }
   harmless.move_to(findings);
   if (more > 0) {
-    Finding rest;
-    rest.rule = "unsafe-pickle";
-    rest.severity = Severity::kError;
-    rest.subjects = {subject};
+    Finding rest{.rule = "unsafe-pickle", .severity = Severity::kError, .subjects = {subject}};
     rest.cause = fmt::format("It names {} more things that no checkpoint needs.", more);
     rest.evidence.emplace_back("more", more);
     findings.push_back(std::move(rest));
   }
   if (tree.unusual_call_at()) {
-    Finding odd;
-    odd.rule = "unsafe-pickle";
-    odd.severity = Severity::kError;
-    odd.subjects = {subject};
+    Finding odd{.rule = "unsafe-pickle", .severity = Severity::kError, .subjects = {subject}};
     odd.cause =
         "Loading this file with torch would call or change something that it first computes; here "
         "it "

@@ -8,10 +8,8 @@
 namespace shw {
 
 inline Finding read_note(std::string subject, std::string cause) {
-  Finding finding;
-  finding.rule = "how-read";
-  finding.severity = Severity::kInfo;
-  finding.subjects = {std::move(subject)};
+  Finding finding{
+      .rule = "how-read", .severity = Severity::kInfo, .subjects = {std::move(subject)}};
   finding.cause = std::move(cause);
   return finding;
 }

@@ -22,8 +22,7 @@ std::optional<Finding> StepsOfFiles::finding(std::string_view noun) const {
   const bool is_clear = std::none_of(files_.begin(), files_.end(), [&](const auto& one) {
     return one.first != usual->first && one.second.size() == usual->second.size();
   });
-  Finding finding;
-  finding.rule = "mixed-saves";
+  Finding finding{.rule = "mixed-saves"};
   std::string text;
   std::vector<std::string> steps;
   for (const auto& [step, files] : files_) {

@@ -17,10 +17,7 @@ constexpr std::uint64_t kMostNotes = 100;
 
 RecordNotes::~RecordNotes() {
   if (count_ <= kMostNotes) return;
-  Finding rest;
-  rest.rule = "bad-record";
-  rest.severity = Severity::kError;
-  rest.subjects = {file_};
+  Finding rest{.rule = "bad-record", .severity = Severity::kError, .subjects = {file_}};
   rest.cause = human_count(count_ - kMostNotes) + " more records could not be used.";
   rest.evidence.emplace_back("more", static_cast<std::int64_t>(count_ - kMostNotes));
   builder_.add_finding(std::move(rest));
@@ -29,10 +26,9 @@ RecordNotes::~RecordNotes() {
 void RecordNotes::add(Severity severity, std::string_view subject, std::uint64_t at,
                       std::string cause) {
   if (++count_ > kMostNotes) return;
-  Finding finding;
-  finding.rule = "bad-record";
-  finding.severity = severity;
-  finding.subjects = {subject.empty() ? file_ : std::string(subject)};
+  Finding finding{.rule = "bad-record",
+                  .severity = severity,
+                  .subjects = {subject.empty() ? file_ : std::string(subject)}};
   finding.cause = std::move(cause);
   finding.evidence.emplace_back("file", file_);
   finding.evidence.emplace_back("offset", static_cast<std::int64_t>(at));
@@ -47,10 +43,7 @@ std::optional<Finding> own_records(const PickleTree& tree, const std::string& fi
            one.module.find("backport") == std::string::npos;
   });
   if (own == globals.end()) return std::nullopt;
-  Finding finding;
-  finding.rule = "portability";
-  finding.severity = Severity::kInfo;
-  finding.subjects = {file};
+  Finding finding{.rule = "portability", .severity = Severity::kInfo, .subjects = {file}};
   finding.cause = fmt::format(
       "Its storage records are of {}.{}, a library's own class: torch's reader needs that library, "
       "and torch 2.15 stops at the field transform_descriptors. They have torch's three fields and "

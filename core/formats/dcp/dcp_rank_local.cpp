@@ -43,9 +43,7 @@ void note_other_wording(const std::vector<std::shared_ptr<const Checkpoint>>& pa
   for (const RankPart& part : where) {
     const Checkpoint& own = *parts[part.rank];
     if (have_equal_records(own, part.tensor, lowest, first.tensor)) continue;
-    Finding finding;
-    finding.rule = "bad-record";
-    finding.severity = Severity::kWarning;
+    Finding finding{.rule = "bad-record", .severity = Severity::kWarning};
     finding.subjects.emplace_back(lowest.fqn(first.tensor));
     finding.cause =
         "Ranks say different things of " + finding.subjects.front() + ": " +

@@ -76,9 +76,7 @@ void note_no_entries(const Directory& folder, const std::string& file, Checkpoin
     if (is_data) files.push_back(entry.path);
   }
   if (files.empty()) return;
-  Finding finding;
-  finding.rule = "bad-record";
-  finding.subjects = {file};
+  Finding finding{.rule = "bad-record", .subjects = {file}};
   finding.cause = file + " lists no entry at all, and " + plural(files.size(), "data file") + " (" +
                   some_of(files) + ") are next to it: a load brings nothing of what is in them.";
   finding.evidence = {{"file", file}, {"data_files", static_cast<std::int64_t>(files.size())}};

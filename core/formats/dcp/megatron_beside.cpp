@@ -21,10 +21,7 @@ constexpr std::uint64_t kReadWhole = std::uint64_t{64} << 20;
 
 void note(const std::string& file, Severity severity, std::string cause,
           CheckpointBuilder& builder) {
-  Finding finding;
-  finding.rule = "bad-record";
-  finding.severity = severity;
-  finding.subjects = {file};
+  Finding finding{.rule = "bad-record", .severity = severity, .subjects = {file}};
   finding.cause = std::move(cause);
   finding.evidence.emplace_back("file", file);
   builder.add_finding(std::move(finding));

@@ -92,9 +92,7 @@ class GgufKeys {
 
  private:
   void report(std::string cause, std::vector<std::string> subjects, std::string key) {
-    Finding finding;
-    finding.rule = "gguf-keys";
-    finding.severity = Severity::kError;
+    Finding finding{.rule = "gguf-keys", .severity = Severity::kError};
     finding.cause = std::move(cause);
     finding.evidence = {{"key", std::move(key)},
                         {"count", static_cast<std::int64_t>(subjects.size())}};

@@ -133,10 +133,8 @@ void check_split(CheckpointBuilder& builder, const GgufFiles& found, std::size_t
     const auto count = file.header->number("split.count"), number = file.header->number("split.no");
     if (!count || *count < 2) continue;
     if (is_alone) {
-      Finding finding;
-      finding.rule = "not-looked-at";
-      finding.severity = Severity::kInfo;
-      finding.subjects = {file.path};
+      Finding finding{
+          .rule = "not-looked-at", .severity = Severity::kInfo, .subjects = {file.path}};
       finding.cause = fmt::format(
           "{} is part {} of {}: the other parts were not read. The folder opens as a whole.",
           file.path, number.value_or(0) + 1, *count);

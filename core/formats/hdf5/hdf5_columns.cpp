@@ -120,9 +120,7 @@ void add_fill(CheckpointBuilder& builder, const std::string& fqn, const Hdf5Piec
   if (boxes.empty()) return;
   const auto bytes = bytes_of(boxes, array.dtype);
   if (!bytes || *bytes > limits.fill_bytes) {
-    Finding finding;
-    finding.rule = "coverage-gap";
-    finding.severity = Severity::kWarning;
+    Finding finding{.rule = "coverage-gap", .severity = Severity::kWarning};
     finding.cause = fmt::format(
         "Elements of {} in {} were never written: HDF5 reads its fill value there. They are too "
         "many to be read here.",
@@ -149,9 +147,7 @@ void add_fill(CheckpointBuilder& builder, const std::string& fqn, const Hdf5Piec
     builder.set_view(builder.add_chunk(offsets, box.sizes), storage);
     elements += volume(box.sizes).value_or(0);
   }
-  Finding finding;
-  finding.rule = "coverage-gap";
-  finding.severity = Severity::kWarning;
+  Finding finding{.rule = "coverage-gap", .severity = Severity::kWarning};
   finding.cause = fmt::format(
       "{} of the {} elements of {} in {} were never written: HDF5 reads its fill value there, {}.",
       elements, volume(array.shape).value_or(0), fqn, piece.file,

@@ -61,9 +61,7 @@ void add_links_outside(CheckpointBuilder& builder, const Hdf5Shard& shard) {
   for (const auto& [path, file] : shard.walk.links_outside) by_file[file].push_back(path);
   for (auto& [file, paths] : by_file) {
     const bool is_one = paths.size() == 1;
-    Finding finding;
-    finding.rule = "not-looked-at";
-    finding.severity = Severity::kInfo;
+    Finding finding{.rule = "not-looked-at", .severity = Severity::kInfo};
     finding.cause =
         fmt::format("{} of {} {} to another file, {}, and {} not followed.", some_of(paths),
                     shard.path, is_one ? "is a link" : "are links", file, is_one ? "was" : "were");

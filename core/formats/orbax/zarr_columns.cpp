@@ -162,9 +162,7 @@ class ArrayColumns {
   }
 
   void report_zeros(std::int64_t absent, std::int64_t all) {
-    Finding finding;
-    finding.rule = "coverage-gap";
-    finding.severity = Severity::kInfo;
+    Finding finding{.rule = "coverage-gap", .severity = Severity::kInfo};
     finding.cause = fmt::format(
         "{} of the {} chunks of {} were not written: zarr leaves out a chunk whose elements are "
         "all "

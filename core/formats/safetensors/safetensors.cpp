@@ -185,9 +185,7 @@ void check_sharding(CheckpointBuilder& builder, const SafetensorsFile& file) {
 
 // safetensors 0.8 rejects files with bytes outside all tensors.
 Finding unowned_bytes(const SafetensorsFile& file, const SafetensorsProblem& problem) {
-  Finding finding;
-  finding.rule = "unowned-bytes";
-  finding.subjects = {file.path};
+  Finding finding{.rule = "unowned-bytes", .subjects = {file.path}};
   finding.cause = fmt::format(
       "{} has {} bytes that belong to no tensor, from byte {} on: {}. safetensors refuses such a "
       "file; every tensor that its header names is there, and was read.",

@@ -55,9 +55,7 @@ std::optional<Finding> PartialTensors::finding(const std::string& path) const {
   if (!example_) return std::nullopt;
   const SideSharding& sharding = example_->sharding;
   const std::int64_t ranks = volume(sharding.mesh.shape).value_or(0);
-  Finding finding;
-  finding.rule = "local-saved-as-global";
-  finding.subjects = subjects_;
+  Finding finding{.rule = "local-saved-as-global", .subjects = subjects_};
   finding.link = "accelerate #4206";
   const std::size_t count = subjects_.size();
   finding.cause = fmt::format(

@@ -73,9 +73,7 @@ std::string words_of(const Places& places) {
 Finding finding_of(const Places& places, const std::string& path) {
   std::int64_t count = 0;
   for (const auto& [place, storages] : places.storages) count += storages;
-  Finding finding;
-  finding.rule = "bad-record";
-  finding.subjects = {path};
+  Finding finding{.rule = "bad-record", .subjects = {path}};
   finding.evidence = {{"device", std::string(places.storages.begin()->first)},
                       {"storages", count},
                       {"offset", static_cast<std::int64_t>(places.first_at)}};

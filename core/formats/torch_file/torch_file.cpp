@@ -89,9 +89,7 @@ class TorchFileReader {
     for (Finding& finding : storage_place_findings(tree_, path_))
       builder_.add_finding(std::move(finding));
     if (tree_.refused()) {
-      Finding finding;
-      finding.rule = "bad-record";
-      finding.subjects = {path_};
+      Finding finding{.rule = "bad-record", .subjects = {path_}};
       finding.cause = fmt::format("Python cannot load {}: {} at byte {}.", path_,
                                   tree_.refused()->what, human_count(tree_.refused()->at));
       builder_.add_finding(std::move(finding));
@@ -253,9 +251,8 @@ class TorchFileReader {
     for (auto& [key, seen] : unreadable_) {
       auto& [error, names] = seen;
       bool damaged = error.kind == ErrorKind::kDamaged;
-      Finding finding;
-      finding.rule = damaged ? "bad-record" : "not-looked-at";
-      finding.severity = damaged ? Severity::kError : Severity::kInfo;
+      Finding finding{.rule = std::string(damaged ? "bad-record" : "not-looked-at"),
+                      .severity = damaged ? Severity::kError : Severity::kInfo};
       finding.cause =
           fmt::format("{} in {} cannot be read: {}.", some_of(names), path_, error.message);
       finding.evidence = {{"reason", error.message},
@@ -271,9 +268,7 @@ class TorchFileReader {
   // Reports tensors that torch.save writes but torch.load cannot create; their bytes are intact.
   void add_stopping() {
     if (stopping_.empty()) return;
-    Finding finding;
-    finding.rule = "bad-record";
-    finding.severity = Severity::kWarning;
+    Finding finding{.rule = "bad-record", .severity = Severity::kWarning};
     finding.cause = fmt::format(
         "torch.load stops at {} in {}: a tensor of a dtype without a storage class of its own that "
         "requires grad and is not a Parameter is what torch saves and cannot make again. Its bytes "

@@ -89,8 +89,7 @@ void redescribe_operations(const Checkpoint& checkpoint, Plan& plan) {
     if (!tensors.empty()) describe_operations(checkpoint, finding, tensors, plan);
   };
   for (const Operation& operation : before) {
-    Finding finding;
-    finding.rule = operation.rule;
+    Finding finding{.rule = std::string(operation.rule)};
     std::vector<std::size_t> tensors;
     bool about_tensors = false;
     for (const std::string& subject : operation.subjects) {

@@ -144,8 +144,7 @@ EvidenceValue read_evidence(Reader& reader, const Json& value) {
 }
 
 Finding read_finding(Reader& reader, const Json& json) {
-  Finding finding;
-  finding.rule = reader.text(json, "rule");
+  Finding finding{.rule = std::string(reader.text(json, "rule"))};
   std::string severity = reader.text(json, "severity");
   const auto* found = std::find(std::begin(kSeverities), std::end(kSeverities), severity);
   if (found == std::end(kSeverities)) {

@@ -122,9 +122,7 @@ void note_remaining_findings(const CheckReport* report, const Plan& whole, const
       return one.rule == operation.rule && (has_subject_in(one, subjects) || subjects.empty());
     });
     if (!off[i] || operation.rule.empty() || known) continue;
-    Finding finding;
-    finding.rule = operation.rule;
-    finding.subjects = operation.subjects;
+    Finding finding{.rule = std::string(operation.rule), .subjects = operation.subjects};
     finding.cause = "This step is switched off: " + operation.text + ".";
     leave(plan, std::move(finding), "its step is switched off");
   }

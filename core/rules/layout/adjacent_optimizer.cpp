@@ -34,9 +34,7 @@ void add_partial_dtensors(const AdjacentOptimizer& optimizer, std::vector<Findin
   const std::int64_t ranks = volume(sharding.mesh.shape).value_or(0);
   const std::string who =
       sharding.rank ? fmt::format("rank {}", *sharding.rank) : std::string("one rank");
-  Finding finding;
-  finding.rule = kLocalSavedAsGlobal.id;
-  finding.subjects = {optimizer.path};
+  Finding finding{.rule = std::string(kLocalSavedAsGlobal.id), .subjects = {optimizer.path}};
   finding.link = "transformers #48569";
   finding.cause = fmt::format(
       "{} holds only the part of {} of {}: {} of {} states are DTensors of which one rank's rows "
@@ -58,9 +56,7 @@ void add_cut_tensors(const Checkpoint& checkpoint, const AdjacentOptimizer& opti
   if (!cut) return;
   const std::string& parameter = shapes->parameters[cut->example];
   const Extents& saved = shapes->shapes[cut->example];
-  Finding finding;
-  finding.rule = kLocalSavedAsGlobal.id;
-  finding.subjects = {optimizer.path};
+  Finding finding{.rule = std::string(kLocalSavedAsGlobal.id), .subjects = {optimizer.path}};
   finding.link = "transformers #48569";
   finding.cause = fmt::format(
       "{} holds one rank's states next to whole weights: those of {} of {} parameters are 1/{} of "
@@ -81,9 +77,7 @@ void add_flat_tensors(const Checkpoint& checkpoint, const AdjacentOptimizer& opt
   const auto shapes = shapes_of(optimizer);
   const auto flat = shapes ? flat_states(checkpoint, *shapes) : std::nullopt;
   if (!flat) return;
-  Finding finding;
-  finding.rule = kLocalSavedAsGlobal.id;
-  finding.subjects = {optimizer.path};
+  Finding finding{.rule = std::string(kLocalSavedAsGlobal.id), .subjects = {optimizer.path}};
   finding.cause = fmt::format(
       "{} holds one rank's flat states next to whole weights: {} of {} elements, 1/{} of the {} of "
       "the weights. FSDP or DeepSpeed flattened the states, one rank of {} saved its own part, and "
@@ -124,9 +118,7 @@ void add_named_states(const Checkpoint& checkpoint, const AdjacentOptimizer& opt
   }
   // Factored or quantised states differ in more than one dimension.
   if (parts.empty() || parts.size() + whole < known) return;
-  Finding finding;
-  finding.rule = kLocalSavedAsGlobal.id;
-  finding.subjects = {optimizer.path};
+  Finding finding{.rule = std::string(kLocalSavedAsGlobal.id), .subjects = {optimizer.path}};
   finding.cause = fmt::format(
       "{} holds one rank's states next to whole weights: {} of {} are smaller than their weights "
       "in one dimension ({}). What the other ranks had is lost.",
@@ -155,10 +147,9 @@ void add_unequal_moments(const AdjacentOptimizer& optimizer, std::vector<Finding
                                     to_text(moment), to_text(square)));
   }
   if (unequal.empty()) return;
-  Finding finding;
-  finding.rule = kSideFile.id;
-  finding.severity = Severity::kWarning;
-  finding.subjects = {optimizer.path};
+  Finding finding{.rule = std::string(kSideFile.id),
+                  .severity = Severity::kWarning,
+                  .subjects = {optimizer.path}};
   finding.cause = fmt::format(
       "In {} the two moments of {} of {} have different shapes ({}). One was saved from one rank "
       "alone or flattened, or they are of different parameters; the first step after a resume "

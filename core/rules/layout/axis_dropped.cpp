@@ -72,8 +72,7 @@ void place_retained_chunks(const Checkpoint& c, const std::vector<DifferentOrder
 Finding describe_dropped(const Checkpoint& c, const AxisGroup& group) {
   const DroppedAxis& example = *group.front();
   const MeshAxis& axis = axis_of(example);
-  Finding finding;
-  finding.rule = "axis-dropped";
+  Finding finding{.rule = "axis-dropped"};
   finding.link = is_expert(*example.entry) ? "ISEEKYAN/Megatron-LM #61" : "TransformerEngine #2713";
   for (const DroppedAxis* dropped : group) finding.subjects.emplace_back(c.fqn(dropped->tensor));
   finding.cause = fmt::format(
@@ -209,10 +208,8 @@ void add_derived(const Facts& facts, std::vector<Finding>& findings) {
     }
   }
   for (const UndecidedAxis& told : layouts.undecided) {
-    Finding finding;
-    finding.rule = "axis-dropped";
-    finding.severity = Severity::kWarning;
-    finding.subjects = told.subjects;
+    Finding finding{
+        .rule = "axis-dropped", .severity = Severity::kWarning, .subjects = told.subjects};
     finding.cause = told.cause;
     finding.evidence = told.evidence;
     finding.link = told.link;

@@ -45,9 +45,7 @@ bool is_flat_parameter(std::string_view fqn) {
 
 void find_flat_parameters(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
-  Finding finding;
-  finding.rule = "flat-shard";
-  finding.severity = Severity::kWarning;
+  Finding finding{.rule = "flat-shard", .severity = Severity::kWarning};
   std::vector<std::string> shapes;
   for (TensorId tensor : each_tensor(facts)) {
     if (c.shape(tensor).size() != 1 || !holds_numbers(c.dtype(tensor)) ||
@@ -104,9 +102,7 @@ void add_short_vectors(const Facts& facts, Finding& finding) {
 
 void find_flat_matrices(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
-  Finding finding;
-  finding.rule = "flat-shard";
-  finding.severity = Severity::kWarning;
+  Finding finding{.rule = "flat-shard", .severity = Severity::kWarning};
   std::vector<std::string> shapes;
   std::size_t empty = 0;
   for (TensorId tensor : each_tensor(facts)) {

@@ -119,9 +119,7 @@ bool is_split_per_rank(const Facts& facts, TensorId tensor, const SpecEntry& ent
 void find_fused_per_rank(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.spec == nullptr) return;
   const Checkpoint& c = facts.checkpoint;
-  Finding finding;
-  finding.rule = "fused-per-rank";
-  finding.severity = Severity::kWarning;
+  Finding finding{.rule = "fused-per-rank", .severity = Severity::kWarning};
   finding.link = "TransformerEngine #2713";
   for (TensorId tensor : each_tensor(facts)) {
     const SpecEntry* entry = layout_of(facts, c.fqn(tensor));

@@ -36,8 +36,7 @@ PartlyLost place_w(const Checkpoint& c, const SplitPair& pair) {
 
 Finding describe_split(const Checkpoint& c, const std::vector<SplitPair>& pairs,
                        std::vector<PartlyLost> parts) {
-  Finding finding;
-  finding.rule = "glu-split-local";
+  Finding finding{.rule = "glu-split-local"};
   finding.link = "Megatron-LM #4423";
   LostCount loss = loss_of(parts);
   const SplitPair& first = pairs.front();

@@ -54,8 +54,7 @@ const LocalState& non_empty_example(const Checkpoint& c, const std::vector<Local
 }
 
 Finding describe_local(const Checkpoint& c, const std::vector<LocalState>& locals) {
-  Finding finding;
-  finding.rule = "local-saved-as-global";
+  Finding finding{.rule = "local-saved-as-global"};
   finding.link = "TransformerEngine #2795";
   std::vector<OptimizerState> states;
   for (const LocalState& local : locals) {
@@ -198,8 +197,7 @@ void add_half_empty_pairs(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   const auto pairs = half_empty_pairs(facts);
   if (pairs.empty()) return;
-  Finding finding;
-  finding.rule = "local-saved-as-global";
+  Finding finding{.rule = "local-saved-as-global"};
   finding.link = "TransformerEngine #2795";
   for (const auto& [empty, full] : pairs) {
     finding.subjects.emplace_back(c.fqn(empty));

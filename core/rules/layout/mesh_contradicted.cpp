@@ -16,9 +16,7 @@ namespace shw {
 namespace {
 
 Finding mesh_finding(const Mesh& mesh, std::int64_t ranks, std::string cause) {
-  Finding finding;
-  finding.rule = "mesh-contradicted";
-  finding.severity = Severity::kWarning;
+  Finding finding{.rule = "mesh-contradicted", .severity = Severity::kWarning};
   finding.cause = std::move(cause);
   finding.evidence = {{"mesh", to_text(mesh)},
                       {"ranks_of_the_mesh", mesh.size()},

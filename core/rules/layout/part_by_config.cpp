@@ -127,8 +127,7 @@ void find_parts_by_config(const Facts& facts, std::vector<Finding>& findings) {
   else if (facts.config_fit)
     parts = parts_by_config(facts.checkpoint, facts.config_fit->sizes);
   if (!parts) return;
-  Finding finding;
-  finding.rule = kLocalSavedAsGlobal.id;
+  Finding finding{.rule = std::string(kLocalSavedAsGlobal.id)};
   const std::size_t count = parts->subjects.size();
   finding.cause = fmt::format(
       "{} {} the part of one rank of {}: {}. One rank's state dict was published "

@@ -245,9 +245,8 @@ void report_moved(const Checkpoint& checkpoint, MoveGroup group, const Evidence&
   record_shapes(checkpoint, group);
   const TensorWithMovedAxis& first = group.tensors.front();
   bool in_request = first.in_request;
-  Finding finding;
-  finding.rule = "placement-axis-moved";
-  finding.severity = in_request ? Severity::kWarning : Severity::kError;
+  Finding finding{.rule = "placement-axis-moved",
+                  .severity = in_request ? Severity::kWarning : Severity::kError};
   finding.link = "NeMo AutoModel #1691";
   for (const TensorWithMovedAxis& moved : group.tensors)
     finding.subjects.emplace_back(checkpoint.fqn(moved.tensor));

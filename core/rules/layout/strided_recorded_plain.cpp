@@ -12,8 +12,7 @@ namespace {
 
 void find_strided_recorded_plain(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
-  Finding finding;
-  finding.rule = "strided-recorded-plain";
+  Finding finding{.rule = "strided-recorded-plain"};
   finding.link = "TransformerEngine #2713";
   std::int64_t chunks = 0;
   for (const DifferentOrder& item : facts.other_orders) {

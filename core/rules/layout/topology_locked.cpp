@@ -58,9 +58,7 @@ std::optional<BlocksPermuted> as_block_permutation(const Checkpoint& c,
 
 void add_wrong_order(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
-  Finding finding;
-  finding.rule = "topology-locked";
-  finding.severity = Severity::kWarning;
+  Finding finding{.rule = "topology-locked", .severity = Severity::kWarning};
   finding.link = "ISEEKYAN/Megatron-LM #61";
   for (const DifferentOrder& item : facts.other_orders) {
     if (!is_expert(*item.entry)) continue;
@@ -268,9 +266,7 @@ void add_between_topologies(const Facts& facts, std::vector<Finding>& findings) 
 void add_different_topology(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.spec == nullptr) return;
   const Checkpoint& c = facts.checkpoint;
-  Finding finding;
-  finding.rule = "topology-locked";
-  finding.severity = Severity::kWarning;
+  Finding finding{.rule = "topology-locked", .severity = Severity::kWarning};
   finding.link = "ISEEKYAN/Megatron-LM #61";
   for (TensorId tensor : each_tensor(facts)) {
     if (!is_local_expert(c.fqn(tensor)) || c.chunks(tensor).empty()) continue;

@@ -185,8 +185,7 @@ std::vector<Open> tensors_without_diagnosis(const Facts& facts,
 
 void add_turned(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
-  Finding finding;
-  finding.rule = "uneven-shards";
+  Finding finding{.rule = "uneven-shards"};
   for (const Open& open : tensors_without_diagnosis(facts, findings)) {
     const TensorId tensor = open.tensor;
     const SpecEntry* entry = open.entry;
@@ -213,8 +212,7 @@ void add_turned(const Facts& facts, std::vector<Finding>& findings) {
 void add_collided(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   auto explained = with_diagnosis(findings);
-  Finding finding;
-  finding.rule = "uneven-shards";
+  Finding finding{.rule = "uneven-shards"};
   finding.link = "flashoptim #6";
   std::vector<PartlyLost> parts;
   for (TensorId tensor : each_tensor(facts)) {
@@ -247,8 +245,7 @@ void add_collided(const Facts& facts, std::vector<Finding>& findings) {
 
 void add_complete(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
-  Finding finding;
-  finding.rule = "uneven-shards";
+  Finding finding{.rule = "uneven-shards"};
   for (const Open& open : tensors_without_diagnosis(facts, findings)) {
     const TensorId tensor = open.tensor;
     const SpecEntry* entry = open.entry;

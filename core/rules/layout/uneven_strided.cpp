@@ -138,8 +138,7 @@ std::optional<Mislabelled> find_mislabelled(const Facts& facts, TensorId tensor,
 
 Finding describe_mislabelled(const Checkpoint& c, const std::vector<const Mislabelled*>& group) {
   const Mislabelled& first = *group.front();
-  Finding finding;
-  finding.rule = "uneven-strided";
+  Finding finding{.rule = "uneven-strided"};
   finding.link = "pytorch #136228";
   for (const Mislabelled* item : group) finding.subjects.emplace_back(c.fqn(item->tensor));
   finding.cause = "torch computed the offsets of " + finding.subjects.front() +
@@ -220,9 +219,7 @@ void find_uneven_strides(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.spec == nullptr) return;
   const Checkpoint& c = facts.checkpoint;
   std::vector<Mislabelled> broken;
-  Finding hazard;
-  hazard.rule = "uneven-strided";
-  hazard.severity = Severity::kInfo;
+  Finding hazard{.rule = "uneven-strided", .severity = Severity::kInfo};
   hazard.link = "pytorch #136228";
   std::map<std::string, bool> known;  // by shape, mesh and placements
   for (TensorId tensor : each_tensor(facts)) {

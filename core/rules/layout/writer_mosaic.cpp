@@ -46,9 +46,7 @@ void add_of_axis(const CheckInput& input, std::vector<Finding>& findings) {
     if (own.size() > 1) mixed.emplace_back(c.fqn(dropped.tensor));
   }
   if (across.size() < 2) return;
-  Finding finding;
-  finding.rule = "writer-mosaic";
-  finding.severity = Severity::kWarning;
+  Finding finding{.rule = "writer-mosaic", .severity = Severity::kWarning};
   bool inside = !mixed.empty();
   if (inside) {
     finding.subjects = std::move(mixed);
@@ -169,10 +167,7 @@ void add_neighbours(const Facts& facts, const std::vector<TensorId>& tensors,
                     const WriterGroups& found, const std::string& which, const std::string& axis,
                     const std::string& undecided, Severity severity,
                     std::vector<Finding>& findings) {
-  Finding finding;
-  finding.rule = "writer-mosaic";
-  finding.severity = severity;
-  finding.subjects = found.mixed;
+  Finding finding{.rule = "writer-mosaic", .severity = severity, .subjects = found.mixed};
   if (finding.subjects.empty()) {
     for (TensorId tensor : tensors) finding.subjects.emplace_back(facts.checkpoint.fqn(tensor));
   }

@@ -30,9 +30,7 @@ void add_wrong_requests(const Facts& facts, RequestKind kind, std::string_view r
                         std::string_view link, std::vector<Finding>& findings) {
   if (facts.spec == nullptr) return;
   const Checkpoint& c = facts.checkpoint;
-  Finding finding;
-  finding.rule = rule;
-  finding.severity = Severity::kWarning;
+  Finding finding{.rule = std::string(rule), .severity = Severity::kWarning};
   finding.link = link;
   for (const OptimizerState& state : each_state(facts)) {
     bool half = state.key.ends_with("_w") || state.key.ends_with("_v");

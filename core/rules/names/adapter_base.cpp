@@ -83,9 +83,7 @@ SizeComparison compare_base_size(LoraPart part, ExtentsView shape, ExtentsView w
 
 Finding base_finding(std::string cause, std::vector<std::string> subjects,
                      const std::vector<std::string>& details) {
-  Finding finding;
-  finding.rule = kAdapterContradicts.id;
-  finding.severity = Severity::kError;
+  Finding finding{.rule = std::string(kAdapterContradicts.id), .severity = Severity::kError};
   finding.cause = std::move(cause);
   finding.evidence = {{"count", count_of(subjects.size())}, {"details", capped(details)}};
   finding.subjects = std::move(subjects);

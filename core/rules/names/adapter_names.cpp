@@ -32,9 +32,7 @@ struct Adapter {
 
 Finding adapter_finding(std::string cause, std::vector<std::string> subjects,
                         std::vector<std::string> details) {
-  Finding finding;
-  finding.rule = kAdapterContradicts.id;
-  finding.severity = Severity::kWarning;
+  Finding finding{.rule = std::string(kAdapterContradicts.id), .severity = Severity::kWarning};
   finding.cause = std::move(cause);
   finding.evidence = {{"count", count_of(subjects.size())}, {"details", capped(details)}};
   finding.subjects = std::move(subjects);

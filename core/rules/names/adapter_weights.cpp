@@ -57,9 +57,7 @@ void report_two_block_settings(const AdapterConfig& config, std::vector<Finding>
 }  // namespace
 
 Finding adapter_contradiction(std::string cause, std::vector<std::string> subjects) {
-  Finding finding;
-  finding.rule = kAdapterContradicts.id;
-  finding.severity = Severity::kWarning;
+  Finding finding{.rule = std::string(kAdapterContradicts.id), .severity = Severity::kWarning};
   finding.cause = std::move(cause);
   finding.evidence = {{"count", count_of(subjects.size())}, {"details", capped(subjects)}};
   finding.subjects = std::move(subjects);

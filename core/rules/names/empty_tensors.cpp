@@ -36,9 +36,7 @@ bool could_be_weight(const Checkpoint& c, TensorId tensor) {
 }
 
 Finding nothing_finding(std::string cause) {
-  Finding finding;
-  finding.rule = kEmptyTensors.id;
-  finding.severity = Severity::kWarning;
+  Finding finding{.rule = std::string(kEmptyTensors.id), .severity = Severity::kWarning};
   finding.cause = std::move(cause);
   return finding;
 }

@@ -40,8 +40,7 @@ std::optional<std::string> likely_name(std::string_view fqn) {
 
 void find_expert_suffixes(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
-  Finding finding;
-  finding.rule = "expert-suffix";
+  Finding finding{.rule = "expert-suffix"};
   // The saving program may load its own names; files with whole tensors are meant for
   // others.
   finding.severity = c.format().traits.one_piece ? Severity::kWarning : Severity::kInfo;

@@ -41,9 +41,7 @@ void find_extra_states(const Facts& facts, std::vector<Finding>& findings) {
     family.names.push_back(object.fqn);
     ++family.objects;
   }
-  Finding finding;
-  finding.rule = "extra-state";
-  finding.severity = Severity::kInfo;
+  Finding finding{.rule = "extra-state", .severity = Severity::kInfo};
   std::vector<std::string> how;
   for (auto& [name, family] : kin) {
     bool mixed = family.tensors > 0 && family.objects > 0;

@@ -142,9 +142,7 @@ void find_unequal_ranks(const Facts& facts, std::vector<Finding>& findings) {
   }
   if (subjects.empty() || agreeing < subjects.size() / 2) return;
   const std::size_t unequal = subjects.size() / 2;
-  Finding finding;
-  finding.rule = kHalfPair.id;
-  finding.severity = Severity::kError;
+  Finding finding{.rule = std::string(kHalfPair.id), .severity = Severity::kError};
   finding.cause = fmt::format(
       "The two matrices of {} have different ranks, so they cannot be multiplied: {}. They are of "
       "two adapters, or one was cut.",
@@ -181,9 +179,7 @@ void find_lost_alphas(const Facts& facts, std::vector<Finding>& findings) {
     missing.push_back(std::move(alpha));
   }
   if (missing.empty() || missing.size() * 4 > with) return;
-  Finding finding;
-  finding.rule = kHalfPair.id;
-  finding.severity = Severity::kWarning;
+  Finding finding{.rule = std::string(kHalfPair.id), .severity = Severity::kWarning};
   finding.cause = fmt::format(
       "{} of the adapter have an alpha, and {} lack theirs: {}. Loaders multiply what such a "
       "module "
@@ -216,9 +212,7 @@ void find_half_adapters(const Facts& facts, std::vector<Finding>& findings) {
   }
   // Some adapter types share matrices or have only one: then all pairs are incomplete by design.
   if (halves.empty() || halves.size() * 2 > whole) return;
-  Finding finding;
-  finding.rule = kHalfPair.id;
-  finding.severity = Severity::kWarning;
+  Finding finding{.rule = std::string(kHalfPair.id), .severity = Severity::kWarning};
   finding.cause = fmt::format(
       "Of {} both halves are here, and of {} one of the two: {} {} missing. Loaders go on "
       "without it, and what was learned there is gone without an error.",

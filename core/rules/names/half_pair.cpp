@@ -75,10 +75,8 @@ void find_half_moments(const Facts& facts, std::vector<Finding>& findings) {
   HalfPairs found;
   for (const auto& [optimizer, kinds] : kinds_of(facts)) add_half_pairs(facts, kinds, found);
   if (found.keys.empty()) return;
-  Finding finding;
-  finding.rule = "half-pair";
-  finding.severity = Severity::kWarning;
-  finding.subjects = std::move(found.keys);
+  Finding finding{
+      .rule = "half-pair", .severity = Severity::kWarning, .subjects = std::move(found.keys)};
   finding.cause = "The optimizer has both moments for " + plural(found.whole, "parameter") +
                   " and one of the two for " + some_of(finding.subjects) +
                   ": the other was lost when it was saved, and a load fails or starts it at zero.";

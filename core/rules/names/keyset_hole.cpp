@@ -75,8 +75,7 @@ bool expected_by(const Spec* spec, std::string_view prefix, std::uint32_t index,
 }
 
 void add_holes(const Facts& facts, const FamiliesByName& families, std::vector<Finding>& findings) {
-  Finding finding;
-  finding.rule = "keyset-hole";
+  Finding finding{.rule = "keyset-hole"};
   // A file of a multi-file model has only some of the layers, and a pipeline stage may be saved
   // alone or alternate with other layer kinds: only a hint.
   finding.severity = Severity::kInfo;
@@ -110,9 +109,7 @@ void add_short(const Facts& facts, const FamiliesByName& families, std::vector<F
     if (kind.find('*') != std::string::npos && kind.find("experts.") != std::string::npos)
       sizes[kind][family.size()].emplace_back(prefix);
   }
-  Finding finding;
-  finding.rule = "keyset-hole";
-  finding.severity = Severity::kInfo;
+  Finding finding{.rule = "keyset-hole", .severity = Severity::kInfo};
   std::vector<std::string> how;
   for (const auto& [kind, by_size] : sizes) {
     if (by_size.size() < 2 || by_size.rbegin()->second.size() < 3) continue;
@@ -188,9 +185,7 @@ void add_incomplete(const Facts& facts, const FamiliesByName& families,
   std::sort(lost.begin(), lost.end());
   lost.erase(std::unique(lost.begin(), lost.end()), lost.end());
   if (lost.empty()) return;
-  Finding finding;
-  finding.rule = "keyset-hole";
-  finding.severity = Severity::kWarning;
+  Finding finding{.rule = "keyset-hole", .severity = Severity::kWarning};
   finding.cause = fmt::format(
       "{} {} not there, and nearly all other members of the same row have {}. A loader "
       "fails, or fills {} at random, unless the model is made so.",

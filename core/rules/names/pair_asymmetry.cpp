@@ -40,9 +40,7 @@ void find_asymmetric_pairs(const Facts& facts, std::vector<Finding>& findings) {
     if (finding.severity == Severity::kInfo) continue;
     for (const std::string& subject : finding.subjects) explained.insert(subject);
   }
-  Finding finding;
-  finding.rule = "pair-asymmetry";
-  finding.severity = Severity::kInfo;
+  Finding finding{.rule = "pair-asymmetry", .severity = Severity::kInfo};
   std::vector<std::string> shapes;
   for (TensorId tensor : each_tensor(facts)) {
     std::string_view fqn = c.fqn(tensor);

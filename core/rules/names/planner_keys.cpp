@@ -124,9 +124,7 @@ void find_differing_planner_keys(const Facts& facts, std::vector<Finding>& findi
   auto add = [&](std::vector<std::string> subjects, std::string what,
                  std::vector<std::string> examples) {
     if (subjects.empty()) return;
-    Finding finding;
-    finding.rule = "planner-keys";
-    finding.severity = Severity::kInfo;
+    Finding finding{.rule = "planner-keys", .severity = Severity::kInfo};
     finding.cause = plural(subjects.size(), "name") + " " + what + " (" + some_of(subjects) +
                     "): a tool that rebuilds the nested state dict from the metadata puts " +
                     (subjects.size() == 1 ? "it" : "them") + " in another place.";

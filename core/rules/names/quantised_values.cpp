@@ -42,9 +42,7 @@ std::optional<std::uint32_t> largest_group(const Facts& facts, TensorId tensor) 
 
 void QuantCheck::report(std::string cause, std::vector<std::string> subjects,
                         std::vector<std::string> details) {
-  Finding finding;
-  finding.rule = kQuantisedPairs.id;
-  finding.severity = Severity::kWarning;
+  Finding finding{.rule = std::string(kQuantisedPairs.id), .severity = Severity::kWarning};
   finding.cause = std::move(cause);
   finding.evidence = {{"count", count_of(subjects.size())}, {"details", capped(details)}};
   finding.subjects = std::move(subjects);

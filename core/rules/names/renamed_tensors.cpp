@@ -145,8 +145,7 @@ void report_difference(const Facts& facts, const NameDifference& difference,
                        std::vector<OtherName> names, std::size_t all,
                        std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
-  Finding finding;
-  finding.rule = kRenamedTensors.id;
+  Finding finding{.rule = std::string(kRenamedTensors.id)};
   const bool one_loader = have_one_loader(facts, names);
   finding.severity = one_loader ? Severity::kError : Severity::kInfo;
   if (!difference.change.here.empty() && !difference.change.there.empty())

@@ -11,9 +11,7 @@ void find_misspelt_keys(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.spec == nullptr) return;
   const std::vector<MisspeltKey> misspelt = misspelt_keys(*facts.spec);
   if (misspelt.empty()) return;
-  Finding finding;
-  finding.rule = "spec-key";
-  finding.severity = Severity::kWarning;
+  Finding finding{.rule = "spec-key", .severity = Severity::kWarning};
   std::vector<std::string> keys;
   for (const MisspeltKey& one : misspelt) {
     add_subject(finding.subjects, one.fqn);

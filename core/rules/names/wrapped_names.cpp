@@ -83,8 +83,7 @@ void report_wrapped(const Facts& facts, const std::string& words, NewTensorNames
                     std::size_t all, std::vector<Finding>& findings,
                     const std::string& loaders = "") {
   const Checkpoint& c = facts.checkpoint;
-  Finding finding;
-  finding.rule = kWrappedNames.id;
+  Finding finding{.rule = std::string(kWrappedNames.id)};
   const bool for_others = is_loaded_by_names(facts);
   finding.severity = for_others ? Severity::kWarning : Severity::kInfo;
   std::vector<std::string> pairs;
@@ -168,9 +167,7 @@ bool report_adapter_among_weights(const Facts& facts, const std::vector<TensorId
   }
   const auto names = names_of_config(c, facts.progress);
   if (!has_base || (names && names->others.empty())) return false;
-  Finding finding;
-  finding.rule = kWrappedNames.id;
-  finding.severity = Severity::kWarning;
+  Finding finding{.rule = std::string(kWrappedNames.id), .severity = Severity::kWarning};
   finding.cause = fmt::format(
       "{} of an adapter ({}) {} among the weights of the model. A loader of the model passes them "
       "over, so that what the adapter learned is not applied. Merge it before saving "
@@ -374,9 +371,7 @@ bool report_doubled_names(const Facts& facts, const std::vector<TensorId>& tenso
   };
   const auto all = std::count_if(tensors.begin(), tensors.end(), is_of_part);
   if (doubled.size() < kFewest || doubled.size() * 2 < static_cast<std::size_t>(all)) return false;
-  Finding finding;
-  finding.rule = kWrappedNames.id;
-  finding.severity = Severity::kWarning;
+  Finding finding{.rule = std::string(kWrappedNames.id), .severity = Severity::kWarning};
   finding.cause = fmt::format(
       "{} are in the checkpoint twice, as {} and behind `{}`. A loader reads the set whose names "
       "its "

@@ -54,8 +54,7 @@ void find_grown_axes(const Facts& facts, std::vector<Finding>& findings) {
   for (const Rule* cause : {&kPlacementAxisMoved, &kGluSplitLocal, &kLocalSavedAsGlobal,
                             &kAxisDropped, &kTransposed, &kVocabularyPadding, &kAxisRepeated})
     explained.merge(explained_by(findings, cause->id));
-  Finding finding;
-  finding.rule = "axis-grown";
+  Finding finding{.rule = "axis-grown"};
   std::vector<std::string> how;
   for (const auto& [fqn, entry] : each_of(facts.spec->entries, facts)) {
     auto tensor = c.find(fqn);

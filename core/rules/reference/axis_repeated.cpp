@@ -99,9 +99,8 @@ void report_repeated(const Facts& facts, const std::vector<Repeated>& repeated, 
                      std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   if (repeated.empty()) return;
-  Finding finding;
-  finding.rule = "axis-repeated";
-  finding.severity = is_expected ? Severity::kError : Severity::kWarning;
+  Finding finding{.rule = "axis-repeated",
+                  .severity = is_expected ? Severity::kError : Severity::kWarning};
   std::vector<std::string> how;
   for (const Repeated& one : repeated) {
     finding.subjects.emplace_back(c.fqn(one.tensor));

@@ -12,10 +12,8 @@ namespace shw {
 namespace {
 
 Finding announced_finding(std::string cause) {
-  Finding finding;
-  finding.rule = "config-announces";
-  finding.severity = Severity::kWarning;
-  finding.subjects = {kConfigFile};
+  Finding finding{
+      .rule = "config-announces", .severity = Severity::kWarning, .subjects = {kConfigFile}};
   finding.cause = std::move(cause);
   return finding;
 }

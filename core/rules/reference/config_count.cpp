@@ -51,10 +51,9 @@ std::string row_words(const CountContradiction& one) {
 
 Finding count_finding(const CountContradiction& one, const std::vector<NumberRange>& ranges,
                       const char* key) {
-  Finding finding;
-  finding.rule = "config-count";
-  finding.severity = Severity::kWarning;
-  finding.subjects = member_names(one, ranges);
+  Finding finding{.rule = "config-count",
+                  .severity = Severity::kWarning,
+                  .subjects = member_names(one, ranges)};
   finding.evidence = {{"key", one.key},
                       {"said", one.said},
                       {"there", one.there},
@@ -98,10 +97,9 @@ void add_extra(const CountContradiction& one, std::vector<Finding>& findings) {
 
 void add_head(const Facts& facts, std::vector<Finding>& findings) {
   if (!facts.config_fit->missing_head) return;
-  Finding finding;
-  finding.rule = "config-count";
-  finding.severity = Severity::kWarning;
-  finding.subjects = {*facts.config_fit->missing_head};
+  Finding finding{.rule = "config-count",
+                  .severity = Severity::kWarning,
+                  .subjects = {*facts.config_fit->missing_head}};
   finding.cause = *facts.config_fit->missing_head +
                   " is not there, and config.json says tie_word_embeddings false: transformers "
                   "fills it at random. Where the model does tie it to its embedding, config.json "

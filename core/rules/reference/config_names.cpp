@@ -27,10 +27,7 @@ std::string other_names_text(const ConfigNames& names) {
 void add_lost(const ConfigNames& names, const std::vector<std::string>& lost, Severity severity,
               std::string_view why, std::vector<Finding>& findings) {
   if (lost.empty()) return;
-  Finding finding;
-  finding.rule = "config-names";
-  finding.severity = severity;
-  finding.subjects = capped(lost);
+  Finding finding{.rule = "config-names", .severity = severity, .subjects = capped(lost)};
   finding.cause = fmt::format(
       "{} that {} saves {} {} not there{}. transformers fills {} at random and only says so in a "
       "line of its log.",
@@ -51,10 +48,9 @@ bool are_reported(const std::vector<Finding>& findings) {
 
 void add_other_class(const ConfigNames& names, std::size_t all, std::vector<Finding>& findings) {
   if (names.in_each_layer.empty() || are_reported(findings)) return;
-  Finding finding;
-  finding.rule = "config-names";
-  finding.severity = Severity::kWarning;
-  finding.subjects = capped(names.in_each_layer);
+  Finding finding{.rule = "config-names",
+                  .severity = Severity::kWarning,
+                  .subjects = capped(names.in_each_layer)};
   finding.cause = fmt::format(
       "{} of {} are none of {}'s, and each layer has them ({}): these are layers of another class. "
       "transformers leaves them out and only says so in a line of its log, and the model answers "
@@ -70,10 +66,8 @@ void add_other_class(const ConfigNames& names, std::size_t all, std::vector<Find
 // Reports missing layers.
 void add_no_layer(const ConfigNames& names, std::size_t all, std::vector<Finding>& findings) {
   if (are_reported(findings)) return;
-  Finding finding;
-  finding.rule = "config-names";
-  finding.severity = Severity::kWarning;
-  finding.subjects = capped(names.others);
+  Finding finding{
+      .rule = "config-names", .severity = Severity::kWarning, .subjects = capped(names.others)};
   finding.cause = fmt::format(
       "{} of {} are none of {}'s ({}), and none of its layers is here by its name. transformers "
       "finds no weight for them, starts with random ones and only says so in a line of its log.",

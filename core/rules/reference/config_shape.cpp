@@ -63,8 +63,7 @@ std::string vocabulary_part_words(const Checkpoint& c, const SizeContradiction& 
 }
 
 Finding config_finding(const Checkpoint& c, const std::vector<const SizeContradiction*>& told) {
-  Finding finding;
-  finding.rule = "config-shape";
+  Finding finding{.rule = "config-shape"};
   std::vector<std::string> lines, keys;
   std::unordered_set<std::string_view> known;
   for (const SizeContradiction* one : told) {
@@ -129,10 +128,7 @@ void add_more_rows(const Facts& facts, std::vector<Finding>& findings) {
 void add_dtype(const Facts& facts, std::vector<Finding>& findings) {
   if (!facts.config_fit->dtypes) return;
   const auto& [said, saved] = *facts.config_fit->dtypes;
-  Finding finding;
-  finding.rule = "config-shape";
-  finding.severity = Severity::kInfo;
-  finding.subjects = {kConfigFile};
+  Finding finding{.rule = "config-shape", .severity = Severity::kInfo, .subjects = {kConfigFile}};
   finding.cause = fmt::format(
       "config.json says {} and all weights are {}: a loader that takes the dtype of config.json "
       "casts them.",
@@ -152,8 +148,7 @@ void add_exchanged(const Facts& facts, std::vector<Finding>& findings) {
   }
   if (told.empty()) return;
   const ExchangedAxes& first = *told.front();
-  Finding finding;
-  finding.rule = "config-shape";
+  Finding finding{.rule = "config-shape"};
   if (!facts.config_fit->unknown_model.empty() || facts.config_fit->has_own_code)
     finding.severity = Severity::kWarning;
   for (const ExchangedAxes* one : told) finding.subjects.emplace_back(c.fqn(one->tensor));

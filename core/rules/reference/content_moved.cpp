@@ -215,8 +215,7 @@ Status find_moved_tensors(const Facts& facts, std::vector<TensorId>& left,
   }
   if (telling.empty()) return {};
   const std::vector<Move> moves = moves_of(facts, telling);
-  Finding finding;
-  finding.rule = "content-moved";
+  Finding finding{.rule = "content-moved"};
   finding.cause = moved_cause(moves);
   std::vector<std::string> lines;
   std::set<std::string_view> told;
@@ -337,8 +336,7 @@ Status find_moved_rows(const Facts& facts, const std::vector<TensorId>& left,
   if (found.empty()) return {};
   const std::vector<RowsFound> biases = biases_of_rows(facts, found);
   found.insert(found.end(), biases.begin(), biases.end());
-  Finding finding;
-  finding.rule = "content-moved";
+  Finding finding{.rule = "content-moved"};
   std::vector<std::string> lines;
   std::set<std::string_view> told;
   bool is_covered = true;

@@ -123,9 +123,7 @@ Status report_unrelated(const Facts& facts, const DifferingTensors& differing,
   std::vector<ComparisonCost> costs(subjects.size(), {std::uint64_t{1} << 20, 2 * kHeldOfSide});
   auto find = [&](std::size_t i) { return compared_directions(facts, subjects[i]); };
   SHW_TRY(const auto told, find_together(facts, "compare directions of weights", costs, find));
-  Finding finding;
-  finding.rule = kDiffersFromReference.id;
-  finding.severity = Severity::kWarning;
+  Finding finding{.rule = std::string(kDiffersFromReference.id), .severity = Severity::kWarning};
   std::vector<std::string> left;
   for (std::size_t i = 0; i < told.size(); ++i)
     (told[i].empty() ? left : finding.subjects).push_back(subjects[i]);
@@ -187,9 +185,7 @@ void describe_step(Finding& finding) {
 
 void report_unread(const DifferingTensors& differing, std::vector<Finding>& findings) {
   if (differing.unread.empty()) return;
-  Finding finding;
-  finding.rule = kDiffersFromReference.id;
-  finding.severity = Severity::kInfo;
+  Finding finding{.rule = std::string(kDiffersFromReference.id), .severity = Severity::kInfo};
   const char* whose = differing.unread.size() == 1 ? "its" : "their";
   finding.cause = fmt::format(
       "{} could not be compared with the reference ({}): {} tiles here do not cover each element "
@@ -205,10 +201,9 @@ void report_unread(const DifferingTensors& differing, std::vector<Finding>& find
 
 Status report_differing(const Facts& facts, const DifferingTensors& differing,
                         std::vector<Finding>& findings) {
-  Finding finding;
-  finding.rule = kDiffersFromReference.id;
-  finding.severity = Severity::kInfo;
-  finding.subjects = all_of(differing);
+  Finding finding{.rule = std::string(kDiffersFromReference.id),
+                  .severity = Severity::kInfo,
+                  .subjects = all_of(differing)};
   finding.evidence = {{"equal", differing.equal},
                       {"equal_in_first_4_kib_of_tiles", differing.alike},
                       {"different", count_of(differing.other.size())},

@@ -22,9 +22,7 @@ void find_dtype_mismatches(const Facts& facts, std::vector<Finding>& findings) {
   }
   for (auto& [pair, subjects] : pairs) {
     std::string saved(name(pair.first)), expected(name(pair.second));
-    Finding finding;
-    finding.rule = "dtype-mismatch";
-    finding.severity = Severity::kWarning;
+    Finding finding{.rule = "dtype-mismatch", .severity = Severity::kWarning};
     finding.cause = plural(subjects.size(), "tensor") + (subjects.size() == 1 ? " is" : " are") +
                     " saved as " + saved + " where the model expects " + expected +
                     ": torch casts on load without an error, so precision may be lost or memory "

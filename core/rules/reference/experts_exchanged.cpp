@@ -236,8 +236,7 @@ void add_new_numbers(const Facts& facts, Exchanged& found, Finding& finding) {
 void report_experts(const Facts& facts, Exchanged found, std::vector<Finding>& findings) {
   if (found.subjects.empty()) return;
   drop_reported_subjects(found.subjects, findings);
-  Finding finding;
-  finding.rule = "experts-exchanged";
+  Finding finding{.rule = "experts-exchanged"};
   const std::size_t more = found.layers.size() - 1;
   finding.cause = fmt::format(
       "{} of experts {} other experts of their layer hold in the reference{}: of {} {}{}. They "

@@ -119,8 +119,7 @@ std::set<std::string_view> report_swapped_between_tensors(const Facts& facts,
     }
   }
   if (moves.empty()) return told;
-  Finding finding;
-  finding.rule = kTilesExchanged.id;
+  Finding finding{.rule = std::string(kTilesExchanged.id)};
   for (std::string_view fqn : told) finding.subjects.emplace_back(fqn);
   finding.cause = plural(moves.size(), "tile") + (moves.size() == 1 ? " lies" : " lie") +
                   " in another tensor than in the reference (" + moves.front() +
@@ -156,9 +155,7 @@ std::set<std::string_view> report_foreign_chunks(const Facts& facts,
     if (told.insert(facts.checkpoint.fqn(one.tensor)).second)
       names.emplace_back(facts.checkpoint.fqn(one.tensor));
   }
-  Finding finding;
-  finding.rule = kForeignFile.id;
-  finding.severity = Severity::kWarning;
+  Finding finding{.rule = std::string(kForeignFile.id), .severity = Severity::kWarning};
   finding.subjects.assign(files.begin(), files.end());
   const bool is_one = files.size() == 1;
   finding.cause = some_of(finding.subjects) + (is_one ? " holds" : " hold") +

@@ -361,8 +361,7 @@ std::string kind_of_shift(const std::map<std::int64_t, std::int64_t>& real) {
 
 Status report_renumbered(const Facts& facts, LayerStack& stack, RenumberingVerdict verdict,
                          std::vector<Finding>& findings) {
-  Finding finding;
-  finding.rule = "layers-renumbered";
+  Finding finding{.rule = "layers-renumbered"};
   finding.link = "Megatron-LM #7452";
   SHW_TRY(std::vector<Diagnosis> renames, renames_of(facts, stack, verdict));
   finding.cause = plural(verdict.wrong.size(), "tensor") +

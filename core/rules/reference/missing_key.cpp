@@ -78,8 +78,7 @@ std::string hint_for(const Checkpoint& checkpoint, const Candidates& candidates,
 
 void report_objects(std::vector<std::string> objects, std::vector<Finding>& findings) {
   if (objects.empty()) return;
-  Finding finding;
-  finding.rule = "missing-key";
+  Finding finding{.rule = "missing-key"};
   finding.cause = some_of(objects) + (objects.size() == 1 ? " was" : " were") +
                   " saved as a pickled object where the model expects a tensor: a load puts the "
                   "object in its place without an error.";
@@ -95,9 +94,7 @@ bool is_extra_state_key(std::string_view fqn) {
 
 void report_extra_states(std::vector<std::string> missing, std::vector<Finding>& findings) {
   if (missing.empty()) return;
-  Finding finding;
-  finding.rule = "missing-key";
-  finding.severity = Severity::kInfo;
+  Finding finding{.rule = "missing-key", .severity = Severity::kInfo};
   finding.cause =
       plural(missing.size(), "_extra_state") + (missing.size() == 1 ? " is" : " are") +
       " expected and not here (" + some_of(missing) +
@@ -120,8 +117,7 @@ void find_missing_keys(const Facts& facts, std::vector<Finding>& findings) {
   std::unordered_set<std::string_view> objects;
   for (const NonTensorEntry& object : checkpoint.objects()) objects.insert(object.fqn);
   std::optional<Candidates> candidates;
-  Finding finding;
-  finding.rule = "missing-key";
+  Finding finding{.rule = "missing-key"};
   std::vector<std::string> as_objects, extra_states, hints, expected;
   std::size_t renamed = 0;
   for (const auto& [fqn, entry] : each_of(facts.spec->entries, facts)) {

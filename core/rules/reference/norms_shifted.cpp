@@ -54,8 +54,7 @@ void find_shifted_norms(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.reference == nullptr || facts.headers.empty()) return;
   const Checkpoint& c = facts.checkpoint;
   const auto differing = explained_by(findings, kDiffersFromReference.id);
-  Finding finding;
-  finding.rule = kNormsShifted.id;
+  Finding finding{.rule = std::string(kNormsShifted.id)};
   int shift = 0;
   std::vector<FoundShift> shifts;
   for (TensorId tensor : each_tensor(facts)) {

@@ -119,8 +119,7 @@ void add_example(std::vector<std::string>& examples, std::string_view fqn) {
 
 Finding other_model_finding(const ModelAgreement& agreement, const std::string& source,
                             const char* what) {
-  Finding finding;
-  finding.rule = "other-model";
+  Finding finding{.rule = "other-model"};
   if (!source.empty()) finding.subjects = {source};
   std::size_t fewer = smaller_name_count(agreement);
   std::size_t all = std::max(agreement.here, agreement.there);

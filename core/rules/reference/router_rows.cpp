@@ -83,9 +83,7 @@ void note_others(const Checkpoint& c, TensorId tensor, RoutedBlocks& blocks) {
 void report_no_expert(const Facts& facts, const RoutedBlocks& blocks,
                       const std::vector<std::int64_t>& said, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
-  Finding finding;
-  finding.rule = "router-rows";
-  finding.severity = Severity::kWarning;
+  Finding finding{.rule = "router-rows", .severity = Severity::kWarning};
   std::int64_t rows = 0;
   for (const auto& [before, block] : blocks) {
     if (!block.router) continue;
@@ -143,9 +141,7 @@ void find_router_rows(const Facts& facts, std::vector<Finding>& findings) {
   // the existing experts is trusted.
   const std::vector<std::int64_t> said = expert_counts_of_config(c);
   if (!has_experts) report_no_expert(facts, blocks, said, findings);
-  Finding finding;
-  finding.rule = "router-rows";
-  finding.severity = Severity::kWarning;
+  Finding finding{.rule = "router-rows", .severity = Severity::kWarning};
   std::vector<std::string> lines;
   for (const auto& [before, block] : each_of(blocks, facts)) {
     const std::int64_t experts = experts_in(c, block);

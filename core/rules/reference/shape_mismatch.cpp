@@ -61,9 +61,7 @@ bool is_packed_by_two(const Checkpoint& checkpoint, TensorId tensor, ExtentsView
 
 // Loaders of safetensors unpack packed tensors; those of DCP compare shapes.
 Finding packed_finding(const std::vector<std::string>& packed) {
-  Finding finding;
-  finding.rule = "shape-mismatch";
-  finding.severity = Severity::kInfo;
+  Finding finding{.rule = "shape-mismatch", .severity = Severity::kInfo};
   const bool is_one = packed.size() == 1;
   finding.cause = fmt::format(
       "{} {} two 4-bit values to a byte, so the last dimension is half of the {} that the model "
@@ -109,8 +107,7 @@ void find_shape_mismatches(const Facts& facts, std::vector<Finding>& findings) {
        {&kPlacementAxisMoved, &kGluSplitLocal, &kLocalSavedAsGlobal, &kAxisDropped, &kTransposed,
         &kVocabularyPadding, &kAxisGrown, &kUnevenShards, &kAxisRepeated})
     explained.merge(explained_by(findings, cause->id));
-  Finding finding;
-  finding.rule = "shape-mismatch";
+  Finding finding{.rule = "shape-mismatch"};
   std::vector<std::string> saved, expected, packed;
   std::string how;
   OneExtent one_extent;

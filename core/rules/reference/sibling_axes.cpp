@@ -53,9 +53,7 @@ void find_sibling_axes(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   const auto told = explained_by(findings, kConfigShape.id);
   const auto transposed = explained_by(findings, kTransposed.id);
-  Finding finding;
-  finding.rule = "sibling-axes";
-  finding.severity = Severity::kWarning;
+  Finding finding{.rule = "sibling-axes", .severity = Severity::kWarning};
   std::vector<std::string> lines;
   std::vector<TensorId> tensors;
   const auto families = families_by_shape(facts);

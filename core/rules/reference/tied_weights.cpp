@@ -69,9 +69,7 @@ std::string relation_of(const Facts& facts, const TiedCandidates& pair) {
 
 void add_tie(const Checkpoint& reference, const TiedCandidates& pair, bool tied,
              std::vector<Finding>& findings) {
-  Finding finding;
-  finding.rule = "tied-weights";
-  finding.severity = tied ? Severity::kInfo : Severity::kError;
+  Finding finding{.rule = "tied-weights", .severity = tied ? Severity::kInfo : Severity::kError};
   std::string name(reference.fqn(pair.missing)), kept(reference.fqn(pair.kept));
   finding.subjects = {name};
   finding.cause =
@@ -96,10 +94,9 @@ Status compare_pair(const Facts& facts, std::vector<Finding>& findings) {
   SHW_CHECK(contents.learn({head, embedding}));
   const std::string &one = contents.of(head), &two = contents.of(embedding);
   if (one.empty() || two.empty() || (one == two) == is_tied) return {};
-  Finding finding;
-  finding.rule = "tied-weights";
-  finding.severity = Severity::kWarning;
-  finding.subjects = {std::string(c.fqn(head)), std::string(c.fqn(embedding))};
+  Finding finding{.rule = "tied-weights",
+                  .severity = Severity::kWarning,
+                  .subjects = {std::string(c.fqn(head)), std::string(c.fqn(embedding))}};
   const std::string pair =
       fmt::format("{} and {} ({} both)", c.fqn(head), c.fqn(embedding), to_text(c.shape(head)));
   finding.cause =

@@ -75,8 +75,7 @@ Finding exchanged_finding(const Facts& facts, const TilePattern& pattern,
                           const std::vector<const MovedTiles*>& all,
                           const std::set<TensorId>& right) {
   const Checkpoint& c = facts.checkpoint;
-  Finding finding;
-  finding.rule = "tiles-exchanged";
+  Finding finding{.rule = "tiles-exchanged"};
   std::int64_t moved = 0;
   std::set<TensorId> mended;
   for (const MovedTiles* one : all) {
@@ -134,8 +133,7 @@ void report_known_displacements(const Facts& facts, const std::vector<MovedTiles
   for (const MovedTiles& one : tensors) {
     const TilePlaces& places = one.places;
     auto elsewhere = static_cast<std::uint64_t>(places.moves.size());
-    Finding finding;
-    finding.rule = "tiles-exchanged";
+    Finding finding{.rule = "tiles-exchanged"};
     finding.subjects.emplace_back(c.fqn(one.tensor));
     finding.cause = "Of the " + plural(static_cast<std::uint64_t>(places.tiles), "tile") + " of " +
                     finding.subjects.front() + ", " + human_count(elsewhere) +

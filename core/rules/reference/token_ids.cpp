@@ -27,9 +27,7 @@ std::string ids_text(const std::vector<NamedTokenId>& ids) {
 
 Finding token_finding(const Checkpoint& c, const TokenIdsBeyond& beyond,
                       const std::vector<NamedTokenId>& ids, std::string cause) {
-  Finding finding;
-  finding.rule = kTokenIds.id;
-  finding.severity = Severity::kWarning;
+  Finding finding{.rule = std::string(kTokenIds.id), .severity = Severity::kWarning};
   finding.subjects.emplace_back(c.fqn(beyond.embedding));
   finding.cause = std::move(cause);
   std::vector<std::string> texts;

@@ -191,8 +191,7 @@ bool decide_by_bytes(const Checkpoint& c, const OrientationQuery& asked,
 }
 
 Finding finding_on(const Checkpoint& c, const std::vector<TransposedTensor>& proven) {
-  Finding finding;
-  finding.rule = "transposed";
+  Finding finding{.rule = "transposed"};
   finding.link = "transformers #47031";
   for (const TransposedTensor& one : proven) {
     ExtentsView shape = c.shape(one.tensor);
@@ -282,8 +281,7 @@ void report_by_strides(const Facts& facts, const std::vector<TransposedTensor>& 
 void report_undecided(const Checkpoint& c, const std::vector<TensorId>& tensors,
                       const std::string& why, const char* ground, std::vector<Finding>& findings) {
   if (tensors.empty()) return;
-  Finding finding;
-  finding.rule = "transposed";
+  Finding finding{.rule = "transposed"};
   finding.link = "transformers #47031";
   for (TensorId tensor : tensors) finding.subjects.emplace_back(c.fqn(tensor));
   ExtentsView shape = c.shape(tensors.front());
@@ -299,8 +297,7 @@ void report_undecided(const Checkpoint& c, const std::vector<TensorId>& tensors,
 
 void report_mixed(const TransposedOutcome& outcome, std::vector<Finding>& findings) {
   if (outcome.mixed.empty()) return;
-  Finding finding;
-  finding.rule = "transposed";
+  Finding finding{.rule = "transposed"};
   finding.link = "transformers #47031";
   for (const std::string& one : outcome.mixed)
     finding.subjects.push_back(one.substr(0, one.find(" (")));

@@ -20,9 +20,7 @@ std::string expected_in(const Facts& facts) {
 void find_unexpected_keys(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.spec == nullptr) return;
   const Checkpoint& checkpoint = facts.checkpoint;
-  Finding finding;
-  finding.rule = "unexpected-key";
-  finding.severity = Severity::kInfo;
+  Finding finding{.rule = "unexpected-key", .severity = Severity::kInfo};
   for (TensorId tensor : each_tensor(facts)) {
     std::string_view fqn = checkpoint.fqn(tensor);
     if (facts.spec->find(fqn) == nullptr && !facts.untrusted_in_reference.contains(tensor))

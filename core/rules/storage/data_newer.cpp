@@ -19,8 +19,7 @@ void find_newer_data(const Facts& facts, std::vector<Finding>& findings) {
   if (checkpoint.directory() == nullptr || !traits.index_comes_last) return;
   Entry metadata = checkpoint.directory()->stat(std::string(traits.index_file));
   if (metadata.kind != EntryKind::kFile || metadata.modified_ns <= 0) return;
-  Finding finding;
-  finding.rule = "data-newer";
+  Finding finding{.rule = "data-newer"};
   std::int64_t latest = 0, data_files = 0;
   for (const FileRow& file : checkpoint.files()) {
     if (!file.safe || !file.referenced || file.kind != EntryKind::kFile) continue;

@@ -166,9 +166,7 @@ void report_equal_files(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.headers.empty()) return;
   const Checkpoint& c = facts.checkpoint;
   for (const EqualFiles& group : equal_files(facts)) {
-    Finding finding;
-    finding.rule = kSharedStorage.id;
-    finding.severity = Severity::kWarning;
+    Finding finding{.rule = std::string(kSharedStorage.id), .severity = Severity::kWarning};
     for (FileId file : group.files) finding.subjects.push_back(c.file(file).path);
     std::vector<std::string> tensors;
     for (TensorId tensor : group.tensors) tensors.emplace_back(c.fqn(tensor));

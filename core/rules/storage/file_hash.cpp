@@ -9,8 +9,7 @@ namespace {
 void find_hash_mismatches(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.integrity == nullptr) return;
   const Integrity& integrity = *facts.integrity;
-  Finding finding;
-  finding.rule = "file-hash";
+  Finding finding{.rule = "file-hash"};
   std::vector<std::string> hashes;
   for (const FileHash& file : integrity.differing) {
     finding.subjects.push_back(file.name);

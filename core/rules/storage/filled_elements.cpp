@@ -59,19 +59,14 @@ std::string sentence(const FilledReport& filled, std::size_t objects) {
 }
 
 Finding file_info_finding(const std::string& file, std::string_view rule, std::string cause) {
-  Finding finding;
-  finding.rule = rule;
-  finding.severity = Severity::kInfo;
-  finding.subjects = {file};
+  Finding finding{.rule = std::string(rule), .severity = Severity::kInfo, .subjects = {file}};
   finding.cause = std::move(cause);
   return finding;
 }
 
 void find_filled_elements(const Facts& facts, std::vector<Finding>& findings) {
   const FilledReport& filled = facts.filled;
-  Finding finding;
-  finding.rule = "filled-elements";
-  finding.severity = Severity::kWarning;
+  Finding finding{.rule = "filled-elements", .severity = Severity::kWarning};
   for (const FilledTensor& tensor : filled.tensors) finding.subjects.push_back(tensor.fqn);
   for (const FilledEntry& entry : filled.entries) finding.subjects.push_back(entry.fqn);
   if (!finding.subjects.empty()) {

@@ -78,8 +78,7 @@ void check_json(const Facts& facts, const Directory& directory, const KnownJson&
   if (!source) return;
   std::string why = why_no_json(**source);
   if (why.empty()) return;
-  Finding finding;
-  finding.rule = kUnreadableJson.id;
+  Finding finding{.rule = std::string(kUnreadableJson.id)};
   finding.severity =
       known.name == "config.json" && facts.config_fit ? Severity::kError : Severity::kWarning;
   finding.cause = fmt::format("{} {}: {}.", name, why, known.who);

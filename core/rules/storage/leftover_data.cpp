@@ -29,9 +29,7 @@ std::string reason_of(const Checkpoint& checkpoint, const std::vector<const File
 }
 
 void find_files(const Checkpoint& checkpoint, std::vector<Finding>& findings) {
-  Finding finding;
-  finding.rule = "leftover-data";
-  finding.severity = Severity::kInfo;
+  Finding finding{.rule = "leftover-data", .severity = Severity::kInfo};
   std::uint64_t bytes = 0;
   std::vector<const FileRow*> files;
   const auto others = folders_with_own_index(checkpoint);
@@ -57,9 +55,7 @@ void find_files(const Checkpoint& checkpoint, std::vector<Finding>& findings) {
 
 void find_gaps(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
-  Finding finding;
-  finding.rule = "leftover-data";
-  finding.severity = Severity::kInfo;
+  Finding finding{.rule = "leftover-data", .severity = Severity::kInfo};
   std::vector<std::string> places;
   std::uint64_t bytes = 0;
   for (const auto& [f, gaps] : find_orphans(facts)) {

@@ -9,9 +9,7 @@ namespace {
 
 void find_leftover_metadata(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
-  Finding finding;
-  finding.rule = "leftover-metadata";
-  finding.severity = Severity::kInfo;
+  Finding finding{.rule = "leftover-metadata", .severity = Severity::kInfo};
   for (const FileRow& file : checkpoint.files()) {
     if (!file.referenced && file.kind == EntryKind::kFile && file.path.ends_with(".metadata.tmp"))
       finding.subjects.push_back(file.path);

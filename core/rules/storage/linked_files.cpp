@@ -77,9 +77,8 @@ void report_linked_files(const Facts& facts, const std::vector<SharedRange>& ran
     }
   }
   bool telling = is_distinctive(facts, ranges);
-  Finding finding;
-  finding.rule = kSharedStorage.id;
-  finding.severity = telling ? Severity::kWarning : Severity::kInfo;
+  Finding finding{.rule = std::string(kSharedStorage.id),
+                  .severity = telling ? Severity::kWarning : Severity::kInfo};
   finding.subjects.assign(files.begin(), files.end());
   finding.cause = plural(files.size(), "data file") + " that the metadata tells apart (" +
                   some_of(finding.subjects) +

@@ -14,9 +14,7 @@ constexpr double kSecondsAtMany = 32.7;  // from the table in pytorch #166820
 
 void find_many_chunks(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
-  Finding finding;
-  finding.rule = "many-chunks";
-  finding.severity = Severity::kInfo;
+  Finding finding{.rule = "many-chunks", .severity = Severity::kInfo};
   double seconds = 0;
   std::uint32_t most = 0;
   std::string worst;

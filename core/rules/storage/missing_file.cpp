@@ -185,8 +185,7 @@ void find_missing_files(const Facts& facts, std::vector<Finding>& findings) {
   if (checkpoint.directory() == nullptr) return;
   std::vector<bool> missing(checkpoint.file_count(), false);
   std::vector<std::string> states;
-  Finding finding;
-  finding.rule = "missing-file";
+  Finding finding{.rule = "missing-file"};
   for (std::uint32_t f = 0; f < checkpoint.file_count(); ++f) {
     const FileRow& file = checkpoint.file(FileId{f});
     if (!file.referenced || !file.safe || file.kind == EntryKind::kFile) continue;

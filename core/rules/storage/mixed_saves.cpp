@@ -80,9 +80,7 @@ void find_mixed_files(const Facts& facts, std::vector<Finding>& findings) {
                           elsewhere.begin(), elsewhere.end(), std::back_inserter(shared));
   }
   if (shared.size() < kEnoughFamilies) return;
-  Finding finding;
-  finding.rule = kMixedSaves.id;
-  finding.severity = Severity::kWarning;
+  Finding finding{.rule = std::string(kMixedSaves.id), .severity = Severity::kWarning};
   const bool is_one = paths.size() == 1;
   finding.cause = fmt::format(
       "{} {} {} throughout, and the other {} {}, though they hold the same tensors of other layers "
@@ -148,9 +146,7 @@ void find_mixed_layers(const Facts& facts, std::vector<Finding>& findings) {
   for (const auto& [before, layers] : dtypes_of_layers(facts)) {
     const std::vector<std::int64_t> odd = layers_of_other_dtype(layers, *usual);
     if (odd.empty()) continue;
-    Finding finding;
-    finding.rule = kMixedSaves.id;
-    finding.severity = Severity::kWarning;
+    Finding finding{.rule = std::string(kMixedSaves.id), .severity = Severity::kWarning};
     std::vector<std::string> names;
     for (const std::int64_t number : odd) {
       names.push_back(before + std::to_string(number));

@@ -58,9 +58,7 @@ void find_not_examined(const Facts& facts, std::vector<Finding>& findings) {
       reasons.add(checkpoint.objects()[i].fqn, facts.object_data[i].error());
   }
   for (auto& [reason, subjects] : reasons.subjects) {
-    Finding finding;
-    finding.rule = "not-looked-at";
-    finding.severity = Severity::kInfo;
+    Finding finding{.rule = "not-looked-at", .severity = Severity::kInfo};
     finding.cause = plural(static_cast<std::uint64_t>(reasons.count[reason]), "item") + " of " +
                     some_of(subjects) + " could not be checked: " + reason + ".";
     finding.evidence = {{"reason", reason}, {"item_count", reasons.count[reason]}};

@@ -158,9 +158,7 @@ FormDifference difference_of_forms(const Facts& facts, const Checkpoint& other) 
 
 Finding form_finding(const SecondForm& form, const std::string& difference,
                      const std::vector<std::string>& details, std::vector<std::string> subjects) {
-  Finding finding;
-  finding.rule = kOtherForm.id;
-  finding.severity = Severity::kWarning;
+  Finding finding{.rule = std::string(kOtherForm.id), .severity = Severity::kWarning};
   finding.cause = fmt::format(
       "{} {}. transformers, vLLM and diffusers load the safetensors, which this answer is about; a "
       "loader that takes torch's files runs another model. Find out which of the two is meant, and "

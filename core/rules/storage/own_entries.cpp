@@ -11,10 +11,7 @@ namespace {
 void find_own_entries(const Facts& facts, std::vector<Finding>& findings) {
   const std::vector<std::string>& entries = facts.own_entries.differing;
   if (entries.empty()) return;
-  Finding finding;
-  finding.rule = "own-entries";
-  finding.severity = Severity::kInfo;
-  finding.subjects = entries;
+  Finding finding{.rule = "own-entries", .severity = Severity::kInfo, .subjects = entries};
   finding.cause =
       "Ranks saved other things under the name of " + plural(entries.size(), "entry") +
       (entries.size() == 1 ? " that is not a tensor (" : " that are not tensors (") +

@@ -8,8 +8,7 @@ namespace {
 
 void find_escaping_names(const Integrity& integrity, std::vector<Finding>& findings) {
   if (integrity.escaping.empty()) return;
-  Finding finding;
-  finding.rule = "path-escape";
+  Finding finding{.rule = "path-escape"};
   finding.cause = std::string(kIntegrityFile) + " names " +
                   plural(integrity.escaping.size(), "path") +
                   " outside the checkpoint; nothing there was opened.";
@@ -21,8 +20,7 @@ void find_escaping_names(const Integrity& integrity, std::vector<Finding>& findi
 
 void find_escaping_paths(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.integrity != nullptr) find_escaping_names(*facts.integrity, findings);
-  Finding finding;
-  finding.rule = "path-escape";
+  Finding finding{.rule = "path-escape"};
   const Checkpoint& checkpoint = facts.checkpoint;
   for (const FileRow& file : checkpoint.files()) {
     if (!file.safe) finding.subjects.push_back(file.path);

@@ -11,8 +11,7 @@ namespace {
 void find_payload_dtypes(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   if (facts.headers.empty()) return;
-  Finding finding;
-  finding.rule = "payload-dtype";
+  Finding finding{.rule = "payload-dtype"};
   std::vector<std::string> items;
   std::uint64_t count = 0;
   for (TensorId tensor : each_tensor(facts)) {

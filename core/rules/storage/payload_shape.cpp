@@ -9,8 +9,7 @@ namespace {
 void find_payload_shapes(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   if (facts.headers.empty()) return;
-  Finding finding;
-  finding.rule = "payload-shape";
+  Finding finding{.rule = "payload-shape"};
   std::vector<std::string> items;
   std::uint64_t count = 0;
   for (TensorId tensor : each_tensor(facts)) {

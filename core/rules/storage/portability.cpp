@@ -45,10 +45,7 @@ std::vector<std::string> files_of_tensors(const Checkpoint& checkpoint,
 
 void add_limit(std::vector<Finding>& findings, std::vector<std::string> files, std::string cause,
                std::vector<std::pair<std::string, EvidenceValue>> evidence, bool mended) {
-  Finding finding;
-  finding.rule = "portability";
-  finding.severity = Severity::kInfo;
-  finding.subjects = std::move(files);
+  Finding finding{.rule = "portability", .severity = Severity::kInfo, .subjects = std::move(files)};
   finding.cause = std::move(cause);
   finding.evidence = std::move(evidence);
   if (mended) {

@@ -62,8 +62,7 @@ void check_file_numbers(const Checkpoint& checkpoint, std::vector<Finding>& find
   for (const FileRow& file : checkpoint.files()) paths.push_back(file.path);
   auto [there, ranks, missing] = checkpoint.format().traits.unlisted_files(paths);
   if (missing.empty()) return;
-  Finding finding;
-  finding.rule = "rank-hole";
+  Finding finding{.rule = "rank-hole"};
   const std::size_t alone = count_without_siblings(paths, missing);
   finding.severity = alone != 0 ? Severity::kWarning : Severity::kInfo;
   finding.subjects = std::move(missing);
@@ -103,9 +102,7 @@ void find_rank_holes(const Facts& facts, std::vector<Finding>& findings) {
     next = rank + 1;
   }
   if (missing.empty()) return;
-  Finding finding;
-  finding.rule = "rank-hole";
-  finding.severity = Severity::kInfo;
+  Finding finding{.rule = "rank-hole", .severity = Severity::kInfo};
   for (std::int64_t rank : missing)
     finding.subjects.push_back(traits.file_of_rank(static_cast<std::uint32_t>(rank)));
   finding.cause = fmt::format(

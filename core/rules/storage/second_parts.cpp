@@ -60,9 +60,7 @@ void find_second_parts(const Facts& facts, std::vector<Finding>& findings) {
     for (const PartSet& used : opened) {
       if (used.before != set.before || used.suffix != set.suffix || used.count == set.count)
         continue;
-      Finding finding;
-      finding.rule = kOtherForm.id;
-      finding.severity = Severity::kWarning;
+      Finding finding{.rule = std::string(kOtherForm.id), .severity = Severity::kWarning};
       finding.cause = fmt::format(
           "{} {} of a save in {}, and the model that was opened is one in {}: two saves are in one "
           "folder. transformers and vLLM go by the index and take the opened one. Programs that "

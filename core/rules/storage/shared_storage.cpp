@@ -40,8 +40,7 @@ void add_claims(const Checkpoint& checkpoint, const SharedRange& range,
 
 Finding shared_finding(const Checkpoint& checkpoint,
                        const std::vector<const SharedRange*>& ranges) {
-  Finding finding;
-  finding.rule = "shared-storage";
+  Finding finding{.rule = "shared-storage"};
   std::set<std::string> subjects;
   std::vector<std::string> lines;
   for (const SharedRange* range : ranges) {

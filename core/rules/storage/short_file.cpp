@@ -132,8 +132,7 @@ void find_short_files(const Facts& facts, std::vector<Finding>& findings) {
   found.tiles_in.resize(checkpoint.file_count(), 0);
   for (TensorId tensor : each_tensor(facts)) check_tensor(checkpoint, tensor, found);
   for (const NonTensorEntry& object : checkpoint.objects()) check_object(checkpoint, object, found);
-  Finding finding;
-  finding.rule = "short-file";
+  Finding finding{.rule = "short-file"};
   std::vector<std::string> files, pointers;
   std::vector<bool> is_short(checkpoint.file_count(), false);
   std::uint64_t tiles = 0;

@@ -15,8 +15,7 @@ namespace {
 void report_chunks_without_record(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   if (!checkpoint.format().traits.has_index) return;
-  Finding finding;
-  finding.rule = "storage-dangling";
+  Finding finding{.rule = "storage-dangling"};
   std::vector<std::string> items;
   std::uint64_t tiles = 0;
   UnreadableCount unreadable;
@@ -54,8 +53,7 @@ void report_chunks_without_record(const Facts& facts, std::vector<Finding>& find
 // whole tensor.
 void report_misplaced(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
-  Finding finding;
-  finding.rule = "storage-dangling";
+  Finding finding{.rule = "storage-dangling"};
   std::vector<std::string> listed, records;
   for (const Relisted& tensor : each_of(facts.unlisted.tensors, facts)) {
     if (!facts.unlisted.misplaced.contains(tensor.tensor)) continue;
@@ -85,9 +83,7 @@ void report_misplaced(const Facts& facts, std::vector<Finding>& findings) {
 void report_unclaimed_records(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   if (checkpoint.unclaimed_records().empty() || !checkpoint.format().traits.has_index) return;
-  Finding finding;
-  finding.rule = "storage-dangling";
-  finding.severity = Severity::kWarning;
+  Finding finding{.rule = "storage-dangling", .severity = Severity::kWarning};
   std::vector<std::string> records, why_not;
   std::uint64_t unclaimed_records = 0;
   for (std::size_t i = 0; i < checkpoint.unclaimed_records().size(); ++i) {
@@ -149,8 +145,7 @@ bool may_be_quantised(const Facts& facts, std::int64_t length, std::int64_t leas
 void report_too_short(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   if (!checkpoint.format().traits.has_index) return;
-  Finding finding;
-  finding.rule = "storage-dangling";
+  Finding finding{.rule = "storage-dangling"};
   std::vector<std::string> items;
   std::uint64_t tiles = 0;
   bool all_may_be = true;

@@ -8,8 +8,7 @@ namespace {
 
 void find_unlisted(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
-  Finding finding;
-  finding.rule = "tile-unlisted";
+  Finding finding{.rule = "tile-unlisted"};
   std::vector<std::string> records;
   std::vector<Box> boxes;
   for (const Relisted& tensor : each_of(facts.unlisted.tensors, facts)) {

@@ -40,9 +40,7 @@ std::string cause_of(const ImportGroup& group, const std::string& what) {
 }
 
 Finding pickle_finding(ImportGroup group, const std::string& what) {
-  Finding finding;
-  finding.rule = "unsafe-pickle";
-  finding.severity = group.severity;
+  Finding finding{.rule = "unsafe-pickle", .severity = group.severity};
   finding.cause = cause_of(group, what);
   finding.evidence = {{"global", what},
                       {"called", group.called},
@@ -147,9 +145,7 @@ void find_unsafe_pickles(const Facts& facts, std::vector<Finding>& findings) {
   if (!damaged.subjects.empty()) findings.push_back(std::move(damaged));
   for (auto& [key, group] : groups) findings.push_back(pickle_finding(std::move(group), key.first));
   if (not_read.empty()) return;
-  Finding finding;
-  finding.rule = "unsafe-pickle";
-  finding.severity = Severity::kInfo;
+  Finding finding{.rule = "unsafe-pickle", .severity = Severity::kInfo};
   finding.cause = "What " + some_of(not_read) + " would import was not read: " + why + ".";
   finding.subjects = std::move(not_read);
   findings.push_back(std::move(finding));

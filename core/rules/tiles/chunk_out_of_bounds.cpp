@@ -8,8 +8,7 @@ namespace {
 
 void find_chunks_out_of_bounds(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
-  Finding finding;
-  finding.rule = "chunk-out-of-bounds";
+  Finding finding{.rule = "chunk-out-of-bounds"};
   std::vector<std::string> tiles;
   std::uint64_t count = 0;
   for (TensorId tensor : each_tensor(facts)) {

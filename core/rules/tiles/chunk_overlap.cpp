@@ -43,9 +43,7 @@ void report(Found found, Severity severity, const std::string& said, const std::
   if (found.subjects.empty()) return;
   std::string_view first = found.pairs.front();
   if (found.subjects.size() == 1) first.remove_prefix(found.subjects.front().size() + 2);
-  Finding finding;
-  finding.rule = "chunk-overlap";
-  finding.severity = severity;
+  Finding finding{.rule = "chunk-overlap", .severity = severity};
   finding.cause = (found.complete ? "" : "At least ") + plural(found.count, "pair") +
                   " of tiles of " + some_of(found.subjects) + said +
                   (found.count == 1 ? " (" : " (the first: ") + std::string(first) + ")" + cause;

@@ -8,8 +8,7 @@ namespace {
 
 void find_wrong_ndims(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
-  Finding finding;
-  finding.rule = "chunk-rank";
+  Finding finding{.rule = "chunk-rank"};
   std::vector<std::string> tiles;
   std::uint64_t count = 0;
   for (TensorId tensor : each_tensor(facts)) {

@@ -67,10 +67,7 @@ struct CopyMismatches {
 void report_mismatches(const CopyMismatches& doubts, Severity severity, std::string_view rule,
                        std::string cause, std::vector<Finding>& findings) {
   if (doubts.how.empty()) return;
-  Finding finding;
-  finding.rule = rule;
-  finding.severity = severity;
-  finding.subjects = doubts.subjects;
+  Finding finding{.rule = std::string(rule), .severity = severity, .subjects = doubts.subjects};
   finding.cause = std::move(cause);
   finding.evidence = {{"copies", capped(doubts.how)}, {"count", count_of(doubts.how.size())}};
   findings.push_back(std::move(finding));

@@ -67,9 +67,7 @@ Status report_equal_sisters(const Facts& facts, std::vector<Finding>& findings) 
     seconds.push_back(tensor);
   }
   const std::vector<bool> tells = have_more_values(facts, seconds, kFewValuesOfSister);
-  Finding finding;
-  finding.rule = kDuplicateContent.id;
-  finding.severity = Severity::kWarning;
+  Finding finding{.rule = std::string(kDuplicateContent.id), .severity = Severity::kWarning};
   std::vector<std::string> pairs;
   for (std::size_t i = 0; i < seconds.size(); ++i) {
     if (!tells[i]) continue;

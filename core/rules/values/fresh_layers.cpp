@@ -46,9 +46,7 @@ using Stack = std::map<std::uint32_t, LayerNorms>;  // key: number of the layer
 
 Finding untrained_layers_finding(const Checkpoint& c, const std::string& before, const Stack& stack,
                                  const std::vector<std::uint32_t>& fresh) {
-  Finding finding;
-  finding.rule = kFreshLayers.id;
-  finding.severity = Severity::kWarning;
+  Finding finding{.rule = std::string(kFreshLayers.id), .severity = Severity::kWarning};
   std::vector<std::string> numbers;
   for (std::uint32_t number : fresh) {
     numbers.push_back(before + std::to_string(number));

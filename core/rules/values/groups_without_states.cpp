@@ -67,8 +67,7 @@ void find_groups_without_states(const Facts& facts, const SavedOptimizer& optimi
   // differently from groups.
   if (names.empty() || names.size() > with) return;
   const bool is_one = names.size() == 1;
-  Finding finding;
-  finding.rule = kOptimizerGroups.id;
+  Finding finding{.rule = std::string(kOptimizerGroups.id)};
   // Groups may list frozen parameters; but torch's flattened form requires states of
   // each.
   finding.severity = optimizer.by_parameter ? Severity::kWarning : Severity::kInfo;

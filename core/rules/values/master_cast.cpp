@@ -106,8 +106,7 @@ Status find_master_mismatches(const Facts& facts, std::vector<Finding>& findings
     if (!is_shifted[i]) add_master(facts.checkpoint, *differing[i], elsewhere[i], found);
   }
   if (found.how.empty()) return {};
-  Finding finding;
-  finding.rule = "master-cast";
+  Finding finding{.rule = "master-cast"};
   // A few masters that do not fit among many that do were misplaced. If none fits, they belong to
   // other weights or are an average.
   std::int64_t strangers = count_of(found.strangers.size());

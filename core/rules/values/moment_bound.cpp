@@ -128,8 +128,7 @@ void find_broken_moment_bounds(const Facts& facts, std::vector<Finding>& finding
     if (is_of_adam(look.pair, foreign)) add_pair(facts.checkpoint, look, found);
   }
   if (found.subjects.empty()) return;
-  Finding finding;
-  finding.rule = "moment-bound";
+  Finding finding{.rule = "moment-bound"};
   std::int64_t broken = count_of(found.how.size());
   std::string of_whom =
       "The two moments of " + plural(static_cast<std::uint64_t>(broken), "parameter");

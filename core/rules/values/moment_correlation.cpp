@@ -36,9 +36,7 @@ void find_uncorrelated_moments(const Facts& facts, std::vector<Finding>& finding
                                 human_count(static_cast<std::uint64_t>(seen.count))));
   }
   if (lines.empty()) return;
-  Finding finding;
-  finding.rule = "moment-correlation";
-  finding.severity = Severity::kInfo;
+  Finding finding{.rule = "moment-correlation", .severity = Severity::kInfo};
   finding.cause = "The two moments of " + plural(lines.size(), "parameter") +
                   " do not follow each other (" + some_of(lines) +
                   "): perhaps rows of one belong elsewhere; this alone proves nothing.";

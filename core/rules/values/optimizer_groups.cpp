@@ -56,9 +56,9 @@ bool repair_steps(const Checkpoint& c, const StepCheck& steps, Finding& finding)
 void report_wrong_steps(const Checkpoint& c, const StepCheck& steps,
                         std::vector<Finding>& findings) {
   if (steps.wrong.empty()) return;
-  Finding finding;
-  finding.rule = "optimizer-groups";
-  finding.severity = steps.is_exception || steps.no_counts ? Severity::kWarning : Severity::kInfo;
+  Finding finding{
+      .rule = "optimizer-groups",
+      .severity = steps.is_exception || steps.no_counts ? Severity::kWarning : Severity::kInfo};
   finding.link = kLink;
   std::vector<std::string> lines, reasons;
   for (const WrongStep& wrong : steps.wrong) {
@@ -104,9 +104,7 @@ struct DeviatingStepsText {
 void report_steps_apart(const DeviatingStepsText& apart, std::optional<double> others,
                         std::vector<Finding>& findings) {
   if (apart.steps.empty()) return;
-  Finding finding;
-  finding.rule = "optimizer-groups";
-  finding.severity = Severity::kInfo;
+  Finding finding{.rule = "optimizer-groups", .severity = Severity::kInfo};
   std::vector<std::string> lines;
   for (const SavedStep* step : apart.steps) {
     add_subject(finding.subjects, step->fqn);
@@ -191,8 +189,7 @@ void report_membership(const SavedOptimizer& optimizer, std::vector<Finding>& fi
   if (!lists) return;
   Membership seen = membership_of(optimizer);
   if (seen.twice.empty() && seen.missing.empty() && seen.orphans.empty()) return;
-  Finding finding;
-  finding.rule = "optimizer-groups";
+  Finding finding{.rule = "optimizer-groups"};
   // Gaps are unusual but harmless. If many states are in no group, each pipeline stage had its own
   // groups and only one stage's were kept.
   bool exception = seen.orphans.size() * 4 <= optimizer.keys.size();
@@ -308,9 +305,7 @@ void report_order(const Checkpoint& c, const SavedOptimizer& mine, const SavedOp
   bool members_stay = in_place(mine.groups, theirs.groups, same_members);
   auto order = match(mine.groups, theirs.groups, members_stay ? by_settings : by_all);
   if (!order) return;
-  Finding finding;
-  finding.rule = "optimizer-groups";
-  finding.severity = Severity::kWarning;
+  Finding finding{.rule = "optimizer-groups", .severity = Severity::kWarning};
   std::vector<std::string> lines;
   for (std::size_t g = 0; g < order->size(); ++g) {
     finding.subjects.push_back(mine.prefix + "param_groups." + mine.groups[g].name);

@@ -102,9 +102,7 @@ EqualCopies find_equal_copies(const std::map<std::int64_t, RankTensors>& files) 
 
 void add_unread(const DivergedCopies& found, std::vector<Finding>& findings) {
   if (found.unread.empty()) return;
-  Finding finding;
-  finding.rule = kNotLookedAt.id;
-  finding.severity = Severity::kInfo;
+  Finding finding{.rule = std::string(kNotLookedAt.id), .severity = Severity::kInfo};
   finding.cause = plural(found.unread.size(), "tensor") +
                   " that should be equal on all ranks could not be compared in their files (" +
                   some_of(found.unread) + "): they cannot be read, or have no order and are " +
@@ -124,8 +122,7 @@ Status find_diverged_replicas(const Facts& facts, std::vector<Finding>& findings
     add_copies(alike.places[i], alike.copies[i], compared[i], found);
   add_unread(found, findings);
   if (found.how.empty()) return {};
-  Finding finding;
-  finding.rule = "replica-diverge";
+  Finding finding{.rule = "replica-diverge"};
   // Sums in another order differ in their last bits, which near zero are all bits.
   finding.severity = found.astray ? Severity::kWarning : Severity::kInfo;
   std::sort(found.subjects.begin(), found.subjects.end());

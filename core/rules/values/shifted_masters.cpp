@@ -176,8 +176,7 @@ std::vector<PartlyLost> all_shift_corrections(const Facts& facts,
 Finding describe_shift(const Checkpoint& c, const std::vector<const MasterValues*>& looks,
                        const std::vector<std::vector<TileShift>>& shifts,
                        const std::vector<bool>& explained, std::int64_t by) {
-  Finding finding;
-  finding.rule = kMasterCast.id;
+  Finding finding{.rule = std::string(kMasterCast.id)};
   finding.link = "Megatron-LM #5077";
   std::vector<std::string> lines;
   std::size_t tiles = 0;

@@ -74,9 +74,7 @@ void report_stale_steps(const Facts& facts, const SavedOptimizer& optimizer,
     auto pair = by_key.find(key);
     if (pair == by_key.end() || !has_moments_elsewhere(c, *pair->second, file)) return;
   }
-  Finding finding;
-  finding.rule = kOptimizerGroups.id;
-  finding.severity = Severity::kWarning;
+  Finding finding{.rule = std::string(kOptimizerGroups.id), .severity = Severity::kWarning};
   finding.subjects.push_back(c.file(file).path);
   finding.cause = fmt::format(
       "{} in {} stand at {} and those in the other files at {}, though the moments of these "

@@ -37,9 +37,7 @@ struct ValueGroup {
 void report_values(ValueGroup group, Severity severity, std::string what, std::string why,
                    std::int64_t left_out, std::vector<Finding>& findings) {
   if (group.subjects.empty()) return;
-  Finding finding;
-  finding.rule = "value-statistics";
-  finding.severity = severity;
+  Finding finding{.rule = "value-statistics", .severity = severity};
   finding.cause = plural(group.subjects.size(), "tensor") +
                   (group.subjects.size() == 1 ? " holds " : " hold ") + what + " (" +
                   some_of(group.how) + "): " + why;

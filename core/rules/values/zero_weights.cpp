@@ -83,10 +83,8 @@ struct ZeroFamily {
 };
 
 Finding zero_finding(const std::vector<std::string>& subjects, std::string cause) {
-  Finding finding;
-  finding.rule = kZeroWeights.id;
-  finding.severity = Severity::kWarning;
-  finding.subjects = subjects;
+  Finding finding{
+      .rule = std::string(kZeroWeights.id), .severity = Severity::kWarning, .subjects = subjects};
   finding.cause = std::move(cause);
   finding.evidence = {{"count", count_of(subjects.size())}};
   return finding;
@@ -178,9 +176,7 @@ void find_zero_tensors(const Facts& facts, std::vector<Finding>& findings) {
   report_zero_experts(stacked, stacked_details, findings);
   report_zero_vocabulary(vocabulary, findings);
   report_all_zero(facts, families, findings);
-  Finding finding;
-  finding.rule = kZeroWeights.id;
-  finding.severity = Severity::kWarning;
+  Finding finding{.rule = std::string(kZeroWeights.id), .severity = Severity::kWarning};
   std::vector<std::string> details;
   for (const auto& [name, family] : families) {
     if (family.zero.empty() || family.zero.size() * 2 > family.members || family.members < 2)
@@ -361,9 +357,7 @@ void find_adapter_zeros(const Facts& facts, std::vector<Finding>& findings) {
         fmt::format("{}: {} of {} elements are zeros", c.fqn(tensor), counts->zero, counts->count));
   }
   if (seen.partly.size() >= 2 && seen.partly.size() * 4 >= seen.tensors) {
-    Finding finding;
-    finding.rule = kZeroWeights.id;
-    finding.severity = Severity::kWarning;
+    Finding finding{.rule = std::string(kZeroWeights.id), .severity = Severity::kWarning};
     finding.cause = fmt::format(
         "In {} of {} of the adapter {} of {} equal parts of the rows are exact zeros ({}). One "
         "rank's part was saved and the rest filled with zeros; the adapter applies that part "
@@ -378,8 +372,7 @@ void find_adapter_zeros(const Facts& facts, std::vector<Finding>& findings) {
     findings.push_back(std::move(finding));
   }
   if (seen.b == 0 || seen.all_b.empty()) return;
-  Finding finding;
-  finding.rule = kZeroWeights.id;
+  Finding finding{.rule = std::string(kZeroWeights.id)};
   const bool all = seen.all_b.size() == seen.b;
   // LoRA starts A at random, so an adapter of zeros alone was allocated and never written.
   const bool is_unwritten = seen.zero_tensors == seen.tensors && seen.tensors > seen.b;
