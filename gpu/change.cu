@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(kRowThreads) change_rows(DeviceSlab slab) {
   __shared__ DeviceJob job;
   const Item item = slab.items[blockIdx.x];
   copy_job(job, slab.jobs[item.job]);
-  with_spots(job, item, [&](const auto& spots) {
+  for_each_unit_position(job, item, [&](const auto& spots) {
     change_units<kBefore, kAfter>(slab, job, item.count, spots);
   });
 }

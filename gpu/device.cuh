@@ -58,18 +58,18 @@ __device__ __forceinline__ Unit<kBytes> load_shared_line(const std::byte* at) {
 }
 
 template <class Value>
-__device__ __forceinline__ Value load_room(const Value* at) {
+__device__ __forceinline__ Value load_shared(const Value* at) {
   SHW_SHARED_READ(at, sizeof(Value));
   return *at;
 }
 template <class Value>
-__device__ __forceinline__ void store_room(Value* at, Value value) {
+__device__ __forceinline__ void store_shared(Value* at, Value value) {
   SHW_SHARED_WRITE(at, sizeof(Value));
   *at = value;
 }
 
 // Atomic add; returns the previous value.
-__device__ __forceinline__ unsigned int add_room(unsigned int* at, unsigned int value) {
+__device__ __forceinline__ unsigned int shared_atomic_add(unsigned int* at, unsigned int value) {
   SHW_SHARED_ADD(at);
   return atomicAdd(at, value);
 }
@@ -100,8 +100,8 @@ __device__ __forceinline__ void step(Spot& at, const DeviceDim& dim, std::uint32
 }
 
 // Position of a unit, by its row-major number in the first `ndim` dimensions.
-__device__ __forceinline__ Spot spot_of(const DeviceJob& job, std::uint32_t ndim,
-                                        std::uint32_t unit) {
+__device__ __forceinline__ Spot unit_position(const DeviceJob& job, std::uint32_t ndim,
+                                              std::uint32_t unit) {
   Spot at{job.source, job.target};
   for (std::uint32_t d = ndim; d-- > 0;) {
     const DeviceDim& dim = job.dims[d];
@@ -114,7 +114,7 @@ __device__ __forceinline__ Spot spot_of(const DeviceJob& job, std::uint32_t ndim
 
 // True if an item is within one row; `at` is then its begin.
 __device__ __forceinline__ bool is_in_row(const DeviceJob& job, const Item& item, Spot& at) {
-  at = spot_of(job, job.ndim, item.first);
+  at = unit_position(job, job.ndim, item.first);
   if (job.ndim == 0) return true;
   const DeviceDim& row = job.dims[job.ndim - 1];
   const std::uint32_t column = item.first - divided(item.first, row.by) * row.size;
@@ -133,13 +133,14 @@ struct Anywhere {
   const DeviceJob& job;
   std::uint32_t first;
   __device__ __forceinline__ Spot operator()(std::uint32_t index) const {
-    return spot_of(job, job.ndim, first + index);
+    return unit_position(job, job.ndim, first + index);
   }
 };
 
 // Calls visit with the position function that fits the item.
 template <class Visit>
-__device__ __forceinline__ void with_spots(const DeviceJob& job, const Item& item, Visit visit) {
+__device__ __forceinline__ void for_each_unit_position(const DeviceJob& job, const Item& item,
+                                                       Visit visit) {
   Spot begin;
   if (is_in_row(job, item, begin)) {
     const DeviceDim* row = job.ndim == 0 ? nullptr : job.dims + (job.ndim - 1);

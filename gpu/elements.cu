@@ -9,7 +9,7 @@ __global__ void __launch_bounds__(kRowThreads) move_elements(DeviceSlab slab) {
   const Item item = slab.items[blockIdx.x];
   copy_job(job, slab.jobs[item.job]);
   for (std::uint32_t i = threadIdx.x; i < item.count; i += kRowThreads) {
-    const Spot at = spot_of(job, job.ndim, item.first + i);
+    const Spot at = unit_position(job, job.ndim, item.first + i);
     store_element(slab.out + at.target, job.target_size,
                   converted_element(job, slab.in + at.source));
   }
@@ -24,8 +24,8 @@ cudaError_t launch_elements(const DeviceSlab& slab, std::uint32_t count, cudaStr
 cudaError_t launch_tiles(Kernel kernel, const DeviceSlab& slab, std::uint32_t count,
                          cudaStream_t stream) {
   if (kernel <= Kernel::kFill16) return launch_rows(kernel, slab, count, stream);
-  if (kernel <= Kernel::kTurn16) return launch_turn(kernel, slab, count, stream);
-  if (kernel <= Kernel::kTurnEach8) return launch_turn_each(kernel, slab, count, stream);
+  if (kernel <= Kernel::kTurn16) return launch_transpose(kernel, slab, count, stream);
+  if (kernel <= Kernel::kTurnEach8) return launch_transpose_each(kernel, slab, count, stream);
   if (kernel <= Kernel::kInterleave8) return launch_interleave(kernel, slab, count, stream);
   if (kernel <= Kernel::kChange8To8) return launch_change(kernel, slab, count, stream);
   return launch_elements(slab, count, stream);

@@ -110,7 +110,7 @@ __global__ void __launch_bounds__(kRowThreads) separate(DeviceSlab slab) {
   const Item item = slab.items[blockIdx.x];
   copy_job(job, slab.jobs[item.job]);
   with_parts<kElement>(job.run, [&](auto parts) {
-    with_spots(job, item, [&](const auto& spots) {
+    for_each_unit_position(job, item, [&](const auto& spots) {
       separate_units<kElement, decltype(parts)::value>(slab, job, item.count, spots);
     });
   });
@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(kRowThreads) interleave(DeviceSlab slab) {
   const Item item = slab.items[blockIdx.x];
   copy_job(job, slab.jobs[item.job]);
   with_parts<kElement>(job.run, [&](auto parts) {
-    with_spots(job, item, [&](const auto& spots) {
+    for_each_unit_position(job, item, [&](const auto& spots) {
       interleave_units<kElement, decltype(parts)::value>(slab, job, item.count, spots);
     });
   });

@@ -33,10 +33,10 @@ cudaError_t launch(Kernel kernel, const DeviceSlab& slab, std::uint32_t count, c
 // The kernels that launch_tiles selects from.
 cudaError_t launch_rows(Kernel kernel, const DeviceSlab& slab, std::uint32_t count,
                         cudaStream_t stream);
-cudaError_t launch_turn(Kernel kernel, const DeviceSlab& slab, std::uint32_t count,
-                        cudaStream_t stream);
-cudaError_t launch_turn_each(Kernel kernel, const DeviceSlab& slab, std::uint32_t count,
+cudaError_t launch_transpose(Kernel kernel, const DeviceSlab& slab, std::uint32_t count,
                              cudaStream_t stream);
+cudaError_t launch_transpose_each(Kernel kernel, const DeviceSlab& slab, std::uint32_t count,
+                                  cudaStream_t stream);
 cudaError_t launch_interleave(Kernel kernel, const DeviceSlab& slab, std::uint32_t count,
                               cudaStream_t stream);
 cudaError_t launch_change(Kernel kernel, const DeviceSlab& slab, std::uint32_t count,

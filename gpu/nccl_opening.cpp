@@ -83,7 +83,7 @@ Status connect(NcclComm& comm, NcclStage& stage, Transport& control, const WaitS
   const int rank = control.rank(), size = control.size();
   const auto workers = static_cast<std::size_t>(size);
   SHW_TRY(std::byte * staged, stage.reserve(2 * workers * kStagedAt));
-  const Said own{static_cast<std::uint64_t>(rank), workers};
+  const PieceNotice own{static_cast<std::uint64_t>(rank), workers};
   std::vector<NcclMove> moves;
   for (int peer = 0; peer < size; ++peer) {
     if (peer == rank) continue;
@@ -102,7 +102,7 @@ Status connect(NcclComm& comm, NcclStage& stage, Transport& control, const WaitS
   SHW_CHECK(until(done, "a connection", control, step));
   for (const NcclMove& move : moves) {
     if (!move.is_receive) continue;
-    Said came;
+    PieceNotice came;
     SHW_CHECK(stage.fetch(bytes_of(came), move.staged));
     if (came.bytes != static_cast<std::uint64_t>(move.peer) || came.number != workers)
       return fail(ErrorKind::kIo,

@@ -12,17 +12,17 @@
 namespace shw {
 
 // The message about a piece on the control transport.
-struct Said {
+struct PieceNotice {
   std::uint64_t bytes = 0;   // of the whole message
   std::uint64_t number = 0;  // for `go`
 };
 
-inline std::span<std::byte> bytes_of(Said& said) {
+inline std::span<std::byte> bytes_of(PieceNotice& said) {
   return std::as_writable_bytes(std::span(&said, 1));
 }
 
 // Started by the caller; announced or awaiting the peer; agreed; given to NCCL; complete.
-enum class PieceState : std::uint8_t { kQueued, kTold, kAgreed, kGiven, kDone };
+enum class PieceState : std::uint8_t { kQueued, kAnnounced, kAgreed, kGiven, kDone };
 
 // Must not move: control receives into `heard` and sends from `told`.
 struct NcclPiece {
@@ -36,7 +36,7 @@ struct NcclPiece {
   std::uint64_t message = 0;              // length of the whole message
   const std::byte* message_at = nullptr;  // begin of the whole message
   std::byte* staged = nullptr;
-  Said told, heard;
+  PieceNotice told, heard;
 
   // Pieces with equal lane between two ranks are sent in start order. A lane is one tag in one
   // direction: each side starts the two directions in its own order.

@@ -138,7 +138,7 @@ class NcclTransport final : public Transport {
   Status advance(const WaitStep& step);
   Status announce(NcclPiece& piece);
   std::optional<Error> receive(const WaitStep& step);
-  Status give(const std::vector<NcclPiece*>& group);
+  Status submit_group(const std::vector<NcclPiece*>& group);
   Status announce_go();
   Status poll_group(bool is_ready);
 
@@ -179,7 +179,7 @@ Status NcclTransport::begin(int peer, Tag tag, std::span<std::byte> bytes, bool 
 Status NcclTransport::announce(NcclPiece& piece) {
   if (talked_about_[piece.lane()] >= kTalkedAbout) return {};
   ++talked_about_[piece.lane()];
-  piece.state = PieceState::kTold;
+  piece.state = PieceState::kAnnounced;
   SHW_CHECK(control_.receive(piece.peer, piece.control_tag(), bytes_of(piece.heard)));
   if (piece.leads) return {};
   return control_.send(piece.peer, piece.control_tag(), bytes_of(piece.told));
@@ -228,7 +228,7 @@ Error NcclTransport::late(const WaitStep& step) const {
 // Attributes an error of the control transport to the message that was announced.
 Error NcclTransport::of_control(const WaitStep& step, Error error) const {
   for (const NcclPiece& piece : pieces_) {
-    if (error.message == peer_lost_error(step, piece.peer, sizeof(Said)).message)
+    if (error.message == peer_lost_error(step, piece.peer, sizeof(PieceNotice)).message)
       return peer_lost_error(step, piece.peer, piece.message, piece.is_receive);
   }
   return error;
@@ -251,7 +251,7 @@ Status NcclTransport::advance(const WaitStep& step) {
   if (!ready) return stop(of_nccl(step, std::move(ready).error()));
   Status done = poll_group(*ready);
   if (done && *ready && group_.empty())
-    done = give(next_group(pieces_, next_, options_.most_staged));
+    done = submit_group(next_group(pieces_, next_, options_.most_staged));
   if (!done) return stop(of_nccl(step, std::move(done).error()));
   const bool is_done = std::all_of(pieces_.begin(), pieces_.end(),
                                    [](const NcclPiece& p) { return p.state == PieceState::kDone; });
@@ -271,7 +271,7 @@ std::optional<Error> NcclTransport::receive(const WaitStep& step) {
       if (Status told = announce(piece); !told) return told.error();
       continue;
     }
-    if (piece.state != PieceState::kTold || is_open[lane]) continue;
+    if (piece.state != PieceState::kAnnounced || is_open[lane]) continue;
     is_open[lane] = control_.is_open(bytes_of(piece.heard).data());
     if (is_open[lane]) continue;
     piece.state = PieceState::kAgreed;
@@ -281,7 +281,7 @@ std::optional<Error> NcclTransport::receive(const WaitStep& step) {
   return std::nullopt;
 }
 
-Status NcclTransport::give(const std::vector<NcclPiece*>& group) {
+Status NcclTransport::submit_group(const std::vector<NcclPiece*>& group) {
   if (group.empty()) return {};
   std::size_t total = 0;
   for (const NcclPiece* piece : group) total += staged_bytes(*piece);

@@ -104,7 +104,7 @@ __device__ __forceinline__ void add_to_words(unsigned int* words, Wide value, st
     const auto low = static_cast<unsigned int>(more);
     carry = more >> 32;
     if (low == 0) continue;
-    const unsigned int before = add_room(words + i, low);
+    const unsigned int before = shared_atomic_add(words + i, low);
     carry += before + low < before ? 1 : 0;
   }
 }
@@ -168,7 +168,7 @@ struct ThreadCounts {
     }
   }
   __device__ __forceinline__ void flush_count() {
-    if (run != 0) add_room(counts + slot, run);
+    if (run != 0) shared_atomic_add(counts + slot, run);
   }
   __device__ __forceinline__ void flush_sums() {
     unsigned int* to = sums + group * kOf.all();
@@ -217,12 +217,12 @@ __device__ __forceinline__ void each_of_item(const DeviceSlab& slab, const Devic
 }
 
 __device__ __forceinline__ void clear_room(unsigned int* room, std::uint32_t count) {
-  for (std::uint32_t i = threadIdx.x; i < count; i += kNumberThreads) store_room(room + i, 0u);
+  for (std::uint32_t i = threadIdx.x; i < count; i += kNumberThreads) store_shared(room + i, 0u);
 }
 __device__ __forceinline__ void add_to_table(std::uint64_t* table, const unsigned int* room,
                                              std::uint32_t count) {
   for (std::uint32_t i = threadIdx.x; i < count; i += kNumberThreads) {
-    const unsigned int word = load_room(room + i);
+    const unsigned int word = load_shared(room + i);
     if (word != 0) add_global(table + i, word);
   }
 }
@@ -230,13 +230,13 @@ __device__ __forceinline__ void add_to_table(std::uint64_t* table, const unsigne
 // Reduces the maximum over all threads into the table.
 __device__ __forceinline__ void reduce_maximum(std::uint64_t own, std::uint64_t* room,
                                                std::uint64_t* table) {
-  store_room(room + threadIdx.x, own);
+  store_shared(room + threadIdx.x, own);
   for (std::uint32_t half = kNumberThreads / 2; half != 0; half /= 2) {
     __syncthreads();
     if (threadIdx.x >= half) continue;
-    const std::uint64_t other = load_room(room + threadIdx.x + half);
+    const std::uint64_t other = load_shared(room + threadIdx.x + half);
     own = other > own ? other : own;
-    store_room(room + threadIdx.x, own);
+    store_shared(room + threadIdx.x, own);
   }
   if (threadIdx.x == 0) atomic_max_u64(table, own);
 }
@@ -279,19 +279,19 @@ __global__ void __launch_bounds__(kNumberThreads) count_codes(DeviceSlab slab) {
   std::uint32_t code = 0, run = 0;
   each_of_item<1>(slab, job, item, [&](std::uint64_t bits) {
     if (bits != code) {
-      if (run != 0) add_room(own + code, run);
+      if (run != 0) shared_atomic_add(own + code, run);
       code = static_cast<std::uint32_t>(bits);
       run = 0;
     }
     ++run;
   });
-  if (run != 0) add_room(own + code, run);
+  if (run != 0) shared_atomic_add(own + code, run);
   __syncthreads();
   // One thread per code.
   static_assert(kCodes == kNumberThreads);
   std::uint64_t sum = 0;
   for (std::uint32_t copy = 0; copy < kCopies; ++copy)
-    sum += load_room(counts + copy * kCodes + threadIdx.x);
+    sum += load_shared(counts + copy * kCodes + threadIdx.x);
   if (sum != 0) add_global(slab.numbers + job.target + threadIdx.x, sum);
 }
 
@@ -308,7 +308,7 @@ __global__ void __launch_bounds__(kNumberThreads) count_zeros(DeviceSlab slab) {
     const Element element = load_element(begin + std::size_t{i} * size, size);
     own += ((element.low | element.high) & job.magnitude_mask) == 0 ? 1 : 0;
   }
-  if (own != 0) add_room(&zeros, own);
+  if (own != 0) shared_atomic_add(&zeros, own);
   __syncthreads();
   add_to_table(slab.numbers + job.target, &zeros, 1);
 }

@@ -18,7 +18,7 @@ __device__ __forceinline__ Tile tile_of(const DeviceJob& job, std::uint32_t numb
   Tile tile;
   tile.column = (number - above * job.tiles[1]) * width;
   tile.row = (above - plane * job.tiles[0]) * height;
-  tile.at = spot_of(job, job.ndim - 2, plane);
+  tile.at = unit_position(job, job.ndim - 2, plane);
   step(tile.at, job.dims[job.ndim - 2], tile.row);
   step(tile.at, job.dims[job.ndim - 1], tile.column);
   return tile;

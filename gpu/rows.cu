@@ -31,7 +31,8 @@ __global__ void __launch_bounds__(kRowThreads) copy_rows(DeviceSlab slab) {
   __shared__ DeviceJob job;
   const Item item = slab.items[blockIdx.x];
   copy_job(job, slab.jobs[item.job]);
-  with_spots(job, item, [&](const auto& spots) { copy_units<kBytes>(slab, item.count, spots); });
+  for_each_unit_position(job, item,
+                         [&](const auto& spots) { copy_units<kBytes>(slab, item.count, spots); });
 }
 
 template <int kBytes>
@@ -40,7 +41,7 @@ __global__ void __launch_bounds__(kRowThreads) fill_rows(DeviceSlab slab) {
   const Item item = slab.items[blockIdx.x];
   copy_job(job, slab.jobs[item.job]);
   const auto unit = *reinterpret_cast<const Unit<kBytes>*>(job.constant);
-  with_spots(job, item, [&](const auto& spots) {
+  for_each_unit_position(job, item, [&](const auto& spots) {
     for (std::uint32_t i = threadIdx.x; i < item.count; i += kRowThreads)
       store_once<kBytes>(slab.out + spots(i).target, unit);
   });

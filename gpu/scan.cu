@@ -17,12 +17,12 @@ constexpr std::uint32_t kWordsOfBlock = kFingerprintBlock;
 __device__ __forceinline__ void reduce_and_store(const DeviceSlab& slab, Fingerprint own,
                                                  Fingerprint* room) {
   Fingerprint* const place = room + threadIdx.x;
-  store_room(place, own);
+  store_shared(place, own);
   for (std::uint32_t half = blockDim.x / 2; half != 0; half /= 2) {
     __syncthreads();
     if (threadIdx.x >= half) continue;
-    own += load_room(place + half);
-    store_room(place, own);
+    own += load_shared(place + half);
+    store_shared(place, own);
   }
   if (threadIdx.x == 0) slab.sums[blockIdx.x] = own;
 }
@@ -75,7 +75,7 @@ template <int kWord, int kVector = 0>
 __device__ __forceinline__ void add_weighted_block(const uint4* room, std::uint32_t block,
                                                    std::uint64_t& a, std::uint64_t& b) {
   if constexpr (kVector < static_cast<int>(BlockVectors<kWord>::kCount)) {
-    const uint4 vector = load_room(room + BlockVectors<kWord>::place(block, kVector));
+    const uint4 vector = load_shared(room + BlockVectors<kWord>::place(block, kVector));
     add_weighted_words<kWord, kVector * 16 / kWord>(vector, a, b);
     add_weighted_block<kWord, kVector + 1>(room, block, a, b);
   }
@@ -92,7 +92,7 @@ struct ScanPass {
   __device__ __forceinline__ Spot run_of(std::uint32_t unit, std::int64_t& block) const {
     const DeviceDim& row = job.dims[job.ndim - 1];
     const std::uint32_t number = divided(unit, row.by);
-    const Spot run = spot_of(job, job.ndim - 1, number);
+    const Spot run = unit_position(job, job.ndim - 1, number);
     block = run.target / kWordsOfBlock + (unit - number * row.size);
     return run;
   }
@@ -130,14 +130,14 @@ __device__ __forceinline__ void read_blocks(const ScanPass<kWord>& pass, uint4* 
           vector = vector_of<kWord>(pass.slab, run, pass.job.run,
                                     block * kWordsOfBlock + at % Of::kCount * Of::kIn);
         }
-        store_room(&room[Of::place(unit, at % Of::kCount)], vector);
+        store_shared(&room[Of::place(unit, at % Of::kCount)], vector);
       }
       continue;
     }
 #pragma unroll
     for (std::uint32_t i = 0; i < kHeld; ++i) {
       const std::uint32_t at = begin + i * kScanThreads;
-      store_room(&room[Of::place(at / Of::kCount, at % Of::kCount)], held[i]);
+      store_shared(&room[Of::place(at / Of::kCount, at % Of::kCount)], held[i]);
     }
   }
 }
@@ -179,7 +179,7 @@ __global__ void __launch_bounds__(kRowThreads) scan_elements(DeviceSlab slab) {
   Fingerprint sum;
   const auto words = static_cast<std::uint32_t>(words_of_element(job.target_size));
   for (std::uint32_t i = threadIdx.x; i < item.count; i += kRowThreads) {
-    Spot at = spot_of(job, job.ndim, item.first + i);
+    Spot at = unit_position(job, job.ndim, item.first + i);
     const std::uint32_t skipped = divided(item.first + i, job.along.by) * job.run;
     const std::uint32_t left = job.along.size - skipped;
     auto number = static_cast<std::uint64_t>(at.target);

@@ -264,7 +264,7 @@ void add_turned(SlabTables& tables, DeviceJob job, Part part, int along_source) 
     Part rest = add_interleaved(tables, job, part);
     if (count_of(rest) != count_of(part)) return add_turn_each(tables, job, rest);
   }
-  const std::int64_t vector = turn_vector(job.target_size), in_vector = vector / element;
+  const std::int64_t vector = transpose_vector_bytes(job.target_size), in_vector = vector / element;
   Part outer = part;
   outer.dims[part.ndim - 2].source = 0;
   outer.dims[part.ndim - 1].target = 0;

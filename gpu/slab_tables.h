@@ -53,7 +53,7 @@ struct DeviceJob {
   Dtype from = Dtype::kUnknown, to = Dtype::kUnknown;
   std::uint8_t source_size = 0, target_size = 0;  // bytes per element
   std::uint8_t tile_shift[2] = {0, 0};  // turn_each: log2 of tile sides along source and target
-  Hops via{};
+  CastChain via{};
   float factor = 1;
   std::uint64_t constant[2] = {0, 0};
   // Outermost first. Transposed planes: the last two are contiguous in the source and in the
@@ -169,7 +169,7 @@ inline constexpr std::uint32_t kNumberElements = 1 << 16;  // 2 and 4 bytes
 inline constexpr std::uint32_t kWideElements = 1 << 15;    // 8 and 16 bytes
 
 // Vector size in bytes for transposed planes.
-constexpr std::uint32_t turn_vector(std::uint32_t element) {
+constexpr std::uint32_t transpose_vector_bytes(std::uint32_t element) {
   return element == 1 ? 8 : 16;
 }
 

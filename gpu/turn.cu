@@ -61,7 +61,7 @@ struct Square {
 
 template <int kElement>
 __global__ void __launch_bounds__(kTurnThreads) turn_squares(DeviceSlab slab) {
-  constexpr int kBytes = static_cast<int>(turn_vector(kElement));
+  constexpr int kBytes = static_cast<int>(transpose_vector_bytes(kElement));
   constexpr std::uint32_t kSide = kBytes / kElement, kVectors = kTurnVectors;
   __shared__ DeviceJob job;
   __shared__ Unit<kBytes> room[kVectors * kSide * kVectors];
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(kTurnThreads) turn_squares(DeviceSlab slab) {
       for (int t = 0; t < static_cast<int>(kSide); ++t) square.set(t, from + columns.source * t);
 #pragma unroll
       for (int s = 0; s < static_cast<int>(kSide); ++s)
-        store_room(&room[(x * kSide + s) * kVectors + (y ^ x)], square.column(s));
+        store_shared(&room[(x * kSide + s) * kVectors + (y ^ x)], square.column(s));
     }
     __syncthreads();
     std::byte* to = slab.out + tile.at.target + x * kBytes;
@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(kTurnThreads) turn_squares(DeviceSlab slab) {
       const std::uint32_t row = s * kVectors + y;
       if (row < down * kSide && x < across)
         store_once<kBytes>(to + rows.target * row,
-                           load_room(&room[row * kVectors + (x ^ row / kSide)]));
+                           load_shared(&room[row * kVectors + (x ^ row / kSide)]));
     }
     if (i + 1 < item.count) __syncthreads();
   }
@@ -98,8 +98,8 @@ __global__ void __launch_bounds__(kTurnThreads) turn_squares(DeviceSlab slab) {
 
 }  // namespace
 
-cudaError_t launch_turn(Kernel kernel, const DeviceSlab& slab, std::uint32_t count,
-                        cudaStream_t stream) {
+cudaError_t launch_transpose(Kernel kernel, const DeviceSlab& slab, std::uint32_t count,
+                             cudaStream_t stream) {
   using Function = void(DeviceSlab);
   Function* const kernels[] = {turn_squares<1>, turn_squares<2>, turn_squares<4>, turn_squares<8>,
                                turn_squares<16>};

@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(kThreads) turn_elements(DeviceSlab slab) {
     for (std::uint32_t e = 0; e < kEach; ++e) {
       const std::uint32_t at = e * kThreads + threadIdx.x;
       const std::uint32_t s = at & (height - 1), t = at >> job.tile_shift[0];
-      if (s < down && t < across && t < width) store_room(&room[s * pitch + t], held[e]);
+      if (s < down && t < across && t < width) store_shared(&room[s * pitch + t], held[e]);
     }
     __syncthreads();
 #pragma unroll
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(kThreads) turn_elements(DeviceSlab slab) {
       const std::uint32_t t = at & (width - 1), s = at >> job.tile_shift[1];
       if (s < down && t < across && s < height)
         store_once<kElement>(slab.out + tile.at.target + rows.target * s + t * kElement,
-                             load_room(&room[s * pitch + t]));
+                             load_shared(&room[s * pitch + t]));
     }
     if (i + 1 < item.count) __syncthreads();
   }
@@ -67,8 +67,8 @@ __global__ void __launch_bounds__(kThreads) turn_elements(DeviceSlab slab) {
 
 }  // namespace
 
-cudaError_t launch_turn_each(Kernel kernel, const DeviceSlab& slab, std::uint32_t count,
-                             cudaStream_t stream) {
+cudaError_t launch_transpose_each(Kernel kernel, const DeviceSlab& slab, std::uint32_t count,
+                                  cudaStream_t stream) {
   using Function = void(DeviceSlab);
   Function* const kernels[] = {turn_elements<1>, turn_elements<2>, turn_elements<4>,
                                turn_elements<8>};

@@ -10,7 +10,7 @@ namespace {
 // Escape outside panels and text fields closes what was opened last. It keeps the filter, which may
 // have taken minutes to write.
 void undo_one(UiState& state) {
-  if (close_peeks(state.layout)) return;
+  if (close_overlay_columns(state.layout)) return;
   if (state.names.open) {
     state.names.open = false;
     return;

@@ -42,10 +42,10 @@ std::string verdict_text(const CheckpointDifference& difference, bool is_mapped)
   // Different tiles alone are not a difference, and an undecided tensor may not be one.
   std::size_t open = of_kind(DifferenceKind::kUndecided);
   std::size_t different = difference.tensors.size() - open - of_kind(DifferenceKind::kRetiled);
-  if (difference.verdict == Sameness::kSame)
+  if (difference.verdict == EqualityVerdict::kSame)
     return difference.data ? "The same to the bit." : "The same: both are in the same files.";
   std::string text =
-      difference.verdict == Sameness::kDifferent
+      difference.verdict == EqualityVerdict::kDifferent
           ? "Different: " +
                 (different != 0 ? plural(different, "tensor") : "entries that are not tensors") +
                 "."
@@ -102,8 +102,8 @@ void draw_paired_sides(Frame& frame, const UiState& state, Column& column) {
   const bool is_from = frame.snapshot.paired->is_first_from;
   const auto& here = is_from ? pair->from : pair->to;
   const auto& there = is_from ? pair->to : pair->from;
-  row(frame, column, "open", some_of(here), frame.theme.text);
-  row(frame, column, "other", some_of(there), frame.theme.text);
+  row(frame, column, "open", short_list_text(here), frame.theme.text);
+  row(frame, column, "other", short_list_text(there), frame.theme.text);
 }
 
 void draw_values(Frame& frame, Column& column, const ValueDifference& values) {

@@ -9,8 +9,8 @@
 #include "views/text.h"
 
 namespace shw {
-std::shared_ptr<const FoundAbout> make_about(const Snapshot& snapshot) {
-  auto about = std::make_shared<FoundAbout>();
+std::shared_ptr<const FindingEffects> make_finding_effects(const Snapshot& snapshot) {
+  auto about = std::make_shared<FindingEffects>();
   if (snapshot.checkpoint == nullptr || snapshot.report == nullptr) return about;
   const Checkpoint& checkpoint = *snapshot.checkpoint;
   const std::vector<Finding>& findings = snapshot.report->findings;
@@ -33,7 +33,7 @@ std::shared_ptr<const FoundAbout> make_about(const Snapshot& snapshot) {
 }
 
 std::shared_ptr<const std::vector<std::uint8_t>> make_marks(const Snapshot& snapshot,
-                                                            const FoundAbout& about) {
+                                                            const FindingEffects& about) {
   auto marks = std::make_shared<std::vector<std::uint8_t>>();
   if (snapshot.checkpoint == nullptr) return marks;
   marks->resize(snapshot.checkpoint->tensor_count());
@@ -104,7 +104,7 @@ std::shared_ptr<const Digest> make_digest(std::shared_ptr<const Snapshot> snapsh
   bool same_spec = same_report && old->spec == snapshot->spec;
   bool same_plan = same_spec && old->plan == snapshot->plan;
   bool same_marks = same_plan && old->repaired == snapshot->repaired;
-  digest->about = same_report ? before->about : make_about(*snapshot);
+  digest->about = same_report ? before->about : make_finding_effects(*snapshot);
   digest->marks = same_marks ? before->marks : make_marks(*snapshot, *digest->about);
   digest->list = same_checkpoint && old->order == snapshot->order
                      ? before->list

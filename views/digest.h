@@ -118,7 +118,7 @@ inline constexpr std::uint8_t kFilled = 2;  // mark: values were filled in; seve
 inline constexpr std::uint8_t kMended = 4;  // mark: changed by the repair
 
 // What findings affect, for every view: counts and places.
-struct FoundAbout {
+struct FindingEffects {
   std::vector<std::uint32_t> finding_of;  // per tensor: 1 + index of its worst finding, 0: none
   std::vector<std::uint8_t> files;        // per file: worst severity + 1, 0: no finding
   AffectedCounts affected;                // by findings above info
@@ -130,7 +130,7 @@ struct Digest {
   std::shared_ptr<const std::vector<std::uint8_t>> marks;  // worst severity + 1, 0: none
   // The worst mark of each group of the list, then of each run.
   std::shared_ptr<const std::vector<std::uint8_t>> run_marks;
-  std::shared_ptr<const FoundAbout> about;
+  std::shared_ptr<const FindingEffects> about;
   std::shared_ptr<const ListModel> list;
   std::shared_ptr<const MeshInfo> mesh;
   std::shared_ptr<const CheckpointCard> facts;
@@ -144,9 +144,9 @@ std::shared_ptr<const Digest> make_digest(std::shared_ptr<const Snapshot> snapsh
                                           const Digest* before = nullptr);
 
 // The parts of a digest.
-std::shared_ptr<const FoundAbout> make_about(const Snapshot& snapshot);
+std::shared_ptr<const FindingEffects> make_finding_effects(const Snapshot& snapshot);
 std::shared_ptr<const std::vector<std::uint8_t>> make_marks(const Snapshot& snapshot,
-                                                            const FoundAbout& about);
+                                                            const FindingEffects& about);
 // `before`: a previous model whose parsed names are reused for the same checkpoint; may be null.
 std::shared_ptr<const ListModel> make_list(const Snapshot& snapshot,
                                            const ListModel* before = nullptr);
@@ -156,7 +156,7 @@ std::shared_ptr<const MeshInfo> make_mesh(const Snapshot& snapshot);
 std::shared_ptr<const CheckpointCard> make_card(const Snapshot& snapshot);
 std::shared_ptr<const Overview> make_overview(const Snapshot& snapshot,
                                               const std::vector<std::uint8_t>& marks,
-                                              const FoundAbout& about, const ListModel& list);
-std::shared_ptr<const Picture> make_picture(const Snapshot& snapshot, const FoundAbout& about);
+                                              const FindingEffects& about, const ListModel& list);
+std::shared_ptr<const Picture> make_picture(const Snapshot& snapshot, const FindingEffects& about);
 
 }  // namespace shw

@@ -111,7 +111,7 @@ void draw_cell(Frame& frame, const Column& column, float left, float right, cons
                const std::string& text, const EvidencePlace& place, Rgba colour) {
   const float height = frame.px(20);
   ImGui::SetCursorScreenPos({left, column.y});
-  const std::string shown = shown_words(text);
+  const std::string shown = desktop_text(text);
   const bool clicked = row_control(frame, id.c_str(), id, {std::max(1.0f, right - left), height},
                                    false, Tip([&] { return tip_of(place, shown); }));
   const bool lit = ImGui::IsItemHovered() && !place.is_none();
@@ -133,7 +133,7 @@ void draw_cell(Frame& frame, const Column& column, float left, float right, cons
 void draw_evidence_row(Frame& frame, Column& column, const EvidenceRow& row,
                        const std::string& id) {
   const float line = frame.px(20);
-  const float detail = text_width(frame.fonts.mono_small, shown_words(row.detail));
+  const float detail = text_width(frame.fonts.mono_small, desktop_text(row.detail));
   const float name = text_width(frame.fonts.mono_small, row.name);
   const bool beside = name + detail + frame.px(12) <= column.width();
   if (!ImGui::IsRectVisible({column.left, column.y}, {column.right, column.y + 2 * line})) {

@@ -29,14 +29,14 @@ void check_against_certificate(Frame& frame, UiState& state, const std::string& 
 }  // namespace
 
 void open_expectation(Frame& frame, UiState& state) {
-  HabitsState& habits = state.habits;
+  PanelsState& habits = state.habits;
   habits.expect_open = habits.expect_wanted = true;
   habits.expect_spec = frame.snapshot.options.spec;
   habits.expect_against = frame.snapshot.options.against;
 }
 
 void draw_expectation(Frame& frame, UiState& state) {
-  HabitsState& habits = state.habits;
+  PanelsState& habits = state.habits;
   OverlayPanel panel;
   if (!begin_panel(frame, state, "##expect", 620, habits.expect_height, "Expected contents", panel))
     habits.expect_open = false;

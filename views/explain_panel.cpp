@@ -78,7 +78,7 @@ void draw_lesson(Frame& frame, Column& column, const Rule& rule) {
 
 void draw_here(Frame& frame, Column& column, const Finding& finding) {
   head(frame, column, "HERE");
-  body(frame, column, on_desk(finding.cause), Gap::kMedium);
+  body(frame, column, with_desktop_terms(finding.cause), Gap::kMedium);
 }
 
 const Finding* finding_shown(const Snapshot& snapshot) {
@@ -94,7 +94,7 @@ void draw_hypothesis(Frame& frame, UiState& state, Column& column, const Hypothe
             std::string(likelihood_words(one.confidence)) + ": " + printable(one.title));
   Column inside = indented(frame, column, 16);
   gap(frame, inside, Gap::kTight);
-  std::string_view side = wrong_side_words(one.wrong);
+  std::string_view side = fault_side_text(one.wrong);
   if (!side.empty()) caption(frame, inside, side);
   if (one.rank == 1)
     paragraph(frame, inside, frame.fonts.small, frame.theme.text, printable(one.text));
@@ -135,7 +135,7 @@ void draw_meaning(Frame& frame, UiState& state, Column& column, const ExplainedT
   }
   paragraph(frame, column, frame.fonts.title, frame.theme.text, lead_of(explanation), Gap::kMedium);
   head(frame, column, "WHAT WAS READ");
-  const std::string read = text_of_what_was_read(explanation);
+  const std::string read = parsed_message_text(explanation);
   for_each_line(read, [&](std::string_view line) {
     if (!line.empty())
       paragraph(frame, column, frame.fonts.mono_small, frame.theme.quiet, line.substr(2));
@@ -200,7 +200,7 @@ void draw_explain(Frame& frame, UiState& state) {
 }
 
 void draw_error_meaning(Frame& frame, UiState& state) {
-  HabitsState& habits = state.habits;
+  PanelsState& habits = state.habits;
   OverlayPanel panel;
   if (!begin_panel(frame, state, "##meaning", 720, habits.errors_height,
                    "What an error message can mean", panel))

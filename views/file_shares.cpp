@@ -19,7 +19,7 @@ std::string damaged_ranks_text(std::span<const RankShare> ranks, std::uint32_t r
   const auto all = static_cast<std::uint32_t>(ranks.size());
   if (damaged.empty()) return {};
   std::string text = fmt::format("{} {} of {} lost tiles", damaged.size() == 1 ? "Rank" : "Ranks",
-                                 some_of(rank_runs(damaged), 6), human_count(all));
+                                 short_list_text(rank_runs(damaged), 6), human_count(all));
   const std::string nodes = nodes_text(damaged, all, ranks_per_node);
   return text + (nodes.empty() ? "." : ": " + nodes + ".");
 }

@@ -82,7 +82,7 @@ std::string report_text(const Snapshot& snapshot) {
   const CheckReport& report = *snapshot.report;
   const Checkpoint& checkpoint = *snapshot.checkpoint;
   text += check_headline(checkpoint, report, affected_by(checkpoint, report.findings)) + "\n";
-  const std::string lost = unreadable_words(unreadable_in(checkpoint, report.findings));
+  const std::string lost = unreadable_text(unreadable_in(checkpoint, report.findings));
   if (!lost.empty()) text += lost + "\n";
   for (const Finding& finding : snapshot.report->findings) {
     text += "\n" + finding.rule + "  " + plural(finding.subjects.size(), "subject") + "\n";

@@ -188,7 +188,7 @@ void draw_evidence(Frame& frame, UiState& state, Column& column, const Finding& 
     } else {
       bool correct = label.starts_with("correct");
       const float top = column.y;
-      row(frame, column, label_text(label), shown_words(value_text(value)),
+      row(frame, column, label_text(label), desktop_text(value_text(value)),
           correct ? frame.theme.accent : frame.theme.text);
       const auto* name = std::get_if<std::string>(&value);
       if (list != nullptr && list->size() == 1) name = &list->front();
@@ -307,7 +307,7 @@ void draw_finding(Frame& frame, UiState& state, Column& column) {
   std::size_t index = std::min(frame.snapshot.finding.value_or(0), findings.size() - 1);
   const Finding& finding = findings[index];
   draw_rule(frame, state, column, finding, index, findings.size());
-  body(frame, column, on_desk(finding.cause), Gap::kLarge);
+  body(frame, column, with_desktop_terms(finding.cause), Gap::kLarge);
   draw_viewer_chips(frame, state, column, true);
   draw_names_chip(frame, state, column, finding);
   update_evidence(frame.snapshot, index, state.evidence);

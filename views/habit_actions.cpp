@@ -40,7 +40,7 @@ verbs::SideSettings side_of(const SideColumn& column) {
   return {column.wanted, static_cast<double>(column.part)};
 }
 
-void use_side(SideColumn& column, const verbs::SideSettings& side) {
+void apply_side_settings(SideColumn& column, const verbs::SideSettings& side) {
   column.wanted = side.open;
   column.part = static_cast<float>(side.part);
 }
@@ -58,12 +58,12 @@ verbs::UiSettings settings_of(const UiState& state) {
   return settings;
 }
 
-void use_settings(UiState& state, const verbs::UiSettings& settings) {
+void apply_settings(UiState& state, const verbs::UiSettings& settings) {
   state.habits.settings = settings;
   const std::uint32_t ranks = settings.ranks_per_node;
   state.habits.ranks_per_node = ranks == 0 ? "" : std::to_string(ranks);
-  use_side(state.layout.left, settings.left);
-  use_side(state.layout.right, settings.right);
+  apply_side_settings(state.layout.left, settings.left);
+  apply_side_settings(state.layout.right, settings.right);
   state.sort = {settings.sort, settings.descending};
   state.table.widths = settings.columns;
   if (settings.panel != verbs::UiPanel::kMap) state.habits.restore = settings.panel;
@@ -95,7 +95,7 @@ void restore_panel(Frame& frame, UiState& state) {
   if (panel == verbs::UiPanel::kValues) show_values(frame, state);
 }
 
-double stepped_scale(double scale, int direction) {
+double next_scale(double scale, int direction) {
   constexpr double kSame = 0.01;
   if (direction > 0) {
     auto next = std::upper_bound(kScales.begin(), kScales.end(), scale + kSame);
@@ -133,7 +133,7 @@ void use_theme(Frame& frame, UiState& state) {
 }
 template <int kDirection>
 void step_scale(Frame& frame, UiState& state) {
-  set_scale(frame, state, stepped_scale(state.habits.settings.scale, kDirection));
+  set_scale(frame, state, next_scale(state.habits.settings.scale, kDirection));
 }
 
 void explain_errors(Frame& /*frame*/, UiState& state) {

@@ -8,12 +8,12 @@ namespace shw {
 
 // Conversion between the persistent settings and the current state.
 verbs::UiSettings settings_of(const UiState& state);
-void use_settings(UiState& state, const verbs::UiSettings& settings);
+void apply_settings(UiState& state, const verbs::UiSettings& settings);
 // Reopens the panel of the last session once a tensor is selected.
 void restore_panel(Frame& frame, UiState& state);
 
 // The next scale between 100 and 300 percent.
-double stepped_scale(double scale, int direction);
+double next_scale(double scale, int direction);
 
 // Shows a message in the status bar for some seconds.
 void show_toast(const Frame& frame, UiState& state, std::string text);

@@ -28,7 +28,7 @@ struct AwaitedFile {
   std::weak_ptr<const verbs::WrittenReport> before;
 };
 
-struct HabitsState {
+struct PanelsState {
   PictureFile picture_wanted = PictureFile::kNone;  // written by the program after the next frame
   verbs::UiSettings settings;
   std::string ranks_per_node;  // as typed

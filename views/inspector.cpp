@@ -128,7 +128,7 @@ void draw_unjudged(Frame& frame, Column& column, std::span<const Unjudged> unjud
     std::string whats;
     for (const std::string& what : group.whats) whats += (whats.empty() ? "" : "; ") + what;
     paragraph(frame, column, frame.fonts.small, frame.theme.text, sentence(whats) + ".");
-    caption(frame, column, "Needs " + on_desk(group.needs) + ".", Gap::kSmall);
+    caption(frame, column, "Needs " + with_desktop_terms(group.needs) + ".", Gap::kSmall);
   }
 }
 

@@ -35,7 +35,7 @@ std::vector<Unit> units_of(const ListModel& list) {
     unit.one_rest = unit.one_rest && unit.layer().rest == module.layer.rest;
     for (std::uint32_t row = group.first; row < group.first + group.count; ++row) {
       std::size_t tensor = module.rest_likeness;
-      mix_in(tensor, list.names->likeness[index_of(list.tensor(row))]);
+      hash_combine(tensor, list.names->likeness[index_of(list.tensor(row))]);
       unit.likeness += tensor;
     }
   }

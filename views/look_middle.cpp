@@ -76,11 +76,11 @@ void show_bytes_of(Frame& frame, UiState& state) {
 }
 
 bool has_next_value(const Frame& frame, const UiState& /*state*/) {
-  return sought_by_key(frame.snapshot).has_value();
+  return search_target_of_f3(frame.snapshot).has_value();
 }
 
 void go_to_next_value(Frame& frame, UiState& /*state*/) {
-  frame.emit(ValuesCommand{false, {}, sought_by_key(frame.snapshot)});
+  frame.emit(ValuesCommand{false, {}, search_target_of_f3(frame.snapshot)});
 }
 
 void go_to_index(Frame& frame, UiState& state) {

@@ -169,7 +169,7 @@ void draw_shares(Frame& frame, UiState& state, Column& column, std::string_view 
 
 std::shared_ptr<const Overview> make_overview(const Snapshot& snapshot,
                                               const std::vector<std::uint8_t>& marks,
-                                              const FoundAbout& about, const ListModel& list) {
+                                              const FindingEffects& about, const ListModel& list) {
   auto overview = std::make_shared<Overview>();
   if (snapshot.checkpoint == nullptr) return overview;
   const Checkpoint& checkpoint = *snapshot.checkpoint;

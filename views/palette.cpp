@@ -29,7 +29,7 @@ void add_actions(const Frame& frame, const UiState& state, bool called,
   const auto first = static_cast<std::ptrdiff_t>(rows.size());
   for (const ActionRow& row : all_actions()) {
     if (row.action == Action::kPalette) continue;
-    const bool is_called = is_called_so(row.name, state.palette_text);
+    const bool is_called = has_text_ignoring_case(row.name, state.palette_text);
     if (called ? is_called : !is_called && has_letters_in_order(row.name, letters))
       rows.push_back({&row, nullptr});
   }

@@ -31,7 +31,8 @@ void search_findings(PaletteSearch& search, const CheckReport& report) {
     const Rule* rule = find_rule(finding.rule);
     const std::string title(rule == nullptr ? std::string_view(finding.rule) : rule->title);
     const std::string subject = finding.subjects.empty() ? std::string() : finding.subjects.front();
-    if (is_called_so(finding.rule, search.text) || is_called_so(title, search.text))
+    if (has_text_ignoring_case(finding.rule, search.text) ||
+        has_text_ignoring_case(title, search.text))
       search.findings.push_back({FoundKind::kFinding, static_cast<std::uint32_t>(i),
                                  subject.empty() ? title : title + ": " + subject, "finding"});
   }
@@ -41,7 +42,7 @@ void search_tensors(PaletteSearch& search, const Checkpoint& c) {
   const std::uint32_t end = std::min(c.tensor_count(), search.tensors_seen + kNamesPerFrame);
   for (; search.tensors_seen < end && search.tensors.size() < kMostOfKind; ++search.tensors_seen) {
     const TensorId tensor{search.tensors_seen};
-    if (is_called_so(c.fqn(tensor), search.text))
+    if (has_text_ignoring_case(c.fqn(tensor), search.text))
       search.tensors.push_back(
           {FoundKind::kTensor, search.tensors_seen, std::string(c.fqn(tensor)), "tensor"});
   }
@@ -51,14 +52,14 @@ void search_files(PaletteSearch& search, const Checkpoint& c) {
   const std::uint32_t end = std::min(c.file_count(), search.files_seen + kNamesPerFrame);
   for (; search.files_seen < end && search.files.size() < kMostOfKind; ++search.files_seen) {
     const std::string& path = c.file(FileId{search.files_seen}).path;
-    if (is_called_so(path, search.text))
+    if (has_text_ignoring_case(path, search.text))
       search.files.push_back({FoundKind::kFile, search.files_seen, path, "bytes of the file"});
   }
 }
 
 }  // namespace
 
-bool is_called_so(std::string_view text, std::string_view wanted) {
+bool has_text_ignoring_case(std::string_view text, std::string_view wanted) {
   auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
   auto equal = [&](char a, char b) { return lower(a) == lower(b); };
   return std::search(text.begin(), text.end(), wanted.begin(), wanted.end(), equal) != text.end();

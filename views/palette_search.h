@@ -34,7 +34,7 @@ struct PaletteSearch {
 };
 
 // True if `text` contains `wanted`, ignoring case.
-bool is_called_so(std::string_view text, std::string_view wanted);
+bool has_text_ignoring_case(std::string_view text, std::string_view wanted);
 
 // Continues the search for `text`, or restarts it if the text, the checkpoint or the report has
 // changed.

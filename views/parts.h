@@ -19,7 +19,7 @@ void draw_mark(Frame& frame, ImVec2 at, std::uint8_t mark);
 // Marks the cell of a rank whose tiles cannot all be read: a red frame, and a bar below.
 void draw_damaged_rank(Frame& frame, ImDrawList* draw, ImVec2 min, ImVec2 max);
 // Rows to move by this frame's keys; 0 if a panel or a field has the keyboard.
-int list_steps(const Frame& frame, const UiState& state, std::uint32_t rows, int page);
+int rows_to_move(const Frame& frame, const UiState& state, std::uint32_t rows, int page);
 void draw_tensor(Frame& frame, UiState& state, Region region);
 // Summary of the checkpoint, shown if no tensor is selected.
 // `room`: pixels that all of them may fill; 0: as few as they need.

@@ -263,7 +263,7 @@ std::string file_name(const std::string& path) {
 
 }  // namespace
 
-std::shared_ptr<const Picture> make_picture(const Snapshot& snapshot, const FoundAbout& about) {
+std::shared_ptr<const Picture> make_picture(const Snapshot& snapshot, const FindingEffects& about) {
   if (snapshot.checkpoint == nullptr || !snapshot.tensor ||
       index_of(*snapshot.tensor) >= snapshot.checkpoint->tensor_count())
     return nullptr;

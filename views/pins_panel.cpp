@@ -59,7 +59,7 @@ void open_pins(Frame& /*frame*/, UiState& state) {
 }
 
 void draw_pins(Frame& frame, UiState& state) {
-  HabitsState& habits = state.habits;
+  PanelsState& habits = state.habits;
   const Snapshot& s = frame.snapshot;
   OverlayPanel panel;
   if (!begin_panel(frame, state, "##pins", 620, habits.pins_height, "Pinned places and notes",

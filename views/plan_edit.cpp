@@ -87,16 +87,16 @@ void draw_plan_error(Frame& frame, Column& column, const Error& error) {
   std::string where = error.place.file.empty() ? error.place.tensor : error.place.file;
   std::string text = (where.empty() ? "" : where + ": ") + error.message;
   // The advice after a stop names commands for a terminal; the buttons below do the same.
-  if (!error.advice.empty() && !stopped) text += ". " + on_desk(error.advice);
+  if (!error.advice.empty() && !stopped) text += ". " + with_desktop_terms(error.advice);
   signed_paragraph(frame, column, stopped ? Sign::kQuiet : Sign::kBad,
                    stopped ? frame.theme.quiet : frame.theme.bad, text, Gap::kMedium);
 }
 
 namespace {
 
-void draw_outlook(Frame& frame, Column& column, const RepairOutlook& outlook) {
+void draw_outlook(Frame& frame, Column& column, const RepairEstimate& outlook) {
   head(frame, column, "WHAT IT TAKES", "nothing was written to find out");
-  for (const auto& [label, text] : rows_in_words(outlook))
+  for (const auto& [label, text] : estimate_rows(outlook))
     row(frame, column, label, text, frame.theme.text);
   gap(frame, column, Gap::kMedium);
 }
@@ -119,23 +119,23 @@ void draw_place(Frame& frame, UiState& state, Column& column, const verbs::Repai
   }
 }
 
-std::string takes_text(const DeviceOutlook& device) {
+std::string takes_text(const DeviceEstimate& device) {
   return device.failed.empty() ? "about " + human_seconds(device.seconds)
                                : "fails: " + device.failed;
 }
 
-std::string device_note(const RepairOutlook* outlook) {
+std::string device_note(const RepairEstimate* outlook) {
   if (outlook == nullptr) return "A dry run lists the devices and the time of each.";
   if (outlook->devices.size() > 1) return "The bytes are the same on every device.";
   std::string note;
-  for (const DeviceOutlook& device : outlook->devices)
+  for (const DeviceEstimate& device : outlook->devices)
     note = fmt::format("CPU, {}: {}. ", device.name, takes_text(device));
   return outlook->no_gpu.empty() ? note : note + "No GPU can be used: " + outlook->no_gpu + ".";
 }
 
 // Available devices and, after a dry run, the predicted time.
 void draw_devices(Frame& frame, UiState& state, Column& column) {
-  const RepairOutlook* outlook = frame.snapshot.outlook.get();
+  const RepairEstimate* outlook = frame.snapshot.outlook.get();
   head(frame, column, "DEVICE");
   // A choice is offered only where there is one: a dry run looks for GPUs.
   const bool is_chosen = state.plan.device != "auto";
@@ -152,7 +152,7 @@ void draw_devices(Frame& frame, UiState& state, Column& column) {
     offer("auto", "The fastest");
     if (is_chosen && outlook == nullptr) offer(state.plan.device, state.plan.device);
     for (std::size_t i = 0; outlook != nullptr && i < outlook->devices.size(); ++i) {
-      const DeviceOutlook& one = outlook->devices[i];
+      const DeviceEstimate& one = outlook->devices[i];
       offer(one.device, fmt::format("{}, {}: {}", one.device == "cpu" ? "CPU" : one.device,
                                     one.name, takes_text(one)));
     }

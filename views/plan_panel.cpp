@@ -23,10 +23,10 @@ std::string summary_of(const Frame& frame) {
   bool all_off = plan.empty() && snapshot.edits && !snapshot.edits->edit().whole->empty();
   if (all_off) return "Every step is switched off: nothing would be repaired.";
   std::string text = plan.repairs() ? in_words(plan) : std::string();
-  const verbs::StepOutlook* written =
+  const verbs::StepsEstimate* written =
       snapshot.edits == nullptr ? nullptr : snapshot.edits->edit().written.get();
   if (written == nullptr && plan.empty() && !plan.undecided.empty())
-    return "No step mends this safely. " + unreadable_words(frame.digest.about->unreadable);
+    return "No step mends this safely. " + unreadable_text(frame.digest.about->unreadable);
   if (written == nullptr) return text.empty() ? in_words(plan) : text;
   return text + (text.empty() ? "" : " ") +
          fmt::format("{}, {} as {}: {} made, {} kept as they are.",
@@ -139,7 +139,7 @@ void draw_content(Frame& frame, UiState& state, Column& column, const Plan& plan
   }
   draw_plan_steps(frame, state, column);
   draw_plan_form(frame, column);
-  draw_plan_rest(frame, column);
+  draw_unrepaired_findings(frame, column);
   if (loses_elements(plan) || lacks_data(frame)) draw_fill(frame, state, column);
   if (!plan.empty()) draw_plan_target(frame, state, column);
   draw_plan_text(frame, state, column);

@@ -11,7 +11,7 @@ void draw_plan_steps(Frame& frame, UiState& state, Column& column);
 // Steps and notes of a plan that writes another form.
 void draw_plan_form(Frame& frame, Column& column);
 // Findings that the plan does not repair.
-void draw_plan_rest(Frame& frame, Column& column);
+void draw_unrepaired_findings(Frame& frame, Column& column);
 // Undo and redo buttons.
 void draw_plan_history(Frame& frame, UiState& state, Column& column);
 // The plan as editable text, with load and save.

@@ -158,7 +158,7 @@ void draw_plan_form(Frame& frame, Column& column) {
   gap(frame, column, Gap::kMedium);
 }
 
-void draw_plan_rest(Frame& frame, Column& column) {
+void draw_unrepaired_findings(Frame& frame, Column& column) {
   const Plan& plan = *frame.snapshot.plan;
   if (plan.undecided.empty()) return;
   head(frame, column, "STAYS WRONG");

@@ -37,7 +37,7 @@ void follow_written_files(const Frame& frame, UiState& state) {
 
 // Opens when a requested report has arrived.
 void follow_report(Frame& frame, UiState& state) {
-  HabitsState& habits = state.habits;
+  PanelsState& habits = state.habits;
   if (!habits.report_asked || frame.snapshot.written == habits.report_before.lock()) return;
   habits.report_asked = false;
   habits.report_open = frame.snapshot.written != nullptr;
@@ -50,7 +50,7 @@ void request_report(Frame& frame, UiState& state) {
 }
 
 void draw_report(Frame& frame, UiState& state) {
-  HabitsState& habits = state.habits;
+  PanelsState& habits = state.habits;
   if (frame.snapshot.written == nullptr) return;
   const verbs::WrittenReport& written = *frame.snapshot.written;
   OverlayPanel panel;

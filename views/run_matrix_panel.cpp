@@ -257,21 +257,21 @@ std::optional<StepChoice> draw_first_anomaly(Frame& frame, const RunMatrix& matr
   const verbs::RunSteps& run = *frame.snapshot.run;
   Line line(frame, column, 28, Gap::kSmall);
   std::optional<StepChoice> choice;
-  if (matrix.first_odd) {
-    const std::string tensor =
-        tensor_to_open(frame.snapshot, matrix, matrix.first_odd->row, matrix.first_odd->step);
+  if (matrix.first_anomaly) {
+    const std::string tensor = tensor_to_open(frame.snapshot, matrix, matrix.first_anomaly->row,
+                                              matrix.first_anomaly->step);
     const auto tip = [&] {
-      return "Opens " + run.steps[matrix.first_odd->step].name + " at " + tensor + ".";
+      return "Opens " + run.steps[matrix.first_anomaly->step].name + " at " + tensor + ".";
     };
     if (line.button_at_end("run/first-odd", "Open it there", tip))
-      choice = {matrix.first_odd->step, tensor};
+      choice = {matrix.first_anomaly->step, tensor};
   }
   const bool is_whole =
       matrix.counted == run.steps.size() && matrix.failed + matrix.incomplete == 0;
   draw_sign(frame, column.draw, {line.x() + frame.px(8), line.middle()}, frame.px(8),
-            matrix.first_odd ? Sign::kBad
-            : is_whole       ? Sign::kOk
-                             : Sign::kUnknown);
+            matrix.first_anomaly ? Sign::kBad
+            : is_whole           ? Sign::kOk
+                                 : Sign::kUnknown);
   line.skip(frame.px(24));
   const std::string text = first_anomaly_text(run, matrix);
   const std::string shown = elide_end(text, line.room(), measure_with(frame.fonts.text));

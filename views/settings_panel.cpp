@@ -110,7 +110,7 @@ void draw_columns_kept(Frame& frame, UiState& state, Column& column) {
   if (line.button("settings/reset", "Put everything back",
                   "Resets theme, scale, columns and order.")) {
     bool seen = state.habits.settings.tour_seen;
-    use_settings(state, {});
+    apply_settings(state, {});
     state.habits.settings.tour_seen = seen;
     frame.emit(state.sort);
     show_toast(frame, state, "The desk is set up as shipped");
@@ -123,7 +123,7 @@ void draw_columns_kept(Frame& frame, UiState& state, Column& column) {
 }
 
 void draw_file(Frame& frame, UiState& state, Column& column) {
-  const HabitsState& habits = state.habits;
+  const PanelsState& habits = state.habits;
   head(frame, column, "KEPT IN");
   if (habits.settings_file.empty())
     caption(frame, column,
@@ -146,7 +146,7 @@ void draw_file(Frame& frame, UiState& state, Column& column) {
 }  // namespace
 
 void draw_settings(Frame& frame, UiState& state) {
-  HabitsState& habits = state.habits;
+  PanelsState& habits = state.habits;
   OverlayPanel panel;
   if (!begin_panel(frame, state, "##settings", 560, habits.settings_height, "Settings", panel))
     habits.settings_open = false;

@@ -255,7 +255,7 @@ int requested_rows(const Frame& frame, std::uint32_t rows, int page) {
 void list_keys(Frame& frame, UiState& state, const std::shared_ptr<const ListModel>& list,
                int page) {
   std::uint32_t rows = state.rows.size();
-  int step = list_steps(frame, state, rows, page);
+  int step = rows_to_move(frame, state, rows, page);
   bool looks = frame.snapshot.bytes != nullptr || frame.snapshot.values != nullptr;
   if (rows == 0 || step == 0 || (state.table.open && !looks)) return;
   std::optional<std::uint32_t> now;
@@ -349,7 +349,7 @@ void draw_mark(Frame& frame, ImVec2 at, std::uint8_t mark) {
   if (mark == 1) draw_sign(frame, draw, at, frame.px(4), Sign::kQuiet);
 }
 
-int list_steps(const Frame& frame, const UiState& state, std::uint32_t rows, int page) {
+int rows_to_move(const Frame& frame, const UiState& state, std::uint32_t rows, int page) {
   if (state.map_has_keys || is_covered(state) || ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup) ||
       (ImGui::GetIO().WantTextInput && !state.filter_wanted))
     return 0;

@@ -36,15 +36,15 @@ ModuleLayer layer_of(std::string_view module) {
 
 std::size_t likeness_of(const Checkpoint& checkpoint, TensorId tensor, std::string_view inside) {
   std::size_t hash = std::hash<std::string_view>{}(inside);
-  mix_in(hash, static_cast<std::size_t>(checkpoint.dtype(tensor)));
+  hash_combine(hash, static_cast<std::size_t>(checkpoint.dtype(tensor)));
   for (std::int64_t extent : checkpoint.shape(tensor))
-    mix_in(hash, static_cast<std::size_t>(extent));
+    hash_combine(hash, static_cast<std::size_t>(extent));
   return hash;
 }
 
 }  // namespace
 
-void mix_in(std::size_t& hash, std::size_t value) {
+void hash_combine(std::size_t& hash, std::size_t value) {
   hash ^= value + 0x9e3779b97f4a7c15u + (hash << 6) + (hash >> 2);
 }
 

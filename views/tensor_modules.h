@@ -36,6 +36,6 @@ struct TensorModules {
 };
 
 TensorModules read_modules(const Checkpoint& checkpoint);
-void mix_in(std::size_t& hash, std::size_t value);
+void hash_combine(std::size_t& hash, std::size_t value);
 
 }  // namespace shw

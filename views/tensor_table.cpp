@@ -253,7 +253,7 @@ void draw_table_row(Frame& frame, UiState& state, const TableSpans& columns, std
 
 void table_keys(Frame& frame, UiState& state, int page) {
   std::uint32_t rows = table_rows(frame.snapshot);
-  int step = list_steps(frame, state, rows, page);
+  int step = rows_to_move(frame, state, rows, page);
   if (step == 0 || rows == 0) return;
   std::optional<std::uint32_t> now;
   if (frame.snapshot.tensor) now = table_row_of(frame.snapshot, *frame.snapshot.tensor);

@@ -122,7 +122,7 @@ std::string range_words(std::string_view before, std::uint64_t begin, std::uint6
 
 }  // namespace
 
-std::string shown_words(std::string_view text) {
+std::string desktop_text(std::string_view text) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
     std::uint64_t begin = 0, end = 0;

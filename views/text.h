@@ -23,7 +23,7 @@ std::string sentence(std::string_view text);        // with a capital letter
 
 // Adapts the text of findings and errors to the desktop: `x` becomes "x", and a half-open range
 // [12808, 14385) becomes "bytes 12,808 to 14,384", or "3 to 6" after "rows".
-std::string shown_words(std::string_view text);
+std::string desktop_text(std::string_view text);
 
 // Measures the width of a text in pixels.
 using Measure = std::function<float(std::string_view)>;

@@ -48,7 +48,7 @@ class LegendLine {
     x_ += text_from(draw_, font, x_, middle_, colour, elide_end(text, left(), measure_with(font))) +
           frame_.px(12);
   }
-  bool entry(const PaintGroup& group, std::size_t index) {
+  bool draw_entry(const PaintGroup& group, std::size_t index) {
     std::string text = group.label;
     if (group.tiles > 0 && !group.label.empty())
       text += fmt::format(" ({})", human_count(group.tiles));
@@ -94,25 +94,25 @@ void draw_files(LegendLine& line, const Frame& frame, const TilePaint& paint) {
   std::size_t count = paint.groups.size() - 1, shown = 0;
   // More than a dozen files use a colour gradient; only first and last are labelled.
   if (count > 12) {
-    line.entry(paint.groups[1], 1);
+    line.draw_entry(paint.groups[1], 1);
     line.word("to", frame.theme.quiet);
-    line.entry(paint.groups[count], count);
+    line.draw_entry(paint.groups[count], count);
     line.word("in their order; the tile under the mouse names its file", frame.theme.quiet);
   } else {
-    while (shown < count && line.entry(paint.groups[shown + 1], shown + 1)) ++shown;
+    while (shown < count && line.draw_entry(paint.groups[shown + 1], shown + 1)) ++shown;
     if (shown < count) line.word(fmt::format("and {} more", count - shown), frame.theme.quiet);
   }
-  if (paint.groups[0].tiles > 0) line.entry(paint.groups[0], 0);
+  if (paint.groups[0].tiles > 0) line.draw_entry(paint.groups[0], 0);
 }
 
 void draw_findings(LegendLine& line, const Frame& frame, const TilePaint& paint) {
   line.word(paint.title, frame.theme.quiet);
   for (std::size_t g = 1; g < paint.groups.size(); ++g) {
-    if (line.entry(paint.groups[g], g)) continue;
+    if (line.draw_entry(paint.groups[g], g)) continue;
     line.word(fmt::format("and {} more", paint.groups.size() - g), frame.theme.quiet);
     return;
   }
-  if (paint.groups.size() > 1 && paint.groups[0].tiles > 0) line.entry(paint.groups[0], 0);
+  if (paint.groups.size() > 1 && paint.groups[0].tiles > 0) line.draw_entry(paint.groups[0], 0);
 }
 
 void draw_statistic(LegendLine& line, const Frame& frame, const TilePaint& paint) {
@@ -122,7 +122,7 @@ void draw_statistic(LegendLine& line, const Frame& frame, const TilePaint& paint
     line.word(fmt::format("{} of {} checked", human_count(paint.looked), human_count(paint.of)),
               frame.theme.warn);
   for (std::size_t g = paint.first_step; g-- > 0;) {
-    if (paint.groups[g].tiles > 0) line.entry(paint.groups[g], g);
+    if (paint.groups[g].tiles > 0) line.draw_entry(paint.groups[g], g);
   }
 }
 

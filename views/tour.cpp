@@ -90,7 +90,7 @@ void end_tour(UiState& state) {
 }
 
 void next_step(const Frame& frame, UiState& state) {
-  HabitsState& habits = state.habits;
+  PanelsState& habits = state.habits;
   habits.tour_began = moment_of(frame, state);
   if (++habits.tour_step >= static_cast<int>(kSteps.size())) end_tour(state);
 }
@@ -112,7 +112,7 @@ ImVec2 place_beside(const std::optional<Target>& target, ImVec2 size, ImVec2 scr
 }
 
 void draw_bubble(Frame& frame, UiState& state, const TourStep& step) {
-  HabitsState& habits = state.habits;
+  PanelsState& habits = state.habits;
   auto target = find_target(frame, step);
   ImVec2 screen = ImGui::GetIO().DisplaySize;
   ImVec2 size{std::min(frame.px(380), screen.x - frame.px(24)), habits.tour_height};
@@ -190,7 +190,7 @@ void step_tour(Frame& frame, UiState& state) {
 }
 
 void draw_tour(Frame& frame, UiState& state) {
-  HabitsState& habits = state.habits;
+  PanelsState& habits = state.habits;
   if (frame.snapshot.error && !frame.job.running) habits.tour_wanted = false;
   bool ready = frame.snapshot.report != nullptr && !frame.job.running &&
                frame.snapshot.report != habits.tour_not_of.lock();

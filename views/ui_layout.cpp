@@ -55,7 +55,7 @@ void toggle(SideColumn& column, bool is_rail) {
   column.peeked = !column.peeked;
 }
 
-bool close_peeks(UiLayout& layout) {
+bool close_overlay_columns(UiLayout& layout) {
   bool open = layout.left.peeked || layout.right.peeked;
   layout.left.peeked = layout.right.peeked = false;
   return open;

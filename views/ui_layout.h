@@ -34,6 +34,6 @@ Regions regions_of(ImVec2 size, float scale, float job_height, const UiLayout& l
 // Opens or closes a column; a column without room opens over the map.
 void toggle(SideColumn& column, bool is_rail);
 // Closes columns that are open over the map; true if there were any.
-bool close_peeks(UiLayout& layout);
+bool close_overlay_columns(UiLayout& layout);
 
 }  // namespace shw

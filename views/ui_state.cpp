@@ -3,14 +3,14 @@
 namespace shw {
 
 bool panel_is_open(const UiState& state) {
-  const HabitsState& habits = state.habits;
+  const PanelsState& habits = state.habits;
   return state.plan_open || state.certificate_open || state.explain_open || state.mesh_open ||
          state.browser.open || habits.settings_open || habits.errors_open || habits.report_open ||
          habits.expect_open || habits.pins_open || state.write.open;
 }
 
 void close_panels(UiState& state) {
-  HabitsState& habits = state.habits;
+  PanelsState& habits = state.habits;
   state.plan_open = state.certificate_open = state.explain_open = state.mesh_open =
       state.browser.open = habits.settings_open = habits.errors_open = habits.report_open =
           habits.expect_open = habits.pins_open = state.write.open = false;

@@ -116,7 +116,7 @@ struct UiState {
   bool quit_wanted = false;     // a request to close the window
   bool quit = false;
   bool close_wanted = false;  // a request to close this tab
-  HabitsState habits;
+  PanelsState habits;
   TabOrder tabs;
 };
 

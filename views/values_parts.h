@@ -36,7 +36,7 @@ std::optional<verbs::ValuesRequest> parse_index(std::string_view text, ExtentsVi
                                                 const verbs::ValuesRequest& now);
 bool has_nan(const verbs::SliceValues& values);  // its dtype has one
 // What F3 searches for in the shown values: a difference of two checkpoints, or NaN.
-std::optional<verbs::SearchedValue> sought_by_key(const Snapshot& snapshot);
+std::optional<verbs::SearchedValue> search_target_of_f3(const Snapshot& snapshot);
 // The table as numpy code: "np.array([[0, 1], [2, 3]], dtype=np.float32)  # w[0:2, 0:2] float32".
 std::string numpy_text(const Checkpoint& checkpoint, const verbs::SliceValues& values);
 // Draws the values of A, of B, and B - A.

@@ -125,7 +125,7 @@ bool has_nan(const SliceValues& values) {
   return number_kind(values.dtype) == NumberKind::kFloat;
 }
 
-std::optional<verbs::SearchedValue> sought_by_key(const Snapshot& snapshot) {
+std::optional<verbs::SearchedValue> search_target_of_f3(const Snapshot& snapshot) {
   if (snapshot.values == nullptr || !snapshot.values->values) return std::nullopt;
   const auto& both = snapshot.values->side_by_side;
   if (both && both->difference) return verbs::SearchedValue::kDifference;
@@ -192,11 +192,11 @@ void draw_values_tools(Frame& frame, UiState& state, Column& column, const Slice
   auto next_button = [&](const char* id, const char* label, const char* words,
                          verbs::SearchedValue sought) {
     if (!line.fits(label)) return;
-    const bool has_key = sought == sought_by_key(frame.snapshot);
+    const bool has_key = sought == search_target_of_f3(frame.snapshot);
     const Tip tip = has_key ? Tip(words, Action::kNextValue) : Tip(words);
     if (line.button(id, label, tip)) frame.emit(ValuesCommand{false, {}, sought});
   };
-  if (sought_by_key(frame.snapshot) == verbs::SearchedValue::kDifference)
+  if (search_target_of_f3(frame.snapshot) == verbs::SearchedValue::kDifference)
     next_button("values/difference", "Next difference",
                 "Goes to the next element of the whole slice that differs.",
                 verbs::SearchedValue::kDifference);

@@ -35,7 +35,7 @@ std::int64_t lost_elements_in(const std::vector<Finding>& findings) {
 }
 
 // Text about losses if there is no plan, from the findings.
-std::string outlook_without_plan(const CheckReport& report, const FoundAbout& about) {
+std::string outlook_without_plan(const CheckReport& report, const FindingEffects& about) {
   std::string text = lost_data_text(report.findings, about.unreadable);
   const std::int64_t lost = lost_elements_in(report.findings);
   if (lost == 0) return text;
@@ -47,7 +47,7 @@ std::string outlook_without_plan(const CheckReport& report, const FoundAbout& ab
   return counted + ". " + text;
 }
 
-std::string outlook_of(const CheckReport& report, const Plan* plan, const FoundAbout& about) {
+std::string outlook_of(const CheckReport& report, const Plan* plan, const FindingEffects& about) {
   if (plan == nullptr || !plan->repairs()) return outlook_without_plan(report, about);
   std::uint64_t moved = 0;
   std::int64_t lost = 0;
@@ -62,7 +62,7 @@ std::string outlook_of(const CheckReport& report, const Plan* plan, const FoundA
   };
   // If the plan repairs none of it, each tensor counts once, as everywhere else.
   const bool is_all = counting(plan->undecided) == counting(report.findings);
-  std::string losses = unreadable_words(is_all ? about.unreadable : unreadable_in(plan->undecided));
+  std::string losses = unreadable_text(is_all ? about.unreadable : unreadable_in(plan->undecided));
   if (!losses.empty()) losses += ". ";
   if (lost > 0)
     losses += plural(static_cast<std::uint64_t>(lost), "element") + (lost == 1 ? " is" : " are") +
@@ -87,7 +87,7 @@ std::string_view title_words(const Finding& finding) {
   return is_mild ? rule.words.as_warning : rule.title;
 }
 
-VerdictText of_findings(const Snapshot& snapshot, const FoundAbout& about) {
+VerdictText of_findings(const Snapshot& snapshot, const FindingEffects& about) {
   const CheckReport& report = *snapshot.report;
   VerdictText text;
   bool error = false, remedy = false;
@@ -176,7 +176,7 @@ VerdictText of_written(const Snapshot& snapshot, const JobState& job) {
   }
   text.tone = result.lossless ? Tone::kOk : Tone::kWarn;
   text.title += ", proved";
-  text.detail += ": " + loss_in_words(result) + ".";
+  text.detail += ": " + result_loss_text(result) + ".";
   if (snapshot.still_wrong != nullptr && !snapshot.still_wrong->empty()) {
     text.tone =
         snapshot.still_wrong->front().severity == Severity::kError ? Tone::kBad : Tone::kWarn;
@@ -228,7 +228,7 @@ VerdictText of_repaired(const Snapshot& snapshot, const JobState& job) {
       }
       text.detail =
           verified.lost == 0
-              ? sentence(loss_in_words(*snapshot.repaired)) + in + "."
+              ? sentence(result_loss_text(*snapshot.repaired)) + in + "."
               : "What is lost was filled and is not a trained value; all others kept" + in + ".";
       if (snapshot.still_wrong != nullptr && !snapshot.still_wrong->empty()) {
         text.tone = Tone::kBad;
@@ -252,7 +252,7 @@ VerdictText of_repaired(const Snapshot& snapshot, const JobState& job) {
 
 // After a repair into a copy, the open checkpoint keeps its verdict, followed by that of the copy.
 VerdictText of_repaired_elsewhere(const Snapshot& snapshot, const JobState& job,
-                                  const FoundAbout& about) {
+                                  const FindingEffects& about) {
   VerdictText copy = of_repaired(snapshot, job);
   VerdictText text = of_findings(snapshot, about);
   const std::string at = (is_rewrite_only_plan(snapshot) ? "Written to " : "Repaired copy at ") +
@@ -288,10 +288,10 @@ VerdictText of_error(const Snapshot& snapshot) {
 // complete one.
 std::string passed_over_in(const Snapshot& snapshot) {
   if (!snapshot.left_aside.empty())
-    return "Opened without " + some_of(snapshot.left_aside) + ", which " +
+    return "Opened without " + short_list_text(snapshot.left_aside) + ", which " +
            (snapshot.left_aside.size() == 1 ? "is" : "are") + " gone. ";
   if (snapshot.passed_over.empty()) return {};
-  return "Passed over, since not complete: " + some_of(snapshot.passed_over) + ". ";
+  return "Passed over, since not complete: " + short_list_text(snapshot.passed_over) + ". ";
 }
 
 // "12 steps: 2 with errors, 9 without a finding, 1 not checked yet".
@@ -359,7 +359,7 @@ void mention_changes_on_disk(const Snapshot& snapshot, VerdictText& text) {
 
 }  // namespace
 
-std::string on_desk(std::string text) {
+std::string with_desktop_terms(std::string text) {
   constexpr std::pair<std::string_view, std::string_view> kWords[] = {
       {"--against a", "a"},
       {"--against", "another checkpoint"},
@@ -378,7 +378,7 @@ std::string on_desk(std::string text) {
 }
 
 static VerdictText verdict_as_opened(const Snapshot& snapshot, const JobState& job,
-                                     const FoundAbout& about) {
+                                     const FindingEffects& about) {
   if (snapshot.error && snapshot.report == nullptr) return of_error(snapshot);
   if (run_is_shown(snapshot) && !job.running) {
     VerdictText text = of_run(*snapshot.run);
@@ -404,15 +404,15 @@ static VerdictText verdict_as_opened(const Snapshot& snapshot, const JobState& j
   VerdictText text = findings ? of_findings(snapshot, about) : of_clean(snapshot);
   text.unjudged = passed_over_in(snapshot);
   if (!snapshot.report->unjudged.empty())
-    text.unjudged += "Not checked: " + on_desk(to_text(snapshot.report->unjudged));
+    text.unjudged += "Not checked: " + with_desktop_terms(to_text(snapshot.report->unjudged));
   return text;
 }
 
-VerdictText verdict_of(const Snapshot& snapshot, const JobState& job, const FoundAbout& about) {
+VerdictText verdict_of(const Snapshot& snapshot, const JobState& job, const FindingEffects& about) {
   VerdictText text = verdict_as_opened(snapshot, job, about);
   mention_changes_on_disk(snapshot, text);
-  text.detail = shown_words(text.detail);
-  text.unjudged = shown_words(text.unjudged);
+  text.detail = desktop_text(text.detail);
+  text.unjudged = desktop_text(text.unjudged);
   return text;
 }
 

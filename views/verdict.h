@@ -21,10 +21,10 @@ struct VerdictText {
   std::string unjudged = {};  // the line "Not checked: ..." below; may be empty
 };
 // `about` must belong to the snapshot.
-VerdictText verdict_of(const Snapshot& snapshot, const JobState& job, const FoundAbout& about);
+VerdictText verdict_of(const Snapshot& snapshot, const JobState& job, const FindingEffects& about);
 // Replaces option names by window terms: "a spec or another checkpoint" for "--spec or
 // --against".
-std::string on_desk(std::string text);
+std::string with_desktop_terms(std::string text);
 // Title of the window: "step_9000 - Will not load: 1 cause, 3 tensors - Shardwright".
 std::string window_title(const Digest& digest, const JobState& job);
 // The job that the verdict describes: the long job, otherwise the proof.

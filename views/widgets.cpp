@@ -134,7 +134,7 @@ void paragraph(Frame& frame, Column& column, const ImFont* font, Rgba colour, st
                Gap below) {
   std::string words, buffer;
   if (text.find_first_of("`[") != text.npos) {
-    words = shown_words(text);
+    words = desktop_text(text);
     text = words;
   }
   text = shown_text(font, text, buffer, /*keeps_lines=*/true);

@@ -180,7 +180,7 @@ void plan_it(Frame& frame, UiState& state) {
     state.write.inputs.clear();
     state.write.quantised.clear();
   }
-  verbs::WriteAs wanted = state.write.chosen;
+  verbs::OutputForm wanted = state.write.chosen;
   wanted.mesh = without_blanks(wanted.mesh);
   frame.emit(WriteAsCommand{std::move(wanted)});
   state.out.clear();

@@ -10,7 +10,7 @@ namespace shw {
 struct WriteState {
   bool open = false;
   int frames = 0;  // since it was opened
-  verbs::WriteAs chosen;
+  verbs::OutputForm chosen;
   std::string quantised;    // a choice of the panel: "", "numbers", or a scheme of quantised.h
   std::string combined;     // a choice of the panel: "", "merged", "average", "adapter", ...
   std::string inputs;       // paths as typed, separated by commas

@@ -104,7 +104,7 @@ namespace {
 std::int64_t count_zero_filled_elements(const std::vector<Finding>& remaining) {
   FilledTensor filled;
   filled.fill = "zero";
-  const std::string filled_with_zeros = fill_words(filled);
+  const std::string filled_with_zeros = replacement_text(filled);
   std::int64_t zeros = 0;
   for (const Finding& finding : remaining) {
     if (!verbs::is_filled_elements_finding(finding)) continue;
@@ -175,8 +175,8 @@ std::string configuration_folder(const std::string& checkpoint) {
 
 std::string with_origin_of(const Context& context, std::string json) {
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - context.began;
-  return with_origin(std::move(json), {verbs::resolved_path(context.options.checkpoint),
-                                       context.format, took.count()});
+  return with_answer_header(std::move(json), {verbs::resolved_path(context.options.checkpoint),
+                                              context.format, took.count()});
 }
 
 void print_answer(Context& context, std::string text) {
@@ -211,13 +211,13 @@ int fail_with_code(Context& context, const Error& met, int code) {
   if (context.options.json)
     print_answer(context, error_to_json(error));
   else
-    context.terminal.error(error_words(context, error));
+    context.terminal.error(error_with_local_paths(context, error));
   if (error.kind == ErrorKind::kCancelled)
     exit_without_cleanup(context.terminal.out_failed() ? kIo : code);
   return code;
 }
 
-std::string error_words(const Context& context, const Error& error) {
+std::string error_with_local_paths(const Context& context, const Error& error) {
   return error_to_text(with_checkpoint_path(error, context.options), text_options(context));
 }
 
@@ -264,7 +264,7 @@ Result<CheckReport> check_opened(Context& context, const verbs::Opened& opened,
   return verbs::check(opened, context.options.depth, &context.progress, context.team, counted);
 }
 
-std::string stages_in_words(const Progress& progress) {
+std::string stage_rates_text(const Progress& progress) {
   constexpr const char* kDid[kStages] = {"read", "made", "wrote", "read back"};
   constexpr const char* kDoes[kStages] = {"reading", "making", "writing", "reading back"};
   std::string text;
@@ -329,8 +329,8 @@ Status check_upload(const Context& context) {
   return check_upload_target(options.upload);
 }
 
-Result<SentResult> send_folder(Context& context, const std::string& folder,
-                               const std::string& target) {
+Result<UploadResult> upload_or_resume_folder(Context& context, const std::string& folder,
+                                             const std::string& target) {
   SHW_TRY(auto directory, open_directory(folder));
   ProgressLine line(context.terminal, context.progress);
   auto sent = upload_folder(*directory, target, &context.progress);
@@ -339,13 +339,13 @@ Result<SentResult> send_folder(Context& context, const std::string& folder,
                            ("`shardwright upload " + printable(folder) + " " +
                             printable(without_secrets(target)) + "` sends what is missing.");
   if (!sent) return tl::unexpected<Error>(sent.error());
-  return SentResult{without_secrets(target), sent->files, sent->bytes, sent->kept};
+  return UploadResult{without_secrets(target), sent->files, sent->bytes, sent->kept};
 }
 
 Status upload_result(Context& context, RepairResult& result) {
   const std::string& target = context.options.upload;
   if (target.empty() || (context.team != nullptr && context.team->rank() != 0)) return {};
-  auto sent = send_folder(context, result.output, target);
+  auto sent = upload_or_resume_folder(context, result.output, target);
   if (!sent) {
     sent.error().message += " (the result is whole in " + result.output + ")";
     return tl::unexpected<Error>(std::move(sent.error()));

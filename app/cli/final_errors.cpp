@@ -15,7 +15,8 @@ void print_report(Context& context, const RankReport& report, const std::string&
     named.message = who + ": " + error.message;
     error.advice = with_places(std::move(named), context).advice;
   }
-  const std::string text = report.text.empty() ? error_words(context, error) : report.text;
+  const std::string text =
+      report.text.empty() ? error_with_local_paths(context, error) : report.text;
   context.terminal.error(who.empty() ? text : who + ": " + text);
 }
 

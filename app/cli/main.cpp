@@ -198,7 +198,7 @@ int run_verb(const Verb& verb, Context& context, Options& options,
     return verb.fail(context, settled.error());
   if (auto asked = name_computed_checkpoint(options); !asked)
     return verb.fail(context, asked.error());
-  if (const auto code = run_there_if_large(context, words)) return *code;
+  if (const auto code = run_on_remote_host_if_large(context, words)) return *code;
   int code = verb.run(context);
   report_traffic(context.terminal);
   return context.terminal.out_failed() ? kIo : code;
@@ -267,7 +267,7 @@ Result<std::vector<std::string>> agree_on_verb(Team& team, const Verb& verb) {
                 {}, "begin all of them with the same words, of the same program");
   }
   // The processes of a machine use as many threads together as one process would.
-  share_cores(on_these_cores);
+  divide_cores(on_these_cores);
   return workers;
 }
 
@@ -280,7 +280,7 @@ constexpr std::chrono::seconds kPeerTimeout(SHW_PATIENCE_SECONDS);
 // Without communication every process may print to stderr, and rank 0 to stdout.
 int fail_without_team(Context& context, const Launch& launch, const Error& error) {
   if (launch.rank == 0) return fail_with(context, error);
-  context.terminal.error(error_words(context, error));
+  context.terminal.error(error_with_local_paths(context, error));
   return exit_code(error.kind);
 }
 
@@ -330,7 +330,7 @@ int run_in_team(const Verb& verb, Context& context, Options& typed, const Launch
   auto way = open_rank_transports(session, context);
   if (!way) return defer_error(context, way.error());
   Transport* nccl = way->chosen.nccl.get();
-  team.send_tiles_by(nccl, nccl == nullptr ? "mpi" : "nccl", way->chosen.why);
+  team.set_tile_transport(nccl, nccl == nullptr ? "mpi" : "nccl", way->chosen.why);
   context.team = &team;
   int done = run_verb(verb, context, typed);
   context.team = nullptr;
@@ -364,7 +364,7 @@ void print_unfinished_folder(Context& context, const Launch& launch, Error error
     fail_with(context, error);
   } else if (is_next_to_first.load() && first_was_killed.load()) {
     error.message = "worker 0 (" + context.workers.front() + ") is gone, and all others stopped";
-    context.terminal.error(error_words(context, error));
+    context.terminal.error(error_with_local_paths(context, error));
   }
 }
 
@@ -376,7 +376,7 @@ int run_on_all_ranks(const Verb& verb, Context& context, Options& typed, const L
   // These verbs need no MPI, and MPI would end a process whose launcher has exited.
   if (!verb.supports_several_processes)
     return fail_from_rank0(context, launch, single_process_verb_error(context, launch));
-  if (!launch.can_meet) return fail_from_rank0(context, launch, mpi_unavailable_error(launch));
+  if (!launch.can_connect) return fail_from_rank0(context, launch, mpi_unavailable_error(launch));
   auto session = begin_mpi(launch);
   if (!session && !has_mpi()) return fail_from_rank0(context, launch, session.error());
   if (!session) return fail_without_team(context, launch, session.error());
@@ -411,13 +411,13 @@ int run(Options& options, std::span<const std::string> words) {
   Context context{options, terminal, run_progress};
   context.stopped_by = &first_signal;
   compresses_ssh.store(reads_only_metadata(options));
-  if (auto refused = refuse_processes(options, launch)) return fail_with(context, *refused);
+  if (auto refused = check_process_options(options, launch)) return fail_with(context, *refused);
   for (const Verb& verb : kHandlers) {
     if (options.verb != verb.name) continue;
     if (launch.size == 1 && options.transport == TileTransport::kNccl)
       return fail_with(context, nccl_needs_processes_error());
     if (launch.size == 1) {
-      if (const auto code = run_there(context, words)) return *code;
+      if (const auto code = run_on_remote_host(context, words)) return *code;
       return run_verb(verb, context, options, words);
     }
     return run_on_all_ranks(verb, context, options, launch);
@@ -427,7 +427,7 @@ int run(Options& options, std::span<const std::string> words) {
 
 // Usage errors are usually equal on all processes and then printed once.
 bool is_printed_once(const EarlyExit& early, const Launch& launch) {
-  if (launch.size == 1 || early.code == kClean || !launch.can_meet || !has_mpi()) return false;
+  if (launch.size == 1 || early.code == kClean || !launch.can_connect || !has_mpi()) return false;
   auto session = begin_mpi(launch);
   if (!session || !check_mpi_matches_launcher(**session, launch)) return false;
   Options options;

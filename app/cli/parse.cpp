@@ -231,7 +231,7 @@ std::variant<Options, EarlyExit> parse_arguments(int typed_count, char** typed_w
     return EarlyExit{0, json ? version_json() : version_text() + "\n", {}};
   }
   if (auto word = unknown_verb(argc, argv)) return refuse_verb(json, *word);
-  Typed typed = typed_words(argc, argv);
+  Typed typed = split_arguments(argc, argv);
   if (typed.verb.empty())
     return usage_error(json, "a verb is missing", "`shardwright --help` lists the verbs.");
   if (!typed.before.empty() && typed.before.front() != "-h" && typed.before.front() != "--help")

@@ -59,7 +59,7 @@ Launch launch_to_join(int argc, char** argv) {
   return joined_launch(asked, environment);
 }
 
-std::optional<Error> refuse_processes(const Options& options, const Launch& joined) {
+std::optional<Error> check_process_options(const Options& options, const Launch& joined) {
   const std::string asked = requested_processes(options);
   if (!asked.empty() && asked != "mpi" && asked != "alone")
     return Error{ErrorKind::kUsage,

@@ -16,6 +16,6 @@ Launch launch_to_join(const Options& options);
 Launch launch_to_join(int argc, char** argv);
 // Refuses options that make no sense, and processes that mpirun or srun started directly without
 // --processes: they would all write one folder.
-std::optional<Error> refuse_processes(const Options& options, const Launch& joined);
+std::optional<Error> check_process_options(const Options& options, const Launch& joined);
 
 }  // namespace shw::cli

@@ -103,7 +103,8 @@ bool reads_only_metadata(const Options& options) {
          std::find(kVerbs.begin(), kVerbs.end(), options.verb) != kVerbs.end();
 }
 
-std::optional<int> run_there_if_large(Context& context, std::span<const std::string> words) {
+std::optional<int> run_on_remote_host_if_large(Context& context,
+                                               std::span<const std::string> words) {
   const Options& options = context.options;
   const bool is_page = options.verb == "report";  // which would be written over there
   if (words.empty() || !is_remote(options.checkpoint) || is_page || !reads_only_metadata(options))
@@ -117,7 +118,7 @@ std::optional<int> run_there_if_large(Context& context, std::span<const std::str
   return run_over_ssh(context, *place, words);
 }
 
-std::optional<int> run_there(Context& context, std::span<const std::string> words) {
+std::optional<int> run_on_remote_host(Context& context, std::span<const std::string> words) {
   const Options& options = context.options;
   const bool changes = changes_checkpoint(options.verb);
   if (!is_remote(options.checkpoint) || (!changes && !reads_every_byte(options)))

@@ -12,10 +12,11 @@ namespace shw::cli {
 
 // The exit code of the remote run; nullopt if the verb must run here. `words`: the arguments that
 // the user typed.
-std::optional<int> run_there(Context& context, std::span<const std::string> words);
-// Like run_there, for a verb that reads metadata only, once the step to open is resolved. Runs here
-// unless the metadata are large.
-std::optional<int> run_there_if_large(Context& context, std::span<const std::string> words);
+std::optional<int> run_on_remote_host(Context& context, std::span<const std::string> words);
+// Like run_on_remote_host, for a verb that reads metadata only, once the step to open is resolved.
+// Runs here unless the metadata are large.
+std::optional<int> run_on_remote_host_if_large(Context& context,
+                                               std::span<const std::string> words);
 
 // True for a verb that reads no elements with these options.
 bool reads_only_metadata(const Options& options);

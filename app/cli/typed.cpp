@@ -16,9 +16,10 @@ bool requests_json(int argc, char** argv) {
 
 EarlyExit usage_error(bool json, const std::string& message, const std::string& advice) {
   if (json)
-    return {3,
-            with_origin(error_to_json(Error{ErrorKind::kUsage, message, {}, advice}), {}) + "\n",
-            {}};
+    return {
+        3,
+        with_answer_header(error_to_json(Error{ErrorKind::kUsage, message, {}, advice}), {}) + "\n",
+        {}};
   return {3, {}, "shardwright: " + message + "\n" + advice + "\n"};
 }
 
@@ -42,7 +43,7 @@ EarlyExit refuse_verb(bool json, const std::string& word) {
   return usage_error(json, "there is no verb \"" + word + "\"", advice);
 }
 
-Typed typed_words(int argc, char** argv) {
+Typed split_arguments(int argc, char** argv) {
   Typed typed;
   for (int i = 1; i < argc; ++i) {
     std::string_view word = argv[i];

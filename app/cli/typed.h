@@ -17,7 +17,7 @@ struct Typed {
   std::vector<std::string_view> before, after;  // options before the verb, words after it
 };
 
-Typed typed_words(int argc, char** argv);
+Typed split_arguments(int argc, char** argv);
 
 bool requests_json(int argc, char** argv);
 EarlyExit usage_error(bool json, const std::string& message, const std::string& advice);

@@ -30,8 +30,8 @@ int run_diff(Context& context) {
   else
     context.terminal.out(
         difference_to_text(difference, *told->a, *told->b, paths, style_of(context)));
-  if (difference.verdict == Sameness::kSame) return kClean;
-  return difference.verdict == Sameness::kDifferent ? kFindings : kUndecided;
+  if (difference.verdict == EqualityVerdict::kSame) return kClean;
+  return difference.verdict == EqualityVerdict::kDifferent ? kFindings : kUndecided;
 }
 
 }  // namespace shw::cli

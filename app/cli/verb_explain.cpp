@@ -114,10 +114,10 @@ int print_rule_lesson(Context& context, const Rule& rule) {
   return kClean;
 }
 
-Result<std::optional<Worlds>> worlds_of(const Options& options) {
-  if (options.world.empty()) return std::optional<Worlds>();
-  SHW_TRY(Worlds worlds, parse_worlds(options.world));
-  return std::optional<Worlds>(worlds);
+Result<std::optional<WorldSizes>> worlds_of(const Options& options) {
+  if (options.world.empty()) return std::optional<WorldSizes>();
+  SHW_TRY(WorldSizes worlds, parse_world_sizes(options.world));
+  return std::optional<WorldSizes>(worlds);
 }
 
 int explain_text(Context& context, const std::string& text) {
@@ -130,7 +130,7 @@ int explain_text(Context& context, const std::string& text) {
     auto checkpoint = open(context);
     if (!checkpoint) return fail_with(context, checkpoint.error());
     lookup = look_up(explanation.parsed, **checkpoint);
-    add_what_was_found(*lookup, explanation);
+    add_lookup_result(*lookup, explanation);
     name_checkpoint(explanation, context.options.checkpoint);
   }
   const CheckpointLookup* found = lookup ? &*lookup : nullptr;

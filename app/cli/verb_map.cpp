@@ -12,8 +12,8 @@ int run_map(Context& context) {
   auto tensor = find_one_tensor(checkpoint, context.options.subject);
   if (!tensor) return fail_with(context, tensor.error());
 
-  LaidTensor saved = saved_tiling(checkpoint, *tensor);
-  std::optional<LaidTensor> expected;
+  TiledTensor saved = saved_tiling(checkpoint, *tensor);
+  std::optional<TiledTensor> expected;
   const SpecEntry* entry = nullptr;
   if (opened->spec != nullptr) {
     entry = opened->spec->find(context.options.subject);
@@ -22,7 +22,7 @@ int run_map(Context& context) {
     else
       context.terminal.say("the spec does not name this tensor");
   }
-  const LaidTensor* beside = expected ? &*expected : nullptr;
+  const TiledTensor* beside = expected ? &*expected : nullptr;
   FilledReport filled = filled_report_of(checkpoint);
   const FilledTensor* lost = filled.find(context.options.subject);
   if (context.options.json) {

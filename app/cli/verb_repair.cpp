@@ -75,11 +75,11 @@ std::string cost_in_words(const Options& options, const Checkpoint& checkpoint, 
 }
 
 // Text of --explain, the same as in the window under "what it takes".
-std::string outlook_text(const Plan& plan, const Result<RepairOutlook>& outlook) {
+std::string outlook_text(const Plan& plan, const Result<RepairEstimate>& outlook) {
   std::string text = "\n" + in_words(plan) + "\n";
   if (!outlook)
     return text + "It cannot be carried out: " + printable(outlook.error().message) + "\n";
-  for (const auto& [label, value] : rows_in_words(*outlook))
+  for (const auto& [label, value] : estimate_rows(*outlook))
     text += "  " + label + std::string(12 - std::min<std::size_t>(label.size(), 11), ' ') + value +
             "\n";
   return text;
@@ -123,9 +123,9 @@ int run_plan(Context& context) {
   const Checkpoint& checkpoint = *opened->checkpoint;
   bool explains = !plan->empty() && (context.options.json || context.options.explain);
   auto outlook = explains ? outlook_of(checkpoint, *plan, {context.options.out})
-                          : Result<RepairOutlook>(RepairOutlook{});
+                          : Result<RepairEstimate>(RepairEstimate{});
   if (context.options.json) {
-    context.terminal.out_line(explains ? verbs::outlook_to_json(checkpoint, *plan, outlook)
+    context.terminal.out_line(explains ? verbs::estimate_to_json(checkpoint, *plan, outlook)
                                        : plan_to_json(checkpoint, *plan));
   } else {
     context.terminal.out(plan_to_text(*plan, style_of(context)));
@@ -185,7 +185,7 @@ int nothing_to_repair(Context& context, const Plan& plan) {
   if (!options.json) context.terminal.out(plan_to_text(plan, style_of(context)));
   return fail_with(context, {ErrorKind::kUnsupported,
                              "nothing was written: nothing that was found can be mended (" +
-                                 some_of(rules) + ")",
+                                 short_list_text(rules) + ")",
                              {options.checkpoint},
                              ""});
 }
@@ -207,7 +207,7 @@ int nothing_but_metadata(Context& context) {
 std::string verdict_of(Context& context, const Plan& plan, const RepairResult& result,
                        std::size_t wrong) {
   TextStyle style = style_of(context);
-  std::string loss = result.lossless ? loss_in_words(result)
+  std::string loss = result.lossless ? result_loss_text(result)
                      : result.damage.empty()
                          ? "what is lost is in the certificate"
                          : "what was damaged before or is lost is in the certificate";
@@ -243,7 +243,7 @@ void print_result(Context& context, const Plan& plan, const RepairResult& result
     if (verbs::is_filled_elements_finding(finding))
       context.terminal.out_line(printable(finding.cause));
   }
-  context.terminal.say(stages_in_words(context.progress) + "Prove it:  shardwright verify " +
+  context.terminal.say(stage_rates_text(context.progress) + "Prove it:  shardwright verify " +
                        printable(result.output) +
                        (context.options.in_place
                             ? "\nTake it back:  shardwright undo " + printable(result.output)

@@ -50,12 +50,13 @@ int run_resume(Context& context) {
     return kClean;
   }
   TextStyle style = style_of(context);
-  context.terminal.out_line(
-      inked(style, result.lossless ? Ink::kGreen : Ink::kGold,
-            resumed->was_complete ? "complete already" : "finished") +
-      ", " + loss_in_words(result) + "\n" + out_of_range_to_text(result) + damage_to_text(result) +
-      other_ranks_to_text(result) + left_out_to_text(result) + "  checkpoint   " +
-      printable(result.output) + "\n  certificate  " + printable(result.certificate));
+  context.terminal.out_line(inked(style, result.lossless ? Ink::kGreen : Ink::kGold,
+                                  resumed->was_complete ? "complete already" : "finished") +
+                            ", " + result_loss_text(result) + "\n" + out_of_range_to_text(result) +
+                            damage_to_text(result) + other_ranks_to_text(result) +
+                            left_out_to_text(result) + "  checkpoint   " +
+                            printable(result.output) + "\n  certificate  " +
+                            printable(result.certificate));
   context.terminal.say("Prove it:  shardwright verify " + printable(result.output));
   return kClean;
 }

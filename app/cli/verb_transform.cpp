@@ -36,13 +36,13 @@ std::string forecast_text(const Forecast& forecast) {
       forecast.decoded_items == 0 ? std::string() : "; on the disk " + decoded_in_words(forecast));
 }
 
-std::string steps_in_words(const verbs::StepOutlook& outlook) {
+std::string steps_in_words(const verbs::StepsEstimate& outlook) {
   std::string text;
   for (const std::string& step : outlook.steps) text += "  " + printable(step) + "\n";
   return text;
 }
 
-std::string in_words(const verbs::StepOutlook& outlook) {
+std::string in_words(const verbs::StepsEstimate& outlook) {
   std::string text = steps_in_words(outlook), jobs;
   for (const auto& [what, count] : outlook.jobs)
     jobs += (jobs.empty() ? "" : ", ") + human_count(count) + " " + what;
@@ -86,18 +86,18 @@ Status agree_to_write(Context& context, const verbs::Opened& opened, const Plan&
 
 std::string round_trip_text(const RepairResult& result) {
   if (!result.way_back) return {};
-  const WayBack& back = *result.way_back;
+  const RoundTripResult& back = *result.way_back;
   std::string text = "  way back     " + plural(back.equal, "tensor") +
                      (back.equal == 1 ? " has" : " have") + " the source's fingerprint again";
   if (!back.differ.empty())
     text += "; " + plural(back.differ.size(), "tensor") +
-            (back.differ.size() == 1 ? " differs: " : " differ: ") + some_of(back.differ);
+            (back.differ.size() == 1 ? " differs: " : " differ: ") + short_list_text(back.differ);
   if (!back.padding.empty())
     text += "; " + plural(back.padding.size(), "tensor") +
-            " but for rows of padding, which were cut off: " + some_of(back.padding);
+            " but for rows of padding, which were cut off: " + short_list_text(back.padding);
   if (!back.without.empty())
     text += "; " + plural(back.without.size(), "tensor") +
-            " of the source were not copied: " + some_of(back.without);
+            " of the source were not copied: " + short_list_text(back.without);
   return printable(text) + "\n";
 }
 
@@ -114,12 +114,12 @@ void print_written(Context& context, const RepairResult& result,
   context.terminal.out_line(
       inked(style, result.lossless ? Ink::kGreen : Ink::kGold,
             "written, and proved against the source") +
-      ", " + (context.options.verb == "extract" ? "as it was computed" : loss_in_words(result)) +
+      ", " + (context.options.verb == "extract" ? "as it was computed" : result_loss_text(result)) +
       "\n" + out_of_range_to_text(result) + damage_to_text(result) + other_ranks_to_text(result) +
       left_out_to_text(result) + round_trip_text(result) + uploaded_to_text(result) +
       "  checkpoint   " + printable(result.output) + "\n  certificate  " +
       printable(result.certificate));
-  context.terminal.say(stages_in_words(context.progress) + "Prove it:  shardwright verify " +
+  context.terminal.say(stage_rates_text(context.progress) + "Prove it:  shardwright verify " +
                        printable(result.output) +
                        (context.options.in_place
                             ? "\nTake it back:  shardwright undo " + printable(result.output)
@@ -194,7 +194,7 @@ int print_steps_plan(Context& context, const verbs::Opened& opened, const Plan& 
   }();
   if (!outlook) return fail_with(context, outlook.error());
   if (context.options.json) {
-    context.terminal.out_line(verbs::outlook_to_json(*opened.checkpoint, plan, *outlook));
+    context.terminal.out_line(verbs::estimate_to_json(*opened.checkpoint, plan, *outlook));
   } else {
     context.terminal.out(in_words(*outlook));
     context.terminal.say("\nNothing was written. Carry it out:  " +
@@ -210,8 +210,8 @@ int write_result(Context& context, const verbs::Opened& opened, const Plan& plan
                  const std::string& suffix) {
   auto wrong = [&] {
     ProgressLine line(context.terminal, context.progress);
-    return verbs::reasons_to_repair_first(opened, context.options.depth, &context.progress,
-                                          context.team);
+    return verbs::findings_to_repair_first(opened, context.options.depth, &context.progress,
+                                           context.team);
   }();
   if (!wrong) return fail_with(context, wrong.error());
   if (auto sound = verbs::refuse_broken(*wrong, context.options.checkpoint); !sound)

@@ -7,10 +7,10 @@ namespace shw::cli {
 
 int run_upload(Context& context) {
   const Options& options = context.options;
-  auto sent = send_folder(context, options.checkpoint, options.upload);
+  auto sent = upload_or_resume_folder(context, options.checkpoint, options.upload);
   if (!sent) return fail_with(context, sent.error());
   if (context.options.json) {
-    print_answer(context, sent_to_json(*sent));
+    print_answer(context, upload_to_json(*sent));
     return kClean;
   }
   if (sent->kept != 0)

@@ -91,7 +91,7 @@ int exit_code_of_check(const CheckReport& report, const verbs::CheckRequest& ask
                        const std::string& fail_on);
 
 // The error as text, with paths relative to the working directory.
-std::string error_words(const Context& context, const Error& error);
+std::string error_with_local_paths(const Context& context, const Error& error);
 // Adds the locations of workers that the error names.
 Error with_places(Error error, const Context& context);
 
@@ -116,8 +116,8 @@ TextOptions text_options(const Context& context);
 // Checks before a run that --upload can receive the result.
 Status check_upload(const Context& context);
 // Uploads a folder to a bucket, or resumes an interrupted upload.
-Result<SentResult> send_folder(Context& context, const std::string& folder,
-                               const std::string& target);
+Result<UploadResult> upload_or_resume_folder(Context& context, const std::string& folder,
+                                             const std::string& target);
 // Uploads the result and notes that in it; does nothing without --upload.
 Status upload_result(Context& context, RepairResult& result);
 // "  uploaded     s3://... "; empty without an upload.
@@ -131,7 +131,7 @@ Result<CheckReport> check_opened(Context& context, const verbs::Opened& opened,
 // The plan from --plan, or from a new check.
 Result<Plan> requested_or_new_plan(Context& context, const verbs::Opened& opened);
 // "Read 2.1 GB at 3.1 GB/s, ..., writing took longest.\n"; empty if nothing was written.
-std::string stages_in_words(const Progress& progress);
+std::string stage_rates_text(const Progress& progress);
 // Reports that an earlier run's work was reused.
 void print_reused_work(Context& context, const RepairResult& result);
 // The device options of the user, with GPU detection.

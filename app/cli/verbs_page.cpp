@@ -124,7 +124,7 @@ std::string_view repair_words(Rewrite rewrite) {
 std::string targets_in_code(std::string_view format) {
   std::string text;
   for (const std::string& target : verbs::convert_targets()) {
-    if (verbs::format_of_world(target) == format)
+    if (verbs::format_of_naming_scheme(target) == format)
       text += (text.empty() ? "`" : ", `") + target + "`";
   }
   return text.empty() ? "no" : text;

@@ -15,8 +15,8 @@ namespace {
 Result<std::string> write_view(PictureFile kind, Workbench& bench, const Image& screen) {
   const bool is_svg = kind == PictureFile::kSvg;
   SHW_TRY(std::string path,
-          verbs::free_place(posix_store(), {bench.snapshot()->options.checkpoint, "", "view",
-                                            is_svg ? ".svg" : ".png"}));
+          verbs::free_path(posix_store(), {bench.snapshot()->options.checkpoint, "", "view",
+                                           is_svg ? ".svg" : ".png"}));
   if (!is_svg) {
     SHW_CHECK(write_png(path, screen));
     return path;

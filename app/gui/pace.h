@@ -5,7 +5,7 @@ namespace shw {
 
 // imgui needs up to three frames for new content: a shortened list is scrolled back in the next
 // frame. Sleeping after the first frame would show an empty list until the mouse moves.
-struct Pace {
+struct FramePacer {
   static constexpr int kFrames = 3;
   enum class Sleep { kNot, kMoment, kUntilWoken };
 

@@ -14,7 +14,8 @@ constexpr std::chrono::milliseconds kMoment{400};
 
 }  // namespace
 
-SettingsKeeper::SettingsKeeper(std::string file, HabitsState& habits) : file_(std::move(file)) {
+SettingsAutosaver::SettingsAutosaver(std::string file, PanelsState& habits)
+    : file_(std::move(file)) {
   verbs::KeptSettings kept = verbs::read_ui_settings(posix_store(), file_);
   read_ = seen_ = kept.settings;
   set_aside_ = !kept.refused.empty();
@@ -23,7 +24,7 @@ SettingsKeeper::SettingsKeeper(std::string file, HabitsState& habits) : file_(st
   start_thread(thread_, [this] { work(); });
 }
 
-SettingsKeeper::~SettingsKeeper() {
+SettingsAutosaver::~SettingsAutosaver() {
   {
     std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -32,7 +33,7 @@ SettingsKeeper::~SettingsKeeper() {
   if (thread_.joinable()) thread_.join();
 }
 
-std::string SettingsKeeper::keep(const verbs::UiSettings& settings) {
+std::string SettingsAutosaver::keep(const verbs::UiSettings& settings) {
   std::lock_guard lock(mutex_);
   if (settings != seen_) {
     seen_ = settings;
@@ -43,7 +44,7 @@ std::string SettingsKeeper::keep(const verbs::UiSettings& settings) {
   return trouble_;
 }
 
-void SettingsKeeper::work() {
+void SettingsAutosaver::work() {
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [&] { return stopping_ || wanted_; });

@@ -13,12 +13,12 @@
 
 namespace shw {
 
-class SettingsKeeper {
+class SettingsAutosaver {
  public:
   // Reads the file, if it exists, and reports problems in `habits`.
-  SettingsKeeper(std::string file, HabitsState& habits);
+  SettingsAutosaver(std::string file, PanelsState& habits);
   // Saves pending changes.
-  ~SettingsKeeper();
+  ~SettingsAutosaver();
   const verbs::UiSettings& read() const { return read_; }
   // Call every frame; settings are saved once they have not changed for 400 ms. Returns why the
   // last save failed, or empty.

@@ -19,12 +19,12 @@ void Tabs::append() {
   bench.record_in(record_);
   if (tabs_.size() == 1) return;
   const UiState& before = shown().desk();
-  HabitsState& habits = bench.desk().habits;
+  PanelsState& habits = bench.desk().habits;
   habits.settings_file = before.habits.settings_file;
   habits.cache_folder = before.habits.cache_folder;
   verbs::UiSettings settings = settings_of(before);
   settings.panel = verbs::UiPanel::kMap;
-  use_settings(bench.desk(), settings);
+  apply_settings(bench.desk(), settings);
   bench.apply(bench.desk().sort);
 }
 
@@ -77,8 +77,8 @@ void Tabs::note_view() {
 void Tabs::keep_settings_in(const std::string& file) {
   if (file.empty()) return;
   UiState& desk = shown().desk();
-  keeper_ = std::make_unique<SettingsKeeper>(file, desk.habits);
-  use_settings(desk, keeper_->read());
+  keeper_ = std::make_unique<SettingsAutosaver>(file, desk.habits);
+  apply_settings(desk, keeper_->read());
   if (!desk.habits.settings_refused.empty()) {
     desk.toast = "Settings not taken from " + file + ": " + desk.habits.settings_refused;
     desk.toast_until = 12;
@@ -106,7 +106,7 @@ void Tabs::show(std::size_t tab) {
   settings.sort = own.sort;
   settings.descending = own.descending;
   settings.panel = verbs::UiPanel::kMap;
-  use_settings(next, settings);
+  apply_settings(next, settings);
   shown_ = tab;
   note(fmt::format("tab {}", tab));
 }
@@ -146,7 +146,7 @@ void Tabs::close(std::size_t tab) {
   tabs_.erase(tabs_.begin() + static_cast<std::ptrdiff_t>(tab));
 }
 
-void Tabs::carry_out(const TabRequest& request) {
+void Tabs::handle_tab_request(const TabRequest& request) {
   switch (request.kind) {
     case TabRequest::Kind::kNew:
       if (tabs_.size() >= kMostTabs) return;
@@ -170,7 +170,7 @@ void Tabs::carry_out(const TabRequest& request) {
 }
 
 // Quits once every tab with a writing job has been confirmed.
-void Tabs::follow_leaving() {
+void Tabs::continue_quitting() {
   UiState& desk = shown().desk();
   if (desk.quit) {
     tabs_[shown_].may_end = true;
@@ -195,8 +195,8 @@ void Tabs::draw(const Fonts& fonts, float scale, double now, std::span<const Key
   UiState& desk = shown().desk();
   if (keeper_ != nullptr) desk.habits.settings_trouble = keeper_->keep(settings_of(desk));
   note_view();
-  follow_leaving();
-  if (request && !has_left_) carry_out(*request);
+  continue_quitting();
+  if (request && !has_left_) handle_tab_request(*request);
 }
 
 bool Tabs::busy() const {

@@ -50,8 +50,8 @@ class Tabs {
   void append();
   OpenTabs described() const;
   void show_same(std::size_t tab);
-  void carry_out(const TabRequest& request);
-  void follow_leaving();
+  void handle_tab_request(const TabRequest& request);
+  void continue_quitting();
   void note(std::string line);
   void note_view();
 
@@ -61,7 +61,7 @@ class Tabs {
   std::size_t shown_ = 0;
   std::uint64_t next_id_ = 0;
   bool has_left_ = false;
-  std::unique_ptr<SettingsKeeper> keeper_;
+  std::unique_ptr<SettingsAutosaver> keeper_;
   std::shared_ptr<std::ofstream> record_;
 };
 

@@ -28,7 +28,7 @@ struct Window {
   std::string title = "Shardwright";
   bool scale_changed = false;
   bool close_wanted = false;
-  Pace pace;
+  FramePacer pace;
 };
 
 Window& of(GLFWwindow* handle) {
@@ -186,10 +186,10 @@ void loop(Window& window, Tabs& tabs, const GuiOptions& options) {
   ViewExport exported;
   float monitor = wanted_scale(options, window.handle);
   while (!tabs.has_left()) {
-    Pace::Sleep sleep = window.pace.next(tabs.busy());
-    if (sleep == Pace::Sleep::kNot)
+    FramePacer::Sleep sleep = window.pace.next(tabs.busy());
+    if (sleep == FramePacer::Sleep::kNot)
       glfwPollEvents();
-    else if (sleep == Pace::Sleep::kMoment)
+    else if (sleep == FramePacer::Sleep::kMoment)
       glfwWaitEventsTimeout(1.0 / 30);
     else
       glfwWaitEvents();
@@ -260,9 +260,9 @@ Status run_window(const GuiOptions& options) {
     if (!options.record.empty()) recorded = tabs.record_in(options.record);
     tabs.keep_settings_in(
         verbs::ui_settings_file(std::getenv("XDG_CONFIG_HOME"), std::getenv("HOME")));
-    HabitsState& habits = tabs.shown().desk().habits;
+    PanelsState& habits = tabs.shown().desk().habits;
     habits.cache_folder =
-        verbs::own_file(std::getenv("XDG_CACHE_HOME"), std::getenv("HOME"), ".cache", "gui");
+        verbs::user_file_path(std::getenv("XDG_CACHE_HOME"), std::getenv("HOME"), ".cache", "gui");
     if (options.theme) habits.settings.theme = *options.theme;
     tabs.open_all(options);
     if (recorded) loop(window, tabs, options);

@@ -14,6 +14,6 @@ std::string process_core_list();
 void limit_threads(std::size_t threads);
 // Divides the cores among `processes`: worker_count() then returns this process's part, at least 1,
 // unless limit_threads() set a number. Must be called before any parallel work starts.
-void share_cores(std::size_t processes);
+void divide_cores(std::size_t processes);
 
 }  // namespace shw

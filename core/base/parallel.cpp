@@ -120,7 +120,7 @@ std::string process_core_list() {
   return {};
 }
 
-void share_cores(std::size_t processes) {
+void divide_cores(std::size_t processes) {
   processes_on_these_cores = std::max<std::size_t>(processes, 1);
 }
 

@@ -72,7 +72,7 @@ Bytes encode_heartbeat(const std::optional<Status>& done, const HeartbeatTask& t
   payload.add(std::uint64_t{done.has_value()});
   payload.add(task.progress == nullptr ? 0 : task.progress->done.load());
   add(payload, task.news ? task.news() : Bytes{});
-  add(payload, done && !*done ? packed_error(done->error()) : Bytes{});
+  add(payload, done && !*done ? encode_error(done->error()) : Bytes{});
   return payload.take();
 }
 

@@ -84,7 +84,7 @@ bool is_pickled_text(std::string_view text) {
   return is_encoded(text, true);
 }
 
-std::string text_of_name(std::string_view name) {
+std::string escape_name(std::string_view name) {
   if (is_utf8(name) && !name.starts_with(kAsBytes)) return std::string(name);
   std::string text(kAsBytes);
   for (char letter : name) {
@@ -100,7 +100,7 @@ std::string text_of_name(std::string_view name) {
   return text;
 }
 
-std::string name_of_text(std::string_view text) {
+std::string unescape_name(std::string_view text) {
   if (!text.starts_with(kAsBytes)) return std::string(text);
   auto bytes = bytes_of(text.substr(kAsBytes.size()));
   const bool is_ours = bytes && (!is_utf8(*bytes) || bytes->starts_with(kAsBytes));

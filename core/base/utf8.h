@@ -28,9 +28,9 @@ bool is_pickled_text(std::string_view text);
 // An injective text form of a path or name: the name itself if it is UTF-8, else "//" and every
 // byte that is not an ASCII letter, digit or sign as \xHH. Relative paths never begin with "//"; a
 // name that does is escaped too.
-std::string text_of_name(std::string_view name);
-// Inverse of text_of_name(); other text is returned unchanged.
-std::string name_of_text(std::string_view text);
+std::string escape_name(std::string_view name);
+// Inverse of escape_name(); other text is returned unchanged.
+std::string unescape_name(std::string_view text);
 
 // A path as Python decodes and pickles it (os.fsdecode): every byte that is not UTF-8 becomes one
 // of the surrogates U+DC80 to U+DCFF.

@@ -57,7 +57,7 @@ std::string plural(std::uint64_t count, std::string_view noun) {
   return text + (hisses ? "es" : "s");
 }
 
-std::string some_of(std::span<const std::string> names, std::size_t shown) {
+std::string short_list_text(std::span<const std::string> names, std::size_t shown) {
   std::string text;
   std::size_t listed = names.size() <= shown ? names.size() : shown;
   for (std::size_t i = 0; i < listed; ++i) {

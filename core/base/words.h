@@ -14,7 +14,7 @@ std::string human_count(std::uint64_t count);  // "1,142"
 std::string human_seconds(double seconds);     // "40 ms", "3.2 s", "12 min", "13 h 20 min"
 std::string plural(std::uint64_t count, std::string_view noun);  // "1 tensor", "3 tensors"
 // "a", "a and b", "a, b and c", "a, b and 7 more": at most `shown` names.
-std::string some_of(std::span<const std::string> names, std::size_t shown = 3);
+std::string short_list_text(std::span<const std::string> names, std::size_t shown = 3);
 // True if `text` contains one of `words`.
 bool contains_any(std::string_view text, std::span<const std::string_view> words);
 // Removes leading digits from `text` and returns their value; nullopt if none or too large.

@@ -18,7 +18,7 @@ bool is_relayed_error(std::string_view message) {
 }
 
 // Encodes the kind, then the message prefixed with its subject, truncated if too long.
-Bytes packed_error(const Error& error) {
+Bytes encode_error(const Error& error) {
   std::string about = error.place.file.empty() ? error.place.tensor : error.place.file;
   std::string text = about.empty() ? error.message : about + ": " + error.message;
   text.resize(std::min(text.size(), kMostOfError - 1));

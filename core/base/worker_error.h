@@ -11,7 +11,7 @@ namespace shw {
 // True for "worker 12 stopped: ...", the text of an error that another rank reported.
 bool is_relayed_error(std::string_view message);
 inline constexpr std::size_t kMostOfError = 1000;  // bytes; longer messages are cut
-Bytes packed_error(const Error& error);
+Bytes encode_error(const Error& error);
 Error error_of_worker(int worker, BytesView packed);
 
 }  // namespace shw

@@ -119,7 +119,8 @@ char* answer(const shw_checkpoint* checkpoint, Work work) {
   return text_of(run(*checkpoint, [&](Progress* progress) -> Result<std::string> {
     SHW_TRY(std::string json, work(progress));
     const std::chrono::duration<double> took = Clock::now() - began;
-    return with_origin(std::move(json), {checkpoint->path, checkpoint->format, took.count()});
+    return with_answer_header(std::move(json),
+                              {checkpoint->path, checkpoint->format, took.count()});
   }));
 }
 

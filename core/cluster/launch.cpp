@@ -50,7 +50,7 @@ Launch launch_of_srun(Launch launch, const std::function<const char*(const char*
   launch.by = srun.by;
   launch.local_rank = number_of(get(srun.local_rank));
   launch.on_one_machine = number_of(get("SLURM_STEP_NUM_NODES")) == 1;
-  launch.can_meet = has_any(get, {"PMIX_RANK", "PMI_RANK", "PMI_FD"});
+  launch.can_connect = has_any(get, {"PMIX_RANK", "PMI_RANK", "PMI_FD"});
   return launch;
 }
 

@@ -20,7 +20,7 @@ struct Launch {
   // True if the launcher reports that all processes run on one machine.
   bool on_one_machine = false;
   // False if the launcher gives the processes no way to connect: srun needs an option for it.
-  bool can_meet = true;
+  bool can_connect = true;
 };
 
 // Set by the user to make this process run alone although a launcher started it: a training script

@@ -130,7 +130,7 @@ class Loopback final : public Transport {
   void stop(const Error& why) {
     is_dead_ = true;
     awaited_.clear();
-    if (!hub_.stopped) hub_.stopped.emplace(rank_, packed_error(why));
+    if (!hub_.stopped) hub_.stopped.emplace(rank_, encode_error(why));
     hub_.changed.notify_all();
   }
 

@@ -133,7 +133,7 @@ class MpiTransport final : public Transport {
     is_dead_ = true;
     // A note may be read after this transport is destroyed: its bytes live until the process ends.
     static std::list<Bytes> notes_on_their_way;
-    const Bytes& note = notes_on_their_way.emplace_back(packed_error(why));
+    const Bytes& note = notes_on_their_way.emplace_back(encode_error(why));
     for (int peer = 0; peer < size_; ++peer) {
       if (peer == rank_) continue;
       MPI_Request request = MPI_REQUEST_NULL;

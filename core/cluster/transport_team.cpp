@@ -26,7 +26,7 @@ Result<std::vector<Bytes>> TransportTeam::exchange(std::vector<Bytes> to_each,
                        {fmt::format("{}, round {}", step, ++rounds_), patience_});
 }
 
-void TransportTeam::send_tiles_by(Transport* tiles, std::string by, std::string why) {
+void TransportTeam::set_tile_transport(Transport* tiles, std::string by, std::string why) {
   tiles_ = tiles;
   traffic_.by = std::move(by);
   traffic_.why = std::move(why);

@@ -23,7 +23,7 @@ class TransportTeam final : public Team {
 
   // Sends the messages of exchange() over `tiles`, a transport of the same ranks; null: over the
   // main transport. `by` and `why` are returned by traffic().
-  void send_tiles_by(Transport* tiles, std::string by, std::string why);
+  void set_tile_transport(Transport* tiles, std::string by, std::string why);
 
  private:
   Transport& transport_;

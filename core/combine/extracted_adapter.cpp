@@ -266,7 +266,7 @@ Result<std::shared_ptr<const Checkpoint>> extracted_adapter(std::shared_ptr<cons
   return only_computed(*tuned->directory(), std::move(part), progress);
 }
 
-std::string extraction_in_words(const Directory& folder) {
+std::string extraction_text(const Directory& folder) {
   auto source = folder.open(kExtractionFile);
   if (!source || (*source)->size() > kMostExtraction) return {};
   auto bytes = read_bytes(**source, 0, (*source)->size());

@@ -26,6 +26,6 @@ Result<std::shared_ptr<const Checkpoint>> extracted_adapter(std::shared_ptr<cons
 
 inline constexpr const char* kExtractionFile = "extraction.json";
 // A summary of extraction.json in words; empty if the file is missing.
-std::string extraction_in_words(const Directory& folder);
+std::string extraction_text(const Directory& folder);
 
 }  // namespace shw

@@ -125,7 +125,7 @@ class AdapterMerge {
   Result<ComputedPart> take(AdapterTensors tensors) {
     SHW_TRY(auto wrapped,
             consume_wrapped_parameters(base_, adapter_, config_, names_, tensors.modules));
-    for (ParameterProduct& one : wrapped) SHW_CHECK(add_wrapped(std::move(one)));
+    for (ParameterProduct& one : wrapped) SHW_CHECK(replace_expert_weight(std::move(one)));
     const bool turned = config_.fan_in_fan_out || has_only_transposed_fit(tensors);
     for (const auto& [module, parts] : tensors.modules) {
       const auto own_base = tensors.base_layers.find(module);
@@ -213,7 +213,7 @@ class AdapterMerge {
     return add_computed(weight, std::move(product));
   }
 
-  Status add_wrapped(ParameterProduct one) {
+  Status replace_expert_weight(ParameterProduct one) {
     SHW_TRY(one.product.scale, scale_of(one.parameter, one.product.rank));
     const Extents shape = one.product.weight.shape;
     return replace(one.weight, shape, 1,

@@ -50,8 +50,8 @@ class Comparison {
                              DifferenceKind kind);
   void add_renamed();
   void add_named_only();
-  void finalize();
-  void finalize(const Matched& matched);
+  void judge_matched();
+  void judge_matched(const Matched& matched);
   void choose_verdict();
   void note_unexamined();
 
@@ -59,7 +59,7 @@ class Comparison {
   const CompareOptions& options_;
   Progress* progress_;
   FilledReport filled_a_, filled_b_;
-  Hiding hides_;
+  UnreadableSides hides_;
   std::set<std::string_view> named_a_, named_b_;  // FQNs without data
   std::vector<Matched> matched_;
   std::vector<TensorId> only_a_, only_b_;
@@ -252,7 +252,7 @@ Status Comparison::compare_all_entries() {
     bool in_b = entry.kind == DifferenceKind::kAdded && hides_.a;
     if (!in_a && !in_b) continue;
     entry.kind = DifferenceKind::kUndecided;
-    entry.why = hidden_words(in_a ? "B" : "A", "it may be");
+    entry.why = unreadable_side_text(in_a ? "B" : "A", "it may be");
   }
   return {};
 }
@@ -295,7 +295,7 @@ void Comparison::add_unmatched_tensors(const Checkpoint& checkpoint,
     (in_a ? told.a : told.b) = side_of(checkpoint, tensor);
     if (in_a ? hides_.b : hides_.a) {
       told.kind = DifferenceKind::kUndecided;
-      told.why.push_back(hidden_words(in_a ? "B" : "A", "it may be"));
+      told.why.push_back(unreadable_side_text(in_a ? "B" : "A", "it may be"));
     }
     out_.tensors.push_back(std::move(told));
   }
@@ -313,7 +313,7 @@ void Comparison::add_renamed() {
     if (hides_.a || hides_.b) {
       told.kind = DifferenceKind::kUndecided;
       told.why = {"in B " + told.other + " has the same bytes; " +
-                  hidden_words(hides_.a ? "A" : "B", "either name may be")};
+                  unreadable_side_text(hides_.a ? "A" : "B", "either name may be")};
     } else if (by_hash) {
       told.kind = DifferenceKind::kUndecided;
       told.why = {"in B " + told.other +
@@ -340,7 +340,7 @@ void Comparison::add_named_only() {
   }
 }
 
-void Comparison::finalize(const Matched& matched) {
+void Comparison::judge_matched(const Matched& matched) {
   MatchVerdict judged = judge(both_, matched, hides_);
   judged.told.within = options_.tolerance && judged.kind == DifferenceKind::kValues &&
                        matched.seen->values.elements.beyond == 0;
@@ -353,10 +353,10 @@ void Comparison::finalize(const Matched& matched) {
   if (judged.kind) out_.tensors.push_back(std::move(judged.told));
 }
 
-void Comparison::finalize() {
+void Comparison::judge_matched() {
   add_unmatched_tensors(both_.a, only_a_, DifferenceKind::kMissing);
   add_unmatched_tensors(both_.b, only_b_, DifferenceKind::kAdded);
-  for (const Matched& matched : cancellable_range(matched_, progress_)) finalize(matched);
+  for (const Matched& matched : cancellable_range(matched_, progress_)) judge_matched(matched);
   add_named_only();
   add_renamed();
   std::stable_sort(out_.tensors.begin(), out_.tensors.end(),
@@ -380,7 +380,9 @@ void Comparison::choose_verdict() {
     different = different || decides(entry.kind);
     open = open || is_open(entry.kind);
   }
-  out_.verdict = different ? Sameness::kDifferent : open ? Sameness::kUndecided : Sameness::kSame;
+  out_.verdict = different ? EqualityVerdict::kDifferent
+                 : open    ? EqualityVerdict::kUndecided
+                           : EqualityVerdict::kSame;
 }
 
 void Comparison::note_unexamined() {
@@ -417,7 +419,7 @@ Result<CheckpointDifference> Comparison::run() {
   }
   SHW_CHECK(compare_all_entries());
   note_opening_findings();
-  finalize();
+  judge_matched();
   note_unexamined();
   choose_verdict();
   if (is_cancelled(progress_)) return cancelled_error();

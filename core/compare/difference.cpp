@@ -9,9 +9,9 @@ std::string_view name(DifferenceKind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-std::string_view name(Sameness verdict) {
-  if (verdict == Sameness::kSame) return "same";
-  return verdict == Sameness::kDifferent ? "different" : "undecided";
+std::string_view name(EqualityVerdict verdict) {
+  if (verdict == EqualityVerdict::kSame) return "same";
+  return verdict == EqualityVerdict::kDifferent ? "different" : "undecided";
 }
 
 }  // namespace shw

@@ -44,8 +44,8 @@ enum class DifferenceKind : std::uint8_t {
 inline constexpr std::size_t kDifferenceKinds = 9;
 std::string_view name(DifferenceKind kind);  // "missing"
 
-enum class Sameness : std::uint8_t { kSame, kDifferent, kUndecided };
-std::string_view name(Sameness verdict);
+enum class EqualityVerdict : std::uint8_t { kSame, kDifferent, kUndecided };
+std::string_view name(EqualityVerdict verdict);
 
 // A tensor's properties in one checkpoint.
 struct TensorSide {
@@ -94,7 +94,7 @@ struct EntryDifference {
 };
 
 struct CheckpointDifference {
-  Sameness verdict = Sameness::kUndecided;
+  EqualityVerdict verdict = EqualityVerdict::kUndecided;
   bool data = false;       // values were read
   bool is_mapped = false;  // A was converted through a map to the names and layouts of B's program
   std::uint64_t tensors_a = 0, tensors_b = 0, in_both = 0;

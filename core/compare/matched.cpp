@@ -16,7 +16,7 @@ std::string elements_words(std::int64_t count, const std::string& what) {
 std::vector<std::string> unknown_value_reasons(const Matched& matched,
                                                std::optional<std::int64_t> apart) {
   std::vector<std::string> why = matched.doubts;
-  if (matched.a.too_tangled || matched.b.too_tangled)
+  if (matched.a.has_more_gaps || matched.b.has_more_gaps)
     why.emplace_back("its tiles overlap in too many places to be distinguished");
   else if (!apart)
     why.emplace_back("what is in no chunk is in too many places to be distinguished");
@@ -46,12 +46,12 @@ bool may_grow_with_unread_tiles(const Checkpoint& checkpoint, TensorId tensor, E
 
 // Why differing shapes or missing tiles prove no difference: unopened files may contain them.
 std::vector<std::string> unread_file_reasons(const BothCheckpoints& both, const Matched& matched,
-                                             Hiding hides, bool is_incomplete) {
+                                             UnreadableSides hides, bool is_incomplete) {
   auto [one, two] = matched.tensor;
   std::vector<std::string> why;
   auto add = [&](bool is_hiding, const char* side, const TileCover& cover, bool grows) {
     bool lacks = matched.other_shape ? grows : is_incomplete && cover.missing != 0;
-    if (is_hiding && lacks) why.push_back(hidden_words(side, "more of its tiles may be"));
+    if (is_hiding && lacks) why.push_back(unreadable_side_text(side, "more of its tiles may be"));
   };
   add(hides.a, "A", matched.a, may_grow_with_unread_tiles(both.a, one, both.b.shape(two)));
   add(hides.b, "B", matched.b, may_grow_with_unread_tiles(both.b, two, both.a.shape(one)));
@@ -94,11 +94,11 @@ TensorSide side_of(const Checkpoint& checkpoint, TensorId tensor) {
   return side;
 }
 
-std::string hidden_words(const char* side, const char* what) {
+std::string unreadable_side_text(const char* side, const char* what) {
   return std::string(side) + " has what could not be opened, and " + what + " there";
 }
 
-MatchVerdict judge(const BothCheckpoints& both, const Matched& matched, Hiding hides) {
+MatchVerdict judge(const BothCheckpoints& both, const Matched& matched, UnreadableSides hides) {
   auto [one, two] = matched.tensor;
   TensorDifference told;
   told.a = side_of(both.a, one);
@@ -110,8 +110,8 @@ MatchVerdict judge(const BothCheckpoints& both, const Matched& matched, Hiding h
   told.retiled = matched.retiled;
   told.same_elements = matched.same_elements;
   if (matched.seen) told.values = matched.seen->values;
-  const auto apart =
-      matched.other_shape ? std::optional<std::int64_t>(0) : gaps_apart(matched.a, matched.b);
+  const auto apart = matched.other_shape ? std::optional<std::int64_t>(0)
+                                         : differing_gap_elements(matched.a, matched.b);
   const bool is_incomplete = apart && *apart != 0;
   const auto hidden = unread_file_reasons(both, matched, hides, is_incomplete);
   told.why = unknown_value_reasons(matched, apart);

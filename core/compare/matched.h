@@ -26,19 +26,19 @@ struct Matched {
 };
 
 // Sides with unreadable parts that may contain more of the tensor.
-struct Hiding {
+struct UnreadableSides {
   bool a = false, b = false;
 };
 
 TensorSide side_of(const Checkpoint& checkpoint, TensorId tensor);
 
 // "B has what could not be opened, and it may be there"
-std::string hidden_words(const char* side, const char* what);
+std::string unreadable_side_text(const char* side, const char* what);
 
 struct MatchVerdict {
   std::optional<DifferenceKind> kind;  // empty: everything compared is equal
   TensorDifference told;
 };
-MatchVerdict judge(const BothCheckpoints& both, const Matched& matched, Hiding hides);
+MatchVerdict judge(const BothCheckpoints& both, const Matched& matched, UnreadableSides hides);
 
 }  // namespace shw

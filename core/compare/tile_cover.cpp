@@ -69,7 +69,7 @@ TileCover cover_of(const Checkpoint& checkpoint, TensorId tensor) {
         Error{ErrorKind::kDamaged, "the shape " + to_text(checkpoint.shape(tensor)) + " cannot be",
               Place{.file = {}, .tensor = std::string(checkpoint.fqn(tensor))}};
   if (judged.tiling == Tiling::kMalformed) return cover;
-  cover.too_tangled = !judged.defects.complete;
+  cover.has_more_gaps = !judged.defects.complete;
   cover.missing = judged.defects.missing;
   cover.gaps = std::move(judged.defects.gaps);
   cover.overlaps = std::move(judged.defects.overlaps);
@@ -77,8 +77,8 @@ TileCover cover_of(const Checkpoint& checkpoint, TensorId tensor) {
   return cover;
 }
 
-std::optional<std::int64_t> gaps_apart(const TileCover& a, const TileCover& b) {
-  if (a.too_tangled || b.too_tangled) return std::nullopt;
+std::optional<std::int64_t> differing_gap_elements(const TileCover& a, const TileCover& b) {
+  if (a.has_more_gaps || b.has_more_gaps) return std::nullopt;
   if (a.gaps == b.gaps) return 0;
   if (!a.gaps.empty() && b.gaps.size() > kMostPairs / a.gaps.size()) return std::nullopt;
   std::int64_t shared = 0;

@@ -14,7 +14,7 @@ namespace shw {
 
 struct TileCover {
   bool exact = true;           // every element in exactly one tile
-  bool too_tangled = false;    // there may be more gaps and overlaps than recorded
+  bool has_more_gaps = false;  // there may be more gaps and overlaps than recorded
   std::int64_t missing = 0;    // elements in no tile
   std::vector<Box> gaps = {};  // sorted
   std::vector<Overlap> overlaps = {};
@@ -25,7 +25,7 @@ TileCover cover_of(const Checkpoint& checkpoint, TensorId tensor);
 
 // Number of elements that are in a gap of one and not of the other; empty if that takes too long to
 // compute.
-std::optional<std::int64_t> gaps_apart(const TileCover& a, const TileCover& b);
+std::optional<std::int64_t> differing_gap_elements(const TileCover& a, const TileCover& b);
 
 // True for the same boxes in any order.
 bool have_equal_boxes(const Checkpoint& a, TensorId one, const Checkpoint& b, TensorId two);

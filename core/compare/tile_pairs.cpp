@@ -165,7 +165,7 @@ void add_own_overlaps(const Checkpoint& checkpoint, TensorId tensor, const TileC
 
 bool add_pairs(const BothCheckpoints& both, TensorPair tensor, const TileCover& a,
                const TileCover& b, std::size_t most, TilePairs& pairs) {
-  if (a.too_tangled || b.too_tangled) return true;
+  if (a.has_more_gaps || b.has_more_gaps) return true;
   auto one = both.a.chunks(tensor.a), two = both.b.chunks(tensor.b);
   bool alike = a.exact && b.exact && one.size() == two.size();
   for (std::uint32_t i = 0; alike && i < one.size(); ++i)

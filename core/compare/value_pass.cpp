@@ -87,7 +87,7 @@ std::size_t tile_pair_limit(const BothCheckpoints& both, const std::vector<Reque
 // and reported, if the gaps cannot be determined.
 std::uint64_t elements_of_both(const BothCheckpoints& both, const RequestedPair& asked) {
   const auto all = volume(both.a.shape(asked.tensor.a));
-  const auto apart = gaps_apart(*asked.a, *asked.b);
+  const auto apart = differing_gap_elements(*asked.a, *asked.b);
   if (!all || !apart) return 0;
   const std::int64_t in_gaps = (asked.a->missing + asked.b->missing + *apart) / 2;
   return static_cast<std::uint64_t>(std::max<std::int64_t>(*all - in_gaps, 0));

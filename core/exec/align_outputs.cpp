@@ -27,7 +27,7 @@ std::optional<Run> run_of(const Program& program, const ProgramJob& job, const W
   const ProgramOutput& out = program.output(job.output);
   const auto part = part_of(program, job, {Extents(out.ndim, 0), copy_of(program.sizes(out))});
   if (!part || part->length() < kLeastShared) return std::nullopt;
-  const auto begin = begin_of_run(program, *part);
+  const auto begin = contiguous_source_offset(program, *part);
   ExtentsView at = program.at(job), sizes = program.sizes(job), all = program.sizes(out);
   std::uint64_t first = 0;
   bool is_run = begin.has_value(), is_narrow = false;
@@ -38,7 +38,7 @@ std::optional<Run> run_of(const Program& program, const ProgramJob& job, const W
   }
   if (!is_run) return std::nullopt;
   const std::uint64_t place = made.offset + first * size_of(job.to);
-  return Run{made.file, made.item_offset, to_share_blocks(*begin, place), part->length()};
+  return Run{made.file, made.item_offset, share_alignment_padding(*begin, place), part->length()};
 }
 
 // The longest run of an item decides how far the item moves.
@@ -60,7 +60,7 @@ std::vector<Run> runs_of(const Program& program, std::span<const OutputId> made,
   for (const OutputCopy& copy : laid_out.copies) {
     if (copy.length >= kLeastShared && !copy.is_inside)
       runs.push_back(
-          {copy.file, copy.offset, to_share_blocks(copy.begin, copy.offset), copy.length});
+          {copy.file, copy.offset, share_alignment_padding(copy.begin, copy.offset), copy.length});
   }
   for (std::size_t i = 0; i < made.size(); ++i) {
     if (auto run = run_of(program, made[i], laid_out.made[i])) runs.push_back(*run);

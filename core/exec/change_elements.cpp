@@ -82,7 +82,7 @@ class Chain {
 void change_elements(const TileJob& job, const std::byte* in, std::int64_t in_stride,
                      std::byte* out, std::int64_t out_stride, std::int64_t count,
                      std::uint8_t* out_of_range) {
-  if (job.op == ElementOp::kScale || job.via != Hops{})
+  if (job.op == ElementOp::kScale || job.via != CastChain{})
     return Chain(job).run(in, in_stride, out, out_stride, count, out_of_range);
   cast_row(job.from, in, in_stride, job.to, out, out_stride, count, out_of_range);
 }

@@ -16,13 +16,13 @@ constexpr std::size_t kRunTiles = 256;
 
 }  // namespace
 
-FileWriter::FileWriter(const FileWriting& with, const FileDone& done)
+FileWriter::FileWriter(const FileWriterInputs& with, const FileDone& done)
     : run_(with.run),
       laid_out_(with.run.laid_out),
       directory_(with.directory),
       done_(done),
       progress_(with.progress),
-      came_along_(with.copied_items),
+      copy_hasher_(with.copied_items),
       payloads_(
           with.run.program, with.run.inputs, with.shares,
           [&directory = with.directory] { return directory.create_scratch(); }, with.executors,
@@ -41,8 +41,8 @@ void FileWriter::add(const FilePart& whole, std::uint64_t piece_bytes) {
     const OutputCopy& copy = laid_out_.copies[part.index];
     for (std::uint64_t begin = 0; begin < whole.length; begin += part.length) {
       part.offset = whole.offset + begin;
-      part.length = came_along_.length_of_piece(copy.from, copy.begin + begin, whole.length - begin,
-                                                piece_bytes);
+      part.length = copy_hasher_.length_of_piece(copy.from, copy.begin + begin,
+                                                 whole.length - begin, piece_bytes);
       parts_.push_back(part);
     }
     return;
@@ -132,7 +132,7 @@ Result<OutputFile*> FileWriter::open(std::uint32_t index) {
   return file.file.get();
 }
 
-Status FileWriter::put(const FilePart& part, OutputFile& file, SentParts* sent) {
+Status FileWriter::put(const FilePart& part, OutputFile& file, RemoteSourceData* sent) {
   switch (part.kind) {
     case FilePart::Kind::kBytes:
       return file.write_at(part.offset, laid_out_.before[part.index].bytes);
@@ -140,7 +140,7 @@ Status FileWriter::put(const FilePart& part, OutputFile& file, SentParts* sent) 
       const OutputCopy& copy = laid_out_.copies[part.index];
       SHW_TRY(auto source, run_.outputs.source->directory()->open(copy.from));
       const std::uint64_t begin = copy.begin + (part.offset - copy.offset);
-      auto passing = came_along_.watch(copy.from, begin, part.length);
+      auto passing = copy_hasher_.watch(copy.from, begin, part.length);
       StageClock clock(stages_of(progress_), Stage::kWrite, part.length);
       return copy_range(*source, begin, part.length, file, part.offset, progress_,
                         passing ? &*passing : nullptr);
@@ -194,7 +194,7 @@ Status FileWriter::seal(std::span<const std::uint32_t> tiles, OutputFile& file) 
 Status FileWriter::seal_rest(std::uint32_t index, OutputFile& file) {
   const FormatWriter& writer = *run_.writer;
   if (writer.seal_tiles != nullptr) {
-    GatheredFile gathered(file);
+    CoalescingFile gathered(file);
     std::vector<std::uint32_t> tiles;
     for (const OpenFile::Tile& tile : files_[index].tiles) {
       if (sealed_[tile.made] == 0) tiles.push_back(tile.made);
@@ -223,7 +223,7 @@ Status FileWriter::finish(std::uint32_t index, OutputFile& file) {
   return done_({laid_out_.files[index].path, laid_out_.files[index].size, std::move(own)});
 }
 
-Status FileWriter::write(const FilePart& part, SentParts* sent) {
+Status FileWriter::write(const FilePart& part, RemoteSourceData* sent) {
   if (is_cancelled(progress_)) return cancelled_error();
   SHW_TRY(OutputFile * file, open(part.file));
   SHW_CHECK(put(part, *file, sent));
@@ -250,7 +250,7 @@ Status FileWriter::write_run(std::span<const FilePart> parts) {
   if (parts.size() == 1) return write(parts.front());
   const std::uint32_t index = parts.front().file;
   SHW_TRY(OutputFile * file, open(index));
-  GatheredFile gathered(*file);
+  CoalescingFile gathered(*file);
   std::vector<std::uint32_t> tiles;
   for (const FilePart& part : parts) {
     if (is_cancelled(progress_)) return cancelled_error();

@@ -23,7 +23,7 @@ using FileDone = std::function<Status(const DurableFile& file)>;
 inline constexpr std::uint64_t kPieceBytes = std::uint64_t{64} << 20;
 
 // Inputs of FileWriter, which must outlive it.
-struct FileWriting {
+struct FileWriterInputs {
   const FolderRun& run;
   const MemoryShares& shares;
   const Executors& executors;
@@ -39,7 +39,7 @@ using WrittenElementSums = std::vector<std::optional<ElementSums>>;
 
 class FileWriter {
  public:
-  FileWriter(const FileWriting& with, const FileDone& done);
+  FileWriter(const FileWriterInputs& with, const FileDone& done);
 
   // Adds a part as a whole, or split into pieces for several threads.
   void add(const FilePart& part, std::uint64_t piece_bytes);
@@ -58,7 +58,7 @@ class FileWriter {
   // Finishes a shared file, or one without parts that consists of metadata only.
   Status finish(std::uint32_t file);
   // Thread-safe. `sent`: source data that other ranks have read for the part.
-  Status write(const FilePart& part, SentParts* sent = nullptr);
+  Status write(const FilePart& part, RemoteSourceData* sent = nullptr);
   // How many parts, from the first of `parts` on, one thread should write together: more than one
   // only for small adjacent chunks.
   std::size_t length_of_run(std::span<const FilePart> parts) const;
@@ -84,7 +84,7 @@ class FileWriter {
   };
 
   Result<OutputFile*> open(std::uint32_t index);
-  Status put(const FilePart& part, OutputFile& file, SentParts* sent);
+  Status put(const FilePart& part, OutputFile& file, RemoteSourceData* sent);
   bool is_small(const FilePart& part) const;
   std::span<const WrittenBlocks> pieces_of(const OpenFile::Tile& tile) const;
   std::uint32_t crc_of(const OpenFile::Tile& tile) const;
@@ -98,7 +98,7 @@ class FileWriter {
   WritableDirectory& directory_;
   const FileDone& done_;
   Progress* progress_;
-  CopyHasher& came_along_;
+  CopyHasher& copy_hasher_;
   OutputBlocks payloads_;
   std::vector<std::uint32_t> checksums_;  // by chunk
   std::vector<std::uint8_t> sealed_;      // by chunk; bytes, because several threads write them

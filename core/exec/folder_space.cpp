@@ -90,7 +90,7 @@ std::uint64_t bytes_shared(const SpaceCount& count, const ProgramJob& job, Outpu
         static_cast<std::uint64_t>(volume(blocks.block.sizes).value_or(0)) * size_of(job.to);
     const auto part = part_of(program, job, blocks.block);
     const bool is_whole = part && same(part->common.sizes, blocks.block.sizes);
-    const auto begin = is_whole ? begin_of_run(program, *part) : std::nullopt;
+    const auto begin = is_whole ? contiguous_source_offset(program, *part) : std::nullopt;
     if (begin) bytes += shared_in(*begin, length, at);
     at += length;
   }

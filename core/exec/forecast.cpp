@@ -44,7 +44,7 @@ double min_seconds_of(Work work) {
 struct JobClass {
   ElementOp op = ElementOp::kCopy;
   Dtype from = Dtype::kUnknown, to = Dtype::kUnknown;
-  Hops via{};
+  CastChain via{};
   bool turned = false;
   friend bool operator<(const JobClass& a, const JobClass& b) {
     return std::tie(a.op, a.from, a.to, a.via, a.turned) <
@@ -87,7 +87,7 @@ Result<MakeSeconds> seconds_an_element(const JobClass& one, Executor& executor) 
 
 }  // namespace
 
-Result<MakeSeconds> seconds_to_make(const Program& program, Executor& executor) {
+Result<MakeSeconds> measure_compute_seconds(const Program& program, Executor& executor) {
   std::map<JobClass, double> elements;
   for (const ProgramJob& job : program.jobs)
     elements[{job.op, job.from, job.to, job.via, !reads_in_rows(program, job)}] +=
@@ -174,7 +174,7 @@ Result<Forecast> forecast(const Program& program, const std::vector<const Checkp
         static_cast<std::uint64_t>(volume(program.sizes(job)).value_or(0)) * size_of(job.from);
   }
   for (const ProgramOutput& output : program.outputs) work.written += output.length;
-  SHW_TRY(MakeSeconds make, seconds_to_make(program, *cpu_executor()));
+  SHW_TRY(MakeSeconds make, measure_compute_seconds(program, *cpu_executor()));
   Forecast out =
       forecast_of(rates_of(read_rate), make.make + make.fingerprint, work, worker_count());
   const MemoryShares shares = share_memory(program, inputs, memory);

@@ -37,7 +37,7 @@ struct Forecast {
 struct MakeSeconds {
   double make = 0, fingerprint = 0;
 };
-Result<MakeSeconds> seconds_to_make(const Program& program, Executor& executor);
+Result<MakeSeconds> measure_compute_seconds(const Program& program, Executor& executor);
 
 // `copied`: bytes of files that are copied whole. Reads at most 32 MB of the inputs.
 Result<Forecast> forecast(const Program& program, const std::vector<const Checkpoint*>& inputs,

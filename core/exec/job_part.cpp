@@ -26,7 +26,7 @@ std::int64_t first_byte(const Program& program, const JobPart& part) {
   return first;
 }
 
-Result<float> factor_of(const ProgramJob& job, Storages& storages) {
+Result<float> factor_of(const ProgramJob& job, SourceOpener& storages) {
   float factor = 0;
   if (job.factor == SourceId::kNone)
     return std::bit_cast<float>(static_cast<std::uint32_t>(job.constant[0]));
@@ -49,7 +49,7 @@ std::optional<JobPart> part_of(const Program& program, const ProgramJob& job, co
   return JobPart{job, std::move(*common), std::move(*box)};
 }
 
-std::optional<std::uint64_t> begin_of_run(const Program& program, const JobPart& part) {
+std::optional<std::uint64_t> contiguous_source_offset(const Program& program, const JobPart& part) {
   if (!part.is_read() || program.source(part.job.source).form != SourceForm::kStored)
     return std::nullopt;
   ExtentsView strides = program.source_strides(part.job), sizes = part.common.sizes;
@@ -62,7 +62,7 @@ std::optional<std::uint64_t> begin_of_run(const Program& program, const JobPart&
          static_cast<std::uint64_t>(first_byte(program, part));
 }
 
-Result<TileJob> tile_of(const ProgramJob& job, Storages& storages) {
+Result<TileJob> tile_of(const ProgramJob& job, SourceOpener& storages) {
   TileJob tile{job.op, job.from, job.to, {}, {0, 0}, job.via};
   if (job.op == ElementOp::kConstant) std::copy_n(job.constant, 2, tile.constant);
   if (job.op == ElementOp::kScale) {
@@ -88,7 +88,7 @@ void add_part(const Program& program, const JobPart& part, const TileJob& tile,
 }
 
 Status read_part(const Program& program, const JobPart& part, const TileJob& tile,
-                 Storages& storages, std::span<std::byte> to, ElementSums& elements,
+                 SourceOpener& storages, std::span<std::byte> to, ElementSums& elements,
                  StageWorks* stages, std::optional<std::uint32_t>* crc) {
   const ProgramJob& job = part.job;
   ExtentsView strides = program.source_strides(job);
@@ -103,16 +103,16 @@ Status read_part(const Program& program, const JobPart& part, const TileJob& til
       sums != nullptr && sums->needs_reads_of(job.source)) {
     BytesRead read{job.source, first_byte(program, part), part.common.sizes,
                    strides,    size_of(job.from),         to};
-    if (crc != nullptr && begin_of_run(program, part)) *crc = read.crc = crc32_of(to);
+    if (crc != nullptr && contiguous_source_offset(program, part)) *crc = read.crc = crc32_of(to);
     SHW_CHECK(sums->add(read));
   }
   add_part(program, part, tile, to.data(), elements);
   return {};
 }
 
-Status each_part(const Program& program, OutputId output, BlockRange range, const Limits& limits,
-                 const std::function<bool(const ProgramJob&)>& wanted,
-                 const std::function<Status(const JobPart&)>& then) {
+Status for_each_job_part(const Program& program, OutputId output, BlockRange range,
+                         const Limits& limits, const std::function<bool(const ProgramJob&)>& wanted,
+                         const std::function<Status(const JobPart&)>& then) {
   const JobRange all = jobs_of(program, output);
   if (is_zeros(program, all)) return {};
   std::vector<const ProgramJob*> jobs;

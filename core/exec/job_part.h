@@ -25,10 +25,10 @@ std::optional<JobPart> part_of(const Program& program, const ProgramJob& job, co
 
 // Offset of the part's bytes in the source file; nullopt if they are not contiguous there in output
 // order, or must be decoded.
-std::optional<std::uint64_t> begin_of_run(const Program& program, const JobPart& part);
+std::optional<std::uint64_t> contiguous_source_offset(const Program& program, const JobPart& part);
 
 // The conversion of each element. Reads the four bytes of a scale if the job has one in a file.
-Result<TileJob> tile_of(const ProgramJob& job, Storages& storages);
+Result<TileJob> tile_of(const ProgramJob& job, SourceOpener& storages);
 
 // Adds the elements to the checksums, each at its index in the whole tensor. `bytes` is null for
 // constants.
@@ -38,13 +38,13 @@ void add_part(const Program& program, const JobPart& part, const TileJob& tile,
 // Reads the part (length() bytes) into `to` and adds it to the checksums. If `crc` is not null, it
 // receives the CRC-32 of the bytes if that was computed anyway.
 Status read_part(const Program& program, const JobPart& part, const TileJob& tile,
-                 Storages& storages, std::span<std::byte> to, ElementSums& elements,
+                 SourceOpener& storages, std::span<std::byte> to, ElementSums& elements,
                  StageWorks* stages, std::optional<std::uint32_t>* crc = nullptr);
 
 // Calls back for the parts of an output's jobs for which `wanted` is true, in the order of
 // write_blocks(): by block, then by job.
-Status each_part(const Program& program, OutputId output, BlockRange range, const Limits& limits,
-                 const std::function<bool(const ProgramJob&)>& wanted,
-                 const std::function<Status(const JobPart&)>& then);
+Status for_each_job_part(const Program& program, OutputId output, BlockRange range,
+                         const Limits& limits, const std::function<bool(const ProgramJob&)>& wanted,
+                         const std::function<Status(const JobPart&)>& then);
 
 }  // namespace shw

@@ -56,18 +56,18 @@ void add_escaped(std::string_view text, std::string& out) {
 
 std::string line_of(const JournalHeader& header) {
   Json json = {{"journal", kJournalVersion},
-               {"out", text_of_name(header.out)},
+               {"out", escape_name(header.out)},
                {"program", header.program},
                {"laid_out", header.laid_out},
                {"inputs", Json::array()}};
   for (const JournalInput& input : header.inputs) {
     Json files = Json::array();
     for (const Entry& file : input.files)
-      files.push_back({{"path", text_of_name(file.path)},
+      files.push_back({{"path", escape_name(file.path)},
                        {"size", file.size},
                        {"modified", file.modified_ns},
                        {"changed", file.changed_ns}});
-    json["inputs"].push_back({{"folder", text_of_name(input.folder)}, {"files", std::move(files)}});
+    json["inputs"].push_back({{"folder", escape_name(input.folder)}, {"files", std::move(files)}});
   }
   const std::string others = json.dump(-1, ' ', true, Json::error_handler_t::replace);
   std::string line;
@@ -94,7 +94,7 @@ std::string line_of(const DurableFile& file) {
       out_of_range.push_back({i, file.elements[i].out_of_range});
   }
   Json json = {
-      {"path", text_of_name(file.path)}, {"size", file.size}, {"elements", std::move(elements)}};
+      {"path", escape_name(file.path)}, {"size", file.size}, {"elements", std::move(elements)}};
   if (!out_of_range.empty()) json["out_of_range"] = std::move(out_of_range);
   return line_of(json);
 }
@@ -121,7 +121,7 @@ bool read(const Json* json, std::string& out) {
 // Reads a file name that may be escaped because it is not UTF-8.
 bool read_name(const Json* json, std::string& out) {
   if (!read(json, out)) return false;
-  out = name_of_text(out);
+  out = unescape_name(out);
   return true;
 }
 

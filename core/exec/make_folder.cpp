@@ -37,9 +37,9 @@ struct RunState {
   Progress* progress;
   Executors executors{};
   MemoryShares shares{};
-  JournalText noted{};    // durable files so far
-  MostRights most{};      // upper limit of the result's permissions, from its inputs
-  std::string partial{};  // name of the folder until it is finished
+  JournalText noted{};     // durable files so far
+  PermissionLimit most{};  // upper limit of the result's permissions, from its inputs
+  std::string partial{};   // name of the folder until it is finished
   std::unique_ptr<WritableDirectory> folder{};
   std::unique_ptr<Journal> journal{};
   std::set<std::string> there{};                   // paths of durable files
@@ -67,7 +67,7 @@ const Directory& source_of(const FolderRun& run) {
   return *run.outputs.source->directory();
 }
 
-MostRights permissions_of_inputs(const FolderRun& run) {
+PermissionLimit permissions_of_inputs(const FolderRun& run) {
   std::vector<std::string> folders, files;
   for (const Checkpoint* input : run.inputs) {
     if (input->directory() == nullptr) continue;
@@ -148,29 +148,29 @@ Status make_files(RunState& run_state) {
   }
   std::vector<bool> there;
   for (const LaidOut::File& file : run.laid_out.files) there.push_back(run_state.has(file.path));
-  const FileWriting with{run,
-                         run_state.shares,
-                         run_state.executors,
-                         there,
-                         *run_state.folder,
-                         run_state.copied_items,
-                         *run_state.sums,
-                         run_state.progress};
+  const FileWriterInputs with{run,
+                              run_state.shares,
+                              run_state.executors,
+                              there,
+                              *run_state.folder,
+                              run_state.copied_items,
+                              *run_state.sums,
+                              run_state.progress};
   if (run_state.team != nullptr) {
     run_state.team_journal =
         std::make_unique<TeamJournal>(*run_state.team, run_state.journal.get());
     SHW_CHECK(copy_in_team(run_state, copies));
-    SHW_TRY(run_state.made, write_in_team(with, *run_state.team_journal));
+    SHW_TRY(run_state.made, write_files_collectively(with, *run_state.team_journal));
     SHW_CHECK(run_state.sums->share(*run_state.team));
-    add_noted_elements(run.laid_out, run_state.noted.files, run_state.made);
+    add_journaled_checksums(run.laid_out, run_state.noted.files, run_state.made);
     SHW_TRY(run_state.traffic, traffic_of_all(*run_state.team));
-    SHW_TRY(run_state.device, use_of_all(*run_state.team, run_state.executors.use()));
+    SHW_TRY(run_state.device, gather_device_use(*run_state.team, run_state.executors.use()));
     return {};
   }
   SHW_CHECK(copy_files(run_state, copies));
   auto done = [&](const DurableFile& file) { return run_state.journal->add(file); };
   SHW_TRY(run_state.made, write_files(with, done));
-  add_noted_elements(run.laid_out, run_state.noted.files, run_state.made);
+  add_journaled_checksums(run.laid_out, run_state.noted.files, run_state.made);
   run_state.device = run_state.executors.use();
   return {};
 }
@@ -253,7 +253,7 @@ Status build(RunState& run_state) {
     SHW_CHECK(run_state.store.publish(run_state.partial, run_state.run.out));
   run_state.is_published = true;
   if (run_state.is_first())
-    SHW_CHECK(open_finished_folder(run_state.store, run_state.run.out, run_state.most));
+    SHW_CHECK(set_final_permissions(run_state.store, run_state.run.out, run_state.most));
   delete_leftovers(run_state);
   return run_state.barrier("give it its name");
 }
@@ -304,7 +304,7 @@ Status create_folder(RunState& run_state) {
   const std::string& out = run_state.run.out;
   std::string first = free_partial_name(
       run_state.store,
-      fmt::format("{}{}{}-{}", out, kPartialMark, name_before_owner(), random_digits()));
+      fmt::format("{}{}{}-{}", out, kPartialMark, unowned_name_suffix(), random_digits()));
   SHW_TRY(run_state.folder, run_state.store.make_folder(first));
   run_state.partial = first;
   SHW_CHECK(write_text(*run_state.folder, kOwnerFile, this_process()));

@@ -14,8 +14,8 @@ OutputBlocks::OutputBlocks(const Program& program, const std::vector<const Check
                                             std::move(make_scratch), progress)),
       left_(decodes_items(program) ? program.sources.size() : 0),
       workspaces_([this, executors, &sums] {
-        return std::make_unique<Workspace>(
-            Workspace{Storages(program_, inputs_, decoded_, on_disk_, &sums), executors.make()});
+        return std::make_unique<Workspace>(Workspace{
+            SourceOpener(program_, inputs_, decoded_, on_disk_, &sums), executors.make()});
       }),
       progress_(progress) {}
 
@@ -44,7 +44,7 @@ void OutputBlocks::done(OutputId output) {
 }
 
 Result<WrittenBlocks> OutputBlocks::write(OutputId output, BlockRange range, OutputFile& file,
-                                          SentParts* sent) {
+                                          RemoteSourceData* sent) {
   auto workspace = workspaces_.take();
   return write_blocks(program_, output, range, *workspace, limits_, file, progress_, sent);
 }

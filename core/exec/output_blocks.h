@@ -26,7 +26,7 @@ class OutputBlocks {
   void done(OutputId output);
   // Writes blocks of the output to their place in its file.
   Result<WrittenBlocks> write(OutputId output, BlockRange range, OutputFile& file,
-                              SentParts* sent = nullptr);
+                              RemoteSourceData* sent = nullptr);
   // Workspace of a thread that reads and computes for other ranks.
   Pool<Workspace>::Lease workspace() { return workspaces_.take(); }
   const Limits& limits() const { return limits_; }

@@ -279,8 +279,8 @@ void drop_unfinished(Store& store, const std::string& partial) {
   }
 }
 
-void add_noted_elements(const LaidOut& laid_out, const std::vector<DurableFile>& kept,
-                        std::vector<std::optional<ElementSums>>& made) {
+void add_journaled_checksums(const LaidOut& laid_out, const std::vector<DurableFile>& kept,
+                             std::vector<std::optional<ElementSums>>& made) {
   std::map<std::string_view, const DurableFile*> noted;
   for (const DurableFile& file : kept) noted[file.path] = &file;
   std::vector<const DurableFile*> of_file;

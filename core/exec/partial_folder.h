@@ -58,7 +58,7 @@ void drop_unfinished(Store& store, const std::string& partial);
 
 // Fills in the checksums of chunks in kept files, by index in LaidOut::made, from the
 // journal.
-void add_noted_elements(const LaidOut& laid_out, const std::vector<DurableFile>& kept,
-                        std::vector<std::optional<ElementSums>>& made);
+void add_journaled_checksums(const LaidOut& laid_out, const std::vector<DurableFile>& kept,
+                             std::vector<std::optional<ElementSums>>& made);
 
 }  // namespace shw

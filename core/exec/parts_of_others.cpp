@@ -6,7 +6,7 @@
 
 namespace shw {
 
-Result<bool> PartOfOthers::take(SourceId source, std::span<std::byte> to) {
+Result<bool> ReceivedSourceData::take(SourceId source, std::span<std::byte> to) {
   const std::uint32_t reader = dealt_.reader_for(source, self_);
   if (reader == self_) return false;
   BytesView& left = left_[reader];
@@ -19,7 +19,7 @@ Result<bool> PartOfOthers::take(SourceId source, std::span<std::byte> to) {
   return true;
 }
 
-Result<ElementSums> PartOfOthers::finish() {
+Result<ElementSums> ReceivedSourceData::finish() {
   for (std::size_t worker = 0; worker < left_.size(); ++worker) {
     if (!left_[worker].empty())
       return fail(ErrorKind::kIo, fmt::format("worker {} sent {} bytes more than were to come",

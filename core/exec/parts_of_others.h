@@ -10,17 +10,17 @@ namespace shw {
 
 // The pieces of a message between two ranks: for each of the receiver's parts in a round that needs
 // data from others, in order.
-struct SentPiece {
+struct SourceDataMessage {
   ElementSums elements;
   BytesView bytes;
 };
 
-class PartOfOthers final : public SentParts {
+class ReceivedSourceData final : public RemoteSourceData {
  public:
-  PartOfOthers(const FileAssignment& dealt, std::uint32_t self)
+  ReceivedSourceData(const FileAssignment& dealt, std::uint32_t self)
       : dealt_(dealt), self_(self), left_(dealt.machine.size()) {}
 
-  void add(std::size_t worker, const SentPiece& piece) {
+  void add(std::size_t worker, const SourceDataMessage& piece) {
     left_[worker] = piece.bytes;
     elements_ += piece.elements;
   }

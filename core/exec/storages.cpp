@@ -26,22 +26,22 @@ class DecodedSource final : public ByteSource {
 
 }  // namespace
 
-Storages::Storages(const Program& program, std::vector<const Checkpoint*> inputs,
-                   std::shared_ptr<DecodedItems> decoded, std::shared_ptr<SpillFiles> on_disk,
-                   SourceChecksumVerifier* sums)
+SourceOpener::SourceOpener(const Program& program, std::vector<const Checkpoint*> inputs,
+                           std::shared_ptr<DecodedItems> decoded,
+                           std::shared_ptr<SpillFiles> on_disk, SourceChecksumVerifier* sums)
     : program_(program),
       inputs_(std::move(inputs)),
       decoded_(std::move(decoded)),
       on_disk_(std::move(on_disk)),
       sums_(sums) {}
 
-Status Storages::check_is_open(const ProgramSource& source) const {
+Status SourceOpener::check_is_open(const ProgramSource& source) const {
   if (source.input < inputs_.size() && inputs_[source.input]->directory() != nullptr) return {};
   return fail(ErrorKind::kUsage, "belongs to a checkpoint that is not open",
               {program_.names[source.file]});
 }
 
-Result<std::shared_ptr<const ByteSource>> Storages::open_file(SourceId id) {
+Result<std::shared_ptr<const ByteSource>> SourceOpener::open_file(SourceId id) {
   const ProgramSource& source = program_.source(id);
   SHW_CHECK(check_is_open(source));
   if (last_ == nullptr || input_ != source.input || file_ != source.file) {
@@ -52,7 +52,7 @@ Result<std::shared_ptr<const ByteSource>> Storages::open_file(SourceId id) {
   return last_;
 }
 
-Result<std::shared_ptr<const ByteSource>> Storages::open(SourceId id) {
+Result<std::shared_ptr<const ByteSource>> SourceOpener::open(SourceId id) {
   const ProgramSource& source = program_.source(id);
   if (source.form == SourceForm::kItem) {
     const std::string& path = program_.names[source.file];

@@ -12,13 +12,13 @@
 
 namespace shw {
 
-class Storages {
+class SourceOpener {
  public:
   // `inputs`: indexed by the input number of sources; must outlive this object. `sums` receives all
   // reads; may be null.
-  Storages(const Program& program, std::vector<const Checkpoint*> inputs,
-           std::shared_ptr<DecodedItems> decoded, std::shared_ptr<SpillFiles> on_disk = nullptr,
-           SourceChecksumVerifier* sums = nullptr);
+  SourceOpener(const Program& program, std::vector<const Checkpoint*> inputs,
+               std::shared_ptr<DecodedItems> decoded, std::shared_ptr<SpillFiles> on_disk = nullptr,
+               SourceChecksumVerifier* sums = nullptr);
   // Offset 0 is the first byte of the source.
   Result<std::shared_ptr<const ByteSource>> open(SourceId source);
   // The whole file that contains the source.

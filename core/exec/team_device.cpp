@@ -35,7 +35,7 @@ Result<DeviceUse> unpacked_use(BytesView bytes) {
 
 }  // namespace
 
-Result<DeviceUse> use_of_all(Team& team, const DeviceUse& own) {
+Result<DeviceUse> gather_device_use(Team& team, const DeviceUse& own) {
   SHW_TRY(auto told, team.allgather(packed_use(own), "tell what the devices did"));
   std::vector<DeviceUse> uses;
   for (const Bytes& message : told) {

@@ -8,6 +8,6 @@ namespace shw {
 
 // Equal on all ranks: devices that differ are listed by rank, bytes and seconds are summed, the
 // first failure is reported with its rank. `why` is that of rank 0.
-Result<DeviceUse> use_of_all(Team& team, const DeviceUse& own);
+Result<DeviceUse> gather_device_use(Team& team, const DeviceUse& own);
 
 }  // namespace shw

@@ -26,16 +26,16 @@ Result<DurableFile> unpack_durable_file(Decoder& payload) {
 Status TeamJournal::add(const DurableFile& file) {
   if (journal_ != nullptr) return journal_->add(file);
   std::lock_guard lock(guard_);
-  untold_.push_back(file);
+  unsent_.push_back(file);
   return {};
 }
 
 Bytes TeamJournal::news() {
   std::lock_guard lock(guard_);
-  if (untold_.empty()) return {};
+  if (unsent_.empty()) return {};
   Encoder payload;
-  for (const DurableFile& file : untold_) pack(payload, file);
-  untold_.clear();
+  for (const DurableFile& file : unsent_) pack(payload, file);
+  unsent_.clear();
   return payload.take();
 }
 

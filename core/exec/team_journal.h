@@ -26,7 +26,7 @@ class TeamJournal {
   Team& team_;
   Journal* journal_;
   std::mutex guard_;
-  std::vector<DurableFile> untold_;
+  std::vector<DurableFile> unsent_;
 };
 
 void pack(Encoder& payload, const DurableFile& file);

@@ -31,7 +31,7 @@ struct BlockWork {
   Box block;
   std::span<std::byte> in, out;
   ElementSums& elements;  // WrittenBlocks::elements
-  SentParts* sent;
+  RemoteSourceData* sent;
   StageWorks* stages;
   std::size_t held = 0;  // bytes used of `in`
   // Set if the source bytes are one run in output order, so that they can be shared.
@@ -53,7 +53,7 @@ bool has_block_order(ExtentsView sizes, const PackedBox& box, const Extents& tar
 
 // Checks whether the block is one run of a source file.
 Status find_run(const JobPart& part, BlockWork& work) {
-  const auto begin = begin_of_run(work.program, part);
+  const auto begin = contiguous_source_offset(work.program, part);
   if (!begin || !same(part.common.sizes, work.block.sizes)) return {};
   SHW_TRY(work.file, work.space.storages.open_file(part.job.source));
   work.begin = *begin;
@@ -250,7 +250,7 @@ std::size_t pairs_of(const Box& block, std::size_t element, const Limits& limits
 
 Result<WrittenBlocks> write_blocks(const Program& program, OutputId output, BlockRange range,
                                    Workspace& workspace, const Limits& limits, OutputFile& file,
-                                   Progress* progress, SentParts* sent) {
+                                   Progress* progress, RemoteSourceData* sent) {
   const ProgramOutput& out = program.output(output);
   JobRange jobs = jobs_of(program, output);
   if (is_zeros(program, jobs))

@@ -35,16 +35,16 @@ struct SlabPair {
   std::vector<TileJob> jobs;
 };
 struct Workspace {
-  Storages storages;
+  SourceOpener storages;
   std::unique_ptr<Executor> executor;
   std::vector<SlabPair> pairs = {};  // as many as are in flight at a time
   std::uint64_t peak_bytes = 0;      // maximum bytes of blocks in flight
 };
 
 // Source data sent by other ranks for the following blocks, job by job in block order.
-class SentParts {
+class RemoteSourceData {
  public:
-  virtual ~SentParts() = default;
+  virtual ~RemoteSourceData() = default;
   // Fills `to` with the bytes of a job's part, whose checksums are already included; false if this
   // rank reads the source itself.
   virtual Result<bool> take(SourceId source, std::span<std::byte> to) = 0;
@@ -57,7 +57,7 @@ class SentParts {
 // ranges.
 Result<WrittenBlocks> write_blocks(const Program& program, OutputId output, BlockRange range,
                                    Workspace& workspace, const Limits& limits, OutputFile& file,
-                                   Progress* progress, SentParts* sent = nullptr);
+                                   Progress* progress, RemoteSourceData* sent = nullptr);
 
 // CRC-32 of a payload of `length` bytes, combined from its ranges in order.
 std::uint32_t crc_of_all(std::span<const WrittenBlocks> ranges, std::uint64_t length);

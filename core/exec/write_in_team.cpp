@@ -39,7 +39,7 @@ bool receives_from_other_rank(const FolderRun& run, const FileAssignment& dealt,
 
 class CollectiveWriter {
  public:
-  CollectiveWriter(const FileWriting& with, FileAssignment dealt, FileWriter& writer,
+  CollectiveWriter(const FileWriterInputs& with, FileAssignment dealt, FileWriter& writer,
                    TeamJournal& journal)
       : run_(with.run),
         shares_(with.shares),
@@ -70,8 +70,8 @@ class CollectiveWriter {
   Result<std::uint64_t> bytes_for(const FilePart& part);
   Result<ElementSums> read_for(const FilePart& part, std::span<std::byte> to);
   Result<Bytes> message_to(std::size_t worker, std::size_t round);
-  Result<std::vector<std::vector<SentPiece>>> open_messages(const std::vector<Bytes>& come,
-                                                            std::size_t round) const;
+  Result<std::vector<std::vector<SourceDataMessage>>> open_messages(const std::vector<Bytes>& come,
+                                                                    std::size_t round) const;
   Status write_round(const std::vector<Bytes>& come, std::size_t round);
 
   const FolderRun& run_;
@@ -177,8 +177,8 @@ Status CollectiveWriter::for_each_own_part(const FilePart& part,
   auto is_mine = [&](const ProgramJob& job) {
     return job.source != SourceId::kNone && dealt_.reader_for(job.source, writer) == team_.rank();
   };
-  return each_part(run_.program, run_.made[part.index], part.blocks, writer_.payloads().limits(),
-                   is_mine, then);
+  return for_each_job_part(run_.program, run_.made[part.index], part.blocks,
+                           writer_.payloads().limits(), is_mine, then);
 }
 
 Result<std::uint64_t> CollectiveWriter::bytes_for(const FilePart& part) {
@@ -247,18 +247,19 @@ Status CollectiveWriter::begin_messages(std::size_t round, std::vector<Bytes>& m
 }
 
 // By sending rank: the pieces that it has sent.
-Result<std::vector<std::vector<SentPiece>>> CollectiveWriter::open_messages(
+Result<std::vector<std::vector<SourceDataMessage>>> CollectiveWriter::open_messages(
     const std::vector<Bytes>& come, std::size_t round) const {
   const auto own = parts_in(team_.rank(), round);
   const auto count = static_cast<std::size_t>(
       std::count_if(own.begin(), own.end(), [&](const FilePart& part) { return is_sent(part); }));
-  std::vector<std::vector<SentPiece>> pieces(come.size(), std::vector<SentPiece>(count));
+  std::vector<std::vector<SourceDataMessage>> pieces(come.size(),
+                                                     std::vector<SourceDataMessage>(count));
   for (std::size_t worker = 0; worker < come.size(); ++worker) {
     if (worker == team_.rank()) continue;
     BytesView bytes = come[worker];
     Decoder rows(bytes);
     std::size_t at = kSentNumbers * count * sizeof(std::uint64_t);
-    for (SentPiece& piece : pieces[worker]) {
+    for (SourceDataMessage& piece : pieces[worker]) {
       SHW_TRY(std::uint64_t length, rows.number());
       SHW_TRY(piece.elements.fingerprint.a, rows.number());
       SHW_TRY(piece.elements.fingerprint.b, rows.number());
@@ -286,7 +287,7 @@ Status CollectiveWriter::write_round(const std::vector<Bytes>& come, std::size_t
   }
   return parallel_for_by_file(files, decodes_items(run_.program), [&](std::size_t i) -> Status {
     if (piece_of[i] == SIZE_MAX) return writer_.write(own[i]);
-    PartOfOthers sent(dealt_, self());
+    ReceivedSourceData sent(dealt_, self());
     for (std::size_t worker = 0; worker < pieces.size(); ++worker) {
       if (worker != self()) sent.add(worker, pieces[worker][piece_of[i]]);
     }
@@ -363,7 +364,8 @@ Result<WrittenElementSums> share_elements(Team& team, WrittenElementSums own) {
 
 }  // namespace
 
-Result<WrittenElementSums> write_in_team(const FileWriting& with, TeamJournal& journal) {
+Result<WrittenElementSums> write_files_collectively(const FileWriterInputs& with,
+                                                    TeamJournal& journal) {
   Team& team = *with.run.team;
   const FileDone done = [&](const DurableFile& file) { return journal.add(file); };
   FileWriter writer(with, done);

@@ -16,6 +16,7 @@ namespace shw {
 
 // Like write_files(), on every rank of the team; `journal` receives every file, and all ranks
 // receive all hashes of copied items.
-Result<WrittenElementSums> write_in_team(const FileWriting& with, TeamJournal& journal);
+Result<WrittenElementSums> write_files_collectively(const FileWriterInputs& with,
+                                                    TeamJournal& journal);
 
 }  // namespace shw

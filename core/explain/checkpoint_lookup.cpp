@@ -141,7 +141,7 @@ constexpr std::string_view kLookedUp =
     "The names that the message shows were looked up in the checkpoint, 64 at most.";
 
 Hypothesis all_behind_prefix(const NameLookup& one) {
-  Hypothesis cause{"renamed", find_rule(kWrappedNames.id), WrongSide::kEither};
+  Hypothesis cause{"renamed", find_rule(kWrappedNames.id), FaultSide::kEither};
   cause.title = fmt::format("the names are all here, {} the prefix \"{}\"",
                             one.checkpoint_has_prefix ? "behind" : "without", one.prefix);
   cause.text =
@@ -152,7 +152,7 @@ Hypothesis all_behind_prefix(const NameLookup& one) {
 }
 
 Hypothesis all_here() {
-  Hypothesis cause{"other-file", nullptr, WrongSide::kRequest};
+  Hypothesis cause{"other-file", nullptr, FaultSide::kRequest};
   cause.title = "the names are all here: the program read another file or folder";
   cause.text =
       "Each tensor that the message calls missing is in this checkpoint under that name. The "
@@ -164,7 +164,7 @@ Hypothesis all_here() {
 
 }  // namespace
 
-void add_what_was_found(const CheckpointLookup& lookup, Explanation& explanation) {
+void add_lookup_result(const CheckpointLookup& lookup, Explanation& explanation) {
   constexpr double kNearlyCertain = 0.95;
   if (lookup.names.empty() || !is_about_missing_names(explanation.parsed)) return;
   const NameLookup& first = lookup.names.front();

@@ -38,6 +38,6 @@ CheckpointLookup look_up(const ErrorText& parsed, const Checkpoint& checkpoint);
 
 // If all missing names exist in the checkpoint, as they are or behind one prefix: adds that cause
 // as the first hypothesis with confidence 0.95 and lowers the others. Otherwise adds nothing.
-void add_what_was_found(const CheckpointLookup& lookup, Explanation& explanation);
+void add_lookup_result(const CheckpointLookup& lookup, Explanation& explanation);
 
 }  // namespace shw

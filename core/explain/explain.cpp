@@ -83,7 +83,7 @@ void add_hypotheses_from_program(const ErrorMessage& message, std::vector<Hypoth
 }
 
 // Adds hypotheses for one message with two shapes.
-void add_hypotheses_from_shapes(const ErrorMessage& message, std::optional<Worlds> worlds,
+void add_hypotheses_from_shapes(const ErrorMessage& message, std::optional<WorldSizes> worlds,
                                 std::vector<Hypothesis>& all) {
   ShapeCase shapes{message, traits_of(message.name), worlds,
                    differing_dims(message.saved, message.current)};
@@ -140,7 +140,7 @@ std::vector<Group> groups_of(const std::vector<ErrorMessage>& messages) {
   return groups;
 }
 
-std::vector<Hypothesis> suppose(const Group& group, std::optional<Worlds> worlds) {
+std::vector<Hypothesis> suppose(const Group& group, std::optional<WorldSizes> worlds) {
   std::vector<Hypothesis> all;
   if (group.id == kShapes) {
     add_hypotheses_from_shapes(*group.messages.front(), worlds, all);
@@ -269,7 +269,7 @@ void name_checkpoint(Explanation& explanation, const std::string& path) {
   replace_in(explanation.decide);
 }
 
-Explanation explain(std::string_view text, std::optional<Worlds> worlds) {
+Explanation explain(std::string_view text, std::optional<WorldSizes> worlds) {
   Explanation explanation{parse_error_text(text), worlds, {}, 0, {}};
   const std::vector<ErrorMessage>& messages = explanation.parsed.messages;
   if (messages.empty()) return explanation;

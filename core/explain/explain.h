@@ -15,7 +15,7 @@ namespace shw {
 
 struct Explanation {
   ErrorText parsed;
-  std::optional<Worlds> worlds;
+  std::optional<WorldSizes> worlds;
   std::vector<Hypothesis> hypotheses;  // by rank
   double none_of_these = 0;            // probability of causes not listed
   std::string decide;                  // what decides between similar likelihoods; may be empty
@@ -24,6 +24,6 @@ struct Explanation {
 // Puts `path`, quoted for a shell, in the place of CHECKPOINT in the commands and texts.
 void name_checkpoint(Explanation& explanation, const std::string& path);
 
-Explanation explain(std::string_view text, std::optional<Worlds> worlds = std::nullopt);
+Explanation explain(std::string_view text, std::optional<WorldSizes> worlds = std::nullopt);
 
 }  // namespace shw

@@ -30,7 +30,7 @@ const MessageKind* first_that_fits(const std::vector<const MessageKind*>& rows,
 
 }  // namespace
 
-const MessageKind* general_kind(std::string_view sentence) {
+const MessageKind* match_general_kind(std::string_view sentence) {
   static const std::vector<const MessageKind*> rows = rows_of_words(false);
   std::string text(sentence);
   std::replace(text.begin(), text.end(), '\n', ' ');

@@ -382,7 +382,7 @@ bool is_lost_place(std::string_view sentence) {
 const MessageKind* kind_of_sentences(const std::vector<std::string_view>& sentences) {
   const MessageKind* vague = nullptr;
   for (std::string_view sentence : sentences) {
-    const MessageKind* kind = general_kind(sentence);
+    const MessageKind* kind = match_general_kind(sentence);
     if (kind != nullptr && kind->certainty == MessageCertainty::kWhat) return kind;
     if (vague == nullptr) vague = kind;
   }

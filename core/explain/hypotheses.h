@@ -33,7 +33,7 @@ NameTraits traits_of(std::string_view fqn);
 struct ShapeCase {
   const ErrorMessage& message;
   NameTraits traits;
-  std::optional<Worlds> worlds;
+  std::optional<WorldSizes> worlds;
   std::vector<std::size_t> differing;  // dims; empty if ranks differ
 };
 

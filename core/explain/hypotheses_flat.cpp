@@ -17,12 +17,12 @@ constexpr std::int64_t kMostFlatRanks = 4096;
 struct Sides {
   const Extents& odd;    // the placeholder or flat vector
   const Extents& whole;  // the model's parameter
-  WrongSide wrong;       // the run of the odd side
+  FaultSide wrong;       // the run of the odd side
 };
 Sides sides(const ShapeCase& shapes, bool saved_is_odd) {
   const Extents &saved = shapes.message.saved, &current = shapes.message.current;
-  if (saved_is_odd) return {saved, current, WrongSide::kCheckpoint};
-  return {current, saved, WrongSide::kRequest};
+  if (saved_is_odd) return {saved, current, FaultSide::kCheckpoint};
+  return {current, saved, FaultSide::kRequest};
 }
 
 bool is_placeholder(ExtentsView shape) {
@@ -35,7 +35,7 @@ void add_placeholder(const ShapeCase& shapes, const Sides& both, std::vector<Hyp
   if (one_dim && both.odd[0] == 1) return;  // more likely a shard of one row
   Hypothesis one{"H-Z", nullptr, both.wrong};
   one.confidence = shapes.traits.state ? 0.2 : one_dim ? 0.6 : both.odd[0] == 0 ? 0.88 : 0.75;
-  bool saved = both.wrong == WrongSide::kCheckpoint;
+  bool saved = both.wrong == FaultSide::kCheckpoint;
   one.title = saved ? "the file holds ZeRO-3 placeholders instead of weights"
                     : "the model that loads is already cut up by ZeRO-3";
   one.text = saved ? "DeepSpeed's ZeRO-3 keeps a parameter cut over all ranks and leaves " +
@@ -94,14 +94,14 @@ void add_flat(const ShapeCase& shapes, const Sides& both, std::vector<Hypothesis
   if (both.odd.size() != 1 || both.whole.size() < 2 || is_placeholder(both.odd)) return;
   auto volume = shw::volume(both.whole);
   if (!volume || *volume <= 0) return;
-  bool saved = both.wrong == WrongSide::kCheckpoint;
+  bool saved = both.wrong == FaultSide::kCheckpoint;
   std::optional<std::int64_t> ranks;
   if (shapes.worlds) ranks = saved ? shapes.worlds->save : shapes.worlds->load;
   Flat flat = flat_fit(both.odd[0], both.whole, *volume, ranks);
   if (flat.weight <= 0) return;
   // "shape '[4096, 4096]' is invalid for input of size 8388608" may be about any tensor.
   if (shapes.message.name.empty() && flat.ranks > 1) flat.weight *= flat.extra == 0 ? 0.55 : 0.3;
-  Hypothesis one{"H-F", nullptr, flat.ranks == 1 ? WrongSide::kEither : both.wrong, flat.weight};
+  Hypothesis one{"H-F", nullptr, flat.ranks == 1 ? FaultSide::kEither : both.wrong, flat.weight};
   one.title = saved ? "the checkpoint holds a flat parameter of FSDP1"
                     : "the model that loads has its parameters flattened by FSDP1";
   std::string part = flat.ranks > 1 ? fmt::format("one rank's part of {}", flat.ranks) : "all";
@@ -133,8 +133,8 @@ void add_packed(const Sides& both, std::string_view name, std::vector<Hypothesis
               std::equal(both.odd.begin(), both.odd.end() - 1, both.whole.begin());
   const bool unnamed = both.odd.size() == 1 && name.empty();
   if (!column && !last && !unnamed) return;
-  Hypothesis one{"H-Q", nullptr, WrongSide::kEither, column ? 0.93 : unnamed ? 0.5 : 0.15};
-  one.title = both.wrong == WrongSide::kCheckpoint
+  Hypothesis one{"H-Q", nullptr, FaultSide::kEither, column ? 0.93 : unnamed ? 0.5 : 0.15};
+  one.title = both.wrong == FaultSide::kCheckpoint
                   ? "the checkpoint is packed in 4 bits, the model is not"
                   : "the model that loads is packed in 4 bits, the checkpoint is not";
   one.text = "Half as many elements: two 4-bit values share a byte (" +
@@ -158,7 +158,7 @@ void add_hypothesis_flat(const ShapeCase& shapes, std::vector<Hypothesis>& all) 
   for (bool saved : {true, false}) add_flat(shapes, sides(shapes, saved), all);
   const Extents &saved = shapes.message.saved, &current = shapes.message.current;
   if (!shapes.traits.flat || saved.size() != 1 || current.size() != 1 || saved == current) return;
-  Hypothesis one{"H-F", nullptr, WrongSide::kEither, 0.75};
+  Hypothesis one{"H-F", nullptr, FaultSide::kEither, 0.75};
   one.title = "FSDP1 flattened the model for another number of ranks, or wrapped it otherwise";
   one.text =
       "A flat parameter is all parameters of a wrapped module in one vector, padded to a multiple "
@@ -187,7 +187,7 @@ void add_hypothesis_repeated(const ShapeCase& shapes, std::vector<Hypothesis>& a
   std::int64_t times = large / small;
   bool disk = saved > current;
   Hypothesis one{"H-K", disk ? &kAxisGrown : &kShapeMismatch,
-                 disk ? WrongSide::kCheckpoint : WrongSide::kRequest, disk ? 0.6 : 0.35};
+                 disk ? FaultSide::kCheckpoint : FaultSide::kRequest, disk ? 0.6 : 0.35};
   one.title =
       disk ? fmt::format("a tensor that is equal on all ranks was put end to end {} times", times)
            : "the loader takes a tensor that is equal on all ranks for a sharded one";
@@ -207,7 +207,7 @@ void add_hypothesis_repeated(const ShapeCase& shapes, std::vector<Hypothesis>& a
 void add_hypothesis_adapter_rank(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   if (!shapes.traits.adapter || shapes.differing.size() != 1) return;
   std::size_t dim = shapes.differing[0];
-  Hypothesis one{"H-R", &kShapeMismatch, WrongSide::kRequest, 0.8};
+  Hypothesis one{"H-R", &kShapeMismatch, FaultSide::kRequest, 0.8};
   one.title = "the adapter was trained with another LoRA rank";
   one.text = fmt::format(
       "Saved with r={}, asked for with r={}. The checkpoint is good: build the model with the rank "

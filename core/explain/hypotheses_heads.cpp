@@ -65,7 +65,7 @@ void add_hypothesis_unit_axis(const ShapeCase& shapes, std::vector<Hypothesis>& 
   const Extents &saved = shapes.message.saved, &current = shapes.message.current;
   const Extents bare = without_ones(saved);
   if (saved.size() == current.size() || bare.empty() || bare != without_ones(current)) return;
-  Hypothesis one{"H-1", &kShapeMismatch, WrongSide::kEither, 0.92};
+  Hypothesis one{"H-1", &kShapeMismatch, FaultSide::kEither, 0.92};
   one.title = "the same elements in the same order; an axis of length 1 is on one side only";
   one.text =
       to_text(saved) + " and " + to_text(current) +
@@ -81,7 +81,7 @@ void add_hypothesis_position_table(const ShapeCase& shapes, std::vector<Hypothes
   if (!shapes.traits.position || shapes.differing.size() != 1) return;
   const std::size_t dim = shapes.differing[0];
   const std::int64_t saved = shapes.message.saved[dim], current = shapes.message.current[dim];
-  Hypothesis one{"H-P", &kShapeMismatch, WrongSide::kRequest, 0.9};
+  Hypothesis one{"H-P", &kShapeMismatch, FaultSide::kRequest, 0.9};
   one.title = "the table of positions is for another input size";
   const std::string from = grid_text(saved), to = grid_text(current);
   one.text = fmt::format("{} positions were saved and {} are asked for", saved, current);
@@ -100,7 +100,7 @@ void add_hypothesis_position_table(const ShapeCase& shapes, std::vector<Hypothes
 void add_hypothesis_class_head(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   if (!shapes.traits.head || shapes.differing != std::vector<std::size_t>{0}) return;
   const std::int64_t saved = shapes.message.saved[0], current = shapes.message.current[0];
-  Hypothesis one{"H-C", &kShapeMismatch, WrongSide::kRequest, 0.88};
+  Hypothesis one{"H-C", &kShapeMismatch, FaultSide::kRequest, 0.88};
   one.title = "the head is for another number of classes";
   one.text = fmt::format(
       "The checkpoint's head has {} rows, one per class, and the model that loads has {}. The "
@@ -124,7 +124,7 @@ void add_hypothesis_key_heads(const ShapeCase& shapes, std::vector<Hypothesis>& 
   if (saved[0] % head != 0 || saved[0] / head >= view[0] || view[0] % (saved[0] / head) != 0)
     return;
   const std::int64_t heads = saved[0] / head;
-  Hypothesis one{"H-K", &kShapeMismatch, WrongSide::kRequest, 0.9};
+  Hypothesis one{"H-K", &kShapeMismatch, FaultSide::kRequest, 0.9};
   one.title = "the tensor has the key and value heads, and the converter counts query heads";
   one.text = fmt::format(
       "{} elements are {} heads of {} x {} x {}, and the view has {}. The model groups its queries "
@@ -140,7 +140,7 @@ void add_hypothesis_key_heads(const ShapeCase& shapes, std::vector<Hypothesis>& 
 void add_hypothesis_ggml_block(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   const GgmlBlock* block = block_of(shapes.message.saved, shapes.message.current);
   if (block == nullptr) return;
-  Hypothesis one{"H-G", nullptr, WrongSide::kRequest, 0.9};
+  Hypothesis one{"H-G", nullptr, FaultSide::kRequest, 0.9};
   one.title = "the bytes of quantised blocks were taken for elements";
   one.text = fmt::format(
       "{} is {} x {} / {}: {} keeps {} elements in {} bytes. The file is good; the loader did not "

@@ -29,18 +29,18 @@ bool is_permutation_of(ExtentsView a, ExtentsView b) {
 }
 
 // Number of ranks of the faulty run; nullopt if unknown.
-std::optional<std::int64_t> ranks_of(const ShapeCase& shapes, WrongSide wrong) {
+std::optional<std::int64_t> ranks_of(const ShapeCase& shapes, FaultSide wrong) {
   if (!shapes.worlds) return std::nullopt;
-  return wrong == WrongSide::kRequest ? shapes.worlds->load : shapes.worlds->save;
+  return wrong == FaultSide::kRequest ? shapes.worlds->load : shapes.worlds->save;
 }
 
 // True if the world size is divisible by k.
-bool fits(const ShapeCase& shapes, WrongSide wrong, std::int64_t k) {
+bool fits(const ShapeCase& shapes, FaultSide wrong, std::int64_t k) {
   auto ranks = ranks_of(shapes, wrong);
   return !ranks || *ranks % k == 0;
 }
 
-std::string mesh_option(const ShapeCase& shapes, WrongSide wrong, const char* axis,
+std::string mesh_option(const ShapeCase& shapes, FaultSide wrong, const char* axis,
                         std::int64_t k) {
   auto ranks = ranks_of(shapes, wrong);
   std::string rest = ranks ? std::to_string(*ranks / k) : "N";
@@ -62,22 +62,22 @@ std::optional<Moved> moved(const ShapeCase& shapes) {
   return std::nullopt;
 }
 
-std::string axis_text(const ShapeCase& shapes, WrongSide wrong, std::int64_t k) {
+std::string axis_text(const ShapeCase& shapes, FaultSide wrong, std::int64_t k) {
   switch (wrong) {
-    case WrongSide::kRequest:
+    case FaultSide::kRequest:
       return fmt::format(
           "The checkpoint is good, the loader is wrong: it transposed a sharded tensor and kept "
           "the old placements, so it asks for {}, one axis {} times too long and the other {} "
           "times too short. Nothing to repair on disk; the loader needs the fix.",
           to_text(shapes.message.current), k, k);
-    case WrongSide::kCheckpoint:
+    case FaultSide::kCheckpoint:
       return "The checkpoint was saved with placements that still named the old axis after a "
              "transpose: " +
              to_text(shapes.message.saved) + " should be " + to_text(shapes.message.current) +
              ". Every tile holds the right bytes under the wrong offsets; the repair relabels "
              "them and moves nothing.";
-    case WrongSide::kBoth:
-    case WrongSide::kEither:
+    case FaultSide::kBoth:
+    case FaultSide::kEither:
       break;
   }
   return fmt::format(
@@ -92,7 +92,7 @@ std::string axis_text(const ShapeCase& shapes, WrongSide wrong, std::int64_t k) 
 void add_hypothesis_transposed(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   const Extents &saved = shapes.message.saved, &current = shapes.message.current;
   if (shapes.differing.size() < 2 || !is_permutation_of(saved, current)) return;
-  Hypothesis one{"H-T", &kTransposed, WrongSide::kEither};
+  Hypothesis one{"H-T", &kTransposed, FaultSide::kEither};
   one.confidence = saved.size() == 2 ? 0.7 : 0.6;
   one.title = "the tensor is transposed";
   one.text =
@@ -118,11 +118,11 @@ void add_hypothesis_axis_moved(const ShapeCase& shapes, std::vector<Hypothesis>&
   // The mistake multiplies the axis that was sharded before the transpose, the first of the last
   // two in [E, D, I]: the side where it is too long is wrong.
   bool stacked = saved.size() == 3 && shapes.differing == std::vector<std::size_t>{1, 2};
-  Hypothesis one{"H-A", &kPlacementAxisMoved, WrongSide::kEither};
-  if (stacked) one.wrong = found->grown == 1 ? WrongSide::kRequest : WrongSide::kCheckpoint;
-  if (one.wrong == WrongSide::kEither) {
-    if (!fits(shapes, WrongSide::kCheckpoint, found->k) &&
-        !fits(shapes, WrongSide::kRequest, found->k))
+  Hypothesis one{"H-A", &kPlacementAxisMoved, FaultSide::kEither};
+  if (stacked) one.wrong = found->grown == 1 ? FaultSide::kRequest : FaultSide::kCheckpoint;
+  if (one.wrong == FaultSide::kEither) {
+    if (!fits(shapes, FaultSide::kCheckpoint, found->k) &&
+        !fits(shapes, FaultSide::kRequest, found->k))
       return;
   } else if (!fits(shapes, one.wrong, found->k)) {
     return;
@@ -130,8 +130,8 @@ void add_hypothesis_axis_moved(const ShapeCase& shapes, std::vector<Hypothesis>&
   bool permuted = is_permutation_of(saved, shapes.message.current);
   one.confidence = permuted ? (stacked ? 0.6 : 0.5) : (stacked ? 0.85 : 0.6);
   if (stacked && shapes.traits.expert && !permuted) one.confidence = 0.9;
-  one.title = one.wrong == WrongSide::kRequest      ? "the loader moved a placement to another axis"
-              : one.wrong == WrongSide::kCheckpoint ? "a placement was recorded for the wrong axis"
+  one.title = one.wrong == FaultSide::kRequest      ? "the loader moved a placement to another axis"
+              : one.wrong == FaultSide::kCheckpoint ? "a placement was recorded for the wrong axis"
                                                     : "a placement is on the wrong axis";
   one.text = axis_text(shapes, one.wrong, found->k);
   one.decide =
@@ -147,13 +147,13 @@ void add_hypothesis_axis_moved(const ShapeCase& shapes, std::vector<Hypothesis>&
 void add_hypothesis_expert_axis(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   if (!shapes.traits.expert || shapes.differing != std::vector<std::size_t>{0}) return;
   std::int64_t saved = shapes.message.saved[0], current = shapes.message.current[0];
-  WrongSide wrong = saved < current ? WrongSide::kCheckpoint : WrongSide::kRequest;
+  FaultSide wrong = saved < current ? FaultSide::kCheckpoint : FaultSide::kRequest;
   std::int64_t k = factor(std::min(saved, current), std::max(saved, current));
   if (k == 0 || !fits(shapes, wrong, k)) return;
   Hypothesis one{"H-E", &kAxisDropped, wrong, shapes.traits.state ? 0.4 : 0.6};
-  one.title = wrong == WrongSide::kCheckpoint ? "the expert axis was left out at save"
+  one.title = wrong == FaultSide::kCheckpoint ? "the expert axis was left out at save"
                                               : "the loader leaves the expert axis out";
-  one.text = wrong == WrongSide::kCheckpoint
+  one.text = wrong == FaultSide::kCheckpoint
                  ? fmt::format(
                        "The save described the expert weights by a mesh without the "
                        "expert-parallel axis of {} ranks: they all wrote the same box and one of "
@@ -176,7 +176,7 @@ void add_hypothesis_expert_axis(const ShapeCase& shapes, std::vector<Hypothesis>
 
 namespace {
 
-void add_hypothesis_counted_twice(const ShapeCase& shapes, WrongSide wrong, std::int64_t k,
+void add_hypothesis_counted_twice(const ShapeCase& shapes, FaultSide wrong, std::int64_t k,
                                   std::vector<Hypothesis>& all) {
   if (!fits(shapes, wrong, k)) return;
   Hypothesis one{"H-TP", &kShapeMismatch, wrong, 0.55};
@@ -184,7 +184,7 @@ void add_hypothesis_counted_twice(const ShapeCase& shapes, WrongSide wrong, std:
   one.text = fmt::format(
       "{} took rows that were whole for one rank's part and multiplied them by {} (Megatron-Bridge "
       "#5353). The rows beyond the vocabulary hold nothing.",
-      wrong == WrongSide::kRequest ? "The loader" : "The save", k);
+      wrong == FaultSide::kRequest ? "The loader" : "The save", k);
   one.decide =
       "The vocabulary size of the tokenizer: which of the two row counts holds it once, "
       "padding included.";
@@ -200,13 +200,13 @@ void add_hypothesis_tensor_parallel(const ShapeCase& shapes, std::vector<Hypothe
   if (shapes.differing.size() != 1) return;
   std::size_t dim = shapes.differing[0];
   std::int64_t saved = shapes.message.saved[dim], current = shapes.message.current[dim];
-  WrongSide wrong = saved < current ? WrongSide::kCheckpoint : WrongSide::kRequest;
+  FaultSide wrong = saved < current ? FaultSide::kCheckpoint : FaultSide::kRequest;
   std::int64_t k = factor(std::min(saved, current), std::max(saved, current));
   if (k == 0) return;
   if (shapes.traits.vocabulary && dim == 0 && !shapes.traits.state) {
     bool doubled_by_loader = saved < current;
     add_hypothesis_counted_twice(
-        shapes, doubled_by_loader ? WrongSide::kRequest : WrongSide::kCheckpoint, k, all);
+        shapes, doubled_by_loader ? FaultSide::kRequest : FaultSide::kCheckpoint, k, all);
   }
   if (!fits(shapes, wrong, k)) return;
   const NameTraits& traits = shapes.traits;
@@ -220,9 +220,9 @@ void add_hypothesis_tensor_parallel(const ShapeCase& shapes, std::vector<Hypothe
                    : !traits.known             ? 0.4
                    : !traits.cut_by_ranks      ? 0.2
                                                : 0.55;
-  one.title = wrong == WrongSide::kCheckpoint ? "the tensor-parallel axis was left out at save"
+  one.title = wrong == FaultSide::kCheckpoint ? "the tensor-parallel axis was left out at save"
                                               : "the loader leaves the tensor-parallel axis out";
-  one.text = wrong == WrongSide::kCheckpoint
+  one.text = wrong == FaultSide::kCheckpoint
                  ? fmt::format(
                        "Each tensor-parallel rank published its part as if it were the whole: dim "
                        "{} is short by the tensor-parallel size, {}, and of every {} parts one "

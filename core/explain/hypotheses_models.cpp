@@ -52,7 +52,7 @@ std::string_view kind_of_channels(std::int64_t channels) {
 }
 
 Hypothesis different_family(double weight) {
-  Hypothesis one{"H-D", &kShapeMismatch, WrongSide::kRequest, weight};
+  Hypothesis one{"H-D", &kShapeMismatch, FaultSide::kRequest, weight};
   one.command = "shardwright info CHECKPOINT";
   return one;
 }
@@ -103,7 +103,7 @@ void add_hypothesis_gated(const ShapeCase& shapes, std::vector<Hypothesis>& all)
   const std::int64_t saved = shapes.message.saved[0], current = shapes.message.current[0];
   if (saved != 2 * current && current != 2 * saved) return;
   const bool file = saved > current;
-  Hypothesis one{"H-GU", &kShapeMismatch, WrongSide::kRequest, 0.6};
+  Hypothesis one{"H-GU", &kShapeMismatch, FaultSide::kRequest, 0.6};
   one.title = file ? "the file has a gated layer (gate and up in one), the model a plain one"
                    : "the model has a gated layer (gate and up in one), the file a plain one";
   one.text =
@@ -191,7 +191,7 @@ void add_hypothesis_buffer(const ShapeCase& shapes, std::vector<Hypothesis>& all
     return name.find(word) != name.npos;
   });
   if (!is_buffer || shapes.traits.state) return;
-  Hypothesis one{"H-B", &kShapeMismatch, WrongSide::kRequest, 0.9};
+  Hypothesis one{"H-B", &kShapeMismatch, FaultSide::kRequest, 0.9};
   one.title = "a buffer that the model computes itself has another length";
   one.text =
       "Rotary frequencies, position numbers and masks follow from head_dim, rope settings and the "
@@ -213,7 +213,7 @@ void add_hypothesis_different_model(const ShapeCase& shapes, std::vector<Hypothe
       shapes.message.kind != nullptr && !shapes.message.kind->meanings[0].title.empty();
   const bool are_weights =
       shapes.traits.known && !shapes.traits.state && !shapes.worlds && !has_own_meaning;
-  Hypothesis one{"H-M", &kShapeMismatch, WrongSide::kEither, 0.1};
+  Hypothesis one{"H-M", &kShapeMismatch, FaultSide::kEither, 0.1};
   if (alone) one.confidence = 0.5;
   if (!alone && are_weights && (has_uneven_sizes(shapes) || !shapes.traits.cut_by_ranks))
     one.confidence = 0.4;

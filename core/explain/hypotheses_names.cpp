@@ -108,7 +108,7 @@ void add_pairs(const KeyLists& keys, std::vector<Hypothesis>& all) {
   Pairs pairs = best_pairs(keys);
   if (pairs.count == 0) return;
   std::size_t fewer = std::min(keys.missing.size(), keys.unexpected.size());
-  Hypothesis one{"renamed", &kMissingKey, WrongSide::kEither};
+  Hypothesis one{"renamed", &kMissingKey, FaultSide::kEither};
   one.confidence = pairs.count == fewer ? 0.96 : 0.8;
   one.title = "the same tensors under other names";
   one.text = fmt::format(
@@ -141,7 +141,7 @@ void add_wrapper(const std::vector<std::string>& names, bool missing,
     std::size_t count = count_with(names, wrapper.part, wrapper.anywhere);
     if (count * 2 <= names.size()) continue;
     std::string part = "\"" + std::string(wrapper.part) + "\"";
-    Hypothesis one{"renamed", missing ? &kMissingKey : &kUnexpectedKey, WrongSide::kEither,
+    Hypothesis one{"renamed", missing ? &kMissingKey : &kUnexpectedKey, FaultSide::kEither,
                    wrapper.weight};
     one.title = missing ? "the model's names have " + part + ", the checkpoint's do not"
                         : "the checkpoint's names have " + part + ", the model's do not";
@@ -212,7 +212,7 @@ void add_missing_layers(const std::vector<std::string>& names, std::vector<Hypot
   const std::int64_t first = *layers.begin(), last = *layers.rbegin();
   const bool runs = last - first + 1 == static_cast<std::int64_t>(layers.size());
   if (first == 0 || layers.size() < 2 || modules.size() < 3 || !runs) return;
-  Hypothesis one{"layers-missing", &kMissingFile, WrongSide::kCheckpoint, 0.8};
+  Hypothesis one{"layers-missing", &kMissingFile, FaultSide::kCheckpoint, 0.8};
   one.title = fmt::format("layers {} to {} are missing as a whole", first, last);
   one.text =
       "All names are of these layers and none is of an earlier one. The file with the later layers "
@@ -240,7 +240,7 @@ constexpr Interpretation kOtherName = {
     .command = "shardwright ls CHECKPOINT"};
 constexpr Interpretation kNotSaved = {
     .rule = &kMissingKey,
-    .wrong = WrongSide::kCheckpoint,
+    .wrong = FaultSide::kCheckpoint,
     .weight = 0.4,
     .title = "the tensor was not saved",
     .text =
@@ -260,7 +260,7 @@ constexpr Interpretation kOtherNameInModel = {
     .command = kSpec};
 constexpr Interpretation kFewerInModel = {
     .rule = &kUnexpectedKey,
-    .wrong = WrongSide::kRequest,
+    .wrong = FaultSide::kRequest,
     .weight = 0.4,
     .title = "the model has fewer tensors",
     .text =

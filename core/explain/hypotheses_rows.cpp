@@ -48,7 +48,7 @@ struct Shared {
 };
 
 // Extent of the parameter if both sides published parts of it: saved * W_save = current * W_load.
-Shared shared_extent(std::int64_t saved, std::int64_t current, std::optional<Worlds> worlds) {
+Shared shared_extent(std::int64_t saved, std::int64_t current, std::optional<WorldSizes> worlds) {
   if (saved <= 0 || current <= 0) return {};
   std::int64_t divisor = std::gcd(saved, current);
   Shared shared{Fit::kNo, current / divisor, saved / divisor, std::nullopt};
@@ -70,7 +70,7 @@ Shared shared_extent(std::int64_t saved, std::int64_t current, std::optional<Wor
   return shared;
 }
 
-Hypothesis local_hypothesis(const ShapeCase& shapes, WrongSide wrong, Fit fit) {
+Hypothesis local_hypothesis(const ShapeCase& shapes, FaultSide wrong, Fit fit) {
   const NameTraits& traits = shapes.traits;
   Hypothesis one{"H-L", &kLocalSavedAsGlobal, wrong};
   double base = traits.state ? 0.5 : traits.known ? 0.2 : 0.4;
@@ -98,7 +98,7 @@ void add_hypothesis_one_side(const ShapeCase& shapes, bool saved_is_part,
   if (shapes.worlds) ranks = saved_is_part ? shapes.worlds->save : shapes.worlds->load;
   Fit fit = part_fit(part, whole, ranks);
   if (fit == Fit::kNo) return;
-  WrongSide wrong = saved_is_part ? WrongSide::kCheckpoint : WrongSide::kRequest;
+  FaultSide wrong = saved_is_part ? FaultSide::kCheckpoint : FaultSide::kRequest;
   Hypothesis one = local_hypothesis(shapes, wrong, fit);
   if (saved_is_part) {
     one.title = "one rank's shard was saved as the whole";
@@ -137,7 +137,7 @@ void add_hypothesis_local_as_global(const ShapeCase& shapes, std::vector<Hypothe
   add_hypothesis_one_side(shapes, false, all);
   Shared shared = shared_extent(saved, current, shapes.worlds);
   if (shared.fit == Fit::kNo || is_unlikely_ratio(shapes, shared)) return;
-  Hypothesis one = local_hypothesis(shapes, WrongSide::kBoth, shared.fit);
+  Hypothesis one = local_hypothesis(shapes, FaultSide::kBoth, shared.fit);
   std::string ratio = fmt::format("{}:{}", shared.save_ratio, shared.load_ratio);
   one.title = "saved and asked for as one rank's shard";
   one.text =
@@ -169,7 +169,7 @@ void add_hypothesis_uneven(const ShapeCase& shapes, std::vector<Hypothesis>& all
   std::int64_t small = std::min(saved, current), large = std::max(saved, current);
   if (small == 0 || large % small == 0) return;
   const NameTraits& traits = shapes.traits;
-  Hypothesis one{"H-U", &kLocalSavedAsGlobal, WrongSide::kEither};
+  Hypothesis one{"H-U", &kLocalSavedAsGlobal, FaultSide::kEither};
   one.confidence = traits.state        ? (traits.vocabulary ? 0.65 : 0.45)
                    : traits.vocabulary ? 0.1
                    : traits.known      ? 0.12
@@ -196,12 +196,12 @@ void add_hypothesis_halves(const ShapeCase& shapes, std::vector<Hypothesis>& all
   std::int64_t small = std::min(saved, current), large = std::max(saved, current);
   if (small == 0 || large % small != 0) return;
   std::int64_t ratio = large / small;
-  WrongSide wrong = saved < current ? WrongSide::kCheckpoint : WrongSide::kRequest;
+  FaultSide wrong = saved < current ? FaultSide::kCheckpoint : FaultSide::kRequest;
   Hypothesis one{"H-W", &kGluSplitLocal, wrong, 0.75};
-  one.title = wrong == WrongSide::kCheckpoint
+  one.title = wrong == FaultSide::kCheckpoint
                   ? "optimizer state of a gated weight was split in the wrong coordinates"
                   : "the loader splits a gated weight's state in the wrong coordinates";
-  one.text = wrong == WrongSide::kCheckpoint
+  one.text = wrong == FaultSide::kCheckpoint
                  ? fmt::format(
                        "The state was cut at half of what one rank holds instead of half of the "
                        "whole weight: both halves are {} times too short, both hold rows of W, and "
@@ -240,7 +240,7 @@ void add_hypothesis_resized(const ShapeCase& shapes, std::vector<Hypothesis>& al
   std::int64_t more = std::max(saved, current) - std::min(saved, current);
   if (shapes.traits.state || more > std::max<std::int64_t>(64, saved / 20)) return;
   std::string rows = plural(static_cast<std::uint64_t>(more), "row");
-  Hypothesis one{"H-V", &kVocabularyPadding, WrongSide::kEither, 0.75};
+  Hypothesis one{"H-V", &kVocabularyPadding, FaultSide::kEither, 0.75};
   one.title = saved > current
                   ? "tokens were added before the save, and the loader knows none of them"
                   : "the loader has added tokens that the checkpoint does not have";
@@ -270,7 +270,7 @@ void add_hypothesis_vocabulary(const ShapeCase& shapes, std::vector<Hypothesis>&
     add_hypothesis_resized(shapes, all);
     return;
   }
-  Hypothesis one{"H-V", &kVocabularyPadding, WrongSide::kEither, 0.8};
+  Hypothesis one{"H-V", &kVocabularyPadding, FaultSide::kEither, 0.8};
   one.title = "the vocabulary is padded differently";
   one.text = fmt::format(
       "{} is {} rounded up to a multiple of {} (divisible_by times the tensor-parallel size). The "
@@ -286,7 +286,7 @@ void add_hypothesis_vocabulary(const ShapeCase& shapes, std::vector<Hypothesis>&
 }
 
 void add_hypothesis_extra_state(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
-  Hypothesis one{"H-X", nullptr, WrongSide::kEither, 0.95};
+  Hypothesis one{"H-X", nullptr, FaultSide::kEither, 0.95};
   one.title = "the extra state of a layer has another length";
   one.text = "_extra_state is a pickle of TransformerEngine's FP8 recipe, as bytes: " +
              to_text(shapes.message.saved) + " and " + to_text(shapes.message.current) +

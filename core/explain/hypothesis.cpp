@@ -4,21 +4,21 @@
 
 namespace shw {
 
-std::string_view name(WrongSide side) {
+std::string_view name(FaultSide side) {
   switch (side) {
-    case WrongSide::kCheckpoint:
+    case FaultSide::kCheckpoint:
       return "checkpoint";
-    case WrongSide::kRequest:
+    case FaultSide::kRequest:
       return "request";
-    case WrongSide::kBoth:
+    case FaultSide::kBoth:
       return "both";
-    case WrongSide::kEither:
+    case FaultSide::kEither:
       break;
   }
   return "either";
 }
 
-Result<Worlds> parse_worlds(std::string_view text) {
+Result<WorldSizes> parse_world_sizes(std::string_view text) {
   auto number = [](std::string_view digits) -> std::int64_t {
     if (digits.empty() || digits.size() > 7) return 0;
     std::int64_t value = 0;
@@ -30,7 +30,7 @@ Result<Worlds> parse_worlds(std::string_view text) {
   };
   std::size_t colon = text.find(':');
   if (colon != text.npos) {
-    Worlds worlds{number(text.substr(0, colon)), number(text.substr(colon + 1))};
+    WorldSizes worlds{number(text.substr(0, colon)), number(text.substr(colon + 1))};
     if (worlds.save > 0 && worlds.load > 0) return worlds;
   }
   return fail(ErrorKind::kUsage, "--world \"" + std::string(text) + "\" is not two numbers", {},

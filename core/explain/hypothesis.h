@@ -16,20 +16,20 @@ namespace shw {
 struct Rule;
 
 // World sizes of the saving and the loading run.
-struct Worlds {
+struct WorldSizes {
   std::int64_t save = 0;
   std::int64_t load = 0;
 };
-Result<Worlds> parse_worlds(std::string_view text);  // "4:2"
+Result<WorldSizes> parse_world_sizes(std::string_view text);  // "4:2"
 
 // The side with the mistake.
-enum class WrongSide : std::uint8_t { kCheckpoint, kRequest, kBoth, kEither };
-std::string_view name(WrongSide side);  // "checkpoint", "request", "both", "either"
+enum class FaultSide : std::uint8_t { kCheckpoint, kRequest, kBoth, kEither };
+std::string_view name(FaultSide side);  // "checkpoint", "request", "both", "either"
 
 struct Hypothesis {
   std::string id;              // stable id, for programs
   const Rule* rule = nullptr;  // the rule that detects it; may be null
-  WrongSide wrong = WrongSide::kEither;
+  FaultSide wrong = FaultSide::kEither;
   // Before explain(): likelihood alone, below 1. After: probability by shapes and names; all
   // probabilities and `none_of_these` add up to 1.
   double confidence = 0;

@@ -131,13 +131,13 @@ class GroupReader {
     meaning.command = text_or_empty(json, "command");
     return meaning;
   }
-  WrongSide read_side(std::string_view word) {
-    for (WrongSide side : {WrongSide::kCheckpoint, WrongSide::kRequest, WrongSide::kBoth}) {
+  FaultSide read_side(std::string_view word) {
+    for (FaultSide side : {FaultSide::kCheckpoint, FaultSide::kRequest, FaultSide::kBoth}) {
       if (word == name(side)) return side;
     }
-    if (!word.empty() && word != name(WrongSide::kEither))
+    if (!word.empty() && word != name(FaultSide::kEither))
       complain("\"wrong\" is none of checkpoint, request, both, either");
-    return WrongSide::kEither;
+    return FaultSide::kEither;
   }
 
   NameTest read_name_test(const Json& json) {

@@ -38,13 +38,13 @@ struct MessageWords {
 };
 
 // Short names for tables.
-inline constexpr WrongSide kDisk = WrongSide::kCheckpoint, kLoader = WrongSide::kRequest;
+inline constexpr FaultSide kDisk = FaultSide::kCheckpoint, kLoader = FaultSide::kRequest;
 
 // One possible cause of a message, as data.
 struct Interpretation {
   std::string_view id = {};    // empty: the rule's id
   const Rule* rule = nullptr;  // may be null
-  WrongSide wrong = WrongSide::kEither;
+  FaultSide wrong = FaultSide::kEither;
   double weight = 0;  // prior likelihood, at most 1
   std::string_view title = {}, text = {}, decide = {};
   // Options of `check`, or a whole command where NAME is replaced by the message's name; empty:

@@ -6,7 +6,7 @@
 namespace shw {
 namespace {
 
-constexpr WrongSide kUnclear = WrongSide::kEither;
+constexpr FaultSide kUnclear = FaultSide::kEither;
 
 constexpr ClueWords kScaleWords = {"absmax",        "quant_map",    "quant_state", ".SCB",
                                    "qweight",       "weight_scale", "_scale_inv",  ".scales",
@@ -47,7 +47,7 @@ constexpr NameClue kClues[] = {
      {"_flat_param"},
      {.id = "flat-shard",
       .rule = &kFlatShard,
-      .wrong = WrongSide::kCheckpoint,
+      .wrong = FaultSide::kCheckpoint,
       .weight = 0.9,
       .title = "the file is one rank's part of an FSDP save",
       .text = "FSDP1 keeps each wrapped module as one row of numbers, _flat_param, of which a rank "
@@ -99,7 +99,7 @@ constexpr NameClue kClues[] = {
      kUnmergedWords,
      {.id = "unmerged-adapter",
       .rule = &kWrappedNames,
-      .wrong = WrongSide::kCheckpoint,
+      .wrong = FaultSide::kCheckpoint,
       .weight = 0.95,
       .title = "the model was saved with its adapter still on it",
       .text = "PEFT puts .base_layer., .original_module. and .modules_to_save. into the names of "
@@ -151,7 +151,7 @@ constexpr NameClue kClues[] = {
      kMtpWords,
      {.id = "mtp-lost",
       .rule = &kConfigAnnounces,
-      .wrong = WrongSide::kCheckpoint,
+      .wrong = FaultSide::kCheckpoint,
       .weight = 0.9,
       .title = "the layers for multi-token prediction are not in the checkpoint",
       .text = "config.json announces them (num_nextn_predict_layers, mtp_num_hidden_layers), and "

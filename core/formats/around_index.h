@@ -16,9 +16,9 @@ namespace shw {
 
 inline constexpr std::string_view kIndexSuffix = ".index.json";
 
-class AroundIndex final : public Directory {
+class SingleIndexDirectory final : public Directory {
  public:
-  AroundIndex(std::shared_ptr<const Directory> inner, std::string index)
+  SingleIndexDirectory(std::shared_ptr<const Directory> inner, std::string index)
       : inner_(std::move(inner)), index_(std::move(index)) {}
   const std::string& name() const override { return inner_->name(); }
   Result<std::vector<Entry>> list(std::size_t most) const override {

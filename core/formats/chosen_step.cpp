@@ -17,15 +17,16 @@ Finding chosen_step_finding(const ChosenStep& chosen) {
     cause = fmt::format(
         "{} {} later, and {} the files of a trainer and no model: the weights were "
         "lost, or their save did not finish. A resumed run stops there. {}",
-        some_of(chosen.without_model), is_one ? "is" : "are", is_one ? "holds" : "hold", cause);
+        short_list_text(chosen.without_model), is_one ? "is" : "are", is_one ? "holds" : "hold",
+        cause);
   }
   const bool is_damaged = chosen.gone || !chosen.without_model.empty();
   Finding finding = is_damaged ? bad_record(chosen.folder, std::move(cause))
-                               : read_note(chosen.folder, std::move(cause));
+                               : how_read_finding(chosen.folder, std::move(cause));
   if (is_damaged) finding.severity = Severity::kWarning;
   if (!chosen.aside.empty()) {
     finding.cause += fmt::format(" Not opened: {}. A path to one of them opens that one.",
-                                 some_of(chosen.aside));
+                                 short_list_text(chosen.aside));
     finding.subjects = chosen.aside;
   }
   finding.evidence = {{"opened", chosen.folder},
@@ -49,7 +50,7 @@ tl::unexpected<Error> newest_step_error(Error error, const ChosenStep& chosen,
   if (!chosen.aside.empty()) {
     std::vector<std::string> newest(chosen.aside.rbegin(), chosen.aside.rend());
     error.advice += fmt::format("{}Others are here too: {}. Open one of them by its path",
-                                error.advice.empty() ? "" : " ", some_of(newest));
+                                error.advice.empty() ? "" : " ", short_list_text(newest));
     error.advice +=
         run.empty() ? "." : ", or the newest whole one as " + run + "/@latest-complete.";
   }

@@ -25,7 +25,7 @@ Result<SmallFiles> complete_outputs(const Format& format, Outputs& outputs) {
   return SmallFiles{};
 }
 
-bool is_added_entry(const Format& format, std::string_view fqn) {
+bool may_be_added_by_writer(const Format& format, std::string_view fqn) {
   for (const CompletionRow& row : kCompletions) {
     if (row.format == &format) return row.is_added(fqn);
   }

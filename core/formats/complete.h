@@ -12,7 +12,7 @@ namespace shw {
 // Adds the entries to `outputs` and returns the files.
 Result<SmallFiles> complete_outputs(const Format& format, Outputs& outputs);
 // True if complete_outputs() may have added an entry of this name.
-bool is_added_entry(const Format& format, std::string_view fqn);
+bool may_be_added_by_writer(const Format& format, std::string_view fqn);
 
 // True if complete_outputs() writes the settings of an optimizer next to its states
 // (adam_settings.h).

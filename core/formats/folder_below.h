@@ -10,9 +10,9 @@
 
 namespace shw {
 
-class FolderBelow final : public Directory {
+class SubfolderDirectory final : public Directory {
  public:
-  FolderBelow(std::shared_ptr<const Directory> around, const std::string& folder)
+  SubfolderDirectory(std::shared_ptr<const Directory> around, const std::string& folder)
       : around_(std::move(around)),
         prefix_(folder + "/"),
         name_((around_->name() == "/" ? "" : around_->name()) + "/" + folder) {}

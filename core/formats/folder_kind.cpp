@@ -78,8 +78,8 @@ FoldersBelow kinds_below(std::span<const Entry> entries, std::span<const FormatR
     std::string_view name = std::string_view(entry.path).substr(slash + 1);
     for (const FormatRow& row : rows) {
       bool tells = row.named != nullptr && (!row.names_are_common || is_model(name));
-      const NamedFile named = tells ? row.named(name) : NamedFile::kNothing;
-      if (named == NamedFile::kCheckpoint || named == NamedFile::kAlone)
+      const FileRole named = tells ? row.named(name) : FileRole::kNothing;
+      if (named == FileRole::kCheckpoint || named == FileRole::kAlone)
         offer(entry.path.substr(0, slash), row);
     }
   }
@@ -125,8 +125,8 @@ std::optional<Finding> other_checkpoints_below(std::span<const Entry> entries, c
   finding.cause = fmt::format(
       "Only what is at the top of this folder was opened ({}). Below it {} not opened: {}. Open "
       "{} by its folder if that is what was meant.",
-      opened.title, told.size() == 1 ? "a checkpoint was" : "checkpoints were", some_of(told),
-      told.size() == 1 ? "it" : "one of them");
+      opened.title, told.size() == 1 ? "a checkpoint was" : "checkpoints were",
+      short_list_text(told), told.size() == 1 ? "it" : "one of them");
   finding.evidence = {{"below", static_cast<std::int64_t>(told.size())}};
   return finding;
 }
@@ -195,7 +195,7 @@ Result<FolderKind> kind_of_folder(std::shared_ptr<const Directory> directory, st
 
 bool is_file_of_checkpoint(std::string_view name, std::span<const FormatRow> rows) {
   return std::any_of(rows.begin(), rows.end(), [&](const FormatRow& row) {
-    return row.named != nullptr && row.named(name) == NamedFile::kAlone;
+    return row.named != nullptr && row.named(name) == FileRole::kAlone;
   });
 }
 

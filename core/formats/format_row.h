@@ -34,7 +34,7 @@ class DirectoryContents {
 };
 
 // The meaning of a file that the user names.
-enum class NamedFile : std::uint8_t {
+enum class FileRole : std::uint8_t {
   kNothing,     // not a checkpoint by itself
   kCheckpoint,  // stands for its directory
   kAlone,       // a checkpoint of this one file
@@ -59,7 +59,7 @@ struct FormatRow {
   // Reads metadata only, no tensor data. Null together with `recognises`.
   OpenedCheckpoint (*open)(std::shared_ptr<const Directory> directory,
                            Progress* progress) = nullptr;
-  NamedFile (*named)(std::string_view file) = nullptr;
+  FileRole (*named)(std::string_view file) = nullptr;
   // Called if no format, or another one, is recognised: reports what an unfinished save of this
   // format leaves.
   std::optional<Error> (*unfinished)(std::span<const Entry> entries) = nullptr;

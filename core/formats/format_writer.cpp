@@ -29,8 +29,8 @@ std::optional<ItemPlace> kept_place(const Outputs& outputs, const OutputTile& ti
   return tile.more && tile.more->place ? tile.more->place : outputs.source->item(*tile.kept);
 }
 
-void put_storage(const CarriedStorage& storage, std::uint32_t file, std::uint64_t offset,
-                 LaidOut& laid_out) {
+void place_storage(const CarriedStorage& storage, std::uint32_t file, std::uint64_t offset,
+                   LaidOut& laid_out) {
   if (storage.length == 0) return;
   if (storage.file.empty())
     laid_out.before.push_back({file, offset, storage.bytes});

@@ -156,8 +156,8 @@ std::optional<std::uint64_t> bytes_of(const OutputTensor& tensor, const OutputTi
 // True if the tensor must be written as one chunk.
 bool is_whole(const OutputTensor& tensor);
 // Places the bytes of a storage in a new file where parts must stay contiguous.
-void put_storage(const CarriedStorage& storage, std::uint32_t file, std::uint64_t offset,
-                 LaidOut& laid_out);
+void place_storage(const CarriedStorage& storage, std::uint32_t file, std::uint64_t offset,
+                   LaidOut& laid_out);
 // The source item of a kept chunk.
 std::optional<ItemPlace> kept_place(const Outputs& outputs, const OutputTile& tile);
 

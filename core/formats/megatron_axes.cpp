@@ -43,7 +43,7 @@ bool is_numbered_word(std::string_view text, std::string_view word) {
 
 }  // namespace
 
-TensorCut tensor_cut(std::string_view name, std::optional<bool> is_gated) {
+TensorSplit tensor_split(std::string_view name, std::optional<bool> is_gated) {
   const std::string_view parameter = consume_last(name);
   const std::string_view layer = consume_last(name);
   const std::string_view around = consume_last(name);
@@ -51,17 +51,17 @@ TensorCut tensor_cut(std::string_view name, std::optional<bool> is_gated) {
   const bool is_bias = is_numbered_word(parameter, "bias");
   if (layer.find("norm") != std::string_view::npos ||
       parameter.find("norm") != std::string_view::npos || is_layer(layer, kReplicatedLayers))
-    return TensorCut::kReplicated;
-  if (parameter == "inv_freq") return TensorCut::kReplicated;  // belongs to rotary embeddings
-  if (!is_weight && !is_bias) return TensorCut::kUnknown;
-  if (is_layer(layer, kRowLayers)) return TensorCut::kRows;
+    return TensorSplit::kReplicated;
+  if (parameter == "inv_freq") return TensorSplit::kReplicated;  // belongs to rotary embeddings
+  if (!is_weight && !is_bias) return TensorSplit::kUnknown;
+  if (is_layer(layer, kRowLayers)) return TensorSplit::kRows;
   if (is_layer(layer, kGatedLayers)) {
-    if (!is_gated) return TensorCut::kUnknown;
-    return *is_gated ? TensorCut::kGatedRows : TensorCut::kRows;
+    if (!is_gated) return TensorSplit::kUnknown;
+    return *is_gated ? TensorSplit::kGatedRows : TensorSplit::kRows;
   }
   if (is_layer(layer, kColumnLayers) || (layer == "dense" && is_layer(around, kAttentionParts)))
-    return is_bias ? TensorCut::kReplicated : TensorCut::kColumns;
-  return TensorCut::kUnknown;
+    return is_bias ? TensorSplit::kReplicated : TensorSplit::kColumns;
+  return TensorSplit::kUnknown;
 }
 
 std::optional<LocalExpert> local_expert(std::string_view name) {

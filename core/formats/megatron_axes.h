@@ -14,7 +14,7 @@
 namespace shw {
 
 // `is_gated`: the first MLP matrix combines gate and up; nullopt if unknown.
-TensorCut tensor_cut(std::string_view name, std::optional<bool> is_gated);
+TensorSplit tensor_split(std::string_view name, std::optional<bool> is_gated);
 
 // Position of the expert's number within its rank: of the digits in
 // "layers.3.mlp.experts.local_experts.2.linear_fc1.weight", or the last ones in the name of a

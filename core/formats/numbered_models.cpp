@@ -44,12 +44,12 @@ std::vector<std::string> numbered_stems(std::span<const Entry> entries,
 }
 
 Finding several_models_finding(const std::vector<std::string>& files) {
-  Finding finding = read_note(
+  Finding finding = how_read_finding(
       files.front(),
       fmt::format(
           "{} models are side by side, numbered as accelerate's save_state numbers them ({}). "
           "Names begin with the file's name, and a path to one of the files opens it alone.",
-          files.size(), some_of(files)));
+          files.size(), short_list_text(files)));
   finding.subjects = files;
   return finding;
 }
@@ -64,7 +64,8 @@ OpenedCheckpoint open_numbered_models(const std::shared_ptr<const Directory>& ar
     std::vector<std::string> files;
     for (const std::string& stem : stems) {
       files.push_back(stem + std::string(names.ending));
-      SHW_TRY(auto opened, open_nested(std::make_shared<OneFile>(around, files.back()), progress));
+      SHW_TRY(auto opened,
+              open_nested(std::make_shared<SingleFileDirectory>(around, files.back()), progress));
       parts.push_back({std::move(opened), "", stem + "."});
     }
     if (parts.empty()) continue;

@@ -10,9 +10,9 @@
 
 namespace shw {
 
-class OneFile final : public Directory {
+class SingleFileDirectory final : public Directory {
  public:
-  OneFile(std::shared_ptr<const Directory> inner, std::string file)
+  SingleFileDirectory(std::shared_ptr<const Directory> inner, std::string file)
       : inner_(std::move(inner)), file_(std::move(file)) {}
   const std::string& name() const override { return inner_->name(); }
   Result<std::vector<Entry>> list(std::size_t) const override {
@@ -30,10 +30,10 @@ class OneFile final : public Directory {
   std::string file_;
 };
 
-// True if the directory is a OneFile: other files in the folder are not visible, which does not
-// mean that they are missing.
+// True if the directory is a SingleFileDirectory: other files in the folder are not visible, which
+// does not mean that they are missing.
 inline bool is_one_file(const Directory& directory) {
-  return dynamic_cast<const OneFile*>(&directory) != nullptr;
+  return dynamic_cast<const SingleFileDirectory*>(&directory) != nullptr;
 }
 
 }  // namespace shw

@@ -37,7 +37,7 @@ Status check_is_downloaded(const Directory& directory, std::span<const Entry> en
   for (const Entry& entry : entries) {
     if (!is_top_file(entry)) continue;
     const bool is_named = std::any_of(rows.begin(), rows.end(), [&](const FormatRow& row) {
-      return row.named != nullptr && row.named(entry.path) != NamedFile::kNothing;
+      return row.named != nullptr && row.named(entry.path) != FileRole::kNothing;
     });
     if (!is_named) continue;
     if (auto source = directory.open(entry.path)) SHW_CHECK(check_is_no_lfs_pointer(**source));
@@ -56,7 +56,7 @@ OnlyFile only_file(std::span<const Entry> entries, Rows rows) {
   for (const Entry& entry : entries) {
     if (entry.kind == EntryKind::kDirectory || !is_at_top(entry.path)) continue;
     for (const FormatRow& row : rows) {
-      if (row.named == nullptr || row.named(entry.path) != NamedFile::kAlone) continue;
+      if (row.named == nullptr || row.named(entry.path) != FileRole::kAlone) continue;
       if (only.row != nullptr) return {};
       only = {&row, entry.path};
       break;
@@ -67,7 +67,7 @@ OnlyFile only_file(std::span<const Entry> entries, Rows rows) {
 
 OpenedCheckpoint open_only_file(const std::shared_ptr<const Directory>& around,
                                 const OnlyFile& only, Progress* progress) {
-  auto opened = only.row->open(std::make_shared<OneFile>(around, only.path), progress);
+  auto opened = only.row->open(std::make_shared<SingleFileDirectory>(around, only.path), progress);
   // For common file names, damage may only mean that it is another kind of file.
   if (!opened && opened.error().kind == ErrorKind::kDamaged && only.row->names_are_common)
     opened.error().kind = ErrorKind::kUnsupported;
@@ -110,7 +110,7 @@ OpenedCheckpoint refuse(const std::shared_ptr<const Directory>& around,
   // Files such as "combined.pt" are models only by their suffix.
   if (const auto likely = folders_with_checkpoints(entries, rows); !likely.empty())
     return unsupported(fmt::format("holds no checkpoint itself: files that may be models are in {}",
-                                   some_of(likely)),
+                                   short_list_text(likely)),
                        advice_on_folders(directory, entries, likely, rows));
   if (entries.empty())
     return unsupported("holds no files: there is no checkpoint here",
@@ -163,7 +163,7 @@ OpenedCheckpoint open_parts(const std::shared_ptr<const Directory>& around,
                             std::vector<JoinedPart> parts, const std::vector<FolderPart>& folders,
                             Rows rows, Progress* progress) {
   for (const FolderPart& folder : folders) {
-    auto inside = std::make_shared<FolderBelow>(around, folder.folder);
+    auto inside = std::make_shared<SubfolderDirectory>(around, folder.folder);
     auto opened = open_checkpoint(inside, progress, rows);
     if (!opened) {
       prefix_folder_to_error(opened.error(), folder.folder);
@@ -182,7 +182,7 @@ std::vector<std::string> weights_at_top(std::span<const Entry> entries, Rows row
   for (const Entry& entry : entries) {
     if (!is_top_file(entry)) continue;
     const bool is_weights = std::any_of(rows.begin(), rows.end(), [&](const FormatRow& row) {
-      return row.named != nullptr && row.named(entry.path) == NamedFile::kAlone;
+      return row.named != nullptr && row.named(entry.path) == FileRole::kAlone;
     });
     if (is_weights) weights.push_back(entry.path);
   }
@@ -192,7 +192,7 @@ std::vector<std::string> weights_at_top(std::span<const Entry> entries, Rows row
 Finding left_aside_finding(std::vector<std::string> files) {
   Finding finding{.rule = "how-read", .severity = Severity::kInfo};
   finding.cause = fmt::format("{} at the top of this folder {} not opened. {} path opens {}.",
-                              some_of(files), files.size() == 1 ? "was" : "were",
+                              short_list_text(files), files.size() == 1 ? "was" : "were",
                               files.size() == 1 ? "Its" : "A", files.size() == 1 ? "it" : "one");
   finding.subjects = std::move(files);
   return finding;
@@ -226,9 +226,9 @@ OpenedCheckpoint open_step_or_parts(const std::shared_ptr<const Directory>& arou
   std::shared_ptr<const Directory> inside;
   const bool is_step_folder = chosen.has_value();
   if (chosen) {
-    inside = std::make_shared<FolderBelow>(around, chosen->folder);
+    inside = std::make_shared<SubfolderDirectory>(around, chosen->folder);
   } else if (chosen = chosen_file(entries); chosen) {
-    inside = std::make_shared<OneFile>(around, chosen->folder);
+    inside = std::make_shared<SingleFileDirectory>(around, chosen->folder);
   }
   if (!chosen) return std::shared_ptr<const Checkpoint>();
   auto opened = open_checkpoint(inside, progress, rows);
@@ -349,7 +349,7 @@ OpenedCheckpoint open_nested(std::shared_ptr<const Directory> inside, Progress* 
 
 OpenedCheckpoint open_nested(const std::shared_ptr<const Directory>& directory,
                              const std::string& path) {
-  return open_checkpoint(std::make_shared<OneFile>(directory, path), nullptr);
+  return open_checkpoint(std::make_shared<SingleFileDirectory>(directory, path), nullptr);
 }
 
 namespace {
@@ -397,7 +397,7 @@ OpenedCheckpoint open_checkpoint(const std::string& path, Progress* progress,
     return open_checkpoint(std::move(directory), progress, rows);
   }
   auto opened = open_named_file(around, parent, name, path, progress, rows);
-  if (!opened) add_unsafe_pickles(opened.error(), OneFile(around, name));
+  if (!opened) add_unsafe_pickles(opened.error(), SingleFileDirectory(around, name));
   return opened;
 }
 
@@ -408,7 +408,7 @@ namespace {
 OpenedCheckpoint open_single_file(const FormatRow& row,
                                   const std::shared_ptr<const Directory>& around,
                                   const std::string& name, Rows rows, Progress* progress) {
-  auto alone = std::make_shared<OneFile>(around, name);
+  auto alone = std::make_shared<SingleFileDirectory>(around, name);
   if (!row.names_are_common || row.recognises == nullptr) return row.open(alone, progress);
   const DirectoryContents look(*alone);
   SHW_TRY(bool is_own, row.recognises(look));
@@ -426,19 +426,20 @@ OpenedCheckpoint open_named_file(const std::shared_ptr<const Directory>& around,
                                  const std::string& path, Progress* progress,
                                  std::span<const FormatRow> rows) {
   for (const FormatRow& row : rows) {
-    NamedFile named = row.named == nullptr ? NamedFile::kNothing : row.named(name);
+    FileRole named = row.named == nullptr ? FileRole::kNothing : row.named(name);
     // An index defines the checkpoint, whatever else is there.
-    if (named == NamedFile::kCheckpoint && name.ends_with(kIndexSuffix))
-      return open_by_index(row, std::make_shared<AroundIndex>(around, name), rows, progress);
-    if (named == NamedFile::kCheckpoint) return open_checkpoint(around, progress, rows);
-    if (named == NamedFile::kAlone) return open_single_file(row, around, name, rows, progress);
-    if (named == NamedFile::kPart)
+    if (named == FileRole::kCheckpoint && name.ends_with(kIndexSuffix))
+      return open_by_index(row, std::make_shared<SingleIndexDirectory>(around, name), rows,
+                           progress);
+    if (named == FileRole::kCheckpoint) return open_checkpoint(around, progress, rows);
+    if (named == FileRole::kAlone) return open_single_file(row, around, name, rows, progress);
+    if (named == FileRole::kPart)
       return fail(ErrorKind::kUnsupported,
                   fmt::format("is one data file of a checkpoint: what it holds is in {}", row.sign),
                   {path}, "Open the folder that it is in: " + parent);
   }
   // Recognises a file by contents, whatever its name.
-  auto alone = std::make_shared<OneFile>(around, name);
+  auto alone = std::make_shared<SingleFileDirectory>(around, name);
   DirectoryContents look(*alone);
   for (const FormatRow& row : rows) {
     if (row.recognises == nullptr) continue;

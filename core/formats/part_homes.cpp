@@ -18,16 +18,17 @@ bool all_names_unchanged(const Outputs& outputs) {
          });
 }
 
-PartHome home_of(const Checkpoint* source, const std::string& folder, std::size_t prefix,
-                 bool names_stay = true) {
+PartLocation home_of(const Checkpoint* source, const std::string& folder, std::size_t prefix,
+                     bool names_stay = true) {
   LibraryNames names = library_names(source, folder, names_stay);
   return {folder, std::move(names.stem), std::move(names.torch_file), prefix};
 }
 
 // A module whose config.json names no library belongs to sentence-transformers, which looks for
 // transformers' file name.
-PartHome home_of_module(const Checkpoint* source, const std::string& folder, std::size_t prefix) {
-  PartHome home = home_of(source, folder, prefix);
+PartLocation home_of_module(const Checkpoint* source, const std::string& folder,
+                            std::size_t prefix) {
+  PartLocation home = home_of(source, folder, prefix);
   if (home.torch_file == LibraryNames().torch_file) home.torch_file = "pytorch_model.bin";
   return home;
 }
@@ -84,7 +85,7 @@ std::set<std::string> folders_of_configs(const Outputs& outputs) {
 
 }  // namespace
 
-std::string name_in_file(const OutputTensor& tensor, const PartHome& home) {
+std::string name_in_file(const OutputTensor& tensor, const PartLocation& home) {
   return tensor.fqn.substr(home.prefix);
 }
 
@@ -105,7 +106,7 @@ PartHomes part_homes(const Outputs& outputs) {
   std::size_t at_top = 0;
   for (const OutputTensor& tensor : outputs.tensors) {
     std::uint32_t home = 0;
-    auto is_of = [&](const PartHome& part) {
+    auto is_of = [&](const PartLocation& part) {
       const std::string_view name = std::string_view(part.folder).substr(0, part.prefix - 1);
       return tensor.fqn.size() > part.prefix && tensor.fqn.starts_with(name) &&
              tensor.fqn[part.prefix - 1] == '.';

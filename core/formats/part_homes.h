@@ -10,21 +10,21 @@
 
 namespace shw {
 
-struct PartHome {
+struct PartLocation {
   std::string folder;      // "unet/"; empty: the top folder
   std::string stem;        // stem of its files: "diffusion_pytorch_model"
   std::string torch_file;  // name of its torch.save file: "diffusion_pytorch_model.bin"
   std::size_t prefix = 0;  // length of the folder's prefix in the FQN ("unet.")
 };
 struct PartHomes {
-  std::vector<PartHome> homes;           // at least one
+  std::vector<PartLocation> homes;       // at least one
   std::vector<std::uint32_t> of_tensor;  // by index in Outputs::tensors
 
-  const PartHome& of(std::size_t tensor) const { return homes[of_tensor[tensor]]; }
+  const PartLocation& of(std::size_t tensor) const { return homes[of_tensor[tensor]]; }
 };
 // A single home at the top if the source has no parts, or if a tensor's name belongs to none.
 PartHomes part_homes(const Outputs& outputs);
 // The name of a tensor within its file.
-std::string name_in_file(const OutputTensor& tensor, const PartHome& home);
+std::string name_in_file(const OutputTensor& tensor, const PartLocation& home);
 
 }  // namespace shw

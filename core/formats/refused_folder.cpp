@@ -62,7 +62,7 @@ std::string names_at_top(std::span<const Entry> entries) {
   }
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
-  return some_of(names, 6);
+  return short_list_text(names, 6);
 }
 
 void add_unsafe_pickles(Error& error, const Directory& directory) {

@@ -9,7 +9,7 @@
 
 namespace shw {
 
-enum class TensorCut : std::uint8_t {
+enum class TensorSplit : std::uint8_t {
   kUnknown,     // not derivable
   kReplicated,  // equal on every rank
   kRows,        // axis 0
@@ -18,12 +18,12 @@ enum class TensorCut : std::uint8_t {
 };
 
 // The boxes of the whole tensor that a rank's part consists of, and the shape of the whole.
-struct CutPart {
+struct SplitPart {
   Extents shape;
   std::vector<Box> boxes;
 };
 // nullopt if a part of that shape is impossible.
-std::optional<CutPart> part_of_cut(TensorCut cut, const Extents& local, std::uint32_t rank,
-                                   std::uint32_t ranks);
+std::optional<SplitPart> split_part_of_rank(TensorSplit cut, const Extents& local,
+                                            std::uint32_t rank, std::uint32_t ranks);
 
 }  // namespace shw

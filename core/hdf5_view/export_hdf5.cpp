@@ -66,7 +66,7 @@ class Export {
   Hdf5Dataset dataset_of(TensorId tensor, const std::string& group) const;
   std::vector<Hdf5Segment> segments_of(const std::vector<ByteRun>& runs);
   void leave_out(TensorId tensor, const MappedTensor& mapped, bool is_in_part);
-  Status add_about();
+  Status write_file_info();
 
   const Checkpoint& checkpoint_;
   const ExportOptions& options_;
@@ -245,7 +245,7 @@ Status Export::add(TensorId tensor, const MappedTensor& mapped) {
 }
 
 // Writes the attributes of the root group, /files (path and size) and /left_out (name and reason).
-Status Export::add_about() {
+Status Export::write_file_info() {
   Hdf5Attributes about{{"schema", std::string(kJsonSchema)},
                        {"checkpoint", checkpoint_.directory()->name()},
                        {"format", std::string(checkpoint_.format().name)},
@@ -336,7 +336,7 @@ Result<Exported> Export::run() {
          .why = "only its name is known: " + checkpoint_.file(tensor.item.file).path +
                 " cannot be read",
          .is_damaged = true});
-  SHW_CHECK(add_about());
+  SHW_CHECK(write_file_info());
   SHW_CHECK(writer_.close());
   return std::move(exported_);
 }

@@ -13,7 +13,7 @@ struct BlocksIn {
   std::uint64_t head = 0, length = 0;
 };
 BlocksIn blocks_in(std::uint64_t offset, std::uint64_t length, std::uint64_t at) {
-  if (length < kLeastShared || to_share_blocks(offset, at) != 0) return {};
+  if (length < kLeastShared || share_alignment_padding(offset, at) != 0) return {};
   const std::uint64_t head = (kShareBlock - offset % kShareBlock) % kShareBlock;
   return {head, (length - head) / kShareBlock * kShareBlock};
 }

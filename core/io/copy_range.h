@@ -13,7 +13,7 @@ inline constexpr std::uint64_t kLeastShared = std::uint64_t{1} << 20;
 
 // Bytes of padding so that offset `begin` of the source and offset `at` of the new file are equal
 // modulo kShareBlock. Only then can the two files share blocks.
-constexpr std::uint64_t to_share_blocks(std::uint64_t begin, std::uint64_t at) {
+constexpr std::uint64_t share_alignment_padding(std::uint64_t begin, std::uint64_t at) {
   return (begin - at) % kShareBlock;
 }
 

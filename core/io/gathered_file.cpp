@@ -10,7 +10,7 @@ constexpr std::size_t kMostHeld = 4 << 20;
 
 }  // namespace
 
-Status GatheredFile::write_at(std::uint64_t offset, BytesView bytes) {
+Status CoalescingFile::write_at(std::uint64_t offset, BytesView bytes) {
   if (bytes.size() >= kLong) return file_.write_at(offset, bytes);
   if (held_.size() + bytes.size() > kMostHeld) SHW_CHECK(flush());
   runs_.push_back({offset, held_.size(), bytes.size()});
@@ -18,17 +18,17 @@ Status GatheredFile::write_at(std::uint64_t offset, BytesView bytes) {
   return {};
 }
 
-Status GatheredFile::sync() {
+Status CoalescingFile::sync() {
   SHW_CHECK(flush());
   return file_.sync();
 }
 
-Status GatheredFile::finish(std::uint64_t length) {
+Status CoalescingFile::finish(std::uint64_t length) {
   SHW_CHECK(flush());
   return file_.finish(length);
 }
 
-Status GatheredFile::flush() {
+Status CoalescingFile::flush() {
   std::sort(runs_.begin(), runs_.end(),
             [](const Run& a, const Run& b) { return a.offset < b.offset; });
   for (std::size_t first = 0, last = 0; first < runs_.size(); first = last) {

@@ -11,9 +11,9 @@ namespace shw {
 
 // For one thread and for ranges that do not overlap. Small writes reach the file only in flush();
 // long ones are written at once.
-class GatheredFile final : public OutputFile {
+class CoalescingFile final : public OutputFile {
  public:
-  explicit GatheredFile(OutputFile& file) : file_(file) {}
+  explicit CoalescingFile(OutputFile& file) : file_(file) {}
   Status write_at(std::uint64_t offset, BytesView bytes) override;
   Result<bool> share_at(std::uint64_t offset, const ByteSource& source, std::uint64_t begin,
                         std::uint64_t length) override {

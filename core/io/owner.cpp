@@ -102,7 +102,7 @@ std::string machine_of(const Owner& owner) {
   return to_hex(hash_of(std::as_bytes(std::span(text)))).substr(0, 8);
 }
 
-// The owner encoded by name_before_owner() of this machine; empty if the name has none.
+// The owner encoded by unowned_name_suffix() of this machine; empty if the name has none.
 std::string owner_in_name(std::string_view path) {
   const std::string begun = kPartialMark + std::string(kBegun);
   const std::size_t mark = path.rfind(begun);
@@ -157,7 +157,7 @@ std::string this_process() {
   return text_of(here());
 }
 
-std::string name_before_owner() {
+std::string unowned_name_suffix() {
   const Owner self = here();
   return std::string(kBegun) + self.pid + "-" + self.start + "-" + machine_of(self);
 }

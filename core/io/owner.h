@@ -25,7 +25,7 @@ bool is_dead_process(std::string_view text);
 
 // Suffix of a directory's name until its owner file exists: identifies the owner if the process is
 // killed before it writes the file.
-std::string name_before_owner();
+std::string unowned_name_suffix();
 
 // State of the process that owns a directory, as far as this machine can tell.
 enum class OwnerState : std::uint8_t { kNobody, kDeadProcess, kLiveProcess, kUnknown };

@@ -75,7 +75,7 @@ Status limit_mode(const std::string& path, unsigned most) {
   return change_mode(path, status.st_mode & 07777 & ~(0777 & ~most));
 }
 
-Status limit_below(const std::string& folder, const MostRights& most, int depth) {
+Status limit_below(const std::string& folder, const PermissionLimit& most, int depth) {
   constexpr int kMostDepth = 64;
   SHW_TRY(const std::vector<std::string> names, names_in(folder));
   for (const std::string& name : names) {
@@ -119,23 +119,24 @@ Status check_owned_by_this_user(const Store& store, const std::string& folder,
   return {};
 }
 
-MostRights rights_of(const std::vector<std::string>& folders,
-                     const std::vector<std::string>& files) {
-  MostRights most;
+PermissionLimit rights_of(const std::vector<std::string>& folders,
+                          const std::vector<std::string>& files) {
+  PermissionLimit most;
   for (const std::string& folder : folders) narrow_to(folder, 0700, most.folders);
   for (const std::string& file : files) narrow_to(file, 0600, most.files);
   return most;
 }
 
-Status limit_rights(const Store& store, const std::string& folder, const MostRights& most) {
+Status limit_rights(const Store& store, const std::string& folder, const PermissionLimit& most) {
   return has_rights(store) ? limit_below(folder, most, 0) : Status{};
 }
 
-Status limit_file_rights(const std::string& file, const MostRights& most) {
+Status limit_file_rights(const std::string& file, const PermissionLimit& most) {
   return limit_mode(file, most.files);
 }
 
-Status open_finished_folder(const Store& store, const std::string& folder, const MostRights& most) {
+Status set_final_permissions(const Store& store, const std::string& folder,
+                             const PermissionLimit& most) {
   if (!has_rights(store)) return {};
   struct stat status {};
   if (::lstat(folder.c_str(), &status) != 0)
@@ -144,7 +145,7 @@ Status open_finished_folder(const Store& store, const std::string& folder, const
   return change_mode(folder, kept | (0777 & ~mask_of_process() & most.folders));
 }
 
-bool leads_outside(const std::string& folder, const std::string& relative) {
+bool points_outside(const std::string& folder, const std::string& relative) {
   struct stat status {};
   const std::string path = folder + "/" + relative;
   if (::lstat(path.c_str(), &status) != 0 || !S_ISLNK(status.st_mode)) return false;

@@ -16,21 +16,22 @@ Status check_owned_by_this_user(const Store& store, const std::string& folder,
                                 const std::vector<std::string>& files);
 
 // The permission bits that a result may have at most.
-struct MostRights {
+struct PermissionLimit {
   unsigned folders = 0777, files = 0777;
 };
 // The bits that all listed paths have, plus the owner's; paths that do not exist are ignored.
-MostRights rights_of(const std::vector<std::string>& folders,
-                     const std::vector<std::string>& files);
+PermissionLimit rights_of(const std::vector<std::string>& folders,
+                          const std::vector<std::string>& files);
 
 // Restricts the files of an unfinished folder: no file gets wider permissions than its source.
-Status limit_rights(const Store& store, const std::string& folder, const MostRights& most);
-Status limit_file_rights(const std::string& file, const MostRights& most);
+Status limit_rights(const Store& store, const std::string& folder, const PermissionLimit& most);
+Status limit_file_rights(const std::string& file, const PermissionLimit& most);
 // Gives a finished folder, private until now, the permissions of a new folder.
-Status open_finished_folder(const Store& store, const std::string& folder, const MostRights& most);
+Status set_final_permissions(const Store& store, const std::string& folder,
+                             const PermissionLimit& most);
 
 // True if a file in a folder is a link to a target outside of the folder. A model hub's cache,
 // whose snapshots/REVISION/FILE link into blobs/, counts as one folder.
-bool leads_outside(const std::string& folder, const std::string& relative);
+bool points_outside(const std::string& folder, const std::string& relative);
 
 }  // namespace shw

@@ -49,7 +49,7 @@ class RowFolder {
     order_rows();
     for (const auto& [shift, shift_name] : shifts_.all())
       folded_.map.values[shift_name] = {std::to_string(shift)};
-    separate_rows(from_, to_, learned_, folded_);
+    resolve_row_conflicts(from_, to_, learned_, folded_);
     add_copies(from_, learned_.from_copies, folded_.map.from_copies);
     add_copies(to_, learned_.to_copies, folded_.map.to_copies);
     folded_.map.from_left_out = left_out_of_map(from_);

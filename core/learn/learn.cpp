@@ -23,7 +23,7 @@ class MapLearner {
       : a_(std::move(a)), b_(std::move(b)), progress_(progress) {}
 
   Result<LearnedMap> run() {
-    out_.way = is_finer_side(a_, b_) ? MapWay::kForward : MapWay::kBack;
+    out_.way = is_finer_side(a_, b_) ? MapDirection::kForward : MapDirection::kBack;
     SHW_TRY(learned_, learn_rows(from(), to(), out_.way, progress_));
     out_.tensors = b_.size();
     // Removes rows that the bytes refute and proves the rest again, because a row that uses another
@@ -43,13 +43,13 @@ class MapLearner {
   }
 
  private:
-  LearnSide& from() { return out_.way == MapWay::kForward ? a_ : b_; }
-  LearnSide& to() { return out_.way == MapWay::kForward ? b_ : a_; }
+  LearnSide& from() { return out_.way == MapDirection::kForward ? a_ : b_; }
+  LearnSide& to() { return out_.way == MapDirection::kForward ? b_ : a_; }
 
   // Names the sides by their formats. B's side has the plain format name, so that `convert --to`
   // selects the direction even if both sides have one format and the same names.
   void name_map() {
-    const bool is_forward = out_.way == MapWay::kForward;
+    const bool is_forward = out_.way == MapDirection::kForward;
     std::string of_a(a_.checkpoint->format().name), of_b(b_.checkpoint->format().name);
     out_.needs_way = of_a == of_b;
     if (out_.needs_way) of_a = "other_" + of_a;
@@ -69,7 +69,7 @@ class MapLearner {
 
   // Tensors of B that a learned row makes.
   std::vector<std::size_t> of_b(const FoundRow& row) const {
-    if (out_.way == MapWay::kForward) return row.to;
+    if (out_.way == MapDirection::kForward) return row.to;
     std::vector<std::size_t> out;
     for (const auto& cell : row.from) out.insert(out.end(), cell.begin(), cell.end());
     return out;
@@ -116,7 +116,7 @@ class MapLearner {
     std::set<std::size_t> used;
     for (const auto& row : learned_.rows) add_used(row.row, used);
     for (const auto& [copy, of] :
-         out_.way == MapWay::kForward ? learned_.from_copies : learned_.to_copies)
+         out_.way == MapDirection::kForward ? learned_.from_copies : learned_.to_copies)
       used.insert(copy);
     std::vector<std::size_t> out;
     for (std::size_t i = 0; i < a_.size(); ++i) {
@@ -125,7 +125,7 @@ class MapLearner {
     return out;
   }
   void add_used(const FoundRow& row, std::set<std::size_t>& used) const {
-    if (out_.way == MapWay::kBack) {
+    if (out_.way == MapDirection::kBack) {
       used.insert(row.to.begin(), row.to.end());
       return;
     }

@@ -38,7 +38,7 @@ constexpr std::int64_t kMostAdded = std::int64_t{1} << 20;
 
 class RowLearner {
  public:
-  RowLearner(LearnSide& from, LearnSide& to, MapWay way, Progress* progress)
+  RowLearner(LearnSide& from, LearnSide& to, MapDirection way, Progress* progress)
       : from_(from), to_(to), way_(way), progress_(progress) {}
 
   Result<LearnedRows> run() {
@@ -88,7 +88,7 @@ class RowLearner {
   // is applied to: a rounded sum does not always come back.
   Status search_added() {
     for (const float value : {1.0F, -1.0F}) {
-      const bool is_forward = way_ == MapWay::kForward;
+      const bool is_forward = way_ == MapDirection::kForward;
       const LearnSide& side = is_forward ? from_ : to_;
       SHW_TRY(const auto sums, lines_of_sums(side, is_forward ? value : -value));
       if (sums.empty()) return {};
@@ -261,14 +261,15 @@ class RowLearner {
 
   LearnSide& from_;
   LearnSide& to_;
-  const MapWay way_;
+  const MapDirection way_;
   Progress* progress_;
   LearnedRows out_;
 };
 
 }  // namespace
 
-Result<LearnedRows> learn_rows(LearnSide& from, LearnSide& to, MapWay way, Progress* progress) {
+Result<LearnedRows> learn_rows(LearnSide& from, LearnSide& to, MapDirection way,
+                               Progress* progress) {
   return RowLearner(from, to, way, progress).run();
 }
 

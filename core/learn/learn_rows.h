@@ -10,7 +10,8 @@ namespace shw {
 
 // Learns the rows and marks explained tensors on both sides. `way`: in which the map is to be
 // applied. An error only if cancelled.
-Result<LearnedRows> learn_rows(LearnSide& from, LearnSide& to, MapWay way, Progress* progress);
+Result<LearnedRows> learn_rows(LearnSide& from, LearnSide& to, MapDirection way,
+                               Progress* progress);
 
 // True if tensors of `from` are stacked or joined to make those of `to`.
 bool is_finer_side(const LearnSide& from, const LearnSide& to);

@@ -97,7 +97,7 @@ Result<LearnSide> learn_side(std::shared_ptr<const Checkpoint> checkpoint, bool 
   std::vector<LineQuery> asked;
   for (TensorId tensor : checkpoint->tensors()) {
     const std::string fqn(checkpoint->fqn(tensor));
-    side.names.push_back(is_source ? name_as_read(fqn) : fqn);
+    side.names.push_back(is_source ? map_input_name(fqn) : fqn);
     // A name with braces, brackets or a hash sign cannot be a pattern, so it stays unexplained.
     const bool is_plain = side.names.back().find_first_of("{}[]") == std::string::npos;
     auto pattern = parse_counter_pattern(side.names.back());

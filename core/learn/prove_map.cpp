@@ -125,7 +125,7 @@ class MapProver {
 
 }  // namespace
 
-Result<MapProof> prove_map(const ModelMap& map, MapWay way,
+Result<MapProof> prove_map(const ModelMap& map, MapDirection way,
                            const std::shared_ptr<const Checkpoint>& source, const Checkpoint& made,
                            Progress* progress) {
   SHW_TRY(BoundMap bound, bind_map(map, way, named_shapes(*source), {}));

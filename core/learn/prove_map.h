@@ -26,7 +26,7 @@ struct MapProof {
 };
 
 // An error if the map does not fit the source, or if cancelled.
-Result<MapProof> prove_map(const ModelMap& map, MapWay way,
+Result<MapProof> prove_map(const ModelMap& map, MapDirection way,
                            const std::shared_ptr<const Checkpoint>& source, const Checkpoint& made,
                            Progress* progress);
 

@@ -23,10 +23,10 @@ struct ConflictSide {
   }
 };
 
-class RowSeparator {
+class RowConflictResolver {
  public:
-  RowSeparator(const LearnSide& from, const LearnSide& to, const LearnedRows& learned,
-               FoldedMap& folded)
+  RowConflictResolver(const LearnSide& from, const LearnSide& to, const LearnedRows& learned,
+                      FoldedMap& folded)
       : from_{from, true}, to_{to, false}, learned_(learned), folded_(folded) {
     for (std::size_t i = 0; i < from.size(); ++i) from_.names.add(from.names[i], i);
     for (std::size_t i = 0; i < to.size(); ++i) to_.names.add(to.names[i], i);
@@ -180,9 +180,9 @@ class RowSeparator {
 
 }  // namespace
 
-void separate_rows(const LearnSide& from, const LearnSide& to, const LearnedRows& learned,
-                   FoldedMap& folded) {
-  RowSeparator(from, to, learned, folded).run();
+void resolve_row_conflicts(const LearnSide& from, const LearnSide& to, const LearnedRows& learned,
+                           FoldedMap& folded) {
+  RowConflictResolver(from, to, learned, folded).run();
 }
 
 }  // namespace shw

@@ -10,7 +10,7 @@ namespace shw {
 
 // Sets `from_with` and `to_with` of rows, or lists names one by one, until each row matches exactly
 // the tensors that it was learned from.
-void separate_rows(const LearnSide& from, const LearnSide& to, const LearnedRows& learned,
-                   FoldedMap& folded);
+void resolve_row_conflicts(const LearnSide& from, const LearnSide& to, const LearnedRows& learned,
+                           FoldedMap& folded);
 
 }  // namespace shw

@@ -21,7 +21,7 @@ struct FoundRow {
 
 class MapBinder {
  public:
-  MapBinder(const ModelMap& map, MapWay way, const ReadTensors& read, const ModelFacts& facts)
+  MapBinder(const ModelMap& map, MapDirection way, const ReadTensors& read, const ModelFacts& facts)
       : map_(map),
         way_(way),
         facts_(facts),
@@ -60,7 +60,7 @@ class MapBinder {
   bool has_gaps() const { return has_gaps_; }
 
  private:
-  bool is_forward() const { return way_ == MapWay::kForward; }
+  bool is_forward() const { return way_ == MapDirection::kForward; }
   ValueOf value_of() {
     return [this](std::string_view name) { return values_.value(name); };
   }
@@ -352,7 +352,7 @@ class MapBinder {
   static constexpr std::int64_t kMostCopies = 1024;
 
   const ModelMap& map_;
-  MapWay way_;
+  MapDirection way_;
   const ModelFacts& facts_;
   const std::vector<MapTensor>& tensors_;
   const NumberedNames& names_;
@@ -370,10 +370,12 @@ struct PrefixChoice {
   std::size_t rows = 0;                  // number of tensors that have one
   std::optional<ReadTensors> read = {};  // set if the prefix is not empty
 };
-PrefixChoice choose_prefix(const ModelMap& map, MapWay way, std::span<const MapTensor> tensors,
-                           const ReadTensors& plain, const ModelFacts& facts) {
+PrefixChoice choose_prefix(const ModelMap& map, MapDirection way,
+                           std::span<const MapTensor> tensors, const ReadTensors& plain,
+                           const ModelFacts& facts) {
   PrefixChoice best{.rows = MapBinder(map, way, plain, facts).count()};
-  for (const std::string& prefix : way == MapWay::kForward ? map.from_prefixes : map.to_prefixes) {
+  for (const std::string& prefix :
+       way == MapDirection::kForward ? map.from_prefixes : map.to_prefixes) {
     const bool stands =
         std::any_of(plain.tensors.begin(), plain.tensors.end(),
                     [&](const MapTensor& tensor) { return tensor.fqn.starts_with(prefix); });
@@ -387,19 +389,19 @@ PrefixChoice choose_prefix(const ModelMap& map, MapWay way, std::span<const MapT
 
 }  // namespace
 
-MapFit fit_of(const ModelMap& map, MapWay way, std::span<const MapTensor> tensors,
+MapFit fit_of(const ModelMap& map, MapDirection way, std::span<const MapTensor> tensors,
               const ReadTensors& plain, const ModelFacts& facts) {
   const PrefixChoice choice = choose_prefix(map, way, tensors, plain, facts);
-  const std::string written = way == MapWay::kForward ? std::string() : map.written_prefix;
+  const std::string written = way == MapDirection::kForward ? std::string() : map.written_prefix;
   return {choice.rows, choice.prefix == written};
 }
 
-MapFit fit_of(const ModelMap& map, MapWay way, std::span<const MapTensor> tensors,
+MapFit fit_of(const ModelMap& map, MapDirection way, std::span<const MapTensor> tensors,
               const ModelFacts& facts) {
   return fit_of(map, way, tensors, read_tensors(tensors, {}), facts);
 }
 
-Result<BoundMap> bind_map(const ModelMap& map, MapWay way, std::span<const MapTensor> tensors,
+Result<BoundMap> bind_map(const ModelMap& map, MapDirection way, std::span<const MapTensor> tensors,
                           const ModelFacts& facts) {
   const ReadTensors plain = read_tensors(tensors, {});
   const PrefixChoice choice = choose_prefix(map, way, tensors, plain, facts);

@@ -20,16 +20,16 @@ struct MapFit {
   bool is_as_written = false;  // names have the prefix that the map writes; breaks a tie
   auto operator<=>(const MapFit&) const = default;
 };
-MapFit fit_of(const ModelMap& map, MapWay way, std::span<const MapTensor> tensors,
+MapFit fit_of(const ModelMap& map, MapDirection way, std::span<const MapTensor> tensors,
               const ModelFacts& facts);
 // `plain` is read_tensors() without a prefix, computed once: parsing Kimi-K2's 69,975 names again
 // for each map and prefix doubled the time of a plan.
-MapFit fit_of(const ModelMap& map, MapWay way, std::span<const MapTensor> tensors,
+MapFit fit_of(const ModelMap& map, MapDirection way, std::span<const MapTensor> tensors,
               const ReadTensors& plain, const ModelFacts& facts);
 
 // kUsage names the value that the user must give. kUnsupported: a shape does not fit its row, or
 // the numbers of a stacked counter have gaps.
-Result<BoundMap> bind_map(const ModelMap& map, MapWay way, std::span<const MapTensor> tensors,
+Result<BoundMap> bind_map(const ModelMap& map, MapDirection way, std::span<const MapTensor> tensors,
                           const ModelFacts& facts);
 
 }  // namespace shw

@@ -138,11 +138,11 @@ Status bind_reorder(const MapOp& op, MapValues& values, BoundOp& bound, const Ex
   return check_parts(bound, shape[bound.dim]);
 }
 
-Extents permuted_shape(const Extents& shape, const Extents& order, MapWay way) {
+Extents permuted_shape(const Extents& shape, const Extents& order, MapDirection way) {
   Extents out(shape.size());
   for (std::size_t d = 0; d < order.size(); ++d) {
     const auto old = static_cast<std::size_t>(order[d]);
-    if (way == MapWay::kForward)
+    if (way == MapDirection::kForward)
       out[d] = shape[old];
     else
       out[old] = shape[d];
@@ -150,9 +150,10 @@ Extents permuted_shape(const Extents& shape, const Extents& order, MapWay way) {
   return out;
 }
 
-Status bind_pad(const MapOp& op, MapWay way, MapValues& values, BoundOp& bound, Extents& shape) {
+Status bind_pad(const MapOp& op, MapDirection way, MapValues& values, BoundOp& bound,
+                Extents& shape) {
   SHW_CHECK(check_dim(op, shape));
-  const bool pads = way == MapWay::kForward;
+  const bool pads = way == MapDirection::kForward;
   bound.value = op.value;
   SHW_TRY(std::int64_t other, values.needed(pads ? op.to : op.size));
   bound.size = pads ? shape[bound.dim] : other;
@@ -165,8 +166,8 @@ Status bind_pad(const MapOp& op, MapWay way, MapValues& values, BoundOp& bound, 
 }
 
 // Applies an operation to shapes. `count` is the number of results of a split.
-Status bind_op(const MapOp& op, MapWay way, std::size_t count, MapValues& values, BoundOp& bound,
-               Shapes& shapes) {
+Status bind_op(const MapOp& op, MapDirection way, std::size_t count, MapValues& values,
+               BoundOp& bound, Shapes& shapes) {
   bound.kind = op.kind;
   bound.dim = static_cast<std::size_t>(op.dim);
   bound.order = op.order;
@@ -176,7 +177,7 @@ Status bind_op(const MapOp& op, MapWay way, std::size_t count, MapValues& values
   switch (op.kind) {
     case MapOp::Kind::kJoin:
     case MapOp::Kind::kSplit:
-      if ((op.kind == MapOp::Kind::kJoin) == (way == MapWay::kForward))
+      if ((op.kind == MapOp::Kind::kJoin) == (way == MapDirection::kForward))
         return gather(op, values, bound, shapes);
       return scatter(op, count, values, bound, shapes);
     case MapOp::Kind::kRegroup:
@@ -211,7 +212,8 @@ Status bind_ops_forward(const MapRow& row, MapValues& values, BoundRow& bound) {
   Shapes shapes = bound.from_shapes;
   bound.ops.assign(row.ops.size(), {});
   for (std::size_t i = 0; i < row.ops.size(); ++i)
-    SHW_CHECK(bind_op(row.ops[i], MapWay::kForward, row.to.size(), values, bound.ops[i], shapes));
+    SHW_CHECK(
+        bind_op(row.ops[i], MapDirection::kForward, row.to.size(), values, bound.ops[i], shapes));
   bound.to_shapes = std::move(shapes);
   return {};
 }
@@ -220,7 +222,8 @@ Status bind_ops_back(const MapRow& row, MapValues& values, BoundRow& bound) {
   Shapes shapes = bound.to_shapes;
   bound.ops.assign(row.ops.size(), {});
   for (std::size_t i = row.ops.size(); i-- > 0;)
-    SHW_CHECK(bind_op(row.ops[i], MapWay::kBack, row.from.size(), values, bound.ops[i], shapes));
+    SHW_CHECK(
+        bind_op(row.ops[i], MapDirection::kBack, row.from.size(), values, bound.ops[i], shapes));
   bound.from_shapes = std::move(shapes);
   return {};
 }

@@ -11,7 +11,7 @@
 
 namespace shw {
 
-enum class MapWay : std::uint8_t { kForward, kBack };
+enum class MapDirection : std::uint8_t { kForward, kBack };
 
 struct MapTensor {
   std::string fqn;
@@ -40,7 +40,7 @@ struct BoundRow {
 };
 
 struct BoundMap {
-  MapWay way = MapWay::kForward;
+  MapDirection way = MapDirection::kForward;
   std::vector<BoundRow> rows;
   // Saved name, and name as the map reads it.
   std::vector<std::pair<std::string, std::string>> stripped = {};

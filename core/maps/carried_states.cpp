@@ -69,8 +69,8 @@ void follow_names(const BoundMap& weights, CarriedStates& states) {
   }
 }
 
-std::string strip_written_prefix(const ModelMap& map, MapWay way, const std::string& name) {
-  const bool is_written = way == MapWay::kForward && name.starts_with(map.written_prefix);
+std::string strip_written_prefix(const ModelMap& map, MapDirection way, const std::string& name) {
+  const bool is_written = way == MapDirection::kForward && name.starts_with(map.written_prefix);
   return is_written ? name.substr(map.written_prefix.size()) : name;
 }
 
@@ -105,7 +105,7 @@ class StateRows {
     }
     return true;
   }
-  void name_after_map(std::vector<std::string>& names, MapWay way) {
+  void name_after_map(std::vector<std::string>& names, MapDirection way) {
     for (std::string& name : names) {
       std::string state = state_name(target_, kind_, strip_written_prefix(map_, way, name));
       behind.emplace(name, state);
@@ -113,9 +113,9 @@ class StateRows {
     }
   }
 
-  std::optional<BoundRow> row_of_states(const BoundRow& row, MapWay way) {
+  std::optional<BoundRow> row_of_states(const BoundRow& row, MapDirection way) {
     BoundRow states = row;
-    const bool is_forward = way == MapWay::kForward;
+    const bool is_forward = way == MapDirection::kForward;
     if (!is_forward && !name_before(states.to)) return std::nullopt;
     for (std::vector<std::string>& from : states.from) {
       if (is_forward && !name_before(from)) return std::nullopt;
@@ -183,7 +183,7 @@ std::vector<BoundMap> bind_states(const ModelMap& map, const BoundMap& weights,
   return out;
 }
 
-std::vector<ParameterWithStates> parameters_with_moments(const ModelMap& map, MapWay way,
+std::vector<ParameterWithStates> parameters_with_moments(const ModelMap& map, MapDirection way,
                                                          const CarriedStates& states) {
   std::set<std::string> weights;
   for (const auto& [kind, by_weight] : states.by_kind) {
@@ -197,7 +197,7 @@ std::vector<ParameterWithStates> parameters_with_moments(const ModelMap& map, Ma
   return parameters;
 }
 
-std::vector<Step> masters_of_weights(const ModelMap& map, MapWay way, const MapStates& target,
+std::vector<Step> masters_of_weights(const ModelMap& map, MapDirection way, const MapStates& target,
                                      CarriedStates& states) {
   if (!target.needs_masters) return {};
   std::set<std::string> with_masters;

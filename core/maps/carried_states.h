@@ -35,12 +35,12 @@ struct ParameterWithStates {
   std::string weight;  // FQN
 };
 // Parameters that have moments.
-std::vector<ParameterWithStates> parameters_with_moments(const ModelMap& map, MapWay way,
+std::vector<ParameterWithStates> parameters_with_moments(const ModelMap& map, MapDirection way,
                                                          const CarriedStates& states);
 
 // Steps that make float32 master weights from the weights, if the program needs masters and none
 // are converted.
-std::vector<Step> masters_of_weights(const ModelMap& map, MapWay way, const MapStates& target,
+std::vector<Step> masters_of_weights(const ModelMap& map, MapDirection way, const MapStates& target,
                                      CarriedStates& states);
 
 }  // namespace shw

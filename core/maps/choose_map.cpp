@@ -16,21 +16,21 @@ namespace {
 // A map with its direction.
 struct MapLeg {
   const ModelMap* map = nullptr;
-  MapWay way = MapWay::kForward;
+  MapDirection way = MapDirection::kForward;
 };
 
 const std::string& source_world(const MapLeg& leg) {
-  return leg.way == MapWay::kForward ? leg.map->from : leg.map->to;
+  return leg.way == MapDirection::kForward ? leg.map->from : leg.map->to;
 }
 const std::string& target_world(const MapLeg& leg) {
-  return leg.way == MapWay::kForward ? leg.map->to : leg.map->from;
+  return leg.way == MapDirection::kForward ? leg.map->to : leg.map->from;
 }
 
 std::vector<MapLeg> all_legs() {
   std::vector<MapLeg> out;
   for (const ModelMap& map : built_in_maps()) {
-    out.push_back({&map, MapWay::kForward});
-    out.push_back({&map, MapWay::kBack});
+    out.push_back({&map, MapDirection::kForward});
+    out.push_back({&map, MapDirection::kBack});
   }
   return out;
 }
@@ -60,14 +60,14 @@ Result<std::vector<MapLeg>> find_map_path(const std::string& from, const std::st
 // The direction of a map in which more names have rows.
 Result<MapLeg> choose_direction(const ModelMap& map, const std::string& to,
                                 std::span<const MapTensor> tensors, const ModelFacts& facts) {
-  if (to == map.to) return MapLeg{&map, MapWay::kForward};
-  if (to == map.from) return MapLeg{&map, MapWay::kBack};
+  if (to == map.to) return MapLeg{&map, MapDirection::kForward};
+  if (to == map.from) return MapLeg{&map, MapDirection::kBack};
   if (!to.empty())
     return fail(ErrorKind::kUsage, fmt::format("the map {} is between {} and {}, not {}", map.name,
                                                map.from, map.to, to));
-  const MapFit forward = fit_of(map, MapWay::kForward, tensors, facts);
-  const MapFit back = fit_of(map, MapWay::kBack, tensors, facts);
-  return MapLeg{&map, forward >= back ? MapWay::kForward : MapWay::kBack};
+  const MapFit forward = fit_of(map, MapDirection::kForward, tensors, facts);
+  const MapFit back = fit_of(map, MapDirection::kBack, tensors, facts);
+  return MapLeg{&map, forward >= back ? MapDirection::kForward : MapDirection::kBack};
 }
 
 // True if scales of quantised weights exist.
@@ -90,8 +90,8 @@ Status check_all_have_rows(const MapLeg& leg, const BoundMap& bound,
   if (names.empty()) return {};
   return fail(ErrorKind::kUnsupported,
               fmt::format("{} of {} have no row in the map {}: {}", plural(names.size(), "tensor"),
-                          leg.way == MapWay::kForward ? leg.map->from : leg.map->to, leg.map->name,
-                          some_of(names)),
+                          leg.way == MapDirection::kForward ? leg.map->from : leg.map->to,
+                          leg.map->name, short_list_text(names)),
               {},
               are_quantised(names)
                   ? "open it with its weights as numbers: PATH/@dequantised in place of PATH"
@@ -118,7 +118,7 @@ Status add_leg(const MapLeg& leg, const ModelFacts& facts, const std::vector<std
 }
 
 const MapStates& states_after(const MapLeg& leg) {
-  return leg.way == MapWay::kForward ? leg.map->to_states : leg.map->from_states;
+  return leg.way == MapDirection::kForward ? leg.map->to_states : leg.map->from_states;
 }
 
 // Adds the states of the last bound weights. `is_last`: they get the program's names. Returns the
@@ -183,7 +183,7 @@ std::vector<MapTensor> named_shapes(const Checkpoint& checkpoint) {
   return out;
 }
 
-std::string world_of(std::span<const MapTensor> tensors, const ModelFacts& facts) {
+std::string naming_scheme_of(std::span<const MapTensor> tensors, const ModelFacts& facts) {
   std::string best;
   MapFit most;
   const ReadTensors plain = read_tensors(tensors, {});
@@ -196,7 +196,7 @@ std::string world_of(std::span<const MapTensor> tensors, const ModelFacts& facts
   return best;
 }
 
-std::vector<std::string> known_worlds() {
+std::vector<std::string> naming_schemes() {
   std::set<std::string> worlds;
   for (const ModelMap& map : built_in_maps()) worlds.insert({map.from, map.to});
   return {worlds.begin(), worlds.end()};
@@ -212,7 +212,7 @@ Result<MappedSteps> mapped_steps(const Checkpoint& checkpoint, const ModelMap* m
     SHW_TRY(MapLeg leg, choose_direction(*map, to, out.tensors, facts));
     legs.push_back(leg);
   } else {
-    const std::string from = world_of(out.tensors, facts);
+    const std::string from = naming_scheme_of(out.tensors, facts);
     if (from.empty() || from == to) return no_map_error(from, to);
     SHW_TRY(legs, find_map_path(from, to));
   }

@@ -35,9 +35,9 @@ struct LeaveOut {
 
 std::vector<MapTensor> named_shapes(const Checkpoint& checkpoint);
 // The world whose names most tensors have; empty if none has.
-std::string world_of(std::span<const MapTensor> tensors, const ModelFacts& facts);
+std::string naming_scheme_of(std::span<const MapTensor> tensors, const ModelFacts& facts);
 // The worlds of the built-in maps.
-std::vector<std::string> known_worlds();
+std::vector<std::string> naming_schemes();
 
 // `map`: null means the built-in ones. `to`: a world; empty: the map's other side. kUnsupported if
 // tensors have neither a row nor a match in `leave_out`.

@@ -169,7 +169,7 @@ class MappedPair {
         row == rows_.end() ? RowLayout{} : layout_of(map_, *row->second, heads_);
     const std::size_t lead = row == rows_.end() ? 0 : row->second->lead.size();
     const std::set<CellPart> where = differing_parts(is, was, lead, layout);
-    if (auto cause = wrong_conversion(is, was, layout)) {
+    if (auto cause = diagnose_conversion(is, was, layout)) {
       add(fqn, saved, std::move(cause->text), kind_of(*cause), where);
       if (are_constant(is, lead, where)) constant_.push_back(out_.differences.size() - 1);
     } else if (is.shape != was.shape) {
@@ -320,7 +320,7 @@ class MappedPair {
       if (found != moved_.end() && found->second != fqn)
         moved.push_back({at, fqn, found->second, !differing.contains(found->second)});
     }
-    for (auto& [at, mistake] : moved_tensors_in_words(moved)) {
+    for (auto& [at, mistake] : moved_tensors_text(moved)) {
       out_.differences[at].cause = std::move(mistake.text);
       out_.differences[at].kind = kind_of(mistake);
     }
@@ -429,8 +429,8 @@ bool differ_only_by_prefix(const Checkpoint& a, const Checkpoint& b) {
 }  // namespace
 
 bool needs_map(const Checkpoint& a, const Checkpoint& b, const ModelFacts& facts) {
-  const std::string world_a = world_of(named_shapes(a), facts);
-  const std::string world_b = world_of(named_shapes(b), facts);
+  const std::string world_a = naming_scheme_of(named_shapes(a), facts);
+  const std::string world_b = naming_scheme_of(named_shapes(b), facts);
   return !world_a.empty() && !world_b.empty() && world_a != world_b && !differ_only_by_prefix(a, b);
 }
 
@@ -449,7 +449,8 @@ Result<std::optional<MappedComparison>> compare_mapped(
   const auto& other = pair.is_first_from ? reference : compared;
   const std::vector<MapTensor>& of_one = pair.is_first_from ? shapes : expected;
   BoundMap of_other;
-  if (auto bound = bind_map(map, MapWay::kBack, pair.is_first_from ? expected : shapes, facts))
+  if (auto bound =
+          bind_map(map, MapDirection::kBack, pair.is_first_from ? expected : shapes, facts))
     of_other = std::move(*bound);
   const ModelFacts followed = facts_from_other_side(map, of_one, *other, of_other, facts);
   SHW_TRY(MappedSteps steps, mapped_steps(*one, &map, map.to, followed, {{"*"}, true}));

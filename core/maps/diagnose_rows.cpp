@@ -53,7 +53,7 @@ std::optional<Mistake> moved_rows(const TwoSides& rows, std::int64_t padding_fro
   // Very short rows would match by chance.
   if (rows.length < kShortestFound) return std::nullopt;
   const RowOrder order = match_pieces(rows);
-  if (!order.empty()) return moved_in_words(order, "row");
+  if (!order.empty()) return moved_pieces_text(order, "row");
   return shifted_rows(rows,
                       padding_from > 0 ? static_cast<std::size_t>(padding_from) : rows.count());
 }
@@ -100,7 +100,7 @@ std::optional<Mistake> wrong_columns(const Cell& cell) {
   if (columns.length < kShortestFound) return std::nullopt;
   const RowOrder order = match_pieces(columns);
   if (order.empty()) return std::nullopt;
-  auto moved = moved_in_words(order, "column");
+  auto moved = moved_pieces_text(order, "column");
   if (moved) moved->kind = Mistake::Kind::kOrder;
   return moved;
 }
@@ -204,8 +204,8 @@ class WrongCell {
     for (const KnownOrder& known : orders_) {
       if (fits(cell.rows, known.from, layout_.padding_from)) return known.mistake;
     }
-    if (auto text = wrong_values(cell.as_loaded_tensor(cell.rows.there),
-                                 cell.as_loaded_tensor(cell.rows.expected)))
+    if (auto text = diagnose_values(cell.as_loaded_tensor(cell.rows.there),
+                                    cell.as_loaded_tensor(cell.rows.expected)))
       return text;
     if (looks_into_parts_ && layout_.parts.size() > 1) {
       if (auto mistake = wrong_parts(cell)) return mistake;
@@ -320,16 +320,16 @@ bool are_transposed_cells(const LoadedTensor& there, const LoadedTensor& expecte
   return cell > 0;
 }
 
-std::optional<Mistake> wrong_conversion(const LoadedTensor& there, const LoadedTensor& expected,
-                                        const RowLayout& layout) {
+std::optional<Mistake> diagnose_conversion(const LoadedTensor& there, const LoadedTensor& expected,
+                                           const RowLayout& layout) {
   if (there.dtype != expected.dtype || expected.bytes.empty() || size_of(expected.dtype) == 0)
     return std::nullopt;
   if (auto text = length_mismatch(there, expected, layout)) return text;
   if (auto text = repeated_heads(there, expected, layout)) return text;
   if (are_transposed_cells(there, expected)) return Mistake{"it is transposed"};
   if (there.shape != expected.shape || layout.lead > expected.shape.size()) return std::nullopt;
-  if (auto text = wrong_stack(there, expected, layout)) return text;
-  if (auto text = wrong_stack_of_parts(there, expected, layout)) return text;
+  if (auto text = diagnose_stack_order(there, expected, layout)) return text;
+  if (auto text = diagnose_stack_of_parts(there, expected, layout)) return text;
   return wrong_cells(there, expected, layout);
 }
 

@@ -80,7 +80,7 @@ std::optional<std::string> moved_along(const RowOrder& order, const Extents& dim
   for (const std::size_t line : where)
     names.push_back(std::to_string(counter_index(line, dims, strides, other)));
   return fmt::format("{}, in {}{} {}", text, counter_at(layout, other),
-                     names.size() == 1 ? "" : "s", some_of(names, 4));
+                     names.size() == 1 ? "" : "s", short_list_text(names, 4));
 }
 
 }  // namespace
@@ -110,8 +110,9 @@ RowOrder match_pieces(const TwoSides& sides) {
   return out;
 }
 
-std::optional<std::string> wrong_stack(const LoadedTensor& there, const LoadedTensor& expected,
-                                       const RowLayout& layout) {
+std::optional<std::string> diagnose_stack_order(const LoadedTensor& there,
+                                                const LoadedTensor& expected,
+                                                const RowLayout& layout) {
   const Extents lead(expected.shape.begin(),
                      expected.shape.begin() + static_cast<std::ptrdiff_t>(layout.lead));
   const auto count = static_cast<std::size_t>(volume(lead).value_or(0));
@@ -125,9 +126,9 @@ std::optional<std::string> wrong_stack(const LoadedTensor& there, const LoadedTe
   return shifted(cells, lead, layout, 1);
 }
 
-std::optional<std::string> wrong_stack_of_parts(const LoadedTensor& there,
-                                                const LoadedTensor& expected,
-                                                const RowLayout& layout) {
+std::optional<std::string> diagnose_stack_of_parts(const LoadedTensor& there,
+                                                   const LoadedTensor& expected,
+                                                   const RowLayout& layout) {
   const std::vector<std::size_t> part_of = parts_of_rows(layout);
   const std::size_t lead = layout.lead, ndim = expected.shape.size();
   if (lead == 0 || layout.dim != 0 || layout.parts.size() < 2 || lead >= ndim ||
@@ -148,8 +149,8 @@ std::optional<std::string> wrong_stack_of_parts(const LoadedTensor& there,
     if (is[k] == was[k]) continue;
     Extents shape = expected.shape;
     shape[lead] = layout.parts[k];
-    const auto text = wrong_stack({there.dtype, shape, std::move(is[k])},
-                                  {expected.dtype, shape, std::move(was[k])}, layout);
+    const auto text = diagnose_stack_order({there.dtype, shape, std::move(is[k])},
+                                           {expected.dtype, shape, std::move(was[k])}, layout);
     if (!text) return std::nullopt;
     names[*text].push_back(layout.part_names[k]);
   }
@@ -168,7 +169,7 @@ void append_parts(BytesView cell, const std::vector<std::size_t>& part_of,
 std::string parts_in_words(const std::map<std::string, std::vector<std::string>>& names) {
   std::string out;
   for (const auto& [text, of] : names)
-    out += fmt::format("{}in {}: {}", out.empty() ? "" : "; ", some_of(of, 4), text);
+    out += fmt::format("{}in {}: {}", out.empty() ? "" : "; ", short_list_text(of, 4), text);
   return out;
 }
 
@@ -185,7 +186,7 @@ std::string where_in_stack(const std::vector<std::size_t>& cells, const Extents&
     std::vector<std::string> names;
     for (const std::int64_t index : indices) names.push_back(std::to_string(index));
     return fmt::format("in {}{} {}", counter_at(layout, dim), names.size() == 1 ? "" : "s",
-                       some_of(names, 4));
+                       short_list_text(names, 4));
   }
   std::string first;
   for (std::size_t dim = 0; dim < lead.size(); ++dim)

@@ -13,14 +13,15 @@ namespace shw {
 
 // Describes layers or experts in a wrong order; nullopt if the order is right or a cell has foreign
 // content.
-std::optional<std::string> wrong_stack(const LoadedTensor& there, const LoadedTensor& expected,
-                                       const RowLayout& layout);
-
-// Like wrong_stack(), for single parts of the joined rows: "in gate_proj: experts 1 and 2 are
-// swapped".
-std::optional<std::string> wrong_stack_of_parts(const LoadedTensor& there,
+std::optional<std::string> diagnose_stack_order(const LoadedTensor& there,
                                                 const LoadedTensor& expected,
                                                 const RowLayout& layout);
+
+// Like diagnose_stack_order(), for single parts of the joined rows: "in gate_proj: experts 1 and 2
+// are swapped".
+std::optional<std::string> diagnose_stack_of_parts(const LoadedTensor& there,
+                                                   const LoadedTensor& expected,
+                                                   const RowLayout& layout);
 
 // Appends every row of a cell to the bytes of its part. `part_of`: by row (parts_of_rows()).
 void append_parts(BytesView cell, const std::vector<std::size_t>& part_of,

@@ -139,7 +139,8 @@ std::optional<std::string> rounded(const LoadedTensor& there, const LoadedTensor
 
 }  // namespace
 
-std::optional<std::string> wrong_values(const LoadedTensor& there, const LoadedTensor& expected) {
+std::optional<std::string> diagnose_values(const LoadedTensor& there,
+                                           const LoadedTensor& expected) {
   if (!has_values(there.dtype) || !has_values(expected.dtype) || there.shape != expected.shape ||
       there.bytes.empty())
     return std::nullopt;

@@ -32,7 +32,7 @@ void copy_padded_size(const Checkpoint& other, const BoundMap& bound, const Mode
 // Number of names made by the map that the other checkpoint has; 0 if the map does not fit.
 std::size_t names_in_common(const ModelMap& map, std::span<const MapTensor> one,
                             const std::set<std::string>& other, const ModelFacts& facts) {
-  auto bound = bind_map(map, MapWay::kForward, one, facts);
+  auto bound = bind_map(map, MapDirection::kForward, one, facts);
   std::size_t count = 0;
   if (!bound) return count;
   for (const BoundRow& row : bound->rows) {
@@ -59,7 +59,7 @@ void choose_forms_by_names(const ModelMap& map, std::span<const MapTensor> one,
 }
 
 // True if a quarter of the tensors have rows: optimizer states have none.
-bool has_rows_for(const ModelMap& map, MapWay way, const std::vector<MapTensor>& tensors,
+bool has_rows_for(const ModelMap& map, MapDirection way, const std::vector<MapTensor>& tensors,
                   const ModelFacts& facts) {
   constexpr std::size_t kShare = 4;
   return !tensors.empty() && fit_of(map, way, tensors, facts).tensors * kShare >= tensors.size();
@@ -70,8 +70,8 @@ bool has_rows_for(const ModelMap& map, MapWay way, const std::vector<MapTensor>&
 Result<MapOfPair> named_map_of(const ModelMap& map, const std::vector<MapTensor>& first,
                                const std::vector<MapTensor>& second, const ModelFacts& facts) {
   for (const bool is_first_from : {true, false}) {
-    if (has_rows_for(map, MapWay::kForward, is_first_from ? first : second, facts) &&
-        has_rows_for(map, MapWay::kBack, is_first_from ? second : first, facts))
+    if (has_rows_for(map, MapDirection::kForward, is_first_from ? first : second, facts) &&
+        has_rows_for(map, MapDirection::kBack, is_first_from ? second : first, facts))
       return MapOfPair{&map, is_first_from};
   }
   return fail(ErrorKind::kUsage,
@@ -86,7 +86,7 @@ Result<MapOfPair> map_of_pair(const std::vector<MapTensor>& first,
                               const std::vector<MapTensor>& second, const ModelMap* map,
                               const ModelFacts& facts) {
   if (map != nullptr) return named_map_of(*map, first, second, facts);
-  const std::string from = world_of(first, facts), to = world_of(second, facts);
+  const std::string from = naming_scheme_of(first, facts), to = naming_scheme_of(second, facts);
   if (from.empty() || to.empty() || from == to) return MapOfPair{};
   map = map_between(from, to);
   if (map == nullptr)
@@ -108,7 +108,7 @@ ModelFacts facts_from_other_side(const ModelMap& map, const std::vector<MapTenso
   choose_forms_by_names(map, shapes, names, followed);
   ModelFacts padded = followed;
   copy_padded_size(other, of_other, map, padded);
-  return bind_map(map, MapWay::kForward, shapes, padded) ? padded : followed;
+  return bind_map(map, MapDirection::kForward, shapes, padded) ? padded : followed;
 }
 
 std::map<std::string, std::string> saved_names(const Checkpoint& checkpoint,

@@ -76,8 +76,8 @@ class MapSteps {
  public:
   MapSteps(const BoundMap& bound, std::size_t first) : bound_(bound), next_(first) {
     for (const BoundRow& row : bound.rows) {
-      if (bound.way == MapWay::kBack) taken_.insert(row.to.begin(), row.to.end());
-      if (bound.way == MapWay::kForward) {
+      if (bound.way == MapDirection::kBack) taken_.insert(row.to.begin(), row.to.end());
+      if (bound.way == MapDirection::kForward) {
         for (const auto& from : row.from) taken_.insert(from.begin(), from.end());
       }
     }
@@ -91,7 +91,7 @@ class MapSteps {
     for (const auto& [copy, of] : bound_.left_copies) dropped.push_back(copy);
     if (!dropped.empty()) steps_.emplace_back(DropStep{std::move(dropped)});
     for (const BoundRow& row : bound_.rows)
-      bound_.way == MapWay::kForward ? add_forward(row) : add_back(row);
+      bound_.way == MapDirection::kForward ? add_forward(row) : add_back(row);
     for (auto& [old, now] : late_) steps_.emplace_back(RenameStep{old, now});
     for (const auto& [copy, of] : bound_.copies) steps_.emplace_back(CopyStep{of, copy});
     return std::move(steps_);
@@ -277,7 +277,7 @@ std::vector<Step> steps_of(const BoundMap& bound, const std::vector<std::string>
 std::vector<MapTensor> tensors_after(const BoundMap& bound) {
   std::vector<MapTensor> out;
   for (const BoundRow& row : bound.rows) {
-    if (bound.way == MapWay::kForward) {
+    if (bound.way == MapDirection::kForward) {
       for (std::size_t i = 0; i < row.to.size(); ++i) {
         Extents shape = row.lead;
         shape.insert(shape.end(), row.to_shapes[i].begin(), row.to_shapes[i].end());

@@ -120,7 +120,7 @@ Mistake mistake_of(const MovedTensor& moved, const std::optional<CounterStep>& s
 
 }  // namespace
 
-std::map<std::size_t, Mistake> moved_tensors_in_words(const std::vector<MovedTensor>& moved) {
+std::map<std::size_t, Mistake> moved_tensors_text(const std::vector<MovedTensor>& moved) {
   std::map<std::string, CounterMoves> all;
   std::vector<std::optional<CounterStep>> steps;
   for (const MovedTensor& one : moved) {

@@ -82,7 +82,7 @@ std::optional<std::string> swap_text(const RowOrder& order, std::size_t at, std:
 
 }  // namespace
 
-std::optional<Mistake> moved_in_words(const RowOrder& order, std::string_view what) {
+std::optional<Mistake> moved_pieces_text(const RowOrder& order, std::string_view what) {
   const auto moved = first_moved(order);
   if (!moved) return std::nullopt;
   if (const auto copy = first_copy(order); copy && !names_each_once(order))

@@ -13,7 +13,7 @@ namespace shw {
 
 // `order`: by saved piece, the piece that was expected there. `what`: "row", "column". nullopt if
 // every piece is in its place.
-std::optional<Mistake> moved_in_words(const RowOrder& order, std::string_view what);
+std::optional<Mistake> moved_pieces_text(const RowOrder& order, std::string_view what);
 
 // Text like "layers 3 and 4 are swapped", which counts layers or experts one by one; for short
 // orders. nullopt if every layer is in its place.

@@ -20,6 +20,6 @@ struct ReadTensors {
 ReadTensors read_tensors(std::span<const MapTensor> tensors, const std::string& prefix);
 
 // The name without what wrappers add.
-std::string name_as_read(std::string name);
+std::string map_input_name(std::string name);
 
 }  // namespace shw

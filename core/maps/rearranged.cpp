@@ -35,8 +35,9 @@ Extents with_last_dims_swapped(Extents shape) {
 
 }  // namespace
 
-std::optional<Diagnosis> rearranged(TensorId tensor, const LoadedTensor& there,
-                                    const LoadedTensor& expected, std::int64_t padding_from) {
+std::optional<Diagnosis> diagnose_rearrangement(TensorId tensor, const LoadedTensor& there,
+                                                const LoadedTensor& expected,
+                                                std::int64_t padding_from) {
   const std::size_t ndim = there.shape.size();
   if (there.dtype != expected.dtype || there.bytes.size() != expected.bytes.size() ||
       there.bytes.empty() || size_of(there.dtype) == 0)
@@ -72,8 +73,8 @@ Result<ExpectedSide> expected_side(const std::shared_ptr<const Checkpoint>& comp
   if (pair.map == nullptr) return out;
   const ModelMap& map = *pair.map;
   BoundMap bound;
-  if (auto of_here =
-          bind_map(map, pair.is_first_from ? MapWay::kForward : MapWay::kBack, here, facts))
+  if (auto of_here = bind_map(
+          map, pair.is_first_from ? MapDirection::kForward : MapDirection::kBack, here, facts))
     bound = std::move(*of_here);
   const ModelFacts followed =
       pair.is_first_from ? facts : facts_from_other_side(map, there, *compared, bound, facts);
@@ -121,7 +122,7 @@ class RepairSearch {
     if (!is) return {};
     SHW_TRY(const LoadedTensor was, expected_of(wanted, *is));
     if (is->shape == was.shape && is->bytes == was.bytes) return {};
-    if (auto found = rearranged(tensor, *is, was, padding_begin(wanted))) {
+    if (auto found = diagnose_rearrangement(tensor, *is, was, padding_begin(wanted))) {
       found_.diagnoses.push_back(std::move(*found));
       return {};
     }

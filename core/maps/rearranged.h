@@ -18,8 +18,9 @@ namespace shw {
 // Diagnosis if `there` (the tensor `tensor`) is `expected` with its slices along one dim in another
 // order, or with its last two dims swapped; otherwise nullopt. Rows from `padding_from` on may have
 // any value; 0: no padding.
-std::optional<Diagnosis> rearranged(TensorId tensor, const LoadedTensor& there,
-                                    const LoadedTensor& expected, std::int64_t padding_from = 0);
+std::optional<Diagnosis> diagnose_rearrangement(TensorId tensor, const LoadedTensor& there,
+                                                const LoadedTensor& expected,
+                                                std::int64_t padding_from = 0);
 
 struct RepairsThroughMap {
   std::vector<Diagnosis> diagnoses;

@@ -47,7 +47,8 @@ std::string nodes_text(std::span<const std::uint32_t> ranks, std::uint32_t all,
     std::vector<std::string> nodes;
     for (std::size_t i = 0; i < ranks.size(); i += size)
       nodes.push_back(fmt::format("{}", ranks[i] / size));
-    return fmt::format("{} {}", nodes.size() == 1 ? "node" : "nodes", some_of(nodes, kMostNodes)) +
+    return fmt::format("{} {}", nodes.size() == 1 ? "node" : "nodes",
+                       short_list_text(nodes, kMostNodes)) +
            (ranks_per_node != 0 ? "" : fmt::format(", if a node has {} ranks", size));
   }
   return {};

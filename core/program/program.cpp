@@ -57,8 +57,8 @@ class Columns {
     flush();
     hash_.add(std::as_bytes(std::span(text)));
   }
-  void add(const Hops& hops) {
-    static_assert(std::tuple_size_v<Hops> == 6);
+  void add(const CastChain& hops) {
+    static_assert(std::tuple_size_v<CastChain> == 6);
     add(hops[0], hops[1], hops[2], hops[3], hops[4], hops[5]);
   }
   Hash128 value() {

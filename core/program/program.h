@@ -39,7 +39,7 @@ enum class ElementOp : std::uint8_t {
 };
 
 // The dtypes of a conversion in sequence, ended by kUnknown.
-using Hops = std::array<Dtype, 6>;
+using CastChain = std::array<Dtype, 6>;
 
 struct ProgramSource {
   std::uint32_t input = 0;  // index of the opened checkpoint
@@ -70,7 +70,7 @@ struct ProgramJob {
   std::uint64_t constant[2] = {0, 0};
   ElementOp op = ElementOp::kCopy;
   Dtype from = Dtype::kUnknown, to = Dtype::kUnknown;
-  Hops via{};
+  CastChain via{};
 };
 
 struct Program {
@@ -108,7 +108,7 @@ struct Program {
 
 // How a job changes elements: a cast, preceded by a scale if `is_scaled`.
 struct JobConversion {
-  Hops via{};
+  CastChain via{};
   bool is_scaled = false;
   SourceId factor = SourceId::kNone;  // kNone: the scale is `factor_bits`, a float32
   std::int64_t factor_at = 0;

@@ -147,7 +147,7 @@ struct Prover {
     bool has_source = job.source != SourceId::kNone;
     SHW_CHECK(check_factor(j));
     bool changes = job.op == ElementOp::kCast || job.op == ElementOp::kScale;
-    if (!changes && job.via != Hops{}) return refuse("job", j, "has hops and does not cast");
+    if (!changes && job.via != CastChain{}) return refuse("job", j, "has hops and does not cast");
     switch (job.op) {
       case ElementOp::kConstant:
         if (has_source || job.from != job.to || job.first != 0)

@@ -12,7 +12,7 @@ struct TileJob {
   LayoutPair layouts;                  // canonical, bytes in the two slabs; source strides are
                                        // undefined for constants
   std::uint64_t constant[2] = {0, 0};  // the bytes of an element
-  Hops via{};
+  CastChain via{};
   float factor = 1;  // for kScale
 };
 

@@ -39,7 +39,7 @@ std::string demo_to_json(const std::string& checkpoint, const std::string& spec)
   return text_of(json);
 }
 
-std::string with_origin(std::string json, const AnswerOrigin& origin) {
+std::string with_answer_header(std::string json, const AnswerHeader& origin) {
   Json more = Json::object();
   auto add = [&](const char* key, Json value) {
     // Keys at the top level of the answer are indented by two spaces.

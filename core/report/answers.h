@@ -13,12 +13,12 @@ namespace shw {
 std::string demo_to_json(const std::string& checkpoint, const std::string& spec);
 // Facts about a run that are added to every answer, except empty ones and keys that the answer has
 // itself.
-struct AnswerOrigin {
+struct AnswerHeader {
   std::string path;    // of the checkpoint, as resolved
   std::string format;  // of the checkpoint
   double seconds = 0;  // since the program began
 };
-std::string with_origin(std::string json, const AnswerOrigin& origin);
+std::string with_answer_header(std::string json, const AnswerHeader& origin);
 std::string written_to_json(const std::string& path, std::size_t size);  // {"file", "bytes"}
 // {"rule", "title", "depth", "text", "drawing", "remedy", "link"}
 std::string rule_to_json(const Rule& rule);

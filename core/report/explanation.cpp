@@ -47,7 +47,7 @@ std::string message_text(const ErrorMessage& message) {
 }
 
 std::string titled(const Hypothesis& one) {
-  std::string_view side = wrong_side_words(one.wrong);
+  std::string_view side = fault_side_text(one.wrong);
   return printable(one.title) + (side.empty() ? "" : " (" + std::string(side) + ")");
 }
 
@@ -159,7 +159,7 @@ double none_of_these(const Explanation& explanation) {
 
 }  // namespace
 
-std::string text_of_what_was_read(const Explanation& explanation) {
+std::string parsed_message_text(const Explanation& explanation) {
   const auto& messages = explanation.parsed.messages;
   std::string out;
   std::size_t shown = std::min(messages.size(), kShownMessages);
@@ -173,15 +173,15 @@ std::string text_of_what_was_read(const Explanation& explanation) {
   return out;
 }
 
-std::string_view wrong_side_words(WrongSide side) {
+std::string_view fault_side_text(FaultSide side) {
   switch (side) {
-    case WrongSide::kCheckpoint:
+    case FaultSide::kCheckpoint:
       return "then the checkpoint is at fault";
-    case WrongSide::kRequest:
+    case FaultSide::kRequest:
       return "then the loader is at fault, not the checkpoint";
-    case WrongSide::kBoth:
+    case FaultSide::kBoth:
       return "then both runs are at fault";
-    case WrongSide::kEither:
+    case FaultSide::kEither:
       break;
   }
   return "";
@@ -205,14 +205,14 @@ std::string lead_of(const Explanation& explanation) {
 std::string explanation_to_text(const Explanation& explanation, const TextOptions& options,
                                 const CheckpointLookup* lookup) {
   if (explanation.hypotheses.empty())
-    return text_of_what_was_read(explanation) + "\n" +
+    return parsed_message_text(explanation) + "\n" +
            wrapped(
                "The two shapes are equal: this message is not what stopped the load. Paste the "
                "lines after it.",
                0, options.width) +
            "\n";
   std::string out = inked(options, "1", wrapped(lead_of(explanation), 0, options.width)) + "\n";
-  out += text_of_what_was_read(explanation) + "\n";
+  out += parsed_message_text(explanation) + "\n";
   std::size_t first = likeliest(explanation);
   for (std::size_t i = 0; i < first; ++i) {
     if (i != 0)

@@ -15,9 +15,9 @@ namespace shw {
 // Parts of the text, for user interfaces: what was parsed from the message, one line each; the most
 // important line (given at least one hypothesis); whose mistake it is, or empty if unknown;
 // "likely", "possible", ...
-std::string text_of_what_was_read(const Explanation& explanation);
+std::string parsed_message_text(const Explanation& explanation);
 std::string lead_of(const Explanation& explanation);
-std::string_view wrong_side_words(WrongSide side);
+std::string_view fault_side_text(FaultSide side);
 std::string_view likelihood_words(double share);
 
 std::string explanation_to_text(const Explanation& explanation, const TextOptions& options = {},

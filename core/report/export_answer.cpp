@@ -27,7 +27,7 @@ std::string left_out_lines(const Exported& exported, const TextStyle& style) {
   std::string text;
   for (const auto& [why, names] : by_reason)
     text += fmt::format("{}  {}\n    {}\n", inked(style, Ink::kGold, "left out"),
-                        some_of(names, kNamesShown), printable(why));
+                        short_list_text(names, kNamesShown), printable(why));
   if (any_in_part)
     text +=
         "  What is there of them is listed under /partial; the rest is NaN, or the extreme value "

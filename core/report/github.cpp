@@ -44,7 +44,7 @@ std::string_view command_of(const Finding& finding, const CheckContext& context)
 }
 
 std::string subjects_words(const std::vector<std::string>& subjects) {
-  return subjects.empty() ? "" : " (" + some_of(subjects) + ")";
+  return subjects.empty() ? "" : " (" + short_list_text(subjects) + ")";
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ Json filled_json(const FilledTensor& filled) {
   Json boxes = Json::array();
   for (const Box& box : filled.boxes) boxes.push_back(json_of(box));
   Json out = {{"lost", filled.lost}, {"lost_boxes", std::move(boxes)}};
-  out["filled_with"] = fill_words(filled);
+  out["filled_with"] = replacement_text(filled);
   if (!filled.all_boxes) out["more_boxes"] = true;
   return out;
 }

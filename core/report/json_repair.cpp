@@ -43,7 +43,7 @@ Json device_json(const DeviceUse& use) {
   return out;
 }
 
-static Json way_back_json(const WayBack& back) {
+static Json way_back_json(const RoundTripResult& back) {
   return {{"program", back.program.empty() ? Json() : Json(back.program)},
           {"equal", back.equal},
           {"differ", back.differ},
@@ -51,7 +51,7 @@ static Json way_back_json(const WayBack& back) {
           {"without", back.without}};
 }
 
-static Json sent_json(const SentResult& sent) {
+static Json sent_json(const UploadResult& sent) {
   return {{"to", sent.to}, {"files", sent.files}, {"bytes", sent.bytes}, {"kept", sent.kept}};
 }
 
@@ -79,7 +79,7 @@ std::string repair_to_json(const RepairResult& result, std::span<const Finding> 
   return dumped(out);
 }
 
-std::string sent_to_json(const SentResult& sent) {
+std::string upload_to_json(const UploadResult& sent) {
   return dumped({{"schema", kJsonSchema}, {"uploaded", sent_json(sent)}});
 }
 

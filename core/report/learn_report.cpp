@@ -35,9 +35,9 @@ std::string learned_some_rows(const LearnedMap& learned, bool ExplainedRow::*is_
     if (!(row.*is_so)) continue;
     const MapRow& of_map = learned.map.rows[row.row];
     names.push_back(
-        printable((learned.way == MapWay::kForward ? of_map.to : of_map.from).front().text));
+        printable((learned.way == MapDirection::kForward ? of_map.to : of_map.from).front().text));
   }
-  return some_of(names);
+  return short_list_text(names);
 }
 
 std::string learned_verdict_text(const LearnedMap& learned) {
@@ -70,7 +70,7 @@ std::string learned_notes_text(const LearnedMap& learned) {
 // " --to dcp", if names alone do not determine the direction.
 std::string to_option(const LearnedMap& learned) {
   if (!learned.needs_way) return {};
-  return " --to " + (learned.way == MapWay::kForward ? learned.map.to : learned.map.from);
+  return " --to " + (learned.way == MapDirection::kForward ? learned.map.to : learned.map.from);
 }
 
 std::string unexplained_text(const LearnedMap& learned) {
@@ -89,7 +89,7 @@ std::string unexplained_text(const LearnedMap& learned) {
   std::vector<std::string> names;
   for (const std::string& name : learned.unused) names.push_back(printable(name));
   return out + fmt::format("Of A, {} {} in no tensor of B: {}.\n", plural(names.size(), "tensor"),
-                           names.size() == 1 ? "is" : "are", some_of(names));
+                           names.size() == 1 ? "is" : "are", short_list_text(names));
 }
 
 }  // namespace

@@ -199,7 +199,7 @@ std::vector<ListedRow> listed_rows(const Checkpoint& checkpoint,
   for (std::uint32_t index : order) {
     rows.push_back(listed_row(checkpoint, TensorId{index}));
     auto loss = losses.find(checkpoint.fqn(TensorId{index}));
-    if (loss != losses.end()) rows.back().filled = printable(filled_words(*loss->second));
+    if (loss != losses.end()) rows.back().filled = printable(filled_elements_text(*loss->second));
   }
   return rows;
 }
@@ -296,7 +296,7 @@ std::string filled_to_text(const Checkpoint& checkpoint, TensorId tensor, const 
   const FilledTensor* filled = report.find(checkpoint.fqn(tensor));
   if (filled == nullptr) return "";
   constexpr std::size_t kShown = 8;
-  std::string text = filled_words(*filled) + ":";
+  std::string text = filled_elements_text(*filled) + ":";
   for (std::size_t i = 0; i < std::min(kShown, filled->boxes.size()); ++i)
     text += " " + to_text(filled->boxes[i]);
   if (filled->boxes.size() > kShown)
@@ -365,7 +365,7 @@ std::string subjects_text(const std::vector<std::string>& subjects) {
 // Shown first, because the repair plan below it does not restore everything.
 std::string not_mended_text(const Plan& plan, const TextStyle& style) {
   std::string text;
-  if (const std::string gone = unreadable_words(unreadable_in(plan.undecided)); !gone.empty())
+  if (const std::string gone = unreadable_text(unreadable_in(plan.undecided)); !gone.empty())
     text += inked(style, Ink::kRed, gone) + "\n\n";
   for (const Finding& finding : plan.undecided) {
     text += inked(style, Ink::kGold, "not mended  ") + finding.rule + ": " +

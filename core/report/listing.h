@@ -58,7 +58,7 @@ std::string damage_to_text(const RepairResult& result);
 // Entries of which only the lowest rank's were copied; may be empty.
 std::string other_ranks_to_text(const RepairResult& result);
 // Losses in a created folder. Attributes may be lost even if no elements are.
-std::string loss_in_words(const RepairResult& result);
+std::string result_loss_text(const RepairResult& result);
 std::string left_out_to_text(const RepairResult& result);
 std::string verify_to_text(const VerifyReport& report, const std::string& checkpoint,
                            const TextStyle& style);

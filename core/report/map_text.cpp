@@ -263,7 +263,7 @@ std::string beside(const std::vector<TextPicture>& pictures, const TextStyle& st
   return text;
 }
 
-std::string overview_text(const LaidTensor& saved, const Slice& look, const Grounds& grounds,
+std::string overview_text(const TiledTensor& saved, const Slice& look, const Grounds& grounds,
                           const TextStyle& style) {
   TileSlice slice = cut(saved, look);
   std::string text = "\n" + inked(style, Ink::kQuiet, "all tiles: " + to_text(look)) + "\n";
@@ -274,8 +274,9 @@ std::string overview_text(const LaidTensor& saved, const Slice& look, const Grou
 
 }  // namespace
 
-std::string map_to_text(const std::string& fqn, const LaidTensor& saved, const LaidTensor* expected,
-                        const TextStyle& style, const Palette* palette) {
+std::string map_to_text(const std::string& fqn, const TiledTensor& saved,
+                        const TiledTensor* expected, const TextStyle& style,
+                        const Palette* palette) {
   Slice slice = choose_slice(saved, expected);
   std::string text = inked(style, Ink::kBold, printable(fqn)) + "\n";
   if (slice.row >= 0) text += inked(style, Ink::kQuiet, to_text(slice)) + "\n";
@@ -296,7 +297,7 @@ std::string map_to_text(const std::string& fqn, const LaidTensor& saved, const L
   Grounds grounds{style.colour ? palette : nullptr, style.millions};
   Sheet sheet{rows, columns, down, across, grounds, style.utf8};
   std::vector<TextPicture> pictures;
-  auto add = [&](const char* what, const LaidTensor& laid, const TileSlice& part, Ink of_title) {
+  auto add = [&](const char* what, const TiledTensor& laid, const TileSlice& part, Ink of_title) {
     pictures.push_back(draw_slice(part, sheet));
     pictures.back().title = what + to_text(ExtentsView(laid.shape));
     pictures.back().ink = of_title;
@@ -314,9 +315,9 @@ std::string map_to_text(const std::string& fqn, const LaidTensor& saved, const L
 
 namespace {
 
-nlohmann::ordered_json to_json(const LaidTensor& tiling) {
+nlohmann::ordered_json to_json(const TiledTensor& tiling) {
   auto tiles = nlohmann::ordered_json::array();
-  for (const LaidTile& tile : tiling.tiles) {
+  for (const RankTile& tile : tiling.tiles) {
     nlohmann::ordered_json entry{{"offsets", tile.box.offsets}, {"sizes", tile.box.sizes}};
     entry["writer"] = tile.writer ? nlohmann::ordered_json(*tile.writer) : nullptr;
     tiles.push_back(std::move(entry));
@@ -326,8 +327,8 @@ nlohmann::ordered_json to_json(const LaidTensor& tiling) {
 
 }  // namespace
 
-std::string map_to_json(const std::string& fqn, const LaidTensor& saved, const LaidTensor* expected,
-                        const FilledTensor* filled) {
+std::string map_to_json(const std::string& fqn, const TiledTensor& saved,
+                        const TiledTensor* expected, const FilledTensor* filled) {
   nlohmann::ordered_json json{{"schema", kJsonSchema}, {"fqn", fqn}, {"saved", to_json(saved)}};
   json["expected"] = expected != nullptr ? to_json(*expected) : nlohmann::ordered_json(nullptr);
   if (filled != nullptr) {

@@ -12,12 +12,13 @@
 namespace shw {
 
 // `expected` may be null. Without a palette tiles have no background colours.
-std::string map_to_text(const std::string& fqn, const LaidTensor& saved, const LaidTensor* expected,
-                        const TextStyle& style, const Palette* palette = nullptr);
+std::string map_to_text(const std::string& fqn, const TiledTensor& saved,
+                        const TiledTensor* expected, const TextStyle& style,
+                        const Palette* palette = nullptr);
 // {"schema", "fqn", "view": {...}, "saved": {"shape", "tiles": [{"offsets", "sizes", "writer"}]},
 // "expected": the same or null}
 // `filled`: elements filled by an earlier repair; may be null.
-std::string map_to_json(const std::string& fqn, const LaidTensor& saved, const LaidTensor* expected,
-                        const FilledTensor* filled = nullptr);
+std::string map_to_json(const std::string& fqn, const TiledTensor& saved,
+                        const TiledTensor* expected, const FilledTensor* filled = nullptr);
 
 }  // namespace shw

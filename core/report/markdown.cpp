@@ -37,7 +37,7 @@ std::string finding_paragraph(const ReportInput& input, const Finding& finding, 
   auto tensor = pictured(input.checkpoint, finding);
   if (tensor && with_picture && finding.severity != Severity::kInfo) {
     TensorPictures pictures = pictures_of(input, *tensor);
-    const LaidTensor* expected = pictures.expected ? &*pictures.expected : nullptr;
+    const TiledTensor* expected = pictures.expected ? &*pictures.expected : nullptr;
     text += "\n" + code_block(map_to_text(std::string(input.checkpoint.fqn(*tensor)),
                                           pictures.saved, expected, {false, true, 100}));
   }

@@ -34,10 +34,10 @@ std::string verdict_sentence(const ReportInput& input) {
     std::string depth = " (depth " + std::string(name(input.check.depth)) + ")";
     return input.check.verdict == Verdict::kUndecided ? "Could not decide: not all could be read"
            : hints.empty()                            ? "No finding" + depth
-                           : "No finding, but a hint: " + some_of(hints) + depth;
+                           : "No finding, but a hint: " + short_list_text(hints) + depth;
   }
-  const std::string gone = unreadable_words(unreadable_in(input.checkpoint, input.check.findings));
-  return title_of(input.check.findings) + ": " + affected_words(affected) +
+  const std::string gone = unreadable_text(unreadable_in(input.checkpoint, input.check.findings));
+  return title_of(input.check.findings) + ": " + affected_counts_text(affected) +
          (gone.empty() ? "" : ". " + gone);
 }
 
@@ -141,7 +141,7 @@ TensorPictures pictures_of(const ReportInput& input, TensorId tensor) {
       for (const Box& box : planned.lost) pictures.lost.push_back({box, std::nullopt});
     }
   }
-  const LaidTensor* other = pictures.expected ? &*pictures.expected : nullptr;
+  const TiledTensor* other = pictures.expected ? &*pictures.expected : nullptr;
   if (other == nullptr && pictures.after) other = &*pictures.after;
   pictures.slice = choose_slice(pictures.saved, other);
   pictures.overview = overview_of(pictures.saved, pictures.slice);

@@ -44,9 +44,9 @@ std::optional<TensorId> pictured(const Checkpoint& checkpoint, const Finding& fi
 
 struct TensorPictures {
   TensorId tensor{};
-  LaidTensor saved;
-  std::optional<LaidTensor> expected, after;
-  std::vector<LaidTile> lost;  // boxes of `after` that are lost
+  TiledTensor saved;
+  std::optional<TiledTensor> expected, after;
+  std::vector<RankTile> lost;  // boxes of `after` that are lost
   Slice slice;
   std::optional<Slice> overview;
 };

@@ -37,7 +37,7 @@ std::string repair_to_json(const RepairResult& result, std::span<const Finding> 
                            const Progress* progress = nullptr);
 // Like repair_to_json(), for an output that was not checked again.
 std::string finished_to_json(const RepairResult& result);
-std::string sent_to_json(const SentResult& sent);
+std::string upload_to_json(const UploadResult& sent);
 std::string verify_to_json(const VerifyReport& report);
 std::string error_to_json(const Error& error);
 // Stable identifiers for programs: "usage", "system_refused".

@@ -49,7 +49,7 @@ constexpr double kWidth = 200, kHeight = 320, kMargin = 26;
 struct Panel {
   const char* title;
   const char* kind;  // class of the figure: "saved", "expected", "after"
-  const LaidTensor* tiling;
+  const TiledTensor* tiling;
 };
 
 class Drawing {
@@ -141,7 +141,7 @@ class Drawing {
   std::string body_;
 };
 
-bool differs(const LaidTensor& a, const LaidTensor* b, int dim) {
+bool differs(const TiledTensor& a, const TiledTensor* b, int dim) {
   if (b == nullptr || dim < 0) return false;
   auto d = static_cast<std::size_t>(dim);
   return a.shape.size() != b->shape.size() || a.shape[d] != b->shape[d];
@@ -167,13 +167,13 @@ std::string overview(const TensorPictures& pictures, const Palette& palette) {
 }  // namespace
 
 std::string svg_pictures(const TensorPictures& pictures, const Palette& palette) {
-  const LaidTensor& saved = pictures.saved;
-  const LaidTensor* expected = pictures.expected ? &*pictures.expected : nullptr;
-  const LaidTensor* after = pictures.after ? &*pictures.after : nullptr;
-  auto drawable = [&](const LaidTensor* t) {
+  const TiledTensor& saved = pictures.saved;
+  const TiledTensor* expected = pictures.expected ? &*pictures.expected : nullptr;
+  const TiledTensor* after = pictures.after ? &*pictures.after : nullptr;
+  auto drawable = [&](const TiledTensor* t) {
     return t != nullptr && t->shape.size() == saved.shape.size();
   };
-  const LaidTensor* truth = expected != nullptr ? expected : after;
+  const TiledTensor* truth = expected != nullptr ? expected : after;
   std::vector<Panel> list{{"Saved", "saved", &saved}};
   if (drawable(expected)) list.push_back({"Expected", "expected", expected});
   if (drawable(after)) list.push_back({"After repair", "after", after});

@@ -281,15 +281,15 @@ std::string closing(const Checkpoint& checkpoint, const CheckReport& report,
                     const TextOptions& options, const Style& style) {
   std::string depth = " (depth " + std::string(name(report.depth)) + ")";
   std::vector<std::string> hints = rules_with_hints(report.unjudged);
-  std::string causes = affected_words(affected_by(checkpoint, report.findings)), out;
+  std::string causes = affected_counts_text(affected_by(checkpoint, report.findings)), out;
   if (!causes.empty()) {
     out = style(kBold, causes) + depth;
-    const std::string gone = unreadable_words(unreadable_in(checkpoint, report.findings));
+    const std::string gone = unreadable_text(unreadable_in(checkpoint, report.findings));
     if (!gone.empty()) out += "\n" + style(kRed, gone);
   } else if (report.verdict == Verdict::kUndecided) {
     out = style(kYellow, "undecided") + ": not everything could be checked" + depth;
   } else if (!hints.empty()) {
-    out = style(kYellow, "no finding, but a hint") + ": " + some_of(hints) + depth;
+    out = style(kYellow, "no finding, but a hint") + ": " + short_list_text(hints) + depth;
   } else {
     out = style(kGreen, "no finding") + depth;
   }

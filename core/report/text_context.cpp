@@ -14,7 +14,7 @@ std::string policy_line(const PolicyAnswer& policy, const TextStyle& style) {
       inked(style, ink_of(policy.verdict),
             padded(std::string(name(policy.verdict)), std::string_view("undecided").size())) +
       "  require " + policy.require + ": " + printable(policy.why);
-  if (!policy.subjects.empty()) line += " (" + printable(some_of(policy.subjects)) + ")";
+  if (!policy.subjects.empty()) line += " (" + printable(short_list_text(policy.subjects)) + ")";
   return line + "\n";
 }
 
@@ -28,7 +28,7 @@ std::string context_to_text(const CheckReport& report, const CheckContext& conte
            human_count(known_count(*context.baseline, report.findings)) + " of " +
            plural(report.findings.size(), "finding");
     std::vector<std::string> gone = fixed_since(*context.baseline, report);
-    if (!gone.empty()) out += "; gone since: " + printable(some_of(gone));
+    if (!gone.empty()) out += "; gone since: " + printable(short_list_text(gone));
     out += "\n";
   }
   for (const PolicyAnswer& policy : context.policies) out += policy_line(policy, style);

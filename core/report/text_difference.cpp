@@ -286,9 +286,9 @@ std::string difference_to_text(const CheckpointDifference& difference, const Che
   std::string out = "A  " + printable(paths.a) + "   " + inked(style, Ink::kQuiet, headline(a)) +
                     "\nB  " + printable(paths.b) + "   " + inked(style, Ink::kQuiet, headline(b)) +
                     "\n";
-  Ink ink = difference.verdict == Sameness::kSame        ? Ink::kGreen
-            : difference.verdict == Sameness::kDifferent ? Ink::kRed
-                                                         : Ink::kGold;
+  Ink ink = difference.verdict == EqualityVerdict::kSame        ? Ink::kGreen
+            : difference.verdict == EqualityVerdict::kDifferent ? Ink::kRed
+                                                                : Ink::kGold;
   out += "\n" + inked(style, ink, name(difference.verdict)) + ": " + extent_words(difference) +
          tolerance_words(difference) + "\n";
   if (const std::string counts = counts_words(difference); !counts.empty())

@@ -59,10 +59,10 @@ std::string other_ranks_to_text(const RepairResult& result) {
   if (result.of_other_ranks.empty()) return {};
   return "  not kept     what other ranks had under the name of " +
          plural(result.of_other_ranks.size(), "entry") + " (" +
-         printable(some_of(result.of_other_ranks)) + "): the lowest rank's came along\n";
+         printable(short_list_text(result.of_other_ranks)) + "): the lowest rank's came along\n";
 }
 
-std::string loss_in_words(const RepairResult& result) {
+std::string result_loss_text(const RepairResult& result) {
   if (result.rounded != 0)
     return plural(result.rounded, "tensor") + " rounded to the dtype, nothing else is lost";
   if (!result.lossless) return "what is not kept is in the certificate";
@@ -71,7 +71,7 @@ std::string loss_in_words(const RepairResult& result) {
 
 std::string left_out_to_text(const RepairResult& result) {
   if (result.left_out.empty()) return {};
-  return "  left out     " + printable(some_of(result.left_out)) +
+  return "  left out     " + printable(short_list_text(result.left_out)) +
          ": next to the entries, and not carried over\n";
 }
 

@@ -70,8 +70,8 @@ std::string left_out_of(const StatisticsLayout& layout) {
     if (!layout.shown[c]) titles.emplace_back(kStatisticsTitles[c]);
   }
   if (titles.empty()) return "";
-  return "no room for " + some_of(titles, titles.size()) + ": --json and a wider terminal have " +
-         (titles.size() == 1 ? "it" : "them");
+  return "no room for " + short_list_text(titles, titles.size()) +
+         ": --json and a wider terminal have " + (titles.size() == 1 ? "it" : "them");
 }
 
 // "4 tensors · 1 with NaN · 1 not whole"

@@ -66,7 +66,7 @@ Consequence consequence_of(const Finding& finding, const Checkpoint& checkpoint)
   if (finding.severity == Severity::kInfo || outcome == RunOutcome::kNone)
     return Consequence::kNone;
   if (outcome == RunOutcome::kIsFilled) return Consequence::kDataLost;
-  if (outcome == RunOutcome::kIsHostile || finding.severity == Severity::kWarning)
+  if (outcome == RunOutcome::kRunsForeignCode || finding.severity == Severity::kWarning)
     return Consequence::kHazard;
   if (is_losing_elements(finding)) return Consequence::kDataLost;
   // Wrong chunks without a record stop a load, whatever the repair.

@@ -149,7 +149,7 @@ AffectedCounts affected_by(const Checkpoint& checkpoint, const std::vector<Findi
   return counts;
 }
 
-std::string affected_words(const AffectedCounts& counts) {
+std::string affected_counts_text(const AffectedCounts& counts) {
   if (counts.causes == 0) return "";
   std::string text = plural(counts.causes, "cause");
   if (counts.tensors != 0) text += ", " + plural(counts.tensors, "tensor");
@@ -160,10 +160,10 @@ std::string affected_words(const AffectedCounts& counts) {
 
 std::string check_headline(const Checkpoint& checkpoint, const CheckReport& report,
                            const AffectedCounts& counts) {
-  if (counts.causes != 0) return title_of(report.findings) + ": " + affected_words(counts);
+  if (counts.causes != 0) return title_of(report.findings) + ": " + affected_counts_text(counts);
   if (report.verdict == Verdict::kUndecided) return "Cannot tell: not everything could be checked";
   if (auto hints = rules_with_hints(report.unjudged); !hints.empty())
-    return "No finding, but a hint: " + some_of(hints);
+    return "No finding, but a hint: " + short_list_text(hints);
   return "No finding: " + plural(checkpoint.tensor_count(), "tensor");
 }
 

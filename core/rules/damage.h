@@ -51,7 +51,7 @@ struct AffectedCounts {
 };
 AffectedCounts affected_by(const Checkpoint& checkpoint, const std::vector<Finding>& findings);
 // "2 causes, 110 tensors, 1 file"; empty if nothing is above info.
-std::string affected_words(const AffectedCounts& counts);
+std::string affected_counts_text(const AffectedCounts& counts);
 
 // "Will not load: 2 causes, 110 tensors, 1 file": the verdict as every face and list shows it.
 std::string check_headline(const Checkpoint& checkpoint, const CheckReport& report,

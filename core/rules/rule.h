@@ -20,7 +20,7 @@ using RuleFunction = void (*)(const Facts&, std::vector<Finding>&);
 using SharedRuleFunction = Status (*)(const Facts&, std::vector<Finding>&);
 
 // Shown by `explain RULE` below the paragraph; includes the example, so that it works offline.
-struct Lesson {
+struct RuleExplanation {
   std::string_view drawing = {};  // lines of at most 78 columns, indented by two, "\n" at both ends
   std::string_view remedy = {};   // one or two sentences
   std::string_view link = {};     // a public report; may be empty
@@ -28,13 +28,13 @@ struct Lesson {
 
 // The outcome of a load if severity, remedy and diagnoses of a finding do not tell.
 enum class RunOutcome : std::uint8_t {
-  kReadsWrong,     // loads without a message
-  kStops,          // refused by torch's planner, its pickle or the file system
-  kStopsByShape,   // as kStops if the evidence names two shapes
-  kLosesElements,  // some keep their values from before the load
-  kIsFilled,       // some were lost earlier; independent of severity
-  kIsHostile,      // runs foreign code or reads foreign files; may load too
-  kNone,           // wrong options, not a wrong checkpoint
+  kReadsWrong,       // loads without a message
+  kStops,            // refused by torch's planner, its pickle or the file system
+  kStopsByShape,     // as kStops if the evidence names two shapes
+  kLosesElements,    // some keep their values from before the load
+  kIsFilled,         // some were lost earlier; independent of severity
+  kRunsForeignCode,  // runs foreign code or reads foreign files; may load too
+  kNone,             // wrong options, not a wrong checkpoint
 };
 
 // Symptoms on the same tensors that become infos after an error of this rule.
@@ -88,7 +88,7 @@ struct Rule {
   Depth depth = Depth::kMetadata;  // minimum depth
   std::string_view title = {};     // "Placement recorded for the wrong axis"
   std::string_view teaches = {};   // a paragraph: meaning, cause and possible actions
-  Lesson lesson = {};
+  RuleExplanation lesson = {};
   RuleWords words = {};
   CoverageWords coverage = {};
   RuleHint hint = {};

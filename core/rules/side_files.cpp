@@ -231,13 +231,13 @@ std::optional<Finding> without_states(const SideFile& file, const Checkpoint& op
   const bool is_told = none ? step > 0 : lacking.size() * kShare >= listed && !may_be_frozen;
   Finding finding = side_finding(
       file.path, is_told ? Severity::kWarning : Severity::kInfo,
-      fmt::format(
-          "The groups in {} list {}, and it holds no state of {}: a run that goes on "
-          "starts their moments from zero. {}",
-          file.path, plural(listed, "parameter"),
-          none ? std::string("any")
-               : fmt::format("{} of them ({})", human_count(lacking.size()), some_of(lacking)),
-          why));
+      fmt::format("The groups in {} list {}, and it holds no state of {}: a run that goes on "
+                  "starts their moments from zero. {}",
+                  file.path, plural(listed, "parameter"),
+                  none ? std::string("any")
+                       : fmt::format("{} of them ({})", human_count(lacking.size()),
+                                     short_list_text(lacking)),
+                  why));
   finding.evidence = {{"parameters", capped(lacking)}, {"count", count_of(lacking.size())}};
   return finding;
 }
@@ -304,7 +304,7 @@ class SideFileChecks {
       return {};
     }
     ++opened_;
-    auto alone = std::make_shared<OneFile>(checkpoint_.directory(), file.path);
+    auto alone = std::make_shared<SingleFileDirectory>(checkpoint_.directory(), file.path);
     auto opened = file.size == 0 ? OpenedCheckpoint(fail(ErrorKind::kDamaged, "it is empty"))
                                  : open_checkpoint(alone, progress_);
     if (!opened && opened.error().kind == ErrorKind::kCancelled)
@@ -363,15 +363,17 @@ class SideFileChecks {
 
   void add_unjudged() {
     if (!unread_.empty())
-      out_.unjudged.push_back({(depth_ != Depth::kMetadata ? "values of " : "") + some_of(unread_) +
-                                   " next to the weights",
+      out_.unjudged.push_back({(depth_ != Depth::kMetadata ? "values of " : "") +
+                                   short_list_text(unread_) + " next to the weights",
                                depth_ != Depth::kData ? "--data" : "the program that wrote them"});
     if (!others_.empty())
-      out_.unjudged.push_back({"contents of " + some_of(others_, 8) + " next to the weights",
-                               "the program that wrote them"});
+      out_.unjudged.push_back(
+          {"contents of " + short_list_text(others_, 8) + " next to the weights",
+           "the program that wrote them"});
     if (!read_.empty())
       out_.unjudged.push_back(
-          {"which weights the states of " + some_of(read_) + " belong to", "a step of the run"});
+          {"which weights the states of " + short_list_text(read_) + " belong to",
+           "a step of the run"});
   }
 
   const Checkpoint& checkpoint_;

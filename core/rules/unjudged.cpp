@@ -78,7 +78,7 @@ Expected expected_of(const CheckInput& input) {
     else if (input.spec->find(fqn) == nullptr)
       ++out.unnamed;
     else if (!input.checkpoint.shape(tensor).empty() &&  // scalars have no layout
-             (layout == nullptr || !cut_order(*layout) || !ranks.are_known(*layout->mesh)))
+             (layout == nullptr || !split_axis_order(*layout) || !ranks.are_known(*layout->mesh)))
       ++out.without_layout;
   }
   return out;
@@ -150,9 +150,9 @@ void add_expectations(const CheckInput& input, List& out) {
 bool is_written_by_other_rank(const CheckInput& input, TensorId tensor, const SpecEntry& entry,
                               const RankMap& ranks) {
   const Checkpoint& c = input.checkpoint;
-  const auto order = cut_order(entry);
+  const auto order = split_axis_order(entry);
   if (!order) return false;
-  const Cutter cutter(entry, *order);
+  const SplitLayout cutter(entry, *order);
   for (ChunkId chunk : c.chunks(tensor)) {
     auto writer = c.writer(chunk);
     auto rank = writer ? ranks.of(*writer) : std::nullopt;
@@ -334,10 +334,10 @@ void add_integrity(const CheckInput& input, List& out) {
                        " was made of",
                    "--data"});
   if (!integrity.unread.empty())
-    out.push_back({"whether " + some_of(integrity.unread) + " is as in " + list,
+    out.push_back({"whether " + short_list_text(integrity.unread) + " is as in " + list,
                    "a disk that gives all of its bytes"});
   if (!integrity.unlisted.empty())
-    out.push_back({"whether " + some_of(integrity.unlisted) + " is as it was written",
+    out.push_back({"whether " + short_list_text(integrity.unlisted) + " is as it was written",
                    "a hash, which " + list + " does not have"});
 }
 
@@ -371,7 +371,7 @@ void add_adjacent_files(const CheckInput& input, List& out) {
   }
   const std::vector<std::string> names(others.begin(), others.end());
   if (!names.empty())
-    out.push_back({some_of(names, 8) + " in the same folder", "opening each by its name"});
+    out.push_back({short_list_text(names, 8) + " in the same folder", "opening each by its name"});
 }
 
 void add_hints(const CheckInput& input, const std::vector<Finding>& findings, List& out) {
@@ -394,7 +394,7 @@ void add_left_open(const std::vector<Finding>& findings, List& out) {
   for (const Finding& finding : findings) {
     if (finding.severity != Severity::kInfo) continue;
     if (finding.rule == kNotLookedAt.id)
-      out.push_back({"what could not be read of " + some_of(finding.subjects),
+      out.push_back({"what could not be read of " + short_list_text(finding.subjects),
                      "what the finding not-looked-at says"});
     if (finding.rule == kDiffersFromReference.id) {
       const bool is_unread =
@@ -406,7 +406,7 @@ void add_left_open(const std::vector<Finding>& findings, List& out) {
            is_unread ? "a reference that can be read" : "--against a copy of the same step"});
     }
     if (finding.rule == kUnsafePickle.id && finding.evidence.empty())
-      out.push_back({"what " + some_of(finding.subjects) + " would import",
+      out.push_back({"what " + short_list_text(finding.subjects) + " would import",
                      "what the finding unsafe-pickle says"});
   }
 }

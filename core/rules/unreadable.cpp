@@ -48,7 +48,7 @@ Unreadable unreadable_in(const std::vector<Finding>& findings) {
   return out;
 }
 
-std::string unreadable_words(const Unreadable& unreadable) {
+std::string unreadable_text(const Unreadable& unreadable) {
   std::string text;
   if (unreadable.tensors != 0)
     text = counted_words(unreadable.elements, unreadable.tensors, " cannot be read",
@@ -97,7 +97,7 @@ std::string lost_data_text(const std::vector<Finding>& findings, const Unreadabl
     without += finding.remedy ? 0 : 1;
     losing += finding.remedy && !finding.remedy->lossless ? 1 : 0;
   }
-  std::string text = unreadable_words(unreadable);
+  std::string text = unreadable_text(unreadable);
   if (!text.empty()) text += ". ";
   if (losing != 0)
     text += "Something is lost; see the remedy.";

@@ -25,7 +25,7 @@ bool counts_unreadable(const Finding& finding);
 Unreadable unreadable_in(const std::vector<Finding>& findings);
 
 // "1,024 elements of 3 tensors cannot be read"; empty if there are none.
-std::string unreadable_words(const Unreadable& unreadable);
+std::string unreadable_text(const Unreadable& unreadable);
 
 // Collects counts per tensor, chunk by chunk, and writes them to the evidence of a finding.
 class UnreadableCount {

@@ -186,7 +186,7 @@ struct LearnCommand {
 };
 // Makes a plan that writes the open checkpoint in another format, dtype or mesh.
 struct WriteAsCommand {
-  verbs::WriteAs wanted;
+  verbs::OutputForm wanted;
 };
 using Command = std::variant<
     OpenCommand, CheckCommand, MeshCommand, PlanCommand, RepairCommand, VerifyCommand, UndoCommand,

@@ -128,7 +128,7 @@ Result<Change> run_check(const Snapshot& before, const Command& command, Progres
   const bool over_ssh = before.runs_over_ssh && depth == Depth::kData;
   SHW_TRY(CheckReport made,
           over_ssh ? verbs::check_over_ssh(before.options, before.report.get(), progress)
-                   : verbs::check(opened_in(before), depth, progress));
+                   : verbs::check(verb_inputs(before), depth, progress));
   return [depth, report = shared(std::move(made))](Snapshot& s) {
     s.options.depth = depth;
     s.report = report;
@@ -179,14 +179,14 @@ Result<Change> run_plan(const Snapshot& before, const Command& command, Progress
   SHW_CHECK(verbs::resolve_newest_steps(options, progress));
   const std::string& fill = options.fill;
   SHW_TRY(std::optional<Plan> filled,
-          verbs::plan_dropping_missing_data(opened_in(before), fill, progress));
+          verbs::plan_dropping_missing_data(verb_inputs(before), fill, progress));
   const bool fills_files = filled.has_value();
   if (!filled) {
-    SHW_TRY(filled, verbs::plan(opened_in(before), *before.report, fill, progress));
+    SHW_TRY(filled, verbs::plan(verb_inputs(before), *before.report, fill, progress));
   }
   if (!wanted.then.empty()) {
     options.then = {wanted.then};
-    SHW_TRY(const auto remarks, verbs::add_steps(opened_in(before), options, *filled, progress));
+    SHW_TRY(const auto remarks, verbs::add_steps(verb_inputs(before), options, *filled, progress));
     // The step mends the finding that suggests it.
     std::erase_if(filled->undecided, [&](const Finding& finding) {
       const auto* step = find_evidence<std::string>(finding, "suggested_step");
@@ -196,13 +196,13 @@ Result<Change> run_plan(const Snapshot& before, const Command& command, Progress
   auto whole = shared(std::move(*filled));
   const PlanEdits* edits = before.edits ? before.edits.get() : before.edits_before.get();
   if (before.repaired != nullptr) edits = nullptr;
-  StepsOff off(whole->operations.size(), false);
+  DisabledSteps off(whole->operations.size(), false);
   if (edits != nullptr && !fills_files) off = same_steps_off(edits->edit(), *whole);
   std::string what = !wanted.then.empty() ? "planned, with the step that a finding suggests"
                      : fill.empty()       ? "planned"
                                           : "planned, what is lost filled with: " + fill;
   // A plan that fills lost files consists of steps, which no finding has proposed.
-  SHW_TRY(PlanEdit edit, make_edit(opened_in(before), fills_files ? nullptr : before.report.get(),
+  SHW_TRY(PlanEdit edit, make_edit(verb_inputs(before), fills_files ? nullptr : before.report.get(),
                                    whole, std::move(off), std::move(what)));
   edit.fill = fill;
   if (!wanted.then.empty())

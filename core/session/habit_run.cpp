@@ -92,7 +92,7 @@ Result<Change> run_report(const Snapshot& before, const Command& command, Progre
   if (before.report == nullptr)
     return fail(ErrorKind::kUsage, "check it first: a report tells what a check has found");
   const std::vector<PageView> views = views_of_open_checkpoint(before);
-  verbs::UiReport wanted{opened_in(before),
+  verbs::UiReport wanted{verb_inputs(before),
                          before.options,
                          *before.report,
                          before.plan.get(),
@@ -116,7 +116,7 @@ std::string print_hash(const Command& command) {
 Result<Change> run_hash(const Snapshot& before, const Command& command, Progress* progress) {
   if (before.checkpoint == nullptr) return fail(ErrorKind::kUsage, "nothing is open");
   SHW_TRY(verbs::WrittenReport written,
-          verbs::write_hashes(posix_store(), opened_in(before), before.options,
+          verbs::write_hashes(posix_store(), verb_inputs(before), before.options,
                               as<HashCommand>(command).path, before.runs_over_ssh, progress));
   return [made = std::make_shared<const verbs::WrittenReport>(std::move(written))](Snapshot& s) {
     s.hashes = made;
@@ -139,7 +139,7 @@ Result<Change> run_save_view(const Snapshot& before, const Command& command, Pro
                         std::move(here.tile), std::move(here.finding)};
   if (before.pins != nullptr) view.pins = *before.pins;
   SHW_TRY(verbs::WrittenReport written,
-          verbs::write_view_file(posix_store(), opened_in(before), before.options, view,
+          verbs::write_view_file(posix_store(), verb_inputs(before), before.options, view,
                                  as<SaveViewCommand>(command).path));
   return [made = std::make_shared<const verbs::WrittenReport>(std::move(written)),
           view = std::move(view)](Snapshot& s) {

@@ -189,7 +189,7 @@ Result<Change> run_save_values(const Snapshot& before, const Command& command, P
   const verbs::SliceValues& shown = *before.values->values;
   const auto& c = as<SaveValuesCommand>(command);
   SHW_TRY(verbs::SavedValues saved, verbs::save_values(posix_store(),
-                                                       {opened_in(before), before.options,
+                                                       {verb_inputs(before), before.options,
                                                         shown.tensor, shown.ask, c.kind, c.path},
                                                        progress));
   return Change([saved = std::make_shared<const verbs::SavedValues>(std::move(saved))](

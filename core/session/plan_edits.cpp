@@ -21,15 +21,15 @@ std::size_t tiles_of(const Plan& plan) {
 }  // namespace
 
 Result<PlanEdit> make_edit(const verbs::Opened& opened, const CheckReport* report,
-                           std::shared_ptr<const Plan> whole, StepsOff off, std::string what) {
+                           std::shared_ptr<const Plan> whole, DisabledSteps off, std::string what) {
   PlanEdit edit;
   edit.what = std::move(what);
-  SHW_TRY(Plan plan, plan_without(*opened.checkpoint, report, *whole, off));
+  SHW_TRY(Plan plan, plan_without_steps(*opened.checkpoint, report, *whole, off));
   if (auto possible = check_in_place(*opened.checkpoint, plan); !possible)
     edit.not_in_place = possible.error();
   if (plan.transforms()) {
     SHW_TRY(auto written, verbs::estimate_steps(opened, plan, kDefaultMemory, nullptr));
-    edit.written = std::make_shared<const verbs::StepOutlook>(std::move(written));
+    edit.written = std::make_shared<const verbs::StepsEstimate>(std::move(written));
     if (!plan.repairs()) edit.suffix = plan.format.empty() ? "-changed" : "-" + plan.format;
   }
   edit.hash = plan_hash(*opened.checkpoint, plan);
@@ -64,14 +64,14 @@ std::shared_ptr<const PlanEdits> with_file(const PlanEdits& edits, const std::st
   return saved;
 }
 
-StepsOff same_steps_off(const PlanEdit& before, const Plan& plan) {
+DisabledSteps same_steps_off(const PlanEdit& before, const Plan& plan) {
   using StepKey = std::tuple<OperationKind, std::string, std::vector<std::string>>;
   std::set<StepKey> off;
   for (std::size_t i = 0; i < before.off.size(); ++i) {
     const Operation& step = before.whole->operations[i];
     if (before.off[i]) off.insert({step.kind, step.rule, step.subjects});
   }
-  StepsOff out;
+  DisabledSteps out;
   for (const Operation& step : plan.operations)
     out.push_back(off.contains({step.kind, step.rule, step.subjects}));
   std::vector<std::size_t> together = inseparable_steps(plan);

@@ -22,7 +22,7 @@ inline constexpr std::size_t kEditableBytes = 64 * 1024;  // limit of a plan's t
 struct PlanEdit {
   std::string what;                   // "step 2 off: relabel 64 tiles"
   std::shared_ptr<const Plan> whole;  // with all steps
-  StepsOff off;                       // by step of `whole`
+  DisabledSteps off;                  // by step of `whole`
   std::shared_ptr<const Plan> plan;   // without switched-off steps: the plan to execute
   std::optional<Error> not_in_place;  // why it cannot be executed in place
   std::string fill;                   // VerbOptions::fill
@@ -30,7 +30,7 @@ struct PlanEdit {
   std::string hash = {};
   std::string json = {};  // for the text editor; empty if too long
   // The estimate for a plan with steps, which writes another form; null if the plan only repairs.
-  std::shared_ptr<const verbs::StepOutlook> written = nullptr;
+  std::shared_ptr<const verbs::StepsEstimate> written = nullptr;
   std::vector<std::string> notes = {};  // what is dropped, cast or kept, one line each
   std::string suffix = "-repaired";     // of the result's default name
 };
@@ -46,13 +46,13 @@ struct PlanEdits {
 
 // `report`: the basis of the plan; null for plans from elsewhere.
 Result<PlanEdit> make_edit(const verbs::Opened& opened, const CheckReport* report,
-                           std::shared_ptr<const Plan> whole, StepsOff off, std::string what);
+                           std::shared_ptr<const Plan> whole, DisabledSteps off, std::string what);
 // Appends after `before` (may be null) and drops the edits that could be redone.
 std::shared_ptr<const PlanEdits> with_edit(const PlanEdits* before, PlanEdit edit);
 // Marks the current edit as saved to a file.
 std::shared_ptr<const PlanEdits> with_file(const PlanEdits& edits, const std::string& file);
 
 // Steps of `plan` that equal steps switched off in `before`.
-StepsOff same_steps_off(const PlanEdit& before, const Plan& plan);
+DisabledSteps same_steps_off(const PlanEdit& before, const Plan& plan);
 
 }  // namespace shw

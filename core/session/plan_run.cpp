@@ -41,10 +41,10 @@ Result<Change> run_step(const Snapshot& before, const Command& command, Progress
   SHW_CHECK(check_editable(before));
   const auto& c = as<StepCommand>(command);
   const PlanEdit& now = before.edits->edit();
-  SHW_TRY(StepsOff off, switch_step(*now.whole, now.off, c.step, c.on));
+  SHW_TRY(DisabledSteps off, switch_step(*now.whole, now.off, c.step, c.on));
   std::string what = fmt::format("step {} {}: {}", c.step + 1, c.on ? "on" : "off",
                                  now.whole->operations[c.step].text);
-  SHW_TRY(PlanEdit edit, make_edit(opened_in(before), before.report.get(), now.whole,
+  SHW_TRY(PlanEdit edit, make_edit(verb_inputs(before), before.report.get(), now.whole,
                                    std::move(off), std::move(what)));
   edit.fill = now.fill;
   return [edits = with_edit(before.edits.get(), std::move(edit))](Snapshot& s) {
@@ -70,8 +70,8 @@ Result<Change> undo_or_redo(const Snapshot& before, bool back) {
 Result<Change> adopt_plan(const Snapshot& before, Plan plan, std::string what,
                           const std::string& file) {
   auto whole = std::make_shared<const Plan>(std::move(plan));
-  StepsOff off(whole->operations.size(), false);
-  SHW_TRY(PlanEdit edit, make_edit(opened_in(before), before.report.get(), std::move(whole),
+  DisabledSteps off(whole->operations.size(), false);
+  SHW_TRY(PlanEdit edit, make_edit(verb_inputs(before), before.report.get(), std::move(whole),
                                    std::move(off), std::move(what)));
   edit.file = file;
   return [edits = with_edit(before.edits.get(), std::move(edit))](Snapshot& s) {
@@ -90,7 +90,7 @@ Result<Change> run_plan_redo(const Snapshot& before, const Command&, Progress*) 
 
 Result<Change> run_edit_plan(const Snapshot& before, const Command& command, Progress*) {
   SHW_CHECK(check_editable(before));
-  SHW_TRY(Plan plan, verbs::read_plan_text(opened_in(before), as<EditPlanCommand>(command).json));
+  SHW_TRY(Plan plan, verbs::read_plan_text(verb_inputs(before), as<EditPlanCommand>(command).json));
   return adopt_plan(before, std::move(plan), "edited as text", "");
 }
 
@@ -98,14 +98,14 @@ Result<Change> run_load_plan(const Snapshot& before, const Command& command, Pro
   if (before.checkpoint == nullptr) return fail(ErrorKind::kUsage, "nothing is open");
   if (before.repaired != nullptr) SHW_CHECK(check_editable(before));
   std::string path = verbs::expanded_path(as<LoadPlanCommand>(command).path);
-  SHW_TRY(Plan plan, verbs::read_plan(opened_in(before), path));
+  SHW_TRY(Plan plan, verbs::read_plan(verb_inputs(before), path));
   return adopt_plan(before, std::move(plan), "loaded from " + path, path);
 }
 
 Result<Change> run_write_as(const Snapshot& before, const Command& command, Progress* progress) {
   if (before.checkpoint == nullptr) return fail(ErrorKind::kUsage, "nothing is open");
-  const verbs::Opened opened = opened_in(before);
-  const verbs::WriteAs& wanted = as<WriteAsCommand>(command).wanted;
+  const verbs::Opened opened = verb_inputs(before);
+  const verbs::OutputForm& wanted = as<WriteAsCommand>(command).wanted;
   SHW_TRY(verbs::WriteAsPlan made, plan_to_write_as(opened, before.options.checkpoint, wanted,
                                                     before.options.depth, progress));
   auto whole = std::make_shared<const Plan>(std::move(made.plan));
@@ -128,7 +128,8 @@ Result<Change> run_write_as(const Snapshot& before, const Command& command, Prog
 Result<Change> run_save_plan(const Snapshot& before, const Command& command, Progress*) {
   if (before.edits == nullptr) return not_planned();
   std::string path = verbs::expanded_path(as<SavePlanCommand>(command).path);
-  SHW_CHECK(verbs::save_plan(posix_store(), opened_in(before), before.options, *before.plan, path));
+  SHW_CHECK(
+      verbs::save_plan(posix_store(), verb_inputs(before), before.options, *before.plan, path));
   return [path, saved = before.edits](Snapshot& s) {
     if (s.edits != saved) return;  // it was edited meanwhile
     s.edits = with_file(*saved, path);
@@ -142,8 +143,8 @@ Result<Change> run_dry_run(const Snapshot& before, const Command&, Progress* pro
   ApplyOptions options;
   options.out = before.target ? before.target->path : std::string();
   options.device.gpus = before.gpus;
-  SHW_TRY(RepairOutlook outlook, outlook_of(*before.checkpoint, *before.plan, options));
-  auto made = std::make_shared<const RepairOutlook>(std::move(outlook));
+  SHW_TRY(RepairEstimate outlook, outlook_of(*before.checkpoint, *before.plan, options));
+  auto made = std::make_shared<const RepairEstimate>(std::move(outlook));
   return [made, plan = before.plan](Snapshot& s) {
     if (s.plan == plan) s.outlook = made;
   };
@@ -152,7 +153,7 @@ Result<Change> run_dry_run(const Snapshot& before, const Command&, Progress* pro
 Result<Change> run_target(const Snapshot& before, const Command& command, Progress*) {
   if (before.checkpoint == nullptr) return fail(ErrorKind::kUsage, "nothing is open");
   auto target = std::make_shared<const verbs::RepairTarget>(verbs::inspect_target(
-      posix_store(), opened_in(before), as<TargetCommand>(command).path, suffix_of(before)));
+      posix_store(), verb_inputs(before), as<TargetCommand>(command).path, suffix_of(before)));
   return [target](Snapshot& s) { s.target = target; };
 }
 

@@ -66,7 +66,7 @@ std::string_view consume_word(std::string_view& text) {
 
 std::optional<Command> parse_write_as(std::string_view rest) {
   if (rest.empty()) return std::nullopt;
-  verbs::WriteAs wanted;
+  verbs::OutputForm wanted;
   const std::string_view to = consume_word(rest);
   if (to != kKeep) wanted.to = to;
   while (!rest.empty()) {
@@ -82,7 +82,7 @@ std::optional<Command> parse_write_as(std::string_view rest) {
   return WriteAsCommand{wanted};
 }
 std::string print_write_as(const Command& command) {
-  const verbs::WriteAs& wanted = as<WriteAsCommand>(command).wanted;
+  const verbs::OutputForm& wanted = as<WriteAsCommand>(command).wanted;
   std::string text(wanted.to.empty() ? kKeep : std::string_view(wanted.to));
   if (!wanted.mesh.empty()) text += fmt::format(" {}{}", kMeshOption, wanted.mesh);
   if (!wanted.dtype.empty()) text += fmt::format(" {}{}", kDtypeOption, wanted.dtype);

@@ -13,7 +13,7 @@ Result<Change> open_result(const Snapshot& before, RepairResult made, Progress* 
   SHW_TRY(auto after, open_checkpoint(made.output, progress));
   std::optional<Depth> depth;
   if (before.report != nullptr) depth = before.report->depth;
-  verbs::Opened opened = opened_in(before);
+  verbs::Opened opened = verb_inputs(before);
   if (before.plan != nullptr && before.plan->transforms()) {
     opened.mesh.reset();  // the source's; the result may have other names and tiles
     opened.spec.reset();
@@ -57,7 +57,7 @@ Result<Change> run_repair(const Snapshot& before, const Command& command, Progre
   options.out = verbs::expanded_path(options.out);
   options.suffix = suffix_of(before);
   options.device.gpus = before.gpus;
-  SHW_TRY(RepairResult made, verbs::repair(opened_in(before), *before.plan, options, progress));
+  SHW_TRY(RepairResult made, verbs::repair(verb_inputs(before), *before.plan, options, progress));
   return open_result(before, std::move(made), progress);
 }
 
@@ -76,7 +76,7 @@ Result<Change> run_roll_back(const Snapshot& before, const Command& command, Pro
   SHW_TRY(auto taken, verbs::roll_back(posix_store(), folder));
   std::string said = before.target ? before.target->typed_path : std::string();
   auto target = std::make_shared<const verbs::RepairTarget>(
-      verbs::inspect_target(posix_store(), opened_in(before), said, suffix_of(before)));
+      verbs::inspect_target(posix_store(), verb_inputs(before), said, suffix_of(before)));
   return [target](Snapshot& s) { s.target = target; };
 }
 

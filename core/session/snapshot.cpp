@@ -36,7 +36,7 @@ bool is_rewrite_only_plan(const Snapshot& snapshot) {
          snapshot.options.fill.empty();
 }
 
-verbs::Opened opened_in(const Snapshot& snapshot) {
+verbs::Opened verb_inputs(const Snapshot& snapshot) {
   verbs::Opened opened{snapshot.checkpoint, snapshot.spec, snapshot.reference, snapshot.mesh};
   opened.is_against_itself = snapshot.is_against_itself;
   return opened;

@@ -78,7 +78,7 @@ struct Snapshot {
   std::function<Gpus()> gpus;                         // detects GPUs; empty: no detection
   std::shared_ptr<const PlanEdits> edits_before;      // edits of a plan that a later check removed
   std::optional<Error> not_in_place;                  // why the plan cannot run in place
-  std::shared_ptr<const RepairOutlook> outlook;       // forecast of the plan; null: not requested
+  std::shared_ptr<const RepairEstimate> outlook;      // forecast of the plan; null: not requested
   std::shared_ptr<const verbs::RepairTarget> target;  // output folder; null: not examined
   bool can_undo = false;                              // repaired in place and not committed
   std::shared_ptr<const RepairResult> repaired;       // null: not applied
@@ -135,6 +135,6 @@ bool is_repaired_elsewhere(const Snapshot& snapshot);
 bool is_rewrite_only_plan(const Snapshot& snapshot);
 
 // Converts to the arguments of verbs.
-verbs::Opened opened_in(const Snapshot& snapshot);
+verbs::Opened verb_inputs(const Snapshot& snapshot);
 
 }  // namespace shw

@@ -4,9 +4,9 @@
 
 namespace shw {
 
-LaidTensor expected_tiling(const SpecEntry& entry) {
+TiledTensor expected_tiling(const SpecEntry& entry) {
   static constexpr std::int64_t kMostRanks = 65'536;  // with more ranks tiles are invisible
-  LaidTensor tiling{entry.shape, {}};
+  TiledTensor tiling{entry.shape, {}};
   std::int64_t ranks = entry.mesh ? entry.mesh->size() : 0;
   bool placed =
       ranks > 0 && ranks <= kMostRanks && entry.mesh->axes.size() == entry.placements.size();

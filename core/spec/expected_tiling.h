@@ -8,6 +8,6 @@ namespace shw {
 
 // One box per distinct part with its lowest rank; without a mesh the whole shape without
 // rank.
-LaidTensor expected_tiling(const SpecEntry& entry);
+TiledTensor expected_tiling(const SpecEntry& entry);
 
 }  // namespace shw

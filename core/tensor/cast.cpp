@@ -158,7 +158,7 @@ bool can_represent(Dtype to, Dtype from) {
          (other.has_infinity || !one.has_infinity);
 }
 
-std::string out_of_range_in_words(Dtype to) {
+std::string out_of_range_text(Dtype to) {
   const float largest = access(to).largest;
   const std::string number = fmt::format("{}", largest);
   const float endless = std::numeric_limits<float>::infinity();

@@ -24,7 +24,7 @@ void cast_row(Dtype from, const std::byte* source, std::int64_t source_stride, D
 // True if `to` can represent every value of `from`. Requires can_cast().
 bool can_represent(Dtype to, Dtype from);
 // "what is beyond 448 becomes 448", for dtypes that cannot represent all values of another.
-std::string out_of_range_in_words(Dtype to);
+std::string out_of_range_text(Dtype to);
 // Casts contiguous elements. kUnsupported unless both dtypes are floating point or equal.
 // `out_of_range` as in cast_row().
 Result<std::vector<std::byte>> cast_elements(Dtype from, std::span<const std::byte> bytes, Dtype to,

@@ -8,8 +8,8 @@
 
 namespace shw {
 
-LaidTensor saved_tiling(const Checkpoint& checkpoint, TensorId tensor) {
-  LaidTensor tiling{copy_of(checkpoint.shape(tensor)), {}};
+TiledTensor saved_tiling(const Checkpoint& checkpoint, TensorId tensor) {
+  TiledTensor tiling{copy_of(checkpoint.shape(tensor)), {}};
   for (ChunkId chunk : checkpoint.chunks(tensor)) {
     // A chunk of another rank cannot be drawn; a finding names it.
     if (checkpoint.offsets(chunk).size() != tiling.shape.size() ||
@@ -22,18 +22,18 @@ LaidTensor saved_tiling(const Checkpoint& checkpoint, TensorId tensor) {
 
 namespace {
 
-std::vector<std::size_t> cuts_of(const LaidTensor& tiling) {
+std::vector<std::size_t> cuts_of(const TiledTensor& tiling) {
   std::vector<std::size_t> cuts(tiling.shape.size(), 0);
   for (std::size_t d = 0; d < cuts.size(); ++d) {
     std::set<std::int64_t> starts;
-    for (const LaidTile& tile : tiling.tiles) starts.insert(tile.box.offsets[d]);
+    for (const RankTile& tile : tiling.tiles) starts.insert(tile.box.offsets[d]);
     cuts[d] = starts.size();
   }
   return cuts;
 }
 
 // Dimensions by priority for display.
-std::vector<std::size_t> ranked_dims(const LaidTensor& saved, const LaidTensor* expected) {
+std::vector<std::size_t> ranked_dims(const TiledTensor& saved, const TiledTensor* expected) {
   std::vector<std::size_t> cuts = cuts_of(saved);
   bool comparable = expected != nullptr && expected->shape.size() == saved.shape.size();
   std::vector<std::size_t> dims(saved.shape.size());
@@ -49,7 +49,7 @@ std::vector<std::size_t> ranked_dims(const LaidTensor& saved, const LaidTensor* 
 
 }  // namespace
 
-Slice choose_slice(const LaidTensor& saved, const LaidTensor* expected) {
+Slice choose_slice(const TiledTensor& saved, const TiledTensor* expected) {
   Slice slice{-1, -1, Extents(saved.shape.size(), 0)};
   std::vector<std::size_t> dims = ranked_dims(saved, expected);
   if (dims.size() == 1) slice.row = static_cast<int>(dims[0]);
@@ -60,7 +60,7 @@ Slice choose_slice(const LaidTensor& saved, const LaidTensor* expected) {
   return slice;
 }
 
-std::optional<Slice> overview_of(const LaidTensor& saved, const Slice& slice) {
+std::optional<Slice> overview_of(const TiledTensor& saved, const Slice& slice) {
   std::vector<std::size_t> cuts = cuts_of(saved);
   std::optional<std::size_t> across;
   for (std::size_t d = 0; d < cuts.size(); ++d) {
@@ -71,7 +71,7 @@ std::optional<Slice> overview_of(const LaidTensor& saved, const Slice& slice) {
   return Slice{slice.row, static_cast<int>(*across), Extents(saved.shape.size(), 0)};
 }
 
-TileSlice cut(const LaidTensor& tiling, const Slice& slice, std::size_t limit) {
+TileSlice cut(const TiledTensor& tiling, const Slice& slice, std::size_t limit) {
   TileSlice made;
   auto extent = [&](int dim) {
     auto d = static_cast<std::size_t>(dim);
@@ -79,7 +79,7 @@ TileSlice cut(const LaidTensor& tiling, const Slice& slice, std::size_t limit) {
   };
   made.rows = extent(slice.row);
   made.columns = extent(slice.column);
-  for (const LaidTile& tile : tiling.tiles) {
+  for (const RankTile& tile : tiling.tiles) {
     bool inside = true;
     for (std::size_t d = 0; d < tiling.shape.size() && inside; ++d) {
       if (slice.shows(d)) continue;

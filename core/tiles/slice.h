@@ -12,17 +12,17 @@
 
 namespace shw {
 
-struct LaidTile {  // a box and the rank that wrote it or should hold it
+struct RankTile {  // a box and the rank that wrote it or should hold it
   Box box;
   std::optional<std::uint32_t> writer;
 };
 
 // What the pictures of one tensor show, at full rank.
-struct LaidTensor {
+struct TiledTensor {
   Extents shape;
-  std::vector<LaidTile> tiles;
+  std::vector<RankTile> tiles;
 };
-LaidTensor saved_tiling(const Checkpoint& checkpoint, TensorId tensor);
+TiledTensor saved_tiling(const Checkpoint& checkpoint, TensorId tensor);
 
 struct SliceTile {
   std::int64_t top = 0, left = 0, bottom = 0, right = 0;  // half-open
@@ -48,11 +48,11 @@ struct Slice {
 
 // Selects two dimensions in which saved and expected tiling differ, else those with the most
 // splits; ties prefer later dims.
-Slice choose_slice(const LaidTensor& saved, const LaidTensor* expected);
+Slice choose_slice(const TiledTensor& saved, const TiledTensor* expected);
 // The second picture for tensors of rank 3 and more: the most split dimension that `slice` does not
 // show, against the row dimension. nullopt if no such dimension is split.
-std::optional<Slice> overview_of(const LaidTensor& saved, const Slice& slice);
-TileSlice cut(const LaidTensor& tiling, const Slice& slice, std::size_t limit = 4096);
+std::optional<Slice> overview_of(const TiledTensor& saved, const Slice& slice);
+TileSlice cut(const TiledTensor& tiling, const Slice& slice, std::size_t limit = 4096);
 
 // Formats as "rows dim 1, columns dim 2, at dim 0 = 17".
 std::string to_text(const Slice& slice);

@@ -109,7 +109,7 @@ Status apply(TargetState& all, const PermuteDimsStep& step) {
     for (std::size_t d = 0; d < ndim; ++d)
       turned.shape[d] = tensor.shape[static_cast<std::size_t>(step.order[d])];
     BoxMapping move{whole(tensor.shape), Extents(ndim, 0), step.order};
-    append_mapped(tensor, {&move, 1}, TileMovement::kAlong, turned);
+    append_mapped(tensor, {&move, 1}, TileMovement::kMoveWithElements, turned);
     tensor = std::move(turned);
     return {};
   });
@@ -126,7 +126,7 @@ Status apply(TargetState& all, const PermuteBlocksStep& step) {
     for (std::int64_t block : step.order) {
       auto old = static_cast<std::size_t>(block);
       BoxMapping move{rows_of(tensor.shape, dim, begins[old], sizes[old]),
-                      Extents(tensor.shape.size(), 0), same_order(tensor.shape.size())};
+                      Extents(tensor.shape.size(), 0), identity_order(tensor.shape.size())};
       move.to[dim] = at;
       at += sizes[old];
       if (sizes[old] != 0) moves.push_back(std::move(move));
@@ -160,14 +160,14 @@ Status apply(TargetState& all, const SplitStep& step) {
     part.shape[dim] = size;
     if (i != 0) part.padding = 0;
     BoxMapping move{rows_of(tensor.shape, dim, begin, size), Extents(tensor.shape.size(), 0),
-                    same_order(tensor.shape.size())};
+                    identity_order(tensor.shape.size())};
     if (step.drop_dim) {
       auto at = static_cast<std::ptrdiff_t>(dim);
       part.shape.erase(part.shape.begin() + at);
       move.to.erase(move.to.begin() + at);
       move.order.erase(move.order.begin() + at);
     }
-    append_mapped(tensor, {&move, 1}, TileMovement::kAlong, part);
+    append_mapped(tensor, {&move, 1}, TileMovement::kMoveWithElements, part);
     if (part.tiles.empty()) part.tiles.push_back({whole(part.shape), 0});
     TargetEntry one{part.fqn};
     one.made = std::make_shared<const PackedTensor>(std::move(part));
@@ -226,7 +226,7 @@ Status add_to_concat(const ConcatStep& step, const TargetTensor& tensor, std::si
   move.to[dim] = into.shape[dim];
   into.shape[dim] = *end;
   into.padding += tensor.padding;
-  append_mapped(tensor, {&move, 1}, TileMovement::kAlong, into);
+  append_mapped(tensor, {&move, 1}, TileMovement::kMoveWithElements, into);
   return {};
 }
 
@@ -270,7 +270,7 @@ Status apply(TargetState& all, const PadStep& step) {
     SHW_TRY(FromConstant value, constant_of(tensor.dtype, step.value));
     value.is_padding = true;
     BoxMapping move = shift_of(tensor.shape, step.before);
-    append_mapped(tensor, {&move, 1}, TileMovement::kAlong, padded);
+    append_mapped(tensor, {&move, 1}, TileMovement::kMoveWithElements, padded);
     Box inner{step.before, tensor.shape};
     std::vector<Box> frame;
     if (ndim != 0) frame = subtract(whole(padded.shape), inner);
@@ -286,8 +286,9 @@ Status apply(TargetState& all, const TrimStep& step) {
     SHW_CHECK(check_boxes(tensor, {step.keep}));
     TargetTensor kept = metadata_copy_of(tensor);
     kept.shape = step.keep.sizes;
-    BoxMapping move{step.keep, Extents(tensor.shape.size(), 0), same_order(tensor.shape.size())};
-    append_mapped(tensor, {&move, 1}, TileMovement::kAlong, kept);
+    BoxMapping move{step.keep, Extents(tensor.shape.size(), 0),
+                    identity_order(tensor.shape.size())};
+    append_mapped(tensor, {&move, 1}, TileMovement::kMoveWithElements, kept);
     if (kept.tiles.empty()) kept.tiles.push_back({whole(kept.shape), 0});
     std::atomic_ref<std::int64_t>(all.trimmed)
         .fetch_add(unpadded_elements(tensor) - unpadded_elements(kept));
@@ -339,8 +340,8 @@ void add_earlier_loss(const TargetState& all, ChunkId chunk, const Box& to, Targ
   TargetTensor filled;
   filled.loss = found->second;
   const Box saved = box_of(source, chunk);
-  const BoxMapping move{saved, to.offsets, same_order(to.offsets.size())};
-  append_mapped(filled, {&move, 1}, TileMovement::kAlong, into);
+  const BoxMapping move{saved, to.offsets, identity_order(to.offsets.size())};
+  append_mapped(filled, {&move, 1}, TileMovement::kMoveWithElements, into);
 }
 
 }  // namespace
@@ -374,8 +375,8 @@ Status apply(TargetState& all, const RelabelStep& step) {
     boxes.push_back(box);
     add_earlier_loss(all, chunk, box, tensor);
     std::size_t ndim = box.sizes.size();
-    tensor.parts.push_back(
-        {std::move(box), FromChunk{0, chunk}, Extents(ndim, 0), same_order(ndim), tensor.dtype});
+    tensor.parts.push_back({std::move(box), FromChunk{0, chunk}, Extents(ndim, 0),
+                            identity_order(ndim), tensor.dtype});
   }
   if (!are_disjoint(boxes))
     return bad_step(step.tensor, "two of its \"tiles\" would hold the same elements of " +

@@ -327,7 +327,8 @@ Status dequantise(TargetState& all, const DequantiseStep& step, std::size_t entr
   for (Part& part : tensor.parts) {
     if (std::holds_alternative<FromConstant>(part.from) || part.scaling || !part.casts.empty())
       return bad_step(tensor.fqn, "was filled or cast before it is dequantised");
-    part.scaling = Scaling{number, part.box.offsets, step.block, same_order(tensor.shape.size())};
+    part.scaling =
+        Scaling{number, part.box.offsets, step.block, identity_order(tensor.shape.size())};
     part.casts = {Dtype::kFloat32};
     if (step.dtype != Dtype::kFloat32) part.casts.push_back(step.dtype);
   }
@@ -376,7 +377,7 @@ Status apply(TargetState& all, const RestoreStep& step) {
     clear_boxes(tensor, {box});
     add_missing_tiles(tensor);
     std::size_t ndim = box.sizes.size();
-    Part part{std::move(box), step.payload, Extents(ndim, 0), same_order(ndim), step.dtype};
+    Part part{std::move(box), step.payload, Extents(ndim, 0), identity_order(ndim), step.dtype};
     if (step.dtype != tensor.dtype) {
       part.casts = {tensor.dtype};
       tensor.is_cast = true;

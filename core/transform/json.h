@@ -17,13 +17,13 @@
 
 namespace shw {
 
-// Call it before writing: replaces every text by text_of_name(), because names of tensors and files
+// Call it before writing: replaces every text by escape_name(), because names of tensors and files
 // may contain invalid UTF-8. EditedJson reverses that.
 template <class AnyJson>
 void write_names_as_text(AnyJson& json) {
   if (json.is_string()) {
     auto& text = json.template get_ref<std::string&>();
-    text = text_of_name(text);
+    text = escape_name(text);
   } else if (json.is_structured()) {
     for (AnyJson& one : json) write_names_as_text(one);
   }
@@ -68,7 +68,7 @@ class EditedJson {
 
   std::string text(const Json& object, const char* key) {
     const Json& value = member(object, key);
-    if (value.is_string()) return name_of_text(value.get_ref<const std::string&>());
+    if (value.is_string()) return unescape_name(value.get_ref<const std::string&>());
     complain(std::string("\"") + key + "\" is not text");
     return {};
   }
@@ -127,7 +127,7 @@ class EditedJson {
     for (const Json& value : list(object, key)) {
       if (!value.is_string())
         complain(std::string("\"") + key + "\" holds something else than text");
-      out.push_back(value.is_string() ? name_of_text(value.get_ref<const std::string&>())
+      out.push_back(value.is_string() ? unescape_name(value.get_ref<const std::string&>())
                                       : std::string());
     }
     return out;

@@ -53,7 +53,7 @@ std::vector<std::pair<std::string, std::string>> other_attributes(const Checkpoi
   return attributes;
 }
 
-void add_left_records(const Checkpoint& source, Outputs& outputs) {
+void add_unclaimed_records(const Checkpoint& source, Outputs& outputs) {
   add_strays(source, outputs);
   add_only_in_planner(source.provenance(), outputs);
 }

@@ -13,6 +13,6 @@ namespace shw {
 std::vector<std::pair<std::string, std::string>> other_attributes(const Checkpoint& source);
 
 // If files are kept: adds index records that belong to no entry, and names that were never saved.
-void add_left_records(const Checkpoint& source, Outputs& outputs);
+void add_unclaimed_records(const Checkpoint& source, Outputs& outputs);
 
 }  // namespace shw

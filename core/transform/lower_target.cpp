@@ -46,7 +46,8 @@ std::optional<ChunkId> kept_chunk(const TargetState& all, const TargetTensor& te
   if (from == nullptr || from->input != 0 || !whole_tile) return std::nullopt;
   const Checkpoint& source = all.source();
   bool same_box =
-      same(source.sizes(from->chunk), tile.sizes) && part.order == same_order(tile.sizes.size()) &&
+      same(source.sizes(from->chunk), tile.sizes) &&
+      part.order == identity_order(tile.sizes.size()) &&
       std::all_of(part.first.begin(), part.first.end(), [](std::int64_t at) { return at == 0; });
   // An item describes itself, so a view into a longer storage cannot be kept: it would contain more
   // than the tile.
@@ -122,7 +123,7 @@ class Lowering {
       SHW_TRY(complements_, complete_outputs(*form_.format, outputs));
     }
     add_losses();
-    if (!outputs.all_new) add_left_records(all_.source(), outputs);
+    if (!outputs.all_new) add_unclaimed_records(all_.source(), outputs);
     return {};
   }
 
@@ -336,7 +337,7 @@ Status check_no_missing_tensors(const TargetState& all) {
       names.front(),
       fmt::format("cannot be carried over: of {} nothing but the name is known, since nothing that "
                   "can be read says more",
-                  some_of(names)),
+                  short_list_text(names)),
       "bring the files back; or leave this out by name, in a plan with the step {\"step\": "
       "\"drop\", \"tensors\": [...]}");
 }

@@ -9,7 +9,7 @@ namespace shw {
 namespace {
 
 std::string listed(const Patterns& patterns) {
-  return some_of(patterns);
+  return short_list_text(patterns);
 }
 
 struct StepName {

@@ -261,7 +261,7 @@ EntryValue read_value(EditedJson& in, const StepJson& value) {
   if (value.is_boolean()) return value.get<bool>();
   if (value.is_number_integer()) return in.integer(value, "value");
   if (value.is_number()) return value.get<double>();
-  if (value.is_string()) return name_of_text(value.get_ref<const std::string&>());
+  if (value.is_string()) return unescape_name(value.get_ref<const std::string&>());
   const bool is_list =
       value.is_array() && value.size() <= kMostNumbers &&
       std::all_of(value.begin(), value.end(), [](const StepJson& one) { return one.is_number(); });

@@ -125,7 +125,7 @@ Result<TargetTensor> target_tensor(const TargetState& all, std::uint32_t input, 
     out.before = tensor;
     if (auto loss = all.losses.find(out.fqn); loss != all.losses.end()) out.loss = loss->second;
   }
-  Extents order = same_order(out.shape.size());
+  Extents order = identity_order(out.shape.size());
   for (ChunkId chunk : holder.chunks(tensor)) {
     ExtentsView offsets = holder.offsets(chunk), sizes = holder.sizes(chunk);
     if (!is_inside(offsets, sizes, out.shape)) {
@@ -156,14 +156,14 @@ Result<std::vector<Box>> holes_in(const TargetTensor& tensor) {
   return std::move(*holes);
 }
 
-Extents same_order(std::size_t ndim) {
+Extents identity_order(std::size_t ndim) {
   Extents order(ndim);
   std::iota(order.begin(), order.end(), 0);
   return order;
 }
 
 BoxMapping shift_of(ExtentsView shape, Extents to) {
-  return {whole(shape), std::move(to), same_order(shape.size())};
+  return {whole(shape), std::move(to), identity_order(shape.size())};
 }
 
 std::optional<Box> moved_box(const Box& box, const BoxMapping& move) {
@@ -270,7 +270,7 @@ void append_mapped(const TargetTensor& tensor, std::span<const BoxMapping> moves
       [&](const Box& box, const BoxMapping& move) {
         if (auto moved = moved_box(box, move)) into.loss.boxes.push_back(std::move(*moved));
       });
-  if (tiles == TileMovement::kAlong) {
+  if (tiles == TileMovement::kMoveWithElements) {
     visit_moved(
         tensor.tiles, [](const TargetChunk& tile) -> const Box& { return tile.box; }, moves, dim,
         [&](const TargetChunk& tile, const BoxMapping& move) {

@@ -176,7 +176,7 @@ struct BoxMapping {
   Box from;
   Extents to, order;
 };
-Extents same_order(std::size_t ndim);
+Extents identity_order(std::size_t ndim);
 // Maps a whole tensor to an offset in a tensor of equal ndim.
 BoxMapping shift_of(ExtentsView shape, Extents to);
 
@@ -190,7 +190,7 @@ std::optional<Part> part_inside(const Part& part, const Box& box);
 std::vector<Part> part_without(const Part& part, const Box& box);
 
 // Whether tiles move with their elements.
-enum class TileMovement : std::uint8_t { kAlong, kStay };
+enum class TileMovement : std::uint8_t { kMoveWithElements, kStay };
 // Appends the mapped boxes of `tensor` to `into`. The moves must not overlap.
 void append_mapped(const TargetTensor& tensor, std::span<const BoxMapping> moves,
                    TileMovement tiles, TargetTensor& into);

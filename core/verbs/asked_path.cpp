@@ -65,7 +65,7 @@ Result<std::vector<double>> weights_of(std::string_view numbers, std::size_t cou
 std::set<std::string, std::less<>> entries_not_weights(const Checkpoints& checkpoints) {
   std::set<std::string, std::less<>> names;
   for (const auto& one : checkpoints) {
-    const NotWeights left = entries_that_are_not_weights(*one);
+    const NonWeightEntries left = entries_that_are_not_weights(*one);
     names.insert(left.names.begin(), left.names.end());
   }
   return names;

@@ -61,8 +61,8 @@ struct Converting {
   const Checkpoint& checkpoint;
   const VerbOptions& said;
   ConvertPlan& out;
-  NameSet gone = {};            // FQNs of dropped tensors and entries
-  NotWeights not_weights = {};  // with --weights-only
+  NameSet gone = {};                  // FQNs of dropped tensors and entries
+  NonWeightEntries not_weights = {};  // with --weights-only
   std::vector<NeededAddition> needed = {};
 
   bool stays(std::string_view fqn) const {
@@ -315,7 +315,7 @@ Status refuse_to_lose_additions(const Converting& converting, const Format* writ
   }
   if (names.empty()) return {};
   return fail(ErrorKind::kUnsupported,
-              fmt::format("the result would be without {}: {}", some_of(names), why), {},
+              fmt::format("the result would be without {}: {}", short_list_text(names), why), {},
               remedy + "--to safetensors keeps it; --leave-out '" +
                   (names.size() == 1 ? names.front() : "* of __metadata__") +
                   "' goes on without it");
@@ -325,7 +325,7 @@ Status choose_entries(Converting& converting, Progress* progress) {
   const VerbOptions& said = converting.said;
   if (said.weights_only) {
     converting.not_weights = entries_that_are_not_weights(converting.checkpoint);
-    const NotWeights& left = converting.not_weights;
+    const NonWeightEntries& left = converting.not_weights;
     converting.gone.insert(left.names.begin(), left.names.end());
     if (!left.names.empty()) converting.out.notes.push_back(in_words(left));
   }
@@ -345,7 +345,7 @@ Result<CastChoice> choose_casts(const Checkpoint& checkpoint,
                                 const std::string& option, const std::string& dtype) {
   CastChoice choice;
   SHW_TRY(choice.to, weights_dtype(option, dtype));
-  const NotWeights not_weights = entries_that_are_not_weights(checkpoint);
+  const NonWeightEntries not_weights = entries_that_are_not_weights(checkpoint);
   const NameSet others(not_weights.names.begin(), not_weights.names.end());
   const NameSet companions = companions_of_quantised(checkpoint);
   std::vector<std::string> in_float32, scales, quantised, states;
@@ -366,8 +366,8 @@ Result<CastChoice> choose_casts(const Checkpoint& checkpoint,
   std::vector<std::string> stay;
   auto note = [&](const std::vector<std::string>& names, std::string_view why) {
     if (!names.empty())
-      stay.push_back(
-          fmt::format("{} ({}: {})", plural(names.size(), "tensor"), why, some_of(names, 2)));
+      stay.push_back(fmt::format("{} ({}: {})", plural(names.size(), "tensor"), why,
+                                 short_list_text(names, 2)));
   };
   note(in_float32, "loaders keep them in float32");
   note(scales, "scales of quantised weights");
@@ -375,7 +375,7 @@ Result<CastChoice> choose_casts(const Checkpoint& checkpoint,
   note(states, "not weights");
   choice.note =
       fmt::format("cast: {} to {}{}{}", plural(choice.tensors.size(), "tensor"), name(choice.to),
-                  stay.empty() ? "" : "; as they are: ", some_of(stay, 4));
+                  stay.empty() ? "" : "; as they are: ", short_list_text(stay, 4));
   return choice;
 }
 
@@ -403,7 +403,7 @@ Result<ConvertPlan> plan_of_convert(const Opened& opened, const VerbOptions& sai
 }
 
 std::string extraction_note(const Checkpoint& adapter) {
-  return adapter.directory() == nullptr ? "" : extraction_in_words(*adapter.directory());
+  return adapter.directory() == nullptr ? "" : extraction_text(*adapter.directory());
 }
 
 Result<std::string> format_to_keep(const std::string& path, Progress* progress) {

@@ -187,7 +187,7 @@ Result<Demo> make_demo(const std::string& folder, Progress* progress) {
   if (!fs::exists(folder + "/" + kMarker, code)) SHW_CHECK(write_text(*parent, kMarker, ""));
   SHW_CHECK(write_text(*parent, "spec.json", demo_spec_json(model)));
   SHW_CHECK(posix_store().publish(temporary, checkpoint));
-  SHW_CHECK(open_finished_folder(posix_store(), checkpoint, {}));
+  SHW_CHECK(set_final_permissions(posix_store(), checkpoint, {}));
   return Demo{checkpoint, folder + "/spec.json"};
 }
 

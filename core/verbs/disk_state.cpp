@@ -42,7 +42,8 @@ std::string changes_since(const Checkpoint& checkpoint, const DiskState& before)
   auto say = [&](const std::vector<std::string>& files, const char* what) {
     if (files.empty()) return;
     text += (text.empty() ? "" : ", ") + plural(files.size(), "file") +
-            (files.size() == 1 ? " was " : " were ") + what + " (" + some_of(files, 2) + ")";
+            (files.size() == 1 ? " was " : " were ") + what + " (" + short_list_text(files, 2) +
+            ")";
   };
   say(written, "written");
   say(removed, "removed");

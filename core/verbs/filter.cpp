@@ -156,7 +156,7 @@ Test has_word(const Checkpoint& checkpoint, std::string_view word, const FoldedN
       auto letters = std::make_shared<LettersInNames>(word.substr(1), *names);
       return [letters](TensorId tensor) { return letters->in(static_cast<std::uint32_t>(tensor)); };
     }
-    auto letters = std::make_shared<const LettersInOrder>(word.substr(1));
+    auto letters = std::make_shared<const FuzzyMatcher>(word.substr(1));
     return [&checkpoint, letters](TensorId tensor) { return letters->in(checkpoint.fqn(tensor)); };
   }
   if (is_glob(word)) {
@@ -327,7 +327,7 @@ std::vector<std::uint32_t> filter_objects(const Checkpoint& checkpoint, std::str
   for (std::uint32_t i = 0; i < checkpoint.objects().size(); ++i) {
     bool fits = std::all_of(words.begin(), words.end(), [&](std::string_view word) {
       const std::string& fqn = checkpoint.objects()[i].fqn;
-      if (is_letters(word)) return LettersInOrder(word.substr(1)).in(fqn);
+      if (is_letters(word)) return FuzzyMatcher(word.substr(1)).in(fqn);
       if (!is_term(word) && is_glob(word)) return matches_pattern(std::string(word), fqn);
       return !is_term(word) && contains_ignoring_case(fqn, lowered(word));
     });

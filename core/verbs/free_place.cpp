@@ -23,7 +23,7 @@ Result<std::string> free_name(const Store& store, const std::string& folder,
 
 }  // namespace
 
-Result<std::string> free_place(const Store& store, const PlaceRequest& asked) {
+Result<std::string> free_path(const Store& store, const PlaceRequest& asked) {
   SHW_TRY(std::string checkpoint, store.resolved(asked.checkpoint));
   std::string stem = checkpoint.substr(checkpoint.rfind('/') + 1);
   if (stem.empty()) stem = "checkpoint";

@@ -16,7 +16,7 @@ struct PlaceRequest {
 };
 // A free path. In a folder the first free name: "step_9000-report.html", "step_9000-report-2.html".
 // kUsage for a named file that exists.
-Result<std::string> free_place(const Store& store, const PlaceRequest& asked);
+Result<std::string> free_path(const Store& store, const PlaceRequest& asked);
 
 // A file name from the letters, digits, dots and dashes of an FQN; at most 100 characters.
 std::string file_name_of(std::string_view fqn);

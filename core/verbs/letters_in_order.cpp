@@ -5,15 +5,15 @@
 namespace shw {
 namespace {
 
-LettersInOrder::Kind kind_of(char c) {
-  if (c >= '0' && c <= '9') return LettersInOrder::Kind::kDigit;
+FuzzyMatcher::Kind kind_of(char c) {
+  if (c >= '0' && c <= '9') return FuzzyMatcher::Kind::kDigit;
   bool letter = (c >= 'a' && c <= 'z') || static_cast<signed char>(c) < 0;
-  return letter ? LettersInOrder::Kind::kLetter : LettersInOrder::Kind::kOther;
+  return letter ? FuzzyMatcher::Kind::kLetter : FuzzyMatcher::Kind::kOther;
 }
 
 }  // namespace
 
-LettersInOrder::LettersInOrder(std::string_view letters)
+FuzzyMatcher::FuzzyMatcher(std::string_view letters)
     : all_(std::uint64_t{1} << (std::min(letters.size(), kMost) - 1)) {
   for (std::size_t c = 0; c < signs_.size(); ++c) {
     Sign& sign = signs_[c];
@@ -32,7 +32,7 @@ bool LettersInNames::in(std::uint32_t tensor) {
   if (found_ && at == read_) return true;
   std::string_view name = names_.of(tensor);
   if (seen_.size() <= name.size()) seen_.resize(name.size() + 1);
-  LettersInOrder::Seen seen = seen_[at];
+  FuzzyMatcher::Seen seen = seen_[at];
   for (found_ = false; at < name.size() && !found_; seen_[at] = seen)
     found_ = letters_.read(name[at++], seen);
   read_ = at;
@@ -40,7 +40,7 @@ bool LettersInNames::in(std::uint32_t tensor) {
 }
 
 bool has_letters_in_order(std::string_view name, std::string_view letters) {
-  return letters.empty() || LettersInOrder(letters).in(name);
+  return letters.empty() || FuzzyMatcher(letters).in(name);
 }
 
 }  // namespace shw

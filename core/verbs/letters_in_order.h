@@ -13,9 +13,9 @@ namespace shw {
 
 // Every letter begins a part of the name ("layers", "3", "down") or follows the previous match. All
 // alternatives are tracked together, with one bit per matched letter.
-class LettersInOrder {
+class FuzzyMatcher {
  public:
-  explicit LettersInOrder(std::string_view letters);
+  explicit FuzzyMatcher(std::string_view letters);
   enum class Kind : std::uint8_t { kOther, kLetter, kDigit };
   // State after a prefix of a name.
   struct Seen {
@@ -56,13 +56,13 @@ class LettersInNames {
   bool in(std::uint32_t tensor);
 
  private:
-  LettersInOrder letters_;
+  FuzzyMatcher letters_;
   std::uint64_t signs_;
   const FoldedNames& names_;
   std::uint32_t last_ = 0;
-  std::size_t read_ = 0;                    // length of the last name read
-  bool found_ = false;                      // all letters matched within it
-  std::vector<LettersInOrder::Seen> seen_;  // state after each of its characters
+  std::size_t read_ = 0;                  // length of the last name read
+  bool found_ = false;                    // all letters matched within it
+  std::vector<FuzzyMatcher::Seen> seen_;  // state after each of its characters
 };
 
 // Case-insensitive.

@@ -63,14 +63,14 @@ bool is_model_file(const std::string& name) {
 
 }  // namespace
 
-std::string format_of_world(const std::string& world) {
+std::string format_of_naming_scheme(const std::string& world) {
   if (world == "hf") return "safetensors";
   const Format* const format = format_named(world);
   return std::string(format == nullptr ? "dcp" : format->name);
 }
 
 bool needs_map(const VerbOptions& said, const MapOptions& mapping) {
-  return !mapping.map.empty() || names_a_program(said.to);
+  return !mapping.map.empty() || is_naming_scheme(said.to);
 }
 
 namespace {
@@ -124,7 +124,7 @@ Result<ConvertPlan> plan_mapped(const Opened& opened, const VerbOptions& said,
   plan = empty_plan_for(opened);
   plan.steps = std::move(mapped.steps);
   plan.weights_only = true;
-  plan.format = made.names_world || said.to.empty() ? format_of_world(mapped.to) : said.to;
+  plan.format = made.names_world || said.to.empty() ? format_of_naming_scheme(mapped.to) : said.to;
   SHW_TRY(const Format* format, format_to_write(plan.format));
   if (format->traits.one_piece) {
     plan.shard_bytes = said.shard_bytes == 0 ? kMappedShardBytes : said.shard_bytes;

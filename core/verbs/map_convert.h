@@ -17,6 +17,6 @@ Result<std::vector<std::string>> copy_model_files(const MapOptions& mapping,
                                                   const std::string& output);
 
 // The format that `convert --to WORLD` writes: "megatron-dist" for "torch_dist".
-std::string format_of_world(const std::string& world);
+std::string format_of_naming_scheme(const std::string& world);
 
 }  // namespace shw::verbs

@@ -49,7 +49,7 @@ void add_mistakes(const MappedComparison& comparison, MappedVerdict& out) {
     finding.rule = kConvertedWrongly.id;
     finding.cause =
         fmt::format("{}, in the layout of {}: {}. {}; {} of {} tensors are equal to the bit.",
-                    some_of(finding.subjects, 2), comparison.to, cause,
+                    short_list_text(finding.subjects, 2), comparison.to, cause,
                     comparison_method_text(comparison), comparison.equal, comparison.compared);
     finding.evidence = {{"mistake", cause},
                         {"map", comparison.map},
@@ -83,11 +83,12 @@ void add_alone(const std::vector<MappedAlone>& alone, bool is_missing,
   finding.cause =
       is_missing
           ? fmt::format("{} {} missing: the reference has the weights ({}). {}.",
-                        some_of(finding.subjects, 3), finding.subjects.size() == 1 ? "is" : "are",
-                        some_of(alone.front().here, 2), comparison_method_text(comparison))
-          : fmt::format("{} {} no counterpart in the reference. {}.", some_of(finding.subjects, 3),
-                        finding.subjects.size() == 1 ? "has" : "have",
-                        comparison_method_text(comparison));
+                        short_list_text(finding.subjects, 3),
+                        finding.subjects.size() == 1 ? "is" : "are",
+                        short_list_text(alone.front().here, 2), comparison_method_text(comparison))
+          : fmt::format(
+                "{} {} no counterpart in the reference. {}.", short_list_text(finding.subjects, 3),
+                finding.subjects.size() == 1 ? "has" : "have", comparison_method_text(comparison));
   finding.evidence = {{is_missing ? "missing" : "more", count_of(finding.subjects.size())}};
   findings.push_back(std::move(finding));
 }
@@ -109,8 +110,8 @@ void add_values(const MappedComparison& comparison, std::vector<Finding>& findin
                   .severity = is_anomalous ? Severity::kWarning : Severity::kInfo,
                   .subjects = subjects};
   finding.cause = fmt::format(
-      "{}: {}. {}; {} of {} tensors are equal to the bit. {}", some_of(subjects, 2), first->cause,
-      comparison_method_text(comparison), comparison.equal, comparison.compared,
+      "{}: {}. {}; {} of {} tensors are equal to the bit. {}", short_list_text(subjects, 2),
+      first->cause, comparison_method_text(comparison), comparison.equal, comparison.compared,
       is_anomalous
           ? "Either all other layers were frozen while these were trained, or these were changed "
             "or damaged."
@@ -128,7 +129,7 @@ void add_dtypes(const MappedComparison& comparison, std::vector<Finding>& findin
     Finding finding{.rule = std::string(kConvertedWrongly.id),
                     .severity = Severity::kInfo,
                     .subjects = subjects_of(comparison, Kind::kDtype)};
-    finding.cause = fmt::format("{}: {}.", some_of(finding.subjects, 2), one.cause);
+    finding.cause = fmt::format("{}: {}.", short_list_text(finding.subjects, 2), one.cause);
     findings.push_back(std::move(finding));
     return;
   }
@@ -207,11 +208,11 @@ CheckpointDifference difference_of(const MappedComparison& comparison, const Che
   if (!comparison.incomplete.empty())
     out.unjudged.push_back({fmt::format("{} of which other layers or experts are missing ({})",
                                         plural(comparison.incomplete.size(), "tensor"),
-                                        some_of(comparison.incomplete)),
+                                        short_list_text(comparison.incomplete)),
                             "a checkpoint that has all of them"});
   if (!comparison.without_row.empty())
     out.unjudged.push_back({plural(comparison.without_row.size(), "tensor") + " without a row in " +
-                                "the map (" + some_of(comparison.without_row) + ")",
+                                "the map (" + short_list_text(comparison.without_row) + ")",
                             "a map that has one"});
   if (!comparison.left_out.empty())
     out.unjudged.push_back({plural(comparison.left_out.size(), "tensor") +
@@ -220,9 +221,9 @@ CheckpointDifference difference_of(const MappedComparison& comparison, const Che
   const bool is_different = std::any_of(
       out.tensors.begin(), out.tensors.end(),
       [](const TensorDifference& one) { return one.kind != DifferenceKind::kUndecided; });
-  out.verdict = is_different           ? Sameness::kDifferent
-                : comparison.is_same() ? Sameness::kSame
-                                       : Sameness::kUndecided;
+  out.verdict = is_different           ? EqualityVerdict::kDifferent
+                : comparison.is_same() ? EqualityVerdict::kSame
+                                       : EqualityVerdict::kUndecided;
   out.doubts.push_back(
       fmt::format("The two are named and laid out differently. They were compared through the map "
                   "{}, and tensors are counted as they are in {}.",
@@ -278,20 +279,20 @@ std::vector<Unjudged> unjudged_parts_of(const MappedComparison& comparison) {
   if (!comparison.reads_values)
     out.push_back({"values and row order next to those of the reference", "--data"});
   if (!comparison.unread.empty())
-    out.push_back({"values of " + some_of(comparison.unread, 2) + " next to the reference",
+    out.push_back({"values of " + short_list_text(comparison.unread, 2) + " next to the reference",
                    "less than 1 GiB for a tensor"});
   if (!comparison.incomplete.empty())
     out.push_back({fmt::format("values of {} ({}), of which other layers or experts are missing",
                                plural(comparison.incomplete.size(), "tensor"),
-                               some_of(comparison.incomplete, 2)),
+                               short_list_text(comparison.incomplete, 2)),
                    "a checkpoint that has all of them"});
   if (!comparison.without_row.empty())
     out.push_back({plural(comparison.without_row.size(), "tensor") + " without a row in the map (" +
-                       some_of(comparison.without_row) + ")",
+                       short_list_text(comparison.without_row) + ")",
                    "a map that has one"});
   if (const auto damaged = subjects_of(comparison, Kind::kDamaged); !damaged.empty())
-    out.push_back(
-        {"values of " + some_of(damaged, 2) + " next to the reference", "both of them whole"});
+    out.push_back({"values of " + short_list_text(damaged, 2) + " next to the reference",
+                   "both of them whole"});
   return out;
 }
 
@@ -363,7 +364,7 @@ std::optional<MappedVerdict> compare_renumbered(const std::shared_ptr<const Chec
   const std::string cause = "experts are numbered from 1, and every program counts from 0";
   finding.cause =
       fmt::format("{}: {}. {}; with one number less {} of {} tensors are equal to the bit.",
-                  some_of(finding.subjects, 2), cause, comparison_method_text(comparison),
+                  short_list_text(finding.subjects, 2), cause, comparison_method_text(comparison),
                   comparison.equal, comparison.compared);
   finding.evidence = {{"mistake", cause},
                       {"map", comparison.map},

@@ -47,11 +47,11 @@ Result<ModelFacts> facts_from_example_checkpoint(const Checkpoint& checkpoint,
   const ModelMap* last = map == nullptr ? built_in_map_to(to) : map;
   if (last == nullptr || last->to != to) return facts;
   std::vector<MapTensor> shapes = named_shapes(checkpoint);
-  if (map == nullptr && world_of(shapes, facts) != last->from) {
+  if (map == nullptr && naming_scheme_of(shapes, facts) != last->from) {
     SHW_TRY(MappedSteps first, mapped_steps(checkpoint, nullptr, last->from, facts, {}));
     shapes = std::move(first.tensors);
   }
-  SHW_TRY(const BoundMap bound, bind_map(*last, MapWay::kBack, named_shapes(like), facts));
+  SHW_TRY(const BoundMap bound, bind_map(*last, MapDirection::kBack, named_shapes(like), facts));
   return facts_from_other_side(*last, shapes, like, bound, facts);
 }
 
@@ -62,8 +62,8 @@ bool are_norms_centred(const ModelFacts& facts) {
 
 }  // namespace
 
-bool names_a_program(const std::string& word) {
-  const std::vector<std::string> worlds = known_worlds();
+bool is_naming_scheme(const std::string& word) {
+  const std::vector<std::string> worlds = naming_schemes();
   return std::find(worlds.begin(), worlds.end(), word) != worlds.end();
 }
 
@@ -81,7 +81,7 @@ Result<MappedByOptions> mapped_by(const Checkpoint& checkpoint, const std::strin
     SHW_TRY(facts, facts_from_example_checkpoint(checkpoint, to, map, *like, std::move(facts)));
   }
   MappedByOptions made;
-  made.names_world = map != nullptr ? to == map->from || to == map->to : names_a_program(to);
+  made.names_world = map != nullptr ? to == map->from || to == map->to : is_naming_scheme(to);
   SHW_TRY(made.steps,
           mapped_steps(checkpoint, map, made.names_world ? to : std::string(), facts, leave_out));
   SHW_CHECK(check_model_is_known(made.steps, facts));
@@ -115,14 +115,14 @@ void add_state_notes(const MappedSteps& mapped, std::vector<std::string>& notes)
   std::vector<std::string> kinds;
   for (const auto& [kind, count] : mapped.states)
     kinds.push_back(fmt::format("{} of {}", kind, plural(count, "tensor")));
-  if (!kinds.empty()) notes.push_back("optimizer states: " + some_of(kinds, 8));
+  if (!kinds.empty()) notes.push_back("optimizer states: " + short_list_text(kinds, 8));
   if (mapped.made_masters != 0)
     notes.push_back(fmt::format("master weights of {} are the weights in float32",
                                 plural(mapped.made_masters, "tensor")));
   if (!mapped.left_entries.empty())
     notes.push_back(fmt::format("left out, next to tensors of the optimizer: {} ({})",
                                 plural(mapped.left_entries.size(), "entry"),
-                                some_of(mapped.left_entries)));
+                                short_list_text(mapped.left_entries)));
 }
 
 }  // namespace
@@ -134,7 +134,7 @@ std::vector<std::string> notes_on(const MappedByOptions& made) {
     notes.push_back(fmt::format("from {} to {} by the map {}", mapped.from, mapped.to, leg));
   if (!mapped.left_out.empty())
     notes.push_back(fmt::format("left out: {} ({})", plural(mapped.left_out.size(), "tensor"),
-                                some_of(mapped.left_out)));
+                                short_list_text(mapped.left_out)));
   add_state_notes(mapped, notes);
   if (are_norms_centred(made.facts) && mapped.from == "hf" && mapped.to == "torch_dist")
     notes.push_back(
@@ -148,9 +148,9 @@ Result<MappedView> mapped_view(const std::shared_ptr<const Checkpoint>& checkpoi
                                const Checkpoint* like) {
   if (checkpoint->directory() == nullptr)
     return fail(ErrorKind::kUsage, "the checkpoint has no directory");
-  if (mapping.map.empty() && !names_a_program(to))
+  if (mapping.map.empty() && !is_naming_scheme(to))
     return fail(ErrorKind::kUsage, "\"" + to + "\" is not a program of a map", {},
-                "It is one of " + some_of(known_worlds(), 8) + ".");
+                "It is one of " + short_list_text(naming_schemes(), 8) + ".");
   SHW_TRY(const MappedByOptions made, mapped_by(*checkpoint, to, mapping, {}, like));
   SHW_CHECK(check_norms(*checkpoint, made));
   SHW_TRY(TargetState all, apply_steps(target_state_of(checkpoint), made.steps.steps, progress));

@@ -13,7 +13,7 @@
 namespace shw::verbs {
 
 // True for "hf", "torch_dist", "titan", "fsdp_dtensor".
-bool names_a_program(const std::string& word);
+bool is_naming_scheme(const std::string& word);
 
 // Steps of the map that options or names select. `to`: a program, or anything if --map is given.
 // kUsage names a missing map or size.

@@ -23,8 +23,8 @@ std::vector<std::uint32_t> ranks_of(const Checkpoint& checkpoint, const Finding*
 
 }  // namespace
 
-void name_nodes(const Checkpoint& checkpoint, std::uint32_t ranks_per_node,
-                std::vector<Finding>& findings) {
+void add_node_names(const Checkpoint& checkpoint, std::uint32_t ranks_per_node,
+                    std::vector<Finding>& findings) {
   if (ranks_per_node == 0) return;
   for (Finding& finding : findings) {
     if (finding.rule != kMissingFile.id) continue;

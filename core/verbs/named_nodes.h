@@ -10,7 +10,7 @@
 namespace shw::verbs {
 
 // Adds "They are all files of node 1." to findings about missing files of whole nodes.
-void name_nodes(const Checkpoint& checkpoint, std::uint32_t ranks_per_node,
-                std::vector<Finding>& findings);
+void add_node_names(const Checkpoint& checkpoint, std::uint32_t ranks_per_node,
+                    std::vector<Finding>& findings);
 
 }  // namespace shw::verbs

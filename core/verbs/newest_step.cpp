@@ -143,7 +143,7 @@ Status keep_matching_steps(const StepRequest& request, std::vector<StepFolder>& 
     return fail(
         ErrorKind::kUnsupported,
         fmt::format("holds steps of several names, and nobody knows which is the newest: {}",
-                    some_of(examples)),
+                    short_list_text(examples)),
         {request.run}, "Name one by its folder.");
   std::erase_if(steps, [&](const StepFolder& step) { return !patterns.contains(step.pattern); });
   return {};
@@ -258,7 +258,7 @@ Result<NewestStep> newest_step(const std::string& path, Progress* progress) {
     newest.passed_over.push_back(step.name + ": " + lacks);
   }
   return fail(ErrorKind::kUnsupported,
-              fmt::format("holds no complete step: {}", some_of(newest.passed_over)),
+              fmt::format("holds no complete step: {}", short_list_text(newest.passed_over)),
               {request->run}, "`shardwright check` of one of them says more.");
 }
 

@@ -7,15 +7,15 @@
 
 namespace shw::verbs {
 
-std::string own_file(const char* xdg, const char* home, std::string_view otherwise,
-                     std::string_view name) {
+std::string user_file_path(const char* xdg, const char* home, std::string_view otherwise,
+                           std::string_view name) {
   // The XDG specification says to ignore relative paths.
   if (xdg != nullptr && xdg[0] == '/') return fmt::format("{}/shardwright/{}", xdg, name);
   if (home == nullptr || home[0] != '/') return {};
   return fmt::format("{}/{}/shardwright/{}", home, otherwise, name);
 }
 
-Result<std::string> read_own_file(const std::string& file) {
+Result<std::string> read_user_file(const std::string& file) {
   SHW_TRY(auto source, open_file(file, file));
   if (source->size() > kMostOwnBytes)
     return fail(ErrorKind::kDamaged, fmt::format("{} bytes are too many", source->size()), {file});
@@ -23,7 +23,7 @@ Result<std::string> read_own_file(const std::string& file) {
   return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
-Status write_own_file(Store& store, const std::string& file, std::string_view text) {
+Status write_user_file(Store& store, const std::string& file, std::string_view text) {
   // Starts at the nearest existing folder; missing ones are created.
   std::string base = parent_of(file);
   while (!store.exists(base) && parent_of(base) != base) base = parent_of(base);

@@ -15,12 +15,12 @@ inline constexpr std::uint64_t kMostOwnBytes = 1 << 20;
 
 // "HOME/shardwright/NAME" with HOME from the XDG variable, else "$HOME/OTHERWISE/shardwright/NAME";
 // empty if neither is set.
-std::string own_file(const char* xdg, const char* home, std::string_view otherwise,
-                     std::string_view name);
+std::string user_file_path(const char* xdg, const char* home, std::string_view otherwise,
+                           std::string_view name);
 // The whole file. kIo if unreadable, kDamaged if larger than kMostOwnBytes.
-Result<std::string> read_own_file(const std::string& file);
+Result<std::string> read_user_file(const std::string& file);
 // Writes a temporary file and renames it, so that concurrent readers see the old or the new
 // content. Creates missing folders.
-Status write_own_file(Store& store, const std::string& file, std::string_view text);
+Status write_user_file(Store& store, const std::string& file, std::string_view text);
 
 }  // namespace shw::verbs

@@ -120,11 +120,11 @@ Result<PairedNames> pair_through_map(const MapOfPair& pair, const Checkpoint& fi
       map, pair.is_first_from ? first : second, pair.is_first_from ? second : first, {}, {}, {},
       {}};
   const std::vector<MapTensor> of_one = named_shapes(sides.one);
-  if (auto bound = bind_map(map, MapWay::kBack, named_shapes(sides.other), facts))
+  if (auto bound = bind_map(map, MapDirection::kBack, named_shapes(sides.other), facts))
     sides.of_other = std::move(*bound);
   const ModelFacts followed =
       facts_from_other_side(map, of_one, sides.other, sides.of_other, facts);
-  SHW_TRY(sides.bound, bind_map(map, MapWay::kForward, of_one, followed));
+  SHW_TRY(sides.bound, bind_map(map, MapDirection::kForward, of_one, followed));
   sides.saved_one = names_as_read(sides.bound);
   sides.saved_other = saved_names(sides.other, sides.of_other);
   PairedNames out;
@@ -168,7 +168,7 @@ Result<std::optional<PairedNames>> pair_names(const Checkpoint& first, const Che
 
 Result<PairedNames> pair_learned(const Checkpoint& first, const Checkpoint& second,
                                  const LearnedMap& learned) {
-  const MapOfPair pair{&learned.map, learned.way == MapWay::kForward};
+  const MapOfPair pair{&learned.map, learned.way == MapDirection::kForward};
   std::map<std::size_t, std::size_t> number_of;
   SHW_TRY(PairedNames out,
           pair_through_map(pair, first, second, facts_of_pair(first, second), number_of));

@@ -25,7 +25,7 @@ std::string text_in(const Json& json, const char* key) {
 }  // namespace
 
 std::string recent_file(const char* state_home, const char* home) {
-  return own_file(state_home, home, ".local/state", "recent.json");
+  return user_file_path(state_home, home, ".local/state", "recent.json");
 }
 
 RecentPlaces parse_recent(std::string_view text) {
@@ -44,7 +44,7 @@ RecentPlaces parse_recent(std::string_view text) {
 }
 
 RecentPlaces read_recent(const std::string& file) {
-  auto text = read_own_file(file);
+  auto text = read_user_file(file);
   return text ? parse_recent(*text) : RecentPlaces{};
 }
 
@@ -75,7 +75,7 @@ RecentPlaces with_place(RecentPlaces places, RecentPlace place) {
 }
 
 Status write_recent(Store& store, const std::string& file, const RecentPlaces& places) {
-  return write_own_file(store, file, to_text(places));
+  return write_user_file(store, file, to_text(places));
 }
 
 }  // namespace shw::verbs

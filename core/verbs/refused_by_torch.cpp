@@ -52,7 +52,7 @@ std::string in_words(const RefusedByTorch& refused) {
   return fmt::format(
       "torch.load will refuse this file by default (weights_only=True): {} {} {}. To leave {} out:"
       "{}",
-      some_of(refused.entries), refused.entries.size() == 1 ? "holds" : "hold",
+      short_list_text(refused.entries), refused.entries.size() == 1 ? "holds" : "hold",
       refused.entries.size() == 1 ? refused.first_name
                                   : fmt::format("classes such as {}", refused.first_name),
       refused.entries.size() == 1 ? "it" : "them",

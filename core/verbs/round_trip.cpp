@@ -35,7 +35,7 @@ std::map<std::string, std::int64_t> rows_without_padding(const MappedSteps& step
   std::map<std::string, std::int64_t> rows;
   for (const auto& maps : {steps.bound, steps.of_states}) {
     for (const BoundMap& bound : maps) {
-      if (bound.way != MapWay::kBack) continue;  // forward, padding is added
+      if (bound.way != MapDirection::kBack) continue;  // forward, padding is added
       for (const BoundRow& row : bound.rows) add_unpadded_rows(row, rows);
     }
   }
@@ -65,11 +65,12 @@ Result<bool> first_rows_are_equal(const Checkpoint& own, const Checkpoint& back,
 
 }  // namespace
 
-Result<WayBack> way_back(const Opened& source, const VerbOptions& said, const MapOptions& mapping,
-                         const std::string& output, Progress* progress, Team* team) {
+Result<RoundTripResult> way_back(const Opened& source, const VerbOptions& said,
+                                 const MapOptions& mapping, const std::string& output,
+                                 Progress* progress, Team* team) {
   const Checkpoint& own = *source.checkpoint;
   SHW_TRY(auto back, open_checkpoint(output, progress));
-  WayBack out;
+  RoundTripResult out;
   std::map<std::string, std::int64_t> unpadded;
   if (needs_map(said, mapping)) {
     SHW_TRY(const MappedByOptions made,

@@ -150,10 +150,10 @@ RunMatrix make_run_matrix(const RunSteps& run, const RunNumbers* numbers) {
                    [&](std::size_t a, std::size_t b) {
                      return matrix.rows[a].most_change > matrix.rows[b].most_change;
                    });
-  matrix.first_odd = find_first_anomaly(matrix);
-  if (matrix.first_odd)
-    matrix.first_odd->is_proved = std::all_of(
-        steps.begin() + static_cast<std::ptrdiff_t>(matrix.first_odd->step), steps.end(),
+  matrix.first_anomaly = find_first_anomaly(matrix);
+  if (matrix.first_anomaly)
+    matrix.first_anomaly->is_proved = std::all_of(
+        steps.begin() + static_cast<std::ptrdiff_t>(matrix.first_anomaly->step), steps.end(),
         [](const StepNumbers* step) { return step != nullptr && step->is_whole(); });
   return matrix;
 }
@@ -165,12 +165,12 @@ std::string first_anomaly_text(const RunSteps& run, const RunMatrix& matrix) {
   if (matrix.failed != 0) left += ". " + plural(matrix.failed, "step") + " could not be opened";
   if (matrix.incomplete != 0)
     left += ". " + plural(matrix.incomplete, "step") + " could not be read whole";
-  if (!matrix.first_odd) {
+  if (!matrix.first_anomaly) {
     const std::size_t read = matrix.counted - matrix.failed;
     if (read == 0) return "Nothing was read" + left;
     return "No NaN or infinite element in what was read of " + plural(read, "step") + left;
   }
-  const FirstAnomaly& first = *matrix.first_odd;
+  const FirstAnomaly& first = *matrix.first_anomaly;
   const RunCell& cell = matrix.cell(first.row, first.step);
   std::string text = std::string(first.is_nan ? "First NaN" : "First infinite element") +
                      (first.is_proved ? " at " : " in what was read: ") +

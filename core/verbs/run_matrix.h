@@ -47,7 +47,7 @@ struct RunMatrix {
   // Numbers of steps; `counted` includes the other two.
   std::size_t counted = 0, failed = 0, incomplete = 0;
   std::uint64_t bytes_left = 0;  // total size of files of steps that are not counted
-  std::optional<FirstAnomaly> first_odd;
+  std::optional<FirstAnomaly> first_anomaly;
   std::size_t steps() const { return step_names.size(); }
   const RunCell& cell(std::size_t row, std::size_t step) const {
     return cells[row * steps() + step];

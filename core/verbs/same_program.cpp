@@ -139,18 +139,18 @@ std::optional<MappedVerdict> judge_in_other_layout(const ComparedPair& pair,
 
 }  // namespace
 
-void name_wrong_conversions(const std::shared_ptr<const Checkpoint>& checkpoint,
-                            const std::shared_ptr<const Checkpoint>& reference,
-                            const MapOptions& mapping, std::optional<Depth> depth,
-                            CheckReport& report, Progress* progress) {
+void report_wrong_conversions(const std::shared_ptr<const Checkpoint>& checkpoint,
+                              const std::shared_ptr<const Checkpoint>& reference,
+                              const MapOptions& mapping, std::optional<Depth> depth,
+                              CheckReport& report, Progress* progress) {
   if (std::none_of(report.findings.begin(), report.findings.end(), [](const Finding& finding) {
         return is_less_specific(finding) &&
                (finding.severity > Severity::kInfo || is_of_norms_alone(finding));
       }))
     return;
   const ModelFacts facts = facts_of_pair(*checkpoint, *reference);
-  const std::string world = world_of(named_shapes(*reference), facts);
-  if (world.empty() || world != world_of(named_shapes(*checkpoint), facts)) return;
+  const std::string world = naming_scheme_of(named_shapes(*reference), facts);
+  if (world.empty() || world != naming_scheme_of(named_shapes(*checkpoint), facts)) return;
   const ComparedPair pair{checkpoint, reference, depth, world};
   auto judged = judge_in_other_layout(pair, facts, counterpart_program(world), mapping, progress);
   if (!judged) return;

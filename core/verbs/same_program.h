@@ -13,9 +13,9 @@ namespace shw::verbs {
 
 // Replaces less specific findings about the same tensors. Does nothing if the checkpoints are
 // equal, no map knows the names, or sizes of the model are unknown.
-void name_wrong_conversions(const std::shared_ptr<const Checkpoint>& checkpoint,
-                            const std::shared_ptr<const Checkpoint>& reference,
-                            const MapOptions& mapping, std::optional<Depth> depth,
-                            CheckReport& report, Progress* progress);
+void report_wrong_conversions(const std::shared_ptr<const Checkpoint>& checkpoint,
+                              const std::shared_ptr<const Checkpoint>& reference,
+                              const MapOptions& mapping, std::optional<Depth> depth,
+                              CheckReport& report, Progress* progress);
 
 }  // namespace shw::verbs

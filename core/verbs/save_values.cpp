@@ -204,9 +204,9 @@ Result<SavedValues> save_values(Store& store, const SaveValues& wanted, Progress
   SaveValues exact = wanted;
   exact.ask = slice.ask;
   exact.ask.transposed = wanted.ask.transposed && slice.row_dim >= 0;
-  SHW_TRY(std::string path, free_place(store, {wanted.options.checkpoint, wanted.path,
-                                               file_name_of(checkpoint.fqn(wanted.tensor)),
-                                               is_npy ? ".npy" : ".csv"}));
+  SHW_TRY(std::string path, free_path(store, {wanted.options.checkpoint, wanted.path,
+                                              file_name_of(checkpoint.fqn(wanted.tensor)),
+                                              is_npy ? ".npy" : ".csv"}));
   SHW_CHECK(check_output_place(wanted.opened, wanted.options, path));
   SHW_CHECK(check_room(store, parent_of(path), slice));
   TempFile half_made(path);

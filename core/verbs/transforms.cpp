@@ -55,7 +55,7 @@ std::vector<std::string> lossy_casts(const Program& program) {
   std::vector<std::string> words;
   for (const auto& [from, to] : casts)
     words.push_back(fmt::format("{} to {}: {}; the certificate says how many of each tensor",
-                                name(from), name(to), out_of_range_in_words(to)));
+                                name(from), name(to), out_of_range_text(to)));
   return words;
 }
 
@@ -96,8 +96,8 @@ std::string with_last_member(std::string text, std::string_view key, std::string
 
 }  // namespace
 
-std::string outlook_to_json(const Checkpoint& checkpoint, const Plan& plan,
-                            const StepOutlook& outlook) {
+std::string estimate_to_json(const Checkpoint& checkpoint, const Plan& plan,
+                             const StepsEstimate& outlook) {
   using Json = nlohmann::ordered_json;
   Json explain = {{"steps", outlook.steps},
                   {"format", outlook.format},
@@ -118,8 +118,8 @@ std::string outlook_to_json(const Checkpoint& checkpoint, const Plan& plan,
                           explain.dump(1, ' ', false, Json::error_handler_t::replace));
 }
 
-std::string outlook_to_json(const Checkpoint& checkpoint, const Plan& plan,
-                            const Result<RepairOutlook>& outlook) {
+std::string estimate_to_json(const Checkpoint& checkpoint, const Plan& plan,
+                             const Result<RepairEstimate>& outlook) {
   using Json = nlohmann::ordered_json;
   std::vector<std::string> steps;
   for (const Operation& operation : plan.operations) steps.push_back(operation.text);
@@ -143,14 +143,14 @@ std::string outlook_to_json(const Checkpoint& checkpoint, const Plan& plan,
                           explain.dump(1, ' ', false, Json::error_handler_t::replace));
 }
 
-Result<StepOutlook> estimate_steps(const Opened& opened, const Plan& plan, std::uint64_t memory,
-                                   Progress* progress) {
+Result<StepsEstimate> estimate_steps(const Opened& opened, const Plan& plan, std::uint64_t memory,
+                                     Progress* progress) {
   SHW_TRY(TargetOfPlan prepared, target_of_plan(opened.checkpoint, plan, progress));
   SHW_CHECK(check_tiles_have_place(plan, *prepared.form.format));
   SHW_TRY(LoweredTarget lowered, lower_target(prepared.all, prepared.form, progress));
-  StepOutlook outlook;
+  StepsEstimate outlook;
   for (const Operation& operation : plan.operations) outlook.steps.push_back(operation.text);
-  for (std::string& words : words_of_steps(plan)) outlook.steps.push_back(std::move(words));
+  for (std::string& words : step_texts(plan)) outlook.steps.push_back(std::move(words));
   outlook.format = prepared.form.format->title;
   outlook.tensors = prepared.all.tensors.size();
   outlook.tiles_made = lowered.made.size();
@@ -194,9 +194,9 @@ std::vector<Finding> unrepaired_reasons_in(const Plan& plan) {
   return reasons;
 }
 
-Result<std::vector<Finding>> reasons_to_repair_first(const Opened& opened,
-                                                     std::optional<Depth> depth, Progress* progress,
-                                                     Team* team) {
+Result<std::vector<Finding>> findings_to_repair_first(const Opened& opened,
+                                                      std::optional<Depth> depth,
+                                                      Progress* progress, Team* team) {
   Opened bare = opened;
   bare.mesh.reset();  // the requested mesh, not the saving one
   SHW_TRY(CheckReport report, check(bare, depth, progress, team));

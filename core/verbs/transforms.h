@@ -30,7 +30,7 @@ Plan empty_plan_for(const Opened& opened);
 
 // Preview of a run before anything is written: steps as text, bytes, jobs. Refuses everything that
 // the run would refuse.
-struct StepOutlook {
+struct StepsEstimate {
   std::vector<std::string> steps;
   std::string format;
   std::uint64_t tensors = 0, tiles_kept = 0, tiles_made = 0;
@@ -44,20 +44,20 @@ struct StepOutlook {
   Forecast forecast;
 };
 // JSON of the plan with the preview under "explain", as `plan --plan` prints it.
-std::string outlook_to_json(const Checkpoint& checkpoint, const Plan& plan,
-                            const StepOutlook& outlook);
+std::string estimate_to_json(const Checkpoint& checkpoint, const Plan& plan,
+                             const StepsEstimate& outlook);
 // JSON of a repair's plan with its preview, or with the reason why it cannot be applied.
-std::string outlook_to_json(const Checkpoint& checkpoint, const Plan& plan,
-                            const Result<RepairOutlook>& outlook);
+std::string estimate_to_json(const Checkpoint& checkpoint, const Plan& plan,
+                             const Result<RepairEstimate>& outlook);
 // `memory`: limit for the run, in bytes.
-Result<StepOutlook> estimate_steps(const Opened& opened, const Plan& plan, std::uint64_t memory,
-                                   Progress* progress);
+Result<StepsEstimate> estimate_steps(const Opened& opened, const Plan& plan, std::uint64_t memory,
+                                     Progress* progress);
 
 // Findings that must be repaired before resharding or converting: in new tiles they could no longer
 // be recognised.
-Result<std::vector<Finding>> reasons_to_repair_first(const Opened& opened,
-                                                     std::optional<Depth> depth, Progress* progress,
-                                                     Team* team = nullptr);
+Result<std::vector<Finding>> findings_to_repair_first(const Opened& opened,
+                                                      std::optional<Depth> depth,
+                                                      Progress* progress, Team* team = nullptr);
 // Findings above info of a source checkpoint, errors first.
 Result<std::vector<Finding>> findings_of_input(const std::string& path, std::optional<Depth> depth,
                                                Progress* progress);

@@ -20,7 +20,7 @@ Result<WrittenReport> write_new_text(Store& store, const std::string& path,
 
 Result<WrittenReport> write_ui_report(Store& store, const UiReport& wanted) {
   SHW_TRY(std::string path,
-          free_place(store, {wanted.options.checkpoint, wanted.path, "report", ".html"}));
+          free_path(store, {wanted.options.checkpoint, wanted.path, "report", ".html"}));
   SHW_CHECK(check_output_place(wanted.opened, wanted.options, path));
   std::string commands = command_line("check", wanted.options);
   const bool repairs = wanted.plan != nullptr && wanted.plan->repairs();

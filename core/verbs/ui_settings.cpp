@@ -144,7 +144,7 @@ std::optional<UiTheme> ui_theme(std::string_view name) {
 }
 
 std::string ui_settings_file(const char* config_home, const char* home) {
-  return own_file(config_home, home, ".config", "desk.json");
+  return user_file_path(config_home, home, ".config", "desk.json");
 }
 
 Result<UiSettings> parse_ui_settings(std::string_view text) {
@@ -189,7 +189,7 @@ std::string to_text(const UiSettings& settings) {
 
 KeptSettings read_ui_settings(const Store& store, const std::string& file) {
   if (!store.exists(file)) return {};
-  auto text = read_own_file(file);
+  auto text = read_user_file(file);
   if (!text) return {{}, text.error().message};
   auto settings = parse_ui_settings(*text);
   if (!settings) return {{}, settings.error().message};
@@ -203,7 +203,7 @@ Status write_ui_settings(Store& store, const std::string& file, const UiSettings
     SHW_TRY(auto folder, store.edit_folder(file.substr(0, slash)));
     SHW_CHECK(folder->rename(file.substr(slash + 1), file.substr(slash + 1) + ".old"));
   }
-  return write_own_file(store, file, to_text(settings));
+  return write_user_file(store, file, to_text(settings));
 }
 
 }  // namespace shw::verbs

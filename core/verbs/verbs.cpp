@@ -82,12 +82,12 @@ Result<CheckReport> check(const Opened& opened, std::optional<Depth> depth, Prog
   options.counted = counted;
   options.memory = opened.memory;
   SHW_TRY(CheckReport report, shw::check(*opened.checkpoint, options, progress));
-  name_nodes(*opened.checkpoint, opened.ranks_per_node, report.findings);
+  add_node_names(*opened.checkpoint, opened.ranks_per_node, report.findings);
   if (judged)
     add_mapped_verdict(*opened.checkpoint, std::move(*judged), report);
   else if (opened.reference != nullptr)
-    name_wrong_conversions(opened.checkpoint, opened.reference, opened.mapping, depth, report,
-                           progress);
+    report_wrong_conversions(opened.checkpoint, opened.reference, opened.mapping, depth, report,
+                             progress);
   if (opened.is_against_itself)
     report.unjudged.push_back(
         {"what only another checkpoint tells: the one of --against is this one",
@@ -106,7 +106,7 @@ Result<CountedStatistics> stats(const Opened& opened, std::span<const std::strin
           statistics_of(checkpoint, tensors, progress, team, number_counters(executors), known));
   counted.device = executors.use();
   if (team != nullptr) {
-    SHW_TRY(counted.device, use_of_all(*team, counted.device));
+    SHW_TRY(counted.device, gather_device_use(*team, counted.device));
   }
   for (const UnclaimedStorageRecord& tensor :
        names.empty() ? index_only_tensors(checkpoint) : std::span<const UnclaimedStorageRecord>{}) {

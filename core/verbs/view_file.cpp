@@ -139,7 +139,7 @@ Result<WrittenReport> write_view_file(Store& store, const Opened& opened,
                                       const VerbOptions& verb_options, SavedView view,
                                       const std::string& path) {
   SHW_TRY(std::string place,
-          free_place(store, {verb_options.checkpoint, path, "view", std::string(kViewEnding)}));
+          free_path(store, {verb_options.checkpoint, path, "view", std::string(kViewEnding)}));
   SHW_CHECK(check_output_place(opened, verb_options, place));
   ViewJson json = {{"schema", kViewSchema}};
   for (const ViewKey& one : kKeys) {

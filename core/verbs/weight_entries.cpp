@@ -128,9 +128,9 @@ std::string common_model_key(const std::vector<std::string_view>& keys) {
 
 }  // namespace
 
-NotWeights entries_that_are_not_weights(const Checkpoint& checkpoint) {
+NonWeightEntries entries_that_are_not_weights(const Checkpoint& checkpoint) {
   const Structure structure = structure_of(checkpoint);
-  NotWeights left;
+  NonWeightEntries left;
   auto leave_out = [&](std::string_view fqn) {
     left.names.emplace_back(fqn);
     ++left.by_root[std::string(root_of_name(fqn))];
@@ -149,7 +149,7 @@ NotWeights entries_that_are_not_weights(const Checkpoint& checkpoint) {
   return left;
 }
 
-std::string in_words(const NotWeights& left) {
+std::string in_words(const NonWeightEntries& left) {
   if (left.names.empty()) return {};
   std::vector<std::pair<std::size_t, std::string>> roots;
   for (const auto& [root, count] : left.by_root) roots.emplace_back(count, root);
@@ -159,7 +159,7 @@ std::string in_words(const NotWeights& left) {
   std::vector<std::string> words;
   for (const auto& [count, root] : roots) words.push_back(fmt::format("{} {}", root, count));
   return fmt::format("left out: {} {} not weights ({})", plural(left.names.size(), "entry"),
-                     left.names.size() == 1 ? "that is" : "that are", some_of(words, 6));
+                     left.names.size() == 1 ? "that is" : "that are", short_list_text(words, 6));
 }
 
 }  // namespace shw::verbs

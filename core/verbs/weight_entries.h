@@ -16,14 +16,14 @@
 
 namespace shw::verbs {
 
-struct NotWeights {
+struct NonWeightEntries {
   std::vector<std::string> names;              // of tensors and entries, in recorded order
   std::map<std::string, std::size_t> by_root;  // number of entries under "optim", "rng_state"
   std::string model_key;  // "model.", the prefix of every weight; empty if there is no common one
 };
-NotWeights entries_that_are_not_weights(const Checkpoint& checkpoint);
+NonWeightEntries entries_that_are_not_weights(const Checkpoint& checkpoint);
 
 // "left out: 66 entries that are not weights (optim 64, rng 1, step 1)"; empty if there are none.
-std::string in_words(const NotWeights& left);
+std::string in_words(const NonWeightEntries& left);
 
 }  // namespace shw::verbs

@@ -9,7 +9,7 @@ namespace shw::verbs {
 
 Result<WrittenReport> write_hashes(Store& store, const Opened& opened, const VerbOptions& options,
                                    const std::string& path, bool over_ssh, Progress* progress) {
-  SHW_TRY(const std::string place, free_place(store, {options.checkpoint, path, "hashes", ".txt"}));
+  SHW_TRY(const std::string place, free_path(store, {options.checkpoint, path, "hashes", ".txt"}));
   SHW_CHECK(check_output_place(opened, options, place));
   std::string text;
   if (over_ssh) {

@@ -29,7 +29,7 @@ Result<std::string> convert_target(const std::string& word) {
   std::string target(format_alias(word));
   if (std::ranges::find(targets, target) != targets.end()) return target;
   return fail(ErrorKind::kUsage, "nothing is written as \"" + word + "\"", {},
-              "write one of " + some_of(targets, targets.size()));
+              "write one of " + short_list_text(targets, targets.size()));
 }
 
 std::string suffix_of_result(const std::string& opened_as, const std::string& to) {
@@ -78,13 +78,13 @@ Status refuse_broken(const std::vector<Finding>& findings, const std::string& ch
     if (std::ranges::find(rules, finding.rule) == rules.end()) rules.push_back(finding.rule);
   }
   return fail(ErrorKind::kUnsupported,
-              "nothing was written: the checkpoint is broken (" + some_of(rules) +
+              "nothing was written: the checkpoint is broken (" + short_list_text(rules) +
                   "), and in other tiles nobody could tell any more: " + findings.front().cause,
               {checkpoint}, "Repair it first: `shardwright check` says what is wrong.");
 }
 
 Result<WriteAsPlan> plan_to_write_as(const Opened& opened, const std::string& opened_as,
-                                     const WriteAs& wanted, std::optional<Depth> depth,
+                                     const OutputForm& wanted, std::optional<Depth> depth,
                                      Progress* progress) {
   WriteAsPlan out;
   VerbOptions said;
@@ -97,7 +97,7 @@ Result<WriteAsPlan> plan_to_write_as(const Opened& opened, const std::string& op
   } else {
     SHW_TRY(said.to, convert_target(said.to));
   }
-  SHW_TRY(const auto wrong, reasons_to_repair_first(opened, depth, progress));
+  SHW_TRY(const auto wrong, findings_to_repair_first(opened, depth, progress));
   SHW_CHECK(refuse_broken(wrong, opened_as));
   SHW_TRY(out.notes, warnings_of_inputs(opened_as, depth, progress));
   SHW_TRY(ConvertPlan made, needs_map(said, {}) ? plan_mapped(opened, said, {})

@@ -28,13 +28,13 @@ Status refuse_broken(const std::vector<Finding>& findings, const std::string& ch
 Result<std::vector<std::string>> warnings_of_inputs(const std::string& opened_as,
                                                     std::optional<Depth> depth, Progress* progress);
 
-struct WriteAs {
+struct OutputForm {
   std::string to;          // one of convert_targets(); empty: the format that is kept
   std::string mesh = {};   // "dp=8,tp=2"; empty: tiles as the format writes them
   std::string dtype = {};  // of floating weights; empty: unchanged
   bool weights_only = false;
 
-  bool operator==(const WriteAs&) const = default;
+  bool operator==(const OutputForm&) const = default;
 };
 
 struct WriteAsPlan {
@@ -44,7 +44,7 @@ struct WriteAsPlan {
 };
 // Refuses a damaged source and damaged inputs. `opened_as`: the path as typed.
 Result<WriteAsPlan> plan_to_write_as(const Opened& opened, const std::string& opened_as,
-                                     const WriteAs& wanted, std::optional<Depth> depth,
+                                     const OutputForm& wanted, std::optional<Depth> depth,
                                      Progress* progress);
 
 }  // namespace shw::verbs

@@ -113,39 +113,40 @@ class FaultyFolder final : public WritableDirectory {
 
 }  // namespace
 
-bool StoreOver::exists(const std::string& path) const {
+bool ForwardingStore::exists(const std::string& path) const {
   return inner_.exists(path);
 }
-Result<std::string> StoreOver::resolved(const std::string& path) const {
+Result<std::string> ForwardingStore::resolved(const std::string& path) const {
   return inner_.resolved(path);
 }
-Result<std::uint64_t> StoreOver::free_bytes(const std::string& path) const {
+Result<std::uint64_t> ForwardingStore::free_bytes(const std::string& path) const {
   return inner_.free_bytes(path);
 }
-bool StoreOver::can_share(const std::string& folder, const ByteSource& source) const {
+bool ForwardingStore::can_share(const std::string& folder, const ByteSource& source) const {
   return inner_.can_share(folder, source);
 }
-std::vector<std::string> StoreOver::names(const std::string& folder) const {
+std::vector<std::string> ForwardingStore::names(const std::string& folder) const {
   return inner_.names(folder);
 }
-Result<std::shared_ptr<const Directory>> StoreOver::read_folder(const std::string& path) const {
+Result<std::shared_ptr<const Directory>> ForwardingStore::read_folder(
+    const std::string& path) const {
   return inner_.read_folder(path);
 }
-Result<std::unique_ptr<WritableDirectory>> StoreOver::make_folder(const std::string& path) {
+Result<std::unique_ptr<WritableDirectory>> ForwardingStore::make_folder(const std::string& path) {
   return inner_.make_folder(path);
 }
-Result<std::unique_ptr<WritableDirectory>> StoreOver::edit_folder(const std::string& path) {
+Result<std::unique_ptr<WritableDirectory>> ForwardingStore::edit_folder(const std::string& path) {
   return inner_.edit_folder(path);
 }
-Status StoreOver::publish(const std::string& temporary, const std::string& final_path) {
+Status ForwardingStore::publish(const std::string& temporary, const std::string& final_path) {
   return inner_.publish(temporary, final_path);
 }
-Status StoreOver::discard(const std::string& path, const std::string& marker) {
+Status ForwardingStore::discard(const std::string& path, const std::string& marker) {
   return inner_.discard(path, marker);
 }
 
 FaultyStore::FaultyStore(Store& store, WriteFault decide, ReadFault reads)
-    : StoreOver(store),
+    : ForwardingStore(store),
       decide_([guard = std::make_shared<std::mutex>(), decide = std::move(decide)](
                   const std::string& step, const std::string& path) {
         std::lock_guard lock(*guard);

@@ -12,9 +12,9 @@
 namespace shw {
 
 // Forwards every call to another store; derived classes override some.
-class StoreOver : public Store {
+class ForwardingStore : public Store {
  public:
-  explicit StoreOver(Store& inner) : inner_(inner) {}
+  explicit ForwardingStore(Store& inner) : inner_(inner) {}
   bool exists(const std::string& path) const override;
   Result<std::string> resolved(const std::string& path) const override;
   Result<std::uint64_t> free_bytes(const std::string& path) const override;
@@ -39,7 +39,7 @@ class StoreOver : public Store {
 using WriteFault =
     std::function<std::optional<Error>(const std::string& step, const std::string& path)>;
 
-class FaultyStore final : public StoreOver {
+class FaultyStore final : public ForwardingStore {
  public:
   // `reads` is called before every file read; null: no read fails.
   FaultyStore(Store& inner, WriteFault decide, ReadFault reads = nullptr);

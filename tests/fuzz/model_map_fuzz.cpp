@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                                           {"b.0.0.w", {12, 2}}, {"c", {}}};
   ModelFacts facts;
   facts.config = {{"heads", 4}, {"groups", 2}};
-  for (const MapWay way : {MapWay::kForward, MapWay::kBack}) {
+  for (const MapDirection way : {MapDirection::kForward, MapDirection::kBack}) {
     auto bound = bind_map(*map, way, tensors, facts);
     if (bound) (void)steps_of(*bound, {});
   }

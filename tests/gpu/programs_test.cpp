@@ -139,8 +139,8 @@ RigTile tile_by(std::unique_ptr<Executor> executor, const LoweredTarget& lowered
                 std::uint64_t slab) {
   const ProgramOutput& output = lowered.program.output(id);
   MemoryFile file(output.offset);
-  Workspace workspace{Storages(lowered.program, lowered.inputs,
-                               std::make_shared<DecodedItems>(std::uint64_t{1} << 30)),
+  Workspace workspace{SourceOpener(lowered.program, lowered.inputs,
+                                   std::make_shared<DecodedItems>(std::uint64_t{1} << 30)),
                       std::move(executor)};
   const Limits limits{slab, slab, 8 * slab};
   auto written = write_blocks(lowered.program, id, {0, block_count(lowered.program, id, limits)},

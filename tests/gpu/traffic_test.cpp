@@ -208,9 +208,9 @@ namespace {
 // Each thread writes its place and reads its neighbour's, with or without a barrier in between.
 void neighbours(bool with_barrier) {
   __shared__ unsigned int room[64];
-  store_room(&room[threadIdx.x], threadIdx.x);
+  store_shared(&room[threadIdx.x], threadIdx.x);
   if (with_barrier) __syncthreads();
-  load_room(&room[threadIdx.x ^ 1]);
+  load_shared(&room[threadIdx.x ^ 1]);
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ std::shared_ptr<Snapshot> compared() {
   auto snapshot = make::healthy();
   auto both = std::make_shared<verbs::ComparedCheckpoints>();
   both->a = both->b = snapshot->checkpoint;
-  both->difference.verdict = Sameness::kDifferent;
+  both->difference.verdict = EqualityVerdict::kDifferent;
   for (std::uint32_t t = 0; t < 12; ++t) {
     TensorDifference one;
     one.fqn = snapshot->checkpoint->fqn(TensorId{t});

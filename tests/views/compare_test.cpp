@@ -12,7 +12,7 @@ std::shared_ptr<Snapshot> compared(std::size_t tensors) {
   auto snapshot = make::healthy();
   auto both = std::make_shared<verbs::ComparedCheckpoints>();
   both->a = both->b = snapshot->checkpoint;
-  both->difference.verdict = Sameness::kDifferent;
+  both->difference.verdict = EqualityVerdict::kDifferent;
   for (std::size_t i = 0; i < tensors; ++i) {
     TensorDifference one;
     one.fqn = "layer." + std::to_string(i);

@@ -61,11 +61,11 @@ TEST_CASE("while something writes nothing is opened again, whatever is said") {
 }
 
 TEST_CASE("the desk names what was not checked without the options of a terminal") {
-  CHECK(on_desk("shapes (--spec or --against); values (--data)") ==
+  CHECK(with_desktop_terms("shapes (--spec or --against); values (--data)") ==
         "shapes (a spec or another checkpoint); values (every byte read)");
-  CHECK(on_desk("--against a copy of the same step") == "a copy of the same step");
-  CHECK(on_desk("--against an earlier step") == "an earlier step");
-  CHECK(on_desk("--mesh, or mesh and placements in --spec") ==
+  CHECK(with_desktop_terms("--against a copy of the same step") == "a copy of the same step");
+  CHECK(with_desktop_terms("--against an earlier step") == "an earlier step");
+  CHECK(with_desktop_terms("--mesh, or mesh and placements in --spec") ==
         "the mesh, or mesh and placements in a spec");
   for (const make::State& state : make::all_states()) {
     CAPTURE(state.name);

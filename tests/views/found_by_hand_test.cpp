@@ -269,7 +269,7 @@ TEST_CASE("the box where a saved part belongs is not drawn as missing") {
   finding.evidence = {{"belongs_at", std::vector<Box>{held}},
                       {"missing_boxes", std::vector<Box>{missing}}};
   auto snapshot = demo_with(finding);
-  auto picture = make_picture(*snapshot, *make_about(*snapshot));
+  auto picture = make_picture(*snapshot, *make_finding_effects(*snapshot));
   REQUIRE(picture != nullptr);
   REQUIRE(picture->missing.size() == 1);
   CHECK(picture->missing.front() == missing);

@@ -71,8 +71,8 @@ TEST_CASE("the scale is stepped between 100 and 300 percent by keys and in the s
   driver.click("settings/smaller");
   driver.click("settings/standard");
   CHECK(scale() == 1);
-  CHECK(stepped_scale(1.3, 1) == 1.5);  // a file may have a scale that is not a step
-  CHECK(stepped_scale(1.3, -1) == 1.25);
+  CHECK(next_scale(1.3, 1) == 1.5);  // a file may have a scale that is not a step
+  CHECK(next_scale(1.3, -1) == 1.25);
 }
 
 TEST_CASE("monitor and person together ask for no letters beyond six times their size") {
@@ -96,7 +96,7 @@ TEST_CASE("what the desk looks like is what its settings say, and the other way 
   CHECK(kept.left.part > 0.2);
   CHECK_FALSE(kept.right.open);
   driver.desk = UiState{};
-  use_settings(driver.desk, kept);
+  apply_settings(driver.desk, kept);
   driver.frame();
   driver.frame();
   CHECK(driver.middle("split/left").x == doctest::Approx(at.x + 90).epsilon(0.02));
@@ -114,7 +114,7 @@ TEST_CASE("the panel that was open is opened again with the first tensor") {
     Driver driver(make::healthy());
     verbs::UiSettings settings;
     settings.panel = panel;
-    use_settings(driver.desk, settings);
+    apply_settings(driver.desk, settings);
     CHECK(settings_of(driver.desk).panel == panel);
     auto commands = driver.frame();
     REQUIRE(commands.size() == 1);
@@ -125,7 +125,7 @@ TEST_CASE("the panel that was open is opened again with the first tensor") {
   settings.panel = verbs::UiPanel::kOverview;
   for (const bool is_broken : {false, true}) {
     Driver driver(is_broken ? make::demo() : make::healthy());
-    use_settings(driver.desk, settings);
+    apply_settings(driver.desk, settings);
     driver.frame();
     CHECK(driver.desk.summary_open == !is_broken);  // open if there is something wrong
   }
@@ -153,8 +153,8 @@ TEST_CASE("settings are written next to the frames, once they have settled") {
   std::string file = folder / "config/shardwright/desk.json";
   verbs::UiSettings settings;
   {
-    HabitsState habits;
-    SettingsKeeper keeper(file, habits);
+    PanelsState habits;
+    SettingsAutosaver keeper(file, habits);
     CHECK(keeper.read() == verbs::UiSettings{});
     CHECK(keeper.keep(settings).empty());
     settings.theme = UiTheme::kContrast;
@@ -163,8 +163,8 @@ TEST_CASE("settings are written next to the frames, once they have settled") {
       keeper.keep(settings);
     }
   }  // pending settings are written now
-  HabitsState habits;
-  SettingsKeeper keeper(file, habits);
+  PanelsState habits;
+  SettingsAutosaver keeper(file, habits);
   CHECK(keeper.read() == settings);
   CHECK(habits.settings_file == file);
   CHECK(habits.settings_refused.empty());
@@ -174,8 +174,8 @@ TEST_CASE("nothing is written where nothing was changed") {
   TemporaryFolder folder;
   std::string file = folder / "desk.json";
   {
-    HabitsState habits;
-    SettingsKeeper keeper(file, habits);
+    PanelsState habits;
+    SettingsAutosaver keeper(file, habits);
     keeper.keep(verbs::UiSettings{});
   }
   CHECK_FALSE(posix_store().exists(file));

@@ -90,7 +90,7 @@ TEST_CASE("a comparison of two programs says what the open one has in place of a
   auto snapshot = make::with_names(make::healthy());
   auto both = std::make_shared<verbs::ComparedCheckpoints>();
   both->a = both->b = snapshot->checkpoint;
-  both->difference.verdict = Sameness::kDifferent;
+  both->difference.verdict = EqualityVerdict::kDifferent;
   TensorDifference one;
   one.fqn = "decoder.layers.kind2.weight";
   one.kind = DifferenceKind::kValues;

@@ -6,10 +6,10 @@ using namespace shw;
 
 namespace {
 
-using Sleep = Pace::Sleep;
+using Sleep = FramePacer::Sleep;
 
 // Frames until the window sleeps without a timeout.
-int frames_until_sleep(Pace& pace, bool busy) {
+int frames_until_sleep(FramePacer& pace, bool busy) {
   for (int frames = 0; frames < 100; ++frames) {
     if (pace.next(busy) == Sleep::kUntilWoken) return frames;
     pace.drew();
@@ -20,14 +20,14 @@ int frames_until_sleep(Pace& pace, bool busy) {
 }  // namespace
 
 TEST_CASE("a window draws three frames of what is new and then sleeps") {
-  Pace pace;
+  FramePacer pace;
   CHECK(frames_until_sleep(pace, false) == 3);
   pace.wake();
   CHECK(frames_until_sleep(pace, false) == 3);
 }
 
 TEST_CASE("what a job brought last is laid out before an idle window sleeps") {
-  Pace pace;
+  FramePacer pace;
   CHECK(frames_until_sleep(pace, false) == 3);
   pace.slept(Sleep::kUntilWoken);
   for (int i = 0; i < 10; ++i) {
@@ -41,7 +41,7 @@ TEST_CASE("what a job brought last is laid out before an idle window sleeps") {
 }
 
 TEST_CASE("a job that was over before the window looked is laid out too") {
-  Pace pace;
+  FramePacer pace;
   CHECK(frames_until_sleep(pace, false) == 3);
   pace.slept(Sleep::kUntilWoken);
   CHECK(frames_until_sleep(pace, false) == 3);

@@ -15,7 +15,7 @@ const T* sole(const std::vector<Command>& commands) {
 }
 
 // Adds the plan's edits as the session does.
-std::shared_ptr<Snapshot> with_edits(std::shared_ptr<Snapshot> snapshot, StepsOff off = {},
+std::shared_ptr<Snapshot> with_edits(std::shared_ptr<Snapshot> snapshot, DisabledSteps off = {},
                                      int edits = 1) {
   PlanEdit edit;
   edit.what = "planned";

@@ -77,8 +77,8 @@ TEST_CASE("run matrix: steps with another number of elements are not compared") 
 TEST_CASE("run matrix: the first NaN is named with its step and module") {
   const auto snapshot = make::run_of_steps(6, 12, true);
   const RunMatrix matrix = matrix_of(*snapshot);
-  REQUIRE(matrix.first_odd);
-  CHECK(matrix.first_odd->is_proved);
+  REQUIRE(matrix.first_anomaly);
+  CHECK(matrix.first_anomaly->is_proved);
   CHECK(first_anomaly_text(*snapshot->run, matrix) ==
         "First NaN at step_300: layers.5.mlp, 12 elements");
   CHECK(matrix.cell(row_named(matrix, "layers.5.mlp"), 3).begins);

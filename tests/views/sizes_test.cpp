@@ -58,8 +58,8 @@ TEST_CASE("no text is cut off or overprinted in any state at any size") {
 TEST_CASE("no text is cut off at any step of the scale on a window of 960 by 540 of its units") {
   auto states = make::all_states();
   std::size_t theme = 0;
-  for (double scale = 1; scale < 3; scale = stepped_scale(scale, 1)) {
-    double next = stepped_scale(scale, 1);
+  for (double scale = 1; scale < 3; scale = next_scale(scale, 1)) {
+    double next = next_scale(scale, 1);
     auto s = static_cast<float>(next);
     Driver driver(states[0].snapshot, {std::ceil(960 * s), std::ceil(540 * s)}, s);
     for (const make::State& state : states) {

@@ -110,7 +110,7 @@ TEST_CASE("a border is dragged, pressed twice to fit, and remembered") {
   auto read = verbs::parse_ui_settings(verbs::to_text(settings_of(driver.desk)));
   REQUIRE(read.has_value());
   UiState other;
-  use_settings(other, *read);
+  apply_settings(other, *read);
   CHECK(other.table.widths == driver.desk.table.widths);
 }
 
@@ -195,7 +195,7 @@ TEST_CASE("the repair offers the devices that are there with what each would tak
   driver.desk.plan_open = true;
   driver.frame();
   CHECK_FALSE(driver.marks.items.contains("plan/device/auto"));
-  auto outlook = std::make_shared<RepairOutlook>();
+  auto outlook = std::make_shared<RepairEstimate>();
   outlook->devices = {{"cpu", "16 threads", 12}};
   outlook->no_gpu = "none was found";
   snapshot = std::make_shared<Snapshot>(*snapshot);
@@ -204,7 +204,7 @@ TEST_CASE("the repair offers the devices that are there with what each would tak
   driver.frame();
   CHECK_FALSE(driver.marks.items.contains("plan/device/auto"));
   CHECK_FALSE(driver.marks.items.contains("plan/device/cpu"));
-  outlook = std::make_shared<RepairOutlook>();
+  outlook = std::make_shared<RepairEstimate>();
   outlook->devices = {{"cpu", "16 threads", 12}, {"cuda:0", "NVIDIA H100", 3}};
   snapshot = std::make_shared<Snapshot>(*snapshot);
   snapshot->outlook = outlook;

@@ -93,8 +93,8 @@ TEST_CASE("a sentence that is too long loses its end") {
 }
 
 TEST_CASE("words of findings are shown without marks of code and without half-open ranges") {
-  CHECK(shown_words("run `shardwright check x` again") == "run \"shardwright check x\" again");
-  CHECK(shown_words("a.bin [12808, 14385)") == "a.bin bytes 12,808 to 14,384");
-  CHECK(shown_words("equals w rows [3, 7)") == "equals w rows 3 to 6");
-  CHECK(shown_words("one ` alone, [4, 8], [0:3, 1:2]") == "one ` alone, [4, 8], [0:3, 1:2]");
+  CHECK(desktop_text("run `shardwright check x` again") == "run \"shardwright check x\" again");
+  CHECK(desktop_text("a.bin [12808, 14385)") == "a.bin bytes 12,808 to 14,384");
+  CHECK(desktop_text("equals w rows [3, 7)") == "equals w rows 3 to 6");
+  CHECK(desktop_text("one ` alone, [4, 8], [0:3, 1:2]") == "one ` alone, [4, 8], [0:3, 1:2]");
 }

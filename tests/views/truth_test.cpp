@@ -100,8 +100,8 @@ void check_truth_of(const std::shared_ptr<const Snapshot>& snapshot) {
     CHECK(banner.tone != Tone::kBad);
     return;
   }
-  CHECK(truth_says(banner.title, affected_words(digest->about->affected)));
-  CHECK(truth_says(text, affected_words(digest->about->affected)));
+  CHECK(truth_says(banner.title, affected_counts_text(digest->about->affected)));
+  CHECK(truth_says(text, affected_counts_text(digest->about->affected)));
   bool all_lossless = snapshot->plan->lossless && snapshot->plan->undecided.empty();
   for (const Finding& finding : snapshot->report->findings) {
     if (finding.severity == Severity::kInfo) continue;
@@ -109,8 +109,8 @@ void check_truth_of(const std::shared_ptr<const Snapshot>& snapshot) {
   }
   if (!all_lossless) CHECK_FALSE(truth_says(banner.detail, "Nothing is lost"));
   if (!snapshot->plan->empty() || digest->about->unreadable.tensors == 0) return;
-  CHECK(truth_says(banner.detail, unreadable_words(digest->about->unreadable)));
-  CHECK(truth_says(text, unreadable_words(digest->about->unreadable)));
+  CHECK(truth_says(banner.detail, unreadable_text(digest->about->unreadable)));
+  CHECK(truth_says(text, unreadable_text(digest->about->unreadable)));
 }
 
 // Returns the format; empty if it cannot be opened, so that there is nothing to compare.

@@ -12,7 +12,7 @@ namespace {
 
 // Axes with more than one part; empty unless two of them split one dimension.
 std::vector<std::size_t> axes_sharing_a_dim(const SpecEntry& entry) {
-  auto order = cut_order(entry);
+  auto order = split_axis_order(entry);
   if (!order) return {};
   std::vector<std::size_t> axes;
   std::map<std::size_t, int> cuts;
@@ -34,7 +34,7 @@ struct SplitOrderCheck {
   const CheckInput& input;
   TensorId tensor{};
   const RankMap& ranks;
-  const Cutter& expected;
+  const SplitLayout& expected;
 
   std::optional<std::int64_t> rank_of(ChunkId chunk) const {
     auto writer = input.checkpoint.writer(chunk);
@@ -51,7 +51,7 @@ enum class RankBoxMatch : std::uint8_t { kExpected, kRecorded, kUnknown };
 
 // Compares the recorded sizes, then the sizes in the item's header, with those that the expected
 // split order gives this rank. With uneven extents another split order gives other sizes.
-RankBoxMatch chunk_form_on_rank(const SplitOrderCheck& q, ChunkId chunk, std::int64_t rank) {
+RankBoxMatch match_chunk_sizes_on_rank(const SplitOrderCheck& q, ChunkId chunk, std::int64_t rank) {
   ExtentsView recorded = q.input.checkpoint.sizes(chunk);
   if (q.expected.produces_sizes(rank, recorded)) return RankBoxMatch::kExpected;
   if (index_of(chunk) >= q.input.headers.size()) return RankBoxMatch::kUnknown;
@@ -63,7 +63,7 @@ RankBoxMatch chunk_form_on_rank(const SplitOrderCheck& q, ChunkId chunk, std::in
 }
 
 // Allocates nothing per chunk before all are known to match: there may be millions.
-MatchedSplitOrder explained_by(const SplitOrderCheck& q, const Cutter& saved) {
+MatchedSplitOrder explained_by(const SplitOrderCheck& q, const SplitLayout& saved) {
   const Checkpoint& c = q.input.checkpoint;
   MatchedSplitOrder out;
   bool all_known = true, resized = false;
@@ -73,7 +73,7 @@ MatchedSplitOrder explained_by(const SplitOrderCheck& q, const Cutter& saved) {
     auto rank = q.rank_of(chunk);
     if (!empty && (!rank || !saved.gives(*rank, offsets, sizes))) return {};
     if (!rank || q.expected.gives(*rank, offsets, sizes)) continue;
-    RankBoxMatch held = chunk_form_on_rank(q, chunk, *rank);
+    RankBoxMatch held = match_chunk_sizes_on_rank(q, chunk, *rank);
     if (!empty && held == RankBoxMatch::kRecorded) return {};  // really split in this order
     all_known = all_known && held == RankBoxMatch::kExpected;
     resized = resized || !q.expected.produces_sizes(*rank, sizes);
@@ -112,13 +112,13 @@ std::optional<DifferentOrder> different_order(const CheckInput& input, TensorId 
   std::vector<std::size_t> expected = axes_sharing_a_dim(*entry);
   if (expected.empty()) return std::nullopt;
   RankMap ranks(input, *entry->mesh);
-  Cutter as_expected(*entry, expected);
+  SplitLayout as_expected(*entry, expected);
   SplitOrderCheck question{input, tensor, ranks, as_expected};
   std::vector<std::size_t> order = expected;
   std::sort(order.begin(), order.end());
   do {
     if (order == expected) continue;
-    MatchedSplitOrder found = explained_by(question, Cutter(*entry, order));
+    MatchedSplitOrder found = explained_by(question, SplitLayout(*entry, order));
     if (found.lies) return DifferentOrder{tensor, entry, expected, order, std::move(found.boxes)};
   } while (std::next_permutation(order.begin(), order.end()));
   return std::nullopt;

@@ -47,7 +47,7 @@ std::optional<UndersizedTensor> short_tensor(const CheckInput& input, TensorId t
   const SpecEntry* entry = layout_of(input, c.fqn(tensor));
   if (entry == nullptr) return std::nullopt;
   std::vector<std::size_t> dims = short_dims(c.shape(tensor), entry->shape);
-  auto order = dims.empty() ? std::nullopt : cut_order(*entry);
+  auto order = dims.empty() ? std::nullopt : split_axis_order(*entry);
   if (!order) return std::nullopt;
   UndersizedTensor found{tensor, entry, dims.front(), dims.size() == 1, *order, {}, {}, {}, {}};
   bool known = true;
@@ -272,7 +272,7 @@ DroppedAxis dropped(const CheckInput& input, const UndersizedTensor& tensor, std
   for (std::int64_t rank : tensor.ranks)
     out.coordinates.push_back(tensor.entry->mesh->coordinates(rank)[axis]);
   if (tensor.ranks.empty()) {
-    out.why_not = why_no_rank(input, *tensor.entry->mesh);
+    out.why_not = unknown_rank_reason(input, *tensor.entry->mesh);
   } else if (off_the_grid(*tensor.entry, axis)) {
     out.why_not =
         "tensors of this mesh and these placements that were saved whole are not cut "

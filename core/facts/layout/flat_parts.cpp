@@ -93,7 +93,7 @@ std::string words_of_row(const MismatchedShape& holder, const Shapes& row, std::
   return fmt::format(
       " {} x {} = {}: {} holds one rank's part of a flat parameter of {} ranks into which FSDP had "
       "put {}. The parts of the other ranks are not here.",
-      ranks, holder.saved[0], sum, holder.fqn, ranks, some_of(names));
+      ranks, holder.saved[0], sum, holder.fqn, ranks, short_list_text(names));
 }
 
 std::string flat_parameter_text(const Shapes& flat, const Shapes& absent) {
@@ -124,7 +124,7 @@ std::string flat_parameter_text(const Shapes& flat, const Shapes& absent) {
 
 }  // namespace
 
-std::string flat_part_words(std::span<const MismatchedShape> shapes) {
+std::string flat_part_text(std::span<const MismatchedShape> shapes) {
   Shapes flat, absent;
   bool any_matrix = false, any_element = false;
   for (const MismatchedShape& shape : shapes) {

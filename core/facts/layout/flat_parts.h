@@ -19,6 +19,6 @@ struct MismatchedShape {
 
 // A sentence if the shapes show such a part; empty if they do not, or if another explanation is
 // possible.
-std::string flat_part_words(std::span<const MismatchedShape> shapes);
+std::string flat_part_text(std::span<const MismatchedShape> shapes);
 
 }  // namespace shw

@@ -9,7 +9,7 @@ bool is_rank_order_uncertain(const CheckInput& input, const Mesh& mesh) {
   return std::find(doubted.begin(), doubted.end(), mesh) != doubted.end();
 }
 
-std::string why_no_rank(const CheckInput& input, const Mesh& mesh) {
+std::string unknown_rank_reason(const CheckInput& input, const Mesh& mesh) {
   std::string text = "which rank is where is not known: ";
   if (is_rank_order_uncertain(input, mesh))
     return text + "the run that saved need not have counted its ranks in the order of the mesh " +

@@ -9,6 +9,6 @@ namespace shw {
 
 // True if the spec's mesh names every rank but the tensors contradict the order of its axes.
 bool is_rank_order_uncertain(const CheckInput& input, const Mesh& mesh);
-std::string why_no_rank(const CheckInput& input, const Mesh& mesh);
+std::string unknown_rank_reason(const CheckInput& input, const Mesh& mesh);
 
 }  // namespace shw

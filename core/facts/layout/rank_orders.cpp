@@ -51,7 +51,7 @@ struct OrderQuestion {
   bool supported = false;     // a tensor matches the believed order and not the spec's
   bool proved = false;        // no other split order matches either
   std::size_t last = 1;       // the order that the previous tensor matched
-  OrderContradicted found = {};
+  RankOrderMismatch found = {};
 };
 
 OrderQuestion make_question(const Mesh& of_spec, Mesh saved, const Mesh& believed) {
@@ -87,7 +87,7 @@ struct CutTensor {
 };
 
 bool CutTensor::lies(const RankMap& ranks, std::span<const std::size_t> order) const {
-  Cutter cutter(entry, order);
+  SplitLayout cutter(entry, order);
   for (ChunkId chunk : checkpoint.chunks(tensor)) {
     if (volume(checkpoint.sizes(chunk)) == 0) continue;
     auto writer = checkpoint.writer(chunk);
@@ -123,7 +123,7 @@ bool is_cut_by_several(const Checkpoint& c, TensorId tensor) {
 
 std::optional<CutTensor> cut_tensor(const Checkpoint& c, TensorId tensor, const SpecEntry& entry,
                                     const Mesh& saved) {
-  auto order = cut_order(entry);
+  auto order = split_axis_order(entry);
   if (!order) return std::nullopt;
   CutTensor out{c, tensor, entry, {}};
   out.entry.mesh = saved;

@@ -13,7 +13,7 @@ namespace shw {
 
 // Tensors that match the spec exactly if ranks are counted over `instead`, and do not match if they
 // are counted over `believed`.
-struct OrderContradicted {
+struct RankOrderMismatch {
   Mesh of_spec;   // the spec's mesh of these tensors
   Mesh believed;  // the user's mesh, or the spec's
   Mesh instead;   // matches the first tensor: the same axes in another order
@@ -26,7 +26,7 @@ struct OrderContradicted {
 };
 
 struct RankOrders {
-  std::vector<OrderContradicted> contradicted;
+  std::vector<RankOrderMismatch> contradicted;
   // Meshes of the spec whose axes the user gave in another order, if no tensor distinguishes the
   // two.
   std::vector<Mesh> undecided;

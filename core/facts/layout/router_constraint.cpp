@@ -354,7 +354,7 @@ void derive_by_router(const CheckInput& input, DerivedLayouts& out) {
   }
   if (tensors_of(all).empty()) return;
   // Reading these files counts as reading headers: not at depth metadata.
-  auto masters = input.depth == Depth::kMetadata ? std::nullopt : read_side_masters(c);
+  auto masters = input.depth == Depth::kMetadata ? std::nullopt : read_per_rank_masters(c);
   RouterLayoutAnswer answer = decide(input, all, masters);
   if (answer.layout) {
     out.decided.push_back(std::move(*answer.layout));

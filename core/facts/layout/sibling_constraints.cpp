@@ -82,8 +82,8 @@ constexpr std::array<Pair, 8> kPairs{{{"fc1", "fc2", true},
 // Number of ranks whose rows are missing from the first matrix: T if it has 1/T of the rows that
 // the second matrix's columns require, the second is split into T along its columns, and the first
 // has fewer chunks. 1 if not.
-std::int64_t factor_of(const Checkpoint& c, const SiblingMatrix& first, const SiblingMatrix& second,
-                       bool fused) {
+std::int64_t missing_split_factor(const Checkpoint& c, const SiblingMatrix& first,
+                                  const SiblingMatrix& second, bool fused) {
   ExtentsView a = c.shape(first.tensor), b = c.shape(second.tensor);
   bool two = fused && !first.name.is_half();
   bool comparable = a[1] == b[0] && a[0] > 0 && a[0] < b[1] && b[1] <= kRows;
@@ -134,7 +134,7 @@ Suspects suspects_with_intact_siblings(const CheckInput& input,
       if (second == by_name.end()) continue;
       for (const SiblingMatrix* other : second->second) {
         if (other->name.part != "weight") continue;
-        std::int64_t factor = factor_of(c, first, *other, pair.fused);
+        std::int64_t factor = missing_split_factor(c, first, *other, pair.fused);
         if (factor == 1 || (out.factor != 1 && out.factor != factor)) continue;
         if (out.tensors.empty()) {
           out.constraint =

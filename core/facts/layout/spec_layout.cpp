@@ -65,16 +65,16 @@ const SpecEntry* layout_of(const CheckInput& input, std::string_view fqn) {
 RankMap::RankMap(const CheckInput& input, const Mesh& mesh) {
   if (mesh.size() >= input.ranks && !is_rank_order_uncertain(input, mesh)) ranks_ = mesh.size();
   const Mesh* order = input.mesh != nullptr ? input.mesh : input.proved_mesh.get();
-  if (order != nullptr) count_over(*order, mesh);
+  if (order != nullptr) set_rank_order(*order, mesh);
 }
 
 RankMap RankMap::counted_over(const Mesh& order, const Mesh& mesh) {
   RankMap out;
-  out.count_over(order, mesh);
+  out.set_rank_order(order, mesh);
   return out;
 }
 
-void RankMap::count_over(const Mesh& order, const Mesh& mesh) {
+void RankMap::set_rank_order(const Mesh& order, const Mesh& mesh) {
   std::vector<std::int64_t> strides = strides_of(order);
   const auto& axes = order.axes;
   for (const MeshAxis& axis : mesh.axes) {
@@ -102,13 +102,14 @@ std::optional<std::int64_t> rank_on(const CheckInput& input, const Mesh& mesh,
   return RankMap(input, mesh).of(writer);
 }
 
-std::optional<std::vector<std::size_t>> cut_order(const SpecEntry& entry) {
+std::optional<std::vector<std::size_t>> split_axis_order(const SpecEntry& entry) {
   auto order = order_of_cuts(*entry.mesh, entry.placements);
   if (!order) return std::nullopt;
   return *order;
 }
 
-Cutter::Cutter(const SpecEntry& entry, std::span<const std::size_t> order) : shape_(entry.shape) {
+SplitLayout::SplitLayout(const SpecEntry& entry, std::span<const std::size_t> order)
+    : shape_(entry.shape) {
   std::vector<std::int64_t> strides = strides_of(*entry.mesh);
   for (std::size_t axis : order) {
     auto d = cut_dim(entry.placements[axis], entry.shape.size());
@@ -116,7 +117,7 @@ Cutter::Cutter(const SpecEntry& entry, std::span<const std::size_t> order) : sha
   }
 }
 
-Cut Cutter::cut(std::int64_t rank, std::size_t dim) const {
+Cut SplitLayout::cut(std::int64_t rank, std::size_t dim) const {
   Cut all{0, shape_[dim]};
   for (const Step& step : steps_) {
     if (step.dim != dim) continue;
@@ -127,7 +128,7 @@ Cut Cutter::cut(std::int64_t rank, std::size_t dim) const {
   return all;
 }
 
-bool Cutter::gives(std::int64_t rank, ExtentsView offsets, ExtentsView sizes) const {
+bool SplitLayout::gives(std::int64_t rank, ExtentsView offsets, ExtentsView sizes) const {
   if (offsets.size() != shape_.size() || sizes.size() != shape_.size()) return false;
   for (std::size_t d = 0; d < shape_.size(); ++d) {
     Cut mine = cut(rank, d);
@@ -136,14 +137,14 @@ bool Cutter::gives(std::int64_t rank, ExtentsView offsets, ExtentsView sizes) co
   return true;
 }
 
-bool Cutter::produces_sizes(std::int64_t rank, ExtentsView sizes) const {
+bool SplitLayout::produces_sizes(std::int64_t rank, ExtentsView sizes) const {
   for (std::size_t d = 0; d < shape_.size(); ++d) {
     if (d >= sizes.size() || cut(rank, d).size != sizes[d]) return false;
   }
   return true;
 }
 
-Box Cutter::box(std::int64_t rank) const {
+Box SplitLayout::box(std::int64_t rank) const {
   Box box = whole(shape_);
   for (std::size_t d = 0; d < shape_.size(); ++d) {
     Cut mine = cut(rank, d);

@@ -41,7 +41,7 @@ class RankMap {
     std::int64_t stride = 1, size = 1;  // in the user's mesh
   };
   RankMap() = default;
-  void count_over(const Mesh& order, const Mesh& mesh);
+  void set_rank_order(const Mesh& order, const Mesh& mesh);
 
   std::vector<Axis> given_;  // one per axis of `mesh`; empty if the user's mesh lacks one
   std::int64_t given_ranks_ = 0;
@@ -49,11 +49,11 @@ class RankMap {
 };
 
 // The axes that split, in the order in which the placements split (strided axes last).
-std::optional<std::vector<std::size_t>> cut_order(const SpecEntry& entry);
+std::optional<std::vector<std::size_t>> split_axis_order(const SpecEntry& entry);
 // Computes boxes of ranks for any split order, without allocations.
-class Cutter {
+class SplitLayout {
  public:
-  Cutter(const SpecEntry& entry, std::span<const std::size_t> order);
+  SplitLayout(const SpecEntry& entry, std::span<const std::size_t> order);
   bool gives(std::int64_t rank, ExtentsView offsets, ExtentsView sizes) const;
   bool produces_sizes(std::int64_t rank, ExtentsView sizes) const;
   Box box(std::int64_t rank) const;

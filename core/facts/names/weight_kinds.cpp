@@ -18,7 +18,7 @@ bool has_own_number(std::string_view module) {
 
 }  // namespace
 
-bool is_of_weights(const Checkpoint& checkpoint, TensorId tensor) {
+bool is_model_weight(const Checkpoint& checkpoint, TensorId tensor) {
   const std::string_view fqn = checkpoint.fqn(tensor);
   const std::size_t ndim = checkpoint.shape(tensor).size();
   return (ndim >= 2 || (ndim == 1 && fqn.ends_with(".weight"))) &&

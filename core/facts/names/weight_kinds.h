@@ -10,7 +10,7 @@ namespace shw {
 
 // True for matrices and for vectors such as norm weights, but not for biases, which may be zero by
 // design, nor for optimizer states and adapters.
-bool is_of_weights(const Checkpoint& checkpoint, TensorId tensor);
+bool is_model_weight(const Checkpoint& checkpoint, TensorId tensor);
 
 // The name without layer and expert numbers: tensors with the same role in other layers or experts
 // have one kind. Numbers of a module's own name ("bn2") stay.

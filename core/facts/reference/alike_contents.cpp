@@ -51,7 +51,7 @@ std::vector<EqualParts> group_equal_parts(const PartsOfTensor& parts, Progress* 
 
 std::vector<EqualParts> equal_slices(const CheckInput& input, TensorId tensor) {
   const Checkpoint& c = input.checkpoint;
-  TensorBoxes boxes(c, tensor, c.dtype(tensor), input.progress, decoded_for_places(input));
+  TensorBoxes boxes(c, tensor, c.dtype(tensor), input.progress, decode_budget_per_side(input));
   auto slice = [&](std::int64_t index) {
     Box box = whole(c.shape(tensor));
     box.offsets[0] = index;
@@ -88,7 +88,7 @@ bool has_equal_first_rows(TensorBoxes& boxes, ChunkId chunk, const Extents& size
 
 std::vector<EqualParts> equal_tiles(const CheckInput& input, TensorId tensor) {
   const Checkpoint& c = input.checkpoint;
-  TensorBoxes boxes(c, tensor, c.dtype(tensor), input.progress, decoded_for_places(input));
+  TensorBoxes boxes(c, tensor, c.dtype(tensor), input.progress, decode_budget_per_side(input));
   std::vector<ChunkId> chunks;
   for (ChunkId chunk : c.chunks(tensor)) chunks.push_back(chunk);
   HoleCheck holes(c);
@@ -126,7 +126,7 @@ Result<EqualPartsOfEach> parts_of_each(const CheckInput& input,
   std::vector<ComparisonCost> costs;
   for (std::uint64_t count : parts)
     costs.push_back({checked_mul(count, kLookedAt).value_or(UINT64_MAX),
-                     kHeldOfSlab + decoded_for_places(input)});
+                     kHeldOfSlab + decode_budget_per_side(input)});
   auto find = [&](std::size_t i) {
     std::vector<std::uint64_t> pairs;
     for (const EqualParts& one : find_parts(input, tensors[i])) {
@@ -162,8 +162,8 @@ Result<EqualPartsOfEach> equal_tiles_of(const CheckInput& input,
   return parts_of_each(input, tensors, "look for copies of tiles", tiles, equal_tiles);
 }
 
-Result<std::map<TensorId, std::string>> contents_of_similar(const CheckInput& input,
-                                                            const std::vector<TensorId>& tensors) {
+Result<std::map<TensorId, std::string>> hash_similar_tensors(const CheckInput& input,
+                                                             const std::vector<TensorId>& tensors) {
   std::map<TensorId, std::string> contents;
   if (tensors.empty()) return contents;
   SHW_TRY(auto begins, leading_hashes_of(input, input.checkpoint, tensors, "look for copies"));

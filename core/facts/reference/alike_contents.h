@@ -14,8 +14,8 @@ namespace shw {
 // A text per tensor that is equal for equal contents, for tensors whose begin equals that of
 // another one of the same dtype and shape. Of all others only 4 KiB are read. The ranks of a team
 // share the reads.
-Result<std::map<TensorId, std::string>> contents_of_similar(const CheckInput& input,
-                                                            const std::vector<TensorId>& tensors);
+Result<std::map<TensorId, std::string>> hash_similar_tensors(const CheckInput& input,
+                                                             const std::vector<TensorId>& tensors);
 
 // Two equal parts of one tensor.
 struct EqualParts {

@@ -76,7 +76,7 @@ void add(Encoder& payload, const TilePlaces& places) {
   }
 }
 
-Result<TilePlaces> unpacked_places(Decoder& payload) {
+Result<TilePlaces> decode_tile_places(Decoder& payload) {
   TilePlaces places;
   SHW_TRY(places.answer, decode_enum(payload, PlacesAnswer::kStrange));
   for (bool* is_so : {&places.sampled, &places.rounded, &places.telling}) {
@@ -118,7 +118,7 @@ void add(Encoder& payload, const BlockOrder& order) {
   payload.add(std::bit_cast<std::uint64_t>(order.margin));
 }
 
-Result<BlockOrder> unpacked_order(Decoder& payload) {
+Result<BlockOrder> decode_block_order(Decoder& payload) {
   BlockOrder order;
   SHW_TRY(order.dim, payload.number());
   SHW_TRY(order.block, signed_number(payload));
@@ -137,7 +137,7 @@ void add(Encoder& payload, const OrientationFound& found) {
     add_signed(payload, count);
 }
 
-Result<OrientationFound> unpacked_orientation(Decoder& payload) {
+Result<OrientationFound> decode_orientation(Decoder& payload) {
   OrientationFound found;
   SHW_TRY(found.orientation, decode_enum(payload, Orientation::kUnrelated));
   SHW_TRY(found.exact, decode_bool(payload));

@@ -12,12 +12,12 @@
 namespace shw {
 
 void add(Encoder& payload, const TilePlaces& places);
-Result<TilePlaces> unpacked_places(Decoder& payload);
+Result<TilePlaces> decode_tile_places(Decoder& payload);
 
 void add(Encoder& payload, const BlockOrder& order);
-Result<BlockOrder> unpacked_order(Decoder& payload);
+Result<BlockOrder> decode_block_order(Decoder& payload);
 
 void add(Encoder& payload, const OrientationFound& found);
-Result<OrientationFound> unpacked_orientation(Decoder& payload);
+Result<OrientationFound> decode_orientation(Decoder& payload);
 
 }  // namespace shw

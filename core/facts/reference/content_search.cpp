@@ -42,11 +42,12 @@ class RowComparer {
   RowComparer(const CheckInput& input, TensorId here)
       : progress_(input.progress),
         boxes_(input.checkpoint, here, input.checkpoint.dtype(here), input.progress,
-               decoded_for_places(input)),
+               decode_budget_per_side(input)),
         shape_(copy_of(input.checkpoint.shape(here))) {}
   RowComparer(const CheckInput& input, const Checkpoint& reference, TensorId there)
       : progress_(input.progress),
-        boxes_(reference, there, reference.dtype(there), input.progress, decoded_for_places(input)),
+        boxes_(reference, there, reference.dtype(there), input.progress,
+               decode_budget_per_side(input)),
         shape_(copy_of(reference.shape(there))) {}
 
   // True if rows [from, from + count) equal the other tensor's rows from `at` on; both have one
@@ -105,7 +106,7 @@ std::optional<std::vector<RowKey>> row_keys(const CheckInput& input, const Check
   const std::int64_t width = volume(shape).value_or(0) / std::max<std::int64_t>(1, rows) *
                              static_cast<std::int64_t>(size_of(c.dtype(tensor)));
   if (width == 0) return std::nullopt;
-  TensorBoxes boxes(c, tensor, c.dtype(tensor), input.progress, decoded_for_places(input));
+  TensorBoxes boxes(c, tensor, c.dtype(tensor), input.progress, decode_budget_per_side(input));
   std::vector<RowKey> keys;
   const std::int64_t at_once = std::max<std::int64_t>(1, kSearchSlabBytes / width);
   for (std::int64_t row = 0; row < rows && !is_cancelled(input.progress); row += at_once) {

@@ -61,7 +61,7 @@ std::vector<std::string> states_left(const CheckInput& input, const std::set<Ten
   return left;
 }
 
-Result<std::vector<std::string>> find_together(
+Result<std::vector<std::string>> map_comparisons(
     const CheckInput& input, const std::string& step, const std::vector<ComparisonCost>& costs,
     const std::function<Result<std::string>(std::size_t)>& find) {
   std::vector<std::uint64_t> reads, holds;
@@ -84,7 +84,7 @@ Result<std::vector<std::vector<std::uint64_t>>> find_numbers_together(
     payload.add(find(i));
     return packed_text(payload.take());
   };
-  SHW_TRY(const auto told, find_together(input, step, costs, packed));
+  SHW_TRY(const auto told, map_comparisons(input, step, costs, packed));
   std::vector<std::vector<std::uint64_t>> out;
   for (const std::string& text : told) {
     Decoder payload(std::as_bytes(std::span(text)));
@@ -106,7 +106,7 @@ std::uint64_t bytes_of_pieces(const Checkpoint& checkpoint, TensorId tensor) {
   return std::min(kMostHeld, 4 * bytes_of_elements(checkpoint, tensor));
 }
 
-bool is_beyond_comparison(const CheckInput& input, TensorId tensor, TensorId other) {
+bool is_incomparable(const CheckInput& input, TensorId tensor, TensorId other) {
   return input.untrusted_in_reference.contains(tensor) &&
          !same(input.checkpoint.shape(tensor), input.reference->shape(other));
 }
@@ -115,7 +115,7 @@ std::optional<TensorId> counterpart(const CheckInput& input, TensorId tensor) {
   if (input.reference == nullptr || index_of(tensor) >= input.counterparts.size())
     return std::nullopt;
   auto other = input.counterparts[index_of(tensor)];
-  if (!other || is_beyond_comparison(input, tensor, *other) ||
+  if (!other || is_incomparable(input, tensor, *other) ||
       input.reference->dtype(*other) != input.checkpoint.dtype(tensor))
     return std::nullopt;
   return other;

@@ -22,11 +22,11 @@ struct ComparisonCost {
 
 // Runs comparisons in parallel within CheckInput::memory, divided among the ranks of a team
 // (map_across_ranks): one answer per item, equal on all ranks.
-Result<std::vector<std::string>> find_together(
+Result<std::vector<std::string>> map_comparisons(
     const CheckInput& input, const std::string& step, const std::vector<ComparisonCost>& costs,
     const std::function<Result<std::string>(std::size_t)>& find);
 
-// Like find_together(), for answers that are numbers.
+// Like map_comparisons(), for answers that are numbers.
 Result<std::vector<std::vector<std::uint64_t>>> find_numbers_together(
     const CheckInput& input, const std::string& step, const std::vector<ComparisonCost>& costs,
     const std::function<std::vector<std::uint64_t>(std::size_t)>& find);
@@ -47,7 +47,7 @@ std::vector<std::string> states_left(const CheckInput& input, const std::set<Ten
 
 // True if the tensor is damaged in the reference and has another shape there, so that positions
 // cannot be compared.
-bool is_beyond_comparison(const CheckInput& input, TensorId tensor, TensorId other);
+bool is_incomparable(const CheckInput& input, TensorId tensor, TensorId other);
 
 // The counterpart of a tensor in the reference; nullopt if missing, not comparable, or of another
 // dtype.

@@ -34,7 +34,7 @@ class PartsOfRows {
   PartsOfRows(const CheckInput& input, TensorId tensor)
       : shape_(copy_of(input.checkpoint.shape(tensor))),
         boxes_(input.checkpoint, tensor, input.checkpoint.dtype(tensor), input.progress,
-               decoded_for_places(input)) {}
+               decode_budget_per_side(input)) {}
 
   bool are_equal(std::int64_t rows) {
     const std::int64_t parts = shape_[0] / rows;
@@ -88,7 +88,7 @@ Result<std::vector<RepeatedParts>> find_repeated_parts(const CheckInput& input,
   std::vector<RepeatedParts> out;
   if (asked.empty()) return out;
   const std::vector<ComparisonCost> costs(asked.size(),
-                                          {kStarts, kStarts + decoded_for_places(input)});
+                                          {kStarts, kStarts + decode_budget_per_side(input)});
   auto find = [&](std::size_t i) { return repeats_of(input, asked[i]); };
   SHW_TRY(const auto told, find_numbers_together(input, "look for repeated parts", costs, find));
   for (const auto& numbers : told) {

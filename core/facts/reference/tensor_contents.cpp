@@ -24,7 +24,7 @@ Result<std::vector<std::string>> leading_hashes_of(const CheckInput& input,
     auto text = boxes.start_of(whole(checkpoint.shape(tensors[i])));
     return text ? dtype_and_shape_text(checkpoint, tensors[i]) + *text : std::string();
   };
-  return find_together(input, step, costs, begin_of);
+  return map_comparisons(input, step, costs, begin_of);
 }
 
 Status TensorContents::learn(const std::vector<TensorId>& tensors) {
@@ -37,7 +37,7 @@ Status TensorContents::learn(const std::vector<TensorId>& tensors) {
   }
   if (unknown.empty()) return {};
   auto find = [&](std::size_t i) -> Result<std::string> { return hash_of(unknown[i]); };
-  SHW_TRY(auto found, find_together(input_, "look for layers", costs, find));
+  SHW_TRY(auto found, map_comparisons(input_, "look for layers", costs, find));
   for (std::size_t i = 0; i < unknown.size(); ++i) known_[unknown[i]] = std::move(found[i]);
   return {};
 }

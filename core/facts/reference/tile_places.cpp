@@ -43,8 +43,8 @@ class Solver {
         tensor_(tensor),
         shape_(copy_of(input.reference->shape(other))),
         dtype_(dtype),
-        here_(input.checkpoint, tensor, dtype, input.progress, decoded_for_places(input)),
-        there_(*input.reference, other, dtype, input.progress, decoded_for_places(input)) {}
+        here_(input.checkpoint, tensor, dtype, input.progress, decode_budget_per_side(input)),
+        there_(*input.reference, other, dtype, input.progress, decode_budget_per_side(input)) {}
 
   TilePlaces solve(bool every_byte) {
     out_.rounded = input_.checkpoint.dtype(tensor_) != dtype_ || there_dtype_differs();
@@ -314,7 +314,7 @@ class Solver {
 
 }  // namespace
 
-std::uint64_t decoded_for_places(const CheckInput& input) {
+std::uint64_t decode_budget_per_side(const CheckInput& input) {
   return std::min(kDecodedForBoxes, input.memory / (4 * worker_count()));
 }
 

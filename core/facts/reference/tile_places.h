@@ -56,6 +56,6 @@ struct TilePlaces {
 TilePlaces find_places(const CheckInput& input, TensorId tensor, TensorId other, bool every_byte);
 
 // Memory for decoded items per side of a search: half of the limit, divided by threads.
-std::uint64_t decoded_for_places(const CheckInput& input);
+std::uint64_t decode_budget_per_side(const CheckInput& input);
 
 }  // namespace shw

@@ -274,7 +274,7 @@ void find_owned_rows(const CheckInput& input, Places& places, TensorId parameter
   const Checkpoint& c = input.checkpoint;
   const bool is_in_doubt =
       entry != nullptr && entry->mesh && is_rank_order_uncertain(input, *entry->mesh);
-  local.why_not = is_in_doubt ? why_no_rank(input, *entry->mesh) : kNoChunk;
+  local.why_not = is_in_doubt ? unknown_rank_reason(input, *entry->mesh) : kNoChunk;
   if (!same(c.shape(parameter), local.expected)) {
     if (entry == nullptr || !is_of_another_model(c, parameter, *entry))
       return place_by_spec(places, entry, held, local);

@@ -11,7 +11,7 @@ double moment_constant(double beta1, double beta2) {
   return (1 - beta1) * (1 - beta1) / ((1 - beta2) * rest);
 }
 
-double moment_constant_of_any(double beta2) {
+double moment_constant_any_beta1(double beta2) {
   return beta2 > 0 && beta2 < 1 ? 1 / (1 - beta2) : std::numeric_limits<double>::infinity();
 }
 

@@ -14,7 +14,7 @@ double moment_constant(double beta1, double beta2);
 // 1 / (1 - beta2): the bound of exp_avg^2 / exp_avg_sq when beta1 varied between 0 and beta2
 // (warm-up, cycles), because the weight of the gradient k steps back is at most beta2^k and all
 // weights sum to at most 1. Infinite if beta2 is not between 0 and 1.
-double moment_constant_of_any(double beta2);
+double moment_constant_any_beta1(double beta2);
 
 struct MomentCount {
   std::int64_t looked_at = 0;
@@ -24,7 +24,9 @@ struct MomentCount {
   double worst = 0;                 // maximum of m^2 / v
   double squares = 0, seconds = 0;  // sums of m^2 and of C * v
   // Reordered rows keep both sums: true only if m and v follow no common rule.
-  bool is_above_as_a_whole(double widened = 1) const { return squares > seconds * widened * 1.05; }
+  bool exceeds_bound_in_total(double widened = 1) const {
+    return squares > seconds * widened * 1.05;
+  }
   void add(double m, double v, double constant, double slack);
   void join(const MomentCount& other);
 };

@@ -141,7 +141,7 @@ std::map<std::int64_t, RankTensors> read_rank_files(const Checkpoint& checkpoint
   return out;
 }
 
-std::optional<PerRankMasters> read_side_masters(const Checkpoint& checkpoint) {
+std::optional<PerRankMasters> read_per_rank_masters(const Checkpoint& checkpoint) {
   PerRankMasters out;
   for (auto& [rank, file] : read_rank_files(checkpoint)) {
     PerRankMasters::RankFile found{file.path, file.source, {}};
@@ -157,18 +157,18 @@ std::optional<PerRankMasters> read_side_masters(const Checkpoint& checkpoint) {
   return out;
 }
 
-std::optional<SideRestore> restore_from_rank_files(const CheckInput& input,
-                                                   const PerRankMasters& masters,
-                                                   const DroppedAxis& dropped) {
+std::optional<RankFileRestore> restore_from_rank_files(const CheckInput& input,
+                                                       const PerRankMasters& masters,
+                                                       const DroppedAxis& dropped) {
   const Checkpoint& c = input.checkpoint;
   if (!dropped.placed || dropped.retained_chunks.empty() || input.headers.empty())
     return std::nullopt;
   auto parts = master_parts(input, masters, *dropped.entry);
   if (!parts) return std::nullopt;
-  std::optional<SideRestore> found;
+  std::optional<RankFileRestore> found;
   for (const auto& [place, first] : masters.ranks.begin()->second.masters) {
     if (!fits_masters(masters, place, *parts)) continue;
-    SideRestore restore;
+    RankFileRestore restore;
     restore.master = place;
     bool equal = true;
     for (const RetainedChunk& retained_chunk : dropped.retained_chunks) {

@@ -34,9 +34,9 @@ std::map<std::int64_t, RankTensors> read_rank_files(const Checkpoint& checkpoint
 
 // Files of the checkpoint's folder whose name ends in a rank and that hold masters; nullopt if
 // there are none.
-std::optional<PerRankMasters> read_side_masters(const Checkpoint& checkpoint);
+std::optional<PerRankMasters> read_per_rank_masters(const Checkpoint& checkpoint);
 
-struct SideRestore {
+struct RankFileRestore {
   std::vector<ExternalPiece> pieces;
   std::string master;         // position in the files
   std::int64_t compared = 0;  // retained elements equal to the master after a cast
@@ -44,9 +44,9 @@ struct SideRestore {
 
 // Restores each part of a tensor from the file of the rank that holds it. The master is identified
 // by values, not by order: it must equal the retained chunks of its ranks.
-std::optional<SideRestore> restore_from_rank_files(const CheckInput& input,
-                                                   const PerRankMasters& masters,
-                                                   const DroppedAxis& dropped);
+std::optional<RankFileRestore> restore_from_rank_files(const CheckInput& input,
+                                                       const PerRankMasters& masters,
+                                                       const DroppedAxis& dropped);
 
 // A sentence if a retained chunk equals another rank's master and not its writer's.
 // nullopt if the values do not show that, or if the budget `comparisons` is

@@ -208,7 +208,7 @@ bool add_all_disjoint(std::vector<Box>& boxes, std::span<const Box> more, std::s
   return whole;
 }
 
-FilledText filled_inside(const Checkpoint& checkpoint) {
+FilledText read_filled_record_text(const Checkpoint& checkpoint) {
   const Provenance& provenance = checkpoint.provenance();
   const FormatTraits& traits = checkpoint.format().traits;
   FilledText inside{std::string(traits.has_index ? traits.index_file : kInHeaders), {}};
@@ -228,7 +228,7 @@ FilledText filled_inside(const Checkpoint& checkpoint) {
 FilledReport filled_report_of(const Checkpoint& checkpoint, const Progress* progress) {
   FilledReport report;
   std::vector<Source> sources;
-  FilledText inside = filled_inside(checkpoint);
+  FilledText inside = read_filled_record_text(checkpoint);
   for (const std::string& text : inside.texts) {
     if (auto record = filled_from_json(text, progress)) {
       sources.push_back({inside.place, std::move(*record)});
@@ -267,7 +267,7 @@ FilledReport filled_report_of(const Checkpoint& checkpoint, const Progress* prog
   return report;
 }
 
-std::string fill_words(const FilledTensor& tensor) {
+std::string replacement_text(const FilledTensor& tensor) {
   if (tensor.fill == "zero") return "zeros";
   if (tensor.fill == "constant") return "one value everywhere";
   if (tensor.fill == "side") return "what a file next to the checkpoint holds";
@@ -278,10 +278,10 @@ std::string fill_words(const FilledTensor& tensor) {
          (tensor.fill_checkpoint.empty() ? "another checkpoint" : tensor.fill_checkpoint);
 }
 
-std::string filled_words(const FilledTensor& tensor) {
+std::string filled_elements_text(const FilledTensor& tensor) {
   return human_count(static_cast<std::uint64_t>(tensor.lost)) + " of " +
          human_count(static_cast<std::uint64_t>(tensor.total())) + " elements lost, filled with " +
-         fill_words(tensor);
+         replacement_text(tensor);
 }
 
 }  // namespace shw

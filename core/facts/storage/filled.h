@@ -86,7 +86,7 @@ struct FilledText {
   std::vector<std::string> texts;
   bool damaged = false;
 };
-FilledText filled_inside(const Checkpoint& checkpoint);
+FilledText read_filled_record_text(const Checkpoint& checkpoint);
 
 // Adds `box` to disjoint boxes. Returns false if the budget `looks` is exhausted; then only a part
 // is added.
@@ -106,8 +106,8 @@ void join_fill(Into& into, const From& from, bool first) {
 }
 
 // "zeros", "the cast of model.norm.weight": what replaces the lost data.
-std::string fill_words(const FilledTensor& tensor);
+std::string replacement_text(const FilledTensor& tensor);
 // Formats as "24 of 32 elements are not its own: filled with zeros".
-std::string filled_words(const FilledTensor& tensor);
+std::string filled_elements_text(const FilledTensor& tensor);
 
 }  // namespace shw

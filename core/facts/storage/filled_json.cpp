@@ -26,9 +26,8 @@ FilledJson json_of(const FilledTensor& tensor, std::size_t most_boxes) {
                     {"kept", tensor.total() - tensor.lost},
                     {"lost", tensor.lost}};
   if (!tensor.fill.empty()) out["fill"] = tensor.fill;
-  if (!tensor.fill_from.empty()) out["fill_from"] = text_of_name(tensor.fill_from);
-  if (!tensor.fill_checkpoint.empty())
-    out["fill_checkpoint"] = text_of_name(tensor.fill_checkpoint);
+  if (!tensor.fill_from.empty()) out["fill_from"] = escape_name(tensor.fill_from);
+  if (!tensor.fill_checkpoint.empty()) out["fill_checkpoint"] = escape_name(tensor.fill_checkpoint);
   out["lost_boxes"] = std::move(boxes);
   if (!tensor.all_boxes || tensor.boxes.size() > most_boxes) out["more_boxes"] = true;
   return out;
@@ -49,7 +48,7 @@ std::optional<std::int64_t> integer(const In& json) {
 }
 
 std::string text_of(const In& json) {
-  return json.is_string() ? name_of_text(json.get_ref<const std::string&>()).substr(0, 4096)
+  return json.is_string() ? unescape_name(json.get_ref<const std::string&>()).substr(0, 4096)
                           : std::string();
 }
 
@@ -205,7 +204,7 @@ class WantedJson final : public nlohmann::json_sax<In> {
     const In& ended = *open_.back();
     open_.pop_back();
     if (open_.size() != 2 || !in_tensors_ || !open_.back()->is_object()) return true;
-    if (auto tensor = tensor_from(name_of_text(fqn_), ended, looks_))
+    if (auto tensor = tensor_from(unescape_name(fqn_), ended, looks_))
       tensors_.push_back(std::move(*tensor));
     open_.back()->erase(fqn_);
     return true;
@@ -247,7 +246,7 @@ std::string filled_to_json(const FilledRecord& record, std::size_t most_boxes) {
   auto& entries = tensors.get_ref<FilledJson::object_t&>();
   for (const FilledTensor& tensor : record.tensors) {
     if (tensor.lost == 0) continue;
-    entries.push_back({text_of_name(tensor.fqn), json_of(tensor, most_boxes)});
+    entries.push_back({escape_name(tensor.fqn), json_of(tensor, most_boxes)});
     kept += tensor.total() - tensor.lost;
     lost += tensor.lost;
   }
@@ -255,8 +254,7 @@ std::string filled_to_json(const FilledRecord& record, std::size_t most_boxes) {
       {"schema", kJsonSchema}, {"total", kept + lost}, {"kept", kept}, {"lost", lost}};
   out["tensors"] = std::move(tensors);
   for (const FilledEntry& entry : record.entries)
-    out["entries"].push_back(
-        {{"fqn", text_of_name(entry.fqn)}, {"from", text_of_name(entry.from)}});
+    out["entries"].push_back({{"fqn", escape_name(entry.fqn)}, {"from", escape_name(entry.from)}});
   bool file = most_boxes == SIZE_MAX;
   return out.dump(file ? 1 : -1, ' ', false, FilledJson::error_handler_t::replace) +
          (file ? "\n" : "");

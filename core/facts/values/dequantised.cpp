@@ -91,7 +91,7 @@ std::vector<Finding> report_not_decoded(const DecodedWeights& found) {
     findings.push_back(not_examined_finding(
         names, fmt::format("{} {} as {} stored: {} {}.", plural(names.size(), "quantised weight"),
                            names.size() == 1 ? "stays" : "stay",
-                           names.size() == 1 ? "it is" : "they are", some_of(names), why)));
+                           names.size() == 1 ? "it is" : "they are", short_list_text(names), why)));
   }
   return findings;
 }

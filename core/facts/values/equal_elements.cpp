@@ -159,16 +159,16 @@ void DifferingElements::add(const DifferingElements& other) {
   beyond_rounding += other.beyond_rounding;
   differing += other.differing;
   products += other.products;
-  image_squares += other.image_squares;
-  truth_squares += other.truth_squares;
+  tensor_squares += other.tensor_squares;
+  reference_squares += other.reference_squares;
 }
 
 bool DifferingElements::is_near() const {
   // One AdamW step changes a weight by the learning rate, thousandths of its size.
   constexpr double kLeastCosine = 0.9, kMostScale = 1.25;
-  const double scale = std::sqrt(image_squares / truth_squares);
+  const double scale = std::sqrt(tensor_squares / reference_squares);
   return std::isfinite(scale) && scale < kMostScale && scale > 1 / kMostScale &&
-         products > kLeastCosine * std::sqrt(image_squares * truth_squares);
+         products > kLeastCosine * std::sqrt(tensor_squares * reference_squares);
 }
 
 bool DifferingElements::is_rounding() const {
@@ -177,7 +177,7 @@ bool DifferingElements::is_rounding() const {
 }
 
 double DifferingElements::cosine() const {
-  const double lengths = std::sqrt(image_squares * truth_squares);
+  const double lengths = std::sqrt(tensor_squares * reference_squares);
   return lengths > 0 ? products / lengths : 0;
 }
 
@@ -212,8 +212,8 @@ std::optional<DifferingElements> differing_elements(const PiecedTensor& image,
       if (is_float) {
         const double here = value_at(truth.dtype, *one, i), there = value_at(truth.dtype, *two, i);
         out.products += here * there;
-        out.image_squares += here * here;
-        out.truth_squares += there * there;
+        out.tensor_squares += here * here;
+        out.reference_squares += there * there;
       }
       if (std::memcmp(one->data() + i * element, two->data() + i * element, element) == 0) continue;
       if (!is_float || !is_within_one_ulp(truth.dtype, value_at(truth.dtype, *one, i),

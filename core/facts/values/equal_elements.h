@@ -33,7 +33,7 @@ struct DifferingElements {
   std::int64_t elements = 0, differing = 0;
   std::int64_t beyond_rounding = 0;  // differ by more than one step of the dtype
   Extents first = {};
-  double products = 0, image_squares = 0, truth_squares = 0;
+  double products = 0, tensor_squares = 0, reference_squares = 0;
 
   void add(const DifferingElements& other);
   // True if the difference looks like further training: nearly parallel to the reference and of

@@ -112,7 +112,7 @@ Result<DecodedWeight> grouped_form(const QuantSource& from) {
   const bool by_order = order && !is_awq;
   if (by_order && volume(from.c().shape(*order)) != inputs)
     return from.unread("has an order of groups that does not fit it");
-  if (!by_order && steps_in(inputs, group) > scales[0])
+  if (!by_order && ceil_divide(inputs, group) > scales[0])
     return from.unread("has fewer groups of scales than its rows take");
   DecodedWeight decoded = from.result(from.pair.stem + ".weight", {outputs, inputs});
   decoded.rows_at_once = outputs;
@@ -213,8 +213,8 @@ Result<DecodedWeight> nf_form(const QuantSource& from) {
   const auto state = nf_state(json);
   const std::int64_t elements = state ? checked_volume(state->shape).value_or(0) : 0;
   const auto stored = volume(from.weight()).value_or(0);
-  if (elements < 1 || state->shape.empty() || state->block < 2 || stored != steps_in(elements, 2) ||
-      volume(c.shape(*from.beside(1))) != 16)
+  if (elements < 1 || state->shape.empty() || state->block < 2 ||
+      stored != ceil_divide(elements, 2) || volume(c.shape(*from.beside(1))) != 16)
     return from.unread("has a state that does not say its shape and blocks");
   DecodedWeight decoded = from.result(std::string(c.fqn(from.pair.weight)), state->shape);
   decoded.rows_at_once = state->shape[0];
@@ -295,7 +295,7 @@ Result<DecodedWeight> packed_form(const QuantSource& from) {
   const auto columns = static_cast<std::int64_t>(whole_shape[1]);
   const ExtentsView scales = c.shape(*scale);
   const std::int64_t bits = columns > 0 && columns * 8 <= shape[1] * 32 ? 8 : 4;
-  if (columns < 1 || steps_in(columns * bits, 32) != shape[1] || scales.size() != 2 ||
+  if (columns < 1 || ceil_divide(columns * bits, 32) != shape[1] || scales.size() != 2 ||
       scales[0] != shape[0] || scales[1] < 1 || columns % scales[1] != 0)
     return from.unread("has scales that do not fit its rows");
   DecodedWeight decoded = from.result(from.pair.stem + ".weight", {shape[0], columns});

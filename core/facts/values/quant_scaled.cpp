@@ -13,12 +13,12 @@ namespace {
 std::optional<std::int64_t> elements_per_scale(std::int64_t extent, std::int64_t scales,
                                                std::optional<std::int64_t> said) {
   if (scales < 1 || extent < 1) return std::nullopt;
-  if (said && *said > 0 && steps_in(extent, *said) == scales) return said;
+  if (said && *said > 0 && ceil_divide(extent, *said) == scales) return said;
   if (scales == 1) return extent;
   if (scales == extent) return 1;
   if (extent % scales == 0) return extent / scales;
   for (std::int64_t step : {128, 64, 32, 16, 256})
-    if (steps_in(extent, step) == scales) return step;
+    if (ceil_divide(extent, step) == scales) return step;
   return std::nullopt;
 }
 
@@ -77,7 +77,8 @@ QuantFloats scaled_rows(const Checkpoint& c, const ScaledWeight& from, std::int6
     SHW_TRY(zeros, floats_in_box(c, *from.zero, box));
   }
   Extents cells;
-  for (std::size_t d = 0; d < shape.size(); ++d) cells.push_back(steps_in(shape[d], from.steps[d]));
+  for (std::size_t d = 0; d < shape.size(); ++d)
+    cells.push_back(ceil_divide(shape[d], from.steps[d]));
   Extents at(shape.size(), 0);
   at[0] = first;
   for (float& element : out) {

@@ -41,7 +41,7 @@ QuantFloats ordered_scales(const Checkpoint& c, const GroupScales& from, std::in
   if (!from.is_swizzled) return scales_in_box(c, from.scale, rows_box(from.exact, first, count));
   const bool is_matrix = from.exact.size() == 2;
   const std::int64_t groups = from.exact.back();
-  const std::int64_t in_row = steps_in(groups, kSwizzledGroups);
+  const std::int64_t in_row = ceil_divide(groups, kSwizzledGroups);
   // Matrices have whole tiles (is_decodable), so their rows follow each other.
   const std::int64_t rows_of_one = is_matrix ? 1 : from.exact[1];
   const std::int64_t first_row = first * rows_of_one, rows = count * rows_of_one;

@@ -23,7 +23,7 @@ Finding unread_file(const std::string& path, const Error& error, std::vector<std
     cause += "What it held is not known.";
   else
     cause += fmt::format("{} that the index places there ({}) cannot be read.",
-                         plural(names.size(), noun), some_of(names));
+                         plural(names.size(), noun), short_list_text(names));
   Finding finding = bad_record(path, std::move(cause), error.place.offset);
   finding.evidence.emplace_back("unread_file", path);
   finding.subjects.insert(finding.subjects.end(), names.begin(), names.end());

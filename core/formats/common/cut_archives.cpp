@@ -43,7 +43,7 @@ std::optional<Finding> cut_archives_finding(const Directory& directory,
   Finding finding = bad_record(
       cut.front(), fmt::format("{} cannot be loaded: {}. What was opened is in another file and "
                                "does not need {}.",
-                               some_of(cut), reason, cut.size() == 1 ? "it" : "them"));
+                               short_list_text(cut), reason, cut.size() == 1 ? "it" : "them"));
   finding.rule = "side-file";
   finding.severity = Severity::kWarning;
   finding.subjects = std::move(cut);

@@ -42,8 +42,9 @@ std::string stale_cause(const IndexedFiles& indexed, const std::vector<Misplaced
   return fmt::format(
       "{} names {} that {} not here ({}), and {}{} of its tensors {} in {}: the files were saved "
       "again or renamed, and the old index stayed. {}.",
-      indexed.index, plural(gone.size(), "file"), gone.size() == 1 ? "is" : "are", some_of(gone),
-      all, human_count(entries.size()), entries.size() == 1 ? "is" : "are", some_of(held),
+      indexed.index, plural(gone.size(), "file"), gone.size() == 1 ? "is" : "are",
+      short_list_text(gone), all, human_count(entries.size()), entries.size() == 1 ? "is" : "are",
+      short_list_text(held),
       indexed.is_passed_over
           ? "transformers loads that file and never opens the index, and loaders that go by the "
             "index stop"
@@ -214,7 +215,7 @@ void report_tensors_not_in_index(CheckpointBuilder& builder, const MatchedIndex&
   finding.cause = fmt::format(
       "The index does not name {} that its files hold ({}): a loader that follows the index leaves "
       "{} out.",
-      plural(finding.subjects.size(), "tensor"), some_of(finding.subjects),
+      plural(finding.subjects.size(), "tensor"), short_list_text(finding.subjects),
       finding.subjects.size() == 1 ? "it" : "them");
   finding.evidence = {{"index", index},
                       {"count", static_cast<std::int64_t>(finding.subjects.size())}};
@@ -238,7 +239,7 @@ void check_index_as_transformers(CheckpointBuilder& builder, const MatchedIndex&
                       : fmt::format(
                             "The files are named as parts of a larger whole, of which {} {} "
                             "not here. The index places no tensor there",
-                            some_of(missing), missing.size() == 1 ? "is" : "are");
+                            short_list_text(missing), missing.size() == 1 ? "is" : "are");
   // The index may lack as many tensors as the files.
   if (totals && !missing.empty() && totals->said > totals->named) {
     Finding finding = index_finding(

@@ -63,7 +63,7 @@ struct StorageBytes {
 Result<StorageBytes> storage_bytes(const OpenItem& item);
 
 // Verbatim bytes of an item with their saved checksum.
-struct SummedRun {
+struct ChecksummedRun {
   std::uint64_t offset = 0, length = 0;  // in the source
   std::uint32_t crc = 0;
   std::string record;  // "archive/data/0"
@@ -84,7 +84,7 @@ struct ItemReader {
                           Progress* progress) = nullptr;
   // The checksummed runs of an item, so that code that reads all bytes anyway can verify them;
   // nullopt if some must be decoded. Only for items without transforms; null: use `check`.
-  Result<std::optional<std::vector<SummedRun>>> (*sums)(const ItemRange& range) = nullptr;
+  Result<std::optional<std::vector<ChecksummedRun>>> (*sums)(const ItemRange& range) = nullptr;
   // Values of entries without an item of their own for which opcodes are not enough, by entry, in a
   // form that other files can store (carried_values.h); null if all entries have items.
   Status (*carry_inlined)(const Checkpoint& checkpoint,

@@ -158,10 +158,10 @@ Finding newest_file_finding(const std::vector<std::string>& opened,
       opened.size() > 1
           ? "the last save by their names"
           : fmt::format("the last one by its name of {} files of one model", aside.size() + 1);
-  Finding finding =
-      read_note(opened.front(),
-                fmt::format("Opened {}, {}. Not opened: {}. A path to one of them opens that one.",
-                            some_of(opened), which, some_of(aside)));
+  Finding finding = how_read_finding(
+      opened.front(),
+      fmt::format("Opened {}, {}. Not opened: {}. A path to one of them opens that one.",
+                  short_list_text(opened), which, short_list_text(aside)));
   finding.evidence = {{"opened", static_cast<std::int64_t>(opened.size())},
                       {"left_aside", static_cast<std::int64_t>(aside.size())}};
   finding.subjects = std::move(aside);

@@ -11,13 +11,13 @@
 
 namespace shw {
 
-Result<OpenedSide> open_noted_side(const Directory& directory, const std::string& path,
-                                   PickleNotes& notes) {
+Result<OpenedSide> open_torch_file_with_findings(const Directory& directory,
+                                                 const std::string& path, PickleFindings& notes) {
   SHW_TRY(auto source, directory.open(path));
   SHW_TRY(OpenedSide side, open_side_file(std::move(source)));
   for (Finding& finding : record_findings(side.zip, path))
     notes.findings.push_back(std::move(finding));
-  note_pickle(side.tree, path, notes);
+  report_pickle(side.tree, path, notes);
   return side;
 }
 
@@ -27,7 +27,7 @@ constexpr std::size_t kMostReasons = 32;
 
 // Reports tensors that are unreadable because of damage, one finding per reason, and removes them
 // from `file.unreadable`; unsupported tensors stay in it.
-bool note_damaged(SideFile& file, const std::string& path, PickleNotes& notes) {
+bool note_damaged(SideFile& file, const std::string& path, PickleFindings& notes) {
   std::map<std::string, std::pair<std::vector<std::string>, std::optional<std::uint64_t>>> damaged;
   for (const SideUnreadable& one : file.unreadable) {
     if (one.error.kind != ErrorKind::kDamaged) continue;
@@ -42,7 +42,8 @@ bool note_damaged(SideFile& file, const std::string& path, PickleNotes& notes) {
     auto& [names, at] = one;
     if (++noted > kMostReasons) break;
     Finding finding = bad_record(
-        path, fmt::format("{} in {} cannot be read: {}.", some_of(names), path, reason), at);
+        path, fmt::format("{} in {} cannot be read: {}.", short_list_text(names), path, reason),
+        at);
     finding.evidence.emplace_back("count", static_cast<std::int64_t>(names.size()));
     notes.findings.push_back(std::move(finding));
   }
@@ -51,18 +52,19 @@ bool note_damaged(SideFile& file, const std::string& path, PickleNotes& notes) {
 
 }  // namespace
 
-Result<SideFile> noted_tensors_of(const OpenedSide& side, const std::string& path,
-                                  PickleNotes& notes) {
+Result<SideFile> tensors_with_findings(const OpenedSide& side, const std::string& path,
+                                       PickleFindings& notes) {
   SHW_TRY(SideFile file, side_tensors_of(side));
   const bool is_damaged = note_damaged(file, path, notes);
-  if (!is_damaged && file.unreadable.empty()) note_storages(side.zip, side.tree, path, notes);
+  if (!is_damaged && file.unreadable.empty())
+    report_missing_storages(side.zip, side.tree, path, notes);
   return file;
 }
 
-Result<SideFile> read_noted_side(const Directory& directory, const std::string& path,
-                                 PickleNotes& notes) {
-  SHW_TRY(OpenedSide side, open_noted_side(directory, path, notes));
-  return noted_tensors_of(side, path, notes);
+Result<SideFile> read_torch_file_with_findings(const Directory& directory, const std::string& path,
+                                               PickleFindings& notes) {
+  SHW_TRY(OpenedSide side, open_torch_file_with_findings(directory, path, notes));
+  return tensors_with_findings(side, path, notes);
 }
 
 }  // namespace shw

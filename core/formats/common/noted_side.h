@@ -9,13 +9,13 @@
 
 namespace shw {
 
-Result<OpenedSide> open_noted_side(const Directory& directory, const std::string& path,
-                                   PickleNotes& notes);
+Result<OpenedSide> open_torch_file_with_findings(const Directory& directory,
+                                                 const std::string& path, PickleFindings& notes);
 // Reads its tensors. Damaged ones are reported and not listed in `unreadable`. If all tensors are
 // readable, the first bad storage is reported.
-Result<SideFile> noted_tensors_of(const OpenedSide& side, const std::string& path,
-                                  PickleNotes& notes);
-Result<SideFile> read_noted_side(const Directory& directory, const std::string& path,
-                                 PickleNotes& notes);
+Result<SideFile> tensors_with_findings(const OpenedSide& side, const std::string& path,
+                                       PickleFindings& notes);
+Result<SideFile> read_torch_file_with_findings(const Directory& directory, const std::string& path,
+                                               PickleFindings& notes);
 
 }  // namespace shw

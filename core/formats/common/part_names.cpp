@@ -61,7 +61,7 @@ Finding parts_without_index(const std::vector<std::string>& parts, const IndexNa
       bad_record(index, fmt::format("There is no {} next to the {} parts of this model ({}): "
                                     "transformers follows it and does not find the model; loaders "
                                     "that take every file do. All parts are there and were read.",
-                                    index, parts.size(), some_of(parts)));
+                                    index, parts.size(), short_list_text(parts)));
   finding.severity = severity;
   finding.evidence = {{"parts", static_cast<std::int64_t>(parts.size())},
                       {"convert_to", std::string("safetensors")}};

@@ -224,7 +224,7 @@ bool is_getattr_of_member(const PickleTree& tree, NodeId arguments) {
   return resembles_class_name(tree.global(items[0])->name) && name && !name->starts_with('_');
 }
 
-bool has_hash(const PickleTree& tree, NodeId key) {
+bool is_hashable(const PickleTree& tree, NodeId key) {
   return has_hash_within(tree, key, 0);
 }
 

@@ -52,6 +52,6 @@ bool is_getattr_factory(const PickleTree& tree, NodeId callable);
 bool is_getattr_of_member(const PickleTree& tree, NodeId arguments);
 // True if Python can hash the key. Lists and dicts cannot be hashed, nor a tuple or MetadataIndex
 // that contains one.
-bool has_hash(const PickleTree& tree, NodeId key);
+bool is_hashable(const PickleTree& tree, NodeId key);
 
 }  // namespace shw

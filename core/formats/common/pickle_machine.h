@@ -215,7 +215,7 @@ class PickleMachine {
   // Checks that keys are hashable. In a list of dict items every second node is a key (`step` 2).
   void note_keys(std::span<const NodeId> keys, std::size_t step) {
     for (std::size_t i = 0; i < keys.size(); i += step) {
-      if (!has_hash(tree_, keys[i]))
+      if (!is_hashable(tree_, keys[i]))
         note_refused("a key is a list, a dict or another value that has no hash");
     }
   }

@@ -20,7 +20,7 @@ std::string imports_of(const PickleTree& tree) {
 
 }  // namespace
 
-void note_pickle(const PickleTree& tree, const std::string& path, PickleNotes& notes) {
+void report_pickle(const PickleTree& tree, const std::string& path, PickleFindings& notes) {
   if (notes.classes.insert(imports_of(tree)).second) {
     for (Finding& finding : unsafe_pickle_findings(tree, path, PickleOf::kPrograms))
       notes.findings.push_back(std::move(finding));
@@ -32,8 +32,8 @@ void note_pickle(const PickleTree& tree, const std::string& path, PickleNotes& n
   notes.findings.push_back(std::move(finding));
 }
 
-void note_storages(const ZipReader& zip, const PickleTree& tree, const std::string& path,
-                   PickleNotes& notes) {
+void report_missing_storages(const ZipReader& zip, const PickleTree& tree, const std::string& path,
+                             PickleFindings& notes) {
   if (auto all = check_storages(zip, tree); !all)
     notes.findings.push_back(bad_record(path, "In " + path + ": " + all.error().message + ".",
                                         all.error().place.offset.value_or(0)));

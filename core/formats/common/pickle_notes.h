@@ -12,16 +12,16 @@
 
 namespace shw {
 
-struct PickleNotes {
+struct PickleFindings {
   std::set<std::string> classes = {};  // what pickles import, one text for each set of names
   std::vector<Finding> findings = {};
 };
 
 // Reports imports that are not data, and content that Python refuses.
-void note_pickle(const PickleTree& tree, const std::string& path, PickleNotes& notes);
+void report_pickle(const PickleTree& tree, const std::string& path, PickleFindings& notes);
 // Reports the first storage that the pickle names but that is missing or wrong in the file:
 // torch.load creates all of them, even if no tensor uses them.
-void note_storages(const ZipReader& zip, const PickleTree& tree, const std::string& path,
-                   PickleNotes& notes);
+void report_missing_storages(const ZipReader& zip, const PickleTree& tree, const std::string& path,
+                             PickleFindings& notes);
 
 }  // namespace shw

@@ -268,8 +268,8 @@ class HarmlessNames {
   void move_to(std::vector<Finding>& findings) {
     for (auto& [whose, names] : of_) {
       if (names.all.size() > 1) {
-        names.first.cause = "Loading this file with torch would import " + some_of(names.all, 6) +
-                            harmless_text(whose, false);
+        names.first.cause = "Loading this file with torch would import " +
+                            short_list_text(names.all, 6) + harmless_text(whose, false);
         const auto count = static_cast<std::int64_t>(names.all.size());
         names.all.resize(std::min(names.all.size(), kMostNames));
         names.first.evidence = {{"globals", std::move(names.all)}, {"count", count}};

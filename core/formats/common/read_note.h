@@ -7,7 +7,7 @@
 
 namespace shw {
 
-inline Finding read_note(std::string subject, std::string cause) {
+inline Finding how_read_finding(std::string subject, std::string cause) {
   Finding finding{
       .rule = "how-read", .severity = Severity::kInfo, .subjects = {std::move(subject)}};
   finding.cause = std::move(cause);

@@ -96,8 +96,8 @@ Result<DataCheck> check_record(const ItemRange& range, std::span<const std::stri
   return check;
 }
 
-Result<std::optional<std::vector<SummedRun>>> sums_of_record(const ItemRange& range) {
-  std::vector<SummedRun> runs;
+Result<std::optional<std::vector<ChecksummedRun>>> sums_of_record(const ItemRange& range) {
+  std::vector<ChecksummedRun> runs;
   if (range.length == 0) return runs;
   SHW_TRY(auto crc, crc_of_record(range));
   if (crc) runs.push_back({range.offset, range.length, *crc, "of the archive"});

@@ -13,7 +13,7 @@ Result<OpenItem> open_big_record(const Checkpoint& checkpoint, ChunkId chunk, It
                                  ItemPart part);
 Result<DataCheck> check_record(const ItemRange& range, std::span<const std::string> transforms,
                                std::uint64_t limit, Progress* progress, PayloadWatch* watch);
-Result<std::optional<std::vector<SummedRun>>> sums_of_record(const ItemRange& range);
+Result<std::optional<std::vector<ChecksummedRun>>> sums_of_record(const ItemRange& range);
 
 // For checkpoints of several torch.save files.
 extern const Codec kZipRecordCodec;

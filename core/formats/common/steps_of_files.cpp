@@ -30,7 +30,7 @@ std::optional<Finding> StepsOfFiles::finding(std::string_view noun) const {
       steps.push_back(fmt::format("{} {}: {}", noun, step, plural(files.size(), "file")));
     if (is_clear && step == usual->first) continue;
     finding.subjects.insert(finding.subjects.end(), files.begin(), files.end());
-    text += fmt::format("{}{} {} saved at {} {}", text.empty() ? "" : ", ", some_of(files),
+    text += fmt::format("{}{} {} saved at {} {}", text.empty() ? "" : ", ", short_list_text(files),
                         files.size() == 1 ? "was" : "were", noun, step);
   }
   if (is_clear)

@@ -110,9 +110,9 @@ Result<DataCheck> check_range(const ItemRange& range, std::span<const std::strin
   return check;
 }
 
-Result<std::optional<std::vector<SummedRun>>> sums_of_archive(const ItemRange& range) {
+Result<std::optional<std::vector<ChecksummedRun>>> sums_of_archive(const ItemRange& range) {
   SHW_TRY(ZipReader zip, ZipReader::open(range.source, range.offset, range.length));
-  std::vector<SummedRun> runs;
+  std::vector<ChecksummedRun> runs;
   for (const ZipEntry& entry : zip.entries()) {
     SHW_TRY(std::uint64_t data, zip.data_offset(entry));
     if (entry.deflated) return std::nullopt;

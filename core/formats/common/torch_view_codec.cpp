@@ -40,7 +40,7 @@ Result<DataCheck> check_view(const ItemRange& range, std::span<const std::string
   return kTorchZipCodec.reader->check(range, transforms, limit, progress, watch);
 }
 
-Result<std::optional<std::vector<SummedRun>>> sums_of_view(const ItemRange& range) {
+Result<std::optional<std::vector<ChecksummedRun>>> sums_of_view(const ItemRange& range) {
   return kTorchZipCodec.reader->sums(range);
 }
 

@@ -18,8 +18,8 @@ Result<ItemRange> undo_transforms(ItemRange range, std::span<const std::string> 
     std::shared_ptr<const ByteSource> inner;
     const bool is_last = i + 1 == transforms.size();
     if (how.into != nullptr && is_last) {
-      SHW_TRY(std::uint64_t size,
-              zstd_into(range.source, range.offset, range.length, limit, *how.into, how.progress));
+      SHW_TRY(std::uint64_t size, decompress_zstd_to_file(range.source, range.offset, range.length,
+                                                          limit, *how.into, how.progress));
       inner = window(how.into, 0, size);
     } else if (part != ItemPart::kPayload && is_last) {
       const Between between = part == ItemPart::kPassing ? Between::kStreamed : Between::kNothing;

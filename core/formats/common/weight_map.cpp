@@ -179,9 +179,9 @@ std::optional<WeightMap> read_weight_map(const Directory& directory, const std::
   if (cut_short || !nlohmann::json::sax_parse(text, &events) || map.empty())
     return refuse("The index is not a JSON object with a weight_map; all files were read instead.");
   if (!events.without_file().empty()) {
-    finding =
-        bad_record(path, fmt::format("The index names no file for {} of its tensors ({}).",
-                                     events.without_file().size(), some_of(events.without_file())));
+    finding = bad_record(
+        path, fmt::format("The index names no file for {} of its tensors ({}).",
+                          events.without_file().size(), short_list_text(events.without_file())));
     finding->subjects.insert(finding->subjects.begin(), events.without_file().begin(),
                              events.without_file().end());
   }
@@ -200,7 +200,7 @@ bool is_passed_over(const Directory& directory, const IndexNames& names, const s
   return index == names.usual && directory.stat(std::string(names.single)).kind == EntryKind::kFile;
 }
 
-std::vector<std::string> files_not_there(const Directory& directory, const WeightMap& map) {
+std::vector<std::string> missing_index_files(const Directory& directory, const WeightMap& map) {
   std::vector<std::string> files = files_of(map);
   std::erase_if(files, [&](const std::string& path) {
     return is_safe_relative_path(path) && directory.stat(path).kind != EntryKind::kMissing;
@@ -214,7 +214,7 @@ Finding index_without_files_finding(const Directory& directory, const IndexNames
   Finding finding = bad_record(
       index, fmt::format("The index names {}, and nothing of that is here: {}. All files were read "
                          "without the index.",
-                         some_of(files_of(map)),
+                         short_list_text(files_of(map)),
                          is_passed ? fmt::format("transformers loads {} without a look at the "
                                                  "index, and readers that go by the index stop",
                                                  names.single)
@@ -234,7 +234,7 @@ void report_ignored_index(CheckpointBuilder& builder, const IndexNames& names,
       single,
       fmt::format("{} is next to {}: transformers loads that one file and never opens the index, "
                   "and readers that go by the index load {}. Here the index was followed.",
-                  single, index, some_of(others)));
+                  single, index, short_list_text(others)));
   finding.severity = Severity::kWarning;
   finding.evidence = {{"index", index}, {"transformers_loads", single}};
   finding.subjects.push_back(index);

@@ -33,7 +33,7 @@ std::vector<std::string_view> files_named(const WeightMap& map);
 // True if transformers finds a single file in the folder and therefore ignores the index.
 bool is_passed_over(const Directory& directory, const IndexNames& names, const std::string& index);
 // The files that the index names but that do not exist.
-std::vector<std::string> files_not_there(const Directory& directory, const WeightMap& map);
+std::vector<std::string> missing_index_files(const Directory& directory, const WeightMap& map);
 
 // Finding about an index that names none of the existing files.
 Finding index_without_files_finding(const Directory& directory, const IndexNames& names,

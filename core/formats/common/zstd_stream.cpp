@@ -196,9 +196,10 @@ Result<Bytes> read_zstd(const ByteSource& source, std::uint64_t offset, std::uin
   return out;
 }
 
-Result<std::uint64_t> zstd_into(std::shared_ptr<const ByteSource> source, std::uint64_t offset,
-                                std::uint64_t length, std::uint64_t limit, ScratchFile& to,
-                                const Progress* progress) {
+Result<std::uint64_t> decompress_zstd_to_file(std::shared_ptr<const ByteSource> source,
+                                              std::uint64_t offset, std::uint64_t length,
+                                              std::uint64_t limit, ScratchFile& to,
+                                              const Progress* progress) {
   ZstdStream stream(std::move(source), offset, length, limit);
   SHW_CHECK(stream.begin());
   Bytes out(kWrittenAtOnce);

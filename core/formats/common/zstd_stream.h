@@ -27,9 +27,10 @@ Result<Bytes> read_zstd(const ByteSource& source, std::uint64_t offset, std::uin
                         std::uint64_t limit, Progress* progress = nullptr);
 
 // Decompresses into the front of a file; returns the number of bytes.
-Result<std::uint64_t> zstd_into(std::shared_ptr<const ByteSource> source, std::uint64_t offset,
-                                std::uint64_t length, std::uint64_t limit, ScratchFile& to,
-                                const Progress* progress);
+Result<std::uint64_t> decompress_zstd_to_file(std::shared_ptr<const ByteSource> source,
+                                              std::uint64_t offset, std::uint64_t length,
+                                              std::uint64_t limit, ScratchFile& to,
+                                              const Progress* progress);
 
 // How the middle of a source is handled: not readable, or decompressed again in each sequential
 // read.

@@ -66,7 +66,7 @@ class Interpreter {
   std::uint64_t file_size_;
   CheckpointBuilder& builder_;
   const Progress* progress_;
-  RecordNotes notes_;
+  RecordFindings notes_;
 
   std::vector<Target> targets_;  // by name
   std::vector<NonTensorEntry> objects_;
@@ -122,7 +122,7 @@ Status Interpreter::run() {
                            human_count(tree_.refused()->at)));
   for (Finding& finding : unsafe_pickle_findings(tree_, file_))
     builder_.add_finding(std::move(finding));
-  if (auto own = own_records(tree_, file_)) builder_.add_finding(std::move(*own));
+  if (auto own = custom_record_finding(tree_, file_)) builder_.add_finding(std::move(*own));
   return {};
 }
 

@@ -141,7 +141,7 @@ struct FileLayoutBuilder {
       for (AroundHoles::Part& part : archive.parts)
         out.before.push_back({item.file, item.offset + part.offset, std::move(part.bytes)});
       for (std::size_t i = 0; i < object.storages.size(); ++i)
-        put_storage(object.storages[i], item.file, item.offset + archive.holes[i], out);
+        place_storage(object.storages[i], item.file, item.offset + archive.holes[i], out);
       out.given.push_back(item);
     } else if (outputs.all_new) {
       SHW_TRY(LaidOut::Item item, copy_item(0, object.place, object.fqn));

@@ -15,7 +15,7 @@ constexpr std::uint64_t kMostNotes = 100;
 
 }  // namespace
 
-RecordNotes::~RecordNotes() {
+RecordFindings::~RecordFindings() {
   if (count_ <= kMostNotes) return;
   Finding rest{.rule = "bad-record", .severity = Severity::kError, .subjects = {file_}};
   rest.cause = human_count(count_ - kMostNotes) + " more records could not be used.";
@@ -23,8 +23,8 @@ RecordNotes::~RecordNotes() {
   builder_.add_finding(std::move(rest));
 }
 
-void RecordNotes::add(Severity severity, std::string_view subject, std::uint64_t at,
-                      std::string cause) {
+void RecordFindings::add(Severity severity, std::string_view subject, std::uint64_t at,
+                         std::string cause) {
   if (++count_ > kMostNotes) return;
   Finding finding{.rule = "bad-record",
                   .severity = severity,
@@ -35,7 +35,7 @@ void RecordNotes::add(Severity severity, std::string_view subject, std::uint64_t
   builder_.add_finding(std::move(finding));
 }
 
-std::optional<Finding> own_records(const PickleTree& tree, const std::string& file) {
+std::optional<Finding> custom_record_finding(const PickleTree& tree, const std::string& file) {
   const auto globals = tree.globals();
   // torch's fields differ between versions and backports.
   const auto own = std::find_if(globals.begin(), globals.end(), [](const PickleGlobal& one) {

@@ -13,13 +13,13 @@ namespace shw {
 
 // Findings of the rule "bad-record": the first hundred by name, the others as a number on
 // destruction.
-class RecordNotes {
+class RecordFindings {
  public:
-  RecordNotes(CheckpointBuilder& builder, std::string file)
+  RecordFindings(CheckpointBuilder& builder, std::string file)
       : builder_(builder), file_(std::move(file)) {}
-  ~RecordNotes();
-  RecordNotes(const RecordNotes&) = delete;
-  RecordNotes& operator=(const RecordNotes&) = delete;
+  ~RecordFindings();
+  RecordFindings(const RecordFindings&) = delete;
+  RecordFindings& operator=(const RecordFindings&) = delete;
 
   // `subject`: empty for the whole file; `at`: byte offset.
   void add(Severity severity, std::string_view subject, std::uint64_t at, std::string cause);
@@ -32,6 +32,6 @@ class RecordNotes {
 
 // Reports storage records of a training library's own class (OLMo-core's _StorageInfo) with torch's
 // three fields. They are read like torch's.
-std::optional<Finding> own_records(const PickleTree& tree, const std::string& file);
+std::optional<Finding> custom_record_finding(const PickleTree& tree, const std::string& file);
 
 }  // namespace shw

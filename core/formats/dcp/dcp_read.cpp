@@ -78,7 +78,8 @@ void note_no_entries(const Directory& folder, const std::string& file, Checkpoin
   if (files.empty()) return;
   Finding finding{.rule = "bad-record", .subjects = {file}};
   finding.cause = file + " lists no entry at all, and " + plural(files.size(), "data file") + " (" +
-                  some_of(files) + ") are next to it: a load brings nothing of what is in them.";
+                  short_list_text(files) +
+                  ") are next to it: a load brings nothing of what is in them.";
   finding.evidence = {{"file", file}, {"data_files", static_cast<std::int64_t>(files.size())}};
   builder.add_finding(std::move(finding));
 }

@@ -123,7 +123,7 @@ class DcpShortcut {
 
   std::uint32_t name_of(std::string_view text);
   template <class Machine>
-  bool extents_at(Machine& machine, std::uint32_t index, ExtentsHandle& extents);
+  bool read_memoized_extents(Machine& machine, std::uint32_t index, ExtentsHandle& extents);
   template <class Machine>
   bool find(Machine& machine, std::uint64_t index);
   template <class Machine>
@@ -225,7 +225,7 @@ bool DcpShortcut::size(Machine& machine, Cursor& c, ExtentsHandle& extents) {
     NodeId known = machine.memo_.get(index);
     if (!machine.tree_.is_global(known, "torch", "Size")) {
       if constexpr (kRecall) return true;
-      return extents_at(machine, index, extents);
+      return read_memoized_extents(machine, index, extents);
     }
     size_class_ = index;
   }
@@ -308,7 +308,8 @@ bool DcpShortcut::place(Machine& machine, Cursor& c, ItemPlace& row) {
 
 // Finds the torch.Size or tuple with this memo number, from the general parser or a parsed entry.
 template <class Machine>
-bool DcpShortcut::extents_at(Machine& machine, std::uint32_t index, ExtentsHandle& extents) {
+bool DcpShortcut::read_memoized_extents(Machine& machine, std::uint32_t index,
+                                        ExtentsHandle& extents) {
   if (index != shared_index_) {
     NodeId node = machine.memo_.get(index);
     if (node == NodeId::kAbsent) {

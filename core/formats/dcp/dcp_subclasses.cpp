@@ -261,7 +261,7 @@ class SubclassUnwrapper {
         std::string(kDcpMetadataName),
         fmt::format("{} of the class {} {} read as the tensors that {} ({} in all). The class is "
                     "not imported, and its other attributes are not read.",
-                    plural(left_out_.size(), "tensor"), some_of(names),
+                    plural(left_out_.size(), "tensor"), short_list_text(names),
                     left_out_.size() == 1 ? "is" : "are",
                     left_out_.size() == 1 ? "it wraps" : "they wrap", wrapped_));
     finding.severity = Severity::kInfo;

@@ -58,13 +58,13 @@ OpenedCheckpoint open_rank_local(std::shared_ptr<const Directory> directory, Pro
   return read_dcp_rank_local(std::move(directory), rank_local_metadata(entries), progress);
 }
 
-NamedFile named_metadata(std::string_view file) {
-  if (file == kDcpMetadataName) return NamedFile::kCheckpoint;
-  return file.ends_with(".distcp") ? NamedFile::kPart : NamedFile::kNothing;
+FileRole named_metadata(std::string_view file) {
+  if (file == kDcpMetadataName) return FileRole::kCheckpoint;
+  return file.ends_with(".distcp") ? FileRole::kPart : FileRole::kNothing;
 }
-NamedFile named_rank_local(std::string_view file) {
+FileRole named_rank_local(std::string_view file) {
   bool one_of_them = file.starts_with("__") && file.ends_with(kDcpMetadataName);
-  return one_of_them ? NamedFile::kCheckpoint : NamedFile::kNothing;
+  return one_of_them ? FileRole::kCheckpoint : FileRole::kNothing;
 }
 
 std::optional<Error> unfinished_save(std::span<const Entry> entries) {

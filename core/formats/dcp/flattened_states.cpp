@@ -119,7 +119,7 @@ class StateUnflattener {
   }
 
   Finding flattened_finding() const {
-    Finding finding = read_note(
+    Finding finding = how_read_finding(
         std::string(kDcpMetadataName),
         fmt::format("{} of the optimizer were saved flattened, as Megatron-core 0.12 does, "
                     "and are read in the shapes of their parameters: {}. `repair` does not write "

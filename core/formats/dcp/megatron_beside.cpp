@@ -67,7 +67,7 @@ bool note_marker(const Directory& directory, bool has_common, CheckpointBuilder&
 
 // Reads common.pt. True if the checksum of every record was verified; false if the file is over 64
 // MiB or has no checksums; kDamaged if a record differs.
-Result<bool> read_common(const Directory& directory) {
+Result<bool> verify_common_state(const Directory& directory) {
   SHW_TRY(auto source, directory.open(kCommonState));
   SHW_TRY(Bytes begin, read_bytes(*source, 0, std::min<std::uint64_t>(source->size(), 4)));
   // torch's format before 1.6 has no checksums; torch_dist never used it.
@@ -98,7 +98,7 @@ void note_common(const Directory& directory, bool has_common_object, CheckpointB
            builder);
     return;
   }
-  auto read = read_common(directory);
+  auto read = verify_common_state(directory);
   if (!read)
     note(kCommonState, Severity::kError,
          "common.pt cannot be read (" + read.error().message +

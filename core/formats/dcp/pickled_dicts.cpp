@@ -120,7 +120,8 @@ class PickledDicts {
     const std::string& file = from_.file(place.file).path;
     const std::string shown = shown_name(file, from_.objects()[index].fqn);
     auto item = std::make_shared<ItemDirectory>(from_.directory(), file, place, shown);
-    auto opened = open_nested(std::make_shared<OneFile>(std::move(item), shown), progress_);
+    auto opened =
+        open_nested(std::make_shared<SingleFileDirectory>(std::move(item), shown), progress_);
     return opened ? *opened : nullptr;
   }
 
@@ -184,12 +185,12 @@ class PickledDicts {
   }
 
   Finding dicts_finding() const {
-    Finding finding = read_note(
+    Finding finding = how_read_finding(
         std::string(kDcpMetadataName),
         fmt::format("{} {} pickled whole, as with flatten_state_dict=False: .metadata names none "
                     "of the {} in {}. They are read from the pickles. A load needs a planner that "
                     "does not flatten either, and takes {} as a whole on every rank.",
-                    some_of(names_), names_.size() == 1 ? "is a dict" : "are dicts",
+                    short_list_text(names_), names_.size() == 1 ? "is a dict" : "are dicts",
                     plural(tensors_, "tensor"), names_.size() == 1 ? "it" : "them",
                     names_.size() == 1 ? "it" : "each"));
     finding.evidence = {{"entries", names_}, {"tensors", static_cast<std::int64_t>(tensors_)}};

@@ -25,12 +25,12 @@ Result<bool> recognises_zero(const DirectoryContents& look) {
   });
 }
 
-NamedFile named_zero(std::string_view file) {
+FileRole named_zero(std::string_view file) {
   auto name = parse_zero_name(file);
-  if (!name) return NamedFile::kNothing;
+  if (!name) return FileRole::kNothing;
   const bool is_model =
       name->kind == ZeroFileKind::kModel || name->kind == ZeroFileKind::kRankModel;
-  return is_model ? NamedFile::kAlone : NamedFile::kPart;
+  return is_model ? FileRole::kAlone : FileRole::kPart;
 }
 
 }  // namespace

@@ -120,7 +120,7 @@ class UniversalReading {
         missing.front(),
         fmt::format("{} of {} parameters have no zero/NAME/fp32.pt: {}. The conversion did not "
                     "end, or folders were left behind by a copy.",
-                    missing.size(), expected_.size(), some_of(missing)));
+                    missing.size(), expected_.size(), short_list_text(missing)));
     finding.evidence = {{"missing", static_cast<std::int64_t>(missing.size())}};
     finding.subjects = std::move(missing);
     notes_.findings.push_back(std::move(finding));
@@ -149,7 +149,7 @@ class UniversalReading {
         fmt::format("{} missing, which other parameters have: {}. The conversion did not end, or "
                     "files were left behind by a copy. A run stops when it loads these states.",
                     lacking.size() == 1 ? "A file is" : plural(lacking.size(), "file") + " are",
-                    some_of(lacking)));
+                    short_list_text(lacking)));
     finding.evidence = {{"missing", static_cast<std::int64_t>(lacking.size())}};
     finding.subjects = std::move(lacking);
     notes_.findings.push_back(std::move(finding));

@@ -201,11 +201,11 @@ class ExpertStatesWriter {
 };
 
 Finding by_number_finding(const std::vector<std::string>& paths) {
-  Finding finding = read_note(
+  Finding finding = how_read_finding(
       paths.front(),
       fmt::format("The optimizer states in {} are under the numbers of their parameters: the order "
                   "of the module does not give each the shape of its parameter.",
-                  some_of(paths)));
+                  short_list_text(paths)));
   finding.subjects = paths;
   return finding;
 }

@@ -37,8 +37,8 @@ Result<ZeroFile> ZeroFile::open(CheckpointBuilder& builder, const Directory& dir
   file.file_ = builder.file(path);
   for (Finding& finding : record_findings(file.zip_, path))
     notes.findings.push_back(std::move(finding));
-  note_pickle(file.tree_, path, notes);
-  note_storages(file.zip_, file.tree_, path, notes);
+  report_pickle(file.tree_, path, notes);
+  report_missing_storages(file.zip_, file.tree_, path, notes);
   return file;
 }
 

@@ -39,7 +39,7 @@ struct NamedZeroValue {
 };
 
 // Problems found in files, collected so that a thousand ranks yield one finding.
-using ZeroNotes = PickleNotes;
+using ZeroNotes = PickleFindings;
 
 class ZeroFile {
  public:

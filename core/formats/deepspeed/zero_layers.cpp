@@ -82,7 +82,7 @@ class ZeroLayers {
  private:
   void read(const ZeroLayer& layer) {
     const FileId id = builder_.file(layer.path);
-    auto file = read_noted_side(directory_, layer.path, notes_);
+    auto file = read_torch_file_with_findings(directory_, layer.path, notes_);
     if (!file) {
       const Error& error = file.error();
       notes_.findings.push_back(bad_record(
@@ -222,17 +222,18 @@ class ZeroLayers {
   }
 
   bool add_joined(const std::string& fqn, const std::vector<RankPiece>& pieces) {
-    const TensorCut cut = ranks_ == 1 ? TensorCut::kReplicated : tensor_cut(fqn, is_gated(fqn));
+    const TensorSplit cut =
+        ranks_ == 1 ? TensorSplit::kReplicated : tensor_split(fqn, is_gated(fqn));
     const SideTensor& first = pieces.front().tensor;
     const bool are_alike = std::all_of(pieces.begin(), pieces.end(), [&](const RankPiece& piece) {
       return piece.tensor.sizes == first.sizes && piece.tensor.dtype == first.dtype;
     });
-    const auto whole_of = part_of_cut(cut, first.sizes, 0, ranks_);
-    if (cut == TensorCut::kUnknown || !are_alike || !whole_of) return false;
+    const auto whole_of = split_part_of_rank(cut, first.sizes, 0, ranks_);
+    if (cut == TensorSplit::kUnknown || !are_alike || !whole_of) return false;
     if (!storages_.claim_name(fqn)) return true;
     begin(fqn, first.dtype, whole_of->shape);
     for (const RankPiece& piece : pieces) {
-      const auto part = part_of_cut(cut, first.sizes, piece.rank, ranks_);
+      const auto part = split_part_of_rank(cut, first.sizes, piece.rank, ranks_);
       // The chunk's boxes relative to its own part.
       if (part) (void)chunks_.add(piece, part->boxes);
     }
@@ -255,8 +256,8 @@ class ZeroLayers {
       cause += fmt::format(
           " {} were not, as no rule for their names says the axis: each rank's "
           "part is a tensor of its own here (mp_rank_00.NAME): {}.",
-          plural(unknown_.size(), "tensor"), some_of(unknown_));
-    Finding finding = read_note(path, std::move(cause));
+          plural(unknown_.size(), "tensor"), short_list_text(unknown_));
+    Finding finding = how_read_finding(path, std::move(cause));
     finding.evidence = {{"joined", static_cast<std::int64_t>(joined_)},
                         {"tensor_parallel", std::int64_t{ranks_}},
                         {"count", static_cast<std::int64_t>(unknown_.size())}};
@@ -265,8 +266,8 @@ class ZeroLayers {
 
   void note_unread() {
     for (const auto& [reason, names] : unread_) {
-      Finding finding =
-          bad_record(names.front(), fmt::format("{} cannot be read: {}.", some_of(names), reason));
+      Finding finding = bad_record(
+          names.front(), fmt::format("{} cannot be read: {}.", short_list_text(names), reason));
       finding.rule = "not-looked-at";
       finding.severity = Severity::kInfo;
       finding.evidence = {{"count", static_cast<std::int64_t>(names.size())}};

@@ -19,7 +19,7 @@ namespace shw {
 namespace {
 
 Finding zero_info(std::string subject, std::string cause) {
-  Finding finding = read_note(std::move(subject), std::move(cause));
+  Finding finding = how_read_finding(std::move(subject), std::move(cause));
   return finding;
 }
 

@@ -352,7 +352,7 @@ class ZeroTensors {
         short_.front(),
         fmt::format("{} partitions are shorter than their parameters, or of another dtype than on "
                     "the other ranks: {}.",
-                    short_.size(), some_of(short_)));
+                    short_.size(), short_list_text(short_)));
     finding.subjects.assign(
         short_.begin(),
         short_.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(short_.size(), 32)));
@@ -407,7 +407,7 @@ class ZeroTensors {
          fmt::format(
              "{} of parameters are at other places than their shapes say: {}. The order of the "
              "parameters changed between the files, and which elements are whose is not certain.",
-             plural(other_slices_.size(), "fragment"), some_of(other_slices_)));
+             plural(other_slices_.size(), "fragment"), short_list_text(other_slices_)));
   }
 
   CheckpointBuilder& builder_;

@@ -171,7 +171,7 @@ class ZeroWorldReader {
     Finding finding = bad_record(
         paths.front(), fmt::format("{} {} {}. {} left there by another save into this folder, and "
                                    "DeepSpeed's own tools stop at the number of files.",
-                                   some_of(paths), paths.size() == 1 ? "is" : "are", what,
+                                   short_list_text(paths), paths.size() == 1 ? "is" : "are", what,
                                    paths.size() == 1 ? "It was" : "They were"));
     finding.severity = Severity::kWarning;
     finding.subjects = paths;

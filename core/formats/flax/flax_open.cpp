@@ -143,7 +143,7 @@ class FlaxOpening {
         fmt::format("{} names {} that {} not in the file that it names: {}. The index is "
                     "of another save, or the file is.",
                     kFlaxIndex, plural(missing.size(), "array"), missing.size() == 1 ? "is" : "are",
-                    some_of(missing)));
+                    short_list_text(missing)));
     finding.subjects.insert(finding.subjects.end(), missing.begin(), missing.end());
     builder_.add_finding(std::move(finding));
   }

@@ -6,8 +6,8 @@
 namespace shw {
 namespace {
 
-NamedFile named_flax(std::string_view file) {
-  return file.ends_with(kFlaxSuffix) ? NamedFile::kAlone : NamedFile::kNothing;
+FileRole named_flax(std::string_view file) {
+  return file.ends_with(kFlaxSuffix) ? FileRole::kAlone : FileRole::kNothing;
 }
 
 }  // namespace

@@ -107,10 +107,11 @@ void add_projectors(GgufFiles& found, const Directory& directory,
 
 tl::unexpected<Error> several_models(const Directory& directory,
                                      const std::vector<std::string>& names) {
-  return fail(ErrorKind::kUnsupported,
-              fmt::format("holds {} models in GGUF files: {}", names.size(), some_of(names)),
-              {directory.name()},
-              "Open one of them by its name. " + advice_to_open(directory, names.front()));
+  return fail(
+      ErrorKind::kUnsupported,
+      fmt::format("holds {} models in GGUF files: {}", names.size(), short_list_text(names)),
+      {directory.name()},
+      "Open one of them by its name. " + advice_to_open(directory, names.front()));
 }
 
 // Chooses the files of the model; an error if there are several models.

@@ -240,7 +240,7 @@ class GgufKeys {
                "blk.{} has not what {} {}: {} {} not there, and llama.cpp stops with \"missing "
                "tensor '{}'\".",
                less.front(), model_.blocks.size() == 2 ? "the other block" : "all other blocks",
-               model_.blocks.size() == 2 ? "has" : "have", some_of(lost),
+               model_.blocks.size() == 2 ? "has" : "have", short_list_text(lost),
                lost.size() == 1 ? "is" : "are", lost.front()),
            lost, "tensors");
   }

@@ -158,12 +158,12 @@ void check_split(CheckpointBuilder& builder, const GgufFiles& found, std::size_t
 void report_aside(CheckpointBuilder& builder, const GgufFiles& found) {
   const std::vector<std::string>& aside = found.aside;
   if (aside.empty()) return;
-  Finding finding = read_note(
+  Finding finding = how_read_finding(
       aside.front(),
       fmt::format("Opened {}{}. Not opened: {}. A path to one of them opens that one.",
                   found.files.front().path,
                   found.has_others ? ", of the most bytes among several quantisations" : "",
-                  some_of(aside)));
+                  short_list_text(aside)));
   finding.subjects = aside;
   builder.add_finding(std::move(finding));
 }

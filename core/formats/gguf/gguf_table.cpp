@@ -24,8 +24,8 @@ Result<bool> has_gguf_files(const DirectoryContents& look) {
   return false;
 }
 
-NamedFile named_gguf(std::string_view file) {
-  return file.ends_with(kGgufSuffix) ? NamedFile::kAlone : NamedFile::kNothing;
+FileRole named_gguf(std::string_view file) {
+  return file.ends_with(kGgufSuffix) ? FileRole::kAlone : FileRole::kNothing;
 }
 
 // Header keys that only GGUF keeps: tokenizer, architecture, and other data that llama.cpp needs.

@@ -46,7 +46,7 @@ void add_unread_arrays(CheckpointBuilder& builder, const Hdf5Shard& shard) {
     builder.add_unclaimed_record({path, std::nullopt, {builder.file(shard.path), 0, 0}});
   }
   for (PathsOfError& reason : reasons) {
-    const std::string whose = reason.paths.size() == 1 ? "" : some_of(reason.paths) + ": ";
+    const std::string whose = reason.paths.size() == 1 ? "" : short_list_text(reason.paths) + ": ";
     Finding finding = bad_record(
         shard.path, fmt::format("In {}: {}{}.", shard.path, whose, reason.error->message),
         reason.error->place.offset);
@@ -63,7 +63,7 @@ void add_links_outside(CheckpointBuilder& builder, const Hdf5Shard& shard) {
     const bool is_one = paths.size() == 1;
     Finding finding{.rule = "not-looked-at", .severity = Severity::kInfo};
     finding.cause =
-        fmt::format("{} of {} {} to another file, {}, and {} not followed.", some_of(paths),
+        fmt::format("{} of {} {} to another file, {}, and {} not followed.", short_list_text(paths),
                     shard.path, is_one ? "is a link" : "are links", file, is_one ? "was" : "were");
     finding.evidence = {
         {"file", shard.path}, {"link", file}, {"count", static_cast<std::int64_t>(paths.size())}};
@@ -205,7 +205,7 @@ std::optional<OpenedCheckpoint> open_newest(const std::shared_ptr<const Director
             [](const auto& a, const auto& b) { return natural_less(a, b); });
   const auto newest = newest_by_name(files);
   if (!newest) return std::nullopt;
-  auto opened = open_hdf5(std::make_shared<OneFile>(directory, *newest), progress);
+  auto opened = open_hdf5(std::make_shared<SingleFileDirectory>(directory, *newest), progress);
   if (!opened) return opened;
   std::erase(files, *newest);
   return CheckpointBuilder::with_finding(**opened,

@@ -28,10 +28,10 @@ Result<bool> has_hdf5_files(const DirectoryContents& look) {
   return false;
 }
 
-NamedFile named_hdf5(std::string_view file) {
-  if (file.ends_with(kKerasIndexSuffix)) return NamedFile::kCheckpoint;
+FileRole named_hdf5(std::string_view file) {
+  if (file.ends_with(kKerasIndexSuffix)) return FileRole::kCheckpoint;
   const bool is_one = has_hdf5_name(file) || file.ends_with(kKerasArchiveSuffix);
-  return is_one ? NamedFile::kAlone : NamedFile::kNothing;
+  return is_one ? FileRole::kAlone : FileRole::kNothing;
 }
 
 }  // namespace

@@ -85,7 +85,7 @@ Result<PlaceIn> write_in_order(const Decoding& decoding, const StorageBytes& fro
   const ItemHeader& header = decoding.item.header;
   const auto most = static_cast<std::int64_t>(kDecodedPiece / size_of(header.dtype));
   PlaceIn place{decoding.scratch->size()};
-  for (const Box& slab : row_slabs(header.sizes, most)) {
+  for (const Box& slab : split_into_row_boxes(header.sizes, most)) {
     if (is_cancelled(decoding.progress)) return cancelled_error();
     Bytes bytes;
     SHW_CHECK(read_elements_of(decoding.item, *from.source, static_cast<std::int64_t>(from.offset),
@@ -120,7 +120,7 @@ Result<PlaceIn> write_elements(const Decoding& decoding) {
                 {item.source->name(), header.payload_offset});
   if (*elements == 0) return PlaceIn{};
   SHW_CHECK(check_repeats(item));
-  if (decoding.as == DecodedAs::kOfRecord) SHW_CHECK(check_payload(item));
+  if (decoding.as == DecodedAs::kAsRecorded) SHW_CHECK(check_payload(item));
   // open_item() has checked the view against the payload.
   const std::uint64_t first = static_cast<std::uint64_t>(header.storage_offset) * size;
   StorageBytes from{item.source, header.payload_offset + first};
@@ -153,7 +153,7 @@ Result<PlaceIn> decode_into(const Checkpoint& checkpoint, ChunkId chunk,
   ItemFiles files(checkpoint);
   const Decompression how{scratch, progress};
   SHW_TRY(OpenItem item, open_item(files, checkpoint, chunk, ItemPart::kPassing, &how));
-  if (as == DecodedAs::kOfRecord && !same(item.header.sizes, checkpoint.sizes(chunk)))
+  if (as == DecodedAs::kAsRecorded && !same(item.header.sizes, checkpoint.sizes(chunk)))
     return tl::unexpected<Error>(recorded_mismatch_error(checkpoint, chunk, item.header));
   auto place = write_elements({item, scratch, progress, as});
   if (place) return place;
@@ -166,7 +166,7 @@ Result<PlaceIn> decode_into(const Checkpoint& checkpoint, ChunkId chunk,
 Result<std::shared_ptr<const ByteSource>> decode_item(const Checkpoint& checkpoint, ChunkId chunk,
                                                       std::shared_ptr<ScratchFile> scratch,
                                                       const Progress* progress) {
-  SHW_TRY(PlaceIn place, decode_into(checkpoint, chunk, scratch, progress, DecodedAs::kOfRecord));
+  SHW_TRY(PlaceIn place, decode_into(checkpoint, chunk, scratch, progress, DecodedAs::kAsRecorded));
   return window(std::move(scratch), place.offset, place.length);
 }
 

@@ -76,7 +76,7 @@ Status visit_pieces(const Checkpoint& checkpoint, ChunkId chunk, const ExtentVis
 Status pass_boxes(ItemCursor& items, ChunkId chunk, const Box& all, const BoxSink& take,
                   const Progress* progress) {
   SHW_TRY(const ItemHeader header, items.header(chunk));
-  if (!is_as_recorded(items.checkpoint(), chunk, header) || size_of(header.dtype) == 0)
+  if (!matches_record(items.checkpoint(), chunk, header) || size_of(header.dtype) == 0)
     return tl::unexpected<Error>(recorded_mismatch_error(items.checkpoint(), chunk, header));
   if (is_empty(all)) return {};
   const std::vector<std::size_t> order = dims_by_stride(header);
@@ -85,7 +85,7 @@ Status pass_boxes(ItemCursor& items, ChunkId chunk, const Box& all, const BoxSin
   Box box = all;
   Bytes bytes;
   for (const Box& slab :
-       row_slabs(sizes, kPiece / static_cast<std::int64_t>(size_of(header.dtype)))) {
+       split_into_row_boxes(sizes, kPiece / static_cast<std::int64_t>(size_of(header.dtype)))) {
     if (is_cancelled(progress)) return cancelled_error();
     for (std::size_t i = 0; i < order.size(); ++i) {
       box.offsets[order[i]] = all.offsets[order[i]] + slab.offsets[i];

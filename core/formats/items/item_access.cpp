@@ -104,7 +104,7 @@ Extents steps_of(const ItemHeader& header) {
   return strides;
 }
 
-std::vector<Box> row_slabs(const Extents& sizes, std::int64_t most) {
+std::vector<Box> split_into_row_boxes(const Extents& sizes, std::int64_t most) {
   std::vector<Box> slabs;
   std::size_t split = sizes.size();
   std::int64_t inner = 1;  // elements per index along `split`
@@ -129,7 +129,7 @@ std::vector<Box> row_slabs(const Extents& sizes, std::int64_t most) {
   }
 }
 
-bool is_as_recorded(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeader& header) {
+bool matches_record(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeader& header) {
   return header.dtype == checkpoint.dtype(checkpoint.tensor_of(chunk)) &&
          same(header.sizes, checkpoint.sizes(chunk));
 }

@@ -78,7 +78,7 @@ Extents steps_of(const ItemHeader& header);
 
 // Splits `sizes` into boxes of whole rows in row-major order, each with at most `most` elements or
 // a single row.
-std::vector<Box> row_slabs(const Extents& sizes, std::int64_t most);
+std::vector<Box> split_into_row_boxes(const Extents& sizes, std::int64_t most);
 
 // Reads a box of an item's elements, row-major and little-endian. Element [0, 0, ..] is at byte
 // `first` of `storage`. Reuses the memory of `to`.
@@ -92,7 +92,7 @@ Result<std::uint64_t> tensor_size(const Checkpoint& checkpoint, TensorId tensor,
                                   std::uint64_t limit);
 
 // True if the item has the dtype and number of elements of its chunk's record.
-bool is_as_recorded(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeader& header);
+bool matches_record(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeader& header);
 // True if the payload consists of the elements, each byte once. Ignores sign flags.
 bool is_stored_verbatim(const ItemHeader& header);
 // True if the decompressed payload consists of the elements, each byte once. Ignores sign flags.

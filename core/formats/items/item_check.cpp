@@ -65,7 +65,7 @@ Result<std::optional<FloatCounts>> count_floats(ItemCursor& items, ChunkId chunk
                                                 PayloadWatch& watch, ItemNumbers* numbers,
                                                 Progress* progress) {
   const Checkpoint& checkpoint = items.checkpoint();
-  if (!is_as_recorded(checkpoint, chunk, header) || size_of(header.dtype) == 0) return std::nullopt;
+  if (!matches_record(checkpoint, chunk, header) || size_of(header.dtype) == 0) return std::nullopt;
   if (numbers == nullptr && !can_be_counted(header.dtype) &&
       !is_checked_by_decoding(checkpoint, chunk, header))
     return std::nullopt;

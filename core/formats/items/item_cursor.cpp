@@ -42,7 +42,7 @@ Result<ItemHeader> ItemCursor::header(ChunkId chunk) {
 Result<ChunkStorage> ItemCursor::storage(ChunkId chunk) {
   SHW_TRY(const Item* found, item(chunk));
   SHW_CHECK(check_recorded(checkpoint_, chunk, found->header));
-  if (is_as_recorded(checkpoint_, chunk, found->header)) return found->storage;
+  if (matches_record(checkpoint_, chunk, found->header)) return found->storage;
   return tl::unexpected<Error>(recorded_mismatch_error(checkpoint_, chunk, found->header));
 }
 

@@ -63,15 +63,15 @@ std::string differs(const ByteSource& file, const std::string& record, std::uint
 // Computes the checksums of runs while all bytes of an item pass.
 class RunChecksums {
  public:
-  explicit RunChecksums(std::vector<SummedRun> runs) : runs_(std::move(runs)) {
-    std::sort(runs_.begin(), runs_.end(), [](const SummedRun& a, const SummedRun& b) {
+  explicit RunChecksums(std::vector<ChecksummedRun> runs) : runs_(std::move(runs)) {
+    std::sort(runs_.begin(), runs_.end(), [](const ChecksummedRun& a, const ChecksummedRun& b) {
       return std::pair(a.offset, a.length) < std::pair(b.offset, b.length);
     });
   }
 
   void take(std::uint64_t at, BytesView bytes) {
     while (run_ < runs_.size()) {
-      const SummedRun& run = runs_[run_];
+      const ChecksummedRun& run = runs_[run_];
       const std::uint64_t end = run.offset + run.length;
       const BytesView part = part_in(bytes, at, run.offset, end);
       if (!part.empty()) crc_ = crc32_of(part, crc_);
@@ -82,13 +82,13 @@ class RunChecksums {
     }
   }
   // The first run with a mismatch.
-  const SummedRun* bent() const { return bent_; }
+  const ChecksummedRun* bent() const { return bent_; }
 
  private:
-  std::vector<SummedRun> runs_;
+  std::vector<ChecksummedRun> runs_;
   std::size_t run_ = 0;
   std::uint32_t crc_ = 0;
-  const SummedRun* bent_ = nullptr;
+  const ChecksummedRun* bent_ = nullptr;
 };
 
 // Why an item cannot be intact; an error if that was not examined; empty if the item is not
@@ -116,7 +116,7 @@ Result<std::string> mismatch_in_header(ItemCursor& items, ChunkId chunk, const I
   const Dtype dtype = checkpoint.dtype(checkpoint.tensor_of(chunk));
   auto item = open_item(items.files(), checkpoint, chunk, ItemPart::kHeader);
   if (!item) return mismatch_in(std::move(item).error());
-  if (dtype == Dtype::kUnknown || is_as_recorded(checkpoint, chunk, item->header))
+  if (dtype == Dtype::kUnknown || matches_record(checkpoint, chunk, item->header))
     return std::string();
   return fmt::format("in {} (at byte {}): the item is a tensor {} of {} and not the tile, {} of {}",
                      checkpoint.file(place.file).path, place.offset, to_text(item->header.sizes),
@@ -133,7 +133,7 @@ Result<VerifiedItem> verify_item(ItemCursor& items, const ItemPlace& place,
   }
   items.files().read_with_following_items(place);
   SHW_TRY(ItemRange range, find_item(items.files(), place));
-  using Runs = std::optional<std::vector<SummedRun>>;
+  using Runs = std::optional<std::vector<ChecksummedRun>>;
   const bool lies_plain = transforms.empty() && reader->sums != nullptr;
   auto runs = lies_plain ? reader->sums(range) : Result<Runs>(Runs());
   VerifiedItem verified;
@@ -142,10 +142,10 @@ Result<VerifiedItem> verify_item(ItemCursor& items, const ItemPlace& place,
     runs = Runs(std::in_place);
   }
   const bool is_decoded = !runs->has_value();
-  RunChecksums passing(is_decoded ? std::vector<SummedRun>() : std::move(**runs));
+  RunChecksums passing(is_decoded ? std::vector<ChecksummedRun>() : std::move(**runs));
   auto take = [&](std::uint64_t at, BytesView bytes) { passing.take(at, bytes); };
   SHW_TRY(verified.hash, hash_range(range, take, progress));
-  if (const SummedRun* bent = passing.bent())
+  if (const ChecksummedRun* bent = passing.bent())
     verified.mismatch = differs(*range.source, bent->record, bent->offset);
   if (is_decoded) {
     SHW_TRY(verified.mismatch, mismatch_in_decoded(*reader, range, transforms, progress));
@@ -243,7 +243,7 @@ Result<HashedElements> hash_and_fingerprint(ItemCursor& items, ChunkId chunk, Pr
   items.files().read_with_following_items(*place);
   SHW_TRY(OpenItem item, open_item(items.files(), checkpoint, chunk, ItemPart::kHeader));
   const ItemHeader& header = item.header;
-  if (!is_as_recorded(checkpoint, chunk, header))
+  if (!matches_record(checkpoint, chunk, header))
     return chunk_mismatch_error(checkpoint, chunk,
                                 "is not of the size and dtype that are recorded");
   StageClock clock(stages_of(progress), Stage::kReadBack,

@@ -31,7 +31,7 @@ std::int64_t uncovered_by(std::span<const Box> boxes, const Extents& shape) {
   constexpr std::int64_t kCounted = 1 << 26;
   if (volume(shape).value_or(0) == 0) return 0;
   std::int64_t missing = 0;
-  for (const Box& slab : row_slabs(shape, kCounted)) {
+  for (const Box& slab : split_into_row_boxes(shape, kCounted)) {
     Coverage coverage(volume(slab.sizes).value_or(0));
     for (const Box& box : boxes) {
       auto common = intersect(box, slab);

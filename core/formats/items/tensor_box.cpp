@@ -31,7 +31,7 @@ Result<std::vector<Box>> read_tensor_box(ItemCursor& items, TensorId tensor, con
     if (!is_possible(own, strides.size())) continue;
     const auto common = intersect(own, box);
     if (!common || is_empty(*common)) continue;
-    for (Box slab : row_slabs(common->sizes, kMostElements)) {
+    for (Box slab : split_into_row_boxes(common->sizes, kMostElements)) {
       if (is_cancelled(progress)) return cancelled_error();
       std::int64_t at = 0;
       for (std::size_t d = 0; d < strides.size(); ++d) {

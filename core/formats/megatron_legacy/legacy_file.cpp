@@ -60,9 +60,9 @@ void read_legacy_values(const OpenedSide& side, const std::set<std::string>& wit
 }  // namespace
 
 Result<LegacyFile> read_legacy_file(const Directory& directory, const std::string& path,
-                                    PickleNotes& notes) {
-  SHW_TRY(OpenedSide side, open_noted_side(directory, path, notes));
-  SHW_TRY(SideFile tensors, noted_tensors_of(side, path, notes));
+                                    PickleFindings& notes) {
+  SHW_TRY(OpenedSide side, open_torch_file_with_findings(directory, path, notes));
+  SHW_TRY(SideFile tensors, tensors_with_findings(side, path, notes));
   LegacyFile file;
   file.tensors = std::move(tensors.tensors);
   file.unreadable = std::move(tensors.unreadable);

@@ -37,7 +37,7 @@ struct LegacyFile {
   std::vector<LegacyValue> values = {};  // top-level entries without tensors
 };
 Result<LegacyFile> read_legacy_file(const Directory& directory, const std::string& path,
-                                    PickleNotes& notes);
+                                    PickleFindings& notes);
 
 // Splits a key into "model" and chunk number: 0 for "model", 3 for "model3"; nullopt for other
 // keys.

@@ -136,7 +136,7 @@ class LegacyReading {
       if (++noted > kMostLegacyFindings) return;
       Finding finding = bad_record(
           paths.front(), fmt::format("{} in {} cannot be read: {}.", plural(paths.size(), "tensor"),
-                                     some_of(paths), reason));
+                                     short_list_text(paths), reason));
       finding.rule = "not-looked-at";
       finding.severity = Severity::kInfo;
       finding.evidence = {{"count", static_cast<std::int64_t>(paths.size())}};
@@ -151,7 +151,7 @@ class LegacyReading {
   std::vector<LegacyValue> values_;
   LegacyArgs args_;
   LegacySizes sizes_;
-  PickleNotes notes_;
+  PickleFindings notes_;
   StepsOfFiles steps_;
   std::map<std::string, std::vector<std::string>> unreadable_;
   std::optional<Error> error_;
@@ -170,8 +170,8 @@ Result<bool> recognises_legacy(const DirectoryContents& look) {
   return has_legacy_model(entries);
 }
 
-NamedFile named_legacy(std::string_view file) {
-  return is_legacy_model_file(file) ? NamedFile::kCheckpoint : NamedFile::kNothing;
+FileRole named_legacy(std::string_view file) {
+  return is_legacy_model_file(file) ? FileRole::kCheckpoint : FileRole::kNothing;
 }
 
 }  // namespace

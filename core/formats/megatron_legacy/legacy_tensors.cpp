@@ -78,19 +78,19 @@ bool LegacyTensors::add_joined(const std::string& fqn, const Pieces& pieces) {
   const std::uint32_t ranks =
       is_expert ? args_.expert_tensor.value_or(sizes_.tensor) : sizes_.tensor;
   if (ranks != sizes_.tensor && ranks != 1) return false;
-  const TensorCut cut = ranks == 1 ? TensorCut::kReplicated : tensor_cut(fqn, args_.is_gated);
-  if (cut == TensorCut::kUnknown) return false;
+  const TensorSplit cut = ranks == 1 ? TensorSplit::kReplicated : tensor_split(fqn, args_.is_gated);
+  if (cut == TensorSplit::kUnknown) return false;
   const SideTensor& first = *pieces.front().tensor;
   const bool are_alike = std::all_of(pieces.begin(), pieces.end(), [&](const Piece& piece) {
     return piece.tensor->sizes == first.sizes && piece.tensor->dtype == first.dtype;
   });
-  const auto whole_of = part_of_cut(cut, first.sizes, 0, ranks);
+  const auto whole_of = split_part_of_rank(cut, first.sizes, 0, ranks);
   if (!are_alike || !whole_of) return false;
   builder_.add_tensor(fqn, first.dtype, whole_of->shape);
   chunks_.begin_tensor();
   for (const Piece& piece : pieces) {
     const LegacyRankFile& file = files_[piece.file];
-    const auto part = part_of_cut(cut, first.sizes, file.place.tensor, ranks);
+    const auto part = split_part_of_rank(cut, first.sizes, file.place.tensor, ranks);
     // Relative to the rank's part.
     if (part) (void)chunks_.add({rank_of(file.place), file.file, *piece.tensor}, part->boxes);
   }
@@ -119,7 +119,7 @@ std::uint32_t LegacyTensors::rank_of(const LegacyPlace& place) const {
 
 void LegacyTensors::note_rules() {
   if (sizes_.tensor > 1 && joined_ != 0) {
-    Finding finding = read_note(
+    Finding finding = how_read_finding(
         files_.front().name,
         fmt::format("{} of {} tensor-parallel ranks were joined along the axis that Megatron cuts "
                     "their layers along, by their names: the files do not say it.",
@@ -129,12 +129,13 @@ void LegacyTensors::note_rules() {
     builder_.add_finding(std::move(finding));
   }
   if (unknown_.empty()) return;
-  Finding finding = read_note(
+  Finding finding = how_read_finding(
       unknown_.front(),
       fmt::format("{} {} not joined: no rule for the name says along which axis the ranks hold {}. "
                   "Each rank's part is a tensor of its own here ({}.NAME): {}.",
                   plural(unknown_.size(), "tensor"), unknown_.size() == 1 ? "was" : "were",
-                  unknown_.size() == 1 ? "it" : "them", files_.front().name, some_of(unknown_)));
+                  unknown_.size() == 1 ? "it" : "them", files_.front().name,
+                  short_list_text(unknown_)));
   finding.evidence = {{"count", static_cast<std::int64_t>(unknown_.size())}};
   builder_.add_finding(std::move(finding));
 }
@@ -144,7 +145,7 @@ void LegacyTensors::note_own() {
     return fqn.starts_with("mp_rank_") && fqn.find("exp_avg") != std::string::npos;
   });
   if (!has_optimizer) return;
-  Finding finding = read_note(
+  Finding finding = how_read_finding(
       files_.front().name,
       "The optimizer's states are numbered or flat in this form, and no file says which parameter "
       "each belongs to: they are tensors of the rank that saved them, and not joined.");

@@ -90,7 +90,7 @@ class MetaReading {
  private:
   void read_file(std::uint32_t rank, const std::string& path) {
     const FileId id = builder_.file(path);
-    auto file = read_noted_side(directory_, path, notes_);
+    auto file = read_torch_file_with_findings(directory_, path, notes_);
     if (!file) {
       builder_.add_finding(
           bad_record(path, "The file " + path + " cannot be read: " + file.error().message + ".",
@@ -181,11 +181,11 @@ class MetaReading {
     const bool are_alike = std::all_of(pieces.begin(), pieces.end(), [&](const RankPiece& piece) {
       return piece.tensor.sizes == first.sizes && piece.tensor.dtype == first.dtype;
     });
-    const TensorCut cut = ranks_ == 1 ? TensorCut::kReplicated
-                          : are_alike ? meta_cut(name, first.sizes, width_, ranks_)
-                                      : TensorCut::kUnknown;
-    const auto all = part_of_cut(cut, first.sizes, 0, ranks_);
-    if (cut == TensorCut::kUnknown || !all) {
+    const TensorSplit cut = ranks_ == 1 ? TensorSplit::kReplicated
+                            : are_alike ? meta_cut(name, first.sizes, width_, ranks_)
+                                        : TensorSplit::kUnknown;
+    const auto all = split_part_of_rank(cut, first.sizes, 0, ranks_);
+    if (cut == TensorSplit::kUnknown || !all) {
       unknown_.push_back(name);
       for (RankPiece& piece : pieces) add_own(name, piece);
       return;
@@ -193,7 +193,7 @@ class MetaReading {
     builder_.add_tensor(name, first.dtype, all->shape);
     chunks_.begin_tensor();
     for (const RankPiece& piece : pieces) {
-      if (const auto part = part_of_cut(cut, first.sizes, piece.rank, ranks_))
+      if (const auto part = split_part_of_rank(cut, first.sizes, piece.rank, ranks_))
         (void)chunks_.add(piece, part->boxes);
     }
     ++joined_;
@@ -207,7 +207,7 @@ class MetaReading {
   }
 
   void note(std::string subject, std::string cause) {
-    Finding finding = read_note(std::move(subject), std::move(cause));
+    Finding finding = how_read_finding(std::move(subject), std::move(cause));
     builder_.add_finding(std::move(finding));
   }
 
@@ -225,7 +225,7 @@ class MetaReading {
            fmt::format("{} of a name that is not Llama's {} not joined: {}. Each rank's part is a "
                        "tensor of its own here (rank_0.NAME).",
                        plural(unknown_.size(), "tensor"), unknown_.size() == 1 ? "was" : "were",
-                       some_of(unknown_)));
+                       short_list_text(unknown_)));
   }
 
   const Directory& directory_;
@@ -236,7 +236,7 @@ class MetaReading {
   std::unordered_map<std::string, std::vector<RankPiece>> pieces_;
   std::vector<std::string> order_, unknown_;
   std::optional<std::int64_t> width_;
-  PickleNotes notes_;
+  PickleFindings notes_;
   std::optional<Error> error_;
   std::size_t joined_ = 0;
   bool knows_ranks_ = false;
@@ -261,21 +261,21 @@ std::optional<std::uint32_t> parse_meta_file(std::string_view name) {
   return rank && name == ".pth" && *rank < kMostMetaRanks ? rank : std::nullopt;
 }
 
-TensorCut meta_cut(std::string_view name, const Extents& local, std::optional<std::int64_t> width,
-                   std::uint32_t ranks) {
+TensorSplit meta_cut(std::string_view name, const Extents& local, std::optional<std::int64_t> width,
+                     std::uint32_t ranks) {
   const std::size_t dot = name.rfind('.');
-  if (dot == std::string_view::npos) return TensorCut::kUnknown;
+  if (dot == std::string_view::npos) return TensorSplit::kUnknown;
   const std::string_view parameter = name.substr(dot + 1);
   const std::string_view before = name.substr(0, dot);
   const std::string_view layer = before.substr(before.rfind('.') + 1);
-  if (layer.ends_with("norm") || name == "rope.freqs") return TensorCut::kReplicated;
-  if (parameter != "weight") return TensorCut::kUnknown;
-  if (is_meta_layer(layer, kMetaRows)) return TensorCut::kRows;
-  if (is_meta_layer(layer, kMetaColumns)) return TensorCut::kColumns;
-  if (layer != "tok_embeddings" || !width || local.size() != 2) return TensorCut::kUnknown;
-  if (local[1] == *width) return TensorCut::kRows;
-  return local[1] <= *width && local[1] * std::int64_t{ranks} == *width ? TensorCut::kColumns
-                                                                        : TensorCut::kUnknown;
+  if (layer.ends_with("norm") || name == "rope.freqs") return TensorSplit::kReplicated;
+  if (parameter != "weight") return TensorSplit::kUnknown;
+  if (is_meta_layer(layer, kMetaRows)) return TensorSplit::kRows;
+  if (is_meta_layer(layer, kMetaColumns)) return TensorSplit::kColumns;
+  if (layer != "tok_embeddings" || !width || local.size() != 2) return TensorSplit::kUnknown;
+  if (local[1] == *width) return TensorSplit::kRows;
+  return local[1] <= *width && local[1] * std::int64_t{ranks} == *width ? TensorSplit::kColumns
+                                                                        : TensorSplit::kUnknown;
 }
 
 OpenedCheckpoint open_meta_llama(std::shared_ptr<const Directory> directory, Progress* progress) {

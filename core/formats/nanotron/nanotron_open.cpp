@@ -205,7 +205,7 @@ class NanotronOpening {
   }
 
   void add_optimizer(const std::string& path) {
-    auto file = read_noted_side(*directory_, path, notes_);
+    auto file = read_torch_file_with_findings(*directory_, path, notes_);
     if (!file) return note_unread(path, std::move(file).error(), {});
     for (SideTensor& tensor : file->tensors) {
       const std::string name = state_name(path, tensor.path);
@@ -234,7 +234,7 @@ class NanotronOpening {
   RankChunks chunks_;
   std::vector<std::string> optimizers_;
   std::set<std::string> states_;
-  PickleNotes notes_;
+  PickleFindings notes_;
   std::optional<Error> first_;
   bool any_ = false;
 };
@@ -256,8 +256,8 @@ OpenedCheckpoint open_nanotron(std::shared_ptr<const Directory> directory, Progr
   return NanotronOpening(std::move(directory), kNanotronFormat, progress).run();
 }
 
-NamedFile named_nanotron(std::string_view file) {
-  return file == kNanotronMetadata ? NamedFile::kCheckpoint : NamedFile::kNothing;
+FileRole role_of_nanotron_file(std::string_view file) {
+  return file == kNanotronMetadata ? FileRole::kCheckpoint : FileRole::kNothing;
 }
 
 }  // namespace
@@ -267,7 +267,7 @@ constexpr FormatRow kNanotronRow = {
     .sign = kNanotronMetadata,
     .recognises = has_nanotron,
     .open = open_nanotron,
-    .named = named_nanotron,
+    .named = role_of_nanotron_file,
 };
 
 }  // namespace shw

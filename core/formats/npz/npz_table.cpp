@@ -16,8 +16,8 @@ Result<bool> has_npz_files(const DirectoryContents& look) {
   });
 }
 
-NamedFile named_npz(std::string_view file) {
-  return is_numpy_file(file) ? NamedFile::kAlone : NamedFile::kNothing;
+FileRole named_npz(std::string_view file) {
+  return is_numpy_file(file) ? FileRole::kAlone : FileRole::kNothing;
 }
 
 }  // namespace

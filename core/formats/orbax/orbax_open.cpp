@@ -55,7 +55,7 @@ void check_tree(CheckpointBuilder& builder, const std::string& path, const Orbax
       fmt::format("{} names {} that {} not stored: {}. Orbax stops there when it restores the "
                   "tree.",
                   path, plural(missing.size(), "array"), missing.size() == 1 ? "is" : "are",
-                  some_of(missing)));
+                  short_list_text(missing)));
   finding.subjects.insert(finding.subjects.begin(), missing.begin(), missing.end());
   builder.add_finding(std::move(finding));
   for (std::string& array : missing)
@@ -99,10 +99,10 @@ void report_others(CheckpointBuilder& builder, const std::string& path, const Or
   if (tree.others.empty()) return;
   std::vector<std::string> names;
   for (const std::string& one : tree.others) names.push_back(prefix + one);
-  builder.add_finding(
-      not_examined_finding({path}, fmt::format("{} of the tree {} of a type that is not read: {}.",
-                                               plural(names.size(), "entry"),
-                                               names.size() == 1 ? "is" : "are", some_of(names))));
+  builder.add_finding(not_examined_finding(
+      {path}, fmt::format("{} of the tree {} of a type that is not read: {}.",
+                          plural(names.size(), "entry"), names.size() == 1 ? "is" : "are",
+                          short_list_text(names))));
 }
 
 Status add_item(CheckpointBuilder& builder, FolderWithNodes& folder, const std::string& item,
@@ -147,7 +147,7 @@ void check_items(CheckpointBuilder& builder, const std::string& path, BytesView 
   Finding finding = bad_record(
       path, fmt::format("{} says that {} {} saved, and {} not there. Orbax stops when it restores "
                         "{}.",
-                        path, some_of(missing), missing.size() == 1 ? "was" : "were",
+                        path, short_list_text(missing), missing.size() == 1 ? "was" : "were",
                         missing.size() == 1 ? "its folder is" : "their folders are",
                         missing.size() == 1 ? "it" : "them"));
   finding.subjects.insert(finding.subjects.end(), missing.begin(), missing.end());

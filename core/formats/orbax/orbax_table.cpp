@@ -27,10 +27,10 @@ Result<bool> is_orbax(const DirectoryContents& look) {
   });
 }
 
-NamedFile named_orbax(std::string_view file) {
+FileRole named_orbax(std::string_view file) {
   const bool is_one =
       file == kOrbaxCheckpointMetadata || file == kOrbaxMetadata || file == kOcdbtManifest;
-  return is_one ? NamedFile::kCheckpoint : NamedFile::kNothing;
+  return is_one ? FileRole::kCheckpoint : FileRole::kNothing;
 }
 
 std::optional<Error> unfinished_at_top(std::span<const Entry> entries) {

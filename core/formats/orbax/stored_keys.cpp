@@ -41,7 +41,7 @@ Result<std::vector<StoredKey>> stored_keys(FolderWithNodes& folder, const std::s
   }
   std::shared_ptr<const Directory> below;
   if (!item.empty())
-    below = std::make_shared<FolderBelow>(
+    below = std::make_shared<SubfolderDirectory>(
         std::shared_ptr<const Directory>(std::shared_ptr<void>(), &folder),
         item.substr(0, item.size() - 1));
   SHW_TRY(OcdbtDatabase database, read_ocdbt(below != nullptr ? *below : folder, progress));

@@ -61,7 +61,7 @@ class RankFilesReading {
 
  private:
   void read_file(const std::string& kind, std::uint32_t rank, const std::string& path) {
-    auto file = read_noted_side(directory_, path, notes_);
+    auto file = read_torch_file_with_findings(directory_, path, notes_);
     const FileId id = builder_.file(path);
     if (!file) {
       Error& error = file.error();
@@ -110,7 +110,8 @@ class RankFilesReading {
 
   void note_unreadable(const std::string& reason, std::vector<std::string>& names) {
     if (++noted_ > kMostRankFindings) return;
-    Finding finding = bad_record(names.front(), fmt::format("{}: {}.", some_of(names), reason));
+    Finding finding =
+        bad_record(names.front(), fmt::format("{}: {}.", short_list_text(names), reason));
     finding.rule = "not-looked-at";
     finding.severity = Severity::kInfo;
     finding.evidence = {{"count", static_cast<std::int64_t>(names.size())}};
@@ -125,7 +126,7 @@ class RankFilesReading {
         fmt::format(
             "{} of a save by another number of ranks are in this folder too: {}. They were not "
             "read: the {} ranks whose files are read are those of which the fewest are missing.",
-            plural(files_.others.size(), "file"), some_of(files_.others), files_.ranks));
+            plural(files_.others.size(), "file"), short_list_text(files_.others), files_.ranks));
     finding.severity = Severity::kWarning;
     finding.subjects = files_.others;
     builder_.add_finding(std::move(finding));
@@ -138,7 +139,7 @@ class RankFilesReading {
   std::unordered_map<std::string, std::vector<RankPiece>> pieces_;
   std::vector<std::string> order_;
   std::map<std::string, std::vector<std::string>> unreadable_;
-  PickleNotes notes_;
+  PickleFindings notes_;
   std::optional<Error> error_;
   std::size_t noted_ = 0;
   bool is_read_ = false;
@@ -166,8 +167,8 @@ Result<bool> has_rank_files(const DirectoryContents& look) {
                         numbered.ranks);
 }
 
-NamedFile named_rank_file(std::string_view file) {
-  return parse_rank_file(file) ? NamedFile::kCheckpoint : NamedFile::kNothing;
+FileRole named_rank_file(std::string_view file) {
+  return parse_rank_file(file) ? FileRole::kCheckpoint : FileRole::kNothing;
 }
 
 }  // namespace

@@ -178,7 +178,7 @@ void check_sharding(CheckpointBuilder& builder, const SafetensorsFile& file) {
   finding.cause =
       fmt::format("{} of {} does not say where {} of it {} ({}): a load stops there.",
                   kShardingInfoKey, file.path, plural(finding.subjects.size(), "tensor"),
-                  finding.subjects.size() == 1 ? "is" : "are", some_of(finding.subjects));
+                  finding.subjects.size() == 1 ? "is" : "are", short_list_text(finding.subjects));
   finding.subjects.push_back(file.path);
   builder.add_finding(std::move(finding));
 }
@@ -225,7 +225,7 @@ void add_repeated(CheckpointBuilder& builder, const SafetensorsFile& file) {
   Finding finding = bad_record(
       file.path, fmt::format("The header of {} says {} more than once: safetensors takes the last "
                              "one, and so was done here; what was there before is not to be had.",
-                             file.path, some_of(names)));
+                             file.path, short_list_text(names)));
   finding.severity = Severity::kWarning;
   finding.evidence = {{"names", static_cast<std::int64_t>(names.size())}};
   builder.add_finding(std::move(finding));

@@ -52,12 +52,12 @@ std::vector<std::string> extract_variants(std::vector<std::string>& paths,
 }
 
 Finding variants_finding(const std::vector<std::string>& variants, const std::string& opened) {
-  Finding finding =
-      read_note(variants.front(),
-                fmt::format("Opened {}, which a loader takes unless it is told otherwise. Not "
-                            "opened: {}, another form of the model. A path to {} opens {}.",
-                            opened, some_of(variants), variants.size() == 1 ? "it" : "one of them",
-                            variants.size() == 1 ? "it" : "that one"));
+  Finding finding = how_read_finding(
+      variants.front(),
+      fmt::format("Opened {}, which a loader takes unless it is told otherwise. Not "
+                  "opened: {}, another form of the model. A path to {} opens {}.",
+                  opened, short_list_text(variants), variants.size() == 1 ? "it" : "one of them",
+                  variants.size() == 1 ? "it" : "that one"));
   finding.subjects = variants;
   finding.evidence = {{"opened", opened},
                       {"left_aside", static_cast<std::int64_t>(variants.size())}};
@@ -79,10 +79,10 @@ std::vector<std::string> extract_adapters(std::vector<std::string>& paths) {
 }
 
 Finding adapters_finding(const std::vector<std::string>& adapters) {
-  Finding finding = read_note(
+  Finding finding = how_read_finding(
       adapters.front(),
       fmt::format("{} {} next to the model of this folder and {} not opened: open {} by its name.",
-                  some_of(adapters), adapters.size() == 1 ? "is" : "are",
+                  short_list_text(adapters), adapters.size() == 1 ? "is" : "are",
                   adapters.size() == 1 ? "was" : "were", adapters.size() == 1 ? "it" : "each"));
   finding.evidence = {{"adapters", adapters}};
   return finding;
@@ -112,11 +112,12 @@ std::vector<std::string> extract_older_steps(std::vector<std::string>& paths) {
 }
 
 Finding older_steps_finding(const std::vector<std::string>& steps, const std::string& opened) {
-  Finding finding = read_note(
+  Finding finding = how_read_finding(
       steps.front(),
       fmt::format("Opened {}, the newest save of this training. Not opened: {}, {} of it. A path "
                   "to {} opens {}.",
-                  opened, some_of(steps), steps.size() == 1 ? "an earlier step" : "earlier steps",
+                  opened, short_list_text(steps),
+                  steps.size() == 1 ? "an earlier step" : "earlier steps",
                   steps.size() == 1 ? "it" : "one of them", steps.size() == 1 ? "it" : "that one"));
   finding.subjects = steps;
   finding.evidence = {{"opened", opened}, {"left_aside", static_cast<std::int64_t>(steps.size())}};

@@ -159,7 +159,7 @@ Result<SafetensorsFiles> find_safetensors_files(const Directory& directory, Prog
     found.index = read_weight_map(directory, *found.index_path, found.finding, &found.total);
   });
   if (!found.index || is_cancelled(progress)) return found;
-  found.not_there = files_not_there(directory, *found.index);
+  found.not_there = missing_index_files(directory, *found.index);
   if (found.not_there.empty())
     choose_named_files(found, directory);
   else

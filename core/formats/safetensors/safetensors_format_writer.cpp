@@ -196,7 +196,7 @@ struct NewIndex {
 std::vector<NewIndex> new_save_indexes(const Outputs& outputs, const LaidOut& laid_out) {
   std::vector<NewIndex> indexes;
   const PartHomes homes = part_homes(outputs);
-  for (const PartHome& home : homes.homes) {
+  for (const PartLocation& home : homes.homes) {
     std::string text = new_safetensors_index(outputs, laid_out, homes, home);
     if (!text.empty())
       indexes.push_back({home.folder + home.stem + ".safetensors.index.json", std::move(text)});

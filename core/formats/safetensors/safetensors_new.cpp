@@ -25,7 +25,7 @@ std::uint64_t tensor_bytes(const OutputTensor& tensor) {
 namespace {
 
 // Divides the tensors of one folder, in their order, into files of at most `most` bytes.
-void split_one(const Outputs& outputs, const PartHome& home, std::vector<std::size_t> tensors,
+void split_one(const Outputs& outputs, const PartLocation& home, std::vector<std::size_t> tensors,
                std::vector<std::string>& paths) {
   const std::uint64_t most = outputs.shard_bytes == 0 ? UINT64_MAX : outputs.shard_bytes;
   std::vector<std::vector<std::size_t>> shards;
@@ -71,7 +71,7 @@ std::vector<std::string> split_into_files(const Outputs& outputs, const PartHome
 }
 
 std::string new_safetensors_index(const Outputs& outputs, const LaidOut& laid_out,
-                                  const PartHomes& homes, const PartHome& home) {
+                                  const PartHomes& homes, const PartLocation& home) {
   std::uint64_t total = 0, elements = 0;
   std::set<std::uint32_t> files;
   nlohmann::json places = nlohmann::json::object();

@@ -19,6 +19,6 @@ std::vector<std::string> split_into_files(const Outputs& outputs, const PartHome
 // "model.safetensors.index.json" of one home as Hugging Face's libraries write it; empty if there
 // is only one file.
 std::string new_safetensors_index(const Outputs& outputs, const LaidOut& laid_out,
-                                  const PartHomes& homes, const PartHome& home);
+                                  const PartHomes& homes, const PartLocation& home);
 
 }  // namespace shw

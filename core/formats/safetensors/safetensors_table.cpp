@@ -20,9 +20,9 @@ Result<bool> has_safetensors(const DirectoryContents& look) {
   });
 }
 
-NamedFile named_safetensors(std::string_view file) {
-  if (file.ends_with(".safetensors.index.json")) return NamedFile::kCheckpoint;
-  return file.ends_with(kSafetensorsSuffix) ? NamedFile::kAlone : NamedFile::kNothing;
+FileRole named_safetensors(std::string_view file) {
+  if (file.ends_with(".safetensors.index.json")) return FileRole::kCheckpoint;
+  return file.ends_with(kSafetensorsSuffix) ? FileRole::kAlone : FileRole::kNothing;
 }
 
 std::string metadata_name(const std::string& key) {

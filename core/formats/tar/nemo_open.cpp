@@ -53,8 +53,8 @@ OpenedCheckpoint open_nemo(std::shared_ptr<const Directory> directory, Progress*
   return open_nested(std::move(inside), progress);
 }
 
-NamedFile named_nemo(std::string_view file) {
-  return file.ends_with(kNemoSuffix) ? NamedFile::kAlone : NamedFile::kNothing;
+FileRole named_nemo(std::string_view file) {
+  return file.ends_with(kNemoSuffix) ? FileRole::kAlone : FileRole::kNothing;
 }
 
 }  // namespace

@@ -230,7 +230,7 @@ class ParallelOpening {
     const std::string& subject = files_.of_rank.begin()->second.begin()->second;
     const bool is_by_names = files_.engine == ParallelEngine::kDeepSeek;
     if (joined_ != 0)
-      builder_.add_finding(read_note(
+      builder_.add_finding(how_read_finding(
           subject,
           fmt::format(
               "{} of {} ranks were joined as {} cuts them, by their names{}: the files do "
@@ -239,12 +239,12 @@ class ParallelOpening {
               is_by_names ? "" : " and the sizes in config.json",
               knows_ranks_ ? "" : " Whether a file of a higher rank is missing is not known.")));
     if (!not_joined_.empty())
-      builder_.add_finding(read_note(
+      builder_.add_finding(how_read_finding(
           not_joined_.front(),
           fmt::format("{} {} not joined, because their names and sizes do not settle how: {}. "
                       "Each rank's part is a tensor of its own here (rank_0.NAME).",
                       plural(not_joined_.size(), "part"), not_joined_.size() == 1 ? "was" : "were",
-                      some_of(not_joined_))));
+                      short_list_text(not_joined_))));
   }
 
   const Directory& directory_;

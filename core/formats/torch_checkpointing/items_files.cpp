@@ -44,7 +44,7 @@ void add_item(const std::string& item, const SavedItem* saved,
 
 // Files of safetensors contain only whole tensors.
 Result<ItemTensors> read_safetensors_item(const std::shared_ptr<const Directory>& directory,
-                                          const std::string& path, PickleNotes& notes) {
+                                          const std::string& path, PickleFindings& notes) {
   SHW_TRY(auto opened, open_nested(directory, path));
   const Checkpoint& checkpoint = *opened;
   for (const Finding& finding : checkpoint.opening_findings()) notes.findings.push_back(finding);
@@ -110,9 +110,9 @@ SavedFiles find_item_files(std::span<const Entry> entries, const ItemsMetadata* 
 }
 
 Result<ItemTensors> read_item_file(const std::shared_ptr<const Directory>& directory,
-                                   const std::string& path, PickleNotes& notes) {
+                                   const std::string& path, PickleFindings& notes) {
   if (path.ends_with(".safetensors")) return read_safetensors_item(directory, path, notes);
-  SHW_TRY(SideFile file, read_noted_side(*directory, path, notes));
+  SHW_TRY(SideFile file, read_torch_file_with_findings(*directory, path, notes));
   return ItemTensors{std::move(file.tensors), std::move(file.unreadable), nullptr};
 }
 

@@ -36,6 +36,6 @@ struct ItemTensors {
   const Codec* codec = nullptr;
 };
 Result<ItemTensors> read_item_file(const std::shared_ptr<const Directory>& directory,
-                                   const std::string& path, PickleNotes& notes);
+                                   const std::string& path, PickleFindings& notes);
 
 }  // namespace shw

@@ -109,7 +109,8 @@ class ItemsReading {
       note(files.extra.front(), Severity::kWarning,
            fmt::format("{} of ranks that this save did not have: {}. metadata.pkl is of {} ranks. "
                        "They are of an older save to the same name, and were not read.",
-                       plural(files.extra.size(), "file"), some_of(files.extra), files.ranks));
+                       plural(files.extra.size(), "file"), short_list_text(files.extra),
+                       files.ranks));
     if (!metadata_) {
       note_no_metadata();
       return;
@@ -147,7 +148,7 @@ class ItemsReading {
       note(item + "." + saved.twice.front(), Severity::kError,
            fmt::format("Two paths of item {} have one name, {}: in the safetensors form the second "
                        "overwrites the first, whose bytes are lost.",
-                       item, some_of(saved.twice)));
+                       item, short_list_text(saved.twice)));
     for (const auto& [rank, layout] : saved.layouts) {
       if (!layout.names_class) continue;
       note(
@@ -170,7 +171,7 @@ class ItemsReading {
   CheckpointBuilder builder_;
   ItemsTensors tensors_;
   std::optional<ItemsMetadata> metadata_;
-  PickleNotes notes_;
+  PickleFindings notes_;
   std::optional<Error> error_;
   bool is_read_ = false;
   std::set<std::string> sharded_unrecorded_;  // names of items
@@ -205,8 +206,8 @@ Result<bool> recognises_items(const DirectoryContents& look) {
   return has_dtensor_files(look);
 }
 
-NamedFile named_items(std::string_view file) {
-  return file == kItemsMetadata ? NamedFile::kCheckpoint : NamedFile::kNothing;
+FileRole named_items(std::string_view file) {
+  return file == kItemsMetadata ? FileRole::kCheckpoint : FileRole::kNothing;
 }
 
 }  // namespace

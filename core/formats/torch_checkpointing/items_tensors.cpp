@@ -154,9 +154,9 @@ void ItemsTensors::add_lost(std::uint32_t) {
   }
   if (lost.empty()) return;
   Finding finding = bad_record(
-      lost.front(),
-      fmt::format("{} that metadata.pkl has {} in no file that could be read: {}.",
-                  plural(lost.size(), "tensor"), lost.size() == 1 ? "is" : "are", some_of(lost)));
+      lost.front(), fmt::format("{} that metadata.pkl has {} in no file that could be read: {}.",
+                                plural(lost.size(), "tensor"), lost.size() == 1 ? "is" : "are",
+                                short_list_text(lost)));
   finding.subjects = std::move(lost);
   builder_.add_finding(std::move(finding));
 }
@@ -198,7 +198,7 @@ void ItemsTensors::note_wrong() {
         fmt::format("{} in the rank files {} not in metadata.pkl: {}. A load on the same ranks has "
                     "them; every load on another mesh leaves them out.",
                     plural(unrecorded_.size(), "tensor"), unrecorded_.size() == 1 ? "is" : "are",
-                    some_of(unrecorded_)),
+                    short_list_text(unrecorded_)),
         Severity::kWarning);
   for (const auto& [reason, where] : unread_) {
     if (++noted > kMostItemFindings) return;

@@ -89,10 +89,10 @@ class ExportReader {
   void add_findings(std::size_t models) {
     for (auto& [why, names] : not_read_) {
       std::string cause =
-          fmt::format("{} in {} cannot be read: each {}.", some_of(names), path_, why);
+          fmt::format("{} in {} cannot be read: each {}.", short_list_text(names), path_, why);
       builder_.add_finding(not_examined_finding(std::move(names), std::move(cause)));
     }
-    builder_.add_finding(read_note(
+    builder_.add_finding(how_read_finding(
         path_, fmt::format("{} holds {} that torch.export saved. The weights and constants are "
                            "read; the graph and the sample inputs are not.",
                            path_, models == 1 ? "a program" : plural(models, "program"))));
@@ -185,8 +185,9 @@ OpenedCheckpoint open_saved_files(const ZipReader& archive,
     const std::size_t slash = file.rfind('/');
     const std::string folder = slash == file.npos ? "" : file.substr(0, slash);
     std::shared_ptr<const Directory> around = inside;
-    if (!folder.empty()) around = std::make_shared<FolderBelow>(inside, folder);
-    auto opened = open_nested(std::make_shared<OneFile>(around, file.substr(slash + 1)), progress);
+    if (!folder.empty()) around = std::make_shared<SubfolderDirectory>(inside, folder);
+    auto opened = open_nested(std::make_shared<SingleFileDirectory>(around, file.substr(slash + 1)),
+                              progress);
     if (opened) {
       parts.push_back({std::move(*opened), folder, ""});
     } else if (opened.error().kind != ErrorKind::kUnsupported) {
@@ -207,10 +208,11 @@ Result<std::string> export_path(const Directory& directory) {
   std::sort(paths.begin(), paths.end());
   if (paths.empty()) return fail(ErrorKind::kIo, "holds no .pt2 file", {directory.name()});
   if (paths.size() == 1) return paths.front();
-  return fail(ErrorKind::kUnsupported,
-              fmt::format("holds {} programs of torch.export: {}", paths.size(), some_of(paths)),
-              {directory.name()},
-              "Open one of them by its name. " + advice_to_open(directory, paths.front()));
+  return fail(
+      ErrorKind::kUnsupported,
+      fmt::format("holds {} programs of torch.export: {}", paths.size(), short_list_text(paths)),
+      {directory.name()},
+      "Open one of them by its name. " + advice_to_open(directory, paths.front()));
 }
 
 }  // namespace

@@ -17,8 +17,8 @@ Result<bool> has_export_file(const DirectoryContents& look) {
   });
 }
 
-NamedFile named_export(std::string_view file) {
-  return file.ends_with(kExportSuffix) ? NamedFile::kAlone : NamedFile::kNothing;
+FileRole named_export(std::string_view file) {
+  return file.ends_with(kExportSuffix) ? FileRole::kAlone : FileRole::kNothing;
 }
 
 }  // namespace

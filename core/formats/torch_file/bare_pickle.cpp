@@ -207,7 +207,7 @@ class BarePickleOpening {
     for (auto& [reason, names] : unreadable_) {
       const auto& [kind, message] = reason;
       std::string cause =
-          fmt::format("{} in {} cannot be read: {}.", some_of(names), path_, message);
+          fmt::format("{} in {} cannot be read: {}.", short_list_text(names), path_, message);
       if (kind != ErrorKind::kDamaged) {
         builder_.add_finding(not_examined_finding(std::move(names), std::move(cause)));
         continue;
@@ -251,7 +251,7 @@ OpenedCheckpoint open_bare_pickle(std::shared_ptr<const Directory> directory, Pr
     return fail(ErrorKind::kUnsupported, "holds no pickle of arrays", {directory->name()});
   if (paths.size() > 1)
     return fail(ErrorKind::kUnsupported,
-                fmt::format("holds {} pickles of arrays: {}", paths.size(), some_of(paths)),
+                fmt::format("holds {} pickles of arrays: {}", paths.size(), short_list_text(paths)),
                 {directory->name()},
                 "Open one of them by its name. " + advice_to_open(*directory, paths.front()));
   SHW_TRY(BarePickle pickle, read_bare_pickle(*directory, paths.front()));

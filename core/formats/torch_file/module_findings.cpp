@@ -19,7 +19,7 @@ std::vector<Finding> module_findings(const PickleTree& tree,
   for (const auto& [module, count] : modules) {
     if (findings.size() == kMostModules) break;
     const std::string type = class_of_pickled(tree, module);
-    Finding finding = read_note(
+    Finding finding = how_read_finding(
         path,
         is_script_object(tree, module)
             ? fmt::format("{} holds a TorchScript program of the class {}. Its {} are read by "
@@ -33,8 +33,8 @@ std::vector<Finding> module_findings(const PickleTree& tree,
     finding.evidence = {{"class", type}, {"tensors", static_cast<std::int64_t>(count)}};
     auto held = module_tensors(tree, module, path);
     if (held && !held->left_out.empty()) {
-      finding.cause +=
-          fmt::format(" Left out as no part of a state_dict(): {}.", some_of(held->left_out));
+      finding.cause += fmt::format(" Left out as no part of a state_dict(): {}.",
+                                   short_list_text(held->left_out));
       finding.evidence.emplace_back("left_out", static_cast<std::int64_t>(held->left_out.size()));
     }
     findings.push_back(std::move(finding));
@@ -53,11 +53,11 @@ std::optional<Finding> subclass_finding(const PickleTree& tree,
     count += wrapped;
   }
   const std::vector<std::string> names(types.begin(), types.end());
-  Finding finding = read_note(
+  Finding finding = how_read_finding(
       path, fmt::format("{} holds {} of the class {}. Each is read as the tensors that it wraps, "
                         "by their attributes ({} in all); the class is not imported, and its "
                         "other attributes are not read.",
-                        path, plural(subclasses.size(), "tensor"), some_of(names), count));
+                        path, plural(subclasses.size(), "tensor"), short_list_text(names), count));
   finding.evidence = {{"classes", names},
                       {"tensors", static_cast<std::int64_t>(subclasses.size())},
                       {"wrapped", static_cast<std::int64_t>(count)}};

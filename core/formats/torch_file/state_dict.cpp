@@ -345,7 +345,7 @@ class Flattening {
       text_left_ -= text->size();
       keys.push_back({std::move(*text), tree_.kind(items[i])});
     }
-    mark_repeated(keys);
+    flag_repeated_keys(keys);
     return keys;
   }
 

@@ -73,7 +73,7 @@ std::optional<std::string> root_key_text(const PickleTree& tree, NodeId key) {
 }
 
 // Sorts places instead of building a table: a mapping may have millions of keys.
-void mark_repeated(std::vector<MappingKey>& keys) {
+void flag_repeated_keys(std::vector<MappingKey>& keys) {
   std::vector<std::size_t> order(keys.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {

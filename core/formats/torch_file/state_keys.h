@@ -26,6 +26,6 @@ struct MappingKey {
 
 // Sets is_ambiguous where keys of different kinds have one text, and is_superseded where a later
 // key is equal. `keys`: all keys of one mapping, in order.
-void mark_repeated(std::vector<MappingKey>& keys);
+void flag_repeated_keys(std::vector<MappingKey>& keys);
 
 }  // namespace shw

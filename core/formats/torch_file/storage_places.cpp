@@ -67,7 +67,7 @@ struct Places {
 std::string words_of(const Places& places) {
   std::vector<std::string> words;
   for (const auto& [place, count] : places.storages) words.push_back(fmt::format("\"{}\"", place));
-  return some_of(words);
+  return short_list_text(words);
 }
 
 Finding finding_of(const Places& places, const std::string& path) {

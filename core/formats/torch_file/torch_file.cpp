@@ -254,7 +254,7 @@ class TorchFileReader {
       Finding finding{.rule = std::string(damaged ? "bad-record" : "not-looked-at"),
                       .severity = damaged ? Severity::kError : Severity::kInfo};
       finding.cause =
-          fmt::format("{} in {} cannot be read: {}.", some_of(names), path_, error.message);
+          fmt::format("{} in {} cannot be read: {}.", short_list_text(names), path_, error.message);
       finding.evidence = {{"reason", error.message},
                           {"count", static_cast<std::int64_t>(names.size())}};
       if (error.place.offset)
@@ -273,7 +273,7 @@ class TorchFileReader {
         "torch.load stops at {} in {}: a tensor of a dtype without a storage class of its own that "
         "requires grad and is not a Parameter is what torch saves and cannot make again. Its bytes "
         "are whole: `shardwright convert --to torch` writes a file that loads.",
-        some_of(stopping_), path_);
+        short_list_text(stopping_), path_);
     finding.evidence = {{"count", static_cast<std::int64_t>(stopping_.size())}};
     finding.subjects = std::move(stopping_);
     builder_.add_finding(std::move(finding));
@@ -288,7 +288,7 @@ class TorchFileReader {
         fmt::format("torch.load stops at {} in {}: a storage without a dtype of its own, in the "
                     "form of before torch 1.6, is what torch saves and cannot load. Its bytes are "
                     "whole: `shardwright convert --to torch` writes a file that loads.",
-                    some_of(untyped_), path_));
+                    short_list_text(untyped_), path_));
     finding.severity = Severity::kWarning;
     finding.evidence = {{"count", static_cast<std::int64_t>(untyped_.size())}};
     finding.subjects = std::move(untyped_);
@@ -299,9 +299,10 @@ class TorchFileReader {
   void add_repeated() {
     if (repeated_.empty()) return;
     Finding finding = bad_record(
-        path_, fmt::format("{} in {} {} in a file before it too: the first was read here, and a "
-                           "loader that takes file after file keeps the last.",
-                           some_of(repeated_), path_, repeated_.size() == 1 ? "is" : "are"));
+        path_,
+        fmt::format("{} in {} {} in a file before it too: the first was read here, and a "
+                    "loader that takes file after file keeps the last.",
+                    short_list_text(repeated_), path_, repeated_.size() == 1 ? "is" : "are"));
     finding.evidence = {{"count", static_cast<std::int64_t>(repeated_.size())}};
     finding.subjects = std::move(repeated_);
     builder_.add_finding(std::move(finding));
@@ -353,7 +354,7 @@ struct TorchFiles {
   std::vector<std::string> paths;
   std::optional<TorchIndex> index = {};
   bool lack_index = false;  // several parts by name, without index
-  std::optional<TorchSeveral> several = {};
+  std::optional<TorchFileGroup> several = {};
 };
 
 Result<TorchFiles> find_torch_files(const Directory& directory) {
@@ -370,7 +371,7 @@ Result<TorchFiles> find_torch_files(const Directory& directory) {
   }
   const DirectoryContents look(directory);
   SHW_TRY(auto alone, torch_file_in(look));
-  SHW_TRY(auto several, alone || is_one_file(directory) ? Result<std::optional<TorchSeveral>>({})
+  SHW_TRY(auto several, alone || is_one_file(directory) ? Result<std::optional<TorchFileGroup>>({})
                                                         : torch_several_in(look));
   if (several) {
     TorchFiles files{several->paths};
@@ -432,10 +433,11 @@ void add_index(CheckpointBuilder& builder, const Directory& directory, TorchInde
 }
 
 OpenedCheckpoint open_prefixed(const std::shared_ptr<const Directory>& directory,
-                               const TorchSeveral& several, Progress* progress) {
+                               const TorchFileGroup& several, Progress* progress) {
   std::vector<JoinedPart> parts;
   for (const std::string& path : several.paths) {
-    SHW_TRY(auto opened, open_torch_file(std::make_shared<OneFile>(directory, path), progress));
+    SHW_TRY(auto opened,
+            open_torch_file(std::make_shared<SingleFileDirectory>(directory, path), progress));
     parts.push_back({std::move(opened), "", torch_stem(path) + "."});
   }
   SHW_TRY(auto joined, join_folders(directory, parts));

@@ -50,13 +50,13 @@ Result<bool> is_torch_archive(const DirectoryContents& look, const std::string& 
   return is_first_record(name.substr(std::min(name.size(), name.find('/') + 1)));
 }
 
-NamedFile named_torch_file(std::string_view file) {
-  if (file.ends_with(kTorchIndexSuffix)) return NamedFile::kCheckpoint;
+FileRole named_torch_file(std::string_view file) {
+  if (file.ends_with(kTorchIndexSuffix)) return FileRole::kCheckpoint;
   constexpr auto kEndings = std::to_array<std::string_view>(
       {".pt", ".pth", ".th", ".bin", ".ckpt", ".pth.tar", ".pt.tar", ".pth.lora"});
   bool is_named = std::any_of(kEndings.begin(), kEndings.end(),
                               [&](std::string_view ending) { return file.ends_with(ending); });
-  return is_named ? NamedFile::kAlone : NamedFile::kNothing;
+  return is_named ? FileRole::kAlone : FileRole::kNothing;
 }
 
 bool is_numbered_save(std::string_view path) {
@@ -70,7 +70,7 @@ Result<std::optional<std::string>> torch_file_in(const DirectoryContents& look) 
   std::vector<std::string> archives, named;
   for (const Entry& entry : entries) {
     const bool is_named = entries.size() == 1 || is_numbered_save(entry.path) ||
-                          named_torch_file(entry.path) != NamedFile::kNothing;
+                          named_torch_file(entry.path) != FileRole::kNothing;
     if (!is_top_file(entry) || !is_named) continue;
     named.push_back(entry.path);
     SHW_TRY(bool is_archive, is_torch_archive(look, entry.path));

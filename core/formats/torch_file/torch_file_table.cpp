@@ -45,7 +45,7 @@ std::optional<Error> lacking_parts(std::span<const Entry> entries) {
   return Error{ErrorKind::kUnsupported,
                fmt::format("is not there: of the {} parts of a Hugging Face model in torch.save "
                            "files (.bin) only {} are here, and no index says what was in {}",
-                           all, parts.files.size(), some_of(parts.missing)),
+                           all, parts.files.size(), short_list_text(parts.missing)),
                {parts.missing.front()},
                "Fetch what is missing. One part alone is opened by its name."};
 }

@@ -96,7 +96,7 @@ Result<StateForms> forms_of(const Outputs& outputs) {
   if (!all.not_plain.empty())
     return fail(ErrorKind::kUnsupported,
                 fmt::format("the attributes of {} cannot be written into a file of torch.save",
-                            some_of(all.not_plain)));
+                            short_list_text(all.not_plain)));
   return all;
 }
 
@@ -132,7 +132,7 @@ Result<std::set<std::string>> unflattened_entries(const Outputs& outputs, BytesV
   return fail(ErrorKind::kUnsupported,
               fmt::format("{} cannot be written into a file of torch.save as {}: it would be read "
                           "as another list",
-                          some_of(std::vector<std::string>(apart.begin(), apart.end())),
+                          short_list_text(std::vector<std::string>(apart.begin(), apart.end())),
                           apart.size() == 1 ? "one entry" : "one entry each"),
               {}, "leave them out (convert --leave-out PATTERN)");
 }
@@ -160,7 +160,7 @@ std::vector<ModelFile> model_files(const Outputs& all) {
   if (!all.objects.empty()) return {{library_names(all.source).torch_file, all}};
   const std::set<std::string> filled(all.filled.begin(), all.filled.end());
   std::vector<ModelFile> files;
-  for (const PartHome& home : homes.homes)
+  for (const PartLocation& home : homes.homes)
     files.push_back({home.folder + home.torch_file, without_tensors(all)});
   for (std::uint32_t t = 0; t < all.tensors.size(); ++t) {
     ModelFile& file = files[homes.of_tensor[t]];
@@ -168,7 +168,7 @@ std::vector<ModelFile> model_files(const Outputs& all) {
     file.tensors.push_back(t);
     file.outputs.tensors.push_back(all.tensors[t]);
     OutputTensor& tensor = file.outputs.tensors.back();
-    const PartHome& home = homes.of(t);
+    const PartLocation& home = homes.of(t);
     if (home.prefix > 0) tensor.path.clear();
     tensor.fqn = name_in_file(tensor, home);
   }
@@ -215,7 +215,7 @@ void put_storages(const Outputs& outputs, std::uint32_t file, std::span<const st
                   LaidOut& out) {
   for (const OutputObject& object : outputs.objects) {
     for (const CarriedStorage& storage : object.storages) {
-      put_storage(storage, file, holes.front(), out);
+      place_storage(storage, file, holes.front(), out);
       holes = holes.subspan(1);
     }
   }

@@ -68,7 +68,7 @@ std::optional<IndexedFile> names_in(const Directory& directory, const std::strin
 // If files of the index are missing, chooses other files that contain all its tensors.
 void choose_torch_holders(const Directory& directory, const std::vector<std::string>& all,
                           TorchIndex& index) {
-  std::vector<std::string> not_there = files_not_there(directory, index.map);
+  std::vector<std::string> not_there = missing_index_files(directory, index.map);
   if (not_there.empty()) return;
   std::vector<IndexedFile> held;
   for (const std::string& path : all) {

@@ -63,7 +63,7 @@ Result<std::vector<std::string>> torch_weights_in(const DirectoryContents& look)
   if (chosen_file(entries)) return weights;
   for (const Entry& entry : entries) {
     const bool is_named =
-        named_torch_file(entry.path) == NamedFile::kAlone || is_numbered_save(entry.path);
+        named_torch_file(entry.path) == FileRole::kAlone || is_numbered_save(entry.path);
     if (!is_top_file(entry) || !is_named || trainer_file(entry.path) != TrainerFile::kNone)
       continue;
     SHW_TRY(bool is_archive, is_torch_archive(look, entry.path));
@@ -111,15 +111,15 @@ std::optional<std::string> newest_of_model(const std::vector<std::string>& weigh
 
 // The newest of several saves of several files, such as nanochat's model_200.pt and
 // optim_200_rank0.pt; nullopt if the names do not tell, or files of one name differ in tensors.
-std::optional<TorchSeveral> newest_save(const std::vector<std::string>& weights,
-                                        const std::vector<Names>& names) {
+std::optional<TorchFileGroup> newest_save(const std::vector<std::string>& weights,
+                                          const std::vector<Names>& names) {
   const auto saves = saves_by_name(weights);
   if (saves.empty()) return std::nullopt;
   auto names_of = [&](const std::string& path) -> const Names& {
     const auto at = std::find(weights.begin(), weights.end(), path);
     return names[static_cast<std::size_t>(at - weights.begin())];
   };
-  TorchSeveral several;
+  TorchFileGroup several;
   several.paths = saves.back();
   std::vector<Names> chosen;
   for (const std::string& path : several.paths) chosen.push_back(names_of(path));
@@ -144,11 +144,11 @@ Result<bool> has_torch_several(const DirectoryContents& look) {
   return weights.size() > 1;
 }
 
-Result<std::optional<TorchSeveral>> torch_several_in(const DirectoryContents& look) {
+Result<std::optional<TorchFileGroup>> torch_several_in(const DirectoryContents& look) {
   SHW_TRY(auto weights, torch_weights_in(look));
   if (weights.size() < 2) return std::nullopt;
   const std::vector<Names> names = names_of_files(look.directory(), weights);
-  TorchSeveral several;
+  TorchFileGroup several;
   if (have_disjoint_names(names)) {
     several.paths = std::move(weights);
     return several;
@@ -166,7 +166,7 @@ Result<std::optional<TorchSeveral>> torch_several_in(const DirectoryContents& lo
   return several;
 }
 
-Finding several_files_finding(const TorchSeveral& several) {
+Finding several_files_finding(const TorchFileGroup& several) {
   const std::string& first = several.paths.front();
   std::string cause;
   if (!several.aside.empty()) return newest_file_finding(several.paths, several.aside);
@@ -182,7 +182,7 @@ Finding several_files_finding(const TorchSeveral& several) {
         "entry of one name. Without an index it is not known whether another file "
         "is missing.",
         several.paths.size());
-  Finding finding = read_note(first, std::move(cause));
+  Finding finding = how_read_finding(first, std::move(cause));
   finding.subjects = several.paths;
   finding.evidence = {{"opened", static_cast<std::int64_t>(several.paths.size())},
                       {"left_aside", std::int64_t{0}}};

@@ -38,7 +38,7 @@ std::vector<std::string> torch_files_in(const Directory& inside) {
   if (!entries) return files;
   const DirectoryContents look(inside);
   for (const Entry& entry : *entries) {
-    if (named_torch_file(entry.path) != NamedFile::kAlone) continue;
+    if (named_torch_file(entry.path) != FileRole::kAlone) continue;
     auto is_archive = is_torch_archive(look, entry.path);
     if (is_archive && *is_archive && !is_saved_none(inside, entry.path))
       files.push_back(entry.path);
@@ -96,7 +96,7 @@ OpenedCheckpoint open_torch_zip(std::shared_ptr<const Directory> directory, Prog
   std::vector<std::string> aside;
   std::optional<Error> first;
   for (const std::string& file : zip.files) {
-    auto opened = open_nested(std::make_shared<OneFile>(zip.inside, file), progress);
+    auto opened = open_nested(std::make_shared<SingleFileDirectory>(zip.inside, file), progress);
     if (opened) {
       const std::string stem = file.substr(0, file.rfind('.'));
       parts.push_back({std::move(*opened), "", stem + "."});
@@ -110,8 +110,8 @@ OpenedCheckpoint open_torch_zip(std::shared_ptr<const Directory> directory, Prog
   if (parts.empty()) return tl::unexpected<Error>(std::move(*first));
   SHW_TRY(auto joined, join_folders(zip.inside, parts));
   if (aside.empty()) return joined;
-  std::string cause = fmt::format("{} of {} {} no tensors that are read.", some_of(aside), *path,
-                                  aside.size() == 1 ? "holds" : "hold");
+  std::string cause = fmt::format("{} of {} {} no tensors that are read.", short_list_text(aside),
+                                  *path, aside.size() == 1 ? "holds" : "hold");
   return CheckpointBuilder::with_finding(*joined, not_examined_finding(std::move(aside), cause));
 }
 

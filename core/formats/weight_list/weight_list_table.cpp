@@ -92,15 +92,15 @@ class WeightListOpening {
         add(alias_of_scale, *scale->second);
     }
     if (!unread_.empty()) {
-      std::string cause =
-          fmt::format("{} in {} cannot be read: their type is not known.", some_of(unread_), path_);
+      std::string cause = fmt::format("{} in {} cannot be read: their type is not known.",
+                                      short_list_text(unread_), path_);
       builder_.add_finding(not_examined_finding(std::move(unread_), std::move(cause)));
     }
     if (!repeated_.empty()) {
       std::string cause = fmt::format(
           "{} in {} are there more than once: MindSpore cuts an array of more than 512 MB into "
           "slices. Only the first was checked.",
-          some_of(repeated_), path_);
+          short_list_text(repeated_), path_);
       builder_.add_finding(not_examined_finding(std::move(repeated_), std::move(cause)));
     }
     return builder_.finish(progress);
@@ -201,9 +201,9 @@ OpenedCheckpoint open_openvino(std::shared_ptr<const Directory> directory, Progr
   const std::string elements = path.substr(0, path.size() - kXml.size()) + ".bin";
   return WeightListOpening(kOpenvinoFormat, std::move(directory), elements).run(list, progress);
 }
-NamedFile named_openvino(std::string_view file) {
+FileRole named_openvino(std::string_view file) {
   const bool is_layers = file.starts_with("openvino_") || file == "model.xml";
-  return is_layers && file.ends_with(kXml) ? NamedFile::kCheckpoint : NamedFile::kNothing;
+  return is_layers && file.ends_with(kXml) ? FileRole::kCheckpoint : FileRole::kNothing;
 }
 
 }  // namespace

@@ -99,7 +99,7 @@ void HttpTransfer::begin(const CurlLibrary& curl) {
   if (request->method == "HEAD") curl.easy_setopt(easy, option::kNoBody, 1L);
   if (reads) return;
   curl.easy_setopt(easy, option::kUpload, 1L);
-  curl.easy_setopt(easy, option::kReadFunction, &HttpTransfer::give_body);
+  curl.easy_setopt(easy, option::kReadFunction, &HttpTransfer::send_body);
   curl.easy_setopt(easy, option::kReadData, static_cast<void*>(this));
   curl.easy_setopt(easy, option::kInFileSize, static_cast<std::int64_t>(request->upload.size()));
   curl.easy_setopt(easy, option::kCustomRequest, request->method.c_str());
@@ -187,7 +187,7 @@ bool HttpTransfer::keep_range(BytesView bytes) {
   return true;
 }
 
-std::size_t HttpTransfer::give_body(char* data, std::size_t size, std::size_t count, void* self) {
+std::size_t HttpTransfer::send_body(char* data, std::size_t size, std::size_t count, void* self) {
   auto& transfer = *static_cast<HttpTransfer*>(self);
   const BytesView left = transfer.request->upload.subspan(transfer.sent_);
   const std::size_t length = std::min(left.size(), size * count);

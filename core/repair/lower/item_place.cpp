@@ -6,7 +6,8 @@
 
 namespace shw {
 
-std::optional<ItemPlace> place_elsewhere(const Checkpoint& checkpoint, const PlannedChunk& chunk) {
+std::optional<ItemPlace> external_item_place(const Checkpoint& checkpoint,
+                                             const PlannedChunk& chunk) {
   if (!chunk.item || chunk.external.size() != 1) return std::nullopt;
   const ExternalPiece& there = chunk.external.front();
   auto files = checkpoint.files();

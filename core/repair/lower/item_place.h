@@ -11,6 +11,7 @@
 namespace shw {
 
 // nullopt if the record is right or the file does not belong to the checkpoint.
-std::optional<ItemPlace> place_elsewhere(const Checkpoint& checkpoint, const PlannedChunk& chunk);
+std::optional<ItemPlace> external_item_place(const Checkpoint& checkpoint,
+                                             const PlannedChunk& chunk);
 
 }  // namespace shw

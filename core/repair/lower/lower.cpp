@@ -81,7 +81,7 @@ Status check_side(const Checkpoint& checkpoint, const PlannedTensor& planned,
 Status collect_kept(const Checkpoint& checkpoint, const PlannedTensor& planned,
                     const PlannedChunk& chunk, std::vector<Box>& kept) {
   if (chunk.item) {
-    auto place = place_elsewhere(checkpoint, chunk);
+    auto place = external_item_place(checkpoint, chunk);
     if (!chunk.pieces.empty() || (!chunk.external.empty() && !place))
       return cannot_lower(checkpoint, planned.tensor, "a chunk is both an old item and pieces");
     SHW_CHECK(check_item(checkpoint, planned, chunk.box, *chunk.item, place));
@@ -143,8 +143,8 @@ bool is_pure_relabel(const PlannedTensor& planned) {
                      [](const PlannedChunk& chunk) { return chunk.item.has_value(); });
 }
 
-Result<std::vector<Box>> rest_of(const Checkpoint& checkpoint, const PlannedTensor& tensor,
-                                 const PlannedChunk& chunk) {
+Result<std::vector<Box>> unfilled_boxes(const Checkpoint& checkpoint, const PlannedTensor& tensor,
+                                        const PlannedChunk& chunk) {
   std::vector<Box> covered;
   for (const Piece& piece : chunk.pieces) covered.push_back({piece.at, sizes_in_new(piece)});
   for (const ExternalPiece& side : chunk.external) covered.push_back({side.at, side.sizes});

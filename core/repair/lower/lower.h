@@ -53,8 +53,8 @@ std::uint64_t bytes_moved(const Checkpoint& checkpoint, const PlannedTensor& pla
 bool is_order_of_dims(const Extents& permutation, std::size_t ndim);
 
 // Boxes of a chunk that no piece fills, in chunk coordinates.
-Result<std::vector<Box>> rest_of(const Checkpoint& checkpoint, const PlannedTensor& tensor,
-                                 const PlannedChunk& chunk);
+Result<std::vector<Box>> unfilled_boxes(const Checkpoint& checkpoint, const PlannedTensor& tensor,
+                                        const PlannedChunk& chunk);
 
 // Checks that the recorded boxes have as many dims as the shape, no negative and no overflowing
 // number. They may be outside the shape.

@@ -5,7 +5,7 @@
 namespace shw {
 
 // Adds `by`, the origin of a box, to `offsets` inside it. Both have the same number of dims.
-inline Extents moved_by(ExtentsView offsets, ExtentsView by) {
+inline Extents translated(ExtentsView offsets, ExtentsView by) {
   Extents out = copy_of(offsets);
   for (std::size_t d = 0; d < out.size(); ++d) out[d] += by[d];
   return out;

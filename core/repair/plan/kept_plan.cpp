@@ -11,13 +11,13 @@ constexpr std::uint64_t kMostTimes = 100;
 
 }  // namespace
 
-std::string keep_plan(std::string plan) {
+std::string encode_stored_plan(std::string plan) {
   if (plan.size() <= kMostPlain) return plan;
   std::string packed = packed_text(plan);
   return plan.size() / kMostTimes <= packed.size() ? packed : plan;
 }
 
-Result<std::string> kept_plan(const std::string& kept) {
+Result<std::string> decode_stored_plan(const std::string& kept) {
   if (kept.starts_with('{')) return kept;
   return unpacked_text(kept, kMostTimes * kept.size() + kMostTimes);
 }

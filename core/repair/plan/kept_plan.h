@@ -10,8 +10,8 @@ namespace shw {
 
 // Encodes a plan for the certificate: readable JSON, or compressed if above 64 KiB, because a plan
 // has a line for every tile that it moves.
-std::string keep_plan(std::string plan);
+std::string encode_stored_plan(std::string plan);
 // Decodes the JSON of the plan. kDamaged if it cannot be decompressed.
-Result<std::string> kept_plan(const std::string& kept);
+Result<std::string> decode_stored_plan(const std::string& kept);
 
 }  // namespace shw

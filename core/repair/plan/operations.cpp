@@ -87,7 +87,7 @@ void add_repoint(const Checkpoint& checkpoint, const Finding& finding, const Ten
   std::vector<std::string> places;
   for (const PlannedTensor* tensor : group.tensors) {
     for (const PlannedChunk& chunk : tensor->chunks) {
-      auto place = place_elsewhere(checkpoint, chunk);
+      auto place = external_item_place(checkpoint, chunk);
       if (!place) continue;
       places.push_back(fmt::format("{} {} at byte {} of {}", checkpoint.fqn(tensor->tensor),
                                    to_text(chunk.box), place->offset,
@@ -98,7 +98,7 @@ void add_repoint(const Checkpoint& checkpoint, const Finding& finding, const Ten
   Operation made = operation(checkpoint, OperationKind::kRelabel, finding, group,
                              (is_listed ? "point " + count(tiles, "tile") + " at its own bytes: "
                                         : "list " + count(tiles, "tile") + " again: ") +
-                                 some_of(places));
+                                 short_list_text(places));
   made.tiles = tiles;
   plan.operations.push_back(std::move(made));
 }
@@ -122,7 +122,7 @@ std::string new_names(const Checkpoint& checkpoint, const TensorGroup& group, co
     names.push_back(std::string(checkpoint.fqn(tensor->tensor)) + " -> " + tensor->fqn);
   for (const RenamedObject& object : plan.objects)
     names.push_back(checkpoint.objects()[object.object].fqn + " -> " + object.fqn);
-  return some_of(names);
+  return short_list_text(names);
 }
 
 void add_rename(const Checkpoint& checkpoint, const Finding& finding, const TensorGroup& group,
@@ -247,7 +247,7 @@ void describe_new_index(const CheckReport& report, Plan& plan) {
     rewrite.text = rule_of(finding).repaired_by == RepairedBy::kNewIndex
                        ? "rewrite the index from what each file holds; no tensor byte moves"
                        : fmt::format("rewrite {} without the bytes that belong to no tensor",
-                                     some_of(finding.subjects));
+                                     short_list_text(finding.subjects));
     plan.operations.push_back(std::move(rewrite));
   }
 }

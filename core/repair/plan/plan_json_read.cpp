@@ -188,7 +188,7 @@ bool uses_only_own_items(const Checkpoint& checkpoint, const PlannedTensor& plan
 bool is_encoding_template(const Checkpoint& checkpoint, const PlannedTensor& tensor,
                           const PlannedChunk& chunk) {
   return checkpoint.tensor_of(*chunk.item) != tensor.tensor &&
-         place_elsewhere(checkpoint, chunk).has_value();
+         external_item_place(checkpoint, chunk).has_value();
 }
 
 // Checks items that move to another tensor: each is used by one tensor afterwards, and no tensor

@@ -26,7 +26,7 @@ bool changes_tiles(const Operation& operation) {
   return !is_rewrite(operation) && operation.kind != OperationKind::kRename;
 }
 
-Names subjects_of(const Plan& plan, const StepsOff& off, bool wanted_off,
+Names subjects_of(const Plan& plan, const DisabledSteps& off, bool wanted_off,
                   bool (*wanted)(const Operation&)) {
   Names names;
   for (std::size_t i = 0; i < plan.operations.size(); ++i) {
@@ -56,7 +56,7 @@ Result<std::optional<PlannedTensor>> remaining_tensor_plan(const Checkpoint& che
   return stays;
 }
 
-Status drop_tensors(const Checkpoint& checkpoint, const Plan& whole, const StepsOff& off,
+Status drop_tensors(const Checkpoint& checkpoint, const Plan& whole, const DisabledSteps& off,
                     Plan& plan) {
   const Names tiles_off = subjects_of(whole, off, true, changes_tiles);
   const Names names_off = subjects_of(whole, off, true, is_rename);
@@ -92,7 +92,7 @@ void leave(Plan& plan, Finding finding, const std::string& why) {
 }
 
 // True if a step that is off leaves a subject of the finding wrong.
-bool is_left_unrepaired(const Finding& finding, const Plan& whole, const StepsOff& off) {
+bool is_left_unrepaired(const Finding& finding, const Plan& whole, const DisabledSteps& off) {
   for (std::size_t i = 0; i < off.size(); ++i) {
     if (!off[i]) continue;
     const Operation& operation = whole.operations[i];
@@ -106,7 +106,7 @@ bool is_left_unrepaired(const Finding& finding, const Plan& whole, const StepsOf
 
 // Adds the findings that nothing repairs any more. The plan already has those that nothing could
 // repair before.
-void note_remaining_findings(const CheckReport* report, const Plan& whole, const StepsOff& off,
+void note_remaining_findings(const CheckReport* report, const Plan& whole, const DisabledSteps& off,
                              Plan& plan) {
   std::set<std::pair<std::string, std::vector<std::string>>> told;
   for (const Finding& finding : plan.undecided) told.insert({finding.rule, finding.subjects});
@@ -128,7 +128,7 @@ void note_remaining_findings(const CheckReport* report, const Plan& whole, const
   }
 }
 
-void drop_operations(const Plan& whole, const StepsOff& off, Plan& plan) {
+void drop_operations(const Plan& whole, const DisabledSteps& off, Plan& plan) {
   plan.operations.clear();
   for (std::size_t i = 0; i < off.size(); ++i) {
     if (!off[i]) plan.operations.push_back(whole.operations[i]);
@@ -168,7 +168,7 @@ std::vector<std::size_t> inseparable_steps(const Plan& plan) {
   return first;
 }
 
-Result<StepsOff> switch_step(const Plan& plan, StepsOff off, std::size_t step, bool on) {
+Result<DisabledSteps> switch_step(const Plan& plan, DisabledSteps off, std::size_t step, bool on) {
   off.resize(plan.operations.size(), false);
   if (step >= plan.operations.size())
     return fail(ErrorKind::kUsage, fmt::format("the plan has {} steps", plan.operations.size()));
@@ -187,8 +187,8 @@ Result<StepsOff> switch_step(const Plan& plan, StepsOff off, std::size_t step, b
   return off;
 }
 
-Result<Plan> plan_without(const Checkpoint& checkpoint, const CheckReport* report,
-                          const Plan& whole, const StepsOff& off) {
+Result<Plan> plan_without_steps(const Checkpoint& checkpoint, const CheckReport* report,
+                                const Plan& whole, const DisabledSteps& off) {
   if (off.size() != whole.operations.size())
     return fail(ErrorKind::kUsage, "the steps are those of another plan");
   if (std::none_of(off.begin(), off.end(), [](bool one) { return one; })) return whole;

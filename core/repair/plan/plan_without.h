@@ -13,18 +13,18 @@
 namespace shw {
 
 // One flag per operation of a plan: true if the user switched it off.
-using StepsOff = std::vector<bool>;
+using DisabledSteps = std::vector<bool>;
 
 // By operation: the first operation that it cannot be separated from. Masking, filling and
 // restoring the same tensors belong together.
 std::vector<std::size_t> inseparable_steps(const Plan& plan);
 // Switches a step, and all that depend on it, on or off. kUsage if impossible: every repair
 // rewrites `.metadata`.
-Result<StepsOff> switch_step(const Plan& plan, StepsOff off, std::size_t step, bool on);
+Result<DisabledSteps> switch_step(const Plan& plan, DisabledSteps off, std::size_t step, bool on);
 
 // `report` is what the plan was made from; null for a plan from a file, where a step that is off is
 // described by its own text. kUnsupported if the rest needs a step that is off.
-Result<Plan> plan_without(const Checkpoint& checkpoint, const CheckReport* report, const Plan& plan,
-                          const StepsOff& off);
+Result<Plan> plan_without_steps(const Checkpoint& checkpoint, const CheckReport* report,
+                                const Plan& plan, const DisabledSteps& off);
 
 }  // namespace shw

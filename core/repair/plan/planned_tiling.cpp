@@ -2,8 +2,8 @@
 
 namespace shw {
 
-LaidTensor planned_tiling(const Checkpoint& checkpoint, const PlannedTensor& planned) {
-  LaidTensor tiling{planned.shape, {}};
+TiledTensor planned_tiling(const Checkpoint& checkpoint, const PlannedTensor& planned) {
+  TiledTensor tiling{planned.shape, {}};
   for (const PlannedChunk& chunk : planned.chunks) {
     std::optional<std::uint32_t> writer = chunk.writer;
     if (chunk.item && chunk.external.empty()) writer = checkpoint.writer(*chunk.item);

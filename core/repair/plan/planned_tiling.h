@@ -7,6 +7,6 @@
 namespace shw {
 
 // Tiles of the planned chunks. A relabelled tile keeps its rank.
-LaidTensor planned_tiling(const Checkpoint& checkpoint, const PlannedTensor& planned);
+TiledTensor planned_tiling(const Checkpoint& checkpoint, const PlannedTensor& planned);
 
 }  // namespace shw

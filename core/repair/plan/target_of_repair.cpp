@@ -85,7 +85,7 @@ class RepairedTensors {
     OutputTileMore more{{}, made_of};
     if (stays) {
       tile.kept = chunk.item;
-      more = {place_elsewhere(source_, chunk)};
+      more = {external_item_place(source_, chunk)};
     }
     if (more.place || !more.made_of.empty())
       tile.more = std::make_shared<const OutputTileMore>(std::move(more));
@@ -105,26 +105,26 @@ class RepairedTensors {
   Status add_chunk(const PlannedTensor& planned, const PlannedChunk& chunk, TargetTensor& tensor) {
     if (chunk.item) return add_item(planned, chunk, tensor);
     for (const Piece& piece : chunk.pieces) {
-      Part part{{moved_by(chunk.box.offsets, piece.at), sizes_in_new(piece)},
+      Part part{{translated(chunk.box.offsets, piece.at), sizes_in_new(piece)},
                 FromChunk{0, piece.chunk},
                 piece.source.offsets};
-      part.order = piece.permutation.empty() ? same_order(piece.at.size()) : piece.permutation;
+      part.order = piece.permutation.empty() ? identity_order(piece.at.size()) : piece.permutation;
       part.saved = tensor.dtype;
       tensor.parts.push_back(std::move(part));
     }
     for (const ExternalPiece& side : chunk.external) {
-      add_payload({moved_by(chunk.box.offsets, side.at), side.sizes},
+      add_payload({translated(chunk.box.offsets, side.at), side.sizes},
                   {side.file, side.offset, side.length, side.sizes}, side.dtype, tensor);
     }
-    SHW_TRY(const std::vector<Box> rest, rest_of(source_, planned, chunk));
+    SHW_TRY(const std::vector<Box> rest, unfilled_boxes(source_, planned, chunk));
     for (const Box& box : rest)
-      SHW_CHECK(add_fill(planned, {moved_by(chunk.box.offsets, box.offsets), box.sizes}, tensor));
+      SHW_CHECK(add_fill(planned, {translated(chunk.box.offsets, box.offsets), box.sizes}, tensor));
     return {};
   }
 
   static void add_payload(const Box& box, FromFile payload, Dtype dtype, TargetTensor& tensor) {
     const std::size_t ndim = box.sizes.size();
-    Part part{box, std::move(payload), Extents(ndim, 0), same_order(ndim), dtype};
+    Part part{box, std::move(payload), Extents(ndim, 0), identity_order(ndim), dtype};
     if (dtype != tensor.dtype) part.casts = {tensor.dtype};
     tensor.parts.push_back(std::move(part));
   }
@@ -132,12 +132,12 @@ class RepairedTensors {
   // Adds a chunk's item unchanged, whatever its record says about size and place.
   Status add_item(const PlannedTensor& planned, const PlannedChunk& chunk,
                   TargetTensor& tensor) const {
-    const auto place = place_elsewhere(source_, chunk);
+    const auto place = external_item_place(source_, chunk);
     const bool as_recorded = !place && same(chunk.box.sizes, source_.sizes(*chunk.item));
     const std::size_t ndim = chunk.box.sizes.size();
     if (as_recorded) {
-      tensor.parts.push_back(
-          {chunk.box, FromChunk{0, *chunk.item}, Extents(ndim, 0), same_order(ndim), tensor.dtype});
+      tensor.parts.push_back({chunk.box, FromChunk{0, *chunk.item}, Extents(ndim, 0),
+                              identity_order(ndim), tensor.dtype});
       return {};
     }
     SHW_TRY(const ItemHeader header, place ? read_orphan_header(source_, *chunk.item, *place)
@@ -207,7 +207,8 @@ class RepairedTensors {
                               const Box& box, TargetTensor& tensor) {
     Extents first = box.offsets;
     for (std::size_t d = 0; d < first.size(); ++d) first[d] -= saved.offsets[d];
-    Part part{box, FromChunk{input, chunk}, std::move(first), same_order(box.sizes.size()), dtype};
+    Part part{box, FromChunk{input, chunk}, std::move(first), identity_order(box.sizes.size()),
+              dtype};
     if (dtype != tensor.dtype) part.casts = {tensor.dtype};
     tensor.parts.push_back(std::move(part));
   }

@@ -20,7 +20,7 @@ struct PartSides {
 };
 
 struct RelocatedTarget {
-  RelocatedTarget(TargetOfPlan arranged, const AgainstSource& against)
+  RelocatedTarget(TargetOfPlan arranged, const SourceComparisonInputs& against)
       : plan(std::move(arranged)),
         result(against.result),
         memory_of_side(against.memory_of_side()) {}
@@ -158,13 +158,13 @@ std::string error_place_text(const Error& error) {
   return where.empty() ? error.message : where + ": " + error.message;
 }
 
-std::uint64_t AgainstSource::memory_of_side() const {
+std::uint64_t SourceComparisonInputs::memory_of_side() const {
   return memory / (3 * worker_count());
 }
 
 namespace {
 
-Result<ExpectedResult> expected_of_plan(const AgainstSource& against, const Plan& plan,
+Result<ExpectedResult> expected_of_plan(const SourceComparisonInputs& against, const Plan& plan,
                                         Progress* progress) {
   SHW_TRY(TargetOfPlan arranged, target_of_plan(against.source, plan, progress));
   auto again = std::make_shared<RelocatedTarget>(std::move(arranged), against);
@@ -186,15 +186,15 @@ Result<ExpectedResult> expected_of_plan(const AgainstSource& against, const Plan
 
 }  // namespace
 
-Result<ExpectedResult> expected_of(const Certificate& certificate, const AgainstSource& against,
-                                   Progress* progress) {
+Result<ExpectedResult> expected_of(const Certificate& certificate,
+                                   const SourceComparisonInputs& against, Progress* progress) {
   if (certificate.plan.empty()) {
     return fail(ErrorKind::kUnsupported,
                 "does not say how it was made of its source: an older version wrote it, or it was "
                 "changed",
                 {kCertificateFile});
   }
-  auto plan = kept_plan(certificate.plan);
+  auto plan = decode_stored_plan(certificate.plan);
   if (!plan)
     return fail(ErrorKind::kDamaged, "keeps a plan that " + plan.error().message,
                 {kCertificateFile});

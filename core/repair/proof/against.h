@@ -41,7 +41,7 @@ struct ExpectedResult {
 
 // What to compare, and how much memory all threads together may use for items that are decoded
 // whole.
-struct AgainstSource {
+struct SourceComparisonInputs {
   std::shared_ptr<const Checkpoint> source;
   const Checkpoint& result;
   std::uint64_t memory = kDefaultMemory;
@@ -51,8 +51,8 @@ struct AgainstSource {
 };
 
 // The error explains why the plan cannot be applied to this source.
-Result<ExpectedResult> expected_of(const Certificate& certificate, const AgainstSource& against,
-                                   Progress* progress);
+Result<ExpectedResult> expected_of(const Certificate& certificate,
+                                   const SourceComparisonInputs& against, Progress* progress);
 
 // "w in __0_0.distcp: is not a tensor"
 std::string error_place_text(const Error& error);

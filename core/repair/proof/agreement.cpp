@@ -60,8 +60,8 @@ std::string in_words(std::int64_t lost, const std::string& fill) {
 }
 
 Status compare_neighbours(const Certificate& certificate, const Checkpoint& checkpoint,
-                          const Progress* progress, Disagreements& found) {
-  FilledText inside = filled_inside(checkpoint);
+                          const Progress* progress, CertificateContradictions& found) {
+  FilledText inside = read_filled_record_text(checkpoint);
   bool one_file = checkpoint.format().traits.has_index;
   bool sealed = certificate.seal != Certificate::Seal::kMissing;
   for (const std::string& text : inside.texts) {
@@ -91,7 +91,7 @@ Status compare_neighbours(const Certificate& certificate, const Checkpoint& chec
 }
 
 Status compare_objects(const Certificate& certificate, const Checkpoint& checkpoint,
-                       Progress* progress, Disagreements& found) {
+                       Progress* progress, CertificateContradictions& found) {
   SHW_TRY(auto now, certify_objects(checkpoint, progress));
   std::map<std::string_view, const ObjectCertificate*> items;
   for (const ObjectCertificate& object : now) items[object.fqn] = &object;
@@ -143,7 +143,8 @@ Result<std::vector<FileCertificate>> certify_chosen(
 }
 
 Status compare_files(const Certificate& certificate, const Checkpoint& checkpoint,
-                     const ItemHashes& hashes, Progress* progress, Disagreements& found) {
+                     const ItemHashes& hashes, Progress* progress,
+                     CertificateContradictions& found) {
   std::map<std::string_view, std::uint64_t> sizes;
   for (const FileCertificate& file : certificate.files) sizes[file.path] = file.size;
   // A differing size suffices to reject a file, and a stray file may be huge.
@@ -244,9 +245,10 @@ Result<std::vector<FileCertificate>> certify_files(const Checkpoint& result,
       result, hashes, [](const std::string&, std::uint64_t) { return true; }, progress);
 }
 
-Result<Disagreements> disagreements(const Certificate& certificate, const Checkpoint& checkpoint,
-                                    const ItemHashes& hashes, Progress* progress) {
-  Disagreements found;
+Result<CertificateContradictions> disagreements(const Certificate& certificate,
+                                                const Checkpoint& checkpoint,
+                                                const ItemHashes& hashes, Progress* progress) {
+  CertificateContradictions found;
   // Certificates of old versions lack both objects and files; they prove nothing in any case.
   if (certificate.seal != Certificate::Seal::kMissing) {
     SHW_CHECK(compare_objects(certificate, checkpoint, progress, found));

@@ -26,13 +26,14 @@ Result<std::vector<FileCertificate>> certify_files(const Checkpoint& result,
 
 // Contradictions between a certificate and the folder: entries, files, lost.json, the record inside
 // the checkpoint, and the certificate's own numbers.
-struct Disagreements {
+struct CertificateContradictions {
   std::vector<std::string> broken;
   // Files that the certificate does not name; entries that do not match their checksums.
   std::vector<std::string> unknown;
 };
-Result<Disagreements> disagreements(const Certificate& certificate, const Checkpoint& checkpoint,
-                                    const ItemHashes& hashes, Progress* progress);
+Result<CertificateContradictions> disagreements(const Certificate& certificate,
+                                                const Checkpoint& checkpoint,
+                                                const ItemHashes& hashes, Progress* progress);
 
 // Compares a record of losses from `file` with the certificate: tensors, numbers, boxes and fills.
 // If it speaks for all, it must have every tensor that lost something.

@@ -19,7 +19,7 @@
 //    "plan": {...} | "plan_zstd": the same compressed, in base64,
 //    "content_hash"}
 //
-// A path or a name that is not UTF-8 is written as text_of_name() (utf8.h).
+// A path or a name that is not UTF-8 is written as escape_name() (utf8.h).
 //
 // content_hash is the XXH3-128 of all the rest in canonical form: JSON without spaces, the keys of
 // every object sorted by their bytes. It detects accidental changes, not forgery.
@@ -65,7 +65,7 @@ bool read(const In& json, bool& out) {
   return json.is_boolean();
 }
 bool read(const In& json, std::string& out) {
-  if (json.is_string()) out = name_of_text(json.get_ref<const std::string&>());
+  if (json.is_string()) out = unescape_name(json.get_ref<const std::string&>());
   return json.is_string();
 }
 bool read(const In& json, Extents& out) {
@@ -176,14 +176,14 @@ bool read_objects_and_files(const In& parsed, Certificate& out) {
   const In &objects = member(parsed, "objects"), &files = member(parsed, "files");
   bool plain = (objects.is_null() || objects.is_object()) && (files.is_null() || files.is_object());
   for (const auto& [fqn, value] : objects.items()) {
-    out.objects.push_back({name_of_text(fqn), {}});
+    out.objects.push_back({unescape_name(fqn), {}});
     plain = plain && read(member(value, "item"), out.objects.back().item) &&
             (member(value, "damage").is_null() ||
              read(member(value, "damage"), out.objects.back().damage));
   }
   for (const auto& [path, value] : files.items()) {
     std::int64_t size = 0;
-    out.files.push_back({name_of_text(path), 0, {}});
+    out.files.push_back({unescape_name(path), 0, {}});
     plain =
         plain && read(member(value, "bytes"), size) && size >= 0 &&
         read(member(value, "rest"), out.files.back().rest) &&
@@ -257,7 +257,7 @@ Result<Certificate> certificate_from_json(std::string_view json, const std::stri
       return cancelled_error();
     }
     TensorCertificate tensor;
-    tensor.fqn = name_of_text(fqn);
+    tensor.fqn = unescape_name(fqn);
     // Versions before 0.1.0 wrote "items_after" and "layout" instead.
     if (member(value, "tiles").is_null() && !member(value, "layout").is_null())
       return fail(ErrorKind::kUnsupported, "is a certificate of another version", {source});

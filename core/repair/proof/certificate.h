@@ -88,7 +88,7 @@ struct Certificate {
   // Parts of the source that are neither tensors nor entries and are not in the result: "_metadata
   // of the state dict", "config.json".
   std::vector<std::string> left_out = {};
-  // The plan that made it from the source, as JSON or compressed (keep_plan()).
+  // The plan that made it from the source, as JSON or compressed (encode_stored_plan()).
   std::string plan = {};
   // After reading: whether its own hash matches.
   enum class Seal : std::uint8_t { kMissing, kIntact, kBroken } seal = Seal::kMissing;

@@ -77,7 +77,7 @@ class Lines {
   void add(const std::string& name, Json value) {
     write_names_as_text(value);
     std::string text = line_of(value);
-    std::string key = named_ ? line_of(Sorted(text_of_name(name))) : std::string();
+    std::string key = named_ ? line_of(Sorted(escape_name(name))) : std::string();
     text_ += text_.empty() ? "\n  " : ",\n  ";
     text_ += named_ ? key + ": " + text : text;
     std::string canonical = line_of(Sorted::parse(text, nullptr, false));

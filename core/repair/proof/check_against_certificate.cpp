@@ -96,7 +96,7 @@ std::string changed_tiles_text(CertificateCheck& held, TensorId tensor) {
   std::sort(files.begin(), files.end());
   files.erase(std::unique(files.begin(), files.end()), files.end());
   if (files.empty()) return "its tiles are not those that were certified";
-  return "of its " + plural(suspects.size(), "tile") + " in " + some_of(files) +
+  return "of its " + plural(suspects.size(), "tile") + " in " + short_list_text(files) +
          " one or more are not those that were certified";
 }
 
@@ -258,10 +258,11 @@ VerifyReport check_against_certificate(const Certificate& certificate, const Che
     if (!certificate.of_other_ranks.empty())
       report.reasons.push_back("not here: what other ranks had under the name of " +
                                plural(certificate.of_other_ranks.size(), "entry") + " (" +
-                               some_of(certificate.of_other_ranks) + "); it is the lowest rank's");
+                               short_list_text(certificate.of_other_ranks) +
+                               "); it is the lowest rank's");
     if (!certificate.left_out.empty())
       report.reasons.push_back("not here, though it is next to the entries of the source: " +
-                               some_of(certificate.left_out));
+                               short_list_text(certificate.left_out));
   }
   return report;
 }

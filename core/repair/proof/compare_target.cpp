@@ -197,7 +197,8 @@ Result<std::optional<Error>> differing_target_entry(const TargetState& all,
   const Format& format = result.format();
   const Format& before = all.source().format();
   if (&before != &format)
-    std::erase_if(there, [&](const auto& entry) { return is_added_entry(format, entry.first); });
+    std::erase_if(there,
+                  [&](const auto& entry) { return may_be_added_by_writer(format, entry.first); });
   if (there.empty()) return std::optional<Error>();
   return differs("", "another number of entries that are not tensors");
 }

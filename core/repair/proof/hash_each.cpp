@@ -17,7 +17,7 @@ Result<Hash128> decode_hash(Decoder& payload) {
   return hash;
 }
 
-Result<ItemHashes> hash_each(Team* team, const HashWork& work) {
+Result<ItemHashes> hash_across_ranks(Team* team, const HashWork& work) {
   ItemHashes hashes(work.costs.size());
   if (team == nullptr) {
     SHW_CHECK(parallel_for_batched(work.costs, [&](std::size_t i) -> Status {

@@ -21,7 +21,7 @@ struct HashWork {
   std::function<Result<Hash128>(std::size_t thing)> find;
   Progress* progress = nullptr;
 };
-Result<ItemHashes> hash_each(Team* team, const HashWork& work);
+Result<ItemHashes> hash_across_ranks(Team* team, const HashWork& work);
 
 // A hash as two numbers of a message between ranks.
 void add_hash(Encoder& payload, const Hash128& hash);

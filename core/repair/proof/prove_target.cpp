@@ -217,7 +217,7 @@ Result<ProvedTiles> prove_tiles(const ProvingTarget& proving) {
   Pool<SourceAndResultCursors> items(
       [&] { return std::make_unique<SourceAndResultCursors>(all.source(), proving.result); });
   work.find = [&](std::size_t i) { return prove_tile(proving, tasks, order[i], *items.take()); };
-  SHW_TRY(const ItemHashes found, hash_each(proving.written.team, work));
+  SHW_TRY(const ItemHashes found, hash_across_ranks(proving.written.team, work));
   if (proving.written.team != nullptr) SHW_CHECK(proving.mismatches.share(*proving.written.team));
   ProvedTiles proved{ItemHashes(order.size())};
   for (std::size_t i = 0; i < order.size(); ++i) proved.hashes[index_of(order[i])] = found[i];

@@ -405,7 +405,7 @@ Result<VerifyReport> verify_repair(const Checkpoint& checkpoint, Progress* progr
             SHW_TRY(VerifyReport found, judge(certificate, checkpoint, hashes, run, progress));
             return packed(found);
           }));
-  return unpacked_report(told);
+  return decode_verify_report(told);
 }
 
 }  // namespace shw

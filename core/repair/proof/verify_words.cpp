@@ -118,7 +118,7 @@ Bytes packed(const VerifyReport& report) {
   return payload.take();
 }
 
-Result<VerifyReport> unpacked_report(BytesView bytes) {
+Result<VerifyReport> decode_verify_report(BytesView bytes) {
   Decoder payload(bytes);
   VerifyReport report;
   SHW_TRY(std::uint64_t outcome, payload.number());

@@ -19,6 +19,6 @@ Result<ComparedChunk> unpacked_chunk(BytesView words);
 Bytes packed(const Result<std::optional<Error>>& object);
 Result<Result<std::optional<Error>>> unpacked_object(BytesView words);
 Bytes packed(const VerifyReport& report);
-Result<VerifyReport> unpacked_report(BytesView words);
+Result<VerifyReport> decode_verify_report(BytesView words);
 
 }  // namespace shw

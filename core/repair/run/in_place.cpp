@@ -139,7 +139,7 @@ Result<Certificate> write_and_prove(WritableDirectory& files, const Checkpoint& 
 // Gives new files, which replace or describe .metadata, no wider permissions than it has.
 Status limit_new_files(const Store& store, const WritableDirectory& files) {
   if (&store != &posix_store()) return {};
-  const MostRights most = rights_of({}, {files.path() + "/" + kMetadataFile});
+  const PermissionLimit most = rights_of({}, {files.path() + "/" + kMetadataFile});
   for (const char* path : {kNew, kNewCertificate, in_place::kRequest})
     SHW_CHECK(limit_file_rights(files.path() + "/" + path, most));
   return {};
@@ -155,7 +155,7 @@ Result<Certificate> prepare(const Store& store, WritableDirectory& files,
   if (fingerprint(*now) != fingerprint(checkpoint))
     return fail(ErrorKind::kIo, "changed since the plan was made", {kMetadataFile},
                 "make a new plan");
-  const std::string told = keep_plan(plan_text(checkpoint, plan, -1));
+  const std::string told = encode_stored_plan(plan_text(checkpoint, plan, -1));
   SHW_TRY(std::string request, request_to_json(store, "repair", told, directory.name()));
   SHW_CHECK(write_text(files, in_place::kHalfRequest, request));
   SHW_CHECK(files.rename(in_place::kHalfRequest, in_place::kRequest));

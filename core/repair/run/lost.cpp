@@ -25,7 +25,7 @@ std::vector<Taken> source_boxes_of(const Checkpoint& checkpoint, const PlannedTe
                                    const PlannedChunk& chunk) {
   std::vector<Taken> all;
   // The tensor's own bytes at another place: earlier losses in this box stay lost.
-  if (place_elsewhere(checkpoint, chunk)) {
+  if (external_item_place(checkpoint, chunk)) {
     all.push_back({planned.tensor, chunk.box, chunk.box.offsets, {}});
   } else if (chunk.item) {
     Box old = box_of(checkpoint, *chunk.item);
@@ -34,9 +34,9 @@ std::vector<Taken> source_boxes_of(const Checkpoint& checkpoint, const PlannedTe
   }
   for (const Piece& piece : chunk.pieces) {
     Box source = piece.source;
-    source.offsets = moved_by(source.offsets, checkpoint.offsets(piece.chunk));
-    all.push_back({checkpoint.tensor_of(piece.chunk), source, moved_by(chunk.box.offsets, piece.at),
-                   piece.permutation});
+    source.offsets = translated(source.offsets, checkpoint.offsets(piece.chunk));
+    all.push_back({checkpoint.tensor_of(piece.chunk), source,
+                   translated(chunk.box.offsets, piece.at), piece.permutation});
   }
   return all;
 }

@@ -108,9 +108,9 @@ Result<PreparedRun> prepare_run(const TargetState& all, const TargetRun& wanted,
   run.team = wanted.team;
   SHW_TRY(run.watched, watch_inputs(run.inputs));
   if (wanted.form.keeps_files) {
-    prepared.neighbours = choose_files(all.source(), run);
+    prepared.neighbours = add_files_to_copy(all.source(), run);
   } else {
-    prepared.neighbours = choose_neighbours(all.source(), wanted.weights_only, run);
+    prepared.neighbours = add_companions_to_copy(all.source(), wanted.weights_only, run);
     update_config_dtype(all.source(), run);
     SHW_CHECK(write_generated_files(all.source(), run));
   }
@@ -128,7 +128,7 @@ Result<RepairResult> make_target(Store& store, const TargetState& all, const Tar
     ChecksumMismatches mismatches;
     const ProvingTarget proving{all, wanted.form, places, written, progress, mismatches};
     SHW_CHECK(prove_target(proving, wanted, prepared.neighbours, result));
-    return prove_touched_inputs(touch, written, progress);
+    return recheck_changed_inputs(touch, written, progress);
   };
   SHW_TRY(FolderResult made, make_folder(store, std::move(run), prove, progress));
   result.files_kept = made.files_kept;

@@ -44,7 +44,7 @@ bool is_neighbour(const Checkpoint& source, const Entry& entry) {
 bool would_be_ambiguous(const Format& format, const std::string& path) {
   auto rows = formats();
   return std::any_of(rows.begin(), rows.end(), [&](const FormatRow& row) {
-    return row.format == &format && row.named != nullptr && row.named(path) == NamedFile::kAlone &&
+    return row.format == &format && row.named != nullptr && row.named(path) == FileRole::kAlone &&
            (row.names_are_common || is_at_top(path));
   });
 }
@@ -129,7 +129,7 @@ std::set<std::string> files_needed(const Checkpoint& source, const Outputs& outp
 
 }  // namespace
 
-std::vector<std::string> choose_files(const Checkpoint& source, FolderRun& run) {
+std::vector<std::string> add_files_to_copy(const Checkpoint& source, FolderRun& run) {
   std::vector<std::string> left_out;
   // A format without an index needs all its files.
   const bool drops_files = source.format().rewrite != Rewrite::kFiles;
@@ -149,7 +149,7 @@ std::vector<std::string> choose_files(const Checkpoint& source, FolderRun& run) 
     if (entry.kind != EntryKind::kFile) continue;
     // The link's target is outside the checkpoint and may have stricter permissions than the
     // result.
-    if (!referenced.contains(entry.path) && leads_outside(source.directory()->name(), entry.path))
+    if (!referenced.contains(entry.path) && points_outside(source.directory()->name(), entry.path))
       left_out.push_back(entry.path + ", a link out of the checkpoint");
     else
       run.copied.push_back(entry);
@@ -157,8 +157,8 @@ std::vector<std::string> choose_files(const Checkpoint& source, FolderRun& run) 
   return left_out;
 }
 
-std::vector<std::string> choose_neighbours(const Checkpoint& source, bool weights_only,
-                                           FolderRun& run) {
+std::vector<std::string> add_companions_to_copy(const Checkpoint& source, bool weights_only,
+                                                FolderRun& run) {
   NeighbourFilter choosing{source, run.writer == source.format().writer, weights_only};
   choosing.has_parts = has_index(run.writer) ||
                        std::any_of(run.laid_out.files.begin(), run.laid_out.files.end(),
@@ -179,7 +179,7 @@ std::vector<std::string> choose_neighbours(const Checkpoint& source, bool weight
     const bool is_data = !choosing.stays && !data.empty() && entry.path.ends_with(data);
     if (choosing.is_not_copied(entry.path)) {
       if (!is_data) left.push_back(entry.path);
-    } else if (leads_outside(source.directory()->name(), entry.path)) {
+    } else if (points_outside(source.directory()->name(), entry.path)) {
       left.push_back(entry.path + ", a link out of the checkpoint");
     } else {
       run.copied.push_back(entry);

@@ -8,11 +8,11 @@
 namespace shw {
 namespace {
 
-DeviceOutlook on_gpu(const Program& program, const Gpus& gpus, const Gpu& gpu,
-                     const Forecast& on_cpu) {
-  DeviceOutlook outlook{fmt::format("cuda:{}", gpu.index), gpu.name, 0};
+DeviceEstimate on_gpu(const Program& program, const Gpus& gpus, const Gpu& gpu,
+                      const Forecast& on_cpu) {
+  DeviceEstimate outlook{fmt::format("cuda:{}", gpu.index), gpu.name, 0};
   auto executor = gpus.open(gpu.index);
-  auto spent = executor ? seconds_to_make(program, **executor)
+  auto spent = executor ? measure_compute_seconds(program, **executor)
                         : Result<MakeSeconds>(tl::unexpected<Error>(executor.error()));
   if (!spent) {
     outlook.failed = spent.error().message;
@@ -26,7 +26,8 @@ DeviceOutlook on_gpu(const Program& program, const Gpus& gpus, const Gpu& gpu,
 
 }  // namespace
 
-void predict_devices(const Program& program, const DeviceOptions& options, RepairOutlook& outlook) {
+void estimate_devices(const Program& program, const DeviceOptions& options,
+                      RepairEstimate& outlook) {
   outlook.devices.push_back({"cpu", plural(worker_count(), "thread"), outlook.forecast.total});
   if (options.gpus == nullptr) {
     outlook.no_gpu = "none was looked for";

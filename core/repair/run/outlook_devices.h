@@ -9,6 +9,7 @@ namespace shw {
 
 // Fills `devices` and `no_gpu`. The forecast is for the CPU; only computing elements depends on the
 // device.
-void predict_devices(const Program& program, const DeviceOptions& options, RepairOutlook& outlook);
+void estimate_devices(const Program& program, const DeviceOptions& options,
+                      RepairEstimate& outlook);
 
 }  // namespace shw

@@ -11,8 +11,8 @@
 
 namespace shw {
 
-Result<RepairOutlook> outlook_of(const Checkpoint& checkpoint, const Plan& plan,
-                                 const ApplyOptions& options) {
+Result<RepairEstimate> outlook_of(const Checkpoint& checkpoint, const Plan& plan,
+                                  const ApplyOptions& options) {
   if (checkpoint.directory() == nullptr)
     return fail(ErrorKind::kUsage, "the checkpoint has no directory");
   // An empty plan needs a format with an index: otherwise there is nothing to write.
@@ -27,7 +27,7 @@ Result<RepairOutlook> outlook_of(const Checkpoint& checkpoint, const Plan& plan,
   wanted.form.out = options.out;
   SHW_TRY(const PreparedRun prepared, prepare_run(target.all, wanted, nullptr));
   const FolderRun& run = prepared.run;
-  RepairOutlook outlook;
+  RepairEstimate outlook;
   outlook.files_copied = run.copied.size();
   outlook.files_made = run.laid_out.files.size();
   outlook.tiles_made = run.laid_out.made.size();
@@ -45,7 +45,7 @@ Result<RepairOutlook> outlook_of(const Checkpoint& checkpoint, const Plan& plan,
   for (const WrittenTile& made : run.laid_out.made) outlook.bytes_written += made.length;
   outlook.program = to_hex(hash_of(run.program));
   SHW_TRY(outlook.forecast, forecast(run.program, run.inputs, along, options.memory));
-  predict_devices(run.program, options.device, outlook);
+  estimate_devices(run.program, options.device, outlook);
   return outlook;
 }
 

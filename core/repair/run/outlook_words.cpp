@@ -16,7 +16,8 @@ std::string decoded_in_words(const Forecast& forecast) {
 
 std::string left_out_entries_text(const std::vector<std::string>& of_other_ranks) {
   if (of_other_ranks.empty()) return {};
-  return "What other ranks had under the name of " + some_of(of_other_ranks) + " is left out.";
+  return "What other ranks had under the name of " + short_list_text(of_other_ranks) +
+         " is left out.";
 }
 
 std::string in_words(const Plan& plan) {
@@ -35,7 +36,7 @@ std::string in_words(const Plan& plan) {
             " lost; the certificate names every one. ";
   else if (left.empty())
     text += plan.undecided.empty() ? "Nothing is lost. " : "These steps lose nothing. ";
-  if (const std::string gone = unreadable_words(unreadable_in(plan.undecided)); !gone.empty())
+  if (const std::string gone = unreadable_text(unreadable_in(plan.undecided)); !gone.empty())
     text += gone + ". ";
   if (!plan.undecided.empty())
     text += plural(plan.undecided.size(), "finding") +
@@ -44,7 +45,7 @@ std::string in_words(const Plan& plan) {
   return text + (moved == 0 ? "No tensor byte moves." : human_bytes(moved) + " are rewritten.");
 }
 
-std::vector<std::pair<std::string, std::string>> rows_in_words(const RepairOutlook& outlook) {
+std::vector<std::pair<std::string, std::string>> estimate_rows(const RepairEstimate& outlook) {
   constexpr const char* kNames[kStages] = {"reading", "making", "writing", "reading back"};
   std::string stages;
   for (std::size_t i = 0; i < kStages; ++i)

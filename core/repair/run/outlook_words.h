@@ -16,6 +16,6 @@ std::string left_out_entries_text(const std::vector<std::string>& of_other_ranks
 // "3 items decoded there on the way, at most 900 MB at a time".
 std::string decoded_in_words(const Forecast& forecast);
 // Label and value of each row: "reads", "3.02 GB".
-std::vector<std::pair<std::string, std::string>> rows_in_words(const RepairOutlook& outlook);
+std::vector<std::pair<std::string, std::string>> estimate_rows(const RepairEstimate& outlook);
 
 }  // namespace shw

@@ -28,7 +28,7 @@ struct ApplyOptions {
 };
 
 // Result of converting back and comparing with the source.
-struct WayBack {
+struct RoundTripResult {
   std::string program;    // program whose names and layout the source has; empty without a map
   std::size_t equal = 0;  // number of tensors with equal elements, by 128-bit fingerprints
   std::vector<std::string> differ = {};   // FQNs: other shape, dtype or elements
@@ -37,7 +37,7 @@ struct WayBack {
 };
 
 // The upload of a result.
-struct SentResult {
+struct UploadResult {
   std::string to;  // address without secrets
   std::size_t files = 0;
   std::uint64_t bytes = 0;
@@ -58,8 +58,8 @@ struct RepairResult {
   std::vector<std::string> left_out = {};        // Certificate::left_out
   // Copied tensors and entries that do not match their checksums, each with the reason.
   std::map<std::string, std::string> damage = {};
-  std::optional<WayBack> way_back = {};
-  std::optional<SentResult> sent = {};
+  std::optional<RoundTripResult> way_back = {};
+  std::optional<UploadResult> sent = {};
 };
 
 }  // namespace shw

@@ -67,7 +67,7 @@ Result<RepairRequest> request_from_json(std::string_view json, std::string_view 
   if (!is_whole || text_of(parsed, "verb") != verb)
     return fail(ErrorKind::kDamaged, "does not say what was to be made, and how", {source});
   if (!packed.empty()) {
-    auto plan = kept_plan(packed);
+    auto plan = decode_stored_plan(packed);
     if (!plan) return fail(ErrorKind::kDamaged, "has a plan that cannot be unpacked", {source});
     request.plan = std::move(*plan);
     return request;

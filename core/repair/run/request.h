@@ -16,8 +16,8 @@ struct RepairRequest {
   bool integrity = false;  // ApplyOptions::integrity
 };
 
-// `plan` is encoded by keep_plan(), because a journal should not begin with hundreds of megabytes
-// for millions of tiles. `verb` is the verb that can read it.
+// `plan` is encoded by encode_stored_plan(), because a journal should not begin with hundreds of
+// megabytes for millions of tiles. `verb` is the verb that can read it.
 Result<std::string> request_to_json(const Store& store, std::string_view verb,
                                     const std::string& plan, const std::string& said,
                                     bool integrity = false);

@@ -34,7 +34,7 @@ const Patterns* cut_by(const Step& step) {
 
 }  // namespace
 
-std::vector<std::string> words_of_steps(const Plan& plan) {
+std::vector<std::string> step_texts(const Plan& plan) {
   std::vector<std::string> words;
   for (const Step& step : plan.steps) words.push_back(to_text(step));
   if (!plan.format.empty()) words.push_back("written as " + plan.format);
@@ -50,7 +50,7 @@ Status check_tiles_have_place(const Plan& plan, const Format& format) {
         ErrorKind::kUsage,
         fmt::format("step {} ({}): {} would be cut into tiles, and {} holds every tensor in "
                     "one piece",
-                    plan.operations.size() + i + 1, name(plan.steps[i]), some_of(*tensors),
+                    plan.operations.size() + i + 1, name(plan.steps[i]), short_list_text(*tensors),
                     format.title),
         {}, "write it as DCP, as the verb reshard does: \"target\": {\"format\": \"dcp\"}");
   }
@@ -69,7 +69,7 @@ TargetRun target_run_of(const Plan& plan, const TargetOfPlan& target) {
   TargetRun run;
   run.form = target.form;
   run.operations = plan.operations;
-  run.steps = words_of_steps(plan);
+  run.steps = step_texts(plan);
   run.weights_only = plan.weights_only;
   return run;
 }
@@ -83,8 +83,9 @@ Result<RepairResult> run_plan(Store& store, const Checkpoint& checkpoint, const 
   TargetRun run = target_run_of(plan, target);
   run.form.out = options.out;
   // Without steps nothing needs resolving, so a plan of millions of tiles is not copied.
-  run.plan = keep_plan(plan.transforms() ? plan_text(checkpoint, resolved_plan(plan, target), -1)
-                                         : plan_text(checkpoint, plan, -1));
+  run.plan =
+      encode_stored_plan(plan.transforms() ? plan_text(checkpoint, resolved_plan(plan, target), -1)
+                                           : plan_text(checkpoint, plan, -1));
   run.memory = options.memory;
   run.device = options.device;
   run.partial = options.partial;

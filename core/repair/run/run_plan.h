@@ -15,7 +15,7 @@
 namespace shw {
 
 // The steps as text, for the user and the certificate.
-std::vector<std::string> words_of_steps(const Plan& plan);
+std::vector<std::string> step_texts(const Plan& plan);
 // kUsage if tensors are split into tiles that the format cannot store; otherwise whole tensors
 // would be written silently.
 Status check_tiles_have_place(const Plan& plan, const Format& format);

@@ -20,8 +20,8 @@ const WatchedFile* touched_file(const TouchCheck& check) {
 
 }  // namespace
 
-Status prove_touched_inputs(const TouchCheck& check, const WrittenFolder& written,
-                            Progress* progress) {
+Status recheck_changed_inputs(const TouchCheck& check, const WrittenFolder& written,
+                              Progress* progress) {
   const WatchedFile* touched = touched_file(check);
   SHW_TRY(bool any, run_on_rank0_and_broadcast(
                         written.team, [&]() -> Result<bool> { return touched != nullptr; }));

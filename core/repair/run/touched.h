@@ -19,7 +19,7 @@ struct TouchCheck {
   std::shared_ptr<const Checkpoint> source;
   std::uint64_t memory = kDefaultMemory;
 };
-Status prove_touched_inputs(const TouchCheck& check, const WrittenFolder& written,
-                            Progress* progress);
+Status recheck_changed_inputs(const TouchCheck& check, const WrittenFolder& written,
+                              Progress* progress);
 
 }  // namespace shw

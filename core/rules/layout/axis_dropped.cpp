@@ -99,7 +99,7 @@ Finding describe_dropped(const Checkpoint& c, const AxisGroup& group) {
   return finding;
 }
 
-using Restored = std::map<TensorId, SideRestore>;
+using Restored = std::map<TensorId, RankFileRestore>;
 
 // Adds what optimizer files per rank restore completely.
 void restore(Finding& finding, const AxisGroup& group, const Restored& restored) {
@@ -161,7 +161,7 @@ void add_by_spec(const CheckInput& input, const std::vector<DifferentOrder>& ord
   std::vector<DroppedAxis> all = dropped_axes(input);
   if (all.empty()) return;
   Restored restored;
-  auto masters = input.headers.empty() ? std::nullopt : read_side_masters(input.checkpoint);
+  auto masters = input.headers.empty() ? std::nullopt : read_per_rank_masters(input.checkpoint);
   std::int64_t comparisons = 4096;  // of 4,096 elements each
   for (DroppedAxis& dropped : all) {
     auto found = masters ? restore_from_rank_files(input, *masters, dropped) : std::nullopt;

@@ -59,7 +59,7 @@ void find_flat_parameters(const Facts& facts, std::vector<Finding>& findings) {
   finding.cause = fmt::format(
       "{} {} what FSDP keeps of a whole module in one row ({}): one rank's part of it. Which "
       "parameters are in it is in no file, and what the other ranks held is not here.",
-      plural(finding.subjects.size(), "tensor"), is_one ? "is" : "are", some_of(shapes));
+      plural(finding.subjects.size(), "tensor"), is_one ? "is" : "are", short_list_text(shapes));
   finding.evidence = {{"shapes", capped(shapes)}, {"count", count_of(finding.subjects.size())}};
   findings.push_back(std::move(finding));
 }
@@ -95,8 +95,9 @@ void add_short_vectors(const Facts& facts, Finding& finding) {
   if (lines.empty()) return;
   // An error, because config.json and the names agree on it.
   finding.severity = Severity::kError;
-  finding.cause += fmt::format(" By config.json {} one rank's part of a vector too ({}).",
-                               lines.size() == 1 ? "there is" : "there are", some_of(lines));
+  finding.cause +=
+      fmt::format(" By config.json {} one rank's part of a vector too ({}).",
+                  lines.size() == 1 ? "there is" : "there are", short_list_text(lines));
   finding.evidence.emplace_back("shorter_than_config", capped(lines));
 }
 
@@ -122,7 +123,7 @@ void find_flat_matrices(const Facts& facts, std::vector<Finding>& findings) {
       is_one ? "a matrix" : "matrices", is_one ? "its name" : "their names",
       empty == finding.subjects.size() ? (is_one ? "has no element" : "have no element")
                                        : (is_one ? "is saved flat" : "are saved flat"),
-      some_of(shapes),
+      short_list_text(shapes),
       empty == finding.subjects.size()
           ? "DeepSpeed ZeRO-3 leaves that of a parameter in a state dict that was not gathered, "
             "and FSDP on a rank that owns no part of it"

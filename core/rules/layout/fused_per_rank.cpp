@@ -79,7 +79,7 @@ bool is_tensor_axis(std::string_view name) {
 // The tensor-parallel axis, if it splits dim 0 first: known by its name, or by a strided axis
 // before it.
 std::optional<std::size_t> tensor_axis(const SpecEntry& entry) {
-  auto order = cut_order(entry);
+  auto order = split_axis_order(entry);
   if (!order) return std::nullopt;
   bool strided =
       std::any_of(entry.placements.begin(), entry.placements.end(), [](const Placement& placement) {

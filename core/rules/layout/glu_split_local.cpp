@@ -71,7 +71,8 @@ Finding describe_split(const Checkpoint& c, const std::vector<SplitPair>& pairs,
 
 void find_local_glu_splits(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
-  add_wrong_requests(facts, RequestKind::kHalves, "glu-split-local", "Megatron-LM #4423", findings);
+  report_wrong_requests(facts, RequestKind::kHalves, "glu-split-local", "Megatron-LM #4423",
+                        findings);
   std::vector<SplitPair> pairs = split_pairs(facts);
   if (pairs.empty()) return;
   std::vector<PartlyLost> parts;

@@ -116,8 +116,8 @@ ValueConfirmation compare_values(const Facts& facts, const std::vector<LocalStat
   return out;
 }
 
-void add_placed_states(const Facts& facts, const std::vector<LocalState>& locals,
-                       const ValueConfirmation& values, std::vector<Finding>& findings) {
+void report_placed_states(const Facts& facts, const std::vector<LocalState>& locals,
+                          const ValueConfirmation& values, std::vector<Finding>& findings) {
   if (locals.empty()) return;
   Finding finding = describe_local(facts.checkpoint, locals);
   if (!values.contradict.empty()) {
@@ -151,8 +151,8 @@ void add_placed_states(const Facts& facts, const std::vector<LocalState>& locals
   findings.push_back(std::move(finding));
 }
 
-void add_unplaced_states(const Facts& facts, const std::vector<LocalState>& locals,
-                         std::vector<Finding>& findings) {
+void report_unplaced_states(const Facts& facts, const std::vector<LocalState>& locals,
+                            std::vector<Finding>& findings) {
   std::map<std::string, std::vector<LocalState>> by_reason;
   for (const LocalState& local : locals) by_reason[local.why_not].push_back(local);
   for (const auto& [why_not, alike] : by_reason) {
@@ -193,7 +193,7 @@ std::string shape_line(const Checkpoint& checkpoint, TensorId tensor) {
   return std::string(checkpoint.fqn(tensor)) + " " + to_text(checkpoint.shape(tensor));
 }
 
-void add_half_empty_pairs(const Facts& facts, std::vector<Finding>& findings) {
+void report_half_empty_pairs(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   const auto pairs = half_empty_pairs(facts);
   if (pairs.empty()) return;
@@ -217,17 +217,17 @@ void add_half_empty_pairs(const Facts& facts, std::vector<Finding>& findings) {
 }
 
 void find_local_saved_as_global(const Facts& facts, std::vector<Finding>& findings) {
-  add_wrong_requests(facts, RequestKind::kOther, "local-saved-as-global", "TransformerEngine #2795",
-                     findings);
+  report_wrong_requests(facts, RequestKind::kOther, "local-saved-as-global",
+                        "TransformerEngine #2795", findings);
   std::vector<LocalState> locals = local_states(facts);
   auto unknown = std::stable_partition(
       locals.begin(), locals.end(), [](const LocalState& local) { return local.home.has_value(); });
   std::vector<LocalState> unplaced(std::make_move_iterator(unknown),
                                    std::make_move_iterator(locals.end()));
   locals.erase(unknown, locals.end());
-  add_placed_states(facts, locals, compare_values(facts, locals), findings);
-  add_unplaced_states(facts, unplaced, findings);
-  add_half_empty_pairs(facts, findings);
+  report_placed_states(facts, locals, compare_values(facts, locals), findings);
+  report_unplaced_states(facts, unplaced, findings);
+  report_half_empty_pairs(facts, findings);
   find_adjacent_parts(facts, findings);
   find_parts_by_config(facts, findings);
 }

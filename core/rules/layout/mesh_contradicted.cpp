@@ -59,7 +59,7 @@ const char* consequence_text(bool is_used) {
                    "so nothing was placed by it. --mesh names the one that saved.";
 }
 
-std::string rank_order_text(const Checkpoint& c, const OrderContradicted& found,
+std::string rank_order_text(const Checkpoint& c, const RankOrderMismatch& found,
                             const Mesh& instead) {
   return fmt::format(
       "{} as the spec says, to the box, where ranks are counted over {}, and elsewhere where they "
@@ -67,7 +67,7 @@ std::string rank_order_text(const Checkpoint& c, const OrderContradicted& found,
       subject_text(c, found.tensors), to_text(instead), to_text(found.believed));
 }
 
-Finding rank_order_finding(const CheckInput& input, const OrderContradicted& found,
+Finding rank_order_finding(const CheckInput& input, const RankOrderMismatch& found,
                            const Mesh& instead, std::string_view what_became) {
   Finding finding =
       mesh_finding(found.believed, input.ranks,
@@ -78,7 +78,7 @@ Finding rank_order_finding(const CheckInput& input, const OrderContradicted& fou
   return finding;
 }
 
-Finding given_mesh_finding(const CheckInput& input, const OrderContradicted& found) {
+Finding given_mesh_finding(const CheckInput& input, const RankOrderMismatch& found) {
   return rank_order_finding(
       input, found, found.instead,
       found.is_disputed
@@ -88,7 +88,7 @@ Finding given_mesh_finding(const CheckInput& input, const OrderContradicted& fou
 }
 
 // A spec may describe the loading mesh.
-Finding spec_mesh_finding(const CheckInput& input, const OrderContradicted& found, bool is_used) {
+Finding spec_mesh_finding(const CheckInput& input, const RankOrderMismatch& found, bool is_used) {
   Finding finding = rank_order_finding(input, found, is_used ? *found.proved : found.instead,
                                        consequence_text(is_used));
   finding.severity = Severity::kInfo;
@@ -113,7 +113,7 @@ void check_mesh_with_spec(CheckInput& input, std::vector<Finding>& findings) {
   RankOrders orders = find_rank_orders(input);
   const Mesh given = *input.mesh;
   bool is_out = false;
-  for (const OrderContradicted& found : orders.contradicted) {
+  for (const RankOrderMismatch& found : orders.contradicted) {
     if (found.believed != given) continue;
     findings.push_back(given_mesh_finding(input, found));
     is_out = true;
@@ -131,7 +131,7 @@ void check_mesh_with_spec(CheckInput& input, std::vector<Finding>& findings) {
 void check_spec_orders(CheckInput& input, bool is_named, std::vector<Finding>& findings) {
   const auto contradicted = find_rank_orders(input).contradicted;
   const bool is_proved = !is_named && contradicted.size() == 1 && contradicted.front().proved;
-  for (const OrderContradicted& found : contradicted) {
+  for (const RankOrderMismatch& found : contradicted) {
     if (input.mesh != nullptr && found.believed == *input.mesh) continue;
     findings.push_back(spec_mesh_finding(input, found, is_proved));
     if (!is_proved) input.misordered.push_back(found.of_spec);

@@ -134,7 +134,7 @@ void find_parts_by_config(const Facts& facts, std::vector<Finding>& findings) {
       "as "
       "the whole, and what the other ranks had is not here.",
       count == 1 ? parts->subjects.front() : plural(count, "tensor"), count == 1 ? "is" : "are",
-      parts->ranks, some_of(parts->lines, 2));
+      parts->ranks, short_list_text(parts->lines, 2));
   finding.evidence = {
       {"ranks", parts->ranks},
       {"tensors", capped(parts->lines)},

@@ -151,7 +151,7 @@ std::optional<TwoTopologies> two_topologies(const Mesh& given, const SpecEntry& 
     if (parts) return std::nullopt;
     parts = i;
   }
-  auto order = cut_order(entry);
+  auto order = split_axis_order(entry);
   if (!parts || !order) return std::nullopt;
   const auto& was = out.saved.mesh->axes;
   const auto& asked = entry.mesh->axes;
@@ -188,7 +188,7 @@ bool matches_split_order(const Facts& facts, TensorId tensor, const TwoTopologie
   }
   order.insert(order.end(), stacked.begin(), stacked.end());
   RankMap ranks(facts, *entry.mesh);
-  Cutter cutter(entry, order);
+  SplitLayout cutter(entry, order);
   for (ChunkId chunk : c.chunks(tensor)) {
     if (volume(c.sizes(chunk)) == 0) continue;
     auto writer = c.writer(chunk);

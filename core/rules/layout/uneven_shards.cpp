@@ -183,7 +183,7 @@ std::vector<Open> tensors_without_diagnosis(const Facts& facts,
   return open;
 }
 
-void add_turned(const Facts& facts, std::vector<Finding>& findings) {
+void report_turned_shards(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   Finding finding{.rule = "uneven-shards"};
   for (const Open& open : tensors_without_diagnosis(facts, findings)) {
@@ -209,7 +209,7 @@ void add_turned(const Facts& facts, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
-void add_collided(const Facts& facts, std::vector<Finding>& findings) {
+void report_collided_shards(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   auto explained = with_diagnosis(findings);
   Finding finding{.rule = "uneven-shards"};
@@ -278,8 +278,8 @@ void add_complete(const Facts& facts, std::vector<Finding>& findings) {
 void find_uneven_shards(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.spec == nullptr || facts.headers.empty()) return;
   add_complete(facts, findings);
-  add_turned(facts, findings);
-  add_collided(facts, findings);
+  report_turned_shards(facts, findings);
+  report_collided_shards(facts, findings);
 }
 
 }  // namespace

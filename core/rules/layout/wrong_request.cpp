@@ -26,8 +26,8 @@ bool requests_a_part(ExtentsView asked, ExtentsView saved) {
 
 }  // namespace
 
-void add_wrong_requests(const Facts& facts, RequestKind kind, std::string_view rule,
-                        std::string_view link, std::vector<Finding>& findings) {
+void report_wrong_requests(const Facts& facts, RequestKind kind, std::string_view rule,
+                           std::string_view link, std::vector<Finding>& findings) {
   if (facts.spec == nullptr) return;
   const Checkpoint& c = facts.checkpoint;
   Finding finding{.rule = std::string(rule), .severity = Severity::kWarning};

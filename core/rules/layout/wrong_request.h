@@ -12,7 +12,7 @@ enum class RequestKind : std::uint8_t { kHalves, kOther };  // states of _w and 
 
 // Reports optimizer states that have the size of their parameter while the spec requests less: one
 // warning of `rule` without repair.
-void add_wrong_requests(const Facts& facts, RequestKind kind, std::string_view rule,
-                        std::string_view link, std::vector<Finding>& findings);
+void report_wrong_requests(const Facts& facts, RequestKind kind, std::string_view rule,
+                           std::string_view link, std::vector<Finding>& findings);
 
 }  // namespace shw

@@ -198,7 +198,7 @@ std::vector<Finding> adapter_against_base(const Checkpoint& adapter, const Check
                     "adapter is of another model, or of a model whose modules have other names; "
                     "PEFT leaves these tensors out.",
                     human_count(lacking.size()), plural(looked_at, "tensor"),
-                    lacking.size() == 1 ? "belongs" : "belong", some_of(lacking)),
+                    lacking.size() == 1 ? "belongs" : "belong", short_list_text(lacking)),
         lacking, lacking));
   if (!sizes.empty())
     findings.push_back(base_finding(

@@ -48,7 +48,7 @@ std::vector<std::int64_t> layers_without(const ModulesOfStack& stack, const std:
 
 }  // namespace
 
-std::vector<std::string> absent_in_layers(const std::vector<std::string_view>& modules) {
+std::vector<std::string> modules_missing_in_layers(const std::vector<std::string_view>& modules) {
   std::map<std::string, ModulesOfStack> stacks;  // key: prefix such as "model.layers."
   for (std::string_view module : modules) {
     if (const auto name = layer_name_of(module); name && name->number >= 0)

@@ -11,6 +11,6 @@ namespace shw {
 // is between two others and at most one in eight layers, or a single one, lacks the module. The
 // last layer counts only if it has another of query, key and value, because models with mixed
 // layers lack more.
-std::vector<std::string> absent_in_layers(const std::vector<std::string_view>& modules);
+std::vector<std::string> modules_missing_in_layers(const std::vector<std::string_view>& modules);
 
 }  // namespace shw

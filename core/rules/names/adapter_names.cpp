@@ -159,7 +159,7 @@ void report_halves(const Facts& facts, const Adapter& adapter, std::vector<Findi
       fmt::format("{} of {} of the adapter have one LoRA matrix of two ({}). PEFT starts the other "
                   "from scratch, so that what was learned is lost without an error.",
                   human_count(halves.size()), plural(adapter.modules.size(), "module"),
-                  some_of(halves)),
+                  short_list_text(halves)),
       halves, halves));
 }
 
@@ -197,13 +197,13 @@ void report_targets(const Facts& facts, const Adapter& adapter, std::vector<Find
     findings.push_back(adapter_finding(
         fmt::format("adapter_config.json's target_modules lists {}, of which the adapter holds no "
                     "tensor. PEFT makes these modules and leaves them as if never trained.",
-                    some_of(sure)),
+                    short_list_text(sure)),
         {kAdapterConfigFile}, sure));
   else if (!without.empty()) {
     findings.push_back(adapter_finding(
         fmt::format("adapter_config.json's target_modules lists {}, of which the adapter holds no "
                     "tensor: right where the base model has no such module.",
-                    some_of(without)),
+                    short_list_text(without)),
         {kAdapterConfigFile}, without));
     findings.back().severity = Severity::kInfo;
   }
@@ -212,7 +212,7 @@ void report_targets(const Facts& facts, const Adapter& adapter, std::vector<Find
       "{} of the adapter {} to no module that adapter_config.json's target_modules lists ({}). "
       "PEFT does not make these modules, and their tensors are left out.",
       plural(strangers.size(), "module"), strangers.size() == 1 ? "belongs" : "belong",
-      some_of(adapter.config.targets, 8));
+      short_list_text(adapter.config.targets, 8));
   findings.push_back(adapter_finding(words, strangers, strangers));
 }
 
@@ -222,12 +222,12 @@ void report_layers(const Adapter& adapter, std::vector<Finding>& findings) {
     return;
   std::vector<std::string_view> modules;
   for (const auto& [module, one] : adapter.modules) modules.push_back(module);
-  const std::vector<std::string> absent = absent_in_layers(modules);
+  const std::vector<std::string> absent = modules_missing_in_layers(modules);
   if (absent.empty()) return;
   findings.push_back(adapter_finding(
       fmt::format("The adapter holds no tensor of {} ({}), and other layers have {}. PEFT makes "
                   "{} in every layer, and leaves {} as if never trained.",
-                  plural(absent.size(), "module"), some_of(absent),
+                  plural(absent.size(), "module"), short_list_text(absent),
                   absent.size() == 1 ? "it" : "them", absent.size() == 1 ? "it" : "them",
                   absent.size() == 1 ? "this one" : "these"),
       {kAdapterConfigFile}, absent));
@@ -255,14 +255,14 @@ void report_listed_layers(const Facts& facts, const Adapter& adapter,
                     "does not list ({}). PEFT does not make these modules, and their tensors are "
                     "left out.",
                     plural(strangers.size(), "module"), strangers.size() == 1 ? "is" : "are",
-                    some_of(strangers)),
+                    short_list_text(strangers)),
         strangers, strangers));
   if (!absent.empty() && !there.empty())
     findings.push_back(adapter_finding(
         fmt::format(
             "adapter_config.json's layers_to_transform lists {} {}, of which the adapter "
             "holds no tensor. PEFT makes their modules and leaves them as if never trained.",
-            absent.size() == 1 ? "layer" : "layers", some_of(absent, 8)),
+            absent.size() == 1 ? "layer" : "layers", short_list_text(absent, 8)),
         {kAdapterConfigFile}, absent));
 }
 
@@ -302,7 +302,7 @@ void report_saved_modules(const Facts& facts, const Adapter& adapter,
   findings.push_back(adapter_finding(
       fmt::format("adapter_config.json's modules_to_save lists {}, and no tensor of {} is there: "
                   "what was trained of {} is lost, and PEFT keeps the base model's.",
-                  some_of(missing), missing.size() == 1 ? "it" : "them",
+                  short_list_text(missing), missing.size() == 1 ? "it" : "them",
                   missing.size() == 1 ? "it" : "them"),
       {kAdapterConfigFile}, missing));
 }
@@ -381,7 +381,7 @@ void find_adapter_names(const Facts& facts, std::vector<Finding>& findings) {
   }
   if (*config && !is_adapter(c)) report_config_next_to_model(facts, **config, findings);
   if (!is_adapter(c)) return;
-  if (!*config) report_own_name_in_file(facts, findings);
+  if (!*config) report_adapter_name_in_keys(facts, findings);
   // For a checkpoint opened as a single file, the config next to it was not searched.
   if (!*config && is_one_file(*c.directory())) return;
   if (!*config) return report_no_config(facts, findings);

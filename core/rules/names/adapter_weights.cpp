@@ -100,7 +100,7 @@ void report_base_weights(const Facts& facts, const AdapterConfig& config,
           "{} of the base model {} whole in the adapter ({}), and modules_to_save lists no "
           "such module. PEFT writes {} over the base's own without a message where LoRA "
           "does not change the module, and leaves {} out elsewhere; vLLM refuses the file. {}",
-          plural(weights.size(), "weight"), is_one ? "is" : "are", some_of(weights),
+          plural(weights.size(), "weight"), is_one ? "is" : "are", short_list_text(weights),
           is_one ? "it" : "them", is_one ? "it" : "them", advice),
       weights));
 }
@@ -138,7 +138,7 @@ void report_unusable_config(const Facts& facts, const AdapterConfig& config,
         fmt::format("adapter_config.json says {}, which PEFT cannot compute a scale with: it stops "
                     "when it makes the modules. lora_A has r rows; lora_alpha is in the settings "
                     "of the training.",
-                    some_of(config.unusable)),
+                    short_list_text(config.unusable)),
         {kAdapterConfigFile}));
   if (config.peft_type == "LORA" && config.alpha == 0.0 && config.alpha_pattern.empty())
     findings.push_back(adapter_contradiction(
@@ -227,12 +227,12 @@ void report_unread_matrices(const Facts& facts, const AdapterConfig& config,
       fmt::format("{} {} no name that PEFT or vLLM reads ({}): both know lora_A and lora_B of one "
                   "module. PEFT leaves {} out, and vLLM stops. A trainer that keeps all experts in "
                   "one tensor names its matrices so.",
-                  plural(unread.size(), "LoRA tensor"), is_one ? "has" : "have", some_of(unread),
-                  is_one ? "it" : "them"),
+                  plural(unread.size(), "LoRA tensor"), is_one ? "has" : "have",
+                  short_list_text(unread), is_one ? "it" : "them"),
       unread));
 }
 
-void report_own_name_in_file(const Facts& facts, std::vector<Finding>& findings) {
+void report_adapter_name_in_keys(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   std::vector<std::pair<TensorId, std::string>> names;
   std::vector<std::string> subjects;

@@ -40,6 +40,6 @@ void report_unread_matrices(const Facts& facts, const AdapterConfig& config,
 
 // Reports tensor names that contain the adapter's name, as in "lora_A.default_0.weight", in a file
 // without adapter_config.json. PEFT adds that name on loading, so it must not be in the file.
-void report_own_name_in_file(const Facts& facts, std::vector<Finding>& findings);
+void report_adapter_name_in_keys(const Facts& facts, std::vector<Finding>& findings);
 
 }  // namespace shw

@@ -174,7 +174,7 @@ void find_empty_tensors(const Facts& facts, std::vector<Finding>& findings) {
   std::string cause =
       fmt::format("{} of {} {} empty: shape {}, no element ({}).", human_count(empty.size()),
                   plural(c.tensor_count(), "tensor"), empty.size() == 1 ? "is" : "are",
-                  to_text(c.shape(*c.find(empty.front()))), some_of(empty));
+                  to_text(c.shape(*c.find(empty.front()))), short_list_text(empty));
   cause +=
       " Their elements were on other ranks (ZeRO-3, FSDP) and were not gathered before the save.";
   cause += all ? " Nothing that was trained is in the file."

@@ -184,7 +184,7 @@ void find_lost_alphas(const Facts& facts, std::vector<Finding>& findings) {
       "{} of the adapter have an alpha, and {} lack theirs: {}. Loaders multiply what such a "
       "module "
       "learned by 1 in place of alpha / rank, without an error.",
-      plural(with, "module"), human_count(missing.size()), some_of(missing));
+      plural(with, "module"), human_count(missing.size()), short_list_text(missing));
   finding.evidence = {{"missing", capped(missing)},
                       {"count", count_of(missing.size())},
                       {"with_both", count_of(with)}};
@@ -216,7 +216,7 @@ void find_half_adapters(const Facts& facts, std::vector<Finding>& findings) {
   finding.cause = fmt::format(
       "Of {} both halves are here, and of {} one of the two: {} {} missing. Loaders go on "
       "without it, and what was learned there is gone without an error.",
-      plural(whole / 2, "pair"), human_count(halves.size()), some_of(missing),
+      plural(whole / 2, "pair"), human_count(halves.size()), short_list_text(missing),
       missing.size() == 1 ? "is" : "are");
   finding.evidence = {{"missing", capped(missing)},
                       {"count", count_of(missing.size())},

@@ -78,7 +78,7 @@ void find_half_moments(const Facts& facts, std::vector<Finding>& findings) {
   Finding finding{
       .rule = "half-pair", .severity = Severity::kWarning, .subjects = std::move(found.keys)};
   finding.cause = "The optimizer has both moments for " + plural(found.whole, "parameter") +
-                  " and one of the two for " + some_of(finding.subjects) +
+                  " and one of the two for " + short_list_text(finding.subjects) +
                   ": the other was lost when it was saved, and a load fails or starts it at zero.";
   finding.evidence = {{"missing", capped(found.missing)},
                       {"count", count_of(found.missing.size())},

@@ -92,7 +92,8 @@ void add_holes(const Facts& facts, const FamiliesByName& families, std::vector<F
     }
   }
   if (finding.subjects.empty()) return;
-  finding.cause = some_of(finding.subjects) + (finding.subjects.size() == 1 ? " is" : " are") +
+  finding.cause = short_list_text(finding.subjects) +
+                  (finding.subjects.size() == 1 ? " is" : " are") +
                   " missing from the middle of a row of equal modules (" + first +
                   "): its tensors were not saved.";
   finding.evidence = {{"missing", capped(finding.subjects)},
@@ -189,7 +190,7 @@ void add_incomplete(const Facts& facts, const FamiliesByName& families,
   finding.cause = fmt::format(
       "{} {} not there, and nearly all other members of the same row have {}. A loader "
       "fails, or fills {} at random, unless the model is made so.",
-      some_of(lost), lost.size() == 1 ? "is" : "are", lost.size() == 1 ? "it" : "them",
+      short_list_text(lost), lost.size() == 1 ? "is" : "are", lost.size() == 1 ? "it" : "them",
       lost.size() == 1 ? "it" : "them");
   finding.evidence = {{"missing", capped(lost)}, {"count", count_of(lost.size())}};
   finding.subjects = std::move(lost);

@@ -70,7 +70,7 @@ void report_shared_paths(const Checkpoint& checkpoint, const DifferingPaths& fou
       if (auto own = own_entry(checkpoint, path)) all.push_back(std::move(*own));
     }
     if (all.size() < 2) continue;
-    paths.push_back(joined(path) + ": " + some_of(all));
+    paths.push_back(joined(path) + ": " + short_list_text(all));
     for (const std::string& fqn : all) finding.subjects.push_back(fqn);
   }
   if (paths.empty()) return;
@@ -101,7 +101,7 @@ void report_unsaved(const Facts& facts, std::vector<Finding>& findings) {
   finding.severity = Severity::kWarning;
   const bool one = finding.subjects.size() == 1;
   finding.cause = "planner_data names " + plural(finding.subjects.size(), "entry") + " (" +
-                  some_of(finding.subjects) +
+                  short_list_text(finding.subjects) +
                   ") that the checkpoint does not hold: " + (one ? "it was" : "they were") +
                   " in the state dict of a rank, and either the metadata lost " +
                   (one ? "it" : "them") + " or torch never saved " + (one ? "it." : "them.");
@@ -125,7 +125,8 @@ void find_differing_planner_keys(const Facts& facts, std::vector<Finding>& findi
                  std::vector<std::string> examples) {
     if (subjects.empty()) return;
     Finding finding{.rule = "planner-keys", .severity = Severity::kInfo};
-    finding.cause = plural(subjects.size(), "name") + " " + what + " (" + some_of(subjects) +
+    finding.cause = plural(subjects.size(), "name") + " " + what + " (" +
+                    short_list_text(subjects) +
                     "): a tool that rebuilds the nested state dict from the metadata puts " +
                     (subjects.size() == 1 ? "it" : "them") + " in another place.";
     finding.evidence = {{"count", count_of(subjects.size())}, {"names", count_of(entries)}};

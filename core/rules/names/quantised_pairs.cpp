@@ -65,7 +65,7 @@ void report_missing(QuantCheck& check, const QuantFamily& family, std::size_t k)
   std::string cause = fmt::format(
       "{} of {} {} no {} ({}).", human_count(without.size()),
       plural(family.pairs.size(), std::string(family.scheme->title) + " weight"),
-      without.size() == 1 ? "has" : "have", any_of_endings(companion), some_of(without));
+      without.size() == 1 ? "has" : "have", any_of_endings(companion), short_list_text(without));
   if (!asked.empty()) cause += fmt::format(" {} says {}.", check.config->file, asked);
   cause += companion.is_scale
                ? " A loader stops there, or multiplies the weight with 1 and computes nonsense."
@@ -104,9 +104,10 @@ void report_endings(QuantCheck& check, const QuantFamily& family, std::size_t k)
     if (ending == usual) continue;
     for (std::size_t i : pairs) subjects.push_back(check.fqn(*family.pairs[i].beside[k]));
   }
-  std::string cause = fmt::format(
-      "Of {} with a scale {}.",
-      plural(family.pairs.size(), std::string(family.scheme->title) + " weight"), some_of(words));
+  std::string cause =
+      fmt::format("Of {} with a scale {}.",
+                  plural(family.pairs.size(), std::string(family.scheme->title) + " weight"),
+                  short_list_text(words));
   cause += usual == said ? fmt::format(" config.json's quant_method {} asks for `{}`.",
                                        check.config->method, bare_ending(said))
                          : std::string(" A loader asks for one of them.");
@@ -237,14 +238,14 @@ void report_orphans(QuantCheck& check, const QuantFamily& family) {
     check.report(fmt::format("{} of quantised weights {} without the weight: {}. Each says how to "
                              "read a weight that is not there under the name that belongs to it.",
                              plural(gone.size(), "companion"), gone.size() == 1 ? "is" : "are",
-                             some_of(gone)),
+                             short_list_text(gone)),
                  gone, gone);
   if (!left.empty())
     check.report(fmt::format("{} {} not quantised any more and still {} the scale next to {}: {}. "
                              "A loader that finds the scale multiplies with it once more.",
                              plural(floats.size(), "weight"), floats.size() == 1 ? "is" : "are",
                              floats.size() == 1 ? "has" : "have",
-                             floats.size() == 1 ? "it" : "them", some_of(floats)),
+                             floats.size() == 1 ? "it" : "them", short_list_text(floats)),
                  floats, left);
 }
 
@@ -329,8 +330,8 @@ void report_left_plain(QuantCheck& check, const QuantFamily& family) {
                            "{} does not list {} as left out. A loader makes a quantised "
                            "module there, finds no scale, and stops or computes nonsense.",
                            plural(plain.size(), "weight"), plain.size() == 1 ? "is" : "are",
-                           some_of(plain), plain.size() == 1 ? "is" : "are", check.config->file,
-                           plain.size() == 1 ? "it" : "them"),
+                           short_list_text(plain), plain.size() == 1 ? "is" : "are",
+                           check.config->file, plain.size() == 1 ? "it" : "them"),
                plain, plain);
 }
 

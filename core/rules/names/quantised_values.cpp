@@ -133,7 +133,7 @@ void report_router_bias(QuantCheck& check) {
                   "close scores change places.",
                   plural(narrow.size(), "bias"), narrow.size() == 1 ? "is" : "are",
                   name(c.dtype(*c.find(narrow.front()))),
-                  human_count(whole) + (whole == 1 ? " is" : " are"), some_of(narrow)),
+                  human_count(whole) + (whole == 1 ? " is" : " are"), short_list_text(narrow)),
       narrow, narrow);
 }
 
@@ -164,7 +164,7 @@ void report_cache_scales(QuantCheck& check) {
       fmt::format("{} of {} {} the scale of keys or of values alone ({}). A server takes 1 "
                   "for the other, and the cache of that layer holds other numbers.",
                   human_count(alone.size()), plural(attentions.size(), "attention"),
-                  alone.size() == 1 ? "has" : "have", some_of(alone)),
+                  alone.size() == 1 ? "has" : "have", short_list_text(alone)),
       alone, alone);
 }
 
@@ -186,7 +186,7 @@ void report_quantiser_state(QuantCheck& check, const QuantFamily& family) {
   check.report(fmt::format("{} {} the quantiser's own ({}), next to weights that it has packed. "
                            "The export left {} in: vLLM and SGLang know no such name, and stop.",
                            plural(left.size(), "tensor"), left.size() == 1 ? "is" : "are",
-                           some_of(left), left.size() == 1 ? "it" : "them"),
+                           short_list_text(left), left.size() == 1 ? "it" : "them"),
                left, left);
 }
 

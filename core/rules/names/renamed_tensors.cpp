@@ -67,8 +67,8 @@ std::string difference_words(const NameDifference& difference, std::size_t count
   std::string words = fmt::format("{} of {} ", human_count(count), plural(all, "name"));
   if (!difference.dropped.empty())
     words +=
-        fmt::format("{} {} in {}{}", is_one ? "has" : "have", some_of(difference.dropped, 8),
-                    is_one ? "it" : "them",
+        fmt::format("{} {} in {}{}", is_one ? "has" : "have",
+                    short_list_text(difference.dropped, 8), is_one ? "it" : "them",
                     has_change ? " and " : "; " + expected_in + " has the same tensors without");
   if (has_change) words += change_words(difference.change, is_one, expected_in);
   return words + ".";

@@ -204,8 +204,8 @@ void report_lost_parameters(const Facts& facts, const AdapterConfig& config,
         fmt::format("{} of {} of the adapter {} no {} ({}). PEFT starts {} from scratch, and what "
                     "was learned there is lost with no more than a warning.",
                     human_count(missing.size()), plural(modules, "module"),
-                    missing.size() == 1 ? "has" : "have", one.ending.substr(1), some_of(missing),
-                    missing.size() == 1 ? "it" : "them"),
+                    missing.size() == 1 ? "has" : "have", one.ending.substr(1),
+                    short_list_text(missing), missing.size() == 1 ? "it" : "them"),
         missing));
   }
 }

@@ -138,8 +138,9 @@ bool report_marks(const Facts& facts, const std::vector<TensorId>& tensors,
   if (names.empty()) return false;
   std::vector<std::string> texts;
   for (const auto& [mark, count] : marks) texts.push_back(mark);
-  const std::string words = fmt::format("{} {} in {}", names.size() == 1 ? "has" : "have",
-                                        some_of(texts, 8), names.size() == 1 ? "it" : "them");
+  const std::string words =
+      fmt::format("{} {} in {}", names.size() == 1 ? "has" : "have", short_list_text(texts, 8),
+                  names.size() == 1 ? "it" : "them");
   report_wrapped(facts, words, std::move(names), c.tensor_count(), findings);
   if (findings.back().severity == Severity::kInfo)
     findings.back().cause +=
@@ -173,7 +174,8 @@ bool report_adapter_among_weights(const Facts& facts, const std::vector<TensorId
       "over, so that what the adapter learned is not applied. Merge it before saving "
       "(merge_and_unload() of PEFT, mlx_lm.fuse), or save the adapter by itself "
       "(`shardwright merge BASE ADAPTER` joins them).",
-      plural(adapters.size(), "tensor"), some_of(adapters), adapters.size() == 1 ? "is" : "are");
+      plural(adapters.size(), "tensor"), short_list_text(adapters),
+      adapters.size() == 1 ? "is" : "are");
   finding.evidence = {{"adapter_tensors", count_of(adapters.size())}};
   finding.subjects = std::move(adapters);
   findings.push_back(std::move(finding));
@@ -253,8 +255,9 @@ bool report_unmerged(const Facts& facts, const std::vector<TensorId>& tensors,
   if (rooted != 0) where.push_back(fmt::format("`{}` before {}", kPeftRoot, human_count(rooted)));
   if (based != 0)
     where.push_back(fmt::format("`.base_layer.` or `.modules_to_save.` in {}", human_count(based)));
-  std::string words = fmt::format("{} of an unmerged PEFT model: {}",
-                                  names.size() == 1 ? "is that" : "are those", some_of(where));
+  std::string words =
+      fmt::format("{} of an unmerged PEFT model: {}", names.size() == 1 ? "is that" : "are those",
+                  short_list_text(where));
   if (adapters == 0) {
     report_wrapped(facts, words, std::move(names), c.tensor_count(), findings);
     return true;
@@ -378,7 +381,7 @@ bool report_doubled_names(const Facts& facts, const std::vector<TensorId>& tenso
       "model has and passes the other over. If they are of two saves, the loader decides which one "
       "counts.",
       plural(doubled.size(), "tensor"),
-      some_of(std::vector<std::string>(parts.begin(), parts.end())), kPrefix);
+      short_list_text(std::vector<std::string>(parts.begin(), parts.end())), kPrefix);
   finding.evidence = {{"names", count_of(doubled.size())}, {"of", count_of(tensors.size())}};
   finding.subjects = std::move(doubled);
   findings.push_back(std::move(finding));

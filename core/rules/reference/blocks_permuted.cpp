@@ -157,12 +157,12 @@ Result<Compared> compared_of(TensorId tensor, std::string_view told) {
     return fail(ErrorKind::kIo, "a message of another worker says what this version does not know");
   out.answer = static_cast<Answer>(answer);
   if (out.answer == Answer::kPermuted) {
-    SHW_TRY(out.order, unpacked_order(payload));
+    SHW_TRY(out.order, decode_block_order(payload));
   } else if (identifies_tiles(out.answer)) {
     SHW_TRY(auto expected, payload.numbers());
     out.moved.tensor = tensor;
     out.moved.expected.assign(expected.begin(), expected.end());
-    SHW_TRY(out.moved.places, unpacked_places(payload));
+    SHW_TRY(out.moved.places, decode_tile_places(payload));
   }
   return out;
 }
@@ -338,7 +338,7 @@ void report_permuted(const Facts& facts, BlockOutcome& outcome, std::vector<Find
                              "Optimizer states are moved only where the reference has them "
                              "too.";
     if (is_like && !left.empty()) {
-      text += " " + some_of(left) + (left.size() == 1 ? " is" : " are") +
+      text += " " + short_list_text(left) + (left.size() == 1 ? " is" : " are") +
               " left as saved: nothing says in which order the optimizer's states are.";
       finding.evidence.emplace_back("states_left", capped(left));
     }
@@ -357,7 +357,7 @@ Result<BlockOutcome> compare_all(const Facts& facts, const std::vector<Finding>&
   std::vector<ComparisonCost> costs;
   for (TensorId tensor : each_tensor(facts)) {
     const auto& other = facts.counterparts[index_of(tensor)];
-    if (!other || is_beyond_comparison(facts, tensor, *other) || explained.contains(c.fqn(tensor)))
+    if (!other || is_incomparable(facts, tensor, *other) || explained.contains(c.fqn(tensor)))
       continue;
     if (facts.equal_to_reference.contains(tensor)) {
       finalize(facts, tensor, {Answer::kEqual}, outcome);
@@ -366,14 +366,14 @@ Result<BlockOutcome> compare_all(const Facts& facts, const std::vector<Finding>&
     asked.push_back(tensor);
     const std::uint64_t slices = bytes_to_compare_blocks(c.shape(tensor));
     costs.push_back({2 * bytes_of_elements(c, tensor), 2 * bytes_of_pieces(c, tensor) + slices +
-                                                           2 * decoded_for_places(facts) +
+                                                           2 * decode_budget_per_side(facts) +
                                                            slice_match_bytes(c.shape(tensor))});
   }
   auto compare = [&](std::size_t i) -> Result<std::string> {
     return words_of(
         compare_with_reference(facts, asked[i], *facts.counterparts[index_of(asked[i])]));
   };
-  SHW_TRY(auto told, find_together(facts, "look for other orders", costs, compare));
+  SHW_TRY(auto told, map_comparisons(facts, "look for other orders", costs, compare));
   for (std::size_t i = 0; i < asked.size(); ++i) {
     SHW_TRY(Compared compared, compared_of(asked[i], told[i]));
     finalize(facts, asked[i], std::move(compared), outcome);

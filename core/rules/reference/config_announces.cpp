@@ -18,19 +18,19 @@ Finding announced_finding(std::string cause) {
   return finding;
 }
 
-void add_absent_parts(const ConfigAnnounced& announced, std::vector<Finding>& findings) {
+void report_absent_parts(const ConfigAnnounced& announced, std::vector<Finding>& findings) {
   const auto& parts = announced.absent_parts;
   if (parts.empty()) return;
   Finding finding = announced_finding(fmt::format(
       "config.json has {}, and no tensor of {} is there: 0 of the weights are named after it. An "
       "export of the text model alone keeps the config of the whole, and a loader fills the rest "
       "at random or stops.",
-      some_of(parts), parts.size() == 1 ? "that part" : "these parts"));
+      short_list_text(parts), parts.size() == 1 ? "that part" : "these parts"));
   finding.evidence = {{"keys", parts}, {"count", count_of(parts.size())}};
   findings.push_back(std::move(finding));
 }
 
-void add_absent_predictors(const ConfigAnnounced& announced, std::vector<Finding>& findings) {
+void report_absent_predictors(const ConfigAnnounced& announced, std::vector<Finding>& findings) {
   if (!announced.absent_predictors) return;
   const auto& [key, said] = *announced.absent_predictors;
   Finding finding = announced_finding(fmt::format(
@@ -43,7 +43,8 @@ void add_absent_predictors(const ConfigAnnounced& announced, std::vector<Finding
   findings.push_back(std::move(finding));
 }
 
-void add_left_quantisation(const ConfigAnnounced& announced, std::vector<Finding>& findings) {
+void report_leftover_quantisation(const ConfigAnnounced& announced,
+                                  std::vector<Finding>& findings) {
   if (!announced.left_quantisation) return;
   const DeclaredQuantisation& said = *announced.left_quantisation;
   const std::string with_method =
@@ -60,8 +61,8 @@ void add_left_quantisation(const ConfigAnnounced& announced, std::vector<Finding
   findings.push_back(std::move(finding));
 }
 
-void add_packed_weights(const Checkpoint& c, const ConfigAnnounced& announced,
-                        std::vector<Finding>& findings) {
+void report_packed_weights(const Checkpoint& c, const ConfigAnnounced& announced,
+                           std::vector<Finding>& findings) {
   if (announced.packed_weights.empty()) return;
   const TensorId first = announced.packed_weights.front();
   const std::size_t count = announced.packed_weights.size();
@@ -77,8 +78,8 @@ void add_packed_weights(const Checkpoint& c, const ConfigAnnounced& announced,
 
 // Reports FP8 weights without scales. A plain cast keeps each number, and any loader can cast it
 // back; with scales it would be another number.
-void add_bare_float8(const Checkpoint& c, const ConfigAnnounced& announced,
-                     std::vector<Finding>& findings) {
+void report_bare_float8(const Checkpoint& c, const ConfigAnnounced& announced,
+                        std::vector<Finding>& findings) {
   if (announced.bare_float8.empty()) return;
   const TensorId first = announced.bare_float8.front();
   const std::size_t count = announced.bare_float8.size();
@@ -91,8 +92,8 @@ void add_bare_float8(const Checkpoint& c, const ConfigAnnounced& announced,
   findings.push_back(std::move(finding));
 }
 
-void add_tied_in_vain(const Checkpoint& c, const ConfigAnnounced& announced,
-                      std::vector<Finding>& findings) {
+void report_ineffective_tying(const Checkpoint& c, const ConfigAnnounced& announced,
+                              std::vector<Finding>& findings) {
   if (!announced.tied_in_vain) return;
   const auto [head, embedding] = *announced.tied_in_vain;
   Finding finding = announced_finding(fmt::format(
@@ -103,7 +104,7 @@ void add_tied_in_vain(const Checkpoint& c, const ConfigAnnounced& announced,
   findings.push_back(std::move(finding));
 }
 
-void add_layer_types(const ConfigAnnounced& announced, std::vector<Finding>& findings) {
+void report_layer_types(const ConfigAnnounced& announced, std::vector<Finding>& findings) {
   if (!announced.layer_types) return;
   const auto& [before, entries, layers] = *announced.layer_types;
   Finding finding = announced_finding(fmt::format(
@@ -118,13 +119,13 @@ void add_layer_types(const ConfigAnnounced& announced, std::vector<Finding>& fin
 void find_announced_and_absent(const Facts& facts, std::vector<Finding>& findings) {
   if (!facts.config_fit) return;
   const ConfigAnnounced announced = announced_by_config(facts.checkpoint, facts.progress);
-  add_absent_parts(announced, findings);
-  add_absent_predictors(announced, findings);
-  add_left_quantisation(announced, findings);
-  add_packed_weights(facts.checkpoint, announced, findings);
-  add_bare_float8(facts.checkpoint, announced, findings);
-  add_tied_in_vain(facts.checkpoint, announced, findings);
-  add_layer_types(announced, findings);
+  report_absent_parts(announced, findings);
+  report_absent_predictors(announced, findings);
+  report_leftover_quantisation(announced, findings);
+  report_packed_weights(facts.checkpoint, announced, findings);
+  report_bare_float8(facts.checkpoint, announced, findings);
+  report_ineffective_tying(facts.checkpoint, announced, findings);
+  report_layer_types(announced, findings);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ std::string ranges_text(const std::vector<NumberRange>& ranges) {
     texts.push_back(range.first == range.last ? fmt::format("{}", range.first)
                                               : fmt::format("{} to {}", range.first, range.last));
   }
-  return some_of(texts);
+  return short_list_text(texts);
 }
 
 std::int64_t members_in_ranges(const std::vector<NumberRange>& ranges) {

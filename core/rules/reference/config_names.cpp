@@ -21,7 +21,7 @@ std::string other_names_text(const ConfigNames& names) {
   if (names.others.empty()) return "";
   return fmt::format(", and {} that it does not have {} there ({})",
                      plural(names.others.size(), "name"), names.others.size() == 1 ? "is" : "are",
-                     some_of(names.others));
+                     short_list_text(names.others));
 }
 
 void add_lost(const ConfigNames& names, const std::vector<std::string>& lost, Severity severity,
@@ -56,7 +56,7 @@ void add_other_class(const ConfigNames& names, std::size_t all, std::vector<Find
       "transformers leaves them out and only says so in a line of its log, and the model answers "
       "nonsense. config.json's architectures has to name the class that was saved.",
       human_count(names.in_each_layer.size()), plural(all, "name"), names.architecture,
-      some_of(names.in_each_layer));
+      short_list_text(names.in_each_layer));
   finding.evidence = {{"architecture", names.architecture},
                       {"others", capped(names.in_each_layer)},
                       {"count", count_of(names.in_each_layer.size())}};
@@ -72,7 +72,7 @@ void add_no_layer(const ConfigNames& names, std::size_t all, std::vector<Finding
       "{} of {} are none of {}'s ({}), and none of its layers is here by its name. transformers "
       "finds no weight for them, starts with random ones and only says so in a line of its log.",
       human_count(names.others.size()), plural(all, "name"), names.architecture,
-      some_of(names.others));
+      short_list_text(names.others));
   finding.evidence = {{"architecture", names.architecture},
                       {"others", capped(names.others)},
                       {"count", count_of(names.others.size())}};

@@ -125,7 +125,7 @@ void add_more_rows(const Facts& facts, std::vector<Finding>& findings) {
   }
 }
 
-void add_dtype(const Facts& facts, std::vector<Finding>& findings) {
+void report_config_dtype(const Facts& facts, std::vector<Finding>& findings) {
   if (!facts.config_fit->dtypes) return;
   const auto& [said, saved] = *facts.config_fit->dtypes;
   Finding finding{.rule = "config-shape", .severity = Severity::kInfo, .subjects = {kConfigFile}};
@@ -173,7 +173,7 @@ void find_config_shapes(const Facts& facts, std::vector<Finding>& findings) {
   add_exchanged(facts, findings);
   add_sizes(facts, findings);
   add_more_rows(facts, findings);
-  add_dtype(facts, findings);
+  report_config_dtype(facts, findings);
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ void remove_explained_subjects(const std::set<std::string_view>& told,
     if (finding.subjects.size() == before || finding.subjects.empty()) continue;
     finding.cause = plural(finding.subjects.size(), "more tensor") +
                     (finding.subjects.size() == 1 ? " holds" : " hold") +
-                    " other bytes than the reference (" + some_of(finding.subjects) +
+                    " other bytes than the reference (" + short_list_text(finding.subjects) +
                     "), and the reference has them under no other name.";
   }
   std::erase_if(findings, [](const Finding& finding) {
@@ -135,7 +135,7 @@ std::string numbers_words(const std::vector<Move>& moves) {
   for (const auto& [from, to] : numbers) words.push_back(fmt::format("{} is {}", from, to));
   return fmt::format(
       "Under {}* number {}: numbers were given again, as when every rank counts its own from 0.",
-      before, some_of(words, 4));
+      before, short_list_text(words, 4));
 }
 
 bool are_exchanged(const std::vector<Move>& moves) {
@@ -165,7 +165,7 @@ bool has_states_left(const Facts& facts, const std::set<TensorId>& mended, Findi
   finding.cause += fmt::format(
       " Nothing is repaired: optimizer states belong to it ({}), and the reference does not have "
       "them.",
-      some_of(left));
+      short_list_text(left));
   finding.evidence.emplace_back("states_left", capped(left));
   return true;
 }

@@ -88,7 +88,7 @@ Result<std::vector<std::string>> inspect_each(const Facts& facts,
   auto find = [&](std::size_t i) -> Result<std::string> {
     return encode_damage_evidence(facts, fqns[i]);
   };
-  return find_together(facts, "count what differs from the reference", costs, find);
+  return map_comparisons(facts, "count what differs from the reference", costs, find);
 }
 
 // True of a weight whose values have nothing in common with the reference's. Fine-tuning leaves a
@@ -110,7 +110,7 @@ Result<std::string> compared_directions(const Facts& facts, const std::string& f
   const auto two =
       one ? pieces_of(*facts.reference, *other, Dtype::kUnknown, facts.progress) : std::nullopt;
   const auto seen = two ? differing_elements(*one, *two, box) : std::nullopt;
-  const bool is_unrelated = seen && seen->image_squares > 0 && seen->truth_squares > 0 &&
+  const bool is_unrelated = seen && seen->tensor_squares > 0 && seen->reference_squares > 0 &&
                             std::abs(seen->cosine()) < kMostCosine;
   return std::string(is_unrelated ? "unrelated" : "");
 }
@@ -122,7 +122,7 @@ Status report_unrelated(const Facts& facts, const DifferingTensors& differing,
   if (differing.equal < 2 || subjects.size() < kFewest) return {};
   std::vector<ComparisonCost> costs(subjects.size(), {std::uint64_t{1} << 20, 2 * kHeldOfSide});
   auto find = [&](std::size_t i) { return compared_directions(facts, subjects[i]); };
-  SHW_TRY(const auto told, find_together(facts, "compare directions of weights", costs, find));
+  SHW_TRY(const auto told, map_comparisons(facts, "compare directions of weights", costs, find));
   Finding finding{.rule = std::string(kDiffersFromReference.id), .severity = Severity::kWarning};
   std::vector<std::string> left;
   for (std::size_t i = 0; i < told.size(); ++i)
@@ -132,7 +132,7 @@ Status report_unrelated(const Facts& facts, const DifferingTensors& differing,
       "{} hold values that have nothing in common with the reference's ({}), and {} agree with it "
       "to the bit. That is not training: these weights were left at random values, or are another "
       "model's.",
-      plural(finding.subjects.size(), "tensor"), some_of(finding.subjects),
+      plural(finding.subjects.size(), "tensor"), short_list_text(finding.subjects),
       plural(static_cast<std::uint64_t>(differing.equal), "other tensor"));
   finding.evidence = {{"equal", differing.equal}, {"different", count_of(finding.subjects.size())}};
   findings.push_back(std::move(finding));
@@ -143,11 +143,11 @@ Status report_unrelated(const Facts& facts, const DifferingTensors& differing,
 std::string ambiguous_words(const DifferingTensors& differing) {
   std::string text;
   if (!differing.ambiguous.empty())
-    text += " " + some_of(differing.ambiguous) +
+    text += " " + short_list_text(differing.ambiguous) +
             " has the reference's rows in another order, with equal rows among them: which belongs "
             "where is undecided.";
   if (!differing.few_values.empty())
-    text += " " + some_of(differing.few_values) +
+    text += " " + short_list_text(differing.few_values) +
             " has the reference's tiles at other places, but of so few different values that it "
             "may be chance, and most other tensors differ as well.";
   return text;
@@ -157,10 +157,10 @@ void describe_damage(const DifferingTensors& differing, std::vector<std::string>
                      bool is_computed, Finding& finding) {
   std::erase(counts, "");
   const std::int64_t agree = differing.equal + differing.alike;
-  const std::string few = counts.empty() ? "" : some_of(counts, 2) + ". ";
+  const std::string few = counts.empty() ? "" : short_list_text(counts, 2) + ". ";
   const std::string front = fmt::format(
       "{} {} other values than the reference ({})", plural(finding.subjects.size(), "tensor"),
-      finding.subjects.size() == 1 ? "holds" : "hold", some_of(finding.subjects));
+      finding.subjects.size() == 1 ? "holds" : "hold", short_list_text(finding.subjects));
   finding.severity = Severity::kWarning;
   finding.cause =
       is_computed ? fmt::format(
@@ -179,7 +179,7 @@ void describe_damage(const DifferingTensors& differing, std::vector<std::string>
 void describe_step(Finding& finding) {
   finding.cause = plural(finding.subjects.size(), "tensor") +
                   (finding.subjects.size() == 1 ? " holds" : " hold") +
-                  " other bytes than the reference (" + some_of(finding.subjects) +
+                  " other bytes than the reference (" + short_list_text(finding.subjects) +
                   "): by bytes alone nothing can be said about the order of what they hold.";
 }
 
@@ -191,7 +191,7 @@ void report_unread(const DifferingTensors& differing, std::vector<Finding>& find
       "{} could not be compared with the reference ({}): {} tiles here do not cover each element "
       "once, or the reference's bytes cannot be read, or have a dtype that these cannot be "
       "compared with.",
-      plural(differing.unread.size(), "tensor"), some_of(differing.unread), whose);
+      plural(differing.unread.size(), "tensor"), short_list_text(differing.unread), whose);
   finding.evidence = {{std::string(kNotCompared), count_of(differing.unread.size())}};
   finding.subjects = differing.unread;
   findings.push_back(std::move(finding));

@@ -109,7 +109,7 @@ Result<Numbers> numbers_of(Sides& sides, const ExpertsByTail& tails) {
 // Matches experts by correlation, for a reference of another training step. Returns the bits of the
 // margin, then the reference's number for each expert, as numbers because rank 0 sends them to all
 // ranks; empty if no match is certain.
-std::vector<std::uint64_t> similar_numbers_of(const Sides& sides, const Experts& experts) {
+std::vector<std::uint64_t> encode_expert_match(const Sides& sides, const Experts& experts) {
   std::vector<TensorId> here, there;
   std::vector<std::int64_t> numbers;
   for (const auto& [number, tensor] : experts) {
@@ -143,7 +143,7 @@ Result<ExpertOrder> order_by_correlation(const Sides& sides, const ExpertsByTail
     const std::uint64_t looked_at = tensor_match_bytes(experts.size());
     costs.push_back({looked_at, looked_at});
   }
-  auto find = [&](std::size_t i) { return similar_numbers_of(sides, *all[i]); };
+  auto find = [&](std::size_t i) { return encode_expert_match(sides, *all[i]); };
   SHW_TRY(const auto told, find_numbers_together(sides.facts, "look for experts", costs, find));
   ExpertOrder agreed;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -245,7 +245,7 @@ void report_experts(const Facts& facts, Exchanged found, std::vector<Finding>& f
       plural(found.subjects.size(), "tensor"),
       found.margin > 0 ? "are like what" : "hold, byte for byte, what",
       found.margin > 0 ? ", and like nothing else (training has changed them since)" : "",
-      found.layers.front(), some_of(found.how, 4),
+      found.layers.front(), short_list_text(found.how, 4),
       more == 0 ? ""
                 : fmt::format(", {} in {}", found.alike ? "and so it is" : "and others",
                               plural(more, "more layer")));

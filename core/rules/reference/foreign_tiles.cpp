@@ -158,7 +158,7 @@ std::set<std::string_view> report_foreign_chunks(const Facts& facts,
   Finding finding{.rule = std::string(kForeignFile.id), .severity = Severity::kWarning};
   finding.subjects.assign(files.begin(), files.end());
   const bool is_one = files.size() == 1;
-  finding.cause = some_of(finding.subjects) + (is_one ? " holds" : " hold") +
+  finding.cause = short_list_text(finding.subjects) + (is_one ? " holds" : " hold") +
                   " other numbers than the reference throughout (" +
                   plural(static_cast<std::uint64_t>(strange), "tile") + " of " +
                   plural(names.size(), "tensor") +

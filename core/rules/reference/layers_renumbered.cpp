@@ -382,7 +382,7 @@ Status report_renumbered(const Facts& facts, LayerStack& stack, RenumberingVerdi
                      " the names of their true layers, with optimizer states and what else belongs "
                      "to them: no byte moves.";
   if (!verdict.missing.empty())
-    text += " " + some_of(verdict.missing) + " of other stages " +
+    text += " " + short_list_text(verdict.missing) + " of other stages " +
             (verdict.missing.size() == 1 ? "was" : "were") +
             " saved under the same names and lost; the rename does not bring them back.";
   finding.remedy = Remedy{"rename", verdict.missing.empty(), std::move(text)};

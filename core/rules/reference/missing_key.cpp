@@ -79,7 +79,7 @@ std::string hint_for(const Checkpoint& checkpoint, const Candidates& candidates,
 void report_objects(std::vector<std::string> objects, std::vector<Finding>& findings) {
   if (objects.empty()) return;
   Finding finding{.rule = "missing-key"};
-  finding.cause = some_of(objects) + (objects.size() == 1 ? " was" : " were") +
+  finding.cause = short_list_text(objects) + (objects.size() == 1 ? " was" : " were") +
                   " saved as a pickled object where the model expects a tensor: a load puts the "
                   "object in its place without an error.";
   finding.evidence = {{"saved_as", std::string("object")}, {"count", count_of(objects.size())}};
@@ -97,7 +97,7 @@ void report_extra_states(std::vector<std::string> missing, std::vector<Finding>&
   Finding finding{.rule = "missing-key", .severity = Severity::kInfo};
   finding.cause =
       plural(missing.size(), "_extra_state") + (missing.size() == 1 ? " is" : " are") +
-      " expected and not here (" + some_of(missing) +
+      " expected and not here (" + short_list_text(missing) +
       "): Transformer Engine keeps the scaling of FP8 there, and without FP8 nothing. No weight is "
       "missing by that; a load that insists on every name (strict) asks for " +
       (missing.size() == 1 ? "it" : "them") + ".";
@@ -146,7 +146,7 @@ void find_missing_keys(const Facts& facts, std::vector<Finding>& findings) {
   report_extra_states(std::move(extra_states), findings);
   if (finding.subjects.empty()) return;
   finding.cause = "The model expects " + plural(finding.subjects.size(), "tensor") +
-                  " that the checkpoint does not have: " + some_of(finding.subjects) + ".";
+                  " that the checkpoint does not have: " + short_list_text(finding.subjects) + ".";
   if (renamed != 0) {
     finding.cause += " " + plural(renamed, "tensor") + " of the same shape " +
                      (renamed == 1 ? "is" : "are") + " there under another name (" + hints.front() +

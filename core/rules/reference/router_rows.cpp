@@ -97,7 +97,7 @@ void report_no_expert(const Facts& facts, const RoutedBlocks& blocks,
       "{} {} {} experts, as config.json says, and not one tensor of an expert is there ({}). The "
       "export left all experts out. A loader fills them at random, or stops.",
       plural(finding.subjects.size(), "router"), finding.subjects.size() == 1 ? "scores" : "score",
-      rows, some_of(finding.subjects));
+      rows, short_list_text(finding.subjects));
   finding.evidence = {{"routers", capped(finding.subjects)},
                       {"count", count_of(finding.subjects.size())}};
   findings.push_back(std::move(finding));

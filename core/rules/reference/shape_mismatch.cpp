@@ -39,7 +39,7 @@ std::string relation(const Checkpoint& checkpoint, TensorId tensor, ExtentsView 
       parts.push_back(fmt::format("dim {} is {} instead of {}", d, saved[d], expected[d]));
     }
   }
-  return some_of(parts, 8);
+  return short_list_text(parts, 8);
 }
 
 // True for 4-bit values stored two per byte next to their scales: the shape counts bytes.
@@ -143,7 +143,7 @@ void find_shape_mismatches(const Facts& facts, std::vector<Finding>& findings) {
                   " another shape than the model expects, and torch refuses the load: " +
                   finding.subjects.front() + " is saved as " + saved.front() + ", expected " +
                   expected.front() + " (" + how + ")." + one_extent.words() +
-                  flat_part_words(others);
+                  flat_part_text(others);
   finding.evidence.emplace_back("count", count_of(finding.subjects.size()));
   finding.evidence.emplace_back("saved_shapes", std::move(saved));
   finding.evidence.emplace_back("expected_shapes", std::move(expected));

@@ -138,7 +138,7 @@ Status find_tied_weights(const Facts& facts, std::vector<Finding>& findings) {
   }
   if (pairs.empty()) return {};
   auto find = [&](std::size_t i) -> Result<std::string> { return relation_of(facts, pairs[i]); };
-  SHW_TRY(auto told, find_together(facts, "look for tied weights", costs, find));
+  SHW_TRY(auto told, map_comparisons(facts, "look for tied weights", costs, find));
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     // For unreadable tensors, missing-key reports the rest.
     if (!told[i].empty()) add_tie(reference, pairs[i], told[i] == kTied, findings);

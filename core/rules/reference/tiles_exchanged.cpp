@@ -44,7 +44,7 @@ std::vector<std::string> rounded_among(const Checkpoint& c,
 
 std::string rounded_text(const std::vector<std::string>& rounded) {
   if (rounded.empty()) return "";
-  return " " + some_of(rounded) + (rounded.size() == 1 ? " was" : " were") +
+  return " " + short_list_text(rounded) + (rounded.size() == 1 ? " was" : " were") +
          " compared in the narrower of two dtypes, to which the other was rounded.";
 }
 
@@ -97,7 +97,7 @@ Finding exchanged_finding(const Facts& facts, const TilePattern& pattern,
                      (is_like ? "what is like them" : "their bytes") +
                      ": no byte moves, nothing is lost.";
   if (std::vector<std::string> left = states_left(facts, mended, right); !left.empty()) {
-    text += " " + some_of(left) + (left.size() == 1 ? " is" : " are") +
+    text += " " + short_list_text(left) + (left.size() == 1 ? " is" : " are") +
             " left as saved: nothing says where the tiles of the optimizer's states belong; a "
             "reference of the same step that holds them would.";
     finding.evidence.emplace_back("states_left", capped(left));

@@ -22,7 +22,7 @@ std::string id_text(const NamedTokenId& one) {
 std::string ids_text(const std::vector<NamedTokenId>& ids) {
   std::vector<std::string> texts;
   for (const NamedTokenId& one : ids) texts.push_back(id_text(one));
-  return some_of(texts);
+  return short_list_text(texts);
 }
 
 Finding token_finding(const Checkpoint& c, const TokenIdsBeyond& beyond,

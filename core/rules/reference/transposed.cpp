@@ -155,12 +155,12 @@ Result<std::vector<std::optional<OrientationFound>>> orientations_of(
     add(payload, *found);
     return packed_text(payload.take());
   };
-  SHW_TRY(auto told, find_together(facts, "look for transposes", costs, find));
+  SHW_TRY(auto told, map_comparisons(facts, "look for transposes", costs, find));
   std::vector<std::optional<OrientationFound>> out(asked.size());
   for (std::size_t i = 0; i < told.size(); ++i) {
     if (told[i].empty()) continue;
     Decoder payload(std::as_bytes(std::span(told[i])));
-    SHW_TRY(out[by_bytes[i]], unpacked_orientation(payload));
+    SHW_TRY(out[by_bytes[i]], decode_orientation(payload));
   }
   return out;
 }
@@ -216,7 +216,7 @@ void add_remedy(const Facts& facts, const std::vector<TransposedTensor>& proven,
   for (const TransposedTensor& one : proven) mended.insert(one.tensor);
   std::vector<std::string> left = states_left(facts, mended, right);
   if (!left.empty()) {
-    text += " " + some_of(left) + (left.size() == 1 ? " is" : " are") +
+    text += " " + short_list_text(left) + (left.size() == 1 ? " is" : " are") +
             " left as saved: nothing says whether the optimizer's states are transposed as well; a "
             "reference that holds them would.";
     finding.evidence.emplace_back("states_left", capped(left));
@@ -301,7 +301,7 @@ void report_mixed(const TransposedOutcome& outcome, std::vector<Finding>& findin
   finding.link = "transformers #47031";
   for (const std::string& one : outcome.mixed)
     finding.subjects.push_back(one.substr(0, one.find(" (")));
-  finding.cause = some_of(outcome.mixed) + (outcome.mixed.size() == 1 ? " is" : " are") +
+  finding.cause = short_list_text(outcome.mixed) + (outcome.mixed.size() == 1 ? " is" : " are") +
                   " transposed in part: the others are not nearer to the transpose of the "
                   "reference than to the reference. Undecided; the same step as a reference would "
                   "decide it.";

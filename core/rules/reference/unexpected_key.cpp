@@ -30,7 +30,7 @@ void find_unexpected_keys(const Facts& facts, std::vector<Finding>& findings) {
   const bool is_one = finding.subjects.size() == 1;
   finding.cause = plural(finding.subjects.size(), "tensor") + " of the checkpoint " +
                   (is_one ? "is" : "are") + " not in " + expected_in(facts) + " (" +
-                  some_of(finding.subjects) + "): nothing is expected of " +
+                  short_list_text(finding.subjects) + "): nothing is expected of " +
                   (is_one ? "it" : "them") + ", so less was checked.";
   finding.evidence = {{"count", count_of(finding.subjects.size())}};
   findings.push_back(std::move(finding));

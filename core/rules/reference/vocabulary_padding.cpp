@@ -94,7 +94,7 @@ Status find_vocabulary_padding(const Facts& facts, std::vector<Finding>& finding
   auto find = [&](std::size_t i) -> Result<std::string> {
     return std::string(is_padded(facts, asked[i]) ? "padded" : "");
   };
-  SHW_TRY(auto told, find_together(facts, "look for padding", costs, find));
+  SHW_TRY(auto told, map_comparisons(facts, "look for padding", costs, find));
   PaddedRows dropped{true, {}}, added{false, {}};
   for (std::size_t i = 0; i < asked.size(); ++i) {
     const auto& [tensor, entry] = asked[i];

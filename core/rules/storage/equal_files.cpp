@@ -97,7 +97,7 @@ std::vector<std::size_t> distinctive_items(const Checkpoint& c, const Items& ite
   for (std::size_t i = 0; i < items.size() && telling.size() < kMostAsked; ++i) {
     const TensorId tensor = c.tensor_of(items[i]);
     const auto elements = static_cast<std::uint64_t>(volume(c.sizes(items[i])).value_or(0));
-    if (elements < kManyNumbers || seen.contains(tensor) || !has_tiles_that_differ(c, tensor))
+    if (elements < kManyNumbers || seen.contains(tensor) || !must_have_distinct_tiles(c, tensor))
       continue;
     if (distinct_values_at_start(c, items[i], kManyNumbers, reader) != kManyNumbers) continue;
     seen.insert(tensor);
@@ -157,7 +157,7 @@ std::vector<EqualFiles> equal_files(const Facts& facts) {
 
 }  // namespace
 
-bool has_tiles_that_differ(const Checkpoint& c, TensorId tensor) {
+bool must_have_distinct_tiles(const Checkpoint& c, TensorId tensor) {
   return is_moment(c, tensor) ||
          (c.shape(tensor).size() <= 2 && c.fqn(tensor).find("expert") == std::string_view::npos);
 }
@@ -174,7 +174,7 @@ void report_equal_files(const Facts& facts, std::vector<Finding>& findings) {
         "{} hold the same items, checksum by checksum, where other rows of {} belong into each: "
         "one rank's file was copied over another's, or these ranks drew the same random numbers "
         "and never trained. Which of them is its own nothing in them tells.",
-        some_of(finding.subjects), plural(tensors.size(), "tensor"));
+        short_list_text(finding.subjects), plural(tensors.size(), "tensor"));
     finding.evidence = {{"tensors_in_them", capped(tensors)}, {"count", count_of(tensors.size())}};
     findings.push_back(std::move(finding));
   }

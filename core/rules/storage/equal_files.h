@@ -12,6 +12,6 @@ void report_equal_files(const Facts& facts, std::vector<Finding>& findings);
 
 // True if trained chunks of this tensor must differ: experts may be copies of a dense layer, and so
 // may layers on an axis of their own.
-bool has_tiles_that_differ(const Checkpoint& checkpoint, TensorId tensor);
+bool must_have_distinct_tiles(const Checkpoint& checkpoint, TensorId tensor);
 
 }  // namespace shw

@@ -25,7 +25,7 @@ void find_hash_mismatches(const Facts& facts, std::vector<Finding>& findings) {
     finding.cause += (integrity.differing.empty() ? "" : ", ") +
                      plural(integrity.missing.size(), "file") +
                      (integrity.missing.size() == 1 ? " is" : " are") + " not there";
-  finding.cause += " (" + some_of(finding.subjects) + ").";
+  finding.cause += " (" + short_list_text(finding.subjects) + ").";
   finding.evidence = {{"hashes", capped(hashes)},
                       {"files_that_differ", count_of(integrity.differing.size())},
                       {"files_not_there", count_of(integrity.missing.size())},

@@ -15,7 +15,7 @@ void add_evidence(const FilledReport& filled, Finding& finding) {
   for (const FilledTensor& tensor : filled.tensors) {
     lost.push_back(tensor.lost);
     total.push_back(tensor.total());
-    fills.push_back(fill_words(tensor));
+    fills.push_back(replacement_text(tensor));
     for (const Box& box : tensor.boxes) {
       if (boxes.size() < kMaxEvidence) boxes.push_back(box);
     }
@@ -35,7 +35,7 @@ std::string sentence(const FilledReport& filled, std::size_t objects) {
   for (const FilledTensor& tensor : filled.tensors) {
     lost += tensor.lost;
     total += tensor.total();
-    one_fill = one_fill && fill_words(tensor) == fill_words(filled.tensors.front());
+    one_fill = one_fill && replacement_text(tensor) == replacement_text(filled.tensors.front());
   }
   std::string text;
   if (!filled.tensors.empty()) {
@@ -43,7 +43,7 @@ std::string sentence(const FilledReport& filled, std::size_t objects) {
            human_count(static_cast<std::uint64_t>(total)) +
            " elements are not what was trained: their saved bytes are gone, and a repair filled "
            "them with " +
-           (one_fill ? fill_words(filled.tensors.front())
+           (one_fill ? replacement_text(filled.tensors.front())
                      : "zeros, casts of other tensors or another checkpoint's elements") +
            ".";
   }

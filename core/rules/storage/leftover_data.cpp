@@ -24,7 +24,7 @@ std::string reason_of(const Checkpoint& checkpoint, const std::vector<const File
     if (index_of_rank != nullptr && file->rank) add_subject(gone, index_of_rank(*file->rank));
   }
   if (gone.empty()) return "an earlier save into this folder had more ranks, or other names.";
-  return some_of(gone) + (gone.size() == 1 ? ", which" : ", which each") +
+  return short_list_text(gone) + (gone.size() == 1 ? ", which" : ", which each") +
          " would describe what is in them, is not there or is not a file.";
 }
 
@@ -43,8 +43,9 @@ void find_files(const Checkpoint& checkpoint, std::vector<Finding>& findings) {
     bytes = checked_add(bytes, file.size).value_or(UINT64_MAX);
   }
   if (finding.subjects.empty()) return;
-  finding.cause = plural(finding.subjects.size(), "data file") + " (" + some_of(finding.subjects) +
-                  ", " + human_bytes(bytes) + ")" + (files.size() == 1 ? " lies" : " lie") +
+  finding.cause = plural(finding.subjects.size(), "data file") + " (" +
+                  short_list_text(finding.subjects) + ", " + human_bytes(bytes) + ")" +
+                  (files.size() == 1 ? " lies" : " lie") +
                   " here and nothing in the metadata points to " +
                   (files.size() == 1 ? "it: " : "them: ") + reason_of(checkpoint, files);
   finding.evidence = {{"files", capped(finding.subjects)},
@@ -67,11 +68,11 @@ void find_gaps(const Facts& facts, std::vector<Finding>& findings) {
     }
   }
   if (places.empty()) return;
-  finding.cause = plural(places.size(), "range") + " of the data files (" + some_of(places) + "; " +
-                  human_bytes(bytes) + (places.size() == 1 ? ") belongs" : ") belong") +
-                  " to no item: the metadata was recreated without " +
-                  (places.size() == 1 ? "it" : "them") +
-                  ", or a longer file of an earlier save was written over.";
+  finding.cause =
+      plural(places.size(), "range") + " of the data files (" + short_list_text(places) + "; " +
+      human_bytes(bytes) + (places.size() == 1 ? ") belongs" : ") belong") +
+      " to no item: the metadata was recreated without " + (places.size() == 1 ? "it" : "them") +
+      ", or a longer file of an earlier save was written over.";
   finding.evidence = {{"ranges", capped(places)},
                       {"count", count_of(places.size())},
                       {"bytes", narrow<std::int64_t>(bytes).value_or(INT64_MAX)}};

@@ -19,7 +19,7 @@ void find_leftover_metadata(const Facts& facts, std::vector<Finding>& findings) 
   for (const FileRow& file : checkpoint.files()) {
     if (!file.referenced && file.path.ends_with(".metadata.tmp")) bytes += file.size;
   }
-  finding.cause = some_of(finding.subjects) + " (" + human_bytes(bytes) +
+  finding.cause = short_list_text(finding.subjects) + " (" + human_bytes(bytes) +
                   ") is next to the metadata: a save into this folder began after the one that is "
                   "described here, or before it, and did not end.";
   finding.evidence = {{"files", capped(finding.subjects)},

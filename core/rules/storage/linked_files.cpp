@@ -81,7 +81,7 @@ void report_linked_files(const Facts& facts, const std::vector<SharedRange>& ran
                   .severity = telling ? Severity::kWarning : Severity::kInfo};
   finding.subjects.assign(files.begin(), files.end());
   finding.cause = plural(files.size(), "data file") + " that the metadata tells apart (" +
-                  some_of(finding.subjects) +
+                  short_list_text(finding.subjects) +
                   ") are links to the same file on disk: what one rank wrote is read for another "
                   "one, too.";
   if (telling)

@@ -91,16 +91,17 @@ std::string missing_data_text(const MissingData& missing_data) {
                     plural(static_cast<std::uint64_t>(missing_data.elements), "element")));
   if (!missing_data.objects.empty())
     parts.push_back(plural(missing_data.objects.size(), "object") + " (" +
-                    some_of(missing_data.objects) + ")");
+                    short_list_text(missing_data.objects) + ")");
   if (!missing_data.named.empty())
     parts.push_back(plural(missing_data.named.size(), "tensor") + " that the index places there (" +
-                    some_of(missing_data.named) + ")");
+                    short_list_text(missing_data.named) + ")");
   std::string text;
   for (std::size_t i = 0; i < parts.size(); ++i)
     text += (i == 0 ? "" : i + 1 == parts.size() ? " and " : ", ") + parts[i];
   if (text.empty()) return text;
   text += " cannot be read, and a load stops there.";
-  if (!missing_data.lines.empty()) text += " Unreadable are " + some_of(missing_data.lines) + ".";
+  if (!missing_data.lines.empty())
+    text += " Unreadable are " + short_list_text(missing_data.lines) + ".";
   return text;
 }
 
@@ -111,7 +112,8 @@ std::string states_text(const std::vector<std::string>& files,
   const bool all_missing = std::all_of(states.begin(), states.end(), [&](const std::string& state) {
     return state.ends_with(" " + missing);
   });
-  return all_missing && files.size() > 1 ? some_of(files) + " are not there" : some_of(states);
+  return all_missing && files.size() > 1 ? short_list_text(files) + " are not there"
+                                         : short_list_text(states);
 }
 
 // " They are the files of ranks 2 and 3 of 4.", if every name contains the writer's rank.
@@ -131,7 +133,8 @@ std::string writers_of_missing_text(const Checkpoint& checkpoint,
   std::vector<std::string> ranks;
   for (std::uint32_t rank : missing_data) ranks.push_back(fmt::format("{}", rank));
   return fmt::format(" {} of {} {} of {}.", count == 1 ? "It is a file" : "They are files",
-                     missing_data.size() == 1 ? "rank" : "ranks", some_of(ranks, 16), all.size());
+                     missing_data.size() == 1 ? "rank" : "ranks", short_list_text(ranks, 16),
+                     all.size());
 }
 
 // Text about missing files whose content no record describes. If each rank's file is its own

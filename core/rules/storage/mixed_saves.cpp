@@ -86,8 +86,8 @@ void find_mixed_files(const Facts& facts, std::vector<Finding>& findings) {
       "{} {} {} throughout, and the other {} {}, though they hold the same tensors of other layers "
       "({}). {} from another save of the model, or {} converted alone. Loaders take all of them "
       "without an error.",
-      some_of(paths), is_one ? "is" : "are", name(odd->first), plural(usual->second.size(), "file"),
-      name(usual->first), some_of(shared),
+      short_list_text(paths), is_one ? "is" : "are", name(odd->first),
+      plural(usual->second.size(), "file"), name(usual->first), short_list_text(shared),
       is_tie   ? "One side comes"
       : is_one ? "It comes"
                : "They come",
@@ -158,7 +158,7 @@ void find_mixed_layers(const Facts& facts, std::vector<Finding>& findings) {
         "written "
         "by another save of the model, or converted alone. Loaders take all of them without an "
         "error.",
-        some_of(names), name(*layers.at(odd.front()).floats.begin()),
+        short_list_text(names), name(*layers.at(odd.front()).floats.begin()),
         plural(layers.size() - odd.size(), "layer"), name(*usual),
         odd.size() == 1 ? "The layer was" : "These layers were");
     finding.evidence = {{"count", count_of(odd.size())}};

@@ -60,7 +60,7 @@ void find_not_examined(const Facts& facts, std::vector<Finding>& findings) {
   for (auto& [reason, subjects] : reasons.subjects) {
     Finding finding{.rule = "not-looked-at", .severity = Severity::kInfo};
     finding.cause = plural(static_cast<std::uint64_t>(reasons.count[reason]), "item") + " of " +
-                    some_of(subjects) + " could not be checked: " + reason + ".";
+                    short_list_text(subjects) + " could not be checked: " + reason + ".";
     finding.evidence = {{"reason", reason}, {"item_count", reasons.count[reason]}};
     if (!reasons.places[reason].empty())
       finding.evidence.emplace_back("where", std::move(reasons.places[reason]));

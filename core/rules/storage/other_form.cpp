@@ -191,13 +191,13 @@ std::optional<Finding> differs_by_metadata(const Facts& facts, const SecondForm&
     return form_finding(
         form,
         fmt::format("lacks {} that the safetensors next to it have ({})",
-                    plural(found.only_here.size(), "weight"), some_of(found.only_here)),
+                    plural(found.only_here.size(), "weight"), short_list_text(found.only_here)),
         found.only_here, {form.file});
   if (!found.only_there.empty())
     return form_finding(
         form,
         fmt::format("has {} that the safetensors next to it lack ({})",
-                    plural(found.only_there.size(), "weight"), some_of(found.only_there)),
+                    plural(found.only_there.size(), "weight"), short_list_text(found.only_there)),
         found.only_there, {form.file});
   return std::nullopt;
 }
@@ -221,7 +221,8 @@ Status compare_form_values(const Facts& facts, const SecondForm& form, const For
   findings.push_back(form_finding(
       form,
       fmt::format("holds other values of {} of {} than the safetensors next to it ({})",
-                  human_count(differing.size()), plural(compared, "tensor"), some_of(differing)),
+                  human_count(differing.size()), plural(compared, "tensor"),
+                  short_list_text(differing)),
       differing, {form.file}));
   return {};
 }

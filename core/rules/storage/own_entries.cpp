@@ -15,7 +15,7 @@ void find_own_entries(const Facts& facts, std::vector<Finding>& findings) {
   finding.cause =
       "Ranks saved other things under the name of " + plural(entries.size(), "entry") +
       (entries.size() == 1 ? " that is not a tensor (" : " that are not tensors (") +
-      some_of(entries) +
+      short_list_text(entries) +
       "). Each of them gets its own back from here, and what is made of this checkpoint "
       "(repair, reshard, convert) has the lowest rank's alone.";
   finding.evidence = {{"count", count_of(entries.size())}};

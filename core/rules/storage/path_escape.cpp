@@ -56,7 +56,7 @@ const Rule kPathEscape = {
 )",
                .remedy = "Fetch the checkpoint again from where it was written."},
     .words = {.text = "do not load it"},
-    .outcome = RunOutcome::kIsHostile,
+    .outcome = RunOutcome::kRunsForeignCode,
     .blocks = Blocking::kNamed,
     .run = find_escaping_paths,
 };

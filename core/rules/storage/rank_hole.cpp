@@ -67,8 +67,8 @@ void check_file_numbers(const Checkpoint& checkpoint, std::vector<Finding>& find
   finding.severity = alone != 0 ? Severity::kWarning : Severity::kInfo;
   finding.subjects = std::move(missing);
   finding.cause = "There are " + plural(there, "file") + " of " + plural(ranks, "rank") + ", and " +
-                  some_of(finding.subjects) + (finding.subjects.size() == 1 ? " is" : " are") +
-                  " not among them.";
+                  short_list_text(finding.subjects) +
+                  (finding.subjects.size() == 1 ? " is" : " are") + " not among them.";
   finding.cause +=
       finding.severity == Severity::kInfo
           ? " That rank had nothing for it, or it was left behind."
@@ -110,7 +110,7 @@ void find_rank_holes(const Facts& facts, std::vector<Finding>& findings) {
       "metadata points there, so those ranks had nothing to write or their part was never "
       "recorded.",
       plural(ranks.size(), "rank"), *ranks.rbegin(),
-      plural(static_cast<std::uint64_t>(count), "rank"), some_of(finding.subjects));
+      plural(static_cast<std::uint64_t>(count), "rank"), short_list_text(finding.subjects));
   finding.evidence = {{"ranks_there", count_of(ranks.size())},
                       {"ranks_missing", std::move(missing)},
                       {"missing_count", count},

@@ -66,8 +66,8 @@ void find_second_parts(const Facts& facts, std::vector<Finding>& findings) {
           "folder. transformers and vLLM go by the index and take the opened one. Programs that "
           "take every file of these names (mlx-lm, llama.cpp's converter) mix the two. Find out "
           "which is meant, and delete the other.",
-          some_of(files), files.size() == 1 ? "is a part" : "are parts", plural(set.count, "part"),
-          plural(used.count, "part"));
+          short_list_text(files), files.size() == 1 ? "is a part" : "are parts",
+          plural(set.count, "part"), plural(used.count, "part"));
       finding.evidence = {{"count", count_of(files.size())}, {"details", capped(files)}};
       finding.subjects = std::move(files);
       findings.push_back(std::move(finding));

@@ -29,7 +29,7 @@ std::string words_of(const Checkpoint& checkpoint, const SharedRange& range) {
     if (range.partial)
       claims.back() += " (" + place_text(checkpoint, place_of(checkpoint, claim)) + ")";
   }
-  std::string who = claims.size() == 2 ? claims[0] + " and " + claims[1] : some_of(claims);
+  std::string who = claims.size() == 2 ? claims[0] + " and " + claims[1] : short_list_text(claims);
   return range.partial ? who : who + ": " + place_text(checkpoint, range.place);
 }
 
@@ -57,7 +57,7 @@ void report_tied(const Checkpoint& checkpoint, const std::vector<const SharedRan
   if (ranges.empty()) return;
   Finding finding = shared_finding(checkpoint, ranges);
   finding.severity = Severity::kInfo;
-  finding.cause = some_of(finding.subjects) +
+  finding.cause = short_list_text(finding.subjects) +
                   " have the same bytes, tile by tile: right for tied tensors that a tool stored "
                   "once, and wrong for any others.";
   findings.push_back(std::move(finding));
@@ -85,7 +85,8 @@ void report_ranges_with_home(const Checkpoint& checkpoint, const RangesWithHome&
   Finding finding = shared_finding(checkpoint, ranges);
   finding.cause = "The records of two tiles name the same bytes (" +
                   words_of(checkpoint, *ranges.front()) + (ranges.size() > 1 ? ", ..." : "") +
-                  "). No record points at the bytes that belong to one of them (" + some_of(homes) +
+                  "). No record points at the bytes that belong to one of them (" +
+                  short_list_text(homes) +
                   "). It loads the other tile's elements, without a message.";
   finding.evidence.emplace_back("homes", capped(homes));
   finding.remedy = Remedy{"relabel", true,
@@ -113,13 +114,13 @@ void report_ranges_without_home(const Facts& facts, const std::vector<const Shar
   if (homes.empty())
     finding.cause += "No range of the data files is left over that could be the other one's.";
   else if (no_headers)
-    finding.cause += "Bytes that no record claims may be the other one's (" + some_of(homes) +
-                     "): --depth headers reads what is there.";
+    finding.cause += "Bytes that no record claims may be the other one's (" +
+                     short_list_text(homes) + "): --depth headers reads what is there.";
   else if (!candidates.empty())
-    finding.cause += "Nothing decides between " + some_of(candidates) + ".";
+    finding.cause += "Nothing decides between " + short_list_text(candidates) + ".";
   else
     finding.cause +=
-        "Of the bytes that no record claims (" + some_of(homes) + ") none fits exactly.";
+        "Of the bytes that no record claims (" + short_list_text(homes) + ") none fits exactly.";
   if (!homes.empty()) finding.evidence.emplace_back("unclaimed", capped(homes));
   if (!candidates.empty()) finding.evidence.emplace_back("candidates", capped(candidates));
   findings.push_back(std::move(finding));
@@ -133,7 +134,7 @@ struct ClassifiedRanges {
 
 ClassifiedRanges classify_ranges(const Facts& facts, const std::vector<SharedRange>& shared) {
   const Checkpoint& checkpoint = facts.checkpoint;
-  HomeFinder finder(facts, shared);
+  ItemRelocator finder(facts, shared);
   std::vector<ItemPlace> left = unclaimed_item_places(facts);
   ClassifiedRanges judged;
   for (const SharedRange& range : each_of(shared, facts)) {

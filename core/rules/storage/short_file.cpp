@@ -90,8 +90,9 @@ std::string short_cause(const std::vector<std::string>& files, std::uint64_t ite
   const std::uint64_t beyond = items - found.impossible;
   if (beyond != 0)
     cause =
-        some_of(files) + (files.size() == 1 ? " ends" : " end") + " before " +
-        plural(beyond, "item") + " that the metadata places there (" + some_of(found.lines) + ")" +
+        short_list_text(files) + (files.size() == 1 ? " ends" : " end") + " before " +
+        plural(beyond, "item") + " that the metadata places there (" +
+        short_list_text(found.lines) + ")" +
         (found.elements == 0
              ? ""
              : ", " + plural(static_cast<std::uint64_t>(found.elements), "element") + " in all") +
@@ -117,7 +118,7 @@ void explain_pointers(std::vector<std::string> pointers, Finding& finding) {
   if (pointers.empty()) return;
   const bool is_one = pointers.size() == 1;
   const std::string told =
-      some_of(pointers) + (is_one ? " is a Git LFS pointer" : " are Git LFS pointers") +
+      short_list_text(pointers) + (is_one ? " is a Git LFS pointer" : " are Git LFS pointers") +
       ": the data " + (is_one ? "file itself was" : "files themselves were") +
       " not downloaded, and `git lfs pull` fetches " + (is_one ? "it" : "them") + ".";
   if (pointers.size() == finding.subjects.size()) finding.cause.clear();

@@ -67,9 +67,10 @@ void report_misplaced(const Facts& facts, std::vector<Finding>& findings) {
   }
   if (finding.subjects.empty()) return;
   finding.cause = "The metadata lists " + plural(listed.size(), "tile") +
-                  " without saying in which file (" + some_of(listed) + "): a load fails at the " +
+                  " without saying in which file (" + short_list_text(listed) +
+                  "): a load fails at the " +
                   "first of them. Their boxes are wrong: the records that belong to no tile (" +
-                  some_of(records) + ") fill exactly what the other tiles leave open.";
+                  short_list_text(records) + ") fill exactly what the other tiles leave open.";
   finding.evidence = {{"items", capped(listed)},
                       {"item_count", count_of(listed.size())},
                       {"records", capped(records)}};
@@ -107,7 +108,7 @@ void report_unclaimed_records(const Facts& facts, std::vector<Finding>& findings
                   " to no tile: bytes are kept in the files that nothing can ask for, or the "
                   "metadata lost the tiles that they were.";
   if (!why_not.empty())
-    finding.cause += " Nothing is put back of itself (" + some_of(why_not, 1) + ").";
+    finding.cause += " Nothing is put back of itself (" + short_list_text(why_not, 1) + ").";
   finding.evidence = {{"records", records},
                       {"record_count", static_cast<std::int64_t>(unclaimed_records)}};
   if (!why_not.empty()) finding.evidence.emplace_back("not_put_back", why_not);

@@ -32,7 +32,7 @@ std::size_t index_by_offsets(const Checkpoint& checkpoint, TensorId tensor, Chun
   return turn;
 }
 
-void keep_best_scored(std::vector<Home>& homes, auto score) {
+void keep_uncontested_best(std::vector<Home>& homes, auto score) {
   std::vector<std::int64_t> scores;
   for (const Home& home : homes) scores.push_back(score(home));
   std::int64_t best = *std::max_element(scores.begin(), scores.end());
@@ -67,7 +67,7 @@ std::vector<ItemPlace> unclaimed_item_places(const Facts& facts) {
   return homes;
 }
 
-HomeFinder::HomeFinder(const Facts& facts, const std::vector<SharedRange>& shared)
+ItemRelocator::ItemRelocator(const Facts& facts, const std::vector<SharedRange>& shared)
     : facts_(facts), orphans_(unclaimed_item_places(facts)) {
   const Checkpoint& checkpoint = facts.checkpoint;
   contested_.resize(checkpoint.chunk_count());
@@ -95,7 +95,7 @@ HomeFinder::HomeFinder(const Facts& facts, const std::vector<SharedRange>& share
   order_is_constraint_ = in_order && bits >= kBitsForConstraint;
 }
 
-bool HomeFinder::fits(const Result<ItemHeader>& header, ChunkId chunk) const {
+bool ItemRelocator::fits(const Result<ItemHeader>& header, ChunkId chunk) const {
   const Checkpoint& checkpoint = facts_.checkpoint;
   return header && same(header->sizes, checkpoint.sizes(chunk)) &&
          header->dtype == checkpoint.dtype(checkpoint.tensor_of(chunk));
@@ -103,7 +103,7 @@ bool HomeFinder::fits(const Result<ItemHeader>& header, ChunkId chunk) const {
 
 // True if the chunk is in order at this offset: chunk ids and places in a file both follow the
 // metadata's order of tensors.
-bool HomeFinder::is_in_order(FileId file, std::int64_t offset, ChunkId chunk) const {
+bool ItemRelocator::is_in_order(FileId file, std::int64_t offset, ChunkId chunk) const {
   const auto& chunks = files_[index_of(file)];
   auto next = std::partition_point(chunks.begin(), chunks.end(), [&](std::uint32_t other) {
     return facts_.checkpoint.item(ChunkId{other})->offset < offset;
@@ -112,7 +112,7 @@ bool HomeFinder::is_in_order(FileId file, std::int64_t offset, ChunkId chunk) co
   return after && (next == chunks.end() || index_of(chunk) < *next);
 }
 
-bool HomeFinder::keeps_order(const Home& home) const {
+bool ItemRelocator::keeps_order(const Home& home) const {
   bool moved = is_in_order(home.home.file, home.home.offset, home.moves);
   if (!home.stays.is_chunk()) return moved;
   ItemPlace shared = place_of(facts_.checkpoint, home.stays);
@@ -124,7 +124,7 @@ bool HomeFinder::keeps_order(const Home& home) const {
 }
 
 // Number of other tensors with an equal tile count whose tile of this index is in `file`.
-std::int64_t HomeFinder::votes(ChunkId chunk, FileId file) const {
+std::int64_t ItemRelocator::votes(ChunkId chunk, FileId file) const {
   const Checkpoint& checkpoint = facts_.checkpoint;
   auto rank = checkpoint.file(file).rank;
   TensorId tensor = checkpoint.tensor_of(chunk);
@@ -144,7 +144,7 @@ std::int64_t HomeFinder::votes(ChunkId chunk, FileId file) const {
   return votes;
 }
 
-std::vector<Home> HomeFinder::homes_of(const SharedRange& range) const {
+std::vector<Home> ItemRelocator::homes_of(const SharedRange& range) const {
   std::vector<Home> homes;
   if (range.partial || range.claims.size() != 2) return homes;
   const Claim &first = range.claims[0], &second = range.claims[1];
@@ -162,9 +162,9 @@ std::vector<Home> HomeFinder::homes_of(const SharedRange& range) const {
   offer(first, second);
   offer(second, first);
   if (homes.size() > 1 && order_is_constraint_)
-    keep_best_scored(homes, [&](const Home& home) { return std::int64_t{keeps_order(home)}; });
+    keep_uncontested_best(homes, [&](const Home& home) { return std::int64_t{keeps_order(home)}; });
   if (homes.size() > 1) {
-    keep_best_scored(homes, [&](const Home& home) {
+    keep_uncontested_best(homes, [&](const Home& home) {
       std::int64_t stays =
           home.stays.is_chunk() ? votes(home.stays.chunk, range.place.file) : std::int64_t{0};
       return votes(home.moves, home.home.file) + stays;

@@ -20,9 +20,9 @@ struct Home {
 // Unclaimed ranges and unreferenced data files that could hold an item.
 std::vector<ItemPlace> unclaimed_item_places(const Facts& facts);
 
-class HomeFinder {
+class ItemRelocator {
  public:
-  explicit HomeFinder(const Facts& facts, const std::vector<SharedRange>& shared);
+  explicit ItemRelocator(const Facts& facts, const std::vector<SharedRange>& shared);
   // All assignments that the items allow; a single one is conclusive. Needs headers.
   std::vector<Home> homes_of(const SharedRange& range) const;
 

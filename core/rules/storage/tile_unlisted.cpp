@@ -26,7 +26,7 @@ void find_unlisted(const Facts& facts, std::vector<Finding>& findings) {
   finding.cause =
       plural(records.size(), "tile") + (one ? " is" : " are") + " gone from the list of " +
       plural(finding.subjects.size(), "tensor") +
-      ", but the storage record and the bytes are there (" + some_of(records) +
+      ", but the storage record and the bytes are there (" + short_list_text(records) +
       "): torch loads the other tiles and leaves these elements as they were, without an error.";
   finding.evidence = {{"records", capped(records)},
                       {"tile_count", count_of(records.size())},

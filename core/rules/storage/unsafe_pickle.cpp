@@ -29,7 +29,7 @@ struct ImportGroup {
 
 std::string cause_of(const ImportGroup& group, const std::string& what) {
   std::string verb = group.called ? "call " : "import ";
-  std::string where = some_of(group.subjects);
+  std::string where = short_list_text(group.subjects);
   if (group.severity == Severity::kInfo)
     return "Loading " + where + " with torch would " + verb + what +
            ", a name of another program: it needs that program, and torch.load refuses it with "
@@ -146,7 +146,7 @@ void find_unsafe_pickles(const Facts& facts, std::vector<Finding>& findings) {
   for (auto& [key, group] : groups) findings.push_back(pickle_finding(std::move(group), key.first));
   if (not_read.empty()) return;
   Finding finding{.rule = "unsafe-pickle", .severity = Severity::kInfo};
-  finding.cause = "What " + some_of(not_read) + " would import was not read: " + why + ".";
+  finding.cause = "What " + short_list_text(not_read) + " would import was not read: " + why + ".";
   finding.subjects = std::move(not_read);
   findings.push_back(std::move(finding));
 }
@@ -174,7 +174,7 @@ const Rule kUnsafePickle = {
                          "Shardwright runs nothing.",
                .link = "https://docs.python.org/3/library/pickle.html"},
     .words = {.text = "do not load it"},
-    .outcome = RunOutcome::kIsHostile,
+    .outcome = RunOutcome::kRunsForeignCode,
     .blocks = Blocking::kWholeFile,
     .run = find_unsafe_pickles,
 };

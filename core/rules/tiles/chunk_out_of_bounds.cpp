@@ -23,7 +23,7 @@ void find_chunks_out_of_bounds(const Facts& facts, std::vector<Finding>& finding
   }
   if (finding.subjects.empty()) return;
   TensorId first = *checkpoint.find(finding.subjects.front());
-  finding.cause = plural(count, "tile") + " of " + some_of(finding.subjects) +
+  finding.cause = plural(count, "tile") + " of " + short_list_text(finding.subjects) +
                   (count == 1 ? " reaches" : " reach") +
                   " outside the tensor: the recorded offsets or the global size are wrong.";
   finding.evidence = {{"saved", copy_of(checkpoint.shape(first))},

@@ -45,7 +45,7 @@ void report(Found found, Severity severity, const std::string& said, const std::
   if (found.subjects.size() == 1) first.remove_prefix(found.subjects.front().size() + 2);
   Finding finding{.rule = "chunk-overlap", .severity = severity};
   finding.cause = (found.complete ? "" : "At least ") + plural(found.count, "pair") +
-                  " of tiles of " + some_of(found.subjects) + said +
+                  " of tiles of " + short_list_text(found.subjects) + said +
                   (found.count == 1 ? " (" : " (the first: ") + std::string(first) + ")" + cause;
   finding.subjects = std::move(found.subjects);
   finding.evidence = {{"pairs", found.pairs},

@@ -28,7 +28,7 @@ void find_wrong_ndims(const Facts& facts, std::vector<Finding>& findings) {
       count == 0
           ? finding.subjects.front() + " is recorded with a negative extent, " +
                 to_text(checkpoint.shape(first)) + ": the metadata is damaged."
-          : plural(count, "tile") + " of " + some_of(finding.subjects) +
+          : plural(count, "tile") + " of " + short_list_text(finding.subjects) +
                 (count == 1 ? " has" : " have") +
                 " another number of dimensions than the tensor: where they belong is not said.";
   finding.evidence = {{"saved", copy_of(checkpoint.shape(first))},

@@ -74,7 +74,7 @@ void find_coverage_gaps(const Facts& facts, std::vector<Finding>& findings) {
           "): torch loads the rest and leaves these elements as they were, without an error.",
       findings);
   finish_gaps(bare,
-              some_of(bare.finding.subjects) +
+              short_list_text(bare.finding.subjects) +
                   (bare.finding.subjects.size() == 1 ? " is" : " are") +
                   " recorded without a single tile: nothing of it was saved.",
               findings);

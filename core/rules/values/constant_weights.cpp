@@ -25,7 +25,7 @@ bool is_checked_matrix(const Facts& facts, TensorId tensor) {
   const auto wide = std::count_if(shape.begin(), shape.end(), [](std::int64_t n) { return n > 1; });
   return wide >= 2 && volume(shape).value_or(0) >= kFewestElements &&
          can_be_counted(c.dtype(tensor)) &&
-         facts.tilings[index_of(tensor)].tiling == Tiling::kExact && is_of_weights(c, tensor) &&
+         facts.tilings[index_of(tensor)].tiling == Tiling::kExact && is_model_weight(c, tensor) &&
          fqn.find("scale") == fqn.npos && fqn.find("mask") == fqn.npos;
 }
 
@@ -71,7 +71,7 @@ void find_constant_weights(const Facts& facts, std::vector<Finding>& findings) {
       "not ({}). They were filled with a number and never written, or overwritten with one; a "
       "model computes with them without an error.",
       human_count(finding.subjects.size()), is_one ? "matrix" : "matrices",
-      is_one ? "matrix" : "matrices", is_one ? "is" : "are", some_of(finding.subjects));
+      is_one ? "matrix" : "matrices", is_one ? "is" : "are", short_list_text(finding.subjects));
   finding.evidence = {{"families", capped(details)}, {"count", count_of(finding.subjects.size())}};
   findings.push_back(std::move(finding));
 }

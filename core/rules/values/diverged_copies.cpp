@@ -93,18 +93,19 @@ void find_diverged_copies(const Facts& facts, std::vector<Finding>& findings) {
                       findings);
   report_mismatches(apart, Severity::kError, kReplicaDiverge.id,
                     "Ranks saved the same elements of " + plural(apart.how.size(), "tensor") +
-                        ", and it is not known whose are right (" + some_of(apart.how) + ").",
+                        ", and it is not known whose are right (" + short_list_text(apart.how) +
+                        ").",
                     findings);
   report_mismatches(
       own, Severity::kWarning, kReplicaDiverge.id,
       "Ranks saved other elements of " + plural(own.how.size(), "tensor") + " under one name (" +
-          some_of(own.how) +
+          short_list_text(own.how) +
           "). Each of them gets its own back; as copies of one tensor they went apart, "
           "and what is made of this checkpoint has the lowest rank's alone.",
       findings);
   report_mismatches(of_rank, Severity::kInfo, kReplicaDiverge.id,
                     "Each rank has " + plural(of_rank.how.size(), "tensor") + " of its own (" +
-                        some_of(of_rank.subjects) +
+                        short_list_text(of_rank.subjects) +
                         "): the state of its generator, or of what feeds it. They differ as they "
                         "should, and what is made of this checkpoint has the lowest rank's alone.",
                     findings);

@@ -111,7 +111,7 @@ Result<std::map<TensorId, std::string>> signatures_of(const Facts& facts) {
              has_comparable_values(facts, tensor))
       unsigned_ones.push_back(tensor);
   }
-  SHW_TRY(auto contents, contents_of_similar(facts, unsigned_ones));
+  SHW_TRY(auto contents, hash_similar_tensors(facts, unsigned_ones));
   signatures.merge(contents);
   return signatures;
 }
@@ -227,8 +227,8 @@ struct ReportedDuplicates {
     finding.subjects = std::move(subjects);
     finding.rule = "duplicate-content";
     finding.severity = severity;
-    finding.cause =
-        "Modules that learn on their own hold the same bytes (" + some_of(pairs) + "): " + why;
+    finding.cause = "Modules that learn on their own hold the same bytes (" +
+                    short_list_text(pairs) + "): " + why;
     finding.evidence = {{"pairs", capped(pairs)},
                         {"pair_count", count_of(pairs.size())},
                         {"tensor_count", count_of(finding.subjects.size())}};

@@ -56,7 +56,7 @@ std::vector<TensorId> with_sisters(const Facts& facts) {
 Status report_equal_sisters(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   if (facts.depth != Depth::kData) return {};
-  SHW_TRY(const auto contents, contents_of_similar(facts, with_sisters(facts)));
+  SHW_TRY(const auto contents, hash_similar_tensors(facts, with_sisters(facts)));
   std::map<std::pair<std::string_view, std::string_view>, TensorId> first;
   std::vector<TensorId> seconds, firsts;
   for (const auto& [tensor, content] : contents) {
@@ -78,7 +78,7 @@ Status report_equal_sisters(const Facts& facts, std::vector<Finding>& findings) 
   finding.cause = fmt::format(
       "Two matrices of one module hold the same bytes ({}): one was saved under the name of the "
       "other as well, and what belongs there is not in this checkpoint.",
-      some_of(pairs));
+      short_list_text(pairs));
   finding.evidence = {{"pairs", capped(pairs)}, {"pair_count", count_of(pairs.size())}};
   findings.push_back(std::move(finding));
   return {};

@@ -34,7 +34,7 @@ std::vector<TensorId> tensors_to_compare(const Facts& facts) {
   std::vector<TensorId> tensors;
   for (TensorId tensor : each_tensor(facts)) {
     if (c.chunks(tensor).size() > 1 && !c.shape(tensor).empty() &&
-        has_tiles_that_differ(c, tensor) && has_comparable_values(facts, tensor) &&
+        must_have_distinct_tiles(c, tensor) && has_comparable_values(facts, tensor) &&
         may_have_equal_tiles(facts, tensor))
       tensors.push_back(tensor);
   }
@@ -105,7 +105,7 @@ struct TilesFound {
     finding.severity = severity;
     finding.cause = fmt::format(
         "Tiles of one tensor hold the same bytes, where training leaves no two equal ({}): {}",
-        some_of(pairs), why);
+        short_list_text(pairs), why);
     finding.evidence = {{"tiles", capped(pairs)},
                         {"pair_count", count_of(pairs.size())},
                         {"tensor_count", count_of(finding.subjects.size())}};

@@ -56,7 +56,7 @@ Finding untrained_layers_finding(const Checkpoint& c, const std::string& before,
       "All norms of {} are exactly 1, as a model is built, and those of the other {} are trained: "
       "{} probably never loaded, and initialised at random when the checkpoint was saved. A model "
       "computes with {} without an error.",
-      some_of(numbers), plural(stack.size() - fresh.size(), "layer"),
+      short_list_text(numbers), plural(stack.size() - fresh.size(), "layer"),
       fresh.size() == 1 ? "its weights were" : "their weights were",
       fresh.size() == 1 ? "it" : "them");
   finding.evidence = {{"layers", capped(numbers)}, {"count", count_of(fresh.size())}};

@@ -77,7 +77,7 @@ void find_groups_without_states(const Facts& facts, const SavedOptimizer& optimi
       "{} {} in {}param_groups and {} no state ({}); {} have one. Either {} never got a gradient, "
       "or {} states were left out of the save. torch stops at {} in a strict load where {}.",
       plural(names.size(), "parameter"), is_one ? "is" : "are", optimizer.prefix,
-      is_one ? "has" : "have", some_of(names), human_count(with), is_one ? "it" : "they",
+      is_one ? "has" : "have", short_list_text(names), human_count(with), is_one ? "it" : "they",
       is_one ? "its" : "their", is_one ? "it" : "the first of them",
       is_one ? "it trains" : "they train");
   finding.evidence = {

@@ -30,7 +30,7 @@ std::string found_elsewhere(const TensorValues& masters, const TensorValues& wei
   for (const RowRun& run : runs)
     parts.push_back("rows " + rows_text(run.first, run.count) + " are rows " +
                     rows_text(run.at, run.count) + " of the weight");
-  return some_of(parts);
+  return short_list_text(parts);
 }
 
 bool differs(const MasterValues& look) {
@@ -60,7 +60,7 @@ Result<std::vector<std::string>> places_of(const Facts& facts,
     return tile_shifts(c, looks[i]->master, *masters, *weights) + "\n" +
            found_elsewhere(*masters, *weights);
   };
-  return find_together(facts, "look for rows of masters", costs, find);
+  return map_comparisons(facts, "look for rows of masters", costs, find);
 }
 
 void add_master(const Checkpoint& c, const MasterValues& look, const std::string& elsewhere,

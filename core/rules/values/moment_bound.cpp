@@ -59,7 +59,7 @@ void add_pair(const Checkpoint& c, const MomentValues& look, BrokenBounds& found
   count_pair(c, pair, count, found);
   found.betas.insert(betas_text(look.betas));
   if (count.above + count.negative + count.without_root == 0) return;
-  const double of_any = look.betas ? moment_constant_of_any(look.betas->second) : 0;
+  const double of_any = look.betas ? moment_constant_any_beta1(look.betas->second) : 0;
   if (look.betas) ++found.known;
   if (look.is_adams) {
     ++found.adams;
@@ -68,7 +68,7 @@ void add_pair(const Checkpoint& c, const MomentValues& look, BrokenBounds& found
       ++found.certain;
     found.bound_of_any = std::max(found.bound_of_any, of_any);
   }
-  if (count.is_above_as_a_whole(look.betas ? of_any / look.constant : 1)) ++found.as_whole;
+  if (count.exceeds_bound_in_total(look.betas ? of_any / look.constant : 1)) ++found.as_whole;
   if (found.bound == 0) found.bound = look.constant;
 }
 

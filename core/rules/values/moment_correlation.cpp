@@ -38,7 +38,7 @@ void find_uncorrelated_moments(const Facts& facts, std::vector<Finding>& finding
   if (lines.empty()) return;
   Finding finding{.rule = "moment-correlation", .severity = Severity::kInfo};
   finding.cause = "The two moments of " + plural(lines.size(), "parameter") +
-                  " do not follow each other (" + some_of(lines) +
+                  " do not follow each other (" + short_list_text(lines) +
                   "): perhaps rows of one belong elsewhere; this alone proves nothing.";
   finding.evidence = {{"pairs", capped(lines)},
                       {"pair_count", count_of(lines.size())},

@@ -67,7 +67,7 @@ void report_wrong_steps(const Checkpoint& c, const StepCheck& steps,
     reasons.push_back(wrong.why);
   }
   std::string latest = step_text(steps.latest);
-  finding.cause = plural(lines.size(), "optimizer step") + " cannot be (" + some_of(lines) +
+  finding.cause = plural(lines.size(), "optimizer step") + " cannot be (" + short_list_text(lines) +
                   "): " + (steps.latest ? "others are at " + latest + ", and this" : "this") +
                   " is contradicted by " + reasons.front() + ".";
   finding.evidence = {{"steps", capped(lines)},
@@ -112,7 +112,7 @@ void report_steps_apart(const DeviatingStepsText& apart, std::optional<double> o
   }
   finding.cause =
       fmt::format("{} {} ({}; {} {}): {}.", plural(lines.size(), "optimizer step"), apart.where,
-                  some_of(lines), apart.others, step_text(others), apart.can_be);
+                  short_list_text(lines), apart.others, step_text(others), apart.can_be);
   finding.evidence = {{"steps", capped(lines)},
                       {"count", count_of(lines.size())},
                       {apart.evidence, others.value_or(0)},
@@ -197,13 +197,13 @@ void report_membership(const SavedOptimizer& optimizer, std::vector<Finding>& fi
   finding.severity = harms ? Severity::kWarning : Severity::kInfo;
   std::vector<std::string> what;
   auto add = [&](const std::vector<std::string>& names, const std::string& text) {
-    if (!names.empty()) what.push_back(text + " (" + some_of(names) + ")");
+    if (!names.empty()) what.push_back(text + " (" + short_list_text(names) + ")");
   };
   add(seen.twice, plural(seen.twice.size(), "parameter") + " listed twice");
   add(seen.orphans, plural(seen.orphans.size(), "parameter") + " with states in no group");
   add(seen.missing, plural(seen.missing.size(), "number") + " left out");
   finding.cause = "The parameter groups of " + optimizer.prefix +
-                  "param_groups cannot be right: " + some_of(what) +
+                  "param_groups cannot be right: " + short_list_text(what) +
                   "; whoever loads them by position gives states to other "
                   "parameters.";
   for (const ParamGroup& group : optimizer.groups)
@@ -315,7 +315,7 @@ void report_order(const Checkpoint& c, const SavedOptimizer& mine, const SavedOp
   }
   finding.cause =
       std::string(members_stay ? "The settings of the parameter groups" : "The parameter groups") +
-      " are in another order than in " + reference + " (" + some_of(lines) +
+      " are in another order than in " + reference + " (" + short_list_text(lines) +
       "): a load by position gives one group the settings of another.";
   finding.evidence = {{"groups", capped(lines)}, {"reference", reference}};
   // If parameters are numbered in the order of groups, only group names tell.

@@ -105,8 +105,8 @@ void add_unread(const DivergedCopies& found, std::vector<Finding>& findings) {
   Finding finding{.rule = std::string(kNotLookedAt.id), .severity = Severity::kInfo};
   finding.cause = plural(found.unread.size(), "tensor") +
                   " that should be equal on all ranks could not be compared in their files (" +
-                  some_of(found.unread) + "): they cannot be read, or have no order and are " +
-                  "too large to be held.";
+                  short_list_text(found.unread) +
+                  "): they cannot be read, or have no order and are " + "too large to be held.";
   finding.evidence = {{"tensors", capped(found.unread)}, {"count", count_of(found.unread.size())}};
   finding.subjects = found.unread;
   findings.push_back(std::move(finding));
@@ -131,7 +131,7 @@ Status find_diverged_replicas(const Facts& facts, std::vector<Finding>& findings
   finding.subjects = std::move(found.subjects);
   finding.cause = plural(found.how.size(), "tensor") +
                   " that should be equal on all ranks differ between their files (" +
-                  some_of(found.how) + "): " +
+                  short_list_text(found.how) + "): " +
                   (finding.severity == Severity::kWarning
                        ? "a gradient was not reduced over these ranks, or one of them went astray."
                        : "sums in another order, by the size of it.");

@@ -40,7 +40,7 @@ void report_values(ValueGroup group, Severity severity, std::string what, std::s
   Finding finding{.rule = "value-statistics", .severity = severity};
   finding.cause = plural(group.subjects.size(), "tensor") +
                   (group.subjects.size() == 1 ? " holds " : " hold ") + what + " (" +
-                  some_of(group.how) + "): " + why;
+                  short_list_text(group.how) + "): " + why;
   finding.evidence = {{"tensors", capped(group.how)},
                       {"tensor_count", count_of(group.subjects.size())},
                       {"elements", group.elements},

@@ -98,7 +98,7 @@ void report_zero_experts(const std::vector<std::string>& subjects,
       fmt::format("In {} of stacked experts whole experts are zeros ({}). They were never written, "
                   "or one rank's experts were saved and the rest filled with zeros; a model "
                   "computes with them without an error.",
-                  plural(subjects.size(), "tensor"), some_of(details))));
+                  plural(subjects.size(), "tensor"), short_list_text(details))));
   findings.back().evidence = {{"experts", capped(details)}, {"count", count_of(subjects.size())}};
 }
 
@@ -109,7 +109,7 @@ void report_zero_vocabulary(const std::vector<std::string>& subjects,
       subjects,
       fmt::format("{} {} nothing but zeros: all tokens are the same to the model. It was allocated "
                   "and never written, unless this is the step before the first.",
-                  some_of(subjects), subjects.size() == 1 ? "is" : "are")));
+                  short_list_text(subjects), subjects.size() == 1 ? "is" : "are")));
 }
 
 // Classes whose norms multiply by the weight itself, not by 1 + weight, and whose attention has no
@@ -149,7 +149,7 @@ void report_all_zero(const Facts& facts, const std::map<std::string, ZeroFamily>
                             "such a weight multiplies is lost, and the model answers the same to "
                             "everything. They were allocated and never written.",
                             plural(subjects.size(), "tensor"), subjects.size() == 1 ? "is" : "are",
-                            some_of(details))));
+                            short_list_text(details))));
 }
 
 // Finds unwritten layers and experts: most siblings have values. If zero initialisation is by
@@ -159,7 +159,7 @@ void find_zero_tensors(const Facts& facts, std::vector<Finding>& findings) {
   std::map<std::string, ZeroFamily> families;
   std::vector<std::string> stacked, stacked_details, vocabulary;
   for (TensorId tensor : each_tensor(facts)) {
-    if (!is_of_weights(c, tensor)) continue;
+    if (!is_model_weight(c, tensor)) continue;
     const auto counts = zeros_counted(facts, tensor);
     if (!counts || counts->count < kEnoughZeros) continue;
     if (const std::int64_t experts = zero_experts(c, tensor, *counts); experts != 0) {
@@ -191,7 +191,7 @@ void find_zero_tensors(const Facts& facts, std::vector<Finding>& findings) {
       "them without an error.",
       plural(finding.subjects.size(), "tensor"), finding.subjects.size() == 1 ? "is" : "are",
       finding.subjects.size() == 1 ? "one" : "ones", finding.subjects.size() == 1 ? "is" : "are",
-      some_of(finding.subjects));
+      short_list_text(finding.subjects));
   finding.evidence = {{"families", capped(details)}, {"count", count_of(finding.subjects.size())}};
   findings.push_back(std::move(finding));
 }
@@ -281,7 +281,7 @@ void find_partly_zero_weights(const Facts& facts, std::vector<Finding>& findings
   };
   std::map<std::int64_t, Partly> by_parts;
   for (TensorId tensor : each_tensor(facts)) {
-    if (!is_of_weights(c, tensor) || c.shape(tensor).size() != 2) continue;
+    if (!is_model_weight(c, tensor) || c.shape(tensor).size() != 2) continue;
     const auto counts = zeros_counted(facts, tensor);
     if (!counts || counts->count < kEnoughZeros) continue;
     const std::int64_t parts = parts_by_count(c.shape(tensor), *counts);

@@ -14,13 +14,13 @@ TEST_CASE("Processes that use the same cores share the threads, and each has one
   const std::size_t alone = worker_count();
   CHECK_FALSE(process_core_list().empty());
   CHECK(process_core_list() == process_core_list());
-  share_cores(2);
+  divide_cores(2);
   CHECK(worker_count() == (alone < 4 ? 1 : alone / 2));
-  share_cores(100'000);
+  divide_cores(100'000);
   CHECK(worker_count() == 1);
-  share_cores(0);
+  divide_cores(0);
   CHECK(worker_count() == alone);
-  share_cores(1);
+  divide_cores(1);
   CHECK(worker_count() == alone);
 }
 
@@ -51,11 +51,11 @@ TEST_CASE("As many threads work as were asked for, be there fewer cores or more 
 
 TEST_CASE("Who asks for threads gets them next to other processes of the run too") {
   const std::size_t alone = worker_count();
-  share_cores(100'000);
+  divide_cores(100'000);
   limit_threads(2);
   CHECK(worker_count() == 2);
   limit_threads(0);
   CHECK(worker_count() == 1);
-  share_cores(1);
+  divide_cores(1);
   CHECK(worker_count() == alone);
 }

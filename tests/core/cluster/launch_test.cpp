@@ -33,25 +33,25 @@ TEST_CASE("A process knows which of several it is from what its launcher said") 
   CHECK(slurm.rank == 1);
   CHECK(slurm.size == 8);
   CHECK(slurm.by == "srun");
-  CHECK_FALSE(slurm.can_meet);  // --mpi=none
+  CHECK_FALSE(slurm.can_connect);  // --mpi=none
   Launch pmix =
       launched_with({{"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "8"}, {"PMIX_RANK", "1"}});
   CHECK(pmix.by == "srun");
-  CHECK(pmix.can_meet);
+  CHECK(pmix.can_connect);
   Launch pmi2 = launched_with({{"SLURM_PROCID", "1"},
                                {"SLURM_STEP_NUM_TASKS", "2"},
                                {"SLURM_LOCALID", "1"},
                                {"PMI_RANK", "1"},
                                {"PMI_SIZE", "2"}});
   CHECK(pmi2.by == "srun");
-  CHECK(pmi2.can_meet);
+  CHECK(pmi2.can_connect);
   CHECK(pmi2.local_rank == 1);
   // mpirun of MPICH starts one helper per machine with srun.
   Launch hydra = launched_with(
       {{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "2"}, {"PMI_RANK", "5"}, {"PMI_SIZE", "8"}});
   CHECK(hydra.by == "mpirun");
   CHECK(hydra.rank == 5);
-  CHECK(hydra.can_meet);
+  CHECK(hydra.can_connect);
   // Inside of a batch job mpirun's variables take precedence.
   Launch both = launched_with({{"SLURM_PROCID", "0"},
                                {"SLURM_STEP_NUM_TASKS", "2"},

@@ -155,12 +155,12 @@ TEST_CASE("what workers tell each other of a comparison comes out as it went in"
   VerifyReport report{VerifyReport::Outcome::kBroken, {"a", ""}, 3, -4, 5, {}};
   report.against = SourceReport{"/ck", 77, {{"w", Extents{1}, "f", "1", "2"}}, 9};
   const Bytes words = packed(report);
-  auto again = unpacked_report(words);
+  auto again = decode_verify_report(words);
   REQUIRE(again.has_value());
   CHECK(packed(*again) == words);
   CHECK(again->kept == -4);
   CHECK(again->against->differences.front().expected == "2");
   // A message that is cut off anywhere gives an error, never a report.
   for (std::size_t length = 0; length < words.size(); ++length)
-    CHECK_FALSE(unpacked_report(BytesView(words).first(length)).has_value());
+    CHECK_FALSE(decode_verify_report(BytesView(words).first(length)).has_value());
 }

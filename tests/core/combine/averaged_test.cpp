@@ -10,8 +10,8 @@ namespace {
 
 const std::vector<double> kWeights{0.5, 0.3, 0.2};
 
-LaidTensor counters(const std::string& fqn, std::int32_t value) {
-  LaidTensor tensor{fqn, Dtype::kInt32, {1}, Bytes(4), {}};
+TiledTensor counters(const std::string& fqn, std::int32_t value) {
+  TiledTensor tensor{fqn, Dtype::kInt32, {1}, Bytes(4), {}};
   std::memcpy(tensor.bytes.data(), &value, sizeof value);
   return tensor;
 }
@@ -30,7 +30,7 @@ TEST_CASE("averaged: the weighted sum of each element, in any tiles and dtypes")
       const Dtype own = i == 1 ? Dtype::kFloat16 : dtype;
       const Numbers numbers = rounded(random_numbers(35, random), own);
       for (std::size_t j = 0; j < sums.size(); ++j) sums[j] += kWeights[i] * numbers[j];
-      LaidTensor tensor = numbers_tensor("a.weight", {5, 7}, numbers, own);
+      TiledTensor tensor = numbers_tensor("a.weight", {5, 7}, numbers, own);
       tensor.tiles = random_tiles(tensor.shape, random);
       all.push_back(laid({tensor, counters("count", static_cast<std::int32_t>(i))}));
     }
@@ -49,7 +49,7 @@ TEST_CASE("averaged: names, shapes and dtypes that differ are refused, but for w
   const auto first = laid({one("a", {2, 2})});
   for (const auto& other :
        {laid({one("a", {4})}), laid({one("b", {2, 2})}), laid({one("a", {2, 2}), one("b", {1})}),
-        laid({LaidTensor{"a", Dtype::kInt32, {2, 2}, Bytes(16), {}}})}) {
+        laid({TiledTensor{"a", Dtype::kInt32, {2, 2}, Bytes(16), {}}})}) {
     auto made = averaged({first, other}, {0.5, 0.5}, {}, nullptr);
     REQUIRE_FALSE(made.has_value());
     CHECK(made.error().kind == ErrorKind::kUnsupported);
@@ -62,7 +62,7 @@ TEST_CASE("averaged: names, shapes and dtypes that differ are refused, but for w
 }
 
 TEST_CASE("averaged: quantised weights are refused") {
-  const LaidTensor narrow{"a", Dtype::kFloat8E4m3fn, {4}, Bytes(4), {}};
+  const TiledTensor narrow{"a", Dtype::kFloat8E4m3fn, {4}, Bytes(4), {}};
   CHECK_FALSE(averaged({laid({narrow}), laid({narrow})}, {0.5, 0.5}, {}, nullptr).has_value());
   const auto packed =
       laid({numbers_tensor("a", {1}, {1})}, "memory", 0, {},

@@ -8,7 +8,7 @@ using namespace shw::test;
 namespace {
 
 std::shared_ptr<const Checkpoint> named(const std::vector<std::string>& names) {
-  std::vector<LaidTensor> tensors;
+  std::vector<TiledTensor> tensors;
   for (const std::string& name : names) tensors.push_back(numbers_tensor(name, {1}, {1}));
   return laid(tensors);
 }

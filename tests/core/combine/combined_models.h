@@ -39,8 +39,8 @@ inline Numbers rounded(const Numbers& numbers, Dtype dtype) {
   return out;
 }
 
-inline LaidTensor numbers_tensor(const std::string& fqn, const Extents& shape,
-                                 const Numbers& numbers, Dtype dtype = Dtype::kFloat32) {
+inline TiledTensor numbers_tensor(const std::string& fqn, const Extents& shape,
+                                  const Numbers& numbers, Dtype dtype = Dtype::kFloat32) {
   return {fqn, dtype, shape, as_dtype(numbers, dtype), {}};
 }
 

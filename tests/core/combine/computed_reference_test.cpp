@@ -14,7 +14,7 @@ using namespace shw;
 
 namespace {
 
-using test::as_dtype, test::LaidTensor, test::Numbers, test::numbers_tensor, test::random_numbers;
+using test::as_dtype, test::TiledTensor, test::Numbers, test::numbers_tensor, test::random_numbers;
 
 constexpr std::size_t kInSquare = 64 * 64;
 const Extents kSquare = {64, 64};
@@ -33,7 +33,7 @@ using Weights = std::map<std::string, Numbers>;
 // Checkpoints of one folder have one fingerprint for each place of a file.
 std::shared_ptr<const Checkpoint> laid_weights(const Weights& weights,
                                                const std::string& folder = "stored") {
-  std::vector<LaidTensor> tensors;
+  std::vector<TiledTensor> tensors;
   for (const auto& [name, numbers] : weights)
     tensors.push_back(numbers_tensor(name, kSquare, numbers, Dtype::kBfloat16));
   return test::laid(tensors, folder);

@@ -10,10 +10,10 @@ namespace {
 
 const HashOfAll kBase{"aa", 3}, kResult{"bb", 3};
 
-LaidTensor random_laid(const std::string& fqn, const Extents& shape, Dtype dtype,
-                       std::mt19937& random) {
+TiledTensor random_laid(const std::string& fqn, const Extents& shape, Dtype dtype,
+                        std::mt19937& random) {
   const auto count = static_cast<std::size_t>(volume(shape).value());
-  LaidTensor tensor{fqn, dtype, shape, random_bytes(count * size_of(dtype), random), {}};
+  TiledTensor tensor{fqn, dtype, shape, random_bytes(count * size_of(dtype), random), {}};
   tensor.tiles = random_tiles(shape, random);
   return tensor;
 }
@@ -25,14 +25,14 @@ std::shared_ptr<const Checkpoint> delta_between(const std::shared_ptr<const Chec
   return *delta;
 }
 
-std::string message_of_applying(const std::vector<LaidTensor>& delta, const DeltaInfo& info = {}) {
+std::string message_of_applying(const std::vector<TiledTensor>& delta, const DeltaInfo& info = {}) {
   std::mt19937 random(1);
   const auto base = laid({random_laid("a", {3, 4}, Dtype::kFloat32, random)});
   auto made = with_delta(base, laid(delta), info, nullptr);
   return made ? "" : made.error().message;
 }
 
-LaidTensor indices(const std::string& fqn, const std::vector<std::int32_t>& all) {
+TiledTensor indices(const std::string& fqn, const std::vector<std::int32_t>& all) {
   const auto bytes = std::as_bytes(std::span(all));
   return {fqn,
           Dtype::kInt32,
@@ -46,13 +46,13 @@ LaidTensor indices(const std::string& fqn, const std::vector<std::int32_t>& all)
 TEST_CASE("delta: applied to its base it gives the result to the bit") {
   std::mt19937 random(5);
   for (int round = 0; round < 60; ++round) {
-    std::vector<LaidTensor> before, after;
+    std::vector<TiledTensor> before, after;
     for (int i = 0; i < 4; ++i) {
       const Extents shape =
           std::array<Extents, 4>{{{7, 9}, {40}, {}, {3, 2, 5}}}[static_cast<std::size_t>(i)];
       const Dtype dtype =
           std::array{Dtype::kBfloat16, Dtype::kFloat32, Dtype::kInt64, Dtype::kUint8}[random() % 4];
-      LaidTensor tensor = random_laid("t" + std::to_string(i), shape, dtype, random);
+      TiledTensor tensor = random_laid("t" + std::to_string(i), shape, dtype, random);
       before.push_back(tensor);
       // Few, many or no elements change, and the tiles differ.
       const unsigned changed = random() % 4;
@@ -66,8 +66,8 @@ TEST_CASE("delta: applied to its base it gives the result to the bit") {
     if (round % 4 == 0) after.erase(after.begin());
     if (round % 5 == 0) after.back() = random_laid(after.back().fqn, {2, 2}, Dtype::kInt8, random);
     const auto a = laid(before, "a"), b = laid(after, "b");
-    const bool is_changed = std::any_of(after.begin(), after.end(), [&](const LaidTensor& now) {
-      return std::none_of(before.begin(), before.end(), [&](const LaidTensor& was) {
+    const bool is_changed = std::any_of(after.begin(), after.end(), [&](const TiledTensor& now) {
+      return std::none_of(before.begin(), before.end(), [&](const TiledTensor& was) {
         return was.fqn == now.fqn && was.dtype == now.dtype && was.shape == now.shape &&
                was.bytes == now.bytes;
       });
@@ -81,7 +81,7 @@ TEST_CASE("delta: applied to its base it gives the result to the bit") {
     INFO((made ? std::string() : made.error().message));
     REQUIRE(made.has_value());
     CHECK((*made)->tensor_count() == after.size());
-    for (const LaidTensor& tensor : after) {
+    for (const TiledTensor& tensor : after) {
       CHECK(bytes_of(**made, tensor.fqn) == tensor.bytes);
       CHECK((*made)->dtype(*(*made)->find(tensor.fqn)) == tensor.dtype);
     }
@@ -90,8 +90,8 @@ TEST_CASE("delta: applied to its base it gives the result to the bit") {
 
 TEST_CASE("delta: holds what changed and nothing else") {
   std::mt19937 random(6);
-  LaidTensor big = random_laid("big", {100, 100}, Dtype::kBfloat16, random);
-  const LaidTensor same = random_laid("same", {10}, Dtype::kFloat32, random);
+  TiledTensor big = random_laid("big", {100, 100}, Dtype::kBfloat16, random);
+  const TiledTensor same = random_laid("same", {10}, Dtype::kFloat32, random);
   const auto a = laid({big, same});
   big.bytes[2 * 1234] ^= std::byte{1};
   big.bytes[2 * 9999] ^= std::byte{1};
@@ -103,15 +103,15 @@ TEST_CASE("delta: holds what changed and nothing else") {
 
 TEST_CASE("delta: two that are the same, or differ in what is gone alone, have none") {
   std::mt19937 random(6);
-  const LaidTensor one = random_laid("one", {4}, Dtype::kFloat32, random),
-                   two = random_laid("two", {4}, Dtype::kFloat32, random);
+  const TiledTensor one = random_laid("one", {4}, Dtype::kFloat32, random),
+                    two = random_laid("two", {4}, Dtype::kFloat32, random);
   const auto a = laid({one, two});
   CHECK_FALSE(delta_of(a, laid({one, two}), kBase, kResult, nullptr).has_value());
   CHECK_FALSE(delta_of(a, laid({one}), kBase, kResult, nullptr).has_value());
 }
 
 TEST_CASE("delta: a damaged one is refused before it is applied") {
-  const LaidTensor values = numbers_tensor("a.delta_values", {2}, {1, 2});
+  const TiledTensor values = numbers_tensor("a.delta_values", {2}, {1, 2});
   CHECK(message_of_applying({indices("a.delta_indices", {1, 5}), values}).empty());
   CHECK_FALSE(message_of_applying({indices("a.delta_indices", {5, 1}), values}).empty());
   CHECK_FALSE(message_of_applying({indices("a.delta_indices", {1, 1}), values}).empty());
@@ -123,7 +123,7 @@ TEST_CASE("delta: a damaged one is refused before it is applied") {
   CHECK_FALSE(message_of_applying({values}).empty());
   CHECK_FALSE(message_of_applying({numbers_tensor("a", {1}, {1})}).empty());
   CHECK_FALSE(message_of_applying({}, {{}, {}, {"b"}}).empty());
-  const LaidTensor narrow = numbers_tensor("a.delta_values", {2}, {1, 2}, Dtype::kBfloat16);
+  const TiledTensor narrow = numbers_tensor("a.delta_values", {2}, {1, 2}, Dtype::kBfloat16);
   CHECK_FALSE(message_of_applying({indices("a.delta_indices", {1, 5}), narrow}).empty());
 }
 

@@ -15,7 +15,7 @@ struct Models {
 };
 Models models(bool is_turned, std::mt19937& random) {
   const Extents shape = is_turned ? Extents{9, 12} : Extents{12, 9};
-  std::vector<LaidTensor> base, tuned;
+  std::vector<TiledTensor> base, tuned;
   auto add = [&](const std::string& fqn, const Extents& of, const Numbers& before,
                  const Numbers& after) {
     base.push_back(numbers_tensor(fqn, of, before));
@@ -62,15 +62,15 @@ TEST_CASE("extracted_adapter: merged into the base it gives the tuned model") {
       for (std::size_t i = 0; i < is.size(); ++i)
         CHECK(is[i] == doctest::Approx(expected[i]).epsilon(1e-4));
     }
-    CHECK_FALSE(extraction_in_words(*(*adapter)->directory()).empty());
+    CHECK_FALSE(extraction_text(*(*adapter)->directory()).empty());
   }
 }
 
 TEST_CASE("extracted_adapter: what has no place in an adapter is refused by name") {
   std::mt19937 random(3);
-  const LaidTensor weight = numbers_tensor("a.weight", {4, 4}, random_numbers(16, random));
-  const LaidTensor other = numbers_tensor("a.weight", {4, 4}, random_numbers(16, random));
-  auto refused = [](const std::vector<LaidTensor>& tuned, const std::vector<LaidTensor>& base) {
+  const TiledTensor weight = numbers_tensor("a.weight", {4, 4}, random_numbers(16, random));
+  const TiledTensor other = numbers_tensor("a.weight", {4, 4}, random_numbers(16, random));
+  auto refused = [](const std::vector<TiledTensor>& tuned, const std::vector<TiledTensor>& base) {
     auto made = extracted_adapter(laid(tuned), laid(base), 2, nullptr);
     return !made.has_value();
   };

@@ -16,7 +16,7 @@ const std::string kModule = "model.layers.0.self_attn.q_proj";
 const std::string kConfig =
     R"({"peft_type": "LORA", "r": 2, "lora_alpha": 3, "target_modules": ["q_proj"]})";
 
-std::shared_ptr<const Checkpoint> adapter_of(const std::vector<LaidTensor>& tensors,
+std::shared_ptr<const Checkpoint> adapter_of(const std::vector<TiledTensor>& tensors,
                                              const std::string& config = kConfig) {
   return laid(tensors, "adapter", 0, {}, {{"adapter_config.json", config}});
 }
@@ -53,7 +53,7 @@ Pair random_pair(std::mt19937& random) {
   return {random_numbers(kOut * kIn, random), random_numbers(kRank * kIn, random),
           random_numbers(kOut * kRank, random)};
 }
-std::vector<LaidTensor> matrices_of(const Pair& pair, const std::string& module = kModule) {
+std::vector<TiledTensor> matrices_of(const Pair& pair, const std::string& module = kModule) {
   return {numbers_tensor(kRoot + module + ".lora_A.weight", {kRank, kIn}, pair.a),
           numbers_tensor(kRoot + module + ".lora_B.weight", {kOut, kRank}, pair.b)};
 }
@@ -80,10 +80,10 @@ TEST_CASE("merged_adapter: W + scale B A, in any tiles and dtypes") {
                                    Dtype::kFloat16}[static_cast<std::size_t>(round % 3)];
     Pair pair = random_pair(random);
     pair.weight = rounded(pair.weight, dtype);
-    LaidTensor weight = numbers_tensor(kModule + ".weight", {kOut, kIn}, pair.weight, dtype);
+    TiledTensor weight = numbers_tensor(kModule + ".weight", {kOut, kIn}, pair.weight, dtype);
     weight.tiles = random_tiles(weight.shape, random);
-    std::vector<LaidTensor> matrices = matrices_of(pair);
-    for (LaidTensor& matrix : matrices) matrix.tiles = random_tiles(matrix.shape, random);
+    std::vector<TiledTensor> matrices = matrices_of(pair);
+    for (TiledTensor& matrix : matrices) matrix.tiles = random_tiles(matrix.shape, random);
     const auto made =
         merged(laid({weight, numbers_tensor("other.weight", {2}, {1, 2})}), adapter_of(matrices));
     const Numbers expected = plus_all(pair.weight, product(pair.b, pair.a, 1.5, kOut, kRank, kIn));
@@ -133,7 +133,7 @@ TEST_CASE("merged_adapter: DoRA gives each output its magnitude") {
   std::mt19937 random(10);
   const Pair pair = random_pair(random);
   const Numbers magnitudes{1, 2, 3, 4, 5, 6};
-  std::vector<LaidTensor> tensors = matrices_of(pair);
+  std::vector<TiledTensor> tensors = matrices_of(pair);
   tensors.push_back(
       numbers_tensor(kRoot + kModule + ".lora_magnitude_vector.weight", {kOut}, magnitudes));
   const std::string config = R"({"r": 2, "lora_alpha": 3, "use_dora": true})";
@@ -164,7 +164,7 @@ TEST_CASE("merged_adapter: embeddings, biases and modules that are saved whole")
                           numbers_tensor(embedding + ".weight", {8, 4}, table),
                           numbers_tensor("lm_head.weight", {8, 4}, table, Dtype::kBfloat16)},
                          "base", 0, {}, {{"config.json", R"({"vocab_size": 8})"}});
-  std::vector<LaidTensor> tensors = matrices_of(pair);
+  std::vector<TiledTensor> tensors = matrices_of(pair);
   tensors.push_back(numbers_tensor(kRoot + kModule + ".lora_B.bias", {kOut}, Numbers(kOut, 2)));
   tensors.push_back(numbers_tensor(kRoot + embedding + ".lora_embedding_A", {2, 8}, ea));
   tensors.push_back(numbers_tensor(kRoot + embedding + ".lora_embedding_B", {4, 2}, eb));
@@ -197,8 +197,8 @@ TEST_CASE("merged_adapter: what has no place or no known meaning is refused by n
   std::mt19937 random(13);
   const Pair pair = random_pair(random);
   const auto base = base_of(pair);
-  const std::vector<LaidTensor> sound = matrices_of(pair);
-  auto refused = [&](const std::vector<LaidTensor>& tensors, const std::string& config,
+  const std::vector<TiledTensor> sound = matrices_of(pair);
+  auto refused = [&](const std::vector<TiledTensor>& tensors, const std::string& config,
                      const std::shared_ptr<const Checkpoint>& of) {
     auto made = merged_adapter(of, adapter_of(tensors, config), nullptr);
     REQUIRE_FALSE(made.has_value());
@@ -223,7 +223,7 @@ TEST_CASE("merged_adapter: what has no place or no known meaning is refused by n
   is_about(refused(sound, R"({"r": 2, "lora_alpha": 3, "peft_type": "LOHA"})", base), "LOHA");
   is_about(refused(sound, R"({"r": 2, "lora_alpha": 3, "layer_replication": [[0, 1]]})", base),
            "layer_replication");
-  std::vector<LaidTensor> more = sound;
+  std::vector<TiledTensor> more = sound;
   more.push_back(numbers_tensor(kRoot + "score.weight", {2}, {1, 2}));
   is_about(refused(more, kConfig, base), "score");
   more.back() = numbers_tensor(kRoot + kModule + ".ia3_l", {2}, {1, 2});
@@ -231,8 +231,8 @@ TEST_CASE("merged_adapter: what has no place or no known meaning is refused by n
   more.back() =
       numbers_tensor(kRoot + kModule + ".weight", {kOut, kIn + 1}, Numbers(kOut * (kIn + 1), 1));
   is_about(refused(more, kConfig, base), "in the base");
-  LaidTensor other = numbers_tensor(kRoot + kModule + ".lora_B.weight", {kOut + 1, kRank},
-                                    Numbers((kOut + 1) * kRank, 1));
+  TiledTensor other = numbers_tensor(kRoot + kModule + ".lora_B.weight", {kOut + 1, kRank},
+                                     Numbers((kOut + 1) * kRank, 1));
   is_about(refused({sound[0], other}, kConfig, base), "do not make");
   CHECK_FALSE(merged_adapter(base, base, nullptr).has_value());
   CHECK_FALSE(merged_adapter(base, laid(sound), nullptr).has_value());  // without a config
@@ -261,7 +261,7 @@ TEST_CASE("merged_adapter: a pattern of whole names counts as PEFT counts it") {
 TEST_CASE("merged_adapter: of three copies of a saved module its own counts") {
   std::mt19937 random(22);
   const Pair pair = random_pair(random);
-  std::vector<LaidTensor> tensors = matrices_of(pair);
+  std::vector<TiledTensor> tensors = matrices_of(pair);
   const std::string head = kRoot + "classifier";
   tensors.push_back(numbers_tensor(head + ".original_module.bias", {2}, {1, 1}));
   tensors.push_back(numbers_tensor(head + ".modules_to_save.bias", {2}, {2, 2}));
@@ -275,7 +275,7 @@ TEST_CASE("merged_adapter: of three copies of a saved module its own counts") {
 TEST_CASE("merged_adapter: a new head is said in the config") {
   std::mt19937 random(23);
   const Pair pair = random_pair(random);
-  std::vector<LaidTensor> tensors = matrices_of(pair);
+  std::vector<TiledTensor> tensors = matrices_of(pair);
   tensors.push_back(numbers_tensor(kRoot + "score.weight", {3, 2}, {1, 2, 3, 4, 5, 6}));
   const auto base = laid({numbers_tensor(kModule + ".weight", {kOut, kIn}, pair.weight)}, "base", 0,
                          {}, {{"config.json", R"({"architectures": ["LlamaForCausalLM"]})"}});

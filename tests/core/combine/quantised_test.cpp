@@ -15,7 +15,7 @@ namespace {
 constexpr std::array<float, 8> kFp4{0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
 
 std::shared_ptr<const Checkpoint> model(std::mt19937& random, Dtype dtype) {
-  std::vector<LaidTensor> tensors;
+  std::vector<TiledTensor> tensors;
   auto add = [&](const std::string& fqn, const Extents& shape) {
     tensors.push_back(numbers_tensor(
         fqn, shape, random_numbers(static_cast<std::size_t>(volume(shape).value()), random),

@@ -32,7 +32,7 @@ TEST_CASE("norms: master weights are shifted with them, and moments are not") {
 TEST_CASE("norms shifted by 1 are each element with 1 more, and the way back is exact near 1") {
   std::mt19937 random(4);
   for (Dtype dtype : {Dtype::kFloat32, Dtype::kBfloat16}) {
-    std::vector<LaidTensor> tensors;
+    std::vector<TiledTensor> tensors;
     tensors.push_back(numbers_tensor("model.norm.weight", {16}, random_numbers(16, random), dtype));
     tensors.push_back(
         numbers_tensor("layers.layernorm.weight", {2, 8}, random_numbers(16, random), dtype));

@@ -44,8 +44,8 @@ Extents extents_of(std::initializer_list<std::size_t> sizes) {
 }
 
 // The first parameter was wrapped first, so its matrices are the inner ones.
-std::vector<LaidTensor> stacked_matrices_of(const Stack& gate_up, const Stack& down) {
-  std::vector<LaidTensor> tensors;
+std::vector<TiledTensor> stacked_matrices_of(const Stack& gate_up, const Stack& down) {
+  std::vector<TiledTensor> tensors;
   auto add = [&](const std::string& module, const Stack& of) {
     tensors.push_back(numbers_tensor(kWrappedRoot + module + ".lora_A.weight",
                                      extents_of({kExperts * kWrappedRank, of.in}), of.a));
@@ -57,7 +57,7 @@ std::vector<LaidTensor> stacked_matrices_of(const Stack& gate_up, const Stack& d
   return tensors;
 }
 
-auto merged_wrapped(const std::vector<LaidTensor>& base, const std::vector<LaidTensor>& adapter,
+auto merged_wrapped(const std::vector<TiledTensor>& base, const std::vector<TiledTensor>& adapter,
                     const std::string& config = kWrappedConfig) {
   return merged_adapter(laid(base, "base", 0),
                         laid(adapter, "adapter", 0, {}, {{"adapter_config.json", config}}),
@@ -72,7 +72,7 @@ TEST_CASE("wrapped_parameters: stacked experts of inputs first, and of outputs f
     CAPTURE(is_input_first);
     const Stack gate_up = random_stack(kHidden, 2 * kInner, random);
     const Stack down = random_stack(kInner, kHidden, random);
-    std::vector<LaidTensor> base;
+    std::vector<TiledTensor> base;
     std::vector<Numbers> expected;
     for (const auto& [name, of] : {std::pair{".gate_up_proj", &gate_up}, {".down_proj", &down}}) {
       Numbers weight = random_numbers(kExperts * of->in * of->out, random);
@@ -106,7 +106,7 @@ TEST_CASE("wrapped_parameters: a base with one matrix for each expert") {
     const auto names =
         is_mixtral ? std::array{".w1.weight", ".w3.weight", ".w2.weight"}
                    : std::array{".gate_proj.weight", ".up_proj.weight", ".down_proj.weight"};
-    std::vector<LaidTensor> base;
+    std::vector<TiledTensor> base;
     std::vector<std::pair<std::string, Numbers>> expected;
     for (std::size_t e = 0; e < kExperts; ++e) {
       for (std::size_t part = 0; part < names.size(); ++part) {
@@ -134,9 +134,9 @@ TEST_CASE("wrapped_parameters: what shapes do not tell apart is refused") {
   const Stack square = random_stack(kHidden, kHidden, random);
   const std::string one = R"({"r": 2, "lora_alpha": 3, "target_modules": [],
                               "target_parameters": ["experts.down_proj"]})";
-  std::vector<LaidTensor> matrices = stacked_matrices_of(square, square);
+  std::vector<TiledTensor> matrices = stacked_matrices_of(square, square);
   matrices.erase(matrices.begin(), matrices.begin() + 2);
-  const LaidTensor weight =
+  const TiledTensor weight =
       numbers_tensor(kExpertsModule + ".down_proj", extents_of({kExperts, kHidden, kHidden}),
                      Numbers(kExperts * kHidden * kHidden, 1));
   for (const auto& [base, adapter, config] :

@@ -31,7 +31,7 @@ struct SlowFirst {
   std::uint64_t differing = 0;
   std::optional<std::size_t> first;
 };
-SlowFirst slow_first(const LaidTensor& a, const LaidTensor& b) {
+SlowFirst slow_first(const TiledTensor& a, const TiledTensor& b) {
   SlowFirst out;
   std::size_t width = size_of(a.dtype);
   for (std::size_t i = 0; i < a.bytes.size() / width; ++i) {
@@ -42,16 +42,16 @@ SlowFirst slow_first(const LaidTensor& a, const LaidTensor& b) {
   return out;
 }
 
-void check_against_slow(const LaidTensor& a, const LaidTensor& b,
+void check_against_slow(const TiledTensor& a, const TiledTensor& b,
                         const CheckpointDifference& told) {
   SlowFirst slow = slow_first(a, b);
   if (slow.differing == 0) {
-    CHECK(told.verdict == Sameness::kSame);
+    CHECK(told.verdict == EqualityVerdict::kSame);
     for (const TensorDifference& tensor : told.tensors)
       CHECK(tensor.kind == DifferenceKind::kRetiled);
     return;
   }
-  CHECK(told.verdict == Sameness::kDifferent);
+  CHECK(told.verdict == EqualityVerdict::kDifferent);
   const TensorDifference& tensor = only_one(told);
   CHECK(tensor.kind == DifferenceKind::kValues);
   REQUIRE(tensor.values.has_value());
@@ -83,11 +83,11 @@ TEST_CASE("random tensors in random tiles differ in what a loop over all element
                                Dtype::kComplex64};
   for (int round = 0; round < 300; ++round) {
     CAPTURE(round);
-    LaidTensor a{"w", kDtypes[random() % 5], random_shape(random), {}};
+    TiledTensor a{"w", kDtypes[random() % 5], random_shape(random), {}};
     // Small numbers, since sums of products of random bits are infinite.
     a.bytes.resize(static_cast<std::size_t>(*volume(a.shape)) * size_of(a.dtype));
     for (std::byte& byte : a.bytes) byte = static_cast<std::byte>(random() % 64);
-    LaidTensor b = a;
+    TiledTensor b = a;
     for (unsigned changes = random() % 4; changes > 0; --changes)
       b.bytes[random() % b.bytes.size()] = static_cast<std::byte>(random() % 64);
     a.tiles = test::random_tiles(a.shape, random);
@@ -98,13 +98,13 @@ TEST_CASE("random tensors in random tiles differ in what a loop over all element
 
 TEST_CASE("tensors of many blocks are told to the same bits whatever the threads") {
   std::mt19937 random(6);
-  LaidTensor a{"w", Dtype::kFloat32, {90, 31, 20}, {}};
+  TiledTensor a{"w", Dtype::kFloat32, {90, 31, 20}, {}};
   a.bytes.resize(static_cast<std::size_t>(*volume(a.shape)) * 4);
   for (std::size_t at = 0; at < a.bytes.size(); at += 4) {
     float number = static_cast<float>(random() % 1000) * 0.01f;
     std::memcpy(a.bytes.data() + at, &number, 4);
   }
-  LaidTensor b = a;
+  TiledTensor b = a;
   for (int changes = 0; changes < 50; ++changes) b.bytes[random() % b.bytes.size()] ^= std::byte{1};
   for (bool retiled : {false, true}) {
     a.tiles = test::random_tiles(a.shape, random);
@@ -122,22 +122,22 @@ TEST_CASE("tensors of many blocks are told to the same bits whatever the threads
 }
 
 TEST_CASE("without data the values of two equal headers are open and nothing is the same") {
-  LaidTensor a = floats_named("w", {1, 2, 3});
+  TiledTensor a = floats_named("w", {1, 2, 3});
   CheckpointDifference told = compared({a}, {a}, {});
-  CHECK(told.verdict == Sameness::kUndecided);
+  CHECK(told.verdict == EqualityVerdict::kUndecided);
   CHECK(told.tensors.empty());
   CHECK(told.same == 0);
   REQUIRE(told.unjudged.size() == 1);
   CHECK(told.unjudged.front().needs == "--data");
-  CHECK(compared({a}, {a}).verdict == Sameness::kSame);
+  CHECK(compared({a}, {a}).verdict == EqualityVerdict::kSame);
   CHECK(compared({a}, {a}).unjudged.empty());
   // A tensor without elements is the same.
-  LaidTensor none{"w", Dtype::kFloat32, {0, 4}, {}};
-  CHECK(compared({none}, {none}, {}).verdict == Sameness::kSame);
+  TiledTensor none{"w", Dtype::kFloat32, {0, 4}, {}};
+  CHECK(compared({none}, {none}, {}).verdict == EqualityVerdict::kSame);
   // A file compared with itself is the same without being read.
   auto checkpoint = laid({a});
   auto self = compare_checkpoints(*checkpoint, *checkpoint, {}, nullptr);
-  CHECK(self->verdict == Sameness::kSame);
+  CHECK(self->verdict == EqualityVerdict::kSame);
 }
 
 TEST_CASE("a checkpoint and itself are the same unread only as far as that says anything") {
@@ -175,7 +175,8 @@ TEST_CASE("a checkpoint and itself are the same unread only as far as that says 
     auto checkpoint = builder.finish();
     auto told = compare_checkpoints(*checkpoint, *checkpoint, {}, nullptr);
     REQUIRE(told);
-    CHECK(told->verdict == (how == Made::kPlain ? Sameness::kSame : Sameness::kUndecided));
+    CHECK(told->verdict ==
+          (how == Made::kPlain ? EqualityVerdict::kSame : EqualityVerdict::kUndecided));
     CHECK(told->same == (how == Made::kPlain ? 1 : 0));
     if (how == Made::kClosed) {
       REQUIRE(only_one(*told).error);
@@ -189,12 +190,12 @@ TEST_CASE("a checkpoint and itself are the same unread only as far as that says 
 }
 
 TEST_CASE("what may be in a file that did not open is not a difference") {
-  LaidTensor w = floats_named("w", {1, 2, 3, 4}), more = floats_named("v", {5, 6});
+  TiledTensor w = floats_named("w", {1, 2, 3, 4}), more = floats_named("v", {5, 6});
   Finding closed;
   closed.rule = "bad-record";
   closed.subjects = {"other"};
   // w with this many rows, in a shape that was derived from its tiles or not.
-  auto opened = [&](const LaidTensor& tensor, std::int64_t shape, std::int64_t rows, bool hides) {
+  auto opened = [&](const TiledTensor& tensor, std::int64_t shape, std::int64_t rows, bool hides) {
     CheckpointBuilder builder;
     builder.set_format(test::kLaidFormat);
     builder.set_directory(memory_directory(hides ? "h" : "p", {{"data", tensor.bytes}}));
@@ -214,7 +215,7 @@ TEST_CASE("what may be in a file that did not open is not a difference") {
       REQUIRE(told);
       REQUIRE(told->tensors.size() == 1);
       bool open = told->tensors.front().kind == kUndecided;
-      CHECK(told->verdict == (open ? Sameness::kUndecided : Sameness::kDifferent));
+      CHECK(told->verdict == (open ? EqualityVerdict::kUndecided : EqualityVerdict::kDifferent));
       CHECK(told->tensors.front().why.empty() != open);
       return told->tensors.front().kind;
     };
@@ -234,16 +235,16 @@ TEST_CASE("what may be in a file that did not open is not a difference") {
     CHECK(kinds(opened(floats_named("w", {1, 2, 3, 4, 5}), 5, 5, true), whole_one) == kReshaped);
   }
   // Under a new name: either checkpoint may have both.
-  LaidTensor renamed = w;
+  TiledTensor renamed = w;
   renamed.fqn = "x";
   auto told = compare_checkpoints(*opened(w, 4, 4, true), *laid({renamed}, "r"), kData, nullptr);
-  CHECK(told->verdict == Sameness::kUndecided);
+  CHECK(told->verdict == EqualityVerdict::kUndecided);
   CHECK(only_one(*told).kind == kUndecided);
   // A different value is a difference even if a shape may grow.
-  LaidTensor changed = w;
+  TiledTensor changed = w;
   changed.bytes = bytes_of({1, 2, 3, 5});
   auto differs = compare_checkpoints(*opened(w, 4, 4, true), *laid({changed}, "d"), kData, nullptr);
-  CHECK(differs->verdict == Sameness::kDifferent);
+  CHECK(differs->verdict == EqualityVerdict::kDifferent);
   // A non-tensor entry.
   CheckpointBuilder builder;
   builder.set_format(test::kLaidFormat);
@@ -256,32 +257,32 @@ TEST_CASE("what may be in a file that did not open is not a difference") {
 }
 
 TEST_CASE("a name, a shape and a dtype that differ are told without data") {
-  LaidTensor w = floats_named("w", {1, 2, 3, 4}), gone = floats_named("gone", {1}),
-             added = floats_named("new", {1});
+  TiledTensor w = floats_named("w", {1, 2, 3, 4}), gone = floats_named("gone", {1}),
+              added = floats_named("new", {1});
   CheckpointDifference names = compared({w, gone}, {added, w}, {});
-  CHECK(names.verdict == Sameness::kDifferent);
+  CHECK(names.verdict == EqualityVerdict::kDifferent);
   REQUIRE(names.tensors.size() == 2);
   CHECK(names.tensors[0].kind == DifferenceKind::kMissing);
   CHECK(names.tensors[0].fqn == "gone");
   CHECK(names.tensors[1].kind == DifferenceKind::kAdded);
   CHECK_FALSE(names.tensors[1].a.has_value());
-  LaidTensor square = w, halves{"w", Dtype::kFloat16, {4}, Bytes(8)};
+  TiledTensor square = w, halves{"w", Dtype::kFloat16, {4}, Bytes(8)};
   square.shape = {2, 2};
   CHECK(only_one(compared({w}, {square}, {})).kind == DifferenceKind::kReshaped);
   CHECK(only_one(compared({w}, {halves}, {})).kind == DifferenceKind::kDtype);
 }
 
 TEST_CASE("only equal bytes make a new name of an old tensor") {
-  LaidTensor old = floats_named("a.old", {1, 2, 3}), same_bytes = floats_named("a.new", {1, 2, 3}),
-             other = floats_named("a.new", {1, 2, 4});
+  TiledTensor old = floats_named("a.old", {1, 2, 3}), same_bytes = floats_named("a.new", {1, 2, 3}),
+              other = floats_named("a.new", {1, 2, 4});
   CheckpointDifference told = compared({old}, {same_bytes});
   CHECK(only_one(told).kind == DifferenceKind::kRenamed);
   CHECK(told.tensors.front().other == "a.new");
-  CHECK(told.verdict == Sameness::kDifferent);
+  CHECK(told.verdict == EqualityVerdict::kDifferent);
   CHECK(compared({old}, {other}).tensors.size() == 2);
   CHECK(compared({old}, {same_bytes}, {}).tensors.size() == 2);
   // Among several with equal bytes the most similar names are paired, each once.
-  std::vector<LaidTensor> a, b;
+  std::vector<TiledTensor> a, b;
   for (const char* layer : {"3", "4"}) {
     a.push_back(floats_named(std::string("m.") + layer + ".w", {0, 0}));
     b.push_back(floats_named(std::string("x.m.") + layer + ".w", {0, 0}));
@@ -301,7 +302,7 @@ TEST_CASE("renamed: other elements with the same fingerprint are another tensor"
                                    y = {0x1fffffbf, 0x20002fb4, 0x20006033, 0x2000909a,
                                         0x2000c126, 0x2000f221, 0x20012132, 0x20015127};
   auto named = [](const std::string& fqn, const std::vector<std::uint32_t>& words) {
-    LaidTensor tensor{fqn, Dtype::kFloat32, {8}, Bytes(32)};
+    TiledTensor tensor{fqn, Dtype::kFloat32, {8}, Bytes(32)};
     std::memcpy(tensor.bytes.data(), words.data(), 32);
     return tensor;
   };
@@ -327,7 +328,7 @@ TEST_CASE("compare: two copies with the same damage are not called the same") {
     REQUIRE(told.has_value());
     return std::move(*told);
   };
-  CHECK(compared_copies().verdict == Sameness::kSame);
+  CHECK(compared_copies().verdict == EqualityVerdict::kSame);
   auto sound = open_checkpoint(folder / "a");
   REQUIRE(sound.has_value());
   const TensorId tensor{0};
@@ -343,13 +344,14 @@ TEST_CASE("compare: two copies with the same damage are not called the same") {
     file.put(static_cast<char>(byte ^ 1));
   }
   CheckpointDifference told = compared_copies();
-  CHECK(told.verdict == Sameness::kUndecided);
+  CHECK(told.verdict == EqualityVerdict::kUndecided);
   CHECK(only_one(told).fqn == (*sound)->fqn(tensor));
   CHECK(only_one(told).kind == DifferenceKind::kUndecided);
 }
 
 TEST_CASE("a reshape says whether the elements stayed as they were") {
-  LaidTensor flat_one = floats_named("w", {1, 2, 3, 4, 5, 6}), square = flat_one, turned = flat_one;
+  TiledTensor flat_one = floats_named("w", {1, 2, 3, 4, 5, 6}), square = flat_one,
+              turned = flat_one;
   square.shape = {2, 3};
   turned.shape = {3, 2};
   turned.bytes = bytes_of({1, 4, 2, 5, 3, 6});
@@ -362,7 +364,7 @@ TEST_CASE("a reshape says whether the elements stayed as they were") {
 }
 
 TEST_CASE("another dtype is compared by value") {
-  LaidTensor wide = floats_named("w", {1, 2, 3}), narrow{"w", Dtype::kBfloat16, {3}, Bytes(6)};
+  TiledTensor wide = floats_named("w", {1, 2, 3}), narrow{"w", Dtype::kBfloat16, {3}, Bytes(6)};
   const std::uint16_t codes[] = {0x3F80, 0x4000, 0x4080};  // 1, 2, 4
   std::memcpy(narrow.bytes.data(), codes, 6);
   CheckpointDifference told = compared({wide}, {narrow});
@@ -377,32 +379,32 @@ TEST_CASE("another dtype is compared by value") {
 }
 
 TEST_CASE("elements that one of them has in no tile are a difference and those of both are open") {
-  LaidTensor all = floats_named("w", {1, 2, 3, 4}), holed = all, other_hole = all;
+  TiledTensor all = floats_named("w", {1, 2, 3, 4}), holed = all, other_hole = all;
   holed.tiles = {{Box{{0}, {3}}}};
   other_hole.tiles = {{Box{{1}, {3}}}};
   CheckpointDifference one = compared({all}, {holed});
-  CHECK(one.verdict == Sameness::kDifferent);
+  CHECK(one.verdict == EqualityVerdict::kDifferent);
   CHECK(only_one(one).kind == DifferenceKind::kIncomplete);
   CHECK(only_one(one).b->missing == 1);
   CHECK(only_one(one).values->compared == 3);
   CHECK(only_one(compared({all}, {holed}, {})).kind == DifferenceKind::kIncomplete);
   CHECK(only_one(compared({holed}, {other_hole})).kind == DifferenceKind::kIncomplete);
   CheckpointDifference both = compared({holed}, {holed});
-  CHECK(both.verdict == Sameness::kUndecided);
+  CHECK(both.verdict == EqualityVerdict::kUndecided);
   CHECK(only_one(both).kind == DifferenceKind::kUndecided);
   CHECK_FALSE(only_one(both).why.empty());
-  LaidTensor changed = holed;
+  TiledTensor changed = holed;
   changed.bytes = bytes_of({1, 9, 3, 4});
   CHECK(only_one(compared({holed}, {changed})).kind == DifferenceKind::kValues);
 }
 
 TEST_CASE("tiles that hold an element twice must agree before anything is compared with them") {
-  LaidTensor all = floats_named("w", {1, 2, 3, 4}), twice = all;
+  TiledTensor all = floats_named("w", {1, 2, 3, 4}), twice = all;
   twice.tiles = {{Box{{0}, {3}}}, {Box{{1}, {3}}}};
   CheckpointDifference told = compared({all}, {twice});
-  CHECK(told.verdict == Sameness::kSame);
+  CHECK(told.verdict == EqualityVerdict::kSame);
   CHECK(only_one(told).kind == DifferenceKind::kRetiled);
-  LaidTensor changed = twice;
+  TiledTensor changed = twice;
   changed.bytes = bytes_of({1, 2, 7, 4});
   CheckpointDifference differs = compared({all}, {changed});
   CHECK(only_one(differs).kind == DifferenceKind::kValues);
@@ -415,6 +417,6 @@ TEST_CASE("tiles that hold an element twice must agree before anything is compar
   builder.add_chunk(Extents{0}, Extents{4}, {builder.file("data"), 0, 16});
   builder.add_chunk(Extents{0}, Extents{4}, {builder.file("data"), 16, 16});
   auto torn = compare_checkpoints(*laid({all}, "a"), *builder.finish(), kData, nullptr);
-  CHECK(torn->verdict == Sameness::kUndecided);
+  CHECK(torn->verdict == EqualityVerdict::kUndecided);
   CHECK(only_one(*torn).kind == DifferenceKind::kUndecided);
 }

@@ -15,8 +15,8 @@ namespace shw::test {
 
 inline constexpr CompareOptions kData{.data = true};
 
-inline CheckpointDifference compared(const std::vector<LaidTensor>& a,
-                                     const std::vector<LaidTensor>& b,
+inline CheckpointDifference compared(const std::vector<TiledTensor>& a,
+                                     const std::vector<TiledTensor>& b,
                                      const CompareOptions& options = kData) {
   auto told = compare_checkpoints(*laid(a, "a"), *laid(b, "b"), options, nullptr);
   REQUIRE(told.has_value());
@@ -29,7 +29,7 @@ inline Bytes bytes_of(const std::vector<float>& numbers) {
   return bytes;
 }
 
-inline LaidTensor floats_named(const std::string& fqn, const std::vector<float>& numbers) {
+inline TiledTensor floats_named(const std::string& fqn, const std::vector<float>& numbers) {
   return {fqn, Dtype::kFloat32, {static_cast<std::int64_t>(numbers.size())}, bytes_of(numbers)};
 }
 

@@ -20,20 +20,20 @@ namespace shw::test {
 
 const Format kLaidFormat{.name = "laid", .title = "laid", .codec = &kRawCodec};
 
-struct LaidTile {
+struct RankTile {
   Box box;
   bool turned = false;  // the last dim has the largest stride
 };
 
-struct LaidTensor {
+struct TiledTensor {
   std::string fqn;
   Dtype dtype = Dtype::kFloat32;
   Extents shape;
   Bytes bytes;
-  std::vector<LaidTile> tiles = {};  // none: one tile
+  std::vector<RankTile> tiles = {};  // none: one tile
 };
 
-inline Bytes tile_bytes(const LaidTensor& tensor, const LaidTile& tile) {
+inline Bytes tile_bytes(const TiledTensor& tensor, const RankTile& tile) {
   std::size_t width = size_of(tensor.dtype);
   Bytes out;
   auto add = [&](const Extents& at) {
@@ -66,7 +66,7 @@ inline Extents turned_strides(const Extents& sizes) {
 // `cut_off`: number of bytes missing at the end of the file. `met`: findings from opening.
 // `beside`: other files of the folder with their text.
 inline std::shared_ptr<const Checkpoint> laid(
-    const std::vector<LaidTensor>& tensors, const std::string& folder = "memory",
+    const std::vector<TiledTensor>& tensors, const std::string& folder = "memory",
     std::size_t cut_off = 0, const std::vector<Finding>& met = {},
     const std::vector<std::pair<std::string, std::string>>& beside = {}) {
   Bytes file;
@@ -77,10 +77,10 @@ inline std::shared_ptr<const Checkpoint> laid(
     std::int64_t offset, length;
   };
   std::vector<Placed> places;
-  for (const LaidTensor& tensor : tensors) {
-    std::vector<LaidTile> tiles = tensor.tiles;
+  for (const TiledTensor& tensor : tensors) {
+    std::vector<RankTile> tiles = tensor.tiles;
     if (tiles.empty()) tiles.push_back({whole(tensor.shape)});
-    for (const LaidTile& tile : tiles) {
+    for (const RankTile& tile : tiles) {
       Bytes bytes = tile_bytes(tensor, tile);
       places.push_back(
           {static_cast<std::int64_t>(file.size()), static_cast<std::int64_t>(bytes.size())});
@@ -95,11 +95,11 @@ inline std::shared_ptr<const Checkpoint> laid(
   }
   builder.set_directory(memory_directory(folder, std::move(files)));
   std::size_t next = 0;
-  for (const LaidTensor& tensor : tensors) {
-    std::vector<LaidTile> tiles = tensor.tiles;
+  for (const TiledTensor& tensor : tensors) {
+    std::vector<RankTile> tiles = tensor.tiles;
     if (tiles.empty()) tiles.push_back({whole(tensor.shape)});
     builder.add_tensor(tensor.fqn, tensor.dtype, tensor.shape);
-    for (const LaidTile& tile : tiles) {
+    for (const RankTile& tile : tiles) {
       ItemPlace place{builder.file("data"), places[next].offset, places[next].length};
       ++next;
       StorageId storage = builder.add_storage(place);
@@ -112,7 +112,7 @@ inline std::shared_ptr<const Checkpoint> laid(
 
 // Cuts a box in two, `cuts` times.
 inline void cut_at_random(const Box& box, int cuts, std::mt19937& random,
-                          std::vector<LaidTile>& tiles) {
+                          std::vector<RankTile>& tiles) {
   std::vector<std::size_t> dims;
   for (std::size_t d = 0; d < box.sizes.size(); ++d) {
     if (box.sizes[d] > 1) dims.push_back(d);
@@ -132,8 +132,8 @@ inline void cut_at_random(const Box& box, int cuts, std::mt19937& random,
   cut_at_random(high, cuts - 1 - left, random, tiles);
 }
 
-inline std::vector<LaidTile> random_tiles(const Extents& shape, std::mt19937& random) {
-  std::vector<LaidTile> tiles;
+inline std::vector<RankTile> random_tiles(const Extents& shape, std::mt19937& random) {
+  std::vector<RankTile> tiles;
   cut_at_random(whole(shape), static_cast<int>(random() % 7), random, tiles);
   std::shuffle(tiles.begin(), tiles.end(), random);
   return tiles;

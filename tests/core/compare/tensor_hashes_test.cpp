@@ -15,7 +15,7 @@
 
 using namespace shw;
 using shw::test::laid;
-using shw::test::LaidTensor;
+using shw::test::TiledTensor;
 
 namespace {
 
@@ -42,8 +42,8 @@ Fingerprint of_run(const Bytes& bytes, std::size_t width) {
   return sum;
 }
 
-LaidTensor random_tensor(const std::string& fqn, Dtype dtype, const Extents& shape,
-                         std::mt19937& random) {
+TiledTensor random_tensor(const std::string& fqn, Dtype dtype, const Extents& shape,
+                          std::mt19937& random) {
   const auto bytes = static_cast<std::size_t>(*volume(shape)) * size_of(dtype);
   return {fqn, dtype, shape, test::random_bytes(bytes, random)};
 }
@@ -58,12 +58,12 @@ TEST_CASE("a tensor has the hash of its elements in whatever tiles they are") {
     CAPTURE(round);
     Extents shape(random() % 4);
     for (std::int64_t& size : shape) size = static_cast<std::int64_t>(1 + random() % 17);
-    LaidTensor tensor = random_tensor("w", kDtypes[random() % 5], shape, random);
+    TiledTensor tensor = random_tensor("w", kDtypes[random() % 5], shape, random);
     tensor.tiles = test::random_tiles(shape, random);
     const HashedTensors told = hashed(*laid({tensor}));
     REQUIRE(told.is_whole());
     CHECK(*told.tensors[0].fingerprint == of_run(tensor.bytes, size_of(tensor.dtype)));
-    LaidTensor other = tensor;
+    TiledTensor other = tensor;
     other.bytes[random() % other.bytes.size()] ^= std::byte{1};
     CHECK_FALSE(*hashed(*laid({other})).tensors[0].fingerprint == *told.tensors[0].fingerprint);
     CHECK(total_hash(hashed(*laid({other}))) != total_hash(told));
@@ -102,12 +102,12 @@ TEST_CASE("a tile of several parts is hashed as one, whatever the memory") {
 
 TEST_CASE("elements in no tile or in two, and bytes that are gone, leave a tensor without a hash") {
   std::mt19937 random(13);
-  LaidTensor sound = random_tensor("sound", Dtype::kFloat32, {4}, random);
-  LaidTensor gap = random_tensor("gap", Dtype::kFloat32, {4}, random);
+  TiledTensor sound = random_tensor("sound", Dtype::kFloat32, {4}, random);
+  TiledTensor gap = random_tensor("gap", Dtype::kFloat32, {4}, random);
   gap.tiles = {{{{0}, {3}}}};
-  LaidTensor twice = random_tensor("twice", Dtype::kFloat32, {4}, random);
+  TiledTensor twice = random_tensor("twice", Dtype::kFloat32, {4}, random);
   twice.tiles = {{{{0}, {3}}}, {{{2}, {2}}}};
-  LaidTensor cut = random_tensor("cut", Dtype::kFloat32, {4}, random);
+  TiledTensor cut = random_tensor("cut", Dtype::kFloat32, {4}, random);
   const HashedTensors told = hashed(*laid({sound, gap, twice, cut}, "memory", 4));
   REQUIRE(told.tensors.size() == 4);
   CHECK(told.tensors[0].fingerprint.has_value());
@@ -130,14 +130,14 @@ TEST_CASE("a tensor without elements has the hash of nothing") {
 
 TEST_CASE("the total is that of names, dtypes, shapes and elements, in whatever order they are") {
   std::mt19937 random(14);
-  const LaidTensor a = random_tensor("a", Dtype::kFloat32, {2, 3}, random);
-  const LaidTensor b = random_tensor("b", Dtype::kFloat32, {2, 3}, random);
+  const TiledTensor a = random_tensor("a", Dtype::kFloat32, {2, 3}, random);
+  const TiledTensor b = random_tensor("b", Dtype::kFloat32, {2, 3}, random);
   const std::string total = total_hash(hashed(*laid({a, b})));
   CHECK(total == total_hash(hashed(*laid({b, a}))));
-  auto differs = [&](LaidTensor other) {
+  auto differs = [&](TiledTensor other) {
     return total_hash(hashed(*laid({a, std::move(other)}))) != total;
   };
-  LaidTensor other = b;
+  TiledTensor other = b;
   other.fqn = "c";
   CHECK(differs(other));
   other = b;
@@ -154,7 +154,7 @@ TEST_CASE("the total is that of names, dtypes, shapes and elements, in whatever 
 
 TEST_CASE("members of a team share the reading out and tell the same") {
   std::mt19937 random(15);
-  std::vector<LaidTensor> tensors;
+  std::vector<TiledTensor> tensors;
   for (int i = 0; i < 20; ++i) {
     tensors.push_back(random_tensor("t" + std::to_string(i), Dtype::kFloat32, {40, 30}, random));
     tensors.back().tiles = test::random_tiles({40, 30}, random);
@@ -215,7 +215,7 @@ TEST_CASE("hashing that was cancelled is an error") {
 }
 
 TEST_CASE("fingerprints: progress ends where all bytes are read, and nothing to read begins none") {
-  const LaidTensor w{"w", Dtype::kUint8, {300}, Bytes(300, std::byte{7})};
+  const TiledTensor w{"w", Dtype::kUint8, {300}, Bytes(300, std::byte{7})};
   const Laid checkpoint = laid({w});
   Progress progress;
   REQUIRE(fingerprints_of(*checkpoint, all_of(*checkpoint), kMemory, &progress).has_value());

@@ -9,8 +9,8 @@
 
 using namespace shw;
 using shw::test::laid;
-using shw::test::LaidTensor;
-using shw::test::LaidTile;
+using shw::test::RankTile;
+using shw::test::TiledTensor;
 
 namespace {
 
@@ -36,7 +36,7 @@ PairResults pairs_seen(const Checkpoint& a, const Checkpoint& b, std::size_t mos
 }
 
 // Compares every tile with every tile.
-std::vector<PairSeen> slow_pairs(const LaidTensor& a, const LaidTensor& b) {
+std::vector<PairSeen> slow_pairs(const TiledTensor& a, const TiledTensor& b) {
   std::vector<PairSeen> out;
   for (std::uint32_t i = 0; i < a.tiles.size(); ++i) {
     for (std::uint32_t j = 0; j < b.tiles.size(); ++j) {
@@ -48,8 +48,8 @@ std::vector<PairSeen> slow_pairs(const LaidTensor& a, const LaidTensor& b) {
 }
 
 // A column through all rows, and single elements next to it.
-LaidTensor column_and_elements(std::int64_t rows) {
-  LaidTensor tensor{"w", Dtype::kUint8, {rows, 2}, Bytes(static_cast<std::size_t>(rows) * 2)};
+TiledTensor column_and_elements(std::int64_t rows) {
+  TiledTensor tensor{"w", Dtype::kUint8, {rows, 2}, Bytes(static_cast<std::size_t>(rows) * 2)};
   tensor.tiles.push_back({Box{{0, 0}, {rows, 1}}});
   for (std::int64_t i = 0; i < rows; ++i) tensor.tiles.push_back({Box{{i, 1}, {1, 1}}});
   return tensor;
@@ -61,8 +61,8 @@ TEST_CASE("tiles meet those that a loop over all pairs says, in the order of the
   std::mt19937 random(11);
   for (int round = 0; round < 60; ++round) {
     CAPTURE(round);
-    LaidTensor a{"w", Dtype::kUint8, {31, 7, 9}, Bytes(31 * 7 * 9)}, b = a;
-    for (LaidTensor* tensor : {&a, &b}) {
+    TiledTensor a{"w", Dtype::kUint8, {31, 7, 9}, Bytes(31 * 7 * 9)}, b = a;
+    for (TiledTensor* tensor : {&a, &b}) {
       test::cut_at_random(whole(a.shape), static_cast<int>(random() % 60), random, tensor->tiles);
       std::shuffle(tensor->tiles.begin(), tensor->tiles.end(), random);
     }
@@ -74,7 +74,7 @@ TEST_CASE("tiles meet those that a loop over all pairs says, in the order of the
 
 TEST_CASE("single elements next to a tile as long as the tensor find what they meet") {
   const std::int64_t rows = 40'000;
-  LaidTensor a = column_and_elements(rows), b = a;
+  TiledTensor a = column_and_elements(rows), b = a;
   std::reverse(b.tiles.begin(), b.tiles.end());
   auto seen = pairs_seen(*laid({a}, "a"), *laid({b}, "b"));
   REQUIRE(seen.pairs.size() == static_cast<std::size_t>(rows) + 1);
@@ -85,7 +85,7 @@ TEST_CASE("single elements next to a tile as long as the tensor find what they m
 }
 
 TEST_CASE("more pairs than may be are none") {
-  LaidTensor a = column_and_elements(20), b = a;
+  TiledTensor a = column_and_elements(20), b = a;
   std::reverse(b.tiles.begin(), b.tiles.end());
   auto left = laid({a}, "a"), right = laid({b}, "b");
   CHECK(pairs_seen(*left, *right, 21).pairs.size() == 21);

@@ -96,7 +96,7 @@ Result<RepairResult> make_of(Store& store, std::shared_ptr<const Checkpoint> sou
   plan.steps = wanted.steps;
   plan.format = wanted.format;
   plan.fingerprint = fingerprint(all.source());
-  run.plan = keep_plan(plan_to_json(plan));
+  run.plan = encode_stored_plan(plan_to_json(plan));
   tbb::task_arena arena(wanted.threads);
   return arena.execute([&] { return make_target(store, all, run, nullptr); });
 }
@@ -278,8 +278,8 @@ TEST_CASE("a folder with shared bytes is whole or not there wherever the power i
 
 namespace {
 
-struct NearlyFull : StoreOver {
-  NearlyFull(Store& inner, std::uint64_t free) : StoreOver(inner), free_(free) {}
+struct NearlyFull : ForwardingStore {
+  NearlyFull(Store& inner, std::uint64_t free) : ForwardingStore(inner), free_(free) {}
   Result<std::uint64_t> free_bytes(const std::string&) const override { return free_; }
   std::uint64_t free_;
 };

@@ -48,7 +48,7 @@ TEST_CASE("what is copied in a team is read once from the source by all of it to
       TargetRun run;
       run.form = {&dcp_format(), 0, out};
       run.steps = {to_text(steps.front())};
-      run.plan = keep_plan(told(steps, fingerprint(**source)));
+      run.plan = encode_stored_plan(told(steps, fingerprint(**source)));
       run.team = &team;
       auto made = make_target(store, all, run, nullptr);
       if (!made) return tl::unexpected<Error>(std::move(made).error());

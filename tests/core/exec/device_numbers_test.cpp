@@ -300,7 +300,7 @@ TEST_CASE("a team says what all of its devices did and whose card was lost") {
     own.works[0] = {100, 0.5};
     if (transport.rank() == 1) own.failed = kLost;
     if (transport.rank() == 2) own.device = "cpu";
-    SHW_TRY(const DeviceUse all, use_of_all(team, own));
+    SHW_TRY(const DeviceUse all, gather_device_use(team, own));
     CHECK(all.device == "cuda:0, cpu");
     CHECK(all.why == "it was asked for");
     CHECK(all.failed == "worker 1: the card was lost");

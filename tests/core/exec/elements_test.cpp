@@ -37,7 +37,7 @@ Made made_by(std::unique_ptr<Executor> executor, const Program& program, OutputI
              const Checkpoint& input, std::uint64_t slab) {
   const ProgramOutput& out = program.output(output);
   MemoryFile file(out.offset);
-  Workspace workspace{Storages(program, {&input}, std::make_shared<DecodedItems>(1 << 20)),
+  Workspace workspace{SourceOpener(program, {&input}, std::make_shared<DecodedItems>(1 << 20)),
                       std::move(executor)};
   Limits limits{slab, slab};
   auto blocks = write_blocks(program, output, {0, block_count(program, output, limits)}, workspace,

@@ -53,7 +53,7 @@ struct LateRun {
 LateRun late_run(std::unique_ptr<Executor> executor, const Program& program, OutputId output,
                  const Checkpoint& input, const Limits& limits) {
   MemoryFile file(program.output(output).offset);
-  Workspace workspace{Storages(program, {&input}, std::make_shared<DecodedItems>(1 << 20)),
+  Workspace workspace{SourceOpener(program, {&input}, std::make_shared<DecodedItems>(1 << 20)),
                       std::move(executor)};
   auto written = write_blocks(program, output, {0, block_count(program, output, limits)}, workspace,
                               limits, file, nullptr);

@@ -29,7 +29,7 @@ std::shared_ptr<const Checkpoint> checkpoint_of(std::shared_ptr<const Directory>
 
 Workspace workspace_of(const Program& program, const Checkpoint& input) {
   auto decoded = std::make_shared<DecodedItems>(1 << 20);
-  return {Storages(program, {&input}, decoded), cpu_executor()};
+  return {SourceOpener(program, {&input}, decoded), cpu_executor()};
 }
 
 Result<WrittenBlocks> write_all(const Program& program, OutputId output, Workspace& workspace,

@@ -86,7 +86,7 @@ TEST_CASE("explain: commands name the checkpoint that was given, quoted for a sh
 TEST_CASE("explain: what the lookup decides comes before what the words suggest") {
   auto first_with = [](const std::string& names) {
     Explanation explanation = explain("Missing key(s) in state_dict: " + names + ". ");
-    add_what_was_found(look_up(explanation.parsed, *small_model()), explanation);
+    add_lookup_result(look_up(explanation.parsed, *small_model()), explanation);
     double sum = explanation.none_of_these;
     for (const Hypothesis& one : explanation.hypotheses) sum += one.confidence;
     CHECK(sum == doctest::Approx(1));

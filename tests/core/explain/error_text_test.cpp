@@ -124,15 +124,15 @@ TEST_CASE("hostile text does no harm, and huge text is read from its end") {
     std::string text;
     for (std::size_t n = dice.below(24); n > 0; --n) text += pieces[dice.below(pieces.size())];
     Explanation explanation =
-        explain(text, dice.below(2) == 0 ? std::nullopt : std::optional(Worlds{4, 2}));
+        explain(text, dice.below(2) == 0 ? std::nullopt : std::optional(WorldSizes{4, 2}));
     for (const Hypothesis& one : explanation.hypotheses) CHECK(one.confidence <= 1);
   }
   std::string most = "9223372036854775807";
   std::string largest = "saved [" + most + ", 1] and current: [1, " + most + "] for experts.w";
-  CHECK_FALSE(explain(largest, Worlds{9999999, 9999999}).hypotheses.empty());
-  CHECK_FALSE(
-      explain("saved [" + most + "] and current: [9223372036854775806] for x", Worlds{9999999, 1})
-          .hypotheses.empty());
+  CHECK_FALSE(explain(largest, WorldSizes{9999999, 9999999}).hypotheses.empty());
+  CHECK_FALSE(explain("saved [" + most + "] and current: [9223372036854775806] for x",
+                      WorldSizes{9999999, 1})
+                  .hypotheses.empty());
   std::string huge(3 * kMaxErrorText, '(');
   CHECK(explain(huge).hypotheses.empty());
   Explanation at_end = explain(huge + " " + good);
@@ -146,12 +146,12 @@ TEST_CASE("hostile text does no harm, and huge text is read from its end") {
 }
 
 TEST_CASE("worlds are two positive numbers") {
-  CHECK(parse_worlds("4:2")->save == 4);
-  CHECK(parse_worlds("4:2")->load == 2);
+  CHECK(parse_world_sizes("4:2")->save == 4);
+  CHECK(parse_world_sizes("4:2")->load == 2);
   for (const std::string text :
        {"", "4", ":", "4:", ":2", "0:2", "4:0", "-4:2", "4:2:1", "a:b", "99999999:1", "4 : 2"}) {
     CAPTURE(text);
-    CHECK_FALSE(parse_worlds(text).has_value());
+    CHECK_FALSE(parse_world_sizes(text).has_value());
   }
 }
 

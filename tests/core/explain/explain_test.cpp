@@ -38,9 +38,9 @@ const EvidenceValue* evidence(const Explanation& explanation, const std::string&
   return nullptr;
 }
 
-std::optional<Worlds> worlds_of(const std::string& text) {
+std::optional<WorldSizes> worlds_of(const std::string& text) {
   if (text.empty()) return std::nullopt;
-  return *parse_worlds(text);
+  return *parse_world_sizes(text);
 }
 
 struct Asked {
@@ -207,7 +207,7 @@ TEST_CASE("the first hypothesis is the one that the report turned out to be") {
 
 TEST_CASE("worlds 4 and 2 make [64] and [128] one rank's shard of 256, and nothing else likely") {
   Explanation explanation =
-      explain(sentence({64}, {128}, "optimizer.state.0.exp_avg"), Worlds{4, 2});
+      explain(sentence({64}, {128}, "optimizer.state.0.exp_avg"), WorldSizes{4, 2});
   const EvidenceValue* dim = evidence(explanation, "H-L both", "parameter_dim");
   REQUIRE(dim != nullptr);
   CHECK(std::get<std::int64_t>(*dim) == 256);
@@ -260,7 +260,7 @@ TEST_CASE("a pasted traceback of many ranks gives each message once") {
             "    raise ValueError(\n" + prefix +
             "ValueError: " + sentence({64}, {128}, "optimizer.state.0.exp_avg") + "\n";
   }
-  Explanation explanation = explain(text, Worlds{4, 2});
+  Explanation explanation = explain(text, WorldSizes{4, 2});
   CHECK(explanation.parsed.messages.size() == 1);
   CHECK(first(explanation) == "H-L both");
 }
@@ -338,11 +338,11 @@ TEST_CASE("swapping saved and current mirrors every hypothesis") {
     }
     if (dice.below(8) == 0) std::next_permutation(current.begin(), current.end());
     const std::string& fqn = names[dice.below(names.size())];
-    std::optional<Worlds> worlds, back;
+    std::optional<WorldSizes> worlds, back;
     if (dice.below(2) == 0) {
-      worlds = Worlds{static_cast<std::int64_t>(1 + dice.below(8)),
-                      static_cast<std::int64_t>(1 + dice.below(8))};
-      back = Worlds{worlds->load, worlds->save};
+      worlds = WorldSizes{static_cast<std::int64_t>(1 + dice.below(8)),
+                          static_cast<std::int64_t>(1 + dice.below(8))};
+      back = WorldSizes{worlds->load, worlds->save};
     }
     Readings there = readings(explain(sentence(saved, current, fqn), worlds));
     Readings again = readings(explain(sentence(current, saved, fqn), back));
@@ -368,7 +368,7 @@ TEST_CASE("one rank's shard is found for every uneven cut, by a slow reference")
         bool divides = part > 0 && whole % part == 0 && ranks % (whole / part) == 0;
         bool expected = parts.count(part) == 1 || divides;
         auto found = readings(
-            explain(sentence({part}, {whole}, "optimizer.state.0.exp_avg"), Worlds{ranks, 1}));
+            explain(sentence({part}, {whole}, "optimizer.state.0.exp_avg"), WorldSizes{ranks, 1}));
         CAPTURE(whole);
         CAPTURE(ranks);
         CAPTURE(part);

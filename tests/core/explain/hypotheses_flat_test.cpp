@@ -18,8 +18,8 @@ struct FlatCase {
 };
 
 Explanation explained(const FlatCase& test) {
-  std::optional<Worlds> worlds;
-  if (!test.world.empty()) worlds = *parse_worlds(test.world);
+  std::optional<WorldSizes> worlds;
+  if (!test.world.empty()) worlds = *parse_world_sizes(test.world);
   return explain("size mismatch for " + test.fqn + ": copying a param with shape torch.Size(" +
                      to_text(ExtentsView(test.saved)) +
                      ") from checkpoint, the shape in current model is torch.Size(" +

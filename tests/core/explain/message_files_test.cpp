@@ -93,9 +93,9 @@ TEST_CASE("message files: a row has its texts, its meanings and no condition but
   CHECK(kind.condition == nullptr);
   REQUIRE(kind.meanings[0].rule != nullptr);
   CHECK(kind.meanings[0].rule->id == "missing-file");
-  CHECK(kind.meanings[0].wrong == WrongSide::kEither);
+  CHECK(kind.meanings[0].wrong == FaultSide::kEither);
   CHECK(kind.meanings[1].id == "mine");
-  CHECK(kind.meanings[1].wrong == WrongSide::kRequest);
+  CHECK(kind.meanings[1].wrong == FaultSide::kRequest);
   CHECK(kind.meanings[1].weight == 0.25);
   CHECK(kind.meanings[1].command == "--data");
   CHECK(kind.meanings[2].title.empty());

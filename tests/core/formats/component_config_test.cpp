@@ -72,7 +72,7 @@ std::vector<std::string> said_of_unet(const nlohmann::json& config) {
                          {"diffusion_pytorch_model.safetensors", file_of_shapes(kUnet)}});
 }
 
-using Said = std::vector<std::string>;
+using PieceNotice = std::vector<std::string>;
 
 }  // namespace
 
@@ -83,14 +83,15 @@ TEST_CASE("component config: a size that diffusers' config contradicts is an err
     config[key] = value;
     return said_of_unet(config);
   };
-  CHECK(with("in_channels", 9) == Said{"config-shape conv_in.weight"});
+  CHECK(with("in_channels", 9) == PieceNotice{"config-shape conv_in.weight"});
   CHECK(with("cross_attention_dim", 12) ==
-        Said{"config-shape down_blocks.1.attentions.0.transformer_blocks.0.attn2.to_k.weight"});
+        PieceNotice{
+            "config-shape down_blocks.1.attentions.0.transformer_blocks.0.attn2.to_k.weight"});
   CHECK(with("block_out_channels", {8, 32}) ==
-        Said{"config-shape down_blocks.1.resnets.0.conv1.weight"});
-  CHECK(with("layers_per_block", 2) ==
-        Said{"config-count down_blocks.0.resnets.1", "config-count down_blocks.1.resnets.1"});
-  CHECK(with("down_block_types", {"DownBlock2D"}) == Said{"config-count down_blocks.1"});
+        PieceNotice{"config-shape down_blocks.1.resnets.0.conv1.weight"});
+  CHECK(with("layers_per_block", 2) == PieceNotice{"config-count down_blocks.0.resnets.1",
+                                                   "config-count down_blocks.1.resnets.1"});
+  CHECK(with("down_block_types", {"DownBlock2D"}) == PieceNotice{"config-count down_blocks.1"});
   // Values of other types, and classes that are not known, say nothing.
   for (const nlohmann::json& value :
        {nlohmann::json("4"), nlohmann::json(-4), nlohmann::json(nullptr),
@@ -115,8 +116,8 @@ TEST_CASE("component config: a component of a pipeline is named with its folder"
                        {"text_encoder/config.json", to_bytes(text.dump())},
                        {"text_encoder/model.safetensors", file_of_shapes(encoder)}};
   CHECK(said_of_config(files) ==
-        Said{"config-shape text_encoder.text_model.embeddings.token_embedding.weight",
-             "config-shape unet.conv_in.weight"});
+        PieceNotice{"config-shape text_encoder.text_model.embeddings.token_embedding.weight",
+                    "config-shape unet.conv_in.weight"});
   auto opened = open_checkpoint(memory_directory("memory", files));
   REQUIRE(opened.has_value());
   const auto findings = (*opened)->opening_findings();
@@ -135,7 +136,7 @@ TEST_CASE("component config: timm, OpenCLIP and Meta's params.json are compared"
   const Shapes vit = {{"head.weight", {10, 4}}, {"norm.weight", {4}}};
   CHECK(with("config.json", timm, vit).empty());
   timm["num_classes"] = 1000;
-  CHECK(with("config.json", timm, vit) == Said{"config-shape head.weight"});
+  CHECK(with("config.json", timm, vit) == PieceNotice{"config-shape head.weight"});
 
   const Shapes clip = {{"visual.proj", {8, 6}},
                        {"transformer.resblocks.0.ln_1.weight", {4}},
@@ -148,7 +149,7 @@ TEST_CASE("component config: timm, OpenCLIP and Meta's params.json are compared"
   open_clip["model_cfg"]["text_cfg"]["layers"] = 3;
   open_clip["model_cfg"]["embed_dim"] = 7;
   CHECK(with("open_clip_config.json", open_clip, clip) ==
-        Said{"config-count transformer.resblocks.2", "config-shape visual.proj"});
+        PieceNotice{"config-count transformer.resblocks.2", "config-shape visual.proj"});
 
   const Shapes llama = {{"tok_embeddings.weight", {9, 8}},
                         {"layers.0.attention.wq.weight", {8, 8}},
@@ -160,7 +161,7 @@ TEST_CASE("component config: timm, OpenCLIP and Meta's params.json are compared"
   params["n_kv_heads"] = 4;
   params["n_layers"] = 3;
   CHECK(with("params.json", params, llama) ==
-        Said{"config-count layers.2", "config-shape layers.0.attention.wk.weight"});
+        PieceNotice{"config-count layers.2", "config-shape layers.0.attention.wk.weight"});
 }
 
 TEST_CASE("component config: every constraint has the form that its reader knows") {

@@ -16,7 +16,7 @@ using namespace shw::test;
 namespace {
 
 using Files = std::vector<std::pair<std::string, Bytes>>;
-using Said = std::vector<std::string>;
+using PieceNotice = std::vector<std::string>;
 
 Bytes module_weight(const std::string& name) {
   const std::string header =
@@ -24,10 +24,10 @@ Bytes module_weight(const std::string& name) {
   return to_bytes(little(header.size(), 8) + header + std::string(4, '\1'));
 }
 
-Said said_of_modules(Files files) {
+PieceNotice said_of_modules(Files files) {
   auto opened = open_checkpoint(memory_directory("memory", std::move(files)));
   REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
-  Said said;
+  PieceNotice said;
   for (const Finding& finding : (*opened)->opening_findings()) {
     if (finding.severity != Severity::kInfo)
       said.push_back(finding.rule + " " + finding.subjects.front());
@@ -60,10 +60,10 @@ Bytes module_list(const std::vector<std::pair<std::string, std::string>>& module
 TEST_CASE("module list: modules of another width than the transformer are reported") {
   const std::string mean = R"({"embedding_dimension":32,"pooling_mode":"mean"})";
   CHECK(said_of_modules(sentence_model(mean, 32)).empty());
-  CHECK(said_of_modules(sentence_model(mean, 48)) == Said{"config-shape 2_Dense"});
+  CHECK(said_of_modules(sentence_model(mean, 48)) == PieceNotice{"config-shape 2_Dense"});
   CHECK(said_of_modules(sentence_model(
             R"({"word_embedding_dimension":48,"pooling_mode_mean_tokens":true})", 32)) ==
-        Said{"config-shape 1_Pooling"});
+        PieceNotice{"config-shape 1_Pooling"});
   // Two modes of pooling make vectors twice as long.
   CHECK(said_of_modules(
             sentence_model(R"({"word_embedding_dimension":32,"pooling_mode_mean_tokens":true,
@@ -83,7 +83,7 @@ TEST_CASE("module list: tensors of all modules in one checkpoint are not missing
 }
 
 TEST_CASE("module list: a variant of half the components is warned of") {
-  const auto pipeline = [](const Said& paths) {
+  const auto pipeline = [](const PieceNotice& paths) {
     Files files = {
         {"model_index.json", to_bytes(R"({"unet":["diffusers","U"],"vae":["diffusers","V"]})")}};
     for (const std::string& path : paths)
@@ -93,7 +93,7 @@ TEST_CASE("module list: a variant of half the components is warned of") {
   CHECK(pipeline({"unet/model", "unet/model.fp16", "vae/model", "vae/model.fp16"}).empty());
   CHECK(pipeline({"unet/model.fp16", "vae/model.fp16"}).empty());
   CHECK(pipeline({"unet/model.fp16", "vae/model", "vae/model.fp16"}).empty());
-  CHECK(pipeline({"unet/model.fp16", "vae/model"}) == Said{"config-announces unet"});
+  CHECK(pipeline({"unet/model.fp16", "vae/model"}) == PieceNotice{"config-announces unet"});
 }
 
 TEST_CASE("module list: the branches of a Router are parts of one checkpoint") {
@@ -116,7 +116,8 @@ TEST_CASE("module list: the branches of a Router are parts of one checkpoint") {
     CHECK((*opened)->find(before + "query_0_StaticEmbedding.w"));
     CHECK(said_of_modules(files).empty());
     files.erase(files.begin() + 2);
-    CHECK(said_of_modules(files) == Said{"config-announces " + below + "query_0_StaticEmbedding"});
+    CHECK(said_of_modules(files) ==
+          PieceNotice{"config-announces " + below + "query_0_StaticEmbedding"});
   }
 }
 
@@ -136,12 +137,12 @@ TEST_CASE("module list: a module whose files are not there or have another size 
     std::erase_if(files, [&](const auto& file) { return file.first.starts_with(begin); });
     return said_of_modules(files);
   };
-  CHECK(without("1_Pooling") == Said{"config-announces 1_Pooling"});
-  CHECK(without("2_Dense/") == Said{"config-announces 2_Dense"});
-  CHECK(without("2_Dense/model") == Said{"config-announces 2_Dense"});
+  CHECK(without("1_Pooling") == PieceNotice{"config-announces 1_Pooling"});
+  CHECK(without("2_Dense/") == PieceNotice{"config-announces 2_Dense"});
+  CHECK(without("2_Dense/model") == PieceNotice{"config-announces 2_Dense"});
   Files other = whole;
   other[3].second = to_bytes(R"({"in_features":3,"out_features":2})");
-  CHECK(said_of_modules(other) == Said{"config-shape 2_Dense.linear.bias"});
+  CHECK(said_of_modules(other) == PieceNotice{"config-shape 2_Dense.linear.bias"});
   // Values in config.json that are not numbers are not compared.
   for (const std::string config :
        {R"({"out_features":-1})", R"({"out_features":"1"})", "[]", "{"}) {
@@ -176,10 +177,11 @@ TEST_CASE("module list: a component of a pipeline that is not there is an error"
                  {"scheduler/scheduler_config.json", to_bytes("{}")}};
   CHECK(said_of_modules(files).empty());
   files.erase(files.begin() + 3);
-  CHECK(said_of_modules(files) == Said{"config-announces vae"});
+  CHECK(said_of_modules(files) == PieceNotice{"config-announces vae"});
   files.erase(files.begin() + 2);
-  CHECK(said_of_modules(files) == Said{"config-announces vae"});
+  CHECK(said_of_modules(files) == PieceNotice{"config-announces vae"});
   files[1].first = "vae/diffusion_pytorch_model.safetensors";
   files.pop_back();
-  CHECK(said_of_modules(files) == Said{"config-announces scheduler", "config-announces unet"});
+  CHECK(said_of_modules(files) ==
+        PieceNotice{"config-announces scheduler", "config-announces unet"});
 }

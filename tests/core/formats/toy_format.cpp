@@ -118,8 +118,8 @@ OpenedCheckpoint open_toy(std::shared_ptr<const Directory> directory, Progress*)
   return reader.builder.finish();
 }
 
-NamedFile named_toy(std::string_view file) {
-  return file == kIndex ? NamedFile::kCheckpoint : NamedFile::kNothing;
+FileRole named_toy(std::string_view file) {
+  return file == kIndex ? FileRole::kCheckpoint : FileRole::kNothing;
 }
 
 // 0, 1, 2, ... as float32.

@@ -117,7 +117,7 @@ TEST_CASE("a long run is shared but for its ends where both sides are equal and 
                                    : i % 4 == 1 ? kLeastShared
                                                 : kLeastShared + random() % (1 << 20);
       std::uint64_t at = random() % 100'000;
-      if (i % 3 != 0) at += to_share_blocks(offset, at);
+      if (i % 3 != 0) at += share_alignment_padding(offset, at);
       CAPTURE(offset);
       CAPTURE(length);
       CAPTURE(at);

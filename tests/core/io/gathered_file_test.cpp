@@ -53,7 +53,7 @@ TEST_CASE("runs that follow each other are written at once whatever the order th
     Bytes wanted(end);
     std::shuffle(runs.begin(), runs.end(), random);
     KeptFile file;
-    GatheredFile gathered(file);
+    CoalescingFile gathered(file);
     for (const auto& [begin, length] : runs) {
       Bytes part(length);
       for (std::byte& one : part) one = static_cast<std::byte>(random());
@@ -72,7 +72,7 @@ TEST_CASE("runs that follow each other are written at once whatever the order th
 
 TEST_CASE("what is long is not held and much of what is short is not either") {
   KeptFile file;
-  GatheredFile gathered(file);
+  CoalescingFile gathered(file);
   Bytes wanted;
   for (std::size_t i = 0; i < 500; ++i) {
     const Bytes part(i == 250 ? 100'000 : 20'000, static_cast<std::byte>(i));
@@ -88,7 +88,7 @@ TEST_CASE("what is long is not held and much of what is short is not either") {
 
 TEST_CASE("what cannot be written is said when it is written together") {
   KeptFile file;
-  GatheredFile gathered(file);
+  CoalescingFile gathered(file);
   REQUIRE(gathered.write_at(0, Bytes(10)));
   file.fails = true;
   CHECK_FALSE(gathered.flush().has_value());

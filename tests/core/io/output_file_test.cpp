@@ -101,10 +101,10 @@ TEST_CASE("a link out of its folder: a hub's cache is one folder, anything else 
   fs::create_symlink("../../blobs/77", snapshot + "/cached");
   fs::create_symlink("../../secret", snapshot + "/out");
   fs::create_symlink("here", snapshot + "/in");
-  CHECK_FALSE(leads_outside(snapshot, "cached"));
-  CHECK_FALSE(leads_outside(snapshot, "in"));
-  CHECK_FALSE(leads_outside(snapshot, "here"));
-  CHECK(leads_outside(snapshot, "out"));
+  CHECK_FALSE(points_outside(snapshot, "cached"));
+  CHECK_FALSE(points_outside(snapshot, "in"));
+  CHECK_FALSE(points_outside(snapshot, "here"));
+  CHECK(points_outside(snapshot, "out"));
 }
 
 TEST_CASE("bytes in memory: a file that is cut while it is read stays whole there") {

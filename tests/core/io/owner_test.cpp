@@ -168,7 +168,7 @@ TEST_CASE("a directory whose owner was killed before it could write its name in 
   REQUIRE(::pipe(ends) == 0);
   const pid_t child = ::fork();
   if (child == 0) {
-    const std::string name = name_before_owner();
+    const std::string name = unowned_name_suffix();
     ::_exit(::write(ends[1], name.data(), name.size()) > 0 ? 0 : 1);
   }
   ::close(ends[1]);
@@ -183,7 +183,7 @@ TEST_CASE("a directory whose owner was killed before it could write its name in 
   const std::string out = scratch / "out";
   Store& store = posix_store();
   const std::string dead = out + kPartialMark + before_owner, again = dead + "-2",
-                    torn = dead + "-3", alive = out + kPartialMark + name_before_owner(),
+                    torn = dead + "-3", alive = out + kPartialMark + unowned_name_suffix(),
                     elsewhere = dead.substr(0, dead.size() - 8) + "01234567";
   for (const std::string& path : {dead, again, torn, alive, elsewhere})
     REQUIRE(store.make_folder(path).has_value());

@@ -98,10 +98,10 @@ TEST_CASE("learned map: columns make transposed and joined tensors") {
 
 TEST_CASE("learned map: layers and experts are stacked, in any tiles") {
   std::mt19937 random(3);
-  std::vector<LaidTensor> a;
-  std::vector<LaidTensor> ups, downs;
+  std::vector<TiledTensor> a;
+  std::vector<TiledTensor> ups, downs;
   for (std::size_t l = 0; l < 2; ++l) {
-    std::vector<LaidTensor> of_layer;
+    std::vector<TiledTensor> of_layer;
     for (std::size_t e = 0; e < 3; ++e) {
       const std::string expert =
           "layers." + std::to_string(l) + ".experts." + std::to_string(e) + ".";
@@ -113,9 +113,9 @@ TEST_CASE("learned map: layers and experts are stacked, in any tiles") {
     }
     ups.push_back(stacked("", of_layer));
   }
-  std::vector<LaidTensor> b{stacked("decoder.fc1", ups)};
-  for (LaidTensor& tensor : a) tensor.tiles = random_tiles(tensor.shape, random);
-  for (LaidTensor& tensor : b) tensor.tiles = random_tiles(tensor.shape, random);
+  std::vector<TiledTensor> b{stacked("decoder.fc1", ups)};
+  for (TiledTensor& tensor : a) tensor.tiles = random_tiles(tensor.shape, random);
+  for (TiledTensor& tensor : b) tensor.tiles = random_tiles(tensor.shape, random);
   check_explained(a, b);
   CHECK(has_row(learned_between(a, b).map,
                 "layers.{l}.experts.{e}.gate, layers.{l}.experts.{e}.up -> decoder.fc1: join"));
@@ -125,10 +125,10 @@ TEST_CASE(
     "learned map: stacked experts of layers that continue the numbers of others are "
     "distinguished") {
   std::mt19937 random(13);
-  std::vector<LaidTensor> a, b;
+  std::vector<TiledTensor> a, b;
   // Layers 0 and 1 are the decoder's, layers 2 and 3 have a name of their own on the other side.
   for (std::size_t l = 0; l < 4; ++l) {
-    std::vector<LaidTensor> experts;
+    std::vector<TiledTensor> experts;
     for (std::size_t e = 0; e < 2; ++e) {
       const MadeWeight down = random_weight(8, kWidth, random);
       a.push_back(laid_tensor(
@@ -174,9 +174,9 @@ TEST_CASE("learned map: one norm that goes to two places is recognised by what i
 TEST_CASE("learned map: a tensor under two names is a copy") {
   std::mt19937 random(6);
   const MadeWeight embedding = random_weight(24, kWidth, random);
-  const std::vector<LaidTensor> a{laid_tensor("embed", embedding)};
-  const std::vector<LaidTensor> b{laid_tensor("tok.embed", embedding),
-                                  laid_tensor("head", embedding)};
+  const std::vector<TiledTensor> a{laid_tensor("embed", embedding)};
+  const std::vector<TiledTensor> b{laid_tensor("tok.embed", embedding),
+                                   laid_tensor("head", embedding)};
   check_explained(a, b);
   const LearnedMap learned = learned_between(a, b);
   CHECK(learned.map.from_copies.size() + learned.map.to_copies.size() == 1);
@@ -185,11 +185,11 @@ TEST_CASE("learned map: a tensor under two names is a copy") {
 TEST_CASE("learned map: zeros at the end are padding, and other rows there are not explained") {
   std::mt19937 random(8);
   MadeWeight embedding = random_weight(21, kWidth, random);
-  const std::vector<LaidTensor> a{laid_tensor("embed", embedding)};
+  const std::vector<TiledTensor> a{laid_tensor("embed", embedding)};
   embedding.rows.resize(32, std::vector<std::uint16_t>(kWidth, 0));
   check_explained(a, {laid_tensor("tok", embedding)});
   embedding.rows.back().front() = 0x3f80;
-  const std::vector<LaidTensor> b{laid_tensor("tok", embedding)};
+  const std::vector<TiledTensor> b{laid_tensor("tok", embedding)};
   const LearnedMap padded = learned_between(a, b);
   CHECK(padded.proved == 0);
   REQUIRE(padded.rows.size() == 1);
@@ -251,10 +251,10 @@ TEST_CASE("learned map: biases are joined as their weights are, also where they 
 
 TEST_CASE("learned map: elements that were rounded are a cast one way, and lost the other way") {
   std::mt19937 random(11);
-  std::vector<LaidTensor> a, b;
+  std::vector<TiledTensor> a, b;
   for (std::size_t l = 0; l < kLayers; ++l) {
-    LaidTensor wide{"layers." + std::to_string(l) + ".up", Dtype::kFloat32, {8, 16}, {}};
-    LaidTensor narrow{"h." + std::to_string(l) + ".up", Dtype::kBfloat16, {8, 16}, {}};
+    TiledTensor wide{"layers." + std::to_string(l) + ".up", Dtype::kFloat32, {8, 16}, {}};
+    TiledTensor narrow{"h." + std::to_string(l) + ".up", Dtype::kBfloat16, {8, 16}, {}};
     for (int i = 0; i < 128; ++i) {
       // Half of the last bits that are cut off, all rounded down.
       const auto bits =
@@ -304,7 +304,7 @@ TEST_CASE("learned map: norms of w and of 1 + w are an addition, proved on every
 
 TEST_CASE("learned map: sums that come back are learned both ways, also of stacked layers") {
   std::mt19937 random(16);
-  std::vector<LaidTensor> a, norms, weights;
+  std::vector<TiledTensor> a, norms, weights;
   for (std::size_t l = 0; l < kLayers; ++l) {
     MadeWeight norm = random_vector(64, random), shifted = norm;
     for (std::size_t i = 0; i < 64; ++i) {
@@ -318,7 +318,7 @@ TEST_CASE("learned map: sums that come back are learned both ways, also of stack
     norms.push_back(laid_tensor("", shifted));
     weights.push_back(laid_tensor("", up));
   }
-  const std::vector<LaidTensor> b{stacked("decoder.norm", norms), stacked("decoder.up", weights)};
+  const std::vector<TiledTensor> b{stacked("decoder.norm", norms), stacked("decoder.up", weights)};
   CHECK(has_row(learned_between(a, b).map, "layers.{l}.norm -> decoder.norm: add"));
   check_explained(a, b);
 }
@@ -384,11 +384,11 @@ TEST_CASE("learned map: rows of several tensors in any blocks are a join and a r
 
 TEST_CASE("learned map: experts that are stacked in another order are not explained") {
   std::mt19937 random(16);
-  std::vector<LaidTensor> a;
+  std::vector<TiledTensor> a;
   for (int e = 0; e < 4; ++e)
     a.push_back(
         laid_tensor("experts." + std::to_string(e) + ".up", random_weight(8, kWidth, random)));
-  const std::vector<LaidTensor> b{stacked("up", {a[1], a[2], a[3], a[0]})};
+  const std::vector<TiledTensor> b{stacked("up", {a[1], a[2], a[3], a[0]})};
   const LearnedMap learned = learned_between(a, b);
   CHECK(learned.proved == 0);
   REQUIRE(learned.unexplained.size() == 1);
@@ -415,8 +415,8 @@ TEST_CASE("learned map: rows of zeros and repeated rows hide no operation") {
 TEST_CASE("learned map: tensors without elements and single elements are matched by name") {
   std::mt19937 random(18);
   const MadeWeight weight = random_weight(8, kWidth, random);
-  const LaidTensor empty{"buffer", Dtype::kBfloat16, {0, 4}, {}};
-  const LaidTensor scale = laid_tensor("scale", filled_vector(1, 0x4000));
+  const TiledTensor empty{"buffer", Dtype::kBfloat16, {0, 4}, {}};
+  const TiledTensor scale = laid_tensor("scale", filled_vector(1, 0x4000));
   check_explained({laid_tensor("up", weight), empty, scale},
                   {laid_tensor("w3", weight), empty, scale});
 }

@@ -6,8 +6,8 @@
 namespace shw::test {
 namespace {
 
-void check_made(const ModelMap& map, MapWay way, const std::vector<LaidTensor>& source,
-                const std::vector<LaidTensor>& made) {
+void check_made(const ModelMap& map, MapDirection way, const std::vector<TiledTensor>& source,
+                const std::vector<TiledTensor>& made) {
   const auto there = laid(made, "made");
   auto proof = prove_map(map, way, laid(source, "source"), *there, nullptr);
   REQUIRE(proof.has_value());
@@ -20,7 +20,7 @@ void check_made(const ModelMap& map, MapWay way, const std::vector<LaidTensor>& 
 
 }  // namespace
 
-void check_explained(const std::vector<LaidTensor>& a, const std::vector<LaidTensor>& b) {
+void check_explained(const std::vector<TiledTensor>& a, const std::vector<TiledTensor>& b) {
   for (const bool is_back : {false, true}) {
     CAPTURE(is_back);
     const auto &source = is_back ? b : a, &made = is_back ? a : b;
@@ -32,8 +32,9 @@ void check_explained(const std::vector<LaidTensor>& a, const std::vector<LaidTen
     auto read = model_map_from_json(map_to_json(learned.map), "map.json");
     if (!read) FAIL(read.error().message);
     check_made(*read, learned.way, source, made);
-    check_made(*read, learned.way == MapWay::kForward ? MapWay::kBack : MapWay::kForward, made,
-               source);
+    check_made(*read,
+               learned.way == MapDirection::kForward ? MapDirection::kBack : MapDirection::kForward,
+               made, source);
   }
 }
 

@@ -74,8 +74,8 @@ inline MadeWeight halves_alternate(const MadeWeight& weight, std::size_t heads) 
   return out;
 }
 
-inline LaidTensor laid_tensor(const std::string& fqn, const MadeWeight& weight) {
-  LaidTensor out{fqn, Dtype::kBfloat16, {}, {}};
+inline TiledTensor laid_tensor(const std::string& fqn, const MadeWeight& weight) {
+  TiledTensor out{fqn, Dtype::kBfloat16, {}, {}};
   if (!weight.is_vector) out.shape.push_back(static_cast<std::int64_t>(weight.rows.size()));
   out.shape.push_back(static_cast<std::int64_t>(weight.rows.front().size()));
   for (const auto& row : weight.rows) {
@@ -85,31 +85,31 @@ inline LaidTensor laid_tensor(const std::string& fqn, const MadeWeight& weight) 
   return out;
 }
 // Tensors of one shape along a new dim.
-inline LaidTensor stacked(const std::string& fqn, const std::vector<LaidTensor>& cells) {
-  LaidTensor out = cells.front();
+inline TiledTensor stacked(const std::string& fqn, const std::vector<TiledTensor>& cells) {
+  TiledTensor out = cells.front();
   out.fqn = fqn;
   out.bytes.clear();
   out.shape.insert(out.shape.begin(), static_cast<std::int64_t>(cells.size()));
-  for (const LaidTensor& cell : cells)
+  for (const TiledTensor& cell : cells)
     out.bytes.insert(out.bytes.end(), cell.bytes.begin(), cell.bytes.end());
   return out;
 }
 
-inline std::vector<LaidTensor> laid_weights(const MadeWeights& weights) {
-  std::vector<LaidTensor> out;
+inline std::vector<TiledTensor> laid_weights(const MadeWeights& weights) {
+  std::vector<TiledTensor> out;
   for (const auto& [fqn, weight] : weights) out.push_back(laid_tensor(fqn, weight));
   return out;
 }
 
-inline LearnedMap learned_between(const std::vector<LaidTensor>& a,
-                                  const std::vector<LaidTensor>& b) {
+inline LearnedMap learned_between(const std::vector<TiledTensor>& a,
+                                  const std::vector<TiledTensor>& b) {
   auto learned = learn_map(laid(a, "a"), laid(b, "b"), nullptr);
   REQUIRE(learned.has_value());
   return std::move(*learned);
 }
 
 // Learns the map in both directions, and makes each side from the other with it.
-void check_explained(const std::vector<LaidTensor>& a, const std::vector<LaidTensor>& b);
+void check_explained(const std::vector<TiledTensor>& a, const std::vector<TiledTensor>& b);
 
 // The rows of a map as "from, from -> to: join permute", in their order.
 std::vector<std::string> row_texts(const ModelMap& map);

@@ -75,7 +75,7 @@ Extents shape_in(const Tensors& tensors, const std::string& fqn) {
   return {};
 }
 
-Tensors through(const std::string& map, MapWay way, const Tensors& tensors,
+Tensors through(const std::string& map, MapDirection way, const Tensors& tensors,
                 const ModelFacts& facts) {
   auto found = map_named(map);
   REQUIRE(found);
@@ -87,8 +87,8 @@ Tensors through(const std::string& map, MapWay way, const Tensors& tensors,
 
 // Converts there and back, and returns the intermediate tensors too.
 Tensors there_and_back(const std::string& map, const Tensors& tensors, const ModelFacts& facts) {
-  const Tensors there = through(map, MapWay::kForward, tensors, facts);
-  CHECK(listed(through(map, MapWay::kBack, there, facts)) == listed(tensors));
+  const Tensors there = through(map, MapDirection::kForward, tensors, facts);
+  CHECK(listed(through(map, MapDirection::kBack, there, facts)) == listed(tensors));
   return there;
 }
 
@@ -207,7 +207,7 @@ TEST_CASE("maps: MiMo's layer for several tokens has the halves of its projectio
   CHECK(shape_in(there, "mtp.layers.0.transformer_layer.mlp.linear_fc1.weight") == Extents{96, 64});
   auto map = map_named("hf-megatron");
   REQUIRE(map.has_value());
-  auto bound = bind_map(*map, MapWay::kForward, tensors, facts);
+  auto bound = bind_map(*map, MapDirection::kForward, tensors, facts);
   REQUIRE(bound.has_value());
   for (const BoundRow& row : bound->rows) {
     if (row.to.front() != "mtp.layers.0.eh_proj.weight") continue;
@@ -248,7 +248,7 @@ TEST_CASE("maps: Qwen3-Next's linear attention is cut by heads, and its queries 
   // Of the 8 blocks of 16 query rows, each head's queries are followed by its gate.
   auto map = map_named("hf-megatron");
   REQUIRE(map.has_value());
-  const auto bound = bind_map(*map, MapWay::kForward, tensors, facts);
+  const auto bound = bind_map(*map, MapDirection::kForward, tensors, facts);
   REQUIRE(bound.has_value());
   const auto row = std::find_if(bound->rows.begin(), bound->rows.end(), [](const BoundRow& one) {
     return one.to.front() == "decoder.layers.1.self_attention.linear_qkv.weight";
@@ -293,10 +293,11 @@ TEST_CASE("maps: DeepSeek's layers for several tokens have names of their own in
 }
 
 TEST_CASE("maps: a value that nothing says is asked for by its name") {
-  const Tensors there = through("hf-megatron", MapWay::kForward, llama(), small_facts("llama"));
+  const Tensors there =
+      through("hf-megatron", MapDirection::kForward, llama(), small_facts("llama"));
   auto map = map_named("hf-megatron");
   REQUIRE(map);
-  auto bound = bind_map(*map, MapWay::kBack, there, ModelFacts{});
+  auto bound = bind_map(*map, MapDirection::kBack, there, ModelFacts{});
   REQUIRE_FALSE(bound);
   CHECK(bound.error().kind == ErrorKind::kUsage);
   CHECK(bound.error().advice.find("--set") != std::string::npos);
@@ -308,7 +309,7 @@ TEST_CASE("maps: a shape that does not fit its row is refused") {
   auto map = map_named("hf-megatron");
   REQUIRE(map);
   const Tensors tensors = llama();
-  auto bound = bind_map(*map, MapWay::kForward, tensors, facts);
+  auto bound = bind_map(*map, MapDirection::kForward, tensors, facts);
   REQUIRE_FALSE(bound);
   CHECK(bound.error().kind == ErrorKind::kUnsupported);
 }
@@ -320,7 +321,7 @@ TEST_CASE("maps: prefixes of wrappers are taken off and what has no row is liste
   tensors.push_back({"module.model.layers.0.surprise", {1}});
   auto map = map_named("hf-megatron");
   REQUIRE(map);
-  auto bound = bind_map(*map, MapWay::kForward, tensors, small_facts("llama"));
+  auto bound = bind_map(*map, MapDirection::kForward, tensors, small_facts("llama"));
   REQUIRE(bound);
   CHECK(bound->without_row == std::vector<std::string>{"model.layers.0.surprise"});
   CHECK(bound->rows.size() == 9);

@@ -184,7 +184,7 @@ TEST_CASE("optimizer states: the state of a tied weight is taken once") {
   const std::string embedding = "optimizer.state.tok_embeddings.weight.exp_avg";
   const std::string head = "optimizer.state.lm_head.weight.exp_avg";
   BoundMap weights;
-  weights.way = MapWay::kBack;
+  weights.way = MapDirection::kBack;
   weights.left_copies = {{"lm_head.weight", "tok_embeddings.weight"}};
   weights.rows.push_back({.to = {"tok_embeddings.weight"},
                           .from = {{"model.embed_tokens.weight"}},

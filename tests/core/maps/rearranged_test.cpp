@@ -46,7 +46,7 @@ constexpr TensorId kTensor{7};
 TEST_CASE("rearranged: rows in another order are found in the largest blocks") {
   const LoadedTensor there = count_up({12, 4});
   const LoadedTensor expected = with_rows(there, {6, 7, 8, 9, 10, 11, 0, 1, 2, 3, 4, 5});
-  const auto found = rearranged(kTensor, there, expected);
+  const auto found = diagnose_rearrangement(kTensor, there, expected);
   REQUIRE(found.has_value());
   const auto* permuted = std::get_if<BlocksPermuted>(&*found);
   REQUIRE(permuted != nullptr);
@@ -58,19 +58,19 @@ TEST_CASE("rearranged: rows in another order are found in the largest blocks") {
 TEST_CASE("rearranged: equal rows are each used once") {
   LoadedTensor there = count_up({4, 2});
   std::copy_n(there.bytes.begin(), 2, there.bytes.begin() + 6);  // rows 0 and 3 are equal
-  const auto found = rearranged(kTensor, there, with_rows(there, {1, 0, 3, 2}));
+  const auto found = diagnose_rearrangement(kTensor, there, with_rows(there, {1, 0, 3, 2}));
   REQUIRE(found.has_value());
   const Order& order = std::get<BlocksPermuted>(*found).order;
   CHECK(order.size() == 4);
   CHECK(std::accumulate(order.begin(), order.end(), std::int64_t{0}) == 6);
   CHECK(with_rows(there, order).bytes == with_rows(there, {1, 0, 3, 2}).bytes);
   // One slice occurs twice, and another one is missing.
-  CHECK_FALSE(rearranged(kTensor, there, with_rows(there, {1, 1, 0, 2})).has_value());
+  CHECK_FALSE(diagnose_rearrangement(kTensor, there, with_rows(there, {1, 1, 0, 2})).has_value());
 }
 
 TEST_CASE("rearranged: a transposed matrix is turned back") {
   const LoadedTensor there = count_up({3, 5});
-  const auto found = rearranged(kTensor, there, turned(there));
+  const auto found = diagnose_rearrangement(kTensor, there, turned(there));
   REQUIRE(found.has_value());
   CHECK(std::get<Transposed>(*found).expected == Extents{5, 3});
 }
@@ -78,7 +78,7 @@ TEST_CASE("rearranged: a transposed matrix is turned back") {
 TEST_CASE("rearranged: columns in another order are found") {
   const LoadedTensor there = count_up({5, 4});
   const LoadedTensor expected = turned(with_rows(turned(there), {2, 3, 0, 1}));
-  const auto found = rearranged(kTensor, there, expected);
+  const auto found = diagnose_rearrangement(kTensor, there, expected);
   REQUIRE(found.has_value());
   const auto& permuted = std::get<BlocksPermuted>(*found);
   CHECK(permuted.dim == 1);
@@ -89,10 +89,10 @@ TEST_CASE("rearranged: other elements, dtypes and sizes are not put right") {
   const LoadedTensor there = count_up({4, 4});
   LoadedTensor other = with_rows(there, {1, 0, 2, 3});
   other.bytes[15] = std::byte{99};
-  CHECK_FALSE(rearranged(kTensor, there, other).has_value());
+  CHECK_FALSE(diagnose_rearrangement(kTensor, there, other).has_value());
   LoadedTensor cast = with_rows(there, {1, 0, 2, 3});
   cast.dtype = Dtype::kInt8;
-  CHECK_FALSE(rearranged(kTensor, there, cast).has_value());
-  CHECK_FALSE(rearranged(kTensor, there, count_up({4, 3})).has_value());
-  CHECK_FALSE(rearranged(kTensor, count_up({0, 4}), count_up({0, 4})).has_value());
+  CHECK_FALSE(diagnose_rearrangement(kTensor, there, cast).has_value());
+  CHECK_FALSE(diagnose_rearrangement(kTensor, there, count_up({4, 3})).has_value());
+  CHECK_FALSE(diagnose_rearrangement(kTensor, count_up({0, 4}), count_up({0, 4})).has_value());
 }

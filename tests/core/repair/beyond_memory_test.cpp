@@ -67,7 +67,7 @@ TargetRun run_of(const Checkpoint& source, Plan plan, const std::string& out,
   for (const Step& step : plan.steps) run.steps.push_back(to_text(step));
   run.steps.push_back("written as " + plan.format);
   plan.fingerprint = fingerprint(source);
-  run.plan = keep_plan(plan_to_json(plan));
+  run.plan = encode_stored_plan(plan_to_json(plan));
   run.memory = memory;
   return run;
 }

@@ -229,7 +229,7 @@ TEST_CASE("entries that a record gives another's value are not hidden by the cer
 
 TEST_CASE("a packed plan is one text, and no longer than plans of its size are") {
   std::string bomb = packed_text(std::string(64 << 20, ' '));
-  CHECK_FALSE(kept_plan(bomb).has_value());
+  CHECK_FALSE(decode_stored_plan(bomb).has_value());
   std::string text = "a plan";
   while (packed_text(text).back() == '=') text += 'x';
   REQUIRE(unpacked_text(packed_text(text), 1000).value() == text);

@@ -23,19 +23,19 @@ TEST_CASE("every name comes back from its text, and other text is itself") {
                                        "w\xFF",
                                        "//\xFF",
                                        kSurrogate,
-                                       text_of_name("w\xFF"),
-                                       text_of_name("//w"),
+                                       escape_name("w\xFF"),
+                                       escape_name("//w"),
                                        "\n"};
   std::set<std::string> texts;
   for (const std::string& name : names) {
     CAPTURE(name);
-    const std::string text = text_of_name(name);
+    const std::string text = escape_name(name);
     CHECK(is_utf8(text));
-    CHECK(name_of_text(text) == name);
+    CHECK(unescape_name(text) == name);
     CHECK(texts.insert(text).second);
   }
   for (const char* typed : {"//w", "//net/share", "w\\xff", "//w\\x41", "//w\\xf"})
-    CHECK(name_of_text(typed) == typed);
+    CHECK(unescape_name(typed) == typed);
 }
 
 TEST_CASE("a path that is not UTF-8 is pickled as Python has it") {

@@ -56,7 +56,7 @@ std::string told(const std::string& path) {
   return text;
 }
 
-const char* const kTold = "12 zero [0:2, 0:3] [4:6, 0:3]";
+const char* const kAnnounced = "12 zero [0:2, 0:3] [4:6, 0:3]";
 
 // Calls the function for every way to change one leaf or one key of JSON.
 void each_change(SortedJson& root, SortedJson& node,
@@ -138,13 +138,13 @@ std::vector<std::pair<const char*, Change>> metadata_changes() {
 
 TEST_CASE("what was filled stays a finding wherever the folder goes and whatever came along") {
   Repaired made;
-  CHECK(told(made.out) == kTold);
+  CHECK(told(made.out) == kAnnounced);
   std::string copy = made.copy("renamed");
-  CHECK(told(copy) == kTold);
+  CHECK(told(copy) == kAnnounced);
   fs::remove(copy + "/lost.json");
-  CHECK(told(copy) == kTold);
+  CHECK(told(copy) == kAnnounced);
   fs::remove(copy + "/certificate.json");
-  CHECK(told(copy) == kTold);
+  CHECK(told(copy) == kAnnounced);
   CHECK(filled_report_of(*opened(copy)).sources == std::vector<std::string>{".metadata"});
 
   // Without a record in .metadata, as after repairs by old versions.
@@ -166,8 +166,8 @@ TEST_CASE("what was filled stays a finding wherever the folder goes and whatever
     }
     return path;
   };
-  CHECK(told(plain("lost.json")) == kTold);
-  CHECK(told(plain("certificate.json")) == kTold);
+  CHECK(told(plain("lost.json")) == kAnnounced);
+  CHECK(told(plain("certificate.json")) == kAnnounced);
   CHECK(told(plain("")) == "clean");
 }
 
@@ -196,7 +196,7 @@ TEST_CASE("a second repair and one in place carry the losses over, to where they
   auto in_place = apply_plan(*checkpoint, rename, {"", true});
   if (!in_place) FAIL(in_place.error().message);
   CHECK(opened(copy)->find("v").has_value());
-  CHECK(told(copy) == kTold);
+  CHECK(told(copy) == kAnnounced);
   CHECK(outcome_of(copy) == "proved");
   // Refused in place for that tensor: its record next to it would become wrong.
   Plan moved =
@@ -226,7 +226,7 @@ TEST_CASE("a certificate of another checkpoint neither accuses nor hides") {
   other["tensors"] = {{"x", other["tensors"]["w"]}, {"y", other["tensors"]["w"]}};
   put(copy + "/certificate.json", other.dump());
   fs::remove(copy + "/lost.json");
-  CHECK(told(copy) == kTold);
+  CHECK(told(copy) == kAnnounced);
 }
 
 TEST_CASE("where the records differ the greater loss counts and that they differ is said") {
@@ -249,7 +249,7 @@ TEST_CASE("where the records differ the greater loss counts and that they differ
   tensor.erase("fill");
   certificate["lossless"] = true;
   put(made.folder / "lied/certificate.json", certificate.dump());
-  CHECK(told(made.folder / "lied") == kTold);
+  CHECK(told(made.folder / "lied") == kAnnounced);
   CHECK_FALSE(filled_report_of(*opened(made.folder / "lied")).disagreements.empty());
 }
 

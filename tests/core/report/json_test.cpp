@@ -86,7 +86,7 @@ TEST_CASE("numbers are said as people say them") {
   CHECK(plural(3'000, "box") == "3,000 boxes");
   CHECK(plural(2, "copy") == "2 copies");
   const std::string names[] = {"a", "b", "c", "d"};
-  CHECK(some_of(std::span(names, 1)) == "a");
-  CHECK(some_of(std::span(names, 2)) == "a and b");
-  CHECK(some_of(names) == "a, b, c and 1 more");
+  CHECK(short_list_text(std::span(names, 1)) == "a");
+  CHECK(short_list_text(std::span(names, 2)) == "a and b");
+  CHECK(short_list_text(names) == "a, b, c and 1 more");
 }

@@ -113,8 +113,8 @@ TEST_CASE("a page says what the baseline knows and what is required") {
 }
 
 TEST_CASE("the map draws each tile with its rank, saved next to expected") {
-  LaidTensor saved{{4, 2}, {{{{0, 0}, {2, 2}}, 0}, {{{2, 0}, {2, 2}}, 1}}};
-  LaidTensor expected{{2, 4}, {{{{0, 0}, {2, 2}}, 0}, {{{0, 2}, {2, 2}}, 1}}};
+  TiledTensor saved{{4, 2}, {{{{0, 0}, {2, 2}}, 0}, {{{2, 0}, {2, 2}}, 1}}};
+  TiledTensor expected{{2, 4}, {{{{0, 0}, {2, 2}}, 0}, {{{0, 2}, {2, 2}}, 1}}};
   std::string text = map_to_text("w", saved, &expected, {false, false, 60});
   CHECK(text ==
         "w\n"
@@ -138,7 +138,7 @@ TEST_CASE("the map draws each tile with its rank, saved next to expected") {
 }
 
 TEST_CASE("a tile is on the colour of its writer, and nothing moves because of it") {
-  LaidTensor saved{{4, 2}, {{{{0, 0}, {2, 2}}, 0}, {{{2, 0}, {2, 2}}, 1}}};
+  TiledTensor saved{{4, 2}, {{{{0, 0}, {2, 2}}, 0}, {{{2, 0}, {2, 2}}, 1}}};
   Palette palette{2, 1};
   TextStyle style{true, false, 60, true};
   std::string plain = map_to_text("w", saved, nullptr, {false, false, 60});
@@ -169,7 +169,7 @@ TEST_CASE("a tile is on the colour of its writer, and nothing moves because of i
 }
 
 TEST_CASE("a tiling of a thousand rows is folded, not cut off") {
-  LaidTensor saved{{1000, 1}, {}};
+  TiledTensor saved{{1000, 1}, {}};
   for (std::int64_t i = 0; i < 1000; ++i)
     saved.tiles.push_back({{{i, 0}, {1, 1}}, static_cast<std::uint32_t>(i)});
   std::string text = map_to_text("w", saved, nullptr, {false, true, 80});
@@ -180,7 +180,7 @@ TEST_CASE("a tiling of a thousand rows is folded, not cut off") {
 
 TEST_CASE("tiles with impossible offsets are drawn where they can be, or not at all") {
   std::int64_t huge = std::int64_t{1} << 62;
-  LaidTensor saved{{4, 4}, {{{{huge, huge}, {huge, huge}}, 0}, {{{-5, -5}, {2, 2}}, 1}}};
+  TiledTensor saved{{4, 4}, {{{{huge, huge}, {huge, huge}}, 0}, {{{-5, -5}, {2, 2}}, 1}}};
   CHECK_FALSE(map_to_text("w", saved, nullptr, {false, true, 80}).empty());
   CHECK_FALSE(map_to_json("w", saved, nullptr).empty());
 }

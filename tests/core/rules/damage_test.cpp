@@ -42,7 +42,7 @@ TEST_CASE("damage: a finding about a missing file marks the tensors that have it
   const AffectedCounts counts = affected_by(*checkpoint, findings);
   CHECK(counts.tensors == 2);
   CHECK(counts.files == 1);
-  CHECK(affected_words(counts) == "1 cause, 2 tensors, 1 file");
+  CHECK(affected_counts_text(counts) == "1 cause, 2 tensors, 1 file");
 }
 
 TEST_CASE("damage: an error in a file that can be read marks all tensors in it, a warning none") {

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kWhole = 9;  // an axis that cuts no dim
 
 // The dimension that each axis of the true mesh cuts, and whether the later of two cuts first.
-struct TensorCut {
+struct TensorSplit {
   std::vector<std::size_t> dims;
   bool last_first = false;
 };
@@ -41,7 +41,7 @@ std::size_t place_of(const Mesh& mesh, const MeshAxis& axis) {
 
 // The same split in the same order, on a mesh whose axes are in another order; at most two axes
 // split one dim.
-SpecEntry written_on(const Mesh& mesh, const Mesh& truth, const TensorCut& cut, Extents shape,
+SpecEntry written_on(const Mesh& mesh, const Mesh& truth, const TensorSplit& cut, Extents shape,
                      const std::string& role) {
   SpecEntry entry;
   entry.mesh = mesh;
@@ -64,7 +64,7 @@ SpecEntry written_on(const Mesh& mesh, const Mesh& truth, const TensorCut& cut, 
   return entry;
 }
 
-bool writable(const TensorCut& cut) {
+bool writable(const TensorSplit& cut) {
   for (std::size_t dim : {0, 1}) {
     if (std::count(cut.dims.begin(), cut.dims.end(), dim) > 2) return false;
   }
@@ -74,12 +74,12 @@ bool writable(const TensorCut& cut) {
 enum class Damage : std::uint8_t { kNone, kAxisLeftOut, kOtherOrder, kLocalState };
 
 // One or more tensors in question next to a healthy one, saved on `truth`.
-SavedModel saved_on(const Mesh& truth, const Mesh& of_spec, const TensorCut& cut, Damage damage,
-                    const TensorCut& beside, const std::string& role, int healthy = 1) {
+SavedModel saved_on(const Mesh& truth, const Mesh& of_spec, const TensorSplit& cut, Damage damage,
+                    const TensorSplit& beside, const std::string& role, int healthy = 1) {
   std::int64_t rows = 2;
   for (const MeshAxis& axis : truth.axes) rows *= axis.size;
   const Extents shape = {rows, rows};
-  auto tensor = [&](const std::string& name, const TensorCut& one, Damage how) {
+  auto tensor = [&](const std::string& name, const TensorSplit& one, Damage how) {
     SpecEntry entry = written_on(truth, truth, one, shape, role);
     SavedTensor out = honest(name, entry);
     if (how == Damage::kAxisLeftOut) {
@@ -183,7 +183,7 @@ void judge_with(const SavedModel& model, const Mesh& given, const Mesh& truth, S
 
 Sweep sweep_orders(const Mesh& truth, const std::string& role) {
   Sweep sweep;
-  std::vector<TensorCut> cuts;
+  std::vector<TensorSplit> cuts;
   std::vector<std::size_t> digits(truth.axes.size(), 0);
   auto next = [&] {
     for (std::size_t& digit : digits) {
@@ -194,17 +194,17 @@ Sweep sweep_orders(const Mesh& truth, const std::string& role) {
   };
   do {
     for (bool last_first : {false, true}) {
-      TensorCut cut{{}, last_first};
+      TensorSplit cut{{}, last_first};
       for (std::size_t digit : digits) cut.dims.push_back(digit == 2 ? kWhole : digit);
       if (writable(cut)) cuts.push_back(std::move(cut));
     }
   } while (next());
   std::size_t turn = 0;
-  for (const TensorCut& cut : cuts) {
+  for (const TensorSplit& cut : cuts) {
     for (Damage damage :
          {Damage::kNone, Damage::kAxisLeftOut, Damage::kOtherOrder, Damage::kLocalState}) {
       // The other tensor proves nothing, a little, or everything, in turn.
-      const TensorCut& beside = cuts[turn++ % cuts.size()];
+      const TensorSplit& beside = cuts[turn++ % cuts.size()];
       for (const Mesh& other : every_order(truth)) {
         judge_with(saved_on(truth, truth, cut, damage, beside, role), other, truth, sweep);
         const SavedModel written = saved_on(truth, other, cut, damage, beside, role);
@@ -240,7 +240,7 @@ TEST_CASE("a mesh that one tensor contradicts mends no other one and names that 
   // The embedding knows the order; the matrix lost its tensor-parallel axis, and writers that fit
   // both orders kept its halves.
   const Mesh truth = parse_mesh("dp=2,tp=2").value(), given = parse_mesh("tp=2,dp=2").value();
-  const TensorCut column{{0, 0}, true}, embedding{{kWhole, 0}, false};
+  const TensorSplit column{{0, 0}, true}, embedding{{kWhole, 0}, false};
   SavedModel model = saved_on(truth, truth, column, Damage::kAxisLeftOut, embedding, "column");
   std::vector<Finding> right = look(model, true, Look::kMetadata, &truth);
   REQUIRE(right.front().rule == "axis-dropped");
@@ -258,7 +258,7 @@ TEST_CASE("a mesh that one tensor contradicts mends no other one and names that 
 
 TEST_CASE("a mesh in the order that did not save is named where damage hides who cut first") {
   const Mesh truth = parse_mesh("dp=2,tp=2").value(), given = parse_mesh("tp=2,dp=2").value();
-  const TensorCut column{{0, kWhole}, false}, replica{{kWhole, kWhole}, false};
+  const TensorSplit column{{0, kWhole}, false}, replica{{kWhole, kWhole}, false};
   SavedModel model = saved_on(truth, truth, column, Damage::kLocalState, replica, "column");
   const std::vector<Finding> findings = look(model, true, Look::kMetadata, &given);
   for (const Finding& finding : findings) judge(model, finding);
@@ -271,7 +271,7 @@ TEST_CASE("a mesh in the order that did not save is named where damage hides who
 
 TEST_CASE("a spec whose axes are in another order than those that saved places nothing") {
   const Mesh truth = parse_mesh("dp=2,tp=2").value(), of_spec = parse_mesh("tp=2,dp=2").value();
-  const TensorCut column{{0, 0}, true}, embedding{{kWhole, 0}, false};
+  const TensorSplit column{{0, 0}, true}, embedding{{kWhole, 0}, false};
   SavedModel model = saved_on(truth, of_spec, column, Damage::kAxisLeftOut, embedding, "column");
   std::vector<Finding> findings = look(model, true);
   REQUIRE_FALSE(findings.empty());
@@ -294,7 +294,7 @@ TEST_CASE("a spec whose axes are in another order than those that saved places n
 
 TEST_CASE("ranks are counted in the order on which two tensors agree where the spec has another") {
   const Mesh truth = parse_mesh("tp=2,dp=3").value(), of_spec = parse_mesh("dp=3,tp=2").value();
-  const TensorCut rows{{kWhole, 0}, false}, grid{{1, 0}, false};
+  const TensorSplit rows{{kWhole, 0}, false}, grid{{1, 0}, false};
   SavedModel model = saved_on(truth, of_spec, rows, Damage::kLocalState, grid, "");
   const std::vector<Finding> alone = look(model, true);
   const std::vector<Finding> named = look(model, true, Look::kMetadata, &truth);
@@ -314,7 +314,7 @@ TEST_CASE("ranks are counted in the order on which two tensors agree where the s
 
 TEST_CASE("swapped rows are found where the spec has its axes in another order than who saved") {
   const Mesh truth = parse_mesh("tp=2,dp=3").value(), of_spec = parse_mesh("dp=3,tp=2").value();
-  const TensorCut column{{0, 0}, false}, grid{{1, 0}, false};
+  const TensorSplit column{{0, 0}, false}, grid{{1, 0}, false};
   auto of = [&](Damage damage) {
     return look(saved_on(truth, of_spec, column, damage, grid, "column", 2), true);
   };
@@ -330,7 +330,7 @@ TEST_CASE("rows that are right by the spec's own order speak against the order o
   // On two by two they may be right, with the tiles of the others at each other's places, or the
   // others are, with these rows swapped.
   const Mesh truth = parse_mesh("tp=2,dp=2").value(), of_spec = parse_mesh("dp=2,tp=2").value();
-  const TensorCut column{{0, 0}, false}, grid{{1, 0}, false};
+  const TensorSplit column{{0, 0}, false}, grid{{1, 0}, false};
   const SavedModel model = saved_on(truth, of_spec, column, Damage::kOtherOrder, grid, "column", 2);
   const std::vector<Finding> findings = look(model, true);
   CHECK(above_info(findings).empty());
@@ -341,7 +341,7 @@ TEST_CASE("rows that are right by the spec's own order speak against the order o
 
 TEST_CASE("an order of ranks that tensors alone tell is listed under what was not checked") {
   const Mesh truth = parse_mesh("tp=2,dp=3").value(), of_spec = parse_mesh("dp=3,tp=2").value();
-  const TensorCut grid{{1, 0}, false};
+  const TensorSplit grid{{1, 0}, false};
   const SavedModel model = saved_on(truth, of_spec, grid, Damage::kNone, grid, "column");
   auto unjudged = [&](const std::optional<Mesh>& named) {
     std::string text;
@@ -360,7 +360,7 @@ TEST_CASE("an order of ranks that tensors alone tell is listed under what was no
 
 TEST_CASE("tensors that are by two orders of the spec's axes count the ranks by neither") {
   const Mesh truth = parse_mesh("tp=2,dp=2").value(), of_spec = parse_mesh("dp=2,tp=2").value();
-  const TensorCut column{{0, 0}, false}, grid{{1, 0}, false};
+  const TensorSplit column{{0, 0}, false}, grid{{1, 0}, false};
   SavedModel model = saved_on(truth, of_spec, column, Damage::kOtherOrder, grid, "column", 3);
   // One of the three tensors is expected where the spec's own order puts it.
   SpecEntry& other = model.spec->entries.at("model.layers.2.beside.weight");
@@ -374,7 +374,7 @@ TEST_CASE("tensors that are by two orders of the spec's axes count the ranks by 
 
 TEST_CASE("a spec whose axes are in another order is not asked for again") {
   const Mesh truth = parse_mesh("tp=2,dp=3").value(), of_spec = parse_mesh("dp=3,tp=2").value();
-  const TensorCut rows{{kWhole, 0}, false}, replica{{kWhole, kWhole}, false};
+  const TensorSplit rows{{kWhole, 0}, false}, replica{{kWhole, kWhole}, false};
   SavedModel model = saved_on(truth, of_spec, rows, Damage::kLocalState, replica, "");
   std::vector<Finding> findings = look(model, true);
   REQUIRE_FALSE(findings.empty());

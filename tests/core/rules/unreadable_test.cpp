@@ -54,8 +54,8 @@ void check_summary(const std::string& path) {
     CHECK(planned.find("not mended") < planned.find("   for "));
   }
   if (gone.is_none()) return;
-  CHECK(says(brief, unreadable_words(gone)));
-  CHECK(says(checked, unreadable_words(gone)));
+  CHECK(says(brief, unreadable_text(gone)));
+  CHECK(says(checked, unreadable_text(gone)));
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ TEST_CASE("a session compares what is open with another checkpoint, and with its
   if (now->error) FAIL(now->error->message);
   REQUIRE(now->compared != nullptr);
   const CheckpointDifference& difference = now->compared->difference;
-  CHECK(difference.verdict == Sameness::kDifferent);
+  CHECK(difference.verdict == EqualityVerdict::kDifferent);
   CHECK(difference.data);
   REQUIRE_FALSE(difference.tensors.empty());
   CHECK(difference.tensors.front().kind == DifferenceKind::kReshaped);
@@ -51,7 +51,7 @@ TEST_CASE("a session compares what is open with another checkpoint, and with its
 
   session.apply(CompareCommand{base + "/ckpt", true});
   session.wait();
-  CHECK(session.snapshot()->compared->difference.verdict == Sameness::kSame);
+  CHECK(session.snapshot()->compared->difference.verdict == EqualityVerdict::kSame);
   CHECK(session.snapshot()->compared->difference.tensors.empty());
   session.apply(CompareCommand{"/no/such/checkpoint"});
   session.wait();
@@ -67,7 +67,7 @@ TEST_CASE("a session compares checkpoints of two programs through their map") {
   auto now = session.snapshot();
   if (now->error) FAIL(now->error->message);
   REQUIRE(now->compared != nullptr);
-  CHECK(now->compared->difference.verdict == Sameness::kSame);
+  CHECK(now->compared->difference.verdict == EqualityVerdict::kSame);
   CHECK(now->compared->difference.tensors.empty());
   REQUIRE(now->paired != nullptr);
   CHECK_FALSE(now->paired->rows.empty());

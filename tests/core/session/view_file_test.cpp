@@ -155,9 +155,9 @@ TEST_CASE("report: a view of another checkpoint is refused") {
   const std::vector<std::string> files{now->saved_view->path};
   VerbOptions options;
   options.checkpoint = folder / "ckpt";
-  auto views = verbs::read_page_views(opened_in(*now), options, files);
+  auto views = verbs::read_page_views(verb_inputs(*now), options, files);
   REQUIRE(views.has_value());
   CHECK(views->size() == 1);
   options.checkpoint = folder / "other";
-  CHECK_FALSE(verbs::read_page_views(opened_in(*now), options, files).has_value());
+  CHECK_FALSE(verbs::read_page_views(verb_inputs(*now), options, files).has_value());
 }

@@ -172,8 +172,8 @@ TEST_CASE("doubles that no float is near are out of range, whatever they are cas
 }
 
 TEST_CASE("what becomes of a number that is out of range is said") {
-  CHECK(out_of_range_in_words(Dtype::kFloat8E4m3fn) == "what is beyond 448 becomes 448");
-  CHECK(out_of_range_in_words(Dtype::kFloat8E4m3fnuz) == "what is beyond 240 becomes NaN");
-  CHECK(out_of_range_in_words(Dtype::kFloat16) == "what is beyond 65504 becomes infinity");
-  CHECK(out_of_range_in_words(Dtype::kFloat32) == "what is beyond 3.4028235e+38 becomes infinity");
+  CHECK(out_of_range_text(Dtype::kFloat8E4m3fn) == "what is beyond 448 becomes 448");
+  CHECK(out_of_range_text(Dtype::kFloat8E4m3fnuz) == "what is beyond 240 becomes NaN");
+  CHECK(out_of_range_text(Dtype::kFloat16) == "what is beyond 65504 becomes infinity");
+  CHECK(out_of_range_text(Dtype::kFloat32) == "what is beyond 3.4028235e+38 becomes infinity");
 }

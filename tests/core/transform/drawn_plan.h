@@ -60,7 +60,7 @@ inline TargetRun run_into(const DrawnPlan& plan, const TargetState& all, const s
   TargetRun run;
   run.form = {&dcp_format(), 0, out};
   for (const Step& step : plan.steps) run.steps.push_back(to_text(step));
-  run.plan = keep_plan(told(plan.steps, fingerprint(all.source())));
+  run.plan = encode_stored_plan(told(plan.steps, fingerprint(all.source())));
   return run;
 }
 

@@ -40,7 +40,7 @@ TEST_CASE("the parts of a tile are found as if all of them were checked") {
       Box box = box_in();
       if (is_empty(box)) continue;
       tensor.parts.push_back(
-          {std::move(box), FromChunk{0, ChunkId{i}}, Extents(ndim, 0), same_order(ndim)});
+          {std::move(box), FromChunk{0, ChunkId{i}}, Extents(ndim, 0), identity_order(ndim)});
     }
     const PartIndex index(tensor);
     for (int look = 0; look < 20; ++look) {

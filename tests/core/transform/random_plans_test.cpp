@@ -31,8 +31,8 @@ Bytes bytes_of_tile(const LoweredTarget& lowered, const OutputTile& tile, std::s
   }
   const ProgramOutput& output = lowered.program.output(lowered.made[made]);
   MemoryFile file(output.offset);
-  Workspace workspace{Storages(lowered.program, lowered.inputs,
-                               std::make_shared<DecodedItems>(std::uint64_t{1} << 30)),
+  Workspace workspace{SourceOpener(lowered.program, lowered.inputs,
+                                   std::make_shared<DecodedItems>(std::uint64_t{1} << 30)),
                       cpu_executor()};
   OutputId id = lowered.made[made];
   Limits limits{slab, slab};

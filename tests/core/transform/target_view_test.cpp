@@ -11,7 +11,7 @@ using namespace shw::test;
 TEST_CASE("target_view: the elements of tensors that were cut, turned, joined and cast") {
   std::mt19937 random(6);
   const Numbers a = random_numbers(24, random), b = random_numbers(12, random);
-  LaidTensor first = numbers_tensor("a", {6, 4}, a), second = numbers_tensor("b", {3, 4}, b);
+  TiledTensor first = numbers_tensor("a", {6, 4}, a), second = numbers_tensor("b", {3, 4}, b);
   first.tiles = random_tiles(first.shape, random);
   second.tiles = random_tiles(second.shape, random);
   std::vector<Step> steps{
@@ -37,7 +37,7 @@ TEST_CASE("target_view: the elements of tensors that were cut, turned, joined an
 }
 
 TEST_CASE("target_view: elements that are nowhere are an error") {
-  LaidTensor tensor = numbers_tensor("a", {2, 2}, {1, 2, 3, 4});
+  TiledTensor tensor = numbers_tensor("a", {2, 2}, {1, 2, 3, 4});
   tensor.tiles = {{Box{{0, 0}, {1, 2}}, false}};
   const TargetState all = target_state_of(laid({tensor}));
   CHECK_FALSE(target_view(std::make_shared<const TargetState>(all), nullptr).has_value());
@@ -46,8 +46,8 @@ TEST_CASE("target_view: elements that are nowhere are an error") {
 TEST_CASE("add: a number is added to elements wherever they were moved, in float32") {
   std::mt19937 random(7);
   const Numbers a = random_numbers(24, random), b = random_numbers(12, random);
-  LaidTensor first = numbers_tensor("a", {6, 4}, a, Dtype::kBfloat16),
-             second = numbers_tensor("b", {3, 4}, b);
+  TiledTensor first = numbers_tensor("a", {6, 4}, a, Dtype::kBfloat16),
+              second = numbers_tensor("b", {3, 4}, b);
   first.tiles = random_tiles(first.shape, random);
   const auto source = laid({first, second, numbers_tensor("wide", {2}, {1, 2}, Dtype::kFloat64)});
   const auto refusal = [&](const std::vector<Step>& steps) {

@@ -64,7 +64,7 @@ TEST_CASE("attributes of a state dict that no other format keeps are reported an
     auto answer = nlohmann::json::parse(repair_to_json(made, {}, nullptr));
     CHECK(answer["left_out"] == attributes);
     CHECK(left_out_to_text(made).find("_metadata of the state dict") != std::string::npos);
-    CHECK(loss_in_words(made) == "no element is lost");
+    CHECK(result_loss_text(made) == "no element is lost");
     auto proof = verify_repair(out, nullptr);
     REQUIRE(proof.has_value());
     CHECK(proof->outcome == VerifyReport::Outcome::kProved);
@@ -73,7 +73,7 @@ TEST_CASE("attributes of a state dict that no other format keeps are reported an
   // The same format keeps them.
   RepairResult kept = converted(folder / "model.pt", "torch", folder / "torch");
   CHECK(kept.left_out.empty());
-  CHECK(loss_in_words(kept) == "nothing is lost");
+  CHECK(result_loss_text(kept) == "nothing is lost");
   CHECK(converted(folder / "dcp", "torch", folder / "again").left_out.empty());
 }
 
@@ -201,7 +201,7 @@ TEST_CASE("a config.json of another model is not a reason to leave weights uncon
   auto report = verbs::check(*opened, std::nullopt, nullptr);
   REQUIRE(report.has_value());
   CHECK(report->verdict == Verdict::kFindings);
-  auto reasons = verbs::reasons_to_repair_first(*opened, std::nullopt, nullptr);
+  auto reasons = verbs::findings_to_repair_first(*opened, std::nullopt, nullptr);
   REQUIRE(reasons.has_value());
   CHECK(reasons->empty());
 }

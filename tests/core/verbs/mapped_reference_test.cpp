@@ -175,7 +175,7 @@ TEST_CASE("reference of another program: tensors under one another's names are p
     REQUIRE(told[0].remedy.has_value());
     const CheckReport repaired = checked_when_repaired(*hf, report, megatron, folder / "out");
     CHECK(of_conversion(repaired).empty());
-    CHECK(differences(open_side(folder / "out"), megatron).verdict == Sameness::kSame);
+    CHECK(differences(open_side(folder / "out"), megatron).verdict == EqualityVerdict::kSame);
   }
 }
 
@@ -197,7 +197,7 @@ TEST_CASE("reference of another program: equal weights are clean and the same") 
   const auto hf = open_side(kMappedPair + "hf"), megatron = open_side(kMappedPair + "megatron");
   CHECK(checked(megatron, hf).verdict == Verdict::kClean);
   CHECK(checked(hf, megatron).verdict == Verdict::kClean);
-  CHECK(differences(hf, megatron).verdict == Sameness::kSame);
+  CHECK(differences(hf, megatron).verdict == EqualityVerdict::kSame);
 }
 
 TEST_CASE("reference of another program: one that cannot be read leaves the check undecided") {
@@ -220,7 +220,7 @@ TEST_CASE("reference of another program: a tensor without a row is named and not
   const auto megatron = open_side(kMappedPair + "megatron");
   for (const bool is_first : {true, false}) {
     const auto difference = is_first ? differences(hf, megatron) : differences(megatron, hf);
-    CHECK(difference.verdict != Sameness::kSame);
+    CHECK(difference.verdict != EqualityVerdict::kSame);
     CHECK(std::any_of(difference.unjudged.begin(), difference.unjudged.end(), [](const auto& one) {
       return one.what.find("model.strange.weight") != std::string::npos;
     }));

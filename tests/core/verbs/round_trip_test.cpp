@@ -30,7 +30,8 @@ verbs::Opened source_at(const std::string& path) {
   return opened;
 }
 
-WayBack gone_back(const std::string& from, const std::string& to, const std::string& output) {
+RoundTripResult gone_back(const std::string& from, const std::string& to,
+                          const std::string& output) {
   VerbOptions said;
   said.to = to;
   auto back = verbs::way_back(source_at(from), said, {{}, {}, kBothSides + "hf"}, output);
@@ -41,12 +42,12 @@ WayBack gone_back(const std::string& from, const std::string& to, const std::str
 }  // namespace
 
 TEST_CASE("round trip: what a conversion wrote comes back as the source") {
-  const WayBack back = gone_back(kBothSides + "hf", "torch_dist", kBothSides + "megatron");
+  const RoundTripResult back = gone_back(kBothSides + "hf", "torch_dist", kBothSides + "megatron");
   CHECK(back.program == "hf");
   CHECK(back.equal == source_at(kBothSides + "hf").checkpoint->tensor_count());
   CHECK(back.differ.empty());
   CHECK(back.without.empty());
-  const WayBack other = gone_back(kBothSides + "megatron", "hf", kBothSides + "hf");
+  const RoundTripResult other = gone_back(kBothSides + "megatron", "hf", kBothSides + "hf");
   CHECK(other.program == "torch_dist");
   CHECK(other.equal > 0);
   CHECK(other.differ.empty());
@@ -63,7 +64,7 @@ TEST_CASE("round trip: a changed element is named by its tensor") {
     file.seekp(-1, std::ios::end);
     file.put(changed);
   }
-  const WayBack back = gone_back(folder / "hf", "torch_dist", kBothSides + "megatron");
+  const RoundTripResult back = gone_back(folder / "hf", "torch_dist", kBothSides + "megatron");
   CHECK(back.differ.size() == 1);
 }
 
@@ -122,7 +123,7 @@ TEST_CASE("round trip: optimizer states come back as they were, and the certific
     auto proof = verbs::verify(folder / program);
     REQUIRE_MESSAGE(proof.has_value(), proof.error().message);
     CHECK(proof->outcome == VerifyReport::Outcome::kProved);
-    const WayBack back = gone_back(folder / "titan", program, folder / program);
+    const RoundTripResult back = gone_back(folder / "titan", program, folder / program);
     CHECK(back.equal == source_at(folder / "titan").checkpoint->tensor_count());
     CHECK(back.differ.empty());
     CHECK(back.without.empty());
@@ -131,7 +132,8 @@ TEST_CASE("round trip: optimizer states come back as they were, and the certific
   const std::string said{std::istreambuf_iterator<char>(common), {}};
   CHECK(said.find("fully_reshardable") != std::string::npos);
   // Padding of a moment is cut off like that of its weight.
-  const WayBack other = gone_back(folder / "torch_dist", "fsdp_dtensor", folder / "fsdp_dtensor");
+  const RoundTripResult other =
+      gone_back(folder / "torch_dist", "fsdp_dtensor", folder / "fsdp_dtensor");
   CHECK(other.differ.empty());
 }
 

@@ -173,8 +173,8 @@ TEST_CASE("saved values: elements that cannot be read are NaN, empty cells, or r
 
 TEST_CASE("saved values: a disk without room is refused before a file is made") {
   SavedCase of("F32", "[4]", bytes_of_numbers<float>({1, 2, 3, 4}));
-  struct FullDisk : StoreOver {
-    using StoreOver::StoreOver;
+  struct FullDisk : ForwardingStore {
+    using ForwardingStore::ForwardingStore;
     Result<std::uint64_t> free_bytes(const std::string&) const override { return 15; }
   } store(posix_store());
   auto saved = of.save("[0:4]", ValuesFile::kNpy, {}, store);

@@ -24,7 +24,7 @@ constexpr std::size_t kMuch = 1'000'000;
 TEST_CASE("A leader gives what is ready, and nothing overtakes what is not") {
   std::list<NcclPiece> pieces;
   NcclPiece& first = add(pieces, 1, true, PieceState::kAgreed);
-  add(pieces, 1, true, PieceState::kTold);
+  add(pieces, 1, true, PieceState::kAnnounced);
   add(pieces, 1, true, PieceState::kAgreed);
   NcclPiece& other_peer = add(pieces, 2, true, PieceState::kAgreed);
   NcclPiece& other_tag = add(pieces, 1, true, PieceState::kAgreed);

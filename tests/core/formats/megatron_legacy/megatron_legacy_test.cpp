@@ -156,29 +156,29 @@ TEST_CASE(
 }
 
 TEST_CASE("megatron torch format: the axis of a parameter follows from its layer") {
-  const std::pair<const char*, TensorCut> cases[] = {
-      {"decoder.layers.0.self_attention.linear_qkv.weight", TensorCut::kRows},
-      {"decoder.layers.0.self_attention.linear_qkv.bias", TensorCut::kRows},
-      {"decoder.layers.0.self_attention.linear_qkv.layer_norm_weight", TensorCut::kReplicated},
-      {"decoder.layers.0.self_attention.linear_proj.weight", TensorCut::kColumns},
-      {"decoder.layers.0.self_attention.linear_proj.bias", TensorCut::kReplicated},
-      {"encoder.layers.0.self_attention.dense.weight", TensorCut::kColumns},
-      {"pooler.dense.weight", TensorCut::kUnknown},
-      {"decoder.layers.0.mlp.linear_fc1.weight", TensorCut::kGatedRows},
-      {"decoder.layers.0.mlp.linear_fc1.bias", TensorCut::kGatedRows},
-      {"decoder.layers.0.mlp.experts.linear_fc2.weight3", TensorCut::kColumns},
-      {"decoder.layers.0.mlp.router.weight", TensorCut::kReplicated},
-      {"embedding.word_embeddings.weight", TensorCut::kRows},
-      {"embedding.position_embeddings.weight", TensorCut::kReplicated},
-      {"decoder.final_layernorm.bias", TensorCut::kReplicated},
-      {"decoder.layers.0.mixer.in_proj.weight", TensorCut::kUnknown},
+  const std::pair<const char*, TensorSplit> cases[] = {
+      {"decoder.layers.0.self_attention.linear_qkv.weight", TensorSplit::kRows},
+      {"decoder.layers.0.self_attention.linear_qkv.bias", TensorSplit::kRows},
+      {"decoder.layers.0.self_attention.linear_qkv.layer_norm_weight", TensorSplit::kReplicated},
+      {"decoder.layers.0.self_attention.linear_proj.weight", TensorSplit::kColumns},
+      {"decoder.layers.0.self_attention.linear_proj.bias", TensorSplit::kReplicated},
+      {"encoder.layers.0.self_attention.dense.weight", TensorSplit::kColumns},
+      {"pooler.dense.weight", TensorSplit::kUnknown},
+      {"decoder.layers.0.mlp.linear_fc1.weight", TensorSplit::kGatedRows},
+      {"decoder.layers.0.mlp.linear_fc1.bias", TensorSplit::kGatedRows},
+      {"decoder.layers.0.mlp.experts.linear_fc2.weight3", TensorSplit::kColumns},
+      {"decoder.layers.0.mlp.router.weight", TensorSplit::kReplicated},
+      {"embedding.word_embeddings.weight", TensorSplit::kRows},
+      {"embedding.position_embeddings.weight", TensorSplit::kReplicated},
+      {"decoder.final_layernorm.bias", TensorSplit::kReplicated},
+      {"decoder.layers.0.mixer.in_proj.weight", TensorSplit::kUnknown},
   };
   for (const auto& [name, cut] : cases) {
     CAPTURE(name);
-    CHECK(tensor_cut(name, true) == cut);
+    CHECK(tensor_split(name, true) == cut);
   }
-  CHECK(tensor_cut("mlp.linear_fc1.weight", false) == TensorCut::kRows);
-  CHECK(tensor_cut("mlp.linear_fc1.weight", std::nullopt) == TensorCut::kUnknown);
+  CHECK(tensor_split("mlp.linear_fc1.weight", false) == TensorSplit::kRows);
+  CHECK(tensor_split("mlp.linear_fc1.weight", std::nullopt) == TensorSplit::kUnknown);
   CHECK(local_expert("mlp.experts.local_experts.12.linear_fc1.weight")->number == 12);
   CHECK(local_expert("mlp.experts.linear_fc1.weight7")->number == 7);
   CHECK_FALSE(local_expert("mlp.linear_fc1.weight").has_value());

@@ -15,7 +15,7 @@ TEST_CASE("state keys: the last of equal keys counts, and equal texts of two kin
     for (auto count = random() % 12; count > 0; --count)
       keys.push_back(
           {std::to_string(random() % 4), random() % 3 == 0 ? NodeKind::kString : NodeKind::kInt});
-    mark_repeated(keys);
+    flag_repeated_keys(keys);
     for (std::size_t i = 0; i < keys.size(); ++i) {
       bool comes_again = false, has_other_kind = false;
       for (std::size_t other = 0; other < keys.size(); ++other) {

@@ -35,8 +35,8 @@ PlannedFixture planned_fixture(const std::string& fixture) {
   return {*opened, std::move(*report), std::move(*plan)};
 }
 
-StepsOff all_but(const Plan& plan, std::size_t on) {
-  StepsOff off(plan.operations.size(), true);
+DisabledSteps all_but(const Plan& plan, std::size_t on) {
+  DisabledSteps off(plan.operations.size(), true);
   off[on] = false;
   return off;
 }
@@ -107,7 +107,7 @@ TEST_CASE("without a step its tensors stay as they are saved, and that is said")
   TwoLost two;
   auto off = switch_step(two.plan, {}, 0, false);
   REQUIRE(off.has_value());
-  auto less = plan_without(*two.checkpoint, &two.report, two.plan, *off);
+  auto less = plan_without_steps(*two.checkpoint, &two.report, two.plan, *off);
   REQUIRE(less.has_value());
   REQUIRE(less->tensors.size() == 1);
   CHECK(two.checkpoint->fqn(less->tensors[0].tensor) == "b");
@@ -133,7 +133,7 @@ TEST_CASE("a plan without a step reads back from its own text as the same plan")
     for (std::size_t i = 0; i < made.plan.operations.size(); ++i) {
       auto off = switch_step(made.plan, {}, i, false);
       if (!off) continue;  // steps of every repair cannot be turned off
-      auto less = plan_without(checkpoint, &made.report, made.plan, *off);
+      auto less = plan_without_steps(checkpoint, &made.report, made.plan, *off);
       REQUIRE(less.has_value());
       std::string text = plan_to_json(checkpoint, *less);
       auto read = plan_from_json(checkpoint, text, "plan.json");
@@ -149,13 +149,13 @@ TEST_CASE("a plan without a step reads back from its own text as the same plan")
 TEST_CASE("where nobody knows what a plan was made of, a step that is off tells its own words") {
   TwoLost two;
   auto off = switch_step(two.plan, {}, 0, false);
-  auto less = plan_without(*two.checkpoint, nullptr, two.plan, *off);
+  auto less = plan_without_steps(*two.checkpoint, nullptr, two.plan, *off);
   REQUIRE(less.has_value());
   REQUIRE(less->undecided.size() == 1);
   CHECK(less->undecided[0].rule == "local-saved-as-global");
   CHECK(less->undecided[0].cause.find(two.plan.operations[0].text) != std::string::npos);
-  auto none =
-      plan_without(*two.checkpoint, nullptr, two.plan, StepsOff(two.plan.operations.size(), true));
+  auto none = plan_without_steps(*two.checkpoint, nullptr, two.plan,
+                                 DisabledSteps(two.plan.operations.size(), true));
   REQUIRE(none.has_value());
   CHECK(none->empty());
   CHECK(none->tensors.empty());
@@ -166,10 +166,10 @@ TEST_CASE("a step off and on again is the plan that it was") {
   TwoLost two;
   auto off = switch_step(two.plan, {}, 0, false);
   auto on = switch_step(two.plan, *off, 0, true);
-  auto again = plan_without(*two.checkpoint, &two.report, two.plan, *on);
+  auto again = plan_without_steps(*two.checkpoint, &two.report, two.plan, *on);
   REQUIRE(again.has_value());
   CHECK(plan_to_json(*two.checkpoint, *again) == plan_to_json(*two.checkpoint, two.plan));
-  CHECK_FALSE(plan_without(*two.checkpoint, nullptr, two.plan, {true}).has_value());
+  CHECK_FALSE(plan_without_steps(*two.checkpoint, nullptr, two.plan, {true}).has_value());
 }
 
 TEST_CASE("what every repair writes again is off only when everything else is") {
@@ -184,11 +184,11 @@ TEST_CASE("what every repair writes again is off only when everything else is") 
   CHECK(refused.error().kind == ErrorKind::kUsage);
   CHECK(switch_step(two.plan, all_but(two.plan, last), last, false).has_value());
   // The rewrite of the metadata is switched on with any other step.
-  auto on = switch_step(two.plan, StepsOff(last + 1, true), 0, true);
+  auto on = switch_step(two.plan, DisabledSteps(last + 1, true), 0, true);
   REQUIRE(on.has_value());
   CHECK_FALSE((*on)[last]);
   // Alone this step would not write anything useful.
-  auto nothing = plan_without(*two.checkpoint, nullptr, two.plan, all_but(two.plan, last));
+  auto nothing = plan_without_steps(*two.checkpoint, nullptr, two.plan, all_but(two.plan, last));
   REQUIRE(nothing.has_value());
   CHECK(nothing->empty());
 }
@@ -208,12 +208,12 @@ TEST_CASE("a name can be given without the tiles that go with it, and tiles with
   auto no_name = switch_step(two.plan, {}, last, false);
   REQUIRE(no_name.has_value());
   CHECK(std::count(no_name->begin(), no_name->end(), true) == 1);
-  auto tiles = plan_without(*two.checkpoint, nullptr, two.plan, *no_name);
+  auto tiles = plan_without_steps(*two.checkpoint, nullptr, two.plan, *no_name);
   REQUIRE(tiles.has_value());
   CHECK(tiles->tensors.size() == 2);
   for (const PlannedTensor& planned : tiles->tensors) CHECK(planned.fqn.empty());
 
-  auto name = plan_without(*two.checkpoint, nullptr, two.plan, all_but(two.plan, last));
+  auto name = plan_without_steps(*two.checkpoint, nullptr, two.plan, all_but(two.plan, last));
   REQUIRE(name.has_value());
   REQUIRE(name->tensors.size() == 1);
   CHECK(name->tensors[0].fqn == "c");

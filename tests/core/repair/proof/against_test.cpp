@@ -357,11 +357,11 @@ TEST_CASE("a long plan is kept packed, and comes back") {
             ",128],\"sizes\":[64,64],\"writer\":" + std::to_string(i % 8) +
             ",\"item\":" + std::to_string(i) + "},";
   }
-  std::string kept = keep_plan(plan);
+  std::string kept = encode_stored_plan(plan);
   CHECK(kept.size() * 5 < plan.size());
-  CHECK(kept_plan(kept).value() == plan);
-  CHECK(keep_plan("{}") == "{}");
-  CHECK(kept_plan("{}").value() == "{}");
+  CHECK(decode_stored_plan(kept).value() == plan);
+  CHECK(encode_stored_plan("{}") == "{}");
+  CHECK(decode_stored_plan("{}").value() == "{}");
   for (std::size_t length = 0; length < 70; ++length) {
     std::string text(length, static_cast<char>('a' + length % 7));
     CHECK(unpacked_text(packed_text(text), 1000).value() == text);
@@ -372,7 +372,7 @@ TEST_CASE("a long plan is kept packed, and comes back") {
   for (std::size_t i = 0; i < kept.size(); i += 7) {
     std::string bent = kept;
     bent[i] = bent[i] == 'A' ? 'B' : 'A';
-    auto back = kept_plan(bent);
+    auto back = decode_stored_plan(bent);
     if (back) CHECK(back->size() <= 1000 * bent.size() + 1000);
   }
 }

@@ -225,8 +225,8 @@ TEST_CASE("a full disk is said before anything is written, a cancel leaves nothi
   write_broken(folder / "ckpt");
   auto checkpoint = opened(folder / "ckpt");
   Plan plan = plan_of(*checkpoint, {axis_moved()});
-  struct FullDisk : StoreOver {
-    using StoreOver::StoreOver;
+  struct FullDisk : ForwardingStore {
+    using ForwardingStore::ForwardingStore;
     Result<std::uint64_t> free_bytes(const std::string&) const override { return 1000; }
   } store(posix_store());
   auto result = apply_plan(store, *checkpoint, plan, {folder / "out"}, nullptr);

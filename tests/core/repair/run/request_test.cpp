@@ -45,7 +45,7 @@ TEST_CASE("a plan of many tiles is packed in its request and comes back to the b
   std::string plan = R"({"plan": 1, "tensors": [)";
   for (int i = 0; i < 20'000; ++i) plan += std::to_string(i) + ", ";
   plan += "0]}";
-  const std::string kept = keep_plan(plan);
+  const std::string kept = encode_stored_plan(plan);
   REQUIRE_FALSE(kept.starts_with('{'));
   auto text = request_to_json(store, "repair", kept, "/a", true);
   REQUIRE(text.has_value());

@@ -243,7 +243,7 @@ TEST_CASE("what was compared comes out of a message as it went in and cut messag
   const Bytes bytes = payload.take();
   auto read = [](BytesView from) -> Result<OrientationFound> {
     Decoder in(from);
-    SHW_TRY(TilePlaces back, unpacked_places(in));
+    SHW_TRY(TilePlaces back, decode_tile_places(in));
     CHECK(back.answer == PlacesAnswer::kPartly);
     CHECK((back.rounded && !back.sampled && !back.telling));
     CHECK((back.boxes.size() == 2 && back.boxes[0] == Box{{0, 1}, {2, 3}}));
@@ -253,10 +253,10 @@ TEST_CASE("what was compared comes out of a message as it went in and cut messag
     CHECK(back.right == std::vector<std::size_t>{0, 3});
     CHECK((back.strange.size() == 1 && back.strange[0].chunk == 5));
     CHECK((back.strange[0].holds == "what it holds" && back.strange[0].wanted.empty()));
-    SHW_TRY(BlockOrder blocks, unpacked_order(in));
+    SHW_TRY(BlockOrder blocks, decode_block_order(in));
     CHECK((blocks.dim == 3 && blocks.block == 64));
     CHECK(blocks.order == std::vector<std::int64_t>{2, 0, 1});
-    return unpacked_orientation(in);
+    return decode_orientation(in);
   };
   auto back = read(bytes);
   REQUIRE(back.has_value());
@@ -265,7 +265,7 @@ TEST_CASE("what was compared comes out of a message as it went in and cut messag
   CHECK((back->compared == 99 && back->matrices == 8 && back->transposed == 3));
   for (std::size_t length = bytes.size(); length-- > 0;) {
     Decoder in(BytesView(bytes).first(length));
-    bool whole = unpacked_places(in) && unpacked_order(in) && unpacked_orientation(in);
+    bool whole = decode_tile_places(in) && decode_block_order(in) && decode_orientation(in);
     CHECK_FALSE(whole);
   }
 }

@@ -159,7 +159,7 @@ TEST_CASE("no beta1 up to beta2 leads a mean further from its square than the bo
         m = beta1 * m + (1 - beta1) * g;
         v = beta2 * v + (1 - beta2) * g * g;
       }
-      if (v > 0) worst = std::max(worst, m * m / v / moment_constant_of_any(beta2));
+      if (v > 0) worst = std::max(worst, m * m / v / moment_constant_any_beta1(beta2));
     }
   }
   CHECK(worst <= 1 + 1e-9);

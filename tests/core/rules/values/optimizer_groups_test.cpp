@@ -39,7 +39,7 @@ Mended mended(const std::shared_ptr<const Checkpoint>& broken, const std::string
   CHECK(repaired->lossless == plan->lossless);
   auto proof = verified_against(out, *broken);
   REQUIRE(proof.has_value());
-  CHECK_MESSAGE(proof->outcome == VerifyReport::Outcome::kProved, some_of(proof->reasons));
+  CHECK_MESSAGE(proof->outcome == VerifyReport::Outcome::kProved, short_list_text(proof->reasons));
   auto again = open_checkpoint(out);
   REQUIRE(again.has_value());
   auto report_again = check(**again, options);
