@@ -11,6 +11,8 @@
 #include "core/explain/message_condition.h"
 #include "core/explain/message_kinds.h"
 #include "core/explain/message_reader.h"
+#include "core/explain/speaker.h"
+#include "core/explain/stated_values.h"
 
 namespace shw {
 namespace {
@@ -125,16 +127,26 @@ std::string with_key_error(const PastedText& pasted) {
   return {};
 }
 
-}  // namespace
+// Adds what the text shows beside the kinds: the program, and the two values of a sentence.
+void add_speaker_and_values(const PastedText& pasted, std::vector<ErrorMessage>& messages) {
+  const std::string_view program = speaker_of(pasted.lower);
+  for (ErrorMessage& message : messages)
+    message.speaker = message.kind->loader.empty() ? program : message.kind->loader;
+  if (messages.size() != 1 || !messages[0].saved.empty() || !messages[0].numbers.empty()) return;
+  if (auto values = stated_values(last_error_sentence(pasted))) {
+    messages[0].expected = std::move(values->expected);
+    messages[0].found = std::move(values->found);
+  }
+}
 
-ErrorText parse_error_text(std::string_view text) {
+ErrorText read_messages(std::string_view text) {
   static const PatternIndex index = make_index();
   ErrorText result;
   if (text.size() > kMaxErrorText) {
     text.remove_prefix(text.size() - kMaxErrorText);  // a traceback ends with its error
     result.cut = true;
   }
-  PastedText pasted = pasted_text(text);
+  const PastedText pasted = pasted_text(text);
   Collector collector{result};
   for (std::size_t at = 0; at + kLetters <= pasted.lower.size();) {
     auto entries = index.find(std::string_view(pasted.lower).substr(at, kLetters));
@@ -157,10 +169,20 @@ ErrorText parse_error_text(std::string_view text) {
       result.messages = {ErrorMessage{kind, result.messages.front().name, {}, {}}};
   }
   if (!result.messages.empty()) return result;
-  if (const std::string key = with_key_error(pasted); !key.empty()) return parse_error_text(key);
+  if (const std::string key = with_key_error(pasted); !key.empty()) return read_messages(key);
   // For unknown prose, single words are not enough evidence.
   for (ErrorMessage& message : read_general(pasted, kMaxMessages))
     collector.add(std::move(message));
+  return result;
+}
+
+}  // namespace
+
+ErrorText parse_error_text(std::string_view text) {
+  ErrorText result = read_messages(text);
+  if (result.messages.empty()) return result;
+  if (text.size() > kMaxErrorText) text.remove_prefix(text.size() - kMaxErrorText);
+  add_speaker_and_values(pasted_text(text), result.messages);
   return result;
 }
 

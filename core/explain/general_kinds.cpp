@@ -15,17 +15,23 @@ std::vector<const MessageKind*> rows_of_words(bool of_traceback) {
   return rows;
 }
 
+// A row that says only that something failed comes after all others.
 const MessageKind* first_that_fits(const std::vector<const MessageKind*>& rows,
                                    std::string_view text) {
   auto has_one = [&](const std::vector<std::string_view>& words) {
     return std::any_of(words.begin(), words.end(),
                        [&](std::string_view word) { return text.find(word) != text.npos; });
   };
-  const auto found = std::find_if(rows.begin(), rows.end(), [&](const MessageKind* kind) {
+  const MessageKind* vague = nullptr;
+  for (const MessageKind* kind : rows) {
     const MessageWords& words = *kind->words;
-    return std::all_of(words.all.begin(), words.all.end(), has_one) && !has_one(words.none);
-  });
-  return found == rows.end() ? nullptr : *found;
+    const bool is_certain = kind->certainty == MessageCertainty::kWhat;
+    if (!is_certain && vague != nullptr) continue;
+    if (!std::all_of(words.all.begin(), words.all.end(), has_one) || has_one(words.none)) continue;
+    if (is_certain) return kind;
+    vague = kind;
+  }
+  return vague;
 }
 
 }  // namespace

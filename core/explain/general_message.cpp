@@ -399,6 +399,12 @@ const MessageKind* meaning_of_vague(std::string_view text, std::string_view sent
 
 }  // namespace
 
+std::string_view last_error_sentence(const PastedText& pasted) {
+  const std::string_view sentence = error_sentences(pasted.lower).front();
+  return std::string_view(pasted.text)
+      .substr(static_cast<std::size_t>(sentence.data() - pasted.lower.data()), sentence.size());
+}
+
 std::vector<ErrorMessage> read_general(const PastedText& pasted, std::size_t most) {
   PastedText end = pasted;
   if (end.text.size() > kMostRead) {
