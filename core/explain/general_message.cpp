@@ -271,6 +271,27 @@ std::string_view bare_assertion(std::string_view text) {
   return text.substr(begin, text.substr(begin).find('\n'));
 }
 
+// Where the class of an error begins: "filenotfounderror: ". "valueerror" has a word of its own
+// that says nothing, so its sentence begins after "value".
+std::size_t error_begin(std::string_view text, std::size_t at) {
+  std::size_t begin = at;
+  while (begin > 0 && text[begin - 1] >= 'a' && text[begin - 1] <= 'z') --begin;
+  return text.substr(begin).starts_with("valueerror") ? at : begin;
+}
+
+// Position of the last `word` that begins a sentence, with its class: not the "error: " of "last
+// error: ".
+std::size_t last_error_word(std::string_view text, std::string_view word) {
+  for (std::size_t end = text.size(); end != 0;) {
+    const std::size_t at = text.substr(0, end).rfind(word);
+    if (at == text.npos) break;
+    const bool is_word_alone = at >= 2 && text[at - 1] == ' ';
+    if (!is_word_alone || !is_name_part(text[at - 2])) return error_begin(text, at);
+    end = at;
+  }
+  return text.npos;
+}
+
 // The sentences of errors, the last first: each text from an "...Error:" on. Without one, from the
 // last warning, otherwise the last lines: earlier words of a log mean nothing.
 std::vector<std::string_view> error_sentences(std::string_view text) {
@@ -281,7 +302,7 @@ std::vector<std::string_view> error_sentences(std::string_view text) {
   for (std::size_t end = text.size(); end != 0 && sentences.size() < kMostSentences;) {
     std::size_t begin = text.npos;
     for (std::string_view word : {"error: ", "exception: "}) {
-      const std::size_t at = text.substr(0, end).rfind(word);
+      const std::size_t at = last_error_word(text.substr(0, end), word);
       if (at != text.npos) begin = begin == text.npos ? at : std::max(begin, at);
     }
     if (begin == text.npos) break;

@@ -13,25 +13,28 @@ constexpr std::size_t kLongestValue = 80;
 
 // Words before the value that the program asks for, longer ones first.
 constexpr std::array<std::string_view, 25> kAsks = {
-    "expected to be ", "is expected to ", "expected ",   "expects ",       "expecting ",
-    "must be ",        "must have ",      "must equal ", "must match ",    "should be ",
-    "should have ",    "should equal ",   "requires ",   "required ",      "needs ",
-    "only supports ",  "only support ",   "want ",       "current model ", "runtime=",
-    "the model has ",  "model expects ",  "should start with ", "must start with ",
+    "expected to be ", "is expected to ",    "expected ",
+    "expects ",        "expecting ",         "must be ",
+    "must have ",      "must equal ",        "must match ",
+    "should be ",      "should have ",       "should equal ",
+    "requires ",       "required ",          "needs ",
+    "only supports ",  "only support ",      "want ",
+    "current model ",  "runtime=",           "the model has ",
+    "model expects ",  "should start with ", "must start with ",
     "must end with "};
 // Words before the value that was given to it.
 constexpr std::array<std::string_view, 20> kGiven = {
-    "but received ", "but found ",  "but got ",         "but is ",   "but was ",
-    "but has ",      "but had ",    "found ",           "received ", "got ",
-    "actual ",       "given ",      "instead of ",      "observed ", "loaded ",
-    "currently ",    "but it is ",  "checkpoint has ",  "saved=",    "but the checkpoint has "};
+    "but received ", "but found ", "but got ",        "but is ",   "but was ",
+    "but has ",      "but had ",   "found ",          "received ", "got ",
+    "actual ",       "given ",     "instead of ",     "observed ", "loaded ",
+    "currently ",    "but it is ", "checkpoint has ", "saved=",    "but the checkpoint has "};
 // Words that begin a value and are not part of it.
 constexpr std::array<std::string_view, 14> kFillers = {
-    "to be ", "to have ", "exactly ", "a value of ", "value ", "of type ", "type ",
-    "a ",     "an ",      "the ",     "be ",         "one of ", "shape ",  "dtype "};
+    "to be ", "to have ", "exactly ", "a value of ", "value ",  "of type ", "type ",
+    "a ",     "an ",      "the ",     "be ",         "one of ", "shape ",   "dtype "};
 // What ends a value.
 constexpr std::array<std::string_view, 17> kEnds = {
-    ", but", ", got", ", found", ", received", ", actual", ", saved", " but ",   " got ",    ";",
+    ", but", ", got", ", found", ", received", ", actual", ", saved", " but ",   " got ",     ";",
     ". ",    " for ", " from ",  " instead",   " in the ", " vs ",    " while ", ", expected"};
 
 struct Lead {
@@ -59,12 +62,13 @@ Lead first_lead(std::string_view text, const std::array<std::string_view, N>& wo
 }
 
 bool is_edge(char c) {
-  return std::string_view(" \n:=,`'\"(").find(c) != std::string_view::npos;
+  return std::string_view(" \n:=,`'\"").find(c) != std::string_view::npos;
 }
 
 void trim(std::string_view& value) {
   while (!value.empty() && is_edge(value.front())) value.remove_prefix(1);
-  while (!value.empty() && (is_edge(value.back()) || value.back() == '.')) value.remove_suffix(1);
+  while (!value.empty() && (is_edge(value.back()) || value.back() == '.' || value.back() == '('))
+    value.remove_suffix(1);
 }
 
 // The value between two positions of the sentence, as written there; empty if it is a whole clause.
