@@ -44,13 +44,21 @@ bool is_program(std::string_view name) {
   return (next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z') || next == '_';
 }
 
+// `KeyError(f"...` is a source line too.
+bool is_string_prefix(const PastedText& pasted, const FoundMessage& found) {
+  const std::string& name = found.message.name;
+  const bool is_prefix = name == "f" || name == "r" || name == "rf" || name == "fr";
+  return is_prefix && found.end < pasted.text.size() &&
+         (pasted.text[found.end] == '"' || pasted.text[found.end] == '\'');
+}
+
 std::optional<FoundMessage> message_at(const PastedText& pasted, std::size_t at,
                                        const std::vector<PatternEntry>& entries) {
   for (const PatternEntry& entry : entries) {
     auto found = read_message(pasted, at, entry.pattern);
     if (!found) continue;
     found->message.kind = entry.kind;
-    if (is_program(found->message.name)) continue;
+    if (is_program(found->message.name) || is_string_prefix(pasted, *found)) continue;
     if (entry.kind->condition != nullptr && !is_satisfied(*entry.kind->condition, found->message))
       continue;
     return found;
@@ -109,6 +117,12 @@ bool is_of_python_alone(const std::vector<ErrorMessage>& messages) {
   return id == "error-in-key" || id == "attribute-of-class" || id == "nothing-where-something";
 }
 
+// "KeyError: 'Key a.b not found in the files'": a sentence, not a key.
+bool is_sentence_as_key(const std::vector<ErrorMessage>& messages) {
+  return messages.size() == 1 && messages[0].kind->id == "error-in-key" &&
+         messages[0].name.find(' ') != std::string::npos;
+}
+
 // "ERROR 12-09 00:49:29 engine.py:366] 'layers.0.mlp.down_proj.weight.absmax'": servers log only
 // the key of a KeyError. Returns the text with "KeyError: " inserted; empty if it is not one.
 std::string with_key_error(const PastedText& pasted) {
@@ -164,7 +178,9 @@ ErrorText read_messages(std::string_view text) {
     at = std::max(found->end, at + 1);
   }
   drop_vague(result.messages);
-  if (is_of_python_alone(result.messages)) {
+  if (is_sentence_as_key(result.messages)) {
+    if (auto read = read_general(pasted, kMaxMessages); !read.empty()) result.messages = read;
+  } else if (is_of_python_alone(result.messages)) {
     if (const MessageKind* kind = traceback_kind(pasted.lower))
       result.messages = {ErrorMessage{kind, result.messages.front().name, {}, {}}};
   }

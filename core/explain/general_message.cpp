@@ -344,7 +344,8 @@ std::optional<ErrorMessage> general_shapes(const PastedText& pasted) {
   for (std::size_t i = 0; i + 1 < shapes.size(); ++i) {
     Side one = side_of(pasted.lower, shapes[i], i == 0 ? 0 : shapes[i - 1].end);
     Side two = side_of(pasted.lower, shapes[i + 1], shapes[i].end);
-    if (shapes.size() == 2 && one != two) complete(one, two);
+    const bool names_file = general_find(pasted.lower, kFileWords) != std::string::npos;
+    if (shapes.size() == 2 && one != two && names_file) complete(one, two);
     if (one == two || one == Side::kUnknown || two == Side::kUnknown) continue;
     const bool file_first = one == Side::kFile;
     return ErrorMessage{&kGeneralShapes, first_name(pasted.text),

@@ -1,0 +1,147 @@
+// Kinds of sentences that were learned from the sources of loaders, each with a sentence that its
+// words were not written from.
+#include <doctest/doctest.h>
+
+#include "core/explain/support.h"
+
+using namespace shw;
+using namespace shw::test;
+
+TEST_CASE("explain: the kind of two values that differ is told by what they are of") {
+  check_sentences({
+      {"ValueError: expert_bias must be a bf16 vector but was torch.float64", "", "dtype-refused",
+       "dtype-differs"},
+      {"ValueError: hidden projection width should be 512, received 640", "", "stated-shape",
+       "sizes-differ"},
+      {"ValueError: draft tokens must be between 1 and 8, got 64", "", "stated-setting",
+       "option-refused"},
+      {"TypeError: sampler must be a callable, but received Tokenizer", "", "object-of-class",
+       "call-differs"},
+  });
+}
+
+TEST_CASE("explain: the condition above a bare AssertionError tells its kind") {
+  const std::string end = "\nAssertionError";
+  check_sentences({
+      {"    assert f'{name}.bias' in loaded_params" + end, "", "assert-names", "names-differ"},
+      {"    assert rows % chunk == 0, rows" + end, "", "assert-divisible", "block-size"},
+      {"    assert total % ep_size == 0" + end, "", "assert-ranks", "other-world-size"},
+      {"    assert buffer.dtype is torch.uint8" + end, "", "assert-dtype", "dtype-differs"},
+      {"    assert index_file.exists()" + end, "", "assert-path", "wrong-path"},
+      {"    assert self.group_size in (64, 128)" + end, "", "assert-quantisation", "quantised"},
+      {"    assert bias.shape == (n,)" + end, "", "assert-shape", "sizes-differ"},
+      {"    assert head is not None" + end, "", "assert-not-none", "part-missing"},
+      {"    assert isinstance(tree, dict)" + end, "", "assert-class", "call-differs"},
+      {"    assert x.is_cuda and y.is_cuda" + end, "", "assert-device", "device-unfit"},
+  });
+}
+
+TEST_CASE("explain: ends of a program without a sentence of its own are known") {
+  check_sentences({
+      {"convert.py: error: the following arguments are required: --outfile", "", "argument-missing",
+       "option-refused"},
+      {"Fatal Python error: Segmentation fault", "", "crashed", "older-library"},
+      {"*** Process received signal *** Signal: Bus error (7)", "", "bus-error", "short-file"},
+      {"RecursionError: maximum recursion depth exceeded in comparison", "", "recursion",
+       "older-library"},
+      {"TypeError: stat: path should be string, bytes, os.PathLike or integer, not NoneType", "",
+       "path-is-none", "missing-part"},
+      {"/tmp/run.sh: line 9: 4242 Killed   python train.py", "", "killed", "memory"},
+      {"llama_prepare_model_devices: no backends are loaded", "", "gguf-parts-of-build",
+       "package-missing"},
+      {"this binary was not compiled with HDF5", "", "built-without", "package-missing"},
+  });
+}
+
+TEST_CASE("explain: what a reader says of a damaged file is known") {
+  check_sentences({
+      {"AssertionError: short read from part-3.bin", "", "read-ended", "short-file"},
+      {"warning: the file looks corrupt, 3 of 9 blocks remain", "", "damaged-by-its-reader",
+       "short-file"},
+      {"write error: Quota of the project is used up", "", "write-failed", "unfinished-save"},
+      {"gguf: array for key tokenizer.tokens has wrong type f32", "", "metadata-key-type",
+       "older-program"},
+      {"gguf: tensor name 12 is too long: 90 >= 64", "", "impossible-length", "unreadable"},
+  });
+}
+
+TEST_CASE("explain: a setting, an adapter or a library that a sentence names is known") {
+  check_sentences({
+      {"RuntimeError: activation checkpointing needs use_reentrant=False", "",
+       "activations-recomputed", "not-about-a-checkpoint"},
+      {"ValueError: only one adapter can be active while weights are offloaded", "",
+       "one-adapter-only", "adapter"},
+      {"ValueError: this model has already been quantized with bnb", "", "quantised-already",
+       "quantised"},
+      {"ValueError: the weights are not quantized, nothing to unpack", "", "quantised-not-yet",
+       "quantised"},
+      {"scipy changed on disk; please restart your notebook", "", "restart-needed",
+       "older-library"},
+      {"iq1_s needs an imatrix", "", "importance-matrix", "imatrix"},
+      {"ValueError: cannot partition 6 kv heads over 4 tp ranks", "", "not-cut-so",
+       "other-world-size"},
+      {"UnknownModelError: unrecognized LyCORIS format in style.safetensors", "", "adapter-form",
+       "adapter-names"},
+      {"ImportError: xformers is incompatible with this version of torch", "", "library-pair",
+       "older-library"},
+      {"ValueError: save_dir must not be the same as the source", "", "output-is-input",
+       "option-refused"},
+      {"no layer class to wrap was given, could not shard", "", "wrap-class", "option-refused"},
+      {"ValueError: unhandled norm_type: deepnorm", "", "value-unexpected", "older-program"},
+  });
+}
+
+TEST_CASE("explain: what files, names and settings lack is known whoever speaks") {
+  check_sentences({
+      {"RuntimeError: no files matching step_*.pt in the checkpoint folder", "", "no-such-files",
+       "missing-part"},
+      {"ValueError: more than one matching key for the tensor", "", "fits-more-than-one",
+       "names-collide"},
+      {"RuntimeError: codec 'zfp' has already been registered", "", "taken-already",
+       "call-differs"},
+      {"ValueError: the recipe's config carries no adapter section", "", "declares-none",
+       "part-missing"},
+      {"ValueError: please specify the shape of the vocabulary", "", "setting-not-given",
+       "option-refused"},
+      {"settings.yaml is empty: the root level needs names", "", "not-json-object",
+       "unreadable-json"},
+      {"TimeoutError: waited 1800 s for peer 3", "", "waited-too-long", "rank-waits"},
+      {"RuntimeError: failed to interpret the folder: unknown format of the checkpoint", "",
+       "form-not-recognised", "other-format"},
+  });
+}
+
+TEST_CASE("explain: ONNX, Rust and other programs are known by their own words") {
+  check_sentences({
+      {"Fail: Load model from m.onnx failed: This is an invalid model. Error: Duplicate name",
+       "ONNX "
+       "Runtime",
+       "onnx-graph-invalid", "onnx-graph"},
+      {"Error: missing field `rope_theta` at line 1 column 400", "", "rust-json-field",
+       "config-disagrees"},
+      {"ModuleNotFoundError: No module named 'transformers_modules.Phi-3'", "transformers",
+       "remote-code-folder", "folder-name"},
+      {"KeyError: 'slow_buffer'", "", "optimizer-buffer-key", "other-optimizer"},
+      {"KeyError: 'mid_block.to_v_lora.up.weight'", "", "adapter-key", "adapter-names"},
+      {"AttributeError: 'Namespace' object has no attribute 'moe_router_bias'", "",
+       "arguments-object", "other-version"},
+      {"UnboundLocalError: cannot access local variable 'proj' where it is not associated with a "
+       "value",
+       "", "unbound-local", "program-defect"},
+      {"ValueError: buffer is smaller than requested size", "", "buffer-too-small", "short-file"},
+  });
+}
+
+TEST_CASE("explain: a traceback without its file lines is told by the code above the error") {
+  check_sentences({
+      {"    rank = lora_state[key].shape[0]\nIndexError: list index out of range", "",
+       "raised-in-adapter", "adapter"},
+  });
+}
+
+TEST_CASE("explain: a model that was built with nothing along an axis is not a rank's part") {
+  CHECK(first(explain(sentence({500, 32}, {0, 32}, "field.images.weight"))) ==
+        "empty-side request");
+  CHECK(first(explain(sentence({0, 32}, {500, 32}, "field.images.weight"))) ==
+        "empty-side checkpoint");
+}
