@@ -124,7 +124,8 @@ bool is_sentence_as_key(const std::vector<ErrorMessage>& messages) {
 }
 
 // "ERROR 12-09 00:49:29 engine.py:366] 'layers.0.mlp.down_proj.weight.absmax'": servers log only
-// the key of a KeyError. Returns the text with "KeyError: " inserted; empty if it is not one.
+// the key of a KeyError, and ComfyUI writes it after "!!! ". Returns the text with "KeyError: "
+// inserted; empty if it is not one.
 std::string with_key_error(const PastedText& pasted) {
   const std::string_view text = pasted.text;
   for (char quote : {'\'', '"'}) {
@@ -135,7 +136,9 @@ std::string with_key_error(const PastedText& pasted) {
     const std::string_view name = text.substr(first + 1, last - first - 1);
     const bool is_name = name.find('.') != name.npos && name.find_first_of(" \n/(") == name.npos;
     const std::string_view before = text.substr(0, first);
-    if (is_name && (before.empty() || before.ends_with("] ") || before.ends_with("\n")))
+    const bool is_alone = before.empty() || before.ends_with("] ") || before.ends_with("\n") ||
+                          before.ends_with("!!! ");
+    if (is_name && is_alone)
       return "KeyError: " + std::string(text.substr(first, last - first + 1));
   }
   return {};

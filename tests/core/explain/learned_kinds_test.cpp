@@ -2,6 +2,7 @@
 // words were not written from.
 #include <doctest/doctest.h>
 
+#include "core/explain/error_text.h"
 #include "core/explain/support.h"
 
 using namespace shw;
@@ -9,7 +10,7 @@ using namespace shw::test;
 
 TEST_CASE("explain: the kind of two values that differ is told by what they are of") {
   check_sentences({
-      {"ValueError: expert_bias must be a bf16 vector but was torch.float64", "", "dtype-refused",
+      {"ValueError: lookup table should be uint8 but was int32", "", "stated-dtype",
        "dtype-differs"},
       {"ValueError: hidden projection width should be 512, received 640", "", "stated-shape",
        "sizes-differ"},
@@ -28,7 +29,7 @@ TEST_CASE("explain: the condition above a bare AssertionError tells its kind") {
       {"    assert total % ep_size == 0" + end, "", "assert-ranks", "other-world-size"},
       {"    assert buffer.dtype is torch.uint8" + end, "", "assert-dtype", "dtype-differs"},
       {"    assert index_file.exists()" + end, "", "assert-path", "wrong-path"},
-      {"    assert self.group_size in (64, 128)" + end, "", "assert-quantisation", "quantised"},
+      {"    assert plan.strategy == 'channel'" + end, "", "assert-quantisation", "quantised"},
       {"    assert bias.shape == (n,)" + end, "", "assert-shape", "sizes-differ"},
       {"    assert head is not None" + end, "", "assert-not-none", "part-missing"},
       {"    assert isinstance(tree, dict)" + end, "", "assert-class", "call-differs"},
@@ -99,14 +100,14 @@ TEST_CASE("explain: what files, names and settings lack is known whoever speaks"
        "names-collide"},
       {"RuntimeError: codec 'zfp' has already been registered", "", "taken-already",
        "call-differs"},
-      {"ValueError: the recipe's config carries no adapter section", "", "declares-none",
+      {"RuntimeError: the export section carries no rope theta", "", "declares-none",
        "part-missing"},
       {"ValueError: please specify the shape of the vocabulary", "", "setting-not-given",
        "option-refused"},
       {"settings.yaml is empty: the root level needs names", "", "not-json-object",
        "unreadable-json"},
       {"TimeoutError: waited 1800 s for peer 3", "", "waited-too-long", "rank-waits"},
-      {"RuntimeError: failed to interpret the folder: unknown format of the checkpoint", "",
+      {"RuntimeError: cannot determine the checkpoint type of this folder", "",
        "form-not-recognised", "other-format"},
   });
 }
@@ -130,6 +131,35 @@ TEST_CASE("explain: ONNX, Rust and other programs are known by their own words")
        "", "unbound-local", "program-defect"},
       {"ValueError: buffer is smaller than requested size", "", "buffer-too-small", "short-file"},
   });
+}
+
+TEST_CASE("explain: keys that show which program asked are known") {
+  check_sentences({
+      {"KeyError: 'MASTER_PORT'", "", "environment-key", "launcher"},
+      {"KeyError: 'blk.3.ffn_gate_exps.weight'", "", "gguf-name-key", "gguf-keys"},
+      {"KeyError: 'best_metric'", "", "checkpoint-part", "other-format"},
+      {"ValueError: need at least one array to concatenate", "", "nothing-to-join", "missing-part"},
+      {"convert.sh: line 7: --outtype: command not found", "", "shell-line", "option-refused"},
+  });
+  ErrorText parsed = parse_error_text("!!! Exception during processing !!! 'a.0.to_q.weight'");
+  REQUIRE(parsed.messages.size() == 1);
+  CHECK(parsed.messages[0].name == "a.0.to_q.weight");
+}
+
+TEST_CASE("explain: a key that is a sentence is read as one") {
+  ErrorText parsed = parse_error_text(
+      "raise KeyError(f\"Key {key} not found\")\nKeyError: 'Key a.norm.weight not found here'");
+  REQUIRE(parsed.messages.size() == 1);
+  CHECK(parsed.messages[0].name == "a.norm.weight");
+}
+
+TEST_CASE("explain: torch's older words of two shapes have their sides") {
+  ErrorText parsed = parse_error_text(
+      "size mismatch for e.weight: copying a param of torch.Size([150, 8]) from checkpoint, where "
+      "the shape is torch.Size([149, 8]) in current model.");
+  REQUIRE(parsed.messages.size() == 1);
+  CHECK(parsed.messages[0].saved == Extents{150, 8});
+  CHECK(parsed.messages[0].current == Extents{149, 8});
 }
 
 TEST_CASE("explain: a traceback without its file lines is told by the code above the error") {
