@@ -73,7 +73,7 @@ TEST_CASE("explain: a number of a shape that the terminal wrapped is one number"
 
 TEST_CASE("explain: the words before a reason do not begin a sentence of their own") {
   check_sentences({
-      {"HubError: Download interrupted for weights.bin of x. Last error: reset by peer", "",
-       "download-broke", "network"},
+      {"HubError: Download interrupted. Last error: reset by peer", "", "download-broke",
+       "network"},
   });
 }
