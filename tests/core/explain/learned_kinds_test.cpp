@@ -129,6 +129,12 @@ TEST_CASE("explain: ONNX, Rust and other programs are known by their own words")
       {"UnboundLocalError: cannot access local variable 'proj' where it is not associated with a "
        "value",
        "", "unbound-local", "program-defect"},
+      {"OpError: run/model.ckpt-9.index; No such file or directory", "TensorFlow",
+       "file-not-there-of-list", "missing-file"},
+      {"tensor 'decoder.ln.bias' has wrong size in model file",
+       "whisper.cpp or "
+       "stable-diffusion.cpp",
+       "ggml-unknown-tensor", "short-file"},
       {"ValueError: buffer is smaller than requested size", "", "buffer-too-small", "short-file"},
   });
 }
@@ -138,6 +144,9 @@ TEST_CASE("explain: keys that show which program asked are known") {
       {"KeyError: 'MASTER_PORT'", "", "environment-key", "launcher"},
       {"KeyError: 'blk.3.ffn_gate_exps.weight'", "", "gguf-name-key", "gguf-keys"},
       {"KeyError: 'best_metric'", "", "checkpoint-part", "other-format"},
+      {"KeyError: 'NODE_RANK'", "", "environment-key", "launcher"},
+      {"KeyError: 'anything_v5.ckpt'", "", "file-key", "wrong-path"},
+      {"KeyError: 'head.bias'", "", "weight-key", "missing-key"},
       {"ValueError: need at least one array to concatenate", "", "nothing-to-join", "missing-part"},
       {"convert.sh: line 7: --outtype: command not found", "", "shell-line", "option-refused"},
   });
