@@ -184,3 +184,21 @@ TEST_CASE("explain: a model that was built with nothing along an axis is not a r
   CHECK(first(explain(sentence({0, 32}, {500, 32}, "field.images.weight"))) ==
         "empty-side checkpoint");
 }
+
+TEST_CASE("explain: ends of other programs and libraries that do not fit are told") {
+  check_sentences({
+      {"OSError: work_dirs/epoch_3.pth is not a checkpoint file", "mmengine",
+       "not-a-checkpoint-file", "wrong-path"},
+      {"msgpack.exceptions.ExtraData: unpack(b) received extra data.", "Flax", "not-this-msgpack",
+       "other-format"},
+      {"Assertion failed: mpiSize == tp * pp", "TensorRT-LLM", "ranks-of-engine",
+       "other-world-size"},
+      {"ImportError: libnvrtc.so.12: cannot open shared object file: No such file or directory", "",
+       "binary-of-another-library", "not-about-a-checkpoint"},
+      {"RuntimeError: Number of requested LoRAs (9) is greater than the number of GPU LoRA slots "
+       "(2).",
+       "vLLM or SGLang", "lora-slots", "not-about-a-checkpoint"},
+      {"TypeError: cannot unpack non-iterable Settings object", "", "nothing-where-something",
+       "other-format"},
+  });
+}
