@@ -200,5 +200,18 @@ TEST_CASE("explain: ends of other programs and libraries that do not fit are tol
        "vLLM or SGLang", "lora-slots", "not-about-a-checkpoint"},
       {"TypeError: cannot unpack non-iterable Settings object", "", "nothing-where-something",
        "other-format"},
+      {"ValueError: unknown zero stage 3", "DeepSpeed", "zero-stage-unknown", "older-program"},
+      {"RuntimeError: /c/lang/HL.pt does not exist. Make sure that it was compiled", "",
+       "file-does-not-exist", "missing-part"},
+      {"ERROR: Cannot find the metadata config file: /c/m.json. See https://docs.some.site.io/x",
+       "", "metadata-differs", "metadata-differs"},
+      {"ValueError: unknown zero stage 7", "", "not-zero-file", "other-format"},
+      {"Exception: Layer shape (64, 3) not compatible with weight shape (64, 7).", "Keras",
+       "shapes", "other-model"},
+      {"Downcasting not allowed: target.dtype=torch.float8_e4m3fn, loaded_weight.dtype="
+       "torch.bfloat16",
+       "", "dtype-differs", "dtype-differs"},
+      {"RuntimeError: Missing key(s) in state_dict: \"h.0.attn.g_idx\", \"h.1.attn.g_idx\".", "",
+       "missing-key", "older-format"},
   });
 }
